@@ -1,0 +1,35 @@
+//! Address planning, pure: requests in, a plan or every conflict out.
+//!
+//! The crate reads no clock, environment, file or socket. Every function is deterministic and does not
+//! depend on the order of its input.
+//!
+//! * [`parse_cidr`] reads a range and refuses host bits.
+//! * [`overlaps`] finds every overlapping pair; [`merge`], [`subtract`], [`contains`], [`next()`],
+//!   [`nearest_free`] and [`free_blocks`] compute with sets of ranges.
+//! * [`conflicts`] applies the rules of reservations and occupiers to labelled ranges.
+//! * [`Cloud`] holds the documented limits of the clouds.
+//! * [`solve()`] turns a [`Request`] into a [`Plan`] or an [`Infeasible`] that [`explain()`] tells in prose.
+
+mod conflict;
+mod explain;
+mod parse;
+mod plan;
+mod request;
+mod rules;
+mod solve;
+mod space;
+
+pub use conflict::{Conflict, Label, Parent, Range, RangeKind, Relation, Why, conflicts, suggest};
+pub use explain::{Message, explain, messages};
+pub use ipnet::{self, IpNet, Ipv4Net, Ipv6Net};
+pub use parse::{CidrError, parse_cidr};
+pub use plan::{
+    Assignment, BoundHit, Element, ElementKind, Infeasible, NoRoom, Plan, Problem, RenumberReason,
+    Renumbering,
+};
+pub use request::{Family, Growth, GrowthError, NetworkRequest, Request, SEPARATOR, SubnetRequest, Want};
+pub use rules::{Cloud, Finding, PrefixRange, Rule, Severity, UnknownCloud};
+pub use solve::{Bound, solve};
+pub use space::{
+    OverlapPairs, Overlaps, contains, free_blocks, merge, nearest_free, next, overlaps, subtract,
+};

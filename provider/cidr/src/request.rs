@@ -1,0 +1,175 @@
+//! What is asked of the solver, in types that cannot be wrong on their own.
+
+use crate::{Assignment, Cloud};
+use ipnet::IpNet;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// Stands between the keys of a path: `aws/public`. A key may not contain it.
+pub const SEPARATOR: char = '/';
+
+/// An address family.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub enum Family {
+    /// 32-bit addresses.
+    #[serde(rename = "ipv4")]
+    V4,
+    /// 128-bit addresses.
+    #[serde(rename = "ipv6")]
+    V6,
+}
+
+impl Family {
+    /// Bits of an address: 32 or 128.
+    pub fn bits(self) -> u8 {
+        match self {
+            Family::V4 => 32,
+            Family::V6 => 128,
+        }
+    }
+
+    /// The family of a range.
+    pub fn of(net: &IpNet) -> Self {
+        match net {
+            IpNet::V4(_) => Family::V4,
+            IpNet::V6(_) => Family::V6,
+        }
+    }
+}
+
+/// Room to grow: a factor of 1.0 to 1000.0 on the number of hosts, exact to a thousandth (rounded up).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(try_from = "f64", into = "f64")]
+pub struct Growth {
+    milli: u32,
+}
+
+/// A growth factor that is not a number from 1.0 to 1000.0.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+#[error("growth is {0}; it must be a factor from 1.0 (no room) to 1000.0")]
+pub struct GrowthError(pub f64);
+
+impl Growth {
+    /// No room to grow.
+    pub const NONE: Growth = Growth { milli: 1000 };
+
+    /// Takes a factor from 1.0 to 1000.0.
+    ///
+    /// # Errors
+    /// [`GrowthError`] for anything else, NaN included.
+    pub fn new(factor: f64) -> Result<Self, GrowthError> {
+        if !(1.0..=1000.0).contains(&factor) {
+            return Err(GrowthError(factor));
+        }
+        // 1.1 * 1000.0 is a hair above 1100, so round before rounding up.
+        let scaled = factor * 1000.0;
+        let near = scaled.round();
+        let milli = if (scaled - near).abs() < 1e-6 { near } else { scaled.ceil() };
+        Ok(Self { milli: milli as u32 })
+    }
+
+    /// The factor.
+    pub fn factor(self) -> f64 {
+        f64::from(self.milli) / 1000.0
+    }
+
+    /// `hosts` times the factor, rounded up.
+    pub fn apply(self, hosts: u64) -> u128 {
+        (u128::from(hosts) * u128::from(self.milli)).div_ceil(1000)
+    }
+}
+
+impl Default for Growth {
+    fn default() -> Self {
+        Self::NONE
+    }
+}
+
+impl TryFrom<f64> for Growth {
+    type Error = GrowthError;
+
+    fn try_from(factor: f64) -> Result<Self, GrowthError> {
+        Self::new(factor)
+    }
+}
+
+impl From<Growth> for f64 {
+    fn from(growth: Growth) -> f64 {
+        growth.factor()
+    }
+}
+
+/// How large, or where, a network or subnet shall be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Want {
+    /// Exactly this range.
+    Pinned(IpNet),
+    /// A block of exactly this prefix length.
+    Prefix(u8),
+    /// The smallest block that holds so many hosts (times growth, plus what the cloud keeps for itself), and all
+    /// subnets.
+    Hosts(u64),
+}
+
+/// One network.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct NetworkRequest {
+    /// Keys of the pools it may be placed in, as one space. A pinned network may name none: then it may lie anywhere.
+    pub pools: Vec<String>,
+    /// Its size or place.
+    pub want: Want,
+    /// Room for more hosts; used with [`Want::Hosts`].
+    pub growth: Growth,
+    /// Whose limits apply; `None` checks nothing and keeps no addresses.
+    pub cloud: Option<Cloud>,
+    /// `None`: IPv4 where the pools have any, else IPv6.
+    pub family: Option<Family>,
+    /// Its subnets by key.
+    pub subnets: BTreeMap<String, SubnetRequest>,
+}
+
+impl NetworkRequest {
+    /// A network in `pools` with no growth, cloud, family or subnets.
+    pub fn new(pools: &[&str], want: Want) -> Self {
+        Self {
+            pools: pools.iter().map(|&pool| pool.to_owned()).collect(),
+            want,
+            growth: Growth::NONE,
+            cloud: None,
+            family: None,
+            subnets: BTreeMap::new(),
+        }
+    }
+}
+
+/// One subnet; it lies in its network (or outer subnet) and takes cloud and family from it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SubnetRequest {
+    /// Its size or place.
+    pub want: Want,
+    /// Room for more hosts; used with [`Want::Hosts`].
+    pub growth: Growth,
+    /// Subnets of the subnet.
+    pub subnets: BTreeMap<String, SubnetRequest>,
+}
+
+impl SubnetRequest {
+    /// A subnet with no growth and no subnets of its own.
+    pub fn new(want: Want) -> Self {
+        Self { want, growth: Growth::NONE, subnets: BTreeMap::new() }
+    }
+}
+
+/// Everything the solver needs.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Request {
+    /// Address space by key; pools may overlap.
+    pub pools: BTreeMap<String, Vec<IpNet>>,
+    /// Ranges that nothing may touch, by the name of what uses them.
+    pub reserved: BTreeMap<String, Vec<IpNet>>,
+    /// The networks by key.
+    pub networks: BTreeMap<String, NetworkRequest>,
+    /// An earlier plan by path: what still can hold stays where it is.
+    pub previous: Assignment,
+}
