@@ -1,0 +1,293 @@
+//! Object-safe forms of the typed traits: values in, values out. The server sees only these.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use serde_json::Value as Json;
+
+use crate::context::{Context, Progress};
+use crate::data_source::DataSource;
+use crate::diagnostic::{Diagnostic, Diagnostics};
+use crate::ephemeral::{Ephemeral, Opened, Renewed};
+use crate::model::{Model, ShapeError};
+use crate::path::Path;
+use crate::resource::{Change, ImportRequest, MoveSource, Planned, Resource};
+use crate::schema::{IdentitySchema, Schema};
+use crate::value::Value;
+
+impl From<ShapeError> for Diagnostics {
+    fn from(error: ShapeError) -> Self {
+        let path = error.path.clone();
+        Diagnostic::error("Value of an unexpected shape", format!("{error}. This is a bug in the provider."))
+            .at(path)
+            .into()
+    }
+}
+
+fn read<M: Model>(value: &Value) -> Result<M, Diagnostics> {
+    Ok(M::from_value(value, &Path::root())?)
+}
+
+/// A value-level plan: the erased [`Change`].
+pub(crate) type ValueChange = Change<Value>;
+
+/// A resource without its model type.
+#[async_trait]
+pub trait AnyResource: Send + Sync {
+    #[doc(hidden)]
+    fn type_name(&self) -> &'static str;
+    #[doc(hidden)]
+    fn schema(&self) -> Schema;
+    #[doc(hidden)]
+    fn identity(&self) -> Option<IdentitySchema>;
+    #[doc(hidden)]
+    fn identity_of(&self, state: &Value) -> Option<Value>;
+    #[doc(hidden)]
+    async fn validate(&self, config: &Value, diagnostics: &mut Diagnostics);
+    #[doc(hidden)]
+    async fn plan(&self, ctx: &Context, change: ValueChange, diagnostics: &mut Diagnostics) -> ValueChange;
+    #[doc(hidden)]
+    async fn plan_destroy(&self, ctx: &Context, prior: &Value, diagnostics: &mut Diagnostics);
+    #[doc(hidden)]
+    async fn create(
+        &self,
+        ctx: &Context,
+        plan: Planned<Value>,
+        progress: &Progress,
+    ) -> Result<Value, Diagnostics>;
+    #[doc(hidden)]
+    async fn read(&self, ctx: &Context, state: &Value) -> Result<Option<Value>, Diagnostics>;
+    #[doc(hidden)]
+    async fn update(
+        &self,
+        ctx: &Context,
+        prior: &Value,
+        plan: Planned<Value>,
+        progress: &Progress,
+    ) -> Result<Value, Diagnostics>;
+    #[doc(hidden)]
+    async fn delete(&self, ctx: &Context, state: &Value) -> Result<(), Diagnostics>;
+    #[doc(hidden)]
+    async fn import(&self, ctx: &Context, request: ImportRequest) -> Result<Value, Diagnostics>;
+    #[doc(hidden)]
+    async fn upgrade(&self, version: i64, state: Json) -> Result<Json, Diagnostics>;
+    #[doc(hidden)]
+    async fn move_from(&self, ctx: &Context, source: MoveSource) -> Result<Option<Value>, Diagnostics>;
+}
+
+/// Erases a resource's model type.
+pub(crate) fn resource(resource: impl Resource) -> Arc<dyn AnyResource> {
+    Arc::new(Erased { inner: resource })
+}
+
+/// Erases a data source's model type.
+pub(crate) fn data_source(source: impl DataSource) -> Arc<dyn AnyDataSource> {
+    Arc::new(ErasedData { inner: source })
+}
+
+/// Erases an ephemeral resource's model type.
+pub(crate) fn ephemeral(ephemeral: impl Ephemeral) -> Arc<dyn AnyEphemeral> {
+    Arc::new(ErasedEphemeral { inner: ephemeral })
+}
+
+struct Erased<R> {
+    inner: R,
+}
+
+fn planned<M: Model>(plan: &Planned<Value>) -> Result<Planned<M>, Diagnostics> {
+    Ok(Planned { state: read(&plan.state)?, config: read(&plan.config)? })
+}
+
+#[async_trait]
+impl<R: Resource> AnyResource for Erased<R> {
+    fn type_name(&self) -> &'static str {
+        self.inner.type_name()
+    }
+
+    fn schema(&self) -> Schema {
+        self.inner.schema()
+    }
+
+    fn identity(&self) -> Option<IdentitySchema> {
+        self.inner.identity()
+    }
+
+    fn identity_of(&self, state: &Value) -> Option<Value> {
+        self.inner.identity_of(&read(state).ok()?)
+    }
+
+    async fn validate(&self, config: &Value, diagnostics: &mut Diagnostics) {
+        match read(config) {
+            Ok(config) => self.inner.validate(&config, diagnostics).await,
+            Err(error) => diagnostics.extend(error),
+        }
+    }
+
+    async fn plan(&self, ctx: &Context, change: ValueChange, diagnostics: &mut Diagnostics) -> ValueChange {
+        let typed = (|| {
+            Ok(Change::<R::Model> {
+                prior: change.prior.as_ref().map(read).transpose()?,
+                config: read(&change.config)?,
+                planned: read(&change.planned)?,
+                requires_replace: change.requires_replace.clone(),
+                deferred: change.deferred,
+            })
+        })();
+        let mut typed = match typed {
+            Ok(typed) => typed,
+            Err(error) => {
+                diagnostics.extend(error);
+                return change;
+            }
+        };
+        let untouched = typed.planned.to_value();
+        self.inner.plan(ctx, &mut typed, diagnostics).await;
+        let touched = typed.planned.to_value();
+        // A model loses refinements; keep the original value when the resource changed nothing.
+        let planned = if touched == untouched { change.planned } else { touched };
+        Change {
+            planned,
+            requires_replace: typed.requires_replace,
+            deferred: typed.deferred,
+            prior: change.prior,
+            config: change.config,
+        }
+    }
+
+    async fn plan_destroy(&self, ctx: &Context, prior: &Value, diagnostics: &mut Diagnostics) {
+        match read(prior) {
+            Ok(prior) => self.inner.plan_destroy(ctx, &prior, diagnostics).await,
+            Err(error) => diagnostics.extend(error),
+        }
+    }
+
+    async fn create(
+        &self,
+        ctx: &Context,
+        plan: Planned<Value>,
+        progress: &Progress,
+    ) -> Result<Value, Diagnostics> {
+        Ok(self.inner.create(ctx, planned(&plan)?, progress).await?.to_value())
+    }
+
+    async fn read(&self, ctx: &Context, state: &Value) -> Result<Option<Value>, Diagnostics> {
+        Ok(self.inner.read(ctx, read(state)?).await?.map(|state| state.to_value()))
+    }
+
+    async fn update(
+        &self,
+        ctx: &Context,
+        prior: &Value,
+        plan: Planned<Value>,
+        progress: &Progress,
+    ) -> Result<Value, Diagnostics> {
+        Ok(self.inner.update(ctx, read(prior)?, planned(&plan)?, progress).await?.to_value())
+    }
+
+    async fn delete(&self, ctx: &Context, state: &Value) -> Result<(), Diagnostics> {
+        self.inner.delete(ctx, read(state)?).await
+    }
+
+    async fn import(&self, ctx: &Context, request: ImportRequest) -> Result<Value, Diagnostics> {
+        Ok(self.inner.import(ctx, request).await?.to_value())
+    }
+
+    async fn upgrade(&self, version: i64, state: Json) -> Result<Json, Diagnostics> {
+        self.inner.upgrade(version, state).await
+    }
+
+    async fn move_from(&self, ctx: &Context, source: MoveSource) -> Result<Option<Value>, Diagnostics> {
+        Ok(self.inner.move_from(ctx, source).await?.map(|state| state.to_value()))
+    }
+}
+
+/// A data source without its model type.
+#[async_trait]
+pub trait AnyDataSource: Send + Sync {
+    #[doc(hidden)]
+    fn type_name(&self) -> &'static str;
+    #[doc(hidden)]
+    fn schema(&self) -> Schema;
+    #[doc(hidden)]
+    async fn validate(&self, config: &Value, diagnostics: &mut Diagnostics);
+    #[doc(hidden)]
+    async fn read(&self, ctx: &Context, config: &Value) -> Result<Value, Diagnostics>;
+}
+
+struct ErasedData<D> {
+    inner: D,
+}
+
+#[async_trait]
+impl<D: DataSource> AnyDataSource for ErasedData<D> {
+    fn type_name(&self) -> &'static str {
+        self.inner.type_name()
+    }
+
+    fn schema(&self) -> Schema {
+        self.inner.schema()
+    }
+
+    async fn validate(&self, config: &Value, diagnostics: &mut Diagnostics) {
+        match read(config) {
+            Ok(config) => self.inner.validate(&config, diagnostics).await,
+            Err(error) => diagnostics.extend(error),
+        }
+    }
+
+    async fn read(&self, ctx: &Context, config: &Value) -> Result<Value, Diagnostics> {
+        Ok(self.inner.read(ctx, read(config)?).await?.to_value())
+    }
+}
+
+/// An ephemeral resource without its model type.
+#[async_trait]
+pub trait AnyEphemeral: Send + Sync {
+    #[doc(hidden)]
+    fn type_name(&self) -> &'static str;
+    #[doc(hidden)]
+    fn schema(&self) -> Schema;
+    #[doc(hidden)]
+    async fn validate(&self, config: &Value, diagnostics: &mut Diagnostics);
+    #[doc(hidden)]
+    async fn open(&self, ctx: &Context, config: &Value) -> Result<Opened<Value>, Diagnostics>;
+    #[doc(hidden)]
+    async fn renew(&self, ctx: &Context, private: Option<Vec<u8>>) -> Result<Renewed, Diagnostics>;
+    #[doc(hidden)]
+    async fn close(&self, ctx: &Context, private: Option<Vec<u8>>) -> Result<(), Diagnostics>;
+}
+
+struct ErasedEphemeral<E> {
+    inner: E,
+}
+
+#[async_trait]
+impl<E: Ephemeral> AnyEphemeral for ErasedEphemeral<E> {
+    fn type_name(&self) -> &'static str {
+        self.inner.type_name()
+    }
+
+    fn schema(&self) -> Schema {
+        self.inner.schema()
+    }
+
+    async fn validate(&self, config: &Value, diagnostics: &mut Diagnostics) {
+        match read(config) {
+            Ok(config) => self.inner.validate(&config, diagnostics).await,
+            Err(error) => diagnostics.extend(error),
+        }
+    }
+
+    async fn open(&self, ctx: &Context, config: &Value) -> Result<Opened<Value>, Diagnostics> {
+        let opened = self.inner.open(ctx, read(config)?).await?;
+        Ok(Opened { result: opened.result.to_value(), renew_in: opened.renew_in, private: opened.private })
+    }
+
+    async fn renew(&self, ctx: &Context, private: Option<Vec<u8>>) -> Result<Renewed, Diagnostics> {
+        self.inner.renew(ctx, private).await
+    }
+
+    async fn close(&self, ctx: &Context, private: Option<Vec<u8>>) -> Result<(), Diagnostics> {
+        self.inner.close(ctx, private).await
+    }
+}

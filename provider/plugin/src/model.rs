@@ -1,0 +1,315 @@
+//! Typed views of values: [`Attr`], the conversion traits and the [`model!`](crate::model!) macro.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::path::Path;
+use crate::value::{Number, Value};
+
+/// An attribute that may be absent or not known yet.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Attr<T> {
+    /// Not set.
+    #[default]
+    Null,
+    /// Known only after apply.
+    Unknown,
+    /// Set and known.
+    Known(T),
+}
+
+impl<T> Attr<T> {
+    /// The value when it is set and known.
+    pub fn known(&self) -> Option<&T> {
+        match self {
+            Attr::Known(value) => Some(value),
+            Attr::Null | Attr::Unknown => None,
+        }
+    }
+
+    /// The value when it is set and known.
+    pub fn into_known(self) -> Option<T> {
+        match self {
+            Attr::Known(value) => Some(value),
+            Attr::Null | Attr::Unknown => None,
+        }
+    }
+
+    /// Whether it is not known yet.
+    pub fn is_unknown(&self) -> bool {
+        matches!(self, Attr::Unknown)
+    }
+
+    /// Whether it is not set.
+    pub fn is_null(&self) -> bool {
+        matches!(self, Attr::Null)
+    }
+
+    /// Whether it is set and known.
+    pub fn is_known(&self) -> bool {
+        matches!(self, Attr::Known(_))
+    }
+}
+
+impl Attr<String> {
+    /// The text, or `""` when it is null or unknown.
+    pub fn text(&self) -> &str {
+        self.known().map_or("", String::as_str)
+    }
+}
+
+impl Attr<bool> {
+    /// The truth, or `false` when it is null or unknown.
+    pub fn is_true(&self) -> bool {
+        matches!(self, Attr::Known(true))
+    }
+}
+
+impl<T> From<T> for Attr<T> {
+    fn from(value: T) -> Self {
+        Attr::Known(value)
+    }
+}
+
+impl From<&str> for Attr<String> {
+    fn from(value: &str) -> Self {
+        Attr::Known(value.to_owned())
+    }
+}
+
+impl<T> From<Option<T>> for Attr<T> {
+    fn from(value: Option<T>) -> Self {
+        value.map_or(Attr::Null, Attr::Known)
+    }
+}
+
+/// A string that must not be printed: its `Debug` form is redacted.
+#[derive(Clone, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Secret(pub String);
+
+impl std::fmt::Debug for Secret {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("(redacted)")
+    }
+}
+
+/// A value that is not of the shape that its model wants. The schema rules this out for what
+/// Terraform sends, so it is the provider author's mistake.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("attribute `{path}`: expected {expected}, got {got}")]
+pub struct ShapeError {
+    /// Where.
+    pub path: Path,
+    /// What the model wants.
+    pub expected: &'static str,
+    /// The kind of value found (never the value itself: it may be secret).
+    pub got: &'static str,
+}
+
+impl ShapeError {
+    /// An error about `value` at `path`.
+    pub fn new(path: &Path, expected: &'static str, value: &Value) -> ShapeError {
+        let got = match value {
+            Value::Null => "null",
+            Value::Unknown(_) => "an unknown value",
+            Value::Bool(_) => "a bool",
+            Value::Number(_) => "a number",
+            Value::String(_) => "a string",
+            Value::List(_) => "a list",
+            Value::Set(_) => "a set",
+            Value::Map(_) => "a map",
+            Value::Tuple(_) => "a tuple",
+            Value::Object(_) => "an object",
+            Value::Dynamic(..) => "a dynamic value",
+        };
+        ShapeError { path: path.clone(), expected, got }
+    }
+}
+
+/// Reads a typed view out of a value.
+pub trait FromValue: Sized {
+    /// Converts `value`, found at `path`.
+    ///
+    /// # Errors
+    /// When the value has another shape.
+    fn from_value(value: &Value, path: &Path) -> Result<Self, ShapeError>;
+}
+
+/// Writes a typed view as a value. Sequences come out as lists, keyed values as maps or objects;
+/// [`Value::conform`] gives them the shape that the schema names.
+pub trait ToValue {
+    /// The value.
+    fn to_value(&self) -> Value;
+}
+
+/// A struct made by [`model!`](crate::model!): the typed view of an object.
+pub trait Model: FromValue + ToValue + Clone + Default + Send + Sync + 'static {}
+
+macro_rules! scalar {
+    ($ty:ty, $expected:literal, $value:ident => $read:expr, $this:ident => $write:expr) => {
+        impl FromValue for $ty {
+            fn from_value($value: &Value, path: &Path) -> Result<Self, ShapeError> {
+                $read.ok_or_else(|| ShapeError::new(path, $expected, $value))
+            }
+        }
+        impl ToValue for $ty {
+            fn to_value(&self) -> Value {
+                let $this = self;
+                $write
+            }
+        }
+    };
+}
+
+fn number(value: &Value) -> Option<&Number> {
+    match value {
+        Value::Number(number) => Some(number),
+        _ => None,
+    }
+}
+
+scalar!(bool, "a bool", value => match value { Value::Bool(b) => Some(*b), _ => None }, b => Value::Bool(*b));
+scalar!(String, "a string", value => value.as_str().map(str::to_owned), s => Value::String(s.clone()));
+scalar!(Secret, "a string", value => value.as_str().map(|s| Secret(s.to_owned())), s => Value::String(s.0.clone()));
+scalar!(Number, "a number", value => number(value).cloned(), n => Value::Number(n.clone()));
+scalar!(i64, "a whole number", value => number(value).and_then(Number::to_i64), n => Value::Number(Number::from(*n)));
+scalar!(u64, "a whole number from 0", value => number(value).and_then(Number::to_u64), n => Value::Number(Number::from(*n)));
+scalar!(u8, "a whole number from 0 to 255", value => number(value).and_then(Number::to_u64).and_then(|n| u8::try_from(n).ok()), n => Value::Number(Number::from(u64::from(*n))));
+scalar!(f64, "a number", value => number(value).and_then(Number::to_f64), n => Number::from_f64(*n).map_or(Value::Null, Value::Number));
+scalar!(Value, "a value", value => Some(value.clone()), v => v.clone());
+
+impl<T: FromValue> FromValue for Attr<T> {
+    fn from_value(value: &Value, path: &Path) -> Result<Self, ShapeError> {
+        match value {
+            Value::Null => Ok(Attr::Null),
+            Value::Unknown(_) => Ok(Attr::Unknown),
+            known => T::from_value(known, path).map(Attr::Known),
+        }
+    }
+}
+
+impl<T: ToValue> ToValue for Attr<T> {
+    fn to_value(&self) -> Value {
+        match self {
+            Attr::Null => Value::Null,
+            Attr::Unknown => Value::UNKNOWN,
+            Attr::Known(value) => value.to_value(),
+        }
+    }
+}
+
+impl<T: FromValue> FromValue for Vec<T> {
+    fn from_value(value: &Value, path: &Path) -> Result<Self, ShapeError> {
+        let items = value.as_slice().ok_or_else(|| ShapeError::new(path, "a sequence", value))?;
+        items.iter().enumerate().map(|(index, item)| T::from_value(item, &path.index(index))).collect()
+    }
+}
+
+impl<T: ToValue> ToValue for Vec<T> {
+    fn to_value(&self) -> Value {
+        Value::List(self.iter().map(ToValue::to_value).collect())
+    }
+}
+
+impl<T: FromValue + Ord> FromValue for BTreeSet<T> {
+    fn from_value(value: &Value, path: &Path) -> Result<Self, ShapeError> {
+        let items = value.as_slice().ok_or_else(|| ShapeError::new(path, "a set", value))?;
+        items.iter().map(|item| T::from_value(item, path)).collect()
+    }
+}
+
+impl<T: ToValue> ToValue for BTreeSet<T> {
+    fn to_value(&self) -> Value {
+        Value::set(self.iter().map(ToValue::to_value).collect())
+    }
+}
+
+impl<T: FromValue> FromValue for BTreeMap<String, T> {
+    fn from_value(value: &Value, path: &Path) -> Result<Self, ShapeError> {
+        match value {
+            Value::Map(items) | Value::Object(items) => items
+                .iter()
+                .map(|(key, item)| Ok((key.clone(), T::from_value(item, &path.key(key))?)))
+                .collect(),
+            other => Err(ShapeError::new(path, "a map", other)),
+        }
+    }
+}
+
+impl<T: ToValue> ToValue for BTreeMap<String, T> {
+    fn to_value(&self) -> Value {
+        Value::Map(self.iter().map(|(key, item)| (key.clone(), item.to_value())).collect())
+    }
+}
+
+/// Declares a struct as the typed view of an object: fields are attributes of the same name
+/// (`r#type` is the attribute `type`).
+///
+/// ```
+/// use tf_provider_rs::{Attr, model};
+///
+/// model! {
+///     /// State of a subnet.
+///     pub struct Subnet {
+///         /// Assigned by the cloud.
+///         pub id: Attr<String>,
+///         /// CIDR notation.
+///         pub cidr_block: Attr<String>,
+///     }
+/// }
+/// ```
+///
+/// The struct is `Clone + Debug + Default + PartialEq`. Use [`Secret`] for what `Debug` must not show.
+#[macro_export]
+macro_rules! model {
+    ($(
+        $(#[$meta:meta])*
+        $vis:vis struct $name:ident {
+            $( $(#[$field_meta:meta])* $field_vis:vis $field:ident : $ty:ty ),* $(,)?
+        }
+    )+) => {$(
+        $(#[$meta])*
+        #[derive(Clone, Debug, Default, PartialEq)]
+        $vis struct $name {
+            $( $(#[$field_meta])* $field_vis $field: $ty, )*
+        }
+
+        impl $crate::model::FromValue for $name {
+            fn from_value(
+                value: &$crate::Value,
+                path: &$crate::Path,
+            ) -> Result<Self, $crate::model::ShapeError> {
+                if !matches!(value, $crate::Value::Object(_) | $crate::Value::Map(_)) {
+                    return Err($crate::model::ShapeError::new(path, "an object", value));
+                }
+                Ok($name {
+                    $( $field: {
+                        let name = $crate::model::attribute_name(stringify!($field));
+                        $crate::model::FromValue::from_value(
+                            value.get(name).unwrap_or(&$crate::Value::Null),
+                            &path.attribute(name),
+                        )?
+                    }, )*
+                })
+            }
+        }
+
+        impl $crate::model::ToValue for $name {
+            fn to_value(&self) -> $crate::Value {
+                $crate::Value::object([
+                    $( (
+                        $crate::model::attribute_name(stringify!($field)),
+                        $crate::model::ToValue::to_value(&self.$field),
+                    ), )*
+                ])
+            }
+        }
+
+        impl $crate::model::Model for $name {}
+    )+};
+}
+
+/// The attribute that a field stands for: its name without `r#`.
+#[doc(hidden)]
+pub fn attribute_name(field: &'static str) -> &'static str {
+    field.strip_prefix("r#").unwrap_or(field)
+}

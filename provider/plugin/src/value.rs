@@ -1,0 +1,239 @@
+//! Values of the Terraform type system, with unknowns and their refinements.
+
+use std::collections::BTreeMap;
+use std::str::FromStr;
+
+use bigdecimal::{BigDecimal, ToPrimitive};
+
+use crate::types::Type;
+
+/// A number of any size and precision; Terraform computes with 512 bits.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Number(BigDecimal);
+
+impl Number {
+    /// Parses a decimal literal such as `-12.5e3`; `None` when it is none.
+    pub fn parse(text: &str) -> Option<Number> {
+        BigDecimal::from_str(text).ok().map(|number| Number(number.normalized()))
+    }
+
+    /// The number nearest to `value`; `None` for infinities and NaN, which Terraform has not.
+    pub fn from_f64(value: f64) -> Option<Number> {
+        BigDecimal::try_from(value).ok().map(|number| Number(number.normalized()))
+    }
+
+    /// The value as `i64` when it is a whole number in range.
+    pub fn to_i64(&self) -> Option<i64> {
+        self.0.is_integer().then(|| self.0.to_i64()).flatten()
+    }
+
+    /// The value as `u64` when it is a whole number in range.
+    pub fn to_u64(&self) -> Option<u64> {
+        self.0.is_integer().then(|| self.0.to_u64()).flatten()
+    }
+
+    /// The nearest `f64`.
+    pub fn to_f64(&self) -> Option<f64> {
+        self.0.to_f64()
+    }
+
+    /// The `f64` that is exactly this number, if there is one.
+    pub fn to_exact_f64(&self) -> Option<f64> {
+        self.to_f64().filter(|near| Number::from_f64(*near).as_ref() == Some(self))
+    }
+}
+
+impl std::fmt::Display for Number {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}", self.0.to_plain_string())
+    }
+}
+
+impl std::fmt::Debug for Number {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{self}")
+    }
+}
+
+impl From<i64> for Number {
+    fn from(value: i64) -> Self {
+        Number(BigDecimal::from(value).normalized())
+    }
+}
+
+impl From<u64> for Number {
+    fn from(value: u64) -> Self {
+        Number(BigDecimal::from(value).normalized())
+    }
+}
+
+/// What is promised about a value that is not known yet.
+///
+/// Source: cty's msgpack refinements (extension type 12).
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Refinement {
+    /// `Some(true)`: it will be null; `Some(false)`: it will not be null.
+    pub null: Option<bool>,
+    /// A string that begins with this.
+    pub prefix: Option<String>,
+    /// Lower bound of a number, and whether the bound itself is included.
+    pub lower: Option<(Number, bool)>,
+    /// Upper bound of a number, and whether the bound itself is included.
+    pub upper: Option<(Number, bool)>,
+    /// Least length of a collection.
+    pub min_length: Option<u64>,
+    /// Greatest length of a collection.
+    pub max_length: Option<u64>,
+}
+
+/// A value. Its type is not part of it: schema and [`Type`] say how it is read and written.
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Value {
+    /// Absent.
+    #[default]
+    Null,
+    /// Known only after apply.
+    Unknown(Option<Box<Refinement>>),
+    /// A boolean.
+    Bool(bool),
+    /// A number.
+    Number(Number),
+    /// A string.
+    String(String),
+    /// A list.
+    List(Vec<Value>),
+    /// A set; kept sorted and distinct, see [`Value::set`].
+    Set(Vec<Value>),
+    /// A map.
+    Map(BTreeMap<String, Value>),
+    /// A tuple.
+    Tuple(Vec<Value>),
+    /// An object.
+    Object(BTreeMap<String, Value>),
+    /// A value of a `dynamic` attribute, with the type that it brings along.
+    Dynamic(Box<Type>, Box<Value>),
+}
+
+impl Value {
+    /// A plain unknown.
+    pub const UNKNOWN: Value = Value::Unknown(None);
+
+    /// A string.
+    pub fn string(text: impl Into<String>) -> Value {
+        Value::String(text.into())
+    }
+
+    /// A set: sorted and without duplicates, so that two equal sets compare equal.
+    pub fn set(mut elements: Vec<Value>) -> Value {
+        elements.sort();
+        elements.dedup();
+        Value::Set(elements)
+    }
+
+    /// An object.
+    pub fn object<'a>(attributes: impl IntoIterator<Item = (&'a str, Value)>) -> Value {
+        Value::Object(attributes.into_iter().map(|(name, value)| (name.to_owned(), value)).collect())
+    }
+
+    /// Whether this is null.
+    pub fn is_null(&self) -> bool {
+        matches!(self, Value::Null)
+    }
+
+    /// Whether this very value is unknown (its parts may be even if it is not).
+    pub fn is_unknown(&self) -> bool {
+        matches!(self, Value::Unknown(_))
+    }
+
+    /// Whether neither this value nor anything in it is unknown.
+    pub fn is_wholly_known(&self) -> bool {
+        match self {
+            Value::Unknown(_) => false,
+            Value::List(items) | Value::Set(items) | Value::Tuple(items) => {
+                items.iter().all(Value::is_wholly_known)
+            }
+            Value::Map(items) | Value::Object(items) => items.values().all(Value::is_wholly_known),
+            Value::Dynamic(_, value) => value.is_wholly_known(),
+            Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => true,
+        }
+    }
+
+    /// The attribute `name` of an object or element `name` of a map.
+    pub fn get(&self, name: &str) -> Option<&Value> {
+        match self {
+            Value::Object(items) | Value::Map(items) => items.get(name),
+            _ => None,
+        }
+    }
+
+    /// The text of a known string.
+    pub fn as_str(&self) -> Option<&str> {
+        match self {
+            Value::String(text) => Some(text),
+            _ => None,
+        }
+    }
+
+    /// The elements of a known list, set or tuple.
+    pub fn as_slice(&self) -> Option<&[Value]> {
+        match self {
+            Value::List(items) | Value::Set(items) | Value::Tuple(items) => Some(items),
+            _ => None,
+        }
+    }
+
+    /// The same value in the shape of `ty`: a sequence becomes list, set or tuple, a keyed value
+    /// map or object; attributes that an object lacks become null, ones that it must not have go.
+    ///
+    /// Models are converted without a type at hand ([`crate::model::ToValue`]); this closes the gap.
+    pub fn conform(self, ty: &Type) -> Value {
+        match (self, ty) {
+            (Value::List(items) | Value::Set(items) | Value::Tuple(items), ty) => match ty {
+                Type::List(element) => {
+                    Value::List(items.into_iter().map(|item| item.conform(element)).collect())
+                }
+                Type::Set(element) => {
+                    Value::set(items.into_iter().map(|item| item.conform(element)).collect())
+                }
+                Type::Tuple(types) => {
+                    Value::Tuple(items.into_iter().zip(types).map(|(item, ty)| item.conform(ty)).collect())
+                }
+                _ => Value::List(items),
+            },
+            (Value::Map(items) | Value::Object(items), Type::Map(element)) => {
+                Value::Map(items.into_iter().map(|(key, item)| (key, item.conform(element))).collect())
+            }
+            (Value::Map(mut items) | Value::Object(mut items), Type::Object(attributes)) => Value::Object(
+                attributes
+                    .iter()
+                    .map(|(name, ty)| (name.clone(), items.remove(name).unwrap_or_default().conform(ty)))
+                    .collect(),
+            ),
+            (value, _) => value,
+        }
+    }
+}
+
+impl From<bool> for Value {
+    fn from(value: bool) -> Self {
+        Value::Bool(value)
+    }
+}
+
+impl From<&str> for Value {
+    fn from(value: &str) -> Self {
+        Value::String(value.to_owned())
+    }
+}
+
+impl From<String> for Value {
+    fn from(value: String) -> Self {
+        Value::String(value)
+    }
+}
+
+impl From<i64> for Value {
+    fn from(value: i64) -> Self {
+        Value::Number(Number::from(value))
+    }
+}
