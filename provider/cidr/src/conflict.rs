@@ -1,7 +1,9 @@
 //! Which labelled ranges may not live together, and why.
 
+use crate::{Family, nearest_free, overlaps};
 use ipnet::IpNet;
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 
 /// What a range does to the address space.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -100,7 +102,7 @@ pub enum Conflict {
     OutsideParent {
         /// Index of the subnet.
         child: usize,
-        /// Indices of the ranges of its network, of the same address family first.
+        /// Indices of the ranges of its network, of the same address family.
         parents: Vec<usize>,
     },
 }
@@ -116,24 +118,164 @@ impl Conflict {
         }
     }
 
-    /// One paragraph: both ranges with owner and path, and why they may not live together.
-    pub fn explain(&self, ranges: &[Range]) -> String {
-        let _ = ranges;
-        String::new()
+    /// The index of the range that is easier to move: the contained one, never an excluded one.
+    pub fn movable(&self, ranges: &[Range]) -> usize {
+        match self {
+            Conflict::Overlap { left, right, .. } if ranges[*right].label.kind == RangeKind::Reserved => {
+                *left
+            }
+            Conflict::Overlap { right, .. } => *right,
+            Conflict::OutsideParent { child, .. } => *child,
+        }
     }
 }
 
-/// Every conflict among the ranges, sorted by address, then by label.
+/// Every conflict among the ranges: the overlaps in address order, then the subnets outside their network.
 ///
-/// The result does not depend on the order of the input but for the indices. Cost: n log n + number of pairs.
+/// The result does not depend on the order of the input but for the indices. Cost: n log n + overlapping pairs.
 pub fn conflicts(ranges: &[Range]) -> Vec<Conflict> {
-    let _ = ranges;
-    Vec::new()
+    let families = Families::new(ranges);
+    let nets: Vec<IpNet> = ranges.iter().map(|range| range.net).collect();
+    let sweep = overlaps(&nets);
+    let mut found: Vec<Conflict> = sweep
+        .pairs()
+        .filter_map(|(left, right)| {
+            let equal = nets[left] == nets[right];
+            let why = families.why(left, right, equal)?;
+            // Equal ranges go by label, so that the input order does not show.
+            let (left, right) =
+                if equal && ranges[right].label < ranges[left].label { (right, left) } else { (left, right) };
+            let relation = if equal { Relation::Equal } else { Relation::Contains };
+            Some(Conflict::Overlap { left, right, relation, why })
+        })
+        .collect();
+    found.extend(families.outside());
+    found.sort_by(|a, b| order_key(ranges, a).cmp(&order_key(ranges, b)));
+    found
 }
 
 /// The free range of the same size that lies nearest to `ranges[index]`: inside `pools`, or, when `pools` is
-/// empty, inside the private block (RFC 1918, RFC 4193) that contains it. Every other range counts as taken.
+/// empty, inside the private block (RFC 1918, RFC 4193) that contains it. Every range counts as taken, itself too.
 pub fn suggest(ranges: &[Range], index: usize, pools: &[IpNet]) -> Option<IpNet> {
-    let _ = (ranges, index, pools);
-    None
+    const PRIVATE: [&str; 4] = ["10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16", "fc00::/7"];
+    let net = ranges[index].net;
+    let home: Vec<IpNet>;
+    let pools = if pools.is_empty() {
+        home = PRIVATE
+            .iter()
+            .filter_map(|text| text.parse().ok())
+            .filter(|pool: &IpNet| pool.contains(&net))
+            .collect();
+        &home
+    } else {
+        pools
+    };
+    let taken: Vec<IpNet> = ranges.iter().map(|range| range.net).collect();
+    nearest_free(pools, &taken, net.prefix_len(), &net)
+}
+
+/// Overlaps before outsiders, by address, then by label.
+fn order_key<'a>(ranges: &'a [Range], conflict: &Conflict) -> (bool, [Option<(IpNet, &'a Label)>; 2]) {
+    let key = |index: usize| Some((ranges[index].net, &ranges[index].label));
+    match conflict {
+        Conflict::Overlap { left, right, .. } => (false, [key(*left), key(*right)]),
+        Conflict::OutsideParent { child, .. } => (true, [key(*child), None]),
+    }
+}
+
+/// The ranges by the identity of their object.
+struct Families<'a> {
+    ranges: &'a [Range],
+    by_id: BTreeMap<&'a str, Vec<usize>>,
+}
+
+impl<'a> Families<'a> {
+    fn new(ranges: &'a [Range]) -> Self {
+        let mut by_id: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
+        for (index, range) in ranges.iter().enumerate().filter(|(_, range)| !range.label.id.is_empty()) {
+            by_id.entry(&range.label.id).or_default().push(index);
+        }
+        for indices in by_id.values_mut() {
+            indices.sort_by_key(|&index| &ranges[index]);
+        }
+        Self { ranges, by_id }
+    }
+
+    /// Which rule `outer` and `inner` break, where `outer` contains or equals `inner`.
+    fn why(&self, outer: usize, inner: usize, equal: bool) -> Option<Why> {
+        let (a, b) = (&self.ranges[outer].label, &self.ranges[inner].label);
+        let fine = match (a.kind, b.kind) {
+            (RangeKind::Reserved, RangeKind::Reserved) => true,
+            (RangeKind::Reserved, _) | (_, RangeKind::Reserved) => return Some(Why::Reserved),
+            (left, right) if left == right => {
+                let same = equal && !a.id.is_empty() && a.id == b.id;
+                same || self.nests(a, b) || (equal && self.nests(b, a))
+            }
+            _ if a.owner != b.owner || a.owner.is_empty() => return Some(Why::ForeignReservation),
+            // The reservation is the outer range, or both are equal.
+            (RangeKind::Reserve, _) => true,
+            _ if equal => true,
+            _ => self.ancestors(b).iter().any(|&ancestor| {
+                self.ranges[ancestor].label.kind == RangeKind::Reserve
+                    && self.ranges[ancestor].net.contains(&self.ranges[outer].net)
+            }),
+        };
+        match (fine, a.kind, b.kind) {
+            (true, ..) => None,
+            (false, RangeKind::Occupy, RangeKind::Occupy) => Some(Why::BothOccupy),
+            (false, RangeKind::Reserve, RangeKind::Reserve) => Some(Why::BothReserve),
+            _ => Some(Why::BeyondOwnReservation),
+        }
+    }
+
+    /// Whether `inner` may lie in `outer` because that is its network.
+    fn nests(&self, outer: &Label, inner: &Label) -> bool {
+        match &inner.parent {
+            Parent::Top => false,
+            Parent::Unknown => outer.owner == inner.owner && outer.parent == Parent::Top,
+            Parent::Of(_) if outer.id.is_empty() => false,
+            Parent::Of(id) => {
+                *id == outer.id
+                    || self.ancestors(inner).iter().any(|&index| self.ranges[index].label.id == outer.id)
+            }
+        }
+    }
+
+    /// The ranges of the network of `label`, of the network of that one, and so on.
+    fn ancestors(&self, label: &Label) -> Vec<usize> {
+        let mut found: Vec<usize> = Vec::new();
+        let mut parent = &label.parent;
+        while let Parent::Of(id) = parent {
+            let Some(indices) = self.by_id.get(id.as_str()) else { break };
+            // A circle of parents ends the walk.
+            if found.contains(&indices[0]) {
+                break;
+            }
+            found.extend(indices);
+            parent = &self.ranges[indices[0]].label.parent;
+        }
+        found
+    }
+
+    /// Subnets that no range of their own network, of the same family, contains. A network without any range of that
+    /// family is taken as not known yet.
+    fn outside(&self) -> Vec<Conflict> {
+        let mut found = Vec::new();
+        for (child, range) in self.ranges.iter().enumerate() {
+            let Parent::Of(id) = &range.label.parent else { continue };
+            let parents: Vec<usize> = self
+                .by_id
+                .get(id.as_str())
+                .into_iter()
+                .flatten()
+                .copied()
+                .filter(|&parent| Family::of(&self.ranges[parent].net) == Family::of(&range.net))
+                .collect();
+            let inside = parents.iter().any(|&parent| self.ranges[parent].net.contains(&range.net));
+            if !parents.is_empty() && !inside {
+                found.push(Conflict::OutsideParent { child, parents });
+            }
+        }
+        found
+    }
 }

@@ -10,6 +10,7 @@
 //! * [`Cloud`] holds the documented limits of the clouds.
 //! * [`solve()`] turns a [`Request`] into a [`Plan`] or an [`Infeasible`] that [`explain()`] tells in prose.
 
+mod bits;
 mod conflict;
 mod explain;
 mod parse;
@@ -18,6 +19,7 @@ mod request;
 mod rules;
 mod solve;
 mod space;
+mod sweep;
 
 pub use conflict::{Conflict, Label, Parent, Range, RangeKind, Relation, Why, conflicts, suggest};
 pub use explain::{Message, explain, messages};
@@ -30,6 +32,5 @@ pub use plan::{
 pub use request::{Family, Growth, GrowthError, NetworkRequest, Request, SEPARATOR, SubnetRequest, Want};
 pub use rules::{Cloud, Finding, PrefixRange, Rule, Severity, UnknownCloud};
 pub use solve::{Bound, solve};
-pub use space::{
-    OverlapPairs, Overlaps, contains, free_blocks, merge, nearest_free, next, overlaps, subtract,
-};
+pub use space::{contains, free_blocks, merge, nearest_free, next, subtract};
+pub use sweep::{OverlapPairs, Overlaps, overlaps};

@@ -1,6 +1,6 @@
 //! The documented limits of the clouds.
 
-use crate::Family;
+use crate::{Family, overlaps};
 use ipnet::IpNet;
 use serde::{Deserialize, Serialize};
 use std::{fmt, str::FromStr};
@@ -95,50 +95,273 @@ pub struct PrefixRange {
     pub step: u8,
 }
 
+/// One special block of a cloud.
+struct Block {
+    net: &'static str,
+    severity: Severity,
+    rule: Rule,
+    why: &'static str,
+}
+
+const fn forbidden(net: &'static str, why: &'static str) -> Block {
+    Block { net, severity: Severity::Error, rule: Rule::Forbidden, why }
+}
+
+const fn used(net: &'static str, why: &'static str) -> Block {
+    Block { net, severity: Severity::Warning, rule: Rule::UsedByService, why }
+}
+
+/// "VPC CIDR blocks" in the Amazon VPC User Guide (the warning about 172.17.0.0/16 and the rows of the association
+/// table); the first, third and last block are not unicast addresses of a network (RFC 6890).
+const AWS_BLOCKS: &[Block] = &[
+    forbidden("0.0.0.0/8", "AWS refuses \"this network\" addresses in a VPC"),
+    forbidden("127.0.0.0/8", "AWS refuses loopback addresses in a VPC"),
+    forbidden("169.254.0.0/16", "AWS refuses link-local addresses in a VPC"),
+    forbidden("198.19.0.0/16", "AWS keeps it for the management interfaces of its own services"),
+    forbidden("224.0.0.0/4", "AWS refuses multicast addresses in a VPC"),
+    used(
+        "172.17.0.0/16",
+        "Docker uses it inside AWS Cloud9 and SageMaker, which then cannot reach the network",
+    ),
+];
+
+/// "Subnets", section "Prohibited IPv4 subnet ranges" and "Additional considerations", in the Google Cloud VPC
+/// documentation.
+const GCP_BLOCKS: &[Block] = &[
+    forbidden("0.0.0.0/8", "Google Cloud prohibits \"this network\" addresses in a subnet"),
+    forbidden("127.0.0.0/8", "Google Cloud prohibits loopback addresses in a subnet"),
+    forbidden(
+        "169.254.0.0/16",
+        "Google Cloud prohibits link-local addresses (the metadata server) in a subnet",
+    ),
+    forbidden("199.36.153.4/30", "restricted.googleapis.com has these addresses"),
+    forbidden("199.36.153.8/30", "private.googleapis.com has these addresses"),
+    forbidden("224.0.0.0/4", "Google Cloud prohibits multicast addresses in a subnet"),
+    forbidden("255.255.255.255/32", "Google Cloud prohibits the broadcast address in a subnet"),
+    used(
+        "10.128.0.0/9",
+        "auto mode VPC networks take their subnets from it, and such a network could not be peered",
+    ),
+    used("172.17.0.0/16", "Docker's default bridge uses it inside some Google Cloud products"),
+];
+
 impl Cloud {
-    /// Prefix lengths of a network (AWS: VPC).
+    /// Prefix lengths of a network.
+    ///
+    /// AWS: IPv4 /16 to /28 and IPv6 /44 to /60 in steps of 4 ("VPC CIDR blocks", Amazon VPC User Guide). GCP: an
+    /// IPv4 network has no range of its own, so any block that can hold a subnet; an internal IPv6 range is a /48
+    /// ("Subnets", Google Cloud VPC documentation). Overlay: any.
     pub fn network_prefixes(self, family: Family) -> PrefixRange {
-        PrefixRange { shortest: 0, longest: family.bits(), step: 1 }
+        match (self, family) {
+            (Cloud::Aws, Family::V4) => PrefixRange { shortest: 16, longest: 28, step: 1 },
+            (Cloud::Aws, Family::V6) => PrefixRange { shortest: 44, longest: 60, step: 4 },
+            (Cloud::Gcp, Family::V4) => PrefixRange { shortest: 4, longest: 29, step: 1 },
+            (Cloud::Gcp, Family::V6) => PrefixRange { shortest: 48, longest: 48, step: 1 },
+            (Cloud::Overlay, _) => PrefixRange { shortest: 0, longest: family.bits(), step: 1 },
+        }
     }
 
     /// Prefix lengths of a subnet.
+    ///
+    /// AWS: IPv4 /16 to /28 and IPv6 /44 to /64 in steps of 4 ("Subnet CIDR blocks", Amazon VPC User Guide). GCP:
+    /// IPv4 /4 to /29, as the documentation's table of valid ranges and its minimum size of eight addresses say, but a
+    /// primary range may not be shorter than /8; IPv6 /64 ("Subnets", Google Cloud VPC documentation). Overlay: any.
     pub fn subnet_prefixes(self, family: Family) -> PrefixRange {
-        PrefixRange { shortest: 0, longest: family.bits(), step: 1 }
+        match (self, family) {
+            (Cloud::Aws, Family::V6) => PrefixRange { shortest: 44, longest: 64, step: 4 },
+            (Cloud::Gcp, Family::V4) => PrefixRange { shortest: 8, longest: 29, step: 1 },
+            (Cloud::Gcp, Family::V6) => PrefixRange { shortest: 64, longest: 64, step: 1 },
+            _ => self.network_prefixes(family),
+        }
     }
 
     /// Addresses of every subnet that the cloud keeps for itself.
+    ///
+    /// AWS: the first four and the last, in both families ("Subnet CIDR blocks"). GCP: the first two and the last two
+    /// of a primary IPv4 range ("Subnets"). Overlay: none.
     pub fn kept_addresses(self, family: Family) -> u128 {
-        let _ = family;
-        0
+        match (self, family) {
+            (Cloud::Aws, _) => 5,
+            (Cloud::Gcp, Family::V4) => 4,
+            (Cloud::Gcp, Family::V6) | (Cloud::Overlay, _) => 0,
+        }
     }
 
-    /// Addresses for hosts in a subnet of this range.
+    /// Addresses for hosts in a subnet of this range; the whole IPv6 space counts as `u128::MAX`.
     pub fn usable_hosts(self, net: &IpNet) -> u128 {
-        let _ = net;
-        0
+        size(net).saturating_sub(self.kept_addresses(Family::of(net)))
     }
 
     /// What is wrong with this range for a network (AWS: a VPC's primary or secondary range).
     pub fn check_network(self, net: &IpNet) -> Vec<Finding> {
-        let _ = net;
-        Vec::new()
+        let sizes = self.network_prefixes(Family::of(net));
+        self.check(net, sizes, if self == Cloud::Aws { "a VPC" } else { "a network" })
     }
 
     /// What is wrong with this range for a subnet.
     pub fn check_subnet(self, net: &IpNet) -> Vec<Finding> {
-        let _ = net;
-        Vec::new()
+        self.check(net, self.subnet_prefixes(Family::of(net)), "a subnet")
     }
 
     /// What is wrong with adding `secondary` to a network that was made with `primary`.
+    ///
+    /// AWS: the table "IPv4 CIDR block association restrictions" of "VPC CIDR blocks", Amazon VPC User Guide. The other
+    /// clouds have no such rule. The size and the special blocks are [`Cloud::check_network`]'s.
     pub fn check_secondary(self, primary: &IpNet, secondary: &IpNet) -> Vec<Finding> {
-        let _ = (primary, secondary);
-        Vec::new()
+        if self != Cloud::Aws || !primary.addr().is_ipv4() || !secondary.addr().is_ipv4() {
+            return Vec::new();
+        }
+        let mut reasons = Vec::new();
+        let home = PRIVATE_V4.iter().find(|block| within(primary, block));
+        let target = PRIVATE_V4.iter().find(|block| touches(secondary, block));
+        match (home, target) {
+            (Some(home), Some(target)) if home != target => {
+                reasons.push(format!(
+                    "the primary range {primary} is in {home}, so no range of {target} can be added"
+                ));
+            }
+            (None, Some(target)) => {
+                reasons.push(format!(
+                    "the primary range {primary} is outside the private blocks of RFC 1918, so no range of {target} can be added"
+                ));
+            }
+            _ => {}
+        }
+        if within(primary, "10.0.0.0/15") && touches(secondary, "10.0.0.0/16") {
+            reasons.push(format!(
+                "the primary range {primary} is in 10.0.0.0/15, so no range of 10.0.0.0/16 can be added"
+            ));
+        }
+        if within(primary, "172.16.0.0/12") && touches(secondary, "172.31.0.0/16") {
+            reasons.push(format!(
+                "the primary range {primary} is in 172.16.0.0/12, so no range of 172.31.0.0/16 can be added"
+            ));
+        }
+        if touches(primary, &secondary.to_string()) {
+            reasons.push(format!("it overlaps the primary range {primary}"));
+        }
+        reasons
+            .into_iter()
+            .map(|why| Finding {
+                severity: Severity::Error,
+                rule: Rule::Secondary,
+                net: *secondary,
+                message: format!("AWS does not add {secondary} to this VPC: {why}"),
+            })
+            .collect()
     }
 
-    /// What forbids peering (or attaching to one transit gateway) two networks with these ranges.
+    /// What forbids peering two networks with these ranges: every pair that overlaps.
+    ///
+    /// AWS: "VPC peering limitations", Amazon VPC Peering Guide. GCP: "VPC Network Peering", which refuses overlapping
+    /// subnet ranges.
     pub fn check_peering(self, left: &[IpNet], right: &[IpNet]) -> Vec<Finding> {
-        let _ = (left, right);
-        Vec::new()
+        let all: Vec<IpNet> = left.iter().chain(right).copied().collect();
+        let mut pairs: Vec<(IpNet, IpNet)> = overlaps(&all)
+            .pairs()
+            .map(|(a, b)| (a.min(b), a.max(b)))
+            .filter(|&(a, b)| a < left.len() && b >= left.len())
+            .map(|(a, b)| (all[a], all[b]))
+            .collect();
+        pairs.sort_unstable();
+        pairs.dedup();
+        pairs
+            .into_iter()
+            .map(|(a, b)| Finding {
+                severity: Severity::Error,
+                rule: Rule::Peering,
+                net: a,
+                message: format!("{a} overlaps {b} of the other network, so the two cannot be peered"),
+            })
+            .collect()
     }
+
+    /// The blocks that this cloud forbids (`Error`) or that are better avoided (`Warning`).
+    pub fn special_blocks(self, severity: Severity) -> Vec<IpNet> {
+        self.blocks()
+            .iter()
+            .filter(|block| block.severity == severity)
+            .filter_map(|block| block.net.parse().ok())
+            .collect()
+    }
+
+    fn blocks(self) -> &'static [Block] {
+        match self {
+            Cloud::Aws => AWS_BLOCKS,
+            Cloud::Gcp => GCP_BLOCKS,
+            Cloud::Overlay => &[],
+        }
+    }
+
+    fn check(self, net: &IpNet, sizes: PrefixRange, what: &str) -> Vec<Finding> {
+        let name = match self {
+            Cloud::Aws => "AWS",
+            Cloud::Gcp => "Google Cloud",
+            Cloud::Overlay => "the overlay",
+        };
+        let mut found = Vec::new();
+        if !sizes.holds(net.prefix_len()) {
+            found.push(Finding {
+                severity: Severity::Error,
+                rule: Rule::Size,
+                net: *net,
+                message: format!(
+                    "{name} takes {sizes} for {what}, and {net} is {}",
+                    sizes.misses(net.prefix_len())
+                ),
+            });
+        }
+        found.extend(self.blocks().iter().filter(|block| touches(net, block.net)).map(|block| Finding {
+            severity: block.severity,
+            rule: block.rule,
+            net: *net,
+            message: format!("{net} overlaps {}: {}", block.net, block.why),
+        }));
+        found
+    }
+}
+
+impl PrefixRange {
+    /// Whether a prefix length is taken.
+    pub fn holds(self, prefix: u8) -> bool {
+        (self.shortest..=self.longest).contains(&prefix) && (prefix - self.shortest).is_multiple_of(self.step)
+    }
+
+    fn misses(self, prefix: u8) -> &'static str {
+        if prefix < self.shortest {
+            "too large"
+        } else if prefix > self.longest {
+            "too small"
+        } else {
+            "between the steps"
+        }
+    }
+}
+
+impl fmt::Display for PrefixRange {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.shortest == self.longest {
+            return write!(f, "only a /{}", self.shortest);
+        }
+        write!(f, "/{} to /{}", self.shortest, self.longest)?;
+        if self.step > 1 {
+            write!(f, " in steps of {}", self.step)?;
+        }
+        Ok(())
+    }
+}
+
+const PRIVATE_V4: [&str; 3] = ["10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16"];
+
+/// Addresses of a range; the whole IPv6 space counts as `u128::MAX`.
+pub(crate) fn size(net: &IpNet) -> u128 {
+    1u128.checked_shl(u32::from(net.max_prefix_len() - net.prefix_len())).unwrap_or(u128::MAX)
+}
+
+fn touches(net: &IpNet, block: &str) -> bool {
+    block.parse::<IpNet>().is_ok_and(|block| block.contains(net) || net.contains(&block))
+}
+
+fn within(net: &IpNet, block: &str) -> bool {
+    block.parse::<IpNet>().is_ok_and(|block| block.contains(net))
 }

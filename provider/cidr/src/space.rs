@@ -1,87 +1,80 @@
-//! Sets of ranges: overlaps, union, difference, holes.
+//! Sets of ranges: union, difference, holes.
 
+use crate::bits::{Word, minus, nets, union};
 use ipnet::IpNet;
 
-/// The sorted sweep over a set of ranges; made by [`overlaps`].
-#[derive(Debug, Clone)]
-pub struct Overlaps {
-    total: u64,
-}
-
-impl Overlaps {
-    /// How many pairs overlap; computed with the sort, without listing them.
-    pub fn count(&self) -> u64 {
-        self.total
-    }
-
-    /// Whether no two ranges overlap.
-    pub fn is_empty(&self) -> bool {
-        self.total == 0
-    }
-
-    /// Every overlapping pair `(outer, inner)` as indices, lazily: `outer` contains or equals `inner`.
-    pub fn pairs(&self) -> OverlapPairs<'_> {
-        OverlapPairs { sweep: self }
-    }
-
-    /// The first `limit` pairs of [`Overlaps::pairs`].
-    pub fn first(&self, limit: usize) -> Vec<(usize, usize)> {
-        self.pairs().take(limit).collect()
-    }
-}
-
-/// Iterator over overlapping pairs, in address order. See [`Overlaps::pairs`].
-#[derive(Debug, Clone)]
-pub struct OverlapPairs<'a> {
-    #[expect(dead_code, reason = "the sweep is read by the iterator")]
-    sweep: &'a Overlaps,
-}
-
-impl Iterator for OverlapPairs<'_> {
-    type Item = (usize, usize);
-
-    fn next(&mut self) -> Option<(usize, usize)> {
-        None
-    }
-}
-
-/// Finds every overlapping pair of ranges, IPv4 and IPv6 together, in n log n (+ the pairs that are read).
-pub fn overlaps(nets: &[IpNet]) -> Overlaps {
-    let _ = nets;
-    Overlaps { total: 0 }
-}
-
 /// The fewest blocks that cover exactly the union; sorted, IPv4 first.
-pub fn merge(nets: &[IpNet]) -> Vec<IpNet> {
-    IpNet::aggregate(&nets.to_vec())
+pub fn merge(ranges: &[IpNet]) -> Vec<IpNet> {
+    nets::<u32>(&union(ranges)).chain(nets::<u128>(&union(ranges))).collect()
 }
 
 /// The fewest blocks that cover exactly what is in `from` and not in `remove`; sorted, IPv4 first.
 pub fn subtract(from: &[IpNet], remove: &[IpNet]) -> Vec<IpNet> {
-    let _ = remove;
-    merge(from)
+    nets::<u32>(&minus(&union(from), &union(remove)))
+        .chain(nets::<u128>(&minus(&union(from), &union(remove))))
+        .collect()
 }
 
 /// Whether the union of `outer` holds every address of `inner`.
 pub fn contains(outer: &[IpNet], inner: &IpNet) -> bool {
-    merge(outer).iter().any(|net| net.contains(inner))
+    fn holds<W: Word>(outer: &[IpNet], inner: &IpNet) -> bool {
+        W::of(inner).is_some_and(|(start, prefix)| {
+            union::<W>(outer).iter().any(|&(low, high)| low <= start && start.last(prefix) <= high)
+        })
+    }
+    // One block that holds it is the common case and needs no sorting.
+    outer.iter().any(|net| net.contains(inner)) || holds::<u32>(outer, inner) || holds::<u128>(outer, inner)
 }
 
-/// The lowest free aligned block of `prefix` inside `within` that touches nothing in `taken`. Blocks of
-/// `within` of one family are expected; with both, IPv4 is looked at first. `None` if there is none.
+/// The lowest free aligned block of `prefix` inside `within` that touches nothing in `taken`; IPv4 is looked at
+/// first where `within` has both families. `None` if there is none, or the prefix is too long for the family.
 pub fn next(within: &[IpNet], taken: &[IpNet], prefix: u8) -> Option<IpNet> {
-    let _ = (within, taken, prefix);
-    None
+    fn lowest<W: Word>(within: &[IpNet], taken: &[IpNet], prefix: u8) -> Option<IpNet> {
+        candidates::<W>(within, taken, prefix).next().map(|(first, _)| first.net(prefix))
+    }
+    lowest::<u32>(within, taken, prefix).or_else(|| lowest::<u128>(within, taken, prefix))
 }
 
 /// The free aligned block of `prefix` inside `pools` whose start lies nearest to the start of `near` (the lower one of
 /// two equally near), of the family of `near`. `None` if there is none.
 pub fn nearest_free(pools: &[IpNet], taken: &[IpNet], prefix: u8, near: &IpNet) -> Option<IpNet> {
-    let _ = (pools, taken, prefix, near);
-    None
+    fn nearest<W: Word>(pools: &[IpNet], taken: &[IpNet], prefix: u8, near: W) -> Option<IpNet> {
+        let mask = W::low_mask(W::BITS.checked_sub(prefix)?);
+        candidates::<W>(pools, taken, prefix)
+            .flat_map(|(first, last)| {
+                let below = near.down_to(mask).clamp(first, last);
+                let above = near.down_to(mask).or(mask).up().unwrap_or(last).clamp(first, last);
+                [below, above]
+            })
+            .min_by_key(|&start| (start.max(near).minus(start.min(near)), start))
+            .map(|start| start.net(prefix))
+    }
+    match near {
+        IpNet::V4(near) => nearest::<u32>(pools, taken, prefix, near.network().into()),
+        IpNet::V6(near) => nearest::<u128>(pools, taken, prefix, near.network().into()),
+    }
 }
 
-/// The free blocks of `pools`, as few and as large as possible: `subtract(pools, taken)`.
+/// The free blocks of `pools`, as few and large as possible: `subtract(pools, taken)`.
 pub fn free_blocks(pools: &[IpNet], taken: &[IpNet]) -> Vec<IpNet> {
     subtract(pools, taken)
+}
+
+/// For every free span that holds an aligned block of `prefix`: the starts of the first and of the last one.
+fn candidates<W: Word>(within: &[IpNet], taken: &[IpNet], prefix: u8) -> impl Iterator<Item = (W, W)> {
+    let spans = if prefix <= W::BITS { minus::<W>(&union(within), &union(taken)) } else { Vec::new() };
+    let mask = W::low_mask(W::BITS.saturating_sub(prefix));
+    spans.into_iter().filter_map(move |(start, end)| {
+        // Round the start up and the end down to the alignment.
+        let first = match start.down() {
+            Some(before) => before.or(mask).up()?,
+            None => start,
+        };
+        let last = match end.up() {
+            Some(after) => after.or(mask).minus(mask).down()?,
+            None => end,
+        };
+        let last = last.down_to(mask);
+        (first <= last && first.or(mask) <= end).then_some((first, last))
+    })
 }

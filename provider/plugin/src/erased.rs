@@ -9,7 +9,7 @@ use crate::context::{Context, Progress};
 use crate::data_source::DataSource;
 use crate::diagnostic::{Diagnostic, Diagnostics};
 use crate::ephemeral::{Ephemeral, Opened, Renewed};
-use crate::model::{Model, ShapeError};
+use crate::model::{Model, ShapeError, ToValue};
 use crate::path::Path;
 use crate::resource::{Change, ImportRequest, MoveSource, Planned, Resource};
 use crate::schema::{IdentitySchema, Schema};
