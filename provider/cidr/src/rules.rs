@@ -155,7 +155,7 @@ impl Cloud {
         match (self, family) {
             (Cloud::Aws, Family::V4) => PrefixRange { shortest: 16, longest: 28, step: 1 },
             (Cloud::Aws, Family::V6) => PrefixRange { shortest: 44, longest: 60, step: 4 },
-            (Cloud::Gcp, Family::V4) => PrefixRange { shortest: 4, longest: 29, step: 1 },
+            (Cloud::Gcp, Family::V4) => PrefixRange { shortest: 0, longest: 29, step: 1 },
             (Cloud::Gcp, Family::V6) => PrefixRange { shortest: 48, longest: 48, step: 1 },
             (Cloud::Overlay, _) => PrefixRange { shortest: 0, longest: family.bits(), step: 1 },
         }
@@ -164,8 +164,7 @@ impl Cloud {
     /// Prefix lengths of a subnet.
     ///
     /// AWS: IPv4 /16 to /28 and IPv6 /44 to /64 in steps of 4 ("Subnet CIDR blocks", Amazon VPC User Guide). GCP:
-    /// IPv4 /4 to /29, as the documentation's table of valid ranges and its minimum size of eight addresses say, but a
-    /// primary range may not be shorter than /8; IPv6 /64 ("Subnets", Google Cloud VPC documentation). Overlay: any.
+    /// IPv4 /8 to /29 and IPv6 /64 ("Subnets", Google Cloud VPC documentation). Overlay: any.
     pub fn subnet_prefixes(self, family: Family) -> PrefixRange {
         match (self, family) {
             (Cloud::Aws, Family::V6) => PrefixRange { shortest: 44, longest: 64, step: 4 },

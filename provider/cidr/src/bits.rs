@@ -1,0 +1,164 @@
+//! Addresses as machine words, so that one algorithm serves both families.
+
+use ipnet::{IpNet, Ipv4Net, Ipv6Net};
+use std::net::{Ipv4Addr, Ipv6Addr};
+
+/// An address of one family: `u32` or `u128`.
+pub(crate) trait Word: Copy + Ord + std::fmt::Debug {
+    /// Bits of an address.
+    const BITS: u8;
+    const MIN: Self;
+    const MAX: Self;
+
+    /// First address and prefix length, if the range is of this family.
+    fn of(net: &IpNet) -> Option<(Self, u8)>;
+    /// The range that starts at `self`; the caller keeps `prefix` within the family and host bits zero.
+    fn net(self, prefix: u8) -> IpNet;
+    /// `2^order - 1` with `order` from 0 to `BITS`.
+    fn low_mask(order: u8) -> Self;
+    fn or(self, other: Self) -> Self;
+    fn minus(self, other: Self) -> Self;
+    /// The next address; `None` past the last one.
+    fn up(self) -> Option<Self>;
+    /// The address before; `None` before the first one.
+    fn down(self) -> Option<Self>;
+    fn trailing(self) -> u8;
+    /// Floor of the binary logarithm of `self + 1`.
+    fn log2_plus_one(self) -> u8;
+    fn wide(self) -> u128;
+    /// The inverse of `wide`.
+    fn narrow(wide: u128) -> Self;
+
+    /// The start of the aligned block, with this mask of host bits, that holds the address.
+    fn down_to(self, mask: Self) -> Self {
+        self.or(mask).minus(mask)
+    }
+
+    /// Last address of the block.
+    fn last(self, prefix: u8) -> Self {
+        self.or(Self::low_mask(Self::BITS - prefix))
+    }
+}
+
+macro_rules! word {
+    ($word:ty, $bits:literal, $variant:ident, $addr:ty, $net:ty) => {
+        impl Word for $word {
+            const BITS: u8 = $bits;
+            const MIN: Self = 0;
+            const MAX: Self = <$word>::MAX;
+
+            fn of(net: &IpNet) -> Option<(Self, u8)> {
+                match net {
+                    IpNet::$variant(net) => Some((<$word>::from(net.network()), net.prefix_len())),
+                    _ => None,
+                }
+            }
+
+            fn net(self, prefix: u8) -> IpNet {
+                IpNet::$variant(<$net>::new_assert(<$addr>::from(self), prefix))
+            }
+
+            fn low_mask(order: u8) -> Self {
+                if order == 0 { 0 } else { Self::MAX >> ($bits - order) }
+            }
+
+            fn or(self, other: Self) -> Self {
+                self | other
+            }
+
+            fn minus(self, other: Self) -> Self {
+                self - other
+            }
+
+            fn up(self) -> Option<Self> {
+                self.checked_add(1)
+            }
+
+            fn down(self) -> Option<Self> {
+                self.checked_sub(1)
+            }
+
+            fn trailing(self) -> u8 {
+                self.trailing_zeros() as u8
+            }
+
+            fn log2_plus_one(self) -> u8 {
+                match self.checked_add(1) {
+                    Some(size) => size.ilog2() as u8,
+                    None => $bits,
+                }
+            }
+
+            fn wide(self) -> u128 {
+                u128::from(self)
+            }
+
+            fn narrow(wide: u128) -> Self {
+                wide as $word
+            }
+        }
+    };
+}
+
+word!(u32, 32, V4, Ipv4Addr, Ipv4Net);
+word!(u128, 128, V6, Ipv6Addr, Ipv6Net);
+
+/// Sorted, disjoint, not adjacent spans of addresses, both ends included.
+pub(crate) type Spans<W> = Vec<(W, W)>;
+
+/// The union of the ranges of one family.
+pub(crate) fn union<W: Word>(nets: &[IpNet]) -> Spans<W> {
+    let mut spans: Vec<(W, W)> =
+        nets.iter().filter_map(|net| W::of(net).map(|(start, prefix)| (start, start.last(prefix)))).collect();
+    spans.sort_unstable();
+    let mut out: Spans<W> = Vec::with_capacity(spans.len());
+    for (start, end) in spans {
+        match out.last_mut() {
+            Some(last) if last.1.up().is_none_or(|after| start <= after) => last.1 = last.1.max(end),
+            _ => out.push((start, end)),
+        }
+    }
+    out
+}
+
+/// What is in `from` and not in `remove`.
+pub(crate) fn minus<W: Word>(from: &[(W, W)], remove: &[(W, W)]) -> Spans<W> {
+    let mut out = Vec::with_capacity(from.len());
+    let mut skip = 0;
+    for &(start, end) in from {
+        while skip < remove.len() && remove[skip].1 < start {
+            skip += 1;
+        }
+        let mut cursor = Some(start);
+        for &(hole_start, hole_end) in &remove[skip..] {
+            let Some(low) = cursor else { break };
+            if hole_start > end {
+                break;
+            }
+            if let Some(before) = hole_start.down().filter(|&before| before >= low) {
+                out.push((low, before));
+            }
+            cursor = hole_end.up().map(|after| after.max(low)).filter(|&after| after <= end);
+        }
+        if let Some(low) = cursor.filter(|&low| low <= end) {
+            out.push((low, end));
+        }
+    }
+    out
+}
+
+/// The fewest aligned blocks of a span, as start and order (binary logarithm of the size).
+pub(crate) fn blocks<W: Word>(start: W, end: W) -> impl Iterator<Item = (W, u8)> {
+    let mut cursor = Some(start);
+    std::iter::from_fn(move || {
+        let low = cursor.filter(|&low| low <= end)?;
+        let order = low.trailing().min(end.minus(low).log2_plus_one());
+        cursor = low.or(W::low_mask(order)).up();
+        Some((low, order))
+    })
+}
+
+/// The fewest ranges that cover the spans.
+pub(crate) fn nets<W: Word>(spans: &[(W, W)]) -> impl Iterator<Item = IpNet> {
+    spans.iter().flat_map(|&(start, end)| blocks(start, end)).map(|(start, order)| start.net(W::BITS - order))
+}
