@@ -1,1 +1,17 @@
-//! Placeholder.
+//! The overlap guard: refuses, at plan, ranges that may not live together in one fabric.
+//!
+//! One provider process plans all `warren_*` resources of a run. Each tells its ranges to the [`Guard`], which looks at
+//! the other ranges of the run (address plans, networks, subnets), at live networks ([`LiveSource`]) and at the claims
+//! of other owners ([`ClaimsUrl`]). At apply, [`Guard::claim`] settles who of two concurrent owners gets a range.
+
+mod config;
+mod guard;
+mod key;
+mod live;
+mod planned;
+
+pub use config::{ClaimsUrl, ClaimsUrlError, CredentialSource, GuardConfig, S3Credentials, S3Options};
+pub use guard::{ClaimRole, Guard};
+pub use key::Key;
+pub use live::{LiveRange, LiveSource};
+pub use planned::{Parent, PlannedRange, PlannedResource, Role};

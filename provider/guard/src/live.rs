@@ -1,0 +1,38 @@
+//! Networks that exist in a cloud.
+
+use ipnet::IpNet;
+use tf_provider_rs::{Diagnostics, async_trait};
+
+/// Lists the live networks of one cloud account and region.
+#[async_trait]
+pub trait LiveSource: Send + Sync + 'static {
+    /// For messages: `AWS 123456789012 us-east-1`.
+    fn name(&self) -> String;
+
+    /// All ranges of all networks, of whatever owner. Called at most once a run.
+    ///
+    /// # Errors
+    /// Diagnostics for the user; they are shown once a run.
+    async fn ranges(&self) -> Result<Vec<LiveRange>, Diagnostics>;
+}
+
+/// One range of a live network or subnet.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct LiveRange {
+    /// The range.
+    pub net: IpNet,
+    /// The resource type that would manage it: `warren_aws_vpc`, `warren_aws_subnet`.
+    pub kind: &'static str,
+    /// The cloud's id: `vpc-0abc`.
+    pub id: String,
+    /// The tag `warren:name`, or else the cloud's own name; empty where there is none.
+    pub name: String,
+    /// The tag `warren:owner`.
+    pub owner: Option<String>,
+    /// The tag `warren:fabric`.
+    pub fabric: Option<String>,
+    /// Where it is, in prose: `account 123456789012, us-east-1`.
+    pub place: String,
+    /// For a subnet, the id of its network: it is compared with other subnets of that network only.
+    pub parent: Option<String>,
+}
