@@ -1,5 +1,6 @@
 //! Addresses as machine words, so that one algorithm serves both families.
 
+use crate::Family;
 use ipnet::{IpNet, Ipv4Net, Ipv6Net};
 use std::net::{Ipv4Addr, Ipv6Addr};
 
@@ -7,8 +8,6 @@ use std::net::{Ipv4Addr, Ipv6Addr};
 pub(crate) trait Word: Copy + Ord + std::fmt::Debug {
     /// Bits of an address.
     const BITS: u8;
-    const MIN: Self;
-    const MAX: Self;
 
     /// First address and prefix length, if the range is of this family.
     fn of(net: &IpNet) -> Option<(Self, u8)>;
@@ -25,9 +24,6 @@ pub(crate) trait Word: Copy + Ord + std::fmt::Debug {
     fn trailing(self) -> u8;
     /// Floor of the binary logarithm of `self + 1`.
     fn log2_plus_one(self) -> u8;
-    fn wide(self) -> u128;
-    /// The inverse of `wide`.
-    fn narrow(wide: u128) -> Self;
 
     /// The start of the aligned block, with this mask of host bits, that holds the address.
     fn down_to(self, mask: Self) -> Self {
@@ -44,8 +40,6 @@ macro_rules! word {
     ($word:ty, $bits:literal, $variant:ident, $addr:ty, $net:ty) => {
         impl Word for $word {
             const BITS: u8 = $bits;
-            const MIN: Self = 0;
-            const MAX: Self = <$word>::MAX;
 
             fn of(net: &IpNet) -> Option<(Self, u8)> {
                 match net {
@@ -59,7 +53,7 @@ macro_rules! word {
             }
 
             fn low_mask(order: u8) -> Self {
-                if order == 0 { 0 } else { Self::MAX >> ($bits - order) }
+                if order == 0 { 0 } else { <$word>::MAX >> ($bits - order) }
             }
 
             fn or(self, other: Self) -> Self {
@@ -88,14 +82,6 @@ macro_rules! word {
                     None => $bits,
                 }
             }
-
-            fn wide(self) -> u128 {
-                u128::from(self)
-            }
-
-            fn narrow(wide: u128) -> Self {
-                wide as $word
-            }
         }
     };
 }
@@ -108,9 +94,16 @@ pub(crate) type Spans<W> = Vec<(W, W)>;
 
 /// The union of the ranges of one family.
 pub(crate) fn union<W: Word>(nets: &[IpNet]) -> Spans<W> {
-    let mut spans: Vec<(W, W)> =
-        nets.iter().filter_map(|net| W::of(net).map(|(start, prefix)| (start, start.last(prefix)))).collect();
-    spans.sort_unstable();
+    join(
+        nets.iter().filter_map(|net| W::of(net).map(|(start, prefix)| (start, start.last(prefix)))).collect(),
+    )
+}
+
+/// The union of spans in any order.
+pub(crate) fn join<W: Word>(mut spans: Vec<(W, W)>) -> Spans<W> {
+    if !spans.is_sorted() {
+        spans.sort_unstable();
+    }
     let mut out: Spans<W> = Vec::with_capacity(spans.len());
     for (start, end) in spans {
         match out.last_mut() {
@@ -161,4 +154,20 @@ pub(crate) fn blocks<W: Word>(start: W, end: W) -> impl Iterator<Item = (W, u8)>
 /// The fewest ranges that cover the spans.
 pub(crate) fn nets<W: Word>(spans: &[(W, W)]) -> impl Iterator<Item = IpNet> {
     spans.iter().flat_map(|&(start, end)| blocks(start, end)).map(|(start, order)| start.net(W::BITS - order))
+}
+
+/// First and last address, whatever the family.
+pub(crate) fn span(net: &IpNet) -> (u128, u128) {
+    match net {
+        IpNet::V4(net) => (u32::from(net.network()).into(), u32::from(net.broadcast()).into()),
+        IpNet::V6(net) => (net.network().into(), net.broadcast().into()),
+    }
+}
+
+/// The range of a family that starts at an address.
+pub(crate) fn range(family: Family, start: u128, prefix: u8) -> IpNet {
+    match family {
+        Family::V4 => (start as u32).net(prefix),
+        Family::V6 => start.net(prefix),
+    }
 }

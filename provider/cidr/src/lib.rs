@@ -11,15 +11,21 @@
 //! * [`solve()`] turns a [`Request`] into a [`Plan`] or an [`Infeasible`] that [`explain()`] tells in prose.
 
 mod bits;
+mod buddy;
 mod conflict;
 mod explain;
+mod level;
+mod minimal;
 mod parse;
 mod plan;
 mod request;
 mod rules;
+mod search;
 mod solve;
 mod space;
 mod sweep;
+mod tree;
+mod verdict;
 
 pub use conflict::{Conflict, Label, Parent, Range, RangeKind, Relation, Why, conflicts, suggest};
 pub use explain::{Message, explain, messages};
@@ -27,7 +33,7 @@ pub use ipnet::{self, IpNet, Ipv4Net, Ipv6Net};
 pub use parse::{CidrError, parse_cidr};
 pub use plan::{
     Assignment, BoundHit, Element, ElementKind, Infeasible, NoRoom, Plan, Problem, RenumberReason,
-    Renumbering,
+    Renumbering, Warning,
 };
 pub use request::{Family, Growth, GrowthError, NetworkRequest, Request, SEPARATOR, SubnetRequest, Want};
 pub use rules::{Cloud, Finding, PrefixRange, Rule, Severity, UnknownCloud};

@@ -19,8 +19,17 @@ pub struct Plan {
     pub free: BTreeMap<String, Vec<IpNet>>,
     /// Ranges of the earlier plan that could not stay, by path.
     pub renumbered: Vec<Renumbering>,
-    /// Warnings of the clouds' rules.
-    pub warnings: Vec<Finding>,
+    /// Warnings of the clouds' rules, by path.
+    pub warnings: Vec<Warning>,
+}
+
+/// A rule of a cloud that a planned range breaks without being refused.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Warning {
+    /// Path of the network or subnet.
+    pub path: String,
+    /// The rule.
+    pub finding: Finding,
 }
 
 /// One range that cannot stay where the earlier plan had it.

@@ -1,6 +1,14 @@
 //! From request to plan.
 
-use crate::{Infeasible, Plan, Request};
+use crate::bits::{Spans, minus, range, span, union};
+use crate::level::{Demand, Stuck, place};
+use crate::tree::{Node, good_key, network};
+use crate::verdict::{Stage, no_room, refused};
+use crate::{
+    Assignment, BoundHit, Cloud, Family, Infeasible, IpNet, NetworkRequest, Plan, Problem, RenumberReason,
+    Renumbering, Request, Severity, Want, Warning, overlaps, subtract,
+};
+use std::collections::BTreeMap;
 
 /// How much the solver may search where several overlapping pools make placing hard.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -18,11 +26,418 @@ impl Default for Bound {
 
 /// Finds a place for everything in the request, or says why there is none.
 ///
-/// The answer is the same for the same request, and what `previous` holds stays where it can.
+/// The answer is the same for the same request, and what `previous` holds stays where it can: a range of the earlier
+/// plan is given up only if it breaks the request on its own, and that is told in [`Plan::renumbered`]. So a new network
+/// is placed around the others, or the answer is [`Infeasible::NoRoom`].
 ///
 /// # Errors
-/// [`Infeasible`].
+/// [`Infeasible::Refused`] with every contradiction of the request, [`Infeasible::NoRoom`] with the smallest set of
+/// demands that do not fit, [`Infeasible::BoundHit`] if overlapping pools made the search too long.
 pub fn solve(request: &Request, bound: Bound) -> Result<Plan, Infeasible> {
-    let _ = (request, bound);
-    Ok(Plan::default())
+    let mut problems = Vec::new();
+    let nodes = read(request, &mut problems);
+    problems.extend(refused(request, &nodes));
+    if !problems.is_empty() {
+        return Err(Infeasible::Refused(problems));
+    }
+    let mut planner = Planner { request, bound, plan: Plan::default(), special: Special::new() };
+    for family in [Family::V4, Family::V6] {
+        planner.networks(&nodes, family)?;
+    }
+    Ok(planner.finish())
+}
+
+/// Every network of the request that can be read, in path order.
+fn read(request: &Request, problems: &mut Vec<Problem>) -> Vec<Node> {
+    for (what, lists) in [("pools", &request.pools), ("reserved", &request.reserved)] {
+        for (key, nets) in lists {
+            problems.extend(
+                nets.iter()
+                    .filter(|net| net.trunc() != **net)
+                    .map(|net| Problem::HostBits { path: format!("{what}.{key}"), meant: net.trunc() }),
+            );
+        }
+    }
+    let mut nodes = Vec::new();
+    for (key, wanted) in &request.networks {
+        if !good_key(key, problems) {
+            continue;
+        }
+        let mut known = true;
+        for pool in wanted.pools.iter().filter(|pool| !request.pools.contains_key(*pool)) {
+            known = false;
+            problems.push(Problem::UnknownPool {
+                path: key.clone(),
+                pool: pool.clone(),
+                known: request.pools.keys().cloned().collect(),
+            });
+        }
+        let pinned = matches!(wanted.want, Want::Pinned(_));
+        if wanted.pools.is_empty() && !pinned {
+            known = false;
+            problems.push(Problem::NoPool { path: key.clone() });
+        }
+        let family = family(request, wanted);
+        let blocks = pool_blocks(request, wanted);
+        if known && !pinned && !blocks.iter().any(|net| Family::of(net) == family) {
+            known = false;
+            problems.push(Problem::NoFamily { path: key.clone(), family });
+        }
+        if known {
+            nodes.extend(network(key, wanted, family, problems));
+        }
+    }
+    nodes
+}
+
+fn family(request: &Request, wanted: &NetworkRequest) -> Family {
+    match (wanted.want, wanted.family) {
+        (Want::Pinned(net), _) => Family::of(&net),
+        (_, Some(family)) => family,
+        _ => {
+            let v4 = pool_blocks(request, wanted).iter().any(|net| net.addr().is_ipv4());
+            if v4 { Family::V4 } else { Family::V6 }
+        }
+    }
+}
+
+/// The blocks of the pools that a network may lie in.
+pub(crate) fn pool_blocks(request: &Request, wanted: &NetworkRequest) -> Vec<IpNet> {
+    wanted.pools.iter().filter_map(|pool| request.pools.get(pool)).flatten().copied().collect()
+}
+
+/// The special blocks of the clouds, read once.
+struct Special {
+    forbidden: BTreeMap<Cloud, Vec<IpNet>>,
+    avoided: BTreeMap<Cloud, Vec<IpNet>>,
+}
+
+impl Special {
+    fn new() -> Self {
+        let all = |severity| {
+            [Cloud::Aws, Cloud::Gcp, Cloud::Overlay]
+                .map(|cloud| (cloud, cloud.special_blocks(severity)))
+                .into()
+        };
+        Self { forbidden: all(Severity::Error), avoided: all(Severity::Warning) }
+    }
+
+    fn list(map: &BTreeMap<Cloud, Vec<IpNet>>, cloud: Option<Cloud>) -> &[IpNet] {
+        cloud.and_then(|cloud| map.get(&cloud)).map_or(&[], Vec::as_slice)
+    }
+}
+
+struct Planner<'a> {
+    request: &'a Request,
+    bound: Bound,
+    plan: Plan,
+    special: Special,
+}
+
+impl Planner<'_> {
+    /// Places the networks of one family, then their subnets.
+    fn networks(&mut self, nodes: &[Node], family: Family) -> Result<(), Infeasible> {
+        let nodes: Vec<&Node> = nodes.iter().filter(|node| node.family == family).collect();
+        let mut spaces: BTreeMap<(Vec<&String>, Option<Cloud>), Space> = BTreeMap::new();
+        let mut keys = Vec::with_capacity(nodes.len());
+        for node in &nodes {
+            let wanted = &self.request.networks[&node.path];
+            let mut pools: Vec<&String> = wanted.pools.iter().collect();
+            pools.sort_unstable();
+            pools.dedup();
+            let key = (pools, node.cloud);
+            if !spaces.contains_key(&key) {
+                let blocks = pool_blocks(self.request, wanted);
+                spaces.insert(key.clone(), self.space(&blocks, node.cloud, family));
+            }
+            keys.push(key);
+        }
+        let mut level = Level { top: true, ..Level::default() };
+        for (node, key) in nodes.iter().zip(&keys) {
+            level.add(node, &spaces[key]);
+        }
+        level.reserved = self
+            .request
+            .reserved
+            .iter()
+            .flat_map(|(name, nets)| nets.iter().map(move |net| (name.as_str(), *net)))
+            .filter(|(_, net)| Family::of(net) == family)
+            .collect();
+        let stage = Stage { request: self.request, network: None, family };
+        self.level(&level, &stage)
+    }
+
+    fn space(&self, blocks: &[IpNet], cloud: Option<Cloud>, family: Family) -> Space {
+        let spans = |nets: &[IpNet]| -> Spans<u128> {
+            match family {
+                Family::V4 => union::<u32>(nets).iter().map(|&(a, b)| (a.into(), b.into())).collect(),
+                Family::V6 => union::<u128>(nets),
+            }
+        };
+        let whole = minus(&spans(blocks), &spans(Special::list(&self.special.forbidden, cloud)));
+        let calm = minus(&whole, &spans(Special::list(&self.special.avoided, cloud)));
+        Space { whole, calm }
+    }
+
+    /// Places one level: what is pinned, what stays from before, what is new. Then the levels below.
+    fn level(&mut self, level: &Level<'_>, stage: &Stage<'_>) -> Result<(), Infeasible> {
+        let (mut places, reasons, soft) = self.settle(level);
+        let open: Vec<usize> = (0..places.len()).filter(|&index| places[index].is_none()).collect();
+        let fixed = |soft: &BTreeMap<usize, IpNet>| -> Vec<(u128, u128)> {
+            let reserved = level.reserved.iter().map(|(_, net)| span(net));
+            reserved.chain(places.iter().flatten().map(span)).chain(soft.values().map(span)).collect()
+        };
+        let none = BTreeMap::new();
+        // Nicest first: resized ranges in place, blocks that services use avoided.
+        let all_calm = level.spaces.iter().all(|space| space.whole == space.calm);
+        let mut first: Option<Stuck> = None;
+        let mut found = None;
+        let attempts = [(&soft, true), (&none, true), (&soft, false), (&none, false)];
+        for (soft, calm) in attempts.into_iter().skip(usize::from(soft.is_empty())) {
+            if !calm && all_calm {
+                continue;
+            }
+            let rest: Vec<usize> = open.iter().copied().filter(|index| !soft.contains_key(index)).collect();
+            let (regions, demands) = level.demands(&rest, calm);
+            match place(&regions, &fixed(soft), &demands, self.bound.steps) {
+                Ok(starts) => {
+                    let new = rest.iter().zip(starts).map(|(&index, start)| {
+                        let node = level.nodes[index];
+                        (index, range(node.family, start, node.prefix))
+                    });
+                    found =
+                        Some(new.chain(soft.iter().map(|(&index, &net)| (index, net))).collect::<Vec<_>>());
+                    break;
+                }
+                // The last attempt is the one without any preference: its failure is the answer.
+                Err(stuck) => first = Some(stuck),
+            }
+        }
+        let Some(found) = found else {
+            return Err(match first {
+                Some(Stuck::Unknown(component, tried)) => Infeasible::BoundHit(BoundHit {
+                    tried,
+                    paths: component.demands.iter().map(|&at| level.nodes[open[at]].path.clone()).collect(),
+                    pools: stage.pools(component.demands.iter().map(|&at| level.nodes[open[at]])),
+                }),
+                Some(Stuck::Nothing(component)) => {
+                    no_room(level, stage, &places, &open, &component, self.bound.steps)
+                }
+                None => Infeasible::Refused(Vec::new()),
+            });
+        };
+        for (index, net) in found {
+            places[index] = Some(net);
+        }
+        for (node, place) in level.nodes.iter().zip(&places) {
+            let Some(net) = *place else { continue };
+            self.record(node, net, &reasons);
+        }
+        for (node, place) in level.nodes.iter().zip(&places) {
+            let Some(net) = *place else { continue };
+            if !node.children.is_empty() {
+                let space = self.space(&[net], node.cloud, node.family);
+                let mut below = Level::default();
+                node.children.iter().for_each(|child| below.add(child, &space));
+                let stage = Stage {
+                    request: self.request,
+                    network: Some((node.path.clone(), net)),
+                    family: node.family,
+                };
+                self.level(&below, &stage)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The places that are given: pinned ones, and those of the earlier plan that can stay. Besides: why the others of
+    /// the earlier plan cannot, and where a resized one would like to be.
+    fn settle<'n>(&self, level: &Level<'n>) -> Settled<'n> {
+        let mut places: Vec<Option<IpNet>> = level.nodes.iter().map(|node| node.pinned).collect();
+        let mut reasons = BTreeMap::new();
+        let mut soft = BTreeMap::new();
+        let mut held = Vec::new();
+        for (index, node) in level.nodes.iter().enumerate() {
+            let Some(&earlier) = self.request.previous.get(&node.path) else { continue };
+            if node.pinned.is_some() {
+                reasons.insert(node.path.as_str(), RenumberReason::Pinned);
+                continue;
+            }
+            let same =
+                earlier.prefix_len() == node.prefix || (node.at_least && earlier.prefix_len() < node.prefix);
+            let inside = |net: &IpNet| {
+                let (start, end) = span(net);
+                Family::of(net) == node.family
+                    && level.spaces[level.space_of[index]]
+                        .whole
+                        .iter()
+                        .any(|&(low, high)| low <= start && end <= high)
+            };
+            let sized = node.cloud.is_none_or(|cloud| cloud_size(cloud, level.top, &earlier));
+            if !inside(&earlier) {
+                let touches = Special::list(&self.special.forbidden, node.cloud)
+                    .iter()
+                    .find(|block| block.contains(&earlier) || earlier.contains(*block));
+                let why = match touches {
+                    _ if !level.top => RenumberReason::ParentMoved,
+                    Some(block) => RenumberReason::CloudRule(format!(
+                        "{earlier} overlaps {block}, which the cloud forbids"
+                    )),
+                    None => RenumberReason::OutsidePools,
+                };
+                reasons.insert(node.path.as_str(), why);
+            } else if same && sized {
+                held.push((index, earlier));
+            } else {
+                reasons.insert(node.path.as_str(), RenumberReason::Resized { in_place: false });
+                if let Some(wish) =
+                    IpNet::new(earlier.addr(), node.prefix).ok().map(|net| net.trunc()).filter(inside)
+                {
+                    soft.insert(index, wish);
+                }
+            }
+        }
+        self.clear(level, &mut places, &held, &mut reasons, &mut soft);
+        (places, reasons, soft)
+    }
+
+    /// Gives held ranges their place unless they overlap something fixed, or an earlier one of their kind; and drops
+    /// wishes that overlap anything.
+    fn clear<'n>(
+        &self,
+        level: &Level<'n>,
+        places: &mut [Option<IpNet>],
+        held: &[(usize, IpNet)],
+        reasons: &mut BTreeMap<&'n str, RenumberReason>,
+        soft: &mut BTreeMap<usize, IpNet>,
+    ) {
+        let mut nets: Vec<IpNet> = level.reserved.iter().map(|(_, net)| *net).collect();
+        let reserved = nets.len();
+        let pinned: Vec<usize> = (0..places.len()).filter(|&index| places[index].is_some()).collect();
+        nets.extend(pinned.iter().filter_map(|&index| places[index]));
+        let firm = nets.len();
+        nets.extend(held.iter().map(|&(_, net)| net));
+        let wishes: Vec<(usize, IpNet)> = soft.iter().map(|(&index, &net)| (index, net)).collect();
+        let wishes_from = nets.len();
+        nets.extend(wishes.iter().map(|&(_, net)| net));
+        let name = |at: usize| match at {
+            _ if at < reserved => RenumberReason::Reserved(level.reserved[at].0.to_owned()),
+            _ if at < firm => RenumberReason::Overlaps(level.nodes[pinned[at - reserved]].path.clone()),
+            _ => RenumberReason::Overlaps(level.nodes[held[at - firm].0].path.clone()),
+        };
+        // Every pair goes to its later member, firm ones first, so the outcome depends on paths alone.
+        let mut pairs: Vec<(usize, usize)> = overlaps(&nets)
+            .pairs()
+            .map(|(a, b)| (a.max(b), a.min(b)))
+            .filter(|&(later, _)| later >= firm)
+            .collect();
+        pairs.sort_unstable();
+        let mut gone = vec![false; nets.len()];
+        for (later, other) in pairs {
+            if gone[other] || gone[later] {
+                continue;
+            }
+            gone[later] = true;
+            if later < wishes_from {
+                reasons.insert(level.nodes[held[later - firm].0].path.as_str(), name(other));
+            } else {
+                soft.remove(&wishes[later - wishes_from].0);
+            }
+        }
+        for (at, &(index, net)) in held.iter().enumerate() {
+            if !gone[firm + at] {
+                places[index] = Some(net);
+            }
+        }
+    }
+
+    fn record(&mut self, node: &Node, net: IpNet, reasons: &BTreeMap<&str, RenumberReason>) {
+        if let Some(&from) = self.request.previous.get(&node.path).filter(|&&from| from != net) {
+            let why = match reasons.get(node.path.as_str()) {
+                Some(RenumberReason::Resized { .. }) => {
+                    RenumberReason::Resized { in_place: from.contains(&net) || net.contains(&from) }
+                }
+                Some(why) => why.clone(),
+                None => RenumberReason::Pinned,
+            };
+            self.plan.renumbered.push(Renumbering { path: node.path.clone(), from, to: net, why });
+        }
+        let avoided = Special::list(&self.special.avoided, node.cloud);
+        if let Some(cloud) =
+            node.cloud.filter(|_| avoided.iter().any(|a| a.contains(&net) || net.contains(a)))
+        {
+            let found =
+                cloud.check_network(&net).into_iter().filter(|finding| finding.severity == Severity::Warning);
+            self.plan.warnings.extend(found.map(|finding| Warning { path: node.path.clone(), finding }));
+        }
+        let hosts = node.cloud.unwrap_or(Cloud::Overlay).usable_hosts(&net);
+        self.plan.usable_hosts.insert(node.path.clone(), hosts);
+        self.plan.networks.insert(node.path.clone(), net);
+    }
+
+    fn finish(mut self) -> Plan {
+        let mut taken: Vec<IpNet> = self.request.reserved.values().flatten().copied().collect();
+        taken.extend(self.request.networks.keys().filter_map(|key| self.plan.networks.get(key)));
+        for (name, nets) in &self.request.pools {
+            self.plan.free.insert(name.clone(), subtract(nets, &taken));
+        }
+        self.plan.renumbered.sort_by(|a, b| a.path.cmp(&b.path));
+        self.plan.warnings.sort_by(|a, b| a.path.cmp(&b.path));
+        self.plan
+    }
+}
+
+/// Places, why earlier ranges cannot stay, and wishes.
+type Settled<'n> = (Vec<Option<IpNet>>, BTreeMap<&'n str, RenumberReason>, BTreeMap<usize, IpNet>);
+
+fn cloud_size(cloud: Cloud, network: bool, net: &IpNet) -> bool {
+    let family = Family::of(net);
+    let sizes = if network { cloud.network_prefixes(family) } else { cloud.subnet_prefixes(family) };
+    sizes.holds(net.prefix_len())
+}
+
+/// Where something may lie: all of it, and without the blocks better avoided.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Space {
+    pub(crate) whole: Spans<u128>,
+    calm: Spans<u128>,
+}
+
+/// Siblings: the networks of a family, or the subnets of one network.
+#[derive(Default)]
+pub(crate) struct Level<'n> {
+    pub(crate) nodes: Vec<&'n Node>,
+    pub(crate) spaces: Vec<Space>,
+    pub(crate) space_of: Vec<usize>,
+    pub(crate) reserved: Vec<(&'n str, IpNet)>,
+    top: bool,
+}
+
+impl<'n> Level<'n> {
+    fn add(&mut self, node: &'n Node, space: &Space) {
+        let at = self.spaces.iter().position(|known| known == space).unwrap_or_else(|| {
+            self.spaces.push(space.clone());
+            self.spaces.len() - 1
+        });
+        self.nodes.push(node);
+        self.space_of.push(at);
+    }
+
+    /// The spaces, and what these nodes want of them.
+    pub(crate) fn demands(&self, open: &[usize], calm: bool) -> (Vec<Spans<u128>>, Vec<Demand>) {
+        let regions =
+            self.spaces.iter().map(|space| if calm { &space.calm } else { &space.whole }).cloned().collect();
+        let demands = open
+            .iter()
+            .map(|&index| Demand { order: self.nodes[index].order(), region: self.space_of[index] })
+            .collect();
+        (regions, demands)
+    }
+}
+
+impl Plan {
+    /// The ranges to hand in as [`Request::previous`] next time.
+    pub fn assignment(&self) -> &Assignment {
+        &self.networks
+    }
 }
