@@ -1,0 +1,138 @@
+//! Requests checked against the service models that botocore ships.
+
+use std::fs::File;
+use std::io::Read as _;
+use std::path::Path;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use anyhow::{Context as _, Result};
+use flate2::read::GzDecoder;
+
+use crate::proxy::Service;
+use crate::query::Params;
+use crate::venv::Venv;
+
+mod check;
+mod model;
+
+pub(crate) use model::Pagination;
+use model::{Model, Paginators};
+
+/// What is wrong with a request, in the words AWS would answer with.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Problem {
+    /// The service has no such operation.
+    UnknownAction(String),
+    /// The operation has no such parameter.
+    UnknownParameter(String),
+    /// A required parameter is absent.
+    Missing(String),
+    /// A value is not of the parameter's type, not in its enumeration, or out of its bounds.
+    Value {
+        /// Dotted name of the parameter.
+        name: String,
+        /// What was sent.
+        value: String,
+        /// What the model asks for.
+        expected: String,
+    },
+}
+
+impl Problem {
+    /// The error code of the answer.
+    pub fn code(&self) -> &'static str {
+        match self {
+            Self::UnknownAction(_) => "InvalidAction",
+            Self::UnknownParameter(_) => "UnknownParameter",
+            Self::Missing(_) => "MissingParameter",
+            Self::Value { .. } => "InvalidParameterValue",
+        }
+    }
+}
+
+impl std::fmt::Display for Problem {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::UnknownAction(action) => {
+                write!(f, "The action {action} is not valid for this web service.")
+            }
+            Self::UnknownParameter(name) => write!(f, "The parameter {name} is not recognized"),
+            Self::Missing(name) => write!(f, "The request must contain the parameter {name}"),
+            Self::Value { name, value, expected } => {
+                write!(f, "Value ({value}) for parameter {name} is invalid. Expected {expected}.")
+            }
+        }
+    }
+}
+
+/// The models of the services whose requests are validated.
+#[derive(Debug)]
+pub struct Models {
+    ec2: Model,
+    ecr: Model,
+    sts: Model,
+    pages: Paginators,
+}
+
+static LOADED: Mutex<Option<Arc<Models>>> = Mutex::new(None);
+
+impl Models {
+    /// Reads the models from the Python environment, once in a process.
+    ///
+    /// # Errors
+    /// The environment lacks a model, or one has a shape this reader does not know.
+    pub fn load(venv: &Venv) -> Result<Arc<Self>> {
+        let mut loaded = LOADED.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(models) = loaded.as_ref() {
+            return Ok(Arc::clone(models));
+        }
+        let data = venv.botocore_data()?;
+        let ec2 = data.join("ec2/2016-11-15");
+        let pages = std::fs::read(ec2.join("paginators-1.json")).context("EC2 paginators")?;
+        let models = Arc::new(Self {
+            ec2: read(&ec2)?,
+            ecr: read(&data.join("ecr/2015-09-21"))?,
+            sts: read(&data.join("sts/2011-06-15"))?,
+            pages: serde_json::from_slice(&pages).context("EC2 paginators")?,
+        });
+        *loaded = Some(Arc::clone(&models));
+        Ok(models)
+    }
+
+    /// Whether requests of this service are validated.
+    pub fn covers(&self, service: Service) -> bool {
+        self.of(service).is_some()
+    }
+
+    /// Everything that is wrong with a request in the query protocol (EC2, STS).
+    pub fn check_query(&self, service: Service, action: &str, params: &Params) -> Vec<Problem> {
+        self.of(service).map(|model| check::query(model, action, params)).unwrap_or_default()
+    }
+
+    /// Everything that is wrong with a JSON request (ECR).
+    pub fn check_json(&self, service: Service, action: &str, body: &serde_json::Value) -> Vec<Problem> {
+        self.of(service).map(|model| check::json(model, action, body)).unwrap_or_default()
+    }
+
+    /// How the answers of an EC2 action are paged, where they are.
+    pub(crate) fn pagination(&self, action: &str) -> Option<Pagination> {
+        self.pages.of(action, &self.ec2)
+    }
+
+    fn of(&self, service: Service) -> Option<&Model> {
+        match service {
+            Service::Ec2 => Some(&self.ec2),
+            Service::Ecr => Some(&self.ecr),
+            Service::Sts => Some(&self.sts),
+            _ => None,
+        }
+    }
+}
+
+fn read(folder: &Path) -> Result<Model> {
+    let path = folder.join("service-2.json.gz");
+    let file = File::open(&path).with_context(|| format!("no service model {}", path.display()))?;
+    let mut text = Vec::new();
+    GzDecoder::new(file).read_to_end(&mut text)?;
+    Model::parse(&text).with_context(|| format!("service model {}", path.display()))
+}

@@ -1,0 +1,136 @@
+//! AWS on loopback: the emulator, the proxy in front of it, and what exists in it.
+
+use std::future::Future;
+use std::sync::{Arc, mpsc};
+
+use anyhow::{Context as _, Result};
+use tokio::runtime::Runtime;
+
+use crate::botocore_model::Models;
+use crate::moto::{Inventory, MotoApi, MotoServer};
+use crate::proxy::{Proxy, ProxyConfig};
+use crate::venv::Venv;
+
+/// A fresh AWS account on loopback. Everything of it ends when the value is dropped.
+///
+/// ```no_run
+/// use warren_harness::{Emulator, ProxyConfig};
+///
+/// let aws = Emulator::start(ProxyConfig::default())?;
+/// let client_configuration = aws.endpoint(); // "http://127.0.0.1:34567"
+/// // ... create and destroy things ...
+/// assert!(aws.leftovers()?.is_empty());
+/// aws.proxy().assert_valid();
+/// # anyhow::Ok(client_configuration)
+/// ```
+#[derive(Debug)]
+pub struct Emulator {
+    proxy: Proxy,
+    api: MotoApi,
+    baseline: Inventory,
+    region: String,
+    server: MotoServer,
+    runtime: Option<Runtime>,
+}
+
+impl Emulator {
+    /// Starts an emulator and a proxy with these habits in front of it; about two seconds once the Python environment
+    /// is there.
+    ///
+    /// # Errors
+    /// The Python environment cannot be made, or the emulator does not start.
+    pub fn start(config: ProxyConfig) -> Result<Self> {
+        let venv = Venv::ensure()?;
+        let server = MotoServer::start(&venv)?;
+        let models = Models::load(&venv)?;
+        let runtime = tokio::runtime::Builder::new_multi_thread()
+            .worker_threads(2)
+            .thread_name("emulator")
+            .enable_all()
+            .build()
+            .context("cannot start the proxy's runtime")?;
+        let api = server.api();
+        let region = config.region.clone();
+        let proxy = wait(&runtime, Proxy::start(config, api.clone(), models))??;
+        let baseline = {
+            let (api, region) = (api.clone(), region.clone());
+            wait(&runtime, async move { Inventory::take(&api, &region).await })??
+        };
+        Ok(Self { proxy, api, baseline, region, server, runtime: Some(runtime) })
+    }
+
+    /// The URL to give to clients as `endpoint_url`; it has no trailing slash.
+    pub fn endpoint(&self) -> String {
+        format!("http://127.0.0.1:{}", self.proxy.port())
+    }
+
+    /// The recording and failing proxy that the endpoint leads to.
+    pub fn proxy(&self) -> &Proxy {
+        &self.proxy
+    }
+
+    /// What exists now, asked of the emulator itself.
+    ///
+    /// # Errors
+    /// The emulator does not answer.
+    pub fn inventory(&self) -> Result<Inventory> {
+        let (api, region) = (self.api.clone(), self.region.clone());
+        self.wait(async move { Inventory::take(&api, &region).await })?
+    }
+
+    /// What a new account holds: the default VPC and what belongs to it.
+    pub fn baseline(&self) -> &Inventory {
+        &self.baseline
+    }
+
+    /// What came and went since the start or the last [`Emulator::reset`].
+    ///
+    /// # Errors
+    /// The emulator does not answer.
+    pub fn leftovers(&self) -> Result<crate::InventoryDiff> {
+        Ok(self.inventory()?.since(&self.baseline))
+    }
+
+    /// Empties the account and forgets calls, faults and states in progress; the proxy's configuration stays.
+    ///
+    /// # Errors
+    /// The emulator does not answer.
+    pub fn reset(&mut self) -> Result<()> {
+        let api = self.api.clone();
+        self.wait(async move { api.reset().await })??;
+        self.proxy.forget();
+        self.baseline = self.inventory()?;
+        Ok(())
+    }
+
+    /// What the emulator has written to its log.
+    pub fn log(&self) -> String {
+        self.server.log()
+    }
+
+    fn wait<T: Send + 'static>(&self, work: impl Future<Output = T> + Send + 'static) -> Result<T> {
+        wait(self.runtime.as_ref().context("the emulator has ended")?, work)
+    }
+}
+
+impl Drop for Emulator {
+    fn drop(&mut self) {
+        if let Some(runtime) = self.runtime.take() {
+            // A plain drop would block, which panics inside another runtime.
+            runtime.shutdown_background();
+        }
+    }
+}
+
+/// Runs `work` on the emulator's runtime and waits without a runtime of the caller's, so that tests may be async or not.
+fn wait<T: Send + 'static>(runtime: &Runtime, work: impl Future<Output = T> + Send + 'static) -> Result<T> {
+    let (done, result) = mpsc::channel();
+    runtime.spawn(async move {
+        // The receiver is gone only if the caller panicked.
+        let _ = done.send(work.await);
+    });
+    result.recv().context("the emulator's task ended without a result")
+}
+
+/// Shared by everything that serves one emulator.
+pub(crate) type SharedModels = Arc<Models>;

@@ -1,0 +1,31 @@
+//! What the tests of the workspace stand on: emulated clouds, real Terraform, network namespaces.
+//!
+//! - [`Emulator`] is AWS on loopback: `moto` in a pinned Python environment with a [`Proxy`] in front of it that
+//!   records and validates every call, fails on demand and supplies the strictness that `moto` lacks.
+//! - [`Inventory`] is what exists in the emulator, asked of its own API, so that a test can prove that nothing is left.
+//! - [`Terraform`] runs the real program against a provider built here.
+//! - [`NetNs`] is a network namespace, as root or in a user namespace of our own.
+//!
+//! Everything here is synchronous and may be called from inside or outside an async runtime.
+
+mod botocore_model;
+mod emulator;
+mod http_client;
+mod moto;
+mod netns;
+mod proxy;
+mod query;
+mod terraform;
+mod venv;
+mod xml;
+
+pub use botocore_model::{Models, Problem};
+pub use emulator::Emulator;
+pub use moto::{Inventory, InventoryDiff, Kind, MotoServer, Object};
+pub use netns::NetNs;
+pub use proxy::{
+    Call, Consistency, Effect, Fault, KillSwitch, Phase, Proxy, ProxyConfig, Service, Violation,
+};
+pub use query::Params;
+pub use terraform::{Killer, Run, Running, Terraform};
+pub use venv::{Venv, cache_dir, workspace_root};

@@ -1,0 +1,167 @@
+//! The emulator process and its own API, spoken directly.
+
+use std::fs::File;
+use std::io::{BufRead as _, BufReader};
+use std::process::{Child, Command, Stdio};
+
+use anyhow::{Context as _, Result, bail};
+use bytes::Bytes;
+use http::{Method, Request, Response, header};
+use serde_json::Value;
+use tempfile::TempDir;
+
+use crate::http_client::HttpClient;
+use crate::query::Params;
+use crate::venv::Venv;
+use crate::xml::Element;
+
+mod inventory;
+
+pub use inventory::{Inventory, InventoryDiff, Kind, Object};
+
+const SERVE: &str = include_str!("moto/serve.py");
+
+/// A running `moto` on a loopback port. It ends when this value is dropped, and also when this process dies,
+/// because its standard input closes then.
+#[derive(Debug)]
+pub struct MotoServer {
+    child: Child,
+    port: u16,
+    logs: TempDir,
+}
+
+impl MotoServer {
+    /// Starts the emulator and waits until it listens, which takes about two seconds.
+    ///
+    /// # Errors
+    /// The environment is broken, or the process ends before it listens; the error carries its last words.
+    pub fn start(venv: &Venv) -> Result<Self> {
+        let logs = tempfile::tempdir()?;
+        let log = logs.path().join("moto.log");
+        let mut child = Command::new(venv.python())
+            .args(["-c", SERVE])
+            .env_remove("PYTHONPATH")
+            .env_remove("PYTHONHOME")
+            .env("AWS_ACCESS_KEY_ID", "moto")
+            .env("AWS_SECRET_ACCESS_KEY", "moto")
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(File::create(&log)?)
+            .spawn()
+            .context("cannot start the AWS emulator")?;
+        let mut first = String::new();
+        if let Some(stdout) = child.stdout.take() {
+            BufReader::new(stdout).read_line(&mut first)?;
+        }
+        let Ok(port) = first.trim().parse() else {
+            // It is already dead or useless; the reason is in its log.
+            let _ = child.kill();
+            let _ = child.wait();
+            bail!("the AWS emulator did not start:\n{}", std::fs::read_to_string(&log).unwrap_or_default());
+        };
+        Ok(Self { child, port, logs })
+    }
+
+    /// The loopback port it listens on.
+    pub fn port(&self) -> u16 {
+        self.port
+    }
+
+    /// What the emulator has written to standard error so far: its access log and any Python traceback.
+    pub fn log(&self) -> String {
+        std::fs::read_to_string(self.logs.path().join("moto.log")).unwrap_or_default()
+    }
+
+    pub(crate) fn api(&self) -> MotoApi {
+        MotoApi { client: HttpClient::new(), port: self.port }
+    }
+}
+
+impl Drop for MotoServer {
+    fn drop(&mut self) {
+        // Both fail only where the process is gone already.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// The emulator's own API without the proxy in between.
+#[derive(Clone, Debug)]
+pub(crate) struct MotoApi {
+    client: HttpClient,
+    port: u16,
+}
+
+impl MotoApi {
+    /// Forwards a request as it is.
+    pub(crate) async fn forward(&self, mut request: Request<Bytes>) -> Result<Response<Bytes>> {
+        let path = request.uri().path_and_query().map_or("/", |path| path.as_str());
+        *request.uri_mut() = format!("http://127.0.0.1:{}{path}", self.port).parse()?;
+        self.client.send(request).await
+    }
+
+    /// Calls one EC2 action.
+    ///
+    /// # Errors
+    /// The answer is an error, or not XML.
+    pub(crate) async fn ec2(&self, region: &str, action: &str, params: &[(&str, &str)]) -> Result<Element> {
+        let mut form = Params::from(params);
+        form.set("Action", action);
+        form.set("Version", "2016-11-15");
+        let request = Request::builder()
+            .method(Method::POST)
+            .uri("/")
+            .header(header::AUTHORIZATION, authorization(region, "ec2"))
+            .header(header::CONTENT_TYPE, "application/x-www-form-urlencoded; charset=utf-8")
+            .body(Bytes::from(form.to_form()))?;
+        let response = self.forward(request).await?;
+        let text = String::from_utf8_lossy(response.body()).into_owned();
+        if !response.status().is_success() {
+            bail!("the emulator answered {action} with {}: {text}", response.status());
+        }
+        Element::parse(&text).with_context(|| format!("answer to {action}"))
+    }
+
+    /// Calls one action of a JSON 1.1 service; `target` is `<prefix>.<action>`.
+    ///
+    /// # Errors
+    /// The answer is an error, or not JSON.
+    pub(crate) async fn json(
+        &self,
+        region: &str,
+        service: &str,
+        target: &str,
+        body: &Value,
+    ) -> Result<Value> {
+        let request = Request::builder()
+            .method(Method::POST)
+            .uri("/")
+            .header(header::AUTHORIZATION, authorization(region, service))
+            .header(header::CONTENT_TYPE, "application/x-amz-json-1.1")
+            .header("x-amz-target", target)
+            .body(Bytes::from(body.to_string()))?;
+        let response = self.forward(request).await?;
+        if !response.status().is_success() {
+            let text = String::from_utf8_lossy(response.body());
+            bail!("the emulator answered {target} with {}: {text}", response.status());
+        }
+        serde_json::from_slice(response.body()).with_context(|| format!("answer to {target}"))
+    }
+
+    /// Forgets everything that was created.
+    pub(crate) async fn reset(&self) -> Result<()> {
+        let request = Request::builder().method(Method::POST).uri("/moto-api/reset").body(Bytes::new())?;
+        let response = self.forward(request).await?;
+        if !response.status().is_success() {
+            bail!("the emulator refused to reset: {}", response.status());
+        }
+        Ok(())
+    }
+}
+
+/// The emulator reads the region and the service from the credential scope and checks no signature.
+fn authorization(region: &str, service: &str) -> String {
+    format!(
+        "AWS4-HMAC-SHA256 Credential=AKIAIOSFODNN7EXAMPLE/20260101/{region}/{service}/aws4_request, SignedHeaders=host, Signature=0"
+    )
+}

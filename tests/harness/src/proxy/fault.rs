@@ -1,0 +1,171 @@
+//! Scripted failures.
+
+use std::time::Duration;
+
+use http::StatusCode;
+
+use super::reply::Rejection;
+use super::request::{Request, Service};
+
+/// A failure that happens to calls that match. Which, and how often, is told by the builder's methods:
+///
+/// ```
+/// use warren_harness::Fault;
+///
+/// // The second and third CreateSubnet are throttled.
+/// let fault = Fault::throttle().on("CreateSubnet").skip(1).times(2);
+/// // Every fifth call of any kind loses its answer after the emulator has acted.
+/// let chaos = Fault::cut_after().every(5).times(u32::MAX);
+/// # drop((fault, chaos));
+/// ```
+#[derive(Clone, Debug)]
+pub struct Fault {
+    effect: Effect,
+    action: Option<String>,
+    param: Option<(String, String)>,
+    skip: u32,
+    every: u32,
+    left: u32,
+    matched: u32,
+}
+
+/// What a fault does.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Effect {
+    /// The service's own throttling error: 503 `RequestLimitExceeded` from EC2, 503 `SlowDown` from S3, 400
+    /// `ThrottlingException` from JSON services, 400 `Throttling` from others. The emulator does not see the call.
+    Throttle,
+    /// An error with this status, code and message. The emulator does not see the call.
+    Error {
+        /// HTTP status.
+        status: u16,
+        /// Error code.
+        code: String,
+        /// Error message.
+        message: String,
+    },
+    /// The connection ends before the emulator sees the call.
+    CutBefore,
+    /// The emulator handles the call, then the connection ends without an answer.
+    CutAfter,
+    /// The call waits this long before the emulator sees it.
+    Delay(Duration),
+}
+
+impl Fault {
+    /// A fault that hits the next call of any action once.
+    pub fn new(effect: Effect) -> Self {
+        Self { effect, action: None, param: None, skip: 0, every: 1, left: 1, matched: 0 }
+    }
+
+    /// Throttling.
+    pub fn throttle() -> Self {
+        Self::new(Effect::Throttle)
+    }
+
+    /// A 500 `InternalError`.
+    pub fn internal_error() -> Self {
+        Self::error(500, "InternalError", "An internal error has occurred")
+    }
+
+    /// Any error.
+    pub fn error(status: u16, code: &str, message: &str) -> Self {
+        Self::new(Effect::Error { status, code: code.to_owned(), message: message.to_owned() })
+    }
+
+    /// A connection cut before the emulator sees the call.
+    pub fn cut_before() -> Self {
+        Self::new(Effect::CutBefore)
+    }
+
+    /// A connection cut after the emulator has handled the call.
+    pub fn cut_after() -> Self {
+        Self::new(Effect::CutAfter)
+    }
+
+    /// A delay.
+    pub fn delay(time: Duration) -> Self {
+        Self::new(Effect::Delay(time))
+    }
+
+    /// Only calls of this action match.
+    pub fn on(mut self, action: &str) -> Self {
+        self.action = Some(action.to_owned());
+        self
+    }
+
+    /// Only calls with this parameter match, such as `("CidrBlock", "10.0.0.0/16")`.
+    pub fn with_param(mut self, name: &str, value: &str) -> Self {
+        self.param = Some((name.to_owned(), value.to_owned()));
+        self
+    }
+
+    /// The first `count` calls that match are spared.
+    pub fn skip(mut self, count: u32) -> Self {
+        self.skip = count;
+        self
+    }
+
+    /// Of the calls that match, only each `nth` is hit; 1 hits all.
+    pub fn every(mut self, nth: u32) -> Self {
+        self.every = nth.max(1);
+        self
+    }
+
+    /// How many calls are hit before the fault is used up.
+    pub fn times(mut self, count: u32) -> Self {
+        self.left = count;
+        self
+    }
+
+    /// Whether this call is hit; counts it.
+    fn hits(&mut self, request: &Request) -> bool {
+        let named = self.action.as_ref().is_none_or(|action| *action == request.action);
+        let fits = self.param.as_ref().is_none_or(|(name, value)| request.params.get(name) == value);
+        if self.left == 0 || !named || !fits {
+            return false;
+        }
+        self.matched += 1;
+        let due = self.matched > self.skip && (self.matched - self.skip).is_multiple_of(self.every);
+        if due {
+            self.left -= 1;
+        }
+        due
+    }
+}
+
+/// The effect of the first fault that hits this call.
+pub(super) fn strike(faults: &mut Vec<Fault>, request: &Request) -> Option<Effect> {
+    let effect = faults.iter_mut().find_map(|fault| fault.hits(request).then(|| fault.effect.clone()));
+    faults.retain(|fault| fault.left > 0);
+    effect
+}
+
+impl Effect {
+    /// The error this effect answers with, where it answers.
+    pub(super) fn rejection(&self, service: Service) -> Option<Rejection> {
+        match self {
+            Self::Throttle => Some(match service {
+                Service::Ec2 | Service::Other => Rejection::with_status(
+                    StatusCode::SERVICE_UNAVAILABLE,
+                    "RequestLimitExceeded",
+                    "Request limit exceeded.",
+                ),
+                Service::S3 => Rejection::with_status(
+                    StatusCode::SERVICE_UNAVAILABLE,
+                    "SlowDown",
+                    "Please reduce your request rate.",
+                ),
+                Service::Ecr | Service::Ssm | Service::Logs => {
+                    Rejection::new("ThrottlingException", "Rate exceeded")
+                }
+                Service::Sts | Service::Iam => Rejection::new("Throttling", "Rate exceeded"),
+            }),
+            Self::Error { status, code, message } => {
+                let status = StatusCode::from_u16(*status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+                Some(Rejection::with_status(status, code, message.clone()))
+            }
+            Self::CutBefore | Self::CutAfter | Self::Delay(_) => None,
+        }
+    }
+}

@@ -1,0 +1,129 @@
+//! Kill points: end the client's process at an exact call.
+
+use std::fmt;
+use std::process::Command;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use super::peer;
+use super::request::Call;
+
+/// On which side of the emulator's work a kill happens.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Phase {
+    /// The emulator never sees the call.
+    Before,
+    /// The emulator has handled the call, the client never gets the answer.
+    After,
+}
+
+/// Ends a process by SIGKILL exactly before or after the emulator handles the n-th call from now.
+///
+/// After it has fired, calls on connections that were open by then are cut unseen: a dead process makes no calls.
+/// A new process makes new connections and is served.
+pub struct KillSwitch {
+    call: usize,
+    phase: Phase,
+    target: Target,
+}
+
+enum Target {
+    Caller,
+    Pid(u32),
+    Callback(Box<dyn FnOnce(&Call) + Send>),
+}
+
+impl KillSwitch {
+    /// Kills the process that makes the call, whichever that is: the owner of the client's socket.
+    /// `call` counts from 1.
+    pub fn caller(call: usize, phase: Phase) -> Self {
+        Self { call, phase, target: Target::Caller }
+    }
+
+    /// Kills the process with this id.
+    pub fn pid(call: usize, phase: Phase, pid: u32) -> Self {
+        Self { call, phase, target: Target::Pid(pid) }
+    }
+
+    /// Runs this instead, on a thread that may block, such as one that calls [`crate::Killer::kill`].
+    pub fn run(call: usize, phase: Phase, callback: impl FnOnce(&Call) + Send + 'static) -> Self {
+        Self { call, phase, target: Target::Callback(Box::new(callback)) }
+    }
+
+    /// Does it, and returns once the process is dead.
+    pub(super) fn fire(self, call: &Call, peer_port: u16) {
+        match self.target {
+            Target::Callback(callback) => callback(call),
+            Target::Pid(pid) => kill(pid),
+            Target::Caller => {
+                if let Some(pid) = peer::process_at(peer_port) {
+                    kill(pid);
+                }
+            }
+        }
+    }
+}
+
+impl fmt::Debug for KillSwitch {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("KillSwitch")
+            .field("call", &self.call)
+            .field("phase", &self.phase)
+            .finish_non_exhaustive()
+    }
+}
+
+/// SIGKILL, then a wait for the end: the proxy must not go on while the process could still act.
+fn kill(pid: u32) {
+    // A failure means that it is gone already.
+    let _ = Command::new("kill").args(["-9", &pid.to_string()]).output();
+    let deadline = Instant::now() + Duration::from_secs(5);
+    while is_alive(pid) && Instant::now() < deadline {
+        thread::sleep(Duration::from_millis(2));
+    }
+}
+
+/// Zombies are dead: the state is the first field after the command's closing parenthesis.
+fn is_alive(pid: u32) -> bool {
+    std::fs::read_to_string(format!("/proc/{pid}/stat"))
+        .ok()
+        .and_then(|stat| stat.rsplit_once(") ").map(|(_, rest)| !rest.starts_with(['Z', 'X'])))
+        .unwrap_or(false)
+}
+
+/// The armed kill point and what became of it.
+#[derive(Debug, Default)]
+pub(super) struct Kills {
+    armed: Option<KillSwitch>,
+    seen: usize,
+    fired: Option<Call>,
+    /// Connections older than this belong to a killed process.
+    pub(super) cut_before: u64,
+}
+
+impl Kills {
+    pub(super) fn arm(&mut self, switch: KillSwitch) {
+        *self = Self { armed: Some(switch), cut_before: self.cut_before, ..Self::default() };
+    }
+
+    pub(super) fn disarm(&mut self) -> Option<Call> {
+        self.armed = None;
+        self.fired.take()
+    }
+
+    pub(super) fn tripped(&self) -> Option<Call> {
+        self.fired.clone()
+    }
+
+    /// Counts a call and says which number it has since the switch was armed.
+    pub(super) fn count(&mut self) -> usize {
+        self.seen += 1;
+        self.seen
+    }
+
+    /// Takes the switch if it is due at this number and phase.
+    pub(super) fn due(&mut self, number: usize, phase: Phase, call: &Call) -> Option<KillSwitch> {
+        let due = self.armed.as_ref().is_some_and(|switch| switch.call == number && switch.phase == phase);
+        due.then(|| self.fired = Some(call.clone())).and_then(|()| self.armed.take())
+    }
+}

@@ -1,0 +1,224 @@
+//! The way of one call through the stations.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use bytes::Bytes;
+use http::StatusCode;
+
+use super::fault::{self, Effect};
+use super::kill::Phase;
+use super::lifecycle::Asked;
+use super::reply::{self, Outcome, Rejection, Reply};
+use super::request::{Call, Request, Service, Violation};
+use super::{Connection, Shared, normalise, paging, rules};
+use crate::xml::Element;
+
+/// Handles one call from arrival to answer.
+pub(super) async fn handle(
+    shared: &Arc<Shared>,
+    connection: Connection,
+    raw: http::Request<Bytes>,
+) -> Outcome {
+    let mut request = Request::parse(raw);
+    let number = {
+        let mut state = shared.state();
+        if connection.born < state.kill.cut_before {
+            return Outcome::Cut;
+        }
+        state.sequence += 1;
+        request.sequence = state.sequence;
+        let call = request.call();
+        state.calls.push(call);
+        state.kill.count()
+    };
+    if kill_if_due(shared, connection, number, Phase::Before, &request).await {
+        return Outcome::Cut;
+    }
+    let effect = fault::strike(&mut shared.state().faults, &request);
+    let reply = match &effect {
+        Some(Effect::CutBefore) => return Outcome::Cut,
+        Some(effect) if effect.rejection(request.service).is_some() => {
+            let rejection = effect.rejection(request.service);
+            rejection
+                .map_or_else(Reply::default, |rejection| rejection.reply(request.service, request.sequence))
+        }
+        other => {
+            if let Some(Effect::Delay(time)) = other {
+                tokio::time::sleep(*time).await;
+            }
+            answer(shared, &mut request).await
+        }
+    };
+    note(shared, request.sequence, |call| {
+        call.status = Some(reply.status().as_u16());
+        call.error = reply::error_code(&reply);
+    });
+    if kill_if_due(shared, connection, number, Phase::After, &request).await
+        || effect == Some(Effect::CutAfter)
+    {
+        note(shared, request.sequence, |call| call.status = None);
+        return Outcome::Cut;
+    }
+    Outcome::Answer(reply)
+}
+
+fn note(shared: &Shared, sequence: u64, change: impl FnOnce(&mut Call)) {
+    if let Some(call) = shared.state().calls.iter_mut().rev().find(|call| call.sequence == sequence) {
+        change(call);
+    }
+}
+
+/// Fires the kill switch if it is due. The call's own connection, and all older than the kill, are dead afterwards.
+async fn kill_if_due(
+    shared: &Arc<Shared>,
+    connection: Connection,
+    number: usize,
+    phase: Phase,
+    request: &Request,
+) -> bool {
+    let call = request.call();
+    let Some(switch) = shared.state().kill.due(number, phase, &call) else { return false };
+    let shared_then = Arc::clone(shared);
+    let fired = tokio::task::spawn_blocking(move || {
+        switch.fire(&call, connection.peer);
+        let now = shared_then.clock.fetch_add(1, Ordering::SeqCst);
+        shared_then.state().kill.cut_before = now + 1;
+    });
+    // A callback that panics has still ended the call.
+    let _ = fired.await;
+    true
+}
+
+/// The answer: a refusal of ours, or the emulator's as AWS would have given it.
+async fn answer(shared: &Shared, request: &mut Request) -> Reply {
+    if let Some(rejection) = validate(shared, request) {
+        return rejection.reply(request.service, request.sequence);
+    }
+    // Reads go side by side; each write is alone from check to answer.
+    let _alone = if request.is_read() { None } else { Some(shared.writes.lock().await) };
+    let done = if request.service == Service::Ec2 {
+        ec2(shared, request).await
+    } else {
+        pass(shared, request).await
+    };
+    done.unwrap_or_else(|rejection| rejection.reply(request.service, request.sequence))
+}
+
+/// Checks the request against the service model and records what is wrong with it.
+fn validate(shared: &Shared, request: &Request) -> Option<Rejection> {
+    let models = &shared.models;
+    if !models.covers(request.service) {
+        return None;
+    }
+    let problems = if request.service == Service::Ecr {
+        models.check_json(
+            request.service,
+            &request.action,
+            request.json.as_ref().unwrap_or(&serde_json::Value::Null),
+        )
+    } else {
+        models.check_query(request.service, &request.action, &request.params)
+    };
+    for problem in &problems {
+        violate(shared, request, problem.to_string());
+    }
+    problems.first().map(|problem| Rejection::new(problem.code(), problem.to_string()))
+}
+
+fn violate(shared: &Shared, request: &Request, problem: String) {
+    let violation = Violation { sequence: request.sequence, action: request.action.clone(), problem };
+    shared.state().violations.push(violation);
+}
+
+async fn ec2(shared: &Shared, request: &mut Request) -> Result<Reply, Rejection> {
+    let config = {
+        let mut state = shared.state();
+        if let Some(rejection) = state.stale.refuse(request) {
+            return Err(rejection);
+        }
+        if let Some(replayed) = state.tokens.replay(request) {
+            return replayed;
+        }
+        state.config.clone()
+    };
+    let sent = request.params.clone();
+    let page = paging::take(&shared.models, request, config.page_size)?;
+    let asked = Asked::take(request);
+    if !request.is_read() {
+        normalise::ranges(&mut request.params);
+        if config.rules {
+            rules::check(shared, request).await?;
+        }
+        if sent.get("DryRun") == "true" {
+            let message = "Request would have succeeded, but DryRun flag is set.";
+            return Err(Rejection::with_status(StatusCode::PRECONDITION_FAILED, "DryRunOperation", message));
+        }
+    }
+    let doomed = rules::doomed(shared, request).await?;
+    let reply = pass(shared, request).await?;
+    if !reply.status().is_success() {
+        return Ok(reply);
+    }
+    let wanted = {
+        let state = shared.state();
+        let creates = !request.is_read();
+        creates
+            || page.is_some()
+            || !state.stale.is_empty()
+            || state.lifecycle.concerns(&request.action, &asked)
+    };
+    if !wanted {
+        return Ok(reply);
+    }
+    let Ok(mut tree) = Element::parse(&String::from_utf8_lossy(reply.body())) else { return Ok(reply) };
+    rules::settle(shared, request, &tree, &doomed).await;
+    let reply = {
+        let mut state = shared.state();
+        let action = request.action.as_str();
+        state.stale.created(action, &tree, config.consistency);
+        state.lifecycle.begun(action, &tree, &config);
+        for (class, id, item) in doomed {
+            state.lifecycle.doom(class, &id, item, &config);
+        }
+        state.lifecycle.show(action, &mut tree, &asked);
+        if request.is_read() {
+            state.stale.hide(action, &mut tree);
+        }
+        if let Some(rejection) = state.lifecycle.missing(action, &tree, &asked) {
+            return Err(rejection);
+        }
+        if let Some(page) = page {
+            page.cut(&mut tree);
+        }
+        let reply = reply::with_body(reply, &tree);
+        state.tokens.keep(request, sent, &reply);
+        reply
+    };
+    Ok(reply)
+}
+
+/// Forwards the request and returns the emulator's answer.
+async fn pass(shared: &Shared, request: &Request) -> Result<Reply, Rejection> {
+    let reply = shared.emulator.forward(request.outgoing()).await.map_err(|error| {
+        Rejection::with_status(StatusCode::BAD_GATEWAY, "EmulatorGone", format!("{error:#}"))
+    })?;
+    note(shared, request.sequence, |call| call.forwarded = true);
+    let crashed = reply.status().is_server_error() || reply.status() == StatusCode::NOT_IMPLEMENTED;
+    let page = reply.body().starts_with(b"<!doctype html>");
+    if crashed || page {
+        // Clients repeat a 500, which would only hide that the emulator cannot do this.
+        let problem = format!("the emulator failed with {} and does not implement this", reply.status());
+        violate(shared, request, problem.clone());
+        return Err(Rejection::new("UnsupportedByEmulator", problem));
+    }
+    Ok(strip(reply))
+}
+
+/// Takes out what belongs to the connection between the proxy and the emulator.
+fn strip(mut reply: Reply) -> Reply {
+    for name in [http::header::CONNECTION, http::header::TRANSFER_ENCODING] {
+        reply.headers_mut().remove(name);
+    }
+    reply
+}

@@ -1,0 +1,94 @@
+//! Answers, and errors in the dialect of each service.
+
+use bytes::Bytes;
+use http::{Response, StatusCode, header};
+use serde_json::json;
+
+use super::request::Service;
+use crate::xml::Element;
+
+/// A whole answer.
+pub(super) type Reply = Response<Bytes>;
+
+/// What becomes of a call.
+#[derive(Debug)]
+pub(super) enum Outcome {
+    /// The client gets this answer.
+    Answer(Reply),
+    /// The client's connection ends without an answer.
+    Cut,
+}
+
+/// An error as the service words it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Rejection {
+    pub(super) status: StatusCode,
+    pub(super) code: String,
+    pub(super) message: String,
+}
+
+impl Rejection {
+    /// A client error, status 400.
+    pub(super) fn new(code: &str, message: impl Into<String>) -> Self {
+        Self { status: StatusCode::BAD_REQUEST, code: code.to_owned(), message: message.into() }
+    }
+
+    pub(super) fn with_status(status: StatusCode, code: &str, message: impl Into<String>) -> Self {
+        Self { status, ..Self::new(code, message) }
+    }
+
+    /// The answer in the service's format.
+    pub(super) fn reply(&self, service: Service, sequence: u64) -> Reply {
+        let (code, message) = (self.code.as_str(), self.message.as_str());
+        let id = format!("00000000-0000-4000-8000-{sequence:012}");
+        let error = |name: &str| {
+            let mut error = Element::new(name);
+            error.children = vec![Element::leaf("Code", code), Element::leaf("Message", message)];
+            error
+        };
+        let (kind, body) = match service {
+            Service::Ecr | Service::Ssm | Service::Logs => {
+                ("application/x-amz-json-1.1", json!({"__type": code, "message": message}).to_string())
+            }
+            Service::S3 => ("application/xml", error("Error").document()),
+            Service::Sts | Service::Iam => {
+                let mut root = Element::new("ErrorResponse");
+                root.children = vec![error("Error"), Element::leaf("RequestId", &id)];
+                root.children[0].children.insert(0, Element::leaf("Type", "Sender"));
+                ("text/xml", root.document())
+            }
+            Service::Ec2 | Service::Other => {
+                let mut errors = Element::new("Errors");
+                errors.children.push(error("Error"));
+                let mut root = Element::new("Response");
+                root.children = vec![errors, Element::leaf("RequestID", &id)];
+                ("text/xml;charset=UTF-8", root.document())
+            }
+        };
+        let mut reply = Response::new(Bytes::from(body));
+        *reply.status_mut() = self.status;
+        reply.headers_mut().insert(header::CONTENT_TYPE, header::HeaderValue::from_static(kind));
+        reply
+    }
+}
+
+/// The error code in an answer's body, whichever dialect it is in.
+pub(super) fn error_code(reply: &Reply) -> Option<String> {
+    if reply.status().is_success() {
+        return None;
+    }
+    if let Ok(body) = serde_json::from_slice::<serde_json::Value>(reply.body()) {
+        let kind = body["__type"].as_str()?;
+        return Some(kind.rsplit('#').next().unwrap_or(kind).to_owned());
+    }
+    let tree = Element::parse(&String::from_utf8_lossy(reply.body())).ok()?;
+    let paths = ["Errors/Error/Code", "Error/Code", "Code"];
+    paths.iter().map(|path| tree.text_at(path)).find(|code| !code.is_empty()).map(str::to_owned)
+}
+
+/// Replaces the body of an answer.
+pub(super) fn with_body(reply: Reply, tree: &Element) -> Reply {
+    let (mut parts, _) = reply.into_parts();
+    parts.headers.remove(header::CONTENT_LENGTH);
+    Response::from_parts(parts, Bytes::from(tree.document()))
+}

@@ -1,0 +1,210 @@
+//! What a client asked: service, action, parameters.
+
+use std::fmt;
+
+use bytes::Bytes;
+use http::{Method, header};
+use serde_json::Value;
+
+use crate::query::Params;
+
+/// The service a call is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[expect(missing_docs, reason = "the names are the cloud's own")]
+pub enum Service {
+    Ec2,
+    Ecr,
+    Sts,
+    S3,
+    Iam,
+    Ssm,
+    Logs,
+    /// Any other; passed through.
+    Other,
+}
+
+impl Service {
+    fn named(name: &str) -> Self {
+        match name {
+            "ec2" => Self::Ec2,
+            "ecr" => Self::Ecr,
+            "sts" => Self::Sts,
+            "s3" => Self::S3,
+            "iam" => Self::Iam,
+            "ssm" => Self::Ssm,
+            "logs" => Self::Logs,
+            _ => Self::Other,
+        }
+    }
+}
+
+/// One recorded call.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Call {
+    /// Counts calls from 1 over the life of the proxy.
+    pub sequence: u64,
+    /// The service.
+    pub service: Service,
+    /// The operation, such as `CreateSubnet`; for S3 derived from method and path, such as `PutObject`.
+    pub action: String,
+    /// Its parameters as the client sent them. S3 calls have `bucket`, `key`, the URL's query and any `If-…` header.
+    pub params: Params,
+    /// The status of the answer; `None` while under way, and where the connection was cut instead.
+    pub status: Option<u16>,
+    /// The error code of the answer, where it was an error that names one.
+    pub error: Option<String>,
+    /// Whether the emulator has handled it.
+    pub forwarded: bool,
+}
+
+impl Call {
+    /// Whether it only reads.
+    pub fn is_read(&self) -> bool {
+        is_read(&self.action)
+    }
+}
+
+pub(super) fn is_read(action: &str) -> bool {
+    ["Describe", "Get", "List", "Head", "Search", "BatchGet", "BatchCheck"]
+        .iter()
+        .any(|verb| action.starts_with(verb))
+}
+
+/// A request that the real service would not understand, or that the emulator does not implement.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Violation {
+    /// The call's sequence number.
+    pub sequence: u64,
+    /// The operation.
+    pub action: String,
+    /// What is wrong.
+    pub problem: String,
+}
+
+impl fmt::Display for Violation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "call {} {}: {}", self.sequence, self.action, self.problem)
+    }
+}
+
+/// A request on its way through the proxy.
+#[derive(Debug)]
+pub(super) struct Request {
+    pub(super) sequence: u64,
+    pub(super) service: Service,
+    pub(super) action: String,
+    /// Changed by stations that rewrite; query services are forwarded from here.
+    pub(super) params: Params,
+    pub(super) json: Option<Value>,
+    pub(super) region: String,
+    raw: http::Request<Bytes>,
+}
+
+impl Request {
+    pub(super) fn parse(raw: http::Request<Bytes>) -> Self {
+        let (region, service) = scope(&raw);
+        let mut service = Service::named(&service);
+        let target = raw.headers().get("x-amz-target").and_then(|target| target.to_str().ok());
+        let target = target.and_then(|target| target.rsplit_once('.')).map(|(_, action)| action.to_owned());
+        let mut json = None;
+        let (action, params) = if let Some(action) = target {
+            json = serde_json::from_slice(raw.body()).ok();
+            (action, json.as_ref().map(Params::from_json).unwrap_or_default())
+        } else {
+            let form = Params::from_form(if raw.method() == Method::GET {
+                raw.uri().query().unwrap_or_default().as_bytes()
+            } else {
+                raw.body()
+            });
+            if raw.uri().path() == "/" && form.has("Action") {
+                if service == Service::Other && form.get("Version") == "2016-11-15" {
+                    service = Service::Ec2;
+                }
+                (form.get("Action").to_owned(), form)
+            } else {
+                s3(&raw)
+            }
+        };
+        Self { sequence: 0, service, action, params, json, region, raw }
+    }
+
+    pub(super) fn is_read(&self) -> bool {
+        is_read(&self.action)
+    }
+
+    /// Whether the parameters are form fields that may be rewritten on the way.
+    pub(super) fn is_form(&self) -> bool {
+        matches!(self.service, Service::Ec2 | Service::Sts) && self.params.has("Action")
+    }
+
+    pub(super) fn call(&self) -> Call {
+        Call {
+            sequence: self.sequence,
+            service: self.service,
+            action: self.action.clone(),
+            params: self.params.clone(),
+            status: None,
+            error: None,
+            forwarded: false,
+        }
+    }
+
+    /// The request for the emulator.
+    pub(super) fn outgoing(&self) -> http::Request<Bytes> {
+        let mut request = self.raw.clone();
+        if self.service == Service::Ec2 && self.is_form() {
+            *request.method_mut() = Method::POST;
+            *request.uri_mut() = http::Uri::from_static("/");
+            *request.body_mut() = Bytes::from(self.params.to_form());
+            let form = header::HeaderValue::from_static("application/x-www-form-urlencoded; charset=utf-8");
+            request.headers_mut().insert(header::CONTENT_TYPE, form);
+        }
+        // The client library writes these for the new connection and the new length.
+        for name in [header::CONTENT_LENGTH, header::TRANSFER_ENCODING, header::CONNECTION, header::EXPECT] {
+            request.headers_mut().remove(name);
+        }
+        request
+    }
+}
+
+/// Region and service from the credential scope `key/date/region/service/aws4_request` of the header or the URL.
+fn scope(raw: &http::Request<Bytes>) -> (String, String) {
+    let header =
+        raw.headers().get(header::AUTHORIZATION).and_then(|value| value.to_str().ok()).unwrap_or_default();
+    let signed = Params::from_form(raw.uri().query().unwrap_or_default().as_bytes());
+    let credential = match header.split_once("Credential=") {
+        Some((_, rest)) => rest.split([',', ' ']).next().unwrap_or_default(),
+        None => signed.get("X-Amz-Credential"),
+    };
+    let mut parts = credential.split('/').skip(2);
+    let region = parts.next().unwrap_or("us-east-1").to_owned();
+    (region, parts.next().unwrap_or_default().to_owned())
+}
+
+fn s3(raw: &http::Request<Bytes>) -> (String, Params) {
+    let mut params = Params::from_form(raw.uri().query().unwrap_or_default().as_bytes());
+    let path = raw.uri().path().trim_start_matches('/');
+    let (bucket, key) = path.split_once('/').unwrap_or((path, ""));
+    params.set("bucket", bucket);
+    params.set("key", key);
+    for name in [header::IF_MATCH, header::IF_NONE_MATCH] {
+        if let Some(value) = raw.headers().get(&name).and_then(|value| value.to_str().ok()) {
+            params.set(name.as_str(), value);
+        }
+    }
+    let action = match (raw.method().as_str(), bucket.is_empty(), key.is_empty()) {
+        ("GET", true, _) => "ListBuckets",
+        ("GET", _, true) if params.has("list-type") => "ListObjectsV2",
+        ("GET", _, true) => "GetBucket",
+        ("PUT", _, true) => "CreateBucket",
+        ("DELETE", _, true) => "DeleteBucket",
+        ("HEAD", _, true) => "HeadBucket",
+        ("GET", ..) => "GetObject",
+        ("PUT", ..) => "PutObject",
+        ("DELETE", ..) => "DeleteObject",
+        ("HEAD", ..) => "HeadObject",
+        ("POST", ..) => "PostObject",
+        (other, ..) => other,
+    };
+    (action.to_owned(), params)
+}
