@@ -3,6 +3,7 @@
 //! Implement [`Provider`] and [`Resource`], list the resources in a [`Registry`], and call
 //! [`serve`] from `main`. See the crate's README and `examples/`.
 
+pub mod codec;
 pub mod context;
 pub mod data_source;
 pub mod diagnostic;
@@ -11,10 +12,14 @@ mod erased;
 pub mod function;
 pub mod model;
 pub mod path;
+mod plan;
+pub mod proto;
 pub mod provider;
 pub mod resource;
 pub mod schema;
+pub mod server;
 pub mod types;
+mod validate;
 pub mod value;
 
 pub use async_trait::async_trait;
