@@ -33,31 +33,21 @@ pub(crate) type ValueChange = Change<Value>;
 
 /// A resource without its model type.
 #[async_trait]
-pub trait AnyResource: Send + Sync {
-    #[doc(hidden)]
+pub(crate) trait AnyResource: Send + Sync {
     fn type_name(&self) -> &'static str;
-    #[doc(hidden)]
     fn schema(&self) -> Schema;
-    #[doc(hidden)]
     fn identity(&self) -> Option<IdentitySchema>;
-    #[doc(hidden)]
     fn identity_of(&self, state: &Value) -> Option<Value>;
-    #[doc(hidden)]
     async fn validate(&self, config: &Value, diagnostics: &mut Diagnostics);
-    #[doc(hidden)]
     async fn plan(&self, ctx: &Context, change: ValueChange, diagnostics: &mut Diagnostics) -> ValueChange;
-    #[doc(hidden)]
     async fn plan_destroy(&self, ctx: &Context, prior: &Value, diagnostics: &mut Diagnostics);
-    #[doc(hidden)]
     async fn create(
         &self,
         ctx: &Context,
         plan: Planned<Value>,
         progress: &Progress,
     ) -> Result<Value, Diagnostics>;
-    #[doc(hidden)]
     async fn read(&self, ctx: &Context, state: &Value) -> Result<Option<Value>, Diagnostics>;
-    #[doc(hidden)]
     async fn update(
         &self,
         ctx: &Context,
@@ -65,13 +55,9 @@ pub trait AnyResource: Send + Sync {
         plan: Planned<Value>,
         progress: &Progress,
     ) -> Result<Value, Diagnostics>;
-    #[doc(hidden)]
     async fn delete(&self, ctx: &Context, state: &Value) -> Result<(), Diagnostics>;
-    #[doc(hidden)]
     async fn import(&self, ctx: &Context, request: ImportRequest) -> Result<Value, Diagnostics>;
-    #[doc(hidden)]
     async fn upgrade(&self, version: i64, state: Json) -> Result<Json, Diagnostics>;
-    #[doc(hidden)]
     async fn move_from(&self, ctx: &Context, source: MoveSource) -> Result<Option<Value>, Diagnostics>;
 }
 
@@ -203,14 +189,10 @@ impl<R: Resource> AnyResource for Erased<R> {
 
 /// A data source without its model type.
 #[async_trait]
-pub trait AnyDataSource: Send + Sync {
-    #[doc(hidden)]
+pub(crate) trait AnyDataSource: Send + Sync {
     fn type_name(&self) -> &'static str;
-    #[doc(hidden)]
     fn schema(&self) -> Schema;
-    #[doc(hidden)]
     async fn validate(&self, config: &Value, diagnostics: &mut Diagnostics);
-    #[doc(hidden)]
     async fn read(&self, ctx: &Context, config: &Value) -> Result<Value, Diagnostics>;
 }
 
@@ -242,18 +224,12 @@ impl<D: DataSource> AnyDataSource for ErasedData<D> {
 
 /// An ephemeral resource without its model type.
 #[async_trait]
-pub trait AnyEphemeral: Send + Sync {
-    #[doc(hidden)]
+pub(crate) trait AnyEphemeral: Send + Sync {
     fn type_name(&self) -> &'static str;
-    #[doc(hidden)]
     fn schema(&self) -> Schema;
-    #[doc(hidden)]
     async fn validate(&self, config: &Value, diagnostics: &mut Diagnostics);
-    #[doc(hidden)]
     async fn open(&self, ctx: &Context, config: &Value) -> Result<Opened<Value>, Diagnostics>;
-    #[doc(hidden)]
     async fn renew(&self, ctx: &Context, private: Option<Vec<u8>>) -> Result<Renewed, Diagnostics>;
-    #[doc(hidden)]
     async fn close(&self, ctx: &Context, private: Option<Vec<u8>>) -> Result<(), Diagnostics>;
 }
 

@@ -105,9 +105,9 @@ pub fn to_json(value: &Value, ty: &Type) -> Result<Json, CodecError> {
         }
         (Value::Bool(value), Type::Bool) => Ok(Json::Bool(*value)),
         (Value::String(text), Type::String) => Ok(Json::String(text.clone())),
-        (Value::Number(number), Type::Number) => serde_json::from_str(&number.to_string())
-            .map(Json::Number)
-            .map_err(|_| Reason::NotANumber.into()),
+        (Value::Number(number), Type::Number) => {
+            serde_json::from_str(&number.to_string()).map(Json::Number).map_err(|_| Reason::NotANumber.into())
+        }
         (Value::List(items), Type::List(element)) => {
             let items = items.iter().enumerate().map(|(index, item)| {
                 to_json(item, element).map_err(|error| error.within(|| at_index(index)))
@@ -149,9 +149,10 @@ pub fn to_json(value: &Value, ty: &Type) -> Result<Json, CodecError> {
 }
 
 fn elements(items: &[Json], element: &Type) -> Result<Vec<Value>, CodecError> {
-    let items = items.iter().enumerate().map(|(index, item)| {
-        from_json(item, element).map_err(|error| error.within(|| at_index(index)))
-    });
+    let items = items
+        .iter()
+        .enumerate()
+        .map(|(index, item)| from_json(item, element).map_err(|error| error.within(|| at_index(index))));
     items.collect()
 }
 

@@ -80,10 +80,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    fn nested<T>(
-        &mut self,
-        read: impl FnOnce(&mut Self) -> Result<T, CodecError>,
-    ) -> Result<T, CodecError> {
+    fn nested<T>(&mut self, read: impl FnOnce(&mut Self) -> Result<T, CodecError>) -> Result<T, CodecError> {
         if self.depth == MAX_DEPTH {
             return Err(Reason::TooDeep.into());
         }
@@ -107,9 +104,10 @@ impl<'a> Reader<'a> {
         if length != types.len() {
             return Err(Reason::Length { expected: types.len(), got: length }.into());
         }
-        let items = types.iter().enumerate().map(|(index, ty)| {
-            self.value(ty).map_err(|error| error.within(|| at_index(index)))
-        });
+        let items = types
+            .iter()
+            .enumerate()
+            .map(|(index, ty)| self.value(ty).map_err(|error| error.within(|| at_index(index))));
         items.collect::<Result<_, _>>().map(Value::Tuple)
     }
 
@@ -129,8 +127,7 @@ impl<'a> Reader<'a> {
         let mut items = BTreeMap::new();
         for _ in 0..length {
             let name = self.key()?;
-            let ty =
-                attributes.get(name).ok_or_else(|| Reason::UnexpectedAttribute(name.to_owned()))?;
+            let ty = attributes.get(name).ok_or_else(|| Reason::UnexpectedAttribute(name.to_owned()))?;
             let item = self.value(ty).map_err(|error| error.within(|| Step::Attribute(name.to_owned())))?;
             if items.insert(name.to_owned(), item).is_some() {
                 return Err(Reason::DuplicateKey(name.to_owned()).into());

@@ -1,0 +1,237 @@
+//! The RPCs of the provider block, data sources, ephemeral resources and functions.
+
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
+
+use crate::context::{ClientCapabilities, Context, Private};
+use crate::diagnostic::{Diagnostic, Diagnostics};
+use crate::erased::{AnyDataSource, AnyEphemeral};
+use crate::function::{FunctionError, Signature};
+use crate::path::Path;
+use crate::proto::tfplugin6 as proto;
+use crate::schema::Schema;
+use crate::server::panic::caught;
+use crate::server::{Service, wire};
+use crate::types::Type;
+use crate::validate;
+use crate::value::Value;
+
+/// A data source with its schema.
+pub(crate) struct DataSourceEntry {
+    source: Arc<dyn AnyDataSource>,
+    pub(crate) schema: Schema,
+    ty: Type,
+}
+
+impl DataSourceEntry {
+    pub(crate) fn new(source: Arc<dyn AnyDataSource>) -> DataSourceEntry {
+        let schema = source.schema();
+        DataSourceEntry { ty: schema.ty(), source, schema }
+    }
+}
+
+/// An ephemeral resource with its schema.
+pub(crate) struct EphemeralEntry {
+    ephemeral: Arc<dyn AnyEphemeral>,
+    pub(crate) schema: Schema,
+    ty: Type,
+}
+
+impl EphemeralEntry {
+    pub(crate) fn new(ephemeral: Arc<dyn AnyEphemeral>) -> EphemeralEntry {
+        let schema = ephemeral.schema();
+        EphemeralEntry { ty: schema.ty(), ephemeral, schema }
+    }
+}
+
+fn unknown_type(kind: &str, name: &str) -> Diagnostic {
+    Diagnostic::error(
+        format!("Unknown {kind} {name}"),
+        format!("This version of the provider has no such {kind}. Check its name, or upgrade the provider."),
+    )
+}
+
+/// Checks by validators; nothing here is stored, so write-only attributes are fine.
+fn checked(schema: &Schema, config: &Value) -> Diagnostics {
+    let mut diagnostics = Diagnostics::default();
+    validate::check(&schema.attributes, config, &Path::root(), true, &mut diagnostics);
+    diagnostics
+}
+
+/// The moment `after` from now.
+fn moment(after: Option<Duration>) -> Option<prost_types::Timestamp> {
+    after.map(|after| prost_types::Timestamp::from(SystemTime::now() + after))
+}
+
+impl Service {
+    fn plain_context(&self) -> Context {
+        Context {
+            cancel: self.cancel.child_token(),
+            client: ClientCapabilities::default(),
+            private: Private::default(),
+        }
+    }
+
+    pub(super) async fn validate_provider(
+        &self,
+        request: proto::validate_provider_config::Request,
+    ) -> Result<Diagnostics, Diagnostic> {
+        let config = wire::decode(request.config.as_ref(), &self.schema.ty())?;
+        let mut diagnostics = checked(&self.schema, &config);
+        diagnostics.extend(caught("validation", self.provider.validate(&config)).await?);
+        Ok(diagnostics)
+    }
+
+    pub(super) async fn configure(
+        &self,
+        request: proto::configure_provider::Request,
+    ) -> Result<Diagnostics, Diagnostic> {
+        let config = wire::decode(request.config.as_ref(), &self.schema.ty())?;
+        let ctx = self.plain_context();
+        let configured = self.provider.configure(&ctx, &request.terraform_version, &config);
+        caught("configuration", configured).await
+    }
+
+    pub(super) async fn validate_data(
+        &self,
+        request: proto::validate_data_resource_config::Request,
+    ) -> Result<Diagnostics, Diagnostic> {
+        let entry = self.data_source(&request.type_name)?;
+        let config = wire::decode(request.config.as_ref(), &entry.ty)?;
+        let mut diagnostics = checked(&entry.schema, &config);
+        caught("validation", entry.source.validate(&config, &mut diagnostics)).await?;
+        Ok(diagnostics)
+    }
+
+    pub(super) async fn read_data(
+        &self,
+        request: proto::read_data_source::Request,
+    ) -> Result<proto::read_data_source::Response, Diagnostic> {
+        let entry = self.data_source(&request.type_name)?;
+        let config = wire::decode(request.config.as_ref(), &entry.ty)?;
+        match caught("a read", entry.source.read(&self.plain_context(), &config)).await? {
+            Ok(state) => Ok(proto::read_data_source::Response {
+                state: Some(wire::encode(&state.conform(&entry.ty), &entry.ty)?),
+                ..Default::default()
+            }),
+            Err(diagnostics) => Ok(proto::read_data_source::Response {
+                diagnostics: wire::diagnostics(diagnostics),
+                ..Default::default()
+            }),
+        }
+    }
+
+    fn data_source(&self, name: &str) -> Result<&DataSourceEntry, Diagnostic> {
+        self.data_sources.get(name).ok_or_else(|| unknown_type("data source", name))
+    }
+
+    fn ephemeral(&self, name: &str) -> Result<&EphemeralEntry, Diagnostic> {
+        self.ephemerals.get(name).ok_or_else(|| unknown_type("ephemeral resource", name))
+    }
+
+    pub(super) async fn validate_ephemeral(
+        &self,
+        request: proto::validate_ephemeral_resource_config::Request,
+    ) -> Result<Diagnostics, Diagnostic> {
+        let entry = self.ephemeral(&request.type_name)?;
+        let config = wire::decode(request.config.as_ref(), &entry.ty)?;
+        let mut diagnostics = checked(&entry.schema, &config);
+        caught("validation", entry.ephemeral.validate(&config, &mut diagnostics)).await?;
+        Ok(diagnostics)
+    }
+
+    pub(super) async fn open_ephemeral(
+        &self,
+        request: proto::open_ephemeral_resource::Request,
+    ) -> Result<proto::open_ephemeral_resource::Response, Diagnostic> {
+        let entry = self.ephemeral(&request.type_name)?;
+        let config = wire::decode(request.config.as_ref(), &entry.ty)?;
+        match caught("opening", entry.ephemeral.open(&self.plain_context(), &config)).await? {
+            Ok(opened) => Ok(proto::open_ephemeral_resource::Response {
+                result: Some(wire::encode(&opened.result.conform(&entry.ty), &entry.ty)?),
+                renew_at: moment(opened.renew_in),
+                private: opened.private,
+                ..Default::default()
+            }),
+            Err(diagnostics) => Ok(proto::open_ephemeral_resource::Response {
+                diagnostics: wire::diagnostics(diagnostics),
+                ..Default::default()
+            }),
+        }
+    }
+
+    pub(super) async fn renew_ephemeral(
+        &self,
+        request: proto::renew_ephemeral_resource::Request,
+    ) -> Result<proto::renew_ephemeral_resource::Response, Diagnostic> {
+        let entry = self.ephemeral(&request.type_name)?;
+        let private = request.private.clone();
+        match caught("renewal", entry.ephemeral.renew(&self.plain_context(), request.private)).await? {
+            Ok(renewed) => Ok(proto::renew_ephemeral_resource::Response {
+                renew_at: moment(renewed.renew_in),
+                private: renewed.private.or(private),
+                diagnostics: Vec::new(),
+            }),
+            Err(diagnostics) => Ok(proto::renew_ephemeral_resource::Response {
+                diagnostics: wire::diagnostics(diagnostics),
+                ..Default::default()
+            }),
+        }
+    }
+
+    pub(super) async fn close_ephemeral(
+        &self,
+        request: proto::close_ephemeral_resource::Request,
+    ) -> Result<Diagnostics, Diagnostic> {
+        let entry = self.ephemeral(&request.type_name)?;
+        let closed = caught("closing", entry.ephemeral.close(&self.plain_context(), request.private)).await?;
+        Ok(closed.err().unwrap_or_default())
+    }
+
+    pub(super) async fn call(
+        &self,
+        request: proto::call_function::Request,
+    ) -> proto::call_function::Response {
+        match self.called(&request).await {
+            Ok(result) => proto::call_function::Response { result: Some(result), error: None },
+            Err(error) => proto::call_function::Response {
+                result: None,
+                error: Some(proto::FunctionError { text: error.text, function_argument: error.argument }),
+            },
+        }
+    }
+
+    async fn called(
+        &self,
+        request: &proto::call_function::Request,
+    ) -> Result<proto::DynamicValue, FunctionError> {
+        let told = |diagnostic: Diagnostic| FunctionError {
+            text: format!("{}: {}", diagnostic.summary, diagnostic.detail),
+            argument: None,
+        };
+        let (signature, function) =
+            self.functions.get(&request.name).ok_or_else(|| told(unknown_type("function", &request.name)))?;
+        let mut arguments = Vec::with_capacity(request.arguments.len());
+        for (position, argument) in request.arguments.iter().enumerate() {
+            let ty = argument_type(signature, position)?;
+            arguments.push(wire::decode(Some(argument), ty).map_err(told)?);
+        }
+        let called = caught("a function call", async { function.call(&arguments) });
+        let result = called.await.map_err(told)??;
+        wire::encode(&result.conform(&signature.result), &signature.result).map_err(told)
+    }
+}
+
+fn argument_type(signature: &Signature, position: usize) -> Result<&Type, FunctionError> {
+    signature
+        .parameters
+        .get(position)
+        .or(signature.variadic.as_ref())
+        .map(|parameter| &parameter.ty)
+        .ok_or_else(|| {
+            FunctionError::argument(
+                i64::try_from(position).unwrap_or(i64::MAX),
+                format!("{} takes {} arguments", signature.name, signature.parameters.len()),
+            )
+        })
+}

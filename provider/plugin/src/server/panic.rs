@@ -1,0 +1,52 @@
+//! A panic in a provider's code becomes a diagnostic with its cause.
+
+use std::any::Any;
+use std::cell::RefCell;
+use std::future::Future;
+use std::panic::{AssertUnwindSafe, PanicHookInfo};
+use std::sync::Once;
+
+use futures::FutureExt;
+
+use crate::diagnostic::Diagnostic;
+
+thread_local! {
+    /// Where the last panic of this thread happened. A future is polled and unwound on one thread,
+    /// so the catcher finds its own panic here.
+    static LOCATION: RefCell<Option<String>> = const { RefCell::new(None) };
+}
+
+/// Runs `operation`; a panic in it comes back as a diagnostic.
+pub(crate) async fn caught<T>(what: &str, operation: impl Future<Output = T>) -> Result<T, Diagnostic> {
+    install_hook();
+    AssertUnwindSafe(operation).catch_unwind().await.map_err(|payload| {
+        let location = LOCATION.take().unwrap_or_else(|| "an unknown place".to_owned());
+        Diagnostic::error(
+            format!("The provider panicked during {what}"),
+            format!(
+                "{} (at {location}). This is a bug in the provider: please report it with this message. What \
+                 existed by then was kept in state.",
+                cause(payload.as_ref())
+            ),
+        )
+    })
+}
+
+fn cause(payload: &(dyn Any + Send)) -> &str {
+    payload
+        .downcast_ref::<&str>()
+        .copied()
+        .or_else(|| payload.downcast_ref::<String>().map(String::as_str))
+        .unwrap_or("a panic without a message")
+}
+
+fn install_hook() {
+    static ONCE: Once = Once::new();
+    ONCE.call_once(|| {
+        std::panic::set_hook(Box::new(|info: &PanicHookInfo<'_>| {
+            let location = info.location().map(ToString::to_string);
+            tracing::error!(location, "{}", cause(info.payload()));
+            LOCATION.set(location);
+        }));
+    });
+}

@@ -1,0 +1,361 @@
+//! The RPCs of managed resources.
+
+use std::sync::Arc;
+
+use crate::context::{ClientCapabilities, Context, Private, Progress};
+use crate::diagnostic::{Diagnostic, Diagnostics};
+use crate::erased::{AnyResource, ValueChange};
+use crate::path::Path;
+use crate::plan::{self, Prepared};
+use crate::proto::tfplugin6 as proto;
+use crate::resource::{ImportRequest, MoveSource, Planned};
+use crate::schema::{IdentitySchema, Schema};
+use crate::server::panic::caught;
+use crate::server::stored::Stored;
+use crate::server::{Service, wire};
+use crate::types::Type;
+use crate::validate;
+use crate::value::Value;
+
+/// A resource with what is derived from its schema once.
+pub(crate) struct Entry {
+    pub(crate) resource: Arc<dyn AnyResource>,
+    pub(crate) schema: Schema,
+    pub(crate) identity: Option<IdentitySchema>,
+    ty: Type,
+}
+
+impl Entry {
+    pub(crate) fn new(resource: Arc<dyn AnyResource>) -> Entry {
+        let (schema, identity) = (resource.schema(), resource.identity());
+        Entry { ty: schema.ty(), resource, schema, identity }
+    }
+
+    fn decode(&self, value: Option<&proto::DynamicValue>) -> Result<Value, Diagnostic> {
+        wire::decode(value, &self.ty)
+    }
+
+    fn encode(&self, value: &Value) -> Result<proto::DynamicValue, Diagnostic> {
+        wire::encode(value, &self.ty)
+    }
+
+    fn identity_of(&self, state: &Value) -> Result<Option<proto::ResourceIdentityData>, Diagnostic> {
+        let (Some(identity), false) = (&self.identity, state.is_null()) else { return Ok(None) };
+        let Some(value) = self.resource.identity_of(state) else { return Ok(None) };
+        Ok(Some(proto::ResourceIdentityData { identity_data: Some(wire::encode(&value, &identity.ty())?) }))
+    }
+}
+
+fn client(capabilities: Option<&proto::ClientCapabilities>) -> ClientCapabilities {
+    capabilities.map_or_else(ClientCapabilities::default, |capabilities| ClientCapabilities {
+        deferral: capabilities.deferral_allowed,
+        write_only: capabilities.write_only_attributes_allowed,
+    })
+}
+
+impl Service {
+    fn entry(&self, type_name: &str) -> Result<&Entry, Diagnostic> {
+        self.resources.get(type_name).ok_or_else(|| {
+            Diagnostic::error(
+                format!("Unknown resource type {type_name}"),
+                "This version of the provider has no such resource type. Check its name, or upgrade the provider.",
+            )
+        })
+    }
+
+    fn context(&self, client: ClientCapabilities, private: Private) -> Context {
+        Context { cancel: self.cancel.child_token(), client, private }
+    }
+
+    pub(super) async fn validate_resource(
+        &self,
+        request: proto::validate_resource_config::Request,
+    ) -> Result<Diagnostics, Diagnostic> {
+        let entry = self.entry(&request.type_name)?;
+        let config = entry.decode(request.config.as_ref())?;
+        // Clients older than the capability do not send the message at all.
+        let write_only = client(request.client_capabilities.as_ref()).write_only;
+        let mut diagnostics = Diagnostics::default();
+        validate::check(&entry.schema.attributes, &config, &Path::root(), write_only, &mut diagnostics);
+        caught("validation", entry.resource.validate(&config, &mut diagnostics)).await?;
+        Ok(diagnostics)
+    }
+
+    pub(super) async fn plan_resource(
+        &self,
+        request: proto::plan_resource_change::Request,
+    ) -> Result<proto::plan_resource_change::Response, Diagnostic> {
+        let entry = self.entry(&request.type_name)?;
+        let prior = entry.decode(request.prior_state.as_ref())?;
+        let proposed = entry.decode(request.proposed_new_state.as_ref())?;
+        let config = entry.decode(request.config.as_ref())?;
+        let stored = Stored::read(&request.prior_private)?;
+        let capabilities = client(request.client_capabilities.as_ref());
+        let ctx = self.context(capabilities, Private::new(stored.resource));
+        let mut diagnostics = Diagnostics::default();
+
+        if proposed.is_null() {
+            let destroy = entry.resource.plan_destroy(&ctx, &prior, &mut diagnostics);
+            caught("the plan of a destroy", destroy).await?;
+            return Ok(proto::plan_resource_change::Response {
+                planned_state: request.proposed_new_state,
+                planned_private: request.prior_private,
+                planned_identity: request.prior_identity,
+                diagnostics: wire::diagnostics(diagnostics),
+                ..Default::default()
+            });
+        }
+
+        let prior = Some(prior).filter(|prior| !prior.is_null());
+        let Prepared { planned, requires_replace } =
+            plan::prepare(&entry.schema, prior.as_ref(), &config, proposed, stored.unfinished);
+        let change = ValueChange { prior, config, planned, requires_replace, deferred: None };
+        let change =
+            caught("the plan of a change", entry.resource.plan(&ctx, change, &mut diagnostics)).await?;
+        let planned = change.planned.conform(&entry.ty);
+        let deferred = change.deferred.filter(|_| capabilities.deferral).map(wire::deferred);
+        Ok(proto::plan_resource_change::Response {
+            planned_state: Some(entry.encode(&planned)?),
+            requires_replace: change.requires_replace.iter().map(wire::path).collect(),
+            planned_private: Stored::bytes(&ctx.private, stored.unfinished),
+            planned_identity: request.prior_identity,
+            diagnostics: wire::diagnostics(diagnostics),
+            deferred,
+            ..Default::default()
+        })
+    }
+
+    pub(super) async fn apply_resource(
+        &self,
+        request: proto::apply_resource_change::Request,
+    ) -> Result<proto::apply_resource_change::Response, Diagnostic> {
+        let entry = self.entry(&request.type_name)?;
+        let prior = entry.decode(request.prior_state.as_ref())?;
+        let planned = entry.decode(request.planned_state.as_ref())?;
+        let config = entry.decode(request.config.as_ref())?;
+        let stored = Stored::read(&request.planned_private)?;
+        let ctx = self.context(ClientCapabilities::default(), Private::new(stored.resource));
+
+        let applied = if planned.is_null() {
+            delete(entry, &ctx, prior).await
+        } else {
+            let plan = Planned { state: planned, config };
+            let prior = Some(prior).filter(|prior| !prior.is_null());
+            change(entry, &ctx, prior, plan, stored.unfinished).await
+        };
+        let state = applied.state.conform(&entry.ty);
+        Ok(proto::apply_resource_change::Response {
+            new_identity: entry.identity_of(&state)?,
+            new_state: Some(entry.encode(&state)?),
+            private: Stored::bytes(&ctx.private, applied.unfinished),
+            diagnostics: wire::diagnostics(applied.diagnostics),
+            ..Default::default()
+        })
+    }
+
+    pub(super) async fn read_one(
+        &self,
+        request: proto::read_resource::Request,
+    ) -> Result<proto::read_resource::Response, Diagnostic> {
+        let entry = self.entry(&request.type_name)?;
+        let state = entry.decode(request.current_state.as_ref())?;
+        let stored = Stored::read(&request.private)?;
+        let ctx = self.context(client(request.client_capabilities.as_ref()), Private::new(stored.resource));
+        let read = caught("a read", entry.resource.read(&ctx, &state)).await?;
+        let (state, diagnostics) = match read {
+            Ok(found) => (found.unwrap_or_default().conform(&entry.ty), Diagnostics::default()),
+            Err(diagnostics) => (state, diagnostics),
+        };
+        Ok(proto::read_resource::Response {
+            new_identity: entry.identity_of(&state)?,
+            new_state: Some(entry.encode(&state)?),
+            diagnostics: wire::diagnostics(diagnostics),
+            private: Stored::bytes(&ctx.private, stored.unfinished),
+            deferred: None,
+        })
+    }
+
+    pub(super) async fn import_resource(
+        &self,
+        request: proto::import_resource_state::Request,
+    ) -> Result<proto::import_resource_state::Response, Diagnostic> {
+        let entry = self.entry(&request.type_name)?;
+        let import = match (&entry.identity, &request.identity) {
+            (Some(identity), Some(data)) => {
+                ImportRequest::Identity(wire::decode(data.identity_data.as_ref(), &identity.ty())?)
+            }
+            _ => ImportRequest::Id(request.id),
+        };
+        let ctx = self.context(client(request.client_capabilities.as_ref()), Private::default());
+        match caught("an import", entry.resource.import(&ctx, import)).await? {
+            Ok(state) => {
+                let state = plan::known_only(state).conform(&entry.ty);
+                let imported = proto::import_resource_state::ImportedResource {
+                    type_name: request.type_name,
+                    identity: entry.identity_of(&state)?,
+                    state: Some(entry.encode(&state)?),
+                    private: Stored::bytes(&ctx.private, false),
+                };
+                Ok(proto::import_resource_state::Response {
+                    imported_resources: vec![imported],
+                    ..Default::default()
+                })
+            }
+            Err(diagnostics) => Ok(proto::import_resource_state::Response {
+                diagnostics: wire::diagnostics(diagnostics),
+                ..Default::default()
+            }),
+        }
+    }
+
+    pub(super) async fn upgrade_resource(
+        &self,
+        request: proto::upgrade_resource_state::Request,
+    ) -> Result<proto::upgrade_resource_state::Response, Diagnostic> {
+        let entry = self.entry(&request.type_name)?;
+        let json = request.raw_state.map(|raw| raw.json).unwrap_or_default();
+        let json = if request.version == entry.schema.version {
+            json
+        } else {
+            let old = parse_state(&json)?;
+            match caught("a state upgrade", entry.resource.upgrade(request.version, old)).await? {
+                Ok(upgraded) => upgraded.to_string().into_bytes(),
+                Err(diagnostics) => {
+                    return Ok(proto::upgrade_resource_state::Response {
+                        upgraded_state: None,
+                        diagnostics: wire::diagnostics(diagnostics),
+                    });
+                }
+            }
+        };
+        let state = wire::decode(Some(&proto::DynamicValue { msgpack: Vec::new(), json }), &entry.ty)?;
+        Ok(proto::upgrade_resource_state::Response {
+            upgraded_state: Some(entry.encode(&state)?),
+            diagnostics: Vec::new(),
+        })
+    }
+
+    pub(super) fn upgrade_identity(
+        &self,
+        request: proto::upgrade_resource_identity::Request,
+    ) -> Result<proto::upgrade_resource_identity::Response, Diagnostic> {
+        let entry = self.entry(&request.type_name)?;
+        let identity = entry.identity.clone().unwrap_or_default();
+        let json = request.raw_identity.map(|raw| raw.json).unwrap_or_default();
+        let value = wire::decode(Some(&proto::DynamicValue { msgpack: Vec::new(), json }), &identity.ty())?;
+        Ok(proto::upgrade_resource_identity::Response {
+            upgraded_identity: Some(proto::ResourceIdentityData {
+                identity_data: Some(wire::encode(&value, &identity.ty())?),
+            }),
+            diagnostics: Vec::new(),
+        })
+    }
+
+    pub(super) async fn move_resource(
+        &self,
+        request: proto::move_resource_state::Request,
+    ) -> Result<proto::move_resource_state::Response, Diagnostic> {
+        let entry = self.entry(&request.target_type_name)?;
+        let ctx = self.context(ClientCapabilities::default(), Private::default());
+        let source = MoveSource {
+            provider_address: request.source_provider_address,
+            type_name: request.source_type_name,
+            schema_version: request.source_schema_version,
+            state: parse_state(&request.source_state.map(|raw| raw.json).unwrap_or_default())?,
+        };
+        let told = format!("{} of {}", source.type_name, source.provider_address);
+        match caught("a move", entry.resource.move_from(&ctx, source)).await? {
+            Ok(Some(state)) => {
+                let state = plan::known_only(state).conform(&entry.ty);
+                Ok(proto::move_resource_state::Response {
+                    target_identity: entry.identity_of(&state)?,
+                    target_state: Some(entry.encode(&state)?),
+                    target_private: Stored::bytes(&ctx.private, false),
+                    diagnostics: Vec::new(),
+                })
+            }
+            Ok(None) => Err(Diagnostic::error(
+                format!("{} cannot take over this state", request.target_type_name),
+                format!("It does not know how to become the successor of {told}. Import the object instead."),
+            )),
+            Err(diagnostics) => Ok(proto::move_resource_state::Response {
+                diagnostics: wire::diagnostics(diagnostics),
+                ..Default::default()
+            }),
+        }
+    }
+}
+
+fn parse_state(json: &[u8]) -> Result<serde_json::Value, Diagnostic> {
+    serde_json::from_slice(json).map_err(|error| {
+        Diagnostic::error("Stored state cannot be read", format!("The state is not valid JSON: {error}."))
+    })
+}
+
+/// How an apply ended.
+struct Applied {
+    state: Value,
+    unfinished: bool,
+    diagnostics: Diagnostics,
+}
+
+async fn delete(entry: &Entry, ctx: &Context, prior: Value) -> Applied {
+    let outcome = caught("a delete", entry.resource.delete(ctx, &prior)).await;
+    match outcome.map_err(Diagnostics::from).and_then(|result| result) {
+        Ok(()) => Applied { state: Value::Null, unfinished: false, diagnostics: Diagnostics::default() },
+        Err(diagnostics) => Applied { state: prior, unfinished: false, diagnostics },
+    }
+}
+
+/// Creates or updates. What exists when it fails is kept:
+///
+/// ```text
+/// ok                  -> the new state
+/// create cancelled    -> what was saved, marked unfinished, with a warning: the next apply goes on
+/// create failed       -> what was saved (Terraform taints it), or nothing
+/// update failed       -> what was saved last, or else the prior state
+/// ```
+async fn change(
+    entry: &Entry,
+    ctx: &Context,
+    prior: Option<Value>,
+    plan: Planned<Value>,
+    unfinished: bool,
+) -> Applied {
+    let progress = Progress::default();
+    let planned = plan.state.clone();
+    let outcome = match &prior {
+        None => caught("a create", entry.resource.create(ctx, plan, &progress)).await,
+        Some(prior) => caught("an update", entry.resource.update(ctx, prior, plan, &progress)).await,
+    };
+    let mut diagnostics = match outcome.map_err(Diagnostics::from).and_then(|result| result) {
+        Ok(state) => return applied(entry, state),
+        Err(diagnostics) => diagnostics,
+    };
+    let saved = progress.saved().map(|saved| saved.conform(&entry.ty));
+    let resumable = prior.is_none() || unfinished;
+    if let (true, true, Some(kept)) = (resumable, ctx.cancelled(), saved.as_ref().or(prior.as_ref())) {
+        diagnostics = Diagnostic::warning(
+            "Interrupted",
+            "The object exists and is kept in state, but it is not finished. The next apply goes on with it.",
+        )
+        .into();
+        let state = plan::merge_saved(planned, Some(kept));
+        return Applied { state, unfinished: true, diagnostics };
+    }
+    let state = saved.map(plan::known_only).or(prior).unwrap_or_default();
+    Applied { state, unfinished, diagnostics }
+}
+
+fn applied(entry: &Entry, state: Value) -> Applied {
+    let state = state.conform(&entry.ty);
+    if state.is_wholly_known() {
+        return Applied { state, unfinished: false, diagnostics: Diagnostics::default() };
+    }
+    let detail = "A value was still unknown after apply. This is a bug in the provider; the object exists.";
+    Applied {
+        state: plan::known_only(state),
+        unfinished: false,
+        diagnostics: Diagnostic::error("Unknown value after apply", detail).into(),
+    }
+}

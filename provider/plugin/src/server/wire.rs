@@ -1,0 +1,183 @@
+//! Between the framework's types and the generated messages.
+
+use crate::codec;
+use crate::diagnostic::{Diagnostic, Diagnostics, Severity};
+use crate::function::{Parameter, Signature};
+use crate::path::{Path, Step};
+use crate::proto::tfplugin6 as proto;
+use crate::resource::DeferReason;
+use crate::schema::{Attribute, IdentitySchema, Nesting, Schema, Shape};
+use crate::types::Type;
+use crate::value::Value;
+
+/// Decodes a value; an absent one is null.
+pub(crate) fn decode(value: Option<&proto::DynamicValue>, ty: &Type) -> Result<Value, Diagnostic> {
+    let Some(value) = value else { return Ok(Value::Null) };
+    let decoded = if !value.msgpack.is_empty() {
+        codec::msgpack::decode(&value.msgpack, ty)
+    } else if !value.json.is_empty() {
+        codec::json::decode(&value.json, ty)
+    } else {
+        return Ok(Value::Null);
+    };
+    decoded.map_err(|error| {
+        Diagnostic::error(
+            "A value sent by the client cannot be read",
+            format!("{error}. The client and the provider disagree about the schema."),
+        )
+    })
+}
+
+/// Encodes a value as msgpack.
+pub(crate) fn encode(value: &Value, ty: &Type) -> Result<proto::DynamicValue, Diagnostic> {
+    let msgpack = codec::msgpack::encode(value, ty).map_err(|error| {
+        Diagnostic::error(
+            "A value of the provider does not fit its schema",
+            format!("{error}. This is a bug in the provider."),
+        )
+    })?;
+    Ok(proto::DynamicValue { msgpack, json: Vec::new() })
+}
+
+/// All messages, in order.
+pub(crate) fn diagnostics(diagnostics: Diagnostics) -> Vec<proto::Diagnostic> {
+    diagnostics
+        .0
+        .into_iter()
+        .map(|diagnostic| proto::Diagnostic {
+            severity: match diagnostic.severity {
+                Severity::Error => proto::diagnostic::Severity::Error,
+                Severity::Warning => proto::diagnostic::Severity::Warning,
+            }
+            .into(),
+            summary: diagnostic.summary,
+            detail: diagnostic.detail,
+            attribute: diagnostic.path.as_ref().map(path),
+        })
+        .collect()
+}
+
+/// An attribute path.
+pub(crate) fn path(path: &Path) -> proto::AttributePath {
+    use proto::attribute_path::step::Selector;
+    let steps = path
+        .0
+        .iter()
+        .map(|step| match step {
+            Step::Attribute(name) => Selector::AttributeName(name.clone()),
+            Step::Key(key) => Selector::ElementKeyString(key.clone()),
+            Step::Index(index) => Selector::ElementKeyInt(*index),
+        })
+        .map(|selector| proto::attribute_path::Step { selector: Some(selector) })
+        .collect();
+    proto::AttributePath { steps }
+}
+
+/// A schema.
+pub(crate) fn schema(schema: &Schema) -> proto::Schema {
+    proto::Schema {
+        version: schema.version,
+        block: Some(proto::schema::Block {
+            version: schema.version,
+            attributes: attributes(&schema.attributes),
+            block_types: Vec::new(),
+            description: schema.description.clone(),
+            description_kind: proto::StringKind::Markdown.into(),
+            deprecated: false,
+        }),
+    }
+}
+
+fn attributes(attributes: &[Attribute]) -> Vec<proto::schema::Attribute> {
+    attributes
+        .iter()
+        .map(|attribute| {
+            // `type` and `nested_type` exclude each other.
+            let (ty, nested_type) = match &attribute.shape {
+                Shape::Plain(ty) => (type_bytes(ty), None),
+                Shape::Nested(nesting, nested) => (Vec::new(), Some(object(*nesting, nested))),
+            };
+            proto::schema::Attribute {
+                name: attribute.name.clone(),
+                r#type: ty,
+                nested_type,
+                description: attribute.description.clone(),
+                required: attribute.required,
+                optional: attribute.optional,
+                computed: attribute.computed,
+                sensitive: attribute.sensitive,
+                description_kind: proto::StringKind::Markdown.into(),
+                deprecated: attribute.deprecated,
+                write_only: attribute.write_only,
+            }
+        })
+        .collect()
+}
+
+fn object(nesting: Nesting, nested: &[Attribute]) -> proto::schema::Object {
+    use proto::schema::object::NestingMode;
+    let nesting = match nesting {
+        Nesting::Single => NestingMode::Single,
+        Nesting::List => NestingMode::List,
+        Nesting::Set => NestingMode::Set,
+        Nesting::Map => NestingMode::Map,
+    };
+    proto::schema::Object { attributes: attributes(nested), nesting: nesting.into(), ..Default::default() }
+}
+
+fn type_bytes(ty: &Type) -> Vec<u8> {
+    ty.to_json().to_string().into_bytes()
+}
+
+/// An identity schema.
+pub(crate) fn identity_schema(identity: &IdentitySchema) -> proto::ResourceIdentitySchema {
+    proto::ResourceIdentitySchema {
+        version: identity.version,
+        identity_attributes: identity
+            .attributes
+            .iter()
+            .map(|attribute| proto::resource_identity_schema::IdentityAttribute {
+                name: attribute.name.clone(),
+                r#type: type_bytes(&attribute.ty),
+                required_for_import: attribute.required_for_import,
+                optional_for_import: !attribute.required_for_import,
+                description: attribute.description.clone(),
+            })
+            .collect(),
+    }
+}
+
+/// A function's signature.
+pub(crate) fn function(signature: &Signature) -> proto::Function {
+    proto::Function {
+        parameters: signature.parameters.iter().map(parameter).collect(),
+        variadic_parameter: signature.variadic.as_ref().map(parameter),
+        r#return: Some(proto::function::Return { r#type: type_bytes(&signature.result) }),
+        summary: signature.summary.clone(),
+        description: signature.description.clone(),
+        description_kind: proto::StringKind::Markdown.into(),
+        deprecation_message: String::new(),
+    }
+}
+
+fn parameter(parameter: &Parameter) -> proto::function::Parameter {
+    proto::function::Parameter {
+        name: parameter.name.clone(),
+        r#type: type_bytes(&parameter.ty),
+        allow_null_value: parameter.allow_null,
+        allow_unknown_values: parameter.allow_unknown,
+        description: parameter.description.clone(),
+        description_kind: proto::StringKind::Markdown.into(),
+    }
+}
+
+/// Why a change is put off.
+pub(crate) fn deferred(reason: DeferReason) -> proto::Deferred {
+    use proto::deferred::Reason;
+    let reason = match reason {
+        DeferReason::ResourceConfigUnknown => Reason::ResourceConfigUnknown,
+        DeferReason::ProviderConfigUnknown => Reason::ProviderConfigUnknown,
+        DeferReason::AbsentPrerequisite => Reason::AbsentPrereq,
+    };
+    proto::Deferred { reason: reason.into() }
+}
