@@ -1,1 +1,32 @@
-//! Placeholder.
+//! The AWS resources of the Warren provider: one folder a resource, over a shared base.
+//!
+//! * [`Session`] is what the resources share: the configured account, and what this run plans.
+//! * [`registry`] lists the resources; [`provider_attribute`] is the `aws` block of the provider.
+//!
+//! Every object carries the tags `warren:fabric`, `warren:owner` and `warren:name` from its create
+//! call on, so that an object left behind by a killed apply is found and adopted by the next one.
+
+mod adopt;
+mod client;
+mod common;
+mod config;
+mod error;
+mod memory;
+mod ranges;
+mod session;
+mod tags;
+mod timeouts;
+mod vpc;
+mod wait;
+
+pub use config::{AssumeRole, AwsConfig, provider_attribute};
+pub use memory::{PlannedEndpoint, PlannedSecurityGroup, PlannedVpc, RunMemory, Table};
+pub use session::{Aws, Scope, Session};
+pub use timeouts::Timeouts;
+
+use tf_provider_rs::Registry;
+
+/// Every resource of this cloud.
+pub fn registry(session: &Session) -> Registry {
+    Registry::new().resource(vpc::VpcResource::new(session))
+}

@@ -1,0 +1,110 @@
+//! Creates that leave no second object behind, whenever they are killed.
+//!
+//! An object carries its fabric, owner and name from the create call on. A create first looks for
+//! such an object, which only an interrupted run can have left, and adopts it.
+
+use std::collections::BTreeSet;
+
+use tf_provider_rs::{Context, Diagnostic, Diagnostics};
+
+use crate::common::Common;
+use crate::error::ApiError;
+use crate::session::Session;
+use crate::wait::{Op, Pause};
+
+/// Key of private state: ids that a create must not adopt, because a state holds them. With
+/// `create_before_destroy` the object to be replaced has the same tags as the new one.
+pub(crate) const NOT: &str = "not";
+
+/// Key of private state: the mark of the resource that made or adopted the object in this process.
+const MARK: &str = "mark";
+
+/// How often a create is tried whose answer is lost or which AWS puts off.
+const ATTEMPTS: usize = 8;
+
+/// Finds the object of `planned`'s name that an interrupted run left behind, or makes one.
+///
+/// `find` gives the ids of living objects with the name's tags; `create` makes one and gives its id, and
+/// must not repeat itself ([`crate::client::once`]).
+pub(crate) async fn ensure<M, F, C>(
+    session: &Session,
+    ctx: &Context,
+    op: &Op,
+    planned: &M,
+    find: impl Fn() -> F,
+    create: impl Fn() -> C,
+) -> Result<String, Diagnostics>
+where
+    M: Common,
+    F: Future<Output = Result<Vec<String>, ApiError>>,
+    C: Future<Output = Result<String, ApiError>>,
+{
+    let not: BTreeSet<String> =
+        ctx.private.get(NOT).and_then(|ids| serde_json::from_value(ids).ok()).unwrap_or_default();
+    let mark = format!("{:016x}", rand::random::<u64>());
+    ctx.private.remove(NOT);
+    ctx.private.set(MARK, mark.clone().into());
+    let run = session.run();
+    let mut pause = Pause::new();
+    let mut attempts = 0;
+    loop {
+        op.go_on()?;
+        let mut found: Vec<String> = find().await.map_err(|error| op.told(error))?;
+        found.retain(|id| !not.contains(id));
+        found.sort();
+        if let Some(twin) = found.iter().find(|id| run.taken(id)) {
+            return Err(same_name(M::KIND, planned.name().text(), twin).into());
+        }
+        if let Some(id) = found.into_iter().find(|id| run.take(id, &mark)) {
+            if attempts == 0 {
+                tracing::warn!(
+                    kind = M::KIND,
+                    name = planned.name().text(),
+                    id,
+                    "adopted an object that an interrupted run had left"
+                );
+            }
+            return Ok(id);
+        }
+        attempts += 1;
+        match create().await {
+            Ok(id) => {
+                run.take(&id, &mark);
+                return Ok(id);
+            }
+            Err(error)
+                if attempts < ATTEMPTS
+                    && !op.is_over()
+                    && (error.is_throttle() || error.is_ambiguous() || error.is_not_found()) =>
+            {
+                tracing::debug!(kind = M::KIND, %error, "looking again before another create");
+                for _ in 0..4 {
+                    op.sleep(pause.next()).await?;
+                }
+            }
+            Err(error) => return Err(op.told(error)),
+        }
+    }
+}
+
+/// Whether `state`'s object is to be deleted; false when a resource of this run has adopted it.
+pub(crate) fn may_delete<M: Common>(session: &Session, ctx: &Context, state: &M) -> bool {
+    let mark = ctx.private.get(MARK);
+    let free = session.run().doom(state.id().text(), mark.as_ref().and_then(|mark| mark.as_str()));
+    if !free {
+        tracing::warn!(object = state.label(), "not deleted: another resource of this run has taken it over");
+    }
+    free
+}
+
+fn same_name(kind: &str, name: &str, id: &str) -> Diagnostic {
+    Diagnostic::error(
+        "Two objects of one name",
+        format!(
+            "Another {kind} of this run is called {name:?} too ({id}). Names are unique among the objects of \
+             one type, fabric and owner, because they find an object again after an interrupted run. Give \
+             one of the two another name."
+        ),
+    )
+    .at(tf_provider_rs::Path::of("name"))
+}

@@ -1,0 +1,59 @@
+//! SDK clients: made once, the region and credentials found as the AWS CLI finds them.
+
+use std::time::Duration;
+
+use aws_config::retry::RetryConfig;
+use aws_config::sts::AssumeRoleProvider;
+use aws_config::timeout::TimeoutConfig;
+use aws_config::{AppName, BehaviorVersion, Region, SdkConfig};
+use aws_credential_types::provider::SharedCredentialsProvider;
+
+use crate::config::AwsConfig;
+
+/// How the provider calls itself in the user agent and in role sessions.
+const APP: &str = "terraform-provider-warren";
+
+/// Loads what the clients need. Calls the network only where the configuration names no region and
+/// neither environment nor files do (the instance metadata service is asked then).
+pub(crate) async fn load(config: &AwsConfig) -> SdkConfig {
+    let attempts = config.max_attempts.known().and_then(|n| u32::try_from(*n).ok()).unwrap_or(10);
+    let mut loader = aws_config::defaults(BehaviorVersion::latest())
+        .retry_config(
+            RetryConfig::standard().with_max_attempts(attempts).with_max_backoff(Duration::from_secs(20)),
+        )
+        .timeout_config(
+            TimeoutConfig::builder()
+                .connect_timeout(Duration::from_secs(5))
+                .operation_attempt_timeout(Duration::from_secs(60))
+                .build(),
+        );
+    if let Ok(app) = AppName::new(APP) {
+        loader = loader.app_name(app);
+    }
+    if let Some(region) = config.region.known() {
+        loader = loader.region(Region::new(region.clone()));
+    }
+    if let Some(profile) = config.profile.known() {
+        loader = loader.profile_name(profile);
+    }
+    if let Some(url) = config.endpoint_url.known() {
+        loader = loader.endpoint_url(url);
+    }
+    let base = loader.load().await;
+    let Some(role) = config.assume_role.known() else { return base };
+    let mut provider = AssumeRoleProvider::builder(role.role_arn.text())
+        .session_name(role.session_name.known().map_or(APP, String::as_str))
+        .configure(&base);
+    if let Some(external_id) = role.external_id.known() {
+        provider = provider.external_id(external_id);
+    }
+    let credentials = SharedCredentialsProvider::new(provider.build().await);
+    base.into_builder().credentials_provider(credentials).build()
+}
+
+/// Settings for a create call that AWS gives no idempotency token: the SDK must not repeat it by
+/// itself, because a repeated call whose first answer was lost makes a second object.
+/// [`crate::adopt::ensure`] repeats it, looking for the first one's object before.
+pub(crate) fn once() -> aws_sdk_ec2::config::Builder {
+    aws_sdk_ec2::Config::builder().retry_config(RetryConfig::disabled())
+}

@@ -1,0 +1,293 @@
+//! What AWS answers, told with one hint; secrets redacted.
+
+use aws_sdk_ec2::error::{DisplayErrorContext, ProvideErrorMetadata, SdkError};
+use aws_smithy_runtime_api::client::orchestrator::HttpResponse;
+use tf_provider_rs::{Diagnostic, Diagnostics};
+
+/// A failed API call.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{operation}: {code}: {message}")]
+pub(crate) struct ApiError {
+    /// Such as `CreateVpc`.
+    pub(crate) operation: &'static str,
+    /// AWS's code; empty when no answer came.
+    pub(crate) code: String,
+    /// AWS's message, redacted.
+    pub(crate) message: String,
+    /// HTTP status; 0 when no answer came.
+    pub(crate) status: u16,
+}
+
+/// Names the operation of an SDK call's result.
+pub(crate) trait Named<T> {
+    /// The result with the operation's name in its error.
+    fn named(self, operation: &'static str) -> Result<T, ApiError>;
+}
+
+impl<T, E> Named<T> for Result<T, SdkError<E, HttpResponse>>
+where
+    E: ProvideErrorMetadata + std::error::Error + Send + Sync + 'static,
+{
+    fn named(self, operation: &'static str) -> Result<T, ApiError> {
+        self.map_err(|error| {
+            let status = error.raw_response().map_or(0, |response| response.status().as_u16());
+            let code = error.code().unwrap_or_default().to_owned();
+            let message = match error.message() {
+                Some(message) if !code.is_empty() => message.to_owned(),
+                _ => DisplayErrorContext(&error).to_string(),
+            };
+            // The encoded message of a denied call is long, no secret, and what an administrator
+            // needs (`aws sts decode-authorization-message`).
+            let message = if code == "UnauthorizedOperation" { message } else { redact(&message) };
+            ApiError { operation, code, message, status }
+        })
+    }
+}
+
+impl ApiError {
+    /// Whether the object, or one that the call names, does not exist (any more, or yet).
+    pub(crate) fn is_not_found(&self) -> bool {
+        self.code.ends_with(".NotFound")
+            || self.code.ends_with("NotFoundException")
+            || matches!(
+                self.code.as_str(),
+                "NatGatewayNotFound"
+                    | "InvalidVpcEndpointId.NotFound"
+                    | "InvalidSecurityGroupRuleId.NotFound"
+                    | "InvalidGroupId.NotFound"
+                    | "Gateway.NotAttached"
+                    | "NoSuchEntity"
+            )
+    }
+
+    /// Whether something still uses the object.
+    pub(crate) fn is_in_use(&self) -> bool {
+        self.code == "DependencyViolation"
+            || self.code.ends_with(".InUse")
+            || self.code.ends_with("InUseException")
+            || matches!(self.code.as_str(), "ResourceInUse" | "IncorrectState" | "OperationNotPermitted")
+    }
+
+    /// Whether AWS asks to call less often.
+    pub(crate) fn is_throttle(&self) -> bool {
+        matches!(
+            self.code.as_str(),
+            "RequestLimitExceeded"
+                | "Throttling"
+                | "ThrottlingException"
+                | "ThrottledException"
+                | "TooManyRequestsException"
+                | "RequestThrottled"
+                | "RequestThrottledException"
+                | "EC2ThrottledException"
+                | "SlowDown"
+        ) || self.status == 429
+    }
+
+    /// Whether AWS may have done what it was asked although it did not say so.
+    pub(crate) fn is_ambiguous(&self) -> bool {
+        (self.code.is_empty() && self.status == 0) || self.status >= 500
+    }
+
+    fn hint(&self) -> Option<&'static str> {
+        let code = self.code.as_str();
+        Some(match code {
+            "UnauthorizedOperation" | "AccessDenied" | "AccessDeniedException" => {
+                "Allow this action to the role that runs Terraform; `aws sts decode-authorization-message` \
+                 tells which policy denies it."
+            }
+            "AuthFailure"
+            | "InvalidClientTokenId"
+            | "SignatureDoesNotMatch"
+            | "UnrecognizedClientException" => {
+                "AWS does not accept these credentials: check AWS_PROFILE, the keys, and the clock of this \
+                 machine."
+            }
+            "ExpiredToken" | "ExpiredTokenException" | "RequestExpired" => {
+                "The session is over: sign in again (`aws sso login`), then apply again."
+            }
+            "OptInRequired" => "Enable the region for this account, or choose another.",
+            "VpcLimitExceeded"
+            | "SubnetLimitExceeded"
+            | "InternetGatewayLimitExceeded"
+            | "NatGatewayLimitExceeded"
+            | "RouteTableLimitExceeded"
+            | "RouteLimitExceeded"
+            | "SecurityGroupLimitExceeded"
+            | "RulesPerSecurityGroupLimitExceeded"
+            | "AddressLimitExceeded"
+            | "VpcEndpointLimitExceeded"
+            | "TransitGatewayLimitExceeded"
+            | "SecurityGroupsPerInstanceLimitExceeded"
+            | "LimitExceededException" => {
+                "A quota of the account is used up: raise it in Service Quotas, or remove what is not needed."
+            }
+            "InvalidSubnet.Conflict" => {
+                "Another subnet of the VPC has these addresses: choose a free range with \
+                 `warren_address_plan`, or `ignore_live` nothing so that the plan finds it."
+            }
+            "InvalidSubnet.Range" => "Choose a subnet range inside a range of the VPC, /16 to /28.",
+            "InvalidVpc.Range" | "InvalidVpcRange" => "Choose a VPC range of /16 to /28.",
+            "CidrConflict" | "InvalidVpc.Conflict" => "Choose a range that no part of the VPC has yet.",
+            "InvalidParameterValue"
+            | "InvalidParameter"
+            | "InvalidParameterCombination"
+            | "ValidationError"
+            | "MissingParameter" => "AWS refuses a value of this resource: compare it with the message.",
+            "RouteAlreadyExists" => {
+                "The route table has a route to this destination that this resource does not manage: \
+                 remove it there, or here."
+            }
+            "Resource.AlreadyAssociated" => "Another route table has this subnet: remove it there, or here.",
+            _ if self.is_throttle() => {
+                "AWS limits the calls of the whole account and region: apply again later, or lower \
+                 `terraform apply -parallelism`."
+            }
+            _ if self.is_in_use() => {
+                "Something that this configuration does not manage still uses it; AWS names it in the \
+                 message, or look for network interfaces in the VPC."
+            }
+            _ if self.is_not_found() => {
+                "It was deleted outside of Terraform, or belongs to another region or account: run \
+                 `terraform apply -refresh-only`."
+            }
+            _ if self.code.is_empty() && self.message.contains("credentials") => {
+                "Credentials are found as the AWS CLI finds them: set AWS_PROFILE or run `aws sso login`."
+            }
+            _ if self.code.is_empty() => {
+                "No answer came: check the network, proxy settings and `aws.endpoint_url`, then apply again."
+            }
+            _ => return None,
+        })
+    }
+}
+
+impl From<ApiError> for Diagnostic {
+    fn from(error: ApiError) -> Diagnostic {
+        let hint = error.hint().map(|hint| format!("\n\n{hint}")).unwrap_or_default();
+        let message = error.message.trim();
+        let (summary, detail) = if error.code.is_empty() {
+            (format!("{} failed", error.operation), format!("{message}{hint}"))
+        } else {
+            (format!("{} failed: {}", error.operation, error.code), format!("AWS says: {message}{hint}"))
+        };
+        Diagnostic::error(summary, detail)
+    }
+}
+
+impl From<ApiError> for Diagnostics {
+    fn from(error: ApiError) -> Diagnostics {
+        Diagnostic::from(error).into()
+    }
+}
+
+/// `text` without what looks like a credential: access key ids keep four characters, secret keys and
+/// session tokens (which a signature error quotes) go. ARNs stay.
+fn redact(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for (index, word) in text.split(' ').enumerate() {
+        if index > 0 {
+            out.push(' ');
+        }
+        if word.contains("arn:") {
+            out.push_str(word);
+            continue;
+        }
+        let mut rest = word;
+        while !rest.is_empty() {
+            let end = rest.find(|c| !is_token(c)).unwrap_or(rest.len());
+            let (token, tail) = rest.split_at(end);
+            push_redacted(&mut out, token);
+            let mut others = tail.chars();
+            if let Some(other) = others.next() {
+                out.push(other);
+            }
+            rest = others.as_str();
+        }
+    }
+    out
+}
+
+fn is_token(c: char) -> bool {
+    c.is_ascii_alphanumeric() || matches!(c, '+' | '/' | '%' | '_' | '-')
+}
+
+fn push_redacted(out: &mut String, token: &str) {
+    let key_id = token.len() == 20 && (token.starts_with("AKIA") || token.starts_with("ASIA"));
+    let mixed = token.bytes().any(|b| b.is_ascii_uppercase())
+        && token.bytes().any(|b| b.is_ascii_lowercase())
+        && token.bytes().any(|b| b.is_ascii_digit());
+    if key_id {
+        out.push_str(&format!("{}...{}", &token[..4], &token[16..]));
+    } else if mixed && token.len() >= 40 {
+        out.push_str("(redacted)");
+    } else {
+        out.push_str(token);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn error(code: &str, message: &str) -> ApiError {
+        ApiError { operation: "CreateVpc", code: code.into(), message: message.into(), status: 400 }
+    }
+
+    #[test]
+    fn every_known_code_has_a_hint() {
+        let codes = [
+            "UnauthorizedOperation",
+            "AuthFailure",
+            "ExpiredToken",
+            "OptInRequired",
+            "VpcLimitExceeded",
+            "InvalidSubnet.Conflict",
+            "InvalidSubnet.Range",
+            "InvalidVpc.Range",
+            "CidrConflict",
+            "InvalidParameterValue",
+            "RouteAlreadyExists",
+            "Resource.AlreadyAssociated",
+            "RequestLimitExceeded",
+            "DependencyViolation",
+            "InvalidVpcID.NotFound",
+            "SomethingNew",
+        ];
+        let told: Vec<String> = codes
+            .iter()
+            .map(|code| {
+                let diagnostic = Diagnostic::from(error(code, "what AWS says"));
+                format!("{}\n{}", diagnostic.summary, diagnostic.detail)
+            })
+            .collect();
+        insta::assert_snapshot!(told.join("\n---\n"));
+    }
+
+    #[test]
+    fn an_unanswered_call_is_told() {
+        let silent = ApiError { status: 0, ..error("", "dispatch failure: connection refused") };
+        assert!(silent.is_ambiguous());
+        let diagnostic = Diagnostic::from(silent);
+        insta::assert_snapshot!(format!("{}\n{}", diagnostic.summary, diagnostic.detail));
+    }
+
+    #[test]
+    fn credentials_are_redacted_and_arns_are_not() {
+        let token = "IQoJb3JpZ2luX2VjEXAMPLE1234567890abcdefghijklmnopqrstuvwxyz";
+        let text = format!(
+            "key AKIAIOSFODNN7EXAMPLE, secret 'wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY0', \
+             x-amz-security-token:{token} for arn:aws:sts::1:assumed-role/AWSReservedSSO_Admin_0123456789abcdef/someone"
+        );
+        insta::assert_snapshot!(redact(&text));
+    }
+
+    #[test]
+    fn codes_are_told_apart() {
+        assert!(error("InvalidSubnetID.NotFound", "").is_not_found());
+        assert!(error("NatGatewayNotFound", "").is_not_found());
+        assert!(error("DependencyViolation", "").is_in_use());
+        assert!(error("RequestLimitExceeded", "").is_throttle());
+        assert!(!error("InvalidParameterValue", "").is_ambiguous());
+    }
+}

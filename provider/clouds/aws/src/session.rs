@@ -1,0 +1,237 @@
+//! What the resources share: the configured account, and what this run plans.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Arc, PoisonError, RwLock};
+
+use aws_config::SdkConfig;
+use tf_provider_rs::{Attr, Diagnostic, Diagnostics, Path};
+
+use crate::client;
+use crate::config::AwsConfig;
+use crate::error::Named;
+use crate::memory::RunMemory;
+
+/// The routing domain and the repo or team that a run works for.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Scope {
+    /// The tag `warren:fabric`.
+    pub fabric: String,
+    /// The tag `warren:owner`.
+    pub owner: String,
+}
+
+/// Shared by all resources of this cloud; cheap to clone.
+#[derive(Clone, Default)]
+pub struct Session(Arc<Inner>);
+
+#[derive(Default)]
+struct Inner {
+    aws: RwLock<Account>,
+    run: RunMemory,
+}
+
+#[derive(Clone, Default)]
+enum Account {
+    #[default]
+    Absent,
+    Unknown,
+    Known(Arc<Aws>),
+}
+
+impl Session {
+    /// A session that is yet to be configured.
+    pub fn new() -> Session {
+        Session::default()
+    }
+
+    /// Takes the provider block's `aws`.
+    ///
+    /// While a value of it is unknown (during a plan), plans go on without looking at AWS.
+    pub async fn configure(&self, config: &Attr<AwsConfig>, scope: Scope) -> Diagnostics {
+        let account = match config {
+            Attr::Null => Ok(Account::Absent),
+            Attr::Unknown => Ok(Account::Unknown),
+            Attr::Known(config) if has_unknown(config) => Ok(Account::Unknown),
+            Attr::Known(config) => Aws::new(config, scope).await.map(|aws| Account::Known(Arc::new(aws))),
+        };
+        match account {
+            Ok(account) => {
+                *self.0.aws.write().unwrap_or_else(PoisonError::into_inner) = account;
+                Diagnostics::default()
+            }
+            Err(diagnostics) => diagnostics,
+        }
+    }
+
+    /// The account.
+    ///
+    /// # Errors
+    /// When the provider block has no `aws`, or one that is not known yet.
+    pub fn get(&self) -> Result<Arc<Aws>, Diagnostics> {
+        match &*self.0.aws.read().unwrap_or_else(PoisonError::into_inner) {
+            Account::Known(aws) => Ok(Arc::clone(aws)),
+            Account::Absent => Err(Diagnostic::error(
+                "The provider has no AWS account",
+                "This resource lives in AWS, but the provider block does not say where. Add \
+                 `aws = { region = \"us-east-1\" }` to `provider \"warren\"`; credentials are found as \
+                 the AWS CLI finds them.",
+            )
+            .into()),
+            Account::Unknown => Err(Diagnostic::error(
+                "The provider's AWS account is not known yet",
+                "A value in the provider block's `aws` is known only after apply, so AWS cannot be \
+                 called now. Use values that are known at plan, or apply what they come from first \
+                 (`terraform apply -target=..`).",
+            )
+            .into()),
+        }
+    }
+
+    /// The account, when there is one already; plans go on without it.
+    pub fn known(&self) -> Option<Arc<Aws>> {
+        self.get().ok()
+    }
+
+    /// What this run plans.
+    pub fn run(&self) -> &RunMemory {
+        &self.0.run
+    }
+}
+
+/// The configured account.
+pub struct Aws {
+    /// Whose objects these are.
+    pub scope: Scope,
+    /// Tags of every object.
+    pub default_tags: BTreeMap<String, String>,
+    /// VPCs that the check against live networks leaves out.
+    pub ignore_live: BTreeSet<String>,
+    /// Such as `us-east-1`.
+    pub region: String,
+    ec2: aws_sdk_ec2::Client,
+    sdk: SdkConfig,
+}
+
+impl Aws {
+    async fn new(config: &AwsConfig, scope: Scope) -> Result<Aws, Diagnostics> {
+        let sdk = client::load(config).await;
+        let Some(region) = sdk.region().map(ToString::to_string) else {
+            return Err(Diagnostic::error(
+                "No AWS region",
+                "Neither `aws.region` of the provider block nor AWS_REGION nor the profile names a \
+                 region. Set `aws = { region = \"us-east-1\" }`.",
+            )
+            .at(Path::of("aws").attribute("region"))
+            .into());
+        };
+        let aws = Aws {
+            scope,
+            default_tags: texts(&config.default_tags),
+            ignore_live: items(&config.ignore_live),
+            region,
+            ec2: aws_sdk_ec2::Client::new(&sdk),
+            sdk,
+        };
+        let allowed = items(&config.allowed_account_ids);
+        if !allowed.is_empty() {
+            let account = aws.account().await?;
+            if !allowed.contains(&account) {
+                return Err(wrong_account(&account, &allowed).into());
+            }
+        }
+        Ok(aws)
+    }
+
+    /// The EC2 client.
+    pub fn ec2(&self) -> &aws_sdk_ec2::Client {
+        &self.ec2
+    }
+
+    /// A client of the container registry.
+    pub fn ecr(&self) -> aws_sdk_ecr::Client {
+        aws_sdk_ecr::Client::new(&self.sdk)
+    }
+
+    /// The id of the account that the credentials belong to: 12 digits.
+    ///
+    /// # Errors
+    /// What AWS answers.
+    pub async fn account(&self) -> Result<String, Diagnostics> {
+        let sts = aws_sdk_sts::Client::new(&self.sdk);
+        let caller = sts.get_caller_identity().send().await.named("GetCallerIdentity")?;
+        Ok(caller.account.unwrap_or_default())
+    }
+}
+
+fn wrong_account(account: &str, allowed: &BTreeSet<String>) -> Diagnostic {
+    let allowed = allowed.iter().map(String::as_str).collect::<Vec<_>>().join(", ");
+    Diagnostic::error(
+        "Credentials of another AWS account",
+        format!(
+            "The credentials belong to account {account}, but `allowed_account_ids` allows only \
+             {allowed}. Nothing was changed. Choose other credentials (AWS_PROFILE, `aws.profile`), or \
+             add the account."
+        ),
+    )
+    .at(Path::of("aws").attribute("allowed_account_ids"))
+}
+
+fn has_unknown(config: &AwsConfig) -> bool {
+    use tf_provider_rs::model::ToValue;
+    !config.to_value().is_wholly_known()
+}
+
+fn texts(map: &Attr<BTreeMap<String, Attr<String>>>) -> BTreeMap<String, String> {
+    map.known()
+        .into_iter()
+        .flatten()
+        .filter_map(|(key, value)| Some((key.clone(), value.known()?.clone())))
+        .collect()
+}
+
+fn items(set: &Attr<BTreeSet<Attr<String>>>) -> BTreeSet<String> {
+    set.known().into_iter().flatten().filter_map(|item| item.known().cloned()).collect()
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use super::*;
+
+    /// An account that is never called.
+    pub(crate) async fn account<const N: usize>(tags: [(&str, &str); N]) -> Arc<Aws> {
+        session(tags).await.get().unwrap()
+    }
+
+    /// A configured session whose account is never called.
+    pub(crate) async fn session<const N: usize>(tags: [(&str, &str); N]) -> Session {
+        let config = AwsConfig {
+            region: "us-east-1".into(),
+            default_tags: Attr::Known(tags.map(|(key, value)| (key.to_owned(), value.into())).into()),
+            ..AwsConfig::default()
+        };
+        let session = Session::new();
+        let scope = Scope { fabric: "training".into(), owner: "platform".into() };
+        assert!(session.configure(&Attr::Known(config), scope).await.is_empty());
+        session
+    }
+
+    fn shown(diagnostics: &Diagnostics) -> String {
+        diagnostics.0.iter().map(|d| format!("{}\n{}", d.summary, d.detail)).collect()
+    }
+
+    #[tokio::test]
+    async fn an_account_is_asked_for_before_it_is_there() {
+        let session = Session::new();
+        insta::assert_snapshot!(shown(&session.get().err().unwrap_or_default()));
+        let unknown = AwsConfig { region: Attr::Unknown, ..AwsConfig::default() };
+        assert!(session.configure(&Attr::Known(unknown), Scope::default()).await.is_empty());
+        insta::assert_snapshot!(shown(&session.get().err().unwrap_or_default()));
+        assert!(session.known().is_none());
+    }
+
+    #[test]
+    fn another_account_is_named() {
+        let diagnostic = wrong_account("111111111111", &BTreeSet::from(["222222222222".to_owned()]));
+        insta::assert_snapshot!(shown(&diagnostic.into()));
+    }
+}

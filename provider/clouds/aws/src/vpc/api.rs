@@ -1,0 +1,238 @@
+//! EC2's calls about VPCs.
+
+use std::collections::BTreeMap;
+
+use aws_sdk_ec2::types::{
+    AttributeBooleanValue, ResourceType, Tenancy, VpcAttributeName, VpcCidrBlockStateCode, VpcState,
+};
+
+use super::schema::Vpc;
+use crate::client;
+use crate::error::{ApiError, Named};
+use crate::session::Aws;
+use crate::tags::{self, Tags, filter};
+
+/// A VPC as DescribeVpcs tells it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Described {
+    pub(super) id: String,
+    pub(super) cidr_block: String,
+    /// Associated further ranges with their association ids.
+    pub(super) secondary: BTreeMap<String, String>,
+    /// Amazon's IPv6 range with its association id.
+    pub(super) ipv6: Option<(String, String)>,
+    /// Whether an association is under way.
+    pub(super) changing: bool,
+    /// Why AWS refused an association.
+    pub(super) refused: Option<String>,
+    pub(super) tenancy: String,
+    pub(super) owner: String,
+    pub(super) available: bool,
+    pub(super) tags: Tags,
+}
+
+/// A VPC with everything that takes calls of its own.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Found {
+    pub(super) vpc: Described,
+    pub(super) region: String,
+    pub(super) dns_support: bool,
+    pub(super) dns_hostnames: bool,
+    pub(super) default_group: Option<String>,
+    pub(super) default_group_empty: bool,
+    pub(super) main_route_table: Option<String>,
+}
+
+/// Ids of the living VPCs of this fabric and owner called `name`.
+pub(super) async fn find(aws: &Aws, name: &str) -> Result<Vec<String>, ApiError> {
+    let mut pages =
+        aws.ec2().describe_vpcs().set_filters(Some(aws.filters(name))).into_paginator().items().send();
+    let mut ids = Vec::new();
+    while let Some(vpc) = pages.next().await {
+        ids.extend(vpc.named("DescribeVpcs")?.vpc_id);
+    }
+    Ok(ids)
+}
+
+/// Makes a VPC and gives its id.
+pub(super) async fn create(aws: &Aws, planned: &Vpc, tags: &Tags) -> Result<String, ApiError> {
+    let mut call = aws
+        .ec2()
+        .create_vpc()
+        .cidr_block(planned.cidr_block.text())
+        .tag_specifications(tags::specification(ResourceType::Vpc, tags));
+    if planned.dedicated() {
+        call = call.instance_tenancy(Tenancy::Dedicated);
+    }
+    if planned.assign_generated_ipv6.is_true() {
+        call = call.amazon_provided_ipv6_cidr_block(true);
+    }
+    let made = call.customize().config_override(client::once()).send().await.named("CreateVpc")?;
+    Ok(made.vpc.and_then(|vpc| vpc.vpc_id).unwrap_or_default())
+}
+
+/// The VPC `id`; not found is an error.
+pub(super) async fn get(aws: &Aws, id: &str) -> Result<Described, ApiError> {
+    let answer = aws.ec2().describe_vpcs().vpc_ids(id).send().await.named("DescribeVpcs")?;
+    let vpc = answer.vpcs.unwrap_or_default().into_iter().next();
+    vpc.map(described).ok_or_else(|| ApiError {
+        operation: "DescribeVpcs",
+        code: "InvalidVpcID.NotFound".into(),
+        message: format!("The vpc ID '{id}' does not exist"),
+        status: 400,
+    })
+}
+
+fn described(vpc: aws_sdk_ec2::types::Vpc) -> Described {
+    let mut found = Described {
+        id: vpc.vpc_id.unwrap_or_default(),
+        tenancy: vpc.instance_tenancy.map(|tenancy| tenancy.as_str().to_owned()).unwrap_or_default(),
+        owner: vpc.owner_id.unwrap_or_default(),
+        available: vpc.state != Some(VpcState::Pending),
+        tags: tags::from_sdk(vpc.tags.as_deref().unwrap_or_default()),
+        cidr_block: vpc.cidr_block.unwrap_or_default(),
+        ..Described::default()
+    };
+    let mut counts = |state: Option<aws_sdk_ec2::types::VpcCidrBlockState>, range: &str| {
+        let message = state.as_ref().and_then(|state| state.status_message.clone()).unwrap_or_default();
+        match state.and_then(|state| state.state) {
+            Some(VpcCidrBlockStateCode::Associated) | None => true,
+            Some(VpcCidrBlockStateCode::Associating) => {
+                found.changing = true;
+                true
+            }
+            Some(VpcCidrBlockStateCode::Disassociating) => {
+                found.changing = true;
+                false
+            }
+            Some(VpcCidrBlockStateCode::Failed | VpcCidrBlockStateCode::Failing) => {
+                found.refused = Some(format!("AWS refused {range}: {message}"));
+                false
+            }
+            Some(_) => false,
+        }
+    };
+    for association in vpc.cidr_block_association_set.unwrap_or_default() {
+        let range = association.cidr_block.unwrap_or_default();
+        if range != found.cidr_block && counts(association.cidr_block_state, &range) {
+            found.secondary.insert(range, association.association_id.unwrap_or_default());
+        }
+    }
+    for association in vpc.ipv6_cidr_block_association_set.unwrap_or_default() {
+        let range = association.ipv6_cidr_block.unwrap_or_default();
+        if counts(association.ipv6_cidr_block_state, &range) {
+            found.ipv6 = Some((range, association.association_id.unwrap_or_default()));
+        }
+    }
+    found
+}
+
+/// The VPC `id` with everything that the state tells.
+pub(super) async fn read(aws: &Aws, id: &str) -> Result<Found, ApiError> {
+    let vpc = get(aws, id).await?;
+    let group = default_group(aws, id).await?;
+    let tables = aws
+        .ec2()
+        .describe_route_tables()
+        .filters(filter("vpc-id", id))
+        .filters(filter("association.main", "true"))
+        .send()
+        .await
+        .named("DescribeRouteTables")?;
+    Ok(Found {
+        region: aws.region.clone(),
+        dns_support: attribute(aws, id, VpcAttributeName::EnableDnsSupport).await?,
+        dns_hostnames: attribute(aws, id, VpcAttributeName::EnableDnsHostnames).await?,
+        default_group_empty: group.as_ref().is_none_or(|group| {
+            group.ip_permissions().is_empty() && group.ip_permissions_egress().is_empty()
+        }),
+        default_group: group.and_then(|group| group.group_id),
+        main_route_table: tables.route_tables().first().and_then(|table| table.route_table_id.clone()),
+        vpc,
+    })
+}
+
+async fn attribute(aws: &Aws, id: &str, name: VpcAttributeName) -> Result<bool, ApiError> {
+    let answer = aws
+        .ec2()
+        .describe_vpc_attribute()
+        .vpc_id(id)
+        .attribute(name)
+        .send()
+        .await
+        .named("DescribeVpcAttribute")?;
+    let value = answer.enable_dns_support.or(answer.enable_dns_hostnames);
+    Ok(value.and_then(|value| value.value).unwrap_or_default())
+}
+
+async fn default_group(aws: &Aws, id: &str) -> Result<Option<aws_sdk_ec2::types::SecurityGroup>, ApiError> {
+    let groups = aws
+        .ec2()
+        .describe_security_groups()
+        .filters(filter("vpc-id", id))
+        .filters(filter("group-name", "default"))
+        .send()
+        .await
+        .named("DescribeSecurityGroups")?;
+    Ok(groups.security_groups.unwrap_or_default().into_iter().next())
+}
+
+pub(super) async fn set_dns_support(aws: &Aws, id: &str, on: bool) -> Result<(), ApiError> {
+    if attribute(aws, id, VpcAttributeName::EnableDnsSupport).await? == on {
+        return Ok(());
+    }
+    let value = AttributeBooleanValue::builder().value(on).build();
+    let call = aws.ec2().modify_vpc_attribute().vpc_id(id).enable_dns_support(value);
+    call.send().await.named("ModifyVpcAttribute").map(drop)
+}
+
+pub(super) async fn set_dns_hostnames(aws: &Aws, id: &str, on: bool) -> Result<(), ApiError> {
+    if attribute(aws, id, VpcAttributeName::EnableDnsHostnames).await? == on {
+        return Ok(());
+    }
+    let value = AttributeBooleanValue::builder().value(on).build();
+    let call = aws.ec2().modify_vpc_attribute().vpc_id(id).enable_dns_hostnames(value);
+    call.send().await.named("ModifyVpcAttribute").map(drop)
+}
+
+pub(super) async fn associate(aws: &Aws, id: &str, range: &str) -> Result<(), ApiError> {
+    let call = aws.ec2().associate_vpc_cidr_block().vpc_id(id).cidr_block(range);
+    call.send().await.named("AssociateVpcCidrBlock").map(drop)
+}
+
+pub(super) async fn associate_ipv6(aws: &Aws, id: &str) -> Result<(), ApiError> {
+    let call = aws.ec2().associate_vpc_cidr_block().vpc_id(id).amazon_provided_ipv6_cidr_block(true);
+    call.send().await.named("AssociateVpcCidrBlock").map(drop)
+}
+
+pub(super) async fn disassociate(aws: &Aws, association: &str) -> Result<(), ApiError> {
+    let call = aws.ec2().disassociate_vpc_cidr_block().association_id(association);
+    match call.send().await.named("DisassociateVpcCidrBlock") {
+        Err(error) if !error.is_not_found() => Err(error),
+        _ => Ok(()),
+    }
+}
+
+/// Removes every rule of the VPC's default security group.
+pub(super) async fn lock_default_group(aws: &Aws, id: &str) -> Result<(), ApiError> {
+    let Some(group) = default_group(aws, id).await? else { return Ok(()) };
+    let group_id = group.group_id.unwrap_or_default();
+    let ingress = group.ip_permissions.unwrap_or_default();
+    if !ingress.is_empty() {
+        let call = aws.ec2().revoke_security_group_ingress().group_id(&group_id);
+        call.set_ip_permissions(Some(ingress)).send().await.named("RevokeSecurityGroupIngress")?;
+    }
+    let egress = group.ip_permissions_egress.unwrap_or_default();
+    if !egress.is_empty() {
+        let call = aws.ec2().revoke_security_group_egress().group_id(&group_id);
+        call.set_ip_permissions(Some(egress)).send().await.named("RevokeSecurityGroupEgress")?;
+    }
+    Ok(())
+}
+
+pub(super) async fn delete(aws: &Aws, id: &str) -> Result<(), ApiError> {
+    match aws.ec2().delete_vpc().vpc_id(id).send().await.named("DeleteVpc") {
+        Err(error) if !error.is_not_found() => Err(error),
+        _ => Ok(()),
+    }
+}

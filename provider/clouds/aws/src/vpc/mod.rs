@@ -1,0 +1,233 @@
+//! `warren_aws_vpc`: a VPC with its further ranges, DNS attributes and default security group.
+
+mod api;
+mod schema;
+#[cfg(test)]
+mod tests;
+
+use tf_provider_rs::schema::{IdentitySchema, Schema};
+use tf_provider_rs::{
+    Attr, Change, Context, Diagnostics, ImportRequest, Path, Planned, Progress, Resource, Value, async_trait,
+};
+use warren_cidr::Cloud;
+
+use crate::adopt;
+use crate::common::{self, Common};
+use crate::memory::PlannedVpc;
+use crate::ranges;
+use crate::session::{Aws, Session};
+use crate::timeouts::Operation;
+use crate::wait::{Look, Op};
+use schema::Vpc;
+
+/// The resource type.
+pub(crate) struct VpcResource {
+    session: Session,
+}
+
+impl VpcResource {
+    pub(crate) fn new(session: &Session) -> VpcResource {
+        VpcResource { session: session.clone() }
+    }
+
+    /// Brings every setting of the VPC `id` to what `want` says; what is right already is left alone.
+    async fn reconcile(&self, aws: &Aws, op: &Op, id: &str, want: &Vpc) -> Result<(), Diagnostics> {
+        let have = op.call(|| api::get(aws, id)).await?;
+        let tags = aws.tags(want.name.text(), &want.tags);
+        op.call(|| aws.retag(id, &have.tags, &tags)).await?;
+
+        let secondary = schema::texts(&want.secondary_cidr_blocks);
+        for (range, association) in &have.secondary {
+            if !secondary.contains(range) {
+                op.go_on()?;
+                op.release(|| api::disassociate(aws, association)).await?;
+            }
+        }
+        for range in secondary.iter().filter(|range| !have.secondary.contains_key(*range)) {
+            op.go_on()?;
+            op.call(|| api::associate(aws, id, range)).await?;
+        }
+        match (want.assign_generated_ipv6.is_true(), &have.ipv6) {
+            (true, None) => op.call(|| api::associate_ipv6(aws, id)).await?,
+            (false, Some((_, association))) => op.release(|| api::disassociate(aws, association)).await?,
+            _ => {}
+        }
+        let ipv6 = want.assign_generated_ipv6.is_true();
+        op.until("associated with its ranges", || async {
+            let have = api::get(aws, id).await?;
+            let wrong = have.refused.clone().or_else(|| {
+                let same = have.secondary.len() == secondary.len()
+                    && secondary.iter().all(|range| have.secondary.contains_key(range))
+                    && have.ipv6.is_some() == ipv6
+                    && !have.changing;
+                (!same).then(|| "associating".to_owned())
+            });
+            Ok(wrong.map_or(Look::Done(()), Look::Pending))
+        })
+        .await?;
+
+        // Hostnames need support: switched on after it, off before it.
+        let (support, hostnames) = (want.enable_dns_support.is_true(), want.enable_dns_hostnames.is_true());
+        if !hostnames {
+            op.call(|| api::set_dns_hostnames(aws, id, false)).await?;
+        }
+        op.call(|| api::set_dns_support(aws, id, support)).await?;
+        if hostnames {
+            op.call(|| api::set_dns_hostnames(aws, id, true)).await?;
+        }
+        if want.lock_default_security_group.is_true() {
+            op.call(|| api::lock_default_group(aws, id)).await?;
+        }
+        Ok(())
+    }
+
+    async fn look(&self, aws: &Aws, state: &Vpc) -> Result<Option<Vpc>, Diagnostics> {
+        match api::read(aws, state.id.text()).await {
+            Ok(found) => Ok(Some(schema::state(&self.session, found, state))),
+            Err(error) if error.is_not_found() => Ok(None),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    async fn finish(
+        &self,
+        aws: &Aws,
+        op: &Op,
+        planned: Vpc,
+        progress: &Progress,
+    ) -> Result<Vpc, Diagnostics> {
+        let id = planned.id.text().to_owned();
+        self.reconcile(aws, op, &id, &planned).await?;
+        let found = op.call(|| api::read(aws, &id)).await?;
+        let state = common::settle(&planned, &schema::state(&self.session, found, &planned))?;
+        progress.save(&state);
+        Ok(state)
+    }
+}
+
+#[async_trait]
+impl Resource for VpcResource {
+    type Model = Vpc;
+
+    fn type_name(&self) -> &'static str {
+        Vpc::KIND
+    }
+
+    fn schema(&self) -> Schema {
+        schema::schema()
+    }
+
+    fn identity(&self) -> Option<IdentitySchema> {
+        Some(common::identity())
+    }
+
+    fn identity_of(&self, state: &Vpc) -> Option<Value> {
+        common::identity_of(&self.session, state)
+    }
+
+    async fn validate(&self, config: &Vpc, diagnostics: &mut Diagnostics) {
+        let path = Path::of("secondary_cidr_blocks");
+        if let Some(primary) = ranges::known(&config.cidr_block) {
+            for secondary in config.secondary_cidr_blocks.known().into_iter().flatten() {
+                if let Some(secondary) = ranges::known(secondary) {
+                    ranges::tell(Cloud::Aws.check_secondary(&primary, &secondary), &path, diagnostics);
+                }
+            }
+        }
+        let off = |attribute: &Attr<bool>| attribute == &Attr::Known(false);
+        if off(&config.enable_dns_support) && !off(&config.enable_dns_hostnames) {
+            diagnostics.error_at(
+                Path::of("enable_dns_hostnames"),
+                "DNS hostnames without DNS support",
+                "`enable_dns_support = false` switches DNS off, so set `enable_dns_hostnames = false` too \
+                 (it is true when not set).",
+            );
+        }
+    }
+
+    async fn plan(&self, ctx: &Context, change: &mut Change<Vpc>, _diagnostics: &mut Diagnostics) {
+        common::plan(&self.session, ctx, change);
+        let planned = &mut change.planned;
+        planned.ipv6_cidr_block = match (&change.prior, planned.assign_generated_ipv6.known()) {
+            (_, Some(false)) => Attr::Null,
+            (Some(prior), Some(true)) if prior.ipv6_cidr_block.is_known() => prior.ipv6_cidr_block.clone(),
+            _ => Attr::Unknown,
+        };
+        let ranges = [&planned.cidr_block]
+            .into_iter()
+            .chain(planned.secondary_cidr_blocks.known().into_iter().flatten());
+        let memory = PlannedVpc {
+            ranges: ranges.filter_map(ranges::known).collect(),
+            dns_support: planned.enable_dns_support,
+            dns_hostnames: planned.enable_dns_hostnames,
+        };
+        let id = planned.id.known().map(String::as_str);
+        self.session.run().vpcs.put(planned.name.text(), id, memory);
+    }
+
+    async fn create(
+        &self,
+        ctx: &Context,
+        plan: Planned<Vpc>,
+        progress: &Progress,
+    ) -> Result<Vpc, Diagnostics> {
+        let aws = self.session.get()?;
+        let mut planned = plan.state;
+        let op = planned.op(ctx, Operation::Create);
+        let name = planned.name.text().to_owned();
+        let tags = aws.tags(&name, &planned.tags);
+        let find = || api::find(&aws, &name);
+        let create = || api::create(&aws, &planned, &tags);
+        let id = adopt::ensure(&self.session, ctx, &op, &planned, find, create).await?;
+        planned.set_id(&id);
+        progress.save(&planned);
+        op.until("available", || async {
+            let vpc = api::get(&aws, &id).await?;
+            Ok(if vpc.available { Look::Done(()) } else { Look::Pending("pending".into()) })
+        })
+        .await?;
+        self.finish(&aws, &op, planned, progress).await
+    }
+
+    async fn read(&self, _ctx: &Context, state: Vpc) -> Result<Option<Vpc>, Diagnostics> {
+        let aws = self.session.get()?;
+        self.session.run().hold(Vpc::KIND, state.name.text(), state.id.text());
+        self.look(&aws, &state).await
+    }
+
+    async fn update(
+        &self,
+        ctx: &Context,
+        prior: Vpc,
+        plan: Planned<Vpc>,
+        progress: &Progress,
+    ) -> Result<Vpc, Diagnostics> {
+        let aws = self.session.get()?;
+        let mut planned = plan.state;
+        planned.set_id(prior.id.text());
+        let op = planned.op(ctx, Operation::Update);
+        self.finish(&aws, &op, planned, progress).await
+    }
+
+    async fn delete(&self, ctx: &Context, state: Vpc) -> Result<(), Diagnostics> {
+        let aws = self.session.get()?;
+        if !adopt::may_delete(&self.session, ctx, &state) {
+            return Ok(());
+        }
+        let op = state.op(ctx, Operation::Delete);
+        let id = state.id.text();
+        op.release(|| api::delete(&aws, id)).await?;
+        op.until("deleted", || async {
+            match api::get(&aws, id).await {
+                Ok(_) => Ok(Look::Pending("still there".into())),
+                Err(error) if error.is_not_found() => Ok(Look::Done(())),
+                Err(error) => Err(error),
+            }
+        })
+        .await
+    }
+
+    async fn import(&self, _ctx: &Context, request: ImportRequest) -> Result<Vpc, Diagnostics> {
+        common::import(&self.session, &request)
+    }
+}

@@ -1,0 +1,163 @@
+//! Attributes and state of `warren_aws_vpc`.
+
+use std::collections::BTreeSet;
+
+use tf_provider_rs::schema::{Attribute, Schema};
+use tf_provider_rs::{Attr, Type, Value, model};
+
+use super::api::Found;
+use crate::common::{self, Common, common};
+use crate::ranges;
+use crate::session::Session;
+use crate::tags::TagMap;
+use crate::timeouts::Timeouts;
+
+model! {
+    /// A VPC.
+    pub struct Vpc {
+        /// Unique per fabric and owner.
+        pub name: Attr<String>,
+        /// `vpc-..`.
+        pub id: Attr<String>,
+        /// Primary IPv4 range.
+        pub cidr_block: Attr<String>,
+        /// Further IPv4 ranges.
+        pub secondary_cidr_blocks: Attr<BTreeSet<Attr<String>>>,
+        /// Whether Amazon gives a /56.
+        pub assign_generated_ipv6: Attr<bool>,
+        /// That /56.
+        pub ipv6_cidr_block: Attr<String>,
+        /// Whether Amazon's resolver answers.
+        pub enable_dns_support: Attr<bool>,
+        /// Whether members get names.
+        pub enable_dns_hostnames: Attr<bool>,
+        /// `default` or `dedicated`.
+        pub instance_tenancy: Attr<String>,
+        /// Whether the default security group is kept without rules.
+        pub lock_default_security_group: Attr<bool>,
+        /// `sg-..`.
+        pub default_security_group_id: Attr<String>,
+        /// `rtb-..` that the VPC was made with.
+        pub default_route_table_id: Attr<String>,
+        /// `rtb-..` that subnets without a table of their own use.
+        pub main_route_table_id: Attr<String>,
+        /// Account id.
+        pub owner_id: Attr<String>,
+        /// Amazon resource name.
+        pub arn: Attr<String>,
+        /// The user's tags.
+        pub tags: TagMap,
+        /// All tags.
+        pub tags_all: TagMap,
+        /// How long operations may take.
+        pub timeouts: Attr<Timeouts>,
+    }
+}
+
+common!(Vpc, "warren_aws_vpc");
+
+pub(super) fn schema() -> Schema {
+    Schema::new(
+        "A VPC. Its ranges are checked at plan against the other networks of the run, live VPCs and the claims \
+         of other owners. Nothing is open by default: the rules of the default security group are removed.",
+    )
+    .attributes(common::head("VPC"))
+    .attributes([
+        Attribute::string("cidr_block").required().replaces().validate(ranges::VPC_IPV4).describe(
+            "Primary IPv4 range in CIDR notation, `/16` to `/28`, without host bits. A change replaces the VPC.",
+        ),
+        Attribute::of("secondary_cidr_blocks", Type::set(Type::String))
+            .optional()
+            .validate(ranges::each(ranges::VPC_IPV4))
+            .describe(
+                "Further IPv4 ranges, `/16` to `/28` each; AWS restricts them by the primary range. Changes in \
+                 place.",
+            ),
+        Attribute::bool("assign_generated_ipv6")
+            .default(false)
+            .describe("Whether Amazon gives the VPC an IPv6 `/56`. Changes in place. Default: `false`."),
+        Attribute::string("ipv6_cidr_block").computed().describe("The IPv6 `/56` that Amazon gave."),
+        Attribute::bool("enable_dns_support").default(true).describe(
+            "Whether Amazon's resolver answers in the VPC; private DNS of endpoints needs it. Default: `true`.",
+        ),
+        Attribute::bool("enable_dns_hostnames").default(true).describe(
+            "Whether members get DNS names; private DNS of endpoints needs it. Default: `true`.",
+        ),
+        Attribute::string("instance_tenancy")
+            .default("default")
+            .replaces()
+            .validate(|value, path, diagnostics| {
+                if !matches!(value.as_str(), Some("default" | "dedicated")) {
+                    diagnostics.error_at(
+                        path.clone(),
+                        "Unknown tenancy",
+                        "`instance_tenancy` is `default` or `dedicated`.",
+                    );
+                }
+            })
+            .describe("`default` or `dedicated` (instances on hardware of their own). A change replaces the VPC."),
+        Attribute::bool("lock_default_security_group").default(true).describe(
+            "Whether the default security group is kept without any rule, so that what names no group reaches \
+             nothing. `false` leaves the group as it is. Default: `true`.",
+        ),
+        Attribute::string("default_security_group_id")
+            .computed()
+            .keeps()
+            .describe("Id of the default security group."),
+        Attribute::string("default_route_table_id")
+            .computed()
+            .keeps()
+            .describe("Id of the route table that the VPC was made with."),
+        Attribute::string("main_route_table_id").computed().keeps().describe(
+            "Id of the main route table, which subnets without an association of their own use.",
+        ),
+        Attribute::string("owner_id").computed().keeps().describe("Id of the account, 12 digits."),
+        Attribute::string("arn").computed().keeps().describe("Amazon resource name."),
+    ])
+    .attributes(common::tail())
+}
+
+/// The state that what was found makes of `before`.
+pub(super) fn state(session: &Session, found: Found, before: &Vpc) -> Vpc {
+    let mut state = before.clone();
+    let vpc = found.vpc;
+    state.take_tags(session, &vpc.tags);
+    state.id = vpc.id.into();
+    state.cidr_block = vpc.cidr_block.into();
+    let secondary: BTreeSet<Attr<String>> = vpc.secondary.into_keys().map(Attr::Known).collect();
+    state.secondary_cidr_blocks = if secondary.is_empty() && !before.secondary_cidr_blocks.is_known() {
+        Attr::Null
+    } else {
+        secondary.into()
+    };
+    state.assign_generated_ipv6 = vpc.ipv6.is_some().into();
+    state.ipv6_cidr_block = vpc.ipv6.map(|(range, _)| range).into();
+    state.enable_dns_support = found.dns_support.into();
+    state.enable_dns_hostnames = found.dns_hostnames.into();
+    state.instance_tenancy = vpc.tenancy.into();
+    // Shown as drift: somebody opened the group that is kept locked.
+    state.lock_default_security_group = match before.lock_default_security_group {
+        Attr::Known(false) => false.into(),
+        _ => found.default_group_empty.into(),
+    };
+    state.default_security_group_id = found.default_group.into();
+    if !before.default_route_table_id.is_known() {
+        state.default_route_table_id = found.main_route_table.clone().into();
+    }
+    state.main_route_table_id = found.main_route_table.into();
+    state.arn = format!("arn:aws:ec2:{}:{}:vpc/{}", found.region, vpc.owner, state.id.text()).into();
+    state.owner_id = vpc.owner.into();
+    state
+}
+
+/// The known elements of a set of texts.
+pub(super) fn texts(set: &Attr<BTreeSet<Attr<String>>>) -> BTreeSet<String> {
+    set.known().into_iter().flatten().filter_map(|item| item.known().cloned()).collect()
+}
+
+impl Vpc {
+    /// Whether `Value` equals the default tenancy; AWS is not told what it assumes anyway.
+    pub(super) fn dedicated(&self) -> bool {
+        Value::from(self.instance_tenancy.text()) == Value::from("dedicated")
+    }
+}

@@ -1,0 +1,83 @@
+use super::*;
+use crate::session::tests::session;
+
+fn vpc(cidr: &str) -> Vpc {
+    Vpc {
+        name: "hub".into(),
+        cidr_block: cidr.into(),
+        assign_generated_ipv6: false.into(),
+        enable_dns_support: true.into(),
+        enable_dns_hostnames: true.into(),
+        instance_tenancy: "default".into(),
+        lock_default_security_group: true.into(),
+        ..Vpc::default()
+    }
+}
+
+fn change(prior: Option<Vpc>, planned: Vpc) -> Change<Vpc> {
+    Change { prior, config: planned.clone(), planned, requires_replace: Vec::new(), deferred: None }
+}
+
+fn shown(diagnostics: &Diagnostics) -> String {
+    diagnostics
+        .0
+        .iter()
+        .map(|d| format!("{}: {}\n{}", d.path.clone().unwrap_or_default(), d.summary, d.detail))
+        .collect::<Vec<_>>()
+        .join("\n")
+}
+
+#[tokio::test]
+async fn attributes() {
+    insta::assert_snapshot!(crate::common::tests::listed(&VpcResource::new(&session([]).await).schema()));
+}
+
+#[tokio::test]
+async fn ranges_and_dns_are_checked_together() {
+    let resource = VpcResource::new(&session([]).await);
+    let mut config = vpc("172.16.0.0/16");
+    config.secondary_cidr_blocks = Attr::Known(["10.0.0.0/16".into(), Attr::Unknown].into());
+    config.enable_dns_support = false.into();
+    config.enable_dns_hostnames = Attr::Null;
+    let mut diagnostics = Diagnostics::default();
+    resource.validate(&config, &mut diagnostics).await;
+    insta::assert_snapshot!(shown(&diagnostics));
+}
+
+#[tokio::test]
+async fn a_plan_knows_all_tags_and_tells_other_resources() {
+    let session = session([("team", "ml")]).await;
+    let resource = VpcResource::new(&session);
+    let mut change = change(None, vpc("172.16.0.0/16"));
+    resource.plan(&Context::default(), &mut change, &mut Diagnostics::default()).await;
+    assert_eq!(change.planned.tags_all.known().map(|tags| tags.len()), Some(5));
+    assert_eq!(change.planned.ipv6_cidr_block, Attr::Null);
+    let seen = session.run().vpcs.by_name("hub").unwrap();
+    assert_eq!(seen.ranges, ["172.16.0.0/16".parse().unwrap()]);
+    assert!(seen.dns_support.is_true());
+}
+
+#[tokio::test]
+async fn a_create_does_not_adopt_what_a_state_holds() {
+    let resource = VpcResource::new(&session([]).await);
+    let mut prior = vpc("172.16.0.0/16");
+    prior.set_id("vpc-old");
+    let ctx = Context::default();
+    let mut diagnostics = Diagnostics::default();
+    resource.plan(&ctx, &mut change(Some(prior), vpc("172.18.0.0/16")), &mut diagnostics).await;
+    assert_eq!(ctx.private.get(adopt::NOT), None);
+    resource.plan(&ctx, &mut change(None, vpc("172.18.0.0/16")), &mut diagnostics).await;
+    assert_eq!(ctx.private.get(adopt::NOT), Some(serde_json::json!(["vpc-old"])));
+}
+
+#[tokio::test]
+async fn opened_default_groups_show_as_drift() {
+    let session = session([]).await;
+    let found = |empty| api::Found { default_group_empty: empty, ..api::Found::default() };
+    let before = vpc("172.16.0.0/16");
+    let lock = |found, before: &Vpc| schema::state(&session, found, before).lock_default_security_group;
+    assert_eq!(lock(found(true), &before), Attr::Known(true));
+    assert_eq!(lock(found(false), &before), Attr::Known(false));
+    let unlocked = Vpc { lock_default_security_group: false.into(), ..before };
+    assert_eq!(lock(found(true), &unlocked), Attr::Known(false));
+}

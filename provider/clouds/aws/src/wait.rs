@@ -1,0 +1,276 @@
+//! One operation's patience: retries, waits, its deadline, and Ctrl-C.
+
+use std::time::Duration;
+
+use tf_provider_rs::{CancellationToken, Context, Diagnostic, Diagnostics};
+use tokio::time::Instant;
+
+use crate::error::ApiError;
+
+/// How long AWS may take until an object that it has confirmed is seen by every API call.
+const SETTLE: Duration = Duration::from_secs(30);
+const FIRST: Duration = Duration::from_millis(50);
+const LONGEST: Duration = Duration::from_secs(5);
+const REPORT: Duration = Duration::from_secs(10);
+
+/// An operation on one object: what it is about, until when, and whether the user has given up.
+#[derive(Clone, Debug)]
+pub(crate) struct Op {
+    what: String,
+    deadline: Instant,
+    timeout: Duration,
+    settled: Instant,
+    cancel: CancellationToken,
+}
+
+/// What a look at the object found.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Look<T> {
+    /// What was waited for.
+    Done(T),
+    /// Not yet; the object's state in AWS's words.
+    Pending(String),
+}
+
+impl Op {
+    /// An operation on `what` (such as `warren_aws_vpc "hub"`) that may take `timeout` from now on.
+    pub(crate) fn new(ctx: &Context, what: impl Into<String>, timeout: Duration) -> Op {
+        let now = Instant::now();
+        Op {
+            what: what.into(),
+            deadline: now + timeout,
+            timeout,
+            settled: now + SETTLE.min(timeout),
+            cancel: ctx.cancel.clone(),
+        }
+    }
+
+    /// Calls, and again while AWS does not know an object that is known to exist (eventual consistency).
+    pub(crate) async fn call<T, F>(&self, mut call: impl FnMut() -> F) -> Result<T, Diagnostics>
+    where
+        F: Future<Output = Result<T, ApiError>>,
+    {
+        self.retry(&mut call, |error, now| error.is_not_found() && now < self.settled).await
+    }
+
+    /// Calls, and again while something still uses the object.
+    pub(crate) async fn release<T, F>(&self, mut call: impl FnMut() -> F) -> Result<T, Diagnostics>
+    where
+        F: Future<Output = Result<T, ApiError>>,
+    {
+        self.retry(&mut call, |error, now| error.is_in_use() && now < self.deadline).await
+    }
+
+    /// Looks until the object is as wanted. A look that does not find it is repeated for a while, like
+    /// [`Op::call`].
+    pub(crate) async fn until<T, F>(
+        &self,
+        wanted: &str,
+        mut look: impl FnMut() -> F,
+    ) -> Result<T, Diagnostics>
+    where
+        F: Future<Output = Result<Look<T>, ApiError>>,
+    {
+        let mut pause = Pause::new();
+        let begun = Instant::now();
+        let mut reported = begun;
+        loop {
+            let state = match look().await {
+                Ok(Look::Done(found)) => return Ok(found),
+                Ok(Look::Pending(state)) => state,
+                Err(error) if error.is_not_found() && Instant::now() < self.settled => {
+                    "not seen yet".to_owned()
+                }
+                Err(error) => return Err(self.told(error)),
+            };
+            let now = Instant::now();
+            if now >= self.deadline {
+                return Err(self.timed_out(wanted, &state).into());
+            }
+            if now - reported >= REPORT {
+                reported = now;
+                let seconds = (now - begun).as_secs();
+                tracing::info!(object = self.what, state, wanted, seconds, "still waiting");
+            }
+            self.sleep(pause.next()).await?;
+        }
+    }
+
+    /// Sleeps, but not beyond the deadline.
+    ///
+    /// # Errors
+    /// At once when the user stops the run.
+    pub(crate) async fn sleep(&self, pause: Duration) -> Result<(), Diagnostics> {
+        let until = (Instant::now() + pause).min(self.deadline);
+        tokio::select! {
+            biased;
+            () = self.cancel.cancelled() => Err(self.cancelled().into()),
+            () = tokio::time::sleep_until(until) => Ok(()),
+        }
+    }
+
+    /// An error when the user has stopped the run: asked between the steps of a long operation.
+    pub(crate) fn go_on(&self) -> Result<(), Diagnostics> {
+        if self.cancel.is_cancelled() { Err(self.cancelled().into()) } else { Ok(()) }
+    }
+
+    /// Whether the operation's time is over.
+    pub(crate) fn is_over(&self) -> bool {
+        Instant::now() >= self.deadline
+    }
+
+    async fn retry<T, F>(
+        &self,
+        call: &mut impl FnMut() -> F,
+        again: impl Fn(&ApiError, Instant) -> bool,
+    ) -> Result<T, Diagnostics>
+    where
+        F: Future<Output = Result<T, ApiError>>,
+    {
+        let mut pause = Pause::new();
+        loop {
+            self.go_on()?;
+            match call().await {
+                Ok(done) => return Ok(done),
+                Err(error) if again(&error, Instant::now()) => {
+                    tracing::debug!(object = self.what, %error, "trying again");
+                    self.sleep(pause.next()).await?;
+                }
+                Err(error) => return Err(self.told(error)),
+            }
+        }
+    }
+
+    /// An API error together with the object that it is about.
+    pub(crate) fn told(&self, error: ApiError) -> Diagnostics {
+        let mut diagnostic = Diagnostic::from(error);
+        diagnostic.detail = format!("{}: {}", self.what, diagnostic.detail);
+        diagnostic.into()
+    }
+
+    fn timed_out(&self, wanted: &str, state: &str) -> Diagnostic {
+        Diagnostic::error(
+            "Timed out",
+            format!(
+                "{} was to become {wanted} within {} seconds, but AWS still says: {state}. Apply again to \
+                 go on waiting, or raise the resource's `timeouts`.",
+                self.what,
+                self.timeout.as_secs()
+            ),
+        )
+    }
+
+    fn cancelled(&self) -> Diagnostic {
+        Diagnostic::error(
+            "Cancelled",
+            format!(
+                "The run was stopped while working on {}. What exists is in the state; apply again to \
+                 finish.",
+                self.what
+            ),
+        )
+    }
+}
+
+/// Pauses that grow from 50 ms by 1.6 to 5 s, each shortened at random by up to a third so that
+/// parallel operations do not call in step.
+pub(crate) struct Pause(Duration);
+
+impl Pause {
+    pub(crate) fn new() -> Pause {
+        Pause(FIRST)
+    }
+
+    pub(crate) fn next(&mut self) -> Duration {
+        let pause = self.0;
+        self.0 = pause.mul_f64(1.6).min(LONGEST);
+        pause.mul_f64(1.0 - rand::random::<f64>() / 3.0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    fn error(code: &str) -> ApiError {
+        ApiError { operation: "DescribeVpcs", code: code.into(), message: "no".into(), status: 400 }
+    }
+
+    fn op(cancel: &CancellationToken, seconds: u64) -> Op {
+        let ctx = Context { cancel: cancel.clone(), ..Context::default() };
+        Op::new(&ctx, "warren_aws_vpc \"hub\"", Duration::from_secs(seconds))
+    }
+
+    fn shown(diagnostics: Diagnostics) -> String {
+        diagnostics.0.iter().map(|d| format!("{}\n{}", d.summary, d.detail)).collect()
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn an_object_not_seen_yet_is_looked_for_again() {
+        let looks = AtomicUsize::new(0);
+        let found = op(&CancellationToken::new(), 60)
+            .until("available", || async {
+                match looks.fetch_add(1, Ordering::Relaxed) {
+                    0..3 => Err(error("InvalidVpcID.NotFound")),
+                    3..6 => Ok(Look::Pending("pending".into())),
+                    _ => Ok(Look::Done("vpc-1")),
+                }
+            })
+            .await;
+        assert_eq!(found, Ok("vpc-1"));
+        assert_eq!(looks.into_inner(), 7);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn patience_with_not_found_ends() {
+        let begun = Instant::now();
+        let result: Result<(), _> =
+            op(&CancellationToken::new(), 600).call(|| async { Err(error("InvalidVpcID.NotFound")) }).await;
+        assert!(result.is_err());
+        assert!((SETTLE..SETTLE * 2).contains(&begun.elapsed()));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn what_is_in_use_is_released_until_the_deadline() {
+        let begun = Instant::now();
+        let result: Result<(), _> =
+            op(&CancellationToken::new(), 90).release(|| async { Err(error("DependencyViolation")) }).await;
+        insta::assert_snapshot!(shown(result.unwrap_err()));
+        assert_eq!(begun.elapsed().as_secs(), 90);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_wait_times_out() {
+        let result: Result<(), _> = op(&CancellationToken::new(), 90)
+            .until("available", || async { Ok(Look::Pending("pending".into())) })
+            .await;
+        insta::assert_snapshot!(shown(result.unwrap_err()));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_stopped_run_stops_waiting_at_once() {
+        let cancel = CancellationToken::new();
+        let begun = Instant::now();
+        let stop = async {
+            tokio::time::sleep(Duration::from_secs(7)).await;
+            cancel.cancel();
+        };
+        let op = op(&cancel, 600);
+        let (result, ()) = tokio::join!(
+            op.until::<(), _>("available", || async { Ok(Look::Pending("pending".into())) }),
+            stop
+        );
+        insta::assert_snapshot!(shown(result.unwrap_err()));
+        assert_eq!(begun.elapsed().as_secs(), 7);
+    }
+
+    #[test]
+    fn pauses_grow_to_a_bound() {
+        let mut pause = Pause::new();
+        let all: Vec<Duration> = (0..30).map(|_| pause.next()).collect();
+        assert!(all[0] <= FIRST);
+        assert!(all.iter().all(|pause| *pause <= LONGEST && *pause >= FIRST.mul_f64(0.66)));
+        assert!(all[29] >= LONGEST.mul_f64(0.66));
+    }
+}
