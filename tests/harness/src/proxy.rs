@@ -74,6 +74,7 @@ struct State {
     lifecycle: lifecycle::Lifecycle,
     stale: consistency::Stale,
     tokens: idempotency::Tokens,
+    pages: paging::Pages,
 }
 
 impl Shared {

@@ -77,8 +77,8 @@ const GONE: &[&str] = &["deleted", "terminated", "rejected", "failed", "expired"
 pub struct Object {
     /// The cloud's id of it; for a repository or log group its name.
     pub id: String,
-    /// The VPC it is in, where it is in one.
-    pub vpc: Option<String>,
+    /// The VPC or transit gateway it is in, where it is in one.
+    pub owner: Option<String>,
     /// The IPv4 range of a VPC or subnet.
     pub cidr: Option<String>,
     /// Its tags.
@@ -112,7 +112,25 @@ impl Inventory {
         inventory.insert_named(Kind::EcrRepository, &repositories["repositories"], "repositoryName");
         let groups = api.json(region, "logs", "Logs_20140328.DescribeLogGroups", &json!({})).await?;
         inventory.insert_named(Kind::LogGroup, &groups["logGroups"], "logGroupName");
+        inventory.forget_followers();
         Ok(inventory)
+    }
+
+    /// Leaves out implicit objects whose owner is gone. AWS deletes them with it; the emulator keeps default network
+    /// ACLs and default transit gateway route tables for ever, where no API call could remove them.
+    fn forget_followers(&mut self) {
+        for (kind, owner) in
+            [(Kind::NetworkAcl, Kind::Vpc), (Kind::TransitGatewayRouteTable, Kind::TransitGateway)]
+        {
+            let owners: BTreeSet<String> = self.of(owner).map(|object| object.id.clone()).collect();
+            let Some(followers) = self.objects.get_mut(&kind) else { continue };
+            followers.retain(|_, object| {
+                !object.implicit || object.owner.as_ref().is_none_or(|owner| owners.contains(owner))
+            });
+            if followers.is_empty() {
+                self.objects.remove(&kind);
+            }
+        }
     }
 
     fn insert(&mut self, kind: Kind, item: &Element, id: &str) {
@@ -126,7 +144,7 @@ impl Inventory {
         let given = |text: &str| (!text.is_empty()).then(|| text.to_owned());
         let object = Object {
             id: item.text_at(id).to_owned(),
-            vpc: given(item.text_at("vpcId")),
+            owner: given(item.text_at("vpcId")).or_else(|| given(item.text_at("transitGatewayId"))),
             cidr: given(item.text_at("cidrBlock")),
             tags: item.tags().map(|(key, value)| (key.to_owned(), value.to_owned())).collect(),
             implicit: is_implicit(kind, item),
@@ -138,7 +156,7 @@ impl Inventory {
         for entry in list.as_array().into_iter().flatten() {
             let id = entry[name].as_str().unwrap_or_default().to_owned();
             let object =
-                Object { id: id.clone(), vpc: None, cidr: None, tags: BTreeMap::new(), implicit: false };
+                Object { id: id.clone(), owner: None, cidr: None, tags: BTreeMap::new(), implicit: false };
             self.objects.entry(kind).or_default().insert(id, object);
         }
     }

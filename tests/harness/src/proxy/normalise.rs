@@ -1,4 +1,5 @@
-//! AWS brings ranges to their canonical form: 10.1.2.3/16 becomes 10.1.0.0/16. The emulator keeps the host bits.
+//! What AWS reads into a request: ranges in canonical form (10.1.2.3/16 becomes 10.1.0.0/16) and defaults. The emulator
+//! keeps host bits and stumbles over absent values.
 
 use ipnet::IpNet;
 
@@ -20,5 +21,12 @@ pub(super) fn ranges(params: &mut Params) {
         .collect();
     for (name, value) in changes {
         params.set(&name, &value);
+    }
+}
+
+/// Fills in defaults that the emulator lacks.
+pub(super) fn defaults(action: &str, params: &mut Params) {
+    if action == "CreateVpcEndpoint" && !params.has("VpcEndpointType") {
+        params.set("VpcEndpointType", "Gateway");
     }
 }

@@ -1,34 +1,38 @@
-//! Pages of describes. The emulator always answers with everything.
+//! Pages of describes. The emulator always answers with everything; the first page is cut from that, and the later
+//! ones from what was kept then, so that a listing holds nothing twice while the world changes.
 
-use base64::Engine as _;
-use base64::engine::general_purpose::URL_SAFE_NO_PAD as BASE64;
+use std::collections::BTreeMap;
 
 use super::reply::Rejection;
 use super::request::Request;
 use crate::botocore_model::{Models, Pagination};
 use crate::xml::Element;
 
-/// The page of a describe that the caller asked for.
+/// Answers whose first page was given out, by the token of the page that follows.
+#[derive(Debug, Default)]
+pub(super) struct Pages {
+    kept: BTreeMap<String, (String, Element)>,
+}
+
+/// The page that the caller asked for.
 #[derive(Debug)]
 pub(super) struct Page {
-    action: String,
     set: String,
-    start: usize,
     limit: usize,
+    token: Option<String>,
 }
 
 /// Takes the paging parameters out of a request and says which page to answer with; `None` for everything.
 ///
 /// # Errors
-/// The token is not one of ours for this action, or `MaxResults` is out of the action's bounds.
+/// `MaxResults` is out of the action's bounds.
 pub(super) fn take(
     models: &Models,
     request: &mut Request,
     largest: Option<usize>,
 ) -> Result<Option<Page>, Rejection> {
-    if !request.is_read()
-        || (largest.is_none() && !request.params.has("MaxResults") && !request.params.has("NextToken"))
-    {
+    let asks = request.params.has("MaxResults") || request.params.has("NextToken");
+    if !request.is_read() || (largest.is_none() && !asks) {
         return Ok(None);
     }
     let Some(Pagination { set, bounds }) = models.pagination(&request.action) else { return Ok(None) };
@@ -41,31 +45,43 @@ pub(super) fn take(
         );
         return Err(Rejection::new("InvalidParameterValue", message));
     }
-    let start = match request.params.remove("NextToken") {
-        None => 0,
-        Some(token) => start_of(&request.action, &token)
-            .ok_or_else(|| Rejection::new("InvalidNextToken", format!("The token '{token}' is invalid")))?,
-    };
+    let token = request.params.remove("NextToken").filter(|token| !token.is_empty());
     let limit = asked.into_iter().chain(largest).min().unwrap_or(usize::MAX);
-    Ok(Some(Page { action: request.action.clone(), set, start, limit }))
+    Ok(Some(Page { set, limit, token }))
 }
 
-impl Page {
-    /// Leaves this page's items in the answer, with the token of the next page where there is one.
-    pub(super) fn cut(&self, answer: &mut Element) {
-        let Some(set) = answer.child_mut(&self.set) else { return };
-        let total = set.children.len();
-        set.children =
-            std::mem::take(&mut set.children).into_iter().skip(self.start).take(self.limit).collect();
-        let next = self.start.saturating_add(self.limit);
-        answer.children.retain(|child| child.name != "nextToken");
-        if next < total {
-            answer.set_text("nextToken", &BASE64.encode(format!("{}:{next}", self.action)));
+impl Pages {
+    /// The answer to a request that continues a listing; `None` where it begins one.
+    ///
+    /// # Errors
+    /// The token was not given out for this action.
+    pub(super) fn following(&mut self, action: &str, page: &Page) -> Result<Option<Element>, Rejection> {
+        let Some(token) = &page.token else { return Ok(None) };
+        match self.kept.get(token) {
+            // A repeated request gets the same page again: the answer to the first may have been lost.
+            Some((listed, answer)) if listed == action => {
+                let mut answer = answer.clone();
+                self.cut(action, page, &mut answer);
+                Ok(Some(answer))
+            }
+            _ => Err(Rejection::new("InvalidNextToken", format!("The token '{token}' is invalid"))),
         }
     }
-}
 
-fn start_of(action: &str, token: &str) -> Option<usize> {
-    let text = String::from_utf8(BASE64.decode(token).ok()?).ok()?;
-    text.strip_prefix(action)?.strip_prefix(':')?.parse().ok()
+    /// Leaves one page's items in the answer, and keeps the rest under the token of the next page.
+    pub(super) fn cut(&mut self, action: &str, page: &Page, answer: &mut Element) {
+        answer.children.retain(|child| child.name != "nextToken");
+        let mut rest = answer.clone();
+        let Some(set) = answer.child_mut(&page.set) else { return };
+        if set.children.len() <= page.limit {
+            return;
+        }
+        set.children.truncate(page.limit);
+        if let Some(set) = rest.child_mut(&page.set) {
+            set.children.drain(..page.limit);
+        }
+        let token = format!("page-{:08}", self.kept.len() + 1);
+        answer.set_text("nextToken", &token);
+        self.kept.insert(token, (action.to_owned(), rest));
+    }
 }

@@ -144,9 +144,15 @@ async fn ec2(shared: &Shared, request: &mut Request) -> Result<Reply, Rejection>
     };
     let sent = request.params.clone();
     let page = paging::take(&shared.models, request, config.page_size)?;
+    if let Some(page) = &page
+        && let Some(tree) = shared.state().pages.following(&request.action, page)?
+    {
+        return Ok(reply::xml(&tree));
+    }
     let asked = Asked::take(request);
     if !request.is_read() {
         normalise::ranges(&mut request.params);
+        normalise::defaults(&request.action, &mut request.params);
         if config.rules {
             rules::check(shared, request).await?;
         }
@@ -189,7 +195,7 @@ async fn ec2(shared: &Shared, request: &mut Request) -> Result<Reply, Rejection>
             return Err(rejection);
         }
         if let Some(page) = page {
-            page.cut(&mut tree);
+            state.pages.cut(action, &page, &mut tree);
         }
         let reply = reply::with_body(reply, &tree);
         state.tokens.keep(request, sent, &reply);

@@ -86,6 +86,15 @@ pub(super) fn error_code(reply: &Reply) -> Option<String> {
     paths.iter().map(|path| tree.text_at(path)).find(|code| !code.is_empty()).map(str::to_owned)
 }
 
+/// A successful answer of our own.
+pub(super) fn xml(tree: &Element) -> Reply {
+    let mut reply = Response::new(Bytes::from(tree.document()));
+    reply
+        .headers_mut()
+        .insert(header::CONTENT_TYPE, header::HeaderValue::from_static("text/xml;charset=UTF-8"));
+    reply
+}
+
 /// Replaces the body of an answer.
 pub(super) fn with_body(reply: Reply, tree: &Element) -> Reply {
     let (mut parts, _) = reply.into_parts();
