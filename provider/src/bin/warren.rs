@@ -1,1 +1,7 @@
-fn main() {}
+//! `warren`: checks address plans and Terraform plans without credentials.
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    warren_cli::main()
+}

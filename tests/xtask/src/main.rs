@@ -1,1 +1,68 @@
-fn main() {}
+//! `cargo xtask`: the developer's tasks. `cargo xtask --help` lists them.
+
+mod bench;
+mod build;
+mod demo;
+mod docs;
+mod purity;
+mod suite;
+
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+#[derive(Parser)]
+#[command(name = "cargo xtask", about = "Developer tasks of Warren")]
+struct Arguments {
+    #[command(subcommand)]
+    task: Task,
+}
+
+#[derive(Subcommand)]
+enum Task {
+    /// Run the main job end to end on an emulated AWS: apply, refuse an overlap, change, destroy, prove that nothing is left.
+    Demo,
+    /// Run every test; ends with a line `N passed, N failed`.
+    Test {
+        /// Run only tests whose name contains this.
+        filter: Option<String>,
+    },
+    /// Measure, against peers in the same run.
+    Bench {
+        /// What to measure.
+        #[arg(value_enum)]
+        what: bench::What,
+    },
+    /// Write the reference documentation of the provider from its schema.
+    Docs {
+        /// Change nothing; fail where a file is out of date.
+        #[arg(long)]
+        check: bool,
+    },
+    /// Prove that the pure crates depend on no runtime, network or file library.
+    Purity,
+    /// Kill the provider before and after every API call of the example, and see each time that it converges.
+    Kill {
+        /// Try only every n-th kill point.
+        #[arg(long, default_value_t = 1)]
+        every: usize,
+    },
+}
+
+fn main() -> ExitCode {
+    let outcome = match Arguments::parse().task {
+        Task::Demo => demo::run(),
+        Task::Test { filter } => suite::run(filter.as_deref()),
+        Task::Bench { what } => bench::run(what),
+        Task::Docs { check } => docs::run(check),
+        Task::Purity => purity::run(),
+        Task::Kill { every } => bench::kill(every),
+    };
+    match outcome {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("error: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}

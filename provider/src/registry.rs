@@ -1,0 +1,48 @@
+//! The explicit list of clouds: what is here is what the provider offers.
+
+use tf_provider_rs::{Context, Diagnostics, Provider, Registry, Schema, async_trait};
+use warren_guard::Guard;
+
+use crate::config::{self, Config};
+
+/// The provider.
+pub(crate) struct Warren {
+    guard: Guard,
+    aws: warren_aws::Session,
+}
+
+impl Default for Warren {
+    fn default() -> Warren {
+        let guard = Guard::default();
+        Warren { aws: warren_aws::Session::new(guard.clone()), guard }
+    }
+}
+
+#[async_trait]
+impl Provider for Warren {
+    type Model = Config;
+
+    fn schema(&self) -> Schema {
+        config::schema()
+    }
+
+    fn registry(&self) -> Registry {
+        warren_local::registry(self.guard.clone()).merge(warren_aws::registry(&self.aws))
+    }
+
+    async fn configure(&self, _: &Context, _: &str, config: Config, diagnostics: &mut Diagnostics) {
+        let (fabric, owner) = (config.fabric.text().to_owned(), config.owner.text().to_owned());
+        let scope = warren_aws::Scope { fabric: fabric.clone(), owner: owner.clone() };
+        diagnostics.extend(self.aws.configure(&config.aws, scope).await);
+        match config::claims(&config.claims) {
+            Ok(claims) => self.guard.configure(warren_guard::GuardConfig {
+                fabric,
+                owner,
+                claims,
+                s3: self.aws.s3_options().await,
+            }),
+            Err(error) => diagnostics.extend(error),
+        }
+        self.aws.watch_live();
+    }
+}

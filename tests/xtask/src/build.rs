@@ -1,0 +1,34 @@
+//! Builds what the tasks run.
+
+use std::path::PathBuf;
+use std::process::Command;
+
+use anyhow::{Context as _, Result, ensure};
+use warren_harness::workspace_root;
+
+/// The cargo that runs this.
+pub(crate) fn cargo() -> Command {
+    let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+    command.current_dir(workspace_root());
+    command
+}
+
+/// Runs a command to its end.
+pub(crate) fn success(command: &mut Command, what: &str) -> Result<()> {
+    let status = command.status().with_context(|| format!("{what} cannot be started"))?;
+    ensure!(status.success(), "{what} failed: {status}");
+    Ok(())
+}
+
+/// The folder with the provider's binaries, built now.
+pub(crate) fn provider(release: bool) -> Result<PathBuf> {
+    let mut command = cargo();
+    command.args(["build", "--package", "warren-provider", "--bins", "--locked"]);
+    if release {
+        command.arg("--release");
+    }
+    success(&mut command, "the provider's build")?;
+    let target = std::env::var_os("CARGO_TARGET_DIR")
+        .map_or_else(|| workspace_root().join("target"), PathBuf::from);
+    Ok(target.join(if release { "release" } else { "debug" }))
+}
