@@ -17,11 +17,12 @@ use crate::venv::Venv;
 /// use warren_harness::{Emulator, ProxyConfig};
 ///
 /// let aws = Emulator::start(ProxyConfig::default())?;
-/// let client_configuration = aws.endpoint(); // "http://127.0.0.1:34567"
+/// let endpoint_url = aws.endpoint(); // "http://127.0.0.1:34567"
 /// // ... create and destroy things ...
 /// assert!(aws.leftovers()?.is_empty());
 /// aws.proxy().assert_valid();
-/// # anyhow::Ok(client_configuration)
+/// # drop(endpoint_url);
+/// # anyhow::Ok(())
 /// ```
 #[derive(Debug)]
 pub struct Emulator {
