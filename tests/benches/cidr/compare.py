@@ -1,0 +1,110 @@
+#!/usr/bin/env python3
+"""Compares warren-cidr with Python netaddr on the same ranges and prints the ratios.
+
+    python3 tests/benches/cidr/compare.py
+
+Makes a virtual environment in a temporary folder, installs a pinned netaddr, builds and runs the Rust bench.
+"""
+
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+NETADDR = "netaddr==1.3.0"
+
+WORK = r'''
+import time
+from netaddr import IPNetwork, IPSet, cidr_merge
+
+class Sequence:
+    def __init__(self, seed): self.x = seed
+    def next(self):
+        self.x = (self.x * 6364136223846793005 + 1442695040888963407) & (2**64 - 1)
+        return self.x >> 32
+
+def ranges(n):
+    s = Sequence(1)
+    out = []
+    for _ in range(n):
+        prefix = 20 + s.next() % 13
+        out.append(IPNetwork(f"{address(s.next())}/{prefix}").cidr)
+    return out
+
+def address(value):
+    return ".".join(str(value >> shift & 255) for shift in (24, 16, 8, 0))
+
+def median(work, runs):
+    times = []
+    for _ in range(runs):
+        start = time.perf_counter()
+        result = work()
+        times.append(time.perf_counter() - start)
+    return sorted(times)[runs // 2], result
+
+def sweep(nets):
+    """Every pair, as well as the library can: sorted, with a stack of open networks."""
+    pairs, stack = 0, []
+    for net in sorted(nets):
+        while stack and stack[-1].last < net.first:
+            stack.pop()
+        pairs += len(stack)
+        stack.append(net)
+    return pairs
+
+def pairwise(nets):
+    return sum(1 for i, a in enumerate(nets) for b in nets[i + 1:] if a in b or b in a)
+
+def plan(n):
+    """Largest first out of the free set."""
+    s = Sequence(3)
+    sizes = sorted(26 + s.next() % 5 for _ in range(n))
+    free = IPSet(["10.0.0.0/8"])
+    for prefix in sizes:
+        block = min((c for c in free.iter_cidrs() if c.prefixlen <= prefix), key=lambda c: (-c.prefixlen, c.first))
+        free.remove(next(iter(block.subnet(prefix))))
+    return free
+
+for n in (1000, 10000, 100000):
+    nets = ranges(n)
+    runs = 3 if n < 100000 else 1
+    seconds, pairs = median(lambda: sweep(nets), runs)
+    print("overlaps", n, seconds); print("pairs", n, pairs)
+    print("merge", n, median(lambda: cidr_merge(nets), runs)[0])
+    if n == 1000:
+        print("pairwise", n, median(lambda: pairwise(nets), 1)[0])
+for n in (1000, 10000):
+    print("plan", n, median(lambda: plan(n), 1)[0])
+'''
+
+
+def table(text):
+    """Lines `what n figure` as a dict."""
+    rows = (line.split() for line in text.splitlines())
+    return {(row[0], int(row[1])): float(row[2]) for row in rows if len(row) == 3}
+
+
+def main():
+    root = pathlib.Path(__file__).resolve().parents[3]
+    ours = subprocess.run(
+        ["cargo", "bench", "-q", "-p", "warren-cidr", "--bench", "curve", "--", "--lines"],
+        cwd=root, check=True, capture_output=True, text=True,
+    ).stdout
+    with tempfile.TemporaryDirectory() as folder:
+        subprocess.run([sys.executable, "-m", "venv", folder], check=True)
+        subprocess.run([f"{folder}/bin/pip", "install", "-q", NETADDR], check=True)
+        theirs = subprocess.run(
+            [f"{folder}/bin/python", "-c", WORK], check=True, capture_output=True, text=True
+        ).stdout
+    ours, theirs = table(ours), table(theirs)
+    print(f"{'what':<10}{'n':>9}{'warren ms':>12}{'netaddr ms':>13}{'ratio':>9}")
+    for (what, n), seconds in theirs.items():
+        if what == "pairs":
+            assert ours[what, n] == seconds, f"{n} ranges: {ours[what, n]} pairs here, {seconds} there"
+            continue
+        mine = ours[("overlaps" if what == "pairwise" else what), n]
+        print(f"{what:<10}{n:>9}{mine * 1e3:>12.3f}{seconds * 1e3:>13.1f}{seconds / mine:>9.0f}")
+
+
+if __name__ == "__main__":
+    main()
