@@ -1,0 +1,170 @@
+//! Logs as Terraform reads them: one hclog JSON object a line on standard error.
+//!
+//! Level: `TF_LOG_PROVIDER_<NAME>`, else `TF_LOG_PROVIDER`, else `TF_LOG`, else warnings and errors.
+//! Libraries of the transport are held at warnings, cloud SDKs at info: below that they would write
+//! out headers and bodies, which hold credentials.
+
+use std::fmt::{Debug, Write as _};
+use std::io::Write;
+use std::sync::Mutex;
+
+use serde_json::{Map, Value as Json};
+use time::OffsetDateTime;
+use time::format_description::BorrowedFormatItem;
+use time::macros::format_description;
+use tracing::field::{Field, Visit};
+use tracing::level_filters::LevelFilter;
+use tracing::{Event, Level, Subscriber};
+use tracing_subscriber::Layer;
+use tracing_subscriber::filter::Targets;
+use tracing_subscriber::layer::{Context, SubscriberExt as _};
+use tracing_subscriber::registry::LookupSpan;
+use tracing_subscriber::util::SubscriberInitExt as _;
+
+const TIMESTAMP: &[BorrowedFormatItem<'_>] =
+    format_description!("[year]-[month]-[day]T[hour]:[minute]:[second].[subsecond digits:6]Z");
+
+/// Crates that would log what is transported.
+const TRANSPORT: [&str; 7] = ["h2", "hyper", "hyper_util", "rustls", "tonic", "tower", "tokio_util"];
+
+/// Sends the process's log to standard error. A subscriber that is set already stays.
+pub(crate) fn install(provider: &str, environment: impl Fn(&str) -> Option<String>) {
+    let level = level(provider, environment);
+    let filter = Targets::new()
+        .with_default(level)
+        .with_targets(TRANSPORT.map(|name| (name, level.min(LevelFilter::WARN))))
+        .with_target("aws", level.min(LevelFilter::INFO));
+    let layer = HcLog { module: format!("provider.{provider}"), out: Mutex::new(std::io::stderr()) };
+    // A program around the framework may have set its own subscriber; that one wins.
+    let _already_set = tracing_subscriber::registry().with(layer.with_filter(filter)).try_init();
+}
+
+fn level(provider: &str, environment: impl Fn(&str) -> Option<String>) -> LevelFilter {
+    let own = format!("TF_LOG_PROVIDER_{}", provider.to_uppercase().replace('-', "_"));
+    let text = [own.as_str(), "TF_LOG_PROVIDER", "TF_LOG"]
+        .into_iter()
+        .find_map(|name| environment(name).filter(|text| !text.is_empty()));
+    match text.map(|text| text.to_lowercase()).as_deref() {
+        None | Some("warn") => LevelFilter::WARN,
+        Some("off") => LevelFilter::OFF,
+        Some("error") => LevelFilter::ERROR,
+        Some("info") => LevelFilter::INFO,
+        Some("debug") => LevelFilter::DEBUG,
+        // "json" is trace in another format; Terraform takes any other word for trace too.
+        Some(_) => LevelFilter::TRACE,
+    }
+}
+
+/// Writes events as hclog lines.
+struct HcLog<W> {
+    module: String,
+    out: Mutex<W>,
+}
+
+impl<S, W> Layer<S> for HcLog<W>
+where
+    S: Subscriber + for<'a> LookupSpan<'a>,
+    W: Write + Send + 'static,
+{
+    fn on_new_span(
+        &self,
+        attributes: &tracing::span::Attributes<'_>,
+        id: &tracing::span::Id,
+        context: Context<'_, S>,
+    ) {
+        if let Some(span) = context.span(id) {
+            let mut fields = Fields::default();
+            attributes.record(&mut fields);
+            span.extensions_mut().insert(fields);
+        }
+    }
+
+    fn on_event(&self, event: &Event<'_>, context: Context<'_, S>) {
+        let mut fields = Fields::default();
+        for span in context.event_scope(event).into_iter().flatten() {
+            if let Some(outer) = span.extensions().get::<Fields>() {
+                fields.keep(outer);
+            }
+        }
+        event.record(&mut fields);
+        let line = self.line(event, fields, OffsetDateTime::now_utc());
+        // A closed standard error leaves nobody to tell.
+        if let Ok(mut out) = self.out.lock() {
+            let _nobody_to_tell = out.write_all(line.as_bytes());
+        }
+    }
+}
+
+impl<W> HcLog<W> {
+    fn line(&self, event: &Event<'_>, fields: Fields, now: OffsetDateTime) -> String {
+        let level = match *event.metadata().level() {
+            Level::ERROR => "error",
+            Level::WARN => "warn",
+            Level::INFO => "info",
+            Level::DEBUG => "debug",
+            Level::TRACE => "trace",
+        };
+        let mut entry = fields.values;
+        entry.insert("@level".to_owned(), level.into());
+        entry.insert("@message".to_owned(), fields.message.into());
+        entry.insert("@module".to_owned(), self.module.as_str().into());
+        entry.insert("@timestamp".to_owned(), now.format(TIMESTAMP).unwrap_or_default().into());
+        entry.insert("@caller".to_owned(), event.metadata().target().into());
+        format!("{}\n", Json::Object(entry))
+    }
+}
+
+/// The message and fields of an event or span.
+#[derive(Default)]
+struct Fields {
+    message: String,
+    values: Map<String, Json>,
+}
+
+impl Fields {
+    /// Adds the fields of an enclosing span; inner ones win.
+    fn keep(&mut self, outer: &Fields) {
+        for (name, value) in &outer.values {
+            self.values.entry(name.clone()).or_insert_with(|| value.clone());
+        }
+    }
+
+    fn set(&mut self, field: &Field, value: Json) {
+        self.values.insert(field.name().to_owned(), value);
+    }
+}
+
+impl Visit for Fields {
+    fn record_debug(&mut self, field: &Field, value: &dyn Debug) {
+        if field.name() == "message" {
+            // Writing to a string cannot fail.
+            let _infallible = write!(self.message, "{value:?}");
+        } else {
+            self.set(field, format!("{value:?}").into());
+        }
+    }
+
+    fn record_str(&mut self, field: &Field, value: &str) {
+        if field.name() == "message" {
+            self.message.push_str(value);
+        } else {
+            self.set(field, value.into());
+        }
+    }
+
+    fn record_bool(&mut self, field: &Field, value: bool) {
+        self.set(field, value.into());
+    }
+
+    fn record_i64(&mut self, field: &Field, value: i64) {
+        self.set(field, value.into());
+    }
+
+    fn record_u64(&mut self, field: &Field, value: u64) {
+        self.set(field, value.into());
+    }
+
+    fn record_f64(&mut self, field: &Field, value: f64) {
+        self.set(field, value.into());
+    }
+}

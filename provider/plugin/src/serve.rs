@@ -1,0 +1,206 @@
+//! The plugin process: from start to the end of the client.
+
+mod connection;
+mod host;
+
+use std::io::Write as _;
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::time::Duration;
+
+use thiserror::Error;
+use tokio::net::UnixListener;
+use tokio::signal::unix::{SignalKind, signal};
+use tokio_util::sync::CancellationToken;
+use tonic::transport::Server;
+
+use crate::handshake::{self, Identity, Refusal, SocketDir, Start};
+use crate::log;
+use crate::proto::health::health_server::HealthServer;
+use crate::proto::plugin::grpc_broker_server::GrpcBrokerServer;
+use crate::proto::plugin::grpc_controller_server::GrpcControllerServer;
+use crate::proto::plugin::grpc_stdio_server::GrpcStdioServer;
+use crate::proto::tfplugin6::provider_server::ProviderServer;
+use crate::provider::Provider;
+use crate::server::Service;
+use crate::tls::{self, TlsError};
+use connection::Connections;
+use host::Host;
+
+/// Terraform's limit on messages, in bytes.
+pub(crate) const MAX_MESSAGE: usize = 256 << 20;
+
+/// Room for data in flight, in bytes: a message of many megabytes must not crawl through HTTP/2's
+/// default of 64 KiB.
+const WINDOW: u32 = 4 << 20;
+
+/// How long calls that still run may take to end once the process is told to.
+const GRACE: Duration = Duration::from_secs(5);
+
+/// How long the process outlives its last connection.
+const ORPHAN: Duration = Duration::from_secs(5);
+
+/// Why serving ended badly.
+#[derive(Debug, Error)]
+enum ServeError {
+    #[error("{0}")]
+    Refused(#[from] Refusal),
+    #[error("{0}")]
+    Tls(#[from] TlsError),
+    #[error("cannot serve: {0}")]
+    Io(#[from] std::io::Error),
+    #[error("cannot serve: {0}")]
+    Transport(#[from] tonic::transport::Error),
+}
+
+/// Serves `provider` until its client ends: the whole `main` of a provider.
+///
+/// `address` is where the provider is published, such as `registry.terraform.io/acme/notes`;
+/// `version` is the provider's own. Started by hand it explains itself on standard error and
+/// returns 1. With `--debug` it serves without TLS, on a socket that only this user can reach, and
+/// prints what attaches Terraform to it.
+pub fn run(provider: impl Provider, address: &str, version: &str) -> ExitCode {
+    let runtime = match tokio::runtime::Builder::new_multi_thread().enable_all().build() {
+        Ok(runtime) => runtime,
+        Err(error) => return failed(&ServeError::Io(error)),
+    };
+    let code = runtime.block_on(serve(provider, address, version));
+    // Whatever still runs has been cancelled and given its time.
+    runtime.shutdown_timeout(Duration::from_millis(100));
+    code
+}
+
+/// The same as [`run`], on a runtime that exists already.
+pub async fn serve(provider: impl Provider, address: &str, version: &str) -> ExitCode {
+    match try_serve(provider, Identity { address, version }).await {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => failed(&error),
+    }
+}
+
+fn failed(error: &ServeError) -> ExitCode {
+    let _nobody_to_tell = writeln!(std::io::stderr(), "{error}");
+    ExitCode::FAILURE
+}
+
+async fn try_serve(provider: impl Provider, identity: Identity<'_>) -> Result<(), ServeError> {
+    let environment = |name: &str| std::env::var(name).ok();
+    let start = handshake::start(identity, std::env::args_os().skip(1), environment)?;
+    log::install(identity.name(), environment);
+
+    let directory = SocketDir::create(std::env::var_os("PLUGIN_UNIX_SOCKET_DIR").map(PathBuf::from))?;
+    let listener = UnixListener::bind(directory.socket())?;
+    let (acceptor, greeting) = match &start {
+        Start::Plugin { client_certificate } => {
+            let tls = tls::server(client_certificate)?;
+            (Some(tls.acceptor), handshake::line(&directory.socket(), &tls.certificate))
+        }
+        Start::Debug => {
+            (None, handshake::reattach(identity.address, &directory.socket(), std::process::id()))
+        }
+    };
+    let service = Service::new(provider);
+    let stop = CancellationToken::new();
+    let connections = Connections::accept(listener, acceptor, stop.clone());
+    let debug = start == Start::Debug;
+    let mut life = Life { debug, connections: connections.open() };
+    // Before the greeting: from then on Terraform may pass on the user's Ctrl-C.
+    let signals = Signals::register()?;
+    let mut stdout = std::io::stdout().lock();
+    stdout.write_all(greeting.as_bytes())?;
+    stdout.flush()?;
+    drop(stdout);
+    tracing::debug!(version = identity.version, "serving");
+
+    let serving = server(&service, &stop)
+        .serve_with_incoming_shutdown(connections.into_stream(), stop.clone().cancelled_owned());
+    tokio::pin!(serving);
+    tokio::select! {
+        served = &mut serving => return Ok(served?),
+        () = stop.cancelled() => {}
+        () = life.over() => {}
+        () = signals.end(debug) => {}
+    }
+    service.cancel();
+    stop.cancel();
+    match tokio::time::timeout(GRACE, serving).await {
+        Ok(served) => Ok(served?),
+        // Calls that ignore cancellation end with the process.
+        Err(_) => Ok(()),
+    }
+}
+
+fn server(service: &Service, stop: &CancellationToken) -> tonic::transport::server::Router {
+    let host = Host::new(stop.clone());
+    Server::builder()
+        .initial_connection_window_size(WINDOW)
+        .initial_stream_window_size(WINDOW)
+        .add_service(
+            ProviderServer::new(service.clone())
+                .max_decoding_message_size(MAX_MESSAGE)
+                .max_encoding_message_size(MAX_MESSAGE),
+        )
+        .add_service(GrpcControllerServer::new(host.clone()))
+        .add_service(GrpcStdioServer::new(host.clone()))
+        .add_service(GrpcBrokerServer::new(host.clone()))
+        .add_service(HealthServer::new(host))
+}
+
+/// Whether anybody still needs this process.
+struct Life {
+    debug: bool,
+    connections: tokio::sync::watch::Receiver<connection::Open>,
+}
+
+impl Life {
+    /// Returns when the client is gone without a word: it was killed, or it never came.
+    async fn over(&mut self) {
+        if self.debug {
+            return std::future::pending().await;
+        }
+        let parent = std::os::unix::process::parent_id();
+        loop {
+            let open = *self.connections.borrow_and_update();
+            let change = self.connections.changed();
+            if open.now > 0 {
+                let _the_accept_loop_lives_as_long = change.await;
+            } else if open.ever > 0 {
+                if tokio::time::timeout(ORPHAN, change).await.is_err() {
+                    tracing::warn!("the client closed its connections without a shutdown: ending");
+                    return;
+                }
+            } else if tokio::time::timeout(Duration::from_secs(1), change).await.is_err()
+                && std::os::unix::process::parent_id() != parent
+            {
+                tracing::warn!("the client ended before it connected: ending");
+                return;
+            }
+        }
+    }
+}
+
+/// The signals that matter to a plugin.
+struct Signals {
+    interrupt: tokio::signal::unix::Signal,
+    terminate: tokio::signal::unix::Signal,
+}
+
+impl Signals {
+    fn register() -> std::io::Result<Signals> {
+        Ok(Signals {
+            interrupt: signal(SignalKind::interrupt())?,
+            terminate: signal(SignalKind::terminate())?,
+        })
+    }
+
+    /// Returns when a signal asks the process to end. Ctrl-C reaches every process of the
+    /// terminal, the plugin too: there it is Terraform that decides, and calls `StopProvider`.
+    async fn end(mut self, debug: bool) {
+        loop {
+            tokio::select! {
+                _ = self.terminate.recv() => return,
+                _ = self.interrupt.recv() => if debug { return },
+            }
+        }
+    }
+}
