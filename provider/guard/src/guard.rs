@@ -1,27 +1,47 @@
 //! The guard of one provider process.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use futures::future::join_all;
 use ipnet::IpNet;
 use tf_provider_rs::Diagnostics;
+use tokio::sync::OnceCell;
 
-use crate::{GuardConfig, Key, LiveSource, PlannedResource};
+use crate::claims::{Change, ClaimRole, Claims, Store, StoreError};
+use crate::live::Live;
+use crate::run::Run;
+use crate::{GuardConfig, Key, LiveSource, PlannedResource, check, report, suggest};
 
 /// Sees every range of a run. Clones share one state.
 #[derive(Clone, Default)]
-pub struct Guard(Arc<State>);
+pub struct Guard(Arc<Mutex<Session>>);
 
+/// One run: from one configuration of the provider to the next.
 #[derive(Default)]
-struct State {}
+struct Session {
+    config: GuardConfig,
+    run: Run,
+    sources: Vec<Arc<dyn LiveSource>>,
+    live: Arc<OnceCell<Arc<Fetched<Live>>>>,
+    store: Option<Result<Arc<Store>, StoreError>>,
+    claims: Arc<OnceCell<Arc<Fetched<Claims>>>>,
+}
 
-/// What a claimed range is for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, serde::Serialize, serde::Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum ClaimRole {
-    /// An entry of an address plan.
-    Reserve,
-    /// A network.
-    Occupy,
+/// What was asked for once a run, with the complaints about it, which are told once.
+#[derive(Debug, Default)]
+struct Fetched<T> {
+    value: T,
+    complaints: Mutex<Diagnostics>,
+}
+
+impl<T> Fetched<T> {
+    fn new(value: T, complaints: Diagnostics) -> Self {
+        Fetched { value, complaints: Mutex::new(complaints) }
+    }
+
+    fn take_complaints(&self) -> Diagnostics {
+        std::mem::take(&mut *self.complaints.lock().unwrap_or_else(PoisonError::into_inner))
+    }
 }
 
 impl Guard {
@@ -33,26 +53,52 @@ impl Guard {
     }
 
     /// Takes the provider configuration and begins a run: planned ranges, live sources and cached claims of an
-    /// earlier run in this process are forgotten. Call it before [`Guard::add_live`].
+    /// earlier run in this process are forgotten. Call it before [`Guard::add_live`]. Makes no request.
     pub fn configure(&self, config: GuardConfig) {
-        let _ = (&self.0, config);
+        let store = config.claims.as_ref().map(|url| Store::open(url, &config).map(Arc::new));
+        *self.lock() = Session { config, store, ..Session::default() };
     }
 
     /// Adds a cloud whose live networks count.
     pub fn add_live(&self, source: Arc<dyn LiveSource>) {
-        let _ = source;
+        let mut session = self.lock();
+        session.sources.push(source);
+        session.live = Arc::default();
     }
 
     /// Registers the ranges of a resource, in place of what its key had registered before, and tells what they
     /// conflict with: one error that lists every pair, and one warning for what is only suspicious.
     pub async fn plan(&self, resource: PlannedResource) -> Diagnostics {
-        let _ = resource;
-        Diagnostics::default()
+        let mut diagnostics = Diagnostics::default();
+        if let Some(earlier) = self.lock().run.register(resource.clone()) {
+            diagnostics.push(report::name_used_twice(&earlier, &resource));
+        }
+        let live = self.live().await;
+        let claims = self.claims().await;
+        diagnostics.extend(live.take_complaints());
+        diagnostics.extend(claims.take_complaints());
+
+        let session = self.lock();
+        let (run, config) = (&session.run, &session.config);
+        let (live, claims) = (&live.value, &claims.value);
+        let mut findings = check::in_run(run, &resource);
+        findings.extend(check::outside(run, live, &resource));
+        findings.extend(check::with_live(run, live, config, &resource));
+        findings.extend(check::with_claims(run, live, claims, config, &resource));
+        findings.sort_by_key(|finding| finding.range);
+        let (warnings, errors): (Vec<_>, Vec<_>) = findings.into_iter().partition(|finding| finding.warning);
+        let free = |position: usize| match resource.ranges.get(position) {
+            Some(range) => suggest::free(run, live, claims, &resource, range),
+            None => report::Free::NoSpace,
+        };
+        diagnostics.0.extend(report::conflicts(&resource, config, &errors, &free));
+        diagnostics.0.extend(report::suspicions(&resource, config, &warnings));
+        diagnostics
     }
 
     /// Forgets the ranges of a resource whose destruction is planned; `id` is that of the object which goes.
     pub fn forget(&self, key: &Key, id: Option<&str>) {
-        let _ = (key, id);
+        self.lock().run.forget(key, id);
     }
 
     /// Claims ranges for a resource, in place of what its key had claimed before. Call it at apply, before the create
@@ -62,8 +108,14 @@ impl Guard {
     /// # Errors
     /// Diagnostics for the user: the ranges belong to another owner, or the store cannot be read or written.
     pub async fn claim(&self, key: &Key, role: ClaimRole, nets: &[IpNet]) -> Result<(), Diagnostics> {
-        let _ = (key, role, nets);
-        Ok(())
+        let (store, owner) = {
+            let mut session = self.lock();
+            session.run.applied(key);
+            (session.store.clone(), session.config.owner.clone())
+        };
+        let change = Change::Claim { key: key.clone(), role, nets: nets.to_vec() };
+        let taken = change_claims(store, change).await?;
+        if taken.is_empty() { Ok(()) } else { Err(report::claim_refused(key, &taken, nets, &owner).into()) }
     }
 
     /// Gives up the claims of a resource; without claims it does nothing. Call it after the object is gone.
@@ -71,7 +123,68 @@ impl Guard {
     /// # Errors
     /// Diagnostics for the user: the store cannot be read or written.
     pub async fn release(&self, key: &Key) -> Result<(), Diagnostics> {
-        let _ = key;
-        Ok(())
+        let store = self.lock().store.clone();
+        change_claims(store, Change::Release { key: key.clone() }).await.map(|_| ())
     }
+
+    async fn live(&self) -> Arc<Fetched<Live>> {
+        let (cell, sources) = {
+            let session = self.lock();
+            (Arc::clone(&session.live), session.sources.clone())
+        };
+        let fetch = async {
+            let mut ranges = Vec::new();
+            let mut complaints = Diagnostics::default();
+            for listed in join_all(sources.iter().map(|source| source.ranges())).await {
+                match listed {
+                    Ok(listed) => ranges.extend(listed),
+                    Err(error) => complaints.extend(error),
+                }
+            }
+            Arc::new(Fetched::new(Live::new(ranges), complaints))
+        };
+        Arc::clone(cell.get_or_init(|| fetch).await)
+    }
+
+    async fn claims(&self) -> Arc<Fetched<Claims>> {
+        let (cell, store) = {
+            let session = self.lock();
+            (Arc::clone(&session.claims), session.store.clone())
+        };
+        let fetch = async {
+            let document = match store {
+                None => return Arc::default(),
+                Some(Ok(store)) => store.read().await,
+                Some(Err(error)) => Err(error),
+            };
+            Arc::new(match document {
+                Ok(document) => Fetched::new(Claims::new(document.claims), Diagnostics::default()),
+                Err(error) => Fetched::new(Claims::default(), report::store_failed(&error).into()),
+            })
+        };
+        Arc::clone(cell.get_or_init(|| fetch).await)
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Session> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl std::fmt::Debug for Guard {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Guard")
+    }
+}
+
+/// Makes a change in the store, if there is one; gives the claims of others that forbid it.
+async fn change_claims(
+    store: Option<Result<Arc<Store>, StoreError>>,
+    change: Change,
+) -> Result<Vec<crate::claims::Claim>, Diagnostics> {
+    let outcome = match store {
+        None => return Ok(Vec::new()),
+        Some(Ok(store)) => store.change(change).await,
+        Some(Err(error)) => Err(error),
+    };
+    outcome.map_err(|error| report::store_failed(&error).into())
 }

@@ -1,7 +1,11 @@
 //! Networks that exist in a cloud.
 
+use std::collections::BTreeMap;
+
 use ipnet::IpNet;
 use tf_provider_rs::{Diagnostics, async_trait};
+
+use crate::index::Index;
 
 /// Lists the live networks of one cloud account and region.
 #[async_trait]
@@ -35,4 +39,39 @@ pub struct LiveRange {
     pub place: String,
     /// For a subnet, the id of its network: it is compared with other subnets of that network only.
     pub parent: Option<String>,
+}
+
+/// All live ranges, searchable.
+#[derive(Debug, Default)]
+pub(crate) struct Live {
+    ranges: Vec<LiveRange>,
+    index: Index<usize>,
+    by_id: BTreeMap<String, Vec<IpNet>>,
+}
+
+impl Live {
+    pub(crate) fn new(mut ranges: Vec<LiveRange>) -> Live {
+        ranges.sort();
+        ranges.dedup();
+        let mut live = Live::default();
+        for (position, range) in ranges.iter().enumerate() {
+            live.index.insert(range.net, position);
+            live.by_id.entry(range.id.clone()).or_default().push(range.net);
+        }
+        live.ranges = ranges;
+        live
+    }
+
+    pub(crate) fn overlapping(&self, net: &IpNet) -> impl Iterator<Item = &LiveRange> {
+        self.index.overlapping(net).filter_map(|(_, position)| self.ranges.get(*position))
+    }
+
+    /// The ranges of one network; empty when it is not among the live ones.
+    pub(crate) fn nets_of(&self, id: &str) -> Vec<IpNet> {
+        self.by_id.get(id).cloned().unwrap_or_default()
+    }
+
+    pub(crate) fn ranges(&self) -> &[LiveRange] {
+        &self.ranges
+    }
 }

@@ -1,0 +1,271 @@
+//! Which ranges may not live together, and why.
+
+use std::collections::BTreeSet;
+
+use ipnet::IpNet;
+
+use crate::claims::Claims;
+use crate::live::{Live, LiveRange};
+use crate::run::{Home, Run};
+use crate::{GuardConfig, Key, Parent, PlannedRange, PlannedResource, Role};
+
+/// What is wrong with one range.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Finding {
+    /// Position of the range in its resource.
+    pub(crate) range: usize,
+    /// The plan goes on.
+    pub(crate) warning: bool,
+    /// What it conflicts with.
+    pub(crate) other: Other,
+    /// Which rule is broken.
+    pub(crate) why: Why,
+}
+
+/// The other side of a conflict.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Other {
+    /// A range of the run.
+    Planned { key: Key, id: Option<String>, net: IpNet, path: String },
+    /// A live network.
+    Live(LiveRange),
+    /// A claim.
+    Claim { owner: String, kind: String, name: String, net: IpNet },
+    /// Networks that do not contain the subnet, in prose, with their ranges.
+    Networks(Vec<(String, Vec<IpNet>)>),
+}
+
+/// The rule that is broken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Why {
+    BothOccupy,
+    BothReserve,
+    BeyondReservation,
+    Excluded,
+    Siblings,
+    OtherNetwork,
+    Untagged,
+    ForeignLive,
+    LeftOver,
+    Adopted,
+    Claimed,
+    OutsideNetwork,
+    OutsideTold,
+    OutsideCandidates,
+}
+
+/// What `resource`, registered in `run`, conflicts with in the run.
+pub(crate) fn in_run(run: &Run, resource: &PlannedResource) -> Vec<Finding> {
+    let mut found = Vec::new();
+    for (position, range) in resource.ranges.iter().enumerate() {
+        for (other, theirs) in run.overlapping(&resource.key, &range.net) {
+            let why = match (&range.role, &theirs.role) {
+                (Role::Part(parent), Role::Occupy) => part_in_network(run, range, parent, other),
+                (Role::Occupy, Role::Part(parent)) => part_in_network(run, theirs, parent, resource),
+                (Role::Part(mine), Role::Part(its)) => siblings(run, (range, mine), (theirs, its)),
+                _ => rule(range, theirs),
+            };
+            if let Some(why) = why {
+                let other = Other::Planned {
+                    key: other.key.clone(),
+                    id: other.id.clone(),
+                    net: theirs.net,
+                    path: theirs.path.to_string(),
+                };
+                found.push(Finding { range: position, warning: false, other, why });
+            }
+        }
+    }
+    found
+}
+
+/// The rule for two ranges neither of which is a part of the other.
+fn rule(a: &PlannedRange, b: &PlannedRange) -> Option<Why> {
+    match (&a.role, &b.role) {
+        (Role::Excluded, Role::Excluded) => None,
+        // A subnet lies in a network, which is compared itself; one of an unknown network is compared here.
+        (Role::Excluded, _) | (_, Role::Excluded) => Some(Why::Excluded),
+        (Role::Reserve, Role::Reserve) => Some(Why::BothReserve),
+        (Role::Reserve, _) => (!a.net.contains(&b.net)).then_some(Why::BeyondReservation),
+        (_, Role::Reserve) => (!b.net.contains(&a.net)).then_some(Why::BeyondReservation),
+        _ => Some(Why::BothOccupy),
+    }
+}
+
+/// A subnet that overlaps a network which is certainly not its own.
+fn part_in_network(
+    run: &Run,
+    part: &PlannedRange,
+    parent: &Parent,
+    network: &PlannedResource,
+) -> Option<Why> {
+    match run.home(&part.net, parent) {
+        // The networks of the run are compared with each other.
+        Home::Planned(_) | Home::Candidate(_) | Home::OutsideCandidates(_) | Home::Unknown => None,
+        Home::Foreign(id) => (network.id.as_deref() != Some(id)).then_some(Why::OtherNetwork),
+    }
+}
+
+/// Two subnets that overlap.
+fn siblings(
+    run: &Run,
+    (a, mine): (&PlannedRange, &Parent),
+    (b, its): (&PlannedRange, &Parent),
+) -> Option<Why> {
+    let planned = |range: &PlannedRange, parent| matches!(run.home(&range.net, parent), Home::Planned(_));
+    let differ = mine.id.is_some() && its.id.is_some() && mine.id != its.id;
+    // Two networks of the run that overlap are told once, not again for each of their subnets.
+    (!(differ && planned(a, mine) && planned(b, its))).then_some(Why::Siblings)
+}
+
+/// Subnets that lie outside their network.
+pub(crate) fn outside(run: &Run, live: &Live, resource: &PlannedResource) -> Vec<Finding> {
+    let mut found = Vec::new();
+    for (position, range) in resource.ranges.iter().enumerate() {
+        let Role::Part(parent) = &range.role else { continue };
+        if let Some((why, networks)) = outside_of(run, live, range, parent) {
+            let other = Other::Networks(networks);
+            found.push(Finding { range: position, warning: false, other, why });
+        }
+    }
+    found
+}
+
+/// Of the candidates, so many are listed.
+const CANDIDATES: usize = 5;
+
+type Networks = Vec<(String, Vec<IpNet>)>;
+
+fn outside_of(run: &Run, live: &Live, range: &PlannedRange, parent: &Parent) -> Option<(Why, Networks)> {
+    let holds = |nets: &[IpNet]| nets.iter().any(|net| net.contains(&range.net));
+    let same_family = |nets: &[IpNet]| nets.iter().any(|net| family(net) == family(&range.net));
+    if holds(&parent.cidrs) {
+        return None;
+    }
+    match run.home(&range.net, parent) {
+        Home::Planned(network) => {
+            let nets = occupied(network);
+            let maybe = network.unknown.contains(&family(&range.net));
+            (!maybe && !holds(&nets)).then(|| (Why::OutsideNetwork, vec![(network.key.to_string(), nets)]))
+        }
+        Home::Foreign(id) => {
+            let nets = live.nets_of(id);
+            (same_family(&nets) && !holds(&nets)).then(|| (Why::OutsideTold, vec![(id.to_owned(), nets)]))
+        }
+        Home::OutsideCandidates(networks) => {
+            let all = networks.iter().take(CANDIDATES);
+            let list = all.map(|network| (network.key.to_string(), occupied(network))).collect();
+            Some((Why::OutsideCandidates, list))
+        }
+        Home::Unknown if same_family(&parent.cidrs) => {
+            Some((Why::OutsideTold, vec![("its network".to_owned(), parent.cidrs.clone())]))
+        }
+        Home::Candidate(_) | Home::Unknown => None,
+    }
+}
+
+pub(crate) fn family(net: &IpNet) -> warren_cidr::Family {
+    warren_cidr::Family::of(net)
+}
+
+fn occupied(network: &PlannedResource) -> Vec<IpNet> {
+    network.ranges.iter().filter(|range| range.role == Role::Occupy).map(|range| range.net).collect()
+}
+
+/// What `resource` conflicts with among live networks.
+pub(crate) fn with_live(
+    run: &Run,
+    live: &Live,
+    config: &GuardConfig,
+    resource: &PlannedResource,
+) -> Vec<Finding> {
+    let mut found = Vec::new();
+    for (position, range) in resource.ranges.iter().enumerate() {
+        for theirs in live.overlapping(&range.net) {
+            if let Some((why, warning)) = live_rule(run, live, config, resource, range, theirs) {
+                found.push(Finding { range: position, warning, other: Other::Live(theirs.clone()), why });
+            }
+        }
+    }
+    found
+}
+
+fn live_rule(
+    run: &Run,
+    live: &Live,
+    config: &GuardConfig,
+    resource: &PlannedResource,
+    range: &PlannedRange,
+    theirs: &LiveRange,
+) -> Option<(Why, bool)> {
+    let comparable = match (&range.role, &theirs.parent) {
+        (Role::Excluded, _) => false,
+        (Role::Part(parent), Some(network)) => parent.id.as_ref() == Some(network),
+        // A subnet of a network that nobody knows stands for that network.
+        (Role::Part(parent), None) => match run.home(&range.net, parent) {
+            Home::Foreign(id) => id != theirs.id && live.nets_of(id).is_empty(),
+            _ => false,
+        },
+        (Role::Reserve | Role::Occupy, parent) => parent.is_none(),
+    };
+    let same = resource.id.as_deref() == Some(&theirs.id);
+    let elsewhere = theirs.fabric.as_ref().is_some_and(|fabric| *fabric != config.fabric);
+    if !comparable || same || elsewhere {
+        return None;
+    }
+    let own = theirs.fabric.is_some() && theirs.owner.as_deref() == Some(&config.owner);
+    let reserved = range.role == Role::Reserve;
+    // What this run plans under that id or name was, or will be, compared with the resource itself.
+    let known = run.knows(&theirs.id, &Key::new(theirs.kind, &theirs.name));
+    if own {
+        let inside = reserved && range.net.contains(&theirs.net);
+        return (!inside && !known).then_some((Why::LeftOver, true));
+    }
+    if run.knows_id(&theirs.id) {
+        return None;
+    }
+    match &theirs.owner {
+        Some(_) => Some((Why::ForeignLive, false)),
+        // A plan that describes a network which exists already, made by other means.
+        None if reserved && range.net == theirs.net => Some((Why::Adopted, true)),
+        None => Some((Why::Untagged, false)),
+    }
+}
+
+/// What `resource` conflicts with among the claims of other owners.
+pub(crate) fn with_claims(
+    run: &Run,
+    live: &Live,
+    claims: &Claims,
+    config: &GuardConfig,
+    resource: &PlannedResource,
+) -> Vec<Finding> {
+    let mut found = Vec::new();
+    let mut seen = BTreeSet::new();
+    for (position, range) in resource.ranges.iter().enumerate() {
+        let counts = match &range.role {
+            Role::Reserve | Role::Occupy => true,
+            Role::Excluded => false,
+            Role::Part(parent) => match run.home(&range.net, parent) {
+                Home::Foreign(id) => live.nets_of(id).is_empty(),
+                _ => false,
+            },
+        };
+        if !counts {
+            continue;
+        }
+        for claim in claims.overlapping(&range.net) {
+            if claim.owner == config.owner || !seen.insert((position, claim.clone())) {
+                continue;
+            }
+            let other = Other::Claim {
+                owner: claim.owner.clone(),
+                kind: claim.kind.clone(),
+                name: claim.name.clone(),
+                net: claim.net,
+            };
+            found.push(Finding { range: position, warning: false, other, why: Why::Claimed });
+        }
+    }
+    found
+}

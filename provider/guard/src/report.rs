@@ -1,0 +1,260 @@
+//! What the user reads.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+
+use ipnet::IpNet;
+use tf_provider_rs::{Diagnostic, Path};
+
+use crate::check::{Finding, Other, Why};
+use crate::claims::{Claim, StoreError};
+use crate::{GuardConfig, Key, PlannedResource};
+
+/// So many conflicts of one resource are listed; the others are counted.
+const LISTED: usize = 20;
+
+/// A free range to propose in place of a conflicting one.
+pub(crate) enum Free {
+    /// This one.
+    Range(IpNet),
+    /// There is none in these blocks.
+    None(Vec<IpNet>),
+    /// Not asked: the range lies in no private block and no pool.
+    NoSpace,
+}
+
+/// One error with all conflicts of a resource, if there are any.
+pub(crate) fn conflicts(
+    resource: &PlannedResource,
+    config: &GuardConfig,
+    findings: &[Finding],
+    free: &dyn Fn(usize) -> Free,
+) -> Option<Diagnostic> {
+    let first = findings.first()?;
+    let number = findings.len();
+    let summary = if number == 1 {
+        format!("Address conflict of {}", resource.key)
+    } else {
+        format!("{number} address conflicts of {}", resource.key)
+    };
+    let mut detail = list(resource, config, findings, Some(free));
+    if let Some(hint) = findings.iter().find_map(|finding| hint(finding.why)) {
+        detail.push('\n');
+        detail.push_str(hint);
+    }
+    Some(Diagnostic::error(summary, detail).at(path(resource, first)))
+}
+
+/// One warning with all that is only suspicious, if there is anything.
+pub(crate) fn suspicions(
+    resource: &PlannedResource,
+    config: &GuardConfig,
+    findings: &[Finding],
+) -> Option<Diagnostic> {
+    let first = findings.first()?;
+    let summary = format!("Live networks overlap {}", resource.key);
+    let mut detail = list(resource, config, findings, None);
+    if findings.iter().any(|finding| finding.why == Why::LeftOver) {
+        detail.push_str(
+            "\nA network with the tags of this owner that this run does not manage is either left over from an \
+             interrupted apply or about to be destroyed. Remove it if nothing uses it.",
+        );
+    }
+    if findings.iter().any(|finding| finding.why == Why::Adopted) {
+        detail.push_str(
+            "\nIf the reservation is meant for this very network, all is well; else choose another range.",
+        );
+    }
+    Some(Diagnostic::warning(summary, detail).at(path(resource, first)))
+}
+
+/// Two resources of one type with one name.
+pub(crate) fn name_used_twice(earlier: &PlannedResource, later: &PlannedResource) -> Diagnostic {
+    let what = |of: &PlannedResource| {
+        let nets = nets(&of.ranges.iter().map(|range| range.net).collect::<Vec<_>>());
+        match &of.id {
+            Some(id) if nets.is_empty() => id.clone(),
+            Some(id) => format!("{id} with {nets}"),
+            None if nets.is_empty() => "a new one without ranges".to_owned(),
+            None => format!("a new one with {nets}"),
+        }
+    };
+    Diagnostic::error(
+        format!("Name {:?} is used by two {} resources", later.key.name, later.key.kind),
+        format!(
+            "One is {}, the other is {}. Objects are found again by type and name, so each name may be used \
+             once in a fabric and owner.\nGive one of them another `name`.",
+            what(earlier),
+            what(later)
+        ),
+    )
+    .at(Path::of("name"))
+}
+
+/// The claims of other owners forbid a claim.
+pub(crate) fn claim_refused(key: &Key, taken: &[Claim], mine: &[IpNet], owner: &str) -> Diagnostic {
+    let mut detail = format!("{key} (owner {owner:?}) cannot claim {}:\n", nets(mine));
+    for claim in taken.iter().take(LISTED) {
+        let _ = writeln!(
+            detail,
+            "  - {} is claimed by owner {:?} for {} {:?}",
+            claim.net, claim.owner, claim.kind, claim.name
+        );
+    }
+    more(&mut detail, taken.len());
+    detail.push_str("The claim was made after this plan. Plan again: the plan proposes a free range.");
+    Diagnostic::error("Addresses claimed by another owner", detail)
+}
+
+/// The claims cannot be read or changed.
+pub(crate) fn store_failed(error: &StoreError) -> Diagnostic {
+    let hint = match error {
+        StoreError::Read { .. } | StoreError::Write { .. } => {
+            "Check the provider's `claims` location and the permission to read and write it."
+        }
+        StoreError::Corrupt { .. } => {
+            "Repair the document or restore an earlier version of it; do not delete it, because it holds the \
+             claims of every owner."
+        }
+        StoreError::Version { .. } => "Use a newer version of the provider.",
+        StoreError::OtherFabric { .. } => {
+            "Every fabric needs a claims document of its own: change the provider's `fabric` or `claims`."
+        }
+        StoreError::Contended { .. } => "Apply again.",
+    };
+    Diagnostic::error("Claims of address ranges are not available", format!("{error}.\n{hint}"))
+}
+
+fn path(resource: &PlannedResource, finding: &Finding) -> Path {
+    resource.ranges.get(finding.range).map(|range| range.path.clone()).unwrap_or_default()
+}
+
+/// Every conflict, below the range that it is about.
+fn list(
+    resource: &PlannedResource,
+    config: &GuardConfig,
+    findings: &[Finding],
+    free: Option<&dyn Fn(usize) -> Free>,
+) -> String {
+    let mut by_range: BTreeMap<usize, Vec<&Finding>> = BTreeMap::new();
+    for finding in findings.iter().take(LISTED) {
+        by_range.entry(finding.range).or_default().push(finding);
+    }
+    let mut text = String::new();
+    for (position, findings) in by_range {
+        let Some(range) = resource.ranges.get(position) else { continue };
+        let _ = writeln!(text, "{} = {} of {}:", range.path, range.net, who(&resource.key, config));
+        for finding in findings {
+            let _ = writeln!(text, "  - {}", sentence(&range.net, finding, config));
+        }
+        let prefix = range.net.prefix_len();
+        match free.map(|free| free(position)) {
+            Some(Free::Range(net)) => {
+                let _ = writeln!(text, "  Nearest free /{prefix}: {net}");
+            }
+            Some(Free::None(blocks)) => {
+                let _ = writeln!(text, "  No /{prefix} is free in {}.", nets(&blocks));
+            }
+            Some(Free::NoSpace) | None => {}
+        }
+    }
+    more(&mut text, findings.len());
+    text.truncate(text.trim_end().len());
+    text
+}
+
+fn more(text: &mut String, number: usize) {
+    if number > LISTED {
+        let _ = writeln!(text, "... and {} more.", number - LISTED);
+    }
+}
+
+fn who(key: &Key, config: &GuardConfig) -> String {
+    if config.owner.is_empty() { key.to_string() } else { format!("{key} (owner {:?})", config.owner) }
+}
+
+fn sentence(net: &IpNet, finding: &Finding, config: &GuardConfig) -> String {
+    let why = reason(finding.why);
+    match &finding.other {
+        Other::Planned { key, id, net: theirs, path } => {
+            let id = id.as_ref().map(|id| format!(", {id}")).unwrap_or_default();
+            let who = who(key, config);
+            format!("{} {path} = {theirs} of {who}{id}: {why}", relation(net, theirs))
+        }
+        Other::Live(live) => {
+            let name = if live.name.is_empty() { String::new() } else { format!(" {:?}", live.name) };
+            let owner = match (&live.owner, &live.fabric) {
+                (Some(owner), _) => format!("owner {owner:?}"),
+                (None, Some(fabric)) => format!("fabric {fabric:?}, no owner"),
+                (None, None) => "no warren tags".to_owned(),
+            };
+            let theirs = live.net;
+            let of = format!("live {}{name} ({owner}; {})", live.id, live.place);
+            format!("{} {theirs} of {of}: {why}", relation(net, &theirs))
+        }
+        Other::Claim { owner, kind, name, net: theirs } => {
+            format!("{} {theirs} of {kind} {name:?} (owner {owner:?}, claims): {why}", relation(net, theirs))
+        }
+        Other::Networks(networks) => {
+            let list: Vec<String> = networks
+                .iter()
+                .map(|(name, blocks)| match blocks.is_empty() {
+                    true => name.clone(),
+                    false => format!("{name} ({})", nets(blocks)),
+                })
+                .collect();
+            format!("lies outside {}: {why}", list.join(", "))
+        }
+    }
+}
+
+fn relation(net: &IpNet, theirs: &IpNet) -> &'static str {
+    if net == theirs {
+        "is the same as"
+    } else if net.contains(theirs) {
+        "contains"
+    } else {
+        "lies inside"
+    }
+}
+
+fn reason(why: Why) -> &'static str {
+    match why {
+        Why::BothOccupy => "two networks of a fabric may not overlap",
+        Why::BothReserve => "two address plans may not reserve the same addresses",
+        Why::BeyondReservation => "the network reaches beyond what the address plan reserves",
+        Why::Excluded => "these addresses are excluded for every network",
+        Why::Siblings => "two subnets may not overlap",
+        Why::OtherNetwork => "the subnet belongs to another network",
+        Why::Untagged => "it exists, and routes to both could not be told apart",
+        Why::ForeignLive => "it belongs to another owner",
+        Why::LeftOver => "it has the tags of this owner but is not part of this run",
+        Why::Adopted => "a network with exactly this range exists",
+        Why::Claimed => "another owner has claimed it",
+        Why::OutsideNetwork | Why::OutsideTold => "a subnet must lie in its network",
+        Why::OutsideCandidates => {
+            "its network is known only after apply, and no network that this run creates contains it"
+        }
+    }
+}
+
+fn hint(why: Why) -> Option<&'static str> {
+    match why {
+        Why::OutsideCandidates => Some(
+            "If its network is made elsewhere, set the subnet's `vpc_cidr_block` to the range of that network.",
+        ),
+        Why::OutsideTold => Some(
+            "If the network is given a further range in this run, set the subnet's `vpc_cidr_block` to that range.",
+        ),
+        _ => None,
+    }
+}
+
+/// Ranges as prose.
+fn nets(list: &[IpNet]) -> String {
+    let mut text: Vec<String> = list.iter().take(LISTED).map(ToString::to_string).collect();
+    if list.len() > LISTED {
+        text.push(format!("{} more", list.len() - LISTED));
+    }
+    text.join(", ")
+}

@@ -1,0 +1,204 @@
+//! The ranges of one run.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use ipnet::IpNet;
+use warren_cidr::Family;
+
+use crate::index::Index;
+use crate::{Key, Parent, PlannedRange, PlannedResource, Role};
+
+/// Everything that was planned since the run began. One change costs O(log n) for each range.
+#[derive(Debug, Default)]
+pub(crate) struct Run {
+    resources: BTreeMap<Key, Entry>,
+    ranges: Index<At>,
+    by_id: BTreeMap<String, Key>,
+    pending: BTreeMap<&'static str, Pending>,
+    pools: BTreeMap<Key, Vec<Vec<IpNet>>>,
+    gone: BTreeSet<Key>,
+    gone_ids: BTreeSet<String>,
+}
+
+/// A range of the run: the resource and the position of the range in it.
+pub(crate) type At = (Key, usize);
+
+#[derive(Debug)]
+struct Entry {
+    resource: PlannedResource,
+    /// It was created since it was planned: the next plan of its key starts afresh.
+    applied: bool,
+}
+
+/// Resources of one type that are still to be created.
+#[derive(Debug, Default)]
+struct Pending {
+    keys: BTreeSet<Key>,
+    unknown: BTreeMap<Family, usize>,
+}
+
+/// The network of a subnet, as far as the run tells.
+pub(crate) enum Home<'a> {
+    /// A resource of the run.
+    Planned(&'a PlannedResource),
+    /// The first of the resources still to be created that contain it.
+    Candidate(&'a PlannedResource),
+    /// No resource that is still to be created contains it, and all their ranges are known.
+    OutsideCandidates(Vec<&'a PlannedResource>),
+    /// The network has this id, which no resource of the run has.
+    Foreign(&'a str),
+    /// Nothing can be said.
+    Unknown,
+}
+
+impl Run {
+    /// Registers a resource in place of what its key had. Gives the earlier resource when that is certainly another
+    /// one: both exist and have different ids, or both are new and their known ranges differ.
+    pub(crate) fn register(&mut self, resource: PlannedResource) -> Option<PlannedResource> {
+        let key = resource.key.clone();
+        let earlier = self.remove(&key);
+        self.gone.remove(&key);
+        if let Some(id) = &resource.id {
+            self.by_id.insert(id.clone(), key.clone());
+        } else {
+            let pending = self.pending.entry(key.kind).or_default();
+            pending.keys.insert(key.clone());
+            for family in &resource.unknown {
+                *pending.unknown.entry(*family).or_default() += 1;
+            }
+        }
+        for (position, range) in resource.ranges.iter().enumerate() {
+            self.ranges.insert(range.net, (key.clone(), position));
+        }
+        if !resource.pools.is_empty() {
+            self.pools.insert(key.clone(), resource.pools.clone());
+        }
+        let clash = earlier
+            .filter(|earlier| !earlier.applied && certainly_two(&earlier.resource, &resource))
+            .map(|earlier| earlier.resource);
+        self.resources.insert(key, Entry { resource, applied: false });
+        clash
+    }
+
+    /// Takes a resource out whose destruction is planned.
+    pub(crate) fn forget(&mut self, key: &Key, id: Option<&str>) {
+        // The destroy of a replaced or renamed object must not take out what replaces it.
+        let same = |entry: &Entry| id.is_none() || entry.resource.id.as_deref() == id;
+        if self.resources.get(key).is_some_and(same) {
+            self.remove(key);
+        }
+        if !self.resources.contains_key(key) {
+            self.gone.insert(key.clone());
+        }
+        self.gone_ids.extend(id.map(str::to_owned));
+    }
+
+    /// Notes that the object of a key is about to exist.
+    pub(crate) fn applied(&mut self, key: &Key) {
+        if let Some(entry) = self.resources.get_mut(key) {
+            entry.applied = true;
+        }
+    }
+
+    pub(crate) fn resource(&self, key: &Key) -> Option<&PlannedResource> {
+        self.resources.get(key).map(|entry| &entry.resource)
+    }
+
+    /// Whether the run plans, or plans to destroy, the object with this id or key.
+    pub(crate) fn knows(&self, id: &str, key: &Key) -> bool {
+        self.knows_id(id) || self.resources.contains_key(key) || self.gone.contains(key)
+    }
+
+    /// Whether the run plans, or plans to destroy, the object with this id.
+    pub(crate) fn knows_id(&self, id: &str) -> bool {
+        self.by_id.contains_key(id) || self.gone_ids.contains(id)
+    }
+
+    /// The ranges of other resources that overlap `net`.
+    pub(crate) fn overlapping<'a>(
+        &'a self,
+        key: &'a Key,
+        net: &IpNet,
+    ) -> impl Iterator<Item = (&'a PlannedResource, &'a PlannedRange)> {
+        self.ranges
+            .overlapping(net)
+            .filter_map(move |(_, at)| if at.0 == *key { None } else { self.range(at) })
+    }
+
+    /// Every range with what it is.
+    pub(crate) fn ranges(&self) -> impl Iterator<Item = &PlannedRange> {
+        self.ranges.iter().filter_map(|(_, at)| self.range(at)).map(|(_, range)| range)
+    }
+
+    /// The address plans' pools.
+    pub(crate) fn pools(&self) -> impl Iterator<Item = &Vec<IpNet>> {
+        self.pools.values().flatten()
+    }
+
+    /// Where a subnet belongs.
+    pub(crate) fn home<'a>(&'a self, net: &IpNet, parent: &'a Parent) -> Home<'a> {
+        if let Some(id) = &parent.id {
+            let planned = self.by_id.get(id).and_then(|key| self.resource(key));
+            return planned.map_or(Home::Foreign(id), Home::Planned);
+        }
+        if !parent.cidrs.is_empty() {
+            return Home::Unknown;
+        }
+        let candidate =
+            self.ranges.containing(net).filter_map(|(_, at)| self.range(at)).find(|(of, range)| {
+                of.key.kind == parent.kind && of.id.is_none() && range.role == Role::Occupy
+            });
+        if let Some((of, _)) = candidate {
+            return Home::Candidate(of);
+        }
+        match self.pending.get(parent.kind) {
+            Some(pending) if !pending.unknown.contains_key(&Family::of(net)) && !pending.keys.is_empty() => {
+                Home::OutsideCandidates(pending.keys.iter().filter_map(|key| self.resource(key)).collect())
+            }
+            _ => Home::Unknown,
+        }
+    }
+
+    fn range(&self, (key, position): &At) -> Option<(&PlannedResource, &PlannedRange)> {
+        let resource = self.resource(key)?;
+        Some((resource, resource.ranges.get(*position)?))
+    }
+
+    fn remove(&mut self, key: &Key) -> Option<Entry> {
+        let entry = self.resources.remove(key)?;
+        for (position, range) in entry.resource.ranges.iter().enumerate() {
+            self.ranges.remove(&range.net, &(key.clone(), position));
+        }
+        self.pools.remove(key);
+        if let Some(id) = &entry.resource.id {
+            if self.by_id.get(id) == Some(key) {
+                self.by_id.remove(id);
+            }
+        } else if let Some(pending) = self.pending.get_mut(key.kind) {
+            pending.keys.remove(key);
+            for family in &entry.resource.unknown {
+                if let Some(count) = pending.unknown.get_mut(family) {
+                    *count -= 1;
+                    if *count == 0 {
+                        pending.unknown.remove(family);
+                    }
+                }
+            }
+        }
+        Some(entry)
+    }
+}
+
+/// A resource may be planned twice: with what exists, then (when it is to be replaced) with nothing.
+fn certainly_two(earlier: &PlannedResource, later: &PlannedResource) -> bool {
+    match (&earlier.id, &later.id) {
+        (Some(earlier), Some(later)) => earlier != later,
+        (None, None) => {
+            let known = earlier.unknown.is_empty() && later.unknown.is_empty();
+            let nets =
+                |of: &PlannedResource| of.ranges.iter().map(|range| range.net).collect::<BTreeSet<_>>();
+            known && nets(earlier) != nets(later)
+        }
+        (None, Some(_)) | (Some(_), None) => false,
+    }
+}
