@@ -1,0 +1,352 @@
+//! A complete small provider: notes are text files in a directory.
+//!
+//! It shows a provider block, a resource with defaults, nested attributes, a write-only secret,
+//! replacement and import, a data source, an ephemeral resource and a function. The crate's README
+//! says how to try it.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::io::ErrorKind;
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+
+use tf_provider_rs::ephemeral::Opened;
+use tf_provider_rs::function::{Parameter, Signature};
+use tf_provider_rs::{
+    Attr, Attribute, Context, DataSource, Diagnostic, Diagnostics, Ephemeral, Function, FunctionError,
+    IdentitySchema, ImportRequest, Nesting, Number, Path, Planned, Progress, Provider, Registry, Resource,
+    Schema, Secret, Type, Value, async_trait, model,
+};
+
+fn main() -> ExitCode {
+    tf_provider_rs::run(Notes::default(), "registry.terraform.io/example/notes", env!("CARGO_PKG_VERSION"))
+}
+
+/// Where the notes are; set once the provider is configured.
+type Directory = Arc<OnceLock<PathBuf>>;
+
+fn file(directory: &Directory, name: &str) -> Result<PathBuf, Diagnostics> {
+    match directory.get() {
+        Some(directory) => Ok(directory.join(format!("{name}.txt"))),
+        None => Err(Diagnostic::error(
+            "The directory is not known yet",
+            "`directory` of the provider block depends on something that does not exist yet. Apply that first.",
+        )
+        .into()),
+    }
+}
+
+fn failed(what: &str, path: &std::path::Path, error: &std::io::Error) -> Diagnostics {
+    Diagnostic::error(format!("Cannot {what} the note"), format!("{}: {error}.", path.display())).into()
+}
+
+/// The provider.
+#[derive(Default)]
+struct Notes {
+    directory: Directory,
+}
+
+model! {
+    /// The provider block.
+    struct Config {
+        directory: Attr<String>,
+    }
+}
+
+#[async_trait]
+impl Provider for Notes {
+    type Model = Config;
+
+    fn schema(&self) -> Schema {
+        Schema::new("Notes in a directory.")
+            .attribute(Attribute::string("directory").required().describe("An existing directory."))
+    }
+
+    fn registry(&self) -> Registry {
+        Registry::new()
+            .resource(Note { directory: Arc::clone(&self.directory) })
+            .data_source(Size { directory: Arc::clone(&self.directory) })
+            .ephemeral(Reading { directory: Arc::clone(&self.directory) })
+            .function(Shout)
+    }
+
+    async fn configure(&self, _: &Context, _: &str, config: Config, _: &mut Diagnostics) {
+        if let Attr::Known(directory) = config.directory {
+            // A second configuration would be another process.
+            let _set_once = self.directory.set(PathBuf::from(directory));
+        }
+    }
+}
+
+model! {
+    /// A note.
+    struct NoteModel {
+        name: Attr<String>,
+        text: Attr<String>,
+        footer: Attr<String>,
+        tags: Attr<BTreeSet<String>>,
+        serial: Attr<Number>,
+        links: Attr<BTreeMap<String, Link>>,
+        pause_ms: Attr<u64>,
+        password: Attr<Secret>,
+        size: Attr<u64>,
+        path: Attr<String>,
+    }
+
+    /// A link below a note.
+    struct Link {
+        url: Attr<String>,
+        title: Attr<String>,
+    }
+}
+
+impl NoteModel {
+    /// What the file holds.
+    fn content(&self) -> String {
+        let mut content = format!("{}\n", self.text.text());
+        for (name, link) in self.links.known().into_iter().flatten() {
+            content += &format!("{name}: {} ({})\n", link.url.text(), link.title.text());
+        }
+        content + self.footer.text()
+    }
+}
+
+/// `notes_note`.
+struct Note {
+    directory: Directory,
+}
+
+#[async_trait]
+impl Resource for Note {
+    type Model = NoteModel;
+
+    fn type_name(&self) -> &'static str {
+        "notes_note"
+    }
+
+    fn schema(&self) -> Schema {
+        Schema::new("A text file.").attributes([
+            Attribute::string("name").required().replaces().validate(one_word).describe("Name of the file."),
+            Attribute::string("text").required().describe("What it says."),
+            Attribute::string("footer").default("--\n").describe("Last line."),
+            Attribute::of("tags", Type::set(Type::String)).optional().describe("Labels."),
+            Attribute::number("serial").optional().describe("A number of any size."),
+            Attribute::nested(
+                "links",
+                Nesting::Map,
+                [
+                    Attribute::string("url").required().validate(https).describe("Where to."),
+                    Attribute::string("title").default("untitled").describe("How to call it."),
+                ],
+            )
+            .optional()
+            .describe("Links below the text."),
+            Attribute::number("pause_ms").default(0_i64).describe("Time that writing takes, in milliseconds."),
+            Attribute::string("password").optional().sensitive().write_only().describe("Never stored."),
+            Attribute::number("size").computed().describe("Bytes written."),
+            Attribute::string("path").computed().keeps().describe("Where the file is."),
+        ])
+    }
+
+    fn identity(&self) -> Option<IdentitySchema> {
+        Some(IdentitySchema::new().required("name", "Name of the note."))
+    }
+
+    fn identity_of(&self, state: &NoteModel) -> Option<Value> {
+        Some(Value::object([("name", state.name.text().into())]))
+    }
+
+    async fn create(
+        &self,
+        ctx: &Context,
+        plan: Planned<NoteModel>,
+        progress: &Progress,
+    ) -> Result<NoteModel, Diagnostics> {
+        let mut note = plan.state;
+        let path = file(&self.directory, note.name.text())?;
+        // The object exists from here on: an interrupted create is gone on with by the next apply.
+        std::fs::File::create_new(&path).map_err(|error| failed("create", &path, &error))?;
+        note.path = path.display().to_string().into();
+        progress.save(&note);
+        self.write(ctx, note, &path).await
+    }
+
+    async fn read(&self, _: &Context, mut note: NoteModel) -> Result<Option<NoteModel>, Diagnostics> {
+        let path = file(&self.directory, note.name.text())?;
+        match std::fs::metadata(&path) {
+            Ok(found) => {
+                note.size = found.len().into();
+                note.path = path.display().to_string().into();
+                Ok(Some(note))
+            }
+            Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(failed("read", &path, &error)),
+        }
+    }
+
+    async fn update(
+        &self,
+        ctx: &Context,
+        _: NoteModel,
+        plan: Planned<NoteModel>,
+        _: &Progress,
+    ) -> Result<NoteModel, Diagnostics> {
+        let path = file(&self.directory, plan.state.name.text())?;
+        self.write(ctx, plan.state, &path).await
+    }
+
+    async fn delete(&self, _: &Context, note: NoteModel) -> Result<(), Diagnostics> {
+        let path = file(&self.directory, note.name.text())?;
+        match std::fs::remove_file(&path) {
+            Err(error) if error.kind() != ErrorKind::NotFound => Err(failed("delete", &path, &error)),
+            _ => Ok(()),
+        }
+    }
+
+    async fn import(&self, _: &Context, request: ImportRequest) -> Result<NoteModel, Diagnostics> {
+        let name = request.id_or("name")?;
+        Ok(NoteModel { name: name.into(), ..NoteModel::default() })
+    }
+}
+
+impl Note {
+    async fn write(
+        &self,
+        ctx: &Context,
+        mut note: NoteModel,
+        path: &std::path::Path,
+    ) -> Result<NoteModel, Diagnostics> {
+        let pause = Duration::from_millis(note.pause_ms.known().copied().unwrap_or_default());
+        tokio::select! {
+            () = tokio::time::sleep(pause) => {}
+            () = ctx.cancel.cancelled() => {
+                return Err(Diagnostic::error("Cancelled", "The note was not written to its end.").into());
+            }
+        }
+        let content = note.content();
+        std::fs::write(path, &content).map_err(|error| failed("write", path, &error))?;
+        note.size = u64::try_from(content.len()).unwrap_or(u64::MAX).into();
+        note.path = path.display().to_string().into();
+        Ok(note)
+    }
+}
+
+fn one_word(value: &Value, path: &Path, diagnostics: &mut Diagnostics) {
+    let name = value.as_str().unwrap_or_default();
+    if name.is_empty() || !name.chars().all(|c| c.is_ascii_alphanumeric() || c == '-') {
+        diagnostics.error_at(
+            path.clone(),
+            "Invalid name",
+            format!("{name:?} is not made of letters, digits and hyphens. Try \"shopping-list\"."),
+        );
+    }
+}
+
+fn https(value: &Value, path: &Path, diagnostics: &mut Diagnostics) {
+    let url = value.as_str().unwrap_or_default();
+    if !url.starts_with("https://") {
+        diagnostics.error_at(
+            path.clone(),
+            "Invalid link",
+            format!("{url:?} does not begin with \"https://\". Links must be encrypted."),
+        );
+    }
+}
+
+model! {
+    /// The size of a note.
+    struct SizeModel {
+        name: Attr<String>,
+        size: Attr<u64>,
+    }
+}
+
+/// `data "notes_size"`.
+struct Size {
+    directory: Directory,
+}
+
+#[async_trait]
+impl DataSource for Size {
+    type Model = SizeModel;
+
+    fn type_name(&self) -> &'static str {
+        "notes_size"
+    }
+
+    fn schema(&self) -> Schema {
+        Schema::new("The size of a note.")
+            .attribute(Attribute::string("name").required().describe("Name of the note."))
+            .attribute(Attribute::number("size").computed().describe("In bytes."))
+    }
+
+    async fn read(&self, _: &Context, mut size: SizeModel) -> Result<SizeModel, Diagnostics> {
+        let path = file(&self.directory, size.name.text())?;
+        let found = std::fs::metadata(&path).map_err(|error| failed("find", &path, &error))?;
+        size.size = found.len().into();
+        Ok(size)
+    }
+}
+
+model! {
+    /// The content of a note, for this run only.
+    struct ReadingModel {
+        name: Attr<String>,
+        content: Attr<Secret>,
+    }
+}
+
+/// `ephemeral "notes_reading"`.
+struct Reading {
+    directory: Directory,
+}
+
+#[async_trait]
+impl Ephemeral for Reading {
+    type Model = ReadingModel;
+
+    fn type_name(&self) -> &'static str {
+        "notes_reading"
+    }
+
+    fn schema(&self) -> Schema {
+        Schema::new("The content of a note, never stored.")
+            .attribute(Attribute::string("name").required().describe("Name of the note."))
+            .attribute(Attribute::string("content").computed().sensitive().describe("What it says."))
+    }
+
+    async fn open(
+        &self,
+        _: &Context,
+        mut reading: ReadingModel,
+    ) -> Result<Opened<ReadingModel>, Diagnostics> {
+        let path = file(&self.directory, reading.name.text())?;
+        let content = std::fs::read_to_string(&path).map_err(|error| failed("read", &path, &error))?;
+        reading.content = Secret(content).into();
+        Ok(Opened { result: reading, renew_in: None, private: None })
+    }
+}
+
+/// `provider::notes::shout`.
+struct Shout;
+
+impl Function for Shout {
+    fn signature(&self) -> Signature {
+        Signature {
+            name: "shout".to_owned(),
+            summary: "Text in capital letters".to_owned(),
+            description: "Gives `text` in capital letters, with an exclamation mark.".to_owned(),
+            parameters: vec![Parameter::new("text", Type::String, "What to shout.")],
+            variadic: None,
+            result: Type::String,
+        }
+    }
+
+    fn call(&self, arguments: &[Value]) -> Result<Value, FunctionError> {
+        match arguments.first().and_then(Value::as_str) {
+            Some("") => Err(FunctionError::argument(0, "there is nothing to shout")),
+            text => Ok(Value::String(format!("{}!", text.unwrap_or_default().to_uppercase()))),
+        }
+    }
+}
