@@ -1,1 +1,25 @@
-//! Placeholder.
+//! The offline check: what conflicts in address plans, Terraform plans, states and claims, and its reports.
+//!
+//! The crate is pure: [`check`] takes what was read and gives a [`Report`]; [`human()`], [`json()`] and [`sarif()`] turn it
+//! into text. The result does not depend on the order of the inputs.
+
+mod check;
+mod finding;
+mod human;
+mod plans;
+mod rule;
+mod sarif;
+
+pub use check::check;
+pub use finding::{Finding, Report, Severity, Side};
+pub use human::{clean, human};
+pub use plans::{PlanError, solve_file};
+pub use rule::Rule;
+pub use sarif::sarif;
+
+/// The report as JSON: `{version, summary, findings, notes}`.
+pub fn json(report: &Report) -> String {
+    let mut text = serde_json::to_string_pretty(report).unwrap_or_default();
+    text.push('\n');
+    text
+}

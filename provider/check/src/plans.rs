@@ -1,0 +1,165 @@
+//! Address plans: solved, and told when they cannot be.
+
+use crate::{Finding, Rule, Severity, Side};
+use std::collections::BTreeMap;
+use warren_cidr::{
+    Assignment, Bound, Cloud, Infeasible, IpNet, Plan, Problem, SubnetRequest, Want, messages, solve,
+};
+use warren_model::{Block, Excluded, Model, Reservation, ReservationKind, Site};
+use warren_planfile::AddressPlan;
+
+/// Why a plan cannot be printed.
+pub type PlanError = Vec<Finding>;
+
+/// Solves one address plan, keeping what `previous` has where it can stay.
+///
+/// # Errors
+/// The findings that forbid it.
+pub fn solve_file(plan: &AddressPlan, previous: &Assignment) -> Result<Plan, PlanError> {
+    let mut found: Vec<Finding> = plan
+        .defects
+        .iter()
+        .map(|defect| crate::check::defect(&defect.owner, &defect.site, &defect.error))
+        .collect();
+    let mut request = plan.request.clone();
+    request.previous = previous.clone();
+    match solve(&request, Bound::default()) {
+        Ok(solved) if found.is_empty() => Ok(solved),
+        Ok(_) => Err(found),
+        Err(infeasible) => {
+            found.extend(tell(plan, &infeasible));
+            Err(found)
+        }
+    }
+}
+
+/// Adds the plan's entries to the model; what forbids a plan is returned.
+pub(crate) fn add(plan: &AddressPlan, model: &mut Model) -> Vec<Finding> {
+    for (name, nets) in &plan.request.reserved {
+        for net in nets {
+            let site = site(plan, &format!("reserved.{name}"));
+            let block = Block { net: *net, site };
+            model.excluded.push(Excluded { name: name.clone(), owner: plan.owner.clone(), block });
+        }
+    }
+    model.defects.extend(plan.defects.iter().cloned());
+    let (nets, found) = match solve(&plan.request, Bound::default()) {
+        Ok(solved) => (solved.networks, Vec::new()),
+        Err(infeasible) => (pinned(plan), tell(plan, &infeasible)),
+    };
+    let refused = !found.is_empty();
+    for (path, net) in nets {
+        let network = path.split(warren_cidr::SEPARATOR).next().unwrap_or_default();
+        let cloud = plan.request.networks.get(network).and_then(|network| network.cloud);
+        let parent = path.rsplit_once(warren_cidr::SEPARATOR).map(|(parent, _)| id(plan, parent));
+        model.reservations.push(Reservation {
+            id: id(plan, &path),
+            kind: if parent.is_some() { ReservationKind::Subnet } else { ReservationKind::Network },
+            parent,
+            owner: plan.owner.clone(),
+            cloud,
+            occupied: false,
+            block: Block { net, site: site(plan, &path) },
+            refused,
+            name: path,
+        });
+    }
+    found
+}
+
+fn id(plan: &AddressPlan, path: &str) -> String {
+    format!("{}!{path}", plan.file)
+}
+
+fn site(plan: &AddressPlan, path: &str) -> Site {
+    plan.sites.get(path).cloned().unwrap_or_else(|| Site {
+        file: plan.file.clone(),
+        path: path.to_owned(),
+        at: None,
+    })
+}
+
+/// The ranges that the request itself fixes.
+fn pinned(plan: &AddressPlan) -> Assignment {
+    fn inner(prefix: &str, subnets: &BTreeMap<String, SubnetRequest>, found: &mut Assignment) {
+        for (key, subnet) in subnets {
+            let path = format!("{prefix}{}{key}", warren_cidr::SEPARATOR);
+            inner(&path, &subnet.subnets, found);
+            if let Want::Pinned(net) = subnet.want {
+                found.insert(path, net);
+            }
+        }
+    }
+    let mut found = Assignment::new();
+    for (key, network) in &plan.request.networks {
+        inner(key, &network.subnets, &mut found);
+        if let Want::Pinned(net) = network.want {
+            found.insert(key.clone(), net);
+        }
+    }
+    found
+}
+
+fn tell(plan: &AddressPlan, infeasible: &Infeasible) -> Vec<Finding> {
+    let one = |part: &Infeasible, rule: Rule| {
+        messages(part)
+            .into_iter()
+            .map(|message| Finding {
+                severity: Severity::Error,
+                rule,
+                sides: vec![side(plan, &message.path, None)],
+                message: message.summary,
+                detail: message.detail,
+                hint: message.hint,
+            })
+            .collect::<Vec<_>>()
+    };
+    match infeasible {
+        Infeasible::Refused(problems) => problems
+            .iter()
+            .flat_map(|problem| {
+                let mut found = one(&Infeasible::Refused(vec![problem.clone()]), rule(problem));
+                if let (Problem::Overlap { ranges, .. }, Some(first)) = (problem, found.first_mut()) {
+                    first.sides = ranges
+                        .iter()
+                        .rev()
+                        .map(|range| side(plan, &range.label.path, Some(range.net)))
+                        .collect();
+                }
+                found
+            })
+            .collect(),
+        Infeasible::NoRoom(_) => one(infeasible, Rule::Infeasible),
+        Infeasible::BoundHit(_) => one(infeasible, Rule::Undecided),
+    }
+}
+
+fn side(plan: &AddressPlan, path: &str, net: Option<IpNet>) -> Side {
+    Side { name: path.to_owned(), owner: plan.owner.clone(), net, site: site(plan, path) }
+}
+
+fn rule(problem: &Problem) -> Rule {
+    match problem {
+        Problem::HostBits { .. } => Rule::HostBits,
+        Problem::PinnedOutside { .. } => Rule::OutsideParent,
+        Problem::Overlap { .. } => Rule::Overlap,
+        Problem::Rule { finding, .. } => cloud_rule(finding.rule),
+        Problem::BadSize { .. } => Rule::Size,
+        _ => Rule::BadRequest,
+    }
+}
+
+pub(crate) fn cloud_rule(rule: warren_cidr::Rule) -> Rule {
+    match rule {
+        warren_cidr::Rule::Size => Rule::Size,
+        warren_cidr::Rule::Forbidden => Rule::Forbidden,
+        warren_cidr::Rule::UsedByService => Rule::ServiceBlock,
+        warren_cidr::Rule::Secondary => Rule::Secondary,
+        warren_cidr::Rule::Peering => Rule::Peering,
+    }
+}
+
+/// The rules of the cloud for one range.
+pub(crate) fn cloud_findings(cloud: Option<Cloud>, net: &IpNet, subnet: bool) -> Vec<warren_cidr::Finding> {
+    cloud.map_or_else(Vec::new, |cloud| if subnet { cloud.check_subnet(net) } else { cloud.check_network(net) })
+}

@@ -1,0 +1,56 @@
+//! The file of a claims store, read only.
+
+use crate::node::{self, Kind, Node};
+use crate::{InputError, Source};
+use warren_cidr::parse_cidr;
+use warren_model::{Block, Defect, Model, Reservation, ReservationKind, Site};
+
+/// Reads `{version, fabric, claims: [{owner, kind, name, net, role}]}`.
+///
+/// # Errors
+/// The first error in the text.
+pub fn read_claims(source: &Source<'_>) -> Result<Model, InputError> {
+    let tree = node::parse_json(source.name, source.text.strip_prefix('\u{feff}').unwrap_or(source.text))?;
+    let error = |node: &Node, path: &str, message: &str| InputError {
+        file: source.name.to_owned(),
+        at: Some(node.at),
+        path: path.to_owned(),
+        message: message.to_owned(),
+        hint: None,
+    };
+    let version = tree.get("version").ok_or_else(|| error(&tree, "version", "a claims file has a version"))?;
+    if version.kind != Kind::Number("1".to_owned()) {
+        return Err(error(version, "version", "only version 1 of the claims file can be read"));
+    }
+    let mut model = Model::default();
+    let claims = tree.get("claims").ok_or_else(|| error(&tree, "claims", "a claims file has claims"))?;
+    for (index, claim) in claims.items().iter().enumerate() {
+        let path = format!("claims[{index}]");
+        let text = |key: &str| {
+            let node = claim.get(key).ok_or_else(|| error(claim, &path, &format!("the claim has no {key}")))?;
+            let text = node.text().ok_or_else(|| error(node, &path, &format!("{key} is {}", node.what())))?;
+            Ok((text, node.at))
+        };
+        let ((owner, _), (name, _), (net, at)) = (text("owner")?, text("name")?, text("net")?);
+        let word = |key: &str| claim.get(key).and_then(Node::text).unwrap_or_default();
+        let site = Site { file: source.name.to_owned(), path: format!("{path}.net"), at: Some(at) };
+        match parse_cidr(net) {
+            Ok(net) => model.reservations.push(Reservation {
+                id: format!("{owner}!{name}!{net}"),
+                parent: None,
+                name: name.to_owned(),
+                owner: owner.to_owned(),
+                cloud: None,
+                kind: match word("role") {
+                    "subnet" => ReservationKind::Subnet,
+                    _ => ReservationKind::Network,
+                },
+                occupied: word("kind") == "occupy",
+                block: Block { net, site },
+                refused: false,
+            }),
+            Err(error) => model.defects.push(Defect { owner: owner.to_owned(), site, error }),
+        }
+    }
+    Ok(model)
+}

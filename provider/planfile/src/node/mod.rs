@@ -1,0 +1,121 @@
+//! One tree for the three syntaxes, with the place of every key and value.
+
+mod json;
+mod toml;
+mod yaml;
+
+use crate::InputError;
+use warren_model::Position;
+
+pub(crate) use json::parse as parse_json;
+pub(crate) use toml::parse as parse_toml;
+pub(crate) use yaml::parse as parse_yaml;
+
+/// Nesting beyond this is refused: every reader below recurses over the tree.
+pub(crate) const MAX_DEPTH: usize = 128;
+
+/// A value and where it starts.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Node {
+    pub(crate) kind: Kind,
+    pub(crate) at: Position,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum Kind {
+    Null,
+    Bool(bool),
+    /// As written, so that nothing is rounded.
+    Number(String),
+    Text(String),
+    List(Vec<Node>),
+    Map(Vec<Entry>),
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Entry {
+    pub(crate) key: String,
+    pub(crate) key_at: Position,
+    pub(crate) value: Node,
+}
+
+impl Node {
+    /// The value of a key; the last one where a key stands twice, as JSON readers do.
+    pub(crate) fn get(&self, key: &str) -> Option<&Node> {
+        self.entries().iter().rev().find(|entry| entry.key == key).map(|entry| &entry.value)
+    }
+
+    /// The entries of a map; none for anything else.
+    pub(crate) fn entries(&self) -> &[Entry] {
+        match &self.kind {
+            Kind::Map(entries) => entries,
+            _ => &[],
+        }
+    }
+
+    /// The items of a list; none for anything else.
+    pub(crate) fn items(&self) -> &[Node] {
+        match &self.kind {
+            Kind::List(items) => items,
+            _ => &[],
+        }
+    }
+
+    pub(crate) fn text(&self) -> Option<&str> {
+        match &self.kind {
+            Kind::Text(text) => Some(text),
+            _ => None,
+        }
+    }
+
+    pub(crate) fn is_true(&self) -> bool {
+        self.kind == Kind::Bool(true)
+    }
+
+    pub(crate) fn is_null(&self) -> bool {
+        self.kind == Kind::Null
+    }
+
+    /// What it is, for messages.
+    pub(crate) fn what(&self) -> &'static str {
+        match self.kind {
+            Kind::Null => "nothing",
+            Kind::Bool(_) => "a boolean",
+            Kind::Number(_) => "a number",
+            Kind::Text(_) => "a text",
+            Kind::List(_) => "a list",
+            Kind::Map(_) => "a map",
+        }
+    }
+}
+
+/// A syntax error.
+fn syntax(file: &str, at: Option<Position>, message: impl Into<String>) -> InputError {
+    InputError { file: file.to_owned(), at, path: String::new(), message: message.into(), hint: None }
+}
+
+/// Turns byte offsets into positions.
+struct Lines<'a> {
+    text: &'a str,
+    starts: Vec<usize>,
+}
+
+impl<'a> Lines<'a> {
+    fn new(text: &'a str) -> Self {
+        let starts = std::iter::once(0).chain(text.match_indices('\n').map(|(at, _)| at + 1)).collect();
+        Self { text, starts }
+    }
+
+    fn at(&self, offset: usize) -> Position {
+        let line = self.starts.partition_point(|&start| start <= offset).saturating_sub(1);
+        let start = self.starts[line];
+        let before = self.text.get(start..offset).unwrap_or_default();
+        // A file of one huge line would make counting characters quadratic; bytes do there.
+        let column = if before.len() > 1000 { before.len() } else { before.chars().count() };
+        Position { line: number(line + 1), column: number(column + 1) }
+    }
+}
+
+fn number(value: usize) -> u32 {
+    u32::try_from(value).unwrap_or(u32::MAX)
+}

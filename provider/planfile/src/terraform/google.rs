@@ -1,0 +1,90 @@
+//! Resources of hashicorp/google. A Google network has no range of its own; its subnetworks have.
+
+use super::resource::Resource;
+use super::{Context, Reader};
+use warren_cidr::Cloud;
+use warren_model::{Block, Network, NetworkRef, Peering, Subnet};
+
+pub(super) const READERS: &[(&str, Reader)] = &[
+    ("google_compute_network", network),
+    ("google_compute_subnetwork", subnetwork),
+    ("google_compute_global_address", global_address),
+    ("google_compute_network_peering", peering),
+];
+
+pub(super) fn network(context: &mut Context<'_>, resource: &Resource<'_>) {
+    let network = Network {
+        id: context.id(resource),
+        name: resource.address.clone(),
+        owner: context.owner.to_owned(),
+        cloud: Some(Cloud::Gcp),
+        blocks: Vec::new(),
+        complete: false,
+    };
+    context.model.networks.push(network);
+}
+
+pub(super) fn subnetwork(context: &mut Context<'_>, resource: &Resource<'_>) {
+    let id = context.id(resource);
+    let network = context.network(resource, "network");
+    if let Ok(Some(block)) = context.block(resource, &resource.values, "ip_cidr_range", "ip_cidr_range") {
+        push(context, resource, id.clone(), resource.address.clone(), network.clone(), block);
+    }
+    if matches!(resource.values.attribute("secondary_ip_range"), super::resource::Attribute::Unknown) {
+        context.model.unknown += 1;
+    }
+    for (index, values) in resource.values.children("secondary_ip_range") {
+        let path = format!("secondary_ip_range{index}.ip_cidr_range");
+        let Ok(Some(block)) = context.block(resource, &values, "ip_cidr_range", &path) else { continue };
+        let name = values.text("range_name").unwrap_or(&index);
+        let (id, name) = (format!("{id}#{name}"), format!("{} ({name})", resource.address));
+        push(context, resource, id, name, network.clone(), block);
+    }
+}
+
+/// A range given to Google's own services by private services access.
+fn global_address(context: &mut Context<'_>, resource: &Resource<'_>) {
+    let values = &resource.values;
+    if values.text("purpose") != Some("VPC_PEERING") {
+        return;
+    }
+    let (Some(address), Some(prefix)) = (values.text("address"), values.number("prefix_length")) else {
+        context.model.unknown += 1;
+        return;
+    };
+    let site = context.site(resource, "address", None);
+    if let Ok(Some(block)) = context.parse(&format!("{address}/{prefix}"), site) {
+        let (id, network) = (context.id(resource), context.network(resource, "network"));
+        let name = resource.address.clone();
+        let (owner, live) = (context.owner.to_owned(), resource.live);
+        // The limits of subnets do not hold for it.
+        let subnet =
+            Subnet { id, name, owner, cloud: None, network, nested: false, live, blocks: vec![block] };
+        context.model.subnets.push(subnet);
+    }
+}
+
+fn peering(context: &mut Context<'_>, resource: &Resource<'_>) {
+    let peering = Peering {
+        name: resource.address.clone(),
+        owner: context.owner.to_owned(),
+        cloud: Cloud::Gcp,
+        site: context.site(resource, "peer_network", None),
+        left: context.network(resource, "network"),
+        right: context.network(resource, "peer_network"),
+    };
+    context.model.peerings.push(peering);
+}
+
+fn push(
+    context: &mut Context<'_>,
+    resource: &Resource<'_>,
+    id: String,
+    name: String,
+    network: NetworkRef,
+    block: Block,
+) {
+    let (owner, cloud, live) = (context.owner.to_owned(), Some(Cloud::Gcp), resource.live);
+    let subnet = Subnet { id, name, owner, cloud, network, nested: false, live, blocks: vec![block] };
+    context.model.subnets.push(subnet);
+}

@@ -1,0 +1,176 @@
+//! `terraform show -json`: plans and states, format version 1.
+
+mod configuration;
+mod google;
+mod hashicorp_aws;
+mod resource;
+mod warren_aws;
+mod warren_local;
+
+use crate::node::Node;
+use crate::{Input, InputError, Source};
+use configuration::Configuration;
+use resource::{Resource, Values};
+use std::collections::{BTreeMap, BTreeSet};
+use warren_cidr::{CidrError, parse_cidr};
+use warren_model::{Block, Defect, Model, NetworkRef, Position, Site};
+
+/// Reads one kind of resource into the model.
+type Reader = fn(&mut Context<'_>, &Resource<'_>);
+
+/// The families. Each has the types that are networks (read first, so that others find them) and the rest.
+const FAMILIES: &[&[(&str, Reader)]] =
+    &[hashicorp_aws::READERS, google::READERS, warren_aws::READERS, warren_local::READERS];
+
+/// Types that subnets and peerings refer to.
+const NETWORK_TYPES: &[&str] =
+    &["aws_vpc", "aws_default_vpc", "google_compute_network", "warren_aws_vpc", "warren_gcp_network"];
+
+pub(crate) fn looks_like(tree: &Node) -> bool {
+    ["format_version", "planned_values", "resource_changes", "terraform_version"]
+        .iter()
+        .any(|key| tree.get(key).is_some())
+}
+
+pub(crate) fn read(source: &Source<'_>, tree: &Node) -> Result<Input, InputError> {
+    let version = tree.get("format_version").and_then(Node::text).unwrap_or_default();
+    if !version.starts_with("1.") {
+        return Err(InputError {
+            file: source.name.to_owned(),
+            at: tree.get("format_version").map(|node| node.at),
+            path: "format_version".to_owned(),
+            message: "only format version 1 of Terraform's JSON can be read".to_owned(),
+            hint: Some("make the file with: terraform show -json PLANFILE > plan.json".to_owned()),
+        });
+    }
+    let resources = resource::collect(tree);
+    let configuration = Configuration::new(tree);
+    let owner = source
+        .owner
+        .map(str::to_owned)
+        .or_else(|| configuration.provider_constant("warren", "owner").map(str::to_owned))
+        .unwrap_or_else(|| source.name.to_owned());
+    let mut context = Context {
+        file: source.name,
+        owner: &owner,
+        resources: &resources,
+        configuration,
+        ids: BTreeMap::new(),
+        addresses: resources.iter().map(|resource| resource.address.as_str()).collect(),
+        model: Model::default(),
+    };
+    for resource in resources.iter().filter(|resource| NETWORK_TYPES.contains(&resource.kind)) {
+        let id = context.id(resource);
+        context.ids.insert(&resource.address, id);
+    }
+    // Networks first: the other readers look for them.
+    let (networks, others): (Vec<_>, Vec<_>) =
+        resources.iter().partition(|resource| NETWORK_TYPES.contains(&resource.kind));
+    for resource in networks.into_iter().chain(others) {
+        let reader = FAMILIES.iter().copied().flatten().find(|(kind, _)| *kind == resource.kind);
+        if let Some((_, reader)) = reader {
+            reader(&mut context, resource);
+        }
+    }
+    let model = Box::new(context.model);
+    Ok(Input::Terraform { owner, model })
+}
+
+/// What the readers of one file share.
+struct Context<'a> {
+    file: &'a str,
+    owner: &'a str,
+    resources: &'a [Resource<'a>],
+    configuration: Configuration<'a>,
+    /// Identities of networks by resource address.
+    ids: BTreeMap<&'a str, String>,
+    addresses: BTreeSet<&'a str>,
+    model: Model,
+}
+
+impl Context<'_> {
+    /// The identity of a resource: the cloud's if it is known.
+    fn id(&self, resource: &Resource<'_>) -> String {
+        // Google's self link names the project, its id may be either form.
+        let known = ["self_link", "id"].iter().find_map(|key| resource.values.text(key));
+        known.map_or_else(|| format!("{}!{}", self.file, resource.address), canonical)
+    }
+
+    fn site(&self, resource: &Resource<'_>, attribute: &str, at: Option<Position>) -> Site {
+        let path = format!("{}.{attribute}", resource.address);
+        // One long line is how Terraform writes: its columns tell nobody anything.
+        let at = at.filter(|at| at.line > 1);
+        Site { file: self.file.to_owned(), path, at }
+    }
+
+    /// Reads a range; counts what is not known or not to be read. `Err` where the range exists but is not known.
+    fn block(&mut self, resource: &Resource<'_>, values: &Values<'_>, key: &str, path: &str) -> Result<Option<Block>, ()> {
+        match values.attribute(key) {
+            resource::Attribute::Unknown => {
+                self.model.unknown += 1;
+                Err(())
+            }
+            resource::Attribute::Sensitive => {
+                self.model.sensitive += 1;
+                Err(())
+            }
+            resource::Attribute::Absent => Ok(None),
+            resource::Attribute::Known(node) => {
+                let Some(text) = node.text().filter(|text| !text.is_empty()) else { return Ok(None) };
+                let site = self.site(resource, path, Some(node.at));
+                self.parse(text, site)
+            }
+        }
+    }
+
+    fn parse(&mut self, text: &str, site: Site) -> Result<Option<Block>, ()> {
+        match parse_cidr(text) {
+            Ok(net) => Ok(Some(Block { net, site })),
+            Err(error) => {
+                let meant = match &error {
+                    CidrError::HostBits { meant, .. } => Some(*meant),
+                    _ => None,
+                };
+                self.model.defects.push(Defect { owner: self.owner.to_owned(), site: site.clone(), error });
+                meant.map(|net| Some(Block { net, site })).ok_or(())
+            }
+        }
+    }
+
+    /// The network that an attribute names: by its known value, else by the reference in the configuration.
+    fn network(&self, resource: &Resource<'_>, attribute: &str) -> NetworkRef {
+        if let Some(text) = resource.values.text(attribute) {
+            return NetworkRef::Id(self.known_network(text));
+        }
+        if !matches!(resource.values.attribute(attribute), resource::Attribute::Unknown) {
+            return NetworkRef::Unknown;
+        }
+        self.configuration
+            .resolve(resource, attribute, NETWORK_TYPES, &self.addresses)
+            .and_then(|address| self.ids.get(address.as_str()))
+            .map_or(NetworkRef::Unknown, |id| NetworkRef::Id(id.clone()))
+    }
+
+    /// Google takes a network's bare name as well; then it is the one network of that name in this file.
+    fn known_network(&self, text: &str) -> String {
+        let id = canonical(text);
+        if id.contains('/') || id.starts_with("vpc-") || self.ids.values().any(|known| *known == id) {
+            return id;
+        }
+        let mut named = self.resources.iter().filter(|other| {
+            NETWORK_TYPES.contains(&other.kind) && other.values.text("name") == Some(text)
+        });
+        match (named.next(), named.next()) {
+            (Some(network), None) => self.id(network),
+            _ => id,
+        }
+    }
+}
+
+/// `https://www.googleapis.com/compute/v1/projects/p/global/networks/n` and `projects/p/global/networks/n` are one.
+fn canonical(text: &str) -> String {
+    match text.find("/projects/") {
+        Some(at) if text.starts_with("https://") => text[at + 1..].to_owned(),
+        _ => text.to_owned(),
+    }
+}
