@@ -1,1 +1,219 @@
-//! The offline command.
+//! The offline command `warren`: arguments and files in, reports and an exit code out.
+
+mod args;
+
+use args::{Args, Check, Command, Format, Plan, PlanFormat};
+use clap::Parser;
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::io::{Read, Write};
+use std::process::ExitCode;
+use warren_cidr::{Assignment, parse_cidr};
+use warren_model::Model;
+use warren_planfile::{Input, InputError, Source, read, read_claims};
+
+/// No findings that fail the run.
+pub const FINE: u8 = 0;
+/// Findings of severity error (with `--strict` also warnings).
+pub const FINDINGS: u8 = 1;
+/// Bad usage, or input that cannot be read.
+pub const UNUSABLE: u8 = 2;
+
+/// Where the command reads from and writes to.
+pub struct Streams<'a> {
+    /// Standard input.
+    pub stdin: &'a mut dyn Read,
+    /// Standard output.
+    pub stdout: &'a mut dyn Write,
+    /// Standard error.
+    pub stderr: &'a mut dyn Write,
+    /// Whether colours are wanted: standard output is a terminal and `NO_COLOR` is not set.
+    pub colour: bool,
+}
+
+/// Runs the command on the process's own arguments and streams.
+pub fn main() -> ExitCode {
+    let colour = std::io::IsTerminal::is_terminal(&std::io::stdout())
+        && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
+    let (mut stdin, mut stdout, mut stderr) = (std::io::stdin(), std::io::stdout(), std::io::stderr());
+    let streams = Streams { stdin: &mut stdin, stdout: &mut stdout, stderr: &mut stderr, colour };
+    ExitCode::from(run(std::env::args_os(), streams))
+}
+
+/// Runs the command; the first argument is its name. Returns [`FINE`], [`FINDINGS`] or [`UNUSABLE`].
+pub fn run(arguments: impl IntoIterator<Item = OsString>, mut streams: Streams<'_>) -> u8 {
+    let args = match Args::try_parse_from(arguments) {
+        Ok(args) => args,
+        Err(error) => {
+            let text = error.render().to_string();
+            let out = if error.use_stderr() { &mut streams.stderr } else { &mut streams.stdout };
+            let _ = out.write_all(text.as_bytes());
+            return if error.use_stderr() { UNUSABLE } else { FINE };
+        }
+    };
+    let result = match &args.command {
+        Command::Check(check) => run_check(check, &mut streams),
+        Command::Plan(plan) => run_plan(plan, &mut streams),
+    };
+    result.unwrap_or_else(|errors| {
+        for error in errors {
+            // Names in the input may hold anything.
+            let words: Vec<String> = error.split(' ').map(warren_check::clean).collect();
+            let _ = writeln!(streams.stderr, "error: {}", words.join(" "));
+        }
+        UNUSABLE
+    })
+}
+
+type Outcome = Result<u8, Vec<String>>;
+
+fn run_check(check: &Check, streams: &mut Streams<'_>) -> Outcome {
+    if let Some(rule) = check.explain {
+        let text = format!("{rule}: {}\n\n{}\n", rule.short(), rule.long());
+        return emit(&text, None, streams).map(|()| FINE);
+    }
+    let mut owners = BTreeMap::new();
+    let mut files = check.inputs.clone();
+    for (owner, file) in &check.owners {
+        if owners.insert(file.as_str(), owner.as_str()).is_some() {
+            return Err(vec![format!("{file}: --owner names this file twice")]);
+        }
+        if !files.contains(file) {
+            files.push(file.clone());
+        }
+    }
+    files.sort();
+    files.dedup();
+    if files.is_empty() && check.claims.is_empty() {
+        return Err(vec!["no input; give files, or - for standard input (see warren check --help)".to_owned()]);
+    }
+    let (mut inputs, mut errors, mut claims) = (Vec::new(), Vec::new(), Model::default());
+    for file in &files {
+        match load(file, owners.get(file.as_str()).copied(), streams.stdin) {
+            Ok(input) => inputs.push(input),
+            Err(found) => errors.extend(found),
+        }
+    }
+    for file in &check.claims {
+        match text_of(file, streams.stdin) {
+            Ok(text) => match read_claims(&Source { name: file, text: &text, owner: None }) {
+                Ok(read) => claims.merge(read),
+                Err(error) => errors.push(error.to_string()),
+            },
+            Err(error) => errors.push(error),
+        }
+    }
+    if !errors.is_empty() {
+        return Err(errors);
+    }
+    let report = warren_check::check(&inputs, claims);
+    let colour = streams.colour && check.output.is_none();
+    let text = match check.format {
+        Format::Human => warren_check::human(&report, colour, check.quiet),
+        Format::Json => warren_check::json(&report),
+        Format::Sarif => warren_check::sarif(&report, env!("CARGO_PKG_VERSION")),
+    };
+    emit(&text, check.output.as_deref(), streams)?;
+    let fails = report.errors > 0 || (check.strict && report.warnings > 0);
+    Ok(if fails { FINDINGS } else { FINE })
+}
+
+fn run_plan(plan: &Plan, streams: &mut Streams<'_>) -> Outcome {
+    let previous = match &plan.previous {
+        Some(file) => previous(file, &text_of(file, streams.stdin).map_err(|error| vec![error])?)?,
+        None => Assignment::new(),
+    };
+    let Input::AddressPlan(address_plan) = load(&plan.input, None, streams.stdin)? else {
+        return Err(vec![format!("{}: this is Terraform's JSON, not an address plan", plan.input)]);
+    };
+    let solved = match warren_check::solve_file(&address_plan, &previous) {
+        Ok(solved) => solved,
+        Err(findings) => {
+            let report = warren_check::Report {
+                version: 1,
+                errors: findings.len(),
+                warnings: 0,
+                files: 1,
+                ranges: 0,
+                findings,
+                notes: Vec::new(),
+            };
+            let text = match plan.format {
+                PlanFormat::Human => warren_check::human(&report, streams.colour, true),
+                PlanFormat::Json => warren_check::json(&report),
+            };
+            emit(&text, plan.output.as_deref(), streams)?;
+            return Ok(FINDINGS);
+        }
+    };
+    let text = match plan.format {
+        PlanFormat::Json => {
+            let mut text = serde_json::to_string_pretty(&solved).map_err(|error| vec![error.to_string()])?;
+            text.push('\n');
+            text
+        }
+        PlanFormat::Human => table(&solved),
+    };
+    emit(&text, plan.output.as_deref(), streams)?;
+    Ok(FINE)
+}
+
+/// Network, range, usable addresses; then what moved.
+fn table(plan: &warren_cidr::Plan) -> String {
+    let names: Vec<String> = plan.networks.keys().map(|name| warren_check::clean(name)).collect();
+    let width = names.iter().map(|name| name.chars().count()).max().unwrap_or(0).max(7);
+    let mut out = format!("{:width$}  {:18}  HOSTS\n", "NETWORK", "RANGE");
+    for (name, (path, net)) in names.iter().zip(&plan.networks) {
+        let hosts = plan.usable_hosts.get(path).map(ToString::to_string).unwrap_or_default();
+        out.push_str(&format!("{name:width$}  {:18}  {hosts}\n", net.to_string()));
+    }
+    for moved in &plan.renumbered {
+        out.push_str(&format!("moved: {} from {} to {}\n", warren_check::clean(&moved.path), moved.from, moved.to));
+    }
+    out
+}
+
+/// The `networks` of an earlier `warren plan --format json`.
+fn previous(file: &str, text: &str) -> Result<Assignment, Vec<String>> {
+    let bad = |why: String| vec![format!("{file}: {why}")];
+    let value: serde_json::Value =
+        serde_json::from_str(text).map_err(|error| bad(format!("not valid JSON: {error}")))?;
+    let networks = value.get("networks").and_then(serde_json::Value::as_object);
+    let networks = networks.ok_or_else(|| bad("it has no networks; make it with warren plan --format json".into()))?;
+    networks
+        .iter()
+        .map(|(path, net)| {
+            let text = net.as_str().ok_or_else(|| bad(format!("networks.{path} is not a text")))?;
+            let net = parse_cidr(text).map_err(|error| bad(format!("networks.{path}: {error}")))?;
+            Ok((path.clone(), net))
+        })
+        .collect()
+}
+
+fn load(file: &str, owner: Option<&str>, stdin: &mut dyn Read) -> Result<Input, Vec<String>> {
+    let text = text_of(file, stdin).map_err(|error| vec![error])?;
+    read(&Source { name: file, text: &text, owner })
+        .map_err(|errors| errors.iter().map(InputError::to_string).collect())
+}
+
+fn text_of(file: &str, stdin: &mut dyn Read) -> Result<String, String> {
+    let mut bytes = Vec::new();
+    if file == "-" {
+        stdin.read_to_end(&mut bytes).map_err(|error| format!("standard input: {error}"))?;
+    } else {
+        bytes = std::fs::read(file).map_err(|error| format!("{file}: {error}"))?;
+    }
+    // A saved plan is a zip archive.
+    if bytes.starts_with(b"PK\x03\x04") {
+        return Err(format!("{file}: this is a saved plan; give the output of terraform show -json {file}"));
+    }
+    String::from_utf8(bytes).map_err(|error| format!("{file}: not UTF-8: {error}"))
+}
+
+fn emit(text: &str, file: Option<&str>, streams: &mut Streams<'_>) -> Result<(), Vec<String>> {
+    let result = match file {
+        Some(file) => std::fs::write(file, text).map_err(|error| format!("{file}: {error}")),
+        None => streams.stdout.write_all(text.as_bytes()).map_err(|error| format!("standard output: {error}")),
+    };
+    result.map_err(|error| vec![error])
+}

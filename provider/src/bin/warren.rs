@@ -1,7 +1,5 @@
-//! `warren`: checks address plans and Terraform plans without credentials.
+//! The offline command `warren`.
 
-use std::process::ExitCode;
-
-fn main() -> ExitCode {
+fn main() -> std::process::ExitCode {
     warren_cli::main()
 }
