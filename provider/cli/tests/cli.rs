@@ -1,0 +1,241 @@
+//! The command, run through the library with captured output.
+
+use proptest::prelude::*;
+use serde_json::Value;
+use std::ffi::OsString;
+use warren_cli::{FINDINGS, FINE, Streams, UNUSABLE, run};
+
+/// Exit code, standard output, standard error; inputs are named relative to the fixtures.
+fn warren_in(stdin: &str, arguments: &[&str]) -> (u8, String, String) {
+    let fixtures = concat!(env!("CARGO_MANIFEST_DIR"), "/../planfile/tests/fixtures/");
+    let examples = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/address-plan/");
+    let words = std::iter::once("warren".to_owned())
+        .chain(arguments.iter().map(|word| word.replace("F:", fixtures).replace("E:", examples)));
+    let (mut out, mut err) = (Vec::new(), Vec::new());
+    let mut stdin = stdin.as_bytes();
+    let streams = Streams { stdin: &mut stdin, stdout: &mut out, stderr: &mut err, colour: false };
+    let code = run(words.map(OsString::from), streams);
+    let text = |bytes: Vec<u8>| {
+        String::from_utf8(bytes).unwrap().replace(fixtures, "").replace(examples, "").replace(&uri(fixtures), "")
+    };
+    (code, text(out), text(err))
+}
+
+fn uri(path: &str) -> String {
+    path.to_owned()
+}
+
+fn warren(arguments: &[&str]) -> (u8, String, String) {
+    warren_in("", arguments)
+}
+
+#[test]
+fn a_good_plan_is_fine_in_both_syntaxes() {
+    for file in ["E:network.yaml", "E:network.toml"] {
+        let (code, out, err) = warren(&["check", file]);
+        assert_eq!((code, err.as_str()), (FINE, ""), "{out}");
+    }
+    let (_, yaml, _) = warren(&["plan", "E:network.yaml", "--format", "json"]);
+    let (_, toml, _) = warren(&["plan", "E:network.toml", "--format", "json"]);
+    assert_eq!(yaml, toml);
+    insta::assert_snapshot!(warren(&["plan", "E:network.yaml"]).1);
+}
+
+#[test]
+fn every_rule_of_an_aws_plan() {
+    let (code, out, _) = warren(&["check", "F:plan_aws.json"]);
+    assert_eq!(code, FINDINGS);
+    assert!(!out.contains("10.77"), "a sensitive range was printed");
+    assert!(!out.contains("aws_vpc.gone"), "a deleted network was counted");
+    insta::assert_snapshot!(out);
+}
+
+#[test]
+fn google_plan() {
+    let (code, out, _) = warren(&["check", "F:plan_google.json"]);
+    assert_eq!(code, FINDINGS);
+    insta::assert_snapshot!(out);
+}
+
+#[test]
+fn a_state_is_fine_alone_and_overlaps_another_repo() {
+    assert_eq!(warren(&["check", "F:state_aws.json"]).0, FINE);
+    let (code, out, _) = warren(&["check", "F:state_aws.json", "F:plan_aws.json", "--format", "json"]);
+    assert_eq!(code, FINDINGS);
+    let report: Value = serde_json::from_str(&out).unwrap();
+    let across = report["findings"].as_array().unwrap().iter().filter(|finding| {
+        let names: Vec<&str> =
+            finding["sides"].as_array().unwrap().iter().filter_map(|side| side["name"].as_str()).collect();
+        finding["rule"] == "overlap" && names.contains(&"aws_vpc.main") && names.contains(&"aws_vpc.a")
+    });
+    assert_eq!(across.count(), 1);
+}
+
+#[test]
+fn owners_and_claims() {
+    let stdin = r#"{"networks": {"a": {"cidr": "10.0.0.0/16"}}}"#;
+    let (code, out, _) = warren_in(stdin, &["check", "-", "F:state_aws.json"]);
+    assert_eq!(code, FINDINGS);
+    insta::assert_snapshot!(out);
+    let same = ["check", "--owner", "me=-", "--owner", "me=F:state_aws.json"];
+    assert_eq!(warren_in(stdin, &same).0, FINE);
+    let (code, out, _) = warren(&["check", "F:plan_google.json", "--claims", "F:claims.json"]);
+    assert_eq!(code, FINDINGS);
+    assert!(out.contains("(owner team-b)"), "{out}");
+}
+
+#[test]
+fn refused_input() {
+    let (code, out, err) = warren(&["check", "F:bad.yaml"]);
+    assert_eq!((code, out.as_str()), (UNUSABLE, ""));
+    insta::assert_snapshot!(err);
+    assert_eq!(warren(&["check"]).0, UNUSABLE);
+    assert_eq!(warren(&["check", "F:missing.json"]).0, UNUSABLE);
+}
+
+#[test]
+fn infeasible_and_host_bits() {
+    let (code, out, _) = warren(&["check", "F:infeasible.yaml", "F:hostbits.toml"]);
+    assert_eq!(code, FINDINGS);
+    insta::assert_snapshot!(out);
+    assert_eq!(warren(&["plan", "F:infeasible.yaml"]).0, FINDINGS);
+}
+
+#[test]
+fn sarif_has_what_code_scanning_needs() {
+    let (code, out, _) = warren(&["check", "F:plan_google.json", "F:hostbits.toml", "--format", "sarif"]);
+    assert_eq!(code, FINDINGS);
+    let log: Value = serde_json::from_str(&out).unwrap();
+    assert_eq!(log["version"], "2.1.0");
+    let run = &log["runs"][0];
+    let rules = run["tool"]["driver"]["rules"].as_array().unwrap();
+    let results = run["results"].as_array().unwrap();
+    assert!(!results.is_empty());
+    for result in results {
+        let index = usize::try_from(result["ruleIndex"].as_u64().unwrap()).unwrap();
+        assert_eq!(rules[index]["id"], result["ruleId"]);
+        let place = &result["locations"][0]["physicalLocation"];
+        assert!(place["region"]["startLine"].as_u64().unwrap() > 0);
+        assert!(place["artifactLocation"]["uri"].is_string());
+        assert_eq!(result["partialFingerprints"]["warren/v1"].as_str().unwrap().len(), 16);
+    }
+    insta::assert_snapshot!(out);
+}
+
+#[test]
+fn warnings_fail_only_when_strict() {
+    let stdin = "networks: { a: { cidr: 172.17.0.0/16, cloud: aws } }";
+    let (code, out, _) = warren_in(stdin, &["check", "-"]);
+    assert_eq!(code, FINE, "{out}");
+    assert!(out.contains("warning[service-block]"), "{out}");
+    assert_eq!(warren_in(stdin, &["check", "-", "--strict"]).0, FINDINGS);
+}
+
+#[test]
+fn help_and_explain() {
+    let (code, out, _) = warren(&["check", "--help"]);
+    assert_eq!(code, FINE);
+    insta::assert_snapshot!(out);
+    insta::assert_snapshot!("explain", warren(&["check", "--explain", "overlap"]).1);
+}
+
+#[test]
+fn the_earlier_plan_stays() {
+    let directory = tempfile::tempdir().unwrap();
+    let old = directory.path().join("old.json");
+    std::fs::write(&old, r#"{"networks": {"a": "10.0.64.0/20"}}"#).unwrap();
+    let stdin = "pools: { p: [10.0.0.0/16] }\nnetworks: { a: { pool: p, prefix: 20 } }";
+    let (code, out, _) = warren_in(stdin, &["plan", "-", "--previous", old.to_str().unwrap()]);
+    assert_eq!(code, FINE);
+    assert!(out.contains("10.0.64.0/20"), "{out}");
+}
+
+#[test]
+fn names_cannot_steer_the_terminal() {
+    let name = format!("\\u001b[31mred\\u202e{}", "x".repeat(10_000));
+    let stdin = format!(r#"{{"networks": {{"{name}": {{"cidr": "10.0.0.1/16"}}, "b": {{"cidr": "10.0.0.0/16"}}}}}}"#);
+    let (code, out, _) = warren_in(&stdin, &["check", "-"]);
+    assert_eq!(code, FINDINGS);
+    assert!(!out.contains(['\u{1b}', '\u{202e}']));
+    assert!(out.len() < 6_000, "{}", out.len());
+}
+
+#[test]
+fn deep_nesting_is_refused() {
+    for text in ["[".repeat(100_000), format!("{{\"a\":{}", "{\"a\":".repeat(50_000)), "{a: ".repeat(5_000)] {
+        assert_eq!(warren_in(&text, &["check", "-"]).0, UNUSABLE);
+    }
+}
+
+/// A plan of as many networks and subnets as there are numbers, in the order of `order`.
+fn shuffled(ranges: &[(u8, u8)], order: &[usize]) -> String {
+    let changes: Vec<Value> = order
+        .iter()
+        .map(|&index| {
+            let (octet, bits) = ranges[index];
+            let net = format!("10.{}.0.0/{}", u32::from(octet) & !((1 << (16 - bits)) - 1), bits);
+            serde_json::json!({"address": format!("aws_vpc.v{index}"), "mode": "managed", "type": "aws_vpc",
+                "name": format!("v{index}"),
+                "change": {"actions": ["create"], "after": {"cidr_block": net}, "after_unknown": {"id": true}}})
+        })
+        .collect();
+    serde_json::json!({"format_version": "1.2", "resource_changes": changes}).to_string()
+}
+
+fn any_json() -> impl Strategy<Value = Value> {
+    let word = prop::sample::select(vec![
+        "format_version", "1.2", "resource_changes", "change", "actions", "create", "after", "after_unknown",
+        "address", "aws_vpc.a", "type", "aws_vpc", "aws_subnet", "name", "a", "mode", "managed", "cidr_block",
+        "10.0.0.0/16", "vpc_id", "configuration", "root_module", "networks", "pools", "cidr", "\u{1b}[0m",
+    ]);
+    let leaf = prop_oneof![
+        Just(Value::Null),
+        any::<bool>().prop_map(Value::from),
+        any::<i32>().prop_map(Value::from),
+        word.clone().prop_map(Value::from),
+    ];
+    leaf.prop_recursive(5, 60, 6, move |inner| {
+        prop_oneof![
+            prop::collection::vec(inner.clone(), 0..5).prop_map(Value::from),
+            prop::collection::btree_map(word.clone().prop_map(str::to_owned), inner, 0..6)
+                .prop_map(|map| Value::Object(map.into_iter().collect())),
+        ]
+    })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(200))]
+
+    #[test]
+    fn the_order_of_resources_does_not_show(
+        (ranges, order) in prop::collection::vec((any::<u8>(), 8_u8..=16), 1..12).prop_flat_map(|ranges| {
+            let order: Vec<usize> = (0..ranges.len()).collect();
+            (Just(ranges), Just(order).prop_shuffle())
+        })
+    ) {
+        let sorted: Vec<usize> = (0..ranges.len()).collect();
+        for format in ["human", "json", "sarif"] {
+            let words = ["check", "-", "--format", format];
+            prop_assert_eq!(
+                warren_in(&shuffled(&ranges, &sorted), &words),
+                warren_in(&shuffled(&ranges, &order), &words)
+            );
+        }
+    }
+
+    #[test]
+    fn the_order_of_files_does_not_show(swap in any::<bool>()) {
+        let files = if swap { ["F:plan_aws.json", "F:plan_google.json"] } else { ["F:plan_google.json", "F:plan_aws.json"] };
+        let one = warren(&["check", "F:plan_aws.json", "F:plan_google.json"]);
+        prop_assert_eq!(one, warren(&["check", files[0], files[1]]));
+    }
+
+    #[test]
+    fn no_json_panics(mut value in any_json()) {
+        if let Value::Object(map) = &mut value {
+            map.insert("format_version".into(), "1.2".into());
+        }
+        let (code, _, _) = warren_in(&value.to_string(), &["check", "-"]);
+        prop_assert!(code <= UNUSABLE);
+    }
+}
