@@ -4,11 +4,13 @@
 //!   records and validates every call, fails on demand and supplies the strictness that `moto` lacks.
 //! - [`Inventory`] is what exists in the emulator, asked of its own API, so that a test can prove that nothing is left.
 //! - [`Terraform`] runs the real program against a provider built here.
+//! - [`driver::Plugin`] plays Terraform to a provider over gRPC, where starting Terraform would take too long.
 //! - [`NetNs`] is a network namespace, as root or in a user namespace of our own.
 //!
 //! Everything here is synchronous and may be called from inside or outside an async runtime.
 
 mod botocore_model;
+pub mod driver;
 mod emulator;
 mod http_client;
 mod moto;
