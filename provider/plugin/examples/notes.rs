@@ -142,7 +142,9 @@ impl Resource for Note {
             )
             .optional()
             .describe("Links below the text."),
-            Attribute::number("pause_ms").default(0_i64).describe("Time that writing takes, in milliseconds."),
+            Attribute::number("pause_ms")
+                .default(0_i64)
+                .describe("Time that writing takes, in milliseconds."),
             Attribute::string("password").optional().sensitive().write_only().describe("Never stored."),
             Attribute::number("size").computed().describe("Bytes written."),
             Attribute::string("path").computed().keeps().describe("Where the file is."),

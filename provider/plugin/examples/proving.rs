@@ -147,12 +147,7 @@ impl Resource for Thing {
         ])
     }
 
-    async fn plan(
-        &self,
-        _: &Context,
-        change: &mut tf_provider_rs::Change<ThingModel>,
-        _: &mut Diagnostics,
-    ) {
+    async fn plan(&self, _: &Context, change: &mut tf_provider_rs::Change<ThingModel>, _: &mut Diagnostics) {
         assert!(change.config.mode.text() != "plan-panic", "asked to panic in plan");
     }
 
