@@ -66,7 +66,8 @@ pub(crate) fn defect(owner: &str, site: &Site, error: &CidrError) -> Finding {
 fn notes(model: &Model, fabrics: &BTreeSet<String>) -> Vec<String> {
     let mut notes = Vec::new();
     let ranges = |count: usize| if count == 1 { "1 range is" } else { "ranges are" };
-    let told = |count: usize| if count == 1 { "1 range is".into() } else { format!("{count} {}", ranges(count)) };
+    let told =
+        |count: usize| if count == 1 { "1 range is".into() } else { format!("{count} {}", ranges(count)) };
     if model.unknown > 0 {
         notes.push(format!("{} known only after apply", told(model.unknown)));
     }
@@ -102,7 +103,9 @@ fn clouds(model: &Model) -> Vec<Finding> {
             push(cloud_findings(network.cloud, &block.net, false), &network.name, &network.owner, block);
         }
         let first = network.blocks.first().filter(|block| block.net.addr().is_ipv4());
-        if let Some(first) = first.filter(|first| first.site.path.starts_with(&network.name) && is_primary(first)) {
+        if let Some(first) =
+            first.filter(|first| first.site.path.starts_with(&network.name) && is_primary(first))
+        {
             primary.entry(&network.id).or_insert(first);
         }
     }
@@ -120,7 +123,9 @@ fn clouds(model: &Model) -> Vec<Finding> {
     for entry in &model.reservations {
         let rules = cloud_findings(entry.cloud, &entry.block.net, entry.kind == ReservationKind::Subnet);
         // The solver has told the errors of a plan that it refused.
-        let rules = rules.into_iter().filter(|rule| !entry.refused || rule.severity == warren_cidr::Severity::Warning);
+        let rules = rules
+            .into_iter()
+            .filter(|rule| !entry.refused || rule.severity == warren_cidr::Severity::Warning);
         push(rules.collect(), &entry.name, &entry.owner, &entry.block);
     }
     found
@@ -146,11 +151,14 @@ fn peerings(model: &Model) -> Vec<Finding> {
     let mut found = Vec::new();
     for peering in &model.peerings {
         let (NetworkRef::Id(left), NetworkRef::Id(right)) = (&peering.left, &peering.right) else { continue };
-        let (Some(left), Some(right)) = (blocks.get(left.as_str()), blocks.get(right.as_str())) else { continue };
+        let (Some(left), Some(right)) = (blocks.get(left.as_str()), blocks.get(right.as_str())) else {
+            continue;
+        };
         if peering.left == peering.right {
             continue;
         }
-        let nets = |side: &[(&str, &str, &Block)]| side.iter().map(|(_, _, block)| block.net).collect::<Vec<_>>();
+        let nets =
+            |side: &[(&str, &str, &Block)]| side.iter().map(|(_, _, block)| block.net).collect::<Vec<_>>();
         for rule in peering.cloud.check_peering(&nets(left), &nets(right)) {
             let mut sides = vec![Side {
                 name: peering.name.clone(),
@@ -216,7 +224,12 @@ impl<'a> Table<'a> {
                 _ => Parent::Top,
             };
             for block in &subnet.blocks {
-                table.push(block, (&subnet.name, &subnet.owner, &subnet.id), RangeKind::Occupy, parent.clone());
+                table.push(
+                    block,
+                    (&subnet.name, &subnet.owner, &subnet.id),
+                    RangeKind::Occupy,
+                    parent.clone(),
+                );
                 if let (Some(live), Some(slot)) = (table.live.last_mut(), table.subnet.last_mut()) {
                     *live = subnet.live;
                     *slot = match &subnet.network {
@@ -268,13 +281,41 @@ impl<'a> Table<'a> {
             .map(|(number, conflict)| match conflict {
                 Conflict::Overlap { left, right, relation, why } => {
                     let free = (number < SUGGESTIONS)
-                        .then(|| suggest(&self.ranges, conflict.movable(&self.ranges), &[]))
-                        .flatten();
+                        .then(|| self.free_for(conflict.movable(&self.ranges)))
+                        .flatten()
+                        // The network of a subnet may lie in what it conflicts with.
+                        .filter(|net| {
+                            let blocks = [*left, *right].map(|index| self.ranges[index].net);
+                            let other = blocks[usize::from(conflict.movable(&self.ranges) == *left)];
+                            !other.contains(net) && !net.contains(&other)
+                        });
                     self.overlap(*left, *right, *relation, *why, conflict.movable(&self.ranges), free)
                 }
                 Conflict::OutsideParent { child, parents } => self.outside(*child, parents),
             })
             .collect()
+    }
+
+    /// A free place for a range: inside its network where that has ranges, else near where it is.
+    fn free_for(&self, index: usize) -> Option<IpNet> {
+        let range = &self.ranges[index];
+        let Parent::Of(id) = &range.label.parent else { return suggest(&self.ranges, index, &[]) };
+        let homes = self.ranges.iter().filter(|other| other.label.id == *id);
+        let homes: Vec<IpNet> = homes.map(|other| other.net).collect();
+        if homes.is_empty() {
+            suggest(&self.ranges, index, &[])
+        } else {
+            self.free_inside(&homes, &range.net)
+        }
+    }
+
+    /// The nearest free place inside the ranges of a network.
+    fn free_inside(&self, homes: &[IpNet], net: &IpNet) -> Option<IpNet> {
+        // What contains the network is not in the way of its subnets.
+        let around = |taken: &IpNet| homes.iter().any(|home| taken.contains(home));
+        let taken: Vec<IpNet> =
+            self.ranges.iter().map(|range| range.net).filter(|net| !around(net)).collect();
+        warren_cidr::nearest_free(homes, &taken, net.prefix_len(), net)
     }
 
     /// Whether there is nothing to tell: the solver told it, or the network has ranges that are not known.
@@ -332,7 +373,9 @@ impl<'a> Table<'a> {
         let siblings = self.subnet[left].is_some() && self.subnet[left] == self.subnet[right];
         let (rule, detail) = match why {
             Why::BothOccupy if siblings => (Rule::SubnetOverlap, "both are subnets of one network"),
-            Why::BothOccupy => (Rule::Overlap, "both occupy these addresses, and one fabric can route them only once"),
+            Why::BothOccupy => {
+                (Rule::Overlap, "both occupy these addresses, and one fabric can route them only once")
+            }
             Why::BothReserve if siblings => (Rule::SubnetOverlap, "both are subnets of one network"),
             Why::BothReserve => (Rule::Overlap, "both reserve these addresses"),
             Why::ForeignReservation => (Rule::ForeignReservation, "the reservation belongs to another owner"),
@@ -362,9 +405,7 @@ impl<'a> Table<'a> {
         let mut nets: Vec<IpNet> = parents.iter().map(|&index| self.ranges[index].net).collect();
         nets.sort();
         nets.dedup();
-        let taken: Vec<IpNet> =
-            self.ranges.iter().map(|range| range.net).filter(|net| !nets.contains(net)).collect();
-        let free = warren_cidr::nearest_free(&nets, &taken, net.prefix_len(), &net);
+        let free = self.free_inside(&nets, &net);
         let listed: Vec<String> = nets.iter().map(ToString::to_string).collect();
         let (severity, detail) = if self.live[child] {
             (Severity::Warning, "it exists already, so its network has a range that the inputs do not show")

@@ -53,7 +53,8 @@ pub fn human(report: &Report, colour: bool, quiet: bool) -> String {
         for note in &report.notes {
             let _ = writeln!(out, "note: {}", clean(note));
         }
-        let count = |number: usize, word: &str| format!("{number} {word}{}", if number == 1 { "" } else { "s" });
+        let count =
+            |number: usize, word: &str| format!("{number} {word}{}", if number == 1 { "" } else { "s" });
         let _ = writeln!(
             out,
             "{}, {} in {} ({})",

@@ -161,5 +161,8 @@ pub(crate) fn cloud_rule(rule: warren_cidr::Rule) -> Rule {
 
 /// The rules of the cloud for one range.
 pub(crate) fn cloud_findings(cloud: Option<Cloud>, net: &IpNet, subnet: bool) -> Vec<warren_cidr::Finding> {
-    cloud.map_or_else(Vec::new, |cloud| if subnet { cloud.check_subnet(net) } else { cloud.check_network(net) })
+    cloud.map_or_else(
+        Vec::new,
+        |cloud| if subnet { cloud.check_subnet(net) } else { cloud.check_network(net) },
+    )
 }

@@ -38,7 +38,7 @@ fn result(finding: &Finding) -> Value {
     let mut text = finding.message.clone();
     for part in [Some(&finding.detail), finding.hint.as_ref()].into_iter().flatten() {
         if !part.is_empty() {
-            text.push_str("\n");
+            text.push('\n');
             text.push_str(part);
         }
     }

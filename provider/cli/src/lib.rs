@@ -85,7 +85,9 @@ fn run_check(check: &Check, streams: &mut Streams<'_>) -> Outcome {
     files.sort();
     files.dedup();
     if files.is_empty() && check.claims.is_empty() {
-        return Err(vec!["no input; give files, or - for standard input (see warren check --help)".to_owned()]);
+        return Err(vec![
+            "no input; give files, or - for standard input (see warren check --help)".to_owned(),
+        ]);
     }
     let (mut inputs, mut errors, mut claims) = (Vec::new(), Vec::new(), Model::default());
     for file in &files {
@@ -168,7 +170,12 @@ fn table(plan: &warren_cidr::Plan) -> String {
         out.push_str(&format!("{name:width$}  {:18}  {hosts}\n", net.to_string()));
     }
     for moved in &plan.renumbered {
-        out.push_str(&format!("moved: {} from {} to {}\n", warren_check::clean(&moved.path), moved.from, moved.to));
+        out.push_str(&format!(
+            "moved: {} from {} to {}\n",
+            warren_check::clean(&moved.path),
+            moved.from,
+            moved.to
+        ));
     }
     out
 }
@@ -179,7 +186,8 @@ fn previous(file: &str, text: &str) -> Result<Assignment, Vec<String>> {
     let value: serde_json::Value =
         serde_json::from_str(text).map_err(|error| bad(format!("not valid JSON: {error}")))?;
     let networks = value.get("networks").and_then(serde_json::Value::as_object);
-    let networks = networks.ok_or_else(|| bad("it has no networks; make it with warren plan --format json".into()))?;
+    let networks =
+        networks.ok_or_else(|| bad("it has no networks; make it with warren plan --format json".into()))?;
     networks
         .iter()
         .map(|(path, net)| {
@@ -213,7 +221,9 @@ fn text_of(file: &str, stdin: &mut dyn Read) -> Result<String, String> {
 fn emit(text: &str, file: Option<&str>, streams: &mut Streams<'_>) -> Result<(), Vec<String>> {
     let result = match file {
         Some(file) => std::fs::write(file, text).map_err(|error| format!("{file}: {error}")),
-        None => streams.stdout.write_all(text.as_bytes()).map_err(|error| format!("standard output: {error}")),
+        None => {
+            streams.stdout.write_all(text.as_bytes()).map_err(|error| format!("standard output: {error}"))
+        }
     };
     result.map_err(|error| vec![error])
 }

@@ -3,7 +3,9 @@
 use crate::node::{Kind, Node};
 use crate::{InputError, Source};
 use std::collections::{BTreeMap, BTreeSet};
-use warren_cidr::{CidrError, Cloud, Growth, IpNet, NetworkRequest, Request, SubnetRequest, Want, parse_cidr};
+use warren_cidr::{
+    CidrError, Cloud, Growth, IpNet, NetworkRequest, Request, SubnetRequest, Want, parse_cidr,
+};
 use warren_model::{Defect, Position, Site};
 
 const ROOT: &[&str] = &["fabric", "networks", "owner", "pools", "reserved"];
@@ -136,7 +138,11 @@ impl Reader<'_> {
                 items.iter().filter_map(|item| Some((self.text(item, path)?, item))).collect()
             }
             _ => {
-                self.error(node.at, path, format!("a list of texts was expected, and this is {}", node.what()));
+                self.error(
+                    node.at,
+                    path,
+                    format!("a list of texts was expected, and this is {}", node.what()),
+                );
                 Vec::new()
             }
         }
@@ -219,7 +225,12 @@ impl Reader<'_> {
                 _ => format!("{} stand together", given.join(" and ")),
             };
             if matches!(node.kind, Kind::Map(_)) {
-                self.error_hint(node.at, path, message, Some("give exactly one of cidr, prefix, hosts".into()));
+                self.error_hint(
+                    node.at,
+                    path,
+                    message,
+                    Some("give exactly one of cidr, prefix, hosts".into()),
+                );
             }
             return None;
         };
@@ -238,7 +249,8 @@ impl Reader<'_> {
             _ => number.parse().ok().map(Want::Hosts),
         };
         if want.is_none() {
-            let bounds = if key == "prefix" { "a whole number from 0 to 128" } else { "a whole number from 0" };
+            let bounds =
+                if key == "prefix" { "a whole number from 0 to 128" } else { "a whole number from 0" };
             self.error(value.at, &path, format!("{} is not {bounds}", short(number)));
         }
         want

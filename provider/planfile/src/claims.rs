@@ -18,7 +18,8 @@ pub fn read_claims(source: &Source<'_>) -> Result<Model, InputError> {
         message: message.to_owned(),
         hint: None,
     };
-    let version = tree.get("version").ok_or_else(|| error(&tree, "version", "a claims file has a version"))?;
+    let version =
+        tree.get("version").ok_or_else(|| error(&tree, "version", "a claims file has a version"))?;
     if version.kind != Kind::Number("1".to_owned()) {
         return Err(error(version, "version", "only version 1 of the claims file can be read"));
     }
@@ -27,7 +28,8 @@ pub fn read_claims(source: &Source<'_>) -> Result<Model, InputError> {
     for (index, claim) in claims.items().iter().enumerate() {
         let path = format!("claims[{index}]");
         let text = |key: &str| {
-            let node = claim.get(key).ok_or_else(|| error(claim, &path, &format!("the claim has no {key}")))?;
+            let node =
+                claim.get(key).ok_or_else(|| error(claim, &path, &format!("the claim has no {key}")))?;
             let text = node.text().ok_or_else(|| error(node, &path, &format!("{key} is {}", node.what())))?;
             Ok((text, node.at))
         };

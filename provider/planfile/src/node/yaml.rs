@@ -20,8 +20,7 @@ pub(crate) fn parse(file: &str, text: &str) -> Result<Node, InputError> {
 
 fn position(location: Location) -> Option<Position> {
     let place = |value: u64| number(usize::try_from(value).unwrap_or(usize::MAX));
-    (location.line() > 0)
-        .then(|| Position { line: place(location.line()), column: place(location.column()) })
+    (location.line() > 0).then(|| Position { line: place(location.line()), column: place(location.column()) })
 }
 
 fn node(spanned: Spanned<Tree>) -> Node {

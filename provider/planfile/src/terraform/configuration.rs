@@ -50,9 +50,8 @@ impl<'a> Configuration<'a> {
     }
 
     fn module(&self, path: &[(String, String)]) -> Option<&'a Node> {
-        path.iter().try_fold(self.root?, |module, (call, _)| {
-            module.get("module_calls")?.get(call)?.get("module")
-        })
+        path.iter()
+            .try_fold(self.root?, |module, (call, _)| module.get("module_calls")?.get(call)?.get("module"))
     }
 
     fn follow(

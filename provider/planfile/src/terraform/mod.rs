@@ -104,7 +104,13 @@ impl Context<'_> {
     }
 
     /// Reads a range; counts what is not known or not to be read. `Err` where the range exists but is not known.
-    fn block(&mut self, resource: &Resource<'_>, values: &Values<'_>, key: &str, path: &str) -> Result<Option<Block>, ()> {
+    fn block(
+        &mut self,
+        resource: &Resource<'_>,
+        values: &Values<'_>,
+        key: &str,
+        path: &str,
+    ) -> Result<Option<Block>, ()> {
         match values.attribute(key) {
             resource::Attribute::Unknown => {
                 self.model.unknown += 1;
@@ -157,9 +163,10 @@ impl Context<'_> {
         if id.contains('/') || id.starts_with("vpc-") || self.ids.values().any(|known| *known == id) {
             return id;
         }
-        let mut named = self.resources.iter().filter(|other| {
-            NETWORK_TYPES.contains(&other.kind) && other.values.text("name") == Some(text)
-        });
+        let mut named = self
+            .resources
+            .iter()
+            .filter(|other| NETWORK_TYPES.contains(&other.kind) && other.values.text("name") == Some(text));
         match (named.next(), named.next()) {
             (Some(network), None) => self.id(network),
             _ => id,

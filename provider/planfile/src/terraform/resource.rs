@@ -76,7 +76,8 @@ impl<'a> Values<'a> {
         });
         let entries = node.entries().iter().map(|entry| {
             let at = |mask: Option<&'a Node>| mask.and_then(|mask| mask.get(&entry.key));
-            let values = Values { values: Some(&entry.value), unknown: at(unknown), sensitive: at(sensitive) };
+            let values =
+                Values { values: Some(&entry.value), unknown: at(unknown), sensitive: at(sensitive) };
             (entry.key.clone(), values)
         });
         items.chain(entries).collect()

@@ -1,0 +1,57 @@
+//! The three syntaxes read alike, and the own JSON reader takes what `serde_json` takes.
+
+use proptest::prelude::*;
+use warren_planfile::{Input, Source, read};
+
+fn plan(name: &str, text: &str) -> warren_planfile::AddressPlan {
+    match read(&Source { name, text, owner: None }) {
+        Ok(Input::AddressPlan(plan)) => *plan,
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn three_syntaxes_ask_the_same() {
+    let yaml =
+        plan("a.yaml", "pools:\n  p: [10.0.0.0/8]\nnetworks:\n  n: { pool: p, hosts: 200, growth: 1.5 }\n");
+    let json = plan(
+        "a.json",
+        r#"{"pools": {"p": ["10.0.0.0/8"]}, "networks": {"n": {"pool": "p", "hosts": 200, "growth": 1.5}}}"#,
+    );
+    let toml =
+        plan("a.toml", "pools.p = ['10.0.0.0/8']\n[networks.n]\npool = 'p'\nhosts = 200\ngrowth = 1.5\n");
+    assert_eq!(yaml.request, json.request);
+    assert_eq!(yaml.request, toml.request);
+    assert_eq!(yaml.sites["n"].to_string(), "a.yaml:4:6: networks.n");
+}
+
+#[test]
+fn a_key_that_stands_twice_is_refused() {
+    for (name, text) in [
+        ("a.json", r#"{"networks": {"n": {"prefix": 8}, "n": {"prefix": 9}}}"#),
+        ("a.yaml", "networks:\n  n: {prefix: 8}\n  n: {prefix: 9}\n"),
+        ("a.toml", "[networks]\nn = {prefix = 8}\nn = {prefix = 9}\n"),
+    ] {
+        assert!(read(&Source { name, text, owner: None }).is_err(), "{name}");
+    }
+}
+
+proptest! {
+    /// Whether the text is JSON: both readers agree. The own reader says "not valid JSON" only for errors of syntax.
+    #[test]
+    fn json_is_what_serde_json_takes(text in r#"[\[\]{}",:0-9eE.+\\u\-a-f truefalsn\x00\n]{0,24}"#) {
+        let own = match read(&Source { name: "a.json", text: &text, owner: None }) {
+            Err(errors) => !errors.iter().any(|error| error.message.starts_with("not valid JSON")),
+            Ok(_) => true,
+        };
+        prop_assert_eq!(own, serde_json::from_str::<serde_json::Value>(&text).is_ok(), "{:?}", text);
+    }
+
+    #[test]
+    fn quoted_texts_are_read_as_serde_json_reads_them(name in "\\PC{1,40}") {
+        prop_assume!(!name.contains('/'));
+        let key = serde_json::to_string(&name).unwrap();
+        let read = plan("a.json", &format!("{{\"networks\": {{{key}: {{\"prefix\": 8}}}}}}"));
+        prop_assert!(read.request.networks.contains_key(&name));
+    }
+}
