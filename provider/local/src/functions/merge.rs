@@ -1,0 +1,25 @@
+//! `cidr_merge`.
+
+use tf_provider_rs::function::Signature;
+use tf_provider_rs::{Function, FunctionError, Type, Value};
+
+use super::{list, ranges, read_ranges, signature};
+
+/// `cidr_merge(ranges list(string)) list(string)`
+pub(super) struct CidrMerge;
+
+impl Function for CidrMerge {
+    fn signature(&self) -> Signature {
+        signature(
+            "cidr_merge",
+            "The fewest ranges with the same addresses",
+            "The fewest ranges that hold exactly the addresses of `ranges`, in address order, IPv4 before IPv6.",
+            vec![ranges("ranges", "Ranges in CIDR notation; they may overlap.")],
+            Type::list(Type::String),
+        )
+    }
+
+    fn call(&self, arguments: &[Value]) -> Result<Value, FunctionError> {
+        Ok(list(&warren_cidr::merge(&read_ranges(arguments, 0)?)))
+    }
+}
