@@ -22,8 +22,8 @@ pub(crate) fn buddy(free: &[(u128, u128)], orders: &[u8]) -> Result<Vec<u128>, u
         let found =
             (order..lists.len()).find_map(|from| lists[from].pop().map(|Reverse(start)| (from, start)));
         let (from, start) = found.ok_or(index)?;
-        for half in order..from {
-            lists[half].push(Reverse(start + (1 << half)));
+        for (half, list) in lists.iter_mut().enumerate().take(from).skip(order) {
+            list.push(Reverse(start + (1 << half)));
         }
         placed.push(start);
     }

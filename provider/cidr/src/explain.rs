@@ -146,7 +146,7 @@ fn problem(problem: &Problem) -> Message {
             path,
             "A range has host bits set".to_owned(),
             "Bits after the prefix length must be zero".to_owned(),
-            Some(format!("did you mean {meant}?")),
+            Some(format!("the network is probably {meant}")),
         ),
         Problem::NoFamily { path, family } => (
             path,
@@ -171,19 +171,17 @@ fn problem(problem: &Problem) -> Message {
             hint.map(|hint| format!("the nearest free /{} is {hint}", hint.prefix_len())),
         ),
         Problem::Overlap { ranges, conflict, hint } => {
-            let movable = &ranges[conflict.movable(ranges)];
+            let movable = &ranges[conflict.movable(ranges.as_slice())];
             (
                 &movable.label.path,
                 format!("{} overlaps {}", ranges[0].net, ranges[1].net),
-                conflict.explain(ranges),
+                conflict.explain(ranges.as_slice()),
                 hint.map(|hint| {
                     format!("the nearest free /{} for {} is {hint}", hint.prefix_len(), movable.label.name)
                 }),
             )
         }
     };
-    // A question mark ends its own sentence.
-    let hint = hint.map(|hint| hint.trim_end_matches('?').to_owned());
     Message { path: path.clone(), summary, detail, hint }
 }
 
@@ -222,11 +220,7 @@ fn no_room(story: &NoRoom) -> Message {
     if story.minimal && story.elements.len() > 1 {
         detail.push_str("\nWithout any one of them the others fit.");
     }
-    let path = match story
-        .elements
-        .iter()
-        .filter(|element| matches!(element.kind, ElementKind::Sized { .. }))
-        .next_back()
+    let path = match story.elements.iter().rfind(|element| matches!(element.kind, ElementKind::Sized { .. }))
     {
         Some(element) => element.path.clone(),
         None => String::new(),

@@ -98,7 +98,7 @@ impl Test<'_> {
         let all: Vec<Member> = falling.iter().map(|&index| Member::Demand(index)).collect();
         let mut fixed: Vec<Member> = (0..self.fixed.len()).map(Member::Fixed).collect();
         fixed.sort_by_key(|&member| self.rank(member));
-        let needed = self.needed(all.clone(), fixed);
+        let needed = self.needed(&all, fixed);
         let (mut low, mut high) = (1, all.len());
         while low < high {
             let middle = (low + high) / 2;
@@ -116,14 +116,14 @@ impl Test<'_> {
         let mut all: Vec<Member> = (0..self.fixed.len()).map(Member::Fixed).collect();
         all.extend((0..self.demands.len()).map(Member::Demand));
         all.sort_by_key(|&member| self.rank(member));
-        self.needed(Vec::new(), all)
+        self.needed(&[], all)
     }
 
     /// The members of `rest` that, with `base`, make a failing set of which none of them can be left out.
     ///
     /// The shortest failing run is found by bisection; its last member is needed; then the same before it.
-    fn needed(&mut self, base: Vec<Member>, mut rest: Vec<Member>) -> Vec<Member> {
-        let mut keep = base.clone();
+    fn needed(&mut self, base: &[Member], mut rest: Vec<Member>) -> Vec<Member> {
+        let mut keep = base.to_vec();
         loop {
             if self.fails(&keep) {
                 return keep.split_off(base.len());

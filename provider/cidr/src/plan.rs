@@ -149,7 +149,7 @@ pub enum Problem {
     /// Two ranges with a fixed place overlap.
     Overlap {
         /// The two ranges: `ranges[left]` and `ranges[right]` of the conflict.
-        ranges: [Range; 2],
+        ranges: Box<[Range; 2]>,
         /// The rule; its indices are 0 and 1.
         conflict: Conflict,
         /// The nearest free range for the second one.

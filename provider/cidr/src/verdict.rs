@@ -67,7 +67,7 @@ pub(crate) fn refused(request: &Request, nodes: &[Node]) -> Vec<Problem> {
             Conflict::Overlap { left, right, relation, why } => {
                 let movable = conflict.movable(&ranges);
                 Problem::Overlap {
-                    ranges: [ranges[left].clone(), ranges[right].clone()],
+                    ranges: Box::new([ranges[left].clone(), ranges[right].clone()]),
                     conflict: Conflict::Overlap { left: 0, right: 1, relation, why },
                     hint: if hinted { hint(request, &ranges, movable) } else { None },
                 }

@@ -1,5 +1,7 @@
 //! Every text a user can see, and the rules behind it.
 
+#![expect(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
+
 use insta::assert_snapshot;
 use warren_cidr::{
     Bound, Cloud, Conflict, Family, Growth, Infeasible, IpNet, Label, NetworkRequest, Parent, Range,

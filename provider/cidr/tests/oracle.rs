@@ -1,5 +1,7 @@
 //! The solver and the sets against brute force on small spaces.
 
+#![expect(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
+
 use proptest::prelude::*;
 use std::collections::{BTreeMap, BTreeSet};
 use warren_cidr::{
@@ -51,34 +53,68 @@ struct Flat {
     demands: Vec<(u8, BTreeSet<(bool, u8)>)>,
 }
 
-/// Whether a placement exists, by trying every place of every demand.
-fn exists(flat: &Flat) -> bool {
-    fn go(taken: u64, demands: &[(u8, u64)], dead: &mut BTreeSet<(u64, usize)>) -> bool {
-        let Some((&(size, allowed), rest)) = demands.split_first() else { return true };
-        if dead.contains(&(taken, demands.len())) {
-            return false;
-        }
-        for start in (0..64).step_by(usize::from(size)) {
-            let mask = if size == 64 { u64::MAX } else { ((1u64 << size) - 1) << start };
-            if mask & taken == 0 && mask & allowed == mask && go(taken | mask, rest, dead) {
-                return true;
+/// Whether a placement exists, by trying every place of every demand; equal demands take rising places. `None` if that
+/// takes too many tries for a test.
+fn exists(flat: &Flat) -> Option<bool> {
+    struct Try {
+        dead: BTreeSet<(u64, usize, usize)>,
+        left: u32,
+    }
+    let block = |size: usize, start: usize| if size == 64 { u64::MAX } else { ((1u64 << size) - 1) << start };
+    fn go(
+        taken: u64,
+        demands: &[(usize, u64)],
+        from: usize,
+        run: &mut Try,
+        block: &dyn Fn(usize, usize) -> u64,
+    ) -> Option<bool> {
+        let Some((&(size, allowed), rest)) = demands.split_first() else { return Some(true) };
+        // No class of equal demands may want more places than are free.
+        for class in demands.chunk_by(|a, b| a == b) {
+            let (size, allowed) = class[0];
+            let free = |start: &usize| block(size, *start) & !(allowed & !taken) == 0;
+            if (0..64).step_by(size).filter(free).count() < class.len() {
+                return Some(false);
             }
         }
-        dead.insert((taken, demands.len()));
-        false
+        if run.dead.contains(&(taken, demands.len(), from)) {
+            return Some(false);
+        }
+        run.left = run.left.checked_sub(1)?;
+        for start in (from..64).step_by(size) {
+            let mask = block(size, start);
+            let next = if rest.first() == demands.first() { start + size } else { 0 };
+            if mask & taken == 0 && mask & allowed == mask && go(taken | mask, rest, next, run, block)? {
+                return Some(true);
+            }
+        }
+        run.dead.insert((taken, demands.len(), from));
+        Some(false)
     }
     let mask = |set: &BTreeSet<(bool, u8)>| set.iter().fold(0u64, |m, &(_, at)| m | 1 << at);
     let mut taken = 0u64;
     for net in &flat.fixed {
         let bits = mask(&bits(net));
         if taken & bits != 0 {
-            return false;
+            return Some(false);
         }
         taken |= bits;
     }
-    let demands: Vec<(u8, u64)> =
-        flat.demands.iter().map(|(prefix, allowed)| (1u8 << (32 - prefix), mask(allowed))).collect();
-    go(taken, &demands, &mut BTreeSet::new())
+    let mut demands: Vec<(usize, u64)> =
+        flat.demands.iter().map(|(prefix, allowed)| (1 << (32 - prefix), mask(allowed))).collect();
+    // Large ones first, then those with the fewest places.
+    demands.sort_by_key(|&(size, allowed)| (std::cmp::Reverse(size), allowed.count_ones(), allowed));
+    go(taken, &demands, 0, &mut Try { dead: BTreeSet::new(), left: 20_000 }, &block)
+}
+
+/// The oracle's answer; the few cases it cannot settle are drawn again.
+macro_rules! settled {
+    ($flat:expr) => {
+        match exists($flat) {
+            Some(answer) => answer,
+            None => return Err(TestCaseError::reject("too many tries for the oracle")),
+        }
+    };
 }
 
 fn flat(request: &Request, keep: impl Fn(&str) -> bool) -> Flat {
@@ -181,7 +217,7 @@ proptest! {
         prop_assert_eq!(all_bits(&merged), all_bits(&a));
         let mut expected = all_bits(&a);
         all_bits(&b).iter().for_each(|bit| { expected.remove(bit); });
-        prop_assert_eq!(all_bits(&left), expected.clone());
+        prop_assert_eq!(&all_bits(&left), &expected);
         for list in [&merged, &left] {
             prop_assert!(list.is_sorted());
             prop_assert!(overlaps(list).is_empty());
@@ -205,7 +241,7 @@ proptest! {
 
     #[test]
     fn a_plan_is_found_exactly_if_there_is_one(request in requests()) {
-        let possible = exists(&flat(&request, |_| true));
+        let possible = settled!(&flat(&request, |_| true));
         match solve(&request, Bound::default()) {
             Ok(plan) => {
                 prop_assert!(possible);
@@ -235,9 +271,9 @@ proptest! {
                     }
                     small
                 };
-                prop_assert!(!exists(&build(None)), "the set can hold together: {:?}", story);
+                prop_assert!(!settled!(&build(None)), "the set can hold together: {:?}", story);
                 for at in 0..story.elements.len() {
-                    prop_assert!(exists(&build(Some(at))), "{} is not needed: {:?}", at, story);
+                    prop_assert!(settled!(&build(Some(at))), "{} is not needed: {:?}", at, story);
                 }
             }
             Err(Infeasible::BoundHit(hit)) => prop_assert!(false, "bound hit after {} tries", hit.tried),
@@ -294,7 +330,7 @@ proptest! {
         // Whatever the pin leaves inside its parent.
         let home = pin.filter(|pin| pin.prefix_len() >= 26 + parent)
             .map_or_else(|| block(false, parent, 0), |pin| IpNet::new(pin.addr(), 26 + parent).unwrap().trunc());
-        let possible = pin.is_none_or(|pin| home.contains(&pin)) && exists(&Flat {
+        let possible = pin.is_none_or(|pin| home.contains(&pin)) && settled!(&Flat {
             fixed: pin.into_iter().collect(),
             demands: sizes.iter().map(|size| (26 + size, bits(&home))).collect(),
         });
