@@ -226,7 +226,7 @@ fn reason(why: Why) -> &'static str {
         Why::Excluded => "these addresses are excluded for every network",
         Why::Siblings => "two subnets may not overlap",
         Why::OtherNetwork => "the subnet belongs to another network",
-        Why::Untagged => "it exists, and routes to both could not be told apart",
+        Why::Untagged => "it is live, and nothing says that it belongs to this owner",
         Why::ForeignLive => "it belongs to another owner",
         Why::LeftOver => "it has the tags of this owner but is not part of this run",
         Why::Adopted => "a network with exactly this range exists",

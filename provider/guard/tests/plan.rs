@@ -228,7 +228,8 @@ async fn nothing_is_said_about_what_is_not_known() {
 
     let unknown_range = guard();
     let secondary_unknown = vpc("hub", "172.16.0.0/16").unknown(Family::V4);
-    let found = last(&unknown_range, vec![secondary_unknown, subnet("s", "172.20.0.0/24", unknown_vpc())]).await;
+    let found =
+        last(&unknown_range, vec![secondary_unknown, subnet("s", "172.20.0.0/24", unknown_vpc())]).await;
     assert_eq!(text(&found), "");
 
     let ipv6 = guard();

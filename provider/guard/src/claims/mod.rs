@@ -4,6 +4,8 @@ mod document;
 mod file;
 mod object;
 mod store;
+#[cfg(test)]
+mod tests;
 
 use ipnet::IpNet;
 use serde::{Deserialize, Serialize};

@@ -71,7 +71,7 @@ impl Resource for AddressPlan {
             (Some(plan), Some(request)) => {
                 resource.pools = request.pools.values().cloned().collect();
                 for (path, net) in plan.networks.iter().filter(|(path, _)| !path.contains(SEPARATOR)) {
-                    resource = resource.range(*net, outcome::attribute(request, path), Role::Reserve);
+                    resource = resource.range(*net, outcome::reservation(request, path), Role::Reserve);
                 }
             }
             _ => {

@@ -165,9 +165,20 @@ pub(super) fn unknown_acknowledgements(plan: &Plan, acknowledged: &[String]) -> 
     diagnostics
 }
 
+/// Where a network's own range comes from.
+pub(super) fn reservation(request: &Request, key: &str) -> Path {
+    let path = Path::of("networks").key(key);
+    match request.networks.get(key).map(|network| network.want) {
+        Some(Want::Pinned(_)) => path.attribute("cidr"),
+        _ => path,
+    }
+}
+
 /// The attribute that says where, or how large, a network or subnet is.
 pub(super) fn attribute(request: &Request, path: &str) -> Path {
     let (key, subnet) = match path.split_once(SEPARATOR) {
+        // A key that no path can hold is what the message is about.
+        Some(_) if request.networks.contains_key(path) => return Path::of("networks").key(path),
         Some((key, subnet)) => (key, Some(subnet)),
         None => (path, None),
     };

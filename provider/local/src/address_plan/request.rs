@@ -176,7 +176,9 @@ impl Parsed {
     fn cidr(&mut self, text: &Attr<String>, path: &Path) -> Option<IpNet> {
         self.unknown |= text.is_unknown();
         parse_cidr(text.known()?)
-            .map_err(|error| self.diagnostics.error_at(path.clone(), "Not a range", format!("{error}.")))
+            .map_err(|error| {
+                self.diagnostics.error_at(path.clone(), "Not a range", sentence(&error.to_string()))
+            })
             .ok()
     }
 
@@ -205,7 +207,7 @@ impl Parsed {
         };
         Growth::new(factor)
             .map_err(|error| {
-                self.diagnostics.error_at(path.clone(), "Growth out of range", format!("{error}."))
+                self.diagnostics.error_at(path.clone(), "Growth out of range", sentence(&error.to_string()))
             })
             .ok()
     }
@@ -215,8 +217,13 @@ impl Parsed {
         text.known()?
             .parse()
             .map_err(|error: warren_cidr::UnknownCloud| {
-                self.diagnostics.error_at(path.clone(), "Unknown cloud", format!("{error}."));
+                self.diagnostics.error_at(path.clone(), "Unknown cloud", sentence(&error.to_string()));
             })
             .ok()
     }
+}
+
+/// With a full stop, unless it is a question.
+fn sentence(text: &str) -> String {
+    if text.ends_with('?') { text.to_owned() } else { format!("{text}.") }
 }

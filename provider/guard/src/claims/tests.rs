@@ -1,0 +1,287 @@
+use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use futures::future::join_all;
+use futures::stream::BoxStream;
+use object_store::memory::InMemory;
+use object_store::path::Path;
+use object_store::{
+    CopyOptions, Error, GetOptions, GetResult, ListResult, MultipartUpload, ObjectMeta, ObjectStore,
+    ObjectStoreExt as _, PutMultipartOptions, PutOptions, PutPayload, PutResult,
+};
+use tf_provider_rs::async_trait;
+
+use super::object::Object;
+use super::{Change, ClaimRole, Document, Store};
+use crate::{ClaimsUrl, Guard, GuardConfig, Key, PlannedResource, Role};
+
+const VPC: &str = "warren_aws_vpc";
+
+/// An object store in memory that counts writes and fails on demand.
+#[derive(Debug, Default)]
+struct Bucket {
+    objects: InMemory,
+    writes: AtomicUsize,
+    refused: AtomicUsize,
+    /// Of so many writes the answer is lost: the write takes place, the client sees an error.
+    lose_answers: AtomicUsize,
+}
+
+impl fmt::Display for Bucket {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("bucket")
+    }
+}
+
+#[async_trait]
+impl ObjectStore for Bucket {
+    async fn put_opts(
+        &self,
+        location: &Path,
+        payload: PutPayload,
+        options: PutOptions,
+    ) -> object_store::Result<PutResult> {
+        self.writes.fetch_add(1, Ordering::SeqCst);
+        // Others get in between read and write.
+        tokio::task::yield_now().await;
+        let result = self.objects.put_opts(location, payload, options).await;
+        if result.is_err() {
+            self.refused.fetch_add(1, Ordering::SeqCst);
+        }
+        let take = |left: usize| left.checked_sub(1);
+        if result.is_ok() && self.lose_answers.fetch_update(Ordering::SeqCst, Ordering::SeqCst, take).is_ok()
+        {
+            return Err(Error::Generic { store: "bucket", source: "connection reset".into() });
+        }
+        result
+    }
+
+    async fn put_multipart_opts(
+        &self,
+        location: &Path,
+        options: PutMultipartOptions,
+    ) -> object_store::Result<Box<dyn MultipartUpload>> {
+        self.objects.put_multipart_opts(location, options).await
+    }
+
+    async fn get_opts(&self, location: &Path, options: GetOptions) -> object_store::Result<GetResult> {
+        self.objects.get_opts(location, options).await
+    }
+
+    fn delete_stream(
+        &self,
+        locations: BoxStream<'static, object_store::Result<Path>>,
+    ) -> BoxStream<'static, object_store::Result<Path>> {
+        self.objects.delete_stream(locations)
+    }
+
+    fn list(&self, prefix: Option<&Path>) -> BoxStream<'static, object_store::Result<ObjectMeta>> {
+        self.objects.list(prefix)
+    }
+
+    async fn list_with_delimiter(&self, prefix: Option<&Path>) -> object_store::Result<ListResult> {
+        self.objects.list_with_delimiter(prefix).await
+    }
+
+    async fn copy_opts(&self, from: &Path, to: &Path, options: CopyOptions) -> object_store::Result<()> {
+        self.objects.copy_opts(from, to, options).await
+    }
+}
+
+fn config(owner: &str) -> GuardConfig {
+    GuardConfig { fabric: "llm".into(), owner: owner.into(), ..GuardConfig::default() }
+}
+
+fn store(bucket: &Arc<Bucket>, owner: &str) -> Arc<Store> {
+    let object = Object::of(Arc::clone(bucket) as Arc<dyn ObjectStore>, "claims.json");
+    Arc::new(Store::over_object(object, &config(owner)))
+}
+
+fn claim(name: &str, nets: &[&str]) -> Change {
+    let nets = nets.iter().map(|net| net.parse().unwrap()).collect();
+    Change::Claim { key: Key::new(VPC, name), role: ClaimRole::Occupy, nets }
+}
+
+fn release(name: &str) -> Change {
+    Change::Release { key: Key::new(VPC, name) }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn one_of_sixteen_overlapping_claimants_wins_and_none_is_lost() {
+    let bucket = Arc::new(Bucket::default());
+    let claims = (0..32).map(|number| {
+        let store = store(&bucket, &format!("owner-{number:02}"));
+        tokio::spawn(async move {
+            let range = if number < 16 {
+                format!("10.0.0.0/{}", 8 + number % 8)
+            } else {
+                format!("172.16.{number}.0/24")
+            };
+            store.change(claim("hub", &[&range])).await.unwrap().is_empty()
+        })
+    });
+    let granted: Vec<bool> = join_all(claims).await.into_iter().map(Result::unwrap).collect();
+    assert_eq!(granted[..16].iter().filter(|granted| **granted).count(), 1, "{granted:?}");
+    assert!(granted[16..].iter().all(|granted| *granted), "{granted:?}");
+    let document = store(&bucket, "reader").read().await.unwrap();
+    assert_eq!(document.claims.len(), 17);
+    assert!(bucket.refused.load(Ordering::SeqCst) > 0, "the claimants did meet");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn a_thousand_claims_of_one_process_share_writes() {
+    let bucket = Arc::new(Bucket::default());
+    let store = store(&bucket, "platform");
+    let claims = (0..1000).map(|number| {
+        let store = Arc::clone(&store);
+        let range = format!("10.{}.{}.0/24", number / 256, number % 256);
+        tokio::spawn(async move { store.change(claim(&format!("v{number}"), &[&range])).await })
+    });
+    for outcome in join_all(claims).await {
+        assert_eq!(outcome.unwrap(), Ok(Vec::new()));
+    }
+    assert_eq!(store.read().await.unwrap().claims.len(), 1000);
+    let writes = bucket.writes.load(Ordering::SeqCst);
+    assert!(writes < 500, "{writes} writes");
+}
+
+#[tokio::test]
+async fn a_claim_is_idempotent_and_replaced_and_released() {
+    let bucket = Arc::new(Bucket::default());
+    let ours = store(&bucket, "ours");
+    let nets =
+        |document: Document| document.claims.iter().map(|claim| claim.net.to_string()).collect::<Vec<_>>();
+    ours.change(claim("hub", &["10.0.0.0/16", "10.1.0.0/16"])).await.unwrap();
+    ours.change(claim("hub", &["10.0.0.0/16", "10.1.0.0/16"])).await.unwrap();
+    assert_eq!(bucket.writes.load(Ordering::SeqCst), 1, "the second claim changes nothing");
+    ours.change(claim("hub", &["10.2.0.0/16"])).await.unwrap();
+    assert_eq!(nets(ours.read().await.unwrap()), ["10.2.0.0/16"]);
+    assert_eq!(store(&bucket, "theirs").change(claim("x", &["10.0.0.0/16"])).await.unwrap(), []);
+    assert_eq!(store(&bucket, "theirs").change(release("hub")).await.unwrap(), []);
+    assert_eq!(nets(ours.read().await.unwrap()).len(), 2, "the release of another owner's key does nothing");
+    ours.change(release("hub")).await.unwrap();
+    ours.change(release("hub")).await.unwrap();
+    assert_eq!(nets(ours.read().await.unwrap()), ["10.0.0.0/16"]);
+}
+
+#[tokio::test]
+async fn a_write_whose_answer_is_lost_is_found_by_the_next_claim() {
+    let bucket = Arc::new(Bucket::default());
+    bucket.lose_answers.store(1, Ordering::SeqCst);
+    let ours = store(&bucket, "ours");
+    let failed = ours.change(claim("hub", &["10.0.0.0/16"])).await.unwrap_err();
+    insta::assert_snapshot!(failed);
+    assert_eq!(ours.change(claim("hub", &["10.0.0.0/16"])).await.unwrap(), []);
+    assert_eq!(store(&bucket, "theirs").change(claim("hub", &["10.0.0.0/8"])).await.unwrap().len(), 1);
+    assert_eq!(ours.read().await.unwrap().claims.len(), 1);
+}
+
+#[tokio::test]
+async fn a_cancelled_claim_does_not_hold_up_others() {
+    let bucket = Arc::new(Bucket::default());
+    let ours = store(&bucket, "ours");
+    for number in 0..50 {
+        let store = Arc::clone(&ours);
+        let task =
+            tokio::spawn(async move { store.change(claim(&format!("v{number}"), &["10.0.0.0/16"])).await });
+        for _ in 0..number % 5 {
+            tokio::task::yield_now().await;
+        }
+        task.abort();
+    }
+    assert_eq!(ours.change(claim("last", &["10.0.0.0/16"])).await.unwrap(), []);
+}
+
+#[tokio::test]
+async fn the_document_is_sorted_and_read_by_people() {
+    let bucket = Arc::new(Bucket::default());
+    store(&bucket, "platform").change(claim("spoke", &["10.1.0.0/16", "fd00:1::/48"])).await.unwrap();
+    store(&bucket, "ml-team").change(claim("hub", &["10.9.0.0/16", "10.2.0.0/16"])).await.unwrap();
+    store(&bucket, "platform").change(claim("a \"quoted\" name", &["10.3.0.0/16"])).await.unwrap();
+    let text = bucket.objects.get(&Path::from("claims.json")).await.unwrap().bytes().await.unwrap();
+    insta::assert_snapshot!(String::from_utf8(text.to_vec()).unwrap());
+}
+
+#[test]
+fn documents_that_cannot_be_used() {
+    let good = "{\"version\": 1, \"fabric\": \"llm\", \"claims\": [\n";
+    let messages: Vec<String> = [
+        "",
+        "{",
+        "[]",
+        "{\"version\": 2, \"later\": true}",
+        "{\"version\": 1, \"fabric\": \"other\", \"claims\": []}",
+        "{\"version\": 1, \"fabric\": \"llm\", \"claims\": [], \"extra\": 1}",
+        &format!("{good}{{\"owner\":\"o\",\"kind\":\"k\",\"name\":\"n\",\"net\":\"10.0.0.0/33\",\"role\":\"occupy\"}}]}}"),
+        &format!("{good}{{\"owner\":\"o\",\"kind\":\"k\",\"name\":\"n\",\"net\":\"10.0.0.0/8\",\"role\":\"own\"}}]}}"),
+    ]
+    .iter()
+    .map(|text| Document::parse(Some(text.as_bytes()), "llm", "claims.json").unwrap_err().to_string())
+    .collect();
+    insta::assert_snapshot!(messages.join("\n"));
+    assert_eq!(Document::parse(None, "llm", "claims.json").unwrap(), Document::new("llm"));
+}
+
+#[tokio::test]
+async fn a_damaged_file_is_told_once_at_plan_and_refuses_claims() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("claims.json");
+    std::fs::write(&file, "{\n  \"version\": 1,\n  \"fabric\"").unwrap();
+    let claims = Some(ClaimsUrl::File(file.clone()));
+    let guard = Guard::new(GuardConfig { claims, ..config("ours") });
+    let vpc = |name: &str, net: &str| {
+        let resource = PlannedResource::new(Key::new(VPC, name));
+        resource.range(net.parse().unwrap(), tf_provider_rs::Path::of("cidr_block"), Role::Occupy)
+    };
+    let place = file.display().to_string();
+    let told = guard.plan(vpc("a", "10.0.0.0/16")).await.0;
+    insta::assert_snapshot!(
+        format!("{}\n{}", told[0].summary, told[0].detail).replace(&place, "claims.json")
+    );
+    assert!(guard.plan(vpc("b", "10.1.0.0/16")).await.is_empty());
+    let key = Key::new(VPC, "a");
+    assert!(guard.claim(&key, ClaimRole::Occupy, &["10.0.0.0/16".parse().unwrap()]).await.is_err());
+    assert!(guard.release(&key).await.is_err());
+    assert_eq!(std::fs::read_to_string(&file).unwrap(), "{\n  \"version\": 1,\n  \"fabric\"", "untouched");
+}
+
+#[tokio::test]
+async fn what_a_writer_left_that_died_before_the_rename_is_overwritten() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("deeper").join("claims.json");
+    let guard = Guard::new(GuardConfig { claims: Some(ClaimsUrl::File(file.clone())), ..config("ours") });
+    let hub = Key::new(VPC, "hub");
+    guard.claim(&hub, ClaimRole::Occupy, &["10.0.0.0/16".parse().unwrap()]).await.unwrap();
+    let before = std::fs::read_to_string(&file).unwrap();
+    std::fs::write(file.with_file_name("claims.json.next"), "{\"version\": 1, \"fab").unwrap();
+    guard.claim(&hub, ClaimRole::Occupy, &["10.0.0.0/16".parse().unwrap()]).await.unwrap();
+    assert_eq!(std::fs::read_to_string(&file).unwrap(), before);
+    guard.claim(&Key::new(VPC, "b"), ClaimRole::Reserve, &["10.1.0.0/16".parse().unwrap()]).await.unwrap();
+    assert!(std::fs::read_to_string(&file).unwrap().contains("10.1.0.0/16"));
+    assert!(!file.with_file_name("claims.json.next").exists());
+}
+
+#[test]
+fn claims_locations() {
+    let show = |text: &str| match text.parse::<ClaimsUrl>() {
+        Ok(url) => format!("{text} -> {url:?} -> {url}"),
+        Err(error) => format!("{text} -> {error}"),
+    };
+    insta::assert_snapshot!(
+        [
+            "claims.json",
+            "file:///var/lib/claims%20of%20all.json",
+            "s3://bucket/deep/claims.json",
+            "gs://bucket/claims.json",
+            "",
+            "file://host/claims.json",
+            "s3://bucket",
+            "s3://bucket/",
+            "s3:///key",
+            "https://host/claims.json",
+        ]
+        .map(show)
+        .join("\n")
+    );
+}
