@@ -12,9 +12,15 @@ use crate::types::Type;
 pub struct Number(BigDecimal);
 
 impl Number {
-    /// Parses a decimal literal such as `-12.5e3`; `None` when it is none.
+    /// Parses a decimal literal such as `-12.5e3`; `None` when it is none, or when it is longer or
+    /// has more zeros than 100,000 digits: ten bytes such as `1e999999999` must not become a gigabyte.
     pub fn parse(text: &str) -> Option<Number> {
-        BigDecimal::from_str(text).ok().map(|number| Number(number.normalized()))
+        const MAX_DIGITS: u64 = 100_000;
+        let plain = text.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'+' | b'-' | b'.' | b'e' | b'E'));
+        let short = u64::try_from(text.len()).is_ok_and(|length| length <= MAX_DIGITS);
+        let number = (plain && short).then(|| BigDecimal::from_str(text).ok()).flatten()?;
+        // Before anything else is done with it: scaling is what would cost.
+        (number.fractional_digit_count().unsigned_abs() <= MAX_DIGITS).then(|| Number(number.normalized()))
     }
 
     /// The number nearest to `value`; `None` for infinities and NaN, which Terraform has not.
@@ -32,9 +38,10 @@ impl Number {
         self.0.is_integer().then(|| self.0.to_u64()).flatten()
     }
 
-    /// The nearest `f64`.
+    /// The nearest `f64`; `None` beyond all of them.
     pub fn to_f64(&self) -> Option<f64> {
-        self.0.to_f64()
+        // The standard library rounds correctly, which `bigdecimal` does not in every case.
+        self.0.to_scientific_notation().parse().ok().filter(|near: &f64| near.is_finite())
     }
 
     /// The `f64` that is exactly this number, if there is one.
@@ -123,10 +130,11 @@ impl Value {
         Value::String(text.into())
     }
 
-    /// A set: sorted and without duplicates, so that two equal sets compare equal.
+    /// A set: sorted and without duplicates, so that two equal sets compare equal. Elements with
+    /// unknown parts all stay: they may turn out to differ.
     pub fn set(mut elements: Vec<Value>) -> Value {
         elements.sort();
-        elements.dedup();
+        elements.dedup_by(|one, other| one == other && one.is_wholly_known());
         Value::Set(elements)
     }
 
