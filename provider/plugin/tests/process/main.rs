@@ -1,0 +1,18 @@
+//! The plugin process and its protocol, driven over gRPC as Terraform drives it.
+
+mod calls;
+#[path = "../common/mod.rs"]
+mod common;
+mod life;
+mod lifecycle;
+mod trust;
+
+use serde_json::json;
+use warren_harness::driver::Plugin;
+
+/// The provider that misbehaves when asked to.
+fn proving() -> Plugin {
+    let plugin = Plugin::launch(&common::example("proving"), &[]).unwrap();
+    assert!(plugin.configure(&json!({})).unwrap().is_empty());
+    plugin
+}

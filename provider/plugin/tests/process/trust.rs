@@ -1,0 +1,110 @@
+//! Who may talk to the plugin.
+
+use std::os::unix::fs::PermissionsExt as _;
+use std::process::{Command, Output};
+
+use serde_json::json;
+use warren_harness::driver::{ClientCertificate, Plugin};
+
+use crate::common::example;
+use crate::proving;
+
+const COOKIE: &str = "d602bf8f470bc67ca7faa0386276bbdd4330efaf76d1a219cb4d6991ca9872b2";
+
+#[test]
+fn only_the_client_that_started_it_is_let_in() {
+    let plugin = proving();
+    let other = ClientCertificate::generate().unwrap();
+    assert!(plugin.ask_as(Some(&other)).is_err(), "another certificate was let in");
+    assert!(plugin.ask_as(None).is_err(), "no certificate was let in");
+    // And still serves the right one.
+    assert!(plugin.schema().is_ok());
+    let log = plugin.stderr();
+    assert_eq!(log.matches("refused a connection").count(), 2, "{log}");
+}
+
+#[test]
+fn only_this_user_reaches_the_socket() {
+    let plugin = proving();
+    let folder = plugin.socket().parent().unwrap().to_path_buf();
+    assert_eq!(folder.metadata().unwrap().permissions().mode() & 0o777, 0o700);
+    plugin.shutdown().unwrap();
+    plugin.wait_exit(std::time::Duration::from_secs(5)).unwrap();
+    assert!(!folder.exists(), "{} was left behind", folder.display());
+}
+
+#[test]
+fn the_socket_is_where_the_client_wants_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().to_str().unwrap();
+    let plugin = Plugin::launch(&example("proving"), &[("PLUGIN_UNIX_SOCKET_DIR", path)]).unwrap();
+    assert!(plugin.socket().starts_with(folder.path()), "{}", plugin.socket().display());
+    assert!(plugin.schema().is_ok());
+}
+
+#[test]
+fn a_developer_attaches_without_tls() {
+    let plugin = Plugin::launch_debug(&example("proving"), &[]).unwrap();
+    assert!(plugin.configure(&json!({ "greeting": "hi" })).unwrap().is_empty());
+    let folder = plugin.socket().parent().unwrap();
+    assert_eq!(folder.metadata().unwrap().permissions().mode() & 0o777, 0o700);
+    plugin.signal("INT").unwrap();
+    assert_eq!(plugin.wait_exit(std::time::Duration::from_secs(10)).unwrap(), 0);
+}
+
+fn run(environment: &[(&str, &str)]) -> Output {
+    Command::new(example("proving")).env_clear().envs(environment.iter().copied()).output().unwrap()
+}
+
+fn told(output: &Output) -> String {
+    assert_eq!(output.status.code(), Some(1));
+    assert_eq!(output.stdout, b"", "standard output belongs to the handshake");
+    String::from_utf8(output.stderr.clone()).unwrap().replace(env!("CARGO_PKG_VERSION"), "VERSION")
+}
+
+#[test]
+fn a_person_is_told_what_it_is() {
+    insta::assert_snapshot!(told(&run(&[])));
+}
+
+#[test]
+fn an_old_client_is_told_what_is_needed() {
+    let output = run(&[
+        ("TF_PLUGIN_MAGIC_COOKIE", COOKIE),
+        ("PLUGIN_PROTOCOL_VERSIONS", "4,5"),
+        ("PLUGIN_CLIENT_CERT", "x"),
+    ]);
+    insta::assert_snapshot!(told(&output));
+}
+
+#[test]
+fn a_client_without_certificate_is_refused() {
+    let output = run(&[("TF_PLUGIN_MAGIC_COOKIE", COOKIE), ("PLUGIN_PROTOCOL_VERSIONS", "6")]);
+    insta::assert_snapshot!(told(&output));
+}
+
+#[test]
+fn a_client_with_a_broken_certificate_is_refused() {
+    let output = run(&[
+        ("TF_PLUGIN_MAGIC_COOKIE", COOKIE),
+        ("PLUGIN_PROTOCOL_VERSIONS", "6"),
+        ("PLUGIN_CLIENT_CERT", "not a certificate"),
+    ]);
+    insta::assert_snapshot!(told(&output));
+}
+
+#[test]
+fn a_directory_too_deep_for_a_socket_is_explained() {
+    let folder = tempfile::tempdir().unwrap();
+    let deep = folder.path().join("d".repeat(100));
+    std::fs::create_dir(&deep).unwrap();
+    let output = run(&[
+        ("TF_PLUGIN_MAGIC_COOKIE", COOKIE),
+        ("PLUGIN_PROTOCOL_VERSIONS", "6"),
+        ("PLUGIN_CLIENT_CERT", "x"),
+        ("TMPDIR", deep.to_str().unwrap()),
+    ]);
+    let text = told(&output);
+    assert!(text.contains("too long for a Unix socket (limit 103 bytes)"), "{text}");
+    assert!(text.contains("set TMPDIR or PLUGIN_UNIX_SOCKET_DIR to a shorter directory"), "{text}");
+}
