@@ -41,9 +41,7 @@ where
 {
     let not: BTreeSet<String> =
         ctx.private.get(NOT).and_then(|ids| serde_json::from_value(ids).ok()).unwrap_or_default();
-    let mark = format!("{:016x}", rand::random::<u64>());
-    ctx.private.remove(NOT);
-    ctx.private.set(MARK, mark.clone().into());
+    let mark = mark(ctx);
     let run = session.run();
     let mut pause = Pause::new();
     let mut attempts = 0;
@@ -85,6 +83,17 @@ where
             Err(error) => return Err(op.told(error)),
         }
     }
+}
+
+/// The mark of the resource, made on its first use. An object that comes as several (a NAT gateway and
+/// its address) has one.
+fn mark(ctx: &Context) -> String {
+    if let Some(serde_json::Value::String(mark)) = ctx.private.get(MARK) {
+        return mark;
+    }
+    let mark = format!("{:016x}", rand::random::<u64>());
+    ctx.private.set(MARK, mark.clone().into());
+    mark
 }
 
 /// Whether `state`'s object is to be deleted; false when a resource of this run has adopted it.

@@ -1,12 +1,15 @@
 //! SDK clients: made once, the region and credentials found as the AWS CLI finds them.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use aws_config::retry::RetryConfig;
 use aws_config::sts::AssumeRoleProvider;
 use aws_config::timeout::TimeoutConfig;
 use aws_config::{AppName, BehaviorVersion, Region, SdkConfig};
-use aws_credential_types::provider::SharedCredentialsProvider;
+use aws_credential_types::provider::{ProvideCredentials, SharedCredentialsProvider};
+use tf_provider_rs::async_trait;
+use warren_guard::{CredentialSource, S3Credentials};
 
 use crate::config::AwsConfig;
 
@@ -56,4 +59,28 @@ pub(crate) async fn load(config: &AwsConfig) -> SdkConfig {
 /// [`crate::adopt::ensure`] repeats it, looking for the first one's object before.
 pub(crate) fn once() -> aws_sdk_ec2::config::Builder {
     aws_sdk_ec2::Config::builder().retry_config(RetryConfig::disabled())
+}
+
+/// The account's credentials, for claims in S3. The SDK caches and refreshes them.
+pub(crate) struct Credentials(SharedCredentialsProvider);
+
+impl Credentials {
+    pub(crate) fn shared(provider: &SharedCredentialsProvider) -> Arc<dyn CredentialSource> {
+        Arc::new(Credentials(provider.clone()))
+    }
+}
+
+#[async_trait]
+impl CredentialSource for Credentials {
+    async fn credentials(&self) -> Result<S3Credentials, String> {
+        let found = self.0.provide_credentials().await.map_err(|error| {
+            // The sources of this error may quote a token endpoint's answer.
+            format!("no AWS credentials: {error}; set AWS_PROFILE or run `aws sso login`")
+        })?;
+        Ok(S3Credentials {
+            access_key_id: found.access_key_id().to_owned(),
+            secret_access_key: found.secret_access_key().to_owned(),
+            session_token: found.session_token().map(str::to_owned),
+        })
+    }
 }

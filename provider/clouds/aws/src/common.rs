@@ -4,6 +4,8 @@ use serde_json::json;
 use tf_provider_rs::schema::{Attribute, IdentitySchema};
 use tf_provider_rs::{Attr, Change, Context, Diagnostics, ImportRequest, Model, Path, Type, Value};
 
+use warren_guard::Key;
+
 use crate::adopt;
 use crate::session::Session;
 use crate::tags::{self, TagMap, Tags};
@@ -123,6 +125,17 @@ pub(crate) fn plan<M: Common>(session: &Session, ctx: &Context, change: &mut Cha
     let aws = session.known();
     let tags = tags::planned(aws.as_deref(), change.planned.name(), change.planned.tags());
     change.planned.set_tags_all(tags);
+}
+
+/// What all resources do when their destruction is planned.
+pub(crate) fn plan_destroy<M: Common>(session: &Session, prior: &M) {
+    session.run().hold(M::KIND, prior.name().text(), prior.id().text());
+    session.guard().forget(&key(prior), prior.id().known().map(String::as_str));
+}
+
+/// What the guard calls the resource.
+pub(crate) fn key<M: Common>(model: &M) -> Key {
+    Key::new(M::KIND, model.name().text())
 }
 
 /// The state after create or update: what was planned, and what was found out where the plan did not know.

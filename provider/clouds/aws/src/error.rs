@@ -45,6 +45,16 @@ where
 }
 
 impl ApiError {
+    /// A describe call whose answer lacks the object that it asks for.
+    pub(crate) fn absent(operation: &'static str, id: &str) -> ApiError {
+        ApiError {
+            operation,
+            code: "Absent.NotFound".to_owned(),
+            message: format!("{id} does not exist"),
+            status: 400,
+        }
+    }
+
     /// Whether the object, or one that the call names, does not exist (any more, or yet).
     pub(crate) fn is_not_found(&self) -> bool {
         self.code.ends_with(".NotFound")
@@ -66,6 +76,14 @@ impl ApiError {
             || self.code.ends_with(".InUse")
             || self.code.ends_with("InUseException")
             || matches!(self.code.as_str(), "ResourceInUse" | "IncorrectState" | "OperationNotPermitted")
+    }
+
+    /// Success when the object is gone already.
+    pub(crate) fn unless_gone(result: Result<(), ApiError>) -> Result<(), ApiError> {
+        match result {
+            Err(error) if error.is_not_found() => Ok(()),
+            other => other,
+        }
     }
 
     /// Whether AWS asks to call less often.

@@ -11,6 +11,7 @@ mod client;
 mod common;
 mod config;
 mod error;
+mod live;
 mod memory;
 mod ranges;
 mod session;

@@ -107,6 +107,14 @@ struct Objects {
 }
 
 impl RunMemory {
+    /// Begins another run in the same process.
+    pub(crate) fn clear(&self) {
+        lock(&self.vpcs.0).clear();
+        lock(&self.security_groups.0).clear();
+        lock(&self.endpoints.0).clear();
+        *lock(&self.objects) = Objects::default();
+    }
+
     /// Remembers that a state holds `id` as the `kind` called `name`.
     pub(crate) fn hold(&self, kind: &'static str, name: &str, id: &str) {
         if !id.is_empty() {

@@ -77,6 +77,15 @@ fn ipv6(value: &Value, path: &Path, diagnostics: &mut Diagnostics) -> Option<IpN
 fn family(value: &Value, path: &Path, diagnostics: &mut Diagnostics, want_v4: bool) -> Option<IpNet> {
     let text = value.as_str()?;
     match parse_cidr(text) {
+        // AWS answers with the canonical form, which would then differ from the configuration for ever.
+        Ok(net) if net.addr().is_ipv4() == want_v4 && net.to_string() != text => {
+            diagnostics.error_at(
+                path.clone(),
+                "Range not in its short form",
+                format!("AWS writes {text} as {net}; write it so too."),
+            );
+            None
+        }
         Ok(net) if net.addr().is_ipv4() == want_v4 => Some(net),
         Ok(net) => {
             let (want, got) = if want_v4 { ("an IPv4", "IPv6") } else { ("an IPv6", "IPv4") };
@@ -118,6 +127,7 @@ mod tests {
             (VPC_IPV4, "fd00::/64"),
             (SUBNET_IPV4, "10.0.0.0/29"),
             (SUBNET_IPV6, "2001:db8::/62"),
+            (IPV6, "2001:DB8:0::/32"),
             (IPV4, "ten"),
         ] {
             let mut diagnostics = Diagnostics::default();

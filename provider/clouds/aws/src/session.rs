@@ -6,9 +6,12 @@ use std::sync::{Arc, PoisonError, RwLock};
 use aws_config::SdkConfig;
 use tf_provider_rs::{Attr, Diagnostic, Diagnostics, Path};
 
-use crate::client;
+use warren_guard::{Guard, S3Options};
+
+use crate::client::{self, Credentials};
 use crate::config::AwsConfig;
 use crate::error::Named;
+use crate::live::LiveVpcs;
 use crate::memory::RunMemory;
 
 /// The routing domain and the repo or team that a run works for.
@@ -27,6 +30,7 @@ pub struct Session(Arc<Inner>);
 #[derive(Default)]
 struct Inner {
     aws: RwLock<Account>,
+    guard: Guard,
     run: RunMemory,
 }
 
@@ -39,15 +43,16 @@ enum Account {
 }
 
 impl Session {
-    /// A session that is yet to be configured.
-    pub fn new() -> Session {
-        Session::default()
+    /// A session that is yet to be configured; `guard` sees all planned ranges of the run.
+    pub fn new(guard: Guard) -> Session {
+        Session(Arc::new(Inner { guard, ..Inner::default() }))
     }
 
-    /// Takes the provider block's `aws`.
+    /// Takes the provider block's `aws`, and begins a run.
     ///
     /// While a value of it is unknown (during a plan), plans go on without looking at AWS.
     pub async fn configure(&self, config: &Attr<AwsConfig>, scope: Scope) -> Diagnostics {
+        self.0.run.clear();
         let account = match config {
             Attr::Null => Ok(Account::Absent),
             Attr::Unknown => Ok(Account::Unknown),
@@ -90,6 +95,31 @@ impl Session {
     /// The account, when there is one already; plans go on without it.
     pub fn known(&self) -> Option<Arc<Aws>> {
         self.get().ok()
+    }
+
+    /// Makes the guard compare planned ranges with the live VPCs of the account; call it after the guard
+    /// is configured.
+    pub fn watch_live(&self) {
+        if let Some(aws) = self.known() {
+            self.0.guard.add_live(Arc::new(LiveVpcs::new(aws)));
+        }
+    }
+
+    /// How claims in S3 are reached: with the credentials, region and endpoint of the account.
+    pub async fn s3_options(&self) -> S3Options {
+        let Some(aws) = self.known() else { return S3Options::default() };
+        let endpoint = aws.sdk.endpoint_url().map(str::to_owned);
+        S3Options {
+            allow_http: endpoint.as_ref().is_some_and(|url| url.starts_with("http://")),
+            endpoint,
+            region: Some(aws.region.clone()),
+            credentials: aws.sdk.credentials_provider().map(|provider| Credentials::shared(&provider)),
+        }
+    }
+
+    /// What all planned ranges of the run are told to.
+    pub fn guard(&self) -> &Guard {
+        &self.0.guard
     }
 
     /// What this run plans.
@@ -209,7 +239,7 @@ pub(crate) mod tests {
             default_tags: Attr::Known(tags.map(|(key, value)| (key.to_owned(), value.into())).into()),
             ..AwsConfig::default()
         };
-        let session = Session::new();
+        let session = Session::new(Guard::default());
         let scope = Scope { fabric: "training".into(), owner: "platform".into() };
         assert!(session.configure(&Attr::Known(config), scope).await.is_empty());
         session
@@ -221,7 +251,7 @@ pub(crate) mod tests {
 
     #[tokio::test]
     async fn an_account_is_asked_for_before_it_is_there() {
-        let session = Session::new();
+        let session = Session::new(Guard::default());
         insta::assert_snapshot!(shown(&session.get().err().unwrap_or_default()));
         let unknown = AwsConfig { region: Attr::Unknown, ..AwsConfig::default() };
         assert!(session.configure(&Attr::Known(unknown), Scope::default()).await.is_empty());

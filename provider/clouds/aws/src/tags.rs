@@ -100,6 +100,11 @@ pub(crate) fn name(tags: &Tags) -> Attr<String> {
     tags.get(NAME).or_else(|| tags.get(SHOWN)).cloned().into()
 }
 
+/// The fabric and the owner that an object's tags name.
+pub(crate) fn scope(tags: &Tags) -> (Option<String>, Option<String>) {
+    (tags.get(FABRIC).cloned(), tags.get(OWNER).cloned())
+}
+
 /// For the create call.
 pub(crate) fn specification(kind: ResourceType, tags: &Tags) -> TagSpecification {
     TagSpecification::builder().resource_type(kind).set_tags(Some(to_sdk(tags))).build()

@@ -7,11 +7,22 @@ use tokio::time::Instant;
 
 use crate::error::ApiError;
 
-/// How long AWS may take until an object that it has confirmed is seen by every API call.
-const SETTLE: Duration = Duration::from_secs(30);
-const FIRST: Duration = Duration::from_millis(50);
-const LONGEST: Duration = Duration::from_secs(5);
-const REPORT: Duration = Duration::from_secs(10);
+/// How patience is measured out.
+#[derive(Clone, Copy, Debug)]
+struct Pace {
+    /// How long AWS may take until an object that it has confirmed is seen by every API call.
+    settle: Duration,
+    first: Duration,
+    longest: Duration,
+    report: Duration,
+}
+
+const PACE: Pace = Pace {
+    settle: Duration::from_secs(30),
+    first: Duration::from_millis(50),
+    longest: Duration::from_secs(5),
+    report: Duration::from_secs(10),
+};
 
 /// An operation on one object: what it is about, until when, and whether the user has given up.
 #[derive(Clone, Debug)]
@@ -20,6 +31,7 @@ pub(crate) struct Op {
     deadline: Instant,
     timeout: Duration,
     settled: Instant,
+    pace: Pace,
     cancel: CancellationToken,
 }
 
@@ -35,12 +47,17 @@ pub(crate) enum Look<T> {
 impl Op {
     /// An operation on `what` (such as `warren_aws_vpc "hub"`) that may take `timeout` from now on.
     pub(crate) fn new(ctx: &Context, what: impl Into<String>, timeout: Duration) -> Op {
+        Op::paced(ctx, what, timeout, PACE)
+    }
+
+    fn paced(ctx: &Context, what: impl Into<String>, timeout: Duration, pace: Pace) -> Op {
         let now = Instant::now();
         Op {
             what: what.into(),
             deadline: now + timeout,
             timeout,
-            settled: now + SETTLE.min(timeout),
+            settled: now + pace.settle.min(timeout),
+            pace,
             cancel: ctx.cancel.clone(),
         }
     }
@@ -71,7 +88,7 @@ impl Op {
     where
         F: Future<Output = Result<Look<T>, ApiError>>,
     {
-        let mut pause = Pause::new();
+        let mut pause = Pause::at(self.pace);
         let begun = Instant::now();
         let mut reported = begun;
         loop {
@@ -87,13 +104,31 @@ impl Op {
             if now >= self.deadline {
                 return Err(self.timed_out(wanted, &state).into());
             }
-            if now - reported >= REPORT {
+            if now - reported >= self.pace.report {
                 reported = now;
                 let seconds = (now - begun).as_secs();
                 tracing::info!(object = self.what, state, wanted, seconds, "still waiting");
             }
             self.sleep(pause.next()).await?;
         }
+    }
+
+    /// Looks until the object is not found any more.
+    pub(crate) async fn until_gone<T, F>(&self, mut look: impl FnMut() -> F) -> Result<(), Diagnostics>
+    where
+        F: Future<Output = Result<T, ApiError>>,
+    {
+        self.until("deleted", || {
+            let look = look();
+            async {
+                match look.await {
+                    Ok(_) => Ok(Look::Pending("still there".to_owned())),
+                    Err(error) if error.is_not_found() => Ok(Look::Done(())),
+                    Err(error) => Err(error),
+                }
+            }
+        })
+        .await
     }
 
     /// Sleeps, but not beyond the deadline.
@@ -127,13 +162,17 @@ impl Op {
     where
         F: Future<Output = Result<T, ApiError>>,
     {
-        let mut pause = Pause::new();
+        let mut pause = Pause::at(self.pace);
+        let mut reported = Instant::now();
         loop {
             self.go_on()?;
             match call().await {
                 Ok(done) => return Ok(done),
                 Err(error) if again(&error, Instant::now()) => {
-                    tracing::debug!(object = self.what, %error, "trying again");
+                    if reported.elapsed() >= self.pace.report {
+                        reported = Instant::now();
+                        tracing::info!(object = self.what, %error, "still trying");
+                    }
                     self.sleep(pause.next()).await?;
                 }
                 Err(error) => return Err(self.told(error)),
@@ -174,16 +213,23 @@ impl Op {
 
 /// Pauses that grow from 50 ms by 1.6 to 5 s, each shortened at random by up to a third so that
 /// parallel operations do not call in step.
-pub(crate) struct Pause(Duration);
+pub(crate) struct Pause {
+    next: Duration,
+    longest: Duration,
+}
 
 impl Pause {
     pub(crate) fn new() -> Pause {
-        Pause(FIRST)
+        Pause::at(PACE)
+    }
+
+    fn at(pace: Pace) -> Pause {
+        Pause { next: pace.first, longest: pace.longest }
     }
 
     pub(crate) fn next(&mut self) -> Duration {
-        let pause = self.0;
-        self.0 = pause.mul_f64(1.6).min(LONGEST);
+        let pause = self.next;
+        self.next = pause.mul_f64(1.6).min(self.longest);
         pause.mul_f64(1.0 - rand::random::<f64>() / 3.0)
     }
 }
@@ -193,23 +239,31 @@ mod tests {
     use super::*;
     use std::sync::atomic::{AtomicUsize, Ordering};
 
+    /// A hundred times as fast as for users.
+    const FAST: Pace = Pace {
+        settle: Duration::from_millis(300),
+        first: Duration::from_micros(500),
+        longest: Duration::from_millis(50),
+        report: Duration::from_millis(100),
+    };
+
     fn error(code: &str) -> ApiError {
         ApiError { operation: "DescribeVpcs", code: code.into(), message: "no".into(), status: 400 }
     }
 
-    fn op(cancel: &CancellationToken, seconds: u64) -> Op {
+    fn op(cancel: &CancellationToken, timeout: Duration) -> Op {
         let ctx = Context { cancel: cancel.clone(), ..Context::default() };
-        Op::new(&ctx, "warren_aws_vpc \"hub\"", Duration::from_secs(seconds))
+        Op::paced(&ctx, "warren_aws_vpc \"hub\"", timeout, FAST)
     }
 
     fn shown(diagnostics: Diagnostics) -> String {
         diagnostics.0.iter().map(|d| format!("{}\n{}", d.summary, d.detail)).collect()
     }
 
-    #[tokio::test(start_paused = true)]
+    #[tokio::test]
     async fn an_object_not_seen_yet_is_looked_for_again() {
         let looks = AtomicUsize::new(0);
-        let found = op(&CancellationToken::new(), 60)
+        let found = op(&CancellationToken::new(), Duration::from_secs(60))
             .until("available", || async {
                 match looks.fetch_add(1, Ordering::Relaxed) {
                     0..3 => Err(error("InvalidVpcID.NotFound")),
@@ -222,55 +276,73 @@ mod tests {
         assert_eq!(looks.into_inner(), 7);
     }
 
-    #[tokio::test(start_paused = true)]
+    #[tokio::test]
     async fn patience_with_not_found_ends() {
         let begun = Instant::now();
-        let result: Result<(), _> =
-            op(&CancellationToken::new(), 600).call(|| async { Err(error("InvalidVpcID.NotFound")) }).await;
+        let result: Result<(), _> = op(&CancellationToken::new(), Duration::from_secs(60))
+            .call(|| async { Err(error("InvalidVpcID.NotFound")) })
+            .await;
         assert!(result.is_err());
-        assert!((SETTLE..SETTLE * 2).contains(&begun.elapsed()));
+        assert!(begun.elapsed() >= FAST.settle);
     }
 
-    #[tokio::test(start_paused = true)]
+    #[tokio::test]
     async fn what_is_in_use_is_released_until_the_deadline() {
         let begun = Instant::now();
-        let result: Result<(), _> =
-            op(&CancellationToken::new(), 90).release(|| async { Err(error("DependencyViolation")) }).await;
+        let timeout = Duration::from_millis(200);
+        let result: Result<(), _> = op(&CancellationToken::new(), timeout)
+            .release(|| async { Err(error("DependencyViolation")) })
+            .await;
         insta::assert_snapshot!(shown(result.unwrap_err()));
-        assert_eq!(begun.elapsed().as_secs(), 90);
+        assert!(begun.elapsed() >= timeout);
     }
 
-    #[tokio::test(start_paused = true)]
+    #[tokio::test]
     async fn a_wait_times_out() {
-        let result: Result<(), _> = op(&CancellationToken::new(), 90)
+        let result: Result<(), _> = op(&CancellationToken::new(), Duration::from_secs(1))
             .until("available", || async { Ok(Look::Pending("pending".into())) })
             .await;
         insta::assert_snapshot!(shown(result.unwrap_err()));
     }
 
-    #[tokio::test(start_paused = true)]
+    #[tokio::test]
     async fn a_stopped_run_stops_waiting_at_once() {
         let cancel = CancellationToken::new();
         let begun = Instant::now();
         let stop = async {
-            tokio::time::sleep(Duration::from_secs(7)).await;
+            tokio::time::sleep(Duration::from_millis(20)).await;
             cancel.cancel();
         };
-        let op = op(&cancel, 600);
+        let op = op(&cancel, Duration::from_secs(600));
         let (result, ()) = tokio::join!(
             op.until::<(), _>("available", || async { Ok(Look::Pending("pending".into())) }),
             stop
         );
         insta::assert_snapshot!(shown(result.unwrap_err()));
-        assert_eq!(begun.elapsed().as_secs(), 7);
+        assert!(begun.elapsed() < Duration::from_secs(60));
+    }
+
+    #[tokio::test]
+    async fn what_is_gone_is_gone() {
+        let looks = AtomicUsize::new(0);
+        let result = op(&CancellationToken::new(), Duration::from_secs(60))
+            .until_gone(|| async {
+                match looks.fetch_add(1, Ordering::Relaxed) {
+                    0..2 => Ok(()),
+                    _ => Err(error("InvalidVpcID.NotFound")),
+                }
+            })
+            .await;
+        assert_eq!(result, Ok(()));
+        assert_eq!(looks.into_inner(), 3);
     }
 
     #[test]
     fn pauses_grow_to_a_bound() {
         let mut pause = Pause::new();
         let all: Vec<Duration> = (0..30).map(|_| pause.next()).collect();
-        assert!(all[0] <= FIRST);
-        assert!(all.iter().all(|pause| *pause <= LONGEST && *pause >= FIRST.mul_f64(0.66)));
-        assert!(all[29] >= LONGEST.mul_f64(0.66));
+        assert!(all[0] <= PACE.first);
+        assert!(all.iter().all(|pause| *pause <= PACE.longest && *pause >= PACE.first.mul_f64(0.66)));
+        assert!(all[29] >= PACE.longest.mul_f64(0.66));
     }
 }

@@ -61,7 +61,7 @@ pub(super) async fn create(aws: &Aws, planned: &Vpc, tags: &Tags) -> Result<Stri
         .create_vpc()
         .cidr_block(planned.cidr_block.text())
         .tag_specifications(tags::specification(ResourceType::Vpc, tags));
-    if planned.dedicated() {
+    if planned.instance_tenancy.text() == "dedicated" {
         call = call.instance_tenancy(Tenancy::Dedicated);
     }
     if planned.assign_generated_ipv6.is_true() {
@@ -75,12 +75,7 @@ pub(super) async fn create(aws: &Aws, planned: &Vpc, tags: &Tags) -> Result<Stri
 pub(super) async fn get(aws: &Aws, id: &str) -> Result<Described, ApiError> {
     let answer = aws.ec2().describe_vpcs().vpc_ids(id).send().await.named("DescribeVpcs")?;
     let vpc = answer.vpcs.unwrap_or_default().into_iter().next();
-    vpc.map(described).ok_or_else(|| ApiError {
-        operation: "DescribeVpcs",
-        code: "InvalidVpcID.NotFound".into(),
-        message: format!("The vpc ID '{id}' does not exist"),
-        status: 400,
-    })
+    vpc.map(described).ok_or_else(|| ApiError::absent("DescribeVpcs", id))
 }
 
 fn described(vpc: aws_sdk_ec2::types::Vpc) -> Described {
@@ -207,10 +202,7 @@ pub(super) async fn associate_ipv6(aws: &Aws, id: &str) -> Result<(), ApiError> 
 
 pub(super) async fn disassociate(aws: &Aws, association: &str) -> Result<(), ApiError> {
     let call = aws.ec2().disassociate_vpc_cidr_block().association_id(association);
-    match call.send().await.named("DisassociateVpcCidrBlock") {
-        Err(error) if !error.is_not_found() => Err(error),
-        _ => Ok(()),
-    }
+    ApiError::unless_gone(call.send().await.named("DisassociateVpcCidrBlock").map(drop))
 }
 
 /// Removes every rule of the VPC's default security group.
@@ -231,8 +223,5 @@ pub(super) async fn lock_default_group(aws: &Aws, id: &str) -> Result<(), ApiErr
 }
 
 pub(super) async fn delete(aws: &Aws, id: &str) -> Result<(), ApiError> {
-    match aws.ec2().delete_vpc().vpc_id(id).send().await.named("DeleteVpc") {
-        Err(error) if !error.is_not_found() => Err(error),
-        _ => Ok(()),
-    }
+    ApiError::unless_gone(aws.ec2().delete_vpc().vpc_id(id).send().await.named("DeleteVpc").map(drop))
 }

@@ -10,6 +10,7 @@ use tf_provider_rs::{
     Attr, Change, Context, Diagnostics, ImportRequest, Path, Planned, Progress, Resource, Value, async_trait,
 };
 use warren_cidr::Cloud;
+use warren_guard::ClaimRole;
 
 use crate::adopt;
 use crate::common::{self, Common};
@@ -145,7 +146,7 @@ impl Resource for VpcResource {
         }
     }
 
-    async fn plan(&self, ctx: &Context, change: &mut Change<Vpc>, _diagnostics: &mut Diagnostics) {
+    async fn plan(&self, ctx: &Context, change: &mut Change<Vpc>, diagnostics: &mut Diagnostics) {
         common::plan(&self.session, ctx, change);
         let planned = &mut change.planned;
         planned.ipv6_cidr_block = match (&change.prior, planned.assign_generated_ipv6.known()) {
@@ -153,16 +154,21 @@ impl Resource for VpcResource {
             (Some(prior), Some(true)) if prior.ipv6_cidr_block.is_known() => prior.ipv6_cidr_block.clone(),
             _ => Attr::Unknown,
         };
-        let ranges = [&planned.cidr_block]
-            .into_iter()
-            .chain(planned.secondary_cidr_blocks.known().into_iter().flatten());
+        if planned.name.is_unknown() {
+            return;
+        }
+        let id = planned.id.known().map(String::as_str);
         let memory = PlannedVpc {
-            ranges: ranges.filter_map(ranges::known).collect(),
+            ranges: schema::nets(planned),
             dns_support: planned.enable_dns_support,
             dns_hostnames: planned.enable_dns_hostnames,
         };
-        let id = planned.id.known().map(String::as_str);
         self.session.run().vpcs.put(planned.name.text(), id, memory);
+        diagnostics.extend(self.session.guard().plan(schema::occupied(planned)).await);
+    }
+
+    async fn plan_destroy(&self, _ctx: &Context, prior: &Vpc, _diagnostics: &mut Diagnostics) {
+        common::plan_destroy(&self.session, prior);
     }
 
     async fn create(
@@ -176,6 +182,8 @@ impl Resource for VpcResource {
         let op = planned.op(ctx, Operation::Create);
         let name = planned.name.text().to_owned();
         let tags = aws.tags(&name, &planned.tags);
+        let guard = self.session.guard();
+        guard.claim(&common::key(&planned), ClaimRole::Occupy, &schema::nets(&planned)).await?;
         let find = || api::find(&aws, &name);
         let create = || api::create(&aws, &planned, &tags);
         let id = adopt::ensure(&self.session, ctx, &op, &planned, find, create).await?;
@@ -206,6 +214,11 @@ impl Resource for VpcResource {
         let mut planned = plan.state;
         planned.set_id(prior.id.text());
         let op = planned.op(ctx, Operation::Update);
+        let guard = self.session.guard();
+        guard.claim(&common::key(&planned), ClaimRole::Occupy, &schema::nets(&planned)).await?;
+        if prior.name != planned.name {
+            guard.release(&common::key(&prior)).await?;
+        }
         self.finish(&aws, &op, planned, progress).await
     }
 
@@ -217,14 +230,8 @@ impl Resource for VpcResource {
         let op = state.op(ctx, Operation::Delete);
         let id = state.id.text();
         op.release(|| api::delete(&aws, id)).await?;
-        op.until("deleted", || async {
-            match api::get(&aws, id).await {
-                Ok(_) => Ok(Look::Pending("still there".into())),
-                Err(error) if error.is_not_found() => Ok(Look::Done(())),
-                Err(error) => Err(error),
-            }
-        })
-        .await
+        op.until_gone(|| api::get(&aws, id)).await?;
+        self.session.guard().release(&common::key(&state)).await
     }
 
     async fn import(&self, _ctx: &Context, request: ImportRequest) -> Result<Vpc, Diagnostics> {

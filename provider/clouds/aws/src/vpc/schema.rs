@@ -2,8 +2,11 @@
 
 use std::collections::BTreeSet;
 
+use ipnet::IpNet;
 use tf_provider_rs::schema::{Attribute, Schema};
-use tf_provider_rs::{Attr, Type, Value, model};
+use tf_provider_rs::{Attr, Path, Type, model};
+use warren_cidr::Family;
+use warren_guard::{PlannedResource, Role};
 
 use super::api::Found;
 use crate::common::{self, Common, common};
@@ -155,9 +158,30 @@ pub(super) fn texts(set: &Attr<BTreeSet<Attr<String>>>) -> BTreeSet<String> {
     set.known().into_iter().flatten().filter_map(|item| item.known().cloned()).collect()
 }
 
-impl Vpc {
-    /// Whether `Value` equals the default tenancy; AWS is not told what it assumes anyway.
-    pub(super) fn dedicated(&self) -> bool {
-        Value::from(self.instance_tenancy.text()) == Value::from("dedicated")
-    }
+/// The IPv4 ranges as far as they are known.
+pub(super) fn nets(vpc: &Vpc) -> Vec<IpNet> {
+    let secondary = vpc.secondary_cidr_blocks.known().into_iter().flatten();
+    [&vpc.cidr_block].into_iter().chain(secondary).filter_map(ranges::known).collect()
+}
+
+/// What the VPC tells the guard.
+pub(super) fn occupied(vpc: &Vpc) -> PlannedResource {
+    let mut resource = PlannedResource::new(common::key(vpc)).id(vpc.id.known().map(String::as_str));
+    let add = |resource: PlannedResource, range: &Attr<String>, name: &str, family| match range {
+        Attr::Unknown => resource.unknown(family),
+        range => match ranges::known(range) {
+            Some(net) => resource.range(net, Path::of(name), Role::Occupy),
+            None => resource,
+        },
+    };
+    resource = add(resource, &vpc.cidr_block, "cidr_block", Family::V4);
+    resource = match &vpc.secondary_cidr_blocks {
+        Attr::Unknown => resource.unknown(Family::V4),
+        secondary => secondary
+            .known()
+            .into_iter()
+            .flatten()
+            .fold(resource, |resource, range| add(resource, range, "secondary_cidr_blocks", Family::V4)),
+    };
+    add(resource, &vpc.ipv6_cidr_block, "ipv6_cidr_block", Family::V6)
 }
