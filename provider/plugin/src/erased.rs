@@ -28,6 +28,27 @@ fn read<M: Model>(value: &Value) -> Result<M, Diagnostics> {
     Ok(M::from_value(value, &Path::root())?)
 }
 
+/// What a resource changed in its model, carried over to the value that the model came from. A model
+/// loses refinements and may have no place for unknown parts, so what was not touched stays as it was.
+fn keep_untouched(original: Value, untouched: &Value, touched: Value) -> Value {
+    if *untouched == touched {
+        return original;
+    }
+    match (original, touched) {
+        (Value::Object(mut original), Value::Object(touched)) => Value::Object(
+            touched
+                .into_iter()
+                .map(|(name, touched)| {
+                    let before = untouched.get(&name).unwrap_or(&Value::Null);
+                    let value = keep_untouched(original.remove(&name).unwrap_or_default(), before, touched);
+                    (name, value)
+                })
+                .collect(),
+        ),
+        (_, touched) => touched,
+    }
+}
+
 /// A value-level plan: the erased [`Change`].
 pub(crate) type ValueChange = Change<Value>;
 
@@ -129,8 +150,7 @@ impl<R: Resource> AnyResource for Erased<R> {
         let untouched = typed.planned.to_value();
         self.inner.plan(ctx, &mut typed, diagnostics).await;
         let touched = typed.planned.to_value();
-        // A model loses refinements; keep the original value when the resource changed nothing.
-        let planned = if touched == untouched { change.planned } else { touched };
+        let planned = keep_untouched(change.planned, &untouched, touched);
         Change {
             planned,
             requires_replace: typed.requires_replace,

@@ -6,6 +6,9 @@ use crate::path::Path;
 use crate::value::{Number, Value};
 
 /// An attribute that may be absent or not known yet.
+///
+/// Parts can be unknown too. A collection of `Attr`s, such as `Attr<Vec<Attr<String>>>`, shows which; a
+/// collection of plain values, such as `Attr<Vec<String>>`, is [`Attr::Unknown`] until all of it is known.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Attr<T> {
     /// Not set.
@@ -182,7 +185,11 @@ impl<T: FromValue> FromValue for Attr<T> {
         match value {
             Value::Null => Ok(Attr::Null),
             Value::Unknown(_) => Ok(Attr::Unknown),
-            known => T::from_value(known, path).map(Attr::Known),
+            known => match T::from_value(known, path) {
+                // A part is unknown and `T` has no place for that: then all of it is not known yet.
+                Err(_) if !known.is_wholly_known() => Ok(Attr::Unknown),
+                read => read.map(Attr::Known),
+            },
         }
     }
 }

@@ -51,7 +51,11 @@ pub(crate) fn diagnostics(diagnostics: Diagnostics) -> Vec<proto::Diagnostic> {
             }
             .into(),
             summary: diagnostic.summary,
-            detail: diagnostic.detail,
+            detail: match &diagnostic.path {
+                // Terraform points at top-level attributes alone; below them the user sees only text.
+                Some(path) if path.0.len() > 1 => format!("{}\n\nAttribute: {path}", diagnostic.detail),
+                _ => diagnostic.detail,
+            },
             attribute: diagnostic.path.as_ref().map(path),
         })
         .collect()

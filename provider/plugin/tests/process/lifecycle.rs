@@ -30,7 +30,7 @@ fn create_update_replace_destroy() {
     assert_eq!(state.apply(&plugin, &config(big, 443)).unwrap(), Outcome::Unchanged);
     assert_eq!(state.apply(&plugin, &config(big, 8443)).unwrap(), Outcome::Updated);
     assert_eq!(state.apply(&plugin, &config("1", 8443)).unwrap(), Outcome::Replaced);
-    insta::assert_json_snapshot!(state.to_json(&plugin).unwrap());
+    insta::assert_snapshot!(serde_json::to_string_pretty(&state.to_json(&plugin).unwrap()).unwrap());
     assert_eq!(state.destroy(&plugin).unwrap(), Outcome::Destroyed);
     assert_eq!(state.destroy(&plugin).unwrap(), Outcome::Unchanged);
 }
@@ -62,7 +62,7 @@ fn a_failed_create_is_tainted_and_replaced() {
     let error = state.apply(&plugin, &json!({ "mode": "error" })).unwrap_err();
     assert_eq!(
         error.to_string(),
-        "apply of proving_thing: Asked to fail: The mode is \"error\". (zones[\"b\"].port)"
+        "apply of proving_thing: Asked to fail: The mode is \"error\".\n\nAttribute: zones[\"b\"].port"
     );
     assert!(state.tainted());
     assert_eq!((state.text("id"), state.text("outcome")), (Some("thing-1"), Some("started")));

@@ -242,8 +242,11 @@ impl State {
             .0
             .iter()
             .map(|message| match &message.path {
-                Some(path) => format!("{}: {} ({path})", message.summary, message.detail),
-                None => format!("{}: {}", message.summary, message.detail),
+                // Deeper paths are part of the detail, for Terraform shows only these.
+                Some(path) if path.0.len() == 1 => {
+                    format!("{}: {} ({path})", message.summary, message.detail)
+                }
+                _ => format!("{}: {}", message.summary, message.detail),
             })
             .collect();
         bail!("{what} of {}: {}", self.type_name, text.join("\n"))
