@@ -1,5 +1,7 @@
 //! What the guard says at plan.
 
+#![expect(clippy::unwrap_used, reason = "a panic is how a test fails")]
+
 use std::fmt::Write as _;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};

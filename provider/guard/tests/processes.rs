@@ -1,5 +1,7 @@
 //! Sixteen processes on one claims file, also when they are killed. The test binary is the claimant, too.
 
+#![expect(clippy::unwrap_used, reason = "a panic is how a test fails")]
+
 use std::path::Path;
 use std::process::{Child, Command, ExitCode, Stdio};
 use std::time::Duration;

@@ -177,7 +177,7 @@ impl Parsed {
         self.unknown |= text.is_unknown();
         parse_cidr(text.known()?)
             .map_err(|error| {
-                self.diagnostics.error_at(path.clone(), "Not a range", sentence(&error.to_string()))
+                self.diagnostics.error_at(path.clone(), "Not a range", sentence(&error.to_string()));
             })
             .ok()
     }
@@ -207,7 +207,7 @@ impl Parsed {
         };
         Growth::new(factor)
             .map_err(|error| {
-                self.diagnostics.error_at(path.clone(), "Growth out of range", sentence(&error.to_string()))
+                self.diagnostics.error_at(path.clone(), "Growth out of range", sentence(&error.to_string()));
             })
             .ok()
     }

@@ -28,6 +28,7 @@ fn example() -> Json {
 }
 
 /// One pool `p` and the given networks.
+#[expect(clippy::needless_pass_by_value, reason = "called with literals")]
 fn with_networks(networks: Json) -> Json {
     json!({ "pools": { "p": ["10.0.0.0/16"] }, "networks": networks })
 }
