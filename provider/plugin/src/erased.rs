@@ -287,3 +287,24 @@ impl<E: Ephemeral> AnyEphemeral for ErasedEphemeral<E> {
         self.inner.close(ctx, private).await
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_resource_did_not_touch_keeps_what_its_model_has_no_place_for() {
+        let names = Value::Set(vec![Value::UNKNOWN, "x".into()]);
+        let object = |names: Value, size: i64| Value::object([("names", names), ("size", size.into())]);
+        // The model saw the half-known set as unknown, and the resource changed the size.
+        let kept =
+            keep_untouched(object(names.clone(), 1), &object(Value::UNKNOWN, 1), object(Value::UNKNOWN, 2));
+        assert_eq!(kept, object(names.clone(), 2));
+        let changed = keep_untouched(
+            object(names, 1),
+            &object(Value::UNKNOWN, 1),
+            object(Value::List(vec!["y".into()]), 1),
+        );
+        assert_eq!(changed, object(Value::List(vec!["y".into()]), 1));
+    }
+}

@@ -180,3 +180,44 @@ pub(crate) fn reattach(address: &str, socket: &Path, pid: u32) -> String {
          export TF_REATTACH_PROVIDERS='{value}'\n"
     )
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const NOTES: Identity<'_> = Identity { address: "registry.terraform.io/example/notes", version: "1.2.3" };
+
+    fn start(arguments: &[&str], set: &[(&str, &str)]) -> Result<Start, Refusal> {
+        super::start(NOTES, arguments.iter().map(OsString::from), |name| {
+            set.iter().find(|(key, _)| *key == name).map(|(_, value)| (*value).to_owned())
+        })
+    }
+
+    #[test]
+    fn terraform_is_served_with_its_certificate() {
+        let set = [COOKIE, ("PLUGIN_PROTOCOL_VERSIONS", "5,6"), ("PLUGIN_CLIENT_CERT", "pem")];
+        assert_eq!(start(&[], &set), Ok(Start::Plugin { client_certificate: "pem".to_owned() }));
+        assert_eq!(start(&["--debug"], &[]), Ok(Start::Debug));
+    }
+
+    #[test]
+    fn everything_else_is_refused() {
+        assert!(matches!(start(&[], &[]), Err(Refusal::ByHand { .. })));
+        assert!(matches!(start(&[], &[(COOKIE.0, "other")]), Err(Refusal::ByHand { .. })));
+        assert_eq!(start(&[], &[COOKIE]), Err(Refusal::Protocol { offered: "5".to_owned() }));
+        let sixteen = [COOKIE, ("PLUGIN_PROTOCOL_VERSIONS", "16,60")];
+        assert_eq!(start(&[], &sixteen), Err(Refusal::Protocol { offered: "16,60".to_owned() }));
+        let without = [COOKIE, ("PLUGIN_PROTOCOL_VERSIONS", "6"), ("PLUGIN_CLIENT_CERT", "")];
+        assert_eq!(start(&[], &without), Err(Refusal::NoCertificate));
+    }
+
+    #[test]
+    fn the_handshake_is_one_line_without_padding() {
+        assert_eq!(line(Path::new("/tmp/p/socket"), &[0xff; 4]), "1|6|unix|/tmp/p/socket|grpc|/////w\n");
+    }
+
+    #[test]
+    fn attaching_is_explained() {
+        insta::assert_snapshot!(reattach(NOTES.address, Path::new("/tmp/p/socket"), 4711));
+    }
+}

@@ -41,3 +41,8 @@ pub use tokio_util::sync::CancellationToken;
 pub use serve::{run, serve};
 pub use types::Type;
 pub use value::{Number, Value};
+
+/// Compiles the README's code.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

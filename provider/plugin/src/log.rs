@@ -168,3 +168,64 @@ impl Visit for Fields {
         self.set(field, value.into());
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+
+    #[test]
+    fn the_nearest_variable_wins() {
+        let level = |set: &[(&str, &str)]| {
+            level("my-notes", |name| {
+                set.iter().find(|(key, _)| *key == name).map(|(_, value)| (*value).to_owned())
+            })
+        };
+        assert_eq!(level(&[]), LevelFilter::WARN);
+        assert_eq!(level(&[("TF_LOG", "INFO")]), LevelFilter::INFO);
+        assert_eq!(level(&[("TF_LOG", "json")]), LevelFilter::TRACE);
+        assert_eq!(level(&[("TF_LOG", "info"), ("TF_LOG_PROVIDER", "off")]), LevelFilter::OFF);
+        assert_eq!(
+            level(&[("TF_LOG_PROVIDER", "off"), ("TF_LOG_PROVIDER_MY_NOTES", "debug")]),
+            LevelFilter::DEBUG
+        );
+        assert_eq!(level(&[("TF_LOG", "error"), ("TF_LOG_PROVIDER", "")]), LevelFilter::ERROR);
+    }
+
+    /// A writer that the test can look into.
+    #[derive(Clone, Default)]
+    struct Sink(Arc<Mutex<Vec<u8>>>);
+
+    impl Write for Sink {
+        fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+            self.0.lock().unwrap().extend(bytes);
+            Ok(bytes.len())
+        }
+
+        fn flush(&mut self) -> std::io::Result<()> {
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn an_event_is_one_line_with_the_fields_of_its_spans() {
+        let sink = Sink::default();
+        let layer = HcLog { module: "provider.notes".to_owned(), out: Mutex::new(sink.clone()) };
+        let subscriber = tracing_subscriber::registry().with(layer);
+        tracing::subscriber::with_default(subscriber, || {
+            let span = tracing::info_span!("create", resource = "notes_note", attempt = 1);
+            let _entered = span.enter();
+            tracing::warn!(attempt = 2, retry = true, "throttled:\n{}", "wait");
+        });
+        let text = String::from_utf8(sink.0.lock().unwrap().clone()).unwrap();
+        assert_eq!(text.matches('\n').count(), 1, "{text}");
+        let line: Json = serde_json::from_str(&text).unwrap();
+        assert_eq!(line["@level"], "warn");
+        assert_eq!(line["@message"], "throttled:\nwait");
+        assert_eq!(line["@module"], "provider.notes");
+        assert_eq!(line["resource"], "notes_note");
+        assert_eq!(line["attempt"], 2);
+        assert_eq!(line["retry"], true);
+    }
+}

@@ -320,3 +320,20 @@ macro_rules! model {
 pub fn attribute_name(field: &'static str) -> &'static str {
     field.strip_prefix("r#").unwrap_or(field)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_half_known_collection_is_unknown_where_its_model_has_no_place_for_parts() {
+        let half = Value::List(vec!["a".into(), Value::UNKNOWN]);
+        let read = |value: &Value| Attr::<Vec<String>>::from_value(value, &Path::of("names"));
+        assert_eq!(read(&half), Ok(Attr::Unknown));
+        let parts = Attr::<Vec<Attr<String>>>::from_value(&half, &Path::of("names"));
+        assert_eq!(parts, Ok(Attr::Known(vec!["a".into(), Attr::Unknown])));
+        // A wrong shape is still told.
+        let error = read(&Value::List(vec![true.into()])).unwrap_err();
+        assert_eq!(error.to_string(), "attribute `names[0]`: expected a string, got a bool");
+    }
+}

@@ -121,7 +121,6 @@ impl Service {
             planned_identity: request.prior_identity,
             diagnostics: wire::diagnostics(diagnostics),
             deferred,
-            ..Default::default()
         })
     }
 
@@ -149,7 +148,6 @@ impl Service {
             new_state: Some(entry.encode(&state)?),
             private: Stored::bytes(&ctx.private, applied.unfinished),
             diagnostics: wire::diagnostics(applied.diagnostics),
-            ..Default::default()
         })
     }
 

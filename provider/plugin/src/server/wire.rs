@@ -126,7 +126,7 @@ fn object(nesting: Nesting, nested: &[Attribute]) -> proto::schema::Object {
         Nesting::Set => NestingMode::Set,
         Nesting::Map => NestingMode::Map,
     };
-    proto::schema::Object { attributes: attributes(nested), nesting: nesting.into(), ..Default::default() }
+    proto::schema::Object { attributes: attributes(nested), nesting: nesting.into() }
 }
 
 fn type_bytes(ty: &Type) -> Vec<u8> {

@@ -1,5 +1,7 @@
 //! The plugin process and its protocol, driven over gRPC as Terraform drives it.
 
+#![expect(clippy::unwrap_used, reason = "helpers of tests fail as tests do")]
+
 mod calls;
 #[path = "../common/mod.rs"]
 mod common;

@@ -1,5 +1,7 @@
 //! The example providers under the real Terraform (or OpenTofu), from PATH.
 
+#![expect(clippy::unwrap_used, reason = "helpers of tests fail as tests do")]
+
 #[path = "../common/mod.rs"]
 mod common;
 mod notes;

@@ -3,7 +3,10 @@
 use std::fs;
 use std::time::Duration;
 
-use crate::{Workspace, quoted, told};
+use serde_json::json;
+use warren_harness::driver::Plugin;
+
+use crate::{Workspace, common, quoted, told};
 
 fn workspace(body: &str) -> Workspace {
     let workspace = Workspace::new("notes");
@@ -72,8 +75,7 @@ fn what_vanished_is_made_again() {
 
 #[test]
 fn an_existing_note_is_imported() {
-    let workspace = workspace(r#"resource "notes_note" "old" { name = "old", text = "x" }"#);
-    write(&workspace, "resource \"notes_note\" \"old\" {\n  name = \"old\"\n  text = \"x\"\n}");
+    let workspace = workspace("resource \"notes_note\" \"old\" {\n  name = \"old\"\n  text = \"x\"\n}");
     fs::write(workspace.notes().join("old.txt"), "x\n--\n").unwrap();
     workspace.terraform.import("notes_note.old", "old").unwrap().success().unwrap();
     assert_eq!(workspace.terraform.state_list().unwrap(), ["notes_note.old"]);
@@ -182,4 +184,21 @@ fn ctrl_c_during_a_create_saves_it_and_the_next_apply_goes_on() {
     assert_eq!(unchanged.code, 0, "{}", unchanged.output());
     workspace.terraform.destroy(&[]).unwrap().success().unwrap();
     assert!(!file.exists());
+}
+
+#[test]
+fn terraform_attaches_to_a_provider_under_debug() {
+    let mut workspace = workspace(&note("a", "attached"));
+    let plugin = Plugin::launch_debug(&common::example("notes"), &[]).unwrap();
+    // No other provider is there to be started.
+    fs::remove_file(workspace.folder.path().join("terraform-provider-notes")).unwrap();
+    let attach = json!({ "registry.terraform.io/example/notes": {
+        "Protocol": "grpc", "ProtocolVersion": 6, "Pid": plugin.pid(), "Test": true,
+        "Addr": { "Network": "unix", "String": plugin.socket() },
+    }});
+    workspace.terraform.env("TF_REATTACH_PROVIDERS", attach.to_string());
+    workspace.terraform.apply(&[]).unwrap().success().unwrap();
+    // It serves many runs.
+    workspace.terraform.destroy(&[]).unwrap().success().unwrap();
+    assert!(plugin.schema().is_ok());
 }
