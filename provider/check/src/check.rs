@@ -323,9 +323,9 @@ impl<'a> Table<'a> {
         match conflict {
             Conflict::Overlap { left, right, .. } => {
                 let same = self.sites[*left].file == self.sites[*right].file;
-                let refused = self.refused[*left] || self.refused[*right];
+                let (one, other) = (self.refused[*left], self.refused[*right]);
                 let entry = |index: usize| self.ranges[index].label.kind != RangeKind::Occupy;
-                same && refused && entry(*left) && entry(*right)
+                same && ((one && other) || ((one || other) && entry(*left) && entry(*right)))
             }
             Conflict::OutsideParent { child, .. } => {
                 self.refused[*child] || self.subnet[*child].is_some_and(|id| self.incomplete.contains(id))

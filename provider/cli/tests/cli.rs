@@ -80,6 +80,18 @@ fn owners_and_claims() {
 }
 
 #[test]
+fn warrens_own_resources() {
+    let (code, out, _) = warren(&["check", "F:plan_warren.json"]);
+    assert_eq!(code, FINDINGS);
+    insta::assert_snapshot!(out);
+    assert_eq!(
+        warren(&["check", "--claims", "F:claims.json"]).0,
+        FINE,
+        "claims of one file are not compared"
+    );
+}
+
+#[test]
 fn refused_input() {
     let (code, out, err) = warren(&["check", "F:bad.yaml"]);
     assert_eq!((code, out.as_str()), (UNUSABLE, ""));

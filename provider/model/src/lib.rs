@@ -130,7 +130,7 @@ pub struct Reservation {
     pub occupied: bool,
     /// The range.
     pub block: Block,
-    /// Whether its own file was refused by the solver, which has told its inner conflicts already.
+    /// Whether conflicts inside its own file have been told already: the solver refused the file, or it holds claims.
     pub refused: bool,
 }
 

@@ -43,13 +43,14 @@ pub fn read_claims(source: &Source<'_>) -> Result<Model, InputError> {
                 name: name.to_owned(),
                 owner: owner.to_owned(),
                 cloud: None,
-                kind: match word("role") {
-                    "subnet" => ReservationKind::Subnet,
-                    _ => ReservationKind::Network,
+                kind: match word("kind").contains("subnet") {
+                    true => ReservationKind::Subnet,
+                    false => ReservationKind::Network,
                 },
-                occupied: word("kind") == "occupy",
+                occupied: word("role") == "occupy",
                 block: Block { net, site },
-                refused: false,
+                // What the claims say of each other has been told to those who made them.
+                refused: true,
             }),
             Err(error) => model.defects.push(Defect { owner: owner.to_owned(), site, error }),
         }

@@ -49,6 +49,14 @@ impl<'a> Configuration<'a> {
         self.follow(&path, &resource.index, expression, kinds, addresses, 0)
     }
 
+    /// Whether the configuration of a resource says anything of an attribute; true where there is no configuration.
+    pub(super) fn sets(&self, resource: &Resource<'_>, attribute: &str) -> bool {
+        let Some(module) = module_path(resource.module).and_then(|path| self.module(&path)) else {
+            return true;
+        };
+        expression_of(module, &format!("{}.{}", resource.kind, resource.name), attribute).is_some()
+    }
+
     fn module(&self, path: &[(String, String)]) -> Option<&'a Node> {
         path.iter()
             .try_fold(self.root?, |module, (call, _)| module.get("module_calls")?.get(call)?.get("module"))

@@ -1,6 +1,6 @@
 //! Resources of hashicorp/google. A Google network has no range of its own; its subnetworks have.
 
-use super::resource::Resource;
+use super::resource::{Attribute, Resource};
 use super::{Context, Reader};
 use warren_cidr::Cloud;
 use warren_model::{Block, Network, NetworkRef, Peering, Subnet};
@@ -30,7 +30,8 @@ pub(super) fn subnetwork(context: &mut Context<'_>, resource: &Resource<'_>) {
     if let Ok(Some(block)) = context.block(resource, &resource.values, "ip_cidr_range", "ip_cidr_range") {
         push(context, resource, id.clone(), resource.address.clone(), network.clone(), block);
     }
-    if matches!(resource.values.attribute("secondary_ip_range"), super::resource::Attribute::Unknown) {
+    let secondary = resource.values.attribute("secondary_ip_range");
+    if matches!(secondary, Attribute::Unknown) && context.asked_for(resource, "secondary_ip_range") {
         context.model.unknown += 1;
     }
     for (index, values) in resource.values.children("secondary_ip_range") {

@@ -38,8 +38,13 @@ fn association(context: &mut Context<'_>, resource: &Resource<'_>, attribute: &s
 pub(super) fn network(context: &mut Context<'_>, resource: &Resource<'_>, id: String, attributes: &[&str]) {
     let (mut blocks, mut complete) = (Vec::new(), true);
     for attribute in attributes {
+        if attribute.starts_with("ipv6") && !context.asked_for(resource, attribute) {
+            continue;
+        }
         match context.block(resource, &resource.values, attribute, attribute) {
             Ok(block) => blocks.extend(block),
+            // An IPv6 range that Amazon gives says nothing of the IPv4 ranges.
+            Err(()) if attributes.len() > 1 && *attribute == "ipv6_cidr_block" => {}
             Err(()) => complete = false,
         }
     }
@@ -51,6 +56,9 @@ pub(super) fn network(context: &mut Context<'_>, resource: &Resource<'_>, id: St
 pub(super) fn subnet(context: &mut Context<'_>, resource: &Resource<'_>) {
     let mut blocks = Vec::new();
     for attribute in ["cidr_block", "ipv6_cidr_block"] {
+        if attribute.starts_with("ipv6") && !context.asked_for(resource, attribute) {
+            continue;
+        }
         blocks.extend(context.block(resource, &resource.values, attribute, attribute).ok().flatten());
     }
     let subnet = Subnet {

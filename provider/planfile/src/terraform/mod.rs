@@ -129,6 +129,17 @@ impl Context<'_> {
         }
     }
 
+    /// Whether a range that the cloud may compute is one at all: providers show such an attribute as unknown in every
+    /// create, also where nobody asked for it.
+    fn asked_for(&self, resource: &Resource<'_>, attribute: &str) -> bool {
+        let asks = |flag: &str| matches!(resource.values.attribute(flag), resource::Attribute::Known(node) if node.is_true());
+        let unknown = matches!(resource.values.attribute(attribute), resource::Attribute::Unknown);
+        !unknown
+            || ["assign_generated_ipv6", "assign_generated_ipv6_cidr_block"].into_iter().any(asks)
+            || resource.values.text("ipv6_ipam_pool_id").is_some()
+            || self.configuration.sets(resource, attribute)
+    }
+
     fn parse(&mut self, text: &str, site: Site) -> Result<Option<Block>, ()> {
         match parse_cidr(text) {
             Ok(net) => Ok(Some(Block { net, site })),

@@ -1,16 +1,30 @@
 //! `warren_address_plan`: its entries reserve.
 
-use super::resource::{Attribute, Resource, Values};
+use super::resource::{Attribute, Resource};
 use super::{Context, Reader};
-use warren_cidr::Cloud;
+use crate::node::Entry;
+use std::collections::BTreeMap;
+use warren_cidr::{Cloud, SEPARATOR};
 use warren_model::{Excluded, Reservation, ReservationKind};
 
 pub(super) const READERS: &[(&str, Reader)] = &[("warren_address_plan", address_plan)];
 
 fn address_plan(context: &mut Context<'_>, resource: &Resource<'_>) {
-    for (key, network) in resource.values.children("networks") {
-        let cloud = network.text("cloud").and_then(|text| text.parse().ok());
-        entry(context, resource, &network, &key, None, cloud, &format!("networks[{key:?}]"));
+    let clouds: BTreeMap<String, Option<Cloud>> = resource
+        .values
+        .children("networks")
+        .into_iter()
+        .map(|(key, network)| (key, network.text("cloud").and_then(|text| text.parse().ok())))
+        .collect();
+    match resource.values.attribute("cidrs") {
+        Attribute::Known(node) => {
+            for cidr in node.entries() {
+                entry(context, resource, cidr, &clouds);
+            }
+        }
+        Attribute::Unknown => context.model.unknown += 1,
+        Attribute::Sensitive => context.model.sensitive += 1,
+        Attribute::Absent => {}
     }
     let Attribute::Known(reserved) = resource.values.attribute("reserved") else { return };
     for named in reserved.entries() {
@@ -25,31 +39,33 @@ fn address_plan(context: &mut Context<'_>, resource: &Resource<'_>) {
     }
 }
 
+/// One range by its path: `aws`, `aws/public`.
 fn entry(
     context: &mut Context<'_>,
     resource: &Resource<'_>,
-    values: &Values<'_>,
-    key: &str,
-    parent: Option<&str>,
-    cloud: Option<Cloud>,
-    path: &str,
+    cidr: &Entry,
+    clouds: &BTreeMap<String, Option<Cloud>>,
 ) {
-    let id = format!("{}!{}!{key}", context.file, resource.address);
-    if let Ok(Some(block)) = context.block(resource, values, "cidr", &format!("{path}.cidr")) {
-        context.model.reservations.push(Reservation {
-            id: id.clone(),
-            parent: parent.map(str::to_owned),
-            name: key.to_owned(),
-            owner: context.owner.to_owned(),
-            cloud,
-            kind: if parent.is_some() { ReservationKind::Subnet } else { ReservationKind::Network },
-            occupied: false,
-            block,
-            refused: false,
-        });
-    }
-    for (name, subnet) in values.children("subnets") {
-        let path = format!("{path}.subnets[{name:?}]");
-        entry(context, resource, &subnet, &format!("{key}/{name}"), Some(&id), cloud, &path);
-    }
+    let path = cidr.key.as_str();
+    let id = |path: &str| format!("{}!{}!{path}", context.file, resource.address);
+    let (id, parent) = (id(path), path.rsplit_once(SEPARATOR).map(|(parent, _)| id(parent)));
+    let Some(text) = cidr.value.text() else {
+        // An unknown item is null in the map.
+        context.model.unknown += 1;
+        return;
+    };
+    let site = context.site(resource, &format!("cidrs[{path:?}]"), Some(cidr.value.at));
+    let Ok(Some(block)) = context.parse(text, site) else { return };
+    let network = path.split(SEPARATOR).next().unwrap_or_default();
+    context.model.reservations.push(Reservation {
+        id,
+        kind: if parent.is_some() { ReservationKind::Subnet } else { ReservationKind::Network },
+        parent,
+        name: path.to_owned(),
+        owner: context.owner.to_owned(),
+        cloud: clouds.get(network).copied().flatten(),
+        occupied: false,
+        block,
+        refused: false,
+    });
 }
