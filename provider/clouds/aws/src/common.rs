@@ -87,6 +87,28 @@ macro_rules! common {
 }
 pub(crate) use common;
 
+/// The methods of a `Resource` that are the same everywhere: needs a field `session` and a module `schema`.
+macro_rules! basics {
+    ($model:ty) => {
+        fn type_name(&self) -> &'static str {
+            <$model as $crate::common::Common>::KIND
+        }
+
+        fn schema(&self) -> tf_provider_rs::Schema {
+            schema::schema()
+        }
+
+        fn identity(&self) -> Option<tf_provider_rs::IdentitySchema> {
+            Some($crate::common::identity())
+        }
+
+        fn identity_of(&self, state: &$model) -> Option<tf_provider_rs::Value> {
+            $crate::common::identity_of(&self.session, state)
+        }
+    };
+}
+pub(crate) use basics;
+
 /// The attributes `name` and `id`, which come first in every schema.
 pub(crate) fn head(what: &str) -> [Attribute; 2] {
     [

@@ -11,10 +11,12 @@ mod client;
 mod common;
 mod config;
 mod error;
+mod internet_gateway;
 mod live;
 mod memory;
 mod ranges;
 mod session;
+mod subnet;
 mod tags;
 mod timeouts;
 mod vpc;
@@ -29,5 +31,8 @@ use tf_provider_rs::Registry;
 
 /// Every resource of this cloud.
 pub fn registry(session: &Session) -> Registry {
-    Registry::new().resource(vpc::VpcResource::new(session))
+    Registry::new()
+        .resource(vpc::VpcResource::new(session))
+        .resource(subnet::SubnetResource::new(session))
+        .resource(internet_gateway::InternetGatewayResource::new(session))
 }

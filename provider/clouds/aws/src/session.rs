@@ -172,6 +172,16 @@ impl Aws {
         Ok(aws)
     }
 
+    /// The Amazon resource name of an EC2 object: `resource` is such as `vpc/vpc-1`.
+    pub fn arn(&self, account: &str, resource: &str) -> String {
+        let partition = match self.region.split('-').next() {
+            Some("cn") => "aws-cn",
+            _ if self.region.starts_with("us-gov-") => "aws-us-gov",
+            _ => "aws",
+        };
+        format!("arn:{partition}:ec2:{}:{account}:{resource}", self.region)
+    }
+
     /// The EC2 client.
     pub fn ec2(&self) -> &aws_sdk_ec2::Client {
         &self.ec2

@@ -35,7 +35,7 @@ pub(super) struct Described {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Found {
     pub(super) vpc: Described,
-    pub(super) region: String,
+    pub(super) arn: String,
     pub(super) dns_support: bool,
     pub(super) dns_hostnames: bool,
     pub(super) default_group: Option<String>,
@@ -135,7 +135,7 @@ pub(super) async fn read(aws: &Aws, id: &str) -> Result<Found, ApiError> {
         .await
         .named("DescribeRouteTables")?;
     Ok(Found {
-        region: aws.region.clone(),
+        arn: aws.arn(&vpc.owner, &format!("vpc/{id}")),
         dns_support: attribute(aws, id, VpcAttributeName::EnableDnsSupport).await?,
         dns_hostnames: attribute(aws, id, VpcAttributeName::EnableDnsHostnames).await?,
         default_group_empty: group.as_ref().is_none_or(|group| {

@@ -5,15 +5,14 @@ mod schema;
 #[cfg(test)]
 mod tests;
 
-use tf_provider_rs::schema::{IdentitySchema, Schema};
 use tf_provider_rs::{
-    Attr, Change, Context, Diagnostics, ImportRequest, Path, Planned, Progress, Resource, Value, async_trait,
+    Attr, Change, Context, Diagnostics, ImportRequest, Path, Planned, Progress, Resource, async_trait,
 };
 use warren_cidr::Cloud;
 use warren_guard::ClaimRole;
 
 use crate::adopt;
-use crate::common::{self, Common};
+use crate::common::{self, Common, basics};
 use crate::memory::PlannedVpc;
 use crate::ranges;
 use crate::session::{Aws, Session};
@@ -110,21 +109,7 @@ impl VpcResource {
 impl Resource for VpcResource {
     type Model = Vpc;
 
-    fn type_name(&self) -> &'static str {
-        Vpc::KIND
-    }
-
-    fn schema(&self) -> Schema {
-        schema::schema()
-    }
-
-    fn identity(&self) -> Option<IdentitySchema> {
-        Some(common::identity())
-    }
-
-    fn identity_of(&self, state: &Vpc) -> Option<Value> {
-        common::identity_of(&self.session, state)
-    }
+    basics!(Vpc);
 
     async fn validate(&self, config: &Vpc, diagnostics: &mut Diagnostics) {
         let path = Path::of("secondary_cidr_blocks");

@@ -148,7 +148,7 @@ pub(super) fn state(session: &Session, found: Found, before: &Vpc) -> Vpc {
         state.default_route_table_id = found.main_route_table.clone().into();
     }
     state.main_route_table_id = found.main_route_table.into();
-    state.arn = format!("arn:aws:ec2:{}:{}:vpc/{}", found.region, vpc.owner, state.id.text()).into();
+    state.arn = found.arn.into();
     state.owner_id = vpc.owner.into();
     state
 }

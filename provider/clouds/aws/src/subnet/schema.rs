@@ -1,0 +1,125 @@
+//! Attributes and state of `warren_aws_subnet`.
+
+use tf_provider_rs::schema::{Attribute, Schema};
+use tf_provider_rs::{Attr, Path, model};
+use warren_cidr::Family;
+use warren_guard::{Parent, PlannedResource, Role};
+
+use super::api::Found;
+use crate::common::{self, Common, common};
+use crate::ranges;
+use crate::session::Session;
+use crate::tags::TagMap;
+use crate::timeouts::Timeouts;
+
+model! {
+    /// A subnet.
+    pub struct Subnet {
+        /// Unique per fabric and owner.
+        pub name: Attr<String>,
+        /// `subnet-..`.
+        pub id: Attr<String>,
+        /// The VPC.
+        pub vpc_id: Attr<String>,
+        /// The VPC's range, for the check at plan.
+        pub vpc_cidr_block: Attr<String>,
+        /// IPv4 range.
+        pub cidr_block: Attr<String>,
+        /// IPv6 range, a /64.
+        pub ipv6_cidr_block: Attr<String>,
+        /// Such as `us-east-1a`.
+        pub availability_zone: Attr<String>,
+        /// Such as `use1-az1`, the same in every account.
+        pub availability_zone_id: Attr<String>,
+        /// Whether new interfaces get a public IPv4 address.
+        pub map_public_ip_on_launch: Attr<bool>,
+        /// Whether new interfaces get an IPv6 address.
+        pub assign_ipv6_on_creation: Attr<bool>,
+        /// Account id.
+        pub owner_id: Attr<String>,
+        /// Amazon resource name.
+        pub arn: Attr<String>,
+        /// The user's tags.
+        pub tags: TagMap,
+        /// All tags.
+        pub tags_all: TagMap,
+        /// How long operations may take.
+        pub timeouts: Attr<Timeouts>,
+    }
+}
+
+common!(Subnet, "warren_aws_subnet");
+
+pub(super) fn schema() -> Schema {
+    Schema::new(
+        "A subnet of a VPC. Its range is checked at plan: inside the VPC, apart from the VPC's other subnets. \
+         Private by default: new interfaces get no public address.",
+    )
+    .attributes(common::head("subnet"))
+    .attributes([
+        Attribute::string("vpc_id").required().replaces().describe("Id of the VPC. A change replaces the subnet."),
+        Attribute::string("vpc_cidr_block").optional().validate(ranges::VPC_IPV4).describe(
+            "Range of the VPC that holds the subnet, for the check at plan while `vpc_id` is not known yet. \
+             Never sent to AWS.",
+        ),
+        Attribute::string("cidr_block").required().replaces().validate(ranges::SUBNET_IPV4).describe(
+            "IPv4 range in CIDR notation, `/16` to `/28`, without host bits; AWS keeps five of its addresses. A \
+             change replaces the subnet.",
+        ),
+        Attribute::string("ipv6_cidr_block")
+            .optional()
+            .validate(ranges::SUBNET_IPV6)
+            .describe("IPv6 range of the VPC's, `/44` to `/64` in steps of 4. Changes in place."),
+        Attribute::string("availability_zone").optional().computed().keeps().replaces().describe(
+            "Availability zone, such as `us-east-1a`. AWS chooses when it is not set. A change replaces the subnet.",
+        ),
+        Attribute::string("availability_zone_id")
+            .computed()
+            .keeps()
+            .describe("Id of the availability zone, such as `use1-az1`: the same zone in every account."),
+        Attribute::bool("map_public_ip_on_launch")
+            .default(false)
+            .describe("Whether new network interfaces get a public IPv4 address. Default: `false`."),
+        Attribute::bool("assign_ipv6_on_creation")
+            .default(false)
+            .describe("Whether new network interfaces get an IPv6 address. Default: `false`."),
+        Attribute::string("owner_id").computed().keeps().describe("Id of the account, 12 digits."),
+        Attribute::string("arn").computed().keeps().describe("Amazon resource name."),
+    ])
+    .attributes(common::tail())
+}
+
+/// The state that what was found makes of `before`.
+pub(super) fn state(session: &Session, found: Found, before: &Subnet) -> Subnet {
+    let mut state = before.clone();
+    state.take_tags(session, &found.tags);
+    state.id = found.id.into();
+    state.vpc_id = found.vpc_id.into();
+    state.cidr_block = found.cidr_block.into();
+    state.ipv6_cidr_block = found.ipv6.map(|(range, _)| range).into();
+    state.availability_zone = found.zone.into();
+    state.availability_zone_id = found.zone_id.into();
+    state.map_public_ip_on_launch = found.map_public_ip.into();
+    state.assign_ipv6_on_creation = found.assign_ipv6.into();
+    state.owner_id = found.owner.into();
+    state.arn = found.arn.into();
+    state
+}
+
+/// What the subnet tells the guard.
+pub(super) fn part(subnet: &Subnet) -> PlannedResource {
+    let vpc = Parent::of("warren_aws_vpc", subnet.vpc_id.known().map(String::as_str))
+        .within(ranges::known(&subnet.vpc_cidr_block).into_iter().collect());
+    let mut resource = PlannedResource::new(common::key(subnet)).id(subnet.id.known().map(String::as_str));
+    for (range, name, family) in [
+        (&subnet.cidr_block, "cidr_block", Family::V4),
+        (&subnet.ipv6_cidr_block, "ipv6_cidr_block", Family::V6),
+    ] {
+        if range.is_unknown() {
+            resource = resource.unknown(family);
+        } else if let Some(net) = ranges::known(range) {
+            resource = resource.range(net, Path::of(name), Role::Part(vpc.clone()));
+        }
+    }
+    resource
+}

@@ -1,0 +1,154 @@
+//! EC2's calls about transit gateways.
+
+use aws_sdk_ec2::types::{
+    AutoAcceptSharedAttachmentsValue, DefaultRouteTableAssociationValue, DefaultRouteTablePropagationValue,
+    DnsSupportValue, ModifyTransitGatewayOptions, ResourceType, TransitGatewayRequestOptions, TransitGatewayState,
+    VpnEcmpSupportValue,
+};
+
+use super::schema::TransitGateway;
+use crate::client;
+use crate::error::{ApiError, Named};
+use crate::session::Aws;
+use crate::tags::{self, Tags};
+
+/// A transit gateway as DescribeTransitGateways tells it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Found {
+    pub(super) id: String,
+    pub(super) arn: String,
+    pub(super) owner: String,
+    /// In AWS's words: `pending`, `available`, `modifying`, `deleting`.
+    pub(super) state: String,
+    pub(super) description: Option<String>,
+    pub(super) asn: Option<i64>,
+    pub(super) settings: Settings,
+    pub(super) association_table: Option<String>,
+    pub(super) propagation_table: Option<String>,
+    pub(super) tags: Tags,
+}
+
+/// What ModifyTransitGateway can change.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Settings {
+    pub(super) association: bool,
+    pub(super) propagation: bool,
+    pub(super) dns: bool,
+    pub(super) ecmp: bool,
+    pub(super) auto_accept: bool,
+}
+
+/// `enable` or `disable`, as every option of a transit gateway has it.
+macro_rules! switch {
+    ($ty:ident, $on:expr) => {
+        if $on { $ty::Enable } else { $ty::Disable }
+    };
+}
+
+/// Ids of the living transit gateways of this fabric and owner called `name`.
+pub(super) async fn find(aws: &Aws, name: &str) -> Result<Vec<String>, ApiError> {
+    let call = aws.ec2().describe_transit_gateways().set_filters(Some(aws.filters(name)));
+    let mut pages = call.into_paginator().items().send();
+    let mut ids = Vec::new();
+    while let Some(gateway) = pages.next().await {
+        let gateway = gateway.named("DescribeTransitGateways")?;
+        if !matches!(gateway.state, Some(TransitGatewayState::Deleting | TransitGatewayState::Deleted)) {
+            ids.extend(gateway.transit_gateway_id);
+        }
+    }
+    Ok(ids)
+}
+
+/// Makes a transit gateway and gives its id.
+pub(super) async fn create(
+    aws: &Aws,
+    planned: &TransitGateway,
+    settings: Settings,
+    tags: &Tags,
+) -> Result<String, ApiError> {
+    let options = TransitGatewayRequestOptions::builder()
+        .set_amazon_side_asn(planned.amazon_side_asn.known().copied())
+        .default_route_table_association(switch!(DefaultRouteTableAssociationValue, settings.association))
+        .default_route_table_propagation(switch!(DefaultRouteTablePropagationValue, settings.propagation))
+        .dns_support(switch!(DnsSupportValue, settings.dns))
+        .vpn_ecmp_support(switch!(VpnEcmpSupportValue, settings.ecmp))
+        .auto_accept_shared_attachments(switch!(AutoAcceptSharedAttachmentsValue, settings.auto_accept))
+        .build();
+    let made = aws
+        .ec2()
+        .create_transit_gateway()
+        .set_description(planned.description.known().cloned())
+        .options(options)
+        .tag_specifications(tags::specification(ResourceType::TransitGateway, tags))
+        .customize()
+        .config_override(client::once())
+        .send()
+        .await
+        .named("CreateTransitGateway")?;
+    Ok(made.transit_gateway.and_then(|gateway| gateway.transit_gateway_id).unwrap_or_default())
+}
+
+/// The transit gateway `id`; not found, and deleted, is an error.
+pub(super) async fn get(aws: &Aws, id: &str) -> Result<Found, ApiError> {
+    let call = aws.ec2().describe_transit_gateways().transit_gateway_ids(id);
+    let answer = call.send().await.named("DescribeTransitGateways")?;
+    let gateway = answer.transit_gateways.unwrap_or_default().into_iter().next();
+    gateway
+        .filter(|gateway| gateway.state != Some(TransitGatewayState::Deleted))
+        .map(found)
+        .ok_or_else(|| ApiError::absent("DescribeTransitGateways", id))
+}
+
+fn found(gateway: aws_sdk_ec2::types::TransitGateway) -> Found {
+    let options = gateway.options.unwrap_or_else(|| {
+        aws_sdk_ec2::types::TransitGatewayOptions::builder().build()
+    });
+    Found {
+        id: gateway.transit_gateway_id.unwrap_or_default(),
+        arn: gateway.transit_gateway_arn.unwrap_or_default(),
+        owner: gateway.owner_id.unwrap_or_default(),
+        state: gateway.state.map(|state| state.as_str().to_owned()).unwrap_or_default(),
+        description: gateway.description.filter(|text| !text.is_empty()),
+        asn: options.amazon_side_asn,
+        settings: Settings {
+            association: options.default_route_table_association
+                == Some(DefaultRouteTableAssociationValue::Enable),
+            propagation: options.default_route_table_propagation
+                == Some(DefaultRouteTablePropagationValue::Enable),
+            dns: options.dns_support == Some(DnsSupportValue::Enable),
+            ecmp: options.vpn_ecmp_support == Some(VpnEcmpSupportValue::Enable),
+            auto_accept: options.auto_accept_shared_attachments
+                == Some(AutoAcceptSharedAttachmentsValue::Enable),
+        },
+        association_table: options.association_default_route_table_id,
+        propagation_table: options.propagation_default_route_table_id,
+        tags: tags::from_sdk(gateway.tags.as_deref().unwrap_or_default()),
+    }
+}
+
+pub(super) async fn modify(
+    aws: &Aws,
+    id: &str,
+    description: Option<&str>,
+    settings: Settings,
+) -> Result<(), ApiError> {
+    let options = ModifyTransitGatewayOptions::builder()
+        .default_route_table_association(switch!(DefaultRouteTableAssociationValue, settings.association))
+        .default_route_table_propagation(switch!(DefaultRouteTablePropagationValue, settings.propagation))
+        .dns_support(switch!(DnsSupportValue, settings.dns))
+        .vpn_ecmp_support(switch!(VpnEcmpSupportValue, settings.ecmp))
+        .auto_accept_shared_attachments(switch!(AutoAcceptSharedAttachmentsValue, settings.auto_accept))
+        .build();
+    let call = aws
+        .ec2()
+        .modify_transit_gateway()
+        .transit_gateway_id(id)
+        .description(description.unwrap_or_default())
+        .options(options);
+    call.send().await.named("ModifyTransitGateway").map(drop)
+}
+
+pub(super) async fn delete(aws: &Aws, id: &str) -> Result<(), ApiError> {
+    let call = aws.ec2().delete_transit_gateway().transit_gateway_id(id);
+    ApiError::unless_gone(call.send().await.named("DeleteTransitGateway").map(drop))
+}

@@ -1,0 +1,156 @@
+//! EC2's calls about VPC attachments of transit gateways.
+
+use std::collections::BTreeSet;
+
+use aws_sdk_ec2::types::{
+    ApplianceModeSupportValue, CreateTransitGatewayVpcAttachmentRequestOptions, DnsSupportValue, Ipv6SupportValue,
+    ModifyTransitGatewayVpcAttachmentRequestOptions, ResourceType, TransitGatewayAttachmentState,
+};
+
+use super::schema::Attachment;
+use crate::client;
+use crate::error::{ApiError, Named};
+use crate::sets;
+use crate::session::Aws;
+use crate::tags::{self, Tags};
+
+/// An attachment as DescribeTransitGatewayVpcAttachments tells it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Found {
+    pub(super) id: String,
+    pub(super) gateway: String,
+    pub(super) vpc: String,
+    pub(super) vpc_owner: String,
+    pub(super) subnets: BTreeSet<String>,
+    /// In AWS's words: `pending`, `available`, `modifying`, `pendingAcceptance`, `deleting`.
+    pub(super) state: String,
+    pub(super) settings: Settings,
+    pub(super) tags: Tags,
+}
+
+/// What ModifyTransitGatewayVpcAttachment can change beside the subnets.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Settings {
+    pub(super) dns: bool,
+    pub(super) ipv6: bool,
+    pub(super) appliance: bool,
+}
+
+fn is_gone(state: Option<&TransitGatewayAttachmentState>) -> bool {
+    use TransitGatewayAttachmentState as State;
+    matches!(state, Some(State::Deleted | State::Failed | State::Rejected | State::Failing | State::Rejecting))
+}
+
+/// Ids of the living attachments of this fabric and owner called `name`.
+pub(super) async fn find(aws: &Aws, name: &str) -> Result<Vec<String>, ApiError> {
+    let call = aws.ec2().describe_transit_gateway_vpc_attachments().set_filters(Some(aws.filters(name)));
+    let mut pages = call.into_paginator().items().send();
+    let mut ids = Vec::new();
+    while let Some(attachment) = pages.next().await {
+        let attachment = attachment.named("DescribeTransitGatewayVpcAttachments")?;
+        let state = attachment.state.as_ref();
+        if !is_gone(state) && state != Some(&TransitGatewayAttachmentState::Deleting) {
+            ids.extend(attachment.transit_gateway_attachment_id);
+        }
+    }
+    Ok(ids)
+}
+
+/// Makes an attachment and gives its id.
+pub(super) async fn create(
+    aws: &Aws,
+    planned: &Attachment,
+    settings: Settings,
+    tags: &Tags,
+) -> Result<String, ApiError> {
+    let options = CreateTransitGatewayVpcAttachmentRequestOptions::builder()
+        .dns_support(if settings.dns { DnsSupportValue::Enable } else { DnsSupportValue::Disable })
+        .ipv6_support(if settings.ipv6 { Ipv6SupportValue::Enable } else { Ipv6SupportValue::Disable })
+        .appliance_mode_support(if settings.appliance {
+            ApplianceModeSupportValue::Enable
+        } else {
+            ApplianceModeSupportValue::Disable
+        })
+        .build();
+    let made = aws
+        .ec2()
+        .create_transit_gateway_vpc_attachment()
+        .transit_gateway_id(planned.transit_gateway_id.text())
+        .vpc_id(planned.vpc_id.text())
+        .set_subnet_ids(Some(sets::known(&planned.subnet_ids).into_iter().collect()))
+        .options(options)
+        .tag_specifications(tags::specification(ResourceType::TransitGatewayAttachment, tags))
+        .customize()
+        .config_override(client::once())
+        .send()
+        .await
+        .named("CreateTransitGatewayVpcAttachment")?;
+    let made = made.transit_gateway_vpc_attachment;
+    Ok(made.and_then(|attachment| attachment.transit_gateway_attachment_id).unwrap_or_default())
+}
+
+/// The attachment `id`; not found, deleted, failed and rejected is an error.
+pub(super) async fn get(aws: &Aws, id: &str) -> Result<Found, ApiError> {
+    let call = aws.ec2().describe_transit_gateway_vpc_attachments().transit_gateway_attachment_ids(id);
+    let answer = call.send().await.named("DescribeTransitGatewayVpcAttachments")?;
+    let attachment = answer.transit_gateway_vpc_attachments.unwrap_or_default().into_iter().next();
+    attachment
+        .filter(|attachment| !is_gone(attachment.state.as_ref()))
+        .map(found)
+        .ok_or_else(|| ApiError::absent("DescribeTransitGatewayVpcAttachments", id))
+}
+
+fn found(attachment: aws_sdk_ec2::types::TransitGatewayVpcAttachment) -> Found {
+    let options = attachment.options;
+    let options = options.as_ref();
+    Found {
+        id: attachment.transit_gateway_attachment_id.unwrap_or_default(),
+        gateway: attachment.transit_gateway_id.unwrap_or_default(),
+        vpc: attachment.vpc_id.unwrap_or_default(),
+        vpc_owner: attachment.vpc_owner_id.unwrap_or_default(),
+        subnets: attachment.subnet_ids.unwrap_or_default().into_iter().collect(),
+        state: attachment.state.map(|state| state.as_str().to_owned()).unwrap_or_default(),
+        settings: Settings {
+            dns: options.and_then(|options| options.dns_support()) == Some(&DnsSupportValue::Enable),
+            ipv6: options.and_then(|options| options.ipv6_support()) == Some(&Ipv6SupportValue::Enable),
+            appliance: options.and_then(|options| options.appliance_mode_support())
+                == Some(&ApplianceModeSupportValue::Enable),
+        },
+        tags: tags::from_sdk(attachment.tags.as_deref().unwrap_or_default()),
+    }
+}
+
+/// Changes settings and subnets; nothing is called where nothing differs.
+pub(super) async fn modify(
+    aws: &Aws,
+    have: &Found,
+    settings: Settings,
+    subnets: &BTreeSet<String>,
+) -> Result<(), ApiError> {
+    let (add, remove) = sets::difference(&have.subnets, subnets);
+    if have.settings == settings && add.is_none() && remove.is_none() {
+        return Ok(());
+    }
+    let options = ModifyTransitGatewayVpcAttachmentRequestOptions::builder()
+        .dns_support(if settings.dns { DnsSupportValue::Enable } else { DnsSupportValue::Disable })
+        .ipv6_support(if settings.ipv6 { Ipv6SupportValue::Enable } else { Ipv6SupportValue::Disable })
+        .appliance_mode_support(if settings.appliance {
+            ApplianceModeSupportValue::Enable
+        } else {
+            ApplianceModeSupportValue::Disable
+        })
+        .build();
+    let call = aws
+        .ec2()
+        .modify_transit_gateway_vpc_attachment()
+        .transit_gateway_attachment_id(&have.id)
+        .set_add_subnet_ids(add)
+        .set_remove_subnet_ids(remove)
+        .options(options);
+    call.send().await.named("ModifyTransitGatewayVpcAttachment").map(drop)
+}
+
+pub(super) async fn delete(aws: &Aws, id: &str) -> Result<(), ApiError> {
+    let call = aws.ec2().delete_transit_gateway_vpc_attachment().transit_gateway_attachment_id(id);
+    ApiError::unless_gone(call.send().await.named("DeleteTransitGatewayVpcAttachment").map(drop))
+}
