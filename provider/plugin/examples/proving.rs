@@ -8,10 +8,11 @@ use std::time::Duration;
 use serde_json::{Value as Json, json};
 use tf_provider_rs::ephemeral::{Opened, Renewed};
 use tf_provider_rs::function::{Parameter, Signature};
+use tf_provider_rs::resource::DeferReason;
 use tf_provider_rs::{
-    Attr, Attribute, Context, Diagnostic, Diagnostics, Ephemeral, Function, FunctionError, ImportRequest,
-    Nesting, Number, Path, Planned, Progress, Provider, Registry, Resource, Schema, Type, Value, async_trait,
-    model,
+    Attr, Attribute, Change, Context, Diagnostic, Diagnostics, Ephemeral, Function, FunctionError,
+    ImportRequest, MoveSource, Nesting, Number, Path, Planned, Progress, Provider, Registry, Resource,
+    Schema, Type, Value, async_trait, model,
 };
 
 fn main() -> ExitCode {
@@ -147,8 +148,11 @@ impl Resource for Thing {
         ])
     }
 
-    async fn plan(&self, _: &Context, change: &mut tf_provider_rs::Change<ThingModel>, _: &mut Diagnostics) {
+    async fn plan(&self, _: &Context, change: &mut Change<ThingModel>, _: &mut Diagnostics) {
         assert!(change.config.mode.text() != "plan-panic", "asked to panic in plan");
+        if change.config.mode.text() == "defer" {
+            change.deferred = Some(DeferReason::AbsentPrerequisite);
+        }
     }
 
     async fn create(
@@ -189,6 +193,16 @@ impl Resource for Thing {
     async fn import(&self, _: &Context, request: ImportRequest) -> Result<ThingModel, Diagnostics> {
         let id = request.id_or("id")?;
         Ok(ThingModel { id: id.into(), mode: "ok".into(), ..ThingModel::default() })
+    }
+
+    async fn move_from(&self, _: &Context, source: MoveSource) -> Result<Option<ThingModel>, Diagnostics> {
+        let name = source.state["name"].as_str();
+        let known = source.type_name == "other_thing" && source.schema_version == 3;
+        Ok(name.filter(|_| known).map(|name| ThingModel {
+            id: name.into(),
+            mode: "ok".into(),
+            ..ThingModel::default()
+        }))
     }
 
     async fn upgrade(&self, version: i64, mut state: Json) -> Result<Json, Diagnostics> {

@@ -37,8 +37,8 @@ pub use path::Path;
 pub use provider::{Provider, Registry};
 pub use resource::{Change, ImportRequest, MoveSource, Planned, Resource};
 pub use schema::{Attribute, IdentitySchema, Nesting, Schema};
-pub use tokio_util::sync::CancellationToken;
 pub use serve::{run, serve};
+pub use tokio_util::sync::CancellationToken;
 pub use types::Type;
 pub use value::{Number, Value};
 

@@ -178,3 +178,29 @@ fn write_only_values_reach_the_provider_and_no_state() {
     assert!(diagnostics.has_error(), "{diagnostics:?}");
     assert!(diagnostics.0.iter().all(|message| message.severity == Severity::Error));
 }
+
+#[test]
+fn state_of_another_type_is_taken_over() {
+    let plugin = proving();
+    let other = "registry.terraform.io/other/other";
+    let moved = |source, version| {
+        plugin.move_from("proving_thing", other, source, version, &json!({ "name": "x" })).unwrap()
+    };
+    let (state, diagnostics) = moved("other_thing", 3);
+    assert!(diagnostics.is_empty(), "{diagnostics:?}");
+    assert_eq!(state.get("id"), Some(&"x".into()));
+    let (state, diagnostics) = moved("other_person", 3);
+    assert!(state.is_null() && diagnostics.has_error());
+}
+
+#[test]
+fn a_change_is_deferred_for_clients_that_allow_it() {
+    let mut plugin = proving();
+    let config = json!({ "mode": "defer" });
+    let mut state = State::new("proving_thing");
+    plugin.capabilities(true, true);
+    assert_eq!(state.apply(&plugin, &config).unwrap(), Outcome::Deferred);
+    assert!(!state.exists());
+    plugin.capabilities(false, true);
+    assert_eq!(state.apply(&plugin, &config).unwrap(), Outcome::Created);
+}

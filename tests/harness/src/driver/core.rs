@@ -152,3 +152,105 @@ pub(super) fn apply_problems(planned: &Value, actual: &Value, path: &Path, probl
         _ => problems.push(format!("{path}: the new value is not the planned one")),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tf_provider_rs::Type;
+
+    fn attribute(name: &str, computed: bool) -> Attribute {
+        Attribute { name: name.to_owned(), ty: Type::String, computed, write_only: false, nested: None }
+    }
+
+    fn rules(nesting: Nesting) -> Attribute {
+        let nested = vec![attribute("port", false), attribute("id", true)];
+        Attribute { nested: Some((nesting, nested)), ..attribute("rules", false) }
+    }
+
+    fn rule(port: &str, id: Value) -> Value {
+        Value::object([("port", port.into()), ("id", id)])
+    }
+
+    #[test]
+    fn the_proposal_keeps_what_the_provider_had_decided() {
+        let attributes = [attribute("name", false), attribute("id", true), rules(Nesting::Set)];
+        let prior = Value::object([
+            ("name", "old".into()),
+            ("id", "i-1".into()),
+            ("rules", Value::set(vec![rule("1", "r-1".into()), rule("2", "r-2".into())])),
+        ]);
+        let config = Value::object([
+            ("name", "new".into()),
+            ("id", Value::Null),
+            ("rules", Value::set(vec![rule("2", Value::Null), rule("3", Value::Null)])),
+        ]);
+        let expected = Value::object([
+            ("name", "new".into()),
+            ("id", "i-1".into()),
+            ("rules", Value::set(vec![rule("2", "r-2".into()), rule("3", Value::Null)])),
+        ]);
+        assert_eq!(proposed(&attributes, &prior, &config), expected);
+        assert_eq!(proposed(&attributes, &prior, &Value::Null), Value::Null);
+    }
+
+    #[test]
+    fn a_plan_that_contradicts_the_configuration_is_found() {
+        let secret = Attribute { write_only: true, ..attribute("secret", false) };
+        let attributes = [attribute("name", false), attribute("id", true), secret, rules(Nesting::List)];
+        let config = Value::object([
+            ("name", "a".into()),
+            ("secret", "s".into()),
+            ("rules", Value::List(vec![rule("1", Value::Null)])),
+        ]);
+        let check = |name: &str, secret: Value, rules: Vec<Value>| {
+            let planned = Value::object([
+                ("name", name.into()),
+                ("id", Value::UNKNOWN),
+                ("secret", secret),
+                ("rules", Value::List(rules)),
+            ]);
+            let mut problems = Vec::new();
+            plan_problems(&attributes, &Value::Null, &config, &planned, &Path::root(), &mut problems);
+            problems
+        };
+        assert!(check("a", Value::Null, vec![rule("1", Value::UNKNOWN)]).is_empty());
+        assert_eq!(
+            check("b", "s".into(), vec![rule("2", Value::UNKNOWN)]),
+            [
+                "name: the planned value is not the configured one",
+                "secret: a write-only value was planned",
+                "rules[0].port: the planned value is not the configured one",
+            ]
+        );
+        assert_eq!(check("a", Value::Null, vec![]), ["rules: planned elements are not the configured ones"]);
+    }
+
+    #[test]
+    fn a_result_that_contradicts_the_plan_is_found() {
+        let planned = Value::object([
+            ("id", Value::UNKNOWN),
+            ("name", "a".into()),
+            ("rules", Value::List(vec![rule("1", Value::UNKNOWN)])),
+        ]);
+        let check = |id: Value, name: &str, port: &str| {
+            let actual = Value::object([
+                ("id", id),
+                ("name", name.into()),
+                ("rules", Value::List(vec![rule(port, "r".into())])),
+            ]);
+            let mut problems = Vec::new();
+            apply_problems(&planned, &actual, &Path::root(), &mut problems);
+            problems
+        };
+        assert!(check("i-1".into(), "a", "1").is_empty());
+        assert!(check(Value::Null, "a", "1").is_empty());
+        assert_eq!(
+            check(Value::UNKNOWN, "b", "2"),
+            [
+                "id: unknown after apply",
+                "name: the new value is not the planned one",
+                "rules[0].port: the new value is not the planned one",
+            ]
+        );
+    }
+}
