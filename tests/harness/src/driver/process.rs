@@ -14,6 +14,7 @@ use base64::engine::general_purpose::STANDARD_NO_PAD;
 use hyper_util::rt::TokioIo;
 use rustls::ClientConfig;
 use rustls::pki_types::{CertificateDer, ServerName};
+use tempfile::TempDir;
 use tokio::net::UnixStream;
 use tokio_rustls::TlsConnector;
 use tonic::transport::{Channel, Endpoint};
@@ -45,6 +46,8 @@ pub(super) struct Process {
     tls: Option<(CertificateDer<'static>, ClientCertificate)>,
     stdout: Arc<Mutex<String>>,
     stderr: Arc<Mutex<String>>,
+    /// Where the provider puts its socket: a killed one cannot tidy up.
+    _folder: TempDir,
 }
 
 /// Where to connect, and how.
@@ -56,12 +59,13 @@ pub(super) struct Link {
 impl Process {
     pub(super) fn start(program: &Path, environment: &[(&str, &str)]) -> Result<Process> {
         let own = ClientCertificate::generate()?;
-        let mut command = command(program, environment);
+        let folder = TempDir::new()?;
+        let mut command = command(program, environment, &folder);
         command
             .env(COOKIE.0, COOKIE.1)
             .env("PLUGIN_PROTOCOL_VERSIONS", "5,6")
             .env("PLUGIN_CLIENT_CERT", own.pem());
-        let mut started = Started::spawn(command)?;
+        let mut started = Started::spawn(command, folder)?;
         let line = started.line()?;
         let fields: Vec<&str> = line.trim_end().split('|').collect();
         let ["1", "6", "unix", socket, "grpc", server] = fields[..] else {
@@ -73,9 +77,10 @@ impl Process {
     }
 
     pub(super) fn start_debug(program: &Path, environment: &[(&str, &str)]) -> Result<Process> {
-        let mut command = command(program, environment);
+        let folder = TempDir::new()?;
+        let mut command = command(program, environment, &folder);
         command.arg("--debug");
-        let mut started = Started::spawn(command)?;
+        let mut started = Started::spawn(command, folder)?;
         loop {
             let line = started.line()?;
             ensure!(!line.is_empty(), "no TF_REATTACH_PROVIDERS\n{}", started.errors());
@@ -162,7 +167,7 @@ impl Drop for Process {
     }
 }
 
-fn command(program: &Path, environment: &[(&str, &str)]) -> Command {
+fn command(program: &Path, environment: &[(&str, &str)], folder: &TempDir) -> Command {
     let mut command = Command::new(program);
     command.env_clear().stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
     for name in ["PATH", "TMPDIR"] {
@@ -170,6 +175,7 @@ fn command(program: &Path, environment: &[(&str, &str)]) -> Command {
             command.env(name, value);
         }
     }
+    command.env("PLUGIN_UNIX_SOCKET_DIR", folder.path());
     command.envs(environment.iter().copied());
     command
 }
@@ -179,10 +185,11 @@ struct Started {
     child: Option<Child>,
     stdout: Option<BufReader<Box<dyn Read + Send>>>,
     stderr: Arc<Mutex<String>>,
+    folder: Option<TempDir>,
 }
 
 impl Started {
-    fn spawn(mut command: Command) -> Result<Started> {
+    fn spawn(mut command: Command, folder: TempDir) -> Result<Started> {
         let program = command.get_program().to_owned();
         let mut child = command.spawn().with_context(|| format!("cannot start {}", program.display()))?;
         let stdout: Box<dyn Read + Send> = Box::new(child.stdout.take().context("no standard output")?);
@@ -191,6 +198,7 @@ impl Started {
             stderr: collect(BufReader::new(stderr)),
             stdout: Some(BufReader::new(stdout)),
             child: Some(child),
+            folder: Some(folder),
         })
     }
 
@@ -217,12 +225,22 @@ impl Started {
         socket: PathBuf,
         tls: Option<(CertificateDer<'static>, ClientCertificate)>,
     ) -> Process {
-        let (Some(child), Some(stdout)) = (self.child.take(), self.stdout.take()) else {
-            unreachable!("both are there until this consumes them")
+        let (Some(child), Some(stdout), Some(folder)) =
+            (self.child.take(), self.stdout.take(), self.folder.take())
+        else {
+            unreachable!("all are there until this consumes them")
         };
         let stdout = collect(stdout);
         let pid = child.id();
-        Process { child: Mutex::new(child), pid, socket, tls, stdout, stderr: Arc::clone(&self.stderr) }
+        Process {
+            child: Mutex::new(child),
+            pid,
+            socket,
+            tls,
+            stdout,
+            stderr: Arc::clone(&self.stderr),
+            _folder: folder,
+        }
     }
 }
 
