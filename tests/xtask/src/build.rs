@@ -28,7 +28,7 @@ pub(crate) fn provider(release: bool) -> Result<PathBuf> {
         command.arg("--release");
     }
     success(&mut command, "the provider's build")?;
-    let target = std::env::var_os("CARGO_TARGET_DIR")
-        .map_or_else(|| workspace_root().join("target"), PathBuf::from);
+    let target =
+        std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| workspace_root().join("target"), PathBuf::from);
     Ok(target.join(if release { "release" } else { "debug" }))
 }

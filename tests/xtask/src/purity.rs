@@ -8,8 +8,19 @@ use crate::build;
 const PURE: &[&str] = &["warren-cidr", "warren-model", "warren-planfile", "warren-check"];
 
 /// What a pure crate has no use for.
-const BANNED: &[&str] =
-    &["tokio", "async-std", "smol", "mio", "hyper", "reqwest", "socket2", "tonic", "rustls", "tempfile", "rand"];
+const BANNED: &[&str] = &[
+    "tokio",
+    "async-std",
+    "smol",
+    "mio",
+    "hyper",
+    "reqwest",
+    "socket2",
+    "tonic",
+    "rustls",
+    "tempfile",
+    "rand",
+];
 
 /// Looks through the normal dependencies of every pure crate.
 pub(crate) fn run() -> Result<()> {

@@ -65,7 +65,9 @@ mod tests {
     #[test]
     fn counts_are_added_up() {
         let mut counts = Counts::default();
-        counts.add("test result: ok. 12 passed; 0 failed; 1 ignored; 0 measured; 0 filtered out; finished in 0.01s");
+        counts.add(
+            "test result: ok. 12 passed; 0 failed; 1 ignored; 0 measured; 0 filtered out; finished in 0.01s",
+        );
         counts.add("test result: FAILED. 3 passed; 2 failed; 0 ignored; 0 measured; 0 filtered out");
         counts.add("test a::b ... ok");
         assert_eq!((counts.passed, counts.failed, counts.ignored), (15, 2, 1));

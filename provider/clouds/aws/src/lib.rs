@@ -10,15 +10,20 @@ mod adopt;
 mod client;
 mod common;
 mod config;
+mod ecr_repository;
 mod error;
+mod flow_log;
 mod internet_gateway;
 mod live;
 mod memory;
 mod ranges;
 mod session;
+mod sets;
 mod subnet;
 mod tags;
 mod timeouts;
+mod transit_gateway;
+mod transit_gateway_attachment;
 mod vpc;
 mod wait;
 
@@ -35,4 +40,8 @@ pub fn registry(session: &Session) -> Registry {
         .resource(vpc::VpcResource::new(session))
         .resource(subnet::SubnetResource::new(session))
         .resource(internet_gateway::InternetGatewayResource::new(session))
+        .resource(transit_gateway::TransitGatewayResource::new(session))
+        .resource(transit_gateway_attachment::AttachmentResource::new(session))
+        .resource(flow_log::FlowLogResource::new(session))
+        .resource(ecr_repository::RepositoryResource::new(session))
 }

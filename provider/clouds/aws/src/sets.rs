@@ -68,7 +68,10 @@ mod tests {
     #[test]
     fn differences() {
         let set = |items: &[&str]| items.iter().map(|item| (*item).to_owned()).collect();
-        assert_eq!(difference(&set(&["a", "b"]), &set(&["b", "c"])), (Some(vec!["c".into()]), Some(vec!["a".into()])));
+        assert_eq!(
+            difference(&set(&["a", "b"]), &set(&["b", "c"])),
+            (Some(vec!["c".into()]), Some(vec!["a".into()]))
+        );
         assert_eq!(difference(&set(&["a"]), &set(&["a"])), (None, None));
     }
 }

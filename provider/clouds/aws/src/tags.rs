@@ -154,7 +154,7 @@ fn known(tags: &TagMap) -> Tags {
 }
 
 /// What to set and what to take away; AWS's own tags stay.
-fn difference(have: &Tags, want: &Tags) -> (Tags, BTreeSet<String>) {
+pub(crate) fn difference(have: &Tags, want: &Tags) -> (Tags, BTreeSet<String>) {
     let set = want.iter().filter(|(key, value)| have.get(*key) != Some(*value));
     let unset = have.keys().filter(|key| !want.contains_key(*key) && !key.starts_with("aws:"));
     (set.map(|(key, value)| (key.clone(), value.clone())).collect(), unset.cloned().collect())

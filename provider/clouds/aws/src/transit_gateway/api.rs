@@ -2,8 +2,8 @@
 
 use aws_sdk_ec2::types::{
     AutoAcceptSharedAttachmentsValue, DefaultRouteTableAssociationValue, DefaultRouteTablePropagationValue,
-    DnsSupportValue, ModifyTransitGatewayOptions, ResourceType, TransitGatewayRequestOptions, TransitGatewayState,
-    VpnEcmpSupportValue,
+    DnsSupportValue, ModifyTransitGatewayOptions, ResourceType, TransitGatewayRequestOptions,
+    TransitGatewayState, VpnEcmpSupportValue,
 };
 
 use super::schema::TransitGateway;
@@ -100,9 +100,8 @@ pub(super) async fn get(aws: &Aws, id: &str) -> Result<Found, ApiError> {
 }
 
 fn found(gateway: aws_sdk_ec2::types::TransitGateway) -> Found {
-    let options = gateway.options.unwrap_or_else(|| {
-        aws_sdk_ec2::types::TransitGatewayOptions::builder().build()
-    });
+    let options =
+        gateway.options.unwrap_or_else(|| aws_sdk_ec2::types::TransitGatewayOptions::builder().build());
     Found {
         id: gateway.transit_gateway_id.unwrap_or_default(),
         arn: gateway.transit_gateway_arn.unwrap_or_default(),

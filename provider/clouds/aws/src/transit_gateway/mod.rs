@@ -88,7 +88,11 @@ impl Resource for TransitGatewayResource {
         self.finish(&aws, &op, planned, progress).await
     }
 
-    async fn read(&self, _ctx: &Context, state: TransitGateway) -> Result<Option<TransitGateway>, Diagnostics> {
+    async fn read(
+        &self,
+        _ctx: &Context,
+        state: TransitGateway,
+    ) -> Result<Option<TransitGateway>, Diagnostics> {
         let aws = self.session.get()?;
         self.session.run().hold(TransitGateway::KIND, state.name.text(), state.id.text());
         match api::get(&aws, state.id.text()).await {

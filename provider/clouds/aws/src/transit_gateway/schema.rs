@@ -98,7 +98,9 @@ fn asn(value: &Value, path: &Path, diagnostics: &mut Diagnostics) {
         Value::Number(number) => number.to_i64(),
         _ => None,
     };
-    if !number.is_some_and(|asn| (64512..=65534).contains(&asn) || (4_200_000_000..=4_294_967_294).contains(&asn)) {
+    if !number
+        .is_some_and(|asn| (64512..=65534).contains(&asn) || (4_200_000_000..=4_294_967_294).contains(&asn))
+    {
         diagnostics.error_at(
             path.clone(),
             "Not a private BGP number",

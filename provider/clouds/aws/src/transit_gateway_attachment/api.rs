@@ -3,15 +3,16 @@
 use std::collections::BTreeSet;
 
 use aws_sdk_ec2::types::{
-    ApplianceModeSupportValue, CreateTransitGatewayVpcAttachmentRequestOptions, DnsSupportValue, Ipv6SupportValue,
-    ModifyTransitGatewayVpcAttachmentRequestOptions, ResourceType, TransitGatewayAttachmentState,
+    ApplianceModeSupportValue, CreateTransitGatewayVpcAttachmentRequestOptions, DnsSupportValue,
+    Ipv6SupportValue, ModifyTransitGatewayVpcAttachmentRequestOptions, ResourceType,
+    TransitGatewayAttachmentState,
 };
 
 use super::schema::Attachment;
 use crate::client;
 use crate::error::{ApiError, Named};
-use crate::sets;
 use crate::session::Aws;
+use crate::sets;
 use crate::tags::{self, Tags};
 
 /// An attachment as DescribeTransitGatewayVpcAttachments tells it.
@@ -38,7 +39,10 @@ pub(super) struct Settings {
 
 fn is_gone(state: Option<&TransitGatewayAttachmentState>) -> bool {
     use TransitGatewayAttachmentState as State;
-    matches!(state, Some(State::Deleted | State::Failed | State::Rejected | State::Failing | State::Rejecting))
+    matches!(
+        state,
+        Some(State::Deleted | State::Failed | State::Rejected | State::Failing | State::Rejecting)
+    )
 }
 
 /// Ids of the living attachments of this fabric and owner called `name`.

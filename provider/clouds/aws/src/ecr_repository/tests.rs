@@ -1,0 +1,51 @@
+use tf_provider_rs::Attr;
+
+use super::*;
+use crate::session::tests::session;
+
+#[tokio::test]
+async fn attributes() {
+    insta::assert_snapshot!(crate::common::tests::listed(
+        &RepositoryResource::new(&session([]).await).schema()
+    ));
+}
+
+#[tokio::test]
+async fn a_count_is_a_lifecycle_policy_and_comes_back_as_one() {
+    let planned = Repository { keep_last_images: 20.into(), ..Repository::default() };
+    let lifecycle = schema::lifecycle(&planned);
+    insta::assert_snapshot!(lifecycle.clone().unwrap_or_default());
+    let found = api::Found { lifecycle, ..api::Found::default() };
+    let state = schema::state(&session([]).await, found, &planned);
+    assert_eq!((state.keep_last_images, state.lifecycle_policy), (20.into(), Attr::Null));
+}
+
+#[tokio::test]
+async fn policies_are_compared_by_meaning() {
+    let before = Repository { repository_policy: "{ \"a\": 1, \"b\": 2 }".into(), ..Repository::default() };
+    let found = |text: &str| api::Found { policy: Some(text.to_owned()), ..api::Found::default() };
+    let session = session([]).await;
+    let state = |text| schema::state(&session, found(text), &before).repository_policy;
+    assert_eq!(state("{\"b\":2,\"a\":1}"), before.repository_policy);
+    assert_eq!(state("{\"a\":3}"), Attr::from("{\"a\":3}"));
+}
+
+#[test]
+fn what_is_told() {
+    let tags =
+        |pairs: &[(&str, &str)]| pairs.iter().map(|(k, v)| ((*k).to_owned(), (*v).to_owned())).collect();
+    insta::assert_snapshot!(not_empty("llm/trainer").detail);
+    insta::assert_snapshot!(taken("llm/trainer", &tags(&[])).message);
+    let others = tags(&[("warren:fabric", "training"), ("warren:owner", "research")]);
+    insta::assert_snapshot!(taken("llm/trainer", &others).message);
+    let mut diagnostics = Diagnostics::default();
+    let config = Repository {
+        keep_last_images: 1.into(),
+        lifecycle_policy: "{}".into(),
+        kms_key: "arn:aws:kms:key".into(),
+        ..Repository::default()
+    };
+    schema::check(&config, &mut diagnostics);
+    let told: Vec<_> = diagnostics.0.into_iter().map(|diagnostic| diagnostic.detail).collect();
+    insta::assert_snapshot!(told.join("\n"));
+}

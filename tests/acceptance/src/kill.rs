@@ -1,0 +1,116 @@
+//! Kill points: the provider is killed before or after one API call, and everything must converge all the same.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use anyhow::{Context as _, Result, bail, ensure};
+use warren_harness::{KillSwitch, Phase};
+
+use crate::Stage;
+
+/// What is interrupted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Moment {
+    /// An apply onto nothing.
+    Apply,
+    /// A destroy of everything.
+    Destroy,
+}
+
+/// How many kill points there are, were tried and survived.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct KillReport {
+    /// API calls of an undisturbed run, by what it does.
+    pub calls: BTreeMap<Moment, usize>,
+    /// Kill points at which the provider was really killed, and after which everything converged.
+    pub survived: usize,
+    /// Kill points that came to nothing, because the run made fewer calls this time.
+    pub missed: usize,
+}
+
+impl fmt::Display for KillReport {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let calls = |moment| self.calls.get(&moment).copied().unwrap_or_default();
+        write!(
+            f,
+            "{} kill points survived ({} not reached); an undisturbed apply makes {} API calls, a destroy {}",
+            self.survived,
+            self.missed,
+            calls(Moment::Apply),
+            calls(Moment::Destroy)
+        )
+    }
+}
+
+/// Kills the provider before and after every `every`-th API call of an apply and of a destroy. After each kill, apply
+/// must converge without duplicates and leave no change to plan, and destroy must leave nothing.
+///
+/// # Errors
+/// The first kill point that was not survived, with Terraform's output.
+pub fn kill_points(stage: &Stage, every: usize, told: &mut dyn FnMut(&str)) -> Result<KillReport> {
+    let mut report = KillReport::default();
+    let proxy = stage.aws.proxy();
+
+    proxy.clear_calls();
+    stage.terraform.apply(&[])?.success()?;
+    report.calls.insert(Moment::Apply, proxy.calls().len());
+    proxy.clear_calls();
+    stage.terraform.destroy(&[])?.success()?;
+    report.calls.insert(Moment::Destroy, proxy.calls().len());
+    stage.nothing_left()?;
+
+    for (moment, calls) in report.calls.clone() {
+        for call in (1..=calls).step_by(every.max(1)) {
+            for phase in [Phase::Before, Phase::After] {
+                let told_as = format!("{moment:?}, {phase:?} call {call} of {calls}");
+                let killed = survive(stage, moment, call, phase).with_context(|| told_as.clone())?;
+                match killed {
+                    Some(action) => {
+                        report.survived += 1;
+                        told(&format!("{told_as} ({action}): survived"));
+                    }
+                    None => {
+                        report.missed += 1;
+                        told(&format!("{told_as}: not reached"));
+                    }
+                }
+            }
+        }
+    }
+    Ok(report)
+}
+
+/// One kill point; the action at which the kill struck.
+fn survive(stage: &Stage, moment: Moment, call: usize, phase: Phase) -> Result<Option<String>> {
+    let (aws, terraform) = (&stage.aws, &stage.terraform);
+    if moment == Moment::Destroy {
+        terraform.apply(&[])?.success()?;
+    }
+    aws.proxy().arm(KillSwitch::caller(call, phase));
+    let run = match moment {
+        Moment::Apply => terraform.apply(&[])?,
+        Moment::Destroy => terraform.destroy(&[])?,
+    };
+    let struck = aws.proxy().disarm();
+    if struck.is_some() {
+        ensure!(run.code != 0, "the provider was killed and Terraform reports success:\n{}", run.output());
+    }
+    if moment == Moment::Apply {
+        terraform.apply(&[])?.success().context("the apply after the kill")?;
+        let twice = aws.inventory()?.duplicates(&["warren:owner", "warren:name"]);
+        let twice: Vec<_> = twice.into_iter().filter(|(kind, _)| !shared_name(*kind)).collect();
+        ensure!(twice.is_empty(), "objects made twice: {twice:?}");
+        let plan = terraform.plan(&["-detailed-exitcode"])?;
+        if plan.code != 0 {
+            bail!("the plan after the apply is not empty:\n{}", plan.output());
+        }
+    }
+    terraform.destroy(&[])?.success().context("the destroy after the kill")?;
+    stage.nothing_left()?;
+    Ok(struck.map(|call| call.action))
+}
+
+/// Kinds that AWS makes itself for an object of ours and tags like it.
+fn shared_name(kind: warren_harness::Kind) -> bool {
+    matches!(kind, warren_harness::Kind::NetworkInterface)
+}

@@ -1,0 +1,78 @@
+//! The example, by real Terraform against an emulated AWS.
+
+use anyhow::{Result, ensure};
+use warren_acceptance::{Stage, flat, kill_points};
+use warren_harness::{Fault, Kind, ProxyConfig};
+
+fn counts(stage: &Stage) -> Result<Vec<(Kind, usize)>> {
+    let mut counts = std::collections::BTreeMap::new();
+    for (kind, object) in stage.aws.leftovers()?.added {
+        if !object.implicit {
+            *counts.entry(kind).or_insert(0) += 1;
+        }
+    }
+    Ok(counts.into_iter().collect())
+}
+
+#[test]
+fn it_is_built_changed_in_place_and_taken_down() -> Result<()> {
+    let stage = Stage::example("aws-hub-spoke", ProxyConfig::default())?;
+    let terraform = &stage.terraform;
+    terraform.apply(&[])?.success()?;
+    let built = counts(&stage)?;
+    for (kind, expected) in [
+        (Kind::Vpc, 2),
+        (Kind::Subnet, 4),
+        (Kind::InternetGateway, 1),
+        (Kind::NatGateway, 1),
+        (Kind::ElasticIp, 1),
+        (Kind::VpcEndpoint, 3),
+        (Kind::TransitGateway, 1),
+        (Kind::TransitGatewayAttachment, 2),
+        (Kind::EcrRepository, 1),
+    ] {
+        let found = built.iter().find(|(built, _)| *built == kind).map(|(_, count)| *count);
+        assert_eq!(found, Some(expected), "{kind:?} of {built:?}");
+    }
+    assert_eq!(terraform.plan(&["-detailed-exitcode"])?.success()?.code, 0);
+
+    let outputs = terraform.outputs()?;
+    assert_eq!(outputs["network"]["value"]["aws/ml"], "172.16.2.0/24");
+    assert_eq!(outputs["network"]["value"]["aws/data"], "172.16.1.0/24");
+
+    let changed = terraform.apply(&["-var", r#"tags={team="research"}"#])?.success()?;
+    ensure!(flat(&changed.stdout).contains("0 added, 17 changed, 0 destroyed"), "{}", changed.stdout);
+    assert_eq!(counts(&stage)?, built);
+
+    terraform.destroy(&[])?.success()?;
+    stage.nothing_left()
+}
+
+#[test]
+fn a_slow_forgetful_and_failing_cloud_is_survived() -> Result<()> {
+    let stage = Stage::example("aws-hub-spoke", ProxyConfig::realistic())?;
+    let proxy = stage.aws.proxy();
+    proxy.inject(Fault::throttle().every(7).times(20));
+    proxy.inject(Fault::internal_error().every(11).times(10));
+    proxy.inject(Fault::cut_after().on("CreateSubnet").times(1));
+    proxy.inject(Fault::cut_before().on("CreateVpc").times(1));
+    stage.terraform.apply(&[])?.success()?;
+    let twice = stage.aws.inventory()?.duplicates(&["warren:owner", "warren:name"]);
+    assert_eq!(twice, vec![], "objects made twice by a repeated call");
+    proxy.clear_faults();
+    assert_eq!(stage.terraform.plan(&["-detailed-exitcode"])?.success()?.code, 0);
+    proxy.inject(Fault::throttle().every(7).times(20));
+    stage.terraform.destroy(&[])?.success()?;
+    stage.nothing_left()
+}
+
+/// A sample of the kill points; `cargo xtask kill` tries them all.
+#[test]
+fn a_killed_provider_leaves_nothing_behind() -> Result<()> {
+    let stage = Stage::example("aws-hub-spoke", ProxyConfig::default())?;
+    let every = 29;
+    let report = kill_points(&stage, every, &mut |line| println!("{line}"))?;
+    println!("{report}");
+    ensure!(report.survived >= 8, "{report}");
+    Ok(())
+}

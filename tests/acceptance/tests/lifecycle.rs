@@ -1,0 +1,105 @@
+//! Import, drift, replacement and cancellation, by real Terraform.
+
+use std::time::Duration;
+
+use anyhow::{Result, ensure};
+use warren_acceptance::{Stage, flat};
+use warren_harness::{Fault, Kind, ProxyConfig};
+
+const NETWORK: &str = r#"
+resource "warren_aws_vpc" "one" {
+  name       = "one"
+  cidr_block = "10.0.0.0/16"
+}
+
+resource "warren_aws_subnet" "a" {
+  name       = "a"
+  vpc_id     = warren_aws_vpc.one.id
+  cidr_block = "10.0.0.0/24"
+}
+"#;
+
+#[test]
+fn a_lost_state_is_imported_again() -> Result<()> {
+    let stage = Stage::with(ProxyConfig::default(), NETWORK)?;
+    let terraform = &stage.terraform;
+    terraform.apply(&[])?.success()?;
+    let state = terraform.show(None)?;
+    let id = |address: &str| {
+        let resources = state["values"]["root_module"]["resources"].as_array().cloned().unwrap_or_default();
+        let found = resources.iter().find(|resource| resource["address"] == address).cloned();
+        found.and_then(|resource| resource["values"]["id"].as_str().map(str::to_owned)).unwrap_or_default()
+    };
+    std::fs::remove_file(terraform.folder().join("terraform.tfstate"))?;
+    for address in ["warren_aws_vpc.one", "warren_aws_subnet.a"] {
+        terraform.import(address, &id(address))?.success()?;
+    }
+    let plan = terraform.plan(&["-detailed-exitcode"])?;
+    ensure!(plan.code == 0, "an imported state plans changes:\n{}", plan.output());
+    terraform.destroy(&[])?.success()?;
+    stage.nothing_left()
+}
+
+#[test]
+fn a_lost_state_is_adopted_by_the_next_apply() -> Result<()> {
+    let stage = Stage::with(ProxyConfig::default(), NETWORK)?;
+    stage.terraform.apply(&[])?.success()?;
+    std::fs::remove_file(stage.terraform.folder().join("terraform.tfstate"))?;
+    stage.terraform.apply(&[])?.success()?;
+    let vpcs = stage.aws.leftovers()?.added.iter().filter(|(kind, _)| *kind == Kind::Vpc).count();
+    assert_eq!(vpcs, 1);
+    stage.terraform.destroy(&[])?.success()?;
+    stage.nothing_left()
+}
+
+#[test]
+fn a_replacement_that_creates_first_does_not_adopt_what_it_replaces() -> Result<()> {
+    let subnet = |cidr: &str| {
+        NETWORK.replace("10.0.0.0/24", cidr).replace(
+            &format!("\"{cidr}\"\n}}"),
+            &format!("\"{cidr}\"\n  lifecycle {{\n    create_before_destroy = true\n  }}\n}}"),
+        )
+    };
+    let stage = Stage::with(ProxyConfig::default(), &subnet("10.0.0.0/24"))?;
+    stage.terraform.apply(&[])?.success()?;
+    stage.terraform.write("main.tf", &subnet("10.0.1.0/24"))?;
+    let run = stage.terraform.apply(&[])?.success()?;
+    ensure!(flat(&run.stdout).contains("1 added, 0 changed, 1 destroyed"), "{}", run.stdout);
+    let subnets: Vec<_> = stage
+        .aws
+        .leftovers()?
+        .added
+        .into_iter()
+        .filter(|(kind, _)| *kind == Kind::Subnet)
+        .map(|(_, object)| object.cidr)
+        .collect();
+    assert_eq!(subnets, [Some("10.0.1.0/24".to_owned())]);
+    stage.terraform.destroy(&[])?.success()?;
+    stage.nothing_left()
+}
+
+#[test]
+fn an_interrupted_apply_keeps_what_exists_and_goes_on() -> Result<()> {
+    let stage = Stage::with(ProxyConfig::default(), NETWORK)?;
+    stage.aws.proxy().inject(Fault::delay(Duration::from_millis(800)).on("ModifyVpcAttribute").times(1));
+    let running = stage.terraform.spawn(&["apply", "-no-color", "-input=false", "-auto-approve"])?;
+    let pid = running.pid();
+    let proxy = stage.aws.proxy();
+    for _ in 0..1000 {
+        if !proxy.calls_of("ModifyVpcAttribute").is_empty() {
+            break;
+        }
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    // As a terminal does on Ctrl-C: to the whole process group.
+    let status = std::process::Command::new("kill").args(["-INT", "--", &format!("-{pid}")]).status()?;
+    ensure!(status.success(), "Terraform had already ended");
+    let run = running.wait()?;
+    ensure!(run.code != 0 || !run.stdout.contains("Apply complete"), "{}", run.output());
+    ensure!(stage.terraform.state_list()?.contains(&"warren_aws_vpc.one".to_owned()), "{}", run.output());
+
+    let next = stage.terraform.apply(&[])?.success()?;
+    ensure!(flat(&next.stdout).contains("0 destroyed"), "the interrupted VPC was replaced: {}", next.stdout);
+    stage.terraform.destroy(&[])?.success()?;
+    stage.nothing_left()
+}

@@ -1,0 +1,97 @@
+//! Measurements. None of them is a test: figures depend on the machine.
+
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context as _, Result, ensure};
+use clap::ValueEnum;
+use warren_acceptance::{Stage, kill_points};
+use warren_harness::driver::Plugin;
+use warren_harness::{ProxyConfig, workspace_root};
+
+use crate::build;
+
+/// What is measured.
+#[derive(Clone, Copy, ValueEnum)]
+pub(crate) enum What {
+    /// The address solver, against other crates and Python's netaddr.
+    Cidr,
+    /// The provider's binary: size, start, memory, and plan and apply of 1,000 resources.
+    Provider,
+}
+
+pub(crate) fn run(what: What) -> Result<()> {
+    match what {
+        What::Cidr => cidr(),
+        What::Provider => provider(),
+    }
+}
+
+fn cidr() -> Result<()> {
+    build::success(build::cargo().args(["bench", "--package", "warren-cidr"]), "the solver's benches")?;
+    let script = workspace_root().join("tests/benches/cidr/compare.py");
+    build::success(std::process::Command::new("python3").arg(script), "the comparison with netaddr")
+}
+
+fn provider() -> Result<()> {
+    let folder = build::provider(true)?;
+    let binary = folder.join("terraform-provider-warren");
+    println!("size: {:.1} MB, stripped release build", megabytes(std::fs::metadata(&binary)?.len()));
+    start(&binary)?;
+    let stage = Stage::built_in(&folder, ProxyConfig::default())?;
+    println!("{:>9} {:>9} {:>9} {:>9} {:>9}  (seconds)", "resources", "plan", "apply", "replan", "destroy");
+    for vpcs in [50, 125, 250, 500] {
+        let configuration: String = (0..vpcs).map(pair).collect();
+        stage.configure(&configuration)?;
+        let time = |run: warren_harness::Run| run.success().map(|run| run.time.as_secs_f64());
+        let plan = time(stage.terraform.plan(&[])?)?;
+        let apply = time(stage.terraform.apply(&[])?)?;
+        let replan = time(stage.terraform.plan(&[])?)?;
+        let destroy = time(stage.terraform.destroy(&[])?)?;
+        println!("{:>9} {plan:>9.2} {apply:>9.2} {replan:>9.2} {destroy:>9.2}", vpcs * 2);
+    }
+    Ok(())
+}
+
+/// A VPC and a subnet in it, the n-th of up to 4,096.
+fn pair(n: usize) -> String {
+    let (high, low) = (n / 16, n % 16 * 16);
+    format!(
+        "resource \"warren_aws_vpc\" \"n{n}\" {{\n  name       = \"n{n}\"\n  cidr_block = \"10.{high}.{low}.0/20\"\n}}\n\
+         resource \"warren_aws_subnet\" \"n{n}\" {{\n  name       = \"n{n}\"\n  vpc_id     = warren_aws_vpc.n{n}.id\n  \
+         cidr_block = \"10.{high}.{low}.0/24\"\n}}\n"
+    )
+}
+
+/// Start to handshake and the memory of a provider that idles.
+fn start(binary: &Path) -> Result<()> {
+    let mut times = Vec::new();
+    let mut memory = 0;
+    for _ in 0..15 {
+        let begun = Instant::now();
+        let plugin = Plugin::launch(binary, &[])?;
+        times.push(begun.elapsed());
+        std::thread::sleep(Duration::from_millis(100));
+        memory = memory.max(plugin.memory()?.peak);
+    }
+    times.sort();
+    let median = times.get(times.len() / 2).context("no start was measured")?;
+    println!("start to handshake: {:.1} ms (median of {})", median.as_secs_f64() * 1e3, times.len());
+    println!("memory when idle: {:.1} MB (peak of {} starts)", megabytes(memory), times.len());
+    Ok(())
+}
+
+#[expect(clippy::cast_precision_loss, reason = "sizes of files and processes are far below 2^52")]
+fn megabytes(bytes: u64) -> f64 {
+    bytes as f64 / 1e6
+}
+
+/// Every `every`-th kill point of the example.
+pub(crate) fn kill(every: usize) -> Result<()> {
+    build::provider(false)?;
+    let stage = Stage::example("aws-hub-spoke", ProxyConfig::default())?;
+    let report = kill_points(&stage, every, &mut |line| println!("{line}"))?;
+    ensure!(report.survived > 0, "no kill point was reached");
+    println!("{report}");
+    Ok(())
+}
