@@ -118,7 +118,7 @@ resource "warren_aws_vpc_endpoint" "s3" {
   vpc_id          = warren_aws_vpc.hub.id
   service         = "s3"
   route_table_ids = [warren_aws_route_table.private.id]
-  allow_buckets   = var.buckets
+  bucket_policy   = { buckets = var.buckets }
   tags            = var.tags
 }
 

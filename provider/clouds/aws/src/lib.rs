@@ -16,6 +16,7 @@ mod flow_log;
 mod internet_gateway;
 mod live;
 mod memory;
+mod policy;
 mod ranges;
 mod session;
 mod sets;
@@ -25,6 +26,8 @@ mod timeouts;
 mod transit_gateway;
 mod transit_gateway_attachment;
 mod vpc;
+mod vpc_endpoint;
+mod vpc_peering;
 mod wait;
 
 pub use config::{AssumeRole, AwsConfig, provider_attribute};
@@ -40,8 +43,13 @@ pub fn registry(session: &Session) -> Registry {
         .resource(vpc::VpcResource::new(session))
         .resource(subnet::SubnetResource::new(session))
         .resource(internet_gateway::InternetGatewayResource::new(session))
+        .resource(nat_gateway::NatGatewayResource::new(session))
+        .resource(route_table::RouteTableResource::new(session))
+        .resource(security_group::SecurityGroupResource::new(session))
         .resource(transit_gateway::TransitGatewayResource::new(session))
         .resource(transit_gateway_attachment::AttachmentResource::new(session))
         .resource(flow_log::FlowLogResource::new(session))
         .resource(ecr_repository::RepositoryResource::new(session))
+        .resource(vpc_endpoint::EndpointResource::new(session))
+        .resource(vpc_peering::PeeringResource::new(session))
 }

@@ -59,6 +59,8 @@ pub struct PlannedEndpoint {
     pub service: String,
     /// Whether the service's public name resolves to the endpoint.
     pub private_dns: Attr<bool>,
+    /// Its policy as JSON; null allows everything.
+    pub policy: Attr<String>,
 }
 
 /// Planned things of one type, found by name and, when it is known, by id.

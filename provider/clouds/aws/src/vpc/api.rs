@@ -147,6 +147,13 @@ pub(super) async fn read(aws: &Aws, id: &str) -> Result<Found, ApiError> {
     })
 }
 
+/// The VPC `id` with its DNS support and DNS hostnames.
+pub(super) async fn live(aws: &Aws, id: &str) -> Result<(Described, bool, bool), ApiError> {
+    let vpc = get(aws, id).await?;
+    let support = attribute(aws, id, VpcAttributeName::EnableDnsSupport).await?;
+    Ok((vpc, support, attribute(aws, id, VpcAttributeName::EnableDnsHostnames).await?))
+}
+
 async fn attribute(aws: &Aws, id: &str, name: VpcAttributeName) -> Result<bool, ApiError> {
     let answer = aws
         .ec2()

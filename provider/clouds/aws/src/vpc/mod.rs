@@ -13,12 +13,24 @@ use warren_guard::ClaimRole;
 
 use crate::adopt;
 use crate::common::{self, Common, basics};
+use crate::error::ApiError;
 use crate::memory::PlannedVpc;
 use crate::ranges;
 use crate::session::{Aws, Session};
 use crate::timeouts::Operation;
 use crate::wait::{Look, Op};
 use schema::Vpc;
+
+/// A live VPC as other resources see a planned one.
+pub(crate) async fn live(aws: &Aws, id: &str) -> Result<PlannedVpc, ApiError> {
+    let (vpc, dns_support, dns_hostnames) = api::live(aws, id).await?;
+    let ranges = std::iter::once(&vpc.cidr_block).chain(vpc.secondary.keys());
+    Ok(PlannedVpc {
+        ranges: ranges.filter_map(|range| range.parse().ok()).collect(),
+        dns_support: dns_support.into(),
+        dns_hostnames: dns_hostnames.into(),
+    })
+}
 
 /// The resource type.
 pub(crate) struct VpcResource {
@@ -174,6 +186,8 @@ impl Resource for VpcResource {
         let id = adopt::ensure(&self.session, ctx, &op, &planned, find, create).await?;
         planned.set_id(&id);
         progress.save(&planned);
+        // From here on subnets name it by its id. What it conflicts with was told when it was planned.
+        let _told = self.session.guard().plan(schema::occupied(&planned)).await;
         op.until("available", || async {
             let vpc = api::get(&aws, &id).await?;
             Ok(if vpc.available { Look::Done(()) } else { Look::Pending("pending".into()) })

@@ -1,0 +1,353 @@
+//! `warren_aws_vpc_endpoint`: a gateway or interface endpoint, with a check at plan that ECR's are complete.
+
+mod api;
+mod complete;
+mod schema;
+mod service;
+#[cfg(test)]
+mod tests;
+
+use std::collections::BTreeSet;
+
+use tf_provider_rs::schema::{IdentitySchema, Schema};
+use tf_provider_rs::{
+    Attr, Change, Context, Diagnostic, Diagnostics, ImportRequest, Path, Planned, Progress, Resource, Value,
+    async_trait,
+};
+
+use crate::adopt;
+use crate::common::{self, Common};
+use crate::error::ApiError;
+use crate::memory::PlannedEndpoint;
+use crate::policy;
+use crate::session::{Aws, Session};
+use crate::sets;
+use crate::timeouts::Operation;
+use crate::wait::{Look, Op};
+use complete::Around;
+use schema::Endpoint;
+
+/// The resource type.
+pub(crate) struct EndpointResource {
+    session: Session,
+}
+
+impl EndpointResource {
+    pub(crate) fn new(session: &Session) -> EndpointResource {
+        EndpointResource { session: session.clone() }
+    }
+
+    /// Waits until AWS has finished with the endpoint; one that another account must accept is finished too.
+    async fn ready(&self, aws: &Aws, op: &Op, id: &str) -> Result<api::Found, Diagnostics> {
+        op.until("available", || async {
+            let found = api::get(aws, id).await?;
+            match found.state.as_str() {
+                "available" | "pendingacceptance" => Ok(Look::Done(found)),
+                "failed" | "rejected" | "expired" => Err(api::failed(&found)),
+                state => Ok(Look::Pending(state.to_owned())),
+            }
+        })
+        .await
+    }
+
+    async fn finish(
+        &self,
+        aws: &Aws,
+        op: &Op,
+        planned: Endpoint,
+        progress: &Progress,
+    ) -> Result<Endpoint, Diagnostics> {
+        let id = planned.id.text();
+        let have = self.ready(aws, op, id).await?;
+        let tags = aws.tags(planned.name.text(), &planned.tags);
+        op.call(|| aws.retag(id, &have.tags, &tags)).await?;
+        op.go_on()?;
+        op.call(|| api::modify(aws, &have, &planned)).await?;
+        self.ready(aws, op, id).await?;
+        let found = op.call(|| api::read(aws, id)).await?;
+        let state = common::settle(&planned, &schema::state(&self.session, &aws.region, found, &planned))?;
+        progress.save(&state);
+        Ok(state)
+    }
+
+    /// What the completeness check looks at: planned things of this run, else live ones.
+    async fn around(&self, endpoint: &Endpoint, short: &str) -> Result<Around, ApiError> {
+        let run = self.session.run();
+        let aws = self.session.known();
+        let mut around = Around::default();
+        if let Some(id) = endpoint.vpc_id.known() {
+            around.vpc = run.vpcs.by_id(id);
+            if let (None, Some(aws)) = (&around.vpc, &aws) {
+                around.vpc = Some(crate::vpc::live(aws, id).await?);
+            }
+        }
+        let mut elsewhere = BTreeSet::new();
+        for id in sets::known(&endpoint.security_group_ids) {
+            match run.security_groups.by_id(&id) {
+                Some(group) => drop(around.groups.insert(id, group)),
+                None => drop(elsewhere.insert(id)),
+            }
+        }
+        if let Some(aws) = &aws {
+            around.groups.extend(api::groups(aws, &elsewhere).await?);
+        }
+        around.endpoints = run.endpoints.all().into_iter().map(|(_, planned)| planned).collect();
+        let missing = |service: &&&str| {
+            !around
+                .endpoints
+                .iter()
+                .any(|o| o.service == ***service && complete::same_vpc(&o.vpc_id, &endpoint.vpc_id))
+        };
+        if let (Some(aws), Some(id)) = (&aws, endpoint.vpc_id.known())
+            && complete::companions(short).iter().any(|service| missing(&service))
+        {
+            around.endpoints.extend(api::of_vpc(aws, id).await?);
+        }
+        Ok(around)
+    }
+
+    async fn check_completeness(
+        &self,
+        change: &Change<Endpoint>,
+        short: &str,
+        diagnostics: &mut Diagnostics,
+    ) {
+        let planned = &change.planned;
+        if !complete::concerns(planned, short) || change.prior.as_ref() == Some(planned) {
+            return;
+        }
+        match self.around(planned, short).await {
+            Ok(around) => {
+                let region = self.session.known().map(|aws| aws.region.clone()).unwrap_or_default();
+                complete::check(planned, &change.config, short, &region, &around, diagnostics);
+            }
+            Err(error) => diagnostics.push(Diagnostic::warning(
+                "Endpoint not checked",
+                format!(
+                    "Whether the endpoint `{short}` has all that an image pull needs could not be looked up: \
+                     {error}."
+                ),
+            )),
+        }
+    }
+}
+
+/// Plans what follows from other attributes.
+fn derive(planned: &mut Endpoint, change: (&Option<Endpoint>, &Endpoint), region: Option<&str>) -> String {
+    let (prior, config) = change;
+    let service = planned.service.text().to_owned();
+    planned.service_name = match (planned.service.known(), region) {
+        (Some(service), Some(region)) => service::full(service, region).into(),
+        (Some(service), None) if service::is_full(service) => service.clone().into(),
+        _ => Attr::Unknown,
+    };
+    let short = region.map_or_else(|| service.clone(), |region| service::short(&service, region));
+    if config.r#type.is_null() && (prior.is_none() || planned.r#type.is_unknown()) {
+        planned.r#type =
+            if planned.service.is_known() { service::default_type(&short).into() } else { Attr::Unknown };
+    }
+    let Some(kind) = planned.r#type.known().cloned() else { return short };
+    let gateway = kind == "Gateway";
+    if config.private_dns_enabled.is_null() && !planned.service.is_unknown() {
+        planned.private_dns_enabled = (!gateway && !service::is_customers(&service)).into();
+    }
+    if gateway {
+        planned.network_interface_ids = sets::of([]);
+        if config.security_group_ids.is_null() {
+            planned.security_group_ids = sets::of([]);
+        }
+    } else {
+        planned.prefix_list_id = Attr::Null;
+    }
+    if let Some(prior) = prior {
+        if prior.subnet_ids != planned.subnet_ids {
+            planned.network_interface_ids = Attr::Unknown;
+            planned.dns_entries = Attr::Unknown;
+        }
+        if prior.private_dns_enabled != planned.private_dns_enabled {
+            planned.dns_entries = Attr::Unknown;
+        }
+        if let (Attr::Known(before), Attr::Known(after)) = (&prior.policy, &planned.policy)
+            && policy::equivalent(before, after)
+        {
+            planned.policy = prior.policy.clone();
+        }
+    }
+    short
+}
+
+#[async_trait]
+impl Resource for EndpointResource {
+    type Model = Endpoint;
+
+    fn type_name(&self) -> &'static str {
+        Endpoint::KIND
+    }
+
+    fn schema(&self) -> Schema {
+        schema::schema()
+    }
+
+    fn identity(&self) -> Option<IdentitySchema> {
+        Some(common::identity())
+    }
+
+    fn identity_of(&self, state: &Endpoint) -> Option<Value> {
+        common::identity_of(&self.session, state)
+    }
+
+    async fn validate(&self, config: &Endpoint, diagnostics: &mut Diagnostics) {
+        if !config.policy.is_null() && !config.bucket_policy.is_null() {
+            diagnostics.error_at(
+                Path::of("bucket_policy"),
+                "Two policies",
+                "`policy` and `bucket_policy` both say what the endpoint allows. Keep one of them.",
+            );
+        }
+        let Some(service) = config.service.known() else { return };
+        let region = self.session.known().map(|aws| aws.region.clone()).unwrap_or_default();
+        let short = service::short(service, &region);
+        if config.bucket_policy.is_known() && short != "s3" && !service.ends_with(".s3") {
+            diagnostics.error_at(
+                Path::of("bucket_policy"),
+                "Buckets behind another service",
+                format!("`bucket_policy` is for `s3`; write the `policy` of `{service}` as JSON."),
+            );
+        }
+        let kind = match &config.r#type {
+            Attr::Known(kind) => kind.as_str(),
+            Attr::Null if !service::is_full(&short) => service::default_type(&short),
+            Attr::Null if service.ends_with(".s3") || service.ends_with(".dynamodb") => "Gateway",
+            Attr::Null => "Interface",
+            Attr::Unknown => return,
+        };
+        let set = |items: &sets::Texts| !sets::is_empty(items);
+        let misplaced: Vec<&str> = match kind {
+            "Gateway" => [
+                ("subnet_ids", set(&config.subnet_ids)),
+                ("security_group_ids", set(&config.security_group_ids)),
+                ("private_dns_enabled", config.private_dns_enabled.is_true()),
+            ]
+            .into_iter()
+            .filter(|(_, set)| *set)
+            .map(|(name, _)| name)
+            .collect(),
+            _ if set(&config.route_table_ids) => vec!["route_table_ids"],
+            _ => Vec::new(),
+        };
+        for name in misplaced {
+            let other = if kind == "Gateway" { "Interface" } else { "Gateway" };
+            diagnostics.error_at(
+                Path::of(name),
+                "Attribute of another endpoint type",
+                format!(
+                    "`{name}` belongs to an endpoint of type `{other}`, but this one is of type `{kind}`. Remove \
+                     it, or set `type = \"{other}\"`."
+                ),
+            );
+        }
+    }
+
+    async fn plan(&self, ctx: &Context, change: &mut Change<Endpoint>, diagnostics: &mut Diagnostics) {
+        common::plan(&self.session, ctx, change);
+        let region = self.session.known().map(|aws| aws.region.clone());
+        let short = derive(&mut change.planned, (&change.prior, &change.config), region.as_deref());
+        let planned = &change.planned;
+        if let Some(prior) = &change.prior
+            && prior.service_name.is_known()
+            && prior.service_name == planned.service_name
+        {
+            change.requires_replace.retain(|path| path != &Path::of("service"));
+        }
+        self.check_completeness(change, &short, diagnostics).await;
+        let planned = &change.planned;
+        if planned.name.is_unknown() {
+            return;
+        }
+        let policy = region.map_or(Attr::Unknown, |region| planned.wanted_policy(&region));
+        let memory = PlannedEndpoint {
+            vpc_id: planned.vpc_id.clone(),
+            service: short,
+            private_dns: planned.private_dns_enabled,
+            policy,
+        };
+        let id = planned.id.known().map(String::as_str);
+        self.session.run().endpoints.put(planned.name.text(), id, memory);
+    }
+
+    async fn plan_destroy(&self, _ctx: &Context, prior: &Endpoint, _diagnostics: &mut Diagnostics) {
+        common::plan_destroy(&self.session, prior);
+    }
+
+    async fn create(
+        &self,
+        ctx: &Context,
+        plan: Planned<Endpoint>,
+        progress: &Progress,
+    ) -> Result<Endpoint, Diagnostics> {
+        let aws = self.session.get()?;
+        let mut planned = plan.state;
+        let op = planned.op(ctx, Operation::Create);
+        derive(&mut planned, (&None, &plan.config), Some(&aws.region));
+        let name = planned.name.text().to_owned();
+        let tags = aws.tags(&name, &planned.tags);
+        let find = || api::find(&aws, &name);
+        let create = || api::create(&aws, &planned, &tags);
+        let id = adopt::ensure(&self.session, ctx, &op, &planned, find, create).await?;
+        planned.set_id(&id);
+        progress.save(&planned);
+        self.finish(&aws, &op, planned, progress).await
+    }
+
+    async fn read(&self, _ctx: &Context, state: Endpoint) -> Result<Option<Endpoint>, Diagnostics> {
+        let aws = self.session.get()?;
+        self.session.run().hold(Endpoint::KIND, state.name.text(), state.id.text());
+        match api::read(&aws, state.id.text()).await {
+            Ok(found) => Ok(Some(schema::state(&self.session, &aws.region, found, &state))),
+            Err(error) if error.is_not_found() => Ok(None),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    async fn update(
+        &self,
+        ctx: &Context,
+        prior: Endpoint,
+        plan: Planned<Endpoint>,
+        progress: &Progress,
+    ) -> Result<Endpoint, Diagnostics> {
+        let aws = self.session.get()?;
+        let mut planned = plan.state;
+        planned.set_id(prior.id.text());
+        let op = planned.op(ctx, Operation::Update);
+        self.finish(&aws, &op, planned, progress).await
+    }
+
+    async fn delete(&self, ctx: &Context, state: Endpoint) -> Result<(), Diagnostics> {
+        let aws = self.session.get()?;
+        if !adopt::may_delete(&self.session, ctx, &state) {
+            return Ok(());
+        }
+        let op = state.op(ctx, Operation::Delete);
+        let id = state.id.text();
+        // A create that was interrupted has not recorded its interfaces yet.
+        let mut interfaces = sets::known(&state.network_interface_ids);
+        match api::get(&aws, id).await {
+            Ok(found) => interfaces.extend(found.network_interface_ids),
+            Err(error) if error.is_not_found() => {}
+            Err(error) => return Err(op.told(error)),
+        }
+        op.release(|| api::delete(&aws, id)).await?;
+        op.until_gone(|| api::get(&aws, id)).await?;
+        // Subnets and security groups can go only after the interfaces.
+        op.until("without network interfaces", || async {
+            let living = api::interfaces(&aws, &interfaces).await?;
+            Ok(if living.is_empty() { Look::Done(()) } else { Look::Pending(living.join(", ")) })
+        })
+        .await
+    }
+
+    async fn import(&self, _ctx: &Context, request: ImportRequest) -> Result<Endpoint, Diagnostics> {
+        common::import(&self.session, &request)
+    }
+}
