@@ -1,0 +1,121 @@
+use super::rules::{Grant, Peer};
+use super::schema::Rule;
+use super::*;
+use crate::session::tests::session;
+use std::collections::BTreeSet;
+use tf_provider_rs::Attr;
+
+fn set<const N: usize>(items: [&str; N]) -> Attr<BTreeSet<Attr<String>>> {
+    Attr::Known(items.into_iter().map(Attr::from).collect())
+}
+
+fn https<const N: usize>(ranges: [&str; N]) -> Rule {
+    Rule {
+        protocol: "tcp".into(),
+        from_port: 443.into(),
+        to_port: 443.into(),
+        cidr_blocks: set(ranges),
+        same_group: false.into(),
+        ..Rule::default()
+    }
+}
+
+fn group(ingress: Vec<Rule>) -> SecurityGroup {
+    SecurityGroup { name: "endpoints".into(), ingress: ingress.into(), ..SecurityGroup::default() }
+}
+
+async fn told(config: &SecurityGroup) -> String {
+    let resource = SecurityGroupResource::new(&session([]).await);
+    let mut diagnostics = Diagnostics::default();
+    resource.validate(config, &mut diagnostics).await;
+    let told: Vec<String> = diagnostics.0.iter().map(|d| format!("{}: {}", d.summary, d.detail)).collect();
+    told.join("\n")
+}
+
+#[tokio::test]
+async fn attributes() {
+    let resource = SecurityGroupResource::new(&session([]).await);
+    insta::assert_snapshot!(crate::common::tests::listed(&resource.schema()));
+}
+
+#[tokio::test]
+async fn the_internet_is_refused_unless_allowed() {
+    let mut config = group(vec![https(["0.0.0.0/0", "10.0.0.0/8", "203.0.113.7/32"])]);
+    insta::assert_snapshot!(told(&config).await);
+    config.allow_public_ingress = true.into();
+    assert_eq!(told(&config).await, "");
+    let session = session([]).await;
+    let mut diagnostics = Diagnostics::default();
+    let mut change = Change {
+        prior: None,
+        config: config.clone(),
+        planned: config,
+        requires_replace: Vec::new(),
+        deferred: None,
+    };
+    SecurityGroupResource::new(&session).plan(&Context::default(), &mut change, &mut diagnostics).await;
+    insta::assert_snapshot!(diagnostics.0[0].detail);
+    assert!(!diagnostics.has_error());
+}
+
+#[tokio::test]
+async fn rules_are_checked() {
+    let nobody = Rule { cidr_blocks: Attr::Null, ..https([]) };
+    let no_ports = Rule { to_port: Attr::Null, ..https(["10.1.0.0/16"]) };
+    let reversed = Rule { from_port: 500.into(), ..https(["10.2.0.0/16"]) };
+    let all = Rule { protocol: "-1".into(), ..https(["10.3.0.0/16"]) };
+    let ping = Rule { protocol: "icmp".into(), to_port: (-1).into(), ..https(["10.4.0.0/16"]) };
+    let twice = https(["10.5.0.0/16"]);
+    let rules =
+        vec![nobody, no_ports, reversed, all, ping, twice.clone(), Rule { description: "b".into(), ..twice }];
+    insta::assert_snapshot!(told(&group(rules)).await);
+}
+
+#[tokio::test]
+async fn what_is_unknown_is_not_refused() {
+    let later =
+        Rule { from_port: Attr::Unknown, to_port: Attr::Unknown, cidr_blocks: Attr::Unknown, ..https([]) };
+    let mut config = group(vec![later]);
+    config.egress = Attr::Unknown;
+    assert_eq!(told(&config).await, "");
+}
+
+#[test]
+fn found_rules_are_grouped_as_before() {
+    let before = [https(["10.0.0.0/8", "192.168.0.0/16"]), Rule { same_group: true.into(), ..https([]) }];
+    let found = rules::grants(before.iter(), "sg-1");
+    assert_eq!(found.len(), 3);
+    assert_eq!(rules::grouped(found.clone(), &before, "sg-1"), before);
+
+    let mut drifted = found;
+    drifted.remove(&Grant {
+        protocol: "tcp".into(),
+        ports: Some((443, 443)),
+        peer: Peer::Ipv4("10.0.0.0/8".into()),
+    });
+    let ssh = Grant { protocol: "tcp".into(), ports: Some((22, 22)), peer: Peer::Ipv4("10.9.0.0/16".into()) };
+    drifted.insert(ssh, Some("by hand".into()));
+    let grouped = rules::grouped(drifted, &before, "sg-1");
+    assert_eq!(grouped.len(), 3);
+    assert_eq!(grouped[0].cidr_blocks, set(["192.168.0.0/16"]));
+    assert_eq!(grouped[1], before[1]);
+    assert_eq!(grouped[2].description.text(), "by hand");
+    assert_eq!(grouped[2].from_port, Attr::Known(22));
+}
+
+#[test]
+fn other_resources_learn_who_reaches_443() {
+    let planned = rules::planned(&group(vec![https(["172.16.0.0/16"])]));
+    assert_eq!(planned.https_from, ["172.16.0.0/16".parse().unwrap()]);
+    assert_eq!(planned.lets_https_in(), Some(true));
+    let closed = rules::planned(&group(vec![Rule {
+        from_port: 80.into(),
+        to_port: 80.into(),
+        ..https(["10.0.0.0/8"])
+    }]));
+    assert_eq!(closed.lets_https_in(), Some(false));
+    let later = rules::planned(&group(vec![Rule { cidr_blocks: Attr::Unknown, ..https([]) }]));
+    assert_eq!(later.lets_https_in(), None);
+    let unset = rules::planned(&SecurityGroup::default());
+    assert_eq!(unset.lets_https_in(), Some(false));
+}
