@@ -41,7 +41,7 @@ fn it_is_built_changed_in_place_and_taken_down() -> Result<()> {
     assert_eq!(outputs["network"]["value"]["aws/data"], "172.16.1.0/24");
 
     let changed = terraform.apply(&["-var", r#"tags={team="research"}"#])?.success()?;
-    ensure!(flat(&changed.stdout).contains("0 added, 17 changed, 0 destroyed"), "{}", changed.stdout);
+    ensure!(flat(&changed.stdout).contains("0 added, 19 changed, 0 destroyed"), "{}", changed.stdout);
     assert_eq!(counts(&stage)?, built);
 
     terraform.destroy(&[])?.success()?;

@@ -141,8 +141,8 @@ impl ApiError {
                 "A quota of the account is used up: raise it in Service Quotas, or remove what is not needed."
             }
             "InvalidSubnet.Conflict" => {
-                "Another subnet of the VPC has these addresses: choose a free range with \
-                 `warren_address_plan`, or `ignore_live` nothing so that the plan finds it."
+                "Another subnet of the VPC has these addresses: choose a free range, for instance with \
+                 `warren_address_plan`."
             }
             "InvalidSubnet.Range" => "Choose a subnet range inside a range of the VPC, /16 to /28.",
             "InvalidVpc.Range" | "InvalidVpcRange" => "Choose a VPC range of /16 to /28.",
@@ -156,7 +156,7 @@ impl ApiError {
                 "The route table has a route to this destination that this resource does not manage: \
                  remove it there, or here."
             }
-            "Resource.AlreadyAssociated" => "Another route table has this subnet: remove it there, or here.",
+            "Resource.AlreadyAssociated" => "It is attached to, or associated with, another object already: end that there, or here.",
             _ if self.is_throttle() => {
                 "AWS limits the calls of the whole account and region: apply again later, or lower \
                  `terraform apply -parallelism`."
