@@ -2,6 +2,12 @@
 //!
 //! An object carries its fabric, owner and name from the create call on. A create first looks for
 //! such an object, which only an interrupted run can have left, and adopts it.
+//!
+//! An object about to be replaced with `create_before_destroy` has the same tags and is no leftover. Two
+//! things keep it from being adopted: a lookup takes only objects whose unchangeable settings are the
+//! planned ones (one of them is the reason for most replacements), and what the plan saw in a state is
+//! excluded by id as far as the client hands that on. When all is the same (`-replace`), the new resource
+//! takes the object over, and the deletion of the old one leaves it alone.
 
 use std::collections::BTreeSet;
 
@@ -24,7 +30,7 @@ const ATTEMPTS: usize = 8;
 
 /// Finds the object of `planned`'s name that an interrupted run left behind, or makes one.
 ///
-/// `find` gives the ids of living objects with the name's tags; `create` makes one and gives its id, and
+/// `find` gives the ids of living objects with the name's tags and the planned unchangeable settings; `create` makes one and gives its id, and
 /// must not repeat itself ([`crate::client::once`]).
 pub(crate) async fn ensure<M, F, C>(
     session: &Session,
@@ -39,29 +45,16 @@ where
     F: Future<Output = Result<Vec<String>, ApiError>>,
     C: Future<Output = Result<String, ApiError>>,
 {
-    let not: BTreeSet<String> =
-        ctx.private.get(NOT).and_then(|ids| serde_json::from_value(ids).ok()).unwrap_or_default();
-    let mark = mark(ctx);
     let run = session.run();
+    let mark = mark(ctx);
     let mut pause = Pause::new();
     let mut attempts = 0;
+    // Whether an answer was lost: then a conflict may be with the object that the lost call made, which lists
+    // do not show yet.
+    let mut lost = false;
     loop {
         op.go_on()?;
-        let mut found: Vec<String> = find().await.map_err(|error| op.told(error))?;
-        found.retain(|id| !not.contains(id));
-        found.sort();
-        if let Some(twin) = found.iter().find(|id| run.taken(id)) {
-            return Err(same_name(M::KIND, planned.name().text(), twin).into());
-        }
-        if let Some(id) = found.into_iter().find(|id| run.take(id, &mark)) {
-            if attempts == 0 {
-                tracing::warn!(
-                    kind = M::KIND,
-                    name = planned.name().text(),
-                    id,
-                    "adopted an object that an interrupted run had left"
-                );
-            }
+        if let Some(id) = leftover(session, ctx, op, planned, &find).await? {
             return Ok(id);
         }
         attempts += 1;
@@ -73,8 +66,12 @@ where
             Err(error)
                 if attempts < ATTEMPTS
                     && !op.is_over()
-                    && (error.is_throttle() || error.is_ambiguous() || error.is_not_found()) =>
+                    && (error.is_throttle()
+                        || error.is_ambiguous()
+                        || error.is_not_found()
+                        || (lost && error.is_conflict())) =>
             {
+                lost |= error.is_ambiguous();
                 tracing::debug!(kind = M::KIND, %error, "looking again before another create");
                 for _ in 0..4 {
                     op.sleep(pause.next()).await?;
@@ -83,6 +80,39 @@ where
             Err(error) => return Err(op.told(error)),
         }
     }
+}
+
+/// Takes over the object that an interrupted run left behind, if `find` finds one.
+pub(crate) async fn leftover<M, F>(
+    session: &Session,
+    ctx: &Context,
+    op: &Op,
+    planned: &M,
+    find: impl Fn() -> F,
+) -> Result<Option<String>, Diagnostics>
+where
+    M: Common,
+    F: Future<Output = Result<Vec<String>, ApiError>>,
+{
+    let not: BTreeSet<String> =
+        ctx.private.get(NOT).and_then(|ids| serde_json::from_value(ids).ok()).unwrap_or_default();
+    let mark = mark(ctx);
+    let mut found: Vec<String> = find().await.map_err(|error| op.told(error))?;
+    found.retain(|id| !not.contains(id));
+    found.sort();
+    if let Some(twin) = found.iter().find(|id| session.run().taken_by_other(id, &mark)) {
+        return Err(same_name(M::KIND, planned.name().text(), twin).into());
+    }
+    let id = found.into_iter().find(|id| session.run().take(id, &mark));
+    if let Some(id) = &id {
+        tracing::warn!(
+            kind = M::KIND,
+            name = planned.name().text(),
+            id,
+            "adopted an object that an interrupted run had left"
+        );
+    }
+    Ok(id)
 }
 
 /// The mark of the resource, made on its first use. An object that comes as several (a NAT gateway and

@@ -107,6 +107,17 @@ impl ApiError {
         (self.code.is_empty() && self.status == 0) || self.status >= 500
     }
 
+    /// Whether another object is in the way.
+    pub(crate) fn is_conflict(&self) -> bool {
+        self.code.ends_with(".Conflict")
+            || self.code.ends_with(".Duplicate")
+            || self.code.ends_with("AlreadyExists")
+            || self.code.ends_with("AlreadyExistsException")
+            || self.code.ends_with("AlreadyAssociated")
+            || self.code == "DuplicateTransitGatewayAttachment"
+            || self.code == "RouteAlreadyExists"
+    }
+
     fn hint(&self) -> Option<&'static str> {
         let code = self.code.as_str();
         Some(match code {
@@ -156,7 +167,9 @@ impl ApiError {
                 "The route table has a route to this destination that this resource does not manage: \
                  remove it there, or here."
             }
-            "Resource.AlreadyAssociated" => "It is attached to, or associated with, another object already: end that there, or here.",
+            "Resource.AlreadyAssociated" => {
+                "It is attached to, or associated with, another object already: end that there, or here."
+            }
             _ if self.is_throttle() => {
                 "AWS limits the calls of the whole account and region: apply again later, or lower \
                  `terraform apply -parallelism`."

@@ -140,9 +140,9 @@ impl RunMemory {
         true
     }
 
-    /// Whether a resource of this run has made or adopted `id`.
-    pub(crate) fn taken(&self, id: &str) -> bool {
-        lock(&self.objects).taken.contains_key(id)
+    /// Whether a resource of this run with another mark has made or adopted `id`.
+    pub(crate) fn taken_by_other(&self, id: &str, mark: &str) -> bool {
+        lock(&self.objects).taken.get(id).is_some_and(|taker| taker != mark)
     }
 
     /// Marks `id` as under deletion by the resource with this mark; false when another resource of this
@@ -170,6 +170,7 @@ mod tests {
     fn an_object_is_either_taken_or_doomed() {
         let run = RunMemory::default();
         assert!(run.take("vpc-1", "a"));
+        assert!(run.taken_by_other("vpc-1", "b") && !run.taken_by_other("vpc-1", "a"));
         assert!(!run.take("vpc-1", "b"), "two resources cannot take one object");
         assert!(!run.doom("vpc-1", None), "the state that held it before does not delete it");
         assert!(run.doom("vpc-1", Some("a")), "the resource that took it does");

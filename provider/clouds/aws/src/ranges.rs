@@ -57,7 +57,7 @@ pub(crate) fn known(attribute: &Attr<String>) -> Option<IpNet> {
 /// Adds what the rules of the cloud found.
 pub(crate) fn tell(findings: Vec<Finding>, path: &Path, diagnostics: &mut Diagnostics) {
     for finding in findings {
-        let detail = format!("{}.", capitalized(&finding.message));
+        let detail = sentence(&finding.message);
         let diagnostic = match finding.severity {
             Severity::Error => Diagnostic::error("Range not possible in AWS", detail),
             Severity::Warning => Diagnostic::warning("Range better avoided in AWS", detail),
@@ -97,19 +97,20 @@ fn family(value: &Value, path: &Path, diagnostics: &mut Diagnostics, want_v4: bo
             None
         }
         Err(error) => {
-            diagnostics.error_at(
-                path.clone(),
-                "Not a CIDR range",
-                format!("{}.", capitalized(&error.to_string())),
-            );
+            diagnostics.error_at(path.clone(), "Not a CIDR range", sentence(&error.to_string()));
             None
         }
     }
 }
 
-fn capitalized(text: &str) -> String {
+/// With a capital letter, and with a full stop unless it ends in a question.
+fn sentence(text: &str) -> String {
     let mut chars = text.chars();
-    chars.next().map(|first| first.to_uppercase().chain(chars).collect()).unwrap_or_default()
+    let end = if text.ends_with('?') { "" } else { "." };
+    chars
+        .next()
+        .map(|first| first.to_uppercase().chain(chars).chain(end.chars()).collect())
+        .unwrap_or_default()
 }
 
 #[cfg(test)]

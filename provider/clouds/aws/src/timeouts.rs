@@ -43,6 +43,7 @@ pub(crate) fn attribute() -> Attribute {
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Operation {
     Create,
+    Read,
     Update,
     Delete,
 }
@@ -53,6 +54,7 @@ pub(crate) fn of(timeouts: &Attr<Timeouts>, operation: Operation) -> Duration {
         .known()
         .map(|timeouts| match operation {
             Operation::Create => timeouts.create.text(),
+            Operation::Read => timeouts.read.text(),
             Operation::Update => timeouts.update.text(),
             Operation::Delete => timeouts.delete.text(),
         })

@@ -70,12 +70,15 @@ impl Op {
         self.retry(&mut call, |error, now| error.is_not_found() && now < self.settled).await
     }
 
-    /// Calls, and again while something still uses the object.
+    /// Calls, and again while something still uses the object, or while AWS does not know it yet.
     pub(crate) async fn release<T, F>(&self, mut call: impl FnMut() -> F) -> Result<T, Diagnostics>
     where
         F: Future<Output = Result<T, ApiError>>,
     {
-        self.retry(&mut call, |error, now| error.is_in_use() && now < self.deadline).await
+        self.retry(&mut call, |error, now| {
+            (error.is_in_use() && now < self.deadline) || (error.is_not_found() && now < self.settled)
+        })
+        .await
     }
 
     /// Looks until the object is as wanted. A look that does not find it is repeated for a while, like
@@ -129,6 +132,21 @@ impl Op {
             }
         })
         .await
+    }
+
+    /// Does what takes no waiting by itself, such as a read: within the time and until the user stops the run.
+    pub(crate) async fn within<T>(
+        &self,
+        work: impl Future<Output = Result<T, Diagnostics>>,
+    ) -> Result<T, Diagnostics> {
+        tokio::select! {
+            biased;
+            done = work => done,
+            () = self.cancel.cancelled() => Err(self.cancelled().into()),
+            () = tokio::time::sleep_until(self.deadline) => {
+                Err(self.timed_out("read", "nothing, calls are still being repeated").into())
+            }
+        }
     }
 
     /// Sleeps, but not beyond the deadline.

@@ -47,12 +47,12 @@ impl RepositoryResource {
             op.call(|| api::set_scan(aws, name, !have.scan)).await?;
         }
         let lifecycle = schema::lifecycle(&planned);
-        if !schema::same_json(have.lifecycle.as_deref(), lifecycle.as_deref()) {
+        if !schema::same_lifecycle(have.lifecycle.as_deref(), lifecycle.as_deref()) {
             op.go_on()?;
             op.call(|| api::set_lifecycle(aws, name, lifecycle.as_deref())).await?;
         }
         let policy = planned.repository_policy.known().map(String::as_str);
-        if !schema::same_json(have.policy.as_deref(), policy) {
+        if !schema::same_policy(have.policy.as_deref(), policy) {
             op.go_on()?;
             op.call(|| api::set_policy(aws, name, policy)).await?;
         }

@@ -6,6 +6,7 @@ use tf_provider_rs::{Attr, Diagnostics, Path, Value, model};
 
 use super::api::Found;
 use crate::common::{self, Common, common};
+use crate::policy;
 use crate::session::Session;
 use crate::tags::TagMap;
 use crate::timeouts::Timeouts;
@@ -79,7 +80,7 @@ pub(super) fn schema() -> Schema {
         ),
         Attribute::string("lifecycle_policy")
             .optional()
-            .validate(json_text)
+            .validate(policy::json_object)
             .describe("Lifecycle policy as JSON, compared by meaning. Changes in place."),
         Attribute::number("keep_last_images")
             .optional()
@@ -95,7 +96,7 @@ pub(super) fn schema() -> Schema {
             .describe("A lifecycle policy in one number: how many images stay, the newest. Instead of `lifecycle_policy`."),
         Attribute::string("repository_policy")
             .optional()
-            .validate(json_text)
+            .validate(policy::json_object)
             .describe("Resource policy as JSON, compared by meaning. Changes in place."),
         Attribute::bool("force_delete")
             .default(false)
@@ -124,16 +125,6 @@ fn one_of(value: &Value, path: &Path, allowed: &[&str], diagnostics: &mut Diagno
     if !allowed.contains(&value.as_str().unwrap_or_default()) {
         let detail = format!("`{path}` is one of {}.", allowed.join(", "));
         diagnostics.error_at(path.clone(), "Value not possible", detail);
-    }
-}
-
-fn json_text(value: &Value, path: &Path, diagnostics: &mut Diagnostics) {
-    if let Err(error) = serde_json::from_str::<Json>(value.as_str().unwrap_or_default()) {
-        diagnostics.error_at(
-            path.clone(),
-            "Not JSON",
-            format!("`{path}` cannot be read: {error}. `jsonencode({{..}})` writes valid JSON."),
-        );
     }
 }
 
@@ -182,19 +173,21 @@ fn kept(policy: &str) -> Option<i64> {
     (policy == keep_last(count)).then_some(count)
 }
 
-/// Whether two policies mean the same.
-pub(super) fn same_json(one: Option<&str>, other: Option<&str>) -> bool {
-    let parse = |text: &str| serde_json::from_str::<Json>(text).ok();
-    one == other
-        || matches!((one.and_then(parse), other.and_then(parse)), (Some(one), Some(other)) if one == other)
+/// Whether there is, or is no, lifecycle policy of the same meaning.
+pub(super) fn same_lifecycle(one: Option<&str>, other: Option<&str>) -> bool {
+    same(one, other, policy::same_lifecycle)
 }
 
-/// What was configured where it means what was found, else what was found.
-fn policy(before: &Attr<String>, found: Option<String>) -> Attr<String> {
-    if before.is_known() && same_json(before.known().map(String::as_str), found.as_deref()) {
-        return before.clone();
+/// Whether there is, or is no, resource policy of the same meaning.
+pub(super) fn same_policy(one: Option<&str>, other: Option<&str>) -> bool {
+    same(one, other, policy::equivalent)
+}
+
+fn same(one: Option<&str>, other: Option<&str>, equal: impl Fn(&str, &str) -> bool) -> bool {
+    match (one, other) {
+        (Some(one), Some(other)) => equal(one, other),
+        (one, other) => one == other,
     }
-    found.into()
 }
 
 /// The state that what was found makes of `before`.
@@ -210,9 +203,13 @@ pub(super) fn state(session: &Session, found: Found, before: &Repository) -> Rep
     let by_count = found.lifecycle.as_deref().and_then(kept).filter(|_| !before.lifecycle_policy.is_known());
     (state.keep_last_images, state.lifecycle_policy) = match by_count {
         Some(count) => (count.into(), Attr::Null),
-        None => (Attr::Null, policy(&before.lifecycle_policy, found.lifecycle)),
+        None => (
+            Attr::Null,
+            policy::keep_spelling(&before.lifecycle_policy, found.lifecycle, policy::same_lifecycle),
+        ),
     };
-    state.repository_policy = policy(&before.repository_policy, found.policy);
+    state.repository_policy =
+        policy::keep_spelling(&before.repository_policy, found.policy, policy::equivalent);
     state.force_delete = before.force_delete.is_true().into();
     state.repository_url = found.url.into();
     state.registry_id = found.registry.into();

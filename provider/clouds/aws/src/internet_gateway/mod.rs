@@ -98,16 +98,14 @@ impl Resource for InternetGatewayResource {
 
     async fn read(
         &self,
-        _ctx: &Context,
+        ctx: &Context,
         state: InternetGateway,
     ) -> Result<Option<InternetGateway>, Diagnostics> {
         let aws = self.session.get()?;
         self.session.run().hold(InternetGateway::KIND, state.name.text(), state.id.text());
-        match api::get(&aws, state.id.text()).await {
-            Ok(found) => Ok(Some(schema::state(&self.session, &aws, found, &state))),
-            Err(error) if error.is_not_found() => Ok(None),
-            Err(error) => Err(error.into()),
-        }
+        let op = state.op(ctx, Operation::Read);
+        let found = op.within(async { Ok(api::look(&aws, state.id.text()).await?) }).await?;
+        Ok(found.map(|found| schema::state(&self.session, &aws, found, &state)))
     }
 
     async fn update(

@@ -45,16 +45,20 @@ pub(super) fn address_tags(tags: &Tags) -> Tags {
     tags
 }
 
-/// Ids of the living gateways of this fabric and owner called `name` in the subnet.
-pub(super) async fn find(aws: &Aws, name: &str, subnet: &str) -> Result<Vec<String>, ApiError> {
-    let mut filters = aws.filters(name);
-    filters.push(filter("subnet-id", subnet));
+/// Ids of the living gateways of this fabric and owner with the planned name, subnet and kind, and with
+/// the user's address where the plan names one.
+pub(super) async fn find(aws: &Aws, planned: &NatGateway) -> Result<Vec<String>, ApiError> {
+    let mut filters = aws.filters(planned.name.text());
+    filters.push(filter("subnet-id", planned.subnet_id.text()));
     let call = aws.ec2().describe_nat_gateways().set_filter(Some(filters));
     let mut pages = call.into_paginator().items().send();
     let mut ids = Vec::new();
     while let Some(gateway) = pages.next().await {
         let gateway = found(gateway.named("DescribeNatGateways")?);
-        if gateway.is_living() {
+        let address = planned.allocation_id.known();
+        let same = gateway.connectivity == planned.connectivity_type.text()
+            && (address.is_none() || address == gateway.allocation_id.as_ref());
+        if gateway.is_living() && same {
             ids.push(gateway.id);
         }
     }
@@ -125,13 +129,19 @@ pub(super) async fn delete(aws: &Aws, id: &str) -> Result<(), ApiError> {
     ApiError::unless_gone(call.send().await.named("DeleteNatGateway").map(drop))
 }
 
-/// Allocation ids of the addresses that belong to the gateway called `name`.
+/// Allocation ids of the unused addresses that belong to the gateway called `name`: one that is in use
+/// belongs to a gateway which exists.
 pub(super) async fn find_address(aws: &Aws, name: &str) -> Result<Vec<String>, ApiError> {
     let mut filters = aws.filters(name);
     filters.push(filter(&format!("tag:{PART_OF}"), NatGateway::KIND));
     let answer =
         aws.ec2().describe_addresses().set_filters(Some(filters)).send().await.named("DescribeAddresses")?;
-    Ok(answer.addresses.unwrap_or_default().into_iter().filter_map(|address| address.allocation_id).collect())
+    let unused = answer
+        .addresses
+        .unwrap_or_default()
+        .into_iter()
+        .filter(|address| address.association_id.as_deref().unwrap_or_default().is_empty());
+    Ok(unused.filter_map(|address| address.allocation_id).collect())
 }
 
 /// Allocates an address and gives its allocation id.

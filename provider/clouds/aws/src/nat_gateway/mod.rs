@@ -43,6 +43,29 @@ impl NatGatewayResource {
         }
     }
 
+    /// What there is of the gateway; `None` when neither it nor its address is left.
+    async fn look(&self, aws: &Aws, state: &NatGateway) -> Result<Option<NatGateway>, Diagnostics> {
+        let found = match state.id.known() {
+            Some(id) => api::look(aws, id).await?,
+            None => None,
+        };
+        match found {
+            Some(mut found) if found.is_living() => {
+                if !state.owned_allocation_id.is_known() {
+                    found.owned = api::owned(aws, found.allocation_id.as_deref()).await?;
+                }
+                Ok(Some(schema::state(&self.session, found, state)))
+            }
+            found => match state.owned_allocation_id.known() {
+                Some(address) if api::look_address(aws, address).await?.is_some() => {
+                    let gone = found.map_or_else(|| "deleted".to_owned(), |found| found.state);
+                    Ok(Some(NatGateway { state: gone.into(), ..state.clone() }))
+                }
+                _ => Ok(None),
+            },
+        }
+    }
+
     async fn finish(
         &self,
         aws: &Aws,
@@ -141,44 +164,33 @@ impl Resource for NatGatewayResource {
         let op = planned.op(ctx, Operation::Create);
         let name = planned.name.text().to_owned();
         let tags = aws.tags(&name, &planned.tags);
-        if planned.connectivity_type.text() == "public" && !planned.allocation_id.is_known() {
+        let find = || api::find(&aws, &planned);
+        let mut left = adopt::leftover(&self.session, ctx, &op, &planned, find).await?;
+        if let Some(id) = &left {
+            let found = op.call(|| api::get(&aws, id)).await?;
+            let owned = api::owned(&aws, found.allocation_id.as_deref()).await?;
+            planned.owned_allocation_id = found.allocation_id.filter(|_| owned).into();
+        } else if planned.connectivity_type.text() == "public" && !planned.allocation_id.is_known() {
             let find = || api::find_address(&aws, &name);
             let create = || api::allocate(&aws, &tags);
             let address = adopt::ensure(&self.session, ctx, &op, &planned, find, create).await?;
             planned.owned_allocation_id = address.into();
             progress.save(&planned);
         }
-        let find = || api::find(&aws, &name, planned.subnet_id.text());
-        let create = || api::create(&aws, &planned, &tags);
-        let id = adopt::ensure(&self.session, ctx, &op, &planned, find, create).await?;
-        planned.set_id(&id);
+        if left.is_none() {
+            let find = || api::find(&aws, &planned);
+            let create = || api::create(&aws, &planned, &tags);
+            left = Some(adopt::ensure(&self.session, ctx, &op, &planned, find, create).await?);
+        }
+        planned.set_id(left.as_deref().unwrap_or_default());
         progress.save(&planned);
-        // An adopted gateway may have been made with another address than the one found.
         self.finish(&aws, &op, planned, progress).await
     }
 
-    async fn read(&self, _ctx: &Context, state: NatGateway) -> Result<Option<NatGateway>, Diagnostics> {
+    async fn read(&self, ctx: &Context, state: NatGateway) -> Result<Option<NatGateway>, Diagnostics> {
         let aws = self.session.get()?;
         self.hold(&state);
-        let found = match state.id.known() {
-            Some(id) => api::look(&aws, id).await?,
-            None => None,
-        };
-        match found {
-            Some(mut found) if found.is_living() => {
-                if !state.owned_allocation_id.is_known() {
-                    found.owned = api::owned(&aws, found.allocation_id.as_deref()).await?;
-                }
-                Ok(Some(schema::state(&self.session, found, &state)))
-            }
-            found => match state.owned_allocation_id.known() {
-                Some(address) if api::look_address(&aws, address).await?.is_some() => {
-                    let gone = found.map_or_else(|| "deleted".to_owned(), |found| found.state);
-                    Ok(Some(NatGateway { state: gone.into(), ..state }))
-                }
-                _ => Ok(None),
-            },
-        }
+        state.op(ctx, Operation::Read).within(self.look(&aws, &state)).await
     }
 
     async fn update(
@@ -202,7 +214,17 @@ impl Resource for NatGatewayResource {
             return Ok(());
         }
         let op = state.op(ctx, Operation::Delete);
-        if let Some(id) = state.id.known() {
+        let mut gateway = state.id.known().cloned();
+        if gateway.is_none() {
+            // A create whose answer was lost: the address tells which gateway is meant.
+            for id in api::find(&aws, &state).await? {
+                let found = op.call(|| api::get(&aws, &id)).await?;
+                if found.allocation_id.as_ref() == state.owned_allocation_id.known() {
+                    gateway = Some(id);
+                }
+            }
+        }
+        if let Some(id) = &gateway {
             op.release(|| api::delete(&aws, id)).await?;
             // A failed gateway counts as there until it is deleted too: it still holds its address.
             op.until("deleted", || async {

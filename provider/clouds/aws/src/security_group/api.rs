@@ -80,6 +80,15 @@ pub(super) async fn get(aws: &Aws, id: &str) -> Result<Found, ApiError> {
     group.map(|group| found(aws, group)).ok_or_else(|| ApiError::absent("DescribeSecurityGroups", id))
 }
 
+/// The group `id`, if there is one.
+pub(super) async fn look(aws: &Aws, id: &str) -> Result<Option<Found>, ApiError> {
+    match get(aws, id).await {
+        Ok(found) => Ok(Some(found)),
+        Err(error) if error.is_not_found() => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
 fn found(aws: &Aws, group: aws_sdk_ec2::types::SecurityGroup) -> Found {
     let id = group.group_id.unwrap_or_default();
     let owner = group.owner_id.unwrap_or_default();

@@ -162,14 +162,12 @@ impl Resource for SecurityGroupResource {
         self.finish(&aws, &op, planned, progress).await
     }
 
-    async fn read(&self, _ctx: &Context, state: SecurityGroup) -> Result<Option<SecurityGroup>, Diagnostics> {
+    async fn read(&self, ctx: &Context, state: SecurityGroup) -> Result<Option<SecurityGroup>, Diagnostics> {
         let aws = self.session.get()?;
         self.session.run().hold(SecurityGroup::KIND, state.name.text(), state.id.text());
-        match api::get(&aws, state.id.text()).await {
-            Ok(found) => Ok(Some(schema::state(&self.session, found, &state))),
-            Err(error) if error.is_not_found() => Ok(None),
-            Err(error) => Err(error.into()),
-        }
+        let op = state.op(ctx, Operation::Read);
+        let found = op.within(async { Ok(api::look(&aws, state.id.text()).await?) }).await?;
+        Ok(found.map(|found| schema::state(&self.session, found, &state)))
     }
 
     async fn update(

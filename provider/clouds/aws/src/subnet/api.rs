@@ -28,10 +28,12 @@ pub(super) struct Found {
     pub(super) tags: Tags,
 }
 
-/// Ids of the living subnets of this fabric and owner called `name`, in the same VPC with the same range.
-pub(super) async fn find(aws: &Aws, name: &str, vpc: &str, cidr: &str) -> Result<Vec<String>, ApiError> {
-    let mut filters = aws.filters(name);
-    filters.extend([filter("vpc-id", vpc), filter("cidr-block", cidr)]);
+/// Ids of the subnets of this fabric and owner with the planned name, VPC, range and zone.
+pub(super) async fn find(aws: &Aws, planned: &Subnet) -> Result<Vec<String>, ApiError> {
+    let mut filters = aws.filters(planned.name.text());
+    filters.push(filter("vpc-id", planned.vpc_id.text()));
+    filters.push(filter("cidr-block", planned.cidr_block.text()));
+    filters.extend(planned.availability_zone.known().map(|zone| filter("availability-zone", zone)));
     let mut pages = aws.ec2().describe_subnets().set_filters(Some(filters)).into_paginator().items().send();
     let mut ids = Vec::new();
     while let Some(subnet) = pages.next().await {
@@ -63,6 +65,15 @@ pub(super) async fn get(aws: &Aws, id: &str) -> Result<Found, ApiError> {
     let answer = aws.ec2().describe_subnets().subnet_ids(id).send().await.named("DescribeSubnets")?;
     let subnet = answer.subnets.unwrap_or_default().into_iter().next();
     subnet.map(found).ok_or_else(|| ApiError::absent("DescribeSubnets", id))
+}
+
+/// The subnet `id`, if there is one.
+pub(super) async fn look(aws: &Aws, id: &str) -> Result<Option<Found>, ApiError> {
+    match get(aws, id).await {
+        Ok(found) => Ok(Some(found)),
+        Err(error) if error.is_not_found() => Ok(None),
+        Err(error) => Err(error),
+    }
 }
 
 fn found(subnet: aws_sdk_ec2::types::Subnet) -> Found {

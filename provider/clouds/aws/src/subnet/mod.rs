@@ -121,9 +121,8 @@ impl Resource for SubnetResource {
         let aws = self.session.get()?;
         let mut planned = plan.state;
         let op = planned.op(ctx, Operation::Create);
-        let name = planned.name.text().to_owned();
-        let tags = aws.tags(&name, &planned.tags);
-        let find = || api::find(&aws, &name, planned.vpc_id.text(), planned.cidr_block.text());
+        let tags = aws.tags(planned.name.text(), &planned.tags);
+        let find = || api::find(&aws, &planned);
         let create = || api::create(&aws, &planned, &tags);
         let id = adopt::ensure(&self.session, ctx, &op, &planned, find, create).await?;
         planned.set_id(&id);
@@ -131,14 +130,12 @@ impl Resource for SubnetResource {
         self.finish(&aws, &op, planned, progress).await
     }
 
-    async fn read(&self, _ctx: &Context, state: Subnet) -> Result<Option<Subnet>, Diagnostics> {
+    async fn read(&self, ctx: &Context, state: Subnet) -> Result<Option<Subnet>, Diagnostics> {
         let aws = self.session.get()?;
         self.session.run().hold(Subnet::KIND, state.name.text(), state.id.text());
-        match api::get(&aws, state.id.text()).await {
-            Ok(found) => Ok(Some(schema::state(&self.session, found, &state))),
-            Err(error) if error.is_not_found() => Ok(None),
-            Err(error) => Err(error.into()),
-        }
+        let op = state.op(ctx, Operation::Read);
+        let found = op.within(async { Ok(api::look(&aws, state.id.text()).await?) }).await?;
+        Ok(found.map(|found| schema::state(&self.session, found, &state)))
     }
 
     async fn update(

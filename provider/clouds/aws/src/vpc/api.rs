@@ -43,13 +43,17 @@ pub(super) struct Found {
     pub(super) main_route_table: Option<String>,
 }
 
-/// Ids of the living VPCs of this fabric and owner called `name`.
-pub(super) async fn find(aws: &Aws, name: &str) -> Result<Vec<String>, ApiError> {
-    let mut pages =
-        aws.ec2().describe_vpcs().set_filters(Some(aws.filters(name))).into_paginator().items().send();
+/// Ids of the VPCs of this fabric and owner with the planned name, primary range and tenancy.
+pub(super) async fn find(aws: &Aws, planned: &Vpc) -> Result<Vec<String>, ApiError> {
+    let mut filters = aws.filters(planned.name.text());
+    filters.push(filter("cidr", planned.cidr_block.text()));
+    let mut pages = aws.ec2().describe_vpcs().set_filters(Some(filters)).into_paginator().items().send();
     let mut ids = Vec::new();
     while let Some(vpc) = pages.next().await {
-        ids.extend(vpc.named("DescribeVpcs")?.vpc_id);
+        let vpc = described(vpc.named("DescribeVpcs")?);
+        if vpc.tenancy == planned.instance_tenancy.text() {
+            ids.push(vpc.id);
+        }
     }
     Ok(ids)
 }

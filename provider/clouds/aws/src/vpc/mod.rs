@@ -177,11 +177,10 @@ impl Resource for VpcResource {
         let aws = self.session.get()?;
         let mut planned = plan.state;
         let op = planned.op(ctx, Operation::Create);
-        let name = planned.name.text().to_owned();
-        let tags = aws.tags(&name, &planned.tags);
+        let tags = aws.tags(planned.name.text(), &planned.tags);
         let guard = self.session.guard();
         guard.claim(&common::key(&planned), ClaimRole::Occupy, &schema::nets(&planned)).await?;
-        let find = || api::find(&aws, &name);
+        let find = || api::find(&aws, &planned);
         let create = || api::create(&aws, &planned, &tags);
         let id = adopt::ensure(&self.session, ctx, &op, &planned, find, create).await?;
         planned.set_id(&id);
@@ -196,10 +195,10 @@ impl Resource for VpcResource {
         self.finish(&aws, &op, planned, progress).await
     }
 
-    async fn read(&self, _ctx: &Context, state: Vpc) -> Result<Option<Vpc>, Diagnostics> {
+    async fn read(&self, ctx: &Context, state: Vpc) -> Result<Option<Vpc>, Diagnostics> {
         let aws = self.session.get()?;
         self.session.run().hold(Vpc::KIND, state.name.text(), state.id.text());
-        self.look(&aws, &state).await
+        state.op(ctx, Operation::Read).within(self.look(&aws, &state)).await
     }
 
     async fn update(
