@@ -81,24 +81,33 @@ impl Rule {
         }
     }
 
-    fn of(grant: &Grant, description: Option<&String>, own: &str) -> Rule {
-        let one = |text: &String| Attr::Known(BTreeSet::from([Attr::Known(text.clone())]));
-        let mut rule = Rule {
+    /// A rule for nobody yet.
+    fn of(grant: &Grant, description: Option<&String>) -> Rule {
+        Rule {
             protocol: grant.protocol.clone().into(),
             from_port: grant.ports.map(|(from, _)| from).into(),
             to_port: grant.ports.map(|(_, to)| to).into(),
             same_group: false.into(),
             description: description.cloned().into(),
             ..Rule::default()
-        };
-        match &grant.peer {
-            Peer::Ipv4(range) => rule.cidr_blocks = one(range),
-            Peer::Ipv6(range) => rule.ipv6_cidr_blocks = one(range),
-            Peer::PrefixList(list) => rule.prefix_list_ids = one(list),
-            Peer::Group(group) if group == own => rule.same_group = true.into(),
-            Peer::Group(group) => rule.security_group_ids = one(group),
         }
-        rule
+    }
+
+    /// The rule for `peer` too.
+    fn add(&mut self, peer: &Peer, own: &str) {
+        let (set, text) = match peer {
+            Peer::Group(group) if group == own => {
+                self.same_group = true.into();
+                return;
+            }
+            Peer::Ipv4(range) => (&mut self.cidr_blocks, range),
+            Peer::Ipv6(range) => (&mut self.ipv6_cidr_blocks, range),
+            Peer::PrefixList(list) => (&mut self.prefix_list_ids, list),
+            Peer::Group(group) => (&mut self.security_group_ids, group),
+        };
+        let mut items = std::mem::take(set).into_known().unwrap_or_default();
+        items.insert(Attr::Known(text.clone()));
+        *set = Attr::Known(items);
     }
 }
 
@@ -113,7 +122,7 @@ pub(super) fn grants<'a>(rules: impl Iterator<Item = &'a Rule>, own: &str) -> Gr
 }
 
 /// What AWS keeps, grouped as `before` groups it. A rule of which some is gone keeps the rest; what belongs
-/// to none of them, or has another description, becomes a rule of its own.
+/// to none of them, or has another description, is grouped by protocol, ports and description.
 pub(super) fn grouped(mut found: Grants, before: &[Rule], own: &str) -> Vec<Rule> {
     let mut rules = Vec::new();
     for rule in before {
@@ -132,7 +141,13 @@ pub(super) fn grouped(mut found: Grants, before: &[Rule], own: &str) -> Vec<Rule
             rules.push(rule.only(own, |peer| held.contains(peer)));
         }
     }
-    rules.extend(found.iter().map(|(grant, description)| Rule::of(grant, description.as_ref(), own)));
+    let mut others: BTreeMap<_, Rule> = BTreeMap::new();
+    for (grant, description) in &found {
+        let alike = (&grant.protocol, grant.ports, description);
+        let rule = others.entry(alike).or_insert_with(|| Rule::of(grant, description.as_ref()));
+        rule.add(&grant.peer, own);
+    }
+    rules.extend(others.into_values());
     rules
 }
 

@@ -87,6 +87,12 @@ fn found_rules_are_grouped_as_before() {
     assert_eq!(found.len(), 3);
     assert_eq!(rules::grouped(found.clone(), &before, "sg-1"), before);
 
+    assert_eq!(
+        rules::grouped(found.clone(), &[], "sg-1"),
+        [Rule { same_group: true.into(), ..before[0].clone() }],
+        "an imported group has one rule for each protocol, ports and description"
+    );
+
     let mut drifted = found;
     drifted.remove(&Grant {
         protocol: "tcp".into(),
