@@ -61,7 +61,7 @@ impl LiveVpcs {
             let id = subnet.subnet_id.unwrap_or_default();
             let place = self.place(&subnet.owner_id.unwrap_or_default());
             let nets = nets.collect();
-            found.extend(ranges(&nets, "warren_aws_subnet", &id, &tags, &place, subnet.vpc_id));
+            found.extend(ranges(&nets, "warren_aws_subnet", &id, &tags, &place, subnet.vpc_id.as_deref()));
         }
         Ok(found)
     }
@@ -99,7 +99,7 @@ fn ranges(
     id: &str,
     tags: &Tags,
     place: &str,
-    parent: Option<String>,
+    parent: Option<&str>,
 ) -> Vec<LiveRange> {
     let (fabric, owner) = tags::scope(tags);
     nets.iter()
@@ -113,7 +113,7 @@ fn ranges(
             owner: owner.clone(),
             fabric: fabric.clone(),
             place: place.to_owned(),
-            parent: parent.clone(),
+            parent: parent.map(str::to_owned),
         })
         .collect()
 }

@@ -42,6 +42,12 @@ impl Aws {
         ]
     }
 
+    /// Whether these are the tags of an object of this fabric and owner called `name`.
+    pub(crate) fn owns(&self, tags: &Tags, name: &str) -> bool {
+        scope(tags) == (Some(self.scope.fabric.clone()), Some(self.scope.owner.clone()))
+            && tags.get(NAME).is_some_and(|tag| tag == name)
+    }
+
     /// The part of an object's tags that the user's `tags` attribute stands for. `before` is that
     /// attribute's last value: a tag that equals a default one is the user's only if it is in there.
     pub(crate) fn user_tags(&self, all: &Tags, before: &TagMap) -> TagMap {
@@ -193,7 +199,7 @@ mod tests {
         insta::assert_json_snapshot!(all);
         assert_eq!(aws.user_tags(&all, &wrote), wrote);
         assert_eq!(aws.user_tags(&aws.tags("hub", &Attr::Null), &Attr::Null), Attr::Null);
-        let mut drifted = all.clone();
+        let mut drifted = all;
         drifted.insert("by-hand".into(), "1".into());
         drifted.remove("env");
         let expected = Attr::Known(BTreeMap::from([("by-hand".to_owned(), Attr::from("1"))]));

@@ -274,7 +274,7 @@ mod tests {
         Op::paced(&ctx, "warren_aws_vpc \"hub\"", timeout, FAST)
     }
 
-    fn shown(diagnostics: Diagnostics) -> String {
+    fn shown(diagnostics: &Diagnostics) -> String {
         diagnostics.0.iter().map(|d| format!("{}\n{}", d.summary, d.detail)).collect()
     }
 
@@ -311,7 +311,7 @@ mod tests {
         let result: Result<(), _> = op(&CancellationToken::new(), timeout)
             .release(|| async { Err(error("DependencyViolation")) })
             .await;
-        insta::assert_snapshot!(shown(result.unwrap_err()));
+        insta::assert_snapshot!(shown(&result.unwrap_err()));
         assert!(begun.elapsed() >= timeout);
     }
 
@@ -320,7 +320,7 @@ mod tests {
         let result: Result<(), _> = op(&CancellationToken::new(), Duration::from_secs(1))
             .until("available", || async { Ok(Look::Pending("pending".into())) })
             .await;
-        insta::assert_snapshot!(shown(result.unwrap_err()));
+        insta::assert_snapshot!(shown(&result.unwrap_err()));
     }
 
     #[tokio::test]
@@ -336,7 +336,7 @@ mod tests {
             op.until::<(), _>("available", || async { Ok(Look::Pending("pending".into())) }),
             stop
         );
-        insta::assert_snapshot!(shown(result.unwrap_err()));
+        insta::assert_snapshot!(shown(&result.unwrap_err()));
         assert!(begun.elapsed() < Duration::from_secs(60));
     }
 

@@ -25,13 +25,21 @@ pub(super) struct Found {
     pub(super) tags: Tags,
 }
 
-/// Ids of the flow logs of this fabric and owner called `name`.
-pub(super) async fn find(aws: &Aws, name: &str) -> Result<Vec<String>, ApiError> {
+/// Ids of the flow logs of this fabric and owner with the planned name, target and destination.
+pub(super) async fn find(aws: &Aws, planned: &FlowLog, target: &Target) -> Result<Vec<String>, ApiError> {
+    let name = planned.name.text();
     let call = aws.ec2().describe_flow_logs().set_filter(Some(aws.filters(name)));
     let mut pages = call.into_paginator().items().send();
     let mut ids = Vec::new();
     while let Some(log) = pages.next().await {
-        ids.extend(log.named("DescribeFlowLogs")?.flow_log_id);
+        let log = log.named("DescribeFlowLogs")?;
+        let ours = aws.owns(&tags::from_sdk(log.tags.as_deref().unwrap_or_default()), name);
+        let (Target::Vpc(id) | Target::Subnet(id) | Target::TransitGateway(id)) = target;
+        let same = log.resource_id.as_ref() == Some(id)
+            && log.log_destination.as_ref() == planned.destination_arn.known();
+        if ours && same {
+            ids.extend(log.flow_log_id);
+        }
     }
     Ok(ids)
 }

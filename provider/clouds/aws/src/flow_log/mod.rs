@@ -77,12 +77,12 @@ impl Resource for FlowLogResource {
         let op = planned.op(ctx, Operation::Create);
         let name = planned.name.text().to_owned();
         let tags = aws.tags(&name, &planned.tags);
-        let find = || api::find(&aws, &name);
         let Some(target) = schema::target(&planned) else {
             return Err(
                 Diagnostic::error("Nothing to log", "The id of what is to be logged is empty.").into()
             );
         };
+        let find = || api::find(&aws, &planned, &target);
         let create = || api::create(&aws, &planned, &target, &tags);
         let id = adopt::ensure(&self.session, ctx, &op, &planned, find, create).await?;
         planned.set_id(&id);

@@ -11,6 +11,7 @@ use tf_provider_rs::{Change, Context, Diagnostics, ImportRequest, Planned, Progr
 use crate::adopt;
 use crate::common::{self, Common, basics};
 use crate::session::{Aws, Session};
+use crate::sets;
 use crate::timeouts::Operation;
 use crate::wait::Op;
 use schema::RouteTable;
@@ -77,7 +78,7 @@ async fn reconcile_subnets(
     want: &RouteTable,
 ) -> Result<(), Diagnostics> {
     let id = have.id.as_str();
-    let want = schema::texts(&want.subnet_ids);
+    let want = sets::known(&want.subnet_ids);
     for subnet in want.iter().filter(|subnet| !have.subnets.contains_key(*subnet)) {
         op.go_on()?;
         op.call(|| api::associate(aws, id, subnet)).await?;

@@ -1,7 +1,5 @@
 //! Attributes and state of `warren_aws_route_table`.
 
-use std::collections::BTreeSet;
-
 use tf_provider_rs::schema::{Attribute, Nesting, Schema};
 use tf_provider_rs::{Attr, Type, model};
 
@@ -9,6 +7,7 @@ use super::api::Found;
 use crate::common::{self, Common, common};
 use crate::ranges;
 use crate::session::{Aws, Session};
+use crate::sets::{self, Texts};
 use crate::tags::TagMap;
 use crate::timeouts::Timeouts;
 
@@ -24,7 +23,7 @@ model! {
         /// All routes but those that AWS adds.
         pub routes: Attr<Vec<Route>>,
         /// Subnets that use the table.
-        pub subnet_ids: Attr<BTreeSet<Attr<String>>>,
+        pub subnet_ids: Texts,
         /// Account id.
         pub owner_id: Attr<String>,
         /// Amazon resource name.
@@ -124,14 +123,7 @@ pub(super) fn state(session: &Session, aws: &Aws, found: Found, before: &RouteTa
     let routes: Vec<Route> = living.map(|(to, route)| Route::of(to, route.target.as_ref())).collect();
     state.routes =
         if routes.is_empty() && !before.routes.is_known() { Attr::Null } else { Attr::Known(routes) };
-    let subnets: BTreeSet<Attr<String>> = found.subnets.into_keys().map(Attr::Known).collect();
-    state.subnet_ids =
-        if subnets.is_empty() && !before.subnet_ids.is_known() { Attr::Null } else { subnets.into() };
+    state.subnet_ids = sets::found(found.subnets.into_keys(), &before.subnet_ids);
     state.owner_id = found.owner.into();
     state
-}
-
-/// The known elements of a set of texts.
-pub(super) fn texts(set: &Attr<BTreeSet<Attr<String>>>) -> BTreeSet<String> {
-    set.known().into_iter().flatten().filter_map(|item| item.known().cloned()).collect()
 }

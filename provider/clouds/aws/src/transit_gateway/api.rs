@@ -45,14 +45,18 @@ macro_rules! switch {
     };
 }
 
-/// Ids of the living transit gateways of this fabric and owner called `name`.
-pub(super) async fn find(aws: &Aws, name: &str) -> Result<Vec<String>, ApiError> {
+/// Ids of the living transit gateways of this fabric and owner called `name` with the planned number.
+pub(super) async fn find(aws: &Aws, name: &str, asn: Option<i64>) -> Result<Vec<String>, ApiError> {
     let call = aws.ec2().describe_transit_gateways().set_filters(Some(aws.filters(name)));
     let mut pages = call.into_paginator().items().send();
     let mut ids = Vec::new();
     while let Some(gateway) = pages.next().await {
         let gateway = gateway.named("DescribeTransitGateways")?;
-        if !matches!(gateway.state, Some(TransitGatewayState::Deleting | TransitGatewayState::Deleted)) {
+        let leaving =
+            matches!(gateway.state, Some(TransitGatewayState::Deleting | TransitGatewayState::Deleted));
+        let ours = aws.owns(&tags::from_sdk(gateway.tags.as_deref().unwrap_or_default()), name);
+        let same = gateway.options.as_ref().and_then(|options| options.amazon_side_asn()) == asn;
+        if ours && same && !leaving {
             ids.extend(gateway.transit_gateway_id);
         }
     }
@@ -149,5 +153,18 @@ pub(super) async fn modify(
 
 pub(super) async fn delete(aws: &Aws, id: &str) -> Result<(), ApiError> {
     let call = aws.ec2().delete_transit_gateway().transit_gateway_id(id);
-    ApiError::unless_gone(call.send().await.named("DeleteTransitGateway").map(drop))
+    match call.send().await.named("DeleteTransitGateway") {
+        // An attempt whose answer was lost has done it.
+        Err(error) if error.is_ambiguous() => is_leaving(get(aws, id).await, error),
+        other => ApiError::unless_gone(other.map(drop)),
+    }
+}
+
+/// What a failed delete comes to, by what is found after it.
+fn is_leaving(found: Result<Found, ApiError>, error: ApiError) -> Result<(), ApiError> {
+    match found {
+        Ok(found) if found.state == "deleting" => Ok(()),
+        Err(gone) if gone.is_not_found() => Ok(()),
+        _ => Err(error),
+    }
 }

@@ -80,7 +80,8 @@ impl Resource for TransitGatewayResource {
         let op = planned.op(ctx, Operation::Create);
         let name = planned.name.text().to_owned();
         let tags = aws.tags(&name, &planned.tags);
-        let find = || api::find(&aws, &name);
+        let asn = planned.amazon_side_asn.known().copied();
+        let find = || api::find(&aws, &name, asn);
         let create = || api::create(&aws, &planned, schema::settings(&planned), &tags);
         let id = adopt::ensure(&self.session, ctx, &op, &planned, find, create).await?;
         planned.set_id(&id);

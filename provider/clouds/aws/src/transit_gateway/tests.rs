@@ -34,5 +34,5 @@ async fn what_is_found_becomes_state() {
     let state = schema::state(&session, found, &TransitGateway::default());
     assert_eq!(state.id, Attr::from("tgw-1"));
     assert_eq!((state.dns_support, state.vpn_ecmp_support), (true.into(), false.into()));
-    assert_eq!(schema::settings(&state).dns, true);
+    assert!(schema::settings(&state).dns);
 }

@@ -45,15 +45,20 @@ fn is_gone(state: Option<&TransitGatewayAttachmentState>) -> bool {
     )
 }
 
-/// Ids of the living attachments of this fabric and owner called `name`.
-pub(super) async fn find(aws: &Aws, name: &str) -> Result<Vec<String>, ApiError> {
+/// Ids of the living attachments of this fabric and owner with the planned name, gateway and VPC.
+pub(super) async fn find(aws: &Aws, planned: &Attachment) -> Result<Vec<String>, ApiError> {
+    let name = planned.name.text();
     let call = aws.ec2().describe_transit_gateway_vpc_attachments().set_filters(Some(aws.filters(name)));
     let mut pages = call.into_paginator().items().send();
     let mut ids = Vec::new();
     while let Some(attachment) = pages.next().await {
         let attachment = attachment.named("DescribeTransitGatewayVpcAttachments")?;
         let state = attachment.state.as_ref();
-        if !is_gone(state) && state != Some(&TransitGatewayAttachmentState::Deleting) {
+        let leaving = is_gone(state) || state == Some(&TransitGatewayAttachmentState::Deleting);
+        let ours = aws.owns(&tags::from_sdk(attachment.tags.as_deref().unwrap_or_default()), name);
+        let same = attachment.transit_gateway_id.as_ref() == planned.transit_gateway_id.known()
+            && attachment.vpc_id.as_ref() == planned.vpc_id.known();
+        if ours && same && !leaving {
             ids.extend(attachment.transit_gateway_attachment_id);
         }
     }
@@ -156,5 +161,13 @@ pub(super) async fn modify(
 
 pub(super) async fn delete(aws: &Aws, id: &str) -> Result<(), ApiError> {
     let call = aws.ec2().delete_transit_gateway_vpc_attachment().transit_gateway_attachment_id(id);
-    ApiError::unless_gone(call.send().await.named("DeleteTransitGatewayVpcAttachment").map(drop))
+    match call.send().await.named("DeleteTransitGatewayVpcAttachment") {
+        // An attempt whose answer was lost has done it.
+        Err(error) if error.is_ambiguous() => match get(aws, id).await {
+            Ok(found) if found.state == "deleting" => Ok(()),
+            Err(gone) if gone.is_not_found() => Ok(()),
+            _ => Err(error),
+        },
+        other => ApiError::unless_gone(other.map(drop)),
+    }
 }

@@ -81,7 +81,7 @@ impl Resource for AttachmentResource {
         let op = planned.op(ctx, Operation::Create);
         let name = planned.name.text().to_owned();
         let tags = aws.tags(&name, &planned.tags);
-        let find = || api::find(&aws, &name);
+        let find = || api::find(&aws, &planned);
         let create = || api::create(&aws, &planned, schema::settings(&planned), &tags);
         let id = adopt::ensure(&self.session, ctx, &op, &planned, find, create).await?;
         planned.set_id(&id);

@@ -17,6 +17,7 @@ use crate::error::ApiError;
 use crate::memory::PlannedVpc;
 use crate::ranges;
 use crate::session::{Aws, Session};
+use crate::sets;
 use crate::timeouts::Operation;
 use crate::wait::{Look, Op};
 use schema::Vpc;
@@ -48,7 +49,7 @@ impl VpcResource {
         let tags = aws.tags(want.name.text(), &want.tags);
         op.call(|| aws.retag(id, &have.tags, &tags)).await?;
 
-        let secondary = schema::texts(&want.secondary_cidr_blocks);
+        let secondary = sets::known(&want.secondary_cidr_blocks);
         for (range, association) in &have.secondary {
             if !secondary.contains(range) {
                 op.go_on()?;

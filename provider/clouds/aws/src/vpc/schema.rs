@@ -1,7 +1,5 @@
 //! Attributes and state of `warren_aws_vpc`.
 
-use std::collections::BTreeSet;
-
 use ipnet::IpNet;
 use tf_provider_rs::schema::{Attribute, Schema};
 use tf_provider_rs::{Attr, Path, Type, model};
@@ -12,6 +10,7 @@ use super::api::Found;
 use crate::common::{self, Common, common};
 use crate::ranges;
 use crate::session::Session;
+use crate::sets::{self, Texts};
 use crate::tags::TagMap;
 use crate::timeouts::Timeouts;
 
@@ -25,7 +24,7 @@ model! {
         /// Primary IPv4 range.
         pub cidr_block: Attr<String>,
         /// Further IPv4 ranges.
-        pub secondary_cidr_blocks: Attr<BTreeSet<Attr<String>>>,
+        pub secondary_cidr_blocks: Texts,
         /// Whether Amazon gives a /56.
         pub assign_generated_ipv6: Attr<bool>,
         /// That /56.
@@ -127,12 +126,7 @@ pub(super) fn state(session: &Session, found: Found, before: &Vpc) -> Vpc {
     state.take_tags(session, &vpc.tags);
     state.id = vpc.id.into();
     state.cidr_block = vpc.cidr_block.into();
-    let secondary: BTreeSet<Attr<String>> = vpc.secondary.into_keys().map(Attr::Known).collect();
-    state.secondary_cidr_blocks = if secondary.is_empty() && !before.secondary_cidr_blocks.is_known() {
-        Attr::Null
-    } else {
-        secondary.into()
-    };
+    state.secondary_cidr_blocks = sets::found(vpc.secondary.into_keys(), &before.secondary_cidr_blocks);
     state.assign_generated_ipv6 = vpc.ipv6.is_some().into();
     state.ipv6_cidr_block = vpc.ipv6.map(|(range, _)| range).into();
     state.enable_dns_support = found.dns_support.into();
@@ -151,11 +145,6 @@ pub(super) fn state(session: &Session, found: Found, before: &Vpc) -> Vpc {
     state.arn = found.arn.into();
     state.owner_id = vpc.owner.into();
     state
-}
-
-/// The known elements of a set of texts.
-pub(super) fn texts(set: &Attr<BTreeSet<Attr<String>>>) -> BTreeSet<String> {
-    set.known().into_iter().flatten().filter_map(|item| item.known().cloned()).collect()
 }
 
 /// The IPv4 ranges as far as they are known.

@@ -46,9 +46,15 @@ impl Found {
     }
 }
 
-/// Ids of the living endpoints of this fabric and owner called `name`.
-pub(super) async fn find(aws: &Aws, name: &str) -> Result<Vec<String>, ApiError> {
-    let found = list(aws, aws.filters(name)).await?;
+/// Ids of the living endpoints of this fabric and owner that `planned` could be: of its name, VPC, service
+/// and type. One that differs there is what it replaces.
+pub(super) async fn find(aws: &Aws, planned: &Endpoint) -> Result<Vec<String>, ApiError> {
+    let mut found = list(aws, aws.filters(planned.name.text())).await?;
+    found.retain(|endpoint| {
+        endpoint.vpc_id == planned.vpc_id.text()
+            && endpoint.service_name == planned.service_name.text()
+            && endpoint.kind == planned.r#type.text()
+    });
     Ok(found.into_iter().map(|endpoint| endpoint.id).collect())
 }
 

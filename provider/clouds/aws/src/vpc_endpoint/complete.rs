@@ -22,6 +22,8 @@ pub(super) struct Around {
     pub(super) groups: BTreeMap<String, PlannedSecurityGroup>,
     /// Endpoints of the same VPC: planned in this run, or live.
     pub(super) endpoints: Vec<PlannedEndpoint>,
+    /// Whether what is not in here does not exist; otherwise it was not looked up.
+    pub(super) looked_up: bool,
 }
 
 const HINT: &str = "Set `allow_incomplete = true` if what is missing is reached another way.";
@@ -147,7 +149,7 @@ fn pull(endpoint: &Endpoint, short: &str, region: &str, around: &Around, diagnos
         .filter(|service| of(service).is_empty())
         .map(|service| format!("`{service}`"))
         .collect();
-    if !missing.is_empty() {
+    if !missing.is_empty() && around.looked_up {
         let (them, they) = if missing.len() == 1 { ("it", "it is") } else { ("them", "they are") };
         diagnostics.error_at(
             Path::of("service"),
@@ -162,7 +164,7 @@ fn pull(endpoint: &Endpoint, short: &str, region: &str, around: &Around, diagnos
         );
         return;
     }
-    if needed.is_empty() {
+    if of("s3").is_empty() || needed.is_empty() {
         return;
     }
     let layer = format!("{}/layer", service::layer_bucket(region));

@@ -9,14 +9,13 @@ mod tests;
 
 use std::collections::BTreeSet;
 
-use tf_provider_rs::schema::{IdentitySchema, Schema};
 use tf_provider_rs::{
-    Attr, Change, Context, Diagnostic, Diagnostics, ImportRequest, Path, Planned, Progress, Resource, Value,
+    Attr, Change, Context, Diagnostic, Diagnostics, ImportRequest, Path, Planned, Progress, Resource,
     async_trait,
 };
 
 use crate::adopt;
-use crate::common::{self, Common};
+use crate::common::{self, Common, basics};
 use crate::error::ApiError;
 use crate::memory::PlannedEndpoint;
 use crate::policy;
@@ -70,11 +69,11 @@ impl EndpointResource {
         Ok(state)
     }
 
-    /// What the completeness check looks at: planned things of this run, else live ones.
-    async fn around(&self, endpoint: &Endpoint, short: &str) -> Result<Around, ApiError> {
+    /// What the completeness check looks at: planned things of this run, else live ones if `look_up` says so.
+    async fn around(&self, endpoint: &Endpoint, short: &str, look_up: bool) -> Result<Around, ApiError> {
         let run = self.session.run();
-        let aws = self.session.known();
-        let mut around = Around::default();
+        let aws = self.session.known().filter(|_| look_up);
+        let mut around = Around { looked_up: look_up, ..Around::default() };
         if let Some(id) = endpoint.vpc_id.known() {
             around.vpc = run.vpcs.by_id(id);
             if let (None, Some(aws)) = (&around.vpc, &aws) {
@@ -113,10 +112,12 @@ impl EndpointResource {
         diagnostics: &mut Diagnostics,
     ) {
         let planned = &change.planned;
-        if !complete::concerns(planned, short) || change.prior.as_ref() == Some(planned) {
+        if !complete::concerns(planned, short) {
             return;
         }
-        match self.around(planned, short).await {
+        // An endpoint that stays as it is may lose what it needs by another change of this run.
+        let look_up = change.prior.as_ref() != Some(planned);
+        match self.around(planned, short, look_up).await {
             Ok(around) => {
                 let region = self.session.known().map(|aws| aws.region.clone()).unwrap_or_default();
                 complete::check(planned, &change.config, short, &region, &around, diagnostics);
@@ -180,21 +181,7 @@ fn derive(planned: &mut Endpoint, change: (&Option<Endpoint>, &Endpoint), region
 impl Resource for EndpointResource {
     type Model = Endpoint;
 
-    fn type_name(&self) -> &'static str {
-        Endpoint::KIND
-    }
-
-    fn schema(&self) -> Schema {
-        schema::schema()
-    }
-
-    fn identity(&self) -> Option<IdentitySchema> {
-        Some(common::identity())
-    }
-
-    fn identity_of(&self, state: &Endpoint) -> Option<Value> {
-        common::identity_of(&self.session, state)
-    }
+    basics!(Endpoint);
 
     async fn validate(&self, config: &Endpoint, diagnostics: &mut Diagnostics) {
         if !config.policy.is_null() && !config.bucket_policy.is_null() {
@@ -221,7 +208,7 @@ impl Resource for EndpointResource {
             Attr::Null => "Interface",
             Attr::Unknown => return,
         };
-        let set = |items: &sets::Texts| !sets::is_empty(items);
+        let set = |items: &sets::Texts| items.known().is_some_and(|items| !items.is_empty());
         let misplaced: Vec<&str> = match kind {
             "Gateway" => [
                 ("subnet_ids", set(&config.subnet_ids)),
@@ -289,9 +276,8 @@ impl Resource for EndpointResource {
         let mut planned = plan.state;
         let op = planned.op(ctx, Operation::Create);
         derive(&mut planned, (&None, &plan.config), Some(&aws.region));
-        let name = planned.name.text().to_owned();
-        let tags = aws.tags(&name, &planned.tags);
-        let find = || api::find(&aws, &name);
+        let tags = aws.tags(planned.name.text(), &planned.tags);
+        let find = || api::find(&aws, &planned);
         let create = || api::create(&aws, &planned, &tags);
         let id = adopt::ensure(&self.session, ctx, &op, &planned, find, create).await?;
         planned.set_id(&id);

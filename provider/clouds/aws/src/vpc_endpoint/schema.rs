@@ -278,8 +278,8 @@ pub(super) fn state(session: &Session, region: &str, found: Found, before: &Endp
     state.route_table_ids = sets::found(found.route_table_ids, &before.route_table_ids);
     state.subnet_ids = sets::found(found.subnet_ids, &before.subnet_ids);
     state.security_group_ids = sets::of(found.security_group_ids);
-    // A gateway endpoint has no names of its own.
-    state.private_dns_enabled = (found.private_dns && state.r#type.text() == "Interface").into();
+    // It says nothing about a gateway.
+    state.private_dns_enabled = (found.private_dns && !state.is_gateway()).into();
     let live = found.policy.filter(|policy| !is_open(policy) || before.policy.is_known());
     let by_buckets = before.bucket_policy.known().and_then(|buckets| buckets.render(region));
     state.policy = match (&live, by_buckets) {

@@ -58,14 +58,18 @@ impl Found {
     }
 }
 
-/// Ids of the living connections of this fabric and owner called `name`.
-pub(super) async fn find(aws: &Aws, name: &str) -> Result<Vec<String>, ApiError> {
-    let call = aws.ec2().describe_vpc_peering_connections().set_filters(Some(aws.filters(name)));
+/// Ids of the living connections of this fabric and owner that `planned` could be: of its name and VPCs.
+/// One that differs there is what it replaces.
+pub(super) async fn find(aws: &Aws, planned: &Peering) -> Result<Vec<String>, ApiError> {
+    let filters = aws.filters(planned.name.text());
+    let call = aws.ec2().describe_vpc_peering_connections().set_filters(Some(filters));
     let mut pages = call.into_paginator().items().send();
     let mut ids = Vec::new();
     while let Some(connection) = pages.next().await {
         let found = described(aws, connection.named("DescribeVpcPeeringConnections")?);
-        if !found.is_gone() {
+        let same = found.requester.vpc_id == planned.vpc_id.text()
+            && found.accepter.vpc_id == planned.peer_vpc_id.text();
+        if same && !found.is_gone() {
             ids.push(found.id);
         }
     }

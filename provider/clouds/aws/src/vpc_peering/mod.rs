@@ -11,14 +11,13 @@ mod schema;
 mod tests;
 
 use ipnet::IpNet;
-use tf_provider_rs::schema::{IdentitySchema, Schema};
 use tf_provider_rs::{
-    Attr, Change, Context, Diagnostic, Diagnostics, ImportRequest, Path, Planned, Progress, Resource, Value,
+    Attr, Change, Context, Diagnostic, Diagnostics, ImportRequest, Path, Planned, Progress, Resource,
     async_trait,
 };
 
 use crate::adopt;
-use crate::common::{self, Common};
+use crate::common::{self, Common, basics};
 use crate::session::{Aws, Session};
 use crate::timeouts::Operation;
 use crate::wait::{Look, Op};
@@ -114,21 +113,7 @@ fn accepts(planned: &Peering, found: &api::Found) -> Result<bool, Diagnostics> {
 impl Resource for PeeringResource {
     type Model = Peering;
 
-    fn type_name(&self) -> &'static str {
-        Peering::KIND
-    }
-
-    fn schema(&self) -> Schema {
-        schema::schema()
-    }
-
-    fn identity(&self) -> Option<IdentitySchema> {
-        Some(common::identity())
-    }
-
-    fn identity_of(&self, state: &Peering) -> Option<Value> {
-        common::identity_of(&self.session, state)
-    }
+    basics!(Peering);
 
     async fn validate(&self, config: &Peering, diagnostics: &mut Diagnostics) {
         if config.vpc_id.is_known() && config.vpc_id == config.peer_vpc_id {
@@ -191,9 +176,8 @@ impl Resource for PeeringResource {
         let aws = self.session.get()?;
         let mut planned = plan.state;
         let op = planned.op(ctx, Operation::Create);
-        let name = planned.name.text().to_owned();
-        let tags = aws.tags(&name, &planned.tags);
-        let find = || api::find(&aws, &name);
+        let tags = aws.tags(planned.name.text(), &planned.tags);
+        let find = || api::find(&aws, &planned);
         let create = || api::create(&aws, &planned, &tags);
         let id = adopt::ensure(&self.session, ctx, &op, &planned, find, create).await?;
         planned.set_id(&id);
