@@ -1,5 +1,7 @@
 //! `cargo xtask`: the developer's tasks. `cargo xtask --help` lists them.
 
+#![expect(clippy::print_stdout, reason = "a task tells what it does on standard output")]
+
 mod bench;
 mod build;
 mod demo;
