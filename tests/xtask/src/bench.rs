@@ -1,6 +1,9 @@
 //! Measurements. None of them is a test: figures depend on the machine.
 
 use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, ensure};
@@ -39,18 +42,76 @@ fn provider() -> Result<()> {
     println!("size: {:.1} MB, stripped release build", megabytes(std::fs::metadata(&binary)?.len()));
     start(&binary)?;
     let stage = Stage::built_in(&folder, ProxyConfig::default())?;
-    println!("{:>9} {:>9} {:>9} {:>9} {:>9}  (seconds)", "resources", "plan", "apply", "replan", "destroy");
+    println!("seconds; `bare` is Terraform's own plan of as many built-in resources in the same run");
+    println!(
+        "{:>9} {:>7} {:>7} {:>7} {:>7} {:>7} {:>9}",
+        "resources", "bare", "plan", "apply", "replan", "destroy", "peak MB"
+    );
+    let time = |run: warren_harness::Run| run.success().map(|run| run.time.as_secs_f64());
     for vpcs in [50, 125, 250, 500] {
-        let configuration: String = (0..vpcs).map(pair).collect();
-        stage.configure(&configuration)?;
-        let time = |run: warren_harness::Run| run.success().map(|run| run.time.as_secs_f64());
+        let memory = PeakMemory::watch("terraform-provider-warren");
+        stage.configure(&(0..vpcs * 2).map(bare).collect::<String>())?;
+        let alone = time(stage.terraform.plan(&[])?)?;
+        stage.configure(&(0..vpcs).map(pair).collect::<String>())?;
         let plan = time(stage.terraform.plan(&[])?)?;
         let apply = time(stage.terraform.apply(&[])?)?;
         let replan = time(stage.terraform.plan(&[])?)?;
         let destroy = time(stage.terraform.destroy(&[])?)?;
-        println!("{:>9} {plan:>9.2} {apply:>9.2} {replan:>9.2} {destroy:>9.2}", vpcs * 2);
+        let peak = megabytes(memory.end());
+        println!(
+            "{:>9} {alone:>7.2} {plan:>7.2} {apply:>7.2} {replan:>7.2} {destroy:>7.2} {peak:>9.1}",
+            vpcs * 2
+        );
     }
     Ok(())
+}
+
+/// A built-in resource, the n-th.
+fn bare(n: usize) -> String {
+    format!("resource \"terraform_data\" \"n{n}\" {{\n  input = \"10.0.0.0/20\"\n}}\n")
+}
+
+/// Watches the processes of one program for the most memory that any of them uses.
+struct PeakMemory {
+    stop: Arc<AtomicBool>,
+    thread: JoinHandle<u64>,
+}
+
+impl PeakMemory {
+    fn watch(program: &'static str) -> PeakMemory {
+        let stop = Arc::new(AtomicBool::new(false));
+        let told = Arc::clone(&stop);
+        let thread = std::thread::spawn(move || {
+            let mut peak = 0;
+            while !told.load(Ordering::Relaxed) {
+                peak = peak.max(peak_of(program));
+                std::thread::sleep(Duration::from_millis(50));
+            }
+            peak
+        });
+        PeakMemory { stop, thread }
+    }
+
+    /// The peak in bytes.
+    fn end(self) -> u64 {
+        self.stop.store(true, Ordering::Relaxed);
+        self.thread.join().unwrap_or_default()
+    }
+}
+
+/// The largest peak (`VmHWM`) among the running processes of `program`, in bytes.
+fn peak_of(program: &str) -> u64 {
+    let processes = std::fs::read_dir("/proc").into_iter().flatten().flatten();
+    let peaks = processes.filter_map(|process| {
+        let executable = std::fs::read_link(process.path().join("exe")).ok()?;
+        if executable.file_name()? != program {
+            return None;
+        }
+        let status = std::fs::read_to_string(process.path().join("status")).ok()?;
+        let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
+        Some(line.split_whitespace().next()?.parse::<u64>().ok()? * 1024)
+    });
+    peaks.max().unwrap_or_default()
 }
 
 /// A VPC and a subnet in it, the n-th of up to 4,096.
