@@ -152,7 +152,7 @@ impl ApiError {
                 "A quota of the account is used up: raise it in Service Quotas, or remove what is not needed."
             }
             "InvalidSubnet.Conflict" => {
-                "Another subnet of the VPC has these addresses: choose a free range, for instance with \
+                "Another subnet of the VPC has these addresses: choose a free range, for example with \
                  `warren_address_plan`."
             }
             "InvalidSubnet.Range" => "Choose a subnet range inside a range of the VPC, /16 to /28.",
