@@ -21,11 +21,15 @@ pub(crate) fn success(command: &mut Command, what: &str) -> Result<()> {
 }
 
 /// The folder with the provider's binaries, built now.
+///
+/// A debug build is that of all targets of the workspace, so that it resolves the same features as lints and tests do
+/// and the cloud SDKs are compiled once.
 pub(crate) fn provider(release: bool) -> Result<PathBuf> {
     let mut command = cargo();
-    command.args(["build", "--package", "warren-provider", "--bins", "--locked"]);
     if release {
-        command.arg("--release");
+        command.args(["build", "--release", "--package", "warren-provider", "--bins", "--locked"]);
+    } else {
+        command.args(["build", "--workspace", "--all-targets", "--locked"]);
     }
     success(&mut command, "the provider's build")?;
     let target =
