@@ -194,9 +194,12 @@ async fn serve(stream: TcpStream, connection: Connection, shared: Arc<Shared>) {
         async move {
             let (parts, body) = request.into_parts();
             let body: Bytes = body.collect().await.map_err(|_| Cut)?.to_bytes();
-            match pipeline::handle(&shared, connection, http::Request::from_parts(parts, body)).await {
-                Outcome::Answer(reply) => Ok(reply.map(Full::new)),
-                Outcome::Cut => Err(Cut),
+            // A task of its own: like AWS, the emulator finishes a request whose client has died.
+            let request = http::Request::from_parts(parts, body);
+            let handled = tokio::spawn(async move { pipeline::handle(&shared, connection, request).await });
+            match handled.await {
+                Ok(Outcome::Answer(reply)) => Ok(reply.map(Full::new)),
+                Ok(Outcome::Cut) | Err(_) => Err(Cut),
             }
         }
     });
