@@ -48,8 +48,8 @@ fn is_gone(state: Option<&TransitGatewayAttachmentState>) -> bool {
 /// Ids of the living attachments of this fabric and owner with the planned name, gateway and VPC.
 pub(super) async fn find(aws: &Aws, planned: &Attachment) -> Result<Vec<String>, ApiError> {
     let name = planned.name.text();
-    let call = aws.ec2().describe_transit_gateway_vpc_attachments().set_filters(Some(aws.filters(name)));
-    let mut pages = call.into_paginator().items().send();
+    // All are looked at: not every implementation of the API filters attachments by tags.
+    let mut pages = aws.ec2().describe_transit_gateway_vpc_attachments().into_paginator().items().send();
     let mut ids = Vec::new();
     while let Some(attachment) = pages.next().await {
         let attachment = attachment.named("DescribeTransitGatewayVpcAttachments")?;
