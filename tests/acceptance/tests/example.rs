@@ -1,7 +1,7 @@
 //! The example, by real Terraform against an emulated AWS.
 
 use anyhow::{Result, ensure};
-use warren_acceptance::{Stage, flat};
+use warren_acceptance::{Stage, flat, kill_points};
 use warren_harness::{Fault, Kind, ProxyConfig};
 
 fn counts(stage: &Stage) -> Result<Vec<(Kind, usize)>> {
@@ -64,4 +64,15 @@ fn a_slow_forgetful_and_failing_cloud_is_survived() -> Result<()> {
     proxy.inject(Fault::throttle().every(7).times(20));
     stage.terraform.destroy(&[])?.success()?;
     stage.nothing_left()
+}
+
+/// A sample of the kill points; `cargo xtask kill` tries them all.
+#[test]
+fn a_killed_provider_leaves_nothing_behind() -> Result<()> {
+    let stage = Stage::example("aws-hub-spoke", ProxyConfig::default())?;
+    let every = 29;
+    let report = kill_points(&stage, every, &mut |line| println!("{line}"))?;
+    println!("{report}");
+    ensure!(report.survived >= 8, "{report}");
+    Ok(())
 }

@@ -153,6 +153,7 @@ async fn ec2(shared: &Shared, request: &mut Request) -> Result<Reply, Rejection>
     if !request.is_read() {
         normalise::ranges(&mut request.params);
         normalise::defaults(&request.action, &mut request.params);
+        normalise::tags(&request.action, &mut request.params);
         if config.rules {
             rules::check(shared, request).await?;
         }

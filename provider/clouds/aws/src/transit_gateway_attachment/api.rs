@@ -48,17 +48,18 @@ fn is_gone(state: Option<&TransitGatewayAttachmentState>) -> bool {
 /// Ids of the living attachments of this fabric and owner with the planned name, gateway and VPC.
 pub(super) async fn find(aws: &Aws, planned: &Attachment) -> Result<Vec<String>, ApiError> {
     let name = planned.name.text();
-    // All are looked at: not every implementation of the API filters attachments by tags.
-    let mut pages = aws.ec2().describe_transit_gateway_vpc_attachments().into_paginator().items().send();
+    let gateway = tags::filter("transit-gateway-id", planned.transit_gateway_id.text());
+    let vpc = tags::filter("vpc-id", planned.vpc_id.text());
+    // The call has no filter for tags, unlike most describes.
+    let call = aws.ec2().describe_transit_gateway_vpc_attachments().filters(gateway).filters(vpc);
+    let mut pages = call.into_paginator().items().send();
     let mut ids = Vec::new();
     while let Some(attachment) = pages.next().await {
         let attachment = attachment.named("DescribeTransitGatewayVpcAttachments")?;
         let state = attachment.state.as_ref();
         let leaving = is_gone(state) || state == Some(&TransitGatewayAttachmentState::Deleting);
         let ours = aws.owns(&tags::from_sdk(attachment.tags.as_deref().unwrap_or_default()), name);
-        let same = attachment.transit_gateway_id.as_ref() == planned.transit_gateway_id.known()
-            && attachment.vpc_id.as_ref() == planned.vpc_id.known();
-        if ours && same && !leaving {
+        if ours && !leaving {
             ids.extend(attachment.transit_gateway_attachment_id);
         }
     }
