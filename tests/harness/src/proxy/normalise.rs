@@ -42,7 +42,7 @@ pub(super) fn tags(action: &str, params: &mut Params) {
         let names: Vec<String> = params
             .iter()
             .filter(|(name, value)| {
-                name.starts_with("TagSpecification.") && name.ends_with(".ResourceType") && value == theirs
+                name.starts_with("TagSpecification") && name.ends_with(".ResourceType") && value == theirs
             })
             .map(|(name, _)| name.to_owned())
             .collect();
