@@ -65,6 +65,11 @@ impl Emulator {
         format!("http://127.0.0.1:{}", self.proxy.port())
     }
 
+    /// The emulator's process; the proxy is part of the calling one.
+    pub fn pid(&self) -> u32 {
+        self.server.pid()
+    }
+
     /// The recording and failing proxy that the endpoint leads to.
     pub fn proxy(&self) -> &Proxy {
         &self.proxy

@@ -67,6 +67,11 @@ impl MotoServer {
         self.port
     }
 
+    /// The process.
+    pub fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
     /// What the emulator has written to standard error so far: its access log and any Python traceback.
     pub fn log(&self) -> String {
         std::fs::read_to_string(self.logs.path().join("moto.log")).unwrap_or_default()
