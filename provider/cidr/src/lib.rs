@@ -16,6 +16,7 @@ mod conflict;
 mod explain;
 mod level;
 mod minimal;
+mod order;
 mod parse;
 mod plan;
 mod request;

@@ -157,7 +157,7 @@ pub(crate) fn no_room(
 ) -> Infeasible {
     let (regions, demands) = level.demands(open, false);
     let space: Spans<u128> =
-        join(component.regions.iter().flat_map(|&region| &regions[region]).copied().collect());
+        join(&component.regions.iter().flat_map(|&region| &regions[region]).copied().collect::<Vec<_>>());
     let touches = |net: &IpNet| {
         let (start, end) = span(net);
         space.iter().any(|&(low, high)| low <= end && start <= high)
@@ -186,8 +186,9 @@ pub(crate) fn no_room(
     let mut used: Vec<usize> = core.demands.iter().map(|&at| wanted[at].region).collect();
     used.sort_unstable();
     used.dedup();
-    let core_space: Spans<u128> = join(used.iter().flat_map(|&region| &regions[region]).copied().collect());
-    let free = minus(&core_space, &join(core.fixed.iter().map(|&at| spans[at]).collect()));
+    let core_space: Spans<u128> =
+        join(&used.iter().flat_map(|&region| &regions[region]).copied().collect::<Vec<_>>());
+    let free = minus(&core_space, &join(&core.fixed.iter().map(|&at| spans[at]).collect::<Vec<_>>()));
     let largest = free
         .iter()
         .flat_map(|&(start, end)| blocks(start, end))
@@ -257,7 +258,7 @@ struct Story<'a> {
 impl Story<'_> {
     /// The least change of one size that makes everything fit.
     fn smaller(&self, demands: &[usize]) -> Option<String> {
-        let taken = join(self.spans.to_vec());
+        let taken = join(self.spans);
         let mut work = 0;
         let by_size: BTreeMap<_, _> =
             demands.iter().map(|&at| ((std::cmp::Reverse(self.wanted[at].order), at), at)).collect();
