@@ -15,12 +15,14 @@ use std::collections::BTreeMap;
 pub struct Bound {
     /// Partial plans it may look at.
     pub steps: u64,
+    /// Contradictions of a request that are listed; the others are counted.
+    pub problems: usize,
 }
 
 impl Default for Bound {
-    /// 200,000 partial plans.
+    /// 200,000 partial plans, 1,000 contradictions.
     fn default() -> Self {
-        Self { steps: 200_000 }
+        Self { steps: 200_000, problems: 1_000 }
     }
 }
 
@@ -36,7 +38,7 @@ impl Default for Bound {
 pub fn solve(request: &Request, bound: Bound) -> Result<Plan, Infeasible> {
     let mut problems = Vec::new();
     let nodes = read(request, &mut problems);
-    problems.extend(refused(request, &nodes));
+    refused(request, &nodes, bound.problems, &mut problems);
     if !problems.is_empty() {
         return Err(Infeasible::Refused(problems));
     }

@@ -7,8 +7,8 @@ use crate::search::Found;
 use crate::solve::{Level, pool_blocks};
 use crate::tree::Node;
 use crate::{
-    Conflict, Element, ElementKind, Family, Infeasible, IpNet, Label, NoRoom, Parent, Problem, Range,
-    RangeKind, Request, conflicts, contains, nearest_free,
+    Conflict, ConflictScan, Element, ElementKind, Family, Infeasible, IpNet, Label, NoRoom, Parent, Problem,
+    Range, RangeKind, Request, contains, nearest_free,
 };
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -34,8 +34,8 @@ impl Stage<'_> {
     }
 }
 
-/// Every contradiction among the ranges with a fixed place.
-pub(crate) fn refused(request: &Request, nodes: &[Node]) -> Vec<Problem> {
+/// Adds every contradiction among the ranges with a fixed place: `limit` are listed, the others are one number.
+pub(crate) fn refused(request: &Request, nodes: &[Node], limit: usize, problems: &mut Vec<Problem>) {
     let mut ranges = Vec::new();
     for (name, nets) in &request.reserved {
         ranges.extend(nets.iter().map(|net| {
@@ -46,7 +46,8 @@ pub(crate) fn refused(request: &Request, nodes: &[Node]) -> Vec<Problem> {
     for node in nodes {
         pins(node, Parent::Top, &mut ranges);
     }
-    let mut problems = Vec::new();
+    // In the order of their labels, so that those that are listed do not depend on the input.
+    ranges.sort();
     for node in nodes {
         let Some(net) = node.pinned else { continue };
         let Some(wanted) = request.networks.get(&node.path).filter(|wanted| !wanted.pools.is_empty()) else {
@@ -54,14 +55,16 @@ pub(crate) fn refused(request: &Request, nodes: &[Node]) -> Vec<Problem> {
         };
         let blocks = pool_blocks(request, wanted);
         if !contains(&blocks, &net) {
-            let taken: Vec<IpNet> = ranges.iter().map(|range| range.net).collect();
-            let hint =
-                nearest_free(&blocks, &taken, net.prefix_len(), &net).filter(|_| problems.len() < HINTS);
+            let hinted = problems.len() < HINTS;
+            let taken = || ranges.iter().map(|range| range.net).collect::<Vec<_>>();
+            let hint = hinted.then(|| nearest_free(&blocks, &taken(), net.prefix_len(), &net)).flatten();
             let container = pools_text(&wanted.pools);
             problems.push(Problem::PinnedOutside { path: node.path.clone(), net, container, blocks, hint });
         }
     }
-    for conflict in conflicts(&ranges) {
+    let (listed, total) = ConflictScan::new(&ranges).list(limit.saturating_sub(problems.len()));
+    let more = total - listed.len() as u64;
+    for conflict in listed {
         let hinted = problems.len() < HINTS;
         problems.push(match conflict {
             Conflict::Overlap { left, right, relation, why } => {
@@ -88,7 +91,9 @@ pub(crate) fn refused(request: &Request, nodes: &[Node]) -> Vec<Problem> {
             }
         });
     }
-    problems
+    if more > 0 {
+        problems.push(Problem::More { count: more });
+    }
 }
 
 fn label(name: &str, path: &str, kind: RangeKind, parent: Parent) -> Label {

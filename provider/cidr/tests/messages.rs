@@ -168,7 +168,7 @@ fn a_bound_that_is_hit_is_told() {
         request.networks.insert(name.into(), NetworkRequest::new(&pools, Want::Prefix(26)));
     }
     assert!(solve(&request, Bound::default()).is_ok());
-    let hit = solve(&request, Bound { steps: 1 }).unwrap_err();
+    let hit = solve(&request, Bound { steps: 1, ..Bound::default() }).unwrap_err();
     assert!(matches!(hit, Infeasible::BoundHit(_)));
     assert_snapshot!(explain(&hit));
 }
@@ -330,6 +330,17 @@ fn aws_takes_some_secondary_ranges_only() {
     assert_eq!(peering.len(), 1);
     assert_snapshot!("peering", peering[0].message);
     assert_eq!(peering[0].severity, Severity::Error);
+}
+
+#[test]
+fn more_contradictions_than_the_bound_are_one_number() {
+    let mut request = Request::default();
+    for at in 0..5 {
+        let network = NetworkRequest::new(&[], Want::Pinned(net("10.0.0.0/16")));
+        request.networks.insert(format!("n{at}"), network);
+    }
+    let bound = Bound { problems: 2, ..Bound::default() };
+    assert_snapshot!(explain(&solve(&request, bound).unwrap_err()));
 }
 
 #[test]
