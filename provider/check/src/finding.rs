@@ -90,7 +90,7 @@ impl Report {
         let all = self.errors + self.warnings;
         (self.omitted > 0).then(|| {
             let listed = self.findings.len();
-            format!("{listed} of {all} findings are listed; --max-findings 0 lists all")
+            format!("{listed} of {all} findings are listed; warren check --max-findings 0 lists all")
         })
     }
 }
