@@ -212,6 +212,9 @@ fn lines(only: Option<&str>) {
         if wanted("merge") {
             println!("merge {n} {}", seconds(|| merge(&v4)));
         }
+        if wanted("ipnet") {
+            println!("ipnet {n} {}", seconds(|| IpNet::aggregate(&v4)));
+        }
     }
     for n in [1_000, 10_000, 100_000] {
         let mut request = request(n);
