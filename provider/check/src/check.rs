@@ -1,26 +1,30 @@
 //! From what was read to findings.
 
 use crate::plans::{self, cloud_findings, cloud_rule};
+use crate::table::Table;
 use crate::{Finding, Report, Rule, Severity, Side};
 use std::collections::{BTreeMap, BTreeSet};
-use warren_cidr::{
-    CidrError, Conflict, IpNet, Label, Parent, Range, RangeKind, Relation, Why, conflicts, suggest,
-};
+use std::num::NonZeroUsize;
+use warren_cidr::CidrError;
 use warren_model::{Block, Model, NetworkRef, ReservationKind, Site};
 use warren_planfile::Input;
 
-/// Free ranges are searched for the first conflicts only: each search looks at every range.
-const SUGGESTIONS: usize = 50;
-
 /// Checks everything that was read, as one fabric. `claims` of owners that the inputs show are left out: the inputs
 /// are newer.
-pub fn check(inputs: &[Input], claims: Model) -> Report {
+///
+/// Up to `limit` findings are listed; all are counted. A thousand networks in one place have half a million conflicts,
+/// so no more than the limit is ever held in memory.
+pub fn check(inputs: &[Input], claims: Model, limit: Option<NonZeroUsize>) -> Report {
+    let limit = limit.map_or(usize::MAX, NonZeroUsize::get);
     let (mut model, mut findings, mut fabrics) = (Model::default(), Vec::new(), BTreeSet::new());
+    let mut unlisted = 0;
     let mut owners = BTreeSet::new();
     for input in inputs {
         match input {
             Input::AddressPlan(plan) => {
-                findings.extend(plans::add(plan, &mut model));
+                let told = plans::add(plan, &mut model, limit);
+                findings.extend(told.findings);
+                unlisted += told.unlisted;
                 fabrics.extend(plan.fabric.clone());
                 owners.insert(plan.owner.as_str());
             }
@@ -37,19 +41,13 @@ pub fn check(inputs: &[Input], claims: Model) -> Report {
     findings.extend(clouds(&model));
     findings.extend(peerings(&model));
     let table = Table::new(&model);
-    findings.extend(table.findings());
+    findings.extend(table.outside());
     findings.sort();
     findings.dedup();
-    let count = |severity| findings.iter().filter(|finding| finding.severity == severity).count();
-    Report {
-        version: 1,
-        errors: count(Severity::Error),
-        warnings: count(Severity::Warning),
-        files: inputs.len(),
-        ranges: table.ranges.len(),
-        notes: notes(&model, &fabrics),
-        findings,
-    }
+    let (overlaps, more) = table.overlaps(limit);
+    findings.extend(overlaps);
+    let ranges = table.len();
+    Report::new(findings, unlisted + more, limit, inputs.len(), ranges, notes(&model, &fabrics))
 }
 
 pub(crate) fn defect(owner: &str, site: &Site, error: &CidrError) -> Finding {
@@ -186,244 +184,4 @@ fn peerings(model: &Model) -> Vec<Finding> {
 
 fn side(name: &str, owner: &str, block: &Block) -> Side {
     Side { name: name.to_owned(), owner: owner.to_owned(), net: Some(block.net), site: block.site.clone() }
-}
-
-/// The ranges for the solver, and what it need not know.
-struct Table<'a> {
-    ranges: Vec<Range>,
-    sites: Vec<&'a Site>,
-    refused: Vec<bool>,
-    live: Vec<bool>,
-    subnet: Vec<Option<&'a str>>,
-    incomplete: BTreeSet<&'a str>,
-}
-
-impl<'a> Table<'a> {
-    fn new(model: &'a Model) -> Self {
-        let mut table = Self {
-            ranges: Vec::new(),
-            sites: Vec::new(),
-            refused: Vec::new(),
-            live: Vec::new(),
-            subnet: Vec::new(),
-            incomplete: BTreeSet::new(),
-        };
-        for network in &model.networks {
-            if !network.complete {
-                table.incomplete.insert(&network.id);
-            }
-            for block in &network.blocks {
-                let names = (&network.name, &network.owner, &network.id);
-                table.push(block, names, RangeKind::Occupy, Parent::Top);
-            }
-        }
-        for subnet in &model.subnets {
-            let parent = match &subnet.network {
-                NetworkRef::Id(id) if subnet.nested => Parent::Of(id.clone()),
-                NetworkRef::Unknown if subnet.nested => Parent::Unknown,
-                _ => Parent::Top,
-            };
-            for block in &subnet.blocks {
-                table.push(
-                    block,
-                    (&subnet.name, &subnet.owner, &subnet.id),
-                    RangeKind::Occupy,
-                    parent.clone(),
-                );
-                if let (Some(live), Some(slot)) = (table.live.last_mut(), table.subnet.last_mut()) {
-                    *live = subnet.live;
-                    *slot = match &subnet.network {
-                        NetworkRef::Id(id) => Some(id),
-                        _ => None,
-                    };
-                }
-            }
-        }
-        for entry in &model.reservations {
-            let kind = if entry.occupied { RangeKind::Occupy } else { RangeKind::Reserve };
-            let parent = entry.parent.clone().map_or(Parent::Top, Parent::Of);
-            table.push(&entry.block, (&entry.name, &entry.owner, &entry.id), kind, parent);
-            if let (Some(refused), Some(slot)) = (table.refused.last_mut(), table.subnet.last_mut()) {
-                *refused = entry.refused;
-                *slot = entry.parent.as_deref();
-            }
-        }
-        for entry in &model.excluded {
-            let none = String::new();
-            table.push(&entry.block, (&entry.name, &entry.owner, &none), RangeKind::Reserved, Parent::Top);
-        }
-        table
-    }
-
-    fn push(
-        &mut self,
-        block: &'a Block,
-        (name, owner, id): (&String, &String, &String),
-        kind: RangeKind,
-        parent: Parent,
-    ) {
-        let (name, owner, id) = (name.clone(), owner.clone(), id.clone());
-        let path = block.site.to_string();
-        self.ranges.push(Range { net: block.net, label: Label { name, owner, path, kind, id, parent } });
-        self.sites.push(&block.site);
-        self.refused.push(false);
-        self.live.push(false);
-        self.subnet.push(None);
-    }
-
-    fn findings(&self) -> Vec<Finding> {
-        let found = conflicts(&self.ranges);
-        let wanted = found.iter().filter(|conflict| !self.told(conflict));
-        let mut seen = BTreeSet::new();
-        wanted
-            .enumerate()
-            .filter(|(_, conflict)| seen.insert(self.identity(conflict)))
-            .map(|(number, conflict)| match conflict {
-                Conflict::Overlap { left, right, relation, why } => {
-                    let free = (number < SUGGESTIONS)
-                        .then(|| self.free_for(conflict.movable(&self.ranges)))
-                        .flatten()
-                        // The network of a subnet may lie in what it conflicts with.
-                        .filter(|net| {
-                            let blocks = [*left, *right].map(|index| self.ranges[index].net);
-                            let other = blocks[usize::from(conflict.movable(&self.ranges) == *left)];
-                            !other.contains(net) && !net.contains(&other)
-                        });
-                    self.overlap(*left, *right, *relation, *why, conflict.movable(&self.ranges), free)
-                }
-                Conflict::OutsideParent { child, parents } => self.outside(*child, parents),
-            })
-            .collect()
-    }
-
-    /// A free place for a range: inside its network where that has ranges, else near where it is.
-    fn free_for(&self, index: usize) -> Option<IpNet> {
-        let range = &self.ranges[index];
-        let Parent::Of(id) = &range.label.parent else { return suggest(&self.ranges, index, &[]) };
-        let homes = self.ranges.iter().filter(|other| other.label.id == *id);
-        let homes: Vec<IpNet> = homes.map(|other| other.net).collect();
-        if homes.is_empty() {
-            suggest(&self.ranges, index, &[])
-        } else {
-            self.free_inside(&homes, &range.net)
-        }
-    }
-
-    /// The nearest free place inside the ranges of a network.
-    fn free_inside(&self, homes: &[IpNet], net: &IpNet) -> Option<IpNet> {
-        // What contains the network is not in the way of its subnets.
-        let around = |taken: &IpNet| homes.iter().any(|home| taken.contains(home));
-        let taken: Vec<IpNet> =
-            self.ranges.iter().map(|range| range.net).filter(|net| !around(net)).collect();
-        warren_cidr::nearest_free(homes, &taken, net.prefix_len(), net)
-    }
-
-    /// Whether there is nothing to tell: the solver told it, or the network has ranges that are not known.
-    fn told(&self, conflict: &Conflict) -> bool {
-        match conflict {
-            Conflict::Overlap { left, right, .. } => {
-                let same = self.sites[*left].file == self.sites[*right].file;
-                let (one, other) = (self.refused[*left], self.refused[*right]);
-                let entry = |index: usize| self.ranges[index].label.kind != RangeKind::Occupy;
-                same && ((one && other) || ((one || other) && entry(*left) && entry(*right)))
-            }
-            Conflict::OutsideParent { child, .. } => {
-                self.refused[*child] || self.subnet[*child].is_some_and(|id| self.incomplete.contains(id))
-            }
-        }
-    }
-
-    /// One pair is told once, also if a plan and a state of one run show it twice.
-    fn identity(&self, conflict: &Conflict) -> Vec<(String, String, IpNet)> {
-        let one = |index: usize| {
-            let range = &self.ranges[index];
-            let id = if range.label.id.is_empty() { &range.label.path } else { &range.label.id };
-            (id.clone(), range.label.name.clone(), range.net)
-        };
-        let mut key: Vec<_> = conflict.indices().into_iter().map(one).collect();
-        key.sort();
-        key
-    }
-
-    fn side(&self, index: usize) -> Side {
-        let label = &self.ranges[index].label;
-        Side {
-            name: label.name.clone(),
-            owner: label.owner.clone(),
-            net: Some(self.ranges[index].net),
-            site: self.sites[index].clone(),
-        }
-    }
-
-    fn overlap(
-        &self,
-        left: usize,
-        right: usize,
-        relation: Relation,
-        why: Why,
-        movable: usize,
-        free: Option<IpNet>,
-    ) -> Finding {
-        let other = if movable == left { right } else { left };
-        let verb = match relation {
-            Relation::Equal => "has the same range as",
-            Relation::Contains if movable == left => "contains",
-            Relation::Contains => "lies in",
-        };
-        let siblings = self.subnet[left].is_some() && self.subnet[left] == self.subnet[right];
-        let (rule, detail) = match why {
-            Why::BothOccupy if siblings => (Rule::SubnetOverlap, "both are subnets of one network"),
-            Why::BothOccupy => {
-                (Rule::Overlap, "both occupy these addresses, and one fabric can route them only once")
-            }
-            Why::BothReserve if siblings => (Rule::SubnetOverlap, "both are subnets of one network"),
-            Why::BothReserve => (Rule::Overlap, "both reserve these addresses"),
-            Why::ForeignReservation => (Rule::ForeignReservation, "the reservation belongs to another owner"),
-            Why::BeyondOwnReservation => {
-                (Rule::BeyondReservation, "the network is larger than the entry that reserves its place")
-            }
-            Why::Reserved => (Rule::Reserved, "the range is excluded for everybody"),
-        };
-        let name = |index: usize| format!("{} ({})", self.ranges[index].label.name, self.ranges[index].net);
-        let mut hint = free.map(|net| format!("{net} is the nearest free range of this size"));
-        if why == Why::ForeignReservation {
-            let own = "if one team owns both, give the files one owner: --owner NAME=FILE for each";
-            hint = Some(hint.map_or_else(|| own.to_owned(), |free| format!("{free}; {own}")));
-        }
-        Finding {
-            severity: Severity::Error,
-            rule,
-            sides: vec![self.side(movable), self.side(other)],
-            message: format!("{} {verb} {}", name(movable), name(other)),
-            detail: detail.to_owned(),
-            hint,
-        }
-    }
-
-    fn outside(&self, child: usize, parents: &[usize]) -> Finding {
-        let net = self.ranges[child].net;
-        let mut nets: Vec<IpNet> = parents.iter().map(|&index| self.ranges[index].net).collect();
-        nets.sort();
-        nets.dedup();
-        let free = self.free_inside(&nets, &net);
-        let listed: Vec<String> = nets.iter().map(ToString::to_string).collect();
-        let (severity, detail) = if self.live[child] {
-            (Severity::Warning, "it exists already, so its network has a range that the inputs do not show")
-        } else {
-            (Severity::Error, "a subnet takes its addresses from its network")
-        };
-        let sides = std::iter::once(child).chain(parents.iter().copied()).map(|index| self.side(index));
-        Finding {
-            severity,
-            rule: Rule::OutsideParent,
-            sides: sides.collect(),
-            message: format!(
-                "{} ({net}) lies outside its network, which has {}",
-                self.ranges[child].label.name,
-                listed.join(", ")
-            ),
-            detail: detail.to_owned(),
-            hint: free.map(|net| format!("{net} is the nearest free range of this size in the network")),
-        }
-    }
 }

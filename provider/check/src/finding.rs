@@ -51,16 +51,46 @@ pub struct Finding {
 pub struct Report {
     /// Version of this format: 1.
     pub version: u32,
-    /// Findings of severity error.
+    /// Findings of severity error, those that are not listed too.
     pub errors: usize,
-    /// Findings of severity warning.
+    /// Findings of severity warning, those that are not listed too.
     pub warnings: usize,
+    /// Findings that are counted and not listed, because there are more than were asked for.
+    pub omitted: usize,
     /// Inputs that were read.
     pub files: usize,
     /// Ranges that were compared.
     pub ranges: usize,
-    /// Every finding, in a fixed order.
+    /// The findings, in a fixed order.
     pub findings: Vec<Finding>,
     /// What the reader should know: ranges known only after apply.
     pub notes: Vec<String>,
+}
+
+impl Report {
+    /// Sorts and lists up to `limit` of the findings; `unlisted` errors were counted elsewhere.
+    pub(crate) fn new(
+        mut findings: Vec<Finding>,
+        unlisted: usize,
+        limit: usize,
+        files: usize,
+        ranges: usize,
+        notes: Vec<String>,
+    ) -> Self {
+        findings.sort();
+        let count = |severity| findings.iter().filter(|finding| finding.severity == severity).count();
+        let (errors, warnings) = (count(Severity::Error) + unlisted, count(Severity::Warning));
+        findings.truncate(limit);
+        let omitted = errors + warnings - findings.len();
+        Self { version: 1, errors, warnings, omitted, files, ranges, findings, notes }
+    }
+
+    /// One sentence about the findings that are not listed, if there are any.
+    pub(crate) fn left_out(&self) -> Option<String> {
+        let all = self.errors + self.warnings;
+        (self.omitted > 0).then(|| {
+            let listed = self.findings.len();
+            format!("{listed} of {all} findings are listed; warren check --max-findings 0 lists all")
+        })
+    }
 }

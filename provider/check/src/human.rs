@@ -1,6 +1,6 @@
 //! The report for people.
 
-use crate::{Report, Severity, Side};
+use crate::{Finding, Report, Severity, Side};
 use std::fmt::Write as _;
 
 /// A text without anything that could steer a terminal or reorder the line, cut at 200 characters.
@@ -24,30 +24,19 @@ pub fn clean(text: &str) -> String {
 
 /// The report as text; `colour` adds ANSI colours, `quiet` leaves out notes and the summary.
 pub fn human(report: &Report, colour: bool, quiet: bool) -> String {
-    let paint = |code: &str, text: &str| {
-        if colour { format!("\x1b[{code}m{text}\x1b[0m") } else { text.to_owned() }
-    };
+    let paint = Paint { colour };
     let mut out = String::new();
-    for finding in &report.findings {
-        let (word, code) = match finding.severity {
-            Severity::Error => ("error", "1;31"),
-            Severity::Warning => ("warning", "1;33"),
-        };
-        let head = paint(code, &format!("{word}[{}]", finding.rule));
-        // A message holds several names, each cut on its own where it is long.
-        let message: Vec<String> = finding.message.split(' ').map(clean).collect();
-        let _ = writeln!(out, "{head}: {}", message.join(" "));
-        for side in &finding.sides {
-            let _ = writeln!(out, "  {} {}", paint("34", "-->"), place(side));
+    for group in report.findings.chunk_by(together) {
+        // A few are told one by one.
+        if group.len() > GROUPED_FROM {
+            several(&mut out, group, paint);
+        } else {
+            group.iter().for_each(|finding| one(&mut out, finding, paint));
         }
-        for line in finding.detail.lines() {
-            let _ = writeln!(out, "   = {}", line.split(' ').map(clean).collect::<Vec<_>>().join(" "));
-        }
-        if let Some(hint) = &finding.hint {
-            let hint = hint.split(' ').map(clean).collect::<Vec<_>>().join(" ");
-            let _ = writeln!(out, "   = {}: {hint}", paint("32", "hint"));
-        }
-        out.push('\n');
+    }
+    // Said also where only findings are wanted: it is about them.
+    if let Some(text) = report.left_out() {
+        let _ = writeln!(out, "note: {text}");
     }
     if !quiet {
         for note in &report.notes {
@@ -65,6 +54,78 @@ pub fn human(report: &Report, colour: bool, quiet: bool) -> String {
         );
     }
     out
+}
+
+/// Up to so many conflicts of one network are told one by one, more in one paragraph.
+const GROUPED_FROM: usize = 3;
+
+/// Whether two findings are about one range and the other end of a pair.
+fn together(a: &Finding, b: &Finding) -> bool {
+    let pair = |finding: &Finding| finding.sides.len() == 2;
+    (a.severity, a.rule, &a.detail) == (b.severity, b.rule, &b.detail)
+        && pair(a)
+        && pair(b)
+        && a.sides.first() == b.sides.first()
+}
+
+fn one(out: &mut String, finding: &Finding, paint: Paint) {
+    let _ = writeln!(out, "{}: {}", paint.head(finding), words(&finding.message));
+    for side in &finding.sides {
+        let _ = writeln!(out, "  {} {}", paint.with("34", "-->"), place(side));
+    }
+    explanation(out, finding, paint);
+}
+
+/// What one range conflicts with, as a list.
+fn several(out: &mut String, group: &[Finding], paint: Paint) {
+    let Some((first, side)) = group.first().and_then(|first| Some((first, first.sides.first()?))) else {
+        return;
+    };
+    let net = side.net.map_or_else(String::new, |net| format!(" ({net})"));
+    let name = format!("{}{net}", side.name);
+    let _ = writeln!(out, "{}: {} conflicts with {} ranges", paint.head(first), words(&name), group.len());
+    let arrow = paint.with("34", "-->");
+    let _ = writeln!(out, "  {arrow} {}", place(side));
+    for finding in group {
+        let rest = finding.message.strip_prefix(&name).unwrap_or(&finding.message);
+        let other = finding.sides.get(1).map(place).unwrap_or_default();
+        let _ = writeln!(out, "   - {} {arrow} {other}", words(rest.trim_start()));
+    }
+    explanation(out, first, paint);
+}
+
+fn explanation(out: &mut String, finding: &Finding, paint: Paint) {
+    for line in finding.detail.lines() {
+        let _ = writeln!(out, "   = {}", words(line));
+    }
+    if let Some(hint) = &finding.hint {
+        let _ = writeln!(out, "   = {}: {}", paint.with("32", "hint"), words(hint));
+    }
+    out.push('\n');
+}
+
+/// A text that holds several names, each cut on its own where it is long.
+fn words(text: &str) -> String {
+    text.split(' ').map(clean).collect::<Vec<_>>().join(" ")
+}
+
+#[derive(Clone, Copy)]
+struct Paint {
+    colour: bool,
+}
+
+impl Paint {
+    fn with(self, code: &str, text: &str) -> String {
+        if self.colour { format!("\x1b[{code}m{text}\x1b[0m") } else { text.to_owned() }
+    }
+
+    fn head(self, finding: &Finding) -> String {
+        let (word, code) = match finding.severity {
+            Severity::Error => ("error", "1;31"),
+            Severity::Warning => ("warning", "1;33"),
+        };
+        self.with(code, &format!("{word}[{}]", finding.rule))
+    }
 }
 
 /// `file:line:column: path (owner)`.

@@ -9,15 +9,16 @@ mod human;
 mod plans;
 mod rule;
 mod sarif;
+mod table;
 
 pub use check::check;
 pub use finding::{Finding, Report, Severity, Side};
 pub use human::{clean, human};
-pub use plans::{PlanError, solve_file};
+pub use plans::solve_file;
 pub use rule::Rule;
 pub use sarif::sarif;
 
-/// The report as JSON: `{version, summary, findings, notes}`.
+/// The report as JSON: [`Report`] as it is.
 pub fn json(report: &Report) -> String {
     let mut text = serde_json::to_string_pretty(report).unwrap_or_default();
     text.push('\n');

@@ -1,21 +1,24 @@
 //! Address plans: solved, and told when they cannot be.
 
-use crate::{Finding, Rule, Severity, Side};
+use crate::{Finding, Report, Rule, Severity, Side};
 use std::collections::BTreeMap;
+use std::num::NonZeroUsize;
 use warren_cidr::{
     Assignment, Bound, Cloud, Infeasible, IpNet, Plan, Problem, SubnetRequest, Want, messages, solve,
 };
 use warren_model::{Block, Excluded, Model, Reservation, ReservationKind, Site};
 use warren_planfile::AddressPlan;
 
-/// Why a plan cannot be printed.
-pub type PlanError = Vec<Finding>;
-
 /// Solves one address plan, keeping what `previous` has where it can stay.
 ///
 /// # Errors
-/// The findings that forbid it.
-pub fn solve_file(plan: &AddressPlan, previous: &Assignment) -> Result<Plan, PlanError> {
+/// What forbids it; up to `limit` findings are listed.
+pub fn solve_file(
+    plan: &AddressPlan,
+    previous: &Assignment,
+    limit: Option<NonZeroUsize>,
+) -> Result<Plan, Box<Report>> {
+    let limit = limit.map_or(usize::MAX, NonZeroUsize::get);
     let mut found: Vec<Finding> = plan
         .defects
         .iter()
@@ -23,18 +26,29 @@ pub fn solve_file(plan: &AddressPlan, previous: &Assignment) -> Result<Plan, Pla
         .collect();
     let mut request = plan.request.clone();
     request.previous = previous.clone();
-    match solve(&request, Bound::default()) {
-        Ok(solved) if found.is_empty() => Ok(solved),
-        Ok(_) => Err(found),
+    let mut unlisted = 0;
+    match solve(&request, Bound { problems: limit, ..Bound::default() }) {
+        Ok(solved) if found.is_empty() => return Ok(solved),
+        Ok(_) => {}
         Err(infeasible) => {
-            found.extend(tell(plan, &infeasible));
-            Err(found)
+            let told = tell(plan, &infeasible);
+            found.extend(told.findings);
+            unlisted = told.unlisted;
         }
     }
+    Err(Box::new(Report::new(found, unlisted, limit, 1, 0, Vec::new())))
+}
+
+/// What forbids a plan.
+#[derive(Default)]
+pub(crate) struct Told {
+    pub(crate) findings: Vec<Finding>,
+    /// Errors that the solver counted and did not list.
+    pub(crate) unlisted: usize,
 }
 
 /// Adds the plan's entries to the model; what forbids a plan is returned.
-pub(crate) fn add(plan: &AddressPlan, model: &mut Model) -> Vec<Finding> {
+pub(crate) fn add(plan: &AddressPlan, model: &mut Model, limit: usize) -> Told {
     for (name, nets) in &plan.request.reserved {
         for net in nets {
             let site = site(plan, &format!("reserved.{name}"));
@@ -43,11 +57,11 @@ pub(crate) fn add(plan: &AddressPlan, model: &mut Model) -> Vec<Finding> {
         }
     }
     model.defects.extend(plan.defects.iter().cloned());
-    let (nets, found) = match solve(&plan.request, Bound::default()) {
-        Ok(solved) => (solved.networks, Vec::new()),
+    let (nets, found) = match solve(&plan.request, Bound { problems: limit, ..Bound::default() }) {
+        Ok(solved) => (solved.networks, Told::default()),
         Err(infeasible) => (pinned(plan), tell(plan, &infeasible)),
     };
-    let refused = !found.is_empty();
+    let refused = !found.findings.is_empty();
     for (path, net) in nets {
         let network = path.split(warren_cidr::SEPARATOR).next().unwrap_or_default();
         let cloud = plan.request.networks.get(network).and_then(|network| network.cloud);
@@ -100,7 +114,7 @@ fn pinned(plan: &AddressPlan) -> Assignment {
     found
 }
 
-fn tell(plan: &AddressPlan, infeasible: &Infeasible) -> Vec<Finding> {
+fn tell(plan: &AddressPlan, infeasible: &Infeasible) -> Told {
     let one = |part: &Infeasible, rule: Rule| {
         messages(part)
             .into_iter()
@@ -114,10 +128,15 @@ fn tell(plan: &AddressPlan, infeasible: &Infeasible) -> Vec<Finding> {
             })
             .collect::<Vec<_>>()
     };
-    match infeasible {
+    let mut unlisted = 0;
+    let findings = match infeasible {
         Infeasible::Refused(problems) => problems
             .iter()
             .flat_map(|problem| {
+                if let Problem::More { count } = problem {
+                    unlisted += usize::try_from(*count).unwrap_or(usize::MAX);
+                    return Vec::new();
+                }
                 let mut found = one(&Infeasible::Refused(vec![problem.clone()]), rule(problem));
                 if let (Problem::Overlap { ranges, .. }, Some(first)) = (problem, found.first_mut()) {
                     first.sides = ranges
@@ -131,7 +150,8 @@ fn tell(plan: &AddressPlan, infeasible: &Infeasible) -> Vec<Finding> {
             .collect(),
         Infeasible::NoRoom(_) => one(infeasible, Rule::Infeasible),
         Infeasible::BoundHit(_) => one(infeasible, Rule::Undecided),
-    }
+    };
+    Told { findings, unlisted }
 }
 
 fn side(plan: &AddressPlan, path: &str, net: Option<IpNet>) -> Side {

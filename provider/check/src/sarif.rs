@@ -17,8 +17,9 @@ pub fn sarif(report: &Report, version: &str) -> String {
         })
         .collect();
     let results: Vec<Value> = report.findings.iter().map(result).collect();
-    let notifications: Vec<Value> =
-        report.notes.iter().map(|note| json!({ "level": "note", "message": { "text": note } })).collect();
+    let left_out = report.left_out().map(|text| json!({ "level": "warning", "message": { "text": text } }));
+    let notes = report.notes.iter().map(|note| json!({ "level": "note", "message": { "text": note } }));
+    let notifications: Vec<Value> = left_out.into_iter().chain(notes).collect();
     let log = json!({
         "$schema": "https://json.schemastore.org/sarif-2.1.0.json",
         "version": "2.1.0",
@@ -27,6 +28,7 @@ pub fn sarif(report: &Report, version: &str) -> String {
             "columnKind": "unicodeCodePoints",
             "invocations": [{ "executionSuccessful": true, "toolExecutionNotifications": notifications }],
             "results": results,
+            "properties": { "errors": report.errors, "warnings": report.warnings, "omitted": report.omitted },
         }],
     });
     let mut text = serde_json::to_string_pretty(&log).unwrap_or_default();

@@ -1,6 +1,7 @@
 //! Addresses as machine words, so that one algorithm serves both families.
 
 use crate::Family;
+use crate::order::{sort_keys, sorted};
 use ipnet::{IpNet, Ipv4Net, Ipv6Net};
 use std::net::{Ipv4Addr, Ipv6Addr};
 
@@ -30,6 +31,9 @@ pub(crate) trait Word: Copy + Ord + std::fmt::Debug {
         self.or(mask).minus(mask)
     }
 
+    /// First and last address of the ranges that are of this family, sorted.
+    fn sorted(nets: &[IpNet]) -> Vec<(Self, Self)>;
+
     /// Last address of the block.
     fn last(self, prefix: u8) -> Self {
         self.or(Self::low_mask(Self::BITS - prefix))
@@ -37,7 +41,7 @@ pub(crate) trait Word: Copy + Ord + std::fmt::Debug {
 }
 
 macro_rules! word {
-    ($word:ty, $bits:literal, $variant:ident, $addr:ty, $net:ty) => {
+    ($word:ty, $bits:literal, $variant:ident, $addr:ty, $net:ty, $sorted:ident) => {
         impl Word for $word {
             const BITS: u8 = $bits;
 
@@ -50,6 +54,10 @@ macro_rules! word {
 
             fn net(self, prefix: u8) -> IpNet {
                 IpNet::$variant(<$net>::new_assert(<$addr>::from(self), prefix))
+            }
+
+            fn sorted(nets: &[IpNet]) -> Vec<(Self, Self)> {
+                $sorted(nets)
             }
 
             fn low_mask(order: u8) -> Self {
@@ -86,44 +94,57 @@ macro_rules! word {
     };
 }
 
-word!(u32, 32, V4, Ipv4Addr, Ipv4Net);
-word!(u128, 128, V6, Ipv6Addr, Ipv6Net);
+word!(u32, 32, V4, Ipv4Addr, Ipv4Net, sorted_v4);
+word!(u128, 128, V6, Ipv6Addr, Ipv6Net, sorted_v6);
+
+fn sorted_v4(nets: &[IpNet]) -> Vec<(u32, u32)> {
+    let mut keys: Vec<u64> = Vec::new();
+    keys.extend(nets.iter().filter_map(|net| {
+        let (start, prefix) = u32::of(net)?;
+        Some(u64::from(start) << 32 | u64::from(start.last(prefix)))
+    }));
+    sort_keys(&mut keys);
+    keys.into_iter().map(|key| ((key >> 32) as u32, key as u32)).collect()
+}
+
+fn sorted_v6(nets: &[IpNet]) -> Vec<(u128, u128)> {
+    let start = |net: &IpNet| u128::of(net).map(|(start, _)| start);
+    sorted(nets, start, |_, net| span(net))
+}
 
 /// Sorted, disjoint, not adjacent spans of addresses, both ends included.
 pub(crate) type Spans<W> = Vec<(W, W)>;
 
 /// The union of the ranges of one family.
 pub(crate) fn union<W: Word>(nets: &[IpNet]) -> Spans<W> {
-    join(
-        nets.iter().filter_map(|net| W::of(net).map(|(start, prefix)| (start, start.last(prefix)))).collect(),
-    )
+    merged(W::sorted(nets))
 }
 
 /// The union of spans in any order.
-pub(crate) fn join<W: Word>(mut spans: Vec<(W, W)>) -> Spans<W> {
-    if !spans.is_sorted() {
-        spans.sort_unstable();
-    }
-    let mut out: Spans<W> = Vec::with_capacity(spans.len());
-    for (start, end) in spans {
-        match out.last_mut() {
-            Some(last) if last.1.up().is_none_or(|after| start <= after) => last.1 = last.1.max(end),
-            _ => out.push((start, end)),
+pub(crate) fn join(spans: &[(u128, u128)]) -> Spans<u128> {
+    merged(sorted(spans, |span| Some(span.0), |_, span| *span))
+}
+
+/// The union of sorted spans, in their own memory.
+fn merged<W: Word>(mut spans: Vec<(W, W)>) -> Spans<W> {
+    spans.dedup_by(|next, last| {
+        let touches = last.1.up().is_none_or(|after| next.0 <= after);
+        if touches {
+            last.1 = last.1.max(next.1);
         }
-    }
-    out
+        touches
+    });
+    spans
 }
 
 /// What is in `from` and not in `remove`.
 pub(crate) fn minus<W: Word>(from: &[(W, W)], remove: &[(W, W)]) -> Spans<W> {
     let mut out = Vec::with_capacity(from.len());
-    let mut skip = 0;
+    let mut rest = remove;
     for &(start, end) in from {
-        while skip < remove.len() && remove[skip].1 < start {
-            skip += 1;
-        }
+        rest = &rest[rest.partition_point(|&(_, last)| last < start)..];
         let mut cursor = Some(start);
-        for &(hole_start, hole_end) in &remove[skip..] {
+        for &(hole_start, hole_end) in rest {
             let Some(low) = cursor else { break };
             if hole_start > end {
                 break;

@@ -1,6 +1,6 @@
 //! Which labelled ranges may not live together, and why.
 
-use crate::{Family, nearest_free, overlaps};
+use crate::{Family, Overlaps, nearest_free, overlaps};
 use ipnet::IpNet;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -132,26 +132,61 @@ impl Conflict {
 
 /// Every conflict among the ranges: the overlaps in address order, then the subnets outside their network.
 ///
-/// The result does not depend on the order of the input but for the indices. Cost: n log n + overlapping pairs.
+/// The result does not depend on the order of the input but for the indices. Cost: n log n + overlapping pairs. Where
+/// there may be very many, a [`ConflictScan`] gives them one by one.
 pub fn conflicts(ranges: &[Range]) -> Vec<Conflict> {
-    let families = Families::new(ranges);
-    let nets: Vec<IpNet> = ranges.iter().map(|range| range.net).collect();
-    let sweep = overlaps(&nets);
-    let mut found: Vec<Conflict> = sweep
-        .pairs()
-        .filter_map(|(left, right)| {
-            let equal = nets[left] == nets[right];
-            let why = families.why(left, right, equal)?;
-            // Equal ranges go by label, so that the input order does not show.
-            let (left, right) =
-                if equal && ranges[right].label < ranges[left].label { (right, left) } else { (left, right) };
-            let relation = if equal { Relation::Equal } else { Relation::Contains };
-            Some(Conflict::Overlap { left, right, relation, why })
-        })
-        .collect();
-    found.extend(families.outside());
-    found.sort_by(|a, b| order_key(ranges, a).cmp(&order_key(ranges, b)));
-    found
+    ConflictScan::new(ranges).list(usize::MAX).0
+}
+
+/// The rules over a set of ranges, asked pair by pair: a thousand networks in one place have half a million conflicts.
+pub struct ConflictScan<'a> {
+    ranges: &'a [Range],
+    sweep: Overlaps,
+    families: Families<'a>,
+}
+
+impl<'a> ConflictScan<'a> {
+    /// Sorts the ranges.
+    pub fn new(ranges: &'a [Range]) -> Self {
+        let nets: Vec<IpNet> = ranges.iter().map(|range| range.net).collect();
+        Self { ranges, sweep: overlaps(&nets), families: Families::new(ranges) }
+    }
+
+    /// Up to `limit` conflicts in the order of [`conflicts`], and how many there are. Where the ranges are sorted, those
+    /// that are listed are the same whatever order they had before.
+    pub fn list(&self, limit: usize) -> (Vec<Conflict>, u64) {
+        let (mut found, mut total) = (Vec::new(), 0);
+        for conflict in self.overlaps().chain(self.outside()) {
+            total += 1;
+            if found.len() < limit {
+                found.push(conflict);
+            }
+        }
+        found.sort_by(|a, b| order_key(self.ranges, a).cmp(&order_key(self.ranges, b)));
+        (found, total)
+    }
+
+    /// Every overlap that is a conflict, in address order of the inner range.
+    pub fn overlaps(&self) -> impl Iterator<Item = Conflict> {
+        self.sweep.pairs().filter_map(|(outer, inner)| self.pair(outer, inner))
+    }
+
+    /// The conflict of two ranges, `outer` containing or being equal to `inner`, if they are in conflict.
+    pub fn pair(&self, outer: usize, inner: usize) -> Option<Conflict> {
+        let equal = self.ranges[outer].net == self.ranges[inner].net;
+        let why = self.families.why(outer, inner, equal)?;
+        // Equal ranges go by label, so that the input order does not show.
+        let turned = equal && self.ranges[inner].label < self.ranges[outer].label;
+        let (left, right) = if turned { (inner, outer) } else { (outer, inner) };
+        let relation = if equal { Relation::Equal } else { Relation::Contains };
+        Some(Conflict::Overlap { left, right, relation, why })
+    }
+
+    /// Every subnet that no range of its own network, of the same family, contains. A network without any range of that
+    /// family is taken as not known yet.
+    pub fn outside(&self) -> impl Iterator<Item = Conflict> {
+        self.families.outside()
+    }
 }
 
 /// The free range of the same size that lies nearest to `ranges[index]`: inside `pools`, or, when `pools` is
@@ -183,22 +218,41 @@ fn order_key<'a>(ranges: &'a [Range], conflict: &Conflict) -> (bool, [Option<(Ip
     }
 }
 
-/// The ranges by the identity of their object.
+/// The ranges by the identity of their object. An object is a number here: pairs are many, and texts slow to compare.
 struct Families<'a> {
     ranges: &'a [Range],
-    by_id: BTreeMap<&'a str, Vec<usize>>,
+    /// The ranges of each object, sorted.
+    members: Vec<Vec<usize>>,
+    /// The object of each range, if it has an identity.
+    object: Vec<Option<usize>>,
+    /// The object that each range lies in, if that has a range.
+    parent: Vec<Option<usize>>,
 }
 
 impl<'a> Families<'a> {
     fn new(ranges: &'a [Range]) -> Self {
-        let mut by_id: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
-        for (index, range) in ranges.iter().enumerate().filter(|(_, range)| !range.label.id.is_empty()) {
-            by_id.entry(&range.label.id).or_default().push(index);
+        let mut numbers: BTreeMap<&str, usize> = BTreeMap::new();
+        let mut members: Vec<Vec<usize>> = Vec::new();
+        let mut object = Vec::with_capacity(ranges.len());
+        for (index, range) in ranges.iter().enumerate() {
+            let number = (!range.label.id.is_empty()).then(|| {
+                *numbers.entry(range.label.id.as_str()).or_insert_with(|| {
+                    members.push(Vec::new());
+                    members.len() - 1
+                })
+            });
+            number.into_iter().for_each(|number| members[number].push(index));
+            object.push(number);
         }
-        for indices in by_id.values_mut() {
+        for indices in &mut members {
             indices.sort_by_key(|&index| &ranges[index]);
         }
-        Self { ranges, by_id }
+        let parent = |range: &Range| match &range.label.parent {
+            Parent::Of(id) => numbers.get(id.as_str()).copied(),
+            Parent::Top | Parent::Unknown => None,
+        };
+        let parent = ranges.iter().map(parent).collect();
+        Self { ranges, members, object, parent }
     }
 
     /// Which rule `outer` and `inner` break, where `outer` contains or equals `inner`.
@@ -208,14 +262,14 @@ impl<'a> Families<'a> {
             (RangeKind::Reserved, RangeKind::Reserved) => true,
             (RangeKind::Reserved, _) | (_, RangeKind::Reserved) => return Some(Why::Reserved),
             (left, right) if left == right => {
-                let same = equal && !a.id.is_empty() && a.id == b.id;
-                same || self.nests(a, b) || (equal && self.nests(b, a))
+                let same = equal && self.object[outer].is_some() && self.object[outer] == self.object[inner];
+                same || self.nests(outer, inner) || (equal && self.nests(inner, outer))
             }
             _ if a.owner != b.owner || a.owner.is_empty() => return Some(Why::ForeignReservation),
             // The reservation is the outer range, or both are equal.
             (RangeKind::Reserve, _) => true,
             _ if equal => true,
-            _ => self.ancestors(b).iter().any(|&ancestor| {
+            _ => self.ancestors(inner).flat_map(|object| &self.members[object]).any(|&ancestor| {
                 self.ranges[ancestor].label.kind == RangeKind::Reserve
                     && self.ranges[ancestor].net.contains(&self.ranges[outer].net)
             }),
@@ -229,53 +283,31 @@ impl<'a> Families<'a> {
     }
 
     /// Whether `inner` may lie in `outer` because that is its network.
-    fn nests(&self, outer: &Label, inner: &Label) -> bool {
-        match &inner.parent {
+    fn nests(&self, outer: usize, inner: usize) -> bool {
+        let (network, subnet) = (&self.ranges[outer].label, &self.ranges[inner].label);
+        match &subnet.parent {
             Parent::Top => false,
-            Parent::Unknown => outer.owner == inner.owner && outer.parent == Parent::Top,
-            Parent::Of(_) if outer.id.is_empty() => false,
-            Parent::Of(id) => {
-                *id == outer.id
-                    || self.ancestors(inner).iter().any(|&index| self.ranges[index].label.id == outer.id)
-            }
+            Parent::Unknown => network.owner == subnet.owner && network.parent == Parent::Top,
+            Parent::Of(_) => self.object[outer]
+                .is_some_and(|network| self.ancestors(inner).any(|ancestor| ancestor == network)),
         }
     }
 
-    /// The ranges of the network of `label`, of the network of that one, and so on.
-    fn ancestors(&self, label: &Label) -> Vec<usize> {
-        let mut found: Vec<usize> = Vec::new();
-        let mut parent = &label.parent;
-        while let Parent::Of(id) = parent {
-            let Some(indices) = self.by_id.get(id.as_str()) else { break };
-            // A circle of parents ends the walk.
-            if found.contains(&indices[0]) {
-                break;
-            }
-            found.extend(indices);
-            parent = &self.ranges[indices[0]].label.parent;
-        }
-        found
+    /// The network of a range, the network of that one, and so on.
+    fn ancestors(&self, index: usize) -> impl Iterator<Item = usize> {
+        let next = |object: &usize| self.members[*object].first().and_then(|&first| self.parent[first]);
+        // In a circle of parents nothing is higher than there are objects.
+        std::iter::successors(self.parent[index], next).take(self.members.len())
     }
 
-    /// Subnets that no range of their own network, of the same family, contains. A network without any range of that
-    /// family is taken as not known yet.
-    fn outside(&self) -> Vec<Conflict> {
-        let mut found = Vec::new();
-        for (child, range) in self.ranges.iter().enumerate() {
-            let Parent::Of(id) = &range.label.parent else { continue };
-            let parents: Vec<usize> = self
-                .by_id
-                .get(id.as_str())
-                .into_iter()
-                .flatten()
-                .copied()
-                .filter(|&parent| Family::of(&self.ranges[parent].net) == Family::of(&range.net))
-                .collect();
+    fn outside(&self) -> impl Iterator<Item = Conflict> {
+        (0..self.ranges.len()).filter_map(|child| {
+            let range = &self.ranges[child];
+            let family = |parent: &usize| Family::of(&self.ranges[*parent].net) == Family::of(&range.net);
+            let parents: Vec<usize> =
+                self.members[self.parent[child]?].iter().copied().filter(family).collect();
             let inside = parents.iter().any(|&parent| self.ranges[parent].net.contains(&range.net));
-            if !parents.is_empty() && !inside {
-                found.push(Conflict::OutsideParent { child, parents });
-            }
-        }
-        found
+            (!parents.is_empty() && !inside).then_some(Conflict::OutsideParent { child, parents })
+        })
     }
 }

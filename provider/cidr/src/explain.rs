@@ -123,7 +123,12 @@ fn reason(why: Why, left: &Range, right: &Range) -> String {
 }
 
 fn problem(problem: &Problem) -> Message {
+    let nowhere = String::new();
     let (path, summary, detail, hint) = match problem {
+        Problem::More { count } => {
+            let plural = if *count == 1 { "conflict is" } else { "conflicts are" };
+            (&nowhere, format!("{count} more {plural} not listed"), String::new(), None)
+        }
         Problem::BadKey { key } => (
             key,
             format!("The name {key:?} cannot be used"),

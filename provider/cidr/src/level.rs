@@ -34,7 +34,7 @@ pub(crate) fn place(
     demands: &[Demand],
     steps: u64,
 ) -> Result<Vec<u128>, Stuck> {
-    let taken = join(fixed.to_vec());
+    let taken = join(fixed);
     let mut starts = vec![0; demands.len()];
     for component in components(regions, demands) {
         let chosen: Vec<Demand> = component.demands.iter().map(|&index| demands[index]).collect();

@@ -16,6 +16,7 @@ mod conflict;
 mod explain;
 mod level;
 mod minimal;
+mod order;
 mod parse;
 mod plan;
 mod request;
@@ -27,7 +28,9 @@ mod sweep;
 mod tree;
 mod verdict;
 
-pub use conflict::{Conflict, Label, Parent, Range, RangeKind, Relation, Why, conflicts, suggest};
+pub use conflict::{
+    Conflict, ConflictScan, Label, Parent, Range, RangeKind, Relation, Why, conflicts, suggest,
+};
 pub use explain::{Message, explain, messages};
 pub use ipnet::{self, IpNet, Ipv4Net, Ipv6Net};
 pub use parse::{CidrError, parse_cidr};

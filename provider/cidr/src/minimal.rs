@@ -83,7 +83,7 @@ impl Test<'_> {
             return false;
         }
         let mut tried = 0;
-        let found = fit(self.regions, &join(taken), &chosen, self.steps, &mut tried);
+        let found = fit(self.regions, &join(&taken), &chosen, self.steps, &mut tried);
         self.work += tried;
         self.unsure |= found == Found::Unknown;
         found == Found::Nothing

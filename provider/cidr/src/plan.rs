@@ -110,6 +110,11 @@ pub enum Problem {
         /// The network that was probably meant.
         meant: IpNet,
     },
+    /// More conflicts than [`crate::Bound::problems`].
+    More {
+        /// How many are not listed.
+        count: u64,
+    },
     /// The pools have no block of the family asked for.
     NoFamily {
         /// Path of the network.

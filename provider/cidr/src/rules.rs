@@ -111,22 +111,24 @@ const fn used(net: &'static str, why: &'static str) -> Block {
     Block { net, severity: Severity::Warning, rule: Rule::UsedByService, why }
 }
 
-/// "VPC CIDR blocks" in the Amazon VPC User Guide (the warning about 172.17.0.0/16 and the rows of the association
-/// table); the first, third and last block are not unicast addresses of a network (RFC 6890).
+/// "VPC CIDR blocks", Amazon VPC User Guide: the forbidden blocks and 172.17.0.0/16 are in the considerations of "IPv4
+/// VPC CIDR blocks"; 198.19.0.0/16 has a row of its own in "IPv4 CIDR block association restrictions", so a VPC can be
+/// made with it, but no other VPC gets it later (see [`Cloud::check_secondary`]).
 const AWS_BLOCKS: &[Block] = &[
     forbidden("0.0.0.0/8", "AWS refuses \"this network\" addresses in a VPC"),
     forbidden("127.0.0.0/8", "AWS refuses loopback addresses in a VPC"),
     forbidden("169.254.0.0/16", "AWS refuses link-local addresses in a VPC"),
-    forbidden("198.19.0.0/16", "AWS keeps it for the management interfaces of its own services"),
     forbidden("224.0.0.0/4", "AWS refuses multicast addresses in a VPC"),
+    used("198.19.0.0/16", "services of AWS use it on their side of a network"),
     used(
         "172.17.0.0/16",
         "Docker uses it inside AWS Cloud9 and SageMaker, which then cannot reach the network",
     ),
 ];
 
-/// "Subnets", section "Prohibited IPv4 subnet ranges" and "Additional considerations", in the Google Cloud VPC
-/// documentation.
+/// "Subnets", Google Cloud VPC documentation: the forbidden blocks are the table "Prohibited IPv4 subnet ranges", the others
+/// are told in "Auto mode IPv4 ranges" and "Additional considerations". Class E (240.0.0.0/4) is valid but for its last
+/// address.
 const GCP_BLOCKS: &[Block] = &[
     forbidden("0.0.0.0/8", "Google Cloud prohibits \"this network\" addresses in a subnet"),
     forbidden("127.0.0.0/8", "Google Cloud prohibits loopback addresses in a subnet"),
@@ -148,9 +150,10 @@ const GCP_BLOCKS: &[Block] = &[
 impl Cloud {
     /// Prefix lengths of a network.
     ///
-    /// AWS: IPv4 /16 to /28 and IPv6 /44 to /60 in steps of 4 ("VPC CIDR blocks", Amazon VPC User Guide). GCP: an
-    /// IPv4 network has no range of its own, so any block that can hold a subnet; an internal IPv6 range is a /48
-    /// ("Subnets", Google Cloud VPC documentation). Overlay: any.
+    /// AWS: IPv4 /16 to /28 ("IPv4 VPC CIDR blocks") and IPv6 /44 to /60 in steps of 4 ("IPv6 VPC CIDR blocks", both in
+    /// "VPC CIDR blocks", Amazon VPC User Guide). GCP: an IPv4 network has no range of its own, so any block that can
+    /// hold a subnet; an internal IPv6 range is a /48 of fd20::/20 ("IPv6 subnet ranges" in "Subnets", Google Cloud VPC
+    /// documentation). Overlay: any.
     pub fn network_prefixes(self, family: Family) -> PrefixRange {
         match (self, family) {
             (Cloud::Aws, Family::V4) => PrefixRange { shortest: 16, longest: 28, step: 1 },
@@ -163,8 +166,9 @@ impl Cloud {
 
     /// Prefix lengths of a subnet.
     ///
-    /// AWS: IPv4 /16 to /28 and IPv6 /44 to /64 in steps of 4 ("Subnet CIDR blocks", Amazon VPC User Guide). GCP:
-    /// IPv4 /8 to /29 and IPv6 /64 ("Subnets", Google Cloud VPC documentation). Overlay: any.
+    /// AWS: IPv4 /16 to /28 and IPv6 /44 to /64 in steps of 4 ("Subnet CIDR blocks", Amazon VPC User Guide). GCP: IPv4
+    /// to /29 and IPv6 /64 ("Subnets", Google Cloud VPC documentation), IPv4 from /8 ("IP address ranges for VPC-native
+    /// clusters", Google Kubernetes Engine documentation: the largest private block). Overlay: any.
     pub fn subnet_prefixes(self, family: Family) -> PrefixRange {
         match (self, family) {
             (Cloud::Aws, Family::V6) => PrefixRange { shortest: 44, longest: 64, step: 4 },
@@ -176,13 +180,15 @@ impl Cloud {
 
     /// Addresses of every subnet that the cloud keeps for itself.
     ///
-    /// AWS: the first four and the last, in both families ("Subnet CIDR blocks"). GCP: the first two and the last two
-    /// of a primary IPv4 range ("Subnets"). Overlay: none.
+    /// AWS: the first four and the last, in both families ("Subnet CIDR blocks", Amazon VPC User Guide). GCP: the first two
+    /// and the last two of a primary IPv4 range, the first and the last /96 of an internal IPv6 range ("Unusable addresses"
+    /// in "Subnets", Google Cloud VPC documentation). Overlay: none.
     pub fn kept_addresses(self, family: Family) -> u128 {
         match (self, family) {
             (Cloud::Aws, _) => 5,
             (Cloud::Gcp, Family::V4) => 4,
-            (Cloud::Gcp, Family::V6) | (Cloud::Overlay, _) => 0,
+            (Cloud::Gcp, Family::V6) => 2 << 32,
+            (Cloud::Overlay, _) => 0,
         }
     }
 
@@ -204,56 +210,68 @@ impl Cloud {
 
     /// What is wrong with adding `secondary` to a network that was made with `primary`.
     ///
-    /// AWS: the table "IPv4 CIDR block association restrictions" of "VPC CIDR blocks", Amazon VPC User Guide. The other
-    /// clouds have no such rule. The size and the special blocks are [`Cloud::check_network`]'s.
+    /// AWS: the table "IPv4 CIDR block association restrictions" of "VPC CIDR blocks", Amazon VPC User Guide. What it says
+    /// of 198.19.0.0/16 is a warning, because the guides of Amazon EKS add that block to VPCs. The other clouds have no
+    /// such rule. The size and the special blocks are [`Cloud::check_network`]'s.
     pub fn check_secondary(self, primary: &IpNet, secondary: &IpNet) -> Vec<Finding> {
         if self != Cloud::Aws || !primary.addr().is_ipv4() || !secondary.addr().is_ipv4() {
             return Vec::new();
         }
         let mut reasons = Vec::new();
+        let mut refused = |why: String| reasons.push((Severity::Error, why));
         let home = PRIVATE_V4.iter().find(|block| within(primary, block));
         let target = PRIVATE_V4.iter().find(|block| touches(secondary, block));
         match (home, target) {
             (Some(home), Some(target)) if home != target => {
-                reasons.push(format!(
+                refused(format!(
                     "the primary range {primary} is in {home}, so no range of {target} can be added"
                 ));
             }
             (None, Some(target)) => {
-                reasons.push(format!(
+                refused(format!(
                     "the primary range {primary} is outside the private blocks of RFC 1918, so no range of {target} can be added"
                 ));
             }
             _ => {}
         }
         if within(primary, "10.0.0.0/15") && touches(secondary, "10.0.0.0/16") {
-            reasons.push(format!(
+            refused(format!(
                 "the primary range {primary} is in 10.0.0.0/15, so no range of 10.0.0.0/16 can be added"
             ));
         }
         if within(primary, "172.16.0.0/12") && touches(secondary, "172.31.0.0/16") {
-            reasons.push(format!(
+            refused(format!(
                 "the primary range {primary} is in 172.16.0.0/12, so no range of 172.31.0.0/16 can be added"
             ));
         }
         if touches(primary, &secondary.to_string()) {
-            reasons.push(format!("it overlaps the primary range {primary}"));
+            refused(format!("it overlaps the primary range {primary}"));
+        }
+        if touches(secondary, SERVICES_V4) && !within(primary, SERVICES_V4) {
+            let why = format!("{SERVICES_V4} is for VPCs that are made with it");
+            reasons.push((Severity::Warning, why));
         }
         reasons
             .into_iter()
-            .map(|why| Finding {
-                severity: Severity::Error,
+            .map(|(severity, why)| Finding {
+                severity,
                 rule: Rule::Secondary,
                 net: *secondary,
-                message: format!("AWS does not add {secondary} to this VPC: {why}"),
+                message: match severity {
+                    Severity::Error => format!("AWS does not add {secondary} to this VPC: {why}"),
+                    Severity::Warning => {
+                        format!("the Amazon VPC guide restricts adding {secondary} to this VPC: {why}")
+                    }
+                },
             })
             .collect()
     }
 
     /// What forbids peering two networks with these ranges: every pair that overlaps.
     ///
-    /// AWS: "VPC peering limitations", Amazon VPC Peering Guide. GCP: "VPC Network Peering", which refuses overlapping
-    /// subnet ranges.
+    /// AWS: "VPC peering limitations" in "How VPC peering connections work", Amazon VPC Peering Guide: one overlapping pair
+    /// of either family is enough. GCP: "VPC Network Peering", Google Cloud VPC documentation: no subnet range may equal,
+    /// contain or lie in one of the other network.
     pub fn check_peering(self, left: &[IpNet], right: &[IpNet]) -> Vec<Finding> {
         let all: Vec<IpNet> = left.iter().chain(right).copied().collect();
         let mut pairs: Vec<(IpNet, IpNet)> = overlaps(&all)
@@ -350,6 +368,10 @@ impl fmt::Display for PrefixRange {
     }
 }
 
+/// What services of AWS use on their side of a network.
+const SERVICES_V4: &str = "198.19.0.0/16";
+
+/// RFC 1918.
 const PRIVATE_V4: [&str; 3] = ["10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16"];
 
 /// Addresses of a range; the whole IPv6 space counts as `u128::MAX`.

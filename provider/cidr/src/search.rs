@@ -348,7 +348,7 @@ fn take(types: &mut Types<'_>, free: &mut BTreeMap<usize, BTreeSet<u128>>, targe
 
 /// The largest aligned blocks of the union of all regions.
 fn roots(regions: &[Spans<u128>]) -> Vec<(u128, u8)> {
-    let all = crate::bits::join(regions.iter().flatten().copied().collect());
+    let all = crate::bits::join(&regions.concat());
     all.into_iter().flat_map(|(start, end)| crate::bits::blocks(start, end)).collect()
 }
 

@@ -1,12 +1,12 @@
 //! From request to plan.
 
-use crate::bits::{Spans, minus, range, span, union};
+use crate::bits::{Spans, minus, nets, range, span, union};
 use crate::level::{Demand, Stuck, place};
 use crate::tree::{Node, good_key, network};
 use crate::verdict::{Stage, no_room, refused};
 use crate::{
     Assignment, BoundHit, Cloud, Family, Infeasible, IpNet, NetworkRequest, Plan, Problem, RenumberReason,
-    Renumbering, Request, Severity, Want, Warning, overlaps, subtract,
+    Renumbering, Request, Severity, Want, Warning, overlaps,
 };
 use std::collections::BTreeMap;
 
@@ -15,12 +15,14 @@ use std::collections::BTreeMap;
 pub struct Bound {
     /// Partial plans it may look at.
     pub steps: u64,
+    /// Contradictions of a request that are listed; the others are counted.
+    pub problems: usize,
 }
 
 impl Default for Bound {
-    /// 200,000 partial plans.
+    /// 200,000 partial plans, 1,000 contradictions.
     fn default() -> Self {
-        Self { steps: 200_000 }
+        Self { steps: 200_000, problems: 1_000 }
     }
 }
 
@@ -36,11 +38,18 @@ impl Default for Bound {
 pub fn solve(request: &Request, bound: Bound) -> Result<Plan, Infeasible> {
     let mut problems = Vec::new();
     let nodes = read(request, &mut problems);
-    problems.extend(refused(request, &nodes));
+    refused(request, &nodes, bound.problems, &mut problems);
     if !problems.is_empty() {
         return Err(Infeasible::Refused(problems));
     }
-    let mut planner = Planner { request, bound, plan: Plan::default(), special: Special::new() };
+    let mut planner = Planner {
+        request,
+        bound,
+        special: Special::new(),
+        ranges: Vec::with_capacity(nodes.len()),
+        networks: Vec::with_capacity(nodes.len()),
+        plan: Plan::default(),
+    };
     for family in [Family::V4, Family::V6] {
         planner.networks(&nodes, family)?;
     }
@@ -58,7 +67,7 @@ fn read(request: &Request, problems: &mut Vec<Problem>) -> Vec<Node> {
             );
         }
     }
-    let mut nodes = Vec::new();
+    let mut nodes = Vec::with_capacity(request.networks.len());
     for (key, wanted) in &request.networks {
         if !good_key(key, problems) {
             continue;
@@ -78,8 +87,7 @@ fn read(request: &Request, problems: &mut Vec<Problem>) -> Vec<Node> {
             problems.push(Problem::NoPool { path: key.clone() });
         }
         let family = family(request, wanted);
-        let blocks = pool_blocks(request, wanted);
-        if known && !pinned && !blocks.iter().any(|net| Family::of(net) == family) {
+        if known && !pinned && !pool_nets(request, wanted).any(|net| Family::of(net) == family) {
             known = false;
             problems.push(Problem::NoFamily { path: key.clone(), family });
         }
@@ -95,7 +103,7 @@ fn family(request: &Request, wanted: &NetworkRequest) -> Family {
         (Want::Pinned(net), _) => Family::of(&net),
         (_, Some(family)) => family,
         _ => {
-            let v4 = pool_blocks(request, wanted).iter().any(|net| net.addr().is_ipv4());
+            let v4 = pool_nets(request, wanted).any(|net| net.addr().is_ipv4());
             if v4 { Family::V4 } else { Family::V6 }
         }
     }
@@ -103,7 +111,11 @@ fn family(request: &Request, wanted: &NetworkRequest) -> Family {
 
 /// The blocks of the pools that a network may lie in.
 pub(crate) fn pool_blocks(request: &Request, wanted: &NetworkRequest) -> Vec<IpNet> {
-    wanted.pools.iter().filter_map(|pool| request.pools.get(pool)).flatten().copied().collect()
+    pool_nets(request, wanted).copied().collect()
+}
+
+fn pool_nets<'a>(request: &'a Request, wanted: &'a NetworkRequest) -> impl Iterator<Item = &'a IpNet> {
+    wanted.pools.iter().filter_map(|pool| request.pools.get(pool)).flatten()
 }
 
 /// The special blocks of the clouds, read once.
@@ -130,31 +142,39 @@ impl Special {
 struct Planner<'a> {
     request: &'a Request,
     bound: Bound,
-    plan: Plan,
     special: Special,
+    /// What is placed: maps are built from all of it at the end, which costs less than one insertion after the other.
+    ranges: Vec<Placed>,
+    /// The ranges of the networks among it.
+    networks: Vec<IpNet>,
+    plan: Plan,
+}
+
+struct Placed {
+    path: String,
+    net: IpNet,
+    hosts: u128,
 }
 
 impl Planner<'_> {
     /// Places the networks of one family, then their subnets.
     fn networks(&mut self, nodes: &[Node], family: Family) -> Result<(), Infeasible> {
-        let nodes: Vec<&Node> = nodes.iter().filter(|node| node.family == family).collect();
-        let mut spaces: BTreeMap<(Vec<&String>, Option<Cloud>), Space> = BTreeMap::new();
-        let mut keys = Vec::with_capacity(nodes.len());
-        for node in &nodes {
-            let wanted = &self.request.networks[&node.path];
-            let mut pools: Vec<&String> = wanted.pools.iter().collect();
-            pools.sort_unstable();
-            pools.dedup();
-            let key = (pools, node.cloud);
-            if !spaces.contains_key(&key) {
-                let blocks = pool_blocks(self.request, wanted);
-                spaces.insert(key.clone(), self.space(&blocks, node.cloud, family));
-            }
-            keys.push(key);
-        }
+        // A request without problems has a node for each of its networks, in the same order.
+        let wanted = self.request.networks.values().zip(nodes).filter(|(_, node)| node.family == family);
+        let mut spaces: BTreeMap<(&[String], Option<Cloud>), usize> = BTreeMap::new();
         let mut level = Level { top: true, ..Level::default() };
-        for (node, key) in nodes.iter().zip(&keys) {
-            level.add(node, &spaces[key]);
+        let mut last = None;
+        for (wanted, node) in wanted {
+            let key = (wanted.pools.as_slice(), node.cloud);
+            // Neighbours mostly lie in the same pools.
+            let at = match last {
+                Some((before, at)) if before == key => at,
+                _ => *spaces.entry(key).or_insert_with(|| {
+                    level.space(self.space(&pool_blocks(self.request, wanted), node.cloud, family))
+                }),
+            };
+            last = Some((key, at));
+            level.add(node, at);
         }
         level.reserved = self
             .request
@@ -181,7 +201,8 @@ impl Planner<'_> {
 
     /// Places one level: what is pinned, what stays from before, what is new. Then the levels below.
     fn level(&mut self, level: &Level<'_>, stage: &Stage<'_>) -> Result<(), Infeasible> {
-        let (mut places, reasons, soft) = self.settle(level);
+        let earlier = self.earlier(level);
+        let (mut places, reasons, soft) = self.settle(level, &earlier);
         let open: Vec<usize> = (0..places.len()).filter(|&index| places[index].is_none()).collect();
         let fixed = |soft: &BTreeMap<usize, IpNet>| -> Vec<(u128, u128)> {
             let reserved = level.reserved.iter().map(|(_, net)| span(net));
@@ -229,16 +250,19 @@ impl Planner<'_> {
         for (index, net) in found {
             places[index] = Some(net);
         }
-        for (node, place) in level.nodes.iter().zip(&places) {
+        for ((node, place), earlier) in level.nodes.iter().zip(&places).zip(earlier) {
             let Some(net) = *place else { continue };
-            self.record(node, net, &reasons);
+            self.record(node, net, earlier, &reasons);
+            if level.top {
+                self.networks.push(net);
+            }
         }
         for (node, place) in level.nodes.iter().zip(&places) {
             let Some(net) = *place else { continue };
             if !node.children.is_empty() {
-                let space = self.space(&[net], node.cloud, node.family);
                 let mut below = Level::default();
-                node.children.iter().for_each(|child| below.add(child, &space));
+                let space = below.space(self.space(&[net], node.cloud, node.family));
+                node.children.iter().for_each(|child| below.add(child, space));
                 let stage = Stage {
                     request: self.request,
                     network: Some((node.path.clone(), net)),
@@ -250,15 +274,30 @@ impl Planner<'_> {
         Ok(())
     }
 
+    /// The range that the earlier plan has for each node of a level.
+    fn earlier(&self, level: &Level<'_>) -> Vec<Option<IpNet>> {
+        let previous = &self.request.previous;
+        if !level.top || previous.is_empty() {
+            return level.nodes.iter().map(|node| previous.get(&node.path).copied()).collect();
+        }
+        // Both are in path order: one walk through the earlier plan finds all of them.
+        let mut walk = previous.iter().peekable();
+        let find = |node: &&Node| {
+            while walk.next_if(|(path, _)| **path < node.path).is_some() {}
+            walk.next_if(|(path, _)| **path == node.path).map(|(_, net)| *net)
+        };
+        level.nodes.iter().map(find).collect()
+    }
+
     /// The places that are given: pinned ones, and those of the earlier plan that can stay. Besides: why the others of
     /// the earlier plan cannot, and where a resized one would like to be.
-    fn settle<'n>(&self, level: &Level<'n>) -> Settled<'n> {
+    fn settle<'n>(&self, level: &Level<'n>, earlier: &[Option<IpNet>]) -> Settled<'n> {
         let mut places: Vec<Option<IpNet>> = level.nodes.iter().map(|node| node.pinned).collect();
         let mut reasons = BTreeMap::new();
         let mut soft = BTreeMap::new();
         let mut held = Vec::new();
         for (index, node) in level.nodes.iter().enumerate() {
-            let Some(&earlier) = self.request.previous.get(&node.path) else { continue };
+            let Some(earlier) = earlier[index] else { continue };
             if node.pinned.is_some() {
                 reasons.insert(node.path.as_str(), RenumberReason::Pinned);
                 continue;
@@ -351,8 +390,14 @@ impl Planner<'_> {
         }
     }
 
-    fn record(&mut self, node: &Node, net: IpNet, reasons: &BTreeMap<&str, RenumberReason>) {
-        if let Some(&from) = self.request.previous.get(&node.path).filter(|&&from| from != net) {
+    fn record(
+        &mut self,
+        node: &Node,
+        net: IpNet,
+        earlier: Option<IpNet>,
+        reasons: &BTreeMap<&str, RenumberReason>,
+    ) {
+        if let Some(from) = earlier.filter(|&from| from != net) {
             let why = match reasons.get(node.path.as_str()) {
                 Some(RenumberReason::Resized { .. }) => {
                     RenumberReason::Resized { in_place: from.contains(&net) || net.contains(&from) }
@@ -371,16 +416,20 @@ impl Planner<'_> {
             self.plan.warnings.extend(found.map(|finding| Warning { path: node.path.clone(), finding }));
         }
         let hosts = node.cloud.unwrap_or(Cloud::Overlay).usable_hosts(&net);
-        self.plan.usable_hosts.insert(node.path.clone(), hosts);
-        self.plan.networks.insert(node.path.clone(), net);
+        self.ranges.push(Placed { path: node.path.clone(), net, hosts });
     }
 
     fn finish(mut self) -> Plan {
-        let mut taken: Vec<IpNet> = self.request.reserved.values().flatten().copied().collect();
-        taken.extend(self.request.networks.keys().filter_map(|key| self.plan.networks.get(key)));
-        for (name, nets) in &self.request.pools {
-            self.plan.free.insert(name.clone(), subtract(nets, &taken));
+        let mut taken = self.networks;
+        taken.extend(self.request.reserved.values().flatten());
+        let (v4, v6) = (union::<u32>(&taken), union::<u128>(&taken));
+        for (name, pool) in &self.request.pools {
+            let free = (minus(&union::<u32>(pool), &v4), minus(&union::<u128>(pool), &v6));
+            self.plan.free.insert(name.clone(), nets(&free.0).chain(nets(&free.1)).collect());
         }
+        self.plan.usable_hosts =
+            self.ranges.iter().map(|placed| (placed.path.clone(), placed.hosts)).collect();
+        self.plan.networks = self.ranges.into_iter().map(|placed| (placed.path, placed.net)).collect();
         self.plan.renumbered.sort_by(|a, b| a.path.cmp(&b.path));
         self.plan.warnings.sort_by(|a, b| a.path.cmp(&b.path));
         self.plan
@@ -414,11 +463,15 @@ pub(crate) struct Level<'n> {
 }
 
 impl<'n> Level<'n> {
-    fn add(&mut self, node: &'n Node, space: &Space) {
-        let at = self.spaces.iter().position(|known| known == space).unwrap_or_else(|| {
-            self.spaces.push(space.clone());
+    /// The index of a space; equal ones are one.
+    fn space(&mut self, space: Space) -> usize {
+        self.spaces.iter().position(|known| *known == space).unwrap_or_else(|| {
+            self.spaces.push(space);
             self.spaces.len() - 1
-        });
+        })
+    }
+
+    fn add(&mut self, node: &'n Node, at: usize) {
         self.nodes.push(node);
         self.space_of.push(at);
     }

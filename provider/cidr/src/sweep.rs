@@ -4,68 +4,73 @@
 //! blocks that contain it, and the blocks open at that point form one chain: a stack. The depth of the stack is the
 //! number of pairs the block closes, so counting costs no more than sorting.
 
-use crate::bits::Word;
+use crate::bits::{Word, span};
+use crate::order::{ByAddress, MOST, PLACE_BITS, place, sort_keys, sorted};
 use ipnet::IpNet;
-
-/// Index bits of a packed key. More ranges than this take the wide keys.
-const INDEX_BITS: u32 = 26;
-const INDEX_MASK: u64 = (1 << INDEX_BITS) - 1;
-/// Digit size of the radix sort; four digits cover the 38 bits of address and prefix length.
-const DIGIT_BITS: u32 = 10;
-/// Below this many keys a comparison sort is faster.
-const RADIX_FROM: usize = 2048;
 
 /// The sorted sweep over a set of ranges; made by [`overlaps`].
 #[derive(Debug, Clone)]
 pub struct Overlaps {
     /// IPv4: first address (32 bits), prefix length (6), index (26).
     packed: Vec<u64>,
-    /// IPv6 (and IPv4 beyond `INDEX_BITS`): first and last address, prefix length, index.
+    /// IPv4 where an index needs more than 26 bits.
+    many: Vec<Wide>,
+    /// IPv6.
     wide: Vec<Wide>,
     total: u64,
 }
 
+/// First address (high and low half), then prefix length and index in one word: 24 bytes where an `u128` makes it 32.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-struct Wide {
-    /// IPv4 sorts before IPv6.
-    v6: bool,
-    start: u128,
-    prefix: u8,
-    index: usize,
-}
+struct Wide([u64; 3]);
+
+/// Bits of the index in the last word of a [`Wide`].
+const INDEX_BITS: u32 = 56;
 
 impl Wide {
-    fn end(&self) -> u128 {
-        self.start | u128::low_mask(if self.v6 { 128 } else { 32 } - self.prefix)
+    fn new(start: u128, prefix: u8, index: usize) -> Self {
+        Self([(start >> 64) as u64, start as u64, u64::from(prefix) << INDEX_BITS | index as u64])
+    }
+
+    /// The last address, in a family with addresses of so many bits.
+    fn end(&self, bits: u8) -> u128 {
+        self.address() | u128::low_mask(bits - (self.0[2] >> INDEX_BITS) as u8)
+    }
+
+    fn index(&self) -> usize {
+        (self.0[2] & ((1 << INDEX_BITS) - 1)) as usize
+    }
+}
+
+impl ByAddress for Wide {
+    fn address(&self) -> u128 {
+        u128::from(self.0[0]) << 64 | u128::from(self.0[1])
     }
 }
 
 /// Finds every overlapping pair of ranges, IPv4 and IPv6 together, in n log n (+ the pairs that are read).
 pub fn overlaps(nets: &[IpNet]) -> Overlaps {
-    let pack = nets.len() <= INDEX_MASK as usize;
-    let mut packed = Vec::new();
-    let mut wide = Vec::new();
-    for (index, net) in nets.iter().enumerate() {
-        match net {
-            IpNet::V4(net) if pack => packed.push(
+    let wide_of = |index: usize, net: &IpNet| Wide::new(span(net).0, net.prefix_len(), index);
+    let start = |net: &IpNet, v6: bool| (matches!(net, IpNet::V6(_)) == v6).then(|| span(net).0);
+    let (mut packed, mut many) = (Vec::new(), Vec::new());
+    if nets.len() <= MOST {
+        packed.extend(nets.iter().enumerate().filter_map(|(index, net)| match net {
+            IpNet::V4(net) => Some(
                 u64::from(u32::from(net.network())) << 32
-                    | u64::from(net.prefix_len()) << INDEX_BITS
+                    | u64::from(net.prefix_len()) << PLACE_BITS
                     | index as u64,
             ),
-            IpNet::V4(net) => {
-                let start = u128::from(u32::from(net.network()));
-                wide.push(Wide { v6: false, start, prefix: net.prefix_len(), index });
-            }
-            IpNet::V6(net) => {
-                let start = u128::from(net.network());
-                wide.push(Wide { v6: true, start, prefix: net.prefix_len(), index });
-            }
-        }
+            IpNet::V6(_) => None,
+        }));
+        sort_keys(&mut packed);
+    } else {
+        many = sorted(nets, |net| start(net, false), wide_of);
     }
-    sort_packed(&mut packed);
-    wide.sort_unstable();
-    let total = count_packed(&packed) + count_wide(&wide);
-    Overlaps { packed, wide, total }
+    let wide = sorted(nets, |net| start(net, true), wide_of);
+    let total = count(packed.iter().map(|&key| unpack(key)))
+        + count(many.iter().map(|range| (range.address(), range.end(32))))
+        + count(wide.iter().map(|range| (range.address(), range.end(128))));
+    Overlaps { packed, many, wide, total }
 }
 
 impl Overlaps {
@@ -92,16 +97,16 @@ impl Overlaps {
 
     /// Family, first address, last address and index of the range at a place of the sweep.
     fn entry(&self, at: usize) -> Option<(bool, u128, u128, usize)> {
-        match self.packed.get(at) {
-            Some(&key) => {
-                let (start, end) = unpack(key);
-                Some((false, u128::from(start), u128::from(end), (key & INDEX_MASK) as usize))
-            }
-            None => self
-                .wide
-                .get(at - self.packed.len())
-                .map(|wide| (wide.v6, wide.start, wide.end(), wide.index)),
+        if let Some(&key) = self.packed.get(at) {
+            let (start, end) = unpack(key);
+            return Some((false, start.into(), end.into(), place(key)));
         }
+        let at = at - self.packed.len();
+        let (v6, bits, range) = match self.many.get(at) {
+            Some(range) => (false, 32, range),
+            None => (true, 128, self.wide.get(at - self.many.len())?),
+        };
+        Some((v6, range.address(), range.end(bits), range.index()))
     }
 }
 
@@ -139,15 +144,15 @@ impl Iterator for OverlapPairs<'_> {
 
 fn unpack(key: u64) -> (u32, u32) {
     let start = (key >> 32) as u32;
-    let prefix = (key >> INDEX_BITS) as u8 & 63;
+    let prefix = (key >> PLACE_BITS) as u8 & 63;
     (start, start.last(prefix))
 }
 
-fn count_packed(keys: &[u64]) -> u64 {
+/// How many pairs overlap among sorted ranges, given by first and last address.
+fn count<W: Word>(ranges: impl Iterator<Item = (W, W)>) -> u64 {
     let mut total = 0;
-    let mut open: Vec<u32> = Vec::new();
-    for &key in keys {
-        let (start, end) = unpack(key);
+    let mut open: Vec<W> = Vec::new();
+    for (start, end) in ranges {
         while open.last().is_some_and(|&last| last < start) {
             open.pop();
         }
@@ -155,51 +160,4 @@ fn count_packed(keys: &[u64]) -> u64 {
         open.push(end);
     }
     total
-}
-
-fn count_wide(keys: &[Wide]) -> u64 {
-    let mut total = 0;
-    let mut open: Vec<(bool, u128)> = Vec::new();
-    for key in keys {
-        while open.last().is_some_and(|&(v6, last)| v6 != key.v6 || last < key.start) {
-            open.pop();
-        }
-        total += open.len() as u64;
-        open.push((key.v6, key.end()));
-    }
-    total
-}
-
-/// Sorts by the whole key. The keys come in index order and the radix sort is stable, so the index needs no digit.
-fn sort_packed(keys: &mut Vec<u64>) {
-    if keys.len() < RADIX_FROM {
-        keys.sort_unstable();
-        return;
-    }
-    const BUCKETS: usize = 1 << DIGIT_BITS;
-    const PASSES: usize = 4;
-    let digit =
-        |key: u64, pass: usize| (key >> (INDEX_BITS + pass as u32 * DIGIT_BITS)) as usize & (BUCKETS - 1);
-    let mut counts = vec![[0usize; BUCKETS]; PASSES];
-    for &key in keys.iter() {
-        for (pass, count) in counts.iter_mut().enumerate() {
-            count[digit(key, pass)] += 1;
-        }
-    }
-    let mut other = vec![0u64; keys.len()];
-    for (pass, count) in counts.iter_mut().enumerate() {
-        if count.contains(&keys.len()) {
-            continue;
-        }
-        let mut offset = 0;
-        for slot in count.iter_mut() {
-            offset += std::mem::replace(slot, offset);
-        }
-        for &key in keys.iter() {
-            let slot = &mut count[digit(key, pass)];
-            other[*slot] = key;
-            *slot += 1;
-        }
-        std::mem::swap(keys, &mut other);
-    }
 }

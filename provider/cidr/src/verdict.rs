@@ -7,8 +7,8 @@ use crate::search::Found;
 use crate::solve::{Level, pool_blocks};
 use crate::tree::Node;
 use crate::{
-    Conflict, Element, ElementKind, Family, Infeasible, IpNet, Label, NoRoom, Parent, Problem, Range,
-    RangeKind, Request, conflicts, contains, nearest_free,
+    Conflict, ConflictScan, Element, ElementKind, Family, Infeasible, IpNet, Label, NoRoom, Parent, Problem,
+    Range, RangeKind, Request, contains, nearest_free,
 };
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -34,8 +34,8 @@ impl Stage<'_> {
     }
 }
 
-/// Every contradiction among the ranges with a fixed place.
-pub(crate) fn refused(request: &Request, nodes: &[Node]) -> Vec<Problem> {
+/// Adds every contradiction among the ranges with a fixed place: `limit` are listed, the others are one number.
+pub(crate) fn refused(request: &Request, nodes: &[Node], limit: usize, problems: &mut Vec<Problem>) {
     let mut ranges = Vec::new();
     for (name, nets) in &request.reserved {
         ranges.extend(nets.iter().map(|net| {
@@ -46,7 +46,8 @@ pub(crate) fn refused(request: &Request, nodes: &[Node]) -> Vec<Problem> {
     for node in nodes {
         pins(node, Parent::Top, &mut ranges);
     }
-    let mut problems = Vec::new();
+    // In the order of their labels, so that those that are listed do not depend on the input.
+    ranges.sort();
     for node in nodes {
         let Some(net) = node.pinned else { continue };
         let Some(wanted) = request.networks.get(&node.path).filter(|wanted| !wanted.pools.is_empty()) else {
@@ -54,14 +55,16 @@ pub(crate) fn refused(request: &Request, nodes: &[Node]) -> Vec<Problem> {
         };
         let blocks = pool_blocks(request, wanted);
         if !contains(&blocks, &net) {
-            let taken: Vec<IpNet> = ranges.iter().map(|range| range.net).collect();
-            let hint =
-                nearest_free(&blocks, &taken, net.prefix_len(), &net).filter(|_| problems.len() < HINTS);
+            let hinted = problems.len() < HINTS;
+            let taken = || ranges.iter().map(|range| range.net).collect::<Vec<_>>();
+            let hint = hinted.then(|| nearest_free(&blocks, &taken(), net.prefix_len(), &net)).flatten();
             let container = pools_text(&wanted.pools);
             problems.push(Problem::PinnedOutside { path: node.path.clone(), net, container, blocks, hint });
         }
     }
-    for conflict in conflicts(&ranges) {
+    let (listed, total) = ConflictScan::new(&ranges).list(limit.saturating_sub(problems.len()));
+    let more = total - listed.len() as u64;
+    for conflict in listed {
         let hinted = problems.len() < HINTS;
         problems.push(match conflict {
             Conflict::Overlap { left, right, relation, why } => {
@@ -88,7 +91,9 @@ pub(crate) fn refused(request: &Request, nodes: &[Node]) -> Vec<Problem> {
             }
         });
     }
-    problems
+    if more > 0 {
+        problems.push(Problem::More { count: more });
+    }
 }
 
 fn label(name: &str, path: &str, kind: RangeKind, parent: Parent) -> Label {
@@ -157,7 +162,7 @@ pub(crate) fn no_room(
 ) -> Infeasible {
     let (regions, demands) = level.demands(open, false);
     let space: Spans<u128> =
-        join(component.regions.iter().flat_map(|&region| &regions[region]).copied().collect());
+        join(&component.regions.iter().flat_map(|&region| &regions[region]).copied().collect::<Vec<_>>());
     let touches = |net: &IpNet| {
         let (start, end) = span(net);
         space.iter().any(|&(low, high)| low <= end && start <= high)
@@ -186,8 +191,9 @@ pub(crate) fn no_room(
     let mut used: Vec<usize> = core.demands.iter().map(|&at| wanted[at].region).collect();
     used.sort_unstable();
     used.dedup();
-    let core_space: Spans<u128> = join(used.iter().flat_map(|&region| &regions[region]).copied().collect());
-    let free = minus(&core_space, &join(core.fixed.iter().map(|&at| spans[at]).collect()));
+    let core_space: Spans<u128> =
+        join(&used.iter().flat_map(|&region| &regions[region]).copied().collect::<Vec<_>>());
+    let free = minus(&core_space, &join(&core.fixed.iter().map(|&at| spans[at]).collect::<Vec<_>>()));
     let largest = free
         .iter()
         .flat_map(|&(start, end)| blocks(start, end))
@@ -257,7 +263,7 @@ struct Story<'a> {
 impl Story<'_> {
     /// The least change of one size that makes everything fit.
     fn smaller(&self, demands: &[usize]) -> Option<String> {
-        let taken = join(self.spans.to_vec());
+        let taken = join(self.spans);
         let mut work = 0;
         let by_size: BTreeMap<_, _> =
             demands.iter().map(|&at| ((std::cmp::Reverse(self.wanted[at].order), at), at)).collect();

@@ -168,7 +168,7 @@ fn a_bound_that_is_hit_is_told() {
         request.networks.insert(name.into(), NetworkRequest::new(&pools, Want::Prefix(26)));
     }
     assert!(solve(&request, Bound::default()).is_ok());
-    let hit = solve(&request, Bound { steps: 1 }).unwrap_err();
+    let hit = solve(&request, Bound { steps: 1, ..Bound::default() }).unwrap_err();
     assert!(matches!(hit, Infeasible::BoundHit(_)));
     assert_snapshot!(explain(&hit));
 }
@@ -292,7 +292,10 @@ fn clouds_have_their_limits() {
     assert_eq!(Cloud::Gcp.usable_hosts(&net("10.0.0.0/24")), 252);
     assert_eq!(Cloud::Overlay.usable_hosts(&net("10.0.0.0/24")), 256);
     assert_eq!(Cloud::Aws.usable_hosts(&net("10.0.0.0/28")), 11);
+    assert_eq!(Cloud::Aws.usable_hosts(&net("fd00::/64")), (1 << 64) - 5);
+    assert_eq!(Cloud::Gcp.usable_hosts(&net("fd20::/64")), (1 << 64) - (2 << 32));
     assert!(Cloud::Aws.check_network(&net("2600:1f00::/56")).is_empty());
+    assert!(Cloud::Gcp.check_subnet(&net("240.0.0.0/16")).is_empty());
     assert!("azure".parse::<Cloud>().unwrap_err().to_string().contains("use aws, gcp or overlay"));
 }
 
@@ -304,22 +307,40 @@ fn aws_takes_some_secondary_ranges_only() {
         ("172.16.0.0/16", "172.31.0.0/20"),
         ("100.64.0.0/16", "192.168.0.0/24"),
         ("10.2.0.0/16", "10.2.4.0/24"),
+        ("10.2.0.0/16", "198.19.0.0/20"),
+        ("100.64.0.0/16", "198.19.0.0/20"),
+        ("198.19.0.0/20", "10.0.0.0/16"),
     ];
     let said: Vec<String> = cases
         .iter()
         .flat_map(|(first, second)| Cloud::Aws.check_secondary(&net(first), &net(second)))
-        .map(|finding| finding.message)
+        .map(|finding| format!("{:?}: {}", finding.severity, finding.message))
         .collect();
     assert_snapshot!(said.join("\n"));
-    for (first, second) in
-        [("10.2.0.0/16", "10.3.0.0/16"), ("10.0.0.0/16", "100.64.0.0/16"), ("172.16.0.0/16", "172.18.0.0/16")]
-    {
+    for (first, second) in [
+        ("10.2.0.0/16", "10.3.0.0/16"),
+        ("10.0.0.0/16", "100.64.0.0/16"),
+        ("172.16.0.0/16", "172.18.0.0/16"),
+        ("198.19.0.0/20", "198.19.16.0/20"),
+        ("198.19.0.0/20", "100.64.0.0/16"),
+    ] {
         assert!(Cloud::Aws.check_secondary(&net(first), &net(second)).is_empty());
     }
     let peering = Cloud::Aws.check_peering(&[net("10.0.0.0/16"), net("10.5.0.0/16")], &[net("10.0.8.0/24")]);
     assert_eq!(peering.len(), 1);
     assert_snapshot!("peering", peering[0].message);
     assert_eq!(peering[0].severity, Severity::Error);
+}
+
+#[test]
+fn more_contradictions_than_the_bound_are_one_number() {
+    let mut request = Request::default();
+    for at in 0..5 {
+        let network = NetworkRequest::new(&[], Want::Pinned(net("10.0.0.0/16")));
+        request.networks.insert(format!("n{at}"), network);
+    }
+    let bound = Bound { problems: 2, ..Bound::default() };
+    assert_snapshot!(explain(&solve(&request, bound).unwrap_err()));
 }
 
 #[test]

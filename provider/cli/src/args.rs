@@ -19,6 +19,9 @@ pub(crate) enum Command {
     Plan(Plan),
 }
 
+/// More findings than anybody reads, and few enough for any viewer.
+pub(crate) const MAX_FINDINGS: usize = 1_000;
+
 const EXIT_CODES: &str = "Exit codes:
   0  nothing that fails the run
   1  findings of severity error (with --strict also warnings)
@@ -46,6 +49,9 @@ pub(crate) struct Check {
     /// Print findings only.
     #[arg(long, short)]
     pub(crate) quiet: bool,
+    /// List up to so many findings, and count the others; 0 lists all.
+    #[arg(long, value_name = "N", default_value_t = MAX_FINDINGS)]
+    pub(crate) max_findings: usize,
     /// Write the report to a file.
     #[arg(long, short, value_name = "FILE")]
     pub(crate) output: Option<String>,

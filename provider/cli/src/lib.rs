@@ -7,6 +7,7 @@ use clap::Parser;
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::io::{Read, Write};
+use std::num::NonZeroUsize;
 use std::process::ExitCode;
 use warren_cidr::{Assignment, parse_cidr};
 use warren_model::Model;
@@ -108,7 +109,7 @@ fn run_check(check: &Check, streams: &mut Streams<'_>) -> Outcome {
     if !errors.is_empty() {
         return Err(errors);
     }
-    let report = warren_check::check(&inputs, claims);
+    let report = warren_check::check(&inputs, claims, NonZeroUsize::new(check.max_findings));
     let colour = streams.colour && check.output.is_none();
     let text = match check.format {
         Format::Human => warren_check::human(&report, colour, check.quiet),
@@ -128,18 +129,10 @@ fn run_plan(plan: &Plan, streams: &mut Streams<'_>) -> Outcome {
     let Input::AddressPlan(address_plan) = load(&plan.input, None, streams.stdin)? else {
         return Err(vec![format!("{}: this is Terraform's JSON, not an address plan", plan.input)]);
     };
-    let solved = match warren_check::solve_file(&address_plan, &previous) {
+    let limit = NonZeroUsize::new(args::MAX_FINDINGS);
+    let solved = match warren_check::solve_file(&address_plan, &previous, limit) {
         Ok(solved) => solved,
-        Err(findings) => {
-            let report = warren_check::Report {
-                version: 1,
-                errors: findings.len(),
-                warnings: 0,
-                files: 1,
-                ranges: 0,
-                findings,
-                notes: Vec::new(),
-            };
+        Err(report) => {
             let text = match plan.format {
                 PlanFormat::Human => warren_check::human(&report, streams.colour, true),
                 PlanFormat::Json => warren_check::json(&report),

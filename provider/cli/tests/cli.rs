@@ -192,6 +192,62 @@ fn shuffled(ranges: &[(u8, u8)], order: &[usize]) -> String {
     serde_json::json!({"format_version": "1.2", "resource_changes": changes}).to_string()
 }
 
+/// As many networks as asked for, all with one range.
+fn identical(count: usize) -> String {
+    let order: Vec<usize> = (0..count).collect();
+    shuffled(&vec![(0, 16); count], &order)
+}
+
+#[test]
+fn a_report_as_json() {
+    let (code, out, _) = warren(&["check", "F:plan_google.json", "F:hostbits.toml", "--format", "json"]);
+    assert_eq!(code, FINDINGS);
+    insta::assert_snapshot!(out);
+}
+
+#[test]
+fn of_very_many_findings_some_are_listed_and_all_are_counted() {
+    let stdin = identical(1_000);
+    let (code, out, _) = warren_in(&stdin, &["check", "-", "--format", "json"]);
+    let report: Value = serde_json::from_str(&out).unwrap();
+    assert_eq!(code, FINDINGS);
+    assert_eq!(report["errors"], 499_500);
+    assert_eq!(report["omitted"], 498_500);
+    assert_eq!(report["findings"].as_array().unwrap().len(), 1_000);
+    let (_, out, _) = warren_in(&stdin, &["check", "-", "--format", "sarif", "--max-findings", "10"]);
+    let log: Value = serde_json::from_str(&out).unwrap();
+    assert_eq!(log["runs"][0]["results"].as_array().unwrap().len(), 10);
+    assert_eq!(log["runs"][0]["properties"]["omitted"], 499_490);
+    insta::assert_snapshot!(
+        log["runs"][0]["invocations"][0]["toolExecutionNotifications"][0]["message"]["text"]
+            .as_str()
+            .unwrap()
+    );
+    let all = warren_in(&identical(50), &["check", "-", "--format", "json", "--max-findings", "0"]).1;
+    let report: Value = serde_json::from_str(&all).unwrap();
+    assert_eq!(report["findings"].as_array().unwrap().len(), 1_225);
+    assert_eq!(report["omitted"], 0);
+}
+
+#[test]
+fn many_conflicts_of_one_network_are_one_paragraph() {
+    let (_, out, _) = warren_in(&identical(6), &["check", "-", "--max-findings", "13", "--quiet"]);
+    insta::assert_snapshot!(out);
+}
+
+#[test]
+fn a_plan_with_very_many_contradictions_counts_them() {
+    let networks: Vec<String> = (0..100).map(|at| format!("n{at}: {{ cidr: 10.0.0.0/16 }}")).collect();
+    let stdin = format!("networks: {{ {} }}", networks.join(", "));
+    for words in [&["check", "-", "--format", "json"][..], &["plan", "-", "--format", "json"]] {
+        let (code, out, _) = warren_in(&stdin, words);
+        let report: Value = serde_json::from_str(&out).unwrap();
+        assert_eq!(code, FINDINGS);
+        assert_eq!((&report["errors"], &report["omitted"]), (&Value::from(4_950), &Value::from(3_950)));
+        assert_eq!(report["findings"].as_array().unwrap().len(), 1_000);
+    }
+}
+
 fn any_json() -> impl Strategy<Value = Value> {
     let word = prop::sample::select(vec![
         "format_version",
@@ -247,13 +303,40 @@ proptest! {
         })
     ) {
         let sorted: Vec<usize> = (0..ranges.len()).collect();
-        for format in ["human", "json", "sarif"] {
-            let words = ["check", "-", "--format", format];
+        for (format, most) in [("human", "1000"), ("json", "1000"), ("sarif", "1000"), ("json", "3")] {
+            let words = ["check", "-", "--format", format, "--max-findings", most];
             prop_assert_eq!(
                 warren_in(&shuffled(&ranges, &sorted), &words),
                 warren_in(&shuffled(&ranges, &order), &words)
             );
         }
+    }
+
+    #[test]
+    fn every_overlapping_pair_is_counted_whatever_is_listed(
+        ranges in prop::collection::vec((any::<u8>(), 8_u8..=16), 1..40),
+        most in 1_usize..20,
+    ) {
+        let order: Vec<usize> = (0..ranges.len()).collect();
+        let text = shuffled(&ranges, &order);
+        let counted = |most: &str| {
+            let (_, out, _) = warren_in(&text, &["check", "-", "--format", "json", "--max-findings", most]);
+            serde_json::from_str::<Value>(&out).unwrap()
+        };
+        let (all, some) = (counted("0"), counted(&most.to_string()));
+        let nets: Vec<(u32, u32)> = ranges.iter().map(|&(octet, bits)| {
+            let start = u32::from(octet) & !((1 << (16 - bits)) - 1);
+            (start, start + (1 << (16 - bits)) - 1)
+        }).collect();
+        let pairs = (0..nets.len()).flat_map(|i| (0..i).map(move |j| (i, j)));
+        let brute = pairs.filter(|&(i, j)| nets[i].0 <= nets[j].1 && nets[j].0 <= nets[i].1).count();
+        let listed = all["findings"].as_array().unwrap();
+        prop_assert_eq!(listed.iter().filter(|finding| finding["rule"] == "overlap").count(), brute);
+        prop_assert_eq!(&all["omitted"], 0);
+        prop_assert_eq!((&some["errors"], &some["warnings"]), (&all["errors"], &all["warnings"]));
+        let shown = some["findings"].as_array().unwrap().len();
+        prop_assert_eq!(shown, listed.len().min(most));
+        prop_assert_eq!(&some["omitted"], listed.len() - shown);
     }
 
     #[test]
