@@ -61,6 +61,11 @@ pub(crate) fn once() -> aws_sdk_ec2::config::Builder {
     aws_sdk_ec2::Config::builder().retry_config(RetryConfig::disabled())
 }
 
+/// `enable` or `disable`, which every option of transit gateways and their attachments writes in a type of its own.
+pub(crate) fn switch<T: From<&'static str>>(on: bool) -> T {
+    T::from(if on { "enable" } else { "disable" })
+}
+
 /// The account's credentials, for claims in S3. The SDK caches and refreshes them.
 pub(crate) struct Credentials(SharedCredentialsProvider);
 

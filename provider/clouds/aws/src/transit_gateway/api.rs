@@ -7,7 +7,7 @@ use aws_sdk_ec2::types::{
 };
 
 use super::schema::TransitGateway;
-use crate::client;
+use crate::client::{self, switch};
 use crate::error::{ApiError, Named};
 use crate::session::Aws;
 use crate::tags::{self, Tags};
@@ -38,10 +38,16 @@ pub(super) struct Settings {
     pub(super) auto_accept: bool,
 }
 
-/// `enable` or `disable`, as every option of a transit gateway has it.
-macro_rules! switch {
-    ($ty:ident, $on:expr) => {
-        if $on { $ty::Enable } else { $ty::Disable }
+/// The options that a builder makes of the settings; every call has a type of its own for them.
+macro_rules! options {
+    ($builder:expr, $settings:expr) => {
+        $builder
+            .default_route_table_association(switch($settings.association))
+            .default_route_table_propagation(switch($settings.propagation))
+            .dns_support(switch($settings.dns))
+            .vpn_ecmp_support(switch($settings.ecmp))
+            .auto_accept_shared_attachments(switch($settings.auto_accept))
+            .build()
     };
 }
 
@@ -70,14 +76,8 @@ pub(super) async fn create(
     settings: Settings,
     tags: &Tags,
 ) -> Result<String, ApiError> {
-    let options = TransitGatewayRequestOptions::builder()
-        .set_amazon_side_asn(planned.amazon_side_asn.known().copied())
-        .default_route_table_association(switch!(DefaultRouteTableAssociationValue, settings.association))
-        .default_route_table_propagation(switch!(DefaultRouteTablePropagationValue, settings.propagation))
-        .dns_support(switch!(DnsSupportValue, settings.dns))
-        .vpn_ecmp_support(switch!(VpnEcmpSupportValue, settings.ecmp))
-        .auto_accept_shared_attachments(switch!(AutoAcceptSharedAttachmentsValue, settings.auto_accept))
-        .build();
+    let asn = planned.amazon_side_asn.known().copied();
+    let options = options!(TransitGatewayRequestOptions::builder().set_amazon_side_asn(asn), settings);
     let made = aws
         .ec2()
         .create_transit_gateway()
@@ -135,13 +135,7 @@ pub(super) async fn modify(
     description: Option<&str>,
     settings: Settings,
 ) -> Result<(), ApiError> {
-    let options = ModifyTransitGatewayOptions::builder()
-        .default_route_table_association(switch!(DefaultRouteTableAssociationValue, settings.association))
-        .default_route_table_propagation(switch!(DefaultRouteTablePropagationValue, settings.propagation))
-        .dns_support(switch!(DnsSupportValue, settings.dns))
-        .vpn_ecmp_support(switch!(VpnEcmpSupportValue, settings.ecmp))
-        .auto_accept_shared_attachments(switch!(AutoAcceptSharedAttachmentsValue, settings.auto_accept))
-        .build();
+    let options = options!(ModifyTransitGatewayOptions::builder(), settings);
     let call = aws
         .ec2()
         .modify_transit_gateway()

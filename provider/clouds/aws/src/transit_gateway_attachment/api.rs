@@ -9,7 +9,7 @@ use aws_sdk_ec2::types::{
 };
 
 use super::schema::Attachment;
-use crate::client;
+use crate::client::{self, switch};
 use crate::error::{ApiError, Named};
 use crate::session::Aws;
 use crate::sets;
@@ -35,6 +35,17 @@ pub(super) struct Settings {
     pub(super) dns: bool,
     pub(super) ipv6: bool,
     pub(super) appliance: bool,
+}
+
+/// The options that a builder makes of the settings; every call has a type of its own for them.
+macro_rules! options {
+    ($builder:expr, $settings:expr) => {
+        $builder
+            .dns_support(switch($settings.dns))
+            .ipv6_support(switch($settings.ipv6))
+            .appliance_mode_support(switch($settings.appliance))
+            .build()
+    };
 }
 
 fn is_gone(state: Option<&TransitGatewayAttachmentState>) -> bool {
@@ -73,15 +84,7 @@ pub(super) async fn create(
     settings: Settings,
     tags: &Tags,
 ) -> Result<String, ApiError> {
-    let options = CreateTransitGatewayVpcAttachmentRequestOptions::builder()
-        .dns_support(if settings.dns { DnsSupportValue::Enable } else { DnsSupportValue::Disable })
-        .ipv6_support(if settings.ipv6 { Ipv6SupportValue::Enable } else { Ipv6SupportValue::Disable })
-        .appliance_mode_support(if settings.appliance {
-            ApplianceModeSupportValue::Enable
-        } else {
-            ApplianceModeSupportValue::Disable
-        })
-        .build();
+    let options = options!(CreateTransitGatewayVpcAttachmentRequestOptions::builder(), settings);
     let made = aws
         .ec2()
         .create_transit_gateway_vpc_attachment()
@@ -141,15 +144,7 @@ pub(super) async fn modify(
     if have.settings == settings && add.is_none() && remove.is_none() {
         return Ok(());
     }
-    let options = ModifyTransitGatewayVpcAttachmentRequestOptions::builder()
-        .dns_support(if settings.dns { DnsSupportValue::Enable } else { DnsSupportValue::Disable })
-        .ipv6_support(if settings.ipv6 { Ipv6SupportValue::Enable } else { Ipv6SupportValue::Disable })
-        .appliance_mode_support(if settings.appliance {
-            ApplianceModeSupportValue::Enable
-        } else {
-            ApplianceModeSupportValue::Disable
-        })
-        .build();
+    let options = options!(ModifyTransitGatewayVpcAttachmentRequestOptions::builder(), settings);
     let call = aws
         .ec2()
         .modify_transit_gateway_vpc_attachment()
