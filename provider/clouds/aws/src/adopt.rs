@@ -15,8 +15,9 @@ use tf_provider_rs::{Context, Diagnostic, Diagnostics};
 
 use crate::common::Common;
 use crate::error::ApiError;
+use crate::managed::Work;
 use crate::session::Session;
-use crate::wait::{Op, Pause};
+use crate::wait::Pause;
 
 /// Key of private state: ids that a create must not adopt, because a state holds them. With
 /// `create_before_destroy` the object to be replaced has the same tags as the new one.
@@ -33,9 +34,7 @@ const ATTEMPTS: usize = 8;
 /// `find` gives the ids of living objects with the name's tags and the planned unchangeable settings; `create` makes one and gives its id, and
 /// must not repeat itself ([`crate::client::once`]).
 pub(crate) async fn ensure<M, F, C>(
-    session: &Session,
-    ctx: &Context,
-    op: &Op,
+    work: &Work<'_>,
     planned: &M,
     find: impl Fn() -> F,
     create: impl Fn() -> C,
@@ -45,7 +44,7 @@ where
     F: Future<Output = Result<Vec<String>, ApiError>>,
     C: Future<Output = Result<String, ApiError>>,
 {
-    let run = session.run();
+    let Work { session, ctx, op, .. } = work;
     let mark = mark(ctx);
     let mut pause = Pause::new();
     let mut attempts = 0;
@@ -54,13 +53,13 @@ where
     let mut lost = false;
     loop {
         op.go_on()?;
-        if let Some(id) = leftover(session, ctx, op, planned, &find).await? {
+        if let Some(id) = leftover(work, planned, &find).await? {
             return Ok(id);
         }
         attempts += 1;
         match create().await {
             Ok(id) => {
-                run.take(&id, &mark);
+                session.run().take(&id, &mark);
                 return Ok(id);
             }
             Err(error)
@@ -84,9 +83,7 @@ where
 
 /// Takes over the object that an interrupted run left behind, if `find` finds one.
 pub(crate) async fn leftover<M, F>(
-    session: &Session,
-    ctx: &Context,
-    op: &Op,
+    work: &Work<'_>,
     planned: &M,
     find: impl Fn() -> F,
 ) -> Result<Option<String>, Diagnostics>
@@ -94,6 +91,7 @@ where
     M: Common,
     F: Future<Output = Result<Vec<String>, ApiError>>,
 {
+    let Work { session, ctx, op, .. } = work;
     let not: BTreeSet<String> =
         ctx.private.get(NOT).and_then(|ids| serde_json::from_value(ids).ok()).unwrap_or_default();
     let mark = mark(ctx);

@@ -1,13 +1,11 @@
-//! What all resources have: name, id, tags, timeouts, identity, and how a plan treats them.
+//! What all resources have: name, id, tags, timeouts, identity.
 
-use serde_json::json;
 use tf_provider_rs::schema::{Attribute, IdentitySchema};
-use tf_provider_rs::{Attr, Change, Context, Diagnostics, ImportRequest, Model, Path, Type, Value};
+use tf_provider_rs::{Attr, Context, Diagnostics, ImportRequest, Model, Path, Type, Value};
 
 use warren_guard::Key;
 
-use crate::adopt;
-use crate::session::Session;
+use crate::session::{Aws, Session};
 use crate::tags::{self, TagMap, Tags};
 use crate::timeouts::{self, Operation, Timeouts};
 use crate::wait::Op;
@@ -43,11 +41,9 @@ pub(crate) trait Common: Model {
     }
 
     /// Takes name and tags from what the object has.
-    fn take_tags(&mut self, session: &Session, found: &Tags) {
-        if let Some(aws) = session.known() {
-            let user = aws.user_tags(found, self.tags());
-            self.set_tags(user);
-        }
+    fn take_tags(&mut self, aws: &Aws, found: &Tags) {
+        let user = aws.user_tags(found, self.tags());
+        self.set_tags(user);
         self.set_name(tags::name(found));
         self.set_tags_all(tags::all(found));
     }
@@ -87,28 +83,6 @@ macro_rules! common {
 }
 pub(crate) use common;
 
-/// The methods of a `Resource` that are the same everywhere: needs a field `session` and a module `schema`.
-macro_rules! basics {
-    ($model:ty) => {
-        fn type_name(&self) -> &'static str {
-            <$model as $crate::common::Common>::KIND
-        }
-
-        fn schema(&self) -> tf_provider_rs::Schema {
-            schema::schema()
-        }
-
-        fn identity(&self) -> Option<tf_provider_rs::IdentitySchema> {
-            Some($crate::common::identity())
-        }
-
-        fn identity_of(&self, state: &$model) -> Option<tf_provider_rs::Value> {
-            $crate::common::identity_of(&self.session, state)
-        }
-    };
-}
-pub(crate) use basics;
-
 /// The attributes `name` and `id`, which come first in every schema.
 pub(crate) fn head(what: &str) -> [Attribute; 2] {
     [
@@ -132,27 +106,6 @@ pub(crate) fn tail() -> [Attribute; 3] {
         ),
         timeouts::attribute(),
     ]
-}
-
-/// Plans what all resources have in common: `tags_all`, and which objects a create must not adopt.
-pub(crate) fn plan<M: Common>(session: &Session, ctx: &Context, change: &mut Change<M>) {
-    if let Some(prior) = &change.prior {
-        session.run().hold(M::KIND, prior.name().text(), prior.id().text());
-    } else if let Some(name) = change.planned.name().known() {
-        let held = session.run().held(M::KIND, name);
-        if !held.is_empty() {
-            ctx.private.set(adopt::NOT, json!(held));
-        }
-    }
-    let aws = session.known();
-    let tags = tags::planned(aws.as_deref(), change.planned.name(), change.planned.tags());
-    change.planned.set_tags_all(tags);
-}
-
-/// What all resources do when their destruction is planned.
-pub(crate) fn plan_destroy<M: Common>(session: &Session, prior: &M) {
-    session.run().hold(M::KIND, prior.name().text(), prior.id().text());
-    session.guard().forget(&key(prior), prior.id().known().map(String::as_str));
 }
 
 /// What the guard calls the resource.

@@ -86,6 +86,15 @@ impl ApiError {
         }
     }
 
+    /// What was found, if anything was.
+    pub(crate) fn if_found<T>(result: Result<T, ApiError>) -> Result<Option<T>, ApiError> {
+        match result {
+            Ok(found) => Ok(Some(found)),
+            Err(error) if error.is_not_found() => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
     /// Whether AWS asks to call less often.
     pub(crate) fn is_throttle(&self) -> bool {
         matches!(

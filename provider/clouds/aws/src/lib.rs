@@ -15,6 +15,7 @@ mod error;
 mod flow_log;
 mod internet_gateway;
 mod live;
+mod managed;
 mod memory;
 mod nat_gateway;
 mod policy;
@@ -40,19 +41,21 @@ pub use timeouts::Timeouts;
 
 use tf_provider_rs::Registry;
 
+use managed::Managed;
+
 /// Every resource of this cloud.
 pub fn registry(session: &Session) -> Registry {
     Registry::new()
-        .resource(vpc::VpcResource::new(session))
-        .resource(subnet::SubnetResource::new(session))
-        .resource(internet_gateway::InternetGatewayResource::new(session))
-        .resource(nat_gateway::NatGatewayResource::new(session))
-        .resource(route_table::RouteTableResource::new(session))
-        .resource(security_group::SecurityGroupResource::new(session))
-        .resource(transit_gateway::TransitGatewayResource::new(session))
-        .resource(transit_gateway_attachment::AttachmentResource::new(session))
-        .resource(flow_log::FlowLogResource::new(session))
-        .resource(ecr_repository::RepositoryResource::new(session))
-        .resource(vpc_endpoint::EndpointResource::new(session))
-        .resource(vpc_peering::PeeringResource::new(session))
+        .resource(Managed::<vpc::Vpc>::new(session))
+        .resource(Managed::<subnet::Subnet>::new(session))
+        .resource(Managed::<internet_gateway::InternetGateway>::new(session))
+        .resource(Managed::<nat_gateway::NatGateway>::new(session))
+        .resource(Managed::<route_table::RouteTable>::new(session))
+        .resource(Managed::<security_group::SecurityGroup>::new(session))
+        .resource(Managed::<transit_gateway::TransitGateway>::new(session))
+        .resource(Managed::<transit_gateway_attachment::Attachment>::new(session))
+        .resource(Managed::<flow_log::FlowLog>::new(session))
+        .resource(Managed::<ecr_repository::Repository>::new(session))
+        .resource(Managed::<vpc_endpoint::Endpoint>::new(session))
+        .resource(Managed::<vpc_peering::Peering>::new(session))
 }

@@ -91,19 +91,10 @@ pub(super) async fn get(aws: &Aws, name: &str) -> Result<Found, ApiError> {
             |encryption| encryption.encryption_type.as_str().to_owned(),
         ),
         kms_key: encryption.and_then(|encryption| encryption.kms_key),
-        lifecycle: optional(lifecycle)?.and_then(|answer| answer.lifecycle_policy_text),
-        policy: optional(policy)?.and_then(|answer| answer.policy_text),
+        lifecycle: ApiError::if_found(lifecycle)?.and_then(|answer| answer.lifecycle_policy_text),
+        policy: ApiError::if_found(policy)?.and_then(|answer| answer.policy_text),
         tags: tags.tags.unwrap_or_default().into_iter().map(|tag| (tag.key, tag.value)).collect(),
     })
-}
-
-/// A policy that is not there is none.
-fn optional<T>(answer: Result<T, ApiError>) -> Result<Option<T>, ApiError> {
-    match answer {
-        Ok(found) => Ok(Some(found)),
-        Err(error) if error.is_not_found() => Ok(None),
-        Err(error) => Err(error),
-    }
 }
 
 pub(super) async fn retag(aws: &Aws, arn: &str, have: &Tags, want: &Tags) -> Result<(), ApiError> {

@@ -7,7 +7,7 @@ use tf_provider_rs::{Attr, Diagnostics, Path, Value, model};
 use super::api::Found;
 use crate::common::{self, Common, common};
 use crate::policy;
-use crate::session::Session;
+use crate::session::Aws;
 use crate::tags::TagMap;
 use crate::timeouts::Timeouts;
 
@@ -191,9 +191,9 @@ fn same(one: Option<&str>, other: Option<&str>, equal: impl Fn(&str, &str) -> bo
 }
 
 /// The state that what was found makes of `before`.
-pub(super) fn state(session: &Session, found: Found, before: &Repository) -> Repository {
+pub(super) fn state(aws: &Aws, found: Found, before: &Repository) -> Repository {
     let mut state = before.clone();
-    state.take_tags(session, &found.tags);
+    state.take_tags(aws, &found.tags);
     state.name = found.name.clone().into();
     state.id = found.name.into();
     state.image_tag_mutability = found.mutability.into();

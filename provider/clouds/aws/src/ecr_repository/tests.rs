@@ -1,13 +1,11 @@
 use tf_provider_rs::Attr;
 
 use super::*;
-use crate::session::tests::session;
+use crate::session::tests::account;
 
-#[tokio::test]
-async fn attributes() {
-    insta::assert_snapshot!(crate::common::tests::listed(
-        &RepositoryResource::new(&session([]).await).schema()
-    ));
+#[test]
+fn attributes() {
+    insta::assert_snapshot!(crate::common::tests::listed(&Repository::schema()));
 }
 
 #[tokio::test]
@@ -16,7 +14,8 @@ async fn a_count_is_a_lifecycle_policy_and_comes_back_as_one() {
     let lifecycle = schema::lifecycle(&planned);
     insta::assert_snapshot!(lifecycle.clone().unwrap_or_default());
     let found = api::Found { lifecycle, ..api::Found::default() };
-    let state = schema::state(&session([]).await, found, &planned);
+    let aws = account([]).await;
+    let state = schema::state(&aws, found, &planned);
     assert_eq!((state.keep_last_images, state.lifecycle_policy), (20.into(), Attr::Null));
 }
 
@@ -24,8 +23,8 @@ async fn a_count_is_a_lifecycle_policy_and_comes_back_as_one() {
 async fn policies_are_compared_by_meaning() {
     let before = Repository { repository_policy: "{ \"a\": 1, \"b\": 2 }".into(), ..Repository::default() };
     let found = |text: &str| api::Found { policy: Some(text.to_owned()), ..api::Found::default() };
-    let session = session([]).await;
-    let state = |text| schema::state(&session, found(text), &before).repository_policy;
+    let aws = account([]).await;
+    let state = |text| schema::state(&aws, found(text), &before).repository_policy;
     assert_eq!(state("{\"b\":2,\"a\":1}"), before.repository_policy);
     assert_eq!(state("{\"a\":3}"), Attr::from("{\"a\":3}"));
 }

@@ -2,7 +2,7 @@
 
 use aws_sdk_ec2::types::{FlowLogsResourceType, LogDestinationType, ResourceType, TrafficType};
 
-use super::schema::{FlowLog, Target};
+use super::schema::{self, FlowLog, Target};
 use crate::client;
 use crate::error::{ApiError, Named};
 use crate::session::Aws;
@@ -26,16 +26,17 @@ pub(super) struct Found {
 }
 
 /// Ids of the flow logs of this fabric and owner with the planned name, target and destination.
-pub(super) async fn find(aws: &Aws, planned: &FlowLog, target: &Target) -> Result<Vec<String>, ApiError> {
+pub(super) async fn find(aws: &Aws, planned: &FlowLog) -> Result<Vec<String>, ApiError> {
     let name = planned.name.text();
+    let (Target::Vpc(target) | Target::Subnet(target) | Target::TransitGateway(target)) =
+        schema::target(planned);
     let call = aws.ec2().describe_flow_logs().set_filter(Some(aws.filters(name)));
     let mut pages = call.into_paginator().items().send();
     let mut ids = Vec::new();
     while let Some(log) = pages.next().await {
         let log = log.named("DescribeFlowLogs")?;
         let ours = aws.owns(&tags::from_sdk(log.tags.as_deref().unwrap_or_default()), name);
-        let (Target::Vpc(id) | Target::Subnet(id) | Target::TransitGateway(id)) = target;
-        let same = log.resource_id.as_ref() == Some(id)
+        let same = log.resource_id.as_ref() == Some(&target)
             && log.log_destination.as_ref() == planned.destination_arn.known();
         if ours && same {
             ids.extend(log.flow_log_id);
@@ -45,13 +46,9 @@ pub(super) async fn find(aws: &Aws, planned: &FlowLog, target: &Target) -> Resul
 }
 
 /// Makes a flow log and gives its id.
-pub(super) async fn create(
-    aws: &Aws,
-    planned: &FlowLog,
-    target: &Target,
-    tags: &Tags,
-) -> Result<String, ApiError> {
-    let (kind, id) = match target {
+pub(super) async fn create(aws: &Aws, planned: &FlowLog, tags: &Tags) -> Result<String, ApiError> {
+    let target = schema::target(planned);
+    let (kind, id) = match &target {
         Target::Vpc(id) => (FlowLogsResourceType::Vpc, id),
         Target::Subnet(id) => (FlowLogsResourceType::Subnet, id),
         Target::TransitGateway(id) => (FlowLogsResourceType::TransitGateway, id),

@@ -5,7 +5,7 @@ use tf_provider_rs::{Attr, Diagnostic, Diagnostics, Path, Value, model};
 
 use super::api::Found;
 use crate::common::{self, Common, common};
-use crate::session::Session;
+use crate::session::Aws;
 use crate::tags::TagMap;
 use crate::timeouts::Timeouts;
 
@@ -55,7 +55,8 @@ pub(super) enum Target {
 
 const TARGETS: [&str; 3] = ["vpc_id", "subnet_id", "transit_gateway_id"];
 
-fn targets(log: &FlowLog) -> [&Attr<String>; 3] {
+/// Where a configuration names what is logged: one of these.
+pub(super) fn targets(log: &FlowLog) -> [&Attr<String>; 3] {
     [&log.vpc_id, &log.subnet_id, &log.transit_gateway_id]
 }
 
@@ -147,15 +148,18 @@ pub(super) fn check(log: &FlowLog, diagnostics: &mut Diagnostics) {
 }
 
 /// What a wholly known plan logs.
-pub(super) fn target(log: &FlowLog) -> Option<Target> {
-    let [vpc, subnet, gateway] = targets(log).map(|target| target.known().cloned());
-    vpc.map(Target::Vpc).or(subnet.map(Target::Subnet)).or(gateway.map(Target::TransitGateway))
+pub(super) fn target(log: &FlowLog) -> Target {
+    match targets(log).map(Attr::known) {
+        [Some(vpc), _, _] => Target::Vpc(vpc.clone()),
+        [_, Some(subnet), _] => Target::Subnet(subnet.clone()),
+        [_, _, gateway] => Target::TransitGateway(gateway.cloned().unwrap_or_default()),
+    }
 }
 
 /// The state that what was found makes of `before`.
-pub(super) fn state(session: &Session, found: Found, before: &FlowLog) -> FlowLog {
+pub(super) fn state(aws: &Aws, found: Found, before: &FlowLog) -> FlowLog {
     let mut state = before.clone();
-    state.take_tags(session, &found.tags);
+    state.take_tags(aws, &found.tags);
     state.id = found.id.into();
     let id: Attr<String> = found.resource.clone().into();
     (state.vpc_id, state.subnet_id, state.transit_gateway_id) = match found.resource.split('-').next() {

@@ -1,7 +1,7 @@
 use tf_provider_rs::Attr;
 
 use super::*;
-use crate::session::tests::session;
+use crate::session::tests::account;
 
 fn told(log: &FlowLog) -> Vec<String> {
     let mut diagnostics = Diagnostics::default();
@@ -9,9 +9,9 @@ fn told(log: &FlowLog) -> Vec<String> {
     diagnostics.0.into_iter().map(|diagnostic| diagnostic.detail).collect()
 }
 
-#[tokio::test]
-async fn attributes() {
-    insta::assert_snapshot!(crate::common::tests::listed(&FlowLogResource::new(&session([]).await).schema()));
+#[test]
+fn attributes() {
+    insta::assert_snapshot!(crate::common::tests::listed(&FlowLog::schema()));
 }
 
 #[test]
@@ -26,7 +26,8 @@ fn one_thing_is_logged() {
 #[tokio::test]
 async fn what_is_logged_is_told_by_its_id() {
     let found = api::Found { resource: "subnet-1".into(), ..api::Found::default() };
-    let state = schema::state(&session([]).await, found, &FlowLog::default());
+    let aws = account([]).await;
+    let state = schema::state(&aws, found, &FlowLog::default());
     assert_eq!((state.vpc_id.clone(), state.subnet_id.clone()), (Attr::Null, "subnet-1".into()));
-    assert_eq!(schema::target(&state), Some(schema::Target::Subnet("subnet-1".into())));
+    assert_eq!(schema::target(&state), schema::Target::Subnet("subnet-1".into()));
 }

@@ -51,15 +51,6 @@ pub(super) async fn get(aws: &Aws, id: &str) -> Result<Found, ApiError> {
     gateway.map(found).ok_or_else(|| ApiError::absent("DescribeInternetGateways", id))
 }
 
-/// The gateway `id`, if there is one.
-pub(super) async fn look(aws: &Aws, id: &str) -> Result<Option<Found>, ApiError> {
-    match get(aws, id).await {
-        Ok(found) => Ok(Some(found)),
-        Err(error) if error.is_not_found() => Ok(None),
-        Err(error) => Err(error),
-    }
-}
-
 fn found(gateway: aws_sdk_ec2::types::InternetGateway) -> Found {
     let attachment = gateway
         .attachments

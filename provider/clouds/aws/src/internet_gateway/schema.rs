@@ -5,7 +5,7 @@ use tf_provider_rs::{Attr, model};
 
 use super::api::Found;
 use crate::common::{self, Common, common};
-use crate::session::{Aws, Session};
+use crate::session::Aws;
 use crate::tags::TagMap;
 use crate::timeouts::Timeouts;
 
@@ -50,9 +50,9 @@ pub(super) fn schema() -> Schema {
 }
 
 /// The state that what was found makes of `before`.
-pub(super) fn state(session: &Session, aws: &Aws, found: Found, before: &InternetGateway) -> InternetGateway {
+pub(super) fn state(aws: &Aws, found: Found, before: &InternetGateway) -> InternetGateway {
     let mut state = before.clone();
-    state.take_tags(session, &found.tags);
+    state.take_tags(aws, &found.tags);
     state.arn = aws.arn(&found.owner, &format!("internet-gateway/{}", found.id)).into();
     state.id = found.id.into();
     state.vpc_id = found.vpc_id.into();

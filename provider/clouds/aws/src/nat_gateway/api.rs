@@ -92,15 +92,6 @@ pub(super) async fn get(aws: &Aws, id: &str) -> Result<Found, ApiError> {
     gateway.map(found).ok_or_else(|| ApiError::absent("DescribeNatGateways", id))
 }
 
-/// The gateway `id`, if AWS still knows it.
-pub(super) async fn look(aws: &Aws, id: &str) -> Result<Option<Found>, ApiError> {
-    match get(aws, id).await {
-        Ok(found) => Ok(Some(found)),
-        Err(error) if error.is_not_found() => Ok(None),
-        Err(error) => Err(error),
-    }
-}
-
 fn found(gateway: aws_sdk_ec2::types::NatGateway) -> Found {
     let address = gateway
         .nat_gateway_addresses
@@ -170,11 +161,7 @@ pub(super) async fn address(aws: &Aws, id: &str) -> Result<Tags, ApiError> {
 
 /// The tags of an address, if there is one.
 pub(super) async fn look_address(aws: &Aws, id: &str) -> Result<Option<Tags>, ApiError> {
-    match address(aws, id).await {
-        Ok(tags) => Ok(Some(tags)),
-        Err(error) if error.is_not_found() => Ok(None),
-        Err(error) => Err(error),
-    }
+    ApiError::if_found(address(aws, id).await)
 }
 
 /// Whether the address is one that a resource of this type allocated in this fabric for this owner.

@@ -5,7 +5,7 @@ use tf_provider_rs::{Attr, model};
 
 use super::api::Found;
 use crate::common::{self, Common, common};
-use crate::session::Session;
+use crate::session::Aws;
 use crate::tags::TagMap;
 use crate::timeouts::Timeouts;
 
@@ -91,9 +91,9 @@ pub(super) fn schema() -> Schema {
 }
 
 /// The state that what was found makes of `before`.
-pub(super) fn state(session: &Session, found: Found, before: &NatGateway) -> NatGateway {
+pub(super) fn state(aws: &Aws, found: Found, before: &NatGateway) -> NatGateway {
     let mut state = before.clone();
-    state.take_tags(session, &found.tags);
+    state.take_tags(aws, &found.tags);
     state.id = found.id.into();
     state.subnet_id = found.subnet_id.into();
     state.connectivity_type = found.connectivity.into();

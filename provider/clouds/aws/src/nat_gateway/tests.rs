@@ -1,5 +1,8 @@
+use tf_provider_rs::{Context, Resource};
+
 use super::*;
-use crate::session::tests::session;
+use crate::managed::Managed;
+use crate::session::tests::{account, session};
 
 fn gateway(state: &str) -> NatGateway {
     NatGateway {
@@ -18,7 +21,7 @@ fn change(prior: Option<NatGateway>, planned: NatGateway) -> Change<NatGateway> 
 }
 
 async fn planned(
-    resource: &NatGatewayResource,
+    resource: &Managed<NatGateway>,
     ctx: &Context,
     mut change: Change<NatGateway>,
 ) -> Change<NatGateway> {
@@ -28,15 +31,14 @@ async fn planned(
     change
 }
 
-#[tokio::test]
-async fn attributes() {
-    let resource = NatGatewayResource::new(&session([]).await);
-    insta::assert_snapshot!(crate::common::tests::listed(&resource.schema()));
+#[test]
+fn attributes() {
+    insta::assert_snapshot!(crate::common::tests::listed(&NatGateway::schema()));
 }
 
 #[tokio::test]
 async fn a_gateway_that_has_ended_is_replaced() {
-    let resource = NatGatewayResource::new(&session([]).await);
+    let resource = Managed::<NatGateway>::new(&session([]).await);
     for (state, replaced) in [("available", false), ("pending", false), ("failed", true), ("deleted", true)] {
         let change = change(Some(gateway(state)), gateway(state));
         let change = planned(&resource, &Context::default(), change).await;
@@ -47,7 +49,7 @@ async fn a_gateway_that_has_ended_is_replaced() {
 
 #[tokio::test]
 async fn a_replacement_adopts_neither_gateway_nor_address() {
-    let resource = NatGatewayResource::new(&session([]).await);
+    let resource = Managed::<NatGateway>::new(&session([]).await);
     let ctx = Context::default();
     planned(&resource, &ctx, change(Some(gateway("available")), gateway("available"))).await;
     planned(&resource, &ctx, change(None, gateway("available"))).await;
@@ -56,18 +58,18 @@ async fn a_replacement_adopts_neither_gateway_nor_address() {
 
 #[tokio::test]
 async fn an_address_of_the_users_is_not_owned() {
-    let session = session([]).await;
+    let aws = account([]).await;
     let found =
         |owned| api::Found { allocation_id: Some("eipalloc-9".into()), owned, ..api::Found::default() };
-    let state = schema::state(&session, found(false), &NatGateway::default());
+    let state = schema::state(&aws, found(false), &NatGateway::default());
     assert_eq!((state.allocation_id.text(), &state.owned_allocation_id), ("eipalloc-9", &Attr::Null));
-    let state = schema::state(&session, found(true), &NatGateway::default());
+    let state = schema::state(&aws, found(true), &NatGateway::default());
     assert_eq!((&state.allocation_id, state.owned_allocation_id.text()), (&Attr::Null, "eipalloc-9"));
 }
 
 #[tokio::test]
 async fn messages() {
-    let resource = NatGatewayResource::new(&session([]).await);
+    let resource = Managed::<NatGateway>::new(&session([]).await);
     let config = NatGateway {
         connectivity_type: "private".into(),
         allocation_id: "eipalloc-1".into(),

@@ -68,15 +68,6 @@ pub(super) async fn get(aws: &Aws, id: &str) -> Result<Found, ApiError> {
     table.map(found).ok_or_else(|| ApiError::absent("DescribeRouteTables", id))
 }
 
-/// The table `id`, if there is one.
-pub(super) async fn look(aws: &Aws, id: &str) -> Result<Option<Found>, ApiError> {
-    match get(aws, id).await {
-        Ok(found) => Ok(Some(found)),
-        Err(error) if error.is_not_found() => Ok(None),
-        Err(error) => Err(error),
-    }
-}
-
 fn found(table: aws_sdk_ec2::types::RouteTable) -> Found {
     use RouteTableAssociationStateCode as Code;
     let associations = table.associations.unwrap_or_default().into_iter().filter(|association| {
@@ -121,26 +112,40 @@ fn route(route: aws_sdk_ec2::types::Route) -> Option<(Destination, FoundRoute)> 
     Some((destination, FoundRoute { target, blackhole: route.state == Some(RouteState::Blackhole) }))
 }
 
+/// Puts the destination into a call about a route; every call has a type of its own.
+macro_rules! to {
+    ($call:expr, $destination:expr) => {{
+        let call = $call;
+        match $destination {
+            Destination::Ipv4(range) => call.destination_cidr_block(range),
+            Destination::Ipv6(range) => call.destination_ipv6_cidr_block(range),
+            Destination::PrefixList(list) => call.destination_prefix_list_id(list),
+        }
+    }};
+}
+
+/// Puts the target into a call about a route.
+macro_rules! via {
+    ($call:expr, $target:expr) => {{
+        let call = $call;
+        match $target {
+            Target::Gateway(id) => call.gateway_id(id),
+            Target::NatGateway(id) => call.nat_gateway_id(id),
+            Target::TransitGateway(id) => call.transit_gateway_id(id),
+            Target::Peering(id) => call.vpc_peering_connection_id(id),
+            Target::NetworkInterface(id) => call.network_interface_id(id),
+            Target::EgressOnlyGateway(id) => call.egress_only_internet_gateway_id(id),
+        }
+    }};
+}
+
 pub(super) async fn create_route(
     aws: &Aws,
     id: &str,
     destination: &Destination,
     target: &Target,
 ) -> Result<(), ApiError> {
-    let call = aws.ec2().create_route().route_table_id(id);
-    let call = match destination {
-        Destination::Ipv4(range) => call.destination_cidr_block(range),
-        Destination::Ipv6(range) => call.destination_ipv6_cidr_block(range),
-        Destination::PrefixList(list) => call.destination_prefix_list_id(list),
-    };
-    let call = match target {
-        Target::Gateway(id) => call.gateway_id(id),
-        Target::NatGateway(id) => call.nat_gateway_id(id),
-        Target::TransitGateway(id) => call.transit_gateway_id(id),
-        Target::Peering(id) => call.vpc_peering_connection_id(id),
-        Target::NetworkInterface(id) => call.network_interface_id(id),
-        Target::EgressOnlyGateway(id) => call.egress_only_internet_gateway_id(id),
-    };
+    let call = via!(to!(aws.ec2().create_route(), destination), target).route_table_id(id);
     match call.send().await.named("CreateRoute") {
         // An attempt whose answer was lost has made it, or somebody else did just now.
         Err(error) if error.code == "RouteAlreadyExists" => replace_route(aws, id, destination, target).await,
@@ -154,30 +159,12 @@ pub(super) async fn replace_route(
     destination: &Destination,
     target: &Target,
 ) -> Result<(), ApiError> {
-    let call = aws.ec2().replace_route().route_table_id(id);
-    let call = match destination {
-        Destination::Ipv4(range) => call.destination_cidr_block(range),
-        Destination::Ipv6(range) => call.destination_ipv6_cidr_block(range),
-        Destination::PrefixList(list) => call.destination_prefix_list_id(list),
-    };
-    let call = match target {
-        Target::Gateway(id) => call.gateway_id(id),
-        Target::NatGateway(id) => call.nat_gateway_id(id),
-        Target::TransitGateway(id) => call.transit_gateway_id(id),
-        Target::Peering(id) => call.vpc_peering_connection_id(id),
-        Target::NetworkInterface(id) => call.network_interface_id(id),
-        Target::EgressOnlyGateway(id) => call.egress_only_internet_gateway_id(id),
-    };
+    let call = via!(to!(aws.ec2().replace_route(), destination), target).route_table_id(id);
     call.send().await.named("ReplaceRoute").map(drop)
 }
 
 pub(super) async fn delete_route(aws: &Aws, id: &str, destination: &Destination) -> Result<(), ApiError> {
-    let call = aws.ec2().delete_route().route_table_id(id);
-    let call = match destination {
-        Destination::Ipv4(range) => call.destination_cidr_block(range),
-        Destination::Ipv6(range) => call.destination_ipv6_cidr_block(range),
-        Destination::PrefixList(list) => call.destination_prefix_list_id(list),
-    };
+    let call = to!(aws.ec2().delete_route(), destination).route_table_id(id);
     ApiError::unless_gone(call.send().await.named("DeleteRoute").map(drop))
 }
 

@@ -6,43 +6,60 @@ mod schema;
 #[cfg(test)]
 mod tests;
 
-use tf_provider_rs::{Change, Context, Diagnostics, ImportRequest, Planned, Progress, Resource, async_trait};
+use tf_provider_rs::{Diagnostics, Schema, async_trait};
 
-use crate::adopt;
-use crate::common::{self, Common, basics};
+use crate::error::ApiError;
+use crate::managed::{Object, Work};
 use crate::session::{Aws, Session};
 use crate::sets;
-use crate::timeouts::Operation;
+use crate::tags::Tags;
 use crate::wait::Op;
-use schema::RouteTable;
+pub(crate) use schema::RouteTable;
 
-/// The resource type.
-pub(crate) struct RouteTableResource {
-    session: Session,
-}
-
-impl RouteTableResource {
-    pub(crate) fn new(session: &Session) -> RouteTableResource {
-        RouteTableResource { session: session.clone() }
+#[async_trait]
+impl Object for RouteTable {
+    fn schema() -> Schema {
+        schema::schema()
     }
 
-    async fn finish(
-        &self,
-        aws: &Aws,
-        op: &Op,
-        planned: RouteTable,
-        progress: &Progress,
-    ) -> Result<RouteTable, Diagnostics> {
-        let id = planned.id.text();
+    fn validate(&self, _session: &Session, diagnostics: &mut Diagnostics) {
+        routes::check(self.routes.known().into_iter().flatten(), diagnostics);
+    }
+
+    async fn find(&self, aws: &Aws) -> Result<Vec<String>, ApiError> {
+        api::find(aws, self.name.text(), self.vpc_id.text()).await
+    }
+
+    async fn create(&self, aws: &Aws, tags: &Tags) -> Result<String, ApiError> {
+        api::create(aws, self.vpc_id.text(), tags).await
+    }
+
+    async fn reconcile(&self, work: &Work<'_>) -> Result<RouteTable, Diagnostics> {
+        let Work { aws, op, .. } = work;
+        let id = self.id.text();
         let have = op.call(|| api::get(aws, id)).await?;
-        let tags = aws.tags(planned.name.text(), &planned.tags);
-        op.call(|| aws.retag(id, &have.tags, &tags)).await?;
-        reconcile_routes(aws, op, &have, &planned).await?;
-        reconcile_subnets(aws, op, &have, &planned).await?;
+        work.retag(self, &have.tags).await?;
+        reconcile_routes(aws, op, &have, self).await?;
+        reconcile_subnets(aws, op, &have, self).await?;
         let found = op.call(|| api::get(aws, id)).await?;
-        let state = common::settle(&planned, &schema::state(&self.session, aws, found, &planned))?;
-        progress.save(&state);
-        Ok(state)
+        Ok(schema::state(aws, found, self))
+    }
+
+    async fn look(&self, work: &Work<'_>) -> Result<Option<RouteTable>, Diagnostics> {
+        let found = work.seen(api::get(&work.aws, self.id.text())).await?;
+        Ok(found.map(|found| schema::state(&work.aws, found, self)))
+    }
+
+    async fn delete(&self, work: &Work<'_>) -> Result<(), Diagnostics> {
+        let Work { aws, op, .. } = work;
+        let id = self.id.text();
+        let Some(found) = ApiError::if_found(api::get(aws, id).await)? else { return Ok(()) };
+        for association in found.subnets.values() {
+            op.go_on()?;
+            op.release(|| api::disassociate(aws, association)).await?;
+        }
+        op.release(|| api::delete(aws, id)).await?;
+        op.until_gone(|| api::get(aws, id)).await
     }
 }
 
@@ -90,84 +107,4 @@ async fn reconcile_subnets(
         }
     }
     Ok(())
-}
-
-#[async_trait]
-impl Resource for RouteTableResource {
-    type Model = RouteTable;
-
-    basics!(RouteTable);
-
-    async fn validate(&self, config: &RouteTable, diagnostics: &mut Diagnostics) {
-        routes::check(config.routes.known().into_iter().flatten(), diagnostics);
-    }
-
-    async fn plan(&self, ctx: &Context, change: &mut Change<RouteTable>, _diagnostics: &mut Diagnostics) {
-        common::plan(&self.session, ctx, change);
-    }
-
-    async fn plan_destroy(&self, _ctx: &Context, prior: &RouteTable, _diagnostics: &mut Diagnostics) {
-        common::plan_destroy(&self.session, prior);
-    }
-
-    async fn create(
-        &self,
-        ctx: &Context,
-        plan: Planned<RouteTable>,
-        progress: &Progress,
-    ) -> Result<RouteTable, Diagnostics> {
-        let aws = self.session.get()?;
-        let mut planned = plan.state;
-        let op = planned.op(ctx, Operation::Create);
-        let name = planned.name.text().to_owned();
-        let tags = aws.tags(&name, &planned.tags);
-        let find = || api::find(&aws, &name, planned.vpc_id.text());
-        let create = || api::create(&aws, planned.vpc_id.text(), &tags);
-        let id = adopt::ensure(&self.session, ctx, &op, &planned, find, create).await?;
-        planned.set_id(&id);
-        progress.save(&planned);
-        self.finish(&aws, &op, planned, progress).await
-    }
-
-    async fn read(&self, ctx: &Context, state: RouteTable) -> Result<Option<RouteTable>, Diagnostics> {
-        let aws = self.session.get()?;
-        self.session.run().hold(RouteTable::KIND, state.name.text(), state.id.text());
-        let op = state.op(ctx, Operation::Read);
-        let found = op.within(async { Ok(api::look(&aws, state.id.text()).await?) }).await?;
-        Ok(found.map(|found| schema::state(&self.session, &aws, found, &state)))
-    }
-
-    async fn update(
-        &self,
-        ctx: &Context,
-        prior: RouteTable,
-        plan: Planned<RouteTable>,
-        progress: &Progress,
-    ) -> Result<RouteTable, Diagnostics> {
-        let aws = self.session.get()?;
-        let mut planned = plan.state;
-        planned.set_id(prior.id.text());
-        let op = planned.op(ctx, Operation::Update);
-        self.finish(&aws, &op, planned, progress).await
-    }
-
-    async fn delete(&self, ctx: &Context, state: RouteTable) -> Result<(), Diagnostics> {
-        let aws = self.session.get()?;
-        if !adopt::may_delete(&self.session, ctx, &state) {
-            return Ok(());
-        }
-        let op = state.op(ctx, Operation::Delete);
-        let id = state.id.text();
-        let Some(found) = api::look(&aws, id).await? else { return Ok(()) };
-        for association in found.subnets.values() {
-            op.go_on()?;
-            op.release(|| api::disassociate(&aws, association)).await?;
-        }
-        op.release(|| api::delete(&aws, id)).await?;
-        op.until_gone(|| api::get(&aws, id)).await
-    }
-
-    async fn import(&self, _ctx: &Context, request: ImportRequest) -> Result<RouteTable, Diagnostics> {
-        common::import(&self.session, &request)
-    }
 }

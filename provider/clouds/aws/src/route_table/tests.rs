@@ -1,22 +1,23 @@
+use tf_provider_rs::{Attr, Resource};
+
 use super::routes::{Destination, Target};
 use super::schema::Route;
 use super::*;
+use crate::managed::Managed;
 use crate::session::tests::{account, session};
-use tf_provider_rs::Attr;
 
 fn default_route() -> Route {
     Route { destination_cidr_block: "0.0.0.0/0".into(), nat_gateway_id: "nat-1".into(), ..Route::default() }
 }
 
-#[tokio::test]
-async fn attributes() {
-    let resource = RouteTableResource::new(&session([]).await);
-    insta::assert_snapshot!(crate::common::tests::listed(&resource.schema()));
+#[test]
+fn attributes() {
+    insta::assert_snapshot!(crate::common::tests::listed(&RouteTable::schema()));
 }
 
 #[tokio::test]
 async fn routes_have_one_destination_and_one_target() {
-    let resource = RouteTableResource::new(&session([]).await);
+    let resource = Managed::<RouteTable>::new(&session([]).await);
     let two = Route { gateway_id: "igw-1".into(), ..default_route() };
     let none =
         Route { nat_gateway_id: Attr::Null, destination_cidr_block: "10.0.0.0/8".into(), ..default_route() };
@@ -59,7 +60,7 @@ fn a_route_is_written_as_it_was_read() {
 
 #[tokio::test]
 async fn a_blackhole_shows_as_missing() {
-    let (session, aws) = (session([]).await, account([]).await);
+    let aws = account([]).await;
     let before = RouteTable { routes: vec![default_route()].into(), ..RouteTable::default() };
     let found = |blackhole| {
         let route = api::FoundRoute { target: Some(Target::NatGateway("nat-1".into())), blackhole };
@@ -68,6 +69,6 @@ async fn a_blackhole_shows_as_missing() {
             ..api::Found::default()
         }
     };
-    assert_eq!(schema::state(&session, &aws, found(false), &before).routes, before.routes);
-    assert_eq!(schema::state(&session, &aws, found(true), &before).routes, Attr::Known(Vec::new()));
+    assert_eq!(schema::state(&aws, found(false), &before).routes, before.routes);
+    assert_eq!(schema::state(&aws, found(true), &before).routes, Attr::Known(Vec::new()));
 }

@@ -24,9 +24,9 @@ pub(super) struct Found {
     pub(super) tags: Tags,
 }
 
-/// Ids of the groups of this fabric and owner called `name`, with what cannot be changed in them as planned.
-pub(super) async fn find(aws: &Aws, name: &str, planned: &SecurityGroup) -> Result<Vec<String>, ApiError> {
-    let mut filters = aws.filters(name);
+/// Ids of the groups of this fabric and owner with the planned name, and with what cannot be changed in them as planned.
+pub(super) async fn find(aws: &Aws, planned: &SecurityGroup) -> Result<Vec<String>, ApiError> {
+    let mut filters = aws.filters(planned.name.text());
     filters.push(filter("vpc-id", planned.vpc_id.text()));
     let call = aws.ec2().describe_security_groups().set_filters(Some(filters));
     let mut pages = call.into_paginator().items().send();
@@ -78,15 +78,6 @@ pub(super) async fn get(aws: &Aws, id: &str) -> Result<Found, ApiError> {
     let answer = call.send().await.named("DescribeSecurityGroups")?;
     let group = answer.security_groups.unwrap_or_default().into_iter().next();
     group.map(|group| found(aws, group)).ok_or_else(|| ApiError::absent("DescribeSecurityGroups", id))
-}
-
-/// The group `id`, if there is one.
-pub(super) async fn look(aws: &Aws, id: &str) -> Result<Option<Found>, ApiError> {
-    match get(aws, id).await {
-        Ok(found) => Ok(Some(found)),
-        Err(error) if error.is_not_found() => Ok(None),
-        Err(error) => Err(error),
-    }
 }
 
 fn found(aws: &Aws, group: aws_sdk_ec2::types::SecurityGroup) -> Found {

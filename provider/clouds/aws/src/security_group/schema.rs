@@ -9,7 +9,7 @@ use super::api::Found;
 use super::rules;
 use crate::common::{self, Common, common};
 use crate::ranges;
-use crate::session::Session;
+use crate::session::Aws;
 use crate::tags::TagMap;
 use crate::timeouts::Timeouts;
 
@@ -145,9 +145,9 @@ fn rule(name: &str, peer: &str, what: &str) -> Attribute {
 }
 
 /// The state that what was found makes of `before`.
-pub(super) fn state(session: &Session, found: Found, before: &SecurityGroup) -> SecurityGroup {
+pub(super) fn state(aws: &Aws, found: Found, before: &SecurityGroup) -> SecurityGroup {
     let mut state = before.clone();
-    state.take_tags(session, &found.tags);
+    state.take_tags(aws, &found.tags);
     state.vpc_id = found.vpc_id.into();
     state.description = found.description.into();
     state.group_name = found.group_name.into();

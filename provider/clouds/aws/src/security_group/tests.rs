@@ -1,9 +1,11 @@
+use tf_provider_rs::{Attr, Context, Resource};
+
 use super::rules::{Grant, Peer};
 use super::schema::Rule;
 use super::*;
+use crate::managed::Managed;
 use crate::session::tests::session;
 use std::collections::BTreeSet;
-use tf_provider_rs::Attr;
 
 fn set<const N: usize>(items: [&str; N]) -> Attr<BTreeSet<Attr<String>>> {
     Attr::Known(items.into_iter().map(Attr::from).collect())
@@ -25,17 +27,16 @@ fn group(ingress: Vec<Rule>) -> SecurityGroup {
 }
 
 async fn told(config: &SecurityGroup) -> String {
-    let resource = SecurityGroupResource::new(&session([]).await);
+    let resource = Managed::<SecurityGroup>::new(&session([]).await);
     let mut diagnostics = Diagnostics::default();
     resource.validate(config, &mut diagnostics).await;
     let told: Vec<String> = diagnostics.0.iter().map(|d| format!("{}: {}", d.summary, d.detail)).collect();
     told.join("\n")
 }
 
-#[tokio::test]
-async fn attributes() {
-    let resource = SecurityGroupResource::new(&session([]).await);
-    insta::assert_snapshot!(crate::common::tests::listed(&resource.schema()));
+#[test]
+fn attributes() {
+    insta::assert_snapshot!(crate::common::tests::listed(&SecurityGroup::schema()));
 }
 
 #[tokio::test]
@@ -53,7 +54,7 @@ async fn the_internet_is_refused_unless_allowed() {
         requires_replace: Vec::new(),
         deferred: None,
     };
-    SecurityGroupResource::new(&session).plan(&Context::default(), &mut change, &mut diagnostics).await;
+    Managed::<SecurityGroup>::new(&session).plan(&Context::default(), &mut change, &mut diagnostics).await;
     insta::assert_snapshot!(diagnostics.0[0].detail);
     assert!(!diagnostics.has_error());
 }

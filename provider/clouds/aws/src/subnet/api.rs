@@ -67,15 +67,6 @@ pub(super) async fn get(aws: &Aws, id: &str) -> Result<Found, ApiError> {
     subnet.map(found).ok_or_else(|| ApiError::absent("DescribeSubnets", id))
 }
 
-/// The subnet `id`, if there is one.
-pub(super) async fn look(aws: &Aws, id: &str) -> Result<Option<Found>, ApiError> {
-    match get(aws, id).await {
-        Ok(found) => Ok(Some(found)),
-        Err(error) if error.is_not_found() => Ok(None),
-        Err(error) => Err(error),
-    }
-}
-
 fn found(subnet: aws_sdk_ec2::types::Subnet) -> Found {
     let mut found = Found {
         id: subnet.subnet_id.unwrap_or_default(),

@@ -8,7 +8,7 @@ use warren_guard::{Parent, PlannedResource, Role};
 use super::api::Found;
 use crate::common::{self, Common, common};
 use crate::ranges;
-use crate::session::Session;
+use crate::session::Aws;
 use crate::tags::TagMap;
 use crate::timeouts::Timeouts;
 
@@ -90,9 +90,9 @@ pub(super) fn schema() -> Schema {
 }
 
 /// The state that what was found makes of `before`.
-pub(super) fn state(session: &Session, found: Found, before: &Subnet) -> Subnet {
+pub(super) fn state(aws: &Aws, found: Found, before: &Subnet) -> Subnet {
     let mut state = before.clone();
-    state.take_tags(session, &found.tags);
+    state.take_tags(aws, &found.tags);
     state.id = found.id.into();
     state.vpc_id = found.vpc_id.into();
     state.cidr_block = found.cidr_block.into();

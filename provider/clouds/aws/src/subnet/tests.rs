@@ -1,15 +1,18 @@
+use tf_provider_rs::Resource;
+
 use super::*;
+use crate::managed::Managed;
 use crate::session::tests::session;
 use warren_guard::Role;
 
-#[tokio::test]
-async fn attributes() {
-    insta::assert_snapshot!(crate::common::tests::listed(&SubnetResource::new(&session([]).await).schema()));
+#[test]
+fn attributes() {
+    insta::assert_snapshot!(crate::common::tests::listed(&Subnet::schema()));
 }
 
 #[tokio::test]
 async fn ipv6_addresses_need_a_range() {
-    let resource = SubnetResource::new(&session([]).await);
+    let resource = Managed::<Subnet>::new(&session([]).await);
     let mut config = Subnet { assign_ipv6_on_creation: true.into(), ..Subnet::default() };
     let mut diagnostics = Diagnostics::default();
     resource.validate(&config, &mut diagnostics).await;

@@ -5,45 +5,54 @@ mod schema;
 #[cfg(test)]
 mod tests;
 
-use tf_provider_rs::{Change, Context, Diagnostics, ImportRequest, Planned, Progress, Resource, async_trait};
+use tf_provider_rs::{Diagnostics, Schema, async_trait};
 
-use crate::adopt;
-use crate::common::{self, Common, basics};
-use crate::session::{Aws, Session};
-use crate::timeouts::Operation;
+use crate::error::ApiError;
+use crate::managed::{Object, Work};
+use crate::session::Aws;
+use crate::tags::Tags;
 use crate::wait::{Look, Op};
-use schema::TransitGateway;
+pub(crate) use schema::TransitGateway;
 
-/// The resource type.
-pub(crate) struct TransitGatewayResource {
-    session: Session,
-}
-
-impl TransitGatewayResource {
-    pub(crate) fn new(session: &Session) -> TransitGatewayResource {
-        TransitGatewayResource { session: session.clone() }
+#[async_trait]
+impl Object for TransitGateway {
+    fn schema() -> Schema {
+        schema::schema()
     }
 
-    /// Brings tags and settings to what is planned.
-    async fn finish(
-        &self,
-        aws: &Aws,
-        op: &Op,
-        planned: TransitGateway,
-        progress: &Progress,
-    ) -> Result<TransitGateway, Diagnostics> {
-        let id = planned.id.text();
+    async fn find(&self, aws: &Aws) -> Result<Vec<String>, ApiError> {
+        api::find(aws, self.name.text(), self.amazon_side_asn.known().copied()).await
+    }
+
+    async fn create(&self, aws: &Aws, tags: &Tags) -> Result<String, ApiError> {
+        api::create(aws, self, schema::settings(self), tags).await
+    }
+
+    async fn reconcile(&self, work: &Work<'_>) -> Result<TransitGateway, Diagnostics> {
+        let Work { aws, op, .. } = work;
+        let id = self.id.text();
         let have = available(aws, op, id).await?;
-        let tags = aws.tags(planned.name.text(), &planned.tags);
-        op.call(|| aws.retag(id, &have.tags, &tags)).await?;
-        let (settings, description) = (schema::settings(&planned), planned.description.known());
+        work.retag(self, &have.tags).await?;
+        let (settings, description) = (schema::settings(self), self.description.known());
         if have.settings != settings || have.description.as_ref() != description {
             op.release(|| api::modify(aws, id, description.map(String::as_str), settings)).await?;
         }
         let found = available(aws, op, id).await?;
-        let state = common::settle(&planned, &schema::state(&self.session, found, &planned))?;
-        progress.save(&state);
-        Ok(state)
+        Ok(schema::state(aws, found, self))
+    }
+
+    async fn look(&self, work: &Work<'_>) -> Result<Option<TransitGateway>, Diagnostics> {
+        let found = ApiError::if_found(api::get(&work.aws, self.id.text()).await)?;
+        let living = found.filter(|found| found.state != "deleting");
+        Ok(living.map(|found| schema::state(&work.aws, found, self)))
+    }
+
+    async fn delete(&self, work: &Work<'_>) -> Result<(), Diagnostics> {
+        let Work { aws, op, .. } = work;
+        let id = self.id.text();
+        // Refused while attachments are being deleted.
+        op.release(|| api::delete(aws, id)).await?;
+        op.until_gone(|| api::get(aws, id)).await
     }
 }
 
@@ -53,84 +62,4 @@ async fn available(aws: &Aws, op: &Op, id: &str) -> Result<api::Found, Diagnosti
         Ok(if found.state == "available" { Look::Done(found) } else { Look::Pending(found.state) })
     })
     .await
-}
-
-#[async_trait]
-impl Resource for TransitGatewayResource {
-    type Model = TransitGateway;
-
-    basics!(TransitGateway);
-
-    async fn plan(&self, ctx: &Context, change: &mut Change<TransitGateway>, _diagnostics: &mut Diagnostics) {
-        common::plan(&self.session, ctx, change);
-    }
-
-    async fn plan_destroy(&self, _ctx: &Context, prior: &TransitGateway, _diagnostics: &mut Diagnostics) {
-        common::plan_destroy(&self.session, prior);
-    }
-
-    async fn create(
-        &self,
-        ctx: &Context,
-        plan: Planned<TransitGateway>,
-        progress: &Progress,
-    ) -> Result<TransitGateway, Diagnostics> {
-        let aws = self.session.get()?;
-        let mut planned = plan.state;
-        let op = planned.op(ctx, Operation::Create);
-        let name = planned.name.text().to_owned();
-        let tags = aws.tags(&name, &planned.tags);
-        let asn = planned.amazon_side_asn.known().copied();
-        let find = || api::find(&aws, &name, asn);
-        let create = || api::create(&aws, &planned, schema::settings(&planned), &tags);
-        let id = adopt::ensure(&self.session, ctx, &op, &planned, find, create).await?;
-        planned.set_id(&id);
-        progress.save(&planned);
-        self.finish(&aws, &op, planned, progress).await
-    }
-
-    async fn read(
-        &self,
-        _ctx: &Context,
-        state: TransitGateway,
-    ) -> Result<Option<TransitGateway>, Diagnostics> {
-        let aws = self.session.get()?;
-        self.session.run().hold(TransitGateway::KIND, state.name.text(), state.id.text());
-        match api::get(&aws, state.id.text()).await {
-            Ok(found) if found.state == "deleting" => Ok(None),
-            Ok(found) => Ok(Some(schema::state(&self.session, found, &state))),
-            Err(error) if error.is_not_found() => Ok(None),
-            Err(error) => Err(error.into()),
-        }
-    }
-
-    async fn update(
-        &self,
-        ctx: &Context,
-        prior: TransitGateway,
-        plan: Planned<TransitGateway>,
-        progress: &Progress,
-    ) -> Result<TransitGateway, Diagnostics> {
-        let aws = self.session.get()?;
-        let mut planned = plan.state;
-        planned.set_id(prior.id.text());
-        let op = planned.op(ctx, Operation::Update);
-        self.finish(&aws, &op, planned, progress).await
-    }
-
-    async fn delete(&self, ctx: &Context, state: TransitGateway) -> Result<(), Diagnostics> {
-        let aws = self.session.get()?;
-        if !adopt::may_delete(&self.session, ctx, &state) {
-            return Ok(());
-        }
-        let op = state.op(ctx, Operation::Delete);
-        let id = state.id.text();
-        // Refused while attachments are being deleted.
-        op.release(|| api::delete(&aws, id)).await?;
-        op.until_gone(|| api::get(&aws, id)).await
-    }
-
-    async fn import(&self, _ctx: &Context, request: ImportRequest) -> Result<TransitGateway, Diagnostics> {
-        common::import(&self.session, &request)
-    }
 }

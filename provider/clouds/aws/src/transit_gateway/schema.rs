@@ -5,7 +5,7 @@ use tf_provider_rs::{Attr, Diagnostics, Path, Value, model};
 
 use super::api::{Found, Settings};
 use crate::common::{self, Common, common};
-use crate::session::Session;
+use crate::session::Aws;
 use crate::tags::TagMap;
 use crate::timeouts::Timeouts;
 
@@ -121,9 +121,9 @@ pub(super) fn settings(planned: &TransitGateway) -> Settings {
 }
 
 /// The state that what was found makes of `before`.
-pub(super) fn state(session: &Session, found: Found, before: &TransitGateway) -> TransitGateway {
+pub(super) fn state(aws: &Aws, found: Found, before: &TransitGateway) -> TransitGateway {
     let mut state = before.clone();
-    state.take_tags(session, &found.tags);
+    state.take_tags(aws, &found.tags);
     state.id = found.id.into();
     state.description = found.description.into();
     state.amazon_side_asn = found.asn.into();

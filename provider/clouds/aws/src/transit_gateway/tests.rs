@@ -1,17 +1,16 @@
 use tf_provider_rs::{Attr, Path, Value};
 
 use super::*;
-use crate::session::tests::session;
+use crate::session::tests::account;
 
-#[tokio::test]
-async fn attributes() {
-    let resource = TransitGatewayResource::new(&session([]).await);
-    insta::assert_snapshot!(crate::common::tests::listed(&resource.schema()));
+#[test]
+fn attributes() {
+    insta::assert_snapshot!(crate::common::tests::listed(&TransitGateway::schema()));
 }
 
 #[tokio::test]
 async fn a_public_bgp_number_is_refused() {
-    let schema = TransitGatewayResource::new(&session([]).await).schema();
+    let schema = TransitGateway::schema();
     let asn = schema.attributes.iter().find(|attribute| attribute.name == "amazon_side_asn").unwrap();
     let told = |number: i64| {
         let mut diagnostics = Diagnostics::default();
@@ -24,14 +23,14 @@ async fn a_public_bgp_number_is_refused() {
 
 #[tokio::test]
 async fn what_is_found_becomes_state() {
-    let session = session([]).await;
+    let aws = account([]).await;
     let found = api::Found {
         id: "tgw-1".into(),
         asn: Some(64512),
         settings: api::Settings { dns: true, ..api::Settings::default() },
         ..api::Found::default()
     };
-    let state = schema::state(&session, found, &TransitGateway::default());
+    let state = schema::state(&aws, found, &TransitGateway::default());
     assert_eq!(state.id, Attr::from("tgw-1"));
     assert_eq!((state.dns_support, state.vpn_ecmp_support), (true.into(), false.into()));
     assert!(schema::settings(&state).dns);

@@ -5,7 +5,7 @@ use tf_provider_rs::{Attr, Type, model};
 
 use super::api::{Found, Settings};
 use crate::common::{self, Common, common};
-use crate::session::Session;
+use crate::session::Aws;
 use crate::sets::{self, Texts};
 use crate::tags::TagMap;
 use crate::timeouts::Timeouts;
@@ -91,9 +91,9 @@ pub(super) fn settings(planned: &Attachment) -> Settings {
 }
 
 /// The state that what was found makes of `before`.
-pub(super) fn state(session: &Session, found: Found, before: &Attachment) -> Attachment {
+pub(super) fn state(aws: &Aws, found: Found, before: &Attachment) -> Attachment {
     let mut state = before.clone();
-    state.take_tags(session, &found.tags);
+    state.take_tags(aws, &found.tags);
     state.id = found.id.into();
     state.transit_gateway_id = found.gateway.into();
     state.vpc_id = found.vpc.into();

@@ -1,12 +1,11 @@
 use tf_provider_rs::Attr;
 
 use super::*;
-use crate::session::tests::session;
+use crate::session::tests::account;
 
-#[tokio::test]
-async fn attributes() {
-    let resource = AttachmentResource::new(&session([]).await);
-    insta::assert_snapshot!(crate::common::tests::listed(&resource.schema()));
+#[test]
+fn attributes() {
+    insta::assert_snapshot!(crate::common::tests::listed(&Attachment::schema()));
 }
 
 #[tokio::test]
@@ -17,7 +16,8 @@ async fn what_is_found_becomes_state() {
         settings: api::Settings { dns: true, ..api::Settings::default() },
         ..api::Found::default()
     };
-    let state = schema::state(&session([]).await, found, &Attachment::default());
+    let aws = account([]).await;
+    let state = schema::state(&aws, found, &Attachment::default());
     assert_eq!(state.id, Attr::from("tgw-attach-1"));
     assert_eq!(sets::known(&state.subnet_ids).len(), 2);
     assert_eq!((state.dns_support, state.ipv6_support), (true.into(), false.into()));

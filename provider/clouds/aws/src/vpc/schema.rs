@@ -9,7 +9,7 @@ use warren_guard::{PlannedResource, Role};
 use super::api::Found;
 use crate::common::{self, Common, common};
 use crate::ranges;
-use crate::session::Session;
+use crate::session::Aws;
 use crate::sets::{self, Texts};
 use crate::tags::TagMap;
 use crate::timeouts::Timeouts;
@@ -120,10 +120,10 @@ pub(super) fn schema() -> Schema {
 }
 
 /// The state that what was found makes of `before`.
-pub(super) fn state(session: &Session, found: Found, before: &Vpc) -> Vpc {
+pub(super) fn state(aws: &Aws, found: Found, before: &Vpc) -> Vpc {
     let mut state = before.clone();
     let vpc = found.vpc;
-    state.take_tags(session, &vpc.tags);
+    state.take_tags(aws, &vpc.tags);
     state.id = vpc.id.into();
     state.cidr_block = vpc.cidr_block.into();
     state.secondary_cidr_blocks = sets::found(vpc.secondary.into_keys(), &before.secondary_cidr_blocks);

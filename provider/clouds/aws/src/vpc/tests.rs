@@ -1,5 +1,10 @@
+use tf_provider_rs::{Context, Resource};
+
 use super::*;
-use crate::session::tests::session;
+use crate::adopt;
+use crate::common::Common;
+use crate::managed::Managed;
+use crate::session::tests::{account, session};
 
 fn vpc(cidr: &str) -> Vpc {
     Vpc {
@@ -27,14 +32,14 @@ fn shown(diagnostics: &Diagnostics) -> String {
         .join("\n")
 }
 
-#[tokio::test]
-async fn attributes() {
-    insta::assert_snapshot!(crate::common::tests::listed(&VpcResource::new(&session([]).await).schema()));
+#[test]
+fn attributes() {
+    insta::assert_snapshot!(crate::common::tests::listed(&Vpc::schema()));
 }
 
 #[tokio::test]
 async fn ranges_and_dns_are_checked_together() {
-    let resource = VpcResource::new(&session([]).await);
+    let resource = Managed::<Vpc>::new(&session([]).await);
     let mut config = vpc("172.16.0.0/16");
     config.secondary_cidr_blocks = Attr::Known(["10.0.0.0/16".into(), Attr::Unknown].into());
     config.enable_dns_support = false.into();
@@ -47,7 +52,7 @@ async fn ranges_and_dns_are_checked_together() {
 #[tokio::test]
 async fn a_plan_knows_all_tags_and_tells_other_resources() {
     let session = session([("team", "ml")]).await;
-    let resource = VpcResource::new(&session);
+    let resource = Managed::<Vpc>::new(&session);
     let mut change = change(None, vpc("172.16.0.0/16"));
     resource.plan(&Context::default(), &mut change, &mut Diagnostics::default()).await;
     assert_eq!(change.planned.tags_all.known().map(|tags| tags.len()), Some(5));
@@ -59,7 +64,7 @@ async fn a_plan_knows_all_tags_and_tells_other_resources() {
 
 #[tokio::test]
 async fn a_create_does_not_adopt_what_a_state_holds() {
-    let resource = VpcResource::new(&session([]).await);
+    let resource = Managed::<Vpc>::new(&session([]).await);
     let mut prior = vpc("172.16.0.0/16");
     prior.set_id("vpc-old");
     let ctx = Context::default();
@@ -72,10 +77,10 @@ async fn a_create_does_not_adopt_what_a_state_holds() {
 
 #[tokio::test]
 async fn opened_default_groups_show_as_drift() {
-    let session = session([]).await;
+    let aws = account([]).await;
     let found = |empty| api::Found { default_group_empty: empty, ..api::Found::default() };
     let before = vpc("172.16.0.0/16");
-    let lock = |found, before: &Vpc| schema::state(&session, found, before).lock_default_security_group;
+    let lock = |found, before: &Vpc| schema::state(&aws, found, before).lock_default_security_group;
     assert_eq!(lock(found(true), &before), Attr::Known(true));
     assert_eq!(lock(found(false), &before), Attr::Known(false));
     let unlocked = Vpc { lock_default_security_group: false.into(), ..before };

@@ -9,127 +9,156 @@ mod tests;
 
 use std::collections::BTreeSet;
 
-use tf_provider_rs::{
-    Attr, Change, Context, Diagnostic, Diagnostics, ImportRequest, Path, Planned, Progress, Resource,
-    async_trait,
-};
+use tf_provider_rs::{Attr, Change, Diagnostic, Diagnostics, Path, Schema, async_trait};
 
-use crate::adopt;
-use crate::common::{self, Common, basics};
 use crate::error::ApiError;
+use crate::managed::{Object, Work};
 use crate::memory::PlannedEndpoint;
 use crate::policy;
 use crate::session::{Aws, Session};
 use crate::sets;
-use crate::timeouts::Operation;
+use crate::tags::Tags;
 use crate::wait::{Look, Op};
 use complete::Around;
-use schema::Endpoint;
+pub(crate) use schema::Endpoint;
 
-/// The resource type.
-pub(crate) struct EndpointResource {
-    session: Session,
-}
-
-impl EndpointResource {
-    pub(crate) fn new(session: &Session) -> EndpointResource {
-        EndpointResource { session: session.clone() }
+#[async_trait]
+impl Object for Endpoint {
+    fn schema() -> Schema {
+        schema::schema()
     }
 
-    /// Waits until AWS has finished with the endpoint; one that another account must accept is finished too.
-    async fn ready(&self, aws: &Aws, op: &Op, id: &str) -> Result<api::Found, Diagnostics> {
-        op.until("available", || async {
-            let found = api::get(aws, id).await?;
-            match found.state.as_str() {
-                "available" | "pendingacceptance" => Ok(Look::Done(found)),
-                "failed" | "rejected" | "expired" => Err(api::failed(&found)),
-                state => Ok(Look::Pending(state.to_owned())),
-            }
-        })
-        .await
-    }
-
-    async fn finish(
-        &self,
-        aws: &Aws,
-        op: &Op,
-        planned: Endpoint,
-        progress: &Progress,
-    ) -> Result<Endpoint, Diagnostics> {
-        let id = planned.id.text();
-        let have = self.ready(aws, op, id).await?;
-        let tags = aws.tags(planned.name.text(), &planned.tags);
-        op.call(|| aws.retag(id, &have.tags, &tags)).await?;
-        op.go_on()?;
-        op.call(|| api::modify(aws, &have, &planned)).await?;
-        self.ready(aws, op, id).await?;
-        let found = op.call(|| api::read(aws, id)).await?;
-        let state = common::settle(&planned, &schema::state(&self.session, &aws.region, found, &planned))?;
-        progress.save(&state);
-        Ok(state)
-    }
-
-    /// What the completeness check looks at: planned things of this run, else live ones if `look_up` says so.
-    async fn around(&self, endpoint: &Endpoint, short: &str, look_up: bool) -> Result<Around, ApiError> {
-        let run = self.session.run();
-        let aws = self.session.known().filter(|_| look_up);
-        let mut around = Around { looked_up: look_up, ..Around::default() };
-        if let Some(id) = endpoint.vpc_id.known() {
-            around.vpc = run.vpcs.by_id(id);
-            if let (None, Some(aws)) = (&around.vpc, &aws) {
-                around.vpc = Some(crate::vpc::live(aws, id).await?);
-            }
+    fn validate(&self, session: &Session, diagnostics: &mut Diagnostics) {
+        if !self.policy.is_null() && !self.bucket_policy.is_null() {
+            diagnostics.error_at(
+                Path::of("bucket_policy"),
+                "Two policies",
+                "`policy` and `bucket_policy` both say what the endpoint allows. Keep one of them.",
+            );
         }
-        let mut elsewhere = BTreeSet::new();
-        for id in sets::known(&endpoint.security_group_ids) {
-            match run.security_groups.by_id(&id) {
-                Some(group) => drop(around.groups.insert(id, group)),
-                None => drop(elsewhere.insert(id)),
-            }
+        let Some(service) = self.service.known() else { return };
+        let region = session.known().map(|aws| aws.region.clone()).unwrap_or_default();
+        let short = service::short(service, &region);
+        if self.bucket_policy.is_known() && short != "s3" && !service.ends_with(".s3") {
+            diagnostics.error_at(
+                Path::of("bucket_policy"),
+                "Buckets behind another service",
+                format!("`bucket_policy` is for `s3`; write the `policy` of `{service}` as JSON."),
+            );
         }
-        if let Some(aws) = &aws {
-            around.groups.extend(api::groups(aws, &elsewhere).await?);
-        }
-        around.endpoints = run.endpoints.all().into_iter().map(|(_, planned)| planned).collect();
-        let missing = |service: &&&str| {
-            !around
-                .endpoints
-                .iter()
-                .any(|o| o.service == ***service && complete::same_vpc(&o.vpc_id, &endpoint.vpc_id))
+        let kind = match &self.r#type {
+            Attr::Known(kind) => kind.as_str(),
+            Attr::Null if !service::is_full(&short) => service::default_type(&short),
+            Attr::Null if service.ends_with(".s3") || service.ends_with(".dynamodb") => "Gateway",
+            Attr::Null => "Interface",
+            Attr::Unknown => return,
         };
-        if let (Some(aws), Some(id)) = (&aws, endpoint.vpc_id.known())
-            && complete::companions(short).iter().any(|service| missing(&service))
-        {
-            around.endpoints.extend(api::of_vpc(aws, id).await?);
+        let set = |items: &sets::Texts| items.known().is_some_and(|items| !items.is_empty());
+        let misplaced: Vec<&str> = match kind {
+            "Gateway" => [
+                ("subnet_ids", set(&self.subnet_ids)),
+                ("security_group_ids", set(&self.security_group_ids)),
+                ("private_dns_enabled", self.private_dns_enabled.is_true()),
+            ]
+            .into_iter()
+            .filter(|(_, set)| *set)
+            .map(|(name, _)| name)
+            .collect(),
+            _ if set(&self.route_table_ids) => vec!["route_table_ids"],
+            _ => Vec::new(),
+        };
+        for name in misplaced {
+            let other = if kind == "Gateway" { "Interface" } else { "Gateway" };
+            diagnostics.error_at(
+                Path::of(name),
+                "Attribute of another endpoint type",
+                format!(
+                    "`{name}` belongs to an endpoint of type `{other}`, but this one is of type `{kind}`. Remove \
+                     it, or set `type = \"{other}\"`."
+                ),
+            );
         }
-        Ok(around)
     }
 
-    async fn check_completeness(
-        &self,
-        change: &Change<Endpoint>,
-        short: &str,
-        diagnostics: &mut Diagnostics,
-    ) {
+    async fn plan(session: &Session, change: &mut Change<Endpoint>, diagnostics: &mut Diagnostics) {
+        let region = session.known().map(|aws| aws.region.clone());
+        let short = derive(&mut change.planned, (&change.prior, &change.config), region.as_deref());
         let planned = &change.planned;
-        if !complete::concerns(planned, short) {
+        if let Some(prior) = &change.prior
+            && prior.service_name.is_known()
+            && prior.service_name == planned.service_name
+        {
+            change.requires_replace.retain(|path| path != &Path::of("service"));
+        }
+        check_completeness(session, change, &short, diagnostics).await;
+        let planned = &change.planned;
+        if planned.name.is_unknown() {
             return;
         }
-        // An endpoint that stays as it is may lose what it needs by another change of this run.
-        let look_up = change.prior.as_ref() != Some(planned);
-        match self.around(planned, short, look_up).await {
-            Ok(around) => {
-                let region = self.session.known().map(|aws| aws.region.clone()).unwrap_or_default();
-                complete::check(planned, &change.config, short, &region, &around, diagnostics);
-            }
-            Err(error) => diagnostics.push(Diagnostic::warning(
-                "Endpoint not checked",
-                format!(
-                    "Whether the endpoint `{short}` has all that an image pull needs could not be looked up: \
-                     {error}."
-                ),
-            )),
+        let policy = region.map_or(Attr::Unknown, |region| planned.wanted_policy(&region));
+        let memory = PlannedEndpoint {
+            vpc_id: planned.vpc_id.clone(),
+            service: short,
+            private_dns: planned.private_dns_enabled,
+            policy,
+        };
+        let id = planned.id.known().map(String::as_str);
+        session.run().endpoints.put(planned.name.text(), id, memory);
+    }
+
+    /// What a plan could not derive yet is known now.
+    async fn prepare(
+        &mut self,
+        work: &Work<'_>,
+        prior: Option<&Endpoint>,
+        config: &Endpoint,
+    ) -> Result<(), Diagnostics> {
+        if prior.is_none() {
+            derive(self, (&None, config), Some(&work.aws.region));
         }
+        Ok(())
+    }
+
+    async fn find(&self, aws: &Aws) -> Result<Vec<String>, ApiError> {
+        api::find(aws, self).await
+    }
+
+    async fn create(&self, aws: &Aws, tags: &Tags) -> Result<String, ApiError> {
+        api::create(aws, self, tags).await
+    }
+
+    async fn reconcile(&self, work: &Work<'_>) -> Result<Endpoint, Diagnostics> {
+        let Work { aws, op, .. } = work;
+        let id = self.id.text();
+        let have = ready(aws, op, id).await?;
+        work.retag(self, &have.tags).await?;
+        op.go_on()?;
+        op.call(|| api::modify(aws, &have, self)).await?;
+        ready(aws, op, id).await?;
+        let found = op.call(|| api::read(aws, id)).await?;
+        Ok(schema::state(aws, found, self))
+    }
+
+    async fn look(&self, work: &Work<'_>) -> Result<Option<Endpoint>, Diagnostics> {
+        let found = ApiError::if_found(api::read(&work.aws, self.id.text()).await)?;
+        Ok(found.map(|found| schema::state(&work.aws, found, self)))
+    }
+
+    async fn delete(&self, work: &Work<'_>) -> Result<(), Diagnostics> {
+        let Work { aws, op, .. } = work;
+        let id = self.id.text();
+        // A create that was interrupted has not recorded its interfaces yet.
+        let mut interfaces = sets::known(&self.network_interface_ids);
+        let found = ApiError::if_found(api::get(aws, id).await).map_err(|error| op.told(error))?;
+        interfaces.extend(found.into_iter().flat_map(|found| found.network_interface_ids));
+        op.release(|| api::delete(aws, id)).await?;
+        op.until_gone(|| api::get(aws, id)).await?;
+        // Subnets and security groups can go only after the interfaces.
+        op.until("without network interfaces", || async {
+            let living = api::interfaces(aws, &interfaces).await?;
+            Ok(if living.is_empty() { Look::Done(()) } else { Look::Pending(living.join(", ")) })
+        })
+        .await
     }
 }
 
@@ -177,163 +206,83 @@ fn derive(planned: &mut Endpoint, change: (&Option<Endpoint>, &Endpoint), region
     short
 }
 
-#[async_trait]
-impl Resource for EndpointResource {
-    type Model = Endpoint;
-
-    basics!(Endpoint);
-
-    async fn validate(&self, config: &Endpoint, diagnostics: &mut Diagnostics) {
-        if !config.policy.is_null() && !config.bucket_policy.is_null() {
-            diagnostics.error_at(
-                Path::of("bucket_policy"),
-                "Two policies",
-                "`policy` and `bucket_policy` both say what the endpoint allows. Keep one of them.",
-            );
+async fn check_completeness(
+    session: &Session,
+    change: &Change<Endpoint>,
+    short: &str,
+    diagnostics: &mut Diagnostics,
+) {
+    let planned = &change.planned;
+    if !complete::concerns(planned, short) {
+        return;
+    }
+    // An endpoint that stays as it is may lose what it needs by another change of this run.
+    let look_up = change.prior.as_ref() != Some(planned);
+    match around(session, planned, short, look_up).await {
+        Ok(around) => {
+            let region = session.known().map(|aws| aws.region.clone()).unwrap_or_default();
+            complete::check(planned, &change.config, short, &region, &around, diagnostics);
         }
-        let Some(service) = config.service.known() else { return };
-        let region = self.session.known().map(|aws| aws.region.clone()).unwrap_or_default();
-        let short = service::short(service, &region);
-        if config.bucket_policy.is_known() && short != "s3" && !service.ends_with(".s3") {
-            diagnostics.error_at(
-                Path::of("bucket_policy"),
-                "Buckets behind another service",
-                format!("`bucket_policy` is for `s3`; write the `policy` of `{service}` as JSON."),
-            );
-        }
-        let kind = match &config.r#type {
-            Attr::Known(kind) => kind.as_str(),
-            Attr::Null if !service::is_full(&short) => service::default_type(&short),
-            Attr::Null if service.ends_with(".s3") || service.ends_with(".dynamodb") => "Gateway",
-            Attr::Null => "Interface",
-            Attr::Unknown => return,
-        };
-        let set = |items: &sets::Texts| items.known().is_some_and(|items| !items.is_empty());
-        let misplaced: Vec<&str> = match kind {
-            "Gateway" => [
-                ("subnet_ids", set(&config.subnet_ids)),
-                ("security_group_ids", set(&config.security_group_ids)),
-                ("private_dns_enabled", config.private_dns_enabled.is_true()),
-            ]
-            .into_iter()
-            .filter(|(_, set)| *set)
-            .map(|(name, _)| name)
-            .collect(),
-            _ if set(&config.route_table_ids) => vec!["route_table_ids"],
-            _ => Vec::new(),
-        };
-        for name in misplaced {
-            let other = if kind == "Gateway" { "Interface" } else { "Gateway" };
-            diagnostics.error_at(
-                Path::of(name),
-                "Attribute of another endpoint type",
-                format!(
-                    "`{name}` belongs to an endpoint of type `{other}`, but this one is of type `{kind}`. Remove \
-                     it, or set `type = \"{other}\"`."
-                ),
-            );
+        Err(error) => diagnostics.push(Diagnostic::warning(
+            "Endpoint not checked",
+            format!(
+                "Whether the endpoint `{short}` has all that an image pull needs could not be looked up: \
+                 {error}."
+            ),
+        )),
+    }
+}
+
+/// What the completeness check looks at: planned things of this run, else live ones if `look_up` says so.
+async fn around(
+    session: &Session,
+    endpoint: &Endpoint,
+    short: &str,
+    look_up: bool,
+) -> Result<Around, ApiError> {
+    let run = session.run();
+    let aws = session.known().filter(|_| look_up);
+    let mut around = Around { looked_up: look_up, ..Around::default() };
+    if let Some(id) = endpoint.vpc_id.known() {
+        around.vpc = run.vpcs.by_id(id);
+        if let (None, Some(aws)) = (&around.vpc, &aws) {
+            around.vpc = Some(crate::vpc::live(aws, id).await?);
         }
     }
-
-    async fn plan(&self, ctx: &Context, change: &mut Change<Endpoint>, diagnostics: &mut Diagnostics) {
-        common::plan(&self.session, ctx, change);
-        let region = self.session.known().map(|aws| aws.region.clone());
-        let short = derive(&mut change.planned, (&change.prior, &change.config), region.as_deref());
-        let planned = &change.planned;
-        if let Some(prior) = &change.prior
-            && prior.service_name.is_known()
-            && prior.service_name == planned.service_name
-        {
-            change.requires_replace.retain(|path| path != &Path::of("service"));
-        }
-        self.check_completeness(change, &short, diagnostics).await;
-        let planned = &change.planned;
-        if planned.name.is_unknown() {
-            return;
-        }
-        let policy = region.map_or(Attr::Unknown, |region| planned.wanted_policy(&region));
-        let memory = PlannedEndpoint {
-            vpc_id: planned.vpc_id.clone(),
-            service: short,
-            private_dns: planned.private_dns_enabled,
-            policy,
-        };
-        let id = planned.id.known().map(String::as_str);
-        self.session.run().endpoints.put(planned.name.text(), id, memory);
-    }
-
-    async fn plan_destroy(&self, _ctx: &Context, prior: &Endpoint, _diagnostics: &mut Diagnostics) {
-        common::plan_destroy(&self.session, prior);
-    }
-
-    async fn create(
-        &self,
-        ctx: &Context,
-        plan: Planned<Endpoint>,
-        progress: &Progress,
-    ) -> Result<Endpoint, Diagnostics> {
-        let aws = self.session.get()?;
-        let mut planned = plan.state;
-        let op = planned.op(ctx, Operation::Create);
-        derive(&mut planned, (&None, &plan.config), Some(&aws.region));
-        let tags = aws.tags(planned.name.text(), &planned.tags);
-        let find = || api::find(&aws, &planned);
-        let create = || api::create(&aws, &planned, &tags);
-        let id = adopt::ensure(&self.session, ctx, &op, &planned, find, create).await?;
-        planned.set_id(&id);
-        progress.save(&planned);
-        self.finish(&aws, &op, planned, progress).await
-    }
-
-    async fn read(&self, _ctx: &Context, state: Endpoint) -> Result<Option<Endpoint>, Diagnostics> {
-        let aws = self.session.get()?;
-        self.session.run().hold(Endpoint::KIND, state.name.text(), state.id.text());
-        match api::read(&aws, state.id.text()).await {
-            Ok(found) => Ok(Some(schema::state(&self.session, &aws.region, found, &state))),
-            Err(error) if error.is_not_found() => Ok(None),
-            Err(error) => Err(error.into()),
+    let mut elsewhere = BTreeSet::new();
+    for id in sets::known(&endpoint.security_group_ids) {
+        match run.security_groups.by_id(&id) {
+            Some(group) => drop(around.groups.insert(id, group)),
+            None => drop(elsewhere.insert(id)),
         }
     }
-
-    async fn update(
-        &self,
-        ctx: &Context,
-        prior: Endpoint,
-        plan: Planned<Endpoint>,
-        progress: &Progress,
-    ) -> Result<Endpoint, Diagnostics> {
-        let aws = self.session.get()?;
-        let mut planned = plan.state;
-        planned.set_id(prior.id.text());
-        let op = planned.op(ctx, Operation::Update);
-        self.finish(&aws, &op, planned, progress).await
+    if let Some(aws) = &aws {
+        around.groups.extend(api::groups(aws, &elsewhere).await?);
     }
+    around.endpoints = run.endpoints.all().into_iter().map(|(_, planned)| planned).collect();
+    let missing = |service: &&&str| {
+        !around
+            .endpoints
+            .iter()
+            .any(|o| o.service == ***service && complete::same_vpc(&o.vpc_id, &endpoint.vpc_id))
+    };
+    if let (Some(aws), Some(id)) = (&aws, endpoint.vpc_id.known())
+        && complete::companions(short).iter().any(|service| missing(&service))
+    {
+        around.endpoints.extend(api::of_vpc(aws, id).await?);
+    }
+    Ok(around)
+}
 
-    async fn delete(&self, ctx: &Context, state: Endpoint) -> Result<(), Diagnostics> {
-        let aws = self.session.get()?;
-        if !adopt::may_delete(&self.session, ctx, &state) {
-            return Ok(());
+/// Waits until AWS has finished with the endpoint; one that another account must accept is finished too.
+async fn ready(aws: &Aws, op: &Op, id: &str) -> Result<api::Found, Diagnostics> {
+    op.until("available", || async {
+        let found = api::get(aws, id).await?;
+        match found.state.as_str() {
+            "available" | "pendingacceptance" => Ok(Look::Done(found)),
+            "failed" | "rejected" | "expired" => Err(api::failed(&found)),
+            state => Ok(Look::Pending(state.to_owned())),
         }
-        let op = state.op(ctx, Operation::Delete);
-        let id = state.id.text();
-        // A create that was interrupted has not recorded its interfaces yet.
-        let mut interfaces = sets::known(&state.network_interface_ids);
-        match api::get(&aws, id).await {
-            Ok(found) => interfaces.extend(found.network_interface_ids),
-            Err(error) if error.is_not_found() => {}
-            Err(error) => return Err(op.told(error)),
-        }
-        op.release(|| api::delete(&aws, id)).await?;
-        op.until_gone(|| api::get(&aws, id)).await?;
-        // Subnets and security groups can go only after the interfaces.
-        op.until("without network interfaces", || async {
-            let living = api::interfaces(&aws, &interfaces).await?;
-            Ok(if living.is_empty() { Look::Done(()) } else { Look::Pending(living.join(", ")) })
-        })
-        .await
-    }
-
-    async fn import(&self, _ctx: &Context, request: ImportRequest) -> Result<Endpoint, Diagnostics> {
-        common::import(&self.session, &request)
-    }
+    })
+    .await
 }

@@ -8,7 +8,7 @@ use super::api::Found;
 use super::service;
 use crate::common::{self, Common, common};
 use crate::policy;
-use crate::session::Session;
+use crate::session::Aws;
 use crate::sets::{self, Texts};
 use crate::tags::TagMap;
 use crate::timeouts::Timeouts;
@@ -264,14 +264,15 @@ pub(super) fn is_open(policy: &str) -> bool {
 }
 
 /// The state that what was found makes of `before`.
-pub(super) fn state(session: &Session, region: &str, found: Found, before: &Endpoint) -> Endpoint {
+pub(super) fn state(aws: &Aws, found: Found, before: &Endpoint) -> Endpoint {
     let mut state = before.clone();
-    state.take_tags(session, &found.tags);
+    state.take_tags(aws, &found.tags);
     state.id = found.id.into();
     state.vpc_id = found.vpc_id.into();
     // The user's way to call the service stays while it names this one.
-    if before.service.known().is_none_or(|service| service::full(service, region) != found.service_name) {
-        state.service = service::short(&found.service_name, region).into();
+    if before.service.known().is_none_or(|service| service::full(service, &aws.region) != found.service_name)
+    {
+        state.service = service::short(&found.service_name, &aws.region).into();
     }
     state.service_name = found.service_name.into();
     state.r#type = found.kind.into();
@@ -281,7 +282,7 @@ pub(super) fn state(session: &Session, region: &str, found: Found, before: &Endp
     // It says nothing about a gateway.
     state.private_dns_enabled = (found.private_dns && !state.is_gateway()).into();
     let live = found.policy.filter(|policy| !is_open(policy) || before.policy.is_known());
-    let by_buckets = before.bucket_policy.known().and_then(|buckets| buckets.render(region));
+    let by_buckets = before.bucket_policy.known().and_then(|buckets| buckets.render(&aws.region));
     state.policy = match (&live, by_buckets) {
         (Some(live), Some(wanted)) if policy::equivalent(live, &wanted) => Attr::Null,
         // Shown as drift: the policy that was made of the buckets is gone.

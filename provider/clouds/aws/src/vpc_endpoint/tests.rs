@@ -1,8 +1,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 
+use tf_provider_rs::{Context, Resource};
+
 use super::*;
+use crate::common::Common;
+use crate::managed::Managed;
 use crate::memory::{PlannedSecurityGroup, PlannedVpc};
-use crate::session::tests::session;
+use crate::session::tests::{account, session};
 use schema::BucketPolicy;
 
 fn ids(items: &[&str]) -> sets::Texts {
@@ -53,11 +57,9 @@ fn other(service: &str, vpc: Attr<String>, policy: Attr<String>) -> PlannedEndpo
     PlannedEndpoint { vpc_id: vpc, service: service.into(), private_dns: true.into(), policy }
 }
 
-#[tokio::test]
-async fn attributes() {
-    insta::assert_snapshot!(crate::common::tests::listed(
-        &EndpointResource::new(&session([]).await).schema()
-    ));
+#[test]
+fn attributes() {
+    insta::assert_snapshot!(crate::common::tests::listed(&Endpoint::schema()));
 }
 
 #[test]
@@ -105,16 +107,15 @@ fn a_bucket_policy_allows_its_buckets_and_image_layers() {
 
 #[tokio::test]
 async fn policies_drift_only_when_their_meaning_does() {
-    let session = session([]).await;
+    let aws = account([]).await;
     let found = |policy: &str| api::Found { policy: Some(policy.to_owned()), ..api::Found::default() };
-    let read =
-        |policy: &str, before: &Endpoint| schema::state(&session, "eu-west-1", found(policy), before).policy;
+    let read = |policy: &str, before: &Endpoint| schema::state(&aws, found(policy), before).policy;
     let open = r#"{"Version":"2008-10-17","Statement":[{"Effect":"Allow","Principal":"*","Action":"*","Resource":"*"}]}"#;
     let other = r#"{"Statement":[]}"#;
     assert_eq!(read(open, &endpoint("s3")), Attr::Null);
     assert_eq!(read(other, &endpoint("s3")), other.into());
     let by_bucket = Endpoint { bucket_policy: buckets(&["data"]).into(), ..endpoint("s3") };
-    let rendered = buckets(&["data"]).render("eu-west-1").unwrap();
+    let rendered = buckets(&["data"]).render(&aws.region).unwrap();
     assert_eq!(read(&rendered, &by_bucket), Attr::Null);
     assert_eq!(read(other, &by_bucket), other.into());
     assert!(read(open, &by_bucket).is_known(), "a policy that somebody opened shows");
@@ -190,7 +191,7 @@ fn what_is_unknown_lacks_nothing() {
 #[tokio::test]
 async fn the_order_of_planning_counts() {
     let session = session([]).await;
-    let resource = EndpointResource::new(&session);
+    let resource = Managed::<Endpoint>::new(&session);
     let plan = async |service: &str, allow: Attr<bool>| {
         let planned = endpoint(service);
         let config = Endpoint {
@@ -215,7 +216,7 @@ async fn the_order_of_planning_counts() {
 #[tokio::test]
 async fn an_endpoint_that_stays_is_checked_against_what_the_run_changes() {
     let session = session([]).await;
-    let resource = EndpointResource::new(&session);
+    let resource = Managed::<Endpoint>::new(&session);
     let mut stays = Endpoint {
         vpc_id: "vpc-1".into(),
         subnet_ids: ids(&["subnet-1"]),
@@ -240,7 +241,7 @@ async fn an_endpoint_that_stays_is_checked_against_what_the_run_changes() {
 
 #[tokio::test]
 async fn another_spelling_changes_nothing() {
-    let resource = EndpointResource::new(&session([]).await);
+    let resource = Managed::<Endpoint>::new(&session([]).await);
     let prior = Endpoint {
         service: "com.amazonaws.us-east-1.s3".into(),
         service_name: "com.amazonaws.us-east-1.s3".into(),
@@ -268,7 +269,7 @@ async fn another_spelling_changes_nothing() {
 
 #[tokio::test]
 async fn attributes_that_contradict_each_other_are_told() {
-    let resource = EndpointResource::new(&session([]).await);
+    let resource = Managed::<Endpoint>::new(&session([]).await);
     let mut diagnostics = Diagnostics::default();
     let config = |service: &str| Endpoint { service: service.into(), ..Endpoint::default() };
     let gateway = Endpoint {

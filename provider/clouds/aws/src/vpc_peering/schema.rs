@@ -6,7 +6,7 @@ use tf_provider_rs::{Attr, Diagnostic, Path, model};
 
 use super::api::Found;
 use crate::common::{self, Common, common};
-use crate::session::Session;
+use crate::session::Aws;
 use crate::tags::TagMap;
 use crate::timeouts::Timeouts;
 
@@ -93,9 +93,9 @@ fn check_account(value: &tf_provider_rs::Value, path: &Path, found: &mut tf_prov
 }
 
 /// The state that what was found makes of `before`.
-pub(super) fn state(session: &Session, found: Found, before: &Peering) -> Peering {
+pub(super) fn state(aws: &Aws, found: Found, before: &Peering) -> Peering {
     let mut state = before.clone();
-    state.take_tags(session, &found.tags);
+    state.take_tags(aws, &found.tags);
     // Options exist from acceptance on; until then what is wanted is no drift.
     if found.is_active() || !before.allow_remote_dns_resolution.is_known() {
         state.allow_remote_dns_resolution = found.remote_dns().into();

@@ -1,6 +1,9 @@
+use tf_provider_rs::{Context, Resource};
+
 use super::*;
+use crate::managed::Managed;
 use crate::memory::PlannedVpc;
-use crate::session::tests::session;
+use crate::session::tests::{account, session};
 
 fn peering() -> Peering {
     Peering {
@@ -38,13 +41,13 @@ async fn planned(session: &Session, config: Peering) -> (Peering, String) {
     let mut change =
         Change { prior: None, planned: config.clone(), config, requires_replace: Vec::new(), deferred: None };
     let mut diagnostics = Diagnostics::default();
-    PeeringResource::new(session).plan(&Context::default(), &mut change, &mut diagnostics).await;
+    Managed::<Peering>::new(session).plan(&Context::default(), &mut change, &mut diagnostics).await;
     (change.planned, shown(&diagnostics))
 }
 
-#[tokio::test]
-async fn attributes() {
-    insta::assert_snapshot!(crate::common::tests::listed(&PeeringResource::new(&session([]).await).schema()));
+#[test]
+fn attributes() {
+    insta::assert_snapshot!(crate::common::tests::listed(&Peering::schema()));
 }
 
 #[tokio::test]
@@ -72,7 +75,7 @@ async fn overlapping_vpcs_are_refused_at_plan() {
 async fn a_vpc_has_no_peering_with_itself() {
     let mut diagnostics = Diagnostics::default();
     let config = Peering { peer_vpc_id: "vpc-1".into(), ..peering() };
-    PeeringResource::new(&session([]).await).validate(&config, &mut diagnostics).await;
+    Managed::<Peering>::new(&session([]).await).validate(&config, &mut diagnostics).await;
     insta::assert_snapshot!(shown(&diagnostics));
 }
 
@@ -93,11 +96,11 @@ fn only_what_is_ours_is_accepted() {
 
 #[tokio::test]
 async fn options_wait_for_the_acceptance() {
-    let session = session([]).await;
+    let aws = account([]).await;
     let before = Peering { allow_remote_dns_resolution: true.into(), ..peering() };
     let read = |code: &str| {
         let found = found(code, "222222222222", "us-east-1");
-        schema::state(&session, found, &before).allow_remote_dns_resolution
+        schema::state(&aws, found, &before).allow_remote_dns_resolution
     };
     assert_eq!(read("pending-acceptance"), Attr::Known(true));
     assert_eq!(read("active"), Attr::Known(false), "once active, the next apply sets them");
