@@ -1,0 +1,1 @@
+//! A lab of network namespaces in which the tunnel meets other implementations.

@@ -1,0 +1,1 @@
+//! WireGuard sessions, timers and routing tables, sans-IO.

@@ -1,0 +1,1 @@
+//! The tunnel: agent and gateway in one binary.

@@ -1,0 +1,3 @@
+//! The tunnel binary.
+
+fn main() {}

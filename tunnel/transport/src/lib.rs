@@ -1,0 +1,1 @@
+//! Carriers of the tunnel's datagrams.

@@ -1,0 +1,1 @@
+//! Keys and configuration files of the tunnel, without I/O.
