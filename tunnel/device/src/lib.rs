@@ -1,1 +1,3 @@
 //! Where packets come from and go to: TUN with offloads, kernel WireGuard.
+
+pub mod tun;
