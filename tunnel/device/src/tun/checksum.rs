@@ -74,7 +74,9 @@ pub(crate) mod naive {
         let (addresses, header, protocol) = match packet[0] >> 4 {
             4 => {
                 let header = usize::from(packet[0] & 15) * 4;
-                if checksum(&[&packet[..header]]) != 0 || usize::from(u16::from_be_bytes([packet[2], packet[3]])) != packet.len() {
+                if checksum(&[&packet[..header]]) != 0
+                    || usize::from(u16::from_be_bytes([packet[2], packet[3]])) != packet.len()
+                {
                     return false;
                 }
                 (&packet[12..20], header, packet[9])

@@ -73,7 +73,14 @@ impl Coalescer {
     pub fn new(joins: Joins) -> Self {
         let none = Candidate { at: 0, len: 0, ip: 0, headers: 0, protocol: 0 };
         let run = || Run {
-            flow: 0, open: false, verified: false, push: false, first: none, total: 0, next_sequence: 0, rest: Vec::with_capacity(TCP_PACKETS),
+            flow: 0,
+            open: false,
+            verified: false,
+            push: false,
+            first: none,
+            total: 0,
+            next_sequence: 0,
+            rest: Vec::with_capacity(TCP_PACKETS),
         };
         Self { joins, runs: (0..RUNS).map(|_| run()).collect(), used: 0 }
     }
@@ -104,7 +111,10 @@ impl Coalescer {
             Class::Flow { ip, headers, protocol, joinable } => {
                 let candidate = Candidate { at: place.start, len: place.len(), ip, headers, protocol };
                 let flow = flow_hash(packet, ip);
-                let known = self.runs[..self.used].iter_mut().rev().find(|run| run.open && run.flow == flow && same_flow(arena, &run.first, &candidate));
+                let known = self.runs[..self.used]
+                    .iter_mut()
+                    .rev()
+                    .find(|run| run.open && run.flow == flow && same_flow(arena, &run.first, &candidate));
                 if let Some(run) = known {
                     if joinable && run.join(arena, &candidate) {
                         return true;
@@ -132,7 +142,8 @@ impl Coalescer {
             run.open = true;
             run.flow = flow;
             run.first = candidate;
-            run.next_sequence = sequence.wrapping_add(u32::try_from(candidate.len - candidate.headers).unwrap_or(0));
+            run.next_sequence =
+                sequence.wrapping_add(u32::try_from(candidate.len - candidate.headers).unwrap_or(0));
         } else {
             run.open = false;
             run.first = Candidate { at: place.start, len: place.len(), ip: 0, headers: 0, protocol: 0 };
@@ -176,7 +187,10 @@ impl Run {
         if candidate.headers != self.first.headers || !same_ip(first, packet, self.rest.len() + 1) {
             return false;
         }
-        if candidate.protocol == TCP && (!same_tcp(&first[candidate.ip..candidate.headers], &packet[candidate.ip..candidate.headers]) || be32(packet, candidate.ip + 4) != self.next_sequence) {
+        if candidate.protocol == TCP
+            && (!same_tcp(&first[candidate.ip..candidate.headers], &packet[candidate.ip..candidate.headers])
+                || be32(packet, candidate.ip + 4) != self.next_sequence)
+        {
             return false;
         }
         if !self.verified {
@@ -251,7 +265,12 @@ enum Class {
     Other,
     /// May belong to a flow that is being joined, but cannot be told to: fragments, IP options, extension headers.
     Unordered,
-    Flow { ip: usize, headers: usize, protocol: u8, joinable: bool },
+    Flow {
+        ip: usize,
+        headers: usize,
+        protocol: u8,
+        joinable: bool,
+    },
 }
 
 #[inline]
@@ -282,11 +301,16 @@ fn classify(packet: &[u8], joins: Joins) -> Class {
         TCP if joins.tcp && packet.len() >= ip + 20 => {
             let headers = ip + usize::from(packet[ip + 12] >> 4) * 4;
             let flags = packet[ip + 13];
-            let joinable = headers >= ip + 20 && headers < packet.len() && flags & !(ACK | PSH | ECE) == 0 && flags & ACK != 0;
+            let joinable = headers >= ip + 20
+                && headers < packet.len()
+                && flags & !(ACK | PSH | ECE) == 0
+                && flags & ACK != 0;
             Class::Flow { ip, headers, protocol, joinable }
         }
         UDP if joins.udp && packet.len() >= ip + 8 => {
-            let joinable = usize::from(be16(packet, ip + 4)) == packet.len() - ip && packet.len() > ip + 8 && be16(packet, ip + 6) != 0;
+            let joinable = usize::from(be16(packet, ip + 4)) == packet.len() - ip
+                && packet.len() > ip + 8
+                && be16(packet, ip + 6) != 0;
             Class::Flow { ip, headers: ip + 8, protocol, joinable }
         }
         _ => Class::Other,
@@ -297,15 +321,20 @@ fn classify(packet: &[u8], joins: Joins) -> Class {
 #[inline]
 fn flow_hash(packet: &[u8], ip: usize) -> u64 {
     let from = if ip == 20 { 12 } else { 8 };
-    packet[from..ip].as_chunks::<4>().0.iter().chain(packet[ip..].first_chunk::<4>()).fold(u64::from(ip == 20), |hash, word| {
-        (hash ^ u64::from(u32::from_ne_bytes(*word))).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(29)
-    })
+    packet[from..ip].as_chunks::<4>().0.iter().chain(packet[ip..].first_chunk::<4>()).fold(
+        u64::from(ip == 20),
+        |hash, word| {
+            (hash ^ u64::from(u32::from_ne_bytes(*word))).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(29)
+        },
+    )
 }
 
 #[inline]
 fn same_flow(arena: &[u8], one: &Candidate, other: &Candidate) -> bool {
     let from = if one.ip == 20 { 12 } else { 8 };
-    one.ip == other.ip && one.protocol == other.protocol && arena[one.at + from..one.at + one.ip + 4] == arena[other.at + from..other.at + other.ip + 4]
+    one.ip == other.ip
+        && one.protocol == other.protocol
+        && arena[one.at + from..one.at + one.ip + 4] == arena[other.at + from..other.at + other.ip + 4]
 }
 
 /// Whether the IP headers differ in length, checksum and identification only. `nth`: which packet of the run it would be.
@@ -323,7 +352,10 @@ fn same_ip(first: &[u8], packet: &[u8], nth: usize) -> bool {
 /// Whether the TCP headers differ in sequence, checksum and PSH only.
 #[inline]
 fn same_tcp(first: &[u8], packet: &[u8]) -> bool {
-    first[8..13] == packet[8..13] && (first[13] ^ packet[13]) & !PSH == 0 && first[14..16] == packet[14..16] && first[18..] == packet[18..]
+    first[8..13] == packet[8..13]
+        && (first[13] ^ packet[13]) & !PSH == 0
+        && first[14..16] == packet[14..16]
+        && first[18..] == packet[18..]
 }
 
 #[inline]

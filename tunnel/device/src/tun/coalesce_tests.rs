@@ -19,14 +19,25 @@ struct Tcp {
 
 impl Default for Tcp {
     fn default() -> Self {
-        Self { port: 1, sequence: 0, ack: 5, flags: ACK, tos: 0, ttl: 64, id: 0, fragment: 0x4000, payload: 100 }
+        Self {
+            port: 1,
+            sequence: 0,
+            ack: 5,
+            flags: ACK,
+            tos: 0,
+            ttl: 64,
+            id: 0,
+            fragment: 0x4000,
+            payload: 100,
+        }
     }
 }
 
 impl Tcp {
     fn bytes(&self) -> Vec<u8> {
         let total = 40 + self.payload;
-        let mut packet = vec![0x45, self.tos, 0, 0, 0, 0, 0, 0, self.ttl, TCP, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2];
+        let mut packet =
+            vec![0x45, self.tos, 0, 0, 0, 0, 0, 0, self.ttl, TCP, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2];
         put16(&mut packet, 2, total as u16);
         put16(&mut packet, 4, self.id);
         put16(&mut packet, 6, self.fragment);
@@ -43,7 +54,11 @@ impl Tcp {
     }
 
     fn next(&self) -> Self {
-        Self { sequence: self.sequence.wrapping_add(self.payload as u32), id: self.id.wrapping_add(1), ..self.clone() }
+        Self {
+            sequence: self.sequence.wrapping_add(self.payload as u32),
+            id: self.id.wrapping_add(1),
+            ..self.clone()
+        }
     }
 }
 
@@ -74,11 +89,15 @@ fn run(joins: Joins, packets: &[Vec<u8>]) -> Vec<(usize, Vec<u8>)> {
     let mut frames = Vec::new();
     for place in places {
         if coalescer.is_full() {
-            coalescer.flush(&mut arena, |pieces, count| frames.push((count, pieces.iter().flat_map(|p| p.to_vec()).collect())));
+            coalescer.flush(&mut arena, |pieces, count| {
+                frames.push((count, pieces.iter().flat_map(|p| p.to_vec()).collect()))
+            });
         }
         assert!(coalescer.push(&mut arena, place));
     }
-    coalescer.flush(&mut arena, |pieces, count| frames.push((count, pieces.iter().flat_map(|p| p.to_vec()).collect())));
+    coalescer.flush(&mut arena, |pieces, count| {
+        frames.push((count, pieces.iter().flat_map(|p| p.to_vec()).collect()))
+    });
     frames
 }
 

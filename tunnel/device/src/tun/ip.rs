@@ -96,7 +96,8 @@ mod tests {
     use super::*;
 
     fn v4(ecn: u8) -> Vec<u8> {
-        let mut packet = vec![0x45, ecn, 0, 24, 0, 0, 0, 0, 64, 1, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2, 1, 2, 3, 4];
+        let mut packet =
+            vec![0x45, ecn, 0, 24, 0, 0, 0, 0, 64, 1, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2, 1, 2, 3, 4];
         super::super::checksum::fill_ipv4_header(&mut packet[..20]);
         packet
     }

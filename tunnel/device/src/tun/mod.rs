@@ -3,8 +3,8 @@
 pub mod checksum;
 pub mod coalesce;
 pub mod ip;
-pub mod split;
 mod queue;
+pub mod split;
 mod sys;
 pub mod vnet;
 

@@ -20,7 +20,9 @@ pub enum OpenError {
     #[error("`{0}` is no name for an interface; use 1 to 15 characters without `/` or space")]
     Name(String),
     /// `/dev/net/tun` is missing.
-    #[error("{DEVICE} is missing; load the `tun` module, or give the container the device (`--device {DEVICE}`)")]
+    #[error(
+        "{DEVICE} is missing; load the `tun` module, or give the container the device (`--device {DEVICE}`)"
+    )]
     Missing,
     /// Not allowed.
     #[error("not allowed to open a TUN device; run as root or with CAP_NET_ADMIN")]
@@ -29,7 +31,9 @@ pub enum OpenError {
     #[error("interface `{0}` is in use; stop the program that has it, or choose another name")]
     Busy(String),
     /// Anything else.
-    #[error("cannot open TUN interface `{name}`: {source}; `warren-tunnel doctor` tells what the kernel offers")]
+    #[error(
+        "cannot open TUN interface `{name}`: {source}; `warren-tunnel doctor` tells what the kernel offers"
+    )]
     Other {
         /// The interface.
         name: String,
@@ -94,7 +98,9 @@ impl Tun {
 
     /// Opens it.
     pub fn create(&self) -> Result<Vec<Queue>, OpenError> {
-        let named = !self.name.is_empty() && self.name.len() <= sys::NAME && !self.name.contains(|c: char| c == '/' || c.is_whitespace() || c.is_control());
+        let named = !self.name.is_empty()
+            && self.name.len() <= sys::NAME
+            && !self.name.contains(|c: char| c == '/' || c.is_whitespace() || c.is_control());
         if !named {
             return Err(OpenError::Name(self.name.clone()));
         }
@@ -115,7 +121,10 @@ impl Tun {
             Some(libc::EBUSY) => OpenError::Busy(name.to_owned()),
             _ => OpenError::Other { name: name.to_owned(), source },
         };
-        let file = || rustix::fs::open(DEVICE, OFlags::RDWR | OFlags::CLOEXEC | OFlags::NONBLOCK, Mode::empty()).map_err(|error| failed(error.into()));
+        let file = || {
+            rustix::fs::open(DEVICE, OFlags::RDWR | OFlags::CLOEXEC | OFlags::NONBLOCK, Mode::empty())
+                .map_err(|error| failed(error.into()))
+        };
         let fd = file()?;
         let (fd, given, vnet) = match sys::attach(fd.as_fd(), name, flags | sys::IFF_VNET_HDR) {
             Ok(given) => (fd, given, true),

@@ -37,9 +37,21 @@ pub enum Malformed {
 enum Kind {
     Whole,
     /// A single packet whose checksum at `field` covers all from `start`.
-    Checksum { start: usize, field: usize, udp: bool },
-    Tcp { start: usize, headers: usize, size: usize },
-    Udp { start: usize, headers: usize, size: usize },
+    Checksum {
+        start: usize,
+        field: usize,
+        udp: bool,
+    },
+    Tcp {
+        start: usize,
+        headers: usize,
+        size: usize,
+    },
+    Udp {
+        start: usize,
+        headers: usize,
+        size: usize,
+    },
 }
 
 /// A frame that has been checked and can be written out segment by segment.
@@ -150,7 +162,13 @@ impl Frame<'_> {
     #[inline]
     pub fn segment_len(&self, index: usize) -> usize {
         match self.kind {
-            Kind::Whole | Kind::Checksum { .. } => if index == 0 { self.packet.len() } else { 0 },
+            Kind::Whole | Kind::Checksum { .. } => {
+                if index == 0 {
+                    self.packet.len()
+                } else {
+                    0
+                }
+            }
             Kind::Tcp { headers, size, .. } | Kind::Udp { headers, size, .. } => {
                 if index >= self.count {
                     return 0;

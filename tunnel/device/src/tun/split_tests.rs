@@ -17,7 +17,14 @@ pub(crate) fn frame(v6: bool, udp: bool, payload: &[u8], size: u16, options: usi
         (_, false) => GSO_TCPV4,
         _ => GSO_TCPV6,
     };
-    let vnet = Vnet { flags: NEEDS_CSUM, gso_type: gso, hdr_len: 3, gso_size: size, csum_start: ip as u16, csum_offset: if udp { 6 } else { 16 } };
+    let vnet = Vnet {
+        flags: NEEDS_CSUM,
+        gso_type: gso,
+        hdr_len: 3,
+        gso_size: size,
+        csum_start: ip as u16,
+        csum_offset: if udp { 6 } else { 16 },
+    };
     let mut packet = vec![0u8; total];
     if v6 {
         packet[..8].copy_from_slice(&[0x60, 0x20, 0, 1, 0, 0, if udp { UDP } else { TCP }, 64]);
@@ -25,7 +32,28 @@ pub(crate) fn frame(v6: bool, udp: bool, payload: &[u8], size: u16, options: usi
         packet[8..40].copy_from_slice(&[7; 32]);
         packet[39] = 9;
     } else {
-        packet[..20].copy_from_slice(&[0x45, 2, 0, 0, 0xff, 0xfe, 0x40, 0, 64, if udp { UDP } else { TCP }, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2]);
+        packet[..20].copy_from_slice(&[
+            0x45,
+            2,
+            0,
+            0,
+            0xff,
+            0xfe,
+            0x40,
+            0,
+            64,
+            if udp { UDP } else { TCP },
+            0,
+            0,
+            10,
+            0,
+            0,
+            1,
+            10,
+            0,
+            0,
+            2,
+        ]);
         put16(&mut packet, 2, total as u16);
         fill_ipv4_header(&mut packet[..20]);
     }
@@ -73,11 +101,14 @@ fn join(packets: &[Vec<u8>]) -> Vec<Vec<u8>> {
     let mut frames = Vec::new();
     for place in places {
         if coalescer.is_full() {
-            coalescer.flush(&mut arena, |pieces, _| frames.push(pieces.iter().flat_map(|piece| piece.to_vec()).collect()));
+            coalescer.flush(&mut arena, |pieces, _| {
+                frames.push(pieces.iter().flat_map(|piece| piece.to_vec()).collect())
+            });
         }
         assert!(coalescer.push(&mut arena, place));
     }
-    coalescer.flush(&mut arena, |pieces, _| frames.push(pieces.iter().flat_map(|piece| piece.to_vec()).collect()));
+    coalescer
+        .flush(&mut arena, |pieces, _| frames.push(pieces.iter().flat_map(|piece| piece.to_vec()).collect()));
     frames
 }
 

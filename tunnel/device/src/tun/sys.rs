@@ -31,7 +31,11 @@ const _: () = assert!(size_of::<Request>() == size_of::<libc::ifreq>());
 /// Attaches the open `/dev/net/tun` to the interface called `name` (at most [`NAME`] bytes; `%d` is filled in by the kernel) and returns the name it got.
 pub(super) fn attach(fd: BorrowedFd<'_>, name: &str, flags: u16) -> io::Result<String> {
     let mut request = Request { name: [0; libc::IFNAMSIZ], flags, rest: [0; 22] };
-    let place = request.name.get_mut(..name.len()).filter(|place| place.len() <= NAME).ok_or(io::ErrorKind::InvalidInput)?;
+    let place = request
+        .name
+        .get_mut(..name.len())
+        .filter(|place| place.len() <= NAME)
+        .ok_or(io::ErrorKind::InvalidInput)?;
     place.copy_from_slice(name.as_bytes());
     // SAFETY: TUNSETIFF reads and writes one `struct ifreq`; `request` has its size and layout (checked above for size), is initialised, aligned and outlives the call.
     let done = unsafe { libc::ioctl(fd.as_raw_fd(), libc::TUNSETIFF as _, &raw mut request) };
@@ -45,6 +49,7 @@ pub(super) fn attach(fd: BorrowedFd<'_>, name: &str, flags: u16) -> io::Result<S
 /// Tells the kernel what may be handed to us unfinished.
 pub(super) fn set_offload(fd: BorrowedFd<'_>, features: u32) -> io::Result<()> {
     // SAFETY: TUNSETOFFLOAD takes its argument by value; no memory is passed.
-    let done = unsafe { libc::ioctl(fd.as_raw_fd(), libc::TUNSETOFFLOAD as _, libc::c_ulong::from(features)) };
+    let done =
+        unsafe { libc::ioctl(fd.as_raw_fd(), libc::TUNSETOFFLOAD as _, libc::c_ulong::from(features)) };
     if done < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
 }

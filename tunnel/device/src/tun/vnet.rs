@@ -71,7 +71,8 @@ mod tests {
 
     #[test]
     fn round_trip() {
-        let vnet = Vnet { flags: 1, gso_type: 4, hdr_len: 72, gso_size: 1380, csum_start: 40, csum_offset: 16 };
+        let vnet =
+            Vnet { flags: 1, gso_type: 4, hdr_len: 72, gso_size: 1380, csum_start: 40, csum_offset: 16 };
         let mut frame = vnet.encode().to_vec();
         frame.push(7);
         assert_eq!(Vnet::parse(&frame), Some((vnet, &[7u8][..])));
