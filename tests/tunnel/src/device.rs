@@ -52,7 +52,11 @@ impl Device {
     ///
     /// # Errors
     /// The program is missing, ends, or does not come up; the error has its log.
-    pub fn start(implementation: &Implementation, host: &Arc<Namespace>, interface: &Interface) -> Result<Device> {
+    pub fn start(
+        implementation: &Implementation,
+        host: &Arc<Namespace>,
+        interface: &Interface,
+    ) -> Result<Device> {
         // User-space sockets are in one folder for all network namespaces, so names are the machine's.
         let name = format!("wl{:x}-{}", std::process::id(), COUNTER.fetch_add(1, Ordering::Relaxed));
         let folder = tempfile::Builder::new().prefix("warren-lab-").tempdir()?;
@@ -90,7 +94,8 @@ impl Device {
         command.args(implementation.arguments(&name, &config)).args(arguments);
         command.env("WG_THREADS", "2");
         let daemon = Daemon::start(&mut command)?;
-        let mut device = Device { daemon, implementation: implementation.clone(), host: Arc::clone(host), name, folder };
+        let mut device =
+            Device { daemon, implementation: implementation.clone(), host: Arc::clone(host), name, folder };
         let up = device.bring_up(ours, interface, &config);
         up.with_context(|| {
             format!("{} did not come up; its log:\n{}", implementation.name(), device.daemon.log())
@@ -238,7 +243,9 @@ impl PeerState {
             public_key: key.to_owned(),
             preshared_key: some(preshared),
             endpoint: some(endpoint).map(|text| text.parse()).transpose()?,
-            allowed: some(allowed).map(|text| text.split(',').map(str::to_owned).collect()).unwrap_or_default(),
+            allowed: some(allowed)
+                .map(|text| text.split(',').map(str::to_owned).collect())
+                .unwrap_or_default(),
             last_handshake: handshake.parse()?,
             bytes: (received.parse()?, sent.parse()?),
             keepalive: keepalive.parse().ok(),

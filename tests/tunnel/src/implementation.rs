@@ -43,7 +43,8 @@ impl Implementation {
             "wireguard-go" => Implementation::WireguardGo,
             "boringtun-cli" => Implementation::BoringtunCli,
             "gotatun-cli" => Implementation::GotatunCli,
-            other => match Implementation::from_environment().into_iter().find(|found| found.name() == other) {
+            other => match Implementation::from_environment().into_iter().find(|found| found.name() == other)
+            {
                 Some(found) => found,
                 None => bail!(
                     "no WireGuard program is called `{other}`\nHint: warren-tunnel, wireguard-go, boringtun-cli, \

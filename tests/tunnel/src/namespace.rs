@@ -104,10 +104,7 @@ impl Namespace {
     ///
     /// # Errors
     /// The namespace is gone, the work fails or panics.
-    pub fn inside<T: Send + 'static>(
-        &self,
-        work: impl FnOnce() -> Result<T> + Send + 'static,
-    ) -> Result<T> {
+    pub fn inside<T: Send + 'static>(&self, work: impl FnOnce() -> Result<T> + Send + 'static) -> Result<T> {
         finish(self.thread(work)?)
     }
 

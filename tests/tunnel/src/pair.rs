@@ -216,7 +216,8 @@ impl Pair {
     pub fn restart(&mut self, side: Side) -> Result<()> {
         self.stop(side);
         let index = side.index();
-        let device = Device::start(&self.implementations[index], &self.hosts[index], &self.interfaces[index])?;
+        let device =
+            Device::start(&self.implementations[index], &self.hosts[index], &self.interfaces[index])?;
         self.devices[index] = Some(device);
         Ok(())
     }
@@ -232,7 +233,8 @@ impl Pair {
             Ok(answer.is_ok().then_some(()))
         });
         met.with_context(|| {
-            let log = |side| self.devices[side as usize].as_ref().map(|device| device.log()).unwrap_or_default();
+            let log =
+                |side| self.devices[side as usize].as_ref().map(|device| device.log()).unwrap_or_default();
             format!("left's log:\n{}\nright's log:\n{}", log(Side::Left), log(Side::Right))
         })?;
         self.device(from).peer()

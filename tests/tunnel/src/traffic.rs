@@ -174,7 +174,10 @@ impl Echo {
                 let begun = Instant::now();
                 socket.send(&packet)?;
                 if let Ok(received) = socket.recv(&mut answer) {
-                    ensure!(answer[..received] == packet[..], "a datagram of {length} bytes changed on its way");
+                    ensure!(
+                        answer[..received] == packet[..],
+                        "a datagram of {length} bytes changed on its way"
+                    );
                     times.push(begun.elapsed());
                 }
             }

@@ -34,12 +34,18 @@ fn a_stream_crosses_the_bare_wire_and_its_digest_is_checked() {
 
 #[test]
 fn other_implementations_meet_in_the_lab() {
-    let settings = Settings { outer: Family::V6, preshared: true, initiator: Some(Side::Left), ..Settings::default() };
+    let settings =
+        Settings { outer: Family::V6, preshared: true, initiator: Some(Side::Left), ..Settings::default() };
     let pair = Pair::start(&Implementation::BoringtunCli, &Implementation::WireguardGo, &settings).unwrap();
-    assert!(pair.meet(Side::Left, Family::V4).unwrap().last_handshake > 0);
-    assert!(pair.device(Side::Right).peer().unwrap().preshared_key.is_some());
-    let stream =
-        Stream::start(pair.host(Side::Left), pair.host(Side::Right), Side::Right.inner(Family::V6), 4_000_000);
+    pair.meet(Side::Left, Family::V4).unwrap();
+    let seen = pair.device(Side::Right).peer().unwrap();
+    assert!(seen.last_handshake > 0 && seen.preshared_key.is_some());
+    let stream = Stream::start(
+        pair.host(Side::Left),
+        pair.host(Side::Right),
+        Side::Right.inner(Family::V6),
+        4_000_000,
+    );
     stream.unwrap().finish().unwrap();
     let echo = Echo::start(pair.host(Side::Right), Side::Right.inner(Family::V4)).unwrap();
     let times = echo.ask(pair.host(Side::Left), 5000, 10).unwrap();
