@@ -12,6 +12,7 @@
 
 pub mod allowed;
 pub mod engine;
+mod handshake;
 pub mod plane;
 pub mod time;
 pub mod transport;

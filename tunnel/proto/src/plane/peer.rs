@@ -85,6 +85,7 @@ pub struct Peer {
     drops: Drops,
     wants: AtomicU8,
     armed: AtomicBool,
+    pursuing: AtomicBool,
     tx: Side,
     rx: Side,
 }
@@ -107,6 +108,7 @@ impl Peer {
             drops: Drops::default(),
             wants: AtomicU8::new(0),
             armed: AtomicBool::new(false),
+            pursuing: AtomicBool::new(false),
             tx: Side::default(),
             rx: Side::default(),
         };
@@ -169,7 +171,7 @@ impl Peer {
             self.tx.mark.store(now, Ordering::SeqCst);
             attention |= self.arm();
         }
-        if packets > 0 && now >= self.tx.rekey_at.load(Ordering::Relaxed) {
+        if now >= self.tx.rekey_at.load(Ordering::Relaxed) {
             attention |= self.want(REKEY);
         }
         attention
@@ -191,7 +193,7 @@ impl Peer {
             self.rx.mark.store(now, Ordering::SeqCst);
             attention |= self.arm();
         }
-        if packets > 0 && now >= self.rx.rekey_at.load(Ordering::Relaxed) {
+        if now >= self.rx.rekey_at.load(Ordering::Relaxed) {
             attention |= self.want(REKEY);
         }
         attention
@@ -207,7 +209,8 @@ impl Peer {
         }
         staged.push_back(packet.to_vec());
         drop(staged);
-        self.want(WANT_SESSION)
+        // While a session is being made the engine knows that packets may wait.
+        if self.pursuing.load(Ordering::SeqCst) { Attention::NONE } else { self.want(WANT_SESSION) }
     }
 
     /// Takes the packets that waited, oldest first.
@@ -297,6 +300,12 @@ impl Peer {
     /// The engine's traffic timer goes on after [`Peer::disarm`].
     pub(crate) fn rearm(&self) {
         self.armed.store(true, Ordering::SeqCst);
+    }
+
+    /// Whether the engine is making a session. After clearing it the engine must look for staged packets once
+    /// more: one that was staged just before did not ask.
+    pub(crate) fn set_pursuing(&self, pursuing: bool) {
+        self.pursuing.store(pursuing, Ordering::SeqCst);
     }
 
     pub(crate) fn take_wants(&self) -> u8 {
