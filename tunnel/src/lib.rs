@@ -1,1 +1,3 @@
 //! The tunnel: agent and gateway in one binary.
+
+pub mod datapath;
