@@ -1,10 +1,26 @@
 //! The wg-quick file: `[Interface]` and `[Peer]` sections (wg(8), wg-quick(8)).
+//!
+//! Section and key names have no case; `#` begins a comment anywhere in a line; lists are separated by commas and
+//! a list's key may be repeated. `[Peer]` may stand before `[Interface]`. What wg ignores or takes the last of (an
+//! unknown key, a key twice, a peer twice) is an error here, since it is a mistake.
+//!
+//! [`Config::parse`] reads, [`Config`]'s `Display` prints, secrets included, and reading what was printed gives
+//! the same again.
+
+mod error;
+mod parse;
+mod print;
+#[cfg(test)]
+mod tests;
+mod value;
 
 use std::net::IpAddr;
 
 use ipnet::IpNet;
 
 use crate::key::{PresharedKey, PrivateKey, PublicKey};
+
+pub use error::ParseError;
 
 /// A whole file.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -34,7 +50,7 @@ pub struct Interface {
     pub mtu: Option<u16>,
     /// `Table`.
     pub table: Table,
-    /// `PreUp` commands.
+    /// `PreUp` commands, like the other three without line breaks and `#`.
     pub pre_up: Vec<String>,
     /// `PostUp` commands.
     pub post_up: Vec<String>,
@@ -89,26 +105,4 @@ pub enum Host {
     Ip(IpAddr),
     /// A name.
     Name(String),
-}
-
-/// What is wrong with a file and where. It never contains a secret.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("line {line}, column {column}: {what}\n  hint: {hint}")]
-pub struct ParseError {
-    /// Line, from 1.
-    pub line: usize,
-    /// Column in characters, from 1.
-    pub column: usize,
-    /// What is wrong.
-    pub what: String,
-    /// What to do.
-    pub hint: String,
-}
-
-impl Config {
-    /// Reads a file.
-    pub fn parse(text: &str) -> Result<Self, ParseError> {
-        let _ = text;
-        Ok(Self::default())
-    }
 }
