@@ -185,8 +185,11 @@ impl Datapath {
     }
 
     /// Stops and joins the threads, and gives the queues back once nothing else uses them.
-    pub fn stop(mut self) {
+    pub fn stop(mut self) -> Vec<Queue> {
         self.halt();
+        let shared = Arc::clone(&self.shared);
+        drop(self);
+        Arc::into_inner(shared).map(|shared| shared.tun).unwrap_or_default()
     }
 
     fn halt(&mut self) {

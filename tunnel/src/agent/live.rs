@@ -1,0 +1,35 @@
+//! What metrics look at: nothing before the tunnel is up and after it is down.
+
+use parking_lot::RwLock;
+
+use super::tunnel::Look;
+use crate::{metrics::Source, status::Status};
+
+/// A view of the tunnel that comes and goes.
+#[derive(Default)]
+pub(super) struct Live(RwLock<Option<Look>>);
+
+impl Live {
+    pub(super) fn set(&self, look: Look) {
+        *self.0.write() = Some(look);
+    }
+
+    pub(super) fn clear(&self) {
+        *self.0.write() = None;
+    }
+
+    fn look(&self) -> Option<Look> {
+        self.0.read().clone()
+    }
+}
+
+impl Source for Live {
+    fn status(&self) -> Option<Status> {
+        self.look()?.status().ok()
+    }
+
+    /// An agent that is still coming up is alive.
+    fn alive(&self) -> bool {
+        self.look().is_none_or(|look| look.alive())
+    }
+}
