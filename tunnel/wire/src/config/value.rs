@@ -100,6 +100,9 @@ pub(super) fn boolean(name: &str, value: &str) -> Result<bool, Problem> {
 }
 
 pub(super) fn net(name: &str, value: &str) -> Result<IpNet, Problem> {
+    if value.is_empty() {
+        return Err(Problem::new(format!("{name} has an empty item"), "remove the comma or write a range"));
+    }
     let problem = |hint: &str| Problem::new(format!("{name}: {} is not a range", show(value)), hint);
     let Some((address, length)) = value.split_once('/') else {
         return value

@@ -1,8 +1,5 @@
 use super::*;
 
-/// RFC 7748 section 6.1.
-const ALICE_PRIVATE: &str = "77076d0a7318a57d3c16c17251b26645df64d8f5cd2ea8c3ee0d8c6c6e8f6c2a";
-
 #[test]
 fn random_bytes_are_clamped() {
     let key = PrivateKey::from_random([0xff; 32]);
@@ -13,12 +10,13 @@ fn random_bytes_are_clamped() {
 
 #[test]
 fn the_public_key_is_that_of_the_base_point() {
-    // RFC 7748 section 6.1: the pair of Alice.
-    let private = PrivateKey::from_hex("77076d0a7318a57d3c16c17251b26645df4c2fa1c8e4ad11c5a3b0c8d5e0f8fe");
-    assert!(private.is_ok());
-    let nine = x25519_dalek::x25519([1; 32], x25519_dalek::X25519_BASEPOINT_BYTES);
-    assert_eq!(PrivateKey::from_bytes([1; 32]).public().as_bytes(), &nine);
-    assert!(PrivateKey::from_hex(ALICE_PRIVATE).is_ok());
+    // RFC 7748 section 5.2: the first iteration, whose scalar and point are both 9.
+    let mut nine = [0; 32];
+    nine[0] = 9;
+    assert_eq!(
+        PrivateKey::from_bytes(nine).public().to_hex(),
+        "422c8e7a6227d7bca1350b3e2bb7279f7897b87bb6854b783c60e80311ae3079"
+    );
 }
 
 #[test]
