@@ -34,14 +34,18 @@ pub enum Command {
     /// Read the configuration file of a running agent again; sessions of unchanged peers stay
     Reload(ReloadArgs),
     /// Make a private key, to standard output
-    #[command(after_help = "Keep it readable by you alone: `umask 077; warren-tunnel genkey > wg0.key`, or --out.")]
+    #[command(
+        after_help = "Keep it readable by you alone: `umask 077; warren-tunnel genkey > wg0.key`, or --out."
+    )]
     Genkey(OutArgs),
     /// Make a preshared key, to standard output
     Genpsk(OutArgs),
     /// Print the public key of the private key on standard input
     Pubkey(PubkeyArgs),
     /// Look at this machine: what a tunnel would use here, what is missing and why
-    #[command(after_help = "Exit code: 0 all is well, 1 a tunnel would run with limits, 2 a tunnel cannot run here.")]
+    #[command(
+        after_help = "Exit code: 0 all is well, 1 a tunnel would run with limits, 2 a tunnel cannot run here."
+    )]
     Doctor(DoctorArgs),
 }
 
@@ -76,7 +80,8 @@ pub enum MetricsAddress {
 
 impl MetricsAddress {
     /// Loopback: figures and public keys are not for everybody.
-    pub const DEFAULT: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(std::net::Ipv4Addr::LOCALHOST), 9586);
+    pub const DEFAULT: SocketAddr =
+        SocketAddr::new(std::net::IpAddr::V4(std::net::Ipv4Addr::LOCALHOST), 9586);
 }
 
 /// Arguments of `agent`.
@@ -172,7 +177,8 @@ fn metrics_address(text: &str) -> Result<MetricsAddress, Problem> {
         return Ok(MetricsAddress::Off);
     }
     text.parse().map(MetricsAddress::On).map_err(|_| {
-        Problem::new("neither an address with a port nor `off`").hint("for example 127.0.0.1:9586, or [::1]:9586")
+        Problem::new("neither an address with a port nor `off`")
+            .hint("for example 127.0.0.1:9586, or [::1]:9586")
     })
 }
 

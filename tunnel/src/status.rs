@@ -184,7 +184,11 @@ pub(crate) mod tests {
             planned_rate_mbit: Some(1000),
             offloads: vec![
                 Offload { name: "tun_tso".into(), on: true, why: "large TCP packets".into() },
-                Offload { name: "udp_gro".into(), on: false, why: "the kernel does not know UDP_GRO (5.0)".into() },
+                Offload {
+                    name: "udp_gro".into(),
+                    on: false,
+                    why: "the kernel does not know UDP_GRO (5.0)".into(),
+                },
             ],
             drops: [("no_route".to_owned(), 4)].into(),
             peers: vec![peer, silent],

@@ -175,7 +175,8 @@ pub(super) fn folder_of(path: &Path) -> io::Result<()> {
 /// Either the old file or the new one is there after a crash, never half of it.
 fn replace(path: &Path, text: &[u8]) -> io::Result<()> {
     let beside = path.with_extension("json.new");
-    let mut file = fs::OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&beside)?;
+    let mut file =
+        fs::OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&beside)?;
     file.write_all(text)?;
     file.sync_data()?;
     fs::rename(&beside, path)
@@ -197,7 +198,9 @@ mod tests {
         journal.note(Change::Hooks).unwrap();
         journal.note(rule.clone()).unwrap();
         assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
-        insta::assert_snapshot!(fs::read_to_string(&path).unwrap().replace(&std::process::id().to_string(), "PID"));
+        insta::assert_snapshot!(
+            fs::read_to_string(&path).unwrap().replace(&std::process::id().to_string(), "PID")
+        );
 
         let mut again = Journal::open(path.clone()).unwrap();
         assert_eq!(again.last(), Some(&rule));

@@ -29,8 +29,14 @@ impl Lock {
         let told = || format!("lock {}", path.display());
         folder_of(&path).while_doing(told)?;
         let mut options = OpenOptions::new();
-        let mut file =
-            options.read(true).write(true).create(true).truncate(false).mode(0o600).open(&path).while_doing(told)?;
+        let mut file = options
+            .read(true)
+            .write(true)
+            .create(true)
+            .truncate(false)
+            .mode(0o600)
+            .open(&path)
+            .while_doing(told)?;
         if flock(&file, FlockOperation::NonBlockingLockExclusive).is_err() {
             let mut pid = String::new();
             _ = file.read_to_string(&mut pid);

@@ -54,7 +54,8 @@ fn run(lookups: &Receiver<Lookup>, handle: &Handle) {
             Err(RecvTimeoutError::Disconnected) => return,
             Err(RecvTimeoutError::Timeout) => {
                 let now = Instant::now();
-                let due: Vec<PublicKey> = failed.iter().filter(|(_, f)| f.due <= now).map(|(key, _)| *key).collect();
+                let due: Vec<PublicKey> =
+                    failed.iter().filter(|(_, f)| f.due <= now).map(|(key, _)| *key).collect();
                 for key in due {
                     if let Some(Failed { lookup, pause, .. }) = failed.remove(&key) {
                         attempt(lookup, (pause * 2).min(PAUSE.1), &mut failed, handle);

@@ -77,13 +77,12 @@ pub fn run(args: &AgentArgs) -> Result<()> {
     let settings = Settings::gather(args, env_key.as_deref().map(String::as_str))?;
     drop(env_key);
     if !machine::may_configure_network() {
-        return Err(Problem::new("not permitted to make interfaces and routes: CAP_NET_ADMIN is missing").hint(
-            if machine::in_container() {
+        return Err(Problem::new("not permitted to make interfaces and routes: CAP_NET_ADMIN is missing")
+            .hint(if machine::in_container() {
                 "give the container --cap-add NET_ADMIN and --device /dev/net/tun"
             } else {
                 "run as root, or with `AmbientCapabilities=CAP_NET_ADMIN` in a systemd unit"
-            },
-        ));
+            }));
     }
     let _lock = Lock::take(&settings.interface)?;
     let (events, received) = mpsc::channel();
@@ -154,7 +153,10 @@ impl Agent {
     fn up(settings: Settings, events: &Sender<Event>, live: &Arc<Live>) -> Result<Self> {
         let Settings { interface, config, .. } = &settings;
         if config.interface.save_config {
-            log::warn(&Problem::new("SaveConfig is not done").hint("`wg showconf` prints what is set; the file stays as it is"));
+            log::warn(
+                &Problem::new("SaveConfig is not done")
+                    .hint("`wg showconf` prints what is set; the file stays as it is"),
+            );
         }
         let mut network = Network::new(interface, config)?;
         match Self::bring_up(&settings, &mut network, events) {
@@ -198,7 +200,9 @@ impl Agent {
                 Ok(Event::Reload(asker)) => {
                     let result = self.reload();
                     match (&result, &asker) {
-                        (Ok(changes), _) => tracing::info!(interface = %self.settings.interface, "reloaded: {changes}"),
+                        (Ok(changes), _) => {
+                            tracing::info!(interface = %self.settings.interface, "reloaded: {changes}")
+                        }
                         (Err(problem), _) => log::warn(problem),
                     }
                     if let Some(asker) = asker {

@@ -41,7 +41,8 @@ impl Network {
             undo(&mut journal, &mut netlink, interface, Some(config), Why::Crash);
         }
         let mut netlink = open()?;
-        if netlink.link(interface.as_str()).map_err(|error| told("looking at interfaces", &error))?.is_some() {
+        if netlink.link(interface.as_str()).map_err(|error| told("looking at interfaces", &error))?.is_some()
+        {
             return Err(Problem::new(format!("interface {interface} exists already")).hint(format!(
                 "another WireGuard has it: stop that (`wg-quick down {interface}`), or remove it (`ip link del {interface}`), or choose another name with --interface"
             )));
@@ -104,8 +105,12 @@ impl Network {
     /// # Errors
     /// The first change that the kernel refuses; what was made is in the journal.
     pub(super) fn up(&mut self, config: &Config, mtu: u32) -> Result<()> {
-        let link = self.netlink.link(self.interface.as_str()).map_err(|error| told("looking at interfaces", &error))?;
-        self.index = link.ok_or_else(|| Problem::new(format!("interface {} has gone", self.interface)))?.index;
+        let link = self
+            .netlink
+            .link(self.interface.as_str())
+            .map_err(|error| told("looking at interfaces", &error))?;
+        self.index =
+            link.ok_or_else(|| Problem::new(format!("interface {} has gone", self.interface)))?.index;
         // As the kernel's WireGuard: no link-local address, so no router solicitations into the tunnel.
         let path = format!("/proc/sys/net/ipv6/conf/{}/addr_gen_mode", self.interface);
         _ = fs::write(path, "1");
@@ -216,8 +221,10 @@ impl Network {
         }
         let noted = self.journal.note(Change::Sysctl { path: path.into(), before });
         if noted.is_err() || fs::write(path, value).is_err() {
-            log::warn(&Problem::new(format!("{path} cannot be set to {value}"))
-                .hint("with a strict reverse path filter answers would be dropped; set it on the host"));
+            log::warn(
+                &Problem::new(format!("{path} cannot be set to {value}"))
+                    .hint("with a strict reverse path filter answers would be dropped; set it on the host"),
+            );
         }
     }
 
@@ -230,8 +237,13 @@ impl Network {
             text.ok().and_then(|text| text.trim().parse::<u8>().ok()).unwrap_or(0)
         };
         if of("all").max(of(&link.name)) == 1 {
-            log::warn(&Problem::new(format!("the reverse path filter of {} is strict: it may drop what peers send", link.name))
-                .hint(format!("sysctl -w net.ipv4.conf.{}.rp_filter=2", link.name)));
+            log::warn(
+                &Problem::new(format!(
+                    "the reverse path filter of {} is strict: it may drop what peers send",
+                    link.name
+                ))
+                .hint(format!("sysctl -w net.ipv4.conf.{}.rp_filter=2", link.name)),
+            );
         }
     }
 
@@ -306,7 +318,9 @@ fn undo_one(
 ) -> Result<()> {
     match change {
         Change::Interface { name } => match netlink.link(name) {
-            Ok(Some(link)) => netlink.delete_link(link.index).map_err(|error| told(&format!("removing {name}"), &error)),
+            Ok(Some(link)) => {
+                netlink.delete_link(link.index).map_err(|error| told(&format!("removing {name}"), &error))
+            }
             _ => Ok(()),
         },
         Change::Rule { family, rule } => {
@@ -317,7 +331,8 @@ fn undo_one(
         Change::Hooks => match config {
             Some(config) => {
                 if why == Why::Crash {
-                    hooks::run(Stage::PreDown, &config.interface.pre_down, interface).unwrap_or_else(|p| log::warn(&p));
+                    hooks::run(Stage::PreDown, &config.interface.pre_down, interface)
+                        .unwrap_or_else(|p| log::warn(&p));
                 }
                 hooks::run(Stage::PostDown, &config.interface.post_down, interface)
             }
@@ -346,12 +361,16 @@ fn tolerate(result: io::Result<()>, numbers: &[i32]) -> io::Result<()> {
 /// Where IPv6 is switched off the kernel refuses its addresses and routes in several ways.
 fn absent_v6(prefix: &IpNet, error: &io::Error) -> bool {
     matches!(prefix, IpNet::V6(_))
-        && matches!(error.raw_os_error(), Some(libc::EACCES | libc::EAFNOSUPPORT | libc::EOPNOTSUPP | libc::ENODEV))
+        && matches!(
+            error.raw_os_error(),
+            Some(libc::EACCES | libc::EAFNOSUPPORT | libc::EOPNOTSUPP | libc::ENODEV)
+        )
 }
 
 fn no_ipv6(what: &str) -> Problem {
-    Problem::new(format!("{what} left out: IPv6 is off on this machine"))
-        .hint("sysctl net.ipv6.conf.all.disable_ipv6 tells; take it out of the configuration, or turn IPv6 on")
+    Problem::new(format!("{what} left out: IPv6 is off on this machine")).hint(
+        "sysctl net.ipv6.conf.all.disable_ipv6 tells; take it out of the configuration, or turn IPv6 on",
+    )
 }
 
 fn told(doing: &str, error: &io::Error) -> Problem {

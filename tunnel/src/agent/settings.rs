@@ -60,14 +60,16 @@ pub struct Overrides {
 ///
 /// # Errors
 /// When neither tells it.
-pub fn interface_of(args: &AgentArgs) -> Result<InterfaceName> {
+pub(super) fn interface_of(args: &AgentArgs) -> Result<InterfaceName> {
     if let Some(name) = &args.interface {
         return Ok(name.clone());
     }
     match &args.config {
-        None => Err(Problem::new("no configuration").hint("--config FILE, or --interface NAME for /etc/wireguard/NAME.conf")),
+        None => Err(Problem::new("no configuration")
+            .hint("--config FILE, or --interface NAME for /etc/wireguard/NAME.conf")),
         Some(path) if path == Path::new("-") => {
-            Err(Problem::new("a configuration from standard input has no name").hint("name the interface: --interface wg0"))
+            Err(Problem::new("a configuration from standard input has no name")
+                .hint("name the interface: --interface wg0"))
         }
         Some(path) => path.file_stem().and_then(|stem| stem.to_str()).unwrap_or_default().parse(),
     }
@@ -91,14 +93,7 @@ impl Settings {
             private_key: private_key(args.private_key_file.as_deref(), env_key)?,
         };
         let config = read(&source, &over)?;
-        Ok(Self {
-            interface,
-            source,
-            config,
-            backend: args.backend,
-            planned_rate: args.planned_rate,
-            over,
-        })
+        Ok(Self { interface, source, config, backend: args.backend, planned_rate: args.planned_rate, over })
     }
 }
 
@@ -106,7 +101,7 @@ impl Settings {
 ///
 /// # Errors
 /// When it cannot be read or understood, or has no private key.
-pub fn read(source: &Source, over: &Overrides) -> Result<Config> {
+pub(super) fn read(source: &Source, over: &Overrides) -> Result<Config> {
     let (name, text) = match source {
         Source::Stdin => {
             let mut text = Zeroizing::new(String::new());
@@ -144,9 +139,9 @@ fn private_key(file: Option<&Path>, env_key: Option<&str>) -> Result<Option<Priv
         (None, Some(text)) => ("WARREN_PRIVATE_KEY".to_owned(), Zeroizing::new(text.to_owned())),
         (None, None) => return Ok(None),
     };
-    PrivateKey::from_base64(text.trim())
-        .map(Some)
-        .map_err(|error| Problem::new(format!("{name}: {error}")).hint("one line of base64, as warren-tunnel genkey prints it"))
+    PrivateKey::from_base64(text.trim()).map(Some).map_err(|error| {
+        Problem::new(format!("{name}: {error}")).hint("one line of base64, as warren-tunnel genkey prints it")
+    })
 }
 
 fn read_secret(path: &Path, what: &str) -> Result<Zeroizing<String>> {
@@ -202,7 +197,8 @@ mod tests {
 
         let key = folder.path().join("key");
         fs::write(&key, format!("{KEY}\n")).unwrap();
-        let by_file = gather(&["--config", path, "--private-key-file", key.to_str().unwrap()], Some(OTHER)).unwrap();
+        let by_file =
+            gather(&["--config", path, "--private-key-file", key.to_str().unwrap()], Some(OTHER)).unwrap();
         assert_eq!(by_file.config.interface.private_key, Some(PrivateKey::from_base64(KEY).unwrap()));
     }
 

@@ -35,7 +35,8 @@ impl Moving {
     /// # Errors
     /// When its threads cannot be started.
     pub(super) fn start(plane: Arc<Plane>, tun: Vec<Queue>, udp: Arc<Udp>, mtu: usize) -> Result<Self> {
-        let (sender, receiver) = control_channel(WAITING).while_doing(|| "queue to the control thread".into())?;
+        let (sender, receiver) =
+            control_channel(WAITING).while_doing(|| "queue to the control thread".into())?;
         let mut moving = Self { datapath: None, plane, udp, sender, receiver, mtu };
         moving.run(tun).while_doing(|| "starting the data path".into())?;
         Ok(moving)

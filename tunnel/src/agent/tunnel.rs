@@ -7,13 +7,7 @@ use warren_proto::engine::{Engine, EngineConfig};
 use warren_transport::udp::Udp;
 use warren_wire::config::Config;
 
-use super::{
-    Reloader, lookups,
-    network::Network,
-    peers,
-    settings::Settings,
-    traffic::Moving,
-};
+use super::{Reloader, lookups, network::Network, peers, settings::Settings, traffic::Moving};
 use crate::{
     cli::BackendChoice,
     commands::keys::random,
@@ -71,14 +65,16 @@ impl Tunnel {
         };
         let Settings { interface, config, .. } = settings;
         let file_peers = peers::of(config, true);
-        let addresses = file_peers.iter().filter_map(|peer| peer.config.endpoint).map(|endpoint| endpoint.ip());
+        let addresses =
+            file_peers.iter().filter_map(|peer| peer.config.endpoint).map(|endpoint| endpoint.ip());
         let mtu = mtu_for(config, network, addresses);
         let fwmark = network.fwmark(config);
         let udp = Arc::new(bind(config.interface.listen_port.unwrap_or(0), fwmark)?);
         let queues = Tun::open(interface.as_str(), 1).map_err(|error| Problem::new(error.to_string()))?;
         let device_offloads = queues.first().map(device_offloads).unwrap_or_default();
 
-        let private_key = config.interface.private_key.clone().ok_or_else(|| Problem::new("no private key"))?;
+        let private_key =
+            config.interface.private_key.clone().ok_or_else(|| Problem::new("no private key"))?;
         let engine = Engine::new(EngineConfig::new(private_key.clone()), *random()?);
         let traffic = Box::new(Moving::start(engine.plane(), queues, Arc::clone(&udp), mtu as usize)?);
         let (handle, commands) = Handle::new()?;
@@ -104,8 +100,10 @@ impl Tunnel {
         let thread = control::start(parts, handle.clone())?;
         let udp_port = udp.port();
         let answers = handle.clone();
-        let uapi =
-            uapi::Server::bind(interface.socket(), Arc::new(move |request| answer(request, &answers, &reloader)))?;
+        let uapi = uapi::Server::bind(
+            interface.socket(),
+            Arc::new(move |request| answer(request, &answers, &reloader)),
+        )?;
         let tunnel = Self { _uapi: uapi, _thread: thread, handle, facts, lookups, udp_port };
         tunnel.put(Vec::new(), file_peers)?;
         Ok(Up { tunnel, mtu, told })
@@ -116,7 +114,9 @@ impl Tunnel {
         let unknown: Vec<Lookup> = changed
             .iter()
             .filter(|peer| peer.config.endpoint.is_none())
-            .filter_map(|peer| Some(Lookup { peer: peer.config.public_key, name: peer.name.clone()?, not: None }))
+            .filter_map(|peer| {
+                Some(Lookup { peer: peer.config.public_key, name: peer.name.clone()?, not: None })
+            })
             .collect();
         self.handle.ask(|done| Command::Peers { gone, changed, done })?;
         for lookup in unknown {
@@ -151,7 +151,11 @@ impl Tunnel {
             said.push(format!("{} peers added or changed", changed.len()));
         }
         self.put(gone, changed)?;
-        if old.addresses != new.addresses || old.mtu != new.mtu || old.dns != new.dns || old.table != new.table {
+        if old.addresses != new.addresses
+            || old.mtu != new.mtu
+            || old.dns != new.dns
+            || old.table != new.table
+        {
             said.push("addresses, MTU, DNS or table".to_owned());
         }
         Ok(if said.is_empty() { "nothing has changed".to_owned() } else { said.join(", ") })

@@ -20,9 +20,9 @@ use crate::problem::{Context, Problem, Result};
 /// When the kernel gives none.
 pub fn random() -> Result<Zeroizing<[u8; 32]>> {
     let mut bytes = Zeroizing::new([0; 32]);
-    SystemRandom::new()
-        .fill(&mut *bytes)
-        .map_err(|_| Problem::new("the kernel gives no random bytes").hint("is getrandom(2) permitted in this sandbox?"))?;
+    SystemRandom::new().fill(&mut *bytes).map_err(|_| {
+        Problem::new("the kernel gives no random bytes").hint("is getrandom(2) permitted in this sandbox?")
+    })?;
     Ok(bytes)
 }
 
@@ -66,7 +66,9 @@ fn give(key: &str, out: Option<&Path>) -> Result<()> {
     let mut file = options.write(true).create_new(true).mode(0o600).open(path).map_err(|error| {
         let problem = Problem::new(format!("{}: {error}", path.display()));
         match error.kind() {
-            std::io::ErrorKind::AlreadyExists => problem.hint("keys are not overwritten: remove the file, or name another"),
+            std::io::ErrorKind::AlreadyExists => {
+                problem.hint("keys are not overwritten: remove the file, or name another")
+            }
             _ => problem,
         }
     })?;
@@ -95,7 +97,8 @@ mod tests {
     #[test]
     fn the_public_key_is_the_one_that_wg_prints() {
         // RFC 7748 section 6.1, Alice's pair.
-        let private = PrivateKey::from_hex("77076d0a7318a57d3c16c17251b26645df4c2f92ebc0b992771e2d9d3a4f2b2a");
+        let private =
+            PrivateKey::from_hex("77076d0a7318a57d3c16c17251b26645df4c2f92ebc0b992771e2d9d3a4f2b2a");
         let public = public_of(&private.unwrap().to_base64()).unwrap();
         assert_eq!(public, "hSDwCYkwp1R0i33ctD73Wg2/Og0mOBr066SpjqqbTmo=");
         insta::assert_snapshot!(public_of("not a key\n").unwrap_err());

@@ -63,7 +63,10 @@ fn peer(out: &mut String, peer: &Peer, at: f64, rate: Option<Rate>) {
         (None, Some(name)) => line("endpoint", &format!("(unresolved: {name})")),
         (None, None) => {}
     }
-    line("allowed ips", &if peer.allowed_ips.is_empty() { "(none)".to_owned() } else { list(&peer.allowed_ips) });
+    line(
+        "allowed ips",
+        &if peer.allowed_ips.is_empty() { "(none)".to_owned() } else { list(&peer.allowed_ips) },
+    );
     match peer.last_handshake {
         Some(time) => {
             let mut text = ago(at - time, " ago");

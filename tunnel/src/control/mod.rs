@@ -126,9 +126,9 @@ impl Handle {
     pub fn ask<T>(&self, command: impl FnOnce(SyncSender<T>) -> Command) -> Result<T> {
         let (answer, answered) = mpsc::sync_channel(1);
         self.tell(command(answer));
-        answered
-            .recv_timeout(PATIENCE)
-            .map_err(|_| Problem::new("the control thread does not answer").hint("restart the agent; its log says more"))
+        answered.recv_timeout(PATIENCE).map_err(|_| {
+            Problem::new("the control thread does not answer").hint("restart the agent; its log says more")
+        })
     }
 }
 

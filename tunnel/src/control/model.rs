@@ -25,7 +25,7 @@ pub struct FilePeer {
 
 /// Secrets and names beside the engine.
 #[derive(Debug, Default)]
-pub struct Model {
+pub(super) struct Model {
     /// `None`: none is set, and the engine has a key that nobody knows.
     pub private_key: Option<PrivateKey>,
     /// Mark of our datagrams.
@@ -41,7 +41,7 @@ struct Beside {
 
 impl Model {
     /// Adds or replaces peers as a file has them.
-    pub fn put(&mut self, engine: &mut Engine, now: Now, peers: Vec<FilePeer>) {
+    pub(super) fn put(&mut self, engine: &mut Engine, now: Now, peers: Vec<FilePeer>) {
         let mut configs = Vec::with_capacity(peers.len());
         for FilePeer { config, name } in peers {
             let beside = Beside { preshared_key: config.preshared_key.clone(), name };
@@ -52,13 +52,13 @@ impl Model {
     }
 
     /// Removes a peer; whether it was there.
-    pub fn remove(&mut self, engine: &mut Engine, key: &PublicKey) -> bool {
+    pub(super) fn remove(&mut self, engine: &mut Engine, key: &PublicKey) -> bool {
         self.peers.remove(key);
         engine.find_peer(key).is_some_and(|id| engine.remove_peer(id))
     }
 
     /// Removes all peers.
-    pub fn clear(&mut self, engine: &mut Engine, now: Now) {
+    pub(super) fn clear(&mut self, engine: &mut Engine, now: Now) {
         self.peers.clear();
         for peer in engine.peers(now) {
             engine.remove_peer(peer.id);
@@ -66,7 +66,7 @@ impl Model {
     }
 
     /// Makes one change of `set=1`. A peer that is our own key is ignored, as the kernel does.
-    pub fn change(&mut self, engine: &mut Engine, now: Now, change: PeerChange) {
+    pub(super) fn change(&mut self, engine: &mut Engine, now: Now, change: PeerChange) {
         let key = change.public_key;
         let own = self.private_key.as_ref().is_some_and(|private| private.public() == key);
         let known = engine.find_peer(&key).and_then(|id| engine.peer(now, id));
@@ -98,19 +98,19 @@ impl Model {
     }
 
     /// The name a peer's endpoint came from.
-    pub fn name(&self, key: &PublicKey) -> Option<&config::Endpoint> {
+    pub(super) fn name(&self, key: &PublicKey) -> Option<&config::Endpoint> {
         self.peers.get(key)?.name.as_ref()
     }
 
     /// Notes the name again after a change that came from looking it up.
-    pub fn rename(&mut self, key: &PublicKey, name: Option<config::Endpoint>) {
+    pub(super) fn rename(&mut self, key: &PublicKey, name: Option<config::Endpoint>) {
         if let Some(beside) = self.peers.get_mut(key) {
             beside.name = name;
         }
     }
 
     /// The answer to `get=1`.
-    pub fn device(&self, listen_port: u16, peers: Vec<PeerStatus>) -> Device {
+    pub(super) fn device(&self, listen_port: u16, peers: Vec<PeerStatus>) -> Device {
         Device {
             private_key: self.private_key.clone(),
             listen_port,

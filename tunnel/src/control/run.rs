@@ -127,8 +127,9 @@ struct Control {
 
 impl Control {
     fn new(parts: Parts) -> Self {
-        let model =
-            Model { private_key: Some(parts.private_key), fwmark: parts.fwmark, ..Model::default() };
+        let mut model = Model::default();
+        model.private_key = Some(parts.private_key);
+        model.fwmark = parts.fwmark;
         Self {
             engine: parts.engine,
             model,
@@ -195,7 +196,8 @@ impl Control {
     /// Sleeps until there is a command, an event, or the time has come.
     fn wait(&self, patience: Option<Duration>) -> (bool, bool) {
         let traffic = self.traffic.readable();
-        let mut fds = [PollFd::new(&*self.commands.wake, PollFlags::IN), PollFd::new(&traffic, PollFlags::IN)];
+        let mut fds =
+            [PollFd::new(&*self.commands.wake, PollFlags::IN), PollFd::new(&traffic, PollFlags::IN)];
         let patience = patience.map(|time| Timespec {
             tv_sec: i64::try_from(time.as_secs()).unwrap_or(i64::MAX),
             tv_nsec: i64::from(time.subsec_nanos()),
@@ -346,9 +348,12 @@ impl Control {
 
     /// A looked-up address: taken unless the peer has made itself known elsewhere meanwhile.
     fn endpoint(&mut self, key: &PublicKey, remote: std::net::SocketAddr) {
-        let Some(status) = self.engine.find_peer(key).and_then(|id| self.engine.peer(now(), id)) else { return };
+        let Some(status) = self.engine.find_peer(key).and_then(|id| self.engine.peer(now(), id)) else {
+            return;
+        };
         let trying = self.trying.get(&status.id);
-        if self.model.name(key).is_none() || trying.is_some_and(|trying| trying.up && trying.initiations == 0) {
+        if self.model.name(key).is_none() || trying.is_some_and(|trying| trying.up && trying.initiations == 0)
+        {
             return;
         }
         if status.endpoint.map(|endpoint| endpoint.remote) == Some(remote) {
@@ -406,7 +411,9 @@ impl Control {
         let bound = self.traffic.udp().port();
         if let Some(port) = port.filter(|port| *port != bound) {
             let udp = Udp::bind(port, self.model.fwmark)?;
-            self.traffic.rebind(Arc::new(udp)).map_err(|problem| io::Error::other(problem.what().to_owned()))?;
+            self.traffic
+                .rebind(Arc::new(udp))
+                .map_err(|problem| io::Error::other(problem.what().to_owned()))?;
             tracing::info!(port = self.traffic.udp().port(), "listens on another port");
         }
         Ok(())
@@ -438,7 +445,12 @@ fn socket_offloads(udp: &Udp) -> Vec<Offload> {
             "one call sends many datagrams",
             "the kernel does not know UDP_SEGMENT (4.18), or a network device refused it",
         ),
-        one("udp_gro", offload.gro, "one call receives many datagrams", "the kernel does not know UDP_GRO (5.0)"),
+        one(
+            "udp_gro",
+            offload.gro,
+            "one call receives many datagrams",
+            "the kernel does not know UDP_GRO (5.0)",
+        ),
         one("udp_ipv6", families.v6, "outer IPv6", "this machine has no IPv6"),
     ]
 }

@@ -58,7 +58,13 @@ impl Batch {
     }
 
     /// Seals all packets of a frame for `peer`, and sends what does not fit into the batch any more.
-    pub(super) fn frame(&mut self, shared: &Shared, peer: &Arc<Peer>, now: Duration, frame: &Frame<'_>) -> Reached {
+    pub(super) fn frame(
+        &mut self,
+        shared: &Shared,
+        peer: &Arc<Peer>,
+        now: Duration,
+        frame: &Frame<'_>,
+    ) -> Reached {
         let count = frame.segments();
         let (key, first) = match self.key(shared, peer, now, count) {
             Key::Ready(key, first) => (key, first),

@@ -93,7 +93,10 @@ impl ControlReceiver {
     }
 
     /// The next message, without waiting.
-    #[expect(clippy::should_implement_trait, reason = "a queue that is empty for now is no iterator that ended")]
+    #[expect(
+        clippy::should_implement_trait,
+        reason = "a queue that is empty for now is no iterator that ended"
+    )]
     pub fn next(&mut self) -> Option<Control> {
         if self.inner.attention.swap(false, Ordering::AcqRel) {
             return Some(Control::Attention);

@@ -84,7 +84,11 @@ impl Inbound<'_> {
         let Some(index) = data_receiver(message) else {
             return self.other(message, from);
         };
-        if self.current.as_ref().is_none_or(|current| current.session.index() != index || current.from != *from) {
+        if self
+            .current
+            .as_ref()
+            .is_none_or(|current| current.session.index() != index || current.from != *from)
+        {
             self.settle(now);
             match self.reader.session(index) {
                 Some(session) => {
@@ -164,7 +168,8 @@ impl Inbound<'_> {
         if let Some(current) = self.current.take()
             && current.bytes > 0
         {
-            self.attention |= current.session.peer.received(now, &current.from, current.packets, current.bytes);
+            self.attention |=
+                current.session.peer.received(now, &current.from, current.packets, current.bytes);
         }
     }
 

@@ -132,7 +132,11 @@ impl Datapath {
         Ok(datapath)
     }
 
-    fn spawn(&mut self, name: String, run: impl FnOnce(&Shared) -> io::Result<()> + Send + 'static) -> io::Result<()> {
+    fn spawn(
+        &mut self,
+        name: String,
+        run: impl FnOnce(&Shared) -> io::Result<()> + Send + 'static,
+    ) -> io::Result<()> {
         let shared = Arc::clone(&self.shared);
         let body = move || {
             if let Err(error) = run(&shared)

@@ -96,7 +96,8 @@ mod tests {
     use warren_device::tun::ip;
 
     fn v4() -> Vec<u8> {
-        let mut packet = vec![0x45, 0, 0, 28, 0, 0, 0, 0, 64, 17, 0, 0, 10, 0, 0, 1, 10, 9, 0, 2, 0, 1, 0, 2, 0, 8, 0, 0];
+        let mut packet =
+            vec![0x45, 0, 0, 28, 0, 0, 0, 0, 64, 17, 0, 0, 10, 0, 0, 1, 10, 9, 0, 2, 0, 1, 0, 2, 0, 8, 0, 0];
         fill_ipv4_header(&mut packet[..20]);
         packet
     }

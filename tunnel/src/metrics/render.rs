@@ -21,7 +21,9 @@ const PER_PEER: [PerPeer; 8] = [
     ("peer_transmit_packets_total", "counter", "Data packets sent to the peer.", |p, _| {
         Some(p.tx_packets as f64)
     }),
-    ("peer_handshakes_total", "counter", "Handshakes completed with the peer.", |p, _| Some(p.handshakes as f64)),
+    ("peer_handshakes_total", "counter", "Handshakes completed with the peer.", |p, _| {
+        Some(p.handshakes as f64)
+    }),
     (
         "peer_last_handshake_age_seconds",
         "gauge",
@@ -57,9 +59,17 @@ pub fn render(status: &Status, rate: Option<Rate>) -> String {
     text.head("peers", "gauge", "Configured peers.");
     text.line("peers", &name, status.peers.len());
     let (rx, tx) = status.bytes();
-    text.head("receive_bytes_total", "counter", "Bytes of UDP payload received from peers that are configured now.");
+    text.head(
+        "receive_bytes_total",
+        "counter",
+        "Bytes of UDP payload received from peers that are configured now.",
+    );
     text.line("receive_bytes_total", &name, rx);
-    text.head("transmit_bytes_total", "counter", "Bytes of UDP payload sent to peers that are configured now.");
+    text.head(
+        "transmit_bytes_total",
+        "counter",
+        "Bytes of UDP payload sent to peers that are configured now.",
+    );
     text.line("transmit_bytes_total", &name, tx);
     if let Some(mbit) = status.planned_rate_mbit {
         text.head("planned_rate_bits_per_second", "gauge", "Rate that was planned for this link.");
@@ -110,8 +120,11 @@ fn peers(text: &mut Text, status: &Status) {
         text.head("peer_drops_total", "counter", "Dropped packets of the peer, by reason.");
         for peer in &status.peers {
             for (reason, n) in &peer.drops {
-                let labels =
-                    [("interface", status.interface.as_str()), ("public_key", &peer.public_key), ("reason", reason)];
+                let labels = [
+                    ("interface", status.interface.as_str()),
+                    ("public_key", &peer.public_key),
+                    ("reason", reason),
+                ];
                 text.line("peer_drops_total", &labels, n);
             }
         }

@@ -140,7 +140,8 @@ fn answer(request: &Request<Incoming>, figures: &Figures) -> Response<Full<Bytes
         "/metrics" => match figures.text() {
             Some(text) => {
                 let mut response = plain(StatusCode::OK, text);
-                let kind = hyper::header::HeaderValue::from_static("text/plain; version=0.0.4; charset=utf-8");
+                let kind =
+                    hyper::header::HeaderValue::from_static("text/plain; version=0.0.4; charset=utf-8");
                 response.headers_mut().insert(CONTENT_TYPE, kind);
                 response
             }
@@ -148,7 +149,12 @@ fn answer(request: &Request<Incoming>, figures: &Figures) -> Response<Full<Bytes
         },
         "/healthz" if figures.source.alive() => plain(StatusCode::OK, "ok\n"),
         "/healthz" => plain(StatusCode::SERVICE_UNAVAILABLE, "the control thread does not answer\n"),
-        "/readyz" => match figures.source.status().ok_or("the interface is not up\n".to_owned()).and_then(|s| ready(&s)) {
+        "/readyz" => match figures
+            .source
+            .status()
+            .ok_or("the interface is not up\n".to_owned())
+            .and_then(|s| ready(&s))
+        {
             Ok(()) => plain(StatusCode::OK, "ok\n"),
             Err(missing) => plain(StatusCode::SERVICE_UNAVAILABLE, missing),
         },

@@ -20,7 +20,8 @@ fn the_scrape_has_names_units_and_help() {
 fn ten_thousand_peers_are_rendered_quickly() {
     let mut status = sample();
     let peer = status.peers[0].clone();
-    status.peers = (0..10_000).map(|n| crate::status::Peer { public_key: format!("{n:044}"), ..peer.clone() }).collect();
+    status.peers =
+        (0..10_000).map(|n| crate::status::Peer { public_key: format!("{n:044}"), ..peer.clone() }).collect();
     let start = Instant::now();
     let text = render(&status, None);
     let took = start.elapsed();
@@ -63,7 +64,8 @@ fn get(server: &Server, path: &str) -> (u16, String) {
 #[test]
 fn the_server_serves() {
     let source = Arc::new(Fake { alive: AtomicBool::new(true) });
-    let server = Server::start("127.0.0.1:0".parse().unwrap(), Arc::clone(&source) as Arc<dyn Source>).unwrap();
+    let server =
+        Server::start("127.0.0.1:0".parse().unwrap(), Arc::clone(&source) as Arc<dyn Source>).unwrap();
     assert_eq!(get(&server, "/healthz"), (200, "ok\n".into()));
     assert_eq!(get(&server, "/readyz").0, 200);
     let (code, body) = get(&server, "/metrics");

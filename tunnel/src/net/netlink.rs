@@ -176,7 +176,10 @@ impl Netlink {
     /// # Errors
     /// The kernel's answer.
     pub fn add_address(&mut self, index: u32, address: &IpNet) -> io::Result<()> {
-        self.change(RouteNetlinkMessage::NewAddress(address_message(index, address)), NLM_F_CREATE | NLM_F_EXCL)
+        self.change(
+            RouteNetlinkMessage::NewAddress(address_message(index, address)),
+            NLM_F_CREATE | NLM_F_EXCL,
+        )
     }
 
     /// Takes an address away.
@@ -209,8 +212,7 @@ impl Netlink {
     /// The kernel's answer.
     pub fn table_in_use(&mut self, table: u32) -> io::Result<bool> {
         for family in [Family::V4, Family::V6] {
-            let used =
-                self.routes(family)?.iter().any(|route| table_of(route) == table);
+            let used = self.routes(family)?.iter().any(|route| table_of(route) == table);
             if used {
                 return Ok(true);
             }

@@ -10,7 +10,7 @@ use super::{Family, Rule};
 /// wg-quick's first choice for the table of a default route.
 pub const FIRST_TABLE: u32 = 51820;
 /// The kernel's main table.
-pub const MAIN_TABLE: u32 = 254;
+const MAIN_TABLE: u32 = 254;
 /// IP header, UDP header and WireGuard's own, the greater of IPv4 and IPv6: 40 + 8 + 32.
 const OVERHEAD: u32 = 80;
 /// The least MTU that IPv6 permits.

@@ -41,7 +41,8 @@ pub fn exchange(interface: &InterfaceName, request: &str) -> Result<Vec<(String,
             None => break,
         }
     }
-    Err(Problem::new(format!("{interface}: the answer is cut off")).hint("the agent ended meanwhile; see its log"))
+    Err(Problem::new(format!("{interface}: the answer is cut off"))
+        .hint("the agent ended meanwhile; see its log"))
 }
 
 fn refused(interface: &InterfaceName, lines: &[(String, String)], number: &str) -> Problem {

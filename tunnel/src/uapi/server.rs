@@ -27,7 +27,7 @@ const MAX_CONNECTIONS: usize = 16;
 const PATIENCE: Duration = Duration::from_secs(30);
 
 /// Answers one request. The answer ends with `errno=` and an empty line.
-pub type Handler = dyn Fn(Request) -> Vec<u8> + Send + Sync;
+pub(super) type Handler = dyn Fn(Request) -> Vec<u8> + Send + Sync;
 
 /// The bound socket. Dropping it closes and removes it.
 pub struct Server {
@@ -50,8 +50,9 @@ impl Server {
                 .while_doing(|| format!("folder {}", folder.display()))?;
         }
         if UnixStream::connect(&path).is_ok() {
-            return Err(Problem::new(format!("{} is answered by another process", path.display()))
-                .hint("another WireGuard runs this interface: stop it, or choose another name with --interface"));
+            return Err(Problem::new(format!("{} is answered by another process", path.display())).hint(
+                "another WireGuard runs this interface: stop it, or choose another name with --interface",
+            ));
         }
         _ = fs::remove_file(&path);
         let listener = bind_private(&path).while_doing(|| format!("control socket {}", path.display()))?;
@@ -92,7 +93,9 @@ fn accept(listener: &UnixListener, handler: &Arc<Handler>) {
         let mut stream = match listener.accept() {
             Ok((stream, _)) => stream,
             // Out of descriptors: wait for one. Anything else is the shutdown.
-            Err(error) if matches!(error.raw_os_error(), Some(libc::EMFILE | libc::ENFILE | libc::ENOMEM)) => {
+            Err(error)
+                if matches!(error.raw_os_error(), Some(libc::EMFILE | libc::ENFILE | libc::ENOMEM)) =>
+            {
                 thread::sleep(Duration::from_millis(100));
                 continue;
             }
@@ -107,10 +110,11 @@ fn accept(listener: &UnixListener, handler: &Arc<Handler>) {
             continue;
         }
         let (handler, counter) = (Arc::clone(handler), Arc::clone(&open));
-        let spawned = thread::Builder::new().name("uapi-peer".into()).stack_size(512 << 10).spawn(move || {
-            serve(stream, handler.as_ref());
-            counter.fetch_sub(1, Ordering::AcqRel);
-        });
+        let spawned =
+            thread::Builder::new().name("uapi-peer".into()).stack_size(512 << 10).spawn(move || {
+                serve(stream, handler.as_ref());
+                counter.fetch_sub(1, Ordering::AcqRel);
+            });
         if spawned.is_err() {
             open.fetch_sub(1, Ordering::AcqRel);
         }
