@@ -11,6 +11,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, bail, ensure};
+use ipnet::IpNet;
 use tempfile::TempDir;
 
 use crate::namespace::run;
@@ -125,9 +126,14 @@ impl Device {
             host.ip(&format!("address add {address} dev {name} {nodad}"))?;
         }
         host.ip(&format!("link set {name} mtu {} up", interface.mtu))?;
-        // What is on the interface's own network has a route already.
+        // What is on the interface's own networks has a route already.
+        let own: Vec<IpNet> =
+            interface.addresses.iter().map(|address| address.parse()).collect::<Result<_, _>>()?;
         for allowed in interface.peers.iter().flat_map(|peer| &peer.allowed) {
-            let _ = host.ip(&format!("route add {allowed} dev {name}"));
+            let range: IpNet = allowed.parse()?;
+            if !own.iter().any(|network| network.contains(&range)) {
+                host.ip(&format!("route add {allowed} dev {name}"))?;
+            }
         }
         Ok(())
     }

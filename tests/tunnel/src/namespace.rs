@@ -53,9 +53,20 @@ impl Namespace {
     /// # Errors
     /// The kernel has no veth devices.
     pub fn join(&self, other: &Namespace) -> Result<()> {
-        self.ip(&format!("link add wire mtu 1500 type veth peer name wire mtu 1500 netns {}", other.name))?;
-        self.ip("link set wire up")?;
-        other.ip("link set wire up")?;
+        self.join_as(other, "wire")
+    }
+
+    /// Another such wire, whose ends are called `name`.
+    ///
+    /// # Errors
+    /// As [`Namespace::join`].
+    pub fn join_as(&self, other: &Namespace, name: &str) -> Result<()> {
+        self.ip(&format!(
+            "link add {name} mtu 1500 type veth peer name {name} mtu 1500 netns {}",
+            other.name
+        ))?;
+        self.ip(&format!("link set {name} up"))?;
+        other.ip(&format!("link set {name} up"))?;
         Ok(())
     }
 

@@ -6,6 +6,8 @@ mod figures;
 mod goals;
 mod idle;
 mod iperf;
+mod load;
+mod scale;
 mod throughput;
 
 use std::path::PathBuf;
@@ -35,6 +37,18 @@ struct Arguments {
     /// Instead: what they use when idle, the size of the binaries, and the time from start to first handshake.
     #[arg(long)]
     idle: bool,
+    /// Instead: many configured peers, a storm of handshakes, a flood of forged ones, and what a flow feels of it.
+    #[arg(long)]
+    peers_scale: bool,
+    /// How many peers are configured for that.
+    #[arg(long, default_value_t = 10_000)]
+    count: usize,
+    /// Handshakes offered a second for that.
+    #[arg(long, default_value_t = 1_000)]
+    offered: u32,
+    /// Forged initiations a second for that.
+    #[arg(long, default_value_t = 20_000)]
+    forged: u32,
     /// Where the figures go as JSON; otherwise `tunnel-bench.json` in the target folder.
     #[arg(long)]
     json: Option<PathBuf>,
@@ -52,7 +66,17 @@ fn main() -> ExitCode {
 
 fn measure(arguments: &Arguments) -> Result<()> {
     let peers = peers(&arguments.peers)?;
-    let figures = if arguments.idle {
+    let figures = if arguments.peers_scale {
+        let peers = if arguments.peers.is_empty() { vec![Implementation::WarrenTunnel] } else { peers };
+        let plan = scale::Plan {
+            runs: arguments.runs,
+            seconds: arguments.seconds,
+            peers: arguments.count,
+            offered: arguments.offered,
+            forged: arguments.forged,
+        };
+        scale::measure(&peers, &plan)?
+    } else if arguments.idle {
         idle::measure(&peers)?
     } else {
         let plan = throughput::Plan {
