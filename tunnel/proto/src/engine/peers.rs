@@ -1,6 +1,7 @@
 //! The peers of an engine: added, changed, removed, told about.
 
 use std::hash::{BuildHasherDefault, Hasher};
+use std::net::SocketAddr;
 use std::num::NonZeroU32;
 use std::sync::Arc;
 use std::time::Duration;
@@ -43,6 +44,9 @@ pub(super) struct PeerState {
     pub(super) psk: Option<Box<PresharedKey>>,
     pub(super) allowed_ips: Vec<IpNet>,
     pub(super) keepalive: Option<Duration>,
+    /// The configured endpoint, and the one that was tried in turn with it.
+    pub(super) home: Option<SocketAddr>,
+    pub(super) away: Option<SocketAddr>,
     pub(super) sessions: Sessions,
     pub(super) outgoing: Option<Box<Outgoing>>,
     pub(super) cookie: Option<Box<Cookie>>,
@@ -237,6 +241,7 @@ impl Engine {
         let changed = self.peers.set_allowed(id, &config.allowed_ips) | new;
         if let Some(state) = self.peers.get_mut(id.slot) {
             state.psk = config.preshared_key.map(Box::new);
+            state.home = config.endpoint.or(state.home);
             if let Some(remote) = config.endpoint
                 && state.shared.endpoint().map(|endpoint| endpoint.remote) != Some(remote)
             {
@@ -262,6 +267,8 @@ impl Engine {
             psk: None,
             allowed_ips: Vec::new(),
             keepalive: None,
+            home: None,
+            away: None,
             sessions: Sessions::default(),
             outgoing: None,
             cookie: None,
@@ -291,6 +298,23 @@ impl Engine {
 }
 
 impl PeerState {
+    /// Where to try next when no answer comes. The local address may be the reason, so it is left to the system.
+    /// Later, the peer may not be where it was last seen (or a replayed packet pretended to be): then that place
+    /// and the configured one are tried in turn.
+    pub(super) fn try_elsewhere(&mut self, long: bool) {
+        let Some(endpoint) = self.shared.endpoint() else { return };
+        let mut next = endpoint.without_local();
+        if long && let Some(home) = self.home {
+            if next.remote == home {
+                next.remote = self.away.unwrap_or(home);
+            } else {
+                self.away = Some(next.remote);
+                next.remote = home;
+            }
+        }
+        self.shared.set_endpoint(next);
+    }
+
     pub(super) fn mac_keys(&self) -> MacKeys {
         MacKeys::new(self.shared.public_key())
     }

@@ -91,6 +91,7 @@ impl Engine {
         state.shared.set_rekey(rekey.map(|at| at.0), rekey.map(|at| at.1));
         state.last_handshake = Some(now.wall);
         state.timers.retry = None;
+        state.away = None;
         let outgoing = state.outgoing.take();
         // Only now is it sure that a packet staged in the meantime is either seen here or asks itself.
         state.shared.set_pursuing(false);

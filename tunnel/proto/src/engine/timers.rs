@@ -34,6 +34,9 @@ use crate::transport::{DATA_HEADER, TAG};
 /// Peers that one call of `handle_timeout` serves: handshake messages that came meanwhile get their turn.
 const BATCH: usize = 128;
 
+/// After this long without an answer the configured endpoint is tried too.
+const ELSEWHERE: Duration = Duration::from_secs(30);
+
 /// When something is due for a peer.
 #[derive(Debug, Default)]
 pub(super) struct Timers {
@@ -175,12 +178,10 @@ impl Engine {
     fn retry(&mut self, now: Now, slot: u32) {
         let Some(state) = self.peers.get_mut(slot) else { return };
         state.timers.retry = None;
-        if now.mono.saturating_sub(state.attempt) < REKEY_ATTEMPT_TIME {
-            // The local address may be why no answer comes.
-            if state.outgoing.is_some()
-                && let Some(endpoint) = state.shared.endpoint()
-            {
-                state.shared.set_endpoint(endpoint.without_local());
+        let elapsed = now.mono.saturating_sub(state.attempt);
+        if elapsed < REKEY_ATTEMPT_TIME {
+            if state.outgoing.is_some() {
+                state.try_elsewhere(elapsed >= ELSEWHERE);
             }
             self.initiate(now, slot);
             return;
@@ -204,9 +205,7 @@ impl Engine {
             let answer = peer.unacknowledged().map(|since| since + KEEPALIVE_TIMEOUT);
             if silent.is_some_and(|due| due <= now.mono) {
                 peer.clear_unanswered();
-                if let Some(endpoint) = peer.endpoint() {
-                    peer.set_endpoint(endpoint.without_local());
-                }
+                state.try_elsewhere(false);
                 self.begin(now, slot);
                 continue;
             }

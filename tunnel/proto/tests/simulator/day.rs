@@ -6,6 +6,10 @@ use crate::network::Faults;
 use crate::world::World;
 
 /// Three peers for 24 hours: each hour has its share of trouble, then calm, in which all flows must recover.
+///
+/// Two things are left out because no WireGuard peer survives them: two peers that both move at once know no
+/// address of each other (so only the last node roams), and one that restarts with a clock that was set back is
+/// refused until the clock is past its last stamp (so a restart sets the clock right).
 #[test]
 fn a_day() {
     let mut world = World::new(2026, 3, |_, _| true);
@@ -13,6 +17,7 @@ fn a_day() {
         world.flow(from, to, Duration::from_secs(5));
     }
     let mut handshakes = 0;
+    let mut latest = [0.0_f64; 3];
     for hour in 0..24 {
         let end = Duration::from_secs(3600 * (hour + 1));
         let trouble = world.now + Duration::from_secs(1200);
@@ -29,20 +34,19 @@ fn a_day() {
             match dice.below(6) {
                 0 => {
                     handshakes += completed(&world, node);
+                    world.nodes[node].wall = world.nodes[node].wall.max(latest[node]);
                     world.restart(node);
                 }
-                1 => world.roam(node),
+                1 => world.roam(2),
                 2 => world.nodes[node].wall += 3600.0,
                 3 => world.nodes[node].wall -= 1800.0 * f64::from(u8::from(hour % 2 == 0)),
-                4 => (0..20).for_each(|_| world.replay()),
+                4 => (0..20).for_each(|_| world.replay(false)),
                 _ => {}
             }
+            latest[node] = latest[node].max(world.nodes[node].wall);
             let step = Duration::from_secs(20 + world.dice.below(200));
             world.run_for(step);
         }
-        // Two peers that roam at the same moment lose each other unless one is where it was configured; that is
-        // so for every WireGuard peer.
-        world.home();
         world.calm(end - world.now);
     }
     handshakes += (0..3).map(|node| completed(&world, node)).sum::<u64>();

@@ -3,10 +3,11 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use warren_proto::plane::PeerId;
 use warren_proto::time::limits::{REJECT_AFTER_TIME, REKEY_TIMEOUT};
 
 /// Bytes of an inner packet: an IPv4 header, the packet's number and its check.
-pub const PACKET: usize = 48;
+pub(crate) const PACKET: usize = 48;
 
 #[derive(Debug, Clone, Copy)]
 struct Sent {
@@ -17,19 +18,19 @@ struct Sent {
 }
 
 #[derive(Default)]
-pub struct Model {
+pub(crate) struct Model {
     sent: Vec<Sent>,
     /// First time that a data message of an index arrived at a node.
     first_use: BTreeMap<(usize, u32), Duration>,
-    last_initiation: BTreeMap<(usize, std::net::SocketAddr), Duration>,
-    pub delivered: u64,
+    last_initiation: BTreeMap<(usize, PeerId), Duration>,
+    pub(crate) delivered: u64,
     /// A digest of everything that was delivered and when.
-    pub trace: u64,
+    pub(crate) trace: u64,
 }
 
 impl Model {
     /// A new packet from one node to another.
-    pub fn packet(&mut self, now: Duration, from: usize, to: usize) -> Vec<u8> {
+    pub(crate) fn packet(&mut self, now: Duration, from: usize, to: usize) -> Vec<u8> {
         let number = self.sent.len() as u64;
         self.sent.push(Sent { from, to, at: now, delivered: false });
         let mut packet = vec![0; PACKET];
@@ -42,7 +43,7 @@ impl Model {
         packet
     }
 
-    pub fn deliver(&mut self, now: Duration, to: usize, packet: &[u8]) {
+    pub(crate) fn deliver(&mut self, now: Duration, to: usize, packet: &[u8]) {
         assert_eq!(packet.len(), PACKET);
         let word = |at: usize| u64::from_le_bytes(packet[at..at + 8].try_into().unwrap());
         let number = word(20);
@@ -57,7 +58,7 @@ impl Model {
     }
 
     /// A data message of an index was accepted by a node.
-    pub fn used(&mut self, now: Duration, node: usize, index: u32) {
+    pub(crate) fn used(&mut self, now: Duration, node: usize, index: u32) {
         let first = *self.first_use.entry((node, index)).or_insert(now);
         assert!(
             now - first < REJECT_AFTER_TIME,
@@ -67,20 +68,20 @@ impl Model {
     }
 
     /// A node sent an initiation.
-    pub fn initiated(&mut self, now: Duration, node: usize, to: std::net::SocketAddr) {
+    pub(crate) fn initiated(&mut self, now: Duration, node: usize, to: PeerId) {
         if let Some(last) = self.last_initiation.insert((node, to), now) {
             assert!(now - last >= REKEY_TIMEOUT, "initiations of node {node} only {:?} apart", now - last);
         }
     }
 
     /// A node forgot all it knew.
-    pub fn restarted(&mut self, node: usize) {
+    pub(crate) fn restarted(&mut self, node: usize) {
         self.last_initiation.retain(|(of, _), _| *of != node);
         self.first_use.retain(|(of, _), _| *of != node);
     }
 
     /// All packets sent in this time have arrived.
-    pub fn all_arrived(&self, from: Duration, to: Duration) {
+    pub(crate) fn all_arrived(&self, from: Duration, to: Duration) {
         for (number, sent) in self.sent.iter().enumerate() {
             if sent.at >= from && sent.at < to {
                 assert!(
@@ -93,17 +94,17 @@ impl Model {
     }
 
     /// Forgets the uses of indices that are long past: an index may come again.
-    pub fn prune(&mut self, now: Duration) {
+    pub(crate) fn prune(&mut self, now: Duration) {
         self.first_use.retain(|_, first| now.saturating_sub(*first) < 2 * REJECT_AFTER_TIME);
     }
 
-    pub fn sent(&self) -> usize {
+    pub(crate) fn sent(&self) -> usize {
         self.sent.len()
     }
 }
 
 /// The inner address of a node.
-pub fn inner(node: usize) -> std::net::Ipv4Addr {
+pub(crate) fn inner(node: usize) -> std::net::Ipv4Addr {
     std::net::Ipv4Addr::from(0x0a00_0000 + node as u32 + 1)
 }
 

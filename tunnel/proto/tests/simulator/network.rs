@@ -7,14 +7,14 @@ use std::time::Duration;
 
 /// A small generator (SplitMix64).
 #[derive(Debug, Clone)]
-pub struct Dice(u64);
+pub(crate) struct Dice(u64);
 
 impl Dice {
-    pub fn new(seed: u64) -> Self {
+    pub(crate) fn new(seed: u64) -> Self {
         Self(seed)
     }
 
-    pub fn next(&mut self) -> u64 {
+    pub(crate) fn next(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut z = self.0;
         z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -22,15 +22,15 @@ impl Dice {
         z ^ (z >> 31)
     }
 
-    pub fn below(&mut self, bound: u64) -> u64 {
+    pub(crate) fn below(&mut self, bound: u64) -> u64 {
         self.next() % bound.max(1)
     }
 
-    pub fn chance(&mut self, probability: f64) -> bool {
+    pub(crate) fn chance(&mut self, probability: f64) -> bool {
         (self.next() >> 11) as f64 / (1_u64 << 53) as f64 <= probability && probability > 0.0
     }
 
-    pub fn seed(&mut self) -> [u8; 32] {
+    pub(crate) fn seed(&mut self) -> [u8; 32] {
         let mut seed = [0; 32];
         seed.chunks_mut(8).for_each(|chunk| chunk.copy_from_slice(&self.next().to_le_bytes()));
         seed
@@ -39,18 +39,18 @@ impl Dice {
 
 /// What the network does to datagrams.
 #[derive(Debug, Clone, Copy)]
-pub struct Faults {
-    pub loss: f64,
-    pub duplicate: f64,
-    pub corrupt: f64,
+pub(crate) struct Faults {
+    pub(crate) loss: f64,
+    pub(crate) duplicate: f64,
+    pub(crate) corrupt: f64,
     /// Delay of all.
-    pub delay: Duration,
+    pub(crate) delay: Duration,
     /// Random addition, which also reorders.
-    pub jitter: Duration,
+    pub(crate) jitter: Duration,
 }
 
 impl Faults {
-    pub const NONE: Self = Self {
+    pub(crate) const NONE: Self = Self {
         loss: 0.0,
         duplicate: 0.0,
         corrupt: 0.0,
@@ -60,16 +60,16 @@ impl Faults {
 }
 
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Datagram {
-    pub at: Duration,
+pub(crate) struct Datagram {
+    pub(crate) at: Duration,
     order: u64,
-    pub from: SocketAddr,
-    pub to: SocketAddr,
-    pub bytes: Vec<u8>,
+    pub(crate) from: SocketAddr,
+    pub(crate) to: SocketAddr,
+    pub(crate) bytes: Vec<u8>,
 }
 
-pub struct Network {
-    pub faults: Faults,
+pub(crate) struct Network {
+    pub(crate) faults: Faults,
     flying: BinaryHeap<Reverse<Datagram>>,
     order: u64,
     /// A few datagrams of the past, which are sent once more.
@@ -77,11 +77,11 @@ pub struct Network {
 }
 
 impl Network {
-    pub fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self { faults: Faults::NONE, flying: BinaryHeap::new(), order: 0, recorded: Vec::new() }
     }
 
-    pub fn send(&mut self, dice: &mut Dice, now: Duration, from: SocketAddr, to: SocketAddr, bytes: Vec<u8>) {
+    pub(crate) fn send(&mut self, dice: &mut Dice, now: Duration, from: SocketAddr, to: SocketAddr, bytes: Vec<u8>) {
         let faults = self.faults;
         if self.recorded.len() < 64 {
             self.recorded.push((from, to, bytes.clone()));
@@ -111,7 +111,7 @@ impl Network {
     }
 
     /// Somebody who listens sends a datagram of the past again, from where it came or from elsewhere.
-    pub fn replay(&mut self, dice: &mut Dice, now: Duration, from: Option<SocketAddr>) {
+    pub(crate) fn replay(&mut self, dice: &mut Dice, now: Duration, from: Option<SocketAddr>) {
         if self.recorded.is_empty() {
             return;
         }
@@ -120,11 +120,11 @@ impl Network {
         self.fly(now, from.unwrap_or(sender), to, bytes);
     }
 
-    pub fn next_at(&self) -> Option<Duration> {
+    pub(crate) fn next_at(&self) -> Option<Duration> {
         self.flying.peek().map(|datagram| datagram.0.at)
     }
 
-    pub fn pop(&mut self) -> Option<Datagram> {
+    pub(crate) fn pop(&mut self) -> Option<Datagram> {
         self.flying.pop().map(|datagram| datagram.0)
     }
 

@@ -12,49 +12,50 @@ use warren_wire::PrivateKey;
 use crate::model::Model;
 use crate::network::{Dice, Network};
 
-pub struct Node {
-    pub number: usize,
-    pub engine: Engine,
+pub(crate) struct Node {
+    pub(crate) number: usize,
+    pub(crate) engine: Engine,
     reader: Reader,
     /// Where it is in the network.
-    pub address: SocketAddr,
+    pub(crate) address: SocketAddr,
     /// How far its wall clock is from the simulator's time, in seconds from an origin in 2023.
-    pub wall: f64,
-    pub configs: Vec<PeerConfig>,
+    pub(crate) wall: f64,
+    pub(crate) configs: Vec<PeerConfig>,
 }
 
-pub fn key(node: usize) -> PrivateKey {
+pub(crate) fn key(node: usize) -> PrivateKey {
     let mut bytes = [0x11; 32];
-    bytes[..8].copy_from_slice(&(node as u64 + 1).to_le_bytes());
+    // Not the first byte: clamping takes bits from it.
+    bytes[8..16].copy_from_slice(&(node as u64).to_le_bytes());
     PrivateKey::from_random(bytes)
 }
 
 impl Node {
-    pub fn new(dice: &mut Dice, number: usize, address: SocketAddr) -> Self {
+    pub(crate) fn new(dice: &mut Dice, number: usize, address: SocketAddr) -> Self {
         let engine = Engine::new(EngineConfig::new(key(number)), dice.seed());
         let reader = engine.plane().reader();
         Self { number, engine, reader, address, wall: 1_700_000_000.0, configs: Vec::new() }
     }
 
-    pub fn now(&self, mono: Duration) -> Now {
+    pub(crate) fn now(&self, mono: Duration) -> Now {
         Now::new(mono, Duration::from_secs_f64((self.wall + mono.as_secs_f64()).max(0.0)))
     }
 
-    pub fn configure(&mut self, mono: Duration, configs: Vec<PeerConfig>) {
+    pub(crate) fn configure(&mut self, mono: Duration, configs: Vec<PeerConfig>) {
         let now = self.now(mono);
         self.configs = configs.clone();
         self.engine.upsert_peers(now, configs);
     }
 
     /// Forgets everything but the configuration.
-    pub fn restart(&mut self, dice: &mut Dice, mono: Duration) {
+    pub(crate) fn restart(&mut self, dice: &mut Dice, mono: Duration) {
         self.engine = Engine::new(EngineConfig::new(key(self.number)), dice.seed());
         self.reader = self.engine.plane().reader();
         self.configure(mono, self.configs.clone());
     }
 
     /// An inner packet from the device.
-    pub fn outbound(&mut self, world: &mut Outside<'_>, packet: &[u8]) {
+    pub(crate) fn outbound(&mut self, world: &mut Outside<'_>, packet: &[u8]) {
         let dst = Ipv4Addr::new(packet[16], packet[17], packet[18], packet[19]);
         let Some(peer) = self.reader.route(IpAddr::V4(dst)).cloned() else { return };
         self.send(world, &peer, packet);
@@ -81,7 +82,7 @@ impl Node {
     }
 
     /// A datagram from the network.
-    pub fn inbound(&mut self, world: &mut Outside<'_>, from: SocketAddr, mut bytes: Vec<u8>) {
+    pub(crate) fn inbound(&mut self, world: &mut Outside<'_>, from: SocketAddr, mut bytes: Vec<u8>) {
         let now = self.now(world.now);
         let from = Endpoint { remote: from, local: Some((self.address.ip(), 1)) };
         let length = bytes.len() as u64;
@@ -112,18 +113,18 @@ impl Node {
         self.outputs(world);
     }
 
-    pub fn timeout(&mut self, world: &mut Outside<'_>) {
+    pub(crate) fn timeout(&mut self, world: &mut Outside<'_>) {
         let now = self.now(world.now);
         self.engine.handle_timeout(now);
         self.outputs(world);
     }
 
-    pub fn outputs(&mut self, world: &mut Outside<'_>) {
+    pub(crate) fn outputs(&mut self, world: &mut Outside<'_>) {
         while let Some(output) = self.engine.poll_output() {
             match output {
                 Output::Transmit { to, bytes, peer } => {
-                    if bytes[0] == 1 {
-                        world.model.initiated(world.now, self.number, to.remote);
+                    if let Some(peer) = peer.filter(|_| bytes[0] == 1) {
+                        world.model.initiated(world.now, self.number, peer);
                     }
                     assert!(peer.is_some() || bytes[0] == 3, "only cookie replies are nobody's");
                     world.transmit(self.address, to.remote, bytes);
@@ -141,11 +142,11 @@ impl Node {
 }
 
 /// What a node acts upon.
-pub struct Outside<'a> {
-    pub now: Duration,
-    pub dice: &'a mut Dice,
-    pub network: &'a mut Network,
-    pub model: &'a mut Model,
+pub(crate) struct Outside<'a> {
+    pub(crate) now: Duration,
+    pub(crate) dice: &'a mut Dice,
+    pub(crate) network: &'a mut Network,
+    pub(crate) model: &'a mut Model,
 }
 
 impl Outside<'_> {

@@ -13,27 +13,27 @@ use crate::node::{Node, Outside, key};
 /// After the last fault a flow with traffic both ways may need this long: data without an answer is noticed after
 /// `KEEPALIVE_TIMEOUT + REKEY_TIMEOUT`, the initiation may have to wait for `REKEY_TIMEOUT` and its jitter, and
 /// both ends may have begun at once.
-pub const RECOVERY: Duration = Duration::from_secs(15 + 6 + 6);
+pub(crate) const RECOVERY: Duration = Duration::from_secs(15 + 6 + 6);
 
-pub struct Flow {
-    pub from: usize,
-    pub to: usize,
-    pub every: Duration,
+pub(crate) struct Flow {
+    pub(crate) from: usize,
+    pub(crate) to: usize,
+    pub(crate) every: Duration,
     next: Duration,
 }
 
-pub struct World {
-    pub now: Duration,
-    pub dice: Dice,
-    pub network: Network,
-    pub model: Model,
-    pub nodes: Vec<Node>,
-    pub flows: Vec<Flow>,
+pub(crate) struct World {
+    pub(crate) now: Duration,
+    pub(crate) dice: Dice,
+    pub(crate) network: Network,
+    pub(crate) model: Model,
+    pub(crate) nodes: Vec<Node>,
+    pub(crate) flows: Vec<Flow>,
 }
 
 impl World {
     /// Nodes that know each other as `linked` says.
-    pub fn new(seed: u64, nodes: usize, linked: impl Fn(usize, usize) -> bool) -> Self {
+    pub(crate) fn new(seed: u64, nodes: usize, linked: impl Fn(usize, usize) -> bool) -> Self {
         let mut dice = Dice::new(seed);
         let mut list: Vec<Node> =
             (0..nodes).map(|number| Node::new(&mut dice, number, outer(number, 0))).collect();
@@ -57,17 +57,17 @@ impl World {
         }
     }
 
-    pub fn flow(&mut self, from: usize, to: usize, every: Duration) {
+    pub(crate) fn flow(&mut self, from: usize, to: usize, every: Duration) {
         let next = self.now + Duration::from_nanos(self.dice.below(every.as_nanos() as u64));
         self.flows.push(Flow { from, to, every, next });
     }
 
-    pub fn run_for(&mut self, time: Duration) {
+    pub(crate) fn run_for(&mut self, time: Duration) {
         self.run_until(self.now + time);
     }
 
     /// Runs everything that is due until then.
-    pub fn run_until(&mut self, end: Duration) {
+    pub(crate) fn run_until(&mut self, end: Duration) {
         loop {
             let timeouts =
                 self.nodes.iter().enumerate().filter_map(|(i, node)| Some((node.engine.poll_timeout()?, i)));
@@ -97,12 +97,12 @@ impl World {
         self.model.prune(end);
     }
 
-    pub fn packet(&mut self, from: usize, to: usize) {
+    pub(crate) fn packet(&mut self, from: usize, to: usize) {
         let packet = self.model.packet(self.now, from, to);
         self.with(from, |node, world| node.outbound(world, &packet));
     }
 
-    pub fn restart(&mut self, number: usize) {
+    pub(crate) fn restart(&mut self, number: usize) {
         self.model.restarted(number);
         let now = self.now;
         self.nodes[number].restart(&mut self.dice, now);
@@ -110,26 +110,19 @@ impl World {
     }
 
     /// A node goes to another address.
-    pub fn roam(&mut self, number: usize) {
+    pub(crate) fn roam(&mut self, number: usize) {
         let port = self.dice.below(60_000) as u16;
         self.nodes[number].address = outer(number, port + 1);
     }
 
-    /// All nodes go to where they are configured to be.
-    pub fn home(&mut self) {
-        for node in &mut self.nodes {
-            node.address = outer(node.number, 0);
-        }
-    }
-
-    /// Somebody replays a datagram of the past, perhaps from another address.
-    pub fn replay(&mut self) {
-        let elsewhere = self.dice.chance(0.5).then(|| outer(9999, 1));
+    /// Somebody replays a datagram of the past, perhaps from an address of his own.
+    pub(crate) fn replay(&mut self, elsewhere: bool) {
+        let elsewhere = elsewhere.then(|| outer(9999, 1));
         self.network.replay(&mut self.dice, self.now, elsewhere);
     }
 
     /// Runs without faults and checks that all flows recover in time.
-    pub fn calm(&mut self, time: Duration) {
+    pub(crate) fn calm(&mut self, time: Duration) {
         assert!(time > RECOVERY + Duration::from_secs(2));
         self.network.faults = crate::network::Faults::NONE;
         let from = self.now + RECOVERY;
