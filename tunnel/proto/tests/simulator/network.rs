@@ -81,7 +81,14 @@ impl Network {
         Self { faults: Faults::NONE, flying: BinaryHeap::new(), order: 0, recorded: Vec::new() }
     }
 
-    pub(crate) fn send(&mut self, dice: &mut Dice, now: Duration, from: SocketAddr, to: SocketAddr, bytes: Vec<u8>) {
+    pub(crate) fn send(
+        &mut self,
+        dice: &mut Dice,
+        now: Duration,
+        from: SocketAddr,
+        to: SocketAddr,
+        bytes: Vec<u8>,
+    ) {
         let faults = self.faults;
         if self.recorded.len() < 64 {
             self.recorded.push((from, to, bytes.clone()));
