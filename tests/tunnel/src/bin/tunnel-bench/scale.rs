@@ -189,7 +189,7 @@ fn flow(
     let device = Device::start(peer, &hosts[0], &left)?;
     let _other = Device::start(peer, &hosts[1], &right)?;
     let inner = Side::Right.inner(Family::V4);
-    let target = SocketAddr::new(Side::Left.outer(Family::V4), left.port);
+    let target = entrance(left.port);
     let server = Server::start(&hosts[1], inner)?;
     let host = &hosts[0];
     warren_tunnel_tests::wait_for(Duration::from_secs(10), "answer through the tunnel", || {
@@ -247,8 +247,13 @@ fn flow(
     })
 }
 
+/// Where the device is for those on the other wire.
+fn entrance(port: u16) -> SocketAddr {
+    SocketAddr::from(([10, 201, 0, 1], port))
+}
+
 fn clients(seed: u64, count: usize, interface: &Interface) -> Result<Vec<Client>> {
-    let target = SocketAddr::new(Side::Left.outer(Family::V4), interface.port);
+    let target = entrance(interface.port);
     (0..count).map(|number| Client::new(seed, number, &interface.keys.public, target)).collect()
 }
 
