@@ -9,8 +9,8 @@ use crate::{name::InterfaceName, problem::Problem};
 const AGENT_HELP: &str = "\
 Precedence: flags, then environment (WARREN_*), then the file.
 
-The private key comes from the file, or from --private-key-file, or from WARREN_PRIVATE_KEY; never from the
-argument list, which every user of the machine can read.
+The private key comes from --private-key-file, or WARREN_PRIVATE_KEY, or the file's PrivateKey;
+never from the argument list, which every user of the machine can read.
 
 Signals: SIGTERM and SIGINT undo everything and end; SIGHUP reads the file again.";
 
@@ -22,6 +22,33 @@ pub struct Cli {
     #[command(subcommand)]
     pub command: Command,
 }
+
+impl Cli {
+    /// Every user of a machine can read the arguments of every process: a key has no place there.
+    ///
+    /// # Errors
+    /// When there is one all the same.
+    pub fn refuse_keys(&self) -> Result<(), Problem> {
+        let given = match &self.command {
+            Command::Agent(args) => args.private_key,
+            Command::Pubkey(args) => args.key,
+            _ => None,
+        };
+        match given {
+            None => Ok(()),
+            Some(GivenKey) => {
+                Err(Problem::new("a private key in the argument list can be read by every user of this machine").hint(
+                    "use the file's PrivateKey, --private-key-file, or WARREN_PRIVATE_KEY; pubkey reads standard input. \
+                     The key has been seen: make a new one",
+                ))
+            }
+        }
+    }
+}
+
+/// That a key was given, not which.
+#[derive(Debug, Clone, Copy)]
+struct GivenKey;
 
 /// The subcommands.
 #[derive(Debug, Subcommand)]
@@ -120,9 +147,9 @@ pub struct AgentArgs {
     /// off, error, warn, info, debug or trace; also by module: info,warren_proto=debug
     #[arg(long, value_name = "LEVEL", env = "WARREN_LOG_LEVEL", default_value = "info")]
     pub log_level: String,
-    /// Refused: see `refuse_key`.
-    #[arg(long, hide = true, value_parser = refuse_key, num_args = 0..=1)]
-    private_key: Option<()>,
+    /// Refused: see [`Cli::refuse_keys`].
+    #[arg(long, hide = true, value_parser = not_a_key)]
+    private_key: Option<GivenKey>,
 }
 
 /// Arguments of `status`.
@@ -156,9 +183,9 @@ pub struct OutArgs {
 /// Arguments of `pubkey`.
 #[derive(Debug, Args)]
 pub struct PubkeyArgs {
-    /// Refused: see `refuse_key`.
-    #[arg(hide = true, value_parser = refuse_key)]
-    key: Option<()>,
+    /// Refused: see [`Cli::refuse_keys`].
+    #[arg(hide = true, value_parser = not_a_key)]
+    key: Option<GivenKey>,
 }
 
 /// Arguments of `doctor`.
@@ -182,8 +209,46 @@ fn metrics_address(text: &str) -> Result<MetricsAddress, Problem> {
     })
 }
 
-/// The value is not looked at: it has been seen by enough eyes already.
-fn refuse_key(_: &str) -> Result<(), Problem> {
-    Err(Problem::new("a private key does not belong into the argument list: every user of the machine can read it there")
-        .hint("put it into the file as PrivateKey, or use --private-key-file FILE, or WARREN_PRIVATE_KEY; pubkey reads standard input. This key has been seen: make a new one"))
+/// The value is not looked at, and by being no error here it is not repeated by clap.
+#[expect(clippy::unnecessary_wraps, reason = "the shape of a parser of values")]
+fn not_a_key(_: &str) -> Result<GivenKey, Problem> {
+    Ok(GivenKey)
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    use super::*;
+
+    fn help(of: &str) -> String {
+        let mut command = Cli::command();
+        let command = if of.is_empty() { &mut command } else { command.find_subcommand_mut(of).unwrap() };
+        command.clone().term_width(100).render_long_help().to_string()
+    }
+
+    #[test]
+    fn help_is_as_documented() {
+        Cli::command().debug_assert();
+        for of in ["", "agent", "status", "reload", "genkey", "pubkey", "doctor"] {
+            insta::assert_snapshot!(format!("help_{of}"), help(of));
+        }
+    }
+
+    #[test]
+    fn a_key_in_the_argument_list_is_refused_and_not_repeated() {
+        let key = "qOV1PxhHpRWQrXlTI0I4QKMKVJ2TWMRwGQ3qRtT7XXw=";
+        for arguments in [&["agent", "--private-key", key][..], &["pubkey", key]] {
+            let cli = Cli::try_parse_from(["warren-tunnel"].iter().chain(arguments)).unwrap();
+            assert!(!format!("{cli:?}").contains(key));
+            insta::assert_snapshot!("refused_key", cli.refuse_keys().unwrap_err());
+        }
+    }
+
+    #[test]
+    fn metrics_can_be_off() {
+        assert_eq!(metrics_address("off"), Ok(MetricsAddress::Off));
+        assert_eq!(metrics_address("[::1]:9"), Ok(MetricsAddress::On("[::1]:9".parse().unwrap())));
+        insta::assert_snapshot!(metrics_address("localhost").unwrap_err());
+    }
 }

@@ -22,6 +22,11 @@ impl InterfaceName {
         PathBuf::from(format!("/var/run/wireguard/{}.sock", self.0))
     }
 
+    /// Where `warren-tunnel` asks when `wg` asks the kernel.
+    pub fn own_socket(&self) -> PathBuf {
+        PathBuf::from(format!("/run/warren-tunnel/{}.sock", self.0))
+    }
+
     /// What must be undone if this process dies.
     pub fn journal(&self) -> PathBuf {
         PathBuf::from(format!("/run/warren-tunnel/{}.json", self.0))

@@ -70,18 +70,18 @@ pub struct Peer {
     pub last_handshake: Option<f64>,
     /// Seconds that the last handshake took.
     pub handshake_rtt: Option<f64>,
-    /// Handshakes done.
-    pub handshakes: u64,
+    /// Handshakes done; the kernel does not tell.
+    pub handshakes: Option<u64>,
     /// Age in seconds of the session in use.
     pub session_age: Option<f64>,
     /// Bytes received.
     pub rx_bytes: u64,
     /// Bytes sent.
     pub tx_bytes: u64,
-    /// Packets received.
-    pub rx_packets: u64,
-    /// Packets sent.
-    pub tx_packets: u64,
+    /// Packets received; the kernel does not tell.
+    pub rx_packets: Option<u64>,
+    /// Packets sent; the kernel does not tell.
+    pub tx_packets: Option<u64>,
     /// Dropped packets by reason.
     pub drops: BTreeMap<String, u64>,
 }
@@ -144,12 +144,12 @@ pub(crate) mod tests {
             persistent_keepalive: Some(25),
             last_handshake: Some(1_800_000_000.0 - 75.0),
             handshake_rtt: Some(0.0123),
-            handshakes: 3,
+            handshakes: Some(3),
             session_age: Some(75.0),
             rx_bytes: 9_000_000_000,
             tx_bytes: 1500,
-            rx_packets: 6_000_000,
-            tx_packets: 12,
+            rx_packets: Some(6_000_000),
+            tx_packets: Some(12),
             drops: [("replay".to_owned(), 2)].into(),
         };
         let silent = Peer {
@@ -161,12 +161,12 @@ pub(crate) mod tests {
             persistent_keepalive: None,
             last_handshake: None,
             handshake_rtt: None,
-            handshakes: 0,
+            handshakes: Some(0),
             session_age: None,
             rx_bytes: 0,
             tx_bytes: 0,
-            rx_packets: 0,
-            tx_packets: 0,
+            rx_packets: Some(0),
+            tx_packets: Some(0),
             drops: BTreeMap::new(),
         };
         Status {

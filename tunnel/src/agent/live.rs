@@ -1,5 +1,7 @@
 //! What metrics look at: nothing before the tunnel is up and after it is down.
 
+use std::sync::Arc;
+
 use parking_lot::RwLock;
 
 use super::tunnel::Look;
@@ -7,10 +9,10 @@ use crate::{metrics::Source, status::Status};
 
 /// A view of the tunnel that comes and goes.
 #[derive(Default)]
-pub(super) struct Live(RwLock<Option<Look>>);
+pub(super) struct Live(RwLock<Option<Arc<dyn Look>>>);
 
 impl Live {
-    pub(super) fn set(&self, look: Look) {
+    pub(super) fn set(&self, look: Arc<dyn Look>) {
         *self.0.write() = Some(look);
     }
 
@@ -18,7 +20,7 @@ impl Live {
         *self.0.write() = None;
     }
 
-    fn look(&self) -> Option<Look> {
+    fn look(&self) -> Option<Arc<dyn Look>> {
         self.0.read().clone()
     }
 }

@@ -2,6 +2,7 @@
 
 mod hooks;
 mod journal;
+mod kernel;
 mod live;
 mod lock;
 mod lookups;
@@ -10,6 +11,7 @@ mod peers;
 mod settings;
 mod traffic;
 mod tunnel;
+mod user;
 
 use std::{
     sync::{
@@ -39,6 +41,7 @@ use crate::{
     cli::{AgentArgs, MetricsAddress},
     log, machine, metrics,
     problem::{Context, Problem, Result},
+    status::Status,
 };
 
 /// What the main thread waits for.
@@ -145,7 +148,7 @@ fn serve_metrics(asked: Option<MetricsAddress>, live: &Arc<Live>) -> Result<Opti
 struct Agent {
     settings: Settings,
     network: Network,
-    tunnel: Tunnel,
+    tunnel: Box<dyn Tunnel>,
     live: Arc<Live>,
 }
 
@@ -171,26 +174,21 @@ impl Agent {
         }
     }
 
-    fn bring_up(settings: &Settings, network: &mut Network, events: &Sender<Event>) -> Result<Tunnel> {
+    fn bring_up(
+        settings: &Settings,
+        network: &mut Network,
+        events: &Sender<Event>,
+    ) -> Result<Box<dyn Tunnel>> {
         let Settings { interface, config, .. } = settings;
         let hooks = &config.interface;
         if ![&hooks.pre_up, &hooks.post_up, &hooks.pre_down, &hooks.post_down].iter().all(|h| h.is_empty()) {
             network.note(Change::Hooks)?;
         }
         hooks::run(Stage::PreUp, &hooks.pre_up, interface)?;
-        let Up { tunnel, mtu, told } = Tunnel::up(settings, network, Reloader(events.clone()))?;
+        let Up { tunnel, mtu, told } = tunnel::up(settings, network, Reloader(events.clone()))?;
         network.up(config, mtu)?;
         hooks::run(Stage::PostUp, &hooks.post_up, interface)?;
-        tracing::info!(
-            %interface,
-            backend = tunnel.backend(),
-            why = told,
-            mtu,
-            port = tunnel.port(),
-            peers = config.peers.len(),
-            offloads = tunnel.offloads(),
-            "up"
-        );
+        announce(tunnel.look().status()?, &told);
         Ok(tunnel)
     }
 
@@ -201,7 +199,7 @@ impl Agent {
                     let result = self.reload();
                     match (&result, &asker) {
                         (Ok(changes), _) => {
-                            tracing::info!(interface = %self.settings.interface, "reloaded: {changes}")
+                            tracing::info!(interface = %self.settings.interface, "reloaded: {changes}");
                         }
                         (Err(problem), _) => log::warn(problem),
                     }
@@ -246,4 +244,19 @@ impl Agent {
         self.settings.config = config;
         Ok(changes)
     }
+}
+
+/// The line that says what was chosen.
+fn announce(status: Status, told: &str) {
+    let on: Vec<String> = status.offloads.into_iter().filter(|o| o.on).map(|o| o.name).collect();
+    tracing::info!(
+        interface = status.interface,
+        backend = status.backend,
+        why = told,
+        mtu = status.mtu,
+        port = status.listen_port,
+        peers = status.peers.len(),
+        offloads = on.join(","),
+        "up"
+    );
 }

@@ -100,6 +100,16 @@ impl Network {
         self.journal.note(change)
     }
 
+    /// An interface that was written down was not made after all.
+    ///
+    /// # Errors
+    /// When the journal cannot be written.
+    pub(super) fn unmake(&mut self, name: &str) -> Result<()> {
+        let change = Change::Interface { name: name.to_owned() };
+        remove_interface(&mut self.netlink, name)?;
+        self.journal.forget(&change)
+    }
+
     /// Brings the interface up: MTU, addresses, name servers, routes, in wg-quick's order.
     ///
     /// # Errors
@@ -317,12 +327,7 @@ fn undo_one(
     why: Why,
 ) -> Result<()> {
     match change {
-        Change::Interface { name } => match netlink.link(name) {
-            Ok(Some(link)) => {
-                netlink.delete_link(link.index).map_err(|error| told(&format!("removing {name}"), &error))
-            }
-            _ => Ok(()),
-        },
+        Change::Interface { name } => remove_interface(netlink, name),
         Change::Rule { family, rule } => {
             tolerate(netlink.remove_rule(*family, *rule), &[libc::ENOENT, libc::EAFNOSUPPORT])
                 .map_err(|error| told("removing a policy routing rule", &error))
@@ -340,6 +345,15 @@ fn undo_one(
                 .hint("give the configuration too: warren-tunnel agent --cleanup --config FILE")),
         },
         dns => net::dns_undo(dns),
+    }
+}
+
+fn remove_interface(netlink: &mut Netlink, name: &str) -> Result<()> {
+    match netlink.link(name) {
+        Ok(Some(link)) => {
+            netlink.delete_link(link.index).map_err(|error| told(&format!("removing {name}"), &error))
+        }
+        _ => Ok(()),
     }
 }
 

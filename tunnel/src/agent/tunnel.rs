@@ -2,26 +2,24 @@
 
 use std::{net::IpAddr, sync::Arc};
 
-use warren_device::tun::{Queue, Tun};
-use warren_proto::engine::{Engine, EngineConfig};
-use warren_transport::udp::Udp;
+use warren_device::kernel::{Kernel, KernelError};
 use warren_wire::config::Config;
 
-use super::{Reloader, lookups, network::Network, peers, settings::Settings, traffic::Moving};
+use super::{
+    Reloader, journal::Change, kernel::KernelTunnel, network::Network, settings::Settings, user::UserTunnel,
+};
 use crate::{
     cli::BackendChoice,
-    commands::keys::random,
-    control::{self, Command, Facts, FilePeer, Handle, Lookup, Parts},
     net,
     problem::{Context, Problem, Result},
-    status::{Offload, Status},
-    uapi::{self, Request, errno},
+    status::Status,
+    uapi::errno,
 };
 
 /// A tunnel whose interface exists, and what was chosen for it.
 pub(super) struct Up {
     /// It.
-    pub tunnel: Tunnel,
+    pub tunnel: Box<dyn Tunnel>,
     /// MTU that the interface shall have.
     pub mtu: u32,
     /// Why this backend.
@@ -29,223 +27,76 @@ pub(super) struct Up {
 }
 
 /// A running tunnel; dropping it ends it, and its interface with it.
-pub(super) struct Tunnel {
-    // In the order in which they end: nobody asks a control thread that has gone.
-    _uapi: uapi::Server,
-    _thread: control::Thread,
-    handle: Handle,
-    facts: Facts,
-    lookups: std::sync::mpsc::SyncSender<Lookup>,
-    udp_port: u16,
-}
-
-/// A view of a tunnel.
-#[derive(Clone)]
-pub(super) struct Look(Handle);
-
-impl Look {
-    pub(super) fn status(&self) -> Result<Status> {
-        self.0.ask(Command::Status)
-    }
-
-    pub(super) fn alive(&self) -> bool {
-        self.0.ask(Command::Ping).is_ok()
-    }
-}
-
-impl Tunnel {
-    /// Makes the interface and starts everything behind it. Addresses and routes are the caller's.
-    pub(super) fn up(settings: &Settings, network: &mut Network, reloader: Reloader) -> Result<Up> {
-        let told = match settings.backend {
-            BackendChoice::Tun => "asked for".to_owned(),
-            BackendChoice::Auto => "no WireGuard in this kernel".to_owned(),
-            BackendChoice::Kernel => {
-                return Err(Problem::new("the kernel has no WireGuard").hint("--backend auto takes TUN then"));
-            }
-        };
-        let Settings { interface, config, .. } = settings;
-        let file_peers = peers::of(config, true);
-        let addresses =
-            file_peers.iter().filter_map(|peer| peer.config.endpoint).map(|endpoint| endpoint.ip());
-        let mtu = mtu_for(config, network, addresses);
-        let fwmark = network.fwmark(config);
-        let udp = Arc::new(bind(config.interface.listen_port.unwrap_or(0), fwmark)?);
-        let queues = Tun::open(interface.as_str(), 1).map_err(|error| Problem::new(error.to_string()))?;
-        let device_offloads = queues.first().map(device_offloads).unwrap_or_default();
-
-        let private_key =
-            config.interface.private_key.clone().ok_or_else(|| Problem::new("no private key"))?;
-        let engine = Engine::new(EngineConfig::new(private_key.clone()), *random()?);
-        let traffic = Box::new(Moving::start(engine.plane(), queues, Arc::clone(&udp), mtu as usize)?);
-        let (handle, commands) = Handle::new()?;
-        let lookups = lookups::start(handle.clone())?;
-        let facts = Facts {
-            interface: interface.to_string(),
-            backend_reason: told.clone(),
-            mtu,
-            addresses: config.interface.addresses.clone(),
-            up_since: wall(),
-            planned_rate_mbit: settings.planned_rate,
-            device_offloads,
-        };
-        let parts = Parts {
-            engine,
-            private_key,
-            fwmark,
-            traffic,
-            commands,
-            lookups: lookups.clone(),
-            facts: facts.clone(),
-        };
-        let thread = control::start(parts, handle.clone())?;
-        let udp_port = udp.port();
-        let answers = handle.clone();
-        let uapi = uapi::Server::bind(
-            interface.socket(),
-            Arc::new(move |request| answer(request, &answers, &reloader)),
-        )?;
-        let tunnel = Self { _uapi: uapi, _thread: thread, handle, facts, lookups, udp_port };
-        tunnel.put(Vec::new(), file_peers)?;
-        Ok(Up { tunnel, mtu, told })
-    }
-
-    /// Hands peers to the control thread, and names that are still to be looked up to theirs.
-    fn put(&self, gone: Vec<warren_wire::PublicKey>, changed: Vec<FilePeer>) -> Result<()> {
-        let unknown: Vec<Lookup> = changed
-            .iter()
-            .filter(|peer| peer.config.endpoint.is_none())
-            .filter_map(|peer| {
-                Some(Lookup { peer: peer.config.public_key, name: peer.name.clone()?, not: None })
-            })
-            .collect();
-        self.handle.ask(|done| Command::Peers { gone, changed, done })?;
-        for lookup in unknown {
-            _ = self.lookups.try_send(lookup);
-        }
-        Ok(())
-    }
-
+pub(super) trait Tunnel {
     /// Applies what another file has otherwise; says what that was.
-    pub(super) fn apply(&self, before: &Config, after: &Config) -> Result<String> {
-        let mut said = Vec::new();
-        let (old, new) = (&before.interface, &after.interface);
-        if old.listen_port != new.listen_port || old.fwmark != new.fwmark {
-            let port = new.listen_port.filter(|_| old.listen_port != new.listen_port);
-            let fwmark = (old.fwmark != new.fwmark).then(|| new.fwmark.unwrap_or(0));
-            self.handle
-                .ask(|done| Command::Listen { port, fwmark, done })?
-                .map_err(|error| port_problem(port.unwrap_or(0), &error))?;
-            said.push("port or mark".to_owned());
-        }
-        if old.private_key != new.private_key
-            && let Some(key) = &new.private_key
-        {
-            self.handle.tell(Command::PrivateKey(key.clone()));
-            said.push("private key, so all sessions".to_owned());
-        }
-        let (gone, changed) = control::difference(&peers::of(before, false), &peers::of(after, false));
-        if !gone.is_empty() {
-            said.push(format!("{} peers removed", gone.len()));
-        }
-        if !changed.is_empty() {
-            said.push(format!("{} peers added or changed", changed.len()));
-        }
-        self.put(gone, changed)?;
-        if old.addresses != new.addresses
-            || old.mtu != new.mtu
-            || old.dns != new.dns
-            || old.table != new.table
-        {
-            said.push("addresses, MTU, DNS or table".to_owned());
-        }
-        Ok(if said.is_empty() { "nothing has changed".to_owned() } else { said.join(", ") })
-    }
-
-    /// Tells the control thread what its status shall say.
-    pub(super) fn facts(&mut self, config: &Config, mtu: Option<u32>) {
-        self.facts.addresses.clone_from(&config.interface.addresses);
-        if let Some(mtu) = mtu {
-            self.facts.mtu = mtu;
-        }
-        self.handle.tell(Command::Facts(Box::new(self.facts.clone())));
-    }
-
-    pub(super) fn look(&self) -> Look {
-        Look(self.handle.clone())
-    }
-
-    pub(super) fn backend(&self) -> &'static str {
-        "tun"
-    }
-
-    pub(super) fn port(&self) -> u16 {
-        self.udp_port
-    }
-
-    pub(super) fn offloads(&self) -> String {
-        let status = self.handle.ask(Command::Status);
-        let on: Vec<String> = status
-            .map(|status| status.offloads.into_iter().filter(|o| o.on).map(|o| o.name).collect())
-            .unwrap_or_default();
-        on.join(",")
-    }
+    fn apply(&mut self, before: &Config, after: &Config) -> Result<String>;
+    /// Takes note of what the status shall say.
+    fn facts(&mut self, config: &Config, mtu: Option<u32>);
+    /// A view of it.
+    fn look(&self) -> Arc<dyn Look>;
 }
 
-fn mtu_for(config: &Config, network: &mut Network, peers: impl Iterator<Item = IpAddr>) -> u32 {
+/// A view of a tunnel that outlives nothing: it says so when the tunnel has gone.
+pub(super) trait Look: Send + Sync {
+    /// All figures.
+    fn status(&self) -> Result<Status>;
+    /// Whether it moves.
+    fn alive(&self) -> bool;
+}
+
+/// Makes the interface by the backend that was asked for, or by the best there is.
+pub(super) fn up(settings: &Settings, network: &mut Network, reloader: Reloader) -> Result<Up> {
+    let name = settings.interface.as_str();
+    let missing = match settings.backend {
+        BackendChoice::Tun => return UserTunnel::up(settings, network, reloader, "asked for"),
+        BackendChoice::Auto => match make(network, name)? {
+            Ok(kernel) => {
+                return KernelTunnel::up(kernel, settings, network, reloader, "the kernel has WireGuard");
+            }
+            Err(error) => error,
+        },
+        BackendChoice::Kernel => match make(network, name)? {
+            Ok(kernel) => return KernelTunnel::up(kernel, settings, network, reloader, "asked for"),
+            Err(error) => {
+                return Err(Problem::new(error.to_string())
+                    .hint("--backend auto takes TUN then; on the host `modprobe wireguard` may load it"));
+            }
+        },
+    };
+    tracing::debug!(%missing, "taking TUN");
+    UserTunnel::up(settings, network, reloader, "the kernel has no WireGuard that may be used here")
+}
+
+/// Has the kernel make the interface, which outlives this process and so is written down first.
+fn make(network: &mut Network, name: &str) -> Result<std::result::Result<Kernel, KernelError>> {
+    network.note(Change::Interface { name: name.to_owned() })?;
+    let made = Kernel::create(name);
+    if made.is_err() {
+        network.unmake(name)?;
+    }
+    Ok(made)
+}
+
+/// The configuration's MTU, else what fits the way to the peers.
+pub(super) fn mtu_for(config: &Config, network: &mut Network, peers: impl Iterator<Item = IpAddr>) -> u32 {
     match config.interface.mtu {
         Some(mtu) => u32::from(mtu),
         None => net::tunnel_mtu(network.outside_mtu(peers)),
     }
 }
 
-fn bind(port: u16, fwmark: Option<u32>) -> Result<Udp> {
-    Udp::bind(port, fwmark).map_err(|error| port_problem(port, &error))
+/// The answer to `warren_status=1`.
+pub(super) fn status_answer(look: &dyn Look) -> Result<Vec<u8>> {
+    let json = serde_json::to_string(&look.status()?).while_doing(|| "status".into())?;
+    Ok(format!("status={json}\n{}", errno(0)).into_bytes())
 }
 
-fn port_problem(port: u16, error: &std::io::Error) -> Problem {
-    let problem = Problem::new(format!("UDP port {port}: {error}"));
-    match error.raw_os_error() {
-        Some(libc::EADDRINUSE) => problem.hint(format!(
-            "`ss -lunp sport = :{port}` tells who has it; choose another with --listen-port or ListenPort, or leave it out"
-        )),
-        Some(libc::EPERM) => problem.hint("the mark of outgoing packets needs CAP_NET_ADMIN"),
-        _ => problem,
-    }
+/// The answer to `warren_reload=1`.
+pub(super) fn reload_answer(reloader: &Reloader) -> Result<Vec<u8>> {
+    Ok(format!("reload={}\n{}", reloader.reload()?, errno(0)).into_bytes())
 }
 
-/// Answers one request of the control socket.
-fn answer(request: Request, handle: &Handle, reloader: &Reloader) -> Vec<u8> {
-    let result: Result<Vec<u8>> = match request {
-        Request::Get => handle.ask(Command::Get).map(|device| uapi::get(&device).as_bytes().to_vec()),
-        Request::Set(set) => {
-            handle.ask(|done| Command::Set(set, done)).map(|number| errno(number).into_bytes())
-        }
-        Request::Status => handle.ask(Command::Status).and_then(|status| {
-            let json = serde_json::to_string(&status).while_doing(|| "status".into())?;
-            Ok(format!("status={json}\n{}", errno(0)).into_bytes())
-        }),
-        Request::Reload => reloader.reload().map(|said| format!("reload={said}\n{}", errno(0)).into_bytes()),
-    };
-    result.unwrap_or_else(|problem| {
-        let text = problem.to_string().replace('\n', "\\n");
-        format!("error={text}\n{}", errno(libc::EIO)).into_bytes()
-    })
-}
-
-fn wall() -> f64 {
-    crate::datapath::Clock.now().wall.as_secs_f64()
-}
-
-fn device_offloads(queue: &Queue) -> Vec<Offload> {
-    let offload = queue.offload();
-    let one = |name: &str, on: bool, does: &str, why: &str| Offload {
-        name: name.into(),
-        on,
-        why: if on { does } else { why }.into(),
-    };
-    vec![
-        one("tun_checksum", offload.checksum, "checksums once a batch", "the kernel refused TUNSETOFFLOAD"),
-        one("tun_tso", offload.tso, "TCP comes and goes unsegmented", "the kernel refused TUNSETOFFLOAD"),
-        one("tun_uso", offload.uso, "UDP comes and goes unsegmented", "the kernel is older than 6.2"),
-    ]
+/// What is answered when it did not work: the text for `warren-tunnel`, the number for `wg`.
+pub(super) fn failure(problem: &Problem) -> Vec<u8> {
+    format!("error={}\n{}", problem.to_string().replace('\n', "\\n"), errno(libc::EIO)).into_bytes()
 }

@@ -13,6 +13,8 @@
 mod model;
 mod report;
 mod run;
+#[cfg(test)]
+mod tests;
 
 use std::{
     net::SocketAddr,

@@ -66,7 +66,7 @@ impl Model {
     }
 
     /// Makes one change of `set=1`. A peer that is our own key is ignored, as the kernel does.
-    pub(super) fn change(&mut self, engine: &mut Engine, now: Now, change: PeerChange) {
+    pub(super) fn change(&mut self, engine: &mut Engine, now: Now, change: &PeerChange) {
         let key = change.public_key;
         let own = self.private_key.as_ref().is_some_and(|private| private.public() == key);
         let known = engine.find_peer(&key).and_then(|id| engine.peer(now, id));
@@ -93,7 +93,7 @@ impl Model {
             (None, Some(known)) => known.persistent_keepalive,
             (None, None) => None,
         };
-        config.allowed_ips = ranges(known, &change);
+        config.allowed_ips = ranges(known, change);
         engine.upsert_peer(now, config);
     }
 

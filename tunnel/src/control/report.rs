@@ -77,12 +77,12 @@ fn peer(known: PeerStatus, model: &Model) -> Peer {
         persistent_keepalive: known.persistent_keepalive,
         last_handshake: known.last_handshake.map(|time| time.as_secs_f64()),
         handshake_rtt: known.handshake_rtt.map(|rtt| rtt.as_secs_f64()),
-        handshakes: known.handshakes_initiated + known.handshakes_answered,
+        handshakes: Some(known.handshakes_initiated + known.handshakes_answered),
         session_age: known.session_age.map(|age| age.as_secs_f64()),
         rx_bytes: known.traffic.rx_bytes,
         tx_bytes: known.traffic.tx_bytes,
-        rx_packets: known.traffic.rx_packets,
-        tx_packets: known.traffic.tx_packets,
+        rx_packets: Some(known.traffic.rx_packets),
+        tx_packets: Some(known.traffic.tx_packets),
         drops: known.drops.into_iter().map(|(reason, n)| (reason.name().to_owned(), n)).collect(),
     }
 }

@@ -362,7 +362,7 @@ impl Control {
         tracing::info!(peer = %key, endpoint = %remote, "endpoint looked up");
         let change = crate::uapi::PeerChange { endpoint: Some(remote), ..crate::uapi::PeerChange::of(*key) };
         let name = self.model.name(key).cloned();
-        self.model.change(&mut self.engine, now(), change);
+        self.model.change(&mut self.engine, now(), &change);
         self.model.rename(key, name);
     }
 
@@ -396,7 +396,7 @@ impl Control {
         if set.replace_peers {
             self.model.clear(&mut self.engine, now);
         }
-        for change in set.peers {
+        for change in &set.peers {
             self.model.change(&mut self.engine, now, change);
         }
         self.sweep();

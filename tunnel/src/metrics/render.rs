@@ -16,13 +16,13 @@ const PER_PEER: [PerPeer; 8] = [
         Some(p.tx_bytes as f64)
     }),
     ("peer_receive_packets_total", "counter", "Data packets received from the peer.", |p, _| {
-        Some(p.rx_packets as f64)
+        p.rx_packets.map(|n| n as f64)
     }),
     ("peer_transmit_packets_total", "counter", "Data packets sent to the peer.", |p, _| {
-        Some(p.tx_packets as f64)
+        p.tx_packets.map(|n| n as f64)
     }),
     ("peer_handshakes_total", "counter", "Handshakes completed with the peer.", |p, _| {
-        Some(p.handshakes as f64)
+        p.handshakes.map(|n| n as f64)
     }),
     (
         "peer_last_handshake_age_seconds",

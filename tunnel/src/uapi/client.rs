@@ -18,7 +18,9 @@ use crate::{
 /// # Errors
 /// When nobody listens, or the answer is an error; its text is then what the agent said.
 pub fn exchange(interface: &InterfaceName, request: &str) -> Result<Vec<(String, String)>> {
-    let path = interface.socket();
+    // An agent of the kernel's WireGuard answers at its own place: the other is where `wg` looks for us.
+    let own = interface.own_socket();
+    let path = if own.exists() { own } else { interface.socket() };
     let mut stream = UnixStream::connect(&path).map_err(|error| match error.raw_os_error() {
         Some(libc::ENOENT | libc::ECONNREFUSED) => Problem::new(format!("no agent runs {interface}"))
             .hint(format!("start it: warren-tunnel agent --config {}", interface.config().display())),
@@ -76,10 +78,15 @@ pub fn status_of(interface: &InterfaceName) -> Result<Status> {
 
 /// Interfaces whose control socket is answered.
 pub fn running() -> Vec<InterfaceName> {
-    let Ok(folder) = std::fs::read_dir("/var/run/wireguard") else { return Vec::new() };
-    let mut names: Vec<InterfaceName> = folder
-        .filter_map(|entry| entry.ok()?.file_name().to_str()?.strip_suffix(".sock")?.parse().ok())
-        .filter(|name: &InterfaceName| UnixStream::connect(name.socket()).is_ok())
+    let mut names: Vec<InterfaceName> = ["/var/run/wireguard", "/run/warren-tunnel"]
+        .iter()
+        .filter_map(|folder| std::fs::read_dir(folder).ok())
+        .flatten()
+        .filter_map(|entry| {
+            let path = entry.ok()?.path();
+            let name = path.file_name()?.to_str()?.strip_suffix(".sock")?.parse().ok()?;
+            UnixStream::connect(&path).is_ok().then_some(name)
+        })
         .collect();
     names.sort();
     names

@@ -3,13 +3,15 @@
 //! Only the WireGuard side is done here: addresses, routes and name servers are the agent's, the same as for TUN.
 //! An interface made here outlives its process.
 
-mod translate;
 #[cfg(test)]
 mod tests;
+mod translate;
 
 use std::{net::SocketAddr, path::Path, time::Duration};
 
-use defguard_wireguard_rs::{Kernel as InKernel, WGApi, WireguardInterfaceApi, error::WireguardInterfaceError};
+use defguard_wireguard_rs::{
+    Kernel as InKernel, WGApi, WireguardInterfaceApi, error::WireguardInterfaceError,
+};
 use ipnet::IpNet;
 use warren_wire::key::{PresharedKey, PrivateKey, PublicKey};
 
@@ -125,6 +127,17 @@ impl Kernel {
     /// The kernel's answer.
     pub fn put(&self, peer: &KernelPeer) -> Result<(), KernelError> {
         Ok(self.api.configure_peer(&translate::peer(peer))?)
+    }
+
+    /// Tells where a peer is now; everything else of it stays.
+    ///
+    /// # Errors
+    /// The kernel's answer, or that there is no such peer.
+    pub fn set_endpoint(&self, peer: &PublicKey, endpoint: SocketAddr) -> Result<(), KernelError> {
+        let host = self.api.read_interface_data()?;
+        let known = host.peers.get(&translate::key(peer));
+        let known = known.ok_or_else(|| KernelError::Refused("no such peer".into()))?;
+        Ok(self.api.configure_peer(&translate::moved(known, endpoint))?)
     }
 
     /// Removes a peer.

@@ -1,6 +1,6 @@
 //! Our words to defguard_wireguard_rs' and back. Pure.
 
-use std::time::UNIX_EPOCH;
+use std::{net::SocketAddr, time::UNIX_EPOCH};
 
 use defguard_wireguard_rs::{InterfaceConfiguration, host::Host, key::Key, net::IpAddrMask, peer::Peer};
 use ipnet::IpNet;
@@ -28,8 +28,14 @@ pub(super) fn peer(peer: &KernelPeer) -> Peer {
     out.preshared_key = Some(Key::new(peer.preshared_key.as_ref().map_or([0; 32], |key| *key.as_bytes())));
     out.endpoint = peer.endpoint;
     out.persistent_keepalive_interval = Some(peer.persistent_keepalive.unwrap_or(0));
-    out.allowed_ips = peer.allowed_ips.iter().map(|range| IpAddrMask::new(range.network(), range.prefix_len())).collect();
+    out.allowed_ips =
+        peer.allowed_ips.iter().map(|range| IpAddrMask::new(range.network(), range.prefix_len())).collect();
     out
+}
+
+/// The same peer elsewhere: what is said again is what the kernel has, for it replaces the ranges.
+pub(super) fn moved(peer: &Peer, endpoint: SocketAddr) -> Peer {
+    Peer { endpoint: Some(endpoint), ..peer.clone() }
 }
 
 pub(super) fn key(key: &PublicKey) -> Key {
