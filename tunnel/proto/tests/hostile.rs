@@ -57,7 +57,7 @@ proptest! {
         let (mut ours, mut initiation) = engine();
         let mut theirs = Engine::new(EngineConfig::new(key(2)), [2; 32]);
         let id = theirs.upsert_peer(at(0), PeerConfig::new(key(1).public()));
-        let mut change = |message: &mut Vec<u8>| {
+        let change = |message: &mut Vec<u8>| {
             let original = message.clone();
             let place = at_byte % message.len();
             message[place] ^= 1 << bit;
