@@ -197,11 +197,11 @@ impl Agent {
             match events.recv() {
                 Ok(Event::Reload(asker)) => {
                     let result = self.reload();
-                    match (&result, &asker) {
-                        (Ok(changes), _) => {
+                    match &result {
+                        Ok(changes) => {
                             tracing::info!(interface = %self.settings.interface, "reloaded: {changes}");
                         }
-                        (Err(problem), _) => log::warn(problem),
+                        Err(problem) => log::warn(problem),
                     }
                     if let Some(asker) = asker {
                         _ = asker.try_send(result);
