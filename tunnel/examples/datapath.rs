@@ -83,7 +83,10 @@ fn main() -> Result<(), Box<dyn Error>> {
             tv_nsec: i64::from(due.subsec_nanos()),
         });
         let (readable, stop) = {
-            let mut fds = [PollFd::new(&receiver, PollFlags::IN), PollFd::from_borrowed_fd(stdin.as_fd(), PollFlags::IN)];
+            let mut fds = [
+                PollFd::new(&receiver, PollFlags::IN),
+                PollFd::from_borrowed_fd(stdin.as_fd(), PollFlags::IN),
+            ];
             poll(&mut fds, due.as_ref())?;
             (!fds[0].revents().is_empty(), !fds[1].revents().is_empty())
         };

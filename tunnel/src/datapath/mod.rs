@@ -13,6 +13,8 @@ mod clock;
 mod control;
 mod inbound;
 mod outbound;
+#[cfg(test)]
+mod tests;
 mod unreachable;
 
 use std::io;

@@ -174,6 +174,12 @@ pub struct Queue {
 }
 
 impl Queue {
+    /// A queue that was opened elsewhere: handed over by another process, or a socket that keeps the bounds
+    /// of its messages and stands in for a device. It must not block.
+    pub fn from_fd(fd: OwnedFd, name: &str, offload: TunOffload) -> Self {
+        Self { fd, name: name.to_owned(), offload }
+    }
+
     /// The interface's name.
     pub fn name(&self) -> &str {
         &self.name

@@ -16,10 +16,12 @@ const SLOT: usize = 65_535;
 /// Distance of slots: not a multiple of the page size, or short datagrams would all fall into the same few
 /// sets of the processor's cache. Memory that is never written to is never there.
 const STRIDE: usize = SLOT + 1 + 1600;
-/// With GRO a slot holds up to 64 KiB; 16 of them are what fits a second-level cache.
-const SLOTS_GRO: usize = 16;
-/// Without it, one datagram.
+/// Slots of one call while each holds one datagram.
 const SLOTS: usize = 64;
+/// Slots of one call while each holds many: what fits a second-level cache.
+const BULKY_SLOTS: usize = 16;
+/// Bytes in a slot, on average, that make it bulky.
+const BULKY: usize = 8192;
 
 /// What came in one slot: one datagram, or several of equal size of which the last may be shorter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -56,6 +58,7 @@ pub struct Receiver {
     udp: Arc<Udp>,
     queue: usize,
     slots: sys::Slots,
+    /// Slots of the next call.
     count: usize,
     buffer: Vec<u8>,
     found: Vec<Datagram>,
@@ -67,14 +70,13 @@ pub struct Receiver {
 impl Receiver {
     /// Receives from the pair number `queue`, which must be below [`Udp::queues`].
     pub fn new(udp: Arc<Udp>, queue: usize) -> Self {
-        let count = if udp.gro { SLOTS_GRO } else { SLOTS };
         Self {
             udp,
             queue,
-            slots: sys::Slots::new(count),
-            count,
-            buffer: vec![0; count * STRIDE],
-            found: Vec::with_capacity(count),
+            slots: sys::Slots::new(SLOTS),
+            count: SLOTS,
+            buffer: vec![0; SLOTS * STRIDE],
+            found: Vec::with_capacity(SLOTS),
             ready: [true; 2],
             cut: 0,
         }
@@ -115,37 +117,45 @@ impl Receiver {
             self.ready[family] = false;
             return Ok(false);
         };
-        let received = match self.slots.receive(fd.as_fd(), &mut self.buffer, STRIDE, SLOT) {
-            Ok(received) => received,
-            Err(error) => {
-                return match error.raw_os_error() {
-                    Some(libc::EAGAIN) => {
-                        self.ready[family] = false;
-                        Ok(false)
-                    }
-                    // What ICMP said of a datagram sent earlier.
-                    Some(libc::EINTR | libc::ECONNREFUSED | libc::EHOSTUNREACH | libc::EMSGSIZE) => Ok(false),
-                    _ => {
-                        self.ready[family] = false;
-                        Err(error)
-                    }
-                };
-            }
-        };
+        let received =
+            match self.slots.receive(fd.as_fd(), &mut self.buffer[..self.count * STRIDE], STRIDE, SLOT) {
+                Ok(received) => received,
+                Err(error) => {
+                    return match error.raw_os_error() {
+                        Some(libc::EAGAIN) => {
+                            self.ready[family] = false;
+                            Ok(false)
+                        }
+                        // What ICMP said of a datagram sent earlier.
+                        Some(libc::EINTR | libc::ECONNREFUSED | libc::EHOSTUNREACH | libc::EMSGSIZE) => {
+                            Ok(false)
+                        }
+                        _ => {
+                            self.ready[family] = false;
+                            Err(error)
+                        }
+                    };
+                }
+            };
         // Fewer than asked for: it is empty, and polled before the next call.
         self.ready[family] = received == self.count;
+        let mut bytes = 0;
         for slot in 0..received {
             match self.slots.arrival(slot) {
-                Some(arrival) if !arrival.cut => self.found.push(Datagram {
-                    from: arrival.from,
-                    ecn: arrival.ecn,
-                    start: slot * STRIDE,
-                    len: arrival.len.min(SLOT),
-                    segment: arrival.segment.unwrap_or(SLOT),
-                }),
+                Some(arrival) if !arrival.cut => {
+                    bytes += arrival.len;
+                    self.found.push(Datagram {
+                        from: arrival.from,
+                        ecn: arrival.ecn,
+                        start: slot * STRIDE,
+                        len: arrival.len.min(SLOT),
+                        segment: arrival.segment.unwrap_or(SLOT),
+                    });
+                }
                 _ => self.cut += 1,
             }
         }
+        self.count = if bytes > received * BULKY { BULKY_SLOTS } else { SLOTS };
         Ok(!self.found.is_empty())
     }
 
