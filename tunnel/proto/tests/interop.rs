@@ -31,7 +31,7 @@ struct Pair {
 }
 
 fn from() -> Endpoint {
-    Endpoint::new("192.0.2.2:51820".parse().unwrap())
+    Endpoint::new(([192, 0, 2, 2], 51820).into())
 }
 
 impl Pair {
@@ -45,7 +45,7 @@ impl Pair {
         let config = PeerConfig {
             preshared_key: psk.map(PresharedKey::from_bytes),
             endpoint: Some(from().remote),
-            allowed_ips: vec!["10.0.0.2/32".parse().unwrap(), "fd00::2/128".parse().unwrap()],
+            allowed_ips: vec![IpAddr::from([10, 0, 0, 2]).into()],
             ..PeerConfig::new(theirs.public())
         };
         let peer = engine.upsert_peer(Now::default(), config);
@@ -70,7 +70,7 @@ impl Pair {
     }
 
     fn ours(&self) -> Arc<Peer> {
-        self.engine.plane().peer(self.peer).unwrap()
+        self.engine.plane().peer(self.peer).expect("the peer is there")
     }
 
     fn send(&mut self, packet: &[u8]) {
@@ -82,7 +82,7 @@ impl Pair {
         };
         let mut message = vec![0; DATA_HEADER + packet.len().next_multiple_of(16) + TAG];
         message[DATA_HEADER..DATA_HEADER + packet.len()].copy_from_slice(packet);
-        key.seal(key.reserve(1).unwrap(), &mut message);
+        key.seal(key.reserve(1).expect("counters do not end here"), &mut message);
         let _ = peer.sent(now.mono, 1, message.len() as u64);
         self.to_them.push(message);
     }

@@ -45,7 +45,7 @@ impl Model {
 
     pub(crate) fn deliver(&mut self, now: Duration, to: usize, packet: &[u8]) {
         assert_eq!(packet.len(), PACKET);
-        let word = |at: usize| u64::from_le_bytes(packet[at..at + 8].try_into().unwrap());
+        let word = |at: usize| u64::from_le_bytes(packet[at..at + 8].try_into().expect("8 bytes"));
         let number = word(20);
         let sent = self.sent.get_mut(number as usize).expect("a packet that was never sent");
         assert_eq!(word(28), check(number), "a packet that was changed");

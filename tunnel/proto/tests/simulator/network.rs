@@ -87,21 +87,21 @@ impl Network {
         now: Duration,
         from: SocketAddr,
         to: SocketAddr,
-        bytes: Vec<u8>,
+        bytes: &[u8],
     ) {
         let faults = self.faults;
         if self.recorded.len() < 64 {
-            self.recorded.push((from, to, bytes.clone()));
+            self.recorded.push((from, to, bytes.to_vec()));
         } else {
             let at = dice.below(64) as usize;
-            self.recorded[at] = (from, to, bytes.clone());
+            self.recorded[at] = (from, to, bytes.to_vec());
         }
         if dice.chance(faults.loss) {
             return;
         }
         let copies = if dice.chance(faults.duplicate) { 3 } else { 1 };
         for _ in 0..copies {
-            let mut bytes = bytes.clone();
+            let mut bytes = bytes.to_vec();
             if dice.chance(faults.corrupt) {
                 match dice.below(4) {
                     0 => bytes.truncate(dice.below(bytes.len() as u64) as usize),

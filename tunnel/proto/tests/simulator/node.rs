@@ -75,7 +75,7 @@ impl Node {
         message[DATA_HEADER..DATA_HEADER + packet.len()].copy_from_slice(packet);
         key.seal(key.reserve(1).expect("counters do not end here"), &mut message);
         let needed = peer.sent(now.mono, 1, message.len() as u64).needed();
-        world.transmit(self.address, to.remote, message);
+        world.transmit(self.address, to.remote, &message);
         if needed {
             self.engine.attend(now);
         }
@@ -127,7 +127,7 @@ impl Node {
                         world.model.initiated(world.now, self.number, peer);
                     }
                     assert!(peer.is_some() || bytes[0] == 3, "only cookie replies are nobody's");
-                    world.transmit(self.address, to.remote, bytes);
+                    world.transmit(self.address, to.remote, &bytes);
                 }
                 Output::Flush(id) => {
                     let peer = self.engine.plane().peer(id).expect("a peer of this engine");
@@ -150,7 +150,7 @@ pub(crate) struct Outside<'a> {
 }
 
 impl Outside<'_> {
-    fn transmit(&mut self, from: SocketAddr, to: SocketAddr, bytes: Vec<u8>) {
+    fn transmit(&mut self, from: SocketAddr, to: SocketAddr, bytes: &[u8]) {
         self.network.send(self.dice, self.now, from, to, bytes);
     }
 }
