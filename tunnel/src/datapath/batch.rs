@@ -73,10 +73,16 @@ impl Batch {
                 return Reached::No;
             }
             Key::Missing => {
+                self.send(shared, now);
                 for index in 0..count {
-                    let mut packet = vec![0; frame.segment_len(index)];
-                    frame.write(index, &mut packet);
-                    self.attention |= peer.stage(&packet);
+                    // The buffer is empty now: no need of another.
+                    match self.buffer.get_mut(..frame.segment_len(index)) {
+                        Some(room) => {
+                            frame.write(index, room);
+                            self.attention |= peer.stage(room);
+                        }
+                        None => peer.drops().count(DropReason::Malformed, 1),
+                    }
                 }
                 return Reached::Yes;
             }

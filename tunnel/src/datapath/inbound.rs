@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
+use warren_device::tun::vnet::GSO_UDP_L4;
 use warren_device::tun::{Queue, coalesce::Coalescer, ip};
 use warren_proto::plane::{Attention, DropReason, Endpoint, Reader, Session};
 use warren_proto::transport::{DATA_HEADER, Reject, TAG, data_receiver};
@@ -29,12 +30,15 @@ pub(super) fn run(shared: &Shared, queue: usize) -> io::Result<()> {
         frames: 0,
         packets: 0,
     };
+    let mut complained = false;
     while !shared.stopping() {
         match receiver.receive(shared.stop.as_fd()) {
             Ok(Wake::Datagrams) => {}
             Ok(Wake::Stop) => break,
             Err(error) => {
-                tracing::warn!(%error, "receiving failed; trying again");
+                if !std::mem::replace(&mut complained, true) {
+                    tracing::warn!(%error, "receiving failed; trying on");
+                }
                 if shared.rest() {
                     break;
                 }
@@ -175,13 +179,34 @@ impl Inbound<'_> {
 
     fn write(&mut self, buffer: &mut [u8]) {
         let Self { coalescer, tun, shared, frames, packets, .. } = self;
+        let mut refused = None;
         coalescer.flush(buffer, |pieces, count| match tun.write(pieces) {
             Ok(()) => {
                 *frames += 1;
                 *packets += count as u64;
             }
-            Err(_) => shared.plane.drops().count(DropReason::Device, count as u64),
+            Err(error) => {
+                if count > 1 && error.kind() == io::ErrorKind::InvalidInput {
+                    refused = pieces.first().and_then(|header| header.get(1).copied());
+                }
+                shared.plane.drops().count(DropReason::Device, count as u64);
+            }
         });
+        if let Some(kind) = refused {
+            self.stop_joining(kind);
+        }
+    }
+
+    /// Some kernels refuse frames that they say they take. Who sent the packets sends them again.
+    #[cold]
+    fn stop_joining(&mut self, kind: u8) {
+        let mut joins = self.coalescer.joins();
+        let what = if kind == GSO_UDP_L4 { &mut joins.udp } else { &mut joins.tcp };
+        if std::mem::take(what) {
+            let protocol = if kind == GSO_UDP_L4 { "UDP" } else { "TCP" };
+            tracing::warn!(protocol, "the device refuses joined packets: writing them one by one");
+        }
+        self.coalescer.set_joins(joins);
     }
 }
 

@@ -85,6 +85,16 @@ impl Coalescer {
         Self { joins, runs: (0..RUNS).map(|_| run()).collect(), used: 0 }
     }
 
+    /// What may be joined from now on: to stop what a kernel turns out not to take.
+    pub fn set_joins(&mut self, joins: Joins) {
+        self.joins = joins;
+    }
+
+    /// What may be joined.
+    pub fn joins(&self) -> Joins {
+        self.joins
+    }
+
     /// Nothing more can be pushed before a flush.
     #[inline]
     pub fn is_full(&self) -> bool {

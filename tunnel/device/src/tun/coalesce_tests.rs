@@ -48,7 +48,7 @@ impl Tcp {
         packet.extend_from_slice(&self.ack.to_be_bytes());
         packet.extend_from_slice(&[0x50, self.flags, 1, 1, 0, 0, 0, 0]);
         packet.extend((0..self.payload).map(|n| (n as u32).wrapping_add(self.sequence) as u8));
-        let checksum = !fold(pseudo(&packet[12..20].to_vec(), TCP, total - 20) + sum(&packet[20..]));
+        let checksum = !fold(pseudo(&packet[12..20], TCP, total - 20) + sum(&packet[20..]));
         packet[36..38].copy_from_slice(&checksum.to_ne_bytes());
         packet
     }
@@ -72,7 +72,7 @@ fn udp(port: u16, payload: &[u8]) -> Vec<u8> {
     packet.extend_from_slice(&((total - 20) as u16).to_be_bytes());
     packet.extend_from_slice(&[0, 0]);
     packet.extend_from_slice(payload);
-    let checksum = !fold(pseudo(&packet[12..20].to_vec(), UDP, total - 20) + sum(&packet[20..]));
+    let checksum = !fold(pseudo(&packet[12..20], UDP, total - 20) + sum(&packet[20..]));
     packet[26..28].copy_from_slice(&checksum.to_ne_bytes());
     packet
 }
@@ -90,13 +90,13 @@ fn run(joins: Joins, packets: &[Vec<u8>]) -> Vec<(usize, Vec<u8>)> {
     for place in places {
         if coalescer.is_full() {
             coalescer.flush(&mut arena, |pieces, count| {
-                frames.push((count, pieces.iter().flat_map(|p| p.to_vec()).collect()))
+                frames.push((count, pieces.iter().flat_map(|p| p.to_vec()).collect()));
             });
         }
         assert!(coalescer.push(&mut arena, place));
     }
     coalescer.flush(&mut arena, |pieces, count| {
-        frames.push((count, pieces.iter().flat_map(|p| p.to_vec()).collect()))
+        frames.push((count, pieces.iter().flat_map(|p| p.to_vec()).collect()));
     });
     frames
 }
@@ -136,7 +136,7 @@ fn what_differs_is_not_joined() {
         Tcp { payload: 101, ..next.clone() },
         Tcp { payload: 0, ..next.clone() },
         Tcp { fragment: 0, ..next.clone() },
-        Tcp { fragment: 0x2000, ..next.clone() },
+        Tcp { fragment: 0x2000, ..next },
     ] {
         assert_eq!(counts(&[first.clone(), other]), [1, 1]);
     }
@@ -163,9 +163,9 @@ fn push_and_short_segments_close() {
 fn nothing_overtakes_in_a_flow() {
     let first = Tcp::default();
     let second = first.next();
-    let ack = Tcp { payload: 0, ..second.clone() };
+    let ack = Tcp { payload: 0, ..second };
     assert_eq!(counts(&[first.clone(), ack, second.clone()]), [1, 1, 1]);
-    let fragment = Tcp { port: 9, fragment: 0x2000, ..second.clone() };
+    let fragment = Tcp { port: 9, fragment: 0x2000, ..second };
     assert_eq!(counts(&[first, fragment, second]), [1, 1, 1]);
 }
 

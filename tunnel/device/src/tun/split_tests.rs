@@ -63,14 +63,14 @@ pub(crate) fn frame(v6: bool, udp: bool, payload: &[u8], size: u16, options: usi
     } else {
         packet[ip + 4..ip + 8].copy_from_slice(&0xffff_ff00u32.to_be_bytes());
         packet[ip + 8..ip + 12].copy_from_slice(&77u32.to_be_bytes());
-        packet[ip + 12] = ((20 + options) / 4 << 4) as u8;
+        packet[ip + 12] = (((20 + options) / 4) << 4) as u8;
         packet[ip + 13] = flags;
         packet[ip + 15] = 99;
         packet[ip + 20..headers].fill(1);
     }
     packet[headers..].copy_from_slice(payload);
     let addresses = if v6 { 8..40 } else { 12..20 };
-    let partial = fold(pseudo(&packet[addresses].to_vec(), if udp { UDP } else { TCP }, total - ip));
+    let partial = fold(pseudo(&packet[addresses], if udp { UDP } else { TCP }, total - ip));
     let field = ip + if udp { 6 } else { 16 };
     packet[field..field + 2].copy_from_slice(&partial.to_ne_bytes());
     [&vnet.encode()[..], &packet].concat()
@@ -102,7 +102,7 @@ fn join(packets: &[Vec<u8>]) -> Vec<Vec<u8>> {
     for place in places {
         if coalescer.is_full() {
             coalescer.flush(&mut arena, |pieces, _| {
-                frames.push(pieces.iter().flat_map(|piece| piece.to_vec()).collect())
+                frames.push(pieces.iter().flat_map(|piece| piece.to_vec()).collect());
             });
         }
         assert!(coalescer.push(&mut arena, place));

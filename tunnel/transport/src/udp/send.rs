@@ -1,12 +1,12 @@
 //! Sending, and what to do when the kernel does not like how.
 
 use std::io;
-use std::os::fd::BorrowedFd;
 use std::sync::atomic::Ordering;
 
 use warren_proto::plane::Endpoint;
 
-use super::{Udp, sys};
+use super::Udp;
+use super::sys::{self, Addressed};
 
 /// Datagrams of one send: the kernel's limit where it is lowest.
 pub const MAX_SEGMENTS: usize = 64;
@@ -39,9 +39,14 @@ impl Udp {
         }
         let fd = self.socket(queue, &to.remote)?;
         let size = u16::try_from(segment).map_err(|_| io::ErrorKind::InvalidInput)?;
-        if bytes.len() > segment && self.gso.load(Ordering::Relaxed) {
-            match self.attempt(fd, to, bytes, Some(size), ecn) {
-                Ok(()) => {
+        let local = to.local.map(|(ip, _)| ip).filter(|ip| ip.is_ipv4() == to.remote.is_ipv4());
+        let mut addressed = Addressed { to: &to.remote, local, ecn };
+        if bytes.len() <= segment {
+            return attempt(&mut addressed, |addressed| sys::send(fd, addressed, bytes, None)).map(|_| ());
+        }
+        if self.gso.load(Ordering::Relaxed) {
+            match attempt(&mut addressed, |addressed| sys::send(fd, addressed, bytes, Some(size))) {
+                Ok(_) => {
                     if self.refused.load(Ordering::Relaxed) != 0 {
                         self.refused.store(0, Ordering::Relaxed);
                     }
@@ -60,13 +65,21 @@ impl Udp {
                 },
             }
         }
-        let mut first_error = Ok(());
-        for datagram in bytes.chunks(segment.max(1)) {
-            if let Err(error) = self.attempt(fd, to, datagram, None, ecn) {
-                first_error = first_error.and(Err(error));
-            }
+        let mut outcome = Ok(());
+        let mut rest = bytes;
+        while !rest.is_empty() {
+            let sent = match attempt(&mut addressed, |addressed| sys::send_each(fd, addressed, rest, segment))
+            {
+                Ok(sent) => sent,
+                // One that cannot be sent does not keep the others.
+                Err(error) => {
+                    outcome = outcome.and(Err(error));
+                    1
+                }
+            };
+            rest = rest.get(sent.max(1) * segment..).unwrap_or_default();
         }
-        first_error
+        outcome
     }
 
     fn give_up(&self, error: &io::Error) {
@@ -74,31 +87,26 @@ impl Udp {
             tracing::warn!(%error, "UDP segmentation offload does not work on this path: sending one by one");
         }
     }
+}
 
-    /// One call; a local address that is no more is left out, as is an error that an earlier datagram left.
-    fn attempt(
-        &self,
-        fd: BorrowedFd<'_>,
-        to: &Endpoint,
-        bytes: &[u8],
-        segment: Option<u16>,
-        ecn: u8,
-    ) -> io::Result<()> {
-        let mut local = to.local.map(|(ip, _)| ip).filter(|ip| ip.is_ipv4() == to.remote.is_ipv4());
-        let mut again = 2;
-        loop {
-            match sys::send(fd, &to.remote, local, bytes, segment, ecn) {
-                Ok(_) => return Ok(()),
-                Err(error) => match error.raw_os_error() {
-                    Some(libc::EINTR) => {}
-                    // Told of an earlier datagram by ICMP; this one has not been tried.
-                    Some(libc::ECONNREFUSED | libc::EHOSTUNREACH) if again > 0 => again -= 1,
-                    Some(libc::EINVAL | libc::ENETUNREACH | libc::EADDRNOTAVAIL) if local.is_some() => {
-                        local = None;
-                    }
-                    _ => return Err(error),
-                },
-            }
+/// One call, repeated without a local address that is no more, and after an error that an earlier datagram left.
+fn attempt<'a>(
+    addressed: &mut Addressed<'a>,
+    call: impl Fn(Addressed<'a>) -> io::Result<usize>,
+) -> io::Result<usize> {
+    let mut again = 2;
+    loop {
+        match call(*addressed) {
+            Ok(sent) => return Ok(sent),
+            Err(error) => match error.raw_os_error() {
+                Some(libc::EINTR) => {}
+                // Told of an earlier datagram by ICMP; this one has not been tried.
+                Some(libc::ECONNREFUSED | libc::EHOSTUNREACH) if again > 0 => again -= 1,
+                Some(libc::EINVAL | libc::ENETUNREACH | libc::EADDRNOTAVAIL) if addressed.local.is_some() => {
+                    addressed.local = None;
+                }
+                _ => return Err(error),
+            },
         }
     }
 }

@@ -115,58 +115,104 @@ fn load(storage: &libc::sockaddr_storage) -> Option<SocketAddr> {
     }
 }
 
+/// Where a message goes to and with what.
+#[derive(Clone, Copy)]
+pub(super) struct Addressed<'a> {
+    pub(super) to: &'a SocketAddr,
+    pub(super) local: Option<IpAddr>,
+    pub(super) ecn: u8,
+}
+
+/// Datagrams of one call to [`send_each`].
+const EACH: usize = 64;
+
 /// Sends `bytes`, cut by the kernel into datagrams of `segment` bytes if that is given.
 pub(super) fn send(
     fd: BorrowedFd<'_>,
-    to: &SocketAddr,
-    local: Option<IpAddr>,
+    addressed: Addressed<'_>,
     bytes: &[u8],
     segment: Option<u16>,
-    ecn: u8,
 ) -> io::Result<usize> {
-    let (mut name, name_len) = store(to);
-    let mut piece = libc::iovec { iov_base: bytes.as_ptr().cast_mut().cast(), iov_len: bytes.len() };
-    let mut control = Control([0; CONTROL]);
-    // SAFETY: all zeroes is a valid `msghdr`: null pointers with zero lengths.
-    let mut message: libc::msghdr = unsafe { std::mem::zeroed() };
-    message.msg_name = (&raw mut name).cast();
-    message.msg_namelen = name_len;
-    message.msg_iov = &raw mut piece;
-    message.msg_iovlen = 1;
-    let mut writer = ControlWriter { control: &mut control, used: 0 };
-    if let Some(segment) = segment {
-        writer.put(libc::SOL_UDP, UDP_SEGMENT, segment);
-    }
-    match local {
-        Some(IpAddr::V4(ip)) => {
-            let none = in_addr(Ipv4Addr::UNSPECIFIED);
-            // No interface index: routing may well answer through another one.
-            let info = libc::in_pktinfo { ipi_ifindex: 0, ipi_spec_dst: in_addr(ip), ipi_addr: none };
-            writer.put(libc::IPPROTO_IP, libc::IP_PKTINFO, info);
+    addressed.message(segment, |mut message| {
+        let mut piece = libc::iovec { iov_base: bytes.as_ptr().cast_mut().cast(), iov_len: bytes.len() };
+        message.msg_iov = &raw mut piece;
+        message.msg_iovlen = 1;
+        // SAFETY: `message` points to name and control data that live in the caller's frame, to `piece` and through
+        // it to `bytes`, all of the lengths given. sendmsg reads only, so the cast from `&[u8]` is sound.
+        let sent = unsafe { libc::sendmsg(fd.as_raw_fd(), &raw const message, libc::MSG_NOSIGNAL) };
+        usize::try_from(sent).map_err(|_| io::Error::last_os_error())
+    })
+}
+
+/// Sends `bytes` as datagrams of `segment` bytes with one call, without the kernel's help, and returns how many
+/// of them went; an error tells of the first.
+pub(super) fn send_each(
+    fd: BorrowedFd<'_>,
+    addressed: Addressed<'_>,
+    bytes: &[u8],
+    segment: usize,
+) -> io::Result<usize> {
+    addressed.message(None, |message| {
+        let mut pieces = [libc::iovec { iov_base: ptr::null_mut(), iov_len: 0 }; EACH];
+        let mut headers = [libc::mmsghdr { msg_hdr: message, msg_len: 0 }; EACH];
+        let mut count = 0;
+        for ((datagram, piece), header) in bytes.chunks(segment.max(1)).zip(&mut pieces).zip(&mut headers) {
+            piece.iov_base = datagram.as_ptr().cast_mut().cast();
+            piece.iov_len = datagram.len();
+            header.msg_hdr.msg_iov = ptr::from_mut(piece);
+            header.msg_hdr.msg_iovlen = 1;
+            count += 1;
         }
-        Some(IpAddr::V6(ip)) => {
-            let info =
-                libc::in6_pktinfo { ipi6_addr: libc::in6_addr { s6_addr: ip.octets() }, ipi6_ifindex: 0 };
-            writer.put(libc::IPPROTO_IPV6, libc::IPV6_PKTINFO, info);
+        // SAFETY: the first `count` headers point to name and control data that live in the caller's frame, each to
+        // its own piece and through it to a part of `bytes`, all of the lengths given. sendmmsg writes only the
+        // headers' `msg_len`, so the cast from `&[u8]` is sound.
+        let sent =
+            unsafe { libc::sendmmsg(fd.as_raw_fd(), headers.as_mut_ptr(), count, libc::MSG_NOSIGNAL as _) };
+        usize::try_from(sent).map_err(|_| io::Error::last_os_error())
+    })
+}
+
+impl Addressed<'_> {
+    /// Calls `run` with a header that has name and control data, which live until it returns, and no pieces.
+    fn message<R>(self, segment: Option<u16>, run: impl FnOnce(libc::msghdr) -> R) -> R {
+        let (mut name, name_len) = store(self.to);
+        let mut control = Control([0; CONTROL]);
+        // SAFETY: all zeroes is a valid `msghdr`: null pointers with zero lengths.
+        let mut message: libc::msghdr = unsafe { std::mem::zeroed() };
+        message.msg_name = (&raw mut name).cast();
+        message.msg_namelen = name_len;
+        let mut writer = ControlWriter { control: &mut control, used: 0 };
+        if let Some(segment) = segment {
+            writer.put(libc::SOL_UDP, UDP_SEGMENT, segment);
         }
-        None => {}
-    }
-    if ecn != 0 {
-        let class = c_int::from(ecn);
-        match to {
-            SocketAddr::V4(_) => writer.put(libc::IPPROTO_IP, libc::IP_TOS, class),
-            SocketAddr::V6(_) => writer.put(libc::IPPROTO_IPV6, libc::IPV6_TCLASS, class),
+        match self.local {
+            Some(IpAddr::V4(ip)) => {
+                let none = in_addr(Ipv4Addr::UNSPECIFIED);
+                // No interface index: routing may well answer through another one.
+                let info = libc::in_pktinfo { ipi_ifindex: 0, ipi_spec_dst: in_addr(ip), ipi_addr: none };
+                writer.put(libc::IPPROTO_IP, libc::IP_PKTINFO, info);
+            }
+            Some(IpAddr::V6(ip)) => {
+                let info =
+                    libc::in6_pktinfo { ipi6_addr: libc::in6_addr { s6_addr: ip.octets() }, ipi6_ifindex: 0 };
+                writer.put(libc::IPPROTO_IPV6, libc::IPV6_PKTINFO, info);
+            }
+            None => {}
         }
+        if self.ecn != 0 {
+            let class = c_int::from(self.ecn);
+            match self.to {
+                SocketAddr::V4(_) => writer.put(libc::IPPROTO_IP, libc::IP_TOS, class),
+                SocketAddr::V6(_) => writer.put(libc::IPPROTO_IPV6, libc::IPV6_TCLASS, class),
+            }
+        }
+        let used = writer.used;
+        if used > 0 {
+            message.msg_control = (&raw mut control).cast();
+            message.msg_controllen = used as _;
+        }
+        run(message)
     }
-    let used = writer.used;
-    if used > 0 {
-        message.msg_control = (&raw mut control).cast();
-        message.msg_controllen = used;
-    }
-    // SAFETY: `message` points to `name`, `piece`, `control` and through `piece` to `bytes`, all alive here and
-    // of the lengths given. sendmsg reads only, so the cast from `&[u8]` is sound.
-    let sent = unsafe { libc::sendmsg(fd.as_raw_fd(), &raw const message, libc::MSG_NOSIGNAL) };
-    usize::try_from(sent).map_err(|_| io::Error::last_os_error())
 }
 
 struct ControlWriter<'a> {
@@ -282,7 +328,7 @@ impl Slots {
             ecn: 0,
             cut: header.msg_hdr.msg_flags & libc::MSG_TRUNC != 0,
         };
-        let used = control.get(..header.msg_hdr.msg_controllen as usize)?;
+        let used = control.get(..length(header.msg_hdr.msg_controllen)?)?;
         for (level, kind, data) in Messages(used) {
             match (level, kind) {
                 (libc::SOL_UDP, UDP_GRO) => {
@@ -312,6 +358,11 @@ impl Slots {
     }
 }
 
+/// Lengths have other types in other C libraries.
+fn length(length: impl TryInto<usize>) -> Option<usize> {
+    length.try_into().ok()
+}
+
 /// Types of which every bit pattern is a value.
 trait Plain: Copy {}
 impl Plain for c_int {}
@@ -335,7 +386,7 @@ impl<'a> Iterator for Messages<'a> {
         let header: libc::cmsghdr = read(self.0)?;
         // SAFETY: arithmetic on a length, no memory is touched.
         let start = unsafe { libc::CMSG_LEN(0) } as usize;
-        let length = header.cmsg_len as usize;
+        let length = length(header.cmsg_len)?;
         let data = self.0.get(start..length)?;
         let aligned = length.next_multiple_of(size_of::<usize>());
         self.0 = self.0.get(aligned..).unwrap_or_default();
