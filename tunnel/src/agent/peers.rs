@@ -3,7 +3,7 @@
 use warren_proto::engine::PeerConfig;
 use warren_wire::config::{Config, Host};
 
-use crate::{control::FilePeer, log, net::resolve};
+use crate::{control::FilePeer, net::resolve};
 
 /// Peers as the file has them. With `look_up` names are looked up now, before the tunnel's own routes can be in
 /// the way; after the first that fails the rest is left to the lookups' thread, so that a machine without DNS
@@ -22,7 +22,8 @@ pub(super) fn of(config: &Config, mut look_up: bool) -> Vec<FilePeer> {
             match resolve(endpoint, None) {
                 Ok(address) => known.endpoint = Some(address),
                 Err(problem) => {
-                    log::warn(&problem);
+                    // Whoever looks it up again says so if that fails too.
+                    tracing::debug!("{}", problem.what());
                     look_up = false;
                 }
             }

@@ -364,6 +364,11 @@ impl Control {
         let name = self.model.name(key).cloned();
         self.model.change(&mut self.engine, now(), &change);
         self.model.rename(key, name);
+        let waiting = self.engine.plane().peer(status.id).is_some_and(|peer| peer.has_staged());
+        if status.persistent_keepalive.is_some() || waiting {
+            // What came due while the address was not known is done now, not at the next turn.
+            self.engine.want_session(now(), status.id);
+        }
     }
 
     fn private_key(&mut self, key: Option<PrivateKey>) {
