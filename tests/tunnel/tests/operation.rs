@@ -63,7 +63,9 @@ fn wg_set_changes_peers_while_a_stream_flows() {
     assert_eq!((seen.keepalive, seen.endpoint), (Some(7), Some("10.200.0.9:4".parse().unwrap())));
     assert_eq!(seen.allowed.len(), 2);
     // A prefix belongs to one peer: the last that was given it.
-    device.set(&format!("peer {} allowed-ips +10.99.0.0/16", known.public_key)).ok();
+    let moved = [known.allowed.join(","), "10.99.0.0/16".into()].join(",");
+    device.set(&format!("peer {} allowed-ips {moved}", known.public_key)).unwrap();
+    assert_eq!(added(device).unwrap().allowed, ["fd00:99::/32"]);
     device.set(&format!("peer {other} persistent-keepalive off")).unwrap();
     assert_eq!(added(device).unwrap().keepalive, None);
     device.set(&format!("peer {other} remove")).unwrap();
