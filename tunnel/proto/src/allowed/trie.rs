@@ -3,28 +3,31 @@
 //! Every node is a prefix; a child's prefix extends its parent's. A node without value has two children, so
 //! there are fewer than twice as many nodes as ranges. Cloning is copying two vectors.
 //!
-//! [`Trie::optimise`] adds a table over the first [`SKIP`] bits after the prefix that all ranges share: an entry
-//! holds the node to go on from and the best value above it, which replaces the top of the walk by one step.
+//! [`Trie::optimise`] gives nodes with many descendants a table over the next bits (up to [`MOST`], as many as keep
+//! it filled): an entry holds the node to go on from and the best value on the way there, so that one step
+//! replaces as many as the table has bits.
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 
 use ipnet::{IpNet, Ipv4Net, Ipv6Net};
 
 const NONE: u32 = u32::MAX;
-/// Bits that the jump table covers.
-const SKIP: u8 = 10;
-/// Fewer nodes are walked as fast without the jump table.
-const WORTH: usize = 32;
+/// A table covers at most so many bits.
+const MOST: u8 = 14;
+/// Entries that share a node, on average, at most: else the table would be large for nothing.
+const SHARED: usize = 2;
+/// A table with fewer targets is not faster than the walk.
+const FEW: usize = 4;
 
 /// An address as bits.
 pub(super) trait Bits: Copy + Eq + std::fmt::Debug {
     const WIDTH: u8;
     /// Bit `at`, counted from the most significant one.
     fn bit(self, at: u8) -> usize;
-    /// Up to [`SKIP`] bits from `at` on as a number.
-    fn field(self, at: u8) -> usize;
-    /// Sets the [`SKIP`] bits from `at` on.
-    fn with_field(self, at: u8, field: usize) -> Self;
+    /// The `bits` bits from `at` on as a number; at least one, and not past the end.
+    fn field(self, at: u8, bits: u8) -> usize;
+    /// The first `at` bits, then the `bits` bits of `field`, then zeros.
+    fn with_field(self, at: u8, bits: u8, field: usize) -> Self;
     /// Number of leading bits in which both agree.
     fn common(self, other: Self) -> u8;
     /// The first `length` bits, the others zero.
@@ -43,12 +46,12 @@ macro_rules! bits {
             }
 
             #[inline]
-            fn field(self, at: u8) -> usize {
-                ((self << at) >> (Self::WIDTH - SKIP)) as usize
+            fn field(self, at: u8, bits: u8) -> usize {
+                ((self << at) >> (Self::WIDTH - bits)) as usize
             }
 
-            fn with_field(self, at: u8, field: usize) -> Self {
-                self.masked(at) | ((field as $type) << (Self::WIDTH - SKIP - at))
+            fn with_field(self, at: u8, bits: u8, field: usize) -> Self {
+                self.masked(at) | ((field as $type) << (Self::WIDTH - bits - at))
             }
 
             #[inline]
@@ -74,24 +77,20 @@ bits!(u128, Ipv6Addr, Ipv6Net, IpNet::V6);
 #[derive(Debug, Clone, Copy)]
 struct Node<K, T> {
     key: K,
-    length: u8,
     value: Option<T>,
     children: [u32; 2],
+    /// Where its table begins.
+    table: u32,
+    /// Bits that its table covers, 0 without a table.
+    bits: u8,
+    length: u8,
 }
 
-/// Where a walk goes on after the bits of the jump table.
+/// Where a walk goes on after the bits of a table.
 #[derive(Debug, Clone, Copy)]
 struct Jump<T> {
     node: u32,
     best: Option<T>,
-}
-
-#[derive(Debug, Clone)]
-struct Jumps<K, T> {
-    /// Bits that all ranges share.
-    prefix: K,
-    at: u8,
-    table: Vec<Jump<T>>,
 }
 
 #[derive(Debug, Clone)]
@@ -100,12 +99,13 @@ pub(super) struct Trie<K, T> {
     free: Vec<u32>,
     root: u32,
     count: usize,
-    jumps: Option<Jumps<K, T>>,
+    /// All tables one after the other.
+    jumps: Vec<Jump<T>>,
 }
 
 impl<K: Bits, T: Copy + Eq> Trie<K, T> {
     pub(super) fn new() -> Self {
-        Self { nodes: Vec::new(), free: Vec::new(), root: NONE, count: 0, jumps: None }
+        Self { nodes: Vec::new(), free: Vec::new(), root: NONE, count: 0, jumps: Vec::new() }
     }
 
     pub(super) fn len(&self) -> usize {
@@ -114,32 +114,27 @@ impl<K: Bits, T: Copy + Eq> Trie<K, T> {
 
     #[inline]
     pub(super) fn lookup(&self, key: K) -> Option<T> {
-        if let Some(jumps) = &self.jumps
-            && jumps.prefix.common(key) >= jumps.at
-        {
-            let jump = jumps.table[key.field(jumps.at)];
-            return self.walk(jump.node, key, jump.best);
-        }
-        self.walk(self.root, key, None)
-    }
-
-    #[inline]
-    fn walk(&self, mut at: u32, key: K, mut best: Option<T>) -> Option<T> {
+        let (mut at, mut best) = (self.root, None);
         while let Some(node) = self.nodes.get(at as usize) {
             if node.key.common(key) < node.length {
                 break;
             }
             best = node.value.or(best);
-            if node.length == K::WIDTH {
+            if node.bits > 0 {
+                let jump = self.jumps[node.table as usize + key.field(node.length, node.bits)];
+                best = jump.best.or(best);
+                at = jump.node;
+            } else if node.length < K::WIDTH {
+                at = node.children[key.bit(node.length)];
+            } else {
                 break;
             }
-            at = node.children[key.bit(node.length)];
         }
         best
     }
 
     pub(super) fn insert(&mut self, key: K, length: u8, value: T) -> Option<T> {
-        self.jumps = None;
+        self.drop_tables();
         let key = key.masked(length);
         // The place that points to the current node: a parent and a side, or the root.
         let mut place: Option<(u32, usize)> = None;
@@ -192,7 +187,7 @@ impl<K: Bits, T: Copy + Eq> Trie<K, T> {
             at = node.children[side];
         }
         let old = self.nodes[at as usize].value.take()?;
-        self.jumps = None;
+        self.drop_tables();
         self.count -= 1;
         match self.nodes[at as usize].children {
             [NONE, NONE] => {
@@ -221,54 +216,92 @@ impl<K: Bits, T: Copy + Eq> Trie<K, T> {
     }
 
     pub(super) fn optimise(&mut self) {
-        self.nodes.shrink_to_fit();
-        if self.jumps.is_some() || self.count < WORTH {
+        if !self.jumps.is_empty() {
             return;
         }
-        let Some(root) = self.nodes.get(self.root as usize) else { return };
-        // Ranges above the first branch are short; their values become part of the entries.
-        let (mut at, mut top, mut best) = (self.root, *root, root.value);
-        while let [only, NONE] | [NONE, only] = top.children
-            && only != NONE
-        {
-            at = only;
-            top = self.nodes[at as usize];
-            best = top.value.or(best);
-        }
-        let start = top.length;
-        if start > K::WIDTH - SKIP {
-            return;
-        }
-        let table = (0..1_usize << SKIP)
-            .map(|field| {
-                let key = top.key.with_field(start, field);
-                let mut jump = Jump { node: at, best: None };
-                // `best` of the entry is that of the nodes walked past; the node itself is looked at later.
-                let mut above = best;
-                while let Some(node) = self.nodes.get(jump.node as usize) {
-                    if node.length > start + SKIP || node.key.common(key) < node.length {
-                        // Deeper than the table, or another branch: the look-up decides.
-                        break;
-                    }
-                    above = node.value.or(above);
-                    if node.length == start + SKIP && node.length == K::WIDTH {
-                        jump.node = NONE;
-                        break;
-                    }
-                    if node.length == start + SKIP {
-                        break;
-                    }
-                    jump.node = node.children[key.bit(node.length)];
+        let mut todo = vec![self.root];
+        while let Some(at) = todo.pop() {
+            let Some(node) = self.nodes.get(at as usize).copied() else { continue };
+            let bits = self.worth(&node);
+            if bits == 0 {
+                todo.extend(node.children);
+                continue;
+            }
+            let table = self.jumps.len();
+            for field in 0..1_usize << bits {
+                let jump = self.jump(&node, bits, field);
+                // Neighbours share a node: it is looked at once.
+                if jump.node != NONE
+                    && self.jumps.get(table..).and_then(|own| own.last()).map(|last| last.node)
+                        != Some(jump.node)
+                {
+                    todo.push(jump.node);
                 }
-                jump.best = above;
-                jump
-            })
-            .collect();
-        self.jumps = Some(Jumps { prefix: top.key, at: start, table });
+                self.jumps.push(jump);
+            }
+            let node = &mut self.nodes[at as usize];
+            node.table = table as u32;
+            node.bits = bits;
+        }
+        self.jumps.shrink_to_fit();
+    }
+
+    /// How many bits a table of this node should cover: the most with which it is filled.
+    fn worth(&self, top: &Node<K, T>) -> u8 {
+        // A node below, whose parent ends before the table's last bit and which itself does not, is the target of
+        // an entry. So each counts for the numbers of bits between its parent's length and its own.
+        let mut change = [0_isize; MOST as usize + 2];
+        let mut todo = vec![(top.children, 0)];
+        while let Some((children, above)) = todo.pop() {
+            for node in children.into_iter().filter_map(|child| self.nodes.get(child as usize)) {
+                let below = node.length - top.length;
+                change[usize::from(above) + 1] += 1;
+                if below < MOST {
+                    change[usize::from(below) + 1] -= 1;
+                    todo.push((node.children, below));
+                }
+            }
+        }
+        let (mut targets, mut best) = (0, 0);
+        for bits in 1..=MOST.min(K::WIDTH - top.length) {
+            targets += change[usize::from(bits)];
+            let filled = targets.unsigned_abs() * SHARED >= 1 << bits;
+            if filled && targets.unsigned_abs() >= FEW {
+                best = bits;
+            }
+        }
+        best
+    }
+
+    /// The walk from a node over the bits of its table.
+    fn jump(&self, top: &Node<K, T>, bits: u8, field: usize) -> Jump<T> {
+        let key = top.key.with_field(top.length, bits, field);
+        let end = top.length + bits;
+        let mut jump = Jump { node: top.children[key.bit(top.length)], best: None };
+        while let Some(node) = self.nodes.get(jump.node as usize).filter(|node| node.length < end) {
+            if node.key.common(key) < node.length {
+                jump.node = NONE;
+                break;
+            }
+            jump.best = node.value.or(jump.best);
+            jump.node = node.children[key.bit(node.length)];
+        }
+        // What begins otherwise within the table's bits is for no address of this entry.
+        if self.nodes.get(jump.node as usize).is_some_and(|node| node.key.common(key) < end) {
+            jump.node = NONE;
+        }
+        jump
+    }
+
+    fn drop_tables(&mut self) {
+        if !self.jumps.is_empty() {
+            self.jumps = Vec::new();
+            self.nodes.iter_mut().for_each(|node| node.bits = 0);
+        }
     }
 
     fn add(&mut self, key: K, length: u8, value: Option<T>) -> u32 {
-        let node = Node { key, length, value, children: [NONE; 2] };
+        let node = Node { key, value, children: [NONE; 2], table: 0, bits: 0, length };
         if let Some(at) = self.free.pop() {
             self.nodes[at as usize] = node;
             return at;

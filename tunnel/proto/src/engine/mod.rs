@@ -28,6 +28,7 @@ use std::sync::Arc;
 use warren_wire::{PrivateKey, PublicKey};
 
 use crate::Now;
+use crate::handshake::known::SharedKnown;
 use crate::handshake::load::{Load, SourceLimiter};
 use crate::handshake::mac::{CookieJar, MacKeys};
 use crate::handshake::message::{Kind, kind};
@@ -60,14 +61,15 @@ impl Engine {
     #[must_use]
     pub fn new(config: EngineConfig, seed: [u8; 32]) -> Self {
         let mut rng = Rng::new(seed);
-        let identity = Identity::new(config.private_key);
+        let known = SharedKnown::default();
+        let identity = Identity::new(config.private_key, Arc::clone(&known));
         Self {
             plane: Arc::new(Plane::new()),
             own_macs: MacKeys::new(&identity.public()),
             identity,
             limiter: SourceLimiter::new(rng.array()),
             rng,
-            peers: peers::Peers::default(),
+            peers: peers::Peers::new(known),
             indices: indices::Indices::default(),
             heap: timers::Heap::default(),
             outputs: VecDeque::new(),
@@ -93,10 +95,11 @@ impl Engine {
     /// Replaces the static key. All sessions end, since the peers know us by the key; they are made again as
     /// traffic wants them.
     pub fn set_private_key(&mut self, now: Now, key: PrivateKey) {
-        let identity = Identity::new(key);
+        let identity = Identity::new(key, Arc::clone(self.identity.known()));
         if identity.public() == self.identity.public() {
             return;
         }
+        identity.known().lock().forget();
         self.own_macs = MacKeys::new(&identity.public());
         self.identity = identity;
         for slot in 0..self.peers.slots.len() as u32 {

@@ -1,6 +1,5 @@
 //! The peers of an engine: added, changed, removed, told about.
 
-use std::hash::{BuildHasherDefault, Hasher};
 use std::net::SocketAddr;
 use std::num::NonZeroU32;
 use std::sync::Arc;
@@ -13,6 +12,7 @@ use warren_wire::{PresharedKey, PublicKey};
 use super::{Engine, PeerConfig, PeerStatus};
 use crate::Now;
 use crate::allowed::AllowedIps;
+use crate::handshake::known::SharedKnown;
 use crate::handshake::mac::MacKeys;
 use crate::handshake::stamp::Stamp;
 use crate::plane::{Endpoint, Peer, PeerId, Session};
@@ -72,41 +72,22 @@ pub(super) struct Slot {
     pub(super) state: Option<Box<PeerState>>,
 }
 
-/// Public keys are from the configuration, so their own bytes are a good hash.
-#[derive(Default)]
-pub(super) struct KeyHasher(u64);
-
-impl Hasher for KeyHasher {
-    fn write(&mut self, bytes: &[u8]) {
-        for chunk in bytes.chunks_exact(8) {
-            let mut word = [0; 8];
-            word.copy_from_slice(chunk);
-            self.0 = (self.0.rotate_left(5) ^ u64::from_le_bytes(word)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-        }
-    }
-
-    fn write_usize(&mut self, _: usize) {}
-
-    fn finish(&self) -> u64 {
-        self.0
-    }
-}
-
-#[expect(clippy::disallowed_types, reason = "the hasher has no seed, and nothing depends on the order")]
-pub(super) type KeyMap = std::collections::HashMap<PublicKey, u32, BuildHasherDefault<KeyHasher>>;
-
 /// All peers by slot, by key and by range.
-#[derive(Default)]
 pub(super) struct Peers {
     pub(super) slots: Vec<Slot>,
     free: Vec<u32>,
-    keys: KeyMap,
+    /// Shared with the handshakes of the present static key.
+    known: SharedKnown,
     routes: AllowedIps<PeerId>,
 }
 
 impl Peers {
+    pub(super) fn new(known: SharedKnown) -> Self {
+        Self { slots: Vec::new(), free: Vec::new(), known, routes: AllowedIps::new() }
+    }
+
     pub(super) fn by_key(&self, key: &PublicKey) -> Option<u32> {
-        self.keys.get(key).copied()
+        self.known.lock().slot(key)
     }
 
     pub(super) fn get(&self, slot: u32) -> Option<&PeerState> {
@@ -191,7 +172,7 @@ impl Engine {
         self.drop_sessions(slot);
         let entry = &mut self.peers.slots[slot as usize];
         if let Some(state) = entry.state.take() {
-            self.peers.keys.remove(state.shared.public_key());
+            self.peers.known.lock().remove(state.shared.public_key());
             let _ = state.shared.take_staged();
         }
         // A slot whose generations are used up is left empty.
@@ -230,7 +211,7 @@ impl Engine {
     /// Number of peers.
     #[must_use]
     pub fn peer_count(&self) -> usize {
-        self.peers.keys.len()
+        self.peers.known.lock().len()
     }
 
     fn apply(&mut self, now: Now, config: PeerConfig) -> (PeerId, bool) {
@@ -286,7 +267,7 @@ impl Engine {
             initiations: 0,
         };
         self.peers.slots[id.slot as usize].state = Some(Box::new(state));
-        self.peers.keys.insert(public_key, id.slot);
+        self.peers.known.lock().insert(public_key, id.slot);
         id
     }
 

@@ -1,11 +1,14 @@
 //! Noise_IKpsk2_25519_ChaChaPoly_BLAKE2s by `snow` (whitepaper sections 5.4.2 to 5.4.5).
 //!
 //! `snow` gets its Diffie-Hellman and its randomness from here: ephemeral keys come from the engine's generator,
-//! private keys are zeroised, a shared secret of zero is refused, and the static public key is not computed
-//! anew for each handshake.
+//! private keys are zeroised, a shared secret of zero is refused, and what depends on static keys alone is not
+//! computed anew for each handshake. Of the two secrets that the static key takes part in, the pattern has `ss`
+//! first for an initiator (e, es, s, ss | e, ee, se, psk) and second for a responder.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU8, Ordering};
 
+use parking_lot::Mutex;
 use snow::params::{CipherChoice, DHChoice, HashChoice, NoiseParams};
 use snow::resolvers::{CryptoResolver, DefaultResolver};
 use snow::types::{Cipher, Dh, Hash, Random};
@@ -14,6 +17,7 @@ use warren_wire::{PresharedKey, PrivateKey, PublicKey};
 use x25519_dalek::{PublicKey as Point, StaticSecret};
 use zeroize::{Zeroize, Zeroizing};
 
+use super::known::SharedKnown;
 use super::message::{INITIATION_NOISE, RESPONSE_NOISE};
 use super::random::Rng;
 use super::stamp::Stamp;
@@ -22,6 +26,9 @@ const PATTERN: &str = "Noise_IKpsk2_25519_ChaChaPoly_BLAKE2s";
 const PROLOGUE: &[u8] = b"WireGuard v1 zx2c4 Jason@zx2c4.com";
 /// Position of the preshared key: after the second message.
 const PSK_AT: usize = 2;
+
+const SS_OF_INITIATOR: u8 = 0;
+const SS_OF_RESPONDER: u8 = 1;
 
 /// Keys of the two directions: of the initiator, of the responder.
 pub(crate) struct Keys {
@@ -39,21 +46,28 @@ pub(crate) struct Identity {
 struct Shared {
     private: PrivateKey,
     public: PublicKey,
+    known: SharedKnown,
 }
 
 impl Identity {
-    pub(crate) fn new(private: PrivateKey) -> Self {
+    pub(crate) fn new(private: PrivateKey, known: SharedKnown) -> Self {
         let public = private.public();
         let Ok(params) = PATTERN.parse() else { unreachable!("the pattern is one that snow knows") };
-        Self { shared: Arc::new(Shared { private, public }), params }
+        Self { shared: Arc::new(Shared { private, public, known }), params }
+    }
+
+    pub(crate) fn known(&self) -> &SharedKnown {
+        &self.shared.known
     }
 
     pub(crate) fn public(&self) -> PublicKey {
         self.shared.public
     }
 
-    fn builder(&self, rng: Rng) -> Builder<'_> {
-        Builder::with_resolver(self.params.clone(), Box::new(Resolver::new(Arc::clone(&self.shared), rng)))
+    /// `ss` is the place of the static-static secret among those of the static key.
+    fn builder(&self, rng: Rng, ss: u8) -> Builder<'_> {
+        let resolver = Resolver { shared: Arc::clone(&self.shared), ss, rng: Mutex::new(Some(rng)) };
+        Builder::with_resolver(self.params.clone(), Box::new(resolver))
     }
 
     /// Writes the Noise part of an initiation to `remote` into `message`.
@@ -65,7 +79,7 @@ impl Identity {
         message: &mut [u8],
     ) -> Result<HandshakeState, Error> {
         let mut state = self
-            .builder(rng)
+            .builder(rng, SS_OF_INITIATOR)
             .prologue(PROLOGUE)?
             .local_private_key(self.shared.private.as_bytes())?
             .remote_public_key(remote.as_bytes())?
@@ -81,7 +95,7 @@ impl Identity {
         message: &[u8],
     ) -> Result<(HandshakeState, PublicKey, Stamp), Error> {
         let mut state = self
-            .builder(rng)
+            .builder(rng, SS_OF_RESPONDER)
             .prologue(PROLOGUE)?
             .local_private_key(self.shared.private.as_bytes())?
             .build_responder()?;
@@ -131,13 +145,8 @@ fn keys(state: &mut HandshakeState) -> Keys {
 /// Gives `snow` its parts. Randomness is taken out once: a handshake has one generator.
 struct Resolver {
     shared: Arc<Shared>,
-    rng: parking_lot::Mutex<Option<Rng>>,
-}
-
-impl Resolver {
-    fn new(shared: Arc<Shared>, rng: Rng) -> Self {
-        Self { shared, rng: parking_lot::Mutex::new(Some(rng)) }
-    }
+    ss: u8,
+    rng: Mutex<Option<Rng>>,
 }
 
 impl CryptoResolver for Resolver {
@@ -147,9 +156,13 @@ impl CryptoResolver for Resolver {
 
     fn resolve_dh(&self, choice: &DHChoice) -> Option<Box<dyn Dh>> {
         match choice {
-            DHChoice::Curve25519 => {
-                Some(Box::new(X25519 { shared: Arc::clone(&self.shared), private: None, public: [0; 32] }))
-            }
+            DHChoice::Curve25519 => Some(Box::new(X25519 {
+                shared: Arc::clone(&self.shared),
+                private: None,
+                public: [0; 32],
+                until_ss: AtomicU8::new(NEVER),
+                ss: self.ss,
+            })),
             _ => None,
         }
     }
@@ -163,11 +176,17 @@ impl CryptoResolver for Resolver {
     }
 }
 
+/// An ephemeral key has no static-static secret.
+const NEVER: u8 = u8::MAX;
+
 /// One key pair, static or ephemeral.
 struct X25519 {
     shared: Arc<Shared>,
     private: Option<StaticSecret>,
     public: [u8; 32],
+    /// Secrets to compute before the static-static one.
+    until_ss: AtomicU8,
+    ss: u8,
 }
 
 impl X25519 {
@@ -196,6 +215,7 @@ impl Dh for X25519 {
         if PrivateKey::from_bytes(bytes) == self.shared.private {
             self.private = Some(StaticSecret::from(bytes));
             self.public = *self.shared.public.as_bytes();
+            self.until_ss = AtomicU8::new(self.ss);
         } else {
             self.take(bytes);
         }
@@ -218,13 +238,26 @@ impl Dh for X25519 {
     }
 
     fn dh(&self, public: &[u8], out: &mut [u8]) -> Result<(), Error> {
-        let private = self.private.as_ref().ok_or(Error::Dh)?;
         let public = public.get(..32).and_then(|key| <[u8; 32]>::try_from(key).ok()).ok_or(Error::Dh)?;
-        let secret = private.diffie_hellman(&Point::from(public));
-        if !secret.was_contributory() {
-            return Err(Error::Dh);
+        let out = out.get_mut(..32).ok_or(Error::Dh)?;
+        let compute = || {
+            let secret = self.private.as_ref()?.diffie_hellman(&Point::from(public));
+            secret.was_contributory().then(|| Zeroizing::new(secret.to_bytes()))
+        };
+        match self.until_ss.load(Ordering::Relaxed) {
+            0 => {
+                let mut known = self.shared.known.lock();
+                let secret = known.shared(&PublicKey::from_bytes(public), compute).ok_or(Error::Dh)?;
+                out.copy_from_slice(secret);
+                self.until_ss.store(NEVER, Ordering::Relaxed);
+            }
+            until => {
+                out.copy_from_slice(&compute().ok_or(Error::Dh)?[..]);
+                if until != NEVER {
+                    self.until_ss.store(until - 1, Ordering::Relaxed);
+                }
+            }
         }
-        out.get_mut(..32).ok_or(Error::Dh)?.copy_from_slice(secret.as_bytes());
         Ok(())
     }
 }

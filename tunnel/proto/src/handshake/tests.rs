@@ -3,6 +3,7 @@ use std::time::Duration;
 use proptest::prelude::*;
 use warren_wire::{PresharedKey, PrivateKey};
 
+use super::known::SharedKnown;
 use super::load::{Load, SourceLimiter};
 use super::mac::{CookieJar, MacKeys};
 use super::message::{INITIATION, RESPONSE, blank};
@@ -11,7 +12,19 @@ use super::random::Rng;
 use super::stamp::{Stamp, Stamps};
 
 fn identity(byte: u8) -> Identity {
-    Identity::new(PrivateKey::from_random([byte; 32]))
+    let known = SharedKnown::default();
+    for peer in 1..4 {
+        known.lock().insert(PrivateKey::from_random([peer; 32]).public(), peer.into());
+    }
+    Identity::new(PrivateKey::from_random([byte; 32]), known)
+}
+
+#[test]
+fn a_stranger_is_refused() {
+    let (stranger, b) = (identity(4), identity(2));
+    let mut first = blank(1, 7, INITIATION);
+    stranger.initiate(Rng::new([3; 32]), &b.public(), Stamp::new(Duration::ZERO), &mut first).unwrap();
+    assert!(b.read_initiation(Rng::new([4; 32]), &first).is_err());
 }
 
 #[test]
