@@ -14,6 +14,7 @@ use warren_proto::transport::{DATA_HEADER, Reject, TAG, data_receiver};
 use warren_transport::udp::{Receiver, Wake};
 
 use super::Shared;
+use super::moderation::{Moderation, PAUSE};
 
 /// Receives until told to stop.
 pub(super) fn run(shared: &Shared, queue: usize) -> io::Result<()> {
@@ -31,6 +32,7 @@ pub(super) fn run(shared: &Shared, queue: usize) -> io::Result<()> {
         packets: 0,
     };
     let mut complained = false;
+    let mut moderation = Moderation::default();
     while !shared.stopping() {
         match receiver.receive(shared.stop.as_fd()) {
             Ok(Wake::Datagrams) => {}
@@ -39,7 +41,7 @@ pub(super) fn run(shared: &Shared, queue: usize) -> io::Result<()> {
                 if !std::mem::replace(&mut complained, true) {
                     tracing::warn!(%error, "receiving failed; trying on");
                 }
-                if shared.rest() {
+                if shared.rest(Duration::from_millis(10)) {
                     break;
                 }
                 continue;
@@ -47,6 +49,7 @@ pub(super) fn run(shared: &Shared, queue: usize) -> io::Result<()> {
         }
         let now = shared.clock.mono();
         let (buffer, found) = receiver.parts();
+        let items = found.len();
         for datagram in found {
             for place in datagram.places() {
                 inbound.datagram(now, buffer, place, &datagram.from, datagram.ecn);
@@ -56,6 +59,9 @@ pub(super) fn run(shared: &Shared, queue: usize) -> io::Result<()> {
         counters.frames.store(inbound.frames, Ordering::Relaxed);
         counters.packets.store(inbound.packets, Ordering::Relaxed);
         counters.calls.fetch_add(1, Ordering::Relaxed);
+        if moderation.pause(now, items) && shared.rest(PAUSE) {
+            break;
+        }
     }
     Ok(())
 }

@@ -12,6 +12,7 @@ mod batch;
 mod clock;
 mod control;
 mod inbound;
+mod moderation;
 mod outbound;
 #[cfg(test)]
 mod tests;
@@ -22,6 +23,7 @@ use std::os::fd::{AsFd as _, OwnedFd};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::thread::JoinHandle;
+use std::time::Duration;
 
 use rustix::event::{EventfdFlags, eventfd};
 use warren_device::tun::Queue;
@@ -141,6 +143,8 @@ impl Datapath {
     ) -> io::Result<()> {
         let shared = Arc::clone(&self.shared);
         let body = move || {
+            // Pauses of some microseconds are meant as such; without, they are a little longer.
+            let _ = rustix::thread::set_current_timer_slack(std::num::NonZeroU64::new(1000));
             if let Err(error) = run(&shared)
                 && !shared.stopping.load(Ordering::Relaxed)
             {
@@ -220,11 +224,11 @@ impl Shared {
         self.stopping.load(Ordering::Relaxed)
     }
 
-    /// Lets a thread that met an error rest; true: it is to stop.
-    fn rest(&self) -> bool {
+    /// Lets a thread rest; true: it is to stop.
+    fn rest(&self, time: Duration) -> bool {
         use rustix::event::{PollFd, PollFlags, poll};
         let mut fds = [PollFd::from_borrowed_fd(self.stop.as_fd(), PollFlags::IN)];
-        let pause = rustix::time::Timespec { tv_sec: 0, tv_nsec: 10_000_000 };
+        let pause = rustix::time::Timespec { tv_sec: 0, tv_nsec: time.subsec_nanos().into() };
         let _ = poll(&mut fds, Some(&pause));
         self.stopping()
     }

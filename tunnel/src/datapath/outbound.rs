@@ -10,6 +10,7 @@ use warren_proto::plane::{DropReason, Reader};
 
 use super::Shared;
 use super::batch::{Batch, Reached};
+use super::moderation::{Moderation, PAUSE};
 use super::unreachable::Unreachable;
 
 /// Frames between two looks at the clock and the stop flag while the device is never empty.
@@ -24,6 +25,7 @@ pub(super) fn run(shared: &Shared, queue: usize) -> io::Result<()> {
     let mut batch = Batch::new(queue);
     let mut unreachable = Unreachable::new();
     let mut buffer = vec![0; FRAME];
+    let mut moderation = Moderation::default();
     while !shared.stopping() {
         let now = shared.clock.mono();
         let mut frames = 0;
@@ -48,6 +50,12 @@ pub(super) fn run(shared: &Shared, queue: usize) -> io::Result<()> {
         counters.packets.store(batch.packets, Ordering::Relaxed);
         counters.calls.store(batch.sends, Ordering::Relaxed);
         if empty {
+            if moderation.pause(now, frames as usize) {
+                if shared.rest(PAUSE) {
+                    break;
+                }
+                continue;
+            }
             reader.release();
             if !tun.wait(shared.stop.as_fd())? {
                 break;
