@@ -96,32 +96,30 @@ impl KernelTunnel {
 }
 
 impl Tunnel for KernelTunnel {
-    fn apply(&mut self, before: &Config, after: &Config) -> Result<String> {
+    fn apply(&mut self, before: &Config, after: &Config, mark: (Option<u32>, Option<u32>)) -> Result<String> {
         let (old, new) = (&before.interface, &after.interface);
         let (known, wanted) = (peers::of(before, false), peers::of(after, true));
         let kernel = self.shared.kernel.lock();
-        let said = if old.private_key != new.private_key
-            || old.listen_port != new.listen_port
-            || old.fwmark != new.fwmark
-        {
-            // This way of configuring the kernel has no smaller step than the whole interface.
-            let mark = new.fwmark.or(kernel.status().map_err(|error| refused(&error))?.fwmark);
-            kernel
-                .configure(self.shared.interface.as_str(), &kernel_config(after, mark, &wanted)?)
-                .map_err(|error| refused(&error))?;
-            "key, port or mark, so all sessions".to_owned()
-        } else {
-            // Compared as the file has them: a name that resolves otherwise today is no change of the file.
-            let (gone, changed) = difference(&known, &peers::of(after, false));
-            for key in &gone {
-                kernel.remove(key).map_err(|error| refused(&error))?;
-            }
-            let changed_keys: Vec<PublicKey> = changed.iter().map(|peer| peer.config.public_key).collect();
-            for peer in wanted.iter().filter(|peer| changed_keys.contains(&peer.config.public_key)) {
-                kernel.put(&kernel_peer(peer)).map_err(|error| refused(&error))?;
-            }
-            format!("{} peers removed, {} added or changed", gone.len(), changed.len())
-        };
+        let said =
+            if old.private_key != new.private_key || old.listen_port != new.listen_port || mark.0 != mark.1 {
+                // This way of configuring the kernel has no smaller step than the whole interface.
+                kernel
+                    .configure(self.shared.interface.as_str(), &kernel_config(after, mark.1, &wanted)?)
+                    .map_err(|error| refused(&error))?;
+                "key, port or mark, so all sessions".to_owned()
+            } else {
+                // Compared as the file has them: a name that resolves otherwise today is no change of the file.
+                let (gone, changed) = difference(&known, &peers::of(after, false));
+                for key in &gone {
+                    kernel.remove(key).map_err(|error| refused(&error))?;
+                }
+                let changed_keys: Vec<PublicKey> =
+                    changed.iter().map(|peer| peer.config.public_key).collect();
+                for peer in wanted.iter().filter(|peer| changed_keys.contains(&peer.config.public_key)) {
+                    kernel.put(&kernel_peer(peer)).map_err(|error| refused(&error))?;
+                }
+                format!("{} peers removed, {} added or changed", gone.len(), changed.len())
+            };
         drop(kernel);
         *self.shared.names.lock() = names(&wanted);
         Ok(said)

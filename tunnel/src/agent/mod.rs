@@ -47,6 +47,8 @@ use crate::{
 /// What the main thread waits for.
 enum Event {
     Stop(i32),
+    /// The tunnel cannot go on.
+    Failed,
     /// Read the file again; the answer goes to whoever asked, a signal to nobody.
     Reload(Option<SyncSender<Result<String>>>),
 }
@@ -56,6 +58,11 @@ enum Event {
 pub struct Reloader(Sender<Event>);
 
 impl Reloader {
+    /// Tells that the tunnel cannot go on.
+    pub(crate) fn failed(&self) {
+        _ = self.0.send(Event::Failed);
+    }
+
     /// What was changed.
     ///
     /// # Errors
@@ -213,6 +220,14 @@ impl Agent {
                     self.down();
                     return Ok(());
                 }
+                Ok(Event::Failed) => {
+                    let interface = self.settings.interface.clone();
+                    self.down();
+                    return Err(Problem::new(format!(
+                        "interface {interface} has gone, or its device failed"
+                    ))
+                    .hint("was it removed by another program? the log has more; start the agent again"));
+                }
                 // The signals' thread holds a sender as long as the process lives.
                 Err(_) => return Ok(()),
             }
@@ -237,7 +252,9 @@ impl Agent {
                 .hint("give it as a file, or use `wg set`"));
         }
         let config: Config = settings::read(&self.settings.source, &self.settings.over)?;
-        let changes = self.tunnel.apply(&self.settings.config, &config)?;
+        // The mark comes before the routes that need it: else the tunnel's own datagrams would go into the tunnel.
+        let mark = (self.network.fwmark(&self.settings.config), self.network.fwmark(&config));
+        let changes = self.tunnel.apply(&self.settings.config, &config, mark)?;
         let mtu = config.interface.mtu.filter(|_| config.interface.mtu != self.settings.config.interface.mtu);
         self.network.reload(&config, mtu.map(u32::from))?;
         self.tunnel.facts(&config, mtu.map(u32::from));

@@ -51,7 +51,6 @@ impl Network {
         while netlink.table_in_use(table).map_err(|error| told("looking at routes", &error))? {
             table += 1;
         }
-        let routing = net::routing(config, table);
         Ok(Self {
             interface: interface.clone(),
             netlink,
@@ -59,14 +58,15 @@ impl Network {
             index: 0,
             table,
             addresses: BTreeSet::new(),
-            routing: Routing { fwmark: routing.fwmark, ..Routing::default() },
+            routing: Routing::default(),
             dns: Default::default(),
         })
     }
 
     /// The mark that the tunnel's own datagrams must bear: the configuration's, else that of the rules.
     pub(super) fn fwmark(&self, config: &Config) -> Option<u32> {
-        config.interface.fwmark.filter(|mark| *mark != 0).or(self.routing.fwmark)
+        let configured = config.interface.fwmark.filter(|mark| *mark != 0);
+        configured.or_else(|| net::routing(config, self.table).fwmark)
     }
 
     /// The least MTU on the way to `peers`, as long as the tunnel's own routes are not there.

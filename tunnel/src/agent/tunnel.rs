@@ -28,8 +28,8 @@ pub(super) struct Up {
 
 /// A running tunnel; dropping it ends it, and its interface with it.
 pub(super) trait Tunnel {
-    /// Applies what another file has otherwise; says what that was.
-    fn apply(&mut self, before: &Config, after: &Config) -> Result<String>;
+    /// Applies what another file has otherwise; says what that was. `mark` is the mark of datagrams before and after.
+    fn apply(&mut self, before: &Config, after: &Config, mark: (Option<u32>, Option<u32>)) -> Result<String>;
     /// Takes note of what the status shall say.
     fn facts(&mut self, config: &Config, mtu: Option<u32>);
     /// A view of it.

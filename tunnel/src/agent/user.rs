@@ -48,7 +48,7 @@ impl UserTunnel {
         let mtu = mtu_for(config, network, addresses);
         let fwmark = network.fwmark(config);
         let udp = Arc::new(bind(config.interface.listen_port.unwrap_or(0), fwmark)?);
-        let queues = Tun::open(interface.as_str(), 1).map_err(|error| Problem::new(error.to_string()))?;
+        let queues = Tun::open(interface.as_str(), 1).map_err(|error| device_problem(&error))?;
         let device_offloads = queues.first().map(device_offloads).unwrap_or_default();
 
         let private_key =
@@ -73,6 +73,10 @@ impl UserTunnel {
             traffic,
             commands,
             lookups: lookups.clone(),
+            on_failure: Box::new({
+                let reloader = reloader.clone();
+                move || reloader.failed()
+            }),
             facts: facts.clone(),
         };
         let thread = control::start(parts, handle.clone())?;
@@ -105,12 +109,12 @@ impl UserTunnel {
 
 impl Tunnel for UserTunnel {
     /// Applies what another file has otherwise; says what that was.
-    fn apply(&mut self, before: &Config, after: &Config) -> Result<String> {
+    fn apply(&mut self, before: &Config, after: &Config, mark: (Option<u32>, Option<u32>)) -> Result<String> {
         let mut said = Vec::new();
         let (old, new) = (&before.interface, &after.interface);
-        if old.listen_port != new.listen_port || old.fwmark != new.fwmark {
+        if old.listen_port != new.listen_port || mark.0 != mark.1 {
             let port = new.listen_port.filter(|_| old.listen_port != new.listen_port);
-            let fwmark = (old.fwmark != new.fwmark).then(|| new.fwmark.unwrap_or(0));
+            let fwmark = (mark.0 != mark.1).then(|| mark.1.unwrap_or(0));
             self.handle
                 .ask(|done| Command::Listen { port, fwmark, done })?
                 .map_err(|error| port_problem(port.unwrap_or(0), &error))?;
@@ -194,6 +198,15 @@ fn answer(request: Request, handle: &Handle, reloader: &Reloader) -> Vec<u8> {
 
 fn wall() -> f64 {
     crate::datapath::Clock.now().wall.as_secs_f64()
+}
+
+/// The device's errors end in what can be done.
+fn device_problem(error: &warren_device::tun::OpenError) -> Problem {
+    let text = error.to_string();
+    match text.split_once("; ") {
+        Some((what, hint)) => Problem::new(what).hint(hint),
+        None => Problem::new(text),
+    }
 }
 
 fn device_offloads(queue: &Queue) -> Vec<Offload> {

@@ -30,6 +30,9 @@ use crate::{
 /// An initiation that is answered by nothing is repeated every 5 s: after this many the name is looked up again.
 const TRIES_BEFORE_LOOKUP: u32 = 3;
 
+/// After this many it is told: 15 to 20 s without an answer.
+const TRIES_BEFORE_WARNING: u32 = 4;
+
 /// What the control thread needs of the data path.
 pub trait Traffic: Send {
     /// The next thing that the data path cannot do by itself.
@@ -71,6 +74,8 @@ pub struct Parts {
     pub commands: Commands,
     /// Names to look up.
     pub lookups: SyncSender<Lookup>,
+    /// Called once when the data path has ended by itself.
+    pub on_failure: Box<dyn Fn() + Send>,
     /// For its status.
     pub facts: Facts,
 }
@@ -112,12 +117,17 @@ struct Trying {
     remote: Option<std::net::SocketAddr>,
 }
 
+fn trying_is_vain(trying: Option<&Trying>) -> bool {
+    trying.is_some_and(|trying| trying.initiations >= TRIES_BEFORE_WARNING && !trying.told)
+}
+
 struct Control {
     engine: Engine,
     model: Model,
     traffic: Box<dyn Traffic>,
     commands: Commands,
     lookups: SyncSender<Lookup>,
+    on_failure: Option<Box<dyn Fn() + Send>>,
     facts: Facts,
     trying: HashMap<PeerId, Trying>,
     /// Overrun that the engine has been told of.
@@ -136,6 +146,7 @@ impl Control {
             traffic: parts.traffic,
             commands: parts.commands,
             lookups: parts.lookups,
+            on_failure: Some(parts.on_failure),
             facts: parts.facts,
             trying: HashMap::new(),
             overrun: 0,
@@ -161,6 +172,11 @@ impl Control {
             busy = self.events();
             let now = now();
             self.note_overrun(now);
+            if self.traffic.failed() > 0
+                && let Some(tell) = self.on_failure.take()
+            {
+                tell();
+            }
             if self.engine.poll_timeout().is_some_and(|due| due <= now.mono) {
                 self.engine.handle_timeout(now);
                 self.outputs();
@@ -248,6 +264,9 @@ impl Control {
         if trying.initiations.is_multiple_of(TRIES_BEFORE_LOOKUP) {
             self.look_up(id);
         }
+        if trying_is_vain(self.trying.get(&id)) {
+            self.silent(id);
+        }
     }
 
     fn look_up(&mut self, id: PeerId) {
@@ -263,7 +282,7 @@ impl Control {
         let trying = self.trying.entry(id).or_default();
         let remote = peer.endpoint.map(|endpoint| endpoint.remote);
         let moved = trying.up && trying.remote != remote;
-        let first = !trying.up;
+        let first = !trying.up || trying.told;
         *trying = Trying { initiations: 0, told: false, up: true, remote };
         let rtt = peer.handshake_rtt.map(|rtt| rtt.as_secs_f64() * 1e3);
         let at = remote.map(tracing::field::display);
@@ -278,29 +297,27 @@ impl Control {
     }
 
     fn expired(&mut self, id: PeerId) {
-        let Some(peer) = self.engine.peer(now(), id) else {
+        if self.engine.plane().peer(id).is_none() {
             self.trying.remove(&id);
             return;
-        };
+        }
         let trying = self.trying.entry(id).or_default();
         trying.up = false;
-        if trying.told || trying.initiations == 0 {
-            return;
+        if trying.initiations > 0 && !trying.told {
+            self.silent(id);
         }
-        trying.told = true;
-        match peer.endpoint {
-            Some(endpoint) => tracing::warn!(
-                peer = %peer.public_key,
-                endpoint = %endpoint.remote,
-                hint = "is UDP let through both ways, do both ends have each other's public key and the same preshared key, is the clock right?",
-                "the peer does not answer handshakes"
-            ),
-            None => tracing::warn!(
-                peer = %peer.public_key,
-                hint = "give it an Endpoint, or wait until it makes itself known",
-                "packets for a peer whose address is not known"
-            ),
-        }
+    }
+
+    /// Tells once, until the next handshake, that a peer does not answer.
+    fn silent(&mut self, id: PeerId) {
+        self.trying.entry(id).or_default().told = true;
+        let Some(peer) = self.engine.peer(now(), id) else { return };
+        tracing::warn!(
+            peer = %peer.public_key,
+            endpoint = peer.endpoint.map(|endpoint| tracing::field::display(endpoint.remote)),
+            hint = "is UDP let through both ways, do both ends have each other's public key and the same preshared key, is the clock right?",
+            "the peer does not answer handshakes"
+        );
     }
 
     fn command(&mut self, command: Command) {

@@ -94,6 +94,7 @@ fn start_one() -> Running {
         traffic: Box::new(traffic),
         commands,
         lookups: lookup,
+        on_failure: Box::new(|| {}),
         facts: Facts { interface: "test".into(), mtu: 1420, ..Facts::default() },
     };
     let thread = start(parts, handle.clone()).unwrap();
