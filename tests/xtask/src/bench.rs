@@ -21,13 +21,26 @@ pub(crate) enum What {
     Cidr,
     /// The provider's binary: size, start, memory, and plan and apply of 1,000 resources.
     Provider,
+    /// The tunnel, against other implementations of WireGuard, in network namespaces. Needs root.
+    Tunnel,
 }
 
-pub(crate) fn run(what: What) -> Result<()> {
+pub(crate) fn run(what: What, rest: &[String]) -> Result<()> {
+    ensure!(rest.is_empty() || matches!(what, What::Tunnel), "only `bench tunnel` takes more arguments");
     match what {
         What::Cidr => cidr(),
         What::Provider => provider(),
+        What::Tunnel => tunnel(rest),
     }
+}
+
+/// The programs that measure and are measured are built as the tunnel is released.
+fn tunnel(rest: &[String]) -> Result<()> {
+    let arguments = ["build", "--profile", "tunnel", "--bins", "--locked"];
+    let packages = ["--package", "warren-tunnel", "--package", "warren-tunnel-tests"];
+    build::success(build::cargo().args(arguments).args(packages), "the tunnel's build")?;
+    let program = build::target_folder().join("tunnel/tunnel-bench");
+    build::success(std::process::Command::new(program).args(rest), "the measurement")
 }
 
 fn cidr() -> Result<()> {

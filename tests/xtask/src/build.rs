@@ -32,7 +32,10 @@ pub(crate) fn provider(release: bool) -> Result<PathBuf> {
         command.args(["build", "--workspace", "--all-targets", "--locked"]);
     }
     success(&mut command, "the provider's build")?;
-    let target =
-        std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| workspace_root().join("target"), PathBuf::from);
-    Ok(target.join(if release { "release" } else { "debug" }))
+    Ok(target_folder().join(if release { "release" } else { "debug" }))
+}
+
+/// Where cargo puts what it builds.
+pub(crate) fn target_folder() -> PathBuf {
+    std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| workspace_root().join("target"), PathBuf::from)
 }

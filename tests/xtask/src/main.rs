@@ -34,6 +34,9 @@ enum Task {
         /// What to measure.
         #[arg(value_enum)]
         what: bench::What,
+        /// What `tunnel` is told; `bench tunnel --help` lists it.
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        rest: Vec<String>,
     },
     /// Write the reference documentation of the provider from its schema.
     Docs {
@@ -55,7 +58,7 @@ fn main() -> ExitCode {
     let outcome = match Arguments::parse().task {
         Task::Demo => demo::run(),
         Task::Test { filter } => suite::run(filter.as_deref()),
-        Task::Bench { what } => bench::run(what),
+        Task::Bench { what, rest } => bench::run(what, &rest),
         Task::Docs { check } => docs::run(check),
         Task::Purity => purity::run(),
         Task::Kill { every } => bench::kill(every),

@@ -1,0 +1,133 @@
+//! Measures the tunnel against other implementations in the same run. `cargo xtask bench tunnel` builds and starts it.
+
+#![expect(clippy::print_stdout, reason = "a measurement tells its figures on standard output")]
+
+mod figures;
+mod goals;
+mod idle;
+mod iperf;
+mod load;
+mod scale;
+mod throughput;
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use anyhow::Result;
+use clap::Parser;
+use serde_json::{Value, json};
+use warren_tunnel_tests::{Implementation, workspace_root};
+
+/// What is measured, and how often.
+#[derive(Parser)]
+#[command(name = "cargo xtask bench tunnel")]
+struct Arguments {
+    /// Interleaved runs; the tables have the medians.
+    #[arg(long, default_value_t = 5)]
+    runs: usize,
+    /// Seconds of each transfer.
+    #[arg(long, default_value_t = 4)]
+    seconds: u64,
+    /// Implementations, separated by commas; otherwise all that can be had here.
+    #[arg(long, value_delimiter = ',')]
+    peers: Vec<String>,
+    /// Only these transfers: p1-up, p1-down, p4-up, p4-down, both, udp, plain-up, plain-down, ping.
+    #[arg(long, value_delimiter = ',')]
+    only: Vec<throughput::Case>,
+    /// Instead: what they use when idle, the size of the binaries, and the time from start to first handshake.
+    #[arg(long)]
+    idle: bool,
+    /// Instead: many configured peers, a storm of handshakes, a flood of forged ones, and what a flow feels of it.
+    #[arg(long)]
+    peers_scale: bool,
+    /// How many peers are configured for that.
+    #[arg(long, default_value_t = 10_000)]
+    count: usize,
+    /// Handshakes offered a second for that.
+    #[arg(long, default_value_t = 1_000)]
+    offered: u32,
+    /// Forged initiations a second for that.
+    #[arg(long, default_value_t = 20_000)]
+    forged: u32,
+    /// Where the figures go as JSON; otherwise `tunnel-bench.json` in the target folder.
+    #[arg(long)]
+    json: Option<PathBuf>,
+}
+
+fn main() -> ExitCode {
+    match measure(&Arguments::parse()) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("error: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn measure(arguments: &Arguments) -> Result<()> {
+    let peers = peers(&arguments.peers)?;
+    let figures = if arguments.peers_scale {
+        let peers = if arguments.peers.is_empty() { vec![Implementation::WarrenTunnel] } else { peers };
+        let plan = scale::Plan {
+            runs: arguments.runs,
+            seconds: arguments.seconds,
+            peers: arguments.count,
+            offered: arguments.offered,
+            forged: arguments.forged,
+        };
+        scale::measure(&peers, &plan)?
+    } else if arguments.idle {
+        idle::measure(&peers)?
+    } else {
+        let plan = throughput::Plan {
+            runs: arguments.runs,
+            seconds: arguments.seconds,
+            only: arguments.only.clone(),
+        };
+        throughput::measure(&peers, &plan)?
+    };
+    let path = arguments.json.clone().unwrap_or_else(|| target().join("tunnel-bench.json"));
+    std::fs::write(&path, serde_json::to_string_pretty(&with_machine(&figures)?)?)?;
+    println!("\nfigures: {}", path.display());
+    Ok(())
+}
+
+/// The implementations asked for, or all that can be had; one that cannot is told and left out.
+fn peers(asked: &[String]) -> Result<Vec<Implementation>> {
+    if !asked.is_empty() {
+        return asked.iter().map(|name| Implementation::named(name)).collect();
+    }
+    let mut all = vec![
+        Implementation::WarrenTunnel,
+        Implementation::BoringtunCli,
+        Implementation::GotatunCli,
+        Implementation::WireguardGo,
+    ];
+    all.extend(Implementation::from_environment());
+    all.retain(|one| match one.path() {
+        Ok(_) => true,
+        Err(error) => {
+            eprintln!("left out {}: {error:#}", one.name());
+            false
+        }
+    });
+    Ok(all)
+}
+
+fn with_machine(figures: &Value) -> Result<Value> {
+    let model = std::fs::read_to_string("/proc/cpuinfo")?;
+    let model = model.lines().find_map(|line| line.strip_prefix("model name")).unwrap_or_default();
+    let kernel = std::fs::read_to_string("/proc/sys/kernel/osrelease")?;
+    Ok(json!({
+        "machine": {
+            "cpu": model.trim_start_matches([' ', '\t', ':']),
+            "cores": std::thread::available_parallelism()?.get(),
+            "kernel": kernel.trim(),
+        },
+        "figures": figures,
+    }))
+}
+
+fn target() -> PathBuf {
+    std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| workspace_root().join("target"), PathBuf::from)
+}

@@ -1,0 +1,28 @@
+//! A lab of network namespaces in which the tunnel meets other implementations of WireGuard.
+//!
+//! - [`Namespace`] is a host: a network namespace with its own interfaces, joined to another by [`Namespace::join`].
+//! - [`Implementation`] is a program that speaks WireGuard; a missing one is installed or named in the error.
+//! - [`Device`] is such a program at work on one interface, configured, observable and stoppable.
+//! - [`Pair`] is the usual experiment: two hosts, a wire between them, a device on each.
+//! - [`traffic`] sends through the tunnel: streams checked by digest, datagrams and their echoes.
+//!
+//! Everything needs root and Linux; without them a test fails and says so.
+
+mod config;
+mod device;
+mod implementation;
+mod namespace;
+mod pair;
+mod process;
+mod programs;
+pub mod traffic;
+mod wait;
+
+pub use config::{Interface, KeyPair, Remote, preshared_key};
+pub use device::{Device, PeerState};
+pub use implementation::Implementation;
+pub use namespace::Namespace;
+pub use pair::{Family, Pair, Settings, Side};
+pub use process::Daemon;
+pub use programs::{cache_folder, program, workspace_root};
+pub use wait::wait_for;

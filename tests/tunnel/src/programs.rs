@@ -1,0 +1,115 @@
+//! Where programs are found, and how missing ones are had.
+
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{Context as _, Result, bail, ensure};
+
+/// Programs that Debian has, and their packages.
+const DEBIAN: &[(&str, &str)] = &[
+    ("ethtool", "ethtool"),
+    ("ip", "iproute2"),
+    ("iperf3", "iperf3"),
+    ("ping", "iputils-ping"),
+    ("wg", "wireguard-tools"),
+    ("wireguard-go", "wireguard-go"),
+];
+
+/// Crates that bring a program, the versions that the figures in our documents are of, and the program's file.
+const CRATES: &[(&str, &str, &str)] =
+    &[("boringtun-cli", "0.7.1", "boringtun-cli"), ("gotatun-cli", "0.10.2", "gotatun")];
+
+/// The root folder of this workspace.
+pub fn workspace_root() -> PathBuf {
+    let here = Path::new(env!("CARGO_MANIFEST_DIR"));
+    here.ancestors().nth(2).unwrap_or(here).to_path_buf()
+}
+
+/// Where installed programs are kept: `WARREN_CACHE_DIR`, else `.warren` in the workspace.
+pub fn cache_folder() -> PathBuf {
+    match std::env::var_os("WARREN_CACHE_DIR") {
+        Some(folder) if !folder.is_empty() => PathBuf::from(folder),
+        _ => workspace_root().join(".warren"),
+    }
+}
+
+/// The path of a program, which is installed first if it is missing.
+///
+/// # Errors
+/// It is missing and cannot be installed here; the error says how.
+pub fn program(name: &str) -> Result<PathBuf> {
+    if let Some((_, version, file)) = CRATES.iter().find(|(known, ..)| *known == name) {
+        return from_crates(name, version, file);
+    }
+    if let Some(found) = on_path(name) {
+        return Ok(found);
+    }
+    let Some((_, package)) = DEBIAN.iter().find(|(known, _)| *known == name) else {
+        bail!("`{name}` is not on PATH");
+    };
+    let hint = format!("`{name}` is not on PATH\nHint: apt-get install {package}");
+    ensure!(rustix::process::geteuid().is_root() && on_path("apt-get").is_some(), "{hint}");
+    let _lock = lock("apt")?;
+    if on_path(name).is_none() {
+        apt(&["update"]).with_context(|| hint.clone())?;
+        apt(&["install", "--yes", "--no-install-recommends", package]).with_context(|| hint.clone())?;
+    }
+    on_path(name).with_context(|| format!("package {package} brought no `{name}`"))
+}
+
+fn apt(arguments: &[&str]) -> Result<()> {
+    let output = Command::new("apt-get")
+        .args(["--quiet", "--quiet", "-o", "DPkg::Lock::Timeout=120"])
+        .args(arguments)
+        .env("DEBIAN_FRONTEND", "noninteractive")
+        .output()?;
+    ensure!(output.status.success(), "apt-get: {}", String::from_utf8_lossy(&output.stderr).trim());
+    Ok(())
+}
+
+/// A released crate, built once into the cache folder.
+fn from_crates(name: &str, version: &str, file: &str) -> Result<PathBuf> {
+    let root = cache_folder().join("peers").join(format!("{name}-{version}"));
+    let binary = root.join("bin").join(file);
+    if binary.is_file() {
+        return Ok(binary);
+    }
+    let _lock = lock(name)?;
+    if !binary.is_file() {
+        let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+        let output = Command::new(cargo)
+            .args(["install", "--quiet", "--locked", "--version", version, "--root"])
+            .arg(&root)
+            .arg("--target-dir")
+            .arg(root.join("build"))
+            .arg(name)
+            .env_remove("RUSTC_WORKSPACE_WRAPPER")
+            .env_remove("RUSTFLAGS")
+            .output()?;
+        ensure!(
+            output.status.success(),
+            "cargo install {name} {version}: {}",
+            String::from_utf8_lossy(&output.stderr).trim()
+        );
+        fs::remove_dir_all(root.join("build")).ok();
+    }
+    ensure!(binary.is_file(), "crate {name} {version} brought no `{file}`");
+    Ok(binary)
+}
+
+/// Held while something is installed, so that processes which need the same wait for one another.
+fn lock(what: &str) -> Result<File> {
+    let folder = cache_folder().join("peers");
+    fs::create_dir_all(&folder)?;
+    let file = File::create(folder.join(format!("{what}.lock")))?;
+    file.lock()?;
+    Ok(file)
+}
+
+fn on_path(name: &str) -> Option<PathBuf> {
+    let path = std::env::var_os("PATH")?;
+    // Not every user's PATH has the folders of administration.
+    let folders = std::env::split_paths(&path).chain(["/usr/sbin".into(), "/sbin".into()]);
+    folders.map(|folder| folder.join(name)).find(|path| path.is_file())
+}

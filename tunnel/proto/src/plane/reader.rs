@@ -1,0 +1,93 @@
+//! A thread's own view of the plane: repeated look-ups write to no shared memory.
+
+use std::net::IpAddr;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use super::{Peer, Plane, Routes, Session};
+
+/// Sessions kept at hand, by the low bits of the index.
+const SESSIONS: usize = 16;
+
+/// A cached reader of a [`Plane`], one a thread.
+///
+/// It holds the routing snapshot and some sessions. A version number, which is only read, tells when they are
+/// out of date. A thread that is going to sleep for long should [`Reader::release`], or the keys of an ended
+/// session live as long as it sleeps.
+pub struct Reader {
+    plane: Arc<Plane>,
+    routes: Arc<Routes>,
+    routes_version: u64,
+    /// The last destination with its peer's place.
+    last: Option<(IpAddr, usize)>,
+    sessions: [Option<Arc<Session>>; SESSIONS],
+    sessions_version: u64,
+}
+
+impl Reader {
+    pub(super) fn new(plane: Arc<Plane>) -> Self {
+        let routes_version = plane.routes_version.load(Ordering::Acquire);
+        let sessions_version = plane.sessions_version.load(Ordering::Acquire);
+        let routes = plane.routes.load_full();
+        Self { plane, routes, routes_version, last: None, sessions: Default::default(), sessions_version }
+    }
+
+    /// The plane.
+    #[must_use]
+    pub fn plane(&self) -> &Arc<Plane> {
+        &self.plane
+    }
+
+    /// As [`Plane::route`].
+    #[inline]
+    pub fn route(&mut self, dst: IpAddr) -> Option<&Arc<Peer>> {
+        self.refresh_routes();
+        let place = match self.last {
+            Some((last, place)) if last == dst => place,
+            _ => {
+                let id = self.routes.table.lookup(dst)?;
+                self.last = Some((dst, id.slot as usize));
+                id.slot as usize
+            }
+        };
+        self.routes.peers.get(place)?.as_ref()
+    }
+
+    /// As [`Plane::session`].
+    #[inline]
+    pub fn session(&mut self, index: u32) -> Option<&Arc<Session>> {
+        let version = self.plane.sessions_version.load(Ordering::Acquire);
+        if version != self.sessions_version {
+            self.sessions = Default::default();
+            self.sessions_version = version;
+        }
+        let entry = &mut self.sessions[index as usize % SESSIONS];
+        if entry.as_ref().is_none_or(|session| session.index != index) {
+            *entry = Some(self.plane.session(index)?);
+        }
+        entry.as_ref()
+    }
+
+    /// As [`Peer::permits`].
+    #[inline]
+    pub fn permits(&mut self, peer: &Peer, src: IpAddr) -> bool {
+        self.refresh_routes();
+        self.routes.table.lookup(src) == Some(peer.id())
+    }
+
+    /// Lets go of sessions and peers.
+    pub fn release(&mut self) {
+        self.sessions = Default::default();
+        self.refresh_routes();
+    }
+
+    #[inline]
+    fn refresh_routes(&mut self) {
+        let version = self.plane.routes_version.load(Ordering::Acquire);
+        if version != self.routes_version {
+            self.routes = self.plane.routes.load_full();
+            self.routes_version = version;
+            self.last = None;
+        }
+    }
+}

@@ -1,0 +1,65 @@
+//! PreUp, PostUp, PreDown and PostDown commands.
+
+use std::process::{Command, Stdio};
+
+use crate::{
+    name::InterfaceName,
+    problem::{Problem, Result},
+};
+
+/// When a command runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Stage {
+    /// Before the interface is made.
+    PreUp,
+    /// When it is up.
+    PostUp,
+    /// Before it goes.
+    PreDown,
+    /// When it is gone.
+    PostDown,
+}
+
+/// Runs the commands of one stage by `sh -c`, in their order, `%i` standing for the interface.
+///
+/// # Errors
+/// The first command that fails; those after it are not run. The command's text is not told: it may hold secrets.
+pub(super) fn run(stage: Stage, commands: &[String], interface: &InterfaceName) -> Result<()> {
+    for (number, command) in commands.iter().enumerate() {
+        let told = || format!("{stage:?} command {}", number + 1);
+        tracing::debug!("running {}", told());
+        let status = Command::new("/bin/sh")
+            .arg("-c")
+            .arg(command.replace("%i", interface.as_str()))
+            .env_remove("WARREN_PRIVATE_KEY")
+            .env("WG_QUICK_USERSPACE_IMPLEMENTATION", "warren-tunnel")
+            .stdin(Stdio::null())
+            .status()
+            .map_err(|error| {
+                Problem::new(format!("{}: /bin/sh: {error}", told())).hint("hooks need a shell in the image")
+            })?;
+        if !status.success() {
+            return Err(Problem::new(format!("{} of the configuration failed: {status}", told()))
+                .hint("its own output is above; it runs by /bin/sh, not bash"));
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_interface_is_put_in_and_failure_stops() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("out");
+        let name: InterfaceName = "wg9".parse().unwrap();
+        let write = |text: &str| format!("echo {text} >> {}", file.display());
+        run(Stage::PreUp, &[write("%i"), write("two")], &name).unwrap();
+        assert_eq!(std::fs::read_to_string(&file).unwrap(), "wg9\ntwo\n");
+        let error = run(Stage::PostUp, &["exit 3".into(), write("three")], &name).unwrap_err();
+        insta::assert_snapshot!(error);
+        assert_eq!(std::fs::read_to_string(&file).unwrap(), "wg9\ntwo\n");
+    }
+}

@@ -1,0 +1,303 @@
+//! A tunnel that the kernel's WireGuard moves. `wg` talks to the kernel itself; what is here serves `status`,
+//! `reload` and the metrics, and looks names up again.
+
+use std::{
+    collections::BTreeMap,
+    sync::{
+        Arc,
+        mpsc::{self, RecvTimeoutError, SyncSender},
+    },
+    thread,
+    time::Duration,
+};
+
+use parking_lot::Mutex;
+use warren_device::kernel::{Kernel, KernelConfig, KernelPeer, KernelPeerStatus, KernelStatus};
+use warren_wire::{
+    config::{self, Config},
+    key::PublicKey,
+};
+
+use super::{
+    Reloader,
+    network::Network,
+    peers,
+    settings::Settings,
+    tunnel::{Look, Tunnel, Up, failure, mtu_for, reload_answer, status_answer},
+};
+use crate::{
+    control::{Facts, FilePeer, difference},
+    datapath::Clock,
+    log,
+    name::InterfaceName,
+    net::resolve,
+    problem::{Context, Problem, Result},
+    status::{Peer, Status},
+    uapi::{self, Request, errno},
+};
+
+/// How often peers with names are looked at.
+const LOOK_EVERY: Duration = Duration::from_secs(30);
+/// A handshake older than this does not come any more: 120 s until the next is due, and three tries.
+const STALE: Duration = Duration::from_secs(135);
+
+/// A running tunnel of the kernel's. The interface itself is the journal's to remove.
+pub(super) struct KernelTunnel {
+    _uapi: uapi::Server,
+    shared: Arc<Shared>,
+    /// Dropped to end the thread that looks at names.
+    _watch: SyncSender<()>,
+}
+
+struct Shared {
+    interface: InterfaceName,
+    kernel: Mutex<Kernel>,
+    facts: Mutex<Facts>,
+    names: Mutex<BTreeMap<PublicKey, config::Endpoint>>,
+}
+
+impl KernelTunnel {
+    /// Configures an interface that was just made.
+    pub(super) fn up(
+        kernel: Kernel,
+        settings: &Settings,
+        network: &mut Network,
+        reloader: Reloader,
+        told: &str,
+    ) -> Result<Up> {
+        let Settings { interface, config, .. } = settings;
+        let file_peers = peers::of(config, true);
+        let addresses =
+            file_peers.iter().filter_map(|peer| peer.config.endpoint).map(|endpoint| endpoint.ip());
+        let mtu = mtu_for(config, network, addresses);
+        let wanted = kernel_config(config, network.fwmark(config), &file_peers)?;
+        kernel.configure(interface.as_str(), &wanted).map_err(|error| refused(&error))?;
+        let facts = Facts {
+            interface: interface.to_string(),
+            backend_reason: told.to_owned(),
+            mtu,
+            addresses: config.interface.addresses.clone(),
+            up_since: Clock.now().wall.as_secs_f64(),
+            planned_rate_mbit: settings.planned_rate,
+            device_offloads: Vec::new(),
+        };
+        let shared = Arc::new(Shared {
+            interface: interface.clone(),
+            kernel: Mutex::new(kernel),
+            facts: Mutex::new(facts),
+            names: Mutex::new(names(&file_peers)),
+        });
+        let asked = Arc::clone(&shared);
+        let handler = move |request| answer(&request, &asked, &reloader);
+        let uapi = uapi::Server::bind(interface.own_socket(), Arc::new(handler))?;
+        let watch = watch(Arc::clone(&shared))?;
+        Ok(Up { tunnel: Box::new(Self { _uapi: uapi, shared, _watch: watch }), mtu, told: told.to_owned() })
+    }
+}
+
+impl Tunnel for KernelTunnel {
+    fn apply(&mut self, before: &Config, after: &Config, mark: (Option<u32>, Option<u32>)) -> Result<String> {
+        let (old, new) = (&before.interface, &after.interface);
+        let (known, wanted) = (peers::of(before, false), peers::of(after, true));
+        let kernel = self.shared.kernel.lock();
+        let said =
+            if old.private_key != new.private_key || old.listen_port != new.listen_port || mark.0 != mark.1 {
+                // This way of configuring the kernel has no smaller step than the whole interface.
+                kernel
+                    .configure(self.shared.interface.as_str(), &kernel_config(after, mark.1, &wanted)?)
+                    .map_err(|error| refused(&error))?;
+                "key, port or mark, so all sessions".to_owned()
+            } else {
+                // Compared as the file has them: a name that resolves otherwise today is no change of the file.
+                let (gone, changed) = difference(&known, &peers::of(after, false));
+                for key in &gone {
+                    kernel.remove(key).map_err(|error| refused(&error))?;
+                }
+                let changed_keys: Vec<PublicKey> =
+                    changed.iter().map(|peer| peer.config.public_key).collect();
+                for peer in wanted.iter().filter(|peer| changed_keys.contains(&peer.config.public_key)) {
+                    kernel.put(&kernel_peer(peer)).map_err(|error| refused(&error))?;
+                }
+                format!("{} peers removed, {} added or changed", gone.len(), changed.len())
+            };
+        drop(kernel);
+        *self.shared.names.lock() = names(&wanted);
+        Ok(said)
+    }
+
+    fn facts(&mut self, config: &Config, mtu: Option<u32>) {
+        let mut facts = self.shared.facts.lock();
+        facts.addresses.clone_from(&config.interface.addresses);
+        if let Some(mtu) = mtu {
+            facts.mtu = mtu;
+        }
+    }
+
+    fn look(&self) -> Arc<dyn Look> {
+        Arc::clone(&self.shared) as Arc<dyn Look>
+    }
+}
+
+impl Look for Shared {
+    fn status(&self) -> Result<Status> {
+        let read = self.kernel.lock().status().map_err(|error| refused(&error))?;
+        Ok(status(&self.facts.lock(), &self.names.lock(), Clock.now().wall, read))
+    }
+
+    fn alive(&self) -> bool {
+        self.kernel.lock().status().is_ok()
+    }
+}
+
+fn answer(request: &Request, shared: &Shared, reloader: &Reloader) -> Vec<u8> {
+    let result = match request {
+        Request::Status => status_answer(shared),
+        Request::Reload => reload_answer(reloader),
+        // `wg` asks the kernel, not us.
+        Request::Get | Request::Set(_) => Ok(errno(libc::EOPNOTSUPP).into_bytes()),
+    };
+    result.unwrap_or_else(|problem| failure(&problem))
+}
+
+/// Looks names up again whose peers do not answer. Without names it sleeps for good.
+fn watch(shared: Arc<Shared>) -> Result<SyncSender<()>> {
+    let (end, ended) = mpsc::sync_channel::<()>(0);
+    thread::Builder::new()
+        .name("lookups".into())
+        .stack_size(512 << 10)
+        .spawn(move || {
+            while ended.recv_timeout(LOOK_EVERY) == Err(RecvTimeoutError::Timeout) {
+                let names = shared.names.lock().clone();
+                if !names.is_empty()
+                    && let Err(problem) = look_up(&shared, &names)
+                {
+                    log::warn(&problem);
+                }
+            }
+        })
+        .while_doing(|| "thread for DNS".into())?;
+    Ok(end)
+}
+
+fn look_up(shared: &Shared, names: &BTreeMap<PublicKey, config::Endpoint>) -> Result<()> {
+    let read = shared.kernel.lock().status().map_err(|error| refused(&error))?;
+    let now = Clock.now().wall;
+    for peer in read.peers {
+        let fresh = peer.last_handshake.is_some_and(|time| now.saturating_sub(time) < STALE);
+        let Some(name) = names.get(&peer.public_key).filter(|_| !fresh) else { continue };
+        let address = resolve(name, peer.endpoint)?;
+        if peer.endpoint != Some(address) {
+            tracing::info!(peer = %peer.public_key, endpoint = %address, "endpoint looked up");
+            shared.kernel.lock().set_endpoint(&peer.public_key, address).map_err(|error| refused(&error))?;
+        }
+    }
+    Ok(())
+}
+
+fn names(peers: &[FilePeer]) -> BTreeMap<PublicKey, config::Endpoint> {
+    peers.iter().filter_map(|peer| Some((peer.config.public_key, peer.name.clone()?))).collect()
+}
+
+fn kernel_config(config: &Config, fwmark: Option<u32>, peers: &[FilePeer]) -> Result<KernelConfig> {
+    let private_key = config.interface.private_key.clone().ok_or_else(|| Problem::new("no private key"))?;
+    let listen_port = config.interface.listen_port.unwrap_or(0);
+    Ok(KernelConfig { private_key, listen_port, fwmark, peers: peers.iter().map(kernel_peer).collect() })
+}
+
+fn kernel_peer(peer: &FilePeer) -> KernelPeer {
+    let config = &peer.config;
+    KernelPeer {
+        public_key: config.public_key,
+        preshared_key: config.preshared_key.clone(),
+        endpoint: config.endpoint,
+        persistent_keepalive: config.persistent_keepalive,
+        allowed_ips: config.allowed_ips.clone(),
+    }
+}
+
+/// The same model as our own data path's; what the kernel does not tell is left out.
+fn status(
+    facts: &Facts,
+    names: &BTreeMap<PublicKey, config::Endpoint>,
+    now: Duration,
+    read: KernelStatus,
+) -> Status {
+    let peer = |peer: KernelPeerStatus| Peer {
+        endpoint_name: names.get(&peer.public_key).map(ToString::to_string),
+        public_key: peer.public_key.to_string(),
+        preshared_key: peer.preshared_key_set,
+        endpoint: peer.endpoint,
+        allowed_ips: peer.allowed_ips,
+        persistent_keepalive: peer.persistent_keepalive,
+        last_handshake: peer.last_handshake.map(|time| time.as_secs_f64()),
+        handshake_rtt: None,
+        handshakes: None,
+        session_age: None,
+        rx_bytes: peer.rx_bytes,
+        tx_bytes: peer.tx_bytes,
+        rx_packets: None,
+        tx_packets: None,
+        drops: BTreeMap::new(),
+    };
+    Status {
+        interface: facts.interface.clone(),
+        version: env!("CARGO_PKG_VERSION").into(),
+        backend: "kernel".into(),
+        backend_reason: facts.backend_reason.clone(),
+        public_key: read.public_key.map(|key| key.to_string()),
+        listen_port: read.listen_port,
+        fwmark: read.fwmark,
+        mtu: facts.mtu,
+        addresses: facts.addresses.clone(),
+        at: now.as_secs_f64(),
+        up_since: facts.up_since,
+        planned_rate_mbit: facts.planned_rate_mbit,
+        offloads: Vec::new(),
+        drops: BTreeMap::new(),
+        peers: read.peers.into_iter().map(peer).collect(),
+    }
+}
+
+fn refused(error: &warren_device::kernel::KernelError) -> Problem {
+    Problem::new(error.to_string()).hint("--backend tun does without the kernel's WireGuard")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_becomes_the_kernels_configuration_and_its_figures_our_status() {
+        let key = warren_wire::key::PrivateKey::from_random([3; 32]);
+        let config = Config::parse(&format!(
+            "[Interface]\nPrivateKey = {}\nListenPort = 7\n[Peer]\nPublicKey = xTIBA5rboUvnH4htodjb6e697QjLERt1NAB4mZqp8Dg=\nAllowedIPs = 10.0.0.5/24\nEndpoint = hub.example.net:51820\nPersistentKeepalive = 25\n",
+            key.to_base64().as_str()
+        ))
+        .unwrap();
+        let peers = peers::of(&config, false);
+        let wanted = kernel_config(&config, Some(51820), &peers).unwrap();
+        assert_eq!((wanted.listen_port, wanted.fwmark), (7, Some(51820)));
+        assert_eq!(wanted.peers[0].allowed_ips, ["10.0.0.0/24".parse().unwrap()]);
+        assert_eq!(wanted.peers[0].endpoint, None);
+
+        let read = KernelStatus {
+            public_key: Some(key.public()),
+            listen_port: 7,
+            fwmark: Some(51820),
+            peers: vec![KernelPeerStatus {
+                public_key: wanted.peers[0].public_key,
+                preshared_key_set: false,
+                endpoint: Some("192.0.2.1:51820".parse().unwrap()),
+                last_handshake: Some(Duration::from_secs(90)),
+                rx_bytes: 1,
+                tx_bytes: 2,
+                persistent_keepalive: Some(25),
+                allowed_ips: wanted.peers[0].allowed_ips.clone(),
+            }],
+        };
+        let status = status(&Facts::default(), &names(&peers), Duration::from_secs(100), read);
+        assert_eq!(status.backend, "kernel");
+        assert_eq!(status.peers[0].endpoint_name.as_deref(), Some("hub.example.net:51820"));
+        assert_eq!((status.peers[0].last_handshake, status.at), (Some(90.0), 100.0));
+    }
+}

@@ -1,0 +1,89 @@
+//! One agent an interface.
+
+use std::{
+    fs::{self, File, OpenOptions},
+    io::{self, Read, Seek, Write},
+    os::unix::fs::{MetadataExt, OpenOptionsExt},
+    path::{Path, PathBuf},
+};
+
+use rustix::fs::{FlockOperation, flock};
+
+use super::journal::folder_of;
+use crate::{
+    name::InterfaceName,
+    problem::{Context, Problem, Result},
+};
+
+/// Held as long as the agent lives; the kernel lets go of it however the agent ends.
+pub(super) struct Lock {
+    path: PathBuf,
+    _file: File,
+}
+
+impl Lock {
+    /// Takes it.
+    ///
+    /// # Errors
+    /// When another agent has it.
+    pub(super) fn take(interface: &InterfaceName) -> Result<Self> {
+        Self::at(interface.lock(), interface)
+    }
+
+    fn at(path: PathBuf, interface: &InterfaceName) -> Result<Self> {
+        let told = || format!("lock {}", path.display());
+        folder_of(&path).while_doing(told)?;
+        loop {
+            let mut options = OpenOptions::new();
+            let options = options.read(true).write(true).create(true).truncate(false).mode(0o600);
+            let mut file = options.open(&path).while_doing(told)?;
+            if flock(&file, FlockOperation::NonBlockingLockExclusive).is_err() {
+                let mut pid = String::new();
+                _ = file.read_to_string(&mut pid);
+                return Err(Problem::new(format!("an agent of {interface} is running already (pid {})", pid.trim()))
+                    .hint(format!(
+                        "`warren-tunnel reload {interface}` has it read its file again; --interface gives another name"
+                    )));
+            }
+            // Whoever had it may have removed the file between our opening it and our taking it.
+            if !is_at(&file, &path).while_doing(told)? {
+                continue;
+            }
+            file.set_len(0).and_then(|()| file.rewind()).while_doing(told)?;
+            writeln!(file, "{}", std::process::id()).while_doing(told)?;
+            return Ok(Self { path, _file: file });
+        }
+    }
+}
+
+impl Drop for Lock {
+    fn drop(&mut self) {
+        _ = fs::remove_file(&self.path);
+    }
+}
+
+fn is_at(file: &File, path: &Path) -> io::Result<bool> {
+    match fs::metadata(path) {
+        Ok(there) => Ok(there.ino() == file.metadata()?.ino()),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
+        Err(error) => Err(error),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_second_one_is_refused_until_the_first_ends() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("run/wg0.lock");
+        let name: InterfaceName = "wg0".parse().unwrap();
+        let first = Lock::at(path.clone(), &name).unwrap();
+        let refused = Lock::at(path.clone(), &name).err().unwrap().to_string();
+        insta::assert_snapshot!(refused.replace(&std::process::id().to_string(), "PID"));
+        drop(first);
+        assert!(!path.exists());
+        Lock::at(path, &name).unwrap();
+    }
+}

@@ -1,0 +1,279 @@
+//! `agent`: brings a tunnel up, keeps it, undoes it.
+
+mod hooks;
+mod journal;
+mod kernel;
+mod live;
+mod lock;
+mod lookups;
+mod network;
+mod peers;
+mod settings;
+mod traffic;
+mod tunnel;
+mod user;
+
+use std::{
+    sync::{
+        Arc,
+        mpsc::{self, Receiver, Sender, SyncSender},
+    },
+    thread,
+};
+
+use signal_hook::{
+    consts::{SIGHUP, SIGINT, SIGTERM},
+    iterator::Signals,
+};
+use warren_wire::config::Config;
+
+pub use journal::{Change, Journal};
+pub use settings::{Settings, Source};
+
+use self::{
+    hooks::Stage,
+    live::Live,
+    lock::Lock,
+    network::Network,
+    tunnel::{Tunnel, Up},
+};
+use crate::{
+    cli::{AgentArgs, MetricsAddress},
+    log, machine, metrics,
+    problem::{Context, Problem, Result},
+    status::Status,
+};
+
+/// What the main thread waits for.
+enum Event {
+    Stop(i32),
+    /// The tunnel cannot go on.
+    Failed,
+    /// Read the file again; the answer goes to whoever asked, a signal to nobody.
+    Reload(Option<SyncSender<Result<String>>>),
+}
+
+/// Asks the main thread for a reload and waits for what it says.
+#[derive(Clone)]
+pub struct Reloader(Sender<Event>);
+
+impl Reloader {
+    /// Tells that the tunnel cannot go on.
+    pub(crate) fn failed(&self) {
+        _ = self.0.send(Event::Failed);
+    }
+
+    /// What was changed.
+    ///
+    /// # Errors
+    /// What is wrong with the file; the agent goes on as before.
+    pub fn reload(&self) -> Result<String> {
+        let (answer, answered) = mpsc::sync_channel(1);
+        let gone = || Problem::new("the agent is ending");
+        self.0.send(Event::Reload(Some(answer))).map_err(|_| gone())?;
+        answered.recv().map_err(|_| gone())?
+    }
+}
+
+/// Runs until a signal ends it.
+///
+/// # Errors
+/// What kept the tunnel from coming up. Everything done by then is undone.
+pub fn run(args: &AgentArgs) -> Result<()> {
+    let env_key = std::env::var("WARREN_PRIVATE_KEY").ok().map(zeroize::Zeroizing::new);
+    if args.cleanup {
+        return clean(args, env_key.as_deref().map(String::as_str));
+    }
+    let settings = Settings::gather(args, env_key.as_deref().map(String::as_str))?;
+    drop(env_key);
+    if !machine::may_configure_network() {
+        return Err(Problem::new("not permitted to make interfaces and routes: CAP_NET_ADMIN is missing")
+            .hint(if machine::in_container() {
+                "give the container --cap-add NET_ADMIN and --device /dev/net/tun"
+            } else {
+                "run as root, or with `AmbientCapabilities=CAP_NET_ADMIN` in a systemd unit"
+            }));
+    }
+    let _lock = Lock::take(&settings.interface)?;
+    let (events, received) = mpsc::channel();
+    listen_to_signals(&events)?;
+    let live = Arc::new(Live::default());
+    let _metrics = serve_metrics(args.metrics, &live)?;
+    Agent::up(settings, &events, &live)?.run(&received)
+}
+
+fn clean(args: &AgentArgs, env_key: Option<&str>) -> Result<()> {
+    let interface = settings::interface_of(args)?;
+    let _lock = Lock::take(&interface)?;
+    let config = match &args.config {
+        Some(_) => Some(Settings::gather(args, env_key)?.config),
+        None => None,
+    };
+    match network::cleanup(&interface, config.as_ref())? {
+        0 => tracing::info!(%interface, "nothing was left"),
+        left => tracing::info!(%interface, changes = left, "undone"),
+    }
+    Ok(())
+}
+
+fn listen_to_signals(events: &Sender<Event>) -> Result<()> {
+    let mut signals = Signals::new([SIGTERM, SIGINT, SIGHUP]).while_doing(|| "signals".into())?;
+    let events = events.clone();
+    thread::Builder::new()
+        .name("signals".into())
+        .stack_size(128 << 10)
+        .spawn(move || {
+            for signal in signals.forever() {
+                let event = if signal == SIGHUP { Event::Reload(None) } else { Event::Stop(signal) };
+                if events.send(event).is_err() {
+                    return;
+                }
+            }
+        })
+        .while_doing(|| "thread for signals".into())?;
+    Ok(())
+}
+
+/// A default address that is taken is no reason not to run: a second agent on one machine has none of its own.
+fn serve_metrics(asked: Option<MetricsAddress>, live: &Arc<Live>) -> Result<Option<metrics::Server>> {
+    let source = Arc::clone(live) as Arc<dyn metrics::Source>;
+    let started = match asked {
+        Some(MetricsAddress::Off) => return Ok(None),
+        Some(MetricsAddress::On(address)) => return metrics::Server::start(address, source).map(Some),
+        None => metrics::Server::start(MetricsAddress::DEFAULT, source),
+    };
+    match started {
+        Ok(server) => Ok(Some(server)),
+        Err(problem) => {
+            log::warn(&problem);
+            Ok(None)
+        }
+    }
+}
+
+/// A tunnel that is up.
+struct Agent {
+    settings: Settings,
+    network: Network,
+    tunnel: Box<dyn Tunnel>,
+    live: Arc<Live>,
+}
+
+impl Agent {
+    fn up(settings: Settings, events: &Sender<Event>, live: &Arc<Live>) -> Result<Self> {
+        let Settings { interface, config, .. } = &settings;
+        if config.interface.save_config {
+            log::warn(
+                &Problem::new("SaveConfig is not done")
+                    .hint("`wg showconf` prints what is set; the file stays as it is"),
+            );
+        }
+        let mut network = Network::new(interface, config)?;
+        match Self::bring_up(&settings, &mut network, events) {
+            Ok(tunnel) => {
+                live.set(tunnel.look());
+                Ok(Self { settings, network, tunnel, live: Arc::clone(live) })
+            }
+            Err(problem) => {
+                network.down(&settings.config);
+                Err(problem)
+            }
+        }
+    }
+
+    fn bring_up(
+        settings: &Settings,
+        network: &mut Network,
+        events: &Sender<Event>,
+    ) -> Result<Box<dyn Tunnel>> {
+        let Settings { interface, config, .. } = settings;
+        let hooks = &config.interface;
+        if ![&hooks.pre_up, &hooks.post_up, &hooks.pre_down, &hooks.post_down].iter().all(|h| h.is_empty()) {
+            network.note(Change::Hooks)?;
+        }
+        hooks::run(Stage::PreUp, &hooks.pre_up, interface)?;
+        let Up { tunnel, mtu, told } = tunnel::up(settings, network, Reloader(events.clone()))?;
+        network.up(config, mtu)?;
+        hooks::run(Stage::PostUp, &hooks.post_up, interface)?;
+        announce(tunnel.look().status()?, &told);
+        Ok(tunnel)
+    }
+
+    fn run(mut self, events: &Receiver<Event>) -> Result<()> {
+        loop {
+            match events.recv() {
+                Ok(Event::Reload(asker)) => {
+                    let result = self.reload();
+                    match &result {
+                        Ok(changes) => {
+                            tracing::info!(interface = %self.settings.interface, "reloaded: {changes}");
+                        }
+                        Err(problem) => log::warn(problem),
+                    }
+                    if let Some(asker) = asker {
+                        _ = asker.try_send(result);
+                    }
+                }
+                Ok(Event::Stop(signal)) => {
+                    let name = if signal == SIGINT { "SIGINT" } else { "SIGTERM" };
+                    tracing::info!(interface = %self.settings.interface, signal = name, "ending");
+                    self.down();
+                    return Ok(());
+                }
+                Ok(Event::Failed) => {
+                    let interface = self.settings.interface.clone();
+                    self.down();
+                    return Err(Problem::new(format!(
+                        "interface {interface} has gone, or its device failed"
+                    ))
+                    .hint("was it removed by another program? the log has more; start the agent again"));
+                }
+                // The signals' thread holds a sender as long as the process lives.
+                Err(_) => return Ok(()),
+            }
+        }
+    }
+
+    fn down(self) {
+        let Self { settings, network, tunnel, live } = self;
+        let Settings { interface, config, .. } = &settings;
+        if let Err(problem) = hooks::run(Stage::PreDown, &config.interface.pre_down, interface) {
+            log::warn(&problem);
+        }
+        live.clear();
+        drop(tunnel);
+        network.down(config);
+        tracing::info!(%interface, "down");
+    }
+
+    fn reload(&mut self) -> Result<String> {
+        if self.settings.source == Source::Stdin {
+            return Err(Problem::new("the configuration came from standard input and cannot be read again")
+                .hint("give it as a file, or use `wg set`"));
+        }
+        let config: Config = settings::read(&self.settings.source, &self.settings.over)?;
+        // The mark comes before the routes that need it: else the tunnel's own datagrams would go into the tunnel.
+        let mark = (self.network.fwmark(&self.settings.config), self.network.fwmark(&config));
+        let changes = self.tunnel.apply(&self.settings.config, &config, mark)?;
+        let mtu = config.interface.mtu.filter(|_| config.interface.mtu != self.settings.config.interface.mtu);
+        self.network.reload(&config, mtu.map(u32::from))?;
+        self.tunnel.facts(&config, mtu.map(u32::from));
+        self.settings.config = config;
+        Ok(changes)
+    }
+}
+
+/// The line that says what was chosen.
+fn announce(status: Status, told: &str) {
+    let on: Vec<String> = status.offloads.into_iter().filter(|o| o.on).map(|o| o.name).collect();
+    tracing::info!(
+        interface = status.interface,
+        backend = status.backend,
+        why = told,
+        mtu = status.mtu,
+        port = status.listen_port,
+        peers = status.peers.len(),
+        offloads = on.join(","),
+        "up"
+    );
+}

@@ -1,0 +1,398 @@
+//! Addresses, routes, rules and name servers of one interface, applied, changed and undone.
+
+use std::{collections::BTreeSet, fs, io, net::IpAddr, path::Path};
+
+use ipnet::IpNet;
+use warren_wire::config::Config;
+
+use super::{
+    hooks::{self, Stage},
+    journal::{Change, Journal},
+};
+use crate::{
+    log,
+    name::InterfaceName,
+    net::{self, Family, Netlink, Routing, Rule},
+    problem::{Problem, Result},
+};
+
+/// The network side of an interface that is up, or coming up.
+pub(super) struct Network {
+    interface: InterfaceName,
+    netlink: Netlink,
+    journal: Journal,
+    index: u32,
+    table: u32,
+    addresses: BTreeSet<IpNet>,
+    routing: Routing,
+    dns: (Vec<IpAddr>, Vec<String>),
+}
+
+impl Network {
+    /// Begins with an interface that does not exist yet. What an earlier agent left is undone first.
+    ///
+    /// # Errors
+    /// When netlink or the journal cannot be used, or such an interface exists.
+    pub(super) fn new(interface: &InterfaceName, config: &Config) -> Result<Self> {
+        let mut journal = Journal::open(interface.journal())?;
+        if !journal.is_empty() {
+            tracing::warn!(%interface, "an earlier agent did not end cleanly: undoing what it left");
+            let mut netlink = open()?;
+            undo(&mut journal, &mut netlink, interface, Some(config), Why::Crash);
+        }
+        let mut netlink = open()?;
+        if netlink.link(interface.as_str()).map_err(|error| told("looking at interfaces", &error))?.is_some()
+        {
+            return Err(Problem::new(format!("interface {interface} exists already")).hint(format!(
+                "another WireGuard has it: stop that (`wg-quick down {interface}`), or remove it (`ip link del {interface}`), or choose another name with --interface"
+            )));
+        }
+        let mut table = net::FIRST_TABLE;
+        while netlink.table_in_use(table).map_err(|error| told("looking at routes", &error))? {
+            table += 1;
+        }
+        Ok(Self {
+            interface: interface.clone(),
+            netlink,
+            journal,
+            index: 0,
+            table,
+            addresses: BTreeSet::new(),
+            routing: Routing::default(),
+            dns: Default::default(),
+        })
+    }
+
+    /// The mark that the tunnel's own datagrams must bear: the configuration's, else that of the rules.
+    pub(super) fn fwmark(&self, config: &Config) -> Option<u32> {
+        let configured = config.interface.fwmark.filter(|mark| *mark != 0);
+        configured.or_else(|| net::routing(config, self.table).fwmark)
+    }
+
+    /// The least MTU on the way to `peers`, as long as the tunnel's own routes are not there.
+    pub(super) fn outside_mtu(&mut self, peers: impl Iterator<Item = IpAddr>) -> Option<u32> {
+        let mut least = None;
+        let mut seen = BTreeSet::new();
+        for peer in peers {
+            let Ok(path) = self.netlink.path_to(peer) else { continue };
+            if path.mtu.is_none() && !seen.insert(path.index) {
+                continue;
+            }
+            if let Some(mtu) = self.mtu_of(&path) {
+                least = Some(least.map_or(mtu, |least: u32| least.min(mtu)));
+            }
+        }
+        least.or_else(|| {
+            let path = self.netlink.default_path().ok().flatten()?;
+            self.mtu_of(&path)
+        })
+    }
+
+    fn mtu_of(&mut self, path: &net::Path) -> Option<u32> {
+        path.mtu.or_else(|| Some(self.netlink.link_by_index(path.index).ok()??.mtu))
+    }
+
+    /// Writes down a change that another makes.
+    ///
+    /// # Errors
+    /// When the journal cannot be written.
+    pub(super) fn note(&mut self, change: Change) -> Result<()> {
+        self.journal.note(change)
+    }
+
+    /// An interface that was written down was not made after all.
+    ///
+    /// # Errors
+    /// When the journal cannot be written.
+    pub(super) fn unmake(&mut self, name: &str) -> Result<()> {
+        let change = Change::Interface { name: name.to_owned() };
+        remove_interface(&mut self.netlink, name)?;
+        self.journal.forget(&change)
+    }
+
+    /// Brings the interface up: MTU, addresses, name servers, routes, in wg-quick's order.
+    ///
+    /// # Errors
+    /// The first change that the kernel refuses; what was made is in the journal.
+    pub(super) fn up(&mut self, config: &Config, mtu: u32) -> Result<()> {
+        let link = self
+            .netlink
+            .link(self.interface.as_str())
+            .map_err(|error| told("looking at interfaces", &error))?;
+        self.index =
+            link.ok_or_else(|| Problem::new(format!("interface {} has gone", self.interface)))?.index;
+        // As the kernel's WireGuard: no link-local address, so no router solicitations into the tunnel.
+        let path = format!("/proc/sys/net/ipv6/conf/{}/addr_gen_mode", self.interface);
+        _ = fs::write(path, "1");
+        self.set_mtu(mtu)?;
+        self.change_addresses(config)?;
+        self.netlink.set_up(self.index).map_err(|error| told("bringing the interface up", &error))?;
+        self.change_dns(config)?;
+        self.change_routing(config)
+    }
+
+    /// Applies what another configuration has otherwise. Hooks do not run.
+    ///
+    /// # Errors
+    /// The first change that the kernel refuses.
+    pub(super) fn reload(&mut self, config: &Config, mtu: Option<u32>) -> Result<()> {
+        if let Some(mtu) = mtu {
+            self.set_mtu(mtu)?;
+        }
+        self.change_addresses(config)?;
+        self.change_dns(config)?;
+        self.change_routing(config)
+    }
+
+    fn set_mtu(&mut self, mtu: u32) -> Result<()> {
+        self.netlink.set_mtu(self.index, mtu).map_err(|error| told(&format!("MTU {mtu}"), &error))
+    }
+
+    fn change_addresses(&mut self, config: &Config) -> Result<()> {
+        let wanted: BTreeSet<IpNet> = config.interface.addresses.iter().copied().collect();
+        for gone in self.addresses.difference(&wanted) {
+            tolerate(self.netlink.remove_address(self.index, gone), &[libc::EADDRNOTAVAIL])
+                .map_err(|error| told(&format!("removing address {gone}"), &error))?;
+        }
+        for new in wanted.difference(&self.addresses) {
+            match self.netlink.add_address(self.index, new) {
+                Err(error) if absent_v6(new, &error) => log::warn(&no_ipv6(&format!("address {new}"))),
+                other => tolerate(other, &[libc::EEXIST])
+                    .map_err(|error| told(&format!("address {new}"), &error))?,
+            }
+        }
+        self.addresses = wanted;
+        Ok(())
+    }
+
+    fn change_routing(&mut self, config: &Config) -> Result<()> {
+        let wanted = net::routing(config, self.table);
+        for (to, table) in self.routing.routes.difference(&wanted.routes) {
+            tolerate(self.netlink.remove_route(self.index, to, *table), &[libc::ESRCH])
+                .map_err(|error| told(&format!("removing route {to}"), &error))?;
+        }
+        for (family, rule) in self.routing.rules.clone() {
+            if !wanted.rules.contains(&(family, rule)) {
+                self.remove_rule(family, rule)?;
+            }
+        }
+        for (to, table) in wanted.routes.difference(&self.routing.routes) {
+            match self.netlink.add_route(self.index, to, *table) {
+                Ok(()) => {}
+                Err(error) if absent_v6(to, &error) => log::warn(&no_ipv6(&format!("route {to}"))),
+                Err(error) if error.raw_os_error() == Some(libc::EEXIST) => {
+                    return Err(Problem::new(format!("route {to}: there is one already"))
+                        .hint(format!("`ip route show {to}` tells whose; narrow AllowedIPs, or `Table = off` and route by yourself")));
+                }
+                Err(error) => return Err(told(&format!("route {to}"), &error)),
+            }
+        }
+        for (family, rule) in &wanted.rules {
+            if !self.routing.rules.contains(&(*family, *rule)) {
+                self.add_rule(*family, *rule)?;
+            }
+        }
+        if wanted.rules.iter().any(|(family, _)| *family == Family::V4) {
+            self.sysctl("/proc/sys/net/ipv4/conf/all/src_valid_mark", "1");
+            self.look_at_reverse_path();
+        }
+        self.routing = wanted;
+        Ok(())
+    }
+
+    fn add_rule(&mut self, family: Family, rule: Rule) -> Result<()> {
+        let doing = |error: &io::Error| told("policy routing rule", error);
+        if self.netlink.has_rule(family, rule).map_err(|error| doing(&error))? {
+            // Somebody else's, of the same effect: it stays theirs.
+            return Ok(());
+        }
+        self.journal.note(Change::Rule { family, rule })?;
+        match self.netlink.add_rule(family, rule) {
+            Err(error) if family == Family::V6 && error.raw_os_error() == Some(libc::EAFNOSUPPORT) => Ok(()),
+            other => other.map_err(|error| doing(&error)),
+        }
+    }
+
+    fn remove_rule(&mut self, family: Family, rule: Rule) -> Result<()> {
+        let change = Change::Rule { family, rule };
+        if self.journal.has(|noted| *noted == change) {
+            tolerate(self.netlink.remove_rule(family, rule), &[libc::ENOENT, libc::EAFNOSUPPORT])
+                .map_err(|error| told("removing a policy routing rule", &error))?;
+            self.journal.forget(&change)?;
+        }
+        Ok(())
+    }
+
+    fn sysctl(&mut self, path: &str, value: &str) {
+        let Ok(before) = fs::read_to_string(path) else { return };
+        let before = before.trim().to_owned();
+        if before == value {
+            return;
+        }
+        let noted = self.journal.note(Change::Sysctl { path: path.into(), before });
+        if noted.is_err() || fs::write(path, value).is_err() {
+            log::warn(
+                &Problem::new(format!("{path} cannot be set to {value}"))
+                    .hint("with a strict reverse path filter answers would be dropped; set it on the host"),
+            );
+        }
+    }
+
+    /// A strict filter drops the peers' datagrams: towards them the unmarked route is the tunnel itself.
+    fn look_at_reverse_path(&mut self) {
+        let Ok(Some(path)) = self.netlink.default_path() else { return };
+        let Ok(Some(link)) = self.netlink.link_by_index(path.index) else { return };
+        let of = |name: &str| {
+            let text = fs::read_to_string(format!("/proc/sys/net/ipv4/conf/{name}/rp_filter"));
+            text.ok().and_then(|text| text.trim().parse::<u8>().ok()).unwrap_or(0)
+        };
+        if of("all").max(of(&link.name)) == 1 {
+            log::warn(
+                &Problem::new(format!(
+                    "the reverse path filter of {} is strict: it may drop what peers send",
+                    link.name
+                ))
+                .hint(format!("sysctl -w net.ipv4.conf.{}.rp_filter=2", link.name)),
+            );
+        }
+    }
+
+    fn change_dns(&mut self, config: &Config) -> Result<()> {
+        let wanted = (config.interface.dns.clone(), config.interface.dns_search.clone());
+        if wanted == self.dns {
+            return Ok(());
+        }
+        let ours = |change: &Change| {
+            matches!(change, Change::Resolvconf { .. } | Change::Resolved { .. } | Change::ResolvFile { .. })
+        };
+        for change in self.journal.all().iter().filter(|change| ours(change)).cloned().collect::<Vec<_>>() {
+            net::dns_undo(&change)?;
+            self.journal.forget(&change)?;
+        }
+        if !wanted.0.is_empty() || !wanted.1.is_empty() {
+            net::dns_chosen().set(&self.interface, &wanted.0, &wanted.1, &mut self.journal)?;
+        }
+        self.dns = wanted;
+        Ok(())
+    }
+
+    /// Undoes all that is in the journal. What cannot be undone is told and left.
+    pub(super) fn down(mut self, config: &Config) {
+        undo(&mut self.journal, &mut self.netlink, &self.interface, Some(config), Why::Stop);
+    }
+}
+
+/// Why changes are undone.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Why {
+    /// The agent ends; PreDown has run.
+    Stop,
+    /// An agent was killed.
+    Crash,
+}
+
+/// `agent --cleanup`: undoes what a killed agent left.
+///
+/// # Errors
+/// When the journal cannot be read.
+pub(super) fn cleanup(interface: &InterfaceName, config: Option<&Config>) -> Result<usize> {
+    let mut journal = Journal::open(interface.journal())?;
+    let left = journal.all().len();
+    undo(&mut journal, &mut open()?, interface, config, Why::Crash);
+    Ok(left)
+}
+
+fn undo(
+    journal: &mut Journal,
+    netlink: &mut Netlink,
+    interface: &InterfaceName,
+    config: Option<&Config>,
+    why: Why,
+) {
+    while let Some(change) = journal.last().cloned() {
+        if let Err(problem) = undo_one(&change, netlink, interface, config, why) {
+            log::warn(&problem);
+        }
+        if let Err(problem) = journal.undone() {
+            return log::warn(&problem);
+        }
+    }
+}
+
+fn undo_one(
+    change: &Change,
+    netlink: &mut Netlink,
+    interface: &InterfaceName,
+    config: Option<&Config>,
+    why: Why,
+) -> Result<()> {
+    match change {
+        Change::Interface { name } => remove_interface(netlink, name),
+        Change::Rule { family, rule } => {
+            tolerate(netlink.remove_rule(*family, *rule), &[libc::ENOENT, libc::EAFNOSUPPORT])
+                .map_err(|error| told("removing a policy routing rule", &error))
+        }
+        Change::Sysctl { path, before } => restore(path, before),
+        Change::Hooks => match config {
+            Some(config) => {
+                if why == Why::Crash {
+                    hooks::run(Stage::PreDown, &config.interface.pre_down, interface)
+                        .unwrap_or_else(|p| log::warn(&p));
+                }
+                hooks::run(Stage::PostDown, &config.interface.post_down, interface)
+            }
+            None => Err(Problem::new("PreDown and PostDown did not run")
+                .hint("give the configuration too: warren-tunnel agent --cleanup --config FILE")),
+        },
+        dns => net::dns_undo(dns),
+    }
+}
+
+fn remove_interface(netlink: &mut Netlink, name: &str) -> Result<()> {
+    match netlink.link(name) {
+        Ok(Some(link)) => {
+            netlink.delete_link(link.index).map_err(|error| told(&format!("removing {name}"), &error))
+        }
+        _ => Ok(()),
+    }
+}
+
+fn restore(path: &Path, before: &str) -> Result<()> {
+    fs::write(path, before).map_err(|error| told(&path.display().to_string(), &error))
+}
+
+fn open() -> Result<Netlink> {
+    Netlink::open().map_err(|error| told("netlink", &error))
+}
+
+fn tolerate(result: io::Result<()>, numbers: &[i32]) -> io::Result<()> {
+    match result {
+        Err(error) if error.raw_os_error().is_some_and(|number| numbers.contains(&number)) => Ok(()),
+        other => other,
+    }
+}
+
+/// Where IPv6 is switched off the kernel refuses its addresses and routes in several ways.
+fn absent_v6(prefix: &IpNet, error: &io::Error) -> bool {
+    matches!(prefix, IpNet::V6(_))
+        && matches!(
+            error.raw_os_error(),
+            Some(libc::EACCES | libc::EAFNOSUPPORT | libc::EOPNOTSUPP | libc::ENODEV)
+        )
+}
+
+fn no_ipv6(what: &str) -> Problem {
+    Problem::new(format!("{what} left out: IPv6 is off on this machine")).hint(
+        "sysctl net.ipv6.conf.all.disable_ipv6 tells; take it out of the configuration, or turn IPv6 on",
+    )
+}
+
+fn told(doing: &str, error: &io::Error) -> Problem {
+    let problem = Problem::new(format!("{doing}: {error}"));
+    match error.raw_os_error() {
+        Some(libc::EPERM | libc::EACCES) => {
+            problem.hint("CAP_NET_ADMIN is missing: run as root, or give the container --cap-add NET_ADMIN")
+        }
+        _ => problem,
+    }
+}

@@ -1,0 +1,221 @@
+//! What an agent shall do, from flags, environment and file.
+
+use std::{
+    fs,
+    io::Read,
+    os::unix::fs::PermissionsExt,
+    path::{Path, PathBuf},
+};
+
+use warren_wire::{config::Config, key::PrivateKey};
+use zeroize::Zeroizing;
+
+use crate::{
+    cli::{AgentArgs, BackendChoice},
+    name::InterfaceName,
+    problem::{Context, Problem, Result},
+};
+
+/// A configuration longer than this is none.
+const MAX_FILE: u64 = 256 << 20;
+
+/// Where the configuration comes from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Source {
+    /// A file, which can be read again.
+    File(PathBuf),
+    /// Standard input, which can not.
+    Stdin,
+}
+
+/// The agent's settings after precedence.
+#[derive(Debug, Clone)]
+pub struct Settings {
+    /// Interface to bring up.
+    pub interface: InterfaceName,
+    /// Where `config` came from.
+    pub source: Source,
+    /// The file, with flags and environment put over it.
+    pub config: Config,
+    /// Who moves the packets.
+    pub backend: BackendChoice,
+    /// Mbit/s.
+    pub planned_rate: Option<u32>,
+    /// What is put over the file again at a reload.
+    pub over: Overrides,
+}
+
+/// What flags and environment put over the file.
+#[derive(Debug, Clone, Default)]
+pub struct Overrides {
+    /// MTU.
+    pub mtu: Option<u16>,
+    /// UDP port.
+    pub listen_port: Option<u16>,
+    /// Private key.
+    pub private_key: Option<PrivateKey>,
+}
+
+/// The name an agent works on: told, or from the file's name.
+///
+/// # Errors
+/// When neither tells it.
+pub(super) fn interface_of(args: &AgentArgs) -> Result<InterfaceName> {
+    if let Some(name) = &args.interface {
+        return Ok(name.clone());
+    }
+    match &args.config {
+        None => Err(Problem::new("no configuration")
+            .hint("--config FILE, or --interface NAME for /etc/wireguard/NAME.conf")),
+        Some(path) if path == Path::new("-") => {
+            Err(Problem::new("a configuration from standard input has no name")
+                .hint("name the interface: --interface wg0"))
+        }
+        Some(path) => path.file_stem().and_then(|stem| stem.to_str()).unwrap_or_default().parse(),
+    }
+}
+
+impl Settings {
+    /// Gathers everything. `env_key` is WARREN_PRIVATE_KEY.
+    ///
+    /// # Errors
+    /// With the file, line and column where it is the file that is wrong.
+    pub fn gather(args: &AgentArgs, env_key: Option<&str>) -> Result<Self> {
+        let interface = interface_of(args)?;
+        let source = match &args.config {
+            Some(path) if path == Path::new("-") => Source::Stdin,
+            Some(path) => Source::File(path.clone()),
+            None => Source::File(interface.config()),
+        };
+        let over = Overrides {
+            mtu: args.mtu,
+            listen_port: args.listen_port,
+            private_key: private_key(args.private_key_file.as_deref(), env_key)?,
+        };
+        let config = read(&source, &over)?;
+        Ok(Self { interface, source, config, backend: args.backend, planned_rate: args.planned_rate, over })
+    }
+}
+
+/// Reads the configuration and puts flags and environment over it.
+///
+/// # Errors
+/// When it cannot be read or understood, or has no private key.
+pub(super) fn read(source: &Source, over: &Overrides) -> Result<Config> {
+    let (name, text) = match source {
+        Source::Stdin => {
+            let mut text = Zeroizing::new(String::new());
+            std::io::stdin()
+                .take(MAX_FILE)
+                .read_to_string(&mut text)
+                .while_doing(|| "configuration from standard input".into())?;
+            ("standard input".to_owned(), text)
+        }
+        Source::File(path) => (path.display().to_string(), read_secret(path, "configuration")?),
+    };
+    let mut config = Config::parse(&text).map_err(|error| {
+        Problem::new(format!("{name}:{}:{}: {}", error.line, error.column, error.what)).hint(error.hint)
+    })?;
+    if let Some(mtu) = over.mtu {
+        config.interface.mtu = Some(mtu);
+    }
+    if let Some(port) = over.listen_port {
+        config.interface.listen_port = Some(port);
+    }
+    if let Some(key) = &over.private_key {
+        config.interface.private_key = Some(key.clone());
+    }
+    if config.interface.private_key.is_none() {
+        return Err(Problem::new(format!("{name}: no private key"))
+            .hint("PrivateKey under [Interface], --private-key-file, or WARREN_PRIVATE_KEY; make one: warren-tunnel genkey"));
+    }
+    Ok(config)
+}
+
+/// A flag's file wins over the environment's key.
+fn private_key(file: Option<&Path>, env_key: Option<&str>) -> Result<Option<PrivateKey>> {
+    let (name, text) = match (file, env_key) {
+        (Some(path), _) => (path.display().to_string(), read_secret(path, "private key")?),
+        (None, Some(text)) => ("WARREN_PRIVATE_KEY".to_owned(), Zeroizing::new(text.to_owned())),
+        (None, None) => return Ok(None),
+    };
+    PrivateKey::from_base64(text.trim()).map(Some).map_err(|error| {
+        Problem::new(format!("{name}: {error}")).hint("one line of base64, as warren-tunnel genkey prints it")
+    })
+}
+
+fn read_secret(path: &Path, what: &str) -> Result<Zeroizing<String>> {
+    let told = || format!("{what} {}", path.display());
+    let metadata = fs::metadata(path).map_err(|error| match error.kind() {
+        std::io::ErrorKind::NotFound => Problem::new(format!("{}: not found", told()))
+            .hint("--config FILE gives another; docs/tunnel.md has an example"),
+        std::io::ErrorKind::PermissionDenied => {
+            Problem::new(format!("{}: permission denied", told())).hint("run as root, or as the file's owner")
+        }
+        _ => Problem::new(format!("{}: {error}", told())),
+    })?;
+    if metadata.len() > MAX_FILE {
+        return Err(Problem::new(format!("{}: too long", told())));
+    }
+    let mode = metadata.permissions().mode();
+    if metadata.is_file() && mode & 0o004 != 0 {
+        tracing::warn!(hint = format!("chmod 600 {}", path.display()), "{} can be read by everybody", told());
+    }
+    fs::read_to_string(path).map(Zeroizing::new).while_doing(told)
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use super::*;
+    use crate::cli::{Cli, Command};
+
+    const KEY: &str = "qOV1PxhHpRWQrXlTI0I4QKMKVJ2TWMRwGQ3qRtT7XXw=";
+    const OTHER: &str = "2Gf1u1b4rXcFkRkVXHNk6H9yQ1cYgC2o3l4nVlM3Q1s=";
+
+    fn gather(arguments: &[&str], env_key: Option<&str>) -> Result<Settings> {
+        let all = ["warren-tunnel", "agent"].iter().chain(arguments);
+        let Command::Agent(args) = Cli::try_parse_from(all).unwrap().command else { panic!("agent") };
+        Settings::gather(&args, env_key)
+    }
+
+    #[test]
+    fn flags_win_over_environment_and_environment_over_file() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("wg7.conf");
+        fs::write(&file, format!("[Interface]\nPrivateKey = {KEY}\nMTU = 1300\nListenPort = 7\n")).unwrap();
+        let path = file.to_str().unwrap();
+
+        let plain = gather(&["--config", path], None).unwrap();
+        assert_eq!(plain.interface.as_str(), "wg7");
+        assert_eq!((plain.config.interface.mtu, plain.config.interface.listen_port), (Some(1300), Some(7)));
+        let over = gather(&["--config", path, "--mtu", "1400", "--interface", "x"], Some(OTHER)).unwrap();
+        assert_eq!(over.interface.as_str(), "x");
+        assert_eq!((over.config.interface.mtu, over.config.interface.listen_port), (Some(1400), Some(7)));
+        assert_eq!(over.config.interface.private_key, Some(PrivateKey::from_base64(OTHER).unwrap()));
+
+        let key = folder.path().join("key");
+        fs::write(&key, format!("{KEY}\n")).unwrap();
+        let by_file =
+            gather(&["--config", path, "--private-key-file", key.to_str().unwrap()], Some(OTHER)).unwrap();
+        assert_eq!(by_file.config.interface.private_key, Some(PrivateKey::from_base64(KEY).unwrap()));
+    }
+
+    #[test]
+    fn what_is_missing_is_said() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("wg0.conf");
+        let path = file.to_str().unwrap();
+        let mut told = vec![gather(&[], None).unwrap_err(), gather(&["--config", "-"], None).unwrap_err()];
+        told.push(gather(&["--config", path], None).unwrap_err());
+        fs::write(&file, "[Interface]\n").unwrap();
+        told.push(gather(&["--config", path], None).unwrap_err());
+        told.push(gather(&["--config", path], Some("secret")).unwrap_err());
+        fs::write(&file, format!("[Interface]\nPrivateKey = {KEY}\n\nAddress = 10.0.0.300/8\n")).unwrap();
+        told.push(gather(&["--config", path], None).unwrap_err());
+        let text = told.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n\n");
+        assert!(!text.contains("secret"));
+        insta::assert_snapshot!(text.replace(folder.path().to_str().unwrap(), "DIR"));
+    }
+}

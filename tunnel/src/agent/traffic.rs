@@ -1,0 +1,111 @@
+//! The data path as the control thread sees it.
+
+use std::{
+    io,
+    os::fd::{AsFd, BorrowedFd},
+    sync::Arc,
+};
+
+use warren_device::tun::Queue;
+use warren_proto::plane::{Peer, Plane};
+use warren_transport::udp::Udp;
+
+use crate::{
+    control::Traffic,
+    datapath::{Clock, Control, ControlReceiver, ControlSender, Datapath, DatapathConfig, control_channel},
+    problem::{Context, Problem, Result},
+};
+
+/// Handshake messages that may wait for the control thread: 20 ms of a flood of 50,000 a second.
+const WAITING: usize = 1024;
+
+/// A running data path and its queue to the control thread.
+pub(super) struct Moving {
+    datapath: Option<Datapath>,
+    plane: Arc<Plane>,
+    udp: Arc<Udp>,
+    sender: ControlSender,
+    receiver: ControlReceiver,
+    mtu: usize,
+}
+
+impl Moving {
+    /// Starts the data path.
+    ///
+    /// # Errors
+    /// When its threads cannot be started.
+    pub(super) fn start(plane: Arc<Plane>, tun: Vec<Queue>, udp: Arc<Udp>, mtu: usize) -> Result<Self> {
+        let (sender, receiver) =
+            control_channel(WAITING).while_doing(|| "queue to the control thread".into())?;
+        let mut moving = Self { datapath: None, plane, udp, sender, receiver, mtu };
+        moving.run(tun).while_doing(|| "starting the data path".into())?;
+        Ok(moving)
+    }
+
+    fn run(&mut self, tun: Vec<Queue>) -> io::Result<()> {
+        let config = DatapathConfig {
+            plane: Arc::clone(&self.plane),
+            tun,
+            udp: Arc::clone(&self.udp),
+            control: self.sender.clone(),
+            clock: Clock,
+            mtu: self.mtu,
+        };
+        self.datapath = Some(Datapath::start(config)?);
+        Ok(())
+    }
+}
+
+impl Traffic for Moving {
+    fn next(&mut self) -> Option<Control> {
+        self.receiver.next()
+    }
+
+    fn readable(&self) -> BorrowedFd<'_> {
+        self.receiver.as_fd()
+    }
+
+    fn acknowledge(&mut self) {
+        self.receiver.acknowledge();
+    }
+
+    fn flush(&self, peer: &Arc<Peer>) {
+        if let Some(datapath) = &self.datapath {
+            datapath.flush(peer);
+        }
+    }
+
+    fn udp(&self) -> &Arc<Udp> {
+        &self.udp
+    }
+
+    /// The threads sleep in calls on the old socket, so they are ended and begun again on the new one; the device
+    /// stays, and with it the interface.
+    fn rebind(&mut self, udp: Arc<Udp>) -> Result<()> {
+        let tun = self.datapath.take().map(Datapath::stop).unwrap_or_default();
+        if tun.is_empty() {
+            return Err(Problem::new("the device is still in use").hint("restart the agent"));
+        }
+        self.udp = udp;
+        self.run(tun).while_doing(|| "starting the data path again".into())
+    }
+
+    fn set_mtu(&mut self, mtu: usize) {
+        self.mtu = mtu;
+        if let Some(datapath) = &self.datapath {
+            datapath.set_mtu(mtu);
+        }
+    }
+
+    fn overrun(&self) -> u64 {
+        self.sender.dropped()
+    }
+
+    fn failed(&self) -> u64 {
+        self.datapath.as_ref().map_or(1, |datapath| datapath.stats().failed_threads)
+    }
+
+    fn stop(mut self: Box<Self>) {
+        drop(self.datapath.take());
+    }
+}

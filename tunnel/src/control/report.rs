@@ -1,0 +1,88 @@
+//! The status of a tunnel that our own data path moves.
+
+use std::collections::BTreeMap;
+
+use ipnet::IpNet;
+use warren_proto::{Now, engine::PeerStatus};
+
+use warren_wire::config::{Endpoint, Host};
+
+use super::model::Model;
+use crate::status::{Offload, Peer, Status};
+
+/// What the agent knows of the interface and the control thread does not find out by itself.
+#[derive(Debug, Clone, Default)]
+pub struct Facts {
+    /// Name of the interface.
+    pub interface: String,
+    /// Why this backend.
+    pub backend_reason: String,
+    /// Largest packet inside.
+    pub mtu: u32,
+    /// Addresses.
+    pub addresses: Vec<IpNet>,
+    /// Since the UNIX epoch.
+    pub up_since: f64,
+    /// Mbit/s.
+    pub planned_rate_mbit: Option<u32>,
+    /// Of the device; those of the socket are asked for each time, for they may go off.
+    pub device_offloads: Vec<Offload>,
+}
+
+/// Puts a status together.
+pub(super) fn status(
+    facts: &Facts,
+    model: &Model,
+    now: Now,
+    listen_port: u16,
+    socket_offloads: Vec<Offload>,
+    drops: BTreeMap<String, u64>,
+    peers: Vec<PeerStatus>,
+) -> Status {
+    let mut offloads = facts.device_offloads.clone();
+    offloads.extend(socket_offloads);
+    Status {
+        interface: facts.interface.clone(),
+        version: env!("CARGO_PKG_VERSION").into(),
+        backend: "tun".into(),
+        backend_reason: facts.backend_reason.clone(),
+        public_key: model.private_key.as_ref().map(|key| key.public().to_string()),
+        listen_port,
+        fwmark: model.fwmark,
+        mtu: facts.mtu,
+        addresses: facts.addresses.clone(),
+        at: now.wall.as_secs_f64(),
+        up_since: facts.up_since,
+        planned_rate_mbit: facts.planned_rate_mbit,
+        offloads,
+        drops,
+        peers: peers.into_iter().map(|known| peer(known, model)).collect(),
+    }
+}
+
+fn told(name: &Endpoint) -> String {
+    match &name.host {
+        Host::Ip(ip) => std::net::SocketAddr::new(*ip, name.port).to_string(),
+        Host::Name(host) => format!("{host}:{}", name.port),
+    }
+}
+
+fn peer(known: PeerStatus, model: &Model) -> Peer {
+    Peer {
+        endpoint_name: model.name(&known.public_key).map(told),
+        public_key: known.public_key.to_string(),
+        preshared_key: known.preshared_key_set,
+        endpoint: known.endpoint.map(|endpoint| endpoint.remote),
+        allowed_ips: known.allowed_ips,
+        persistent_keepalive: known.persistent_keepalive,
+        last_handshake: known.last_handshake.map(|time| time.as_secs_f64()),
+        handshake_rtt: known.handshake_rtt.map(|rtt| rtt.as_secs_f64()),
+        handshakes: Some(known.handshakes_initiated + known.handshakes_answered),
+        session_age: known.session_age.map(|age| age.as_secs_f64()),
+        rx_bytes: known.traffic.rx_bytes,
+        tx_bytes: known.traffic.tx_bytes,
+        rx_packets: Some(known.traffic.rx_packets),
+        tx_packets: Some(known.traffic.tx_packets),
+        drops: known.drops.into_iter().map(|(reason, n)| (reason.name().to_owned(), n)).collect(),
+    }
+}

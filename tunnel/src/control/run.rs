@@ -1,0 +1,478 @@
+//! The loop of the control thread.
+
+use std::{
+    collections::{BTreeMap, HashMap},
+    io,
+    os::fd::BorrowedFd,
+    sync::{Arc, mpsc::SyncSender},
+    thread::{self, JoinHandle},
+    time::Duration,
+};
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use warren_proto::{
+    Now,
+    engine::{Engine, Output},
+    plane::{Endpoint, Peer, PeerId},
+};
+use warren_transport::udp::Udp;
+use warren_wire::key::{PrivateKey, PublicKey};
+
+use super::{BATCH, Command, Commands, Facts, Handle, Lookup, model::Model, report};
+use crate::{
+    commands::keys::random,
+    datapath::{Clock, Control as Message},
+    problem::{Context, Result},
+    status::Offload,
+    uapi::Set,
+};
+
+/// An initiation that is answered by nothing is repeated every 5 s: after this many the name is looked up again.
+const TRIES_BEFORE_LOOKUP: u32 = 3;
+
+/// After this many it is told: 15 to 20 s without an answer.
+const TRIES_BEFORE_WARNING: u32 = 4;
+
+/// What the control thread needs of the data path.
+pub trait Traffic: Send {
+    /// The next thing that the data path cannot do by itself.
+    fn next(&mut self) -> Option<Message>;
+    /// Readable when there may be one.
+    fn readable(&self) -> BorrowedFd<'_>;
+    /// To be called when it was readable, before [`Traffic::next`].
+    fn acknowledge(&mut self);
+    /// Sends the packets of a peer that waited for a session.
+    fn flush(&self, peer: &Arc<Peer>);
+    /// The socket in use.
+    fn udp(&self) -> &Arc<Udp>;
+    /// Goes on with another socket.
+    ///
+    /// # Errors
+    /// When the data path cannot be started with it.
+    fn rebind(&mut self, udp: Arc<Udp>) -> Result<()>;
+    /// The device's MTU has changed.
+    fn set_mtu(&mut self, mtu: usize);
+    /// Handshake messages that were dropped because this thread was behind.
+    fn overrun(&self) -> u64;
+    /// Threads of the data path that ended by themselves.
+    fn failed(&self) -> u64;
+    /// Ends the data path's threads.
+    fn stop(self: Box<Self>);
+}
+
+/// What the control thread is made of.
+pub struct Parts {
+    /// The protocol.
+    pub engine: Engine,
+    /// Our key.
+    pub private_key: PrivateKey,
+    /// Mark of our datagrams.
+    pub fwmark: Option<u32>,
+    /// The data path.
+    pub traffic: Box<dyn Traffic>,
+    /// Commands to it.
+    pub commands: Commands,
+    /// Names to look up.
+    pub lookups: SyncSender<Lookup>,
+    /// Called once when the data path has ended by itself.
+    pub on_failure: Box<dyn Fn() + Send>,
+    /// For its status.
+    pub facts: Facts,
+}
+
+/// The running control thread.
+pub struct Thread {
+    handle: Handle,
+    thread: Option<JoinHandle<()>>,
+}
+
+/// Starts the control thread.
+///
+/// # Errors
+/// When no thread can be started.
+pub fn start(parts: Parts, handle: Handle) -> Result<Thread> {
+    let thread = thread::Builder::new()
+        .name("control".into())
+        .spawn(move || Control::new(parts).run())
+        .while_doing(|| "control thread".into())?;
+    Ok(Thread { handle, thread: Some(thread) })
+}
+
+impl Drop for Thread {
+    /// Ends it, and the data path with it.
+    fn drop(&mut self) {
+        self.handle.tell(Command::Stop);
+        if let Some(thread) = self.thread.take() {
+            _ = thread.join();
+        }
+    }
+}
+
+/// What is known of a peer's handshakes between two of them.
+#[derive(Debug, Default)]
+struct Trying {
+    initiations: u32,
+    told: bool,
+    up: bool,
+    remote: Option<std::net::SocketAddr>,
+}
+
+fn trying_is_vain(trying: Option<&Trying>) -> bool {
+    trying.is_some_and(|trying| trying.initiations >= TRIES_BEFORE_WARNING && !trying.told)
+}
+
+struct Control {
+    engine: Engine,
+    model: Model,
+    traffic: Box<dyn Traffic>,
+    commands: Commands,
+    lookups: SyncSender<Lookup>,
+    on_failure: Option<Box<dyn Fn() + Send>>,
+    facts: Facts,
+    trying: HashMap<PeerId, Trying>,
+    /// Overrun that the engine has been told of.
+    overrun: u64,
+    stop: bool,
+}
+
+impl Control {
+    fn new(parts: Parts) -> Self {
+        let mut model = Model::default();
+        model.private_key = Some(parts.private_key);
+        model.fwmark = parts.fwmark;
+        Self {
+            engine: parts.engine,
+            model,
+            traffic: parts.traffic,
+            commands: parts.commands,
+            lookups: parts.lookups,
+            on_failure: Some(parts.on_failure),
+            facts: parts.facts,
+            trying: HashMap::new(),
+            overrun: 0,
+            stop: false,
+        }
+    }
+
+    fn run(mut self) {
+        let mut busy = true;
+        while !self.stop {
+            let patience = if busy { Some(Duration::ZERO) } else { self.until_timer() };
+            let (commanded, asked) = self.wait(patience);
+            if commanded {
+                self.commands.acknowledge();
+            }
+            while let Some(command) = self.commands.next() {
+                self.command(command);
+                self.outputs();
+            }
+            if asked {
+                self.traffic.acknowledge();
+            }
+            busy = self.events();
+            let now = now();
+            self.note_overrun(now);
+            if self.traffic.failed() > 0
+                && let Some(tell) = self.on_failure.take()
+            {
+                tell();
+            }
+            if self.engine.poll_timeout().is_some_and(|due| due <= now.mono) {
+                self.engine.handle_timeout(now);
+                self.outputs();
+            }
+        }
+        self.traffic.stop();
+    }
+
+    /// Dropped messages count as load: the engine then asks for cookies.
+    fn note_overrun(&mut self, now: Now) {
+        let overrun = self.traffic.overrun();
+        let more = overrun.saturating_sub(self.overrun);
+        if more > 0 {
+            self.overrun = overrun;
+            self.engine.note_dropped(now, u32::try_from(more).unwrap_or(u32::MAX));
+        }
+    }
+
+    fn drops(&self) -> BTreeMap<String, u64> {
+        let plane = self.engine.plane();
+        let mut drops: BTreeMap<String, u64> =
+            plane.drops().list().into_iter().map(|(reason, n)| (reason.name().to_owned(), n)).collect();
+        if self.overrun > 0 {
+            drops.insert("handshake_overrun".into(), self.overrun);
+        }
+        drops
+    }
+
+    fn until_timer(&self) -> Option<Duration> {
+        self.engine.poll_timeout().map(|due| due.saturating_sub(now().mono))
+    }
+
+    /// Sleeps until there is a command, an event, or the time has come.
+    fn wait(&self, patience: Option<Duration>) -> (bool, bool) {
+        let traffic = self.traffic.readable();
+        let mut fds =
+            [PollFd::new(&*self.commands.wake, PollFlags::IN), PollFd::new(&traffic, PollFlags::IN)];
+        let patience = patience.map(|time| Timespec {
+            tv_sec: i64::try_from(time.as_secs()).unwrap_or(i64::MAX),
+            tv_nsec: i64::from(time.subsec_nanos()),
+        });
+        match poll(&mut fds, patience.as_ref()) {
+            Ok(_) => (!fds[0].revents().is_empty(), !fds[1].revents().is_empty()),
+            // A signal: look at everything.
+            Err(_) => (true, true),
+        }
+    }
+
+    /// Takes at most a batch of the data path's events; true if there may be more.
+    fn events(&mut self) -> bool {
+        for _ in 0..BATCH {
+            let Some(message) = self.traffic.next() else { return false };
+            match message {
+                Message::Datagram { from, mut bytes } => self.engine.handle(now(), from, &mut bytes),
+                Message::Attention => self.engine.attend(now()),
+            }
+            self.outputs();
+        }
+        true
+    }
+
+    fn outputs(&mut self) {
+        while let Some(output) = self.engine.poll_output() {
+            match output {
+                Output::Transmit { to, peer, bytes } => self.transmit(&to, peer, &bytes),
+                Output::Flush(id) => {
+                    if let Some(peer) = self.engine.plane().peer(id) {
+                        self.traffic.flush(&peer);
+                    }
+                }
+                Output::Established(id) => self.established(id),
+                Output::Expired(id) => self.expired(id),
+            }
+        }
+    }
+
+    fn transmit(&mut self, to: &Endpoint, peer: Option<PeerId>, bytes: &[u8]) {
+        if let Err(error) = self.traffic.udp().send_one(to, bytes) {
+            tracing::debug!(to = %to.remote, %error, "handshake not sent");
+        }
+        // Type 1 is an initiation (whitepaper section 5.4.2).
+        let (Some(id), Some(1)) = (peer, bytes.first()) else { return };
+        let trying = self.trying.entry(id).or_default();
+        trying.initiations += 1;
+        if trying.initiations.is_multiple_of(TRIES_BEFORE_LOOKUP) {
+            self.look_up(id);
+        }
+        if trying_is_vain(self.trying.get(&id)) {
+            self.silent(id);
+        }
+    }
+
+    fn look_up(&mut self, id: PeerId) {
+        let Some(status) = self.engine.peer(now(), id) else { return };
+        let Some(name) = self.model.name(&status.public_key) else { return };
+        let not = status.endpoint.map(|endpoint| endpoint.remote);
+        // When many wait already, this one is asked for again with its next initiations.
+        _ = self.lookups.try_send(Lookup { peer: status.public_key, name: name.clone(), not });
+    }
+
+    fn established(&mut self, id: PeerId) {
+        let Some(peer) = self.engine.peer(now(), id) else { return };
+        let trying = self.trying.entry(id).or_default();
+        let remote = peer.endpoint.map(|endpoint| endpoint.remote);
+        let moved = trying.up && trying.remote != remote;
+        let first = !trying.up || trying.told;
+        *trying = Trying { initiations: 0, told: false, up: true, remote };
+        let rtt = peer.handshake_rtt.map(|rtt| rtt.as_secs_f64() * 1e3);
+        let at = remote.map(tracing::field::display);
+        if first {
+            tracing::info!(peer = %peer.public_key, endpoint = at, rtt_ms = rtt, "handshake done");
+        } else {
+            tracing::debug!(peer = %peer.public_key, endpoint = at, rtt_ms = rtt, "session renewed");
+        }
+        if moved {
+            tracing::info!(peer = %peer.public_key, endpoint = at, "peer has moved");
+        }
+    }
+
+    fn expired(&mut self, id: PeerId) {
+        if self.engine.plane().peer(id).is_none() {
+            self.trying.remove(&id);
+            return;
+        }
+        let trying = self.trying.entry(id).or_default();
+        trying.up = false;
+        if trying.initiations > 0 && !trying.told {
+            self.silent(id);
+        }
+    }
+
+    /// Tells once, until the next handshake, that a peer does not answer.
+    fn silent(&mut self, id: PeerId) {
+        self.trying.entry(id).or_default().told = true;
+        let Some(peer) = self.engine.peer(now(), id) else { return };
+        tracing::warn!(
+            peer = %peer.public_key,
+            endpoint = peer.endpoint.map(|endpoint| tracing::field::display(endpoint.remote)),
+            hint = "is UDP let through both ways, do both ends have each other's public key and the same preshared key, is the clock right?",
+            "the peer does not answer handshakes"
+        );
+    }
+
+    fn command(&mut self, command: Command) {
+        match command {
+            // A tunnel whose data path has ended is not alive, whatever this thread thinks.
+            Command::Ping(done) if self.traffic.failed() == 0 => _ = done.try_send(()),
+            Command::Ping(_) => {}
+            Command::Get(answer) => {
+                let device = self.model.device(self.traffic.udp().port(), self.engine.peers(now()));
+                _ = answer.try_send(device);
+            }
+            Command::Set(set, answer) => _ = answer.try_send(self.set(*set)),
+            Command::Status(answer) => {
+                let now = now();
+                let status = report::status(
+                    &self.facts,
+                    &self.model,
+                    now,
+                    self.traffic.udp().port(),
+                    socket_offloads(self.traffic.udp()),
+                    self.drops(),
+                    self.engine.peers(now),
+                );
+                _ = answer.try_send(status);
+            }
+            Command::Endpoint(peer, remote) => self.endpoint(&peer, remote),
+            Command::Peers { gone, changed, done } => {
+                let now = now();
+                for key in &gone {
+                    self.model.remove(&mut self.engine, key);
+                }
+                self.model.put(&mut self.engine, now, changed);
+                self.sweep();
+                _ = done.try_send(());
+            }
+            Command::PrivateKey(key) => self.private_key(Some(key)),
+            Command::Listen { port, fwmark, done } => _ = done.try_send(self.listen(port, fwmark)),
+            Command::Facts(facts) => {
+                self.traffic.set_mtu(facts.mtu as usize);
+                self.facts = *facts;
+            }
+            Command::Stop => self.stop = true,
+        }
+    }
+
+    /// A looked-up address: taken unless the peer has made itself known elsewhere meanwhile.
+    fn endpoint(&mut self, key: &PublicKey, remote: std::net::SocketAddr) {
+        let Some(status) = self.engine.find_peer(key).and_then(|id| self.engine.peer(now(), id)) else {
+            return;
+        };
+        let trying = self.trying.get(&status.id);
+        if self.model.name(key).is_none() || trying.is_some_and(|trying| trying.up && trying.initiations == 0)
+        {
+            return;
+        }
+        if status.endpoint.map(|endpoint| endpoint.remote) == Some(remote) {
+            return;
+        }
+        tracing::info!(peer = %key, endpoint = %remote, "endpoint looked up");
+        let change = crate::uapi::PeerChange { endpoint: Some(remote), ..crate::uapi::PeerChange::of(*key) };
+        let name = self.model.name(key).cloned();
+        self.model.change(&mut self.engine, now(), &change);
+        self.model.rename(key, name);
+        let waiting = self.engine.plane().peer(status.id).is_some_and(|peer| peer.has_staged());
+        if status.persistent_keepalive.is_some() || waiting {
+            // What came due while the address was not known is done now, not at the next turn.
+            self.engine.want_session(now(), status.id);
+        }
+    }
+
+    fn private_key(&mut self, key: Option<PrivateKey>) {
+        let engine_key = match &key {
+            Some(key) => key.clone(),
+            // None: a key that nobody knows, so that nobody gets through.
+            None => match random() {
+                Ok(bytes) => PrivateKey::from_random(*bytes),
+                Err(problem) => return crate::log::warn(&problem),
+            },
+        };
+        let own = engine_key.public();
+        self.model.private_key = key;
+        self.engine.set_private_key(now(), engine_key);
+        self.model.remove(&mut self.engine, &own);
+        self.sweep();
+    }
+
+    fn set(&mut self, set: Set) -> i32 {
+        if let Some(key) = set.private_key {
+            self.private_key(key);
+        }
+        if (set.listen_port.is_some() || set.fwmark.is_some())
+            && let Err(error) = self.listen(set.listen_port, set.fwmark)
+        {
+            tracing::warn!(%error, "control request: listen_port or fwmark");
+            return error.raw_os_error().unwrap_or(libc::EIO);
+        }
+        let now = now();
+        if set.replace_peers {
+            self.model.clear(&mut self.engine, now);
+        }
+        for change in &set.peers {
+            self.model.change(&mut self.engine, now, change);
+        }
+        self.sweep();
+        0
+    }
+
+    fn listen(&mut self, port: Option<u16>, fwmark: Option<u32>) -> io::Result<()> {
+        if let Some(mark) = fwmark {
+            self.traffic.udp().set_fwmark(mark)?;
+            self.model.fwmark = (mark != 0).then_some(mark);
+        }
+        let bound = self.traffic.udp().port();
+        if let Some(port) = port.filter(|port| *port != bound) {
+            let udp = Udp::bind(port, self.model.fwmark)?;
+            self.traffic
+                .rebind(Arc::new(udp))
+                .map_err(|problem| io::Error::other(problem.what().to_owned()))?;
+            tracing::info!(port = self.traffic.udp().port(), "listens on another port");
+        }
+        Ok(())
+    }
+
+    /// Forgets what was known of peers that are gone.
+    fn sweep(&mut self) {
+        let plane = self.engine.plane();
+        self.trying.retain(|id, _| plane.peer(*id).is_some());
+    }
+}
+
+fn now() -> Now {
+    Clock.now()
+}
+
+fn socket_offloads(udp: &Udp) -> Vec<Offload> {
+    let offload = udp.capabilities();
+    let families = udp.families();
+    let one = |name: &str, on: bool, does: &str, why: &str| Offload {
+        name: name.into(),
+        on,
+        why: if on { does } else { why }.into(),
+    };
+    vec![
+        one(
+            "udp_gso",
+            offload.gso,
+            "one call sends many datagrams",
+            "the kernel does not know UDP_SEGMENT (4.18), or a network device refused it",
+        ),
+        one(
+            "udp_gro",
+            offload.gro,
+            "one call receives many datagrams",
+            "the kernel does not know UDP_GRO (5.0)",
+        ),
+        one("udp_ipv6", families.v6, "outer IPv6", "this machine has no IPv6"),
+    ]
+}

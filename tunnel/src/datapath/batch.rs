@@ -1,0 +1,243 @@
+//! Packets of one peer, sealed side by side in the buffer they are sent from.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use warren_device::tun::ip;
+use warren_device::tun::split::Frame;
+use warren_proto::plane::{Attention, DropReason, Endpoint, Peer};
+use warren_proto::transport::{DATA_HEADER, SendKey, TAG};
+use warren_transport::udp::{MAX_BYTES, MAX_SEGMENTS};
+
+use super::Shared;
+
+const OVERHEAD: usize = DATA_HEADER + TAG;
+
+/// One run of datagrams: equal sizes but for the last, one peer, one key, one ECN mark.
+pub(super) struct Batch {
+    queue: usize,
+    buffer: Vec<u8>,
+    used: usize,
+    /// Size of the datagrams.
+    segment: usize,
+    count: usize,
+    /// The last one was shorter: none can follow.
+    closed: bool,
+    ecn: u8,
+    peer: Option<Target>,
+    attention: Attention,
+    pub(super) sends: u64,
+    pub(super) packets: u64,
+}
+
+struct Target {
+    peer: Arc<Peer>,
+    /// `None`: packets wait for a session.
+    key: Option<Arc<SendKey>>,
+    endpoint: Option<Endpoint>,
+    /// When they were looked up.
+    at: Duration,
+}
+
+impl Batch {
+    /// To be sent from the sockets of `queue`.
+    pub(super) fn new(queue: usize) -> Self {
+        Self {
+            queue,
+            buffer: vec![0; MAX_BYTES],
+            used: 0,
+            segment: 0,
+            count: 0,
+            closed: false,
+            ecn: 0,
+            peer: None,
+            attention: Attention::NONE,
+            sends: 0,
+            packets: 0,
+        }
+    }
+
+    /// Seals all packets of a frame for `peer`, and sends what does not fit into the batch any more.
+    pub(super) fn frame(
+        &mut self,
+        shared: &Shared,
+        peer: &Arc<Peer>,
+        now: Duration,
+        frame: &Frame<'_>,
+    ) -> Reached {
+        let count = frame.segments();
+        let (key, first) = match self.key(shared, peer, now, count) {
+            Key::Ready(key, first) => (key, first),
+            Key::Nowhere => {
+                peer.drops().count(DropReason::NoEndpoint, count as u64);
+                return Reached::No;
+            }
+            Key::Missing => {
+                self.send(shared, now);
+                for index in 0..count {
+                    // The buffer is empty now: no need of another.
+                    match self.buffer.get_mut(..frame.segment_len(index)) {
+                        Some(room) => {
+                            frame.write(index, room);
+                            self.attention |= peer.stage(room);
+                        }
+                        None => peer.drops().count(DropReason::Malformed, 1),
+                    }
+                }
+                return Reached::Yes;
+            }
+        };
+        let mtu = shared.mtu.load(std::sync::atomic::Ordering::Relaxed);
+        let ecn = frame.ecn();
+        for (index, counter) in (0..count).zip(first..) {
+            let len = frame.segment_len(index);
+            let Some(room) = self.room(shared, now, len, mtu, ecn) else {
+                peer.drops().count(DropReason::Malformed, 1);
+                continue;
+            };
+            frame.write(index, &mut room[DATA_HEADER..DATA_HEADER + len]);
+            seal(&key, counter, room, len);
+        }
+        Reached::Yes
+    }
+
+    /// The same for one packet as it is.
+    pub(super) fn packet(&mut self, shared: &Shared, peer: &Arc<Peer>, now: Duration, packet: &[u8]) {
+        match self.key(shared, peer, now, 1) {
+            Key::Nowhere => peer.drops().count(DropReason::NoEndpoint, 1),
+            Key::Missing => self.attention |= peer.stage(packet),
+            Key::Ready(key, counter) => {
+                let mtu = shared.mtu.load(std::sync::atomic::Ordering::Relaxed);
+                match self.room(shared, now, packet.len(), mtu, ip::ecn(packet)) {
+                    Some(room) => {
+                        room[DATA_HEADER..DATA_HEADER + packet.len()].copy_from_slice(packet);
+                        seal(&key, counter, room, packet.len());
+                    }
+                    None => peer.drops().count(DropReason::Malformed, 1),
+                }
+            }
+        }
+    }
+
+    /// Sends what there is.
+    pub(super) fn send(&mut self, shared: &Shared, now: Duration) {
+        if self.used > 0
+            && let Some(Target { peer, endpoint: Some(endpoint), .. }) = &self.peer
+        {
+            let bytes = &self.buffer[..self.used];
+            match shared.udp.send_segments(self.queue, endpoint, bytes, self.segment, self.ecn) {
+                Ok(()) => {
+                    self.attention |= peer.sent(now, self.count as u64, self.used as u64);
+                    self.sends += 1;
+                    self.packets += self.count as u64;
+                }
+                Err(_) => peer.drops().count(DropReason::Send, self.count as u64),
+            }
+        }
+        self.used = 0;
+        self.count = 0;
+        self.closed = false;
+        if self.attention.needed() {
+            shared.control.attend(std::mem::take(&mut self.attention));
+        }
+    }
+
+    /// Sends, and lets go of peer and key: neither must live on in a thread that sleeps.
+    pub(super) fn end(&mut self, shared: &Shared, now: Duration) {
+        self.send(shared, now);
+        self.peer = None;
+    }
+
+    /// Makes `peer` the one the batch is for, and takes `count` counters of its key.
+    #[inline]
+    fn key(&mut self, shared: &Shared, peer: &Arc<Peer>, now: Duration, count: usize) -> Key {
+        if self.peer.as_ref().is_none_or(|target| !Arc::ptr_eq(&target.peer, peer)) {
+            self.send(shared, now);
+            self.peer = Some(Target { peer: Arc::clone(peer), key: None, endpoint: None, at: Duration::MAX });
+        }
+        let Some(target) = &mut self.peer else { return Key::Missing };
+        // Looked up once for each reading of the clock, not for each frame.
+        if target.at != now {
+            target.at = now;
+            target.key = peer.sealer(now);
+            target.endpoint = peer.endpoint();
+        }
+        match (&target.key, &target.endpoint) {
+            (_, None) => Key::Nowhere,
+            (None, _) => Key::Missing,
+            (Some(key), _) => match key.reserve(count as u64) {
+                Some(first) => Key::Ready(Arc::clone(key), first),
+                None => Key::Missing,
+            },
+        }
+    }
+
+    /// Room for a packet of `len` bytes with padding, header and tag, taken from the buffer; sends first if it
+    /// does not go with what is there. `None`: longer than a datagram can be.
+    #[inline]
+    fn room(&mut self, shared: &Shared, now: Duration, len: usize, mtu: usize, ecn: u8) -> Option<&mut [u8]> {
+        let size = OVERHEAD + padded(len, mtu);
+        if size > self.buffer.len() {
+            return None;
+        }
+        let fits = !self.closed
+            && size <= self.segment
+            && self.ecn == ecn
+            && self.count < MAX_SEGMENTS
+            && self.used + size <= self.buffer.len();
+        if self.count > 0 && !fits {
+            self.send(shared, now);
+        }
+        if self.count == 0 {
+            self.segment = size;
+            self.ecn = ecn;
+        }
+        self.closed = size < self.segment;
+        self.count += 1;
+        let start = self.used;
+        self.used += size;
+        self.buffer.get_mut(start..start + size)
+    }
+}
+
+enum Key {
+    Ready(Arc<SendKey>, u64),
+    Missing,
+    Nowhere,
+}
+
+/// Whether there was an address to send to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Reached {
+    Yes,
+    No,
+}
+
+/// Length with padding (whitepaper section 5.4.6): to 16 bytes, but not beyond the MTU.
+#[inline]
+fn padded(len: usize, mtu: usize) -> usize {
+    len.next_multiple_of(16).min(mtu).max(len)
+}
+
+#[inline]
+fn seal(key: &SendKey, counter: u64, room: &mut [u8], len: usize) {
+    let end = room.len() - TAG;
+    // Of earlier packets in the same buffer nothing may leave.
+    room[DATA_HEADER + len..end].fill(0);
+    key.seal(counter, room);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::padded;
+
+    #[test]
+    fn padding_ends_at_the_mtu() {
+        assert_eq!(padded(1, 1420), 16);
+        assert_eq!(padded(16, 1420), 16);
+        assert_eq!(padded(1410, 1420), 1420);
+        assert_eq!(padded(1420, 1420), 1420);
+        assert_eq!(padded(1500, 1420), 1500);
+        assert_eq!(padded(0, 1420), 0);
+    }
+}

@@ -1,0 +1,235 @@
+//! Packets between the TUN device and UDP.
+//!
+//! Each queue of the device has two blocking threads and nothing between them: `warren-out-N` reads frames,
+//! cuts them, seals the packets in the buffer they are sent from; `warren-in-N` opens datagrams in the buffer
+//! they were received in, joins them and writes them to the device. No packet is handed from thread to
+//! thread, and no lock is taken for one; what threads share is read through [`warren_proto::plane::Reader`].
+//!
+//! Everything that is not a data message goes to the control thread through a bounded channel: a flood of
+//! handshakes costs the flood, not the data.
+
+mod batch;
+mod clock;
+mod control;
+mod inbound;
+mod moderation;
+mod outbound;
+#[cfg(test)]
+mod tests;
+mod unreachable;
+
+use std::io;
+use std::os::fd::{AsFd as _, OwnedFd};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use rustix::event::{EventfdFlags, eventfd};
+use warren_device::tun::Queue;
+use warren_proto::plane::{Peer, Plane};
+use warren_transport::udp::Udp;
+
+use batch::Batch;
+pub use clock::Clock;
+pub use control::{Control, ControlReceiver, ControlSender, control_channel};
+
+/// The threads keep their buffers on the heap.
+const STACK: usize = 256 << 10;
+
+/// What a data path works with.
+pub struct DatapathConfig {
+    /// Routes and sessions.
+    pub plane: Arc<Plane>,
+    /// The device.
+    pub tun: Vec<Queue>,
+    /// The sockets. With several queues of the device, several pairs of sockets share the work of receiving.
+    pub udp: Arc<Udp>,
+    /// Where handshakes go.
+    pub control: ControlSender,
+    /// The clock that the engine's times come from, too.
+    pub clock: Clock,
+    /// MTU of the device: packets are not padded beyond it.
+    pub mtu: usize,
+}
+
+/// Counters of a data path since its start.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct DatapathStats {
+    /// Frames read from the device.
+    pub frames_in: u64,
+    /// Frames written to the device.
+    pub frames_out: u64,
+    /// Packets sealed and sent.
+    pub packets_sent: u64,
+    /// Packets opened and written.
+    pub packets_received: u64,
+    /// Calls that sent.
+    pub sends: u64,
+    /// Calls that received something.
+    pub receives: u64,
+    /// Control messages that were dropped because the control thread is behind.
+    pub control_dropped: u64,
+    /// Threads that ended by themselves, because the device is gone.
+    pub failed_threads: u64,
+}
+
+/// Counters of one thread, written by it alone.
+#[derive(Debug, Default)]
+#[repr(align(64))]
+struct Counters {
+    frames: AtomicU64,
+    packets: AtomicU64,
+    calls: AtomicU64,
+}
+
+/// What all threads share.
+struct Shared {
+    plane: Arc<Plane>,
+    tun: Vec<Queue>,
+    udp: Arc<Udp>,
+    control: ControlSender,
+    clock: Clock,
+    mtu: AtomicUsize,
+    stop: OwnedFd,
+    stopping: AtomicBool,
+    failed: AtomicU64,
+    outbound: Vec<Counters>,
+    inbound: Vec<Counters>,
+}
+
+/// A running data path. Stops when dropped.
+pub struct Datapath {
+    shared: Arc<Shared>,
+    threads: Vec<JoinHandle<()>>,
+}
+
+impl Datapath {
+    /// Starts the threads: one outbound for each queue of the device, one inbound for each pair of sockets
+    /// (but at most one for each queue).
+    pub fn start(config: DatapathConfig) -> io::Result<Self> {
+        let DatapathConfig { plane, tun, udp, control, clock, mtu } = config;
+        let outbound = tun.len();
+        let inbound = udp.queues();
+        let counters = |count: usize| (0..count).map(|_| Counters::default()).collect();
+        let shared = Arc::new(Shared {
+            plane,
+            tun,
+            udp,
+            control,
+            clock,
+            mtu: AtomicUsize::new(mtu),
+            stop: eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?,
+            stopping: AtomicBool::new(false),
+            failed: AtomicU64::new(0),
+            outbound: counters(outbound),
+            inbound: counters(inbound),
+        });
+        // Dropped on an error, it stops the threads that were started.
+        let mut datapath = Self { shared, threads: Vec::new() };
+        for queue in 0..outbound {
+            datapath.spawn(format!("warren-out-{queue}"), move |shared| outbound::run(shared, queue))?;
+        }
+        for queue in 0..inbound {
+            datapath.spawn(format!("warren-in-{queue}"), move |shared| inbound::run(shared, queue))?;
+        }
+        Ok(datapath)
+    }
+
+    fn spawn(
+        &mut self,
+        name: String,
+        run: impl FnOnce(&Shared) -> io::Result<()> + Send + 'static,
+    ) -> io::Result<()> {
+        let shared = Arc::clone(&self.shared);
+        let body = move || {
+            // Pauses of some microseconds are meant as such; without, they are a little longer.
+            let _ = rustix::thread::set_current_timer_slack(std::num::NonZeroU64::new(1000));
+            if let Err(error) = run(&shared)
+                && !shared.stopping.load(Ordering::Relaxed)
+            {
+                shared.failed.fetch_add(1, Ordering::Relaxed);
+                shared.control.wake();
+                tracing::error!(%error, "a thread of the data path has ended; is the interface gone?");
+            }
+        };
+        self.threads.push(std::thread::Builder::new().name(name).stack_size(STACK).spawn(body)?);
+        Ok(())
+    }
+
+    /// Sends the packets that waited for a session of `peer`.
+    pub fn flush(&self, peer: &Arc<Peer>) {
+        let staged = peer.take_staged();
+        if staged.is_empty() {
+            return;
+        }
+        let mut batch = Batch::new(0);
+        let now = self.shared.clock.mono();
+        for packet in staged {
+            batch.packet(&self.shared, peer, now, &packet);
+        }
+        batch.send(&self.shared, now);
+    }
+
+    /// To be called when the device's MTU changes.
+    pub fn set_mtu(&self, mtu: usize) {
+        self.shared.mtu.store(mtu, Ordering::Relaxed);
+    }
+
+    /// Counters so far.
+    pub fn stats(&self) -> DatapathStats {
+        let shared = &self.shared;
+        let sum = |side: &[Counters], of: fn(&Counters) -> &AtomicU64| {
+            side.iter().map(|counters| of(counters).load(Ordering::Relaxed)).sum()
+        };
+        DatapathStats {
+            frames_in: sum(&shared.outbound, |c| &c.frames),
+            frames_out: sum(&shared.inbound, |c| &c.frames),
+            packets_sent: sum(&shared.outbound, |c| &c.packets),
+            packets_received: sum(&shared.inbound, |c| &c.packets),
+            sends: sum(&shared.outbound, |c| &c.calls),
+            receives: sum(&shared.inbound, |c| &c.calls),
+            control_dropped: shared.control.dropped(),
+            failed_threads: shared.failed.load(Ordering::Relaxed),
+        }
+    }
+
+    /// Stops and joins the threads, and gives the queues back once nothing else uses them.
+    pub fn stop(mut self) -> Vec<Queue> {
+        self.halt();
+        let shared = Arc::clone(&self.shared);
+        drop(self);
+        Arc::into_inner(shared).map(|shared| shared.tun).unwrap_or_default()
+    }
+
+    fn halt(&mut self) {
+        self.shared.stopping.store(true, Ordering::Relaxed);
+        // Never read: it stays readable for every thread that waits.
+        let _ = rustix::io::write(&self.shared.stop, &1u64.to_ne_bytes());
+        for thread in self.threads.drain(..) {
+            let _ = thread.join();
+        }
+    }
+}
+
+impl Drop for Datapath {
+    fn drop(&mut self) {
+        self.halt();
+    }
+}
+
+impl Shared {
+    /// Checked once a batch, since a busy thread never waits for `stop`.
+    fn stopping(&self) -> bool {
+        self.stopping.load(Ordering::Relaxed)
+    }
+
+    /// Lets a thread rest; true: it is to stop.
+    fn rest(&self, time: Duration) -> bool {
+        use rustix::event::{PollFd, PollFlags, poll};
+        let mut fds = [PollFd::from_borrowed_fd(self.stop.as_fd(), PollFlags::IN)];
+        let pause = rustix::time::Timespec { tv_sec: 0, tv_nsec: time.subsec_nanos().into() };
+        let _ = poll(&mut fds, Some(&pause));
+        self.stopping()
+    }
+}

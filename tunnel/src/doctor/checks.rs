@@ -1,0 +1,322 @@
+//! What is looked at. Nothing is left behind; interfaces that are made to look live for a moment.
+
+use std::{
+    fs, io,
+    net::{IpAddr, SocketAddr, UdpSocket},
+    time::Duration,
+};
+
+use warren_device::{
+    kernel::{self, Kernel},
+    tun::Tun,
+};
+use warren_transport::udp::Udp;
+use warren_wire::config::{Config, Host};
+
+use super::{Finding, Report};
+use crate::{
+    datapath::Clock,
+    machine,
+    net::{self, Netlink},
+};
+
+/// Interface of a moment. Named by the process, so that two doctors do not meet.
+fn probe_name() -> String {
+    format!("wprobe{}", std::process::id() % 100_000)
+}
+
+/// Start of 2026: this program is younger than that, and so is every right clock.
+const CLOCK_FLOOR: Duration = Duration::from_secs(1_767_225_600);
+
+/// Peers of a configuration that are looked at: the ways to more are the same few.
+const MANY: usize = 20;
+
+/// Looks at everything.
+pub(super) fn look(config: Option<&Config>) -> Report {
+    let mut findings = Vec::new();
+    let permitted = machine::may_configure_network();
+    findings.push(if permitted {
+        Finding::ok("privileges", "CAP_NET_ADMIN")
+    } else {
+        Finding::missing(
+            "privileges",
+            "CAP_NET_ADMIN is missing",
+            container_or("run as root", "--cap-add NET_ADMIN"),
+        )
+    });
+    let tun = tun_device(&mut findings);
+    let in_kernel = kernel_wireguard(&mut findings, permitted);
+    if permitted && tun {
+        findings.push(tun_offloads());
+    }
+    findings.extend(udp());
+    findings.push(udp_out());
+    findings.extend(mtu(config));
+    findings.push(clock(Clock.now().wall));
+    findings.extend(dns(config));
+    findings.extend(reverse_path());
+
+    let (backend, because) = match (permitted, in_kernel, tun) {
+        (false, ..) => (None, "the privilege to make interfaces is missing"),
+        (true, true, _) => (Some("kernel"), "the kernel has WireGuard"),
+        (true, false, true) => (Some("tun"), "the kernel has no WireGuard, and a TUN device is there"),
+        (true, false, false) => (None, "there is neither WireGuard in the kernel nor a TUN device"),
+    };
+    // What one backend lacks does not matter where the other is used.
+    if backend == Some("kernel") {
+        findings.retain(|finding| finding.verdict == super::Verdict::Ok || finding.check != "TUN device");
+    }
+    Report { findings, backend, because: because.to_owned() }
+}
+
+fn container_or(host: &str, container: &str) -> String {
+    if machine::in_container() {
+        format!("give the container {container}")
+    } else {
+        format!("{host}; in a container: {container}")
+    }
+}
+
+fn tun_device(findings: &mut Vec<Finding>) -> bool {
+    let device = machine::TUN_DEVICE;
+    let result = machine::tun_device();
+    let there = result.is_ok();
+    findings.push(match result {
+        Ok(()) => Finding::ok("TUN device", format!("{device} opens")),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Finding::missing(
+            "TUN device",
+            format!("{device} is not there"),
+            container_or("`modprobe tun`", &format!("--device {device}")),
+        ),
+        Err(error) => Finding::missing(
+            "TUN device",
+            format!("{device}: {error}"),
+            container_or("run as root", &format!("--device {device}, and permit it in the device cgroup")),
+        ),
+    });
+    there
+}
+
+fn kernel_wireguard(findings: &mut Vec<Finding>, permitted: bool) -> bool {
+    const CHECK: &str = "kernel WireGuard";
+    if !permitted {
+        findings.push(if kernel::loaded() {
+            Finding::ok(CHECK, "the module is loaded")
+        } else {
+            Finding::limited(CHECK, "the module is not loaded", "run doctor as root to see whether it can be")
+        });
+        return false;
+    }
+    let name = probe_name();
+    let made = Kernel::create(&name);
+    if let Ok(mut netlink) = Netlink::open()
+        && let Ok(Some(link)) = netlink.link(&name)
+    {
+        _ = netlink.delete_link(link.index);
+    }
+    let there = made.is_ok();
+    findings.push(match made {
+        Ok(_) => Finding::ok(CHECK, "works"),
+        // Not having it is the usual case that this program is for.
+        Err(_) => Finding::ok(CHECK, "not in this kernel: the data path in user space takes its place"),
+    });
+    there
+}
+
+fn tun_offloads() -> Finding {
+    const CHECK: &str = "TUN offloads";
+    let queues = match Tun::open(&probe_name(), 1) {
+        Ok(queues) => queues,
+        Err(error) => return Finding::missing(CHECK, error.to_string(), "see TUN device and privileges"),
+    };
+    let offload = queues.first().map(warren_device::tun::Queue::offload).unwrap_or_default();
+    if offload.tso && offload.uso {
+        Finding::ok(CHECK, "TCP and UDP unsegmented")
+    } else if offload.tso {
+        Finding::limited(CHECK, "TCP unsegmented, UDP not", "a kernel from 6.2 on carries UDP faster")
+    } else {
+        Finding::limited(CHECK, "none", "the kernel refuses TUNSETOFFLOAD: expect a third of the speed")
+    }
+}
+
+fn udp() -> Vec<Finding> {
+    let udp = match Udp::bind(0, None) {
+        Ok(udp) => udp,
+        Err(error) => {
+            return vec![Finding::missing("UDP", error.to_string(), "is UDP permitted in this sandbox?")];
+        }
+    };
+    let families = udp.families();
+    let offload = udp.capabilities();
+    let told = match (families.v4, families.v6) {
+        (true, true) => "IPv4 and IPv6",
+        (true, false) => "IPv4 only",
+        _ => "IPv6 only",
+    };
+    vec![
+        Finding::ok("UDP", told),
+        match (offload.gso, offload.gro) {
+            (true, true) => Finding::ok("UDP offloads", "UDP_SEGMENT and UDP_GRO"),
+            (gso, gro) => Finding::limited(
+                "UDP offloads",
+                format!("UDP_SEGMENT {}, UDP_GRO {}", on(gso), on(gro)),
+                "a kernel from 5.0 on, without a sandbox that hides them (gVisor), is several times faster",
+            ),
+        },
+    ]
+}
+
+fn on(on: bool) -> &'static str {
+    if on { "yes" } else { "no" }
+}
+
+/// Whether any UDP gets out and its answer in: the name server is the one place that should answer everywhere.
+fn udp_out() -> Finding {
+    const CHECK: &str = "UDP out";
+    let servers = name_servers(&fs::read_to_string("/etc/resolv.conf").unwrap_or_default());
+    let Some(server) = servers.iter().find(|server| !server.is_loopback()) else {
+        let seen = "no name server beyond this machine to try it with";
+        return Finding::ok(CHECK, seen);
+    };
+    match ask(SocketAddr::new(*server, 53)) {
+        Ok(()) => Finding::ok(CHECK, format!("the name server {server} answers")),
+        Err(error) => Finding::limited(
+            CHECK,
+            format!("the name server {server} does not answer: {error}"),
+            "if UDP is blocked here no WireGuard peer can be reached; ask for the peers' port to be opened",
+        ),
+    }
+}
+
+/// A DNS query for the root's name servers (RFC 1035 section 4.1).
+fn ask(server: SocketAddr) -> io::Result<()> {
+    let any: SocketAddr = if server.is_ipv4() { ([0, 0, 0, 0], 0).into() } else { ([0_u16; 8], 0).into() };
+    let socket = UdpSocket::bind(any)?;
+    socket.set_read_timeout(Some(Duration::from_secs(2)))?;
+    socket.connect(server)?;
+    let query = [0x57, 0x47, 1, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 2, 0, 1];
+    let mut answer = [0; 512];
+    for _ in 0..2 {
+        socket.send(&query)?;
+        match socket.recv(&mut answer) {
+            Ok(n) if n >= 12 && answer[..2] == query[..2] => return Ok(()),
+            Ok(_) => {}
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Err(io::ErrorKind::TimedOut.into())
+}
+
+fn name_servers(resolv_conf: &str) -> Vec<IpAddr> {
+    resolv_conf
+        .lines()
+        .filter_map(|line| line.strip_prefix("nameserver"))
+        .filter_map(|address| address.trim().split('%').next()?.parse().ok())
+        .collect()
+}
+
+fn mtu(config: Option<&Config>) -> Vec<Finding> {
+    const CHECK: &str = "MTU";
+    let Ok(mut netlink) = Netlink::open() else {
+        return vec![Finding::limited(CHECK, "no netlink", "is this a sandbox?")];
+    };
+    let mut of = |path: net::Path| path.mtu.or_else(|| Some(netlink.link_by_index(path.index).ok()??.mtu));
+    let Ok(mut routes) = Netlink::open() else { return Vec::new() };
+    let mut findings = Vec::new();
+    match routes.default_path() {
+        Ok(Some(path)) => {
+            let outside = of(path);
+            let told = outside.map_or_else(|| "unknown".to_owned(), |mtu| mtu.to_string());
+            findings.push(Finding::ok(
+                CHECK,
+                format!("{told} outside, so {} inside a tunnel", net::tunnel_mtu(outside)),
+            ));
+        }
+        _ => findings.push(Finding::limited(
+            CHECK,
+            "no default route",
+            "peers beyond this network cannot be reached",
+        )),
+    }
+    for endpoint in
+        config.iter().flat_map(|config| &config.peers).filter_map(|peer| peer.endpoint.as_ref()).take(MANY)
+    {
+        let Ok(address) = net::resolve(endpoint, None) else { continue };
+        match routes.path_to(address.ip()) {
+            Ok(path) => {
+                let outside = of(path);
+                findings.push(Finding::ok(
+                    "way to a peer",
+                    format!("{address}: MTU {} inside a tunnel", net::tunnel_mtu(outside)),
+                ));
+            }
+            Err(error) => {
+                let hint = "add a route, or correct the Endpoint";
+                findings.push(Finding::missing("way to a peer", format!("{address}: {error}"), hint));
+            }
+        }
+    }
+    findings
+}
+
+fn clock(wall: Duration) -> Finding {
+    if wall < CLOCK_FLOOR {
+        Finding::limited(
+            "clock",
+            "it is before 2026 by this machine's clock",
+            "a clock that goes back makes peers refuse handshakes until it has caught up: set it, run NTP",
+        )
+    } else {
+        Finding::ok("clock", "plausible")
+    }
+}
+
+fn dns(config: Option<&Config>) -> Vec<Finding> {
+    let mut findings = vec![Finding::ok("DNS", format!("would be set by {}", net::dns_chosen().told()))];
+    for endpoint in
+        config.iter().flat_map(|config| &config.peers).filter_map(|peer| peer.endpoint.as_ref()).take(MANY)
+    {
+        if !matches!(endpoint.host, Host::Name(_)) {
+            continue;
+        }
+        findings.push(match net::resolve(endpoint, None) {
+            Ok(address) => Finding::ok("endpoint name", format!("{endpoint} is {address}")),
+            Err(problem) => Finding::limited(
+                "endpoint name",
+                problem.what(),
+                "the agent starts all the same and tries again; is the name right, does DNS work?",
+            ),
+        });
+    }
+    findings
+}
+
+fn reverse_path() -> Option<Finding> {
+    let strict = fs::read_to_string("/proc/sys/net/ipv4/conf/all/rp_filter").ok()?.trim() == "1";
+    strict.then(|| {
+        Finding::limited(
+            "reverse path",
+            "the filter is strict: with a default route through the tunnel it may drop what peers send",
+            "sysctl -w net.ipv4.conf.all.rp_filter=2",
+        )
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::doctor::Verdict;
+
+    #[test]
+    fn name_servers_are_read() {
+        let text = "# x\nnameserver 10.0.0.1\nnameserver fe80::1%eth0\noptions ndots:5\nnameserver x\n";
+        assert_eq!(name_servers(text), ["10.0.0.1".parse::<IpAddr>().unwrap(), "fe80::1".parse().unwrap()]);
+    }
+
+    #[test]
+    fn a_clock_of_1970_is_seen() {
+        assert_eq!(clock(Duration::from_secs(60)).verdict, Verdict::Limited);
+        assert_eq!(clock(Duration::from_secs(1_800_000_000)).verdict, Verdict::Ok);
+    }
+}

@@ -1,0 +1,72 @@
+//! The tunnel: agent and gateway in one binary.
+//!
+//! ```text
+//! cli -> agent -> { net: addresses, routes, DNS }
+//!              -> { control: the engine's thread } <- uapi, metrics, lookups
+//!                   datapath: packets
+//! ```
+
+pub mod agent;
+pub mod cli;
+pub mod commands;
+pub mod control;
+pub mod datapath;
+pub mod doctor;
+pub mod log;
+pub mod machine;
+pub mod metrics;
+pub mod name;
+pub mod net;
+pub mod problem;
+pub mod status;
+pub mod uapi;
+
+use std::io::Write as _;
+
+use cli::{Cli, Command, LogFormat};
+use problem::{Problem, Result};
+
+/// Runs one command. The exit code: 0 done, 1 not done, and what `doctor` says about itself.
+pub fn run(cli: Cli) -> u8 {
+    if let Err(problem) = cli.refuse_keys() {
+        complain(&problem);
+        return 1;
+    }
+    let result = match cli.command {
+        Command::Agent(args) => log::start(args.log_format, &args.log_level).and_then(|()| {
+            let json = args.log_format == LogFormat::Json;
+            agent::run(&args).inspect_err(|problem| {
+                if json {
+                    // Whoever reads JSON lines gets this one as such too.
+                    tracing::error!(hint = problem.advice(), "{}", problem.what());
+                }
+            })
+        }),
+        Command::Status(args) => quiet().and_then(|()| commands::status::status(&args)),
+        Command::Reload(args) => commands::reload::reload(args.interface.as_ref()),
+        Command::Genkey(args) => commands::keys::genkey(args.out.as_deref()),
+        Command::Genpsk(args) => commands::keys::genpsk(args.out.as_deref()),
+        Command::Pubkey(_) => commands::keys::pubkey(),
+        Command::Doctor(args) => {
+            return doctor::run(&args).unwrap_or_else(|problem| {
+                complain(&problem);
+                2
+            });
+        }
+    };
+    match result {
+        Ok(()) => 0,
+        Err(problem) => {
+            complain(&problem);
+            1
+        }
+    }
+}
+
+fn complain(problem: &Problem) {
+    _ = writeln!(std::io::stderr(), "warren-tunnel: {problem}");
+}
+
+fn quiet() -> Result<()> {
+    log::start(LogFormat::Human, "warn")
+}

@@ -1,0 +1,42 @@
+//! Log lines on standard error, for people or for machines.
+
+use std::str::FromStr;
+
+use tracing_subscriber::{filter::Targets, fmt, layer::SubscriberExt, util::SubscriberInitExt};
+
+use crate::{
+    cli::LogFormat,
+    problem::{Problem, Result},
+};
+
+/// Starts logging. Called once, before any thread is started.
+///
+/// # Errors
+/// When `level` is no level.
+pub fn start(format: LogFormat, level: &str) -> Result<()> {
+    let filter = Targets::from_str(level).map_err(|error| {
+        Problem::new(format!("log level `{}`: {error}", level.escape_debug()))
+            .hint("off, error, warn, info, debug or trace; by module: info,warren_proto=debug")
+    })?;
+    let registry = tracing_subscriber::registry().with(filter);
+    let started = match format {
+        LogFormat::Human => {
+            let colours = rustix::termios::isatty(rustix::stdio::stderr());
+            let lines = fmt::layer().with_writer(std::io::stderr).with_target(false).with_ansi(colours);
+            registry.with(lines).try_init()
+        }
+        LogFormat::Json => {
+            let lines = fmt::layer().json().flatten_event(true).with_writer(std::io::stderr);
+            registry.with(lines).try_init()
+        }
+    };
+    started.map_err(|error| Problem::new(format!("logging: {error}")))
+}
+
+/// Logs a problem with its hint as a field of its own.
+pub fn warn(problem: &Problem) {
+    match problem.advice() {
+        Some(hint) => tracing::warn!(hint, "{}", problem.what()),
+        None => tracing::warn!("{}", problem.what()),
+    }
+}

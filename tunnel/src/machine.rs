@@ -1,0 +1,49 @@
+//! What this machine and this process may do.
+
+use std::{fs, io, path::Path};
+
+/// CAP_NET_ADMIN's bit (linux/capability.h).
+const CAP_NET_ADMIN: u32 = 12;
+/// The device that makes TUN interfaces.
+pub const TUN_DEVICE: &str = "/dev/net/tun";
+
+/// Whether interfaces and routes may be changed.
+pub fn may_configure_network() -> bool {
+    let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
+    has_capability(&status, CAP_NET_ADMIN)
+}
+
+fn has_capability(status: &str, bit: u32) -> bool {
+    status
+        .lines()
+        .find_map(|line| line.strip_prefix("CapEff:"))
+        .and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok())
+        .is_some_and(|mask| mask & (1 << bit) != 0)
+}
+
+/// Whether the TUN device can be opened; opening alone makes no interface.
+///
+/// # Errors
+/// Why not.
+pub fn tun_device() -> io::Result<()> {
+    fs::OpenOptions::new().read(true).write(true).open(TUN_DEVICE).map(drop)
+}
+
+/// Whether this looks like a container, for hints.
+pub fn in_container() -> bool {
+    Path::new("/.dockerenv").exists()
+        || Path::new("/run/.containerenv").exists()
+        || std::env::var_os("KUBERNETES_SERVICE_HOST").is_some()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn capabilities_are_read_from_the_effective_set() {
+        assert!(has_capability("Name:\tx\nCapEff:\t0000000000001000\n", CAP_NET_ADMIN));
+        assert!(!has_capability("CapPrm:\t0000000000001000\nCapEff:\t0000000000000000\n", CAP_NET_ADMIN));
+        assert!(!has_capability("", CAP_NET_ADMIN));
+    }
+}

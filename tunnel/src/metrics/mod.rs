@@ -1,0 +1,35 @@
+//! Prometheus metrics, `/healthz` and `/readyz`.
+
+mod render;
+mod server;
+#[cfg(test)]
+mod tests;
+
+pub use render::render;
+pub use server::{Server, Source};
+
+use crate::status::Status;
+
+/// A handshake older than this means the session is dead (REJECT_AFTER_TIME, whitepaper section 6.1).
+const FRESH: f64 = 180.0;
+
+/// Whether traffic can pass: every peer that is kept alive has a fresh handshake. Peers without keepalive may be
+/// silent for good reasons.
+///
+/// # Errors
+/// What is missing, one line a peer.
+pub fn ready(status: &Status) -> Result<(), String> {
+    let mut missing = String::new();
+    for peer in &status.peers {
+        if peer.persistent_keepalive.is_none_or(|seconds| seconds == 0) {
+            continue;
+        }
+        let age = peer.last_handshake.map(|time| status.at - time);
+        match age {
+            Some(age) if age < FRESH => {}
+            Some(age) => missing += &format!("{}: last handshake {age:.0} s ago\n", peer.public_key),
+            None => missing += &format!("{}: no handshake yet\n", peer.public_key),
+        }
+    }
+    if missing.is_empty() { Ok(()) } else { Err(missing) }
+}

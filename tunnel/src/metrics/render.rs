@@ -1,0 +1,149 @@
+//! The text of a scrape. Pure.
+
+use std::fmt::{Display, Write as _};
+
+use crate::status::{Peer, Rate, Status};
+
+/// A gauge or counter of a peer: name, kind, help, value.
+type PerPeer = (&'static str, &'static str, &'static str, fn(&Peer, &Status) -> Option<f64>);
+
+#[expect(clippy::cast_precision_loss, reason = "Prometheus' numbers are doubles")]
+const PER_PEER: [PerPeer; 8] = [
+    ("peer_receive_bytes_total", "counter", "Bytes of UDP payload received from the peer.", |p, _| {
+        Some(p.rx_bytes as f64)
+    }),
+    ("peer_transmit_bytes_total", "counter", "Bytes of UDP payload sent to the peer.", |p, _| {
+        Some(p.tx_bytes as f64)
+    }),
+    ("peer_receive_packets_total", "counter", "Data packets received from the peer.", |p, _| {
+        p.rx_packets.map(|n| n as f64)
+    }),
+    ("peer_transmit_packets_total", "counter", "Data packets sent to the peer.", |p, _| {
+        p.tx_packets.map(|n| n as f64)
+    }),
+    ("peer_handshakes_total", "counter", "Handshakes completed with the peer.", |p, _| {
+        p.handshakes.map(|n| n as f64)
+    }),
+    (
+        "peer_last_handshake_age_seconds",
+        "gauge",
+        "Time since the last handshake; absent before the first.",
+        |p, s| p.last_handshake.map(|time| (s.at - time).max(0.0)),
+    ),
+    (
+        "peer_handshake_rtt_seconds",
+        "gauge",
+        "Round trip of the last handshake that was started here; absent before the first.",
+        |p, _| p.handshake_rtt,
+    ),
+    (
+        "peer_persistent_keepalive_seconds",
+        "gauge",
+        "Configured interval of keepalives; absent without.",
+        |p, _| p.persistent_keepalive.filter(|s| *s > 0).map(f64::from),
+    ),
+];
+
+/// All metrics of one interface. `rate` is that since the last scrape.
+pub fn render(status: &Status, rate: Option<Rate>) -> String {
+    let mut text = Text(String::with_capacity(4096 + status.peers.len() * 1200));
+    let interface = status.interface.as_str();
+    let name = [("interface", interface)];
+
+    text.head("build_info", "gauge", "Version and backend; always 1.");
+    text.line("build_info", &[name[0], ("version", &status.version), ("backend", &status.backend)], 1);
+    text.head("start_time_seconds", "gauge", "When the interface came up, since the UNIX epoch.");
+    text.line("start_time_seconds", &name, status.up_since);
+    text.head("mtu_bytes", "gauge", "Largest packet inside the tunnel.");
+    text.line("mtu_bytes", &name, status.mtu);
+    text.head("peers", "gauge", "Configured peers.");
+    text.line("peers", &name, status.peers.len());
+    let (rx, tx) = status.bytes();
+    text.head(
+        "receive_bytes_total",
+        "counter",
+        "Bytes of UDP payload received from peers that are configured now.",
+    );
+    text.line("receive_bytes_total", &name, rx);
+    text.head(
+        "transmit_bytes_total",
+        "counter",
+        "Bytes of UDP payload sent to peers that are configured now.",
+    );
+    text.line("transmit_bytes_total", &name, tx);
+    if let Some(mbit) = status.planned_rate_mbit {
+        text.head("planned_rate_bits_per_second", "gauge", "Rate that was planned for this link.");
+        text.line("planned_rate_bits_per_second", &name, u64::from(mbit) * 1_000_000);
+        if let Some(used) = rate.and_then(|rate| status.utilisation(rate)) {
+            text.head(
+                "utilisation_ratio",
+                "gauge",
+                "Share of the planned rate in use since the last scrape, of the busier direction; 1 is all.",
+            );
+            text.line("utilisation_ratio", &name, used);
+        }
+    }
+    if !status.offloads.is_empty() {
+        text.head("offload_enabled", "gauge", "1 if the offload is in use.");
+        for offload in &status.offloads {
+            text.line("offload_enabled", &[name[0], ("offload", &offload.name)], u8::from(offload.on));
+        }
+    }
+    if !status.drops.is_empty() {
+        text.head("drops_total", "counter", "Dropped packets that belong to no peer, by reason.");
+        for (reason, n) in &status.drops {
+            text.line("drops_total", &[name[0], ("reason", reason)], n);
+        }
+    }
+    peers(&mut text, status);
+    text.0
+}
+
+fn peers(text: &mut Text, status: &Status) {
+    if status.peers.is_empty() {
+        return;
+    }
+    let labels: Vec<String> = status
+        .peers
+        .iter()
+        .map(|peer| format!("{{interface=\"{}\",public_key=\"{}\"}}", status.interface, peer.public_key))
+        .collect();
+    for (metric, kind, help, value) in PER_PEER {
+        text.head(metric, kind, help);
+        for (peer, labels) in status.peers.iter().zip(&labels) {
+            if let Some(value) = value(peer, status) {
+                _ = writeln!(text.0, "warren_tunnel_{metric}{labels} {value}");
+            }
+        }
+    }
+    if status.peers.iter().any(|peer| !peer.drops.is_empty()) {
+        text.head("peer_drops_total", "counter", "Dropped packets of the peer, by reason.");
+        for peer in &status.peers {
+            for (reason, n) in &peer.drops {
+                let labels = [
+                    ("interface", status.interface.as_str()),
+                    ("public_key", &peer.public_key),
+                    ("reason", reason),
+                ];
+                text.line("peer_drops_total", &labels, n);
+            }
+        }
+    }
+}
+
+struct Text(String);
+
+impl Text {
+    fn head(&mut self, name: &str, kind: &str, help: &str) {
+        _ = write!(self.0, "# HELP warren_tunnel_{name} {help}\n# TYPE warren_tunnel_{name} {kind}\n");
+    }
+
+    /// Labels are interface names, keys and words of ours: nothing in them needs escaping.
+    fn line(&mut self, name: &str, labels: &[(&str, &str)], value: impl Display) {
+        _ = write!(self.0, "warren_tunnel_{name}");
+        for (index, (label, text)) in labels.iter().enumerate() {
+            _ = write!(self.0, "{}{label}=\"{text}\"", if index == 0 { '{' } else { ',' });
+        }
+        _ = writeln!(self.0, "}} {value}");
+    }
+}

@@ -1,0 +1,84 @@
+//! Names of network interfaces.
+
+use std::{fmt, path::PathBuf, str::FromStr};
+
+use crate::problem::Problem;
+
+/// A name that the kernel and wg-quick accept: it becomes part of paths, so nothing else may be in it.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct InterfaceName(String);
+
+impl InterfaceName {
+    /// The kernel's IFNAMSIZ less the terminating zero.
+    pub const MAX: usize = 15;
+
+    /// The name as text.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    /// Where `wg` looks for the control socket.
+    pub fn socket(&self) -> PathBuf {
+        PathBuf::from(format!("/var/run/wireguard/{}.sock", self.0))
+    }
+
+    /// Where `warren-tunnel` asks when `wg` asks the kernel.
+    pub fn own_socket(&self) -> PathBuf {
+        PathBuf::from(format!("/run/warren-tunnel/{}.sock", self.0))
+    }
+
+    /// What must be undone if this process dies.
+    pub fn journal(&self) -> PathBuf {
+        PathBuf::from(format!("/run/warren-tunnel/{}.json", self.0))
+    }
+
+    /// Held as long as an agent of this interface runs.
+    pub fn lock(&self) -> PathBuf {
+        PathBuf::from(format!("/run/warren-tunnel/{}.lock", self.0))
+    }
+
+    /// Where wg-quick keeps its files.
+    pub fn config(&self) -> PathBuf {
+        PathBuf::from(format!("/etc/wireguard/{}.conf", self.0))
+    }
+}
+
+impl fmt::Display for InterfaceName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl FromStr for InterfaceName {
+    type Err = Problem;
+
+    fn from_str(name: &str) -> Result<Self, Problem> {
+        let permitted = |c: char| c.is_ascii_alphanumeric() || "_=+.-".contains(c);
+        if name.is_empty()
+            || name.len() > Self::MAX
+            || name == "."
+            || name == ".."
+            || !name.chars().all(permitted)
+        {
+            return Err(Problem::new(format!("`{}` is no name of an interface", name.escape_debug())).hint(
+                "1 to 15 characters of a-z A-Z 0-9 _ = + . -; a file's name gives the interface's: wg0.conf",
+            ));
+        }
+        Ok(Self(name.to_owned()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_cannot_leave_their_folder() {
+        for bad in ["", ".", "..", "a/b", "../x", "wg 0", "sixteen-letters-", "wg0\n", "wg\u{e9}"] {
+            assert!(bad.parse::<InterfaceName>().is_err(), "{bad:?}");
+        }
+        for good in ["wg0", "a", "fifteen-letters", "x_=+.-"] {
+            assert_eq!(good.parse::<InterfaceName>().unwrap().as_str(), good);
+        }
+    }
+}

@@ -1,0 +1,204 @@
+//! What an interface is and does, the same for every backend: the model behind `status`, its JSON and the metrics.
+
+use std::{collections::BTreeMap, net::SocketAddr};
+
+use ipnet::IpNet;
+use serde::{Deserialize, Serialize};
+
+/// One interface at one moment. Holds no secret.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Status {
+    /// Name of the interface.
+    pub interface: String,
+    /// Version of the agent.
+    pub version: String,
+    /// `tun` or `kernel`.
+    pub backend: String,
+    /// Why this backend.
+    pub backend_reason: String,
+    /// Our public key.
+    pub public_key: Option<String>,
+    /// Bound UDP port.
+    pub listen_port: u16,
+    /// Mark of our datagrams.
+    pub fwmark: Option<u32>,
+    /// Largest packet inside the tunnel.
+    pub mtu: u32,
+    /// Addresses of the interface.
+    pub addresses: Vec<IpNet>,
+    /// Seconds since the UNIX epoch at which this was read.
+    pub at: f64,
+    /// Seconds since the UNIX epoch at which the interface came up.
+    pub up_since: f64,
+    /// Planned rate in Mbit/s, if one was given.
+    pub planned_rate_mbit: Option<u32>,
+    /// Offloads: what is on, what is missing and why.
+    pub offloads: Vec<Offload>,
+    /// Packets that were dropped without belonging to a peer, by reason.
+    pub drops: BTreeMap<String, u64>,
+    /// All peers.
+    pub peers: Vec<Peer>,
+}
+
+/// One offload of the device or the socket.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Offload {
+    /// Short name, also a label of a metric.
+    pub name: String,
+    /// Whether it is used.
+    pub on: bool,
+    /// Why not, or what it does.
+    pub why: String,
+}
+
+/// One peer at one moment.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Peer {
+    /// Its public key.
+    pub public_key: String,
+    /// Whether a preshared key is set.
+    pub preshared_key: bool,
+    /// Where it is.
+    pub endpoint: Option<SocketAddr>,
+    /// The name in the configuration that the endpoint came from.
+    pub endpoint_name: Option<String>,
+    /// Its prefixes.
+    pub allowed_ips: Vec<IpNet>,
+    /// Seconds between keepalives.
+    pub persistent_keepalive: Option<u16>,
+    /// Seconds since the UNIX epoch of the last handshake.
+    pub last_handshake: Option<f64>,
+    /// Seconds that the last handshake took.
+    pub handshake_rtt: Option<f64>,
+    /// Handshakes done; the kernel does not tell.
+    pub handshakes: Option<u64>,
+    /// Age in seconds of the session in use.
+    pub session_age: Option<f64>,
+    /// Bytes received.
+    pub rx_bytes: u64,
+    /// Bytes sent.
+    pub tx_bytes: u64,
+    /// Packets received; the kernel does not tell.
+    pub rx_packets: Option<u64>,
+    /// Packets sent; the kernel does not tell.
+    pub tx_packets: Option<u64>,
+    /// Dropped packets by reason.
+    pub drops: BTreeMap<String, u64>,
+}
+
+/// Bits a second between two looks at the same interface.
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
+pub struct Rate {
+    /// Received.
+    pub rx: f64,
+    /// Sent.
+    pub tx: f64,
+}
+
+impl Status {
+    /// Received and sent bytes of all peers.
+    pub fn bytes(&self) -> (u64, u64) {
+        self.peers.iter().fold((0, 0), |(rx, tx), peer| (rx + peer.rx_bytes, tx + peer.tx_bytes))
+    }
+
+    /// Rate since an earlier look; `None` when no time has passed or the counters began anew.
+    pub fn rate_since(&self, earlier: &Self) -> Option<Rate> {
+        Rate::between(earlier.at, earlier.bytes(), self.at, self.bytes())
+    }
+
+    /// Share of the planned rate in use, of the busier direction: 1.0 is all of it.
+    pub fn utilisation(&self, rate: Rate) -> Option<f64> {
+        self.planned_rate_mbit.map(|mbit| rate.rx.max(rate.tx) / (f64::from(mbit) * 1e6))
+    }
+}
+
+impl Peer {
+    /// Rate since an earlier look at the same peer.
+    pub fn rate_since(&self, earlier: &Self, seconds: f64) -> Option<Rate> {
+        Rate::between(0.0, (earlier.rx_bytes, earlier.tx_bytes), seconds, (self.rx_bytes, self.tx_bytes))
+    }
+}
+
+impl Rate {
+    /// From two readings of the clock in seconds and of the counters of received and sent bytes.
+    #[expect(clippy::cast_precision_loss, reason = "a rate to be read by people")]
+    pub fn between(then: f64, before: (u64, u64), now: f64, after: (u64, u64)) -> Option<Self> {
+        let seconds = now - then;
+        let (rx, tx) = (after.0.checked_sub(before.0)?, after.1.checked_sub(before.1)?);
+        (seconds > 0.0).then(|| Self { rx: rx as f64 * 8.0 / seconds, tx: tx as f64 * 8.0 / seconds })
+    }
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use super::*;
+
+    /// An interface with everything that can be shown.
+    pub(crate) fn sample() -> Status {
+        let peer = Peer {
+            public_key: "xTIBA5rboUvnH4htodjb6e697QjLERt1NAB4mZqp8Dg=".into(),
+            preshared_key: true,
+            endpoint: Some("203.0.113.7:51820".parse().unwrap()),
+            endpoint_name: Some("hub.example.net:51820".into()),
+            allowed_ips: vec!["10.100.0.0/24".parse().unwrap(), "fd00::/64".parse().unwrap()],
+            persistent_keepalive: Some(25),
+            last_handshake: Some(1_800_000_000.0 - 75.0),
+            handshake_rtt: Some(0.0123),
+            handshakes: Some(3),
+            session_age: Some(75.0),
+            rx_bytes: 9_000_000_000,
+            tx_bytes: 1500,
+            rx_packets: Some(6_000_000),
+            tx_packets: Some(12),
+            drops: [("replay".to_owned(), 2)].into(),
+        };
+        let silent = Peer {
+            public_key: "TrMvSoP4jYQlY6RIzBgbssQqY3vxI2Pi+y71lOWWXX0=".into(),
+            preshared_key: false,
+            endpoint: None,
+            endpoint_name: Some("gone.example.net:51820".into()),
+            allowed_ips: vec![],
+            persistent_keepalive: None,
+            last_handshake: None,
+            handshake_rtt: None,
+            handshakes: Some(0),
+            session_age: None,
+            rx_bytes: 0,
+            tx_bytes: 0,
+            rx_packets: Some(0),
+            tx_packets: Some(0),
+            drops: BTreeMap::new(),
+        };
+        Status {
+            interface: "wg0".into(),
+            version: "0.1.0".into(),
+            backend: "tun".into(),
+            backend_reason: "no WireGuard in this kernel".into(),
+            public_key: Some("HIgo9xNzJMWLKASShiTqIybxZ0U3wGLiUeJ1PKf8ykw=".into()),
+            listen_port: 51820,
+            fwmark: Some(0xca6c),
+            mtu: 1420,
+            addresses: vec!["10.100.0.2/24".parse().unwrap()],
+            at: 1_800_000_000.0,
+            up_since: 1_800_000_000.0 - 3725.0,
+            planned_rate_mbit: Some(1000),
+            offloads: vec![
+                Offload { name: "tun_tso".into(), on: true, why: "large TCP packets".into() },
+                Offload {
+                    name: "udp_gro".into(),
+                    on: false,
+                    why: "the kernel does not know UDP_GRO (5.0)".into(),
+                },
+            ],
+            drops: [("no_route".to_owned(), 4)].into(),
+            peers: vec![peer, silent],
+        }
+    }
+
+    #[test]
+    fn the_json_reads_back() {
+        let status = sample();
+        let text = serde_json::to_string(&status).unwrap();
+        assert_eq!(serde_json::from_str::<Status>(&text).unwrap(), status);
+    }
+}

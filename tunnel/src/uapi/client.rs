@@ -1,0 +1,98 @@
+//! The other end of the socket, for `status` and `reload`.
+
+use std::{
+    io::{Read, Write},
+    net::Shutdown,
+    os::unix::net::UnixStream,
+    time::Duration,
+};
+
+use crate::{
+    name::InterfaceName,
+    problem::{Context, Problem, Result},
+    status::Status,
+};
+
+/// Asks one thing; gives the lines of the answer up to `errno=0`.
+///
+/// # Errors
+/// When nobody listens, or the answer is an error; its text is then what the agent said.
+pub fn exchange(interface: &InterfaceName, request: &str) -> Result<Vec<(String, String)>> {
+    // An agent of the kernel's WireGuard answers at its own place: the other is where `wg` looks for us.
+    let own = interface.own_socket();
+    let path = if own.exists() { own } else { interface.socket() };
+    let mut stream = UnixStream::connect(&path).map_err(|error| match error.raw_os_error() {
+        Some(libc::ENOENT | libc::ECONNREFUSED) => Problem::new(format!("no agent runs {interface}"))
+            .hint(format!("start it: warren-tunnel agent --config {}", interface.config().display())),
+        Some(libc::EACCES) => Problem::new(format!("{}: permission denied", path.display()))
+            .hint("only the user of the agent may ask it: use sudo"),
+        _ => Problem::new(format!("{}: {error}", path.display())),
+    })?;
+    let asking = || format!("asking {}", path.display());
+    stream.set_read_timeout(Some(Duration::from_secs(30))).while_doing(asking)?;
+    stream.write_all(format!("{request}\n\n").as_bytes()).while_doing(asking)?;
+    stream.shutdown(Shutdown::Write).while_doing(asking)?;
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).while_doing(asking)?;
+    let mut lines = Vec::new();
+    for line in answer.lines().filter(|line| !line.is_empty()) {
+        match line.split_once('=') {
+            Some(("errno", "0")) => return Ok(lines),
+            Some(("errno", number)) => return Err(refused(interface, &lines, number)),
+            Some((key, value)) => lines.push((key.to_owned(), value.to_owned())),
+            None => break,
+        }
+    }
+    Err(Problem::new(format!("{interface}: the answer is cut off"))
+        .hint("the agent ended meanwhile; see its log"))
+}
+
+fn refused(interface: &InterfaceName, lines: &[(String, String)], number: &str) -> Problem {
+    let said = lines.iter().find(|(key, _)| key == "error").map(|(_, text)| unescape(text));
+    match said {
+        Some(text) => match text.split_once("\n  hint: ") {
+            Some((what, hint)) => Problem::new(what).hint(hint),
+            None => Problem::new(text),
+        },
+        None => {
+            let error = std::io::Error::from_raw_os_error(number.parse().map_or(libc::EIO, i32::abs));
+            Problem::new(format!("{interface}: refused: {error}"))
+                .hint("is it another WireGuard than warren-tunnel? `wg show` reads those")
+        }
+    }
+}
+
+/// What an agent says about itself.
+///
+/// # Errors
+/// As [`exchange`].
+pub fn status_of(interface: &InterfaceName) -> Result<Status> {
+    let lines = exchange(interface, "warren_status=1")?;
+    let text = lines.iter().find(|(key, _)| key == "status").map(|(_, value)| value.as_str());
+    let text = text.ok_or_else(|| Problem::new(format!("{interface}: no status in the answer")))?;
+    serde_json::from_str(text).map_err(|error| {
+        Problem::new(format!("{interface}: status not understood: {error}"))
+            .hint("agent and command are of different versions: restart the agent")
+    })
+}
+
+/// Interfaces whose control socket is answered.
+pub fn running() -> Vec<InterfaceName> {
+    let mut names: Vec<InterfaceName> = ["/var/run/wireguard", "/run/warren-tunnel"]
+        .iter()
+        .filter_map(|folder| std::fs::read_dir(folder).ok())
+        .flatten()
+        .filter_map(|entry| {
+            let path = entry.ok()?.path();
+            let name = path.file_name()?.to_str()?.strip_suffix(".sock")?.parse().ok()?;
+            UnixStream::connect(&path).is_ok().then_some(name)
+        })
+        .collect();
+    names.sort();
+    names
+}
+
+/// Text of several lines travels as one: see `escape` in the agent.
+fn unescape(text: &str) -> String {
+    text.replace("\\n", "\n")
+}

@@ -1,0 +1,3 @@
+//! Carriers of the tunnel's datagrams.
+
+pub mod udp;

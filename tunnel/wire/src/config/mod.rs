@@ -1,0 +1,108 @@
+//! The wg-quick file: `[Interface]` and `[Peer]` sections (wg(8), wg-quick(8)).
+//!
+//! Section and key names have no case; `#` begins a comment anywhere in a line; lists are separated by commas and
+//! a list's key may be repeated. `[Peer]` may stand before `[Interface]`. What wg ignores or takes the last of (an
+//! unknown key, a key twice, a peer twice) is an error here, since it is a mistake.
+//!
+//! [`Config::parse`] reads, [`Config`]'s `Display` prints, secrets included, and reading what was printed gives
+//! the same again.
+
+mod error;
+mod parse;
+mod print;
+#[cfg(test)]
+mod tests;
+mod value;
+
+use std::net::IpAddr;
+
+use ipnet::IpNet;
+
+use crate::key::{PresharedKey, PrivateKey, PublicKey};
+
+pub use error::ParseError;
+
+/// A whole file.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Config {
+    /// The `[Interface]` section.
+    pub interface: Interface,
+    /// The `[Peer]` sections in the file's order.
+    pub peers: Vec<Peer>,
+}
+
+/// What the local end is.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Interface {
+    /// `PrivateKey`.
+    pub private_key: Option<PrivateKey>,
+    /// `ListenPort`; 0 means any.
+    pub listen_port: Option<u16>,
+    /// `FwMark`; `off` is `None`.
+    pub fwmark: Option<u32>,
+    /// `Address`, host bits kept.
+    pub addresses: Vec<IpNet>,
+    /// `DNS`: the addresses among its values.
+    pub dns: Vec<IpAddr>,
+    /// `DNS`: the search domains among its values.
+    pub dns_search: Vec<String>,
+    /// `MTU`.
+    pub mtu: Option<u16>,
+    /// `Table`.
+    pub table: Table,
+    /// `PreUp` commands, like the other three without line breaks and `#`.
+    pub pre_up: Vec<String>,
+    /// `PostUp` commands.
+    pub post_up: Vec<String>,
+    /// `PreDown` commands.
+    pub pre_down: Vec<String>,
+    /// `PostDown` commands.
+    pub post_down: Vec<String>,
+    /// `SaveConfig`.
+    pub save_config: bool,
+}
+
+/// Where routes go.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Table {
+    /// The main table, and policy routing for a default route.
+    #[default]
+    Auto,
+    /// No routes.
+    Off,
+    /// This table.
+    Number(u32),
+}
+
+/// One peer.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Peer {
+    /// `PublicKey`.
+    pub public_key: PublicKey,
+    /// `PresharedKey`.
+    pub preshared_key: Option<PresharedKey>,
+    /// `AllowedIPs`, host bits cleared.
+    pub allowed_ips: Vec<IpNet>,
+    /// `Endpoint`.
+    pub endpoint: Option<Endpoint>,
+    /// `PersistentKeepalive` in seconds; `off` and 0 are `None`.
+    pub persistent_keepalive: Option<u16>,
+}
+
+/// `host:port`, the host perhaps a name that is not resolved here.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Endpoint {
+    /// The address or name.
+    pub host: Host,
+    /// The UDP port, not 0.
+    pub port: u16,
+}
+
+/// An address or a name.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Host {
+    /// An address.
+    Ip(IpAddr),
+    /// A name.
+    Name(String),
+}
