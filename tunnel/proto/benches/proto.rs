@@ -84,7 +84,7 @@ fn reader(c: &mut Criterion) {
     engine.upsert_peers(Now::default(), configs);
     let mut reader = engine.plane().reader();
     group.bench_function("route, one flow", |b| {
-        b.iter(|| reader.route(black_box(v4(5))).map(|peer| peer.id()))
+        b.iter(|| reader.route(black_box(v4(5))).map(|peer| peer.id()));
     });
     let mut i = 0_u32;
     group.bench_function("route, another peer each time", |b| {
