@@ -5,11 +5,13 @@
 //! - [`Device`] is such a program at work on one interface, configured, observable and stoppable.
 //! - [`Pair`] is the usual experiment: two hosts, a wire between them, a device on each.
 //! - [`traffic`] sends through the tunnel: streams checked by digest, datagrams and their echoes.
+//! - [`fuzz`] has an entry for each parser of bytes from outside; it alone needs no root.
 //!
 //! Everything needs root and Linux; without them a test fails and says so.
 
 mod config;
 mod device;
+pub mod fuzz;
 mod implementation;
 mod namespace;
 mod pair;

@@ -1,5 +1,6 @@
 //! What the protocol costs: `cargo bench -p warren-proto`.
 
+use std::cell::RefCell;
 use std::hint::black_box;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::time::Duration;
@@ -10,7 +11,7 @@ use warren_proto::allowed::AllowedIps;
 use warren_proto::engine::{Engine, EngineConfig, Output, PeerConfig};
 use warren_proto::plane::Endpoint;
 use warren_proto::transport::{DATA_HEADER, RecvKey, SendKey, TAG};
-use warren_wire::PrivateKey;
+use warren_wire::{PrivateKey, PublicKey};
 
 const PACKET: usize = 1420;
 
@@ -71,6 +72,30 @@ fn v6(i: u32) -> IpAddr {
     IpAddr::V6(Ipv6Addr::from(0xfd00_u128 << 112 | u128::from(i)))
 }
 
+/// What a packet of the data path looks up, through a thread's reader.
+fn reader(c: &mut Criterion) {
+    let mut group = c.benchmark_group("reader");
+    let mut engine = Engine::new(EngineConfig::new(PrivateKey::from_random([1; 32])), [1; 32]);
+    let configs = (0..10_000_u32).map(|i| {
+        let mut key = [3; 32];
+        key[..4].copy_from_slice(&i.to_be_bytes());
+        PeerConfig { allowed_ips: vec![v4(i).into()], ..PeerConfig::new(PublicKey::from_bytes(key)) }
+    });
+    engine.upsert_peers(Now::default(), configs);
+    let mut reader = engine.plane().reader();
+    group.bench_function("route, one flow", |b| {
+        b.iter(|| reader.route(black_box(v4(5))).map(|peer| peer.id()));
+    });
+    let mut i = 0_u32;
+    group.bench_function("route, another peer each time", |b| {
+        b.iter(|| {
+            i = i.wrapping_add(2_654_435_761);
+            reader.route(v4(i % 10_000)).map(|peer| peer.id())
+        });
+    });
+    group.finish();
+}
+
 struct Ends {
     a: Engine,
     b: Engine,
@@ -129,6 +154,19 @@ fn handshake(c: &mut Criterion) {
             black_box(message(&mut ends.a))
         });
     });
+    let shared = RefCell::new(ends);
+    group.bench_function("responder", |b| {
+        b.iter_batched(
+            || shared.borrow_mut().initiation(),
+            |(now, mut first)| {
+                let b = &mut shared.borrow_mut().b;
+                b.handle(now, at(), &mut first);
+                message(b)
+            },
+            BatchSize::PerIteration,
+        );
+    });
+    let mut ends = shared.into_inner();
     let (now, first) = ends.initiation();
     let mut forged = first.clone();
     forged[140] ^= 1;
@@ -152,5 +190,5 @@ fn handshake(c: &mut Criterion) {
     group.finish();
 }
 
-criterion_group!(benches, transport, allowed, handshake);
+criterion_group!(benches, transport, allowed, reader, handshake);
 criterion_main!(benches);

@@ -1,0 +1,130 @@
+//! Every parser of outside bytes, on random and mutated inputs from a seed. `tests/fuzz` does the same for hours.
+
+use std::time::{Duration, Instant};
+
+use warren_tunnel_tests::fuzz::TARGETS;
+
+/// How long each parser is tried, at most.
+const TIME: Duration = Duration::from_millis(1500);
+
+/// A xorshift generator: the same inputs each time.
+struct Random(u64);
+
+impl Random {
+    fn next(&mut self) -> u64 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        self.0
+    }
+
+    fn below(&mut self, limit: usize) -> usize {
+        usize::try_from(self.next() % limit.max(1) as u64).unwrap()
+    }
+
+    fn bytes(&mut self, length: usize) -> Vec<u8> {
+        (0..length).map(|_| self.next().to_le_bytes()[3]).collect()
+    }
+
+    /// A valid input with a few changes: bytes, cuts, doubled parts.
+    fn mutated(&mut self, valid: &[u8]) -> Vec<u8> {
+        let mut bytes = valid.to_vec();
+        for _ in 0..=self.below(4) {
+            if bytes.is_empty() {
+                break;
+            }
+            let at = self.below(bytes.len());
+            match self.below(6) {
+                0 => bytes.truncate(at),
+                1 => bytes[at] ^= 1 << self.below(8),
+                2 => bytes[at] = [0, 1, 0x7f, 0x80, 0xff, b'\n', b'=', b'-'][self.below(8)],
+                3 => {
+                    let part = bytes[at..].to_vec();
+                    bytes.extend(part);
+                }
+                4 => {
+                    bytes.remove(at);
+                }
+                _ => bytes.insert(at, self.next().to_le_bytes()[2]),
+            }
+        }
+        bytes
+    }
+}
+
+const FILE: &str = "[Interface]\nPrivateKey = yAnz5TF+lXXJte14tji3zlMNq+hd2rYUIgJBgB3fBmk=\nListenPort = 51820\nAddress = 10.0.0.1/24, fd00::1/64\nDNS = 1.1.1.1, corp.example\nMTU = 1420\nTable = auto\nPostUp = echo %i\n\n[Peer]\nPublicKey = xTIBA5rboUvnH4htodjb6e697QjLERt1NAB4mZqp8Dg=\nAllowedIPs = 0.0.0.0/0, ::/0\nEndpoint = [2001:db8::1]:51820\nPersistentKeepalive = 25\n";
+
+const REQUEST: &str = "set=1\nprivate_key=e84b5a6d2717c1003a13b431570353dbaca9146cf150c5f8575680feba52027a\nlisten_port=12912\nfwmark=0\nreplace_peers=true\npublic_key=b85996fecc9c7f1fc6d2572a76eda11d59bcd20be8e543b15ce4bd85a8e75a33\npreshared_key=188515093e952f5f22e865cef3012e72f8b5f0b598ac0309d5dacce3b70fcf52\nreplace_allowed_ips=true\nallowed_ip=192.168.4.4/32\nendpoint=[abcd:23::33%2]:51820\npersistent_keepalive_interval=111\n\n";
+
+/// A frame of a TCP packet over IPv4 (and one over IPv6) that is to be cut into segments.
+fn frames() -> Vec<Vec<u8>> {
+    let payload = 5000_u16;
+    let mut v4 = vec![1, 1, 54, 0, 0xb4, 5, 20, 0, 16, 0];
+    v4.extend([0x45, 0, 0, 0, 0, 1, 0x40, 0, 64, 6, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2]);
+    v4[12..14].copy_from_slice(&(40 + payload).to_be_bytes());
+    let mut v6 = vec![1, 4, 74, 0, 0xa0, 5, 40, 0, 16, 0];
+    v6.extend([0x60, 0, 0, 0, 0, 0, 6, 64]);
+    v6[14..16].copy_from_slice(&(20 + payload).to_be_bytes());
+    v6.extend([0xfd; 32]);
+    [v4, v6]
+        .into_iter()
+        .map(|mut frame| {
+            frame.extend([0, 80, 1, 0, 0, 0, 0, 1, 0, 0, 0, 1, 0x50, 0x18, 1, 0, 0, 0, 0, 0]);
+            frame.extend((0..payload).map(|n| n.to_le_bytes()[0]));
+            frame
+        })
+        .collect()
+}
+
+/// Packets of one flow, as the coalescer's target takes them.
+fn packets() -> Vec<u8> {
+    let mut all = Vec::new();
+    for number in 0_u8..6 {
+        let mut packet = vec![0x45, 0, 0, 140, 0, number, 0x40, 0, 64, 6, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2];
+        packet.extend([0, 80, 1, 0, 0, 0, 0, number * 40, 0, 0, 0, 1, 0x50, 0x10, 1, 0, 0, 0, 0, 0]);
+        packet.extend([number; 100]);
+        all.extend([0, 140]);
+        all.extend(packet);
+    }
+    all
+}
+
+/// Valid inputs of a target, from which others are made.
+fn seeds(target: &str) -> Vec<Vec<u8>> {
+    match target {
+        "wg_quick" => vec![FILE.into()],
+        "uapi" => vec![REQUEST.into(), "get=1\n\n".into()],
+        "frame" => frames(),
+        "coalescer" => vec![packets()],
+        "handshake" => vec![vec![], vec![0, 9, 1], vec![1, 40, 0x80, 1, 41, 1]],
+        _ => [(1, 148), (2, 92), (3, 64), (4, 32), (4, 1452)]
+            .map(|(kind, length)| {
+                let mut message = vec![7; length];
+                message[..4].copy_from_slice(&[kind, 0, 0, 0]);
+                message
+            })
+            .to_vec(),
+    }
+}
+
+#[test]
+fn hostile_bytes_break_no_parser() {
+    for (name, target) in TARGETS {
+        let mut random = Random(0x5eed_0000_0001);
+        let seeds = seeds(name);
+        for seed in &seeds {
+            target(seed);
+        }
+        let begun = Instant::now();
+        let mut count = 0;
+        while begun.elapsed() < TIME && count < 20_000 {
+            let length = random.below(if count % 10 == 0 { 4096 } else { 256 });
+            target(&random.bytes(length));
+            let seed = &seeds[random.below(seeds.len())];
+            target(&random.mutated(seed));
+            count += 1;
+        }
+        assert!(count >= 10, "{name}: only {count} inputs in {TIME:?}");
+        eprintln!("{name}: {count} random and {count} mutated inputs");
+    }
+}
