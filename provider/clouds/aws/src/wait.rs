@@ -116,6 +116,37 @@ impl Op {
         }
     }
 
+    /// Deletes, again while something still uses the object, and looks until it is not found any more.
+    ///
+    /// A delete may not know an object that was made a moment ago and that other calls show already: then it is
+    /// repeated. It must tell "not found" as an error.
+    pub(crate) async fn delete<T, D, L>(
+        &self,
+        mut delete: impl FnMut() -> D,
+        mut look: impl FnMut() -> L,
+    ) -> Result<(), Diagnostics>
+    where
+        D: Future<Output = Result<(), ApiError>>,
+        L: Future<Output = Result<T, ApiError>>,
+    {
+        let mut known = || {
+            let call = delete();
+            async { ApiError::if_found(call.await).map(|known| known.is_some()) }
+        };
+        let mut pause = Pause::at(self.pace);
+        loop {
+            let begun = self.retry(&mut known, |error, now| error.is_in_use() && now < self.deadline).await?;
+            if begun || Instant::now() >= self.settled {
+                return self.until_gone(look).await;
+            }
+            match look().await {
+                Err(error) if error.is_not_found() => return Ok(()),
+                Err(error) => return Err(self.told(error)),
+                Ok(_) => self.sleep(pause.next()).await?,
+            }
+        }
+    }
+
     /// Looks until the object is not found any more.
     pub(crate) async fn until_gone<T, F>(&self, mut look: impl FnMut() -> F) -> Result<(), Diagnostics>
     where
@@ -353,6 +384,30 @@ mod tests {
             .await;
         assert_eq!(result, Ok(()));
         assert_eq!(looks.into_inner(), 3);
+    }
+
+    #[tokio::test]
+    async fn an_object_that_is_shown_and_unknown_to_the_delete_is_deleted_again() {
+        let deletes = AtomicUsize::new(0);
+        let result = op(&CancellationToken::new(), Duration::from_secs(5))
+            .delete(
+                || async {
+                    match deletes.fetch_add(1, Ordering::Relaxed) {
+                        0..2 => Err(error("InvalidVpcID.NotFound")),
+                        _ => Ok(()),
+                    }
+                },
+                || async {
+                    if deletes.load(Ordering::Relaxed) < 3 {
+                        Ok(())
+                    } else {
+                        Err(error("InvalidVpcID.NotFound"))
+                    }
+                },
+            )
+            .await;
+        assert_eq!(result, Ok(()));
+        assert_eq!(deletes.into_inner(), 3);
     }
 
     #[test]

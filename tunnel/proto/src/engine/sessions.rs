@@ -70,6 +70,8 @@ impl Engine {
         let Some(state) = self.peers.get_mut(slot) else { return };
         let places = &mut state.sessions;
         if !places.next.as_ref().is_some_and(|next| next.is_confirmed()) {
+            // A newer session of our own came in between; the data path may have gone back from it.
+            state.shared.set_sealer(places.current.as_ref().map(|current| Arc::clone(&current.send)));
             return;
         }
         let replaced = places.current.take();

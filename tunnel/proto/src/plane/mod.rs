@@ -110,11 +110,14 @@ impl Plane {
     }
 
     /// To be called after the first authentic data message of a session: the other end has the keys, so a
-    /// responder may now send with them (whitepaper section 5.4.5). The engine switches over in `attend`.
+    /// responder may now send with them (whitepaper section 5.4.5). The data path does so at once: an answer to
+    /// that very message, sent with the old key, would be lost on a peer that has restarted. The engine follows in
+    /// `attend`.
     pub fn confirm(&self, session: &Session, now: Duration) -> Attention {
         if session.is_confirmed() || session.expired(now) || session.confirmed.swap(true, Ordering::AcqRel) {
             return Attention::NONE;
         }
+        session.peer.set_sealer(Some(Arc::clone(&session.send)));
         session.peer.want(CONFIRMED)
     }
 

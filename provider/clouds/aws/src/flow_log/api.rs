@@ -114,14 +114,14 @@ pub(super) async fn delete(aws: &Aws, id: &str) -> Result<(), ApiError> {
     let answer = aws.ec2().delete_flow_logs().flow_log_ids(id).send().await.named("DeleteFlowLogs");
     let refused = match answer {
         Ok(answer) => answer.unsuccessful.unwrap_or_default().into_iter().find_map(|item| item.error),
-        Err(error) => return ApiError::unless_gone(Err(error)),
+        Err(error) => return Err(error),
     };
-    ApiError::unless_gone(refused.map_or(Ok(()), |error| {
+    refused.map_or(Ok(()), |error| {
         Err(ApiError {
             operation: "DeleteFlowLogs",
             code: error.code.unwrap_or_default(),
             message: error.message.unwrap_or_default(),
             status: 400,
         })
-    }))
+    })
 }

@@ -65,7 +65,6 @@ impl Object for FlowLog {
     async fn delete(&self, work: &Work<'_>) -> Result<(), Diagnostics> {
         let Work { aws, op, .. } = work;
         let id = self.id.text();
-        op.call(|| api::delete(aws, id)).await?;
-        op.until_gone(|| api::get(aws, id)).await
+        op.delete(|| api::delete(aws, id), || api::get(aws, id)).await
     }
 }

@@ -86,5 +86,5 @@ pub(super) async fn detach(aws: &Aws, id: &str, vpc: &str) -> Result<(), ApiErro
 
 pub(super) async fn delete(aws: &Aws, id: &str) -> Result<(), ApiError> {
     let call = aws.ec2().delete_internet_gateway().internet_gateway_id(id);
-    ApiError::unless_gone(call.send().await.named("DeleteInternetGateway").map(drop))
+    call.send().await.named("DeleteInternetGateway").map(drop)
 }

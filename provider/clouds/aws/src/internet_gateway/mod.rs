@@ -65,7 +65,6 @@ impl Object for InternetGateway {
             // Refused while public addresses are mapped through the gateway.
             op.release(|| api::detach(aws, id, vpc)).await?;
         }
-        op.release(|| api::delete(aws, id)).await?;
-        op.until_gone(|| api::get(aws, id)).await
+        op.delete(|| api::delete(aws, id), || api::get(aws, id)).await
     }
 }

@@ -201,5 +201,5 @@ pub(super) async fn disassociate(aws: &Aws, association: &str) -> Result<(), Api
 
 pub(super) async fn delete(aws: &Aws, id: &str) -> Result<(), ApiError> {
     let call = aws.ec2().delete_route_table().route_table_id(id);
-    ApiError::unless_gone(call.send().await.named("DeleteRouteTable").map(drop))
+    call.send().await.named("DeleteRouteTable").map(drop)
 }

@@ -58,8 +58,7 @@ impl Object for RouteTable {
             op.go_on()?;
             op.release(|| api::disassociate(aws, association)).await?;
         }
-        op.release(|| api::delete(aws, id)).await?;
-        op.until_gone(|| api::get(aws, id)).await
+        op.delete(|| api::delete(aws, id), || api::get(aws, id)).await
     }
 }
 

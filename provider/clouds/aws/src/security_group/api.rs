@@ -247,5 +247,5 @@ pub(super) async fn revoke(
 
 pub(super) async fn delete(aws: &Aws, id: &str) -> Result<(), ApiError> {
     let call = aws.ec2().delete_security_group().group_id(id);
-    ApiError::unless_gone(call.send().await.named("DeleteSecurityGroup").map(drop))
+    call.send().await.named("DeleteSecurityGroup").map(drop)
 }

@@ -100,8 +100,7 @@ impl Object for SecurityGroup {
         let Work { aws, op, .. } = work;
         let id = self.id.text();
         // Network interfaces of deleted endpoints linger for minutes.
-        op.release(|| api::delete(aws, id)).await?;
-        op.until_gone(|| api::get(aws, id)).await
+        op.delete(|| api::delete(aws, id), || api::get(aws, id)).await
     }
 }
 

@@ -117,7 +117,5 @@ pub(super) async fn disassociate(aws: &Aws, association: &str) -> Result<(), Api
 }
 
 pub(super) async fn delete(aws: &Aws, id: &str) -> Result<(), ApiError> {
-    ApiError::unless_gone(
-        aws.ec2().delete_subnet().subnet_id(id).send().await.named("DeleteSubnet").map(drop),
-    )
+    aws.ec2().delete_subnet().subnet_id(id).send().await.named("DeleteSubnet").map(drop)
 }

@@ -68,8 +68,7 @@ impl Object for Subnet {
         let Work { aws, op, .. } = work;
         let id = self.id.text();
         // Network interfaces of deleted endpoints and load balancers linger for minutes.
-        op.release(|| api::delete(aws, id)).await?;
-        op.until_gone(|| api::get(aws, id)).await
+        op.delete(|| api::delete(aws, id), || api::get(aws, id)).await
     }
 }
 

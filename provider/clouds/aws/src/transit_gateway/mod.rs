@@ -51,8 +51,7 @@ impl Object for TransitGateway {
         let Work { aws, op, .. } = work;
         let id = self.id.text();
         // Refused while attachments are being deleted.
-        op.release(|| api::delete(aws, id)).await?;
-        op.until_gone(|| api::get(aws, id)).await
+        op.delete(|| api::delete(aws, id), || api::get(aws, id)).await
     }
 }
 

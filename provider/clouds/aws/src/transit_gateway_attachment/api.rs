@@ -164,6 +164,6 @@ pub(super) async fn delete(aws: &Aws, id: &str) -> Result<(), ApiError> {
             Err(gone) if gone.is_not_found() => Ok(()),
             _ => Err(error),
         },
-        other => ApiError::unless_gone(other.map(drop)),
+        other => other.map(drop),
     }
 }

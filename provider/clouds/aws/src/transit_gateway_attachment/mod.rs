@@ -49,8 +49,7 @@ impl Object for Attachment {
     async fn delete(&self, work: &Work<'_>) -> Result<(), Diagnostics> {
         let Work { aws, op, .. } = work;
         let id = self.id.text();
-        op.release(|| api::delete(aws, id)).await?;
-        op.until_gone(|| api::get(aws, id)).await
+        op.delete(|| api::delete(aws, id), || api::get(aws, id)).await
     }
 }
 

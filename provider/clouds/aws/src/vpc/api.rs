@@ -234,5 +234,5 @@ pub(super) async fn lock_default_group(aws: &Aws, id: &str) -> Result<(), ApiErr
 }
 
 pub(super) async fn delete(aws: &Aws, id: &str) -> Result<(), ApiError> {
-    ApiError::unless_gone(aws.ec2().delete_vpc().vpc_id(id).send().await.named("DeleteVpc").map(drop))
+    aws.ec2().delete_vpc().vpc_id(id).send().await.named("DeleteVpc").map(drop)
 }

@@ -209,14 +209,14 @@ pub(super) async fn delete(aws: &Aws, id: &str) -> Result<(), ApiError> {
     let answer = call.send().await.named("DeleteVpcEndpoints")?;
     // The call succeeds as such even if the endpoint was not deleted.
     let refused = answer.unsuccessful.unwrap_or_default().into_iter().find_map(|item| item.error);
-    ApiError::unless_gone(refused.map_or(Ok(()), |error| {
+    refused.map_or(Ok(()), |error| {
         Err(ApiError {
             operation: "DeleteVpcEndpoints",
             code: error.code.unwrap_or_default(),
             message: error.message.unwrap_or_default(),
             status: 400,
         })
-    }))
+    })
 }
 
 /// Those of the network interfaces `ids` that exist.

@@ -151,8 +151,7 @@ impl Object for Endpoint {
         let mut interfaces = sets::known(&self.network_interface_ids);
         let found = ApiError::if_found(api::get(aws, id).await).map_err(|error| op.told(error))?;
         interfaces.extend(found.into_iter().flat_map(|found| found.network_interface_ids));
-        op.release(|| api::delete(aws, id)).await?;
-        op.until_gone(|| api::get(aws, id)).await?;
+        op.delete(|| api::delete(aws, id), || api::get(aws, id)).await?;
         // Subnets and security groups can go only after the interfaces.
         op.until("without network interfaces", || async {
             let living = api::interfaces(aws, &interfaces).await?;

@@ -166,7 +166,7 @@ pub(super) async fn delete(aws: &Aws, id: &str) -> Result<(), ApiError> {
     let call = aws.ec2().delete_vpc_peering_connection().vpc_peering_connection_id(id);
     match call.send().await.named("DeleteVpcPeeringConnection") {
         Err(error) if error.code == "InvalidStateTransition" => Ok(()),
-        other => ApiError::unless_gone(other.map(drop)),
+        other => other.map(drop),
     }
 }
 

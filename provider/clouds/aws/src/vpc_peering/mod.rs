@@ -112,16 +112,16 @@ impl Object for Peering {
     async fn delete(&self, work: &Work<'_>) -> Result<(), Diagnostics> {
         let Work { aws, op, .. } = work;
         let id = self.id.text();
-        op.release(|| api::delete(aws, id)).await?;
-        op.until_gone(|| async {
+        let delete = || api::delete(aws, id);
+        let look = || async {
             let found = api::get(aws, id).await?;
             // A connection is listed for hours after it has gone.
             if found.code != "deleting" && found.is_gone() {
                 return Err(ApiError::absent("DescribeVpcPeeringConnections", id));
             }
             Ok(found)
-        })
-        .await
+        };
+        op.delete(delete, look).await
     }
 }
 
