@@ -17,6 +17,8 @@ pub(crate) enum Command {
     Check(Check),
     /// Solve an address plan and print its ranges.
     Plan(Plan),
+    /// Draw a Terraform plan or state.
+    Diagram(crate::diagram::Diagram),
 }
 
 const EXIT_CODES: &str = "Exit codes:

@@ -1,6 +1,7 @@
 //! The offline command `warren`: arguments and files in, reports and an exit code out.
 
 mod args;
+mod diagram;
 
 use args::{Args, Check, Command, Format, Plan, PlanFormat};
 use clap::Parser;
@@ -54,6 +55,7 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>, mut streams: Streams<'
     let result = match &args.command {
         Command::Check(check) => run_check(check, &mut streams),
         Command::Plan(plan) => run_plan(plan, &mut streams),
+        Command::Diagram(diagram) => diagram::run(diagram, &mut streams),
     };
     result.unwrap_or_else(|errors| {
         for error in errors {

@@ -9,6 +9,7 @@ mod node;
 mod terraform;
 
 use std::fmt;
+use warren_model::topology::Plan;
 use warren_model::{Model, Position};
 
 pub use address_plan::AddressPlan;
@@ -100,4 +101,24 @@ pub fn read(source: &Source<'_>) -> Result<Input, Vec<InputError>> {
         return terraform::read(source, &tree).map_err(|error| vec![error]);
     }
     address_plan::read(source, &tree).map(|plan| Input::AddressPlan(Box::new(plan)))
+}
+
+/// Reads the output of `terraform show -json`, a plan or a state, as objects and what the run does to them.
+///
+/// # Errors
+/// The text is not JSON, or not Terraform's.
+pub fn read_topology(source: &Source<'_>) -> Result<Plan, InputError> {
+    let text = source.text.strip_prefix('\u{feff}').unwrap_or(source.text);
+    let tree = node::parse_json(source.name, text)?;
+    if !terraform::looks_like(&tree) {
+        return Err(InputError {
+            file: source.name.to_owned(),
+            at: None,
+            path: String::new(),
+            message: "this is neither a plan nor a state of Terraform's".to_owned(),
+            hint: Some("make the file with: terraform show -json PLANFILE > plan.json".to_owned()),
+        });
+    }
+    terraform::check_version(source.name, &tree)?;
+    Ok(terraform::topology::read(source.name, &tree))
 }
