@@ -1,6 +1,6 @@
 //! `warren diagram`: a plan or state as a picture.
 
-use crate::{FINE, Outcome, Streams, emit, text_of};
+use crate::{FINE, Outcome, Streams, emit, emit_bytes, text_of};
 use clap::ValueEnum;
 use warren_diagram::{Detail, Options, Theme};
 use warren_planfile::{InputError, Source, read_topology};
@@ -34,6 +34,18 @@ pub(crate) struct Diagram {
 enum Form {
     /// A picture for browsers and documents.
     Svg,
+    /// The same as pixels.
+    Png,
+    /// A page of its own, to zoom, search and fold.
+    Html,
+    /// A summary for a pull request.
+    Markdown,
+    /// A flowchart that GitHub draws by itself.
+    Mermaid,
+    /// Graphviz.
+    Dot,
+    /// The address space: pools, what is used, reserved and free.
+    Space,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -77,8 +89,21 @@ pub(crate) fn run(diagram: &Diagram, streams: &mut Streams<'_>) -> Outcome {
             ThemeWord::Dark => Theme::Dark,
         },
     };
+    let failed = |error: String| vec![format!("{}: {error}", diagram.input)];
     let picture = match diagram.format {
         Form::Svg => warren_diagram::svg(&plan, &options),
+        Form::Png => {
+            // There is no viewer whose wish could be followed.
+            let theme = if options.theme == Theme::Dark { Theme::Dark } else { Theme::Light };
+            let svg = warren_diagram::svg(&plan, &Options { theme, ..options });
+            let bytes = warren_diagram::png(&svg).map_err(failed)?;
+            return emit_bytes(&bytes, diagram.output.as_deref(), streams).map(|()| FINE);
+        }
+        Form::Html => warren_diagram::html(&plan, &options).map_err(failed)?,
+        Form::Markdown => warren_diagram::markdown(&plan, &options).map_err(failed)?,
+        Form::Mermaid => warren_diagram::mermaid(&plan, &options),
+        Form::Dot => warren_diagram::dot(&plan, &options),
+        Form::Space => warren_diagram::space_svg(&plan, &options),
     };
     emit(&picture, diagram.output.as_deref(), streams)?;
     Ok(FINE)

@@ -221,11 +221,13 @@ fn text_of(file: &str, stdin: &mut dyn Read) -> Result<String, String> {
 }
 
 fn emit(text: &str, file: Option<&str>, streams: &mut Streams<'_>) -> Result<(), Vec<String>> {
+    emit_bytes(text.as_bytes(), file, streams)
+}
+
+fn emit_bytes(bytes: &[u8], file: Option<&str>, streams: &mut Streams<'_>) -> Result<(), Vec<String>> {
     let result = match file {
-        Some(file) => std::fs::write(file, text).map_err(|error| format!("{file}: {error}")),
-        None => {
-            streams.stdout.write_all(text.as_bytes()).map_err(|error| format!("standard output: {error}"))
-        }
+        Some(file) => std::fs::write(file, bytes).map_err(|error| format!("{file}: {error}")),
+        None => streams.stdout.write_all(bytes).map_err(|error| format!("standard output: {error}")),
     };
     result.map_err(|error| vec![error])
 }

@@ -53,6 +53,8 @@ pub enum BoxKind {
     Subnet,
     /// Something small inside a network or subnet.
     Chip,
+    /// A range that nothing may use.
+    Reserved,
     /// Something that networks are linked to: internet, transit gateway, services.
     Node,
 }

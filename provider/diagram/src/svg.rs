@@ -32,7 +32,7 @@ pub(crate) fn body(out: &mut String, scene: &Scene) {
     // Clouds lie below the links, what is in them above.
     for block in &scene.blocks {
         frame(out, block);
-        labels(out, &block.labels, block.change);
+        labels(out, &block.labels);
     }
     out.push_str("<g class=\"lines\">\n");
     for item in &scene.lines {
@@ -42,14 +42,14 @@ pub(crate) fn body(out: &mut String, scene: &Scene) {
     for inner in scene.blocks.iter().flat_map(|block| &block.inner) {
         block(out, inner);
     }
-    labels(out, &scene.labels, Change::Keep);
+    labels(out, &scene.labels);
     for (x, y, what) in &scene.samples {
         sample(out, *x, *y, *what);
     }
 }
 
-/// Rules of style; the same classes in every theme.
-pub(crate) fn style(theme: Theme) -> String {
+/// Fonts, widths and dashes: what no theme changes.
+pub(crate) fn shapes() -> String {
     let mut out = String::from(
         "text{font-family:Inter,system-ui,-apple-system,'Segoe UI',Roboto,Helvetica,Arial,sans-serif;font-weight:400}\
          .b{font-weight:600}.line{fill:none;stroke-width:2}.line.changed{stroke-width:2.5}\
@@ -62,6 +62,12 @@ pub(crate) fn style(theme: Theme) -> String {
         dash(Change::Replace).unwrap_or_default(),
         dash(Change::Delete).unwrap_or_default()
     );
+    out
+}
+
+/// Rules of style; the same classes in every theme.
+pub(crate) fn style(theme: Theme) -> String {
+    let mut out = shapes();
     match theme {
         Theme::Light => colours(&mut out, &LIGHT),
         Theme::Dark => colours(&mut out, &DARK),
@@ -82,7 +88,7 @@ pub(crate) fn colours(out: &mut String, palette: &Palette) {
         out,
         ".page{{fill:{page}}}.cloud{{fill:{cloud};stroke:{faint}}}.network,.node,.group{{fill:{card};stroke:{edge};stroke-width:1.5}}\
          .subnet{{fill:{inner};stroke:{faint};stroke-width:1}}.chip{{fill:{chip};stroke:none}}\
-         .t{{fill:{ink}}}.m{{fill:{muted}}}.whole{{fill:{faint}}}.share{{fill:{edge}}}.keep{{fill:{edge}}}"
+         .reserved{{fill:{chip};stroke:{edge};stroke-width:1;stroke-dasharray:4 2}}.t{{fill:{ink}}}.m{{fill:{muted}}}.whole{{fill:{faint}}}.share{{fill:{edge}}}.keep{{fill:{edge}}}"
     );
     for (name, colour) in LINKS.iter().zip(links) {
         let _ = write!(out, ".{name}{{stroke:{colour}}}.dot.{name}{{fill:{colour};stroke:none}}");
@@ -90,7 +96,7 @@ pub(crate) fn colours(out: &mut String, palette: &Palette) {
     for (name, (ground, colour)) in NAMES.iter().zip(changes) {
         let _ = write!(
             out,
-            ".box.{name}{{fill:{ground};stroke:{colour};stroke-width:2}}.line.{name}{{stroke:{colour}}}\
+            ".box.{name}{{fill:{ground};stroke:{colour};stroke-width:2}}.box.subnet.{name}{{fill:{card};stroke-width:1.5}}.box.chip.{name}{{stroke-width:1}}.line.{name}{{stroke:{colour}}}\
              .t.{name}{{fill:{colour}}}.fill.{name}{{fill:{colour};stroke:none}}.dot.{name}{{fill:{colour};stroke:none}}"
         );
     }
@@ -108,6 +114,7 @@ fn block(out: &mut String, block: &Block) {
         BoxKind::Group => "group",
         BoxKind::Subnet => "subnet",
         BoxKind::Chip => "chip",
+        BoxKind::Reserved => "reserved",
         BoxKind::Node => "node",
     };
     let _ = write!(out, "<g class=\"item is-{kind}\"");
@@ -119,7 +126,6 @@ fn block(out: &mut String, block: &Block) {
         let _ = write!(out, "<title>{}</title>", escape(&short(&block.tip)));
     }
     frame(out, block);
-    labels(out, &block.labels, block.change);
     for (rect, change) in &block.bars {
         let whole = block.bars.first().is_some_and(|(first, _)| first == rect);
         let class = match class(*change) {
@@ -134,6 +140,7 @@ fn block(out: &mut String, block: &Block) {
         );
     }
     tiles(out, block);
+    labels(out, &block.labels);
     out.push('\n');
     if !block.inner.is_empty() {
         out.push_str("<g class=\"inside\">\n");
@@ -153,6 +160,7 @@ fn frame(out: &mut String, block: &Block) {
         BoxKind::Group => ("group", 9),
         BoxKind::Subnet => ("subnet", 6),
         BoxKind::Chip => ("chip", 10),
+        BoxKind::Reserved => ("reserved", 3),
         BoxKind::Node => ("node", 18),
     };
     let rect = block.rect;
@@ -180,7 +188,7 @@ fn frame(out: &mut String, block: &Block) {
     let inset = match block.kind {
         BoxKind::Subnet => 15,
         BoxKind::Network | BoxKind::Group | BoxKind::Node => 19,
-        BoxKind::Cloud | BoxKind::Chip => return,
+        BoxKind::Cloud | BoxKind::Chip | BoxKind::Reserved => return,
     };
     badge(out, rect.right() - inset, rect.y + inset, block.change);
 }
@@ -215,7 +223,7 @@ fn tiles(out: &mut String, block: &Block) {
     }
 }
 
-fn labels(out: &mut String, labels: &[Label], ground: Change) {
+fn labels(out: &mut String, labels: &[Label]) {
     for label in labels {
         let mut class = String::from(if label.style == Style::Muted { "m" } else { "t" });
         if label.style == Style::Strong {
@@ -228,7 +236,6 @@ fn labels(out: &mut String, labels: &[Label], ground: Change) {
         if !name.is_empty() && label.style != Style::Muted {
             let _ = write!(class, " {name}");
         }
-        let _ = ground;
         // The width is given, so that a viewer with other fonts keeps the text in its box.
         let _ = write!(
             out,

@@ -1,7 +1,7 @@
 //! What a run builds: networks, what is in them, what connects them, and what the run does to each.
 //!
 //! Where [`crate::Model`] holds ranges and the place each was written, for the check, a [`Topology`] holds objects and
-//! how they refer to each other, for pictures and for `reach`. A [`Plan`] has two of them: before the run
+//! how they refer to each other, for pictures and for [`crate::reach`]. A [`Plan`] has two of them: before the run
 //! and after it.
 
 mod overlay;
