@@ -2,6 +2,7 @@
 
 mod args;
 mod diagram;
+mod policy;
 
 use args::{Args, Check, Command, Format, Plan, PlanFormat};
 use clap::Parser;
@@ -92,6 +93,10 @@ fn run_check(check: &Check, streams: &mut Streams<'_>) -> Outcome {
         ]);
     }
     let (mut inputs, mut errors, mut claims) = (Vec::new(), Vec::new(), Model::default());
+    let mut policy = policy::Policy::default();
+    if !check.policy.is_empty() && files.contains(&"-".to_owned()) {
+        return Err(vec!["-: with --policy give a file, not standard input".to_owned()]);
+    }
     for file in &files {
         match load(file, owners.get(file.as_str()).copied(), streams.stdin) {
             Ok(input) => inputs.push(input),
@@ -107,10 +112,14 @@ fn run_check(check: &Check, streams: &mut Streams<'_>) -> Outcome {
             Err(error) => errors.push(error),
         }
     }
+    if !check.policy.is_empty() {
+        policy = policy::load(&check.policy, &files, &inputs, streams.stdin, &mut errors);
+    }
     if !errors.is_empty() {
         return Err(errors);
     }
-    let report = warren_check::check(&inputs, claims);
+    let mut report = warren_check::check(&inputs, claims);
+    warren_check::hold(&mut report, &policy.assertions, &policy.plans);
     let colour = streams.colour && check.output.is_none();
     let text = match check.format {
         Format::Human => warren_check::human(&report, colour, check.quiet),

@@ -3,6 +3,7 @@
 //! The crate is pure. Readers fill a [`Model`], several models [`Model::merge`] into one, and the check looks at the
 //! result. [`topology`] says what a run builds.
 
+pub mod policy;
 pub mod reach;
 pub mod topology;
 
