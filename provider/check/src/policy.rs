@@ -50,12 +50,8 @@ fn ask(lists: &Lists<'_>, all: &Topology, file: &str, assertion: &Assertion) -> 
                 continue;
             }
             let message = format!("{:?}: {} {word} {}", assertion.name, name(all, from), name(all, to));
-            let mut detail: Vec<String> = answer
-                .hops
-                .iter()
-                .enumerate()
-                .map(|(at, hop)| format!("{}. {}", at + 1, hop.text))
-                .collect();
+            let mut detail: Vec<String> =
+                answer.hops.iter().enumerate().map(|(at, hop)| format!("{}. {}", at + 1, hop.text)).collect();
             detail.extend(answer.why.iter().map(|why| format!("then: {why}")));
             found.push(finding(assertion, severity, message, detail.join("\n"), None));
         }
@@ -91,7 +87,14 @@ fn finding(
 ) -> Finding {
     let side =
         Side { name: assertion.name.clone(), owner: String::new(), net: None, site: assertion.site.clone() };
-    Finding { severity, rule: Rule::Policy, sides: vec![side], message, detail, hint: hint.map(str::to_owned) }
+    Finding {
+        severity,
+        rule: Rule::Policy,
+        sides: vec![side],
+        message,
+        detail,
+        hint: hint.map(str::to_owned),
+    }
 }
 
 fn name(all: &Topology, place: &Place) -> String {

@@ -11,7 +11,8 @@ const FIXTURES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../diagram/tests/fi
 const PICTURES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/pictures/");
 
 fn warren_in(stdin: &str, arguments: &[&str]) -> (u8, Vec<u8>, String) {
-    let words = std::iter::once("warren".to_owned()).chain(arguments.iter().map(|word| word.replace("F:", FIXTURES)));
+    let words =
+        std::iter::once("warren".to_owned()).chain(arguments.iter().map(|word| word.replace("F:", FIXTURES)));
     let (mut out, mut err) = (Vec::new(), Vec::new());
     let mut stdin = stdin.as_bytes();
     let streams = Streams { stdin: &mut stdin, stdout: &mut out, stderr: &mut err, colour: false };
@@ -28,7 +29,17 @@ fn text(arguments: &[&str]) -> (u8, String) {
 const MADE: &[(&str, &[&str])] = &[
     ("example.svg", &["F:example.json", "--title", "aws-hub-spoke"]),
     ("change.svg", &["F:change.json", "--diff", "--title", "aws-hub-spoke: one spoke added, one renumbered"]),
-    ("change-dark.svg", &["F:change.json", "--diff", "--theme", "dark", "--title", "aws-hub-spoke: one spoke added, one renumbered"]),
+    (
+        "change-dark.svg",
+        &[
+            "F:change.json",
+            "--diff",
+            "--theme",
+            "dark",
+            "--title",
+            "aws-hub-spoke: one spoke added, one renumbered",
+        ],
+    ),
     ("change.md", &["F:change.json", "--format", "markdown", "--title", "aws-hub-spoke"]),
     ("change.mmd", &["F:change.json", "--diff", "--format", "mermaid"]),
     ("change.dot", &["F:change.json", "--diff", "--format", "dot"]),
@@ -44,7 +55,10 @@ fn compare(name: &str, made: &[u8]) {
         std::fs::write(&path, made).unwrap();
     }
     let kept = std::fs::read(&path).unwrap_or_default();
-    assert!(kept == made, "docs/pictures/{name} is not what the code draws; WARREN_BLESS=1 cargo test -p warren-cli writes it");
+    assert!(
+        kept == made,
+        "docs/pictures/{name} is not what the code draws; WARREN_BLESS=1 cargo test -p warren-cli writes it"
+    );
 }
 
 #[test]

@@ -144,7 +144,8 @@ fn legend(cards: &Cards<'_>, scene: &mut Scene, y: i32, changes: bool) -> i32 {
 fn cloud(cards: &Cards<'_>, home: Home, detail: Detail) -> Option<(Block, Vec<crate::scene::Line>)> {
     let all = cards.index.all;
     let networks: Vec<&Network> = all.networks.values().filter(|network| network.head.home == home).collect();
-    let loose: Vec<_> = cards.index.hosts_in.get("").into_iter().flatten().filter(|host| host.head.home == home).collect();
+    let loose: Vec<_> =
+        cards.index.hosts_in.get("").into_iter().flatten().filter(|host| host.head.home == home).collect();
     if networks.is_empty() && loose.is_empty() && !all.stores.values().any(|store| store.head.home == home) {
         return None;
     }
@@ -189,8 +190,12 @@ fn cloud(cards: &Cards<'_>, home: Home, detail: Detail) -> Option<(Block, Vec<cr
         centre.push(at);
         at
     });
-    let spokes: Vec<&Network> =
-        networks.iter().copied().filter(|network| !hubs.iter().any(|hub| hub.head.key == network.head.key)).collect();
+    let mut spokes: Vec<&Network> = networks
+        .iter()
+        .copied()
+        .filter(|network| !hubs.iter().any(|hub| hub.head.key == network.head.key))
+        .collect();
+    spokes.sort_by_cached_key(|network| (natural(&network.head.name), network.head.key.clone()));
     let mut sides: Vec<usize> = Vec::new();
     match detail {
         Detail::Grouped => {
@@ -237,8 +242,10 @@ fn transit_node(
     key: &str,
 ) -> usize {
     let gateway = cards.index.all.gateways.get(key);
-    let (name, change) = gateway.map_or((key, Change::Keep), |gateway| (&gateway.head.name, gateway.head.change));
-    let attached = cards.index.all.attachments.values().filter(|it| it.gateway.as_deref() == Some(key)).count();
+    let (name, change) =
+        gateway.map_or((key, Change::Keep), |gateway| (&gateway.head.name, gateway.head.change));
+    let attached =
+        cards.index.all.attachments.values().filter(|it| it.gateway.as_deref() == Some(key)).count();
     let about = format!("transit gateway · {}", count(attached, "attachment"));
     put(units, node(cards, name, &about, change, key), &[key.to_owned()])
 }
@@ -247,7 +254,8 @@ fn transit_node(
 fn node(cards: &Cards<'_>, name: &str, about: &str, change: Change, key: &str) -> Block {
     let mut block = Block::new(BoxKind::Node, key, change);
     let badge = if change == Change::Keep { 0 } else { 26 };
-    let first = cards.write(&mut block, &Words::new(name, 14, Style::Strong).change(change), 14, 24, 220 - badge);
+    let first =
+        cards.write(&mut block, &Words::new(name, 14, Style::Strong).change(change), 14, 24, 220 - badge);
     let mut h = 38;
     let mut w = first;
     if !about.is_empty() {
@@ -255,7 +263,7 @@ fn node(cards: &Cards<'_>, name: &str, about: &str, change: Change, key: &str) -
         h = 54;
     }
     block.tip = format!("{}\n{}", visible(about), visible(key));
-    block.rect = Rect { x: 0, y: 0, w: (w + 28 + badge).max(150), h };
+    block.rect = Rect { x: 0, y: 0, w: (w + 28 + badge).max(92), h };
     block
 }
 
@@ -341,12 +349,18 @@ fn hubs<'a>(index: &Index<'a>, networks: &[&'a Network]) -> Vec<&'a Network> {
             *degree.entry(key).or_default() += 1;
         }
     }
-    let best = degree
-        .iter()
-        .filter(|(key, _)| known.contains_key(*key))
-        .map(|(key, degree)| (*degree, index.offers(key), std::cmp::Reverse(*key)))
-        .max();
     if by_gateway.is_empty() {
+        // What goes away is no middle.
+        let best = networks
+            .iter()
+            .filter(|network| network.head.change != Change::Delete && !network.head.external)
+            .map(|network| {
+                let key = network.head.key.as_str();
+                let degree = degree.get(key).copied().unwrap_or_default();
+                (degree, index.offers(key), std::cmp::Reverse(key))
+            })
+            .filter(|(degree, offers, _)| degree + offers > 0)
+            .max();
         add(best.and_then(|(_, _, key)| known.get(key.0)));
     }
     chosen
@@ -378,6 +392,22 @@ fn group<'a>(networks: &[&'a Network]) -> Vec<(String, Vec<&'a Network>)> {
             (name, chunk.to_vec())
         })
         .collect()
+}
+
+/// A name as people sort it: numbers by their value.
+fn natural(name: &str) -> Vec<(u64, String)> {
+    let mut parts: Vec<(u64, String)> = vec![(0, String::new())];
+    for c in name.chars().take(200) {
+        let Some((number, text)) = parts.last_mut() else { break };
+        match c.to_digit(10) {
+            Some(digit) if text.is_empty() => {
+                *number = number.saturating_mul(10).saturating_add(digit.into())
+            }
+            Some(digit) => parts.push((digit.into(), String::new())),
+            None => text.push(c),
+        }
+    }
+    parts
 }
 
 /// A name with each number in it made a star.
@@ -460,7 +490,8 @@ fn nets(
         let mut net = Net::new(LinkKind::Internet, root);
         for gateway in all.gateways.values().filter(|gateway| gateway.head.home == home) {
             let open = matches!(gateway.kind, GatewayKind::Internet | GatewayKind::EgressOnly);
-            if let Some((network, &at)) = gateway.network.as_ref().and_then(|key| Some((key, place.get(key)?)))
+            if let Some((network, &at)) =
+                gateway.network.as_ref().and_then(|key| Some((key, place.get(key)?)))
                 && open
             {
                 net.push(at, gateway.head.change, ("internet", network), &gateway.head.key);
@@ -471,7 +502,8 @@ fn nets(
     if let Some(root) = services {
         let mut net = Net::new(LinkKind::Service, root);
         for endpoint in all.endpoints.values().filter(|endpoint| endpoint.head.home == home) {
-            if let Some((network, &at)) = endpoint.network.as_ref().and_then(|key| Some((key, place.get(key)?)))
+            if let Some((network, &at)) =
+                endpoint.network.as_ref().and_then(|key| Some((key, place.get(key)?)))
                 && endpoint.kind != EndpointKind::PrivateAccess
             {
                 net.push(at, endpoint.head.change, ("services", network), &endpoint.head.key);

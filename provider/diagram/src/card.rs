@@ -132,8 +132,11 @@ impl Cards<'_> {
         self.head(&mut block, network, width);
         let mut bottoms = vec![54; usize::try_from(columns).unwrap_or(1)];
         for subnet in subnets.iter().take(SUBNETS) {
-            let (column, top) =
-                bottoms.iter().enumerate().min_by_key(|(_, bottom)| **bottom).map_or((0, 54), |(at, y)| (at, *y));
+            let (column, top) = bottoms
+                .iter()
+                .enumerate()
+                .min_by_key(|(_, bottom)| **bottom)
+                .map_or((0, 54), |(at, y)| (at, *y));
             let mut card = self.subnet(subnet, inner);
             let x = PAD + i32::try_from(column).unwrap_or_default() * (inner + 10);
             card.shift(x, top);
@@ -158,7 +161,11 @@ impl Cards<'_> {
         let mut block = Block::new(BoxKind::Subnet, &subnet.head.key, subnet.head.change);
         let badge = if subnet.head.change == Change::Keep { 0 } else { 20 };
         let right = width - 10 - badge;
-        let range = if subnet.ranges.is_empty() { "known after apply".to_owned() } else { join(&subnet.ranges) };
+        let range = match subnet.ranges.as_slice() {
+            [] => "known after apply".to_owned(),
+            [only] => only.to_string(),
+            [first, rest @ ..] => format!("{first} +{}", rest.len()),
+        };
         let words = if subnet.was.is_empty() {
             Words::new(&range, 12, Style::Plain)
         } else {
@@ -171,8 +178,9 @@ impl Cards<'_> {
         let zone = subnet.zone.as_deref().unwrap_or("zone chosen by the cloud");
         let open = if subnet.public { " · public addresses" } else { "" };
         let about = format!("{zone}{open}");
+        let room = if subnet.was.is_empty() { width - 20 } else { width / 2 };
         let mut left = 10;
-        left += self.write(&mut block, &Words::new(&about, 11, Style::Muted), 10, y, width / 2) + 10;
+        left += self.write(&mut block, &Words::new(&about, 11, Style::Muted), 10, y, room) + 10;
         if !subnet.was.is_empty() {
             let was = join(&subnet.was);
             let room = width - 10 - left;
@@ -207,7 +215,14 @@ impl Cards<'_> {
     }
 
     /// Lays small boxes out in lines; returns the bottom of the last.
-    pub(crate) fn flow(&self, block: &mut Block, mut chips: Vec<(String, Change, String, String)>, x: i32, y: i32, room: i32) -> i32 {
+    pub(crate) fn flow(
+        &self,
+        block: &mut Block,
+        mut chips: Vec<(String, Change, String, String)>,
+        x: i32,
+        y: i32,
+        room: i32,
+    ) -> i32 {
         let more = chips.len().saturating_sub(CHIPS);
         chips.truncate(CHIPS);
         if more > 0 {
@@ -219,7 +234,9 @@ impl Cards<'_> {
             let text = if sign.is_empty() { text } else { format!("{sign} {text}") };
             let mut chip = Block::new(BoxKind::Chip, &key, change);
             chip.tip = tip;
-            let w = self.write(&mut chip, &Words::new(&text, 11, Style::Plain).change(change), 8, 15, room - 16) + 16;
+            let w =
+                self.write(&mut chip, &Words::new(&text, 11, Style::Plain).change(change), 8, 15, room - 16)
+                    + 16;
             chip.rect = Rect { x: 0, y: 0, w, h: 21 };
             if left + w > x + room && left > x {
                 left = x;
@@ -338,9 +355,9 @@ impl Cards<'_> {
         if let Some(table) = self.index.table(subnet) {
             lines.push(format!("route table {}", table.head.name));
             let routes = table.routes.iter().take(20);
-            lines.extend(routes.map(|route| {
-                format!("{} › {}", route.destination, self.index.target(&route.target))
-            }));
+            lines.extend(
+                routes.map(|route| format!("{} › {}", route.destination, self.index.target(&route.target))),
+            );
         }
         lines.push(subnet.head.change.word().to_owned());
         lines.join("\n")
@@ -385,10 +402,7 @@ pub(crate) fn count(number: usize, word: &str) -> String {
 
 /// What can be seen of a name: no control characters, and none that reorder what stands around them.
 pub(crate) fn visible(text: &str) -> String {
-    text.chars()
-        .take(2000)
-        .map(|c| if c.is_control() || hidden(c) { '\u{fffd}' } else { c })
-        .collect()
+    text.chars().take(2000).map(|c| if c.is_control() || hidden(c) { '\u{fffd}' } else { c }).collect()
 }
 
 /// Characters that are not seen or that turn the direction of others.

@@ -2,7 +2,8 @@
 
 use std::collections::BTreeMap;
 use warren_model::topology::{
-    Change, Endpoint, EndpointKind, FlowLog, Gateway, Host, RouteTable, SecurityGroup, Subnet, Target, Topology,
+    Change, Endpoint, EndpointKind, FlowLog, Gateway, Host, RouteTable, SecurityGroup, Subnet, Target,
+    Topology,
 };
 
 /// A topology with its lists.
@@ -41,7 +42,9 @@ impl<'a> Index<'a> {
         }
         for list in index.subnets.values_mut() {
             // By address where it is known, as people number their subnets.
-            list.sort_by_key(|subnet| (subnet.ranges.is_empty(), subnet.ranges.first().copied(), &subnet.head.key));
+            list.sort_by_key(|subnet| {
+                (subnet.ranges.is_empty(), subnet.ranges.first().copied(), &subnet.head.key)
+            });
         }
         for gateway in all.gateways.values() {
             match (&gateway.subnet, &gateway.network) {
@@ -87,7 +90,8 @@ impl<'a> Index<'a> {
     /// How much of a hub a network is: what it offers to others.
     pub(crate) fn offers(&self, network: &str) -> usize {
         let subnets = self.subnets.get(network).map(Vec::as_slice).unwrap_or_default();
-        let nat = subnets.iter().filter_map(|subnet| self.gateways_in.get(subnet.head.key.as_str())).map(Vec::len);
+        let nat =
+            subnets.iter().filter_map(|subnet| self.gateways_in.get(subnet.head.key.as_str())).map(Vec::len);
         let routed = self.gateways.get(network).map_or(0, Vec::len);
         let endpoints = self.endpoints.get(network).map_or(0, |list| {
             list.iter().filter(|endpoint| endpoint.kind != EndpointKind::PrivateAccess).count()

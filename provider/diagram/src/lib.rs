@@ -42,7 +42,11 @@ fn drawn(plan: &Plan, options: &Options) -> Topology {
     }
     let mut after = plan.after.clone();
     after.heads_mut().for_each(|head| head.change = Change::Keep);
-    after.tables.values_mut().flat_map(|table| &mut table.routes).for_each(|route| route.change = Change::Keep);
+    after
+        .tables
+        .values_mut()
+        .flat_map(|table| &mut table.routes)
+        .for_each(|route| route.change = Change::Keep);
     after
 }
 

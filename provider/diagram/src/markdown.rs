@@ -31,9 +31,12 @@ pub(crate) fn render(plan: &Plan, title: &str) -> Result<String, tera::Error> {
     rows.truncate(ROWS);
     let mut counts: BTreeMap<Change, usize> = BTreeMap::new();
     all.heads().for_each(|head| *counts.entry(head.change).or_default() += 1);
-    let mut words = vec![count(plan.after.networks.len(), "network"), count(plan.after.subnets.len(), "subnet")];
+    let mut words =
+        vec![count(plan.after.networks.len(), "network"), count(plan.after.subnets.len(), "subnet")];
     for change in Change::ALL.into_iter().filter(|change| *change != Change::Keep && plan.changes) {
-        words.extend(counts.get(&change).map(|number| format!("{} {number} to {}", change.sign(), change.word())));
+        words.extend(
+            counts.get(&change).map(|number| format!("{} {number} to {}", change.sign(), change.word())),
+        );
     }
     let few = all.networks.len() <= PAIRS;
     let (gained, lost, kept) = if few { reach(plan) } else { (Vec::new(), Vec::new(), Vec::new()) };
@@ -61,11 +64,13 @@ fn reach(plan: &Plan) -> (Vec<String>, Vec<String>, Vec<String>) {
     let name = |topology: &Topology, (from, to): &(String, String)| {
         format!("{} → {}", escape(topology.name(from)), escape(topology.name(to)))
     };
-    let after: BTreeSet<String> = Lists::new(&plan.after).pairs().iter().map(|it| name(&plan.after, it)).collect();
+    let after: BTreeSet<String> =
+        Lists::new(&plan.after).pairs().iter().map(|it| name(&plan.after, it)).collect();
     if !plan.changes {
         return (Vec::new(), Vec::new(), after.into_iter().collect());
     }
-    let before: BTreeSet<String> = Lists::new(&plan.before).pairs().iter().map(|it| name(&plan.before, it)).collect();
+    let before: BTreeSet<String> =
+        Lists::new(&plan.before).pairs().iter().map(|it| name(&plan.before, it)).collect();
     (
         after.difference(&before).cloned().collect(),
         before.difference(&after).cloned().collect(),
@@ -106,9 +111,10 @@ fn rows(all: &Topology) -> Vec<Row> {
             .take(6)
             .map(|route| {
                 let to = match &route.target {
-                    Target::Gateway(key) | Target::Peering(key) | Target::Endpoint(key) | Target::Other(key) => {
-                        all.name(key).to_owned()
-                    }
+                    Target::Gateway(key)
+                    | Target::Peering(key)
+                    | Target::Endpoint(key)
+                    | Target::Other(key) => all.name(key).to_owned(),
                     Target::Unknown(word) => word.clone(),
                     Target::Nowhere => "nowhere".to_owned(),
                 };

@@ -38,7 +38,8 @@ fn graph(all: &Topology) -> Graph {
         let id = format!("n{}", ids.len());
         ids.insert(&network.head.key, id.clone());
         let range = join(&network.ranges);
-        let was = if network.was.is_empty() { String::new() } else { format!(" (was {})", join(&network.was)) };
+        let was =
+            if network.was.is_empty() { String::new() } else { format!(" (was {})", join(&network.was)) };
         let label = format!("{}{} {range}{was}", sign(network.head.change), network.head.name);
         let mut nodes = Vec::new();
         for subnet in all.subnets.values().filter(|it| it.network.as_ref() == Some(&network.head.key)) {
@@ -50,7 +51,8 @@ fn graph(all: &Topology) -> Graph {
         for gateway in all.gateways.values().filter(|it| it.network.as_ref() == Some(&network.head.key)) {
             let inner = format!("{id}g{}", nodes.len());
             ids.insert(&gateway.head.key, inner.clone());
-            let label = format!("{}{} {}", sign(gateway.head.change), gateway.kind.short(), gateway.head.name);
+            let label =
+                format!("{}{} {}", sign(gateway.head.change), gateway.kind.short(), gateway.head.name);
             nodes.push((inner, label, gateway.head.change));
             if matches!(gateway.kind, GatewayKind::Internet | GatewayKind::EgressOnly) {
                 let from = ids[gateway.head.key.as_str()].clone();
@@ -94,7 +96,10 @@ fn graph(all: &Topology) -> Graph {
     for table in all.tables.values() {
         for route in &table.routes {
             let Target::Gateway(key) = &route.target else { continue };
-            let nat = all.gateways.get(key).filter(|it| matches!(it.kind, GatewayKind::Nat | GatewayKind::PrivateNat));
+            let nat = all
+                .gateways
+                .get(key)
+                .filter(|it| matches!(it.kind, GatewayKind::Nat | GatewayKind::PrivateNat));
             let Some(to) = nat.and_then(|nat| ids.get(nat.head.key.as_str())) else { continue };
             for from in table.subnets.iter().filter_map(|key| ids.get(key.as_str())) {
                 let text = format!("{}{}", sign(route.change), route.destination);
@@ -181,7 +186,12 @@ pub(crate) fn dot(all: &Topology) -> String {
     for (home, clusters) in &graph.clouds {
         let _ = writeln!(out, "  subgraph \"cluster_{home:?}\" {{\n    label={};", quote(&home.to_string()));
         for cluster in clusters {
-            let _ = writeln!(out, "    subgraph \"cluster_{}\" {{\n      label={};", cluster.id, quote(&cluster.label));
+            let _ = writeln!(
+                out,
+                "    subgraph \"cluster_{}\" {{\n      label={};",
+                cluster.id,
+                quote(&cluster.label)
+            );
             let _ = writeln!(out, "      {}", look(cluster.change));
             // A cluster cannot end a link; an invisible point in it does.
             let _ = writeln!(out, "      {} [shape=point, style=invis];", cluster.id);
@@ -219,7 +229,8 @@ fn colour(change: Change) -> String {
 }
 
 fn look(change: Change) -> String {
-    colours(change).map_or_else(String::new, |(edge, _, style)| format!("color=\"{edge}\"; style=\"{style}\";"))
+    colours(change)
+        .map_or_else(String::new, |(edge, _, style)| format!("color=\"{edge}\"; style=\"{style}\";"))
 }
 
 /// A quoted text of DOT. Backslashes would begin escapes.

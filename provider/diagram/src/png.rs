@@ -24,7 +24,8 @@ pub(crate) fn render(svg: &str, scale: f32) -> Result<Vec<u8>, String> {
         },
         ..usvg::Options::default()
     };
-    let tree = usvg::Tree::from_str(svg, &options).map_err(|error| format!("the picture cannot be drawn: {error}"))?;
+    let tree = usvg::Tree::from_str(svg, &options)
+        .map_err(|error| format!("the picture cannot be drawn: {error}"))?;
     let size = tree.size();
     let scale = scale.min(MOST / size.width()).min(MOST / size.height());
     let pixels = |length: f32| (length * scale).ceil().max(1.0) as u32;

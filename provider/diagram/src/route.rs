@@ -124,7 +124,8 @@ fn height(units: &[Unit], column: &[usize], gap: i32) -> i32 {
 
 /// An odd number of columns, the middle one for the centre; as many on each side as make the picture wide enough.
 fn columns(units: &[Unit], centre: &[usize], sides: &[usize], gap: i32) -> Vec<Vec<usize>> {
-    let wide = |list: &[usize]| list.iter().map(|&unit| i64::from(units[unit].block.rect.w)).max().unwrap_or(0);
+    let wide =
+        |list: &[usize]| list.iter().map(|&unit| i64::from(units[unit].block.rect.w)).max().unwrap_or(0);
     let middle = i64::from(height(units, centre, gap));
     let mut best: Option<(i64, Vec<Vec<usize>>, Vec<Vec<usize>>)> = None;
     // Few networks of a hub stand on one side or on both; many need as many columns as a square root.
@@ -137,7 +138,8 @@ fn columns(units: &[Unit], centre: &[usize], sides: &[usize], gap: i32) -> Vec<V
         let on_left = if centre.is_empty() { 0 } else { count / 2 };
         let parts = share(units, sides, count, gap);
         let (left, right) = parts.split_at(on_left.min(parts.len()));
-        let tall = parts.iter().map(|part| i64::from(height(units, part, gap))).max().unwrap_or(0).max(middle);
+        let tall =
+            parts.iter().map(|part| i64::from(height(units, part, gap))).max().unwrap_or(0).max(middle);
         let width: i64 = parts.iter().map(|part| wide(part) + 40).sum::<i64>() + wide(centre);
         let ratio = (width * 100 / tall.max(1)).max(1);
         let off = if ratio > ASPECT { ratio * 100 / ASPECT } else { ASPECT * 100 / ratio };
@@ -273,7 +275,8 @@ impl Plan {
                 // Two stubs of one height would look like one line.
                 let free = |y: i32| !taken.range(y - 2..=y + 2).any(|(_, other)| *other != net);
                 let end = rect.bottom() - 6;
-                let at = (y..end).find(|y| free(*y)).or_else(|| (rect.y + 6..end).find(|y| free(*y))).unwrap_or(y);
+                let at =
+                    (y..end).find(|y| free(*y)).or_else(|| (rect.y + 6..end).find(|y| free(*y))).unwrap_or(y);
                 taken.insert(at, net);
                 self.stubs.push(Stub { net, terminal, gutter, y: at, from_left });
                 y = at + step.max(3);
@@ -294,10 +297,18 @@ impl Plan {
                 gutters.keys().filter(|(net, _)| *net == number).map(|(_, gutter)| *gutter).collect();
             // A root in the middle joins both sides by itself.
             let rooted = self.stubs.iter().any(|stub| {
-                stub.net == number && net.terminals[stub.terminal].at == net.root && stub.gutter == middle && stub.from_left
+                stub.net == number
+                    && net.terminals[stub.terminal].at == net.root
+                    && stub.gutter == middle
+                    && stub.from_left
             });
-            let (left, right): (Vec<usize>, Vec<usize>) = used.into_iter().partition(|gutter| *gutter < middle);
-            let parts = if rooted { vec![(false, left), (true, right)] } else { vec![(false, [left, right].concat())] };
+            let (left, right): (Vec<usize>, Vec<usize>) =
+                used.into_iter().partition(|gutter| *gutter < middle);
+            let parts = if rooted {
+                vec![(false, left), (true, right)]
+            } else {
+                vec![(false, [left, right].concat())]
+            };
             for (side, part) in parts {
                 if let (Some(&first), Some(&last)) = (part.first(), part.last())
                     && first != last
@@ -314,7 +325,9 @@ impl Plan {
         let mut ends: BTreeMap<usize, Vec<Vec<(i32, i32)>>> = BTreeMap::new();
         for ((net, gutter), (from, to)) in gutters {
             let lanes = ends.entry(gutter).or_default();
-            let clear = |lane: &Vec<(i32, i32)>| lane.iter().all(|(a, b)| to < a.saturating_sub(4) || *b < from.saturating_sub(4));
+            let clear = |lane: &Vec<(i32, i32)>| {
+                lane.iter().all(|(a, b)| to < a.saturating_sub(4) || *b < from.saturating_sub(4))
+            };
             let at = lanes.iter().position(clear).unwrap_or(lanes.len());
             if at == lanes.len() {
                 lanes.push(Vec::new());
@@ -322,7 +335,10 @@ impl Plan {
             lanes[at].push((from, to));
             self.lane.insert((net, gutter), i32::try_from(at).unwrap_or_default());
         }
-        self.lanes = ends.iter().map(|(gutter, lanes)| (*gutter, i32::try_from(lanes.len()).unwrap_or_default())).collect();
+        self.lanes = ends
+            .iter()
+            .map(|(gutter, lanes)| (*gutter, i32::try_from(lanes.len()).unwrap_or_default()))
+            .collect();
         let mut lanes: Vec<Vec<(usize, usize)>> = Vec::new();
         for (net, side, first, last) in channel {
             let clear = |lane: &Vec<(usize, usize)>| lane.iter().all(|(a, b)| last < *a || *b < first);
@@ -351,7 +367,8 @@ impl Plan {
             tip: String::new(),
         };
         let whole = |net: usize| {
-            let change = common(nets[net].terminals.iter().filter(|it| it.at != nets[net].root).map(|it| it.change));
+            let change =
+                common(nets[net].terminals.iter().filter(|it| it.at != nets[net].root).map(|it| it.change));
             let mixed = nets[net].terminals.iter().any(|it| it.at != nets[net].root && it.change != change);
             if mixed { Change::Keep } else { change }
         };

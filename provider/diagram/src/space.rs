@@ -159,12 +159,8 @@ fn draw(cards: &Cards<'_>, pool: &Pool) -> Block {
     let used = cards.write(&mut block, &name, PAD, 28, 300);
     let room = WIDTH - 2 * PAD - used - 12;
     cards.write(&mut block, &Words::new(&join(&pool.ranges), 13, Style::Muted), PAD + used + 12, 28, room);
-    let taken: Vec<IpNet> = pool
-        .rows
-        .iter()
-        .filter(|row| row.change != Change::Delete)
-        .map(|row| row.range)
-        .collect();
+    let taken: Vec<IpNet> =
+        pool.rows.iter().filter(|row| row.change != Change::Delete).map(|row| row.range).collect();
     let kept: Vec<IpNet> = pool.reserved.iter().map(|(_, range)| *range).collect();
     let total: f64 = pool.ranges.iter().map(size).sum();
     let share = |ranges: &[IpNet]| ranges.iter().map(size).sum::<f64>() * 100.0 / total.max(1.0);
@@ -195,7 +191,13 @@ fn draw(cards: &Cards<'_>, pool: &Pool) -> Block {
                 let text = format!("{name} {reserved}");
                 let fits = cards.ruler.width(&text, 11, false) + 12 <= rect.w;
                 if fits {
-                    cards.write(&mut inner, &Words::new(&text, 11, Style::Plain), rect.x + 6, y + 15, rect.w - 12);
+                    cards.write(
+                        &mut inner,
+                        &Words::new(&text, 11, Style::Plain),
+                        rect.x + 6,
+                        y + 15,
+                        rect.w - 12,
+                    );
                 }
                 card.inner.push(inner);
             }
@@ -229,7 +231,8 @@ fn draw_row(cards: &Cards<'_>, row: &Row) -> Block {
     let mut block = Block::new(BoxKind::Subnet, &row.name, row.change);
     cards.write(&mut block, &Words::new(&row.name, 12, Style::Strong).change(row.change), 10, 20, 190);
     cards.write(&mut block, &Words::new(&row.range.to_string(), 12, Style::Plain), 210, 20, 140);
-    let parts: f64 = row.parts.iter().filter(|it| it.change != Change::Delete).map(|part| size(&part.range)).sum();
+    let parts: f64 =
+        row.parts.iter().filter(|it| it.change != Change::Delete).map(|part| size(&part.range)).sum();
     let own = size(&row.range);
     let asked: u64 = row.parts.iter().filter_map(|part| part.hosts).sum();
     let grown: u64 = row.parts.iter().filter_map(|part| part.grown).sum();

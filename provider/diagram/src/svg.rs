@@ -203,7 +203,10 @@ fn badge(out: &mut String, x: i32, y: i32, change: Change) {
         Change::Replace => format!("M{} {}h7M{x} {}v6M{} {}h7", x - 3, y - 2, y - 5, x - 3, y + 4),
     };
     let name = class(change);
-    let _ = write!(out, "<circle class=\"fill {name}\" cx=\"{x}\" cy=\"{y}\" r=\"8\"/><path class=\"sign solid\" d=\"{path}\"/>");
+    let _ = write!(
+        out,
+        "<circle class=\"fill {name}\" cx=\"{x}\" cy=\"{y}\" r=\"8\"/><path class=\"sign solid\" d=\"{path}\"/>"
+    );
 }
 
 /// The squares of a group: one path a colour, or ten thousand elements.
@@ -284,8 +287,12 @@ fn sample(out: &mut String, x: i32, y: i32, what: Sample) {
     match what {
         Sample::Change(change) => {
             let name = class(change);
-            let class = if name.is_empty() { "box network".to_owned() } else { format!("box network {name}") };
-            let _ = writeln!(out, "<rect class=\"{class}\" x=\"{x}\" y=\"{y}\" width=\"26\" height=\"16\" rx=\"4\"/>");
+            let class =
+                if name.is_empty() { "box network".to_owned() } else { format!("box network {name}") };
+            let _ = writeln!(
+                out,
+                "<rect class=\"{class}\" x=\"{x}\" y=\"{y}\" width=\"26\" height=\"16\" rx=\"4\"/>"
+            );
         }
         Sample::Link(kind) => {
             let class = LINKS[kind as usize];

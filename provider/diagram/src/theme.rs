@@ -55,12 +55,7 @@ pub const LIGHT: Palette = Palette {
     ink: "#1b222b",
     muted: "#505b67",
     links: ["#4b5a6b", "#6a4fb3", "#1f6f8b", "#8a6100"],
-    changes: [
-        ("#def3ea", "#00634a"),
-        ("#e1edf9", "#0a4f91"),
-        ("#f5e6f8", "#7a3489"),
-        ("#fde8dc", "#9c3600"),
-    ],
+    changes: [("#def3ea", "#00634a"), ("#e1edf9", "#0a4f91"), ("#f5e6f8", "#7a3489"), ("#fde8dc", "#9c3600")],
 };
 
 /// Light on dark.
@@ -75,12 +70,7 @@ pub const DARK: Palette = Palette {
     ink: "#e8eef4",
     muted: "#a9b6c3",
     links: ["#9fb0c2", "#b9a3f5", "#74c7e3", "#e0b454"],
-    changes: [
-        ("#0f382d", "#4fe0b4"),
-        ("#123353", "#8cc4ff"),
-        ("#3e2247", "#e9adf5"),
-        ("#48250f", "#ffae80"),
-    ],
+    changes: [("#0f382d", "#4fe0b4"), ("#123353", "#8cc4ff"), ("#3e2247", "#e9adf5"), ("#48250f", "#ffae80")],
 };
 
 /// Place of a change in [`Palette::changes`].

@@ -18,11 +18,17 @@ fn sound(scene: &Scene) {
     apart(&scene.blocks, &page);
     for label in &scene.labels {
         assert!(page.contains(&label.rect()), "{label:?} leaves the page");
-        assert!(scene.blocks.iter().all(|block| !block.rect.overlaps(&label.rect())), "{label:?} lies on a box");
+        assert!(
+            scene.blocks.iter().all(|block| !block.rect.overlaps(&label.rect())),
+            "{label:?} lies on a box"
+        );
     }
     for (at, label) in scene.labels.iter().enumerate() {
         let others = &scene.labels[at + 1..];
-        assert!(others.iter().all(|other| !other.rect().overlaps(&label.rect())), "{label:?} lies on another");
+        assert!(
+            others.iter().all(|other| !other.rect().overlaps(&label.rect())),
+            "{label:?} lies on another"
+        );
     }
     let boxes: Vec<&Block> = scene.blocks.iter().flat_map(|cloud| &cloud.inner).collect();
     for line in &scene.lines {

@@ -63,9 +63,9 @@ fn elements(text: &str) -> Vec<(String, Vec<String>)> {
         match reader.read_event() {
             Ok(Event::Start(start) | Event::Empty(start)) => {
                 let name = start.name().as_ref().to_owned();
-                let attributes = start.attributes().map(|attribute| {
-                    attribute.expect("a good attribute").key.as_ref().to_owned()
-                });
+                let attributes = start
+                    .attributes()
+                    .map(|attribute| attribute.expect("a good attribute").key.as_ref().to_owned());
                 found.push((name, attributes.collect()));
             }
             Ok(Event::Eof) => return found,
@@ -79,7 +79,10 @@ fn elements(text: &str) -> Vec<(String, Vec<String>)> {
 fn svg_holds_nothing_that_runs() {
     for text in [svg(&hostile(), &options()), space_svg(&hostile(), &options())] {
         for (name, attributes) in elements(&text) {
-            assert!(["svg", "title", "style", "rect", "g", "path", "text", "circle"].contains(&name.as_str()), "{name}");
+            assert!(
+                ["svg", "title", "style", "rect", "g", "path", "text", "circle"].contains(&name.as_str()),
+                "{name}"
+            );
             for attribute in attributes {
                 assert!(!attribute.starts_with("on") && !attribute.contains("href"), "{attribute}");
             }

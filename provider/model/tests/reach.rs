@@ -59,7 +59,9 @@ impl World<'_> {
                     return (self.inside(far, to), source);
                 }
                 Some((_, Target::Gateway(key))) if key == "tgw" => {
-                    let on = |name: &String| self.0.attachments.values().any(|it| it.network.as_ref() == Some(name));
+                    let on = |name: &String| {
+                        self.0.attachments.values().any(|it| it.network.as_ref() == Some(name))
+                    };
                     // Networks lie apart: at most one holds the address.
                     let far = self.0.networks.values().find(|it| on(&it.head.key) && holds(it.ranges[0], to));
                     return match far.filter(|_| on(&network)) {
@@ -70,10 +72,13 @@ impl World<'_> {
                 Some((_, Target::Gateway(key))) => {
                     let gateway = &self.0.gateways[key];
                     let home = gateway.subnet.clone().unwrap();
-                    if gateway.network.as_ref() != Some(&network) || nats.iter().any(|(nat, ..)| *nat == home) {
+                    if gateway.network.as_ref() != Some(&network) || nats.iter().any(|(nat, ..)| *nat == home)
+                    {
                         return (Fate::Lost, source);
                     }
-                    let Some(IpAddr::V4(own)) = nat_address(&self.0.subnets[&home]) else { panic!("IPv4 only") };
+                    let Some(IpAddr::V4(own)) = nat_address(&self.0.subnets[&home]) else {
+                        panic!("IPv4 only")
+                    };
                     nats.push((home.clone(), u32::from(own), source));
                     (source, at) = (u32::from(own), home);
                 }
@@ -85,15 +90,17 @@ impl World<'_> {
 
     fn inside(&self, network: &str, to: u32) -> Fate {
         let mut subnets = self.0.subnets.values();
-        let found = subnets.find(|it| it.network.as_deref() == Some(network) && it.ranges.iter().any(|range| holds(*range, to)));
+        let found = subnets.find(|it| {
+            it.network.as_deref() == Some(network) && it.ranges.iter().any(|range| holds(*range, to))
+        });
         found.map_or(Fate::Lost, |subnet| Fate::In(subnet.head.key.clone()))
     }
 
     /// Whether any address of `a` gets a packet to any address of `b`, and the answer back.
     fn reaches(&self, a: &str, b: &str) -> bool {
-        addresses(&self.0.subnets[a]).into_iter().any(|from| {
-            addresses(&self.0.subnets[b]).into_iter().any(|to| self.round_trip(a, from, b, to))
-        })
+        addresses(&self.0.subnets[a])
+            .into_iter()
+            .any(|from| addresses(&self.0.subnets[b]).into_iter().any(|to| self.round_trip(a, from, b, to)))
     }
 
     fn round_trip(&self, a: &str, from: u32, b: &str, to: u32) -> bool {
@@ -136,7 +143,13 @@ fn gateway(key: &str, kind: GatewayKind, network: Option<&str>, subnet: Option<&
 type Routes = Vec<(u32, u8, usize)>;
 
 /// Up to four networks of 32 addresses with up to three subnets of 8 each, every subnet with a table of its own.
-fn build(count: usize, tables: &[Routes], peerings: &[(usize, usize)], attached: &[bool], present: &[bool]) -> Topology {
+fn build(
+    count: usize,
+    tables: &[Routes],
+    peerings: &[(usize, usize)],
+    attached: &[bool],
+    present: &[bool],
+) -> Topology {
     let mut all = Topology::default();
     all.gateways.insert("tgw".into(), gateway("tgw", GatewayKind::Transit, None, None));
     for at in 0..count {
@@ -149,7 +162,14 @@ fn build(count: usize, tables: &[Routes], peerings: &[(usize, usize)], attached:
             let (gateway, network) = (Some("tgw".to_owned()), Some(name.clone()));
             let key = format!("a{at}");
             let subnets = Vec::new();
-            let attachment = Attachment { head: head(&key), gateway, network, subnets, associates: true, propagates: true };
+            let attachment = Attachment {
+                head: head(&key),
+                gateway,
+                network,
+                subnets,
+                associates: true,
+                propagates: true,
+            };
             all.attachments.insert(key, attachment);
         }
         for part in (0..3_u32).filter(|part| *part == 0 || present[at * 3 + *part as usize]) {
@@ -162,10 +182,13 @@ fn build(count: usize, tables: &[Routes], peerings: &[(usize, usize)], attached:
         let home = format!("{name}s0");
         all.gateways.insert(nat.clone(), gateway(&nat, GatewayKind::PrivateNat, Some(&name), Some(&home)));
     }
-    for (at, (left, right)) in peerings.iter().enumerate().filter(|(_, (left, right))| left % count != right % count) {
+    for (at, (left, right)) in
+        peerings.iter().enumerate().filter(|(_, (left, right))| left % count != right % count)
+    {
         let key = format!("p{at}");
         let side = |at: usize| Some(format!("n{}", at % count));
-        all.peerings.insert(key.clone(), Peering { head: head(&key), left: side(*left), right: side(*right) });
+        all.peerings
+            .insert(key.clone(), Peering { head: head(&key), left: side(*left), right: side(*right) });
     }
     let peers: Vec<String> = all.peerings.keys().cloned().collect();
     let subnets: Vec<Subnet> = all.subnets.values().cloned().collect();
@@ -203,9 +226,9 @@ fn topologies() -> impl Strategy<Value = Topology> {
     let tables = prop::collection::vec(prop::collection::vec((0_u32..16, 25_u8..=32, 0_usize..6), 0..5), 12);
     let peerings = prop::collection::vec((0_usize..4, 0_usize..4), 0..4);
     let flags = |count| prop::collection::vec(any::<bool>(), count);
-    (2_usize..5, tables, peerings, flags(4), flags(12)).prop_map(|(count, tables, peerings, attached, present)| {
-        build(count, &tables, &peerings, &attached, &present)
-    })
+    (2_usize..5, tables, peerings, flags(4), flags(12)).prop_map(
+        |(count, tables, peerings, attached, present)| build(count, &tables, &peerings, &attached, &present),
+    )
 }
 
 proptest! {

@@ -122,7 +122,12 @@ impl Reader<'_> {
             }
         }
         if found.is_empty() {
-            self.error(value, &format!("{path}.{key}"), "it names nobody", Some("write a name, or \"*\" for all"));
+            self.error(
+                value,
+                &format!("{path}.{key}"),
+                "it names nobody",
+                Some("write a name, or \"*\" for all"),
+            );
         }
         found
     }
@@ -142,7 +147,12 @@ impl Reader<'_> {
             Some(Some("tcp")) => Protocol::Tcp(low, high),
             Some(Some("udp")) => Protocol::Udp(low, high),
             Some(_) => {
-                self.error(node, &format!("{path}.protocol"), "this is no protocol", Some("write tcp, udp or any"));
+                self.error(
+                    node,
+                    &format!("{path}.protocol"),
+                    "this is no protocol",
+                    Some("write tcp, udp or any"),
+                );
                 Protocol::Any
             }
         }

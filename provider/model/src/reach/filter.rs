@@ -50,7 +50,13 @@ pub(super) fn leaves(lists: &Lists<'_>, from: &Place, b: IpAddr, protocol: Proto
     leaves_to(lists, from, b, &[], protocol)
 }
 
-fn leaves_to(lists: &Lists<'_>, from: &Place, b: IpAddr, theirs: &[Key], protocol: Protocol) -> Option<String> {
+fn leaves_to(
+    lists: &Lists<'_>,
+    from: &Place,
+    b: IpAddr,
+    theirs: &[Key],
+    protocol: Protocol,
+) -> Option<String> {
     if let Some(groups) = groups(lists, from)
         && !admits(lists, groups, b, theirs, protocol, false)
     {
@@ -61,13 +67,22 @@ fn leaves_to(lists: &Lists<'_>, from: &Place, b: IpAddr, theirs: &[Key], protoco
 }
 
 /// Why an endpoint does not let a sender in.
-pub(super) fn endpoint(lists: &Lists<'_>, endpoint: &Endpoint, from: &Place, source: &Subnet) -> Option<String> {
+pub(super) fn endpoint(
+    lists: &Lists<'_>,
+    endpoint: &Endpoint,
+    from: &Place,
+    source: &Subnet,
+) -> Option<String> {
     let wanted = endpoint.groups.as_ref()?;
     let ours = groups(lists, from).unwrap_or(&[]);
     let https = Protocol::Tcp(443, 443);
-    let any = lists.samples(source).into_iter().any(|address| admits(lists, wanted, address, ours, https, true));
+    let any =
+        lists.samples(source).into_iter().any(|address| admits(lists, wanted, address, ours, https, true));
     (!any).then(|| {
-        format!("no security group of endpoint {} lets {} in on TCP 443", endpoint.head.name, source.head.name)
+        format!(
+            "no security group of endpoint {} lets {} in on TCP 443",
+            endpoint.head.name, source.head.name
+        )
     })
 }
 
@@ -104,7 +119,14 @@ fn network<'a>(lists: &Lists<'a>, place: &Place) -> Option<&'a str> {
 }
 
 /// Whether one of the groups has a rule for the far end. A group that the plan does not hold may have any rule.
-fn admits(lists: &Lists<'_>, groups: &[Key], far: IpAddr, members: &[Key], protocol: Protocol, ingress: bool) -> bool {
+fn admits(
+    lists: &Lists<'_>,
+    groups: &[Key],
+    far: IpAddr,
+    members: &[Key],
+    protocol: Protocol,
+    ingress: bool,
+) -> bool {
     groups.iter().any(|key| {
         let Some(group) = lists.all.groups.get(key) else { return true };
         let rules = if ingress { &group.ingress } else { &group.egress };

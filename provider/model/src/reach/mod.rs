@@ -7,7 +7,9 @@
 mod filter;
 mod walk;
 
-use crate::topology::{Attachment, EndpointKind, GatewayKind, Home, Key, Protocol, RouteTable, Subnet, Topology};
+use crate::topology::{
+    Attachment, EndpointKind, GatewayKind, Home, Key, Protocol, RouteTable, Subnet, Topology,
+};
 use ipnet::IpNet;
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
@@ -151,7 +153,11 @@ impl<'a> Lists<'a> {
         let own = self.all.networks.get(network)?;
         let ranges = own.ranges.iter();
         let inner = self.subnets(network).iter().filter(|_| own.ranges.is_empty()).flat_map(|it| &it.ranges);
-        ranges.chain(inner).filter(|range| range.contains(&address)).max_by_key(|range| range.prefix_len()).copied()
+        ranges
+            .chain(inner)
+            .filter(|range| range.contains(&address))
+            .max_by_key(|range| range.prefix_len())
+            .copied()
     }
 
     /// One address of every part of the subnet that all tables treat alike.
@@ -168,7 +174,9 @@ impl<'a> Lists<'a> {
     fn public(&self, subnet: &Subnet) -> bool {
         let hosts = self.all.hosts.values();
         subnet.public
-            || hosts.filter(|host| host.subnet.as_ref() == Some(&subnet.head.key)).any(|host| host.public == Some(true))
+            || hosts
+                .filter(|host| host.subnet.as_ref() == Some(&subnet.head.key))
+                .any(|host| host.public == Some(true))
     }
 
     /// Whether packets of `protocol` get from one place to the other, and answers back.
@@ -198,7 +206,7 @@ impl<'a> Lists<'a> {
     fn has_public(&self, place: &Place, subnet: &Subnet) -> bool {
         match place {
             Place::Host(key) => {
-                self.all.hosts.get(key).and_then(|host| host.public).unwrap_or_else(|| subnet.public)
+                self.all.hosts.get(key).and_then(|host| host.public).unwrap_or(subnet.public)
             }
             _ => self.public(subnet),
         }
@@ -264,7 +272,9 @@ impl<'a> Lists<'a> {
                     End::Dropped(why) => why,
                     _ => "it ends elsewhere".to_owned(),
                 };
-                hops.extend(back.hops.into_iter().map(|hop| Hop { text: format!("back: {}", hop.text), ..hop }));
+                hops.extend(
+                    back.hops.into_iter().map(|hop| Hop { text: format!("back: {}", hop.text), ..hop }),
+                );
                 return Answer::no(hops, format!("no way back: {why}"));
             }
         }
@@ -277,9 +287,17 @@ impl<'a> Lists<'a> {
         let anywhere6 = IpAddr::from([0x2600, 0, 0, 0, 0, 0, 0, 1]);
         let mut found = vec![anywhere, anywhere6];
         let inside = |address: &IpAddr| {
-            self.all.networks.values().any(|network| network.ranges.iter().any(|range| range.contains(address)))
+            self.all
+                .networks
+                .values()
+                .any(|network| network.ranges.iter().any(|range| range.contains(address)))
         };
-        found.extend(self.cuts.iter().filter(|it| !walk::is_private(**it) && !it.is_unspecified() && !inside(it)).take(64));
+        found.extend(
+            self.cuts
+                .iter()
+                .filter(|it| !walk::is_private(**it) && !it.is_unspecified() && !inside(it))
+                .take(64),
+        );
         found
     }
 
@@ -294,8 +312,13 @@ impl<'a> Lists<'a> {
             for b in self.outside().into_iter().filter(|b| b.is_ipv4() == a.is_ipv4()) {
                 let there = walk(self, source, a, b, public);
                 let answer = match &there.end {
-                    End::Internet => match self.way_home(&there).or_else(|| filter::leaves(self, from, b, protocol)) {
-                        None => return Answer { reached: true, way: Way::Internet, hops: there.hops, why: None },
+                    End::Internet => match self
+                        .way_home(&there)
+                        .or_else(|| filter::leaves(self, from, b, protocol))
+                    {
+                        None => {
+                            return Answer { reached: true, way: Way::Internet, hops: there.hops, why: None };
+                        }
                         Some(why) => Answer::no(there.hops, why),
                     },
                     End::Dropped(why) => Answer::no(there.hops.clone(), why.clone()),
@@ -331,7 +354,10 @@ impl<'a> Lists<'a> {
             Err(answer) => return answer,
         };
         if !self.has_public(to, target) {
-            return Answer::no(Vec::new(), format!("nothing in subnet {} has a public address", target.head.name));
+            return Answer::no(
+                Vec::new(),
+                format!("nothing in subnet {} has a public address", target.head.name),
+            );
         }
         let mut why = "its range is known only after apply".to_owned();
         for a in self.samples(target) {
@@ -444,7 +470,8 @@ impl<'a> Lists<'a> {
                 }
                 let reached = subnets.iter().any(|from| {
                     targets.iter().any(|to| {
-                        let (from, to) = (Place::Subnet(from.head.key.clone()), Place::Subnet(to.head.key.clone()));
+                        let (from, to) =
+                            (Place::Subnet(from.head.key.clone()), Place::Subnet(to.head.key.clone()));
                         self.ask(&from, &to, any).reached
                     })
                 });

@@ -88,7 +88,8 @@ fn step<'a>(
             None => dropped(format!("the plan has no route table of subnet {}", subnet.head.name)),
         };
     };
-    let hop = |what: String| Hop::new(&table.head.key, format!("route table {}: {net} to {what}", table.head.name));
+    let hop =
+        |what: String| Hop::new(&table.head.key, format!("route table {}: {net} to {what}", table.head.name));
     match &route.target {
         Target::Gateway(key) => {
             let Some(gateway) = lists.all.gateways.get(key) else {
@@ -103,13 +104,13 @@ fn step<'a>(
             };
             walk.hops.push(hop(format!("peering {}", peering.head.name)));
             let sides = [(&peering.left, &peering.right), (&peering.right, &peering.left)];
-            let other = sides.into_iter().find_map(|(near, far)| (near.as_deref() == Some(network)).then_some(far));
+            let other =
+                sides.into_iter().find_map(|(near, far)| (near.as_deref() == Some(network)).then_some(far));
             match other {
                 Some(Some(far)) if lists.local(far, to).is_some() => Err(deliver(lists, walk, far, to)),
-                Some(Some(far)) => dropped(format!(
-                    "{to} is not in {}, and peering is not transitive",
-                    lists.all.name(far)
-                )),
+                Some(Some(far)) => {
+                    dropped(format!("{to} is not in {}, and peering is not transitive", lists.all.name(far)))
+                }
                 Some(None) => dropped("the other side of the peering is known only after apply"),
                 None => dropped(format!("peering {} does not touch this network", peering.head.name)),
             }
@@ -124,10 +125,8 @@ fn step<'a>(
 }
 
 fn deliver(lists: &Lists<'_>, walk: &mut Walk, network: &str, to: IpAddr) -> End {
-    let found = lists
-        .subnets(network)
-        .iter()
-        .find(|subnet| subnet.ranges.iter().any(|range| range.contains(&to)));
+    let found =
+        lists.subnets(network).iter().find(|subnet| subnet.ranges.iter().any(|range| range.contains(&to)));
     match found {
         Some(subnet) => {
             let text = format!("subnet {} of {} ({to})", subnet.head.name, lists.all.name(network));
@@ -198,7 +197,9 @@ fn through<'a>(
             Ok(home)
         }
         GatewayKind::Transit => transit(lists, walk, gateway, network, to, public),
-        GatewayKind::Vpn => dropped(format!("VPN gateway {name} takes it to a site that the plan does not describe")),
+        GatewayKind::Vpn => {
+            dropped(format!("VPN gateway {name} takes it to a site that the plan does not describe"))
+        }
     }
 }
 
@@ -257,9 +258,10 @@ fn transit<'a>(
         }
     }
     // A static route wins over one of the same length that was written by an attachment.
-    let best = routes.into_iter().filter(|(net, ..)| net.contains(&to)).max_by_key(|(net, fixed, attachment)| {
-        (net.prefix_len(), *fixed, std::cmp::Reverse(attachment.map(|it| &it.head.key)))
-    });
+    let best =
+        routes.into_iter().filter(|(net, ..)| net.contains(&to)).max_by_key(|(net, fixed, attachment)| {
+            (net.prefix_len(), *fixed, std::cmp::Reverse(attachment.map(|it| &it.head.key)))
+        });
     let Some((net, _, far)) = best else {
         return dropped(format!("transit gateway {name} has no route to {to}"));
     };
@@ -284,7 +286,8 @@ fn transit<'a>(
 pub(super) fn is_private(address: IpAddr) -> bool {
     match address {
         IpAddr::V4(address) => {
-            let shared = u32::from(address) >> 22 == (u32::from(std::net::Ipv4Addr::new(100, 64, 0, 0)) >> 22);
+            let shared =
+                u32::from(address) >> 22 == (u32::from(std::net::Ipv4Addr::new(100, 64, 0, 0)) >> 22);
             address.is_private() || shared || address.is_link_local() || address.is_loopback()
         }
         IpAddr::V6(address) => address.segments()[0] & 0xfe00 == 0xfc00 || address.is_loopback(),

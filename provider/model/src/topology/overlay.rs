@@ -9,6 +9,10 @@ pub fn overlay(plan: &Plan) -> Topology {
     if !plan.changes {
         return all;
     }
+    // What stays may still mention a network that goes: it goes, and is not somebody else's.
+    all.networks.retain(|key, network| {
+        !network.head.external || plan.before.networks.get(key).is_none_or(|before| before.head.external)
+    });
     all.adopt(&plan.before);
     for network in all.networks.values_mut() {
         if let Some(before) = plan.before.networks.get(&network.head.key) {
@@ -71,4 +75,3 @@ fn entries(space: &mut AddressSpace, before: Option<&AddressSpace>, stays: bool)
     space.entries.extend(gone.into_iter().map(|old| Entry { change: Change::Delete, ..old.clone() }));
     space.entries.sort_by(|a, b| (a.range, &a.path).cmp(&(b.range, &b.path)));
 }
-

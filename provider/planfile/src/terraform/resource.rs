@@ -41,7 +41,11 @@ pub(super) enum Attribute<'a> {
 }
 
 impl<'a> Values<'a> {
-    pub(super) fn new(values: Option<&'a Node>, unknown: Option<&'a Node>, sensitive: Option<&'a Node>) -> Self {
+    pub(super) fn new(
+        values: Option<&'a Node>,
+        unknown: Option<&'a Node>,
+        sensitive: Option<&'a Node>,
+    ) -> Self {
         Self { values, unknown, sensitive }
     }
 

@@ -1,7 +1,7 @@
 //! AWS networks and what is in them: resources of hashicorp/aws and Warren's own, which use the same words.
 
-use super::Reader;
 use super::super::resource::Attribute;
+use super::Reader;
 use super::view::{Item, Link, View, blurred, flag};
 use warren_model::topology::{
     Attachment, Endpoint, EndpointKind, FlowLog, Gateway, GatewayKind, Home, Host, Network, Peering, Store,

@@ -6,7 +6,8 @@ use super::aws::{SUBNETS, TABLES, TRANSIT, VPCS};
 use super::view::{Item, Link, View, flag};
 use std::collections::BTreeMap;
 use warren_model::topology::{
-    Change, Destination, EndpointKind, GatewayKind, Home, Key, Route, RouteTable, Target, Topology, TransitTable,
+    Change, Destination, EndpointKind, GatewayKind, Home, Key, Route, RouteTable, Target, Topology,
+    TransitTable,
 };
 
 pub(super) const READERS: &[(&str, Reader)] = &[
@@ -226,7 +227,10 @@ pub(super) fn settle(topology: &mut Topology) {
         for route in &mut table.routes {
             match &route.target {
                 Target::Unknown(word) => {
-                    let found = WORDS.iter().find(|known| *known == word).and_then(|word| choices.get(&(network.clone(), *word)));
+                    let found = WORDS
+                        .iter()
+                        .find(|known| *known == word)
+                        .and_then(|word| choices.get(&(network.clone(), *word)));
                     if let Some([only]) = found.map(Vec::as_slice) {
                         route.target = only.clone();
                     }

@@ -233,10 +233,12 @@ fn route(view: &mut View<'_>, item: &Item<'_>) {
 fn nat(view: &mut View<'_>, item: &Item<'_>) {
     let values = &item.resource.values;
     let router = view.link(item, "router", ROUTERS);
-    let network = match &router {
+    // A router is named by its bare name as well, which a network may have too.
+    let named = values.text("router").and_then(|name| view.routers.get(name).cloned());
+    let network = named.or_else(|| match &router {
         Link::To(key) => view.routers.get(key).cloned(),
         _ => None,
-    };
+    });
     let network = network.or_else(|| view.link(item, "network", NETWORKS).key());
     let listed = values.text("source_subnetwork_ip_ranges_to_nat") == Some("LIST_OF_SUBNETWORKS");
     let serves = listed.then(|| {

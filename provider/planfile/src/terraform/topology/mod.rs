@@ -127,7 +127,9 @@ fn sides<'a>(node: &'a Node, before: &mut Vec<Item<'a>>, after: &mut Vec<Item<'a
 }
 
 fn state<'a>(node: &'a Node, wanted: &dyn Fn(&Node) -> bool, found: &mut Vec<Item<'a>>) {
-    for resource in node.get("resources").map(Node::items).unwrap_or_default().iter().filter(|node| wanted(node)) {
+    for resource in
+        node.get("resources").map(Node::items).unwrap_or_default().iter().filter(|node| wanted(node))
+    {
         let values = Values::new(resource.get("values"), None, resource.get("sensitive_values"));
         let resource: Option<Resource<'a>> = super::resource::resource(resource, values, true);
         found.extend(resource.map(|resource| Item { resource, change: Change::Keep }));

@@ -67,7 +67,8 @@ impl<'a> References<'a> {
         let mut out = Candidates::default();
         let Some(path) = module_path(resource.module) else { return out };
         let name = format!("{}{}.{}", bare(&path), resource.kind, resource.name);
-        let Some(expression) = self.resources.get(&name).and_then(|node| node.get("expressions")?.get(attribute))
+        let Some(expression) =
+            self.resources.get(&name).and_then(|node| node.get("expressions")?.get(attribute))
         else {
             out.blurred = true;
             return out;
@@ -95,9 +96,8 @@ impl<'a> References<'a> {
         let by_key = references.iter().any(|text| matches!(*text, "each.key" | "count.index"));
         for reference in &references {
             // Terraform lists a.b.c as a.b.c, a.b: prefixes of a longer one add nothing.
-            let longer = |other: &&str| {
-                other.strip_prefix(reference).is_some_and(|tail| tail.starts_with(['.', '[']))
-            };
+            let longer =
+                |other: &&str| other.strip_prefix(reference).is_some_and(|tail| tail.starts_with(['.', '[']));
             if !references.iter().any(|other| longer(&other)) {
                 self.reference(scope, reference, by_key, kinds, hops, out);
             }
@@ -129,8 +129,7 @@ impl<'a> References<'a> {
                 let call = format!("{}module.{}", bare(outer), last.0);
                 let node = self.calls.get(&call).and_then(|node| node.get("expressions")?.get(step(1)));
                 if let Some(expression) = node {
-                    let scope =
-                        Scope { path: outer.to_vec(), index: last.1.clone(), repeated: Some(call) };
+                    let scope = Scope { path: outer.to_vec(), index: last.1.clone(), repeated: Some(call) };
                     self.follow(&scope, expression, kinds, hops + 1, out);
                 }
             }
@@ -138,9 +137,10 @@ impl<'a> References<'a> {
                 let (call, key) = keyed(step(1));
                 let name = format!("{}module.{call}", bare(&scope.path));
                 let output = keyed(step(2)).0;
-                let node = self.calls.get(&name).and_then(|node| {
-                    node.get("module")?.get("outputs")?.get(output)?.get("expression")
-                });
+                let node = self
+                    .calls
+                    .get(&name)
+                    .and_then(|node| node.get("module")?.get("outputs")?.get(output)?.get("expression"));
                 let Some(expression) = node else {
                     out.blurred = true;
                     return;
@@ -159,14 +159,21 @@ impl<'a> References<'a> {
                 let stem = format!("{}{kind}.{name}", prefix(&scope.path));
                 if kinds.contains(&kind) {
                     let own = by_key.then_some(scope.index.as_str());
-                    out.found.extend(self.instances(&stem, key, own).into_iter().map(|key| format!("{stem}{key}")));
+                    out.found.extend(
+                        self.instances(&stem, key, own).into_iter().map(|key| format!("{stem}{key}")),
+                    );
                     return;
                 }
                 // An association or another object that hands on an id.
                 let attribute = step(2);
                 let handed = matches!(
                     attribute,
-                    "vpc_id" | "subnet_id" | "transit_gateway_id" | "route_table_id" | "network" | "subnetwork"
+                    "vpc_id"
+                        | "subnet_id"
+                        | "transit_gateway_id"
+                        | "route_table_id"
+                        | "network"
+                        | "subnetwork"
                 );
                 let name = format!("{}{kind}.{name}", bare(&scope.path));
                 let node = self.resources.get(&name).and_then(|node| node.get("expressions")?.get(attribute));

@@ -160,7 +160,12 @@ impl View<'_> {
     }
 
     /// The destination of a route or the far end of a rule.
-    pub(super) fn destination(&self, values: &Values<'_>, ranges: &[&str], lists: &[&str]) -> Option<Destination> {
+    pub(super) fn destination(
+        &self,
+        values: &Values<'_>,
+        ranges: &[&str],
+        lists: &[&str],
+    ) -> Option<Destination> {
         for attribute in ranges {
             match values.attribute(attribute) {
                 Attribute::Known(node) => {
