@@ -1,6 +1,7 @@
 //! `warren diagram` and `warren check --policy`, and the pictures of the documentation.
 
 #[path = "../../diagram/tests/common/mod.rs"]
+#[expect(dead_code, reason = "other tests use the rest")]
 mod common;
 
 use std::ffi::OsString;
@@ -17,12 +18,12 @@ fn warren_in(stdin: &str, arguments: &[&str]) -> (u8, Vec<u8>, String) {
     let mut stdin = stdin.as_bytes();
     let streams = Streams { stdin: &mut stdin, stdout: &mut out, stderr: &mut err, colour: false };
     let code = run(words.map(OsString::from), streams);
-    (code, out, String::from_utf8(err).unwrap().replace(FIXTURES, ""))
+    (code, out, String::from_utf8_lossy(&err).replace(FIXTURES, ""))
 }
 
 fn text(arguments: &[&str]) -> (u8, String) {
     let (code, out, err) = warren_in("", arguments);
-    (code, format!("{}{err}", String::from_utf8(out).unwrap().replace(FIXTURES, "")))
+    (code, format!("{}{err}", String::from_utf8_lossy(&out).replace(FIXTURES, "")))
 }
 
 /// Every picture of the documentation: its file, and the words that make it.
@@ -52,7 +53,7 @@ const MADE: &[(&str, &[&str])] = &[
 fn compare(name: &str, made: &[u8]) {
     let path = Path::new(PICTURES).join(name);
     if std::env::var_os("WARREN_BLESS").is_some() {
-        std::fs::write(&path, made).unwrap();
+        std::fs::write(&path, made).expect("the folder is there");
     }
     let kept = std::fs::read(&path).unwrap_or_default();
     assert!(

@@ -401,7 +401,7 @@ fn natural(name: &str) -> Vec<(u64, String)> {
         let Some((number, text)) = parts.last_mut() else { break };
         match c.to_digit(10) {
             Some(digit) if text.is_empty() => {
-                *number = number.saturating_mul(10).saturating_add(digit.into())
+                *number = number.saturating_mul(10).saturating_add(digit.into());
             }
             Some(digit) => parts.push((digit.into(), String::new())),
             None => text.push(c),

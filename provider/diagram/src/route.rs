@@ -57,6 +57,9 @@ pub(crate) struct Net {
     pub(crate) terminals: Vec<Terminal>,
 }
 
+/// By box and gutter: net, terminal, and whether the box stands left of the gutter.
+type Ports = BTreeMap<(usize, usize), Vec<(usize, usize, bool)>>;
+
 /// A stub from a box into a gutter.
 struct Stub {
     net: usize,
@@ -127,7 +130,7 @@ fn columns(units: &[Unit], centre: &[usize], sides: &[usize], gap: i32) -> Vec<V
     let wide =
         |list: &[usize]| list.iter().map(|&unit| i64::from(units[unit].block.rect.w)).max().unwrap_or(0);
     let middle = i64::from(height(units, centre, gap));
-    let mut best: Option<(i64, Vec<Vec<usize>>, Vec<Vec<usize>>)> = None;
+    let mut best: Option<(i64, [Vec<Vec<usize>>; 2])> = None;
     // Few networks of a hub stand on one side or on both; many need as many columns as a square root.
     let most = sides.len().min(4 + sides.len().isqrt() * 3);
     for count in 0..=most {
@@ -143,11 +146,11 @@ fn columns(units: &[Unit], centre: &[usize], sides: &[usize], gap: i32) -> Vec<V
         let width: i64 = parts.iter().map(|part| wide(part) + 40).sum::<i64>() + wide(centre);
         let ratio = (width * 100 / tall.max(1)).max(1);
         let off = if ratio > ASPECT { ratio * 100 / ASPECT } else { ASPECT * 100 / ratio };
-        if best.as_ref().is_none_or(|(least, ..)| off < *least) {
-            best = Some((off, left.to_vec(), right.to_vec()));
+        if best.as_ref().is_none_or(|(least, _)| off < *least) {
+            best = Some((off, [left.to_vec(), right.to_vec()]));
         }
     }
-    let (_, mut left, mut right) = best.unwrap_or_default();
+    let (_, [mut left, mut right]) = best.unwrap_or_default();
     // The middle of the list is the middle: the shorter side gets columns that hold nothing and take no room.
     while left.len() < right.len() {
         left.insert(0, Vec::new());
@@ -208,7 +211,7 @@ impl Plan {
         let order: BTreeMap<usize, usize> =
             columns[middle].iter().enumerate().map(|(at, &unit)| (unit, at)).collect();
         let mut between: BTreeMap<usize, i32> = BTreeMap::new();
-        let mut ports: BTreeMap<(usize, usize), Vec<(usize, usize, bool)>> = BTreeMap::new();
+        let mut ports = Ports::new();
         for (number, net) in nets.iter().enumerate() {
             let column = |terminal: &Terminal| units[terminal.at].column;
             let has_left = net.terminals.iter().any(|terminal| column(terminal) < middle);
@@ -263,7 +266,7 @@ impl Plan {
     }
 
     /// Gives every port a height of its own in its gutter.
-    fn place(&mut self, units: &[Unit], ports: BTreeMap<(usize, usize), Vec<(usize, usize, bool)>>) {
+    fn place(&mut self, units: &[Unit], ports: Ports) {
         let mut taken: BTreeMap<usize, BTreeMap<i32, usize>> = BTreeMap::new();
         for ((unit, gutter), list) in ports {
             let rect = units[unit].block.rect;

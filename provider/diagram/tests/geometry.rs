@@ -172,7 +172,7 @@ proptest! {
 
 fn luminance(colour: &str) -> f64 {
     let part = |at: usize| {
-        let value = f64::from(u8::from_str_radix(&colour[at..at + 2], 16).unwrap()) / 255.0;
+        let value = f64::from(u8::from_str_radix(&colour[at..at + 2], 16).expect("a colour")) / 255.0;
         if value <= 0.04045 { value / 12.92 } else { ((value + 0.055) / 1.055).powf(2.4) }
     };
     0.2126 * part(1) + 0.7152 * part(3) + 0.0722 * part(5)

@@ -1,5 +1,6 @@
 //! Names that try to be more than names.
 
+#[expect(dead_code, reason = "other tests use the rest")]
 mod common;
 
 use serde_json::json;

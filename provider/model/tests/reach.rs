@@ -14,7 +14,9 @@ fn head(key: &str) -> Head {
 }
 
 fn net(base: u32, prefix: u8) -> ipnet::IpNet {
-    ipnet::IpNet::V4(ipnet::Ipv4Net::new(Ipv4Addr::from(0x0a00_0000 + base), prefix).unwrap().trunc())
+    ipnet::IpNet::V4(
+        ipnet::Ipv4Net::new(Ipv4Addr::from(0x0a00_0000 + base), prefix).expect("it is set").trunc(),
+    )
 }
 
 /// A packet's fate.
@@ -31,7 +33,7 @@ impl World<'_> {
     fn send(&self, at: &str, source: u32, to: u32, nats: &mut Vec<(String, u32, u32)>) -> (Fate, u32) {
         let (mut at, mut source) = (at.to_owned(), source);
         for _ in 0..16 {
-            let network = self.0.subnets[&at].network.clone().unwrap();
+            let network = self.0.subnets[&at].network.clone().expect("it is set");
             let mut best: Option<(u8, &Target)> = None;
             for table in self.0.tables.values().filter(|table| table.subnets.contains(&at)) {
                 for route in &table.routes {
@@ -50,7 +52,10 @@ impl World<'_> {
             match best {
                 Some((_, Target::Peering(key))) => {
                     let peering = &self.0.peerings[key];
-                    let (left, right) = (peering.left.as_ref().unwrap(), peering.right.as_ref().unwrap());
+                    let (left, right) = (
+                        peering.left.as_ref().expect("it is set"),
+                        peering.right.as_ref().expect("it is set"),
+                    );
                     let far = match () {
                         () if *left == network => right,
                         () if *right == network => left,
@@ -71,7 +76,7 @@ impl World<'_> {
                 }
                 Some((_, Target::Gateway(key))) => {
                     let gateway = &self.0.gateways[key];
-                    let home = gateway.subnet.clone().unwrap();
+                    let home = gateway.subnet.clone().expect("it is set");
                     if gateway.network.as_ref() != Some(&network) || nats.iter().any(|(nat, ..)| *nat == home)
                     {
                         return (Fate::Lost, source);
@@ -154,7 +159,7 @@ fn build(
     all.gateways.insert("tgw".into(), gateway("tgw", GatewayKind::Transit, None, None));
     for at in 0..count {
         let name = format!("n{at}");
-        let base = u32::try_from(at).unwrap() * 32;
+        let base = u32::try_from(at).expect("it is set") * 32;
         let ranges = vec![net(base, 27)];
         let network = Network { head: head(&name), ranges, was: vec![], complete: true, region: None };
         all.networks.insert(name.clone(), network);
@@ -193,7 +198,7 @@ fn build(
     let peers: Vec<String> = all.peerings.keys().cloned().collect();
     let subnets: Vec<Subnet> = all.subnets.values().cloned().collect();
     for (at, subnet) in subnets.into_iter().enumerate() {
-        let network = subnet.network.unwrap();
+        let network = subnet.network.expect("it is set");
         let mut routes: BTreeMap<ipnet::IpNet, Target> = BTreeMap::new();
         for &(base, prefix, target) in &tables[at] {
             let target = match target {

@@ -14,8 +14,8 @@ pub(crate) fn read(name: &str, text: &str) -> Plan {
 
 /// One entry of `resource_changes`.
 pub(crate) fn change(address: &str, action: &str, values: Value) -> Value {
-    let (kind, name) = address.split_once('.').unwrap();
-    let name = name.split('[').next().unwrap();
+    let (kind, name) = address.split_once('.').expect("an address");
+    let name = name.split('[').next().unwrap_or(name);
     let actions = if action == "replace" { json!(["delete", "create"]) } else { json!([action]) };
     let before = if action == "create" { Value::Null } else { values.clone() };
     let after = if action == "delete" { Value::Null } else { values };

@@ -205,9 +205,7 @@ impl<'a> Lists<'a> {
 
     fn has_public(&self, place: &Place, subnet: &Subnet) -> bool {
         match place {
-            Place::Host(key) => {
-                self.all.hosts.get(key).and_then(|host| host.public).unwrap_or(subnet.public)
-            }
+            Place::Host(key) => self.all.hosts.get(key).and_then(|host| host.public).unwrap_or(subnet.public),
             _ => self.public(subnet),
         }
     }

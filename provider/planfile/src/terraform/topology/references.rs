@@ -98,7 +98,7 @@ impl<'a> References<'a> {
             // Terraform lists a.b.c as a.b.c, a.b: prefixes of a longer one add nothing.
             let longer =
                 |other: &&str| other.strip_prefix(reference).is_some_and(|tail| tail.starts_with(['.', '[']));
-            if !references.iter().any(|other| longer(&other)) {
+            if !references.iter().any(longer) {
                 self.reference(scope, reference, by_key, kinds, hops, out);
             }
         }

@@ -59,7 +59,7 @@ fn asked(networks: Option<&Node>, path: &str) -> (Option<u64>, Option<u64>) {
     };
     let Some(hosts) = number("hosts") else { return (None, None) };
     let grown = (hosts * number("growth").unwrap_or(1.0)).ceil();
-    let whole = |number: f64| (number >= 0.0 && number < 1e15).then_some(number as u64);
+    let whole = |number: f64| (0.0..1e15).contains(&number).then_some(number as u64);
     (whole(hosts), whole(grown))
 }
 
