@@ -27,6 +27,8 @@ const FULL_UP_TO: usize = 40;
 const COMPACT_UP_TO: usize = 400;
 /// Groups of like names; where there are more names than that, groups of neighbours.
 const GROUPS: usize = 60;
+/// Networks up to which a group of like names is one box.
+const LARGE: usize = 240;
 const MARGIN: i32 = 24;
 /// Between boxes of one column.
 const GAP: i32 = 18;
@@ -76,9 +78,8 @@ pub(crate) fn arrange(all: &Topology, title: &str, changes: bool, detail: Detail
 
 /// The title, and in one line what is there and what changes.
 fn head(cards: &Cards<'_>, scene: &mut Scene, all: &Topology, changes: bool) {
-    let room = scene.w - 2 * MARGIN;
     let title = Words::new(&scene.title, 20, Style::Strong);
-    let title = cards.label(&title, MARGIN, 42, room);
+    let title = cards.label(&title, MARGIN, 42, scene.w.max(600) - 2 * MARGIN);
     let networks = all.networks.values().filter(|network| !network.head.external).count();
     let mut words = vec![count(networks, "network"), count(all.subnets.len(), "subnet")];
     let mut counts: BTreeMap<Change, usize> = BTreeMap::new();
@@ -94,7 +95,8 @@ fn head(cards: &Cards<'_>, scene: &mut Scene, all: &Topology, changes: bool) {
         }
     }
     let about = words.join("   ·   ");
-    let about = cards.label(&Words::new(&about, 13, Style::Muted), MARGIN, 65, room);
+    let about = cards.label(&Words::new(&about, 13, Style::Muted), MARGIN, 65, 900);
+    scene.w = scene.w.max(title.rect().right() + MARGIN).max(about.rect().right() + MARGIN);
     scene.labels.extend([title, about]);
 }
 
@@ -366,32 +368,35 @@ fn hubs<'a>(index: &Index<'a>, networks: &[&'a Network]) -> Vec<&'a Network> {
     chosen
 }
 
-/// Networks whose names differ only in numbers; neighbours by name where that leaves too many groups.
+/// Networks whose names differ only in numbers, in parts where they are many; neighbours by name where that leaves
+/// too many groups.
 fn group<'a>(networks: &[&'a Network]) -> Vec<(String, Vec<&'a Network>)> {
     let mut stems: BTreeMap<String, Vec<&Network>> = BTreeMap::new();
     for network in networks {
         stems.entry(stem(&network.head.name)).or_default().push(network);
     }
-    if stems.len() <= GROUPS {
-        return stems.into_iter().collect();
+    let size = networks.len().div_ceil(GROUPS).max(LARGE);
+    let mut groups = Vec::new();
+    if stems.len() > GROUPS {
+        stems = BTreeMap::from([(String::new(), networks.to_vec())]);
     }
-    let mut sorted = networks.to_vec();
-    sorted.sort_by(|a, b| (&a.head.name, &a.head.key).cmp(&(&b.head.name, &b.head.key)));
-    let size = sorted.len().div_ceil(GROUPS);
-    sorted
-        .chunks(size)
-        .map(|chunk| {
-            let ends = (chunk.first(), chunk.last());
+    for (name, members) in stems {
+        if members.len() <= size && !name.is_empty() {
+            groups.push((name, members));
+            continue;
+        }
+        // The members come in natural order already.
+        for part in members.chunks(size) {
+            let ends = part.first().zip(part.last());
             let name = match ends {
-                (Some(first), Some(last)) if chunk.len() > 1 => {
-                    format!("{} – {}", first.head.name, last.head.name)
-                }
-                (Some(first), _) => first.head.name.clone(),
-                _ => String::new(),
+                Some((first, last)) if part.len() > 1 => format!("{} – {}", first.head.name, last.head.name),
+                Some((first, _)) => first.head.name.clone(),
+                None => String::new(),
             };
-            (name, chunk.to_vec())
-        })
-        .collect()
+            groups.push((name, part.to_vec()));
+        }
+    }
+    groups
 }
 
 /// A name as people sort it: numbers by their value.
@@ -440,20 +445,27 @@ fn group_card(cards: &Cards<'_>, name: &str, members: &[&Network]) -> Block {
     cards.write(&mut block, &Words::new(name, 14, Style::Strong).change(change), 12, 23, room - badge);
     let mut counts: BTreeMap<Change, usize> = BTreeMap::new();
     changes.for_each(|change| *counts.entry(change).or_default() += 1);
-    let mut words = vec![count(members.len(), "network")];
-    for change in Change::ALL.into_iter().filter(|change| *change != Change::Keep) {
-        words.extend(counts.get(&change).map(|number| format!("{} {number}", change.sign())));
+    let text = count(members.len(), "network");
+    cards.write(&mut block, &Words::new(&text, 12, Style::Muted), 12, 41, room);
+    let words: Vec<String> = Change::ALL
+        .into_iter()
+        .filter(|change| *change != Change::Keep)
+        .filter_map(|change| counts.get(&change).map(|number| format!("{} {number}", change.sign())))
+        .collect();
+    let mut top = 57;
+    if !words.is_empty() {
+        cards.write(&mut block, &Words::new(&words.join(" · "), 11, Style::Plain), 12, top, room);
+        top += 16;
     }
-    cards.write(&mut block, &Words::new(&words.join(" · "), 12, Style::Muted), 12, 41, room);
     let mut ranges: Vec<_> = members.iter().flat_map(|network| network.ranges.iter()).collect();
     ranges.sort();
     let span = match (ranges.first(), ranges.last()) {
         (Some(first), Some(last)) => format!("{} – {}", first.network(), last.broadcast()),
         _ => "ranges known after apply".to_owned(),
     };
-    cards.write(&mut block, &Words::new(&span, 11, Style::Muted), 12, 57, room);
+    cards.write(&mut block, &Words::new(&span, 11, Style::Muted), 12, top, room);
     let step = TILE + 2;
-    let (mut x, mut y) = (12, 68);
+    let (mut x, mut y) = (12, top + 11);
     for network in members {
         if x + TILE > COMPACT - 12 {
             x = 12;
