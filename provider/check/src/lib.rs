@@ -7,6 +7,7 @@ mod check;
 mod finding;
 mod human;
 mod plans;
+mod policy;
 mod rule;
 mod sarif;
 mod table;
@@ -15,6 +16,7 @@ pub use check::check;
 pub use finding::{Finding, Report, Severity, Side};
 pub use human::{clean, human};
 pub use plans::solve_file;
+pub use policy::hold;
 pub use rule::Rule;
 pub use sarif::sarif;
 

@@ -64,6 +64,8 @@ rules! {
         "Neither a plan nor a proof that there is none was found. Pin some networks, or give each network one pool.";
     BadRequest "bad-request" "An address plan contradicts itself."
         "A pool that does not exist, a network without pool and range, a size that its cloud cannot hold.";
+    Policy "policy" "An assertion of a policy file does not hold."
+        "A file of --policy says who must or must not reach whom. The finding tells the path, hop by hop, or why there is none. Where a part of the path is known only after apply it is a warning.";
 }
 
 impl fmt::Display for Rule {

@@ -17,6 +17,8 @@ pub(crate) enum Command {
     Check(Check),
     /// Solve an address plan and print its ranges.
     Plan(Plan),
+    /// Draw a Terraform plan or state.
+    Diagram(crate::diagram::Diagram),
 }
 
 /// More findings than anybody reads, and few enough for any viewer.
@@ -40,6 +42,9 @@ pub(crate) struct Check {
     /// A claims file: ranges of other owners.
     #[arg(long, value_name = "FILE")]
     pub(crate) claims: Vec<String>,
+    /// Assertions about who reaches whom, for the Terraform plans and states among the files.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) policy: Vec<String>,
     /// Form of the report.
     #[arg(long, value_enum, default_value_t = Format::Human)]
     pub(crate) format: Format,

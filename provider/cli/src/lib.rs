@@ -1,6 +1,8 @@
 //! The offline command `warren`: arguments and files in, reports and an exit code out.
 
 mod args;
+mod diagram;
+mod policy;
 
 use args::{Args, Check, Command, Format, Plan, PlanFormat};
 use clap::Parser;
@@ -55,6 +57,7 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>, mut streams: Streams<'
     let result = match &args.command {
         Command::Check(check) => run_check(check, &mut streams),
         Command::Plan(plan) => run_plan(plan, &mut streams),
+        Command::Diagram(diagram) => diagram::run(diagram, &mut streams),
     };
     result.unwrap_or_else(|errors| {
         for error in errors {
@@ -91,6 +94,10 @@ fn run_check(check: &Check, streams: &mut Streams<'_>) -> Outcome {
         ]);
     }
     let (mut inputs, mut errors, mut claims) = (Vec::new(), Vec::new(), Model::default());
+    let mut policy = policy::Policy::default();
+    if !check.policy.is_empty() && files.contains(&"-".to_owned()) {
+        return Err(vec!["-: with --policy give a file, not standard input".to_owned()]);
+    }
     for file in &files {
         match load(file, owners.get(file.as_str()).copied(), streams.stdin) {
             Ok(input) => inputs.push(input),
@@ -106,10 +113,14 @@ fn run_check(check: &Check, streams: &mut Streams<'_>) -> Outcome {
             Err(error) => errors.push(error),
         }
     }
+    if !check.policy.is_empty() {
+        policy = policy::load(&check.policy, &files, &inputs, streams.stdin, &mut errors);
+    }
     if !errors.is_empty() {
         return Err(errors);
     }
-    let report = warren_check::check(&inputs, claims, NonZeroUsize::new(check.max_findings));
+    let mut report = warren_check::check(&inputs, claims, NonZeroUsize::new(check.max_findings));
+    warren_check::hold(&mut report, &policy.assertions, &policy.plans);
     let colour = streams.colour && check.output.is_none();
     let text = match check.format {
         Format::Human => warren_check::human(&report, colour, check.quiet),
@@ -212,11 +223,13 @@ fn text_of(file: &str, stdin: &mut dyn Read) -> Result<String, String> {
 }
 
 fn emit(text: &str, file: Option<&str>, streams: &mut Streams<'_>) -> Result<(), Vec<String>> {
+    emit_bytes(text.as_bytes(), file, streams)
+}
+
+fn emit_bytes(bytes: &[u8], file: Option<&str>, streams: &mut Streams<'_>) -> Result<(), Vec<String>> {
     let result = match file {
-        Some(file) => std::fs::write(file, text).map_err(|error| format!("{file}: {error}")),
-        None => {
-            streams.stdout.write_all(text.as_bytes()).map_err(|error| format!("standard output: {error}"))
-        }
+        Some(file) => std::fs::write(file, bytes).map_err(|error| format!("{file}: {error}")),
+        None => streams.stdout.write_all(bytes).map_err(|error| format!("standard output: {error}")),
     };
     result.map_err(|error| vec![error])
 }

@@ -1,7 +1,11 @@
 //! Cloud-neutral networks: what a plan, a state or an address plan says, with the place it says it at.
 //!
-//! The crate is pure data. Readers fill a [`Model`], several models [`Model::merge`] into one, and the check looks at
-//! the result.
+//! The crate is pure. Readers fill a [`Model`], several models [`Model::merge`] into one, and the check looks at the
+//! result. [`topology`] says what a run builds.
+
+pub mod policy;
+pub mod reach;
+pub mod topology;
 
 use ipnet::IpNet;
 use serde::Serialize;

@@ -6,13 +6,16 @@
 mod address_plan;
 mod claims;
 mod node;
+mod policy;
 mod terraform;
 
 use std::fmt;
+use warren_model::topology::Plan;
 use warren_model::{Model, Position};
 
 pub use address_plan::AddressPlan;
 pub use claims::read_claims;
+pub use policy::read_policy;
 
 /// One text to read.
 #[derive(Debug, Clone, Copy)]
@@ -80,24 +83,57 @@ impl std::error::Error for InputError {}
 /// # Errors
 /// Every error in the text, in its order.
 pub fn read(source: &Source<'_>) -> Result<Input, Vec<InputError>> {
-    let text = source.text.strip_prefix('\u{feff}').unwrap_or(source.text);
-    let ending = source.name.rsplit_once('.').map(|(_, ending)| ending.to_ascii_lowercase());
-    let json = match ending.as_deref() {
-        Some("toml") => false,
-        Some("yaml" | "yml") => false,
-        Some("json") => true,
-        _ => text.trim_start().starts_with('{'),
-    };
-    let tree = if json {
-        node::parse_json(source.name, text)
-    } else if ending.as_deref() == Some("toml") {
-        node::parse_toml(source.name, text)
-    } else {
-        node::parse_yaml(source.name, text)
-    };
-    let tree = tree.map_err(|error| vec![error])?;
-    if json && terraform::looks_like(&tree) {
+    let tree = tree(source).map_err(|error| vec![error])?;
+    if is_json(source) && terraform::looks_like(&tree) {
         return terraform::read(source, &tree).map_err(|error| vec![error]);
     }
     address_plan::read(source, &tree).map(|plan| Input::AddressPlan(Box::new(plan)))
+}
+
+/// The text without the mark that some editors put at its start.
+fn text_of<'a>(source: &Source<'a>) -> &'a str {
+    source.text.strip_prefix('\u{feff}').unwrap_or(source.text)
+}
+
+fn ending(source: &Source<'_>) -> Option<String> {
+    source.name.rsplit_once('.').map(|(_, ending)| ending.to_ascii_lowercase())
+}
+
+fn is_json(source: &Source<'_>) -> bool {
+    match ending(source).as_deref() {
+        Some("toml" | "yaml" | "yml") => false,
+        Some("json") => true,
+        _ => text_of(source).trim_start().starts_with('{'),
+    }
+}
+
+/// The text as a tree, in the syntax that its name's ending tells.
+fn tree(source: &Source<'_>) -> Result<node::Node, InputError> {
+    let text = text_of(source);
+    if is_json(source) {
+        node::parse_json(source.name, text)
+    } else if ending(source).as_deref() == Some("toml") {
+        node::parse_toml(source.name, text)
+    } else {
+        node::parse_yaml(source.name, text)
+    }
+}
+
+/// Reads the output of `terraform show -json`, a plan or a state, as objects and what the run does to them.
+///
+/// # Errors
+/// The text is not JSON, or not Terraform's.
+pub fn read_topology(source: &Source<'_>) -> Result<Plan, InputError> {
+    let tree = node::parse_json(source.name, text_of(source))?;
+    if !terraform::looks_like(&tree) {
+        return Err(InputError {
+            file: source.name.to_owned(),
+            at: None,
+            path: String::new(),
+            message: "this is neither a plan nor a state of Terraform's".to_owned(),
+            hint: Some("make the file with: terraform show -json PLANFILE > plan.json".to_owned()),
+        });
+    }
+    terraform::check_version(source.name, &tree)?;
+    Ok(terraform::topology::read(source.name, &tree))
 }

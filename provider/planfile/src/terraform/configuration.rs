@@ -18,7 +18,7 @@ pub(super) struct Configuration<'a> {
 }
 
 /// A module instance: its calls and their instance keys, from the root.
-type Path<'a> = Vec<(String, String)>;
+pub(super) type Path<'a> = Vec<(String, String)>;
 
 impl<'a> Configuration<'a> {
     pub(super) fn new(tree: &'a Node) -> Self {
@@ -158,7 +158,7 @@ fn expression_of<'a>(module: &'a Node, name: &str, attribute: &str) -> Option<&'
 }
 
 /// `module.a["x.y"].module.b` to its calls and keys.
-fn module_path(address: &str) -> Option<Path<'_>> {
+pub(super) fn module_path(address: &str) -> Option<Path<'_>> {
     let steps = split(address);
     let steps: Vec<&String> = steps.iter().filter(|step| !step.is_empty()).collect();
     steps
@@ -173,12 +173,12 @@ fn module_path(address: &str) -> Option<Path<'_>> {
         .collect()
 }
 
-fn prefix(path: &[(String, String)]) -> String {
+pub(super) fn prefix(path: &[(String, String)]) -> String {
     path.iter().map(|(call, key)| format!("module.{call}{key}.")).collect()
 }
 
 /// Splits at the dots that are not inside brackets.
-fn split(address: &str) -> Vec<String> {
+pub(super) fn split(address: &str) -> Vec<String> {
     let (mut steps, mut depth, mut quoted, mut escaped) = (vec![String::new()], 0_u32, false, false);
     for c in address.chars() {
         match c {
@@ -201,6 +201,6 @@ fn split(address: &str) -> Vec<String> {
 }
 
 /// `main["a"]` to `main` and `["a"]`.
-fn keyed(step: &str) -> (&str, &str) {
+pub(super) fn keyed(step: &str) -> (&str, &str) {
     step.find('[').map_or((step, ""), |at| step.split_at(at))
 }

@@ -4,6 +4,7 @@ mod configuration;
 mod google;
 mod hashicorp_aws;
 mod resource;
+pub(crate) mod topology;
 mod warren_aws;
 mod warren_local;
 
@@ -32,17 +33,23 @@ pub(crate) fn looks_like(tree: &Node) -> bool {
         .any(|key| tree.get(key).is_some())
 }
 
-pub(crate) fn read(source: &Source<'_>, tree: &Node) -> Result<Input, InputError> {
+/// Refuses what is not format version 1.
+pub(crate) fn check_version(file: &str, tree: &Node) -> Result<(), InputError> {
     let version = tree.get("format_version").and_then(Node::text).unwrap_or_default();
     if !version.starts_with("1.") {
         return Err(InputError {
-            file: source.name.to_owned(),
+            file: file.to_owned(),
             at: tree.get("format_version").map(|node| node.at),
             path: "format_version".to_owned(),
             message: "only format version 1 of Terraform's JSON can be read".to_owned(),
             hint: Some("make the file with: terraform show -json PLANFILE > plan.json".to_owned()),
         });
     }
+    Ok(())
+}
+
+pub(crate) fn read(source: &Source<'_>, tree: &Node) -> Result<Input, InputError> {
+    check_version(source.name, tree)?;
     let resources = resource::collect(tree);
     let configuration = Configuration::new(tree);
     let owner = source

@@ -41,6 +41,14 @@ pub(super) enum Attribute<'a> {
 }
 
 impl<'a> Values<'a> {
+    pub(super) fn new(
+        values: Option<&'a Node>,
+        unknown: Option<&'a Node>,
+        sensitive: Option<&'a Node>,
+    ) -> Self {
+        Self { values, unknown, sensitive }
+    }
+
     pub(super) fn attribute(&self, key: &str) -> Attribute<'a> {
         // A whole list or object may be marked at once.
         let marked = |node: Option<&Node>| {
@@ -140,7 +148,7 @@ fn module<'a>(node: &'a Node, live: bool, found: &mut Vec<Resource<'a>>) {
     }
 }
 
-fn resource<'a>(node: &'a Node, values: Values<'a>, live: bool) -> Option<Resource<'a>> {
+pub(super) fn resource<'a>(node: &'a Node, values: Values<'a>, live: bool) -> Option<Resource<'a>> {
     if node.get("mode").and_then(Node::text) != Some("managed") || node.get("deposed_key").is_some() {
         return None;
     }

@@ -1,0 +1,143 @@
+//! Assertions of policy files, asked of what is there after the run.
+
+use crate::{Finding, Report, Rule, Severity, Side};
+use warren_model::policy::{Assertion, Expect, Selector, matches};
+use warren_model::reach::{Answer, Lists, Place, Way};
+use warren_model::topology::{Plan, Topology};
+
+/// Violations told of one assertion; the rest is counted.
+const MOST: usize = 10;
+
+/// Adds what does not hold to the report.
+pub fn hold(report: &mut Report, assertions: &[Assertion], plans: &[Plan]) {
+    let mut found = Vec::new();
+    for plan in plans {
+        let lists = Lists::new(&plan.after);
+        for assertion in assertions {
+            found.extend(ask(&lists, &plan.after, &plan.file, assertion));
+        }
+    }
+    found.sort();
+    found.dedup();
+    let count = |severity| found.iter().filter(|finding| finding.severity == severity).count();
+    report.errors += count(Severity::Error);
+    report.warnings += count(Severity::Warning);
+    report.findings.append(&mut found);
+    report.findings.sort();
+}
+
+fn ask(lists: &Lists<'_>, all: &Topology, file: &str, assertion: &Assertion) -> Vec<Finding> {
+    let mut found = Vec::new();
+    let mut places = Vec::new();
+    for (word, selectors) in [("from", &assertion.from), ("to", &assertion.to)] {
+        let mut matching = Vec::new();
+        for selector in selectors {
+            let some = select(all, selector);
+            if some.is_empty() && !assertion.allow_empty {
+                let message = format!("{:?}: `{word}` names nothing that is in {file}", assertion.name);
+                let hint = "correct the name, or set allow_empty: true";
+                found.push(finding(assertion, Severity::Error, message, String::new(), Some(hint)));
+            }
+            matching.extend(some);
+        }
+        matching.sort();
+        matching.dedup();
+        places.push(matching);
+    }
+    let mut more = 0;
+    for from in &places[0] {
+        for to in places[1].iter().filter(|to| *to != from) {
+            let answer = lists.ask(from, to, assertion.protocol);
+            let Some((severity, word)) = verdict(assertion.expect, &answer) else { continue };
+            if found.len() >= MOST {
+                more += 1;
+                continue;
+            }
+            let message = format!("{:?}: {} {word} {}", assertion.name, name(all, from), name(all, to));
+            let mut detail: Vec<String> =
+                answer.hops.iter().enumerate().map(|(at, hop)| format!("{}. {}", at + 1, hop.text)).collect();
+            detail.extend(answer.why.iter().map(|why| format!("then: {why}")));
+            found.push(finding(assertion, severity, message, detail.join("\n"), None));
+        }
+    }
+    if more > 0 {
+        let message = format!("{:?}: and {more} more paths", assertion.name);
+        found.push(finding(assertion, Severity::Error, message, String::new(), None));
+    }
+    found
+}
+
+/// What is wrong with an answer. What is known only after apply is no proof of either.
+fn verdict(expect: Expect, answer: &Answer) -> Option<(Severity, &'static str)> {
+    let unsure = answer.why.as_deref().is_some_and(|why| why.contains("known only after apply"));
+    match (expect, answer.reached) {
+        (Expect::Unreachable, true) => Some((Severity::Error, "reaches")),
+        (Expect::Unreachable, false) if unsure => Some((Severity::Warning, "may reach")),
+        (Expect::Unreachable, false) => None,
+        (Expect::Reachable, true) => None,
+        (Expect::Endpoint, true) if answer.way == Way::Endpoint => None,
+        (Expect::Endpoint, true) => Some((Severity::Error, "goes over the internet to")),
+        (_, false) if unsure => Some((Severity::Warning, "may not reach")),
+        (_, false) => Some((Severity::Error, "does not reach")),
+    }
+}
+
+fn finding(
+    assertion: &Assertion,
+    severity: Severity,
+    message: String,
+    detail: String,
+    hint: Option<&str>,
+) -> Finding {
+    let side =
+        Side { name: assertion.name.clone(), owner: String::new(), net: None, site: assertion.site.clone() };
+    Finding {
+        severity,
+        rule: Rule::Policy,
+        sides: vec![side],
+        message,
+        detail,
+        hint: hint.map(str::to_owned),
+    }
+}
+
+fn name(all: &Topology, place: &Place) -> String {
+    match place {
+        Place::Internet => "the internet".to_owned(),
+        Place::Service(service) => service.clone(),
+        Place::Host(key) => all.name(key).to_owned(),
+        Place::Subnet(key) => {
+            let network = all.subnets.get(key).and_then(|subnet| subnet.network.as_deref());
+            match network {
+                Some(network) => format!("{} of {}", all.name(key), all.name(network)),
+                None => all.name(key).to_owned(),
+            }
+        }
+    }
+}
+
+fn select(all: &Topology, selector: &Selector) -> Vec<Place> {
+    let is = |pattern: &str, head: &warren_model::topology::Head| {
+        matches(pattern, &head.name) || matches(pattern, &head.key)
+    };
+    let subnets = |by_network: Option<&str>, by_name: Option<&str>| -> Vec<Place> {
+        let meant = |subnet: &warren_model::topology::Subnet| {
+            let network = subnet.network.as_ref().and_then(|key| all.networks.get(key));
+            by_name.is_some_and(|pattern| is(pattern, &subnet.head))
+                || by_network.is_some_and(|pattern| network.is_some_and(|network| is(pattern, &network.head)))
+        };
+        let found = all.subnets.values().filter(|subnet| meant(subnet));
+        found.map(|subnet| Place::Subnet(subnet.head.key.clone())).collect()
+    };
+    match selector {
+        Selector::Internet => vec![Place::Internet],
+        Selector::Service(service) => vec![Place::Service(service.clone())],
+        Selector::Network(pattern) => subnets(Some(pattern), None),
+        Selector::Subnet(pattern) => subnets(None, Some(pattern)),
+        Selector::Any(pattern) => subnets(Some(pattern), Some(pattern)),
+        Selector::Host(pattern) => {
+            let found = all.hosts.values().filter(|host| is(pattern, &host.head));
+            found.map(|host| Place::Host(host.head.key.clone())).collect()
+        }
+    }
+}

@@ -1,0 +1,136 @@
+//! `warren diagram` and `warren check --policy`, and the pictures of the documentation.
+
+#[path = "../../diagram/tests/common/mod.rs"]
+#[expect(dead_code, reason = "other tests use the rest")]
+mod common;
+
+use std::ffi::OsString;
+use std::path::Path;
+use warren_cli::{FINDINGS, FINE, Streams, UNUSABLE, run};
+
+const FIXTURES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../diagram/tests/fixtures/");
+const PICTURES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/pictures/");
+
+fn warren_in(stdin: &str, arguments: &[&str]) -> (u8, Vec<u8>, String) {
+    let words =
+        std::iter::once("warren".to_owned()).chain(arguments.iter().map(|word| word.replace("F:", FIXTURES)));
+    let (mut out, mut err) = (Vec::new(), Vec::new());
+    let mut stdin = stdin.as_bytes();
+    let streams = Streams { stdin: &mut stdin, stdout: &mut out, stderr: &mut err, colour: false };
+    let code = run(words.map(OsString::from), streams);
+    (code, out, String::from_utf8_lossy(&err).replace(FIXTURES, ""))
+}
+
+fn text(arguments: &[&str]) -> (u8, String) {
+    let (code, out, err) = warren_in("", arguments);
+    (code, format!("{}{err}", String::from_utf8_lossy(&out).replace(FIXTURES, "")))
+}
+
+/// Every picture of the documentation: its file, and the words that make it.
+const MADE: &[(&str, &[&str])] = &[
+    ("example.svg", &["F:example.json", "--title", "aws-hub-spoke"]),
+    ("change.svg", &["F:change.json", "--diff", "--title", "aws-hub-spoke: one spoke added, one renumbered"]),
+    (
+        "change-dark.svg",
+        &[
+            "F:change.json",
+            "--diff",
+            "--theme",
+            "dark",
+            "--title",
+            "aws-hub-spoke: one spoke added, one renumbered",
+        ],
+    ),
+    ("change.md", &["F:change.json", "--format", "markdown", "--title", "aws-hub-spoke"]),
+    ("change.mmd", &["F:change.json", "--diff", "--format", "mermaid"]),
+    ("change.dot", &["F:change.json", "--diff", "--format", "dot"]),
+    ("change.html", &["F:change.json", "--diff", "--format", "html", "--title", "aws-hub-spoke"]),
+    ("space.svg", &["F:change.json", "--diff", "--format", "space", "--title", "aws-hub-spoke"]),
+    ("clouds.svg", &["F:clouds.json", "--diff", "--title", "hashicorp/aws and hashicorp/google"]),
+];
+
+/// `WARREN_BLESS=1` writes the pictures anew.
+fn compare(name: &str, made: &[u8]) {
+    let path = Path::new(PICTURES).join(name);
+    if std::env::var_os("WARREN_BLESS").is_some() {
+        std::fs::write(&path, made).expect("the folder is there");
+    }
+    let kept = std::fs::read(&path).unwrap_or_default();
+    assert!(
+        kept == made,
+        "docs/pictures/{name} is not what the code draws; WARREN_BLESS=1 cargo test -p warren-cli writes it"
+    );
+}
+
+#[test]
+fn pictures_of_the_documentation_are_what_the_code_draws() {
+    for (name, words) in MADE {
+        let (code, out, err) = warren_in("", &[&["diagram"], *words].concat());
+        assert_eq!((code, err.as_str()), (FINE, ""), "{name}");
+        let again = warren_in("", &[&["diagram"], *words].concat()).1;
+        assert!(out == again, "{name} differs from run to run");
+        compare(name, &out);
+    }
+    for (name, count, diff) in [("30.svg", 30, true), ("300.svg", 300, true), ("10000.svg", 10_000, true)] {
+        let plan = common::spokes(count, diff);
+        let title = format!("{count} networks");
+        let (code, out, _) = warren_in(&plan, &["diagram", "-", "--diff", "--title", &title]);
+        assert_eq!(code, FINE);
+        compare(name, &out);
+    }
+}
+
+#[test]
+fn png_is_a_picture_and_always_the_same() {
+    let words = ["diagram", "F:change.json", "--diff", "--format", "png"];
+    let (code, out, _) = warren_in("", &words);
+    assert_eq!(code, FINE);
+    assert!(out.starts_with(b"\x89PNG") && out.len() > 50_000);
+    assert!(out == warren_in("", &words).1);
+}
+
+#[test]
+fn a_state_comes_from_standard_input() {
+    let state = std::fs::read_to_string(format!("{FIXTURES}state.json")).unwrap();
+    let (code, out, _) = warren_in(&state, &["diagram", "-"]);
+    assert_eq!(code, FINE);
+    let out = String::from_utf8(out).unwrap();
+    assert!(out.contains(">aws-public<") && out.contains("NAT aws"));
+}
+
+#[test]
+fn what_cannot_be_drawn_is_told() {
+    for words in [["diagram", "F:missing.json"], ["diagram", "F:policy.yaml"]] {
+        let (code, out) = text(&words);
+        assert_eq!(code, UNUSABLE);
+        insta::assert_snapshot!(words[1].replace([':', '.'], "-"), out);
+    }
+    let (code, out, err) = warren_in("{}", &["diagram", "-"]);
+    assert_eq!((code, out.as_slice()), (UNUSABLE, &b""[..]));
+    insta::assert_snapshot!(err, @"error: -: this is neither a plan nor a state of Terraform's (make the file with: terraform show -json PLANFILE > plan.json)\n");
+}
+
+#[test]
+fn assertions_are_held_against_the_plan() {
+    let (code, out) = text(&["check", "F:example.json", "--policy", "F:policy.yaml"]);
+    assert_eq!(code, FINDINGS);
+    insta::assert_snapshot!(out);
+    let (_, json) = text(&["check", "F:example.json", "--policy", "F:policy.yaml", "--format", "sarif"]);
+    assert!(json.contains("\"ruleId\": \"policy\""));
+}
+
+#[test]
+fn a_policy_that_cannot_be_read_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("policy.toml");
+    let bad = "[[assertions]]\nname = 'x'\nfrom = 'internet'\nto = 'dev'\nexpect = 'never'\nsurely = true\n[[assertions]]\nname = 'y'\nfrom = []\nto = 'a'\nexpect = 'endpoint'\nport = 70000\n";
+    std::fs::write(&file, bad).unwrap();
+    let name = file.to_str().unwrap();
+    let (code, out) = text(&["check", "F:example.json", "--policy", name]);
+    assert_eq!(code, UNUSABLE);
+    insta::assert_snapshot!(out.replace(name, "policy.toml"));
+    std::fs::write(&file, "[[assertions]]\nname = 'typing error'\nfrom = 'trainning'\nto = 'internet'\nexpect = 'unreachable'\n").unwrap();
+    let (code, out) = text(&["check", "F:example.json", "--policy", name]);
+    assert_eq!(code, FINDINGS, "an assertion about nobody holds nothing");
+    insta::assert_snapshot!(out.replace(name, "policy.toml"));
+}

@@ -1,0 +1,240 @@
+//! Mermaid and DOT: the same boxes and links for tools that lay them out themselves. Grouped pictures say how many
+//! networks there are, because such tools cannot lay out ten thousand.
+
+use crate::card::{join, visible};
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use warren_model::topology::{Change, EndpointKind, GatewayKind, Home, Target, Topology};
+
+/// Networks drawn; the rest is counted.
+const MOST: usize = 60;
+
+/// A graph: boxes by cloud and network, and links.
+struct Graph {
+    clouds: BTreeMap<Home, Vec<Cluster>>,
+    nodes: Vec<(String, String, Change)>,
+    links: Vec<(String, String, String, Change)>,
+}
+
+struct Cluster {
+    id: String,
+    label: String,
+    change: Change,
+    nodes: Vec<(String, String, Change)>,
+}
+
+fn sign(change: Change) -> String {
+    if change == Change::Keep { String::new() } else { format!("{} ", change.sign()) }
+}
+
+fn graph(all: &Topology) -> Graph {
+    let mut ids: BTreeMap<&str, String> = BTreeMap::new();
+    let mut graph = Graph { clouds: BTreeMap::new(), nodes: Vec::new(), links: Vec::new() };
+    // What changes first: if not all can be drawn, what is left out is what stays.
+    let mut networks: Vec<_> = all.networks.values().collect();
+    networks.sort_by_key(|network| (network.head.change == Change::Keep, &network.head.key));
+    let more = networks.len().saturating_sub(MOST);
+    for network in networks.into_iter().take(MOST) {
+        let id = format!("n{}", ids.len());
+        ids.insert(&network.head.key, id.clone());
+        let range = join(&network.ranges);
+        let was =
+            if network.was.is_empty() { String::new() } else { format!(" (was {})", join(&network.was)) };
+        let label = format!("{}{} {range}{was}", sign(network.head.change), network.head.name);
+        let mut nodes = Vec::new();
+        for subnet in all.subnets.values().filter(|it| it.network.as_ref() == Some(&network.head.key)) {
+            let inner = format!("{id}s{}", nodes.len());
+            ids.insert(&subnet.head.key, inner.clone());
+            let label = format!("{}{} {}", sign(subnet.head.change), subnet.head.name, join(&subnet.ranges));
+            nodes.push((inner, label, subnet.head.change));
+        }
+        for gateway in all.gateways.values().filter(|it| it.network.as_ref() == Some(&network.head.key)) {
+            let inner = format!("{id}g{}", nodes.len());
+            ids.insert(&gateway.head.key, inner.clone());
+            let label =
+                format!("{}{} {}", sign(gateway.head.change), gateway.kind.short(), gateway.head.name);
+            nodes.push((inner, label, gateway.head.change));
+            if matches!(gateway.kind, GatewayKind::Internet | GatewayKind::EgressOnly) {
+                let from = ids[gateway.head.key.as_str()].clone();
+                graph.links.push((from, "internet".to_owned(), String::new(), gateway.head.change));
+            }
+        }
+        for endpoint in all.endpoints.values().filter(|it| it.network.as_ref() == Some(&network.head.key)) {
+            if endpoint.kind == EndpointKind::PrivateAccess {
+                continue;
+            }
+            let inner = format!("{id}e{}", nodes.len());
+            let label = format!("{}endpoint {}", sign(endpoint.head.change), endpoint.service);
+            nodes.push((inner, label, endpoint.head.change));
+        }
+        let cluster = Cluster { id, label, change: network.head.change, nodes };
+        graph.clouds.entry(network.head.home).or_default().push(cluster);
+    }
+    if graph.links.iter().any(|(_, to, ..)| to == "internet") {
+        graph.nodes.push(("internet".to_owned(), "Internet".to_owned(), Change::Keep));
+    }
+    for gateway in all.gateways.values().filter(|it| it.kind == GatewayKind::Transit) {
+        let id = format!("t{}", graph.nodes.len());
+        ids.insert(&gateway.head.key, id.clone());
+        let label = format!("{}TGW {}", sign(gateway.head.change), gateway.head.name);
+        graph.nodes.push((id, label, gateway.head.change));
+    }
+    for attachment in all.attachments.values() {
+        let (Some(network), Some(gateway)) = (&attachment.network, &attachment.gateway) else { continue };
+        if let (Some(from), Some(to)) = (ids.get(network.as_str()), ids.get(gateway.as_str())) {
+            let text = format!("{}attachment", sign(attachment.head.change));
+            graph.links.push((from.clone(), to.clone(), text, attachment.head.change));
+        }
+    }
+    for peering in all.peerings.values() {
+        let (Some(left), Some(right)) = (&peering.left, &peering.right) else { continue };
+        if let (Some(from), Some(to)) = (ids.get(left.as_str()), ids.get(right.as_str())) {
+            let text = format!("{}peering", sign(peering.head.change));
+            graph.links.push((from.clone(), to.clone(), text, peering.head.change));
+        }
+    }
+    for table in all.tables.values() {
+        for route in &table.routes {
+            let Target::Gateway(key) = &route.target else { continue };
+            let nat = all
+                .gateways
+                .get(key)
+                .filter(|it| matches!(it.kind, GatewayKind::Nat | GatewayKind::PrivateNat));
+            let Some(to) = nat.and_then(|nat| ids.get(nat.head.key.as_str())) else { continue };
+            for from in table.subnets.iter().filter_map(|key| ids.get(key.as_str())) {
+                let text = format!("{}{}", sign(route.change), route.destination);
+                graph.links.push((from.clone(), to.clone(), text, route.change));
+            }
+        }
+    }
+    if more > 0 {
+        graph.nodes.push(("more".to_owned(), format!("and {more} more networks"), Change::Keep));
+    }
+    graph
+}
+
+/// Text of a Mermaid flowchart.
+pub(crate) fn mermaid(all: &Topology) -> String {
+    let graph = graph(all);
+    let mut out = String::from("flowchart LR\n");
+    for (home, clusters) in &graph.clouds {
+        let _ = writeln!(out, "  subgraph {home:?}[\"{}\"]", entities(&home.to_string()));
+        for cluster in clusters {
+            let _ = writeln!(out, "    subgraph {}[\"{}\"]", cluster.id, entities(&cluster.label));
+            for (id, label, change) in &cluster.nodes {
+                let _ = writeln!(out, "      {id}[\"{}\"]{}", entities(label), class(*change));
+            }
+            out.push_str("    end\n");
+            if cluster.change != Change::Keep {
+                let _ = writeln!(out, "    class {} {}", cluster.id, cluster.change.word());
+            }
+        }
+        out.push_str("  end\n");
+    }
+    for (id, label, change) in &graph.nodes {
+        let _ = writeln!(out, "  {id}([\"{}\"]){}", entities(label), class(*change));
+    }
+    for (from, to, label, change) in &graph.links {
+        let arrow = match change {
+            Change::Delete | Change::Replace => "-.-",
+            Change::Create | Change::Update => "===",
+            Change::Keep => "---",
+        };
+        if label.is_empty() {
+            let _ = writeln!(out, "  {from} {arrow} {to}");
+        } else {
+            let _ = writeln!(out, "  {from} {arrow}|\"{}\"| {to}", entities(label));
+        }
+    }
+    for (change, style) in [
+        ("create", "fill:#def3ea,stroke:#00634a,color:#1b222b,stroke-width:2px"),
+        ("update", "fill:#e1edf9,stroke:#0a4f91,color:#1b222b,stroke-width:2px,stroke-dasharray:9 4"),
+        ("replace", "fill:#f5e6f8,stroke:#7a3489,color:#1b222b,stroke-width:2px,stroke-dasharray:9 3 2 3"),
+        ("delete", "fill:#fde8dc,stroke:#9c3600,color:#1b222b,stroke-width:2px,stroke-dasharray:2 3"),
+    ] {
+        let _ = writeln!(out, "  classDef {change} {style}");
+    }
+    out
+}
+
+fn class(change: Change) -> String {
+    if change == Change::Keep { String::new() } else { format!(":::{}", change.word()) }
+}
+
+/// Mermaid's own escapes: everything but letters, digits and what CIDRs and names need becomes `#NN;`.
+fn entities(text: &str) -> String {
+    let mut out = String::new();
+    for c in visible(text).chars().take(120) {
+        match c {
+            c if c.is_alphanumeric() => out.push(c),
+            ' ' | '.' | '-' | '/' | '_' | ',' | '+' | '~' | '±' | '−' => out.push(c),
+            // A colon would end an address, and six of them are an IPv6 range: Mermaid takes it by number too.
+            c => {
+                let _ = write!(out, "#{};", u32::from(c));
+            }
+        }
+    }
+    out
+}
+
+/// Text of a Graphviz graph.
+pub(crate) fn dot(all: &Topology) -> String {
+    let graph = graph(all);
+    let mut out = String::from(
+        "graph network {\n  rankdir=LR;\n  compound=true;\n  node [shape=box, style=\"rounded,filled\", fillcolor=\"#ffffff\", fontname=\"Inter,Helvetica\"];\n",
+    );
+    for (home, clusters) in &graph.clouds {
+        let _ = writeln!(out, "  subgraph \"cluster_{home:?}\" {{\n    label={};", quote(&home.to_string()));
+        for cluster in clusters {
+            let _ = writeln!(
+                out,
+                "    subgraph \"cluster_{}\" {{\n      label={};",
+                cluster.id,
+                quote(&cluster.label)
+            );
+            let _ = writeln!(out, "      {}", look(cluster.change));
+            // A cluster cannot end a link; an invisible point in it does.
+            let _ = writeln!(out, "      {} [shape=point, style=invis];", cluster.id);
+            for (id, label, change) in &cluster.nodes {
+                let _ = writeln!(out, "      {id} [label={}{}];", quote(label), colour(*change));
+            }
+            out.push_str("    }\n");
+        }
+        out.push_str("  }\n");
+    }
+    for (id, label, change) in &graph.nodes {
+        let _ = writeln!(out, "  {id} [label={}{}];", quote(label), colour(*change));
+    }
+    for (from, to, label, change) in &graph.links {
+        let _ = writeln!(out, "  {from} -- {to} [label={}{}];", quote(label), colour(*change));
+    }
+    out.push_str("}\n");
+    out
+}
+
+fn colours(change: Change) -> Option<(&'static str, &'static str, &'static str)> {
+    match change {
+        Change::Keep => None,
+        Change::Create => Some(("#00634a", "#def3ea", "bold")),
+        Change::Update => Some(("#0a4f91", "#e1edf9", "dashed")),
+        Change::Replace => Some(("#7a3489", "#f5e6f8", "dashed")),
+        Change::Delete => Some(("#9c3600", "#fde8dc", "dotted")),
+    }
+}
+
+fn colour(change: Change) -> String {
+    colours(change).map_or(String::new(), |(edge, ground, style)| {
+        format!(", color=\"{edge}\", fillcolor=\"{ground}\", style=\"filled,{style}\"")
+    })
+}
+
+fn look(change: Change) -> String {
+    colours(change)
+        .map_or_else(String::new, |(edge, _, style)| format!("color=\"{edge}\"; style=\"{style}\";"))
+}
+
+/// A quoted text of DOT. Backslashes would begin escapes.
+fn quote(text: &str) -> String {
+    let text: String = visible(text).chars().take(120).collect();
+    format!("\"{}\"", text.replace('\\', "\\\\").replace('"', "\\\""))
+}

@@ -1,0 +1,248 @@
+//! What a picture consists of: boxes in boxes with texts, and links around them. Coordinates are whole pixels.
+
+use warren_model::topology::Change;
+
+/// A rectangle.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Rect {
+    /// Left.
+    pub x: i32,
+    /// Top.
+    pub y: i32,
+    /// Width.
+    pub w: i32,
+    /// Height.
+    pub h: i32,
+}
+
+impl Rect {
+    /// Right.
+    pub fn right(&self) -> i32 {
+        self.x + self.w
+    }
+
+    /// Bottom.
+    pub fn bottom(&self) -> i32 {
+        self.y + self.h
+    }
+
+    /// Whether the two share an area.
+    pub fn overlaps(&self, other: &Rect) -> bool {
+        self.x < other.right() && other.x < self.right() && self.y < other.bottom() && other.y < self.bottom()
+    }
+
+    /// Whether `other` lies inside.
+    pub fn contains(&self, other: &Rect) -> bool {
+        self.x <= other.x
+            && self.y <= other.y
+            && other.right() <= self.right()
+            && other.bottom() <= self.bottom()
+    }
+}
+
+/// What a box stands for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum BoxKind {
+    /// A cloud.
+    Cloud,
+    /// A network.
+    Network,
+    /// Many networks in one box.
+    Group,
+    /// A subnet.
+    Subnet,
+    /// Something small inside a network or subnet.
+    Chip,
+    /// A range that nothing may use.
+    Reserved,
+    /// Something that networks are linked to: internet, transit gateway, services.
+    Node,
+}
+
+/// How a text looks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Style {
+    /// A name.
+    Strong,
+    /// A text.
+    Plain,
+    /// A text that matters less.
+    Muted,
+}
+
+/// A text on one line.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Label {
+    /// Left.
+    pub x: i32,
+    /// Base line.
+    pub y: i32,
+    /// Width that is kept free for it; it is drawn that wide.
+    pub w: i32,
+    /// Size of the font.
+    pub size: i32,
+    /// How it looks.
+    pub style: Style,
+    /// What is shown.
+    pub text: String,
+    /// Drawn in the colour of this change.
+    pub change: Change,
+    /// Struck through.
+    pub struck: bool,
+}
+
+impl Label {
+    /// The area that letters may cover.
+    pub fn rect(&self) -> Rect {
+        // Inter's ascender and descender, as parts of the size.
+        let (up, down) = (self.size * 97 / 100, self.size * 25 / 100);
+        Rect { x: self.x, y: self.y - up, w: self.w, h: up + down }
+    }
+}
+
+/// A box.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Block {
+    /// What it stands for.
+    pub kind: BoxKind,
+    /// Identity of what it stands for.
+    pub key: String,
+    /// Everything that is known, for hovering; one fact a line.
+    pub tip: String,
+    /// Where it is.
+    pub rect: Rect,
+    /// What the run does to it.
+    pub change: Change,
+    /// Whether it belongs to another run.
+    pub external: bool,
+    /// Its own texts.
+    pub labels: Vec<Label>,
+    /// Bars: shares of an address range; the colour is that of the change.
+    pub bars: Vec<(Rect, Change)>,
+    /// Small squares, one for each network of a group.
+    pub tiles: Vec<(i32, i32, Change)>,
+    /// Boxes inside.
+    pub inner: Vec<Block>,
+}
+
+/// Side of a tile.
+pub(crate) const TILE: i32 = 6;
+
+impl Block {
+    pub(crate) fn new(kind: BoxKind, key: &str, change: Change) -> Self {
+        Self {
+            kind,
+            key: key.to_owned(),
+            tip: String::new(),
+            rect: Rect::default(),
+            change,
+            external: false,
+            labels: Vec::new(),
+            bars: Vec::new(),
+            tiles: Vec::new(),
+            inner: Vec::new(),
+        }
+    }
+
+    /// Moves it with all that is in it.
+    pub(crate) fn shift(&mut self, dx: i32, dy: i32) {
+        self.rect.x += dx;
+        self.rect.y += dy;
+        for label in &mut self.labels {
+            label.x += dx;
+            label.y += dy;
+        }
+        for (rect, _) in &mut self.bars {
+            rect.x += dx;
+            rect.y += dy;
+        }
+        for (x, y, _) in &mut self.tiles {
+            *x += dx;
+            *y += dy;
+        }
+        for inner in &mut self.inner {
+            inner.shift(dx, dy);
+        }
+    }
+
+    /// It and everything in it.
+    pub fn walk<'a>(&'a self, visit: &mut dyn FnMut(&'a Block)) {
+        visit(self);
+        for inner in &self.inner {
+            inner.walk(visit);
+        }
+    }
+}
+
+/// What a link is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum LinkKind {
+    /// An attachment to a transit gateway.
+    Transit,
+    /// A peering.
+    Peering,
+    /// To the internet.
+    Internet,
+    /// To services, through endpoints.
+    Service,
+}
+
+impl LinkKind {
+    /// The words of the legend.
+    pub fn word(self) -> &'static str {
+        match self {
+            LinkKind::Transit => "transit gateway",
+            LinkKind::Peering => "peering",
+            LinkKind::Internet => "internet",
+            LinkKind::Service => "service endpoint",
+        }
+    }
+
+    pub(crate) const ALL: [LinkKind; 4] =
+        [LinkKind::Transit, LinkKind::Peering, LinkKind::Internet, LinkKind::Service];
+}
+
+/// A part of a link: a line with corners.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Line {
+    /// What it is.
+    pub kind: LinkKind,
+    /// The net it belongs to: lines of one net may touch each other.
+    pub net: usize,
+    /// What the run does to it.
+    pub change: Change,
+    /// Its corners.
+    pub points: Vec<(i32, i32)>,
+    /// Keys of the two ends; a trunk has none.
+    pub ends: Option<(String, String)>,
+    /// For hovering.
+    pub tip: String,
+}
+
+/// A picture.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Scene {
+    /// Width.
+    pub w: i32,
+    /// Height.
+    pub h: i32,
+    /// For screen readers and the head of pages.
+    pub title: String,
+    /// Texts outside of all boxes.
+    pub labels: Vec<Label>,
+    /// Boxes that lie in no other.
+    pub blocks: Vec<Block>,
+    /// Links.
+    pub lines: Vec<Line>,
+    /// Samples of the legend: where, and of what.
+    pub samples: Vec<(i32, i32, Sample)>,
+}
+
+/// What a sample of the legend shows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Sample {
+    /// A box with this change.
+    Change(Change),
+    /// A link.
+    Link(LinkKind),
+}

@@ -1,0 +1,93 @@
+//! Widths of texts, by the embedded font, and texts cut to fit.
+
+use ttf_parser::Face;
+
+/// Inter Regular, SIL Open Font License 1.1; see `fonts/OFL.txt`.
+pub(crate) const REGULAR: &[u8] = include_bytes!("../fonts/Inter-Regular.ttf");
+/// Inter SemiBold, likewise.
+pub(crate) const STRONG: &[u8] = include_bytes!("../fonts/Inter-SemiBold.ttf");
+
+/// Measures texts.
+pub(crate) struct Ruler {
+    regular: [u16; 0x180],
+    strong: [u16; 0x180],
+}
+
+/// Units of an em in the tables of [`Ruler`].
+const EM: u32 = 1000;
+
+impl Ruler {
+    pub(crate) fn new() -> Self {
+        Self { regular: advances(REGULAR), strong: advances(STRONG) }
+    }
+
+    /// Width in whole pixels, rounded up.
+    pub(crate) fn width(&self, text: &str, size: i32, strong: bool) -> i32 {
+        let table = if strong { &self.strong } else { &self.regular };
+        let units: u32 = text
+            .chars()
+            .map(|c| match table.get(c as usize) {
+                Some(&advance) if advance > 0 => u32::from(advance),
+                _ => other(c),
+            })
+            .sum();
+        let size = u32::try_from(size).unwrap_or_default();
+        i32::try_from((units * size).div_ceil(EM)).unwrap_or(i32::MAX)
+    }
+
+    /// The text, or as much of its start and end as fits with an ellipsis between them: names often differ at the end.
+    pub(crate) fn fit(&self, text: &str, size: i32, strong: bool, room: i32) -> String {
+        // Nothing of this length fits anywhere, and measuring it would take time.
+        let text: String = if text.chars().count() > 400 {
+            let tail: Vec<char> = text.chars().rev().take(100).collect();
+            text.chars().take(300).chain(tail.into_iter().rev()).collect()
+        } else {
+            text.to_owned()
+        };
+        if self.width(&text, size, strong) <= room {
+            return text;
+        }
+        let chars: Vec<char> = text.chars().collect();
+        let cut = |keep: usize| -> String {
+            let tail = keep / 3;
+            let head = keep - tail;
+            let mut out: String = chars[..head].iter().collect();
+            out.push('…');
+            out.extend(&chars[chars.len() - tail..]);
+            out
+        };
+        // Widths grow with what is kept, but for rounding: halve down to the longest that fits.
+        let (mut low, mut high) = (0, chars.len().saturating_sub(1));
+        while low < high {
+            let middle = (low + high).div_ceil(2);
+            if self.width(&cut(middle), size, strong) <= room {
+                low = middle;
+            } else {
+                high = middle - 1;
+            }
+        }
+        cut(low)
+    }
+}
+
+fn advances(font: &[u8]) -> [u16; 0x180] {
+    let mut table = [0; 0x180];
+    if let Ok(face) = Face::parse(font, 0) {
+        let em = u32::from(face.units_per_em()).max(1);
+        for (code, slot) in table.iter_mut().enumerate() {
+            let glyph = u32::try_from(code).ok().and_then(char::from_u32).and_then(|c| face.glyph_index(c));
+            let advance = glyph.and_then(|glyph| face.glyph_hor_advance(glyph)).unwrap_or_default();
+            *slot = u16::try_from((u32::from(advance) * EM).div_ceil(em)).unwrap_or_default();
+        }
+    }
+    table
+}
+
+/// Characters that are not in the table: wide ones take an em, the rest what a wide letter takes.
+fn other(c: char) -> u32 {
+    match u32::from(c) {
+        0x2010..=0x203a | 0x2190..=0x2193 => 900,
+        0x1100..=0x11ff | 0x2e80.. => 1050,
+        _ => 800,
+    }
+}

@@ -1,0 +1,209 @@
+//! Nothing overlaps, texts lie in their boxes, links go around boxes, and every text can be read.
+
+mod common;
+
+use proptest::prelude::*;
+use serde_json::json;
+use warren_diagram::theme::{DARK, LIGHT, Palette};
+use warren_diagram::{Block, BoxKind, Detail, Options, Rect, Scene, scene, space_scene};
+use warren_model::topology::Plan;
+
+fn picture(plan: &Plan) -> Scene {
+    scene(plan, &Options { diff: true, ..Options::default() })
+}
+
+/// Everything that must hold of a picture.
+fn sound(scene: &Scene) {
+    let page = Rect { x: 0, y: 0, w: scene.w, h: scene.h };
+    apart(&scene.blocks, &page);
+    for label in &scene.labels {
+        assert!(page.contains(&label.rect()), "{label:?} leaves the page");
+        assert!(
+            scene.blocks.iter().all(|block| !block.rect.overlaps(&label.rect())),
+            "{label:?} lies on a box"
+        );
+    }
+    for (at, label) in scene.labels.iter().enumerate() {
+        let others = &scene.labels[at + 1..];
+        assert!(
+            others.iter().all(|other| !other.rect().overlaps(&label.rect())),
+            "{label:?} lies on another"
+        );
+    }
+    let boxes: Vec<&Block> = scene.blocks.iter().flat_map(|cloud| &cloud.inner).collect();
+    for line in &scene.lines {
+        for pair in line.points.windows(2) {
+            let ((x1, y1), (x2, y2)) = (pair[0], pair[1]);
+            assert!(x1 == x2 || y1 == y2, "{line:?} is slanted");
+            // A line touches the edge of the box it ends at and enters none.
+            let way = Rect { x: x1.min(x2), y: y1.min(y2), w: (x1 - x2).abs(), h: (y1 - y2).abs() };
+            assert!(page.contains(&way), "{line:?} leaves the page");
+            for block in &boxes {
+                let rect = block.rect;
+                let inside = way.x < rect.right() && rect.x < way.right().max(way.x + 1)
+                    && way.y < rect.bottom() && rect.y < way.bottom().max(way.y + 1)
+                    // On the edge is not inside.
+                    && !(way.w == 0 && (way.x == rect.x || way.x == rect.right()))
+                    && !(way.h == 0 && (way.y == rect.y || way.y == rect.bottom()));
+                assert!(!inside, "{line:?} crosses {:?} {rect:?}", block.key);
+            }
+        }
+    }
+    // Two links never lie upon each other: they could not be told apart.
+    let mut runs: Vec<(bool, i32, i32, i32, usize)> = Vec::new();
+    for line in &scene.lines {
+        for pair in line.points.windows(2) {
+            let ((x1, y1), (x2, y2)) = (pair[0], pair[1]);
+            if x1 == x2 {
+                runs.push((true, x1, y1.min(y2), y1.max(y2), line.net));
+            } else {
+                runs.push((false, y1, x1.min(x2), x1.max(x2), line.net));
+            }
+        }
+    }
+    runs.sort();
+    for (at, a) in runs.iter().enumerate() {
+        for b in runs[at + 1..].iter().take_while(|b| (b.0, b.1) == (a.0, a.1) && b.2 < a.3) {
+            assert!(a.4 == b.4, "links {} and {} lie upon each other at {:?} and {:?}", a.4, b.4, a, b);
+        }
+    }
+}
+
+/// Boxes lie in their parent, apart from each other, and so do the parent's own texts.
+fn apart(blocks: &[Block], parent: &Rect) {
+    let mut sorted: Vec<&Block> = blocks.iter().collect();
+    sorted.sort_by_key(|block| block.rect.x);
+    for (at, block) in sorted.iter().enumerate() {
+        assert!(parent.contains(&block.rect), "{:?} {:?} leaves {parent:?}", block.key, block.rect);
+        for other in sorted[at + 1..].iter().take_while(|other| other.rect.x < block.rect.right()) {
+            assert!(!block.rect.overlaps(&other.rect), "{:?} lies on {:?}", block.key, other.key);
+        }
+        for (at, label) in block.labels.iter().enumerate() {
+            let area = label.rect();
+            assert!(block.rect.contains(&area), "{label:?} leaves {:?} {:?}", block.key, block.rect);
+            for other in &block.labels[at + 1..] {
+                assert!(!other.rect().overlaps(&area), "{label:?} lies on {other:?}");
+            }
+            for inner in &block.inner {
+                assert!(!inner.rect.overlaps(&area), "{label:?} lies on {:?}", inner.key);
+            }
+            for (x, y, _) in &block.tiles {
+                assert!(!area.overlaps(&Rect { x: *x, y: *y, w: 6, h: 6 }), "{label:?} lies on tiles");
+            }
+            if !block.inner.is_empty() || block.kind != BoxKind::Chip {
+                for (bar, _) in &block.bars {
+                    assert!(!area.overlaps(bar), "{label:?} lies on a bar");
+                }
+            }
+        }
+        for (bar, _) in &block.bars {
+            assert!(block.rect.contains(bar), "a bar leaves {:?}", block.key);
+        }
+        apart(&block.inner, &block.rect);
+    }
+}
+
+#[test]
+fn pictures_of_every_size() {
+    for count in [1, 2, 3, 8, 30, 41, 300, 450, 2000] {
+        for changes in [false, true] {
+            let plan = common::read("plan.json", &common::spokes(count, changes));
+            for detail in [Detail::Auto, Detail::Full, Detail::Compact, Detail::Grouped] {
+                if count <= 300 || detail == Detail::Auto {
+                    sound(&scene(&plan, &Options { diff: true, detail, ..Options::default() }));
+                }
+            }
+            sound(&space_scene(&plan, &Options { diff: true, ..Options::default() }));
+        }
+    }
+}
+
+#[test]
+fn pictures_of_real_plans() {
+    for text in [
+        include_str!("fixtures/example.json"),
+        include_str!("fixtures/change.json"),
+        include_str!("fixtures/state.json"),
+        include_str!("fixtures/clouds.json"),
+    ] {
+        let plan = common::read("plan.json", text);
+        sound(&picture(&plan));
+        sound(&space_scene(&plan, &Options::default()));
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(60))]
+    /// Any names, any links.
+    #[test]
+    fn pictures_of_anything(
+        names in prop::collection::vec("\\PC{0,40}", 1..14),
+        links in prop::collection::vec((0_usize..14, 0_usize..14, 0_usize..5), 0..24),
+    ) {
+        let actions = ["no-op", "create", "update", "replace", "delete"];
+        let mut all = vec![
+            common::change("aws_ec2_transit_gateway.a", "create", json!({"id": "tgw-a"})),
+            common::change("aws_ec2_transit_gateway.b", "no-op", json!({"id": "tgw-b"})),
+        ];
+        for (at, name) in names.iter().enumerate() {
+            let action = actions[at % 5];
+            all.push(common::change(&format!("aws_vpc.n[{at}]"), action,
+                json!({"id": format!("vpc-{at}"), "cidr_block": format!("10.{at}.0.0/16"), "tags": {"Name": name}})));
+            for part in 0..at % 4 {
+                all.push(common::change(&format!("aws_subnet.n[\"{at}-{part}\"]"), action, json!({"id": format!("s-{at}-{part}"),
+                    "vpc_id": format!("vpc-{at}"), "cidr_block": format!("10.{at}.{part}.0/24"), "tags": {"Name": name}})));
+            }
+        }
+        for (at, (left, right, kind)) in links.iter().enumerate() {
+            let (left, right) = (format!("vpc-{}", left % names.len()), format!("vpc-{}", right % names.len()));
+            let action = actions[at % 5];
+            all.push(match kind {
+                0 => common::change(&format!("aws_internet_gateway.n[{at}]"), action, json!({"id": format!("igw-{at}"), "vpc_id": left})),
+                1 => common::change(&format!("aws_vpc_endpoint.n[{at}]"), action, json!({"id": format!("e-{at}"), "vpc_id": left, "service_name": "s3"})),
+                2 | 3 => common::change(&format!("aws_ec2_transit_gateway_vpc_attachment.n[{at}]"), action,
+                    json!({"id": format!("a-{at}"), "vpc_id": left, "transit_gateway_id": if *kind == 2 { "tgw-a" } else { "tgw-b" }})),
+                _ => common::change(&format!("aws_vpc_peering_connection.n[{at}]"), action, json!({"id": format!("p-{at}"), "vpc_id": left, "peer_vpc_id": right})),
+            });
+        }
+        let plan = common::read("plan.json", &common::plan(all));
+        sound(&picture(&plan));
+    }
+}
+
+fn luminance(colour: &str) -> f64 {
+    let part = |at: usize| {
+        let value = f64::from(u8::from_str_radix(&colour[at..at + 2], 16).expect("a colour")) / 255.0;
+        if value <= 0.04045 { value / 12.92 } else { ((value + 0.055) / 1.055).powf(2.4) }
+    };
+    0.2126 * part(1) + 0.7152 * part(3) + 0.0722 * part(5)
+}
+
+fn contrast(a: &str, b: &str) -> f64 {
+    let (a, b) = (luminance(a), luminance(b));
+    (a.max(b) + 0.05) / (a.min(b) + 0.05)
+}
+
+#[test]
+fn every_text_and_line_can_be_seen() {
+    let check = |palette: &Palette| {
+        let mut grounds = vec![palette.page, palette.cloud, palette.card, palette.inner, palette.chip];
+        grounds.extend(palette.changes.iter().map(|(ground, _)| *ground));
+        let mut texts = vec![palette.ink, palette.muted];
+        texts.extend(palette.changes.iter().map(|(_, colour)| *colour));
+        for ground in grounds {
+            for text in &texts {
+                let found = contrast(text, ground);
+                assert!(found >= 4.5, "{text} on {ground} has {found:.2}");
+            }
+        }
+        // Lines and edges that carry meaning (WCAG 1.4.11).
+        for line in palette.links.iter().chain([&palette.edge]) {
+            for ground in [palette.page, palette.cloud] {
+                let found = contrast(line, ground);
+                assert!(found >= 3.0, "{line} on {ground} has {found:.2}");
+            }
+        }
+    };
+    check(&LIGHT);
+    check(&DARK);
+}

@@ -1,0 +1,497 @@
+//! Who reaches whom, by which path, and why not.
+//!
+//! The answer is about the network: routes there and back, gateways, NAT, peering, transit gateways, endpoints.
+//! Packet filters count where the plan says what they are on: security groups on endpoints and instances, firewalls
+//! on a Google network. A subnet stands for every host in it; addresses that all tables treat alike are tried once.
+
+mod filter;
+mod walk;
+
+use crate::topology::{
+    Attachment, EndpointKind, GatewayKind, Home, Key, Protocol, RouteTable, Subnet, Topology,
+};
+use ipnet::IpNet;
+use serde::Serialize;
+use std::collections::{BTreeMap, BTreeSet};
+use std::net::IpAddr;
+use walk::{End, walk};
+
+pub use walk::nat_address;
+
+/// One end of a question.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Place {
+    /// Any host on the internet.
+    Internet,
+    /// Any host of a subnet.
+    Subnet(Key),
+    /// An instance.
+    Host(Key),
+    /// A service of the cloud: `s3`, `ecr.api`.
+    Service(String),
+}
+
+/// A step of a path.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Hop {
+    /// The object.
+    pub key: Key,
+    /// What happens there.
+    pub text: String,
+}
+
+impl Hop {
+    fn new(key: &str, text: String) -> Self {
+        Self { key: key.to_owned(), text }
+    }
+}
+
+/// How a service is reached.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Way {
+    /// Through routes and gateways.
+    Network,
+    /// Through an endpoint.
+    Endpoint,
+    /// Over the internet.
+    Internet,
+}
+
+/// The answer.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Answer {
+    /// Whether packets get there and their answers back.
+    pub reached: bool,
+    /// How.
+    pub way: Way,
+    /// The path, as far as it goes.
+    pub hops: Vec<Hop>,
+    /// Why not.
+    pub why: Option<String>,
+}
+
+impl Answer {
+    fn no(hops: Vec<Hop>, why: impl Into<String>) -> Self {
+        Self { reached: false, way: Way::Network, hops, why: Some(why.into()) }
+    }
+}
+
+/// A topology with its lists, to be asked many times.
+pub struct Lists<'a> {
+    all: &'a Topology,
+    subnets: BTreeMap<&'a str, Vec<&'a Subnet>>,
+    tables: BTreeMap<&'a str, &'a RouteTable>,
+    main: BTreeMap<&'a str, &'a RouteTable>,
+    attachments: BTreeMap<&'a str, Vec<&'a Attachment>>,
+    /// First addresses of ranges that some table knows, and those behind their ends: where treatment may change.
+    cuts: BTreeSet<IpAddr>,
+}
+
+impl<'a> Lists<'a> {
+    /// Sorts a topology.
+    pub fn new(all: &'a Topology) -> Self {
+        let mut lists = Self {
+            all,
+            subnets: BTreeMap::new(),
+            tables: BTreeMap::new(),
+            main: BTreeMap::new(),
+            attachments: BTreeMap::new(),
+            cuts: BTreeSet::new(),
+        };
+        let mut ranges: Vec<IpNet> = Vec::new();
+        for subnet in all.subnets.values() {
+            ranges.extend(&subnet.ranges);
+            if let Some(network) = &subnet.network {
+                lists.subnets.entry(network).or_default().push(subnet);
+            }
+        }
+        for table in all.tables.values() {
+            for subnet in &table.subnets {
+                lists.tables.entry(subnet).or_insert(table);
+            }
+            if let Some(network) = table.network.as_deref().filter(|_| table.main) {
+                lists.main.entry(network).or_insert(table);
+            }
+            for route in &table.routes {
+                if let crate::topology::Destination::Range(net) = route.destination {
+                    ranges.push(net);
+                }
+            }
+        }
+        for attachment in all.attachments.values() {
+            if let Some(gateway) = &attachment.gateway {
+                lists.attachments.entry(gateway).or_default().push(attachment);
+            }
+        }
+        ranges.extend(all.networks.values().flat_map(|network| &network.ranges));
+        ranges.extend(all.transit_tables.values().flat_map(|table| table.routes.iter().map(|(net, _)| net)));
+        ranges.extend(filter::ranges(all));
+        for range in ranges {
+            lists.cuts.insert(range.network());
+            lists.cuts.extend(after(range.broadcast()));
+        }
+        lists
+    }
+
+    fn subnets(&self, network: &str) -> &[&'a Subnet] {
+        self.subnets.get(network).map(Vec::as_slice).unwrap_or_default()
+    }
+
+    fn table(&self, subnet: &Subnet) -> Option<&'a RouteTable> {
+        let main = || self.main.get(subnet.network.as_deref()?);
+        self.tables.get(subnet.head.key.as_str()).or_else(main).copied()
+    }
+
+    fn attachments(&self, gateway: &str) -> &[&'a Attachment] {
+        self.attachments.get(gateway).map(Vec::as_slice).unwrap_or_default()
+    }
+
+    /// The network's own range that holds an address; Google's networks have those of their subnets.
+    fn local(&self, network: &str, address: IpAddr) -> Option<IpNet> {
+        let own = self.all.networks.get(network)?;
+        let ranges = own.ranges.iter();
+        let inner = self.subnets(network).iter().filter(|_| own.ranges.is_empty()).flat_map(|it| &it.ranges);
+        ranges
+            .chain(inner)
+            .filter(|range| range.contains(&address))
+            .max_by_key(|range| range.prefix_len())
+            .copied()
+    }
+
+    /// One address of every part of the subnet that all tables treat alike.
+    fn samples(&self, subnet: &Subnet) -> Vec<IpAddr> {
+        let mut samples = BTreeSet::new();
+        for range in &subnet.ranges {
+            samples.insert(range.network());
+            samples.extend(self.cuts.range(range.network()..=range.broadcast()));
+        }
+        samples.into_iter().collect()
+    }
+
+    /// Whether hosts of a subnet have public addresses: all that it launches, or one that says so.
+    fn public(&self, subnet: &Subnet) -> bool {
+        let hosts = self.all.hosts.values();
+        subnet.public
+            || hosts
+                .filter(|host| host.subnet.as_ref() == Some(&subnet.head.key))
+                .any(|host| host.public == Some(true))
+    }
+
+    /// Whether packets of `protocol` get from one place to the other, and answers back.
+    pub fn ask(&self, from: &Place, to: &Place, protocol: Protocol) -> Answer {
+        match (from, to) {
+            (Place::Service(_), _) => Answer::no(Vec::new(), "services do not open connections"),
+            (Place::Internet, Place::Internet | Place::Service(_)) => {
+                Answer::no(Vec::new(), "that path does not touch the plan")
+            }
+            (Place::Internet, to) => self.inbound(to, protocol),
+            (from, Place::Internet) => self.outbound(from, protocol),
+            (from, Place::Service(service)) => self.service(from, service),
+            (from, to) => self.between(from, to, protocol),
+        }
+    }
+
+    fn subnet_of(&self, place: &Place) -> Result<&'a Subnet, Answer> {
+        let key = match place {
+            Place::Subnet(key) => Some(key),
+            Place::Host(key) => self.all.hosts.get(key).and_then(|host| host.subnet.as_ref()),
+            Place::Internet | Place::Service(_) => None,
+        };
+        key.and_then(|key| self.all.subnets.get(key))
+            .ok_or_else(|| Answer::no(Vec::new(), "its subnet is not in the plan"))
+    }
+
+    fn has_public(&self, place: &Place, subnet: &Subnet) -> bool {
+        match place {
+            Place::Host(key) => self.all.hosts.get(key).and_then(|host| host.public).unwrap_or(subnet.public),
+            _ => self.public(subnet),
+        }
+    }
+
+    fn between(&self, from: &Place, to: &Place, protocol: Protocol) -> Answer {
+        let (source, target) = match (self.subnet_of(from), self.subnet_of(to)) {
+            (Ok(source), Ok(target)) => (source, target),
+            (Err(answer), _) | (_, Err(answer)) => return answer,
+        };
+        if source.ranges.is_empty() || target.ranges.is_empty() {
+            return Answer::no(Vec::new(), "its range is known only after apply");
+        }
+        let mut last = None;
+        for a in self.samples(source) {
+            for b in self.samples(target).into_iter().filter(|b| b.is_ipv4() == a.is_ipv4()) {
+                let answer = self.packet(from, source, a, to, target, b, protocol);
+                if answer.reached {
+                    return answer;
+                }
+                last.get_or_insert(answer);
+            }
+        }
+        last.unwrap_or_else(|| Answer::no(Vec::new(), "they have no addresses of one family"))
+    }
+
+    /// One packet there, and its answer back.
+    #[expect(clippy::too_many_arguments, reason = "both ends as place, subnet and address")]
+    fn packet(
+        &self,
+        from: &Place,
+        source: &Subnet,
+        a: IpAddr,
+        to: &Place,
+        target: &Subnet,
+        b: IpAddr,
+        protocol: Protocol,
+    ) -> Answer {
+        let there = walk(self, source, a, b, self.has_public(from, source));
+        let mut hops = there.hops.clone();
+        match &there.end {
+            End::Subnet(key) if *key == target.head.key => {}
+            End::Subnet(key) => {
+                return Answer::no(hops, format!("{b} is in subnet {} on that path", self.all.name(key)));
+            }
+            End::Internet => return Answer::no(hops, format!("{b} is looked for on the internet")),
+            End::Dropped(why) => return Answer::no(hops, why.clone()),
+        }
+        if let Some(why) = filter::blocks(self, from, a, there.source.1, to, b, protocol) {
+            return Answer::no(hops, why);
+        }
+        // Back: to whoever the receiver saw, then from each NAT to whom it stands for.
+        let mut legs = vec![(target, b, there.source.clone())];
+        for (nat, behind, address) in there.nat.iter().rev() {
+            if let Some(nat) = self.all.subnets.get(nat) {
+                legs.push((nat, nat_address(nat).unwrap_or(b), (behind.clone(), *address)));
+            }
+        }
+        for (subnet, address, (goal, goal_address)) in legs {
+            let back = walk(self, subnet, address, goal_address, false);
+            if back.end != End::Subnet(goal.clone()) {
+                let why = match back.end {
+                    End::Dropped(why) => why,
+                    _ => "it ends elsewhere".to_owned(),
+                };
+                hops.extend(
+                    back.hops.into_iter().map(|hop| Hop { text: format!("back: {}", hop.text), ..hop }),
+                );
+                return Answer::no(hops, format!("no way back: {why}"));
+            }
+        }
+        Answer { reached: true, way: Way::Network, hops, why: None }
+    }
+
+    /// Addresses of the internet that tables tell apart.
+    fn outside(&self) -> Vec<IpAddr> {
+        let anywhere = IpAddr::from([198, 51, 100, 1]);
+        let anywhere6 = IpAddr::from([0x2600, 0, 0, 0, 0, 0, 0, 1]);
+        let mut found = vec![anywhere, anywhere6];
+        let inside = |address: &IpAddr| {
+            self.all
+                .networks
+                .values()
+                .any(|network| network.ranges.iter().any(|range| range.contains(address)))
+        };
+        found.extend(
+            self.cuts
+                .iter()
+                .filter(|it| !walk::is_private(**it) && !it.is_unspecified() && !inside(it))
+                .take(64),
+        );
+        found
+    }
+
+    fn outbound(&self, from: &Place, protocol: Protocol) -> Answer {
+        let source = match self.subnet_of(from) {
+            Ok(source) => source,
+            Err(answer) => return answer,
+        };
+        let public = self.has_public(from, source);
+        let mut last = None;
+        for a in self.samples(source) {
+            for b in self.outside().into_iter().filter(|b| b.is_ipv4() == a.is_ipv4()) {
+                let there = walk(self, source, a, b, public);
+                let answer = match &there.end {
+                    End::Internet => match self
+                        .way_home(&there)
+                        .or_else(|| filter::leaves(self, from, b, protocol))
+                    {
+                        None => {
+                            return Answer { reached: true, way: Way::Internet, hops: there.hops, why: None };
+                        }
+                        Some(why) => Answer::no(there.hops, why),
+                    },
+                    End::Dropped(why) => Answer::no(there.hops.clone(), why.clone()),
+                    End::Subnet(_) => Answer::no(there.hops, "it stays inside"),
+                };
+                last.get_or_insert(answer);
+            }
+        }
+        last.unwrap_or_else(|| Answer::no(Vec::new(), "its range is known only after apply"))
+    }
+
+    /// From the last NAT back to the sender.
+    fn way_home(&self, there: &walk::Walk) -> Option<String> {
+        there.nat.iter().rev().find_map(|(nat, behind, address)| {
+            let nat = self.all.subnets.get(nat)?;
+            if nat.head.home == Home::Google {
+                return None;
+            }
+            let back = walk(self, nat, nat_address(nat)?, *address, false);
+            let why = match back.end {
+                End::Subnet(key) if key == *behind => return None,
+                End::Dropped(why) => why,
+                _ => "it ends elsewhere".to_owned(),
+            };
+            Some(format!("no way back from NAT: {why}"))
+        })
+    }
+
+    /// From the internet: to a public address, behind an internet gateway that answers go back through.
+    fn inbound(&self, to: &Place, protocol: Protocol) -> Answer {
+        let target = match self.subnet_of(to) {
+            Ok(target) => target,
+            Err(answer) => return answer,
+        };
+        if !self.has_public(to, target) {
+            return Answer::no(
+                Vec::new(),
+                format!("nothing in subnet {} has a public address", target.head.name),
+            );
+        }
+        let mut why = "its range is known only after apply".to_owned();
+        for a in self.samples(target) {
+            for b in self.outside().into_iter().filter(|b| b.is_ipv4() == a.is_ipv4()) {
+                let back = walk(self, target, a, b, true);
+                why = match back.end {
+                    End::Internet if back.nat.is_empty() => {
+                        match filter::blocks(self, &Place::Internet, b, b, to, a, protocol) {
+                            None => {
+                                let mut hops = back.hops;
+                                hops.reverse();
+                                return Answer { reached: true, way: Way::Internet, hops, why: None };
+                            }
+                            Some(why) => why,
+                        }
+                    }
+                    End::Internet => "answers leave through NAT".to_owned(),
+                    End::Dropped(why) => why,
+                    End::Subnet(_) => "answers stay inside".to_owned(),
+                };
+            }
+        }
+        Answer::no(Vec::new(), why)
+    }
+
+    fn service(&self, from: &Place, service: &str) -> Answer {
+        let source = match self.subnet_of(from) {
+            Ok(source) => source,
+            Err(answer) => return answer,
+        };
+        let start = Hop::new(&source.head.key, format!("subnet {}", source.head.name));
+        let through = |key: &str, name: &str| Answer {
+            reached: true,
+            way: Way::Endpoint,
+            hops: vec![start.clone(), Hop::new(key, format!("endpoint {name} of {service}"))],
+            why: None,
+        };
+        let mut why = None;
+        for endpoint in self.all.endpoints.values().filter(|it| it.service == service) {
+            match endpoint.kind {
+                EndpointKind::Gateway => {
+                    let table = self.table(source);
+                    if table.is_some_and(|table| endpoint.tables.contains(&table.head.key)) {
+                        return through(&endpoint.head.key, &endpoint.head.name);
+                    }
+                }
+                EndpointKind::PrivateAccess => {
+                    if endpoint.subnets.contains(&source.head.key) {
+                        return through(&endpoint.head.key, &endpoint.head.name);
+                    }
+                }
+                EndpointKind::Interface => {
+                    let same = endpoint.network.is_some() && endpoint.network == source.network;
+                    for key in &endpoint.subnets {
+                        let answer = self.between(from, &Place::Subnet(key.clone()), Protocol::Tcp(443, 443));
+                        let blocked = filter::endpoint(self, endpoint, from, source);
+                        match (answer.reached, blocked) {
+                            (true, None) => {
+                                let mut hops = answer.hops;
+                                let text = format!("endpoint {} of {service}", endpoint.head.name);
+                                hops.push(Hop::new(&endpoint.head.key, text));
+                                return Answer { reached: true, way: Way::Endpoint, hops, why: None };
+                            }
+                            (true, Some(blocked)) => why = Some(blocked),
+                            (false, _) => why = why.or(answer.why),
+                        }
+                    }
+                    if endpoint.subnets.is_empty() && same {
+                        return through(&endpoint.head.key, &endpoint.head.name);
+                    }
+                }
+            }
+        }
+        let answer = self.outbound(from, Protocol::Tcp(443, 443));
+        match (answer.reached, why) {
+            (true, _) => answer,
+            (false, Some(why)) => Answer { why: Some(why), ..answer },
+            (false, None) => {
+                let text = format!("no endpoint of {service} serves it, and the internet is not reached");
+                Answer { why: Some(text), ..answer }
+            }
+        }
+    }
+
+    /// Networks that reach each other, the internet and services: what a change of them is told by. Only for networks
+    /// that are linked with something.
+    pub fn pairs(&self) -> BTreeSet<(Key, String)> {
+        let mut found = BTreeSet::new();
+        let any = Protocol::Any;
+        let services: BTreeSet<&str> = self.all.endpoints.values().map(|it| it.service.as_str()).collect();
+        for (network, subnets) in &self.subnets {
+            for subnet in subnets {
+                let from = Place::Subnet(subnet.head.key.clone());
+                if self.ask(&from, &Place::Internet, any).reached {
+                    found.insert(((*network).to_owned(), "the internet".to_owned()));
+                }
+                if self.ask(&Place::Internet, &from, any).reached {
+                    found.insert(("the internet".to_owned(), (*network).to_owned()));
+                }
+                for service in &services {
+                    let answer = self.ask(&from, &Place::Service((*service).to_owned()), any);
+                    if answer.reached && answer.way == Way::Endpoint {
+                        found.insert(((*network).to_owned(), format!("{service} by endpoint")));
+                    }
+                }
+            }
+            for (other, targets) in &self.subnets {
+                if other == network || !self.linked(network) || !self.linked(other) {
+                    continue;
+                }
+                let reached = subnets.iter().any(|from| {
+                    targets.iter().any(|to| {
+                        let (from, to) =
+                            (Place::Subnet(from.head.key.clone()), Place::Subnet(to.head.key.clone()));
+                        self.ask(&from, &to, any).reached
+                    })
+                });
+                if reached {
+                    found.insert(((*network).to_owned(), (*other).to_owned()));
+                }
+            }
+        }
+        found
+    }
+
+    fn linked(&self, network: &str) -> bool {
+        let is = |key: &Option<Key>| key.as_deref() == Some(network);
+        self.all.attachments.values().any(|it| is(&it.network))
+            || self.all.peerings.values().any(|it| is(&it.left) || is(&it.right))
+            || self.all.gateways.values().any(|it| it.kind == GatewayKind::Vpn && is(&it.network))
+    }
+}
+
+fn after(address: IpAddr) -> Option<IpAddr> {
+    match address {
+        IpAddr::V4(address) => u32::from(address).checked_add(1).map(|next| IpAddr::V4(next.into())),
+        IpAddr::V6(address) => u128::from(address).checked_add(1).map(|next| IpAddr::V6(next.into())),
+    }
+}

@@ -1,0 +1,171 @@
+//! Policy files: assertions about who reaches whom, in YAML, JSON or TOML.
+
+use crate::node::{Kind, Node};
+use crate::{InputError, Source};
+use warren_model::Site;
+use warren_model::policy::{Assertion, Expect, Selector};
+use warren_model::topology::Protocol;
+
+const KEYS: &[&str] = &["allow_empty", "expect", "from", "name", "port", "protocol", "to"];
+
+/// Reads a policy file.
+///
+/// # Errors
+/// Every error in the text, in its order.
+pub fn read_policy(source: &Source<'_>) -> Result<Vec<Assertion>, Vec<InputError>> {
+    let tree = crate::tree(source).map_err(|error| vec![error])?;
+    let mut reader = Reader { file: source.name, errors: Vec::new() };
+    reader.keys(&tree, "", &["assertions"]);
+    let mut found = Vec::new();
+    match tree.get("assertions").map(|node| (node, &node.kind)) {
+        Some((_, Kind::List(items))) if !items.is_empty() => {
+            for (index, item) in items.iter().enumerate() {
+                found.extend(reader.assertion(item, &format!("assertions[{index}]")));
+            }
+        }
+        Some((node, _)) => reader.error(node, "assertions", "a list of assertions was expected", None),
+        None => reader.error(&tree, "", "the policy has no assertions", Some(EXAMPLE)),
+    }
+    if reader.errors.is_empty() { Ok(found) } else { Err(reader.errors) }
+}
+
+const EXAMPLE: &str =
+    "write: assertions: [{name: no inbound internet, from: internet, to: \"*\", expect: unreachable}]";
+
+struct Reader<'a> {
+    file: &'a str,
+    errors: Vec<InputError>,
+}
+
+impl Reader<'_> {
+    fn error(&mut self, node: &Node, path: &str, message: &str, hint: Option<&str>) {
+        self.errors.push(InputError {
+            file: self.file.to_owned(),
+            at: Some(node.at),
+            path: path.to_owned(),
+            message: message.to_owned(),
+            hint: hint.map(str::to_owned),
+        });
+    }
+
+    /// A word that is not known may be one that forbids.
+    fn keys(&mut self, node: &Node, path: &str, known: &[&str]) {
+        for entry in node.entries().iter().filter(|entry| !known.contains(&entry.key.as_str())) {
+            let key: String = entry.key.chars().take(60).collect();
+            let hint = format!("the keys are {}", known.join(", "));
+            self.error(&entry.value, path, &format!("unknown key {key:?}"), Some(&hint));
+        }
+    }
+
+    fn text<'n>(&mut self, node: &'n Node, key: &str, path: &str) -> Option<&'n str> {
+        match node.get(key) {
+            None => {
+                self.error(node, path, &format!("{key} is missing"), None);
+                None
+            }
+            Some(value) => {
+                let text = value.text().filter(|text| !text.is_empty());
+                if text.is_none() {
+                    let message = format!("a text was expected, and this is {}", value.what());
+                    self.error(value, &format!("{path}.{key}"), &message, None);
+                }
+                text
+            }
+        }
+    }
+
+    fn assertion(&mut self, node: &Node, path: &str) -> Option<Assertion> {
+        if node.entries().is_empty() {
+            self.error(node, path, "an assertion was expected", Some(EXAMPLE));
+            return None;
+        }
+        let before = self.errors.len();
+        self.keys(node, path, KEYS);
+        let name = self.text(node, "name", path);
+        let from = self.selectors(node, "from", path);
+        let to = self.selectors(node, "to", path);
+        let expect = match self.text(node, "expect", path) {
+            Some("unreachable") => Some(Expect::Unreachable),
+            Some("reachable") => Some(Expect::Reachable),
+            Some("endpoint") => Some(Expect::Endpoint),
+            Some(_) => {
+                let hint = Some("write unreachable, reachable or endpoint");
+                self.error(node.get("expect")?, &format!("{path}.expect"), "this is no expectation", hint);
+                None
+            }
+            None => None,
+        };
+        if expect == Some(Expect::Endpoint) && !to.iter().all(|it| matches!(it, Selector::Service(_))) {
+            let hint = Some("write to: service:s3");
+            self.error(node, &format!("{path}.to"), "only services are reached through endpoints", hint);
+        }
+        let protocol = self.protocol(node, path);
+        let allow_empty = node.get("allow_empty").is_some_and(Node::is_true);
+        if self.errors.len() > before {
+            return None;
+        }
+        let site = Site { file: self.file.to_owned(), path: path.to_owned(), at: Some(node.at) };
+        Some(Assertion { name: name?.to_owned(), site, from, to, expect: expect?, protocol, allow_empty })
+    }
+
+    fn selectors(&mut self, node: &Node, key: &str, path: &str) -> Vec<Selector> {
+        let Some(value) = node.get(key) else {
+            self.error(node, path, &format!("{key} is missing"), None);
+            return Vec::new();
+        };
+        let items = if value.text().is_some() { std::slice::from_ref(value) } else { value.items() };
+        let mut found = Vec::new();
+        for item in items {
+            match item.text().filter(|text| !text.is_empty()) {
+                Some(text) => found.push(selector(text)),
+                None => self.error(item, &format!("{path}.{key}"), "a text was expected", None),
+            }
+        }
+        if found.is_empty() {
+            self.error(
+                value,
+                &format!("{path}.{key}"),
+                "it names nobody",
+                Some("write a name, or \"*\" for all"),
+            );
+        }
+        found
+    }
+
+    fn protocol(&mut self, node: &Node, path: &str) -> Protocol {
+        let port = node.get("port").map(|value| match &value.kind {
+            Kind::Number(text) => text.parse::<u16>().ok(),
+            _ => None,
+        });
+        if port == Some(None) {
+            self.error(node, &format!("{path}.port"), "a port is a number from 0 to 65535", None);
+        }
+        let (low, high) = port.flatten().map_or((0, u16::MAX), |port| (port, port));
+        match node.get("protocol").map(Node::text) {
+            None if port.is_some() => Protocol::Tcp(low, high),
+            None | Some(Some("any")) => Protocol::Any,
+            Some(Some("tcp")) => Protocol::Tcp(low, high),
+            Some(Some("udp")) => Protocol::Udp(low, high),
+            Some(_) => {
+                self.error(
+                    node,
+                    &format!("{path}.protocol"),
+                    "this is no protocol",
+                    Some("write tcp, udp or any"),
+                );
+                Protocol::Any
+            }
+        }
+    }
+}
+
+fn selector(text: &str) -> Selector {
+    match text.split_once(':') {
+        _ if text == "internet" => Selector::Internet,
+        Some(("service", name)) => Selector::Service(name.to_owned()),
+        Some(("network", name)) => Selector::Network(name.to_owned()),
+        Some(("subnet", name)) => Selector::Subnet(name.to_owned()),
+        Some(("host", name)) => Selector::Host(name.to_owned()),
+        _ => Selector::Any(text.to_owned()),
+    }
+}

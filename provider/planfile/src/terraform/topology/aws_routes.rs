@@ -1,0 +1,259 @@
+//! Routes: tables of networks, and tables of transit gateways.
+
+use super::super::resource::Values;
+use super::Reader;
+use super::aws::{SUBNETS, TABLES, TRANSIT, VPCS};
+use super::view::{Item, Link, View, flag};
+use std::collections::BTreeMap;
+use warren_model::topology::{
+    Change, Destination, EndpointKind, GatewayKind, Home, Key, Route, RouteTable, Target, Topology,
+    TransitTable,
+};
+
+pub(super) const READERS: &[(&str, Reader)] = &[
+    ("aws_route_table", table),
+    ("aws_default_route_table", default_table),
+    ("warren_aws_route_table", table),
+    ("aws_ec2_transit_gateway_route_table", transit_table),
+];
+
+/// What adds to a table that is read by then.
+pub(super) const EDGES: &[(&str, Reader)] = &[
+    ("aws_route", route),
+    ("aws_route_table_association", association),
+    ("aws_main_route_table_association", main_association),
+    ("aws_ec2_transit_gateway_route_table_association", transit_association),
+    ("aws_ec2_transit_gateway_route_table_propagation", transit_propagation),
+    ("aws_ec2_transit_gateway_route", transit_route),
+];
+
+const RANGES: &[&str] =
+    &["destination_cidr_block", "cidr_block", "destination_ipv6_cidr_block", "ipv6_cidr_block"];
+const LISTS: &[&str] = &["destination_prefix_list_id"];
+const ATTACHMENTS: &[&str] =
+    &["aws_ec2_transit_gateway_vpc_attachment", "warren_aws_transit_gateway_attachment"];
+const TRANSIT_TABLES: &[&str] = &["aws_ec2_transit_gateway_route_table"];
+
+/// Attributes of a target, what is there, and the word while it is not known.
+const TARGETS: &[(&str, &[&str], &str)] = &[
+    (
+        "gateway_id",
+        &["aws_internet_gateway", "warren_aws_internet_gateway", "aws_vpn_gateway"],
+        "internet gateway",
+    ),
+    ("nat_gateway_id", &["aws_nat_gateway", "warren_aws_nat_gateway"], "NAT gateway"),
+    ("transit_gateway_id", TRANSIT, "transit gateway"),
+    ("vpc_peering_connection_id", &["aws_vpc_peering_connection", "warren_aws_vpc_peering"], "peering"),
+    ("egress_only_gateway_id", &["aws_egress_only_internet_gateway"], "egress-only gateway"),
+    ("vpc_endpoint_id", &["aws_vpc_endpoint"], "endpoint"),
+    ("network_interface_id", &["aws_network_interface", "warren_aws_gateway"], "network interface"),
+    ("carrier_gateway_id", &[], "carrier gateway"),
+    ("local_gateway_id", &[], "local gateway"),
+    ("core_network_arn", &[], "core network"),
+];
+
+/// Words of targets that [`settle`] can find.
+const WORDS: &[&str] =
+    &["internet gateway", "NAT gateway", "transit gateway", "peering", "egress-only gateway"];
+
+fn table(view: &mut View<'_>, item: &Item<'_>) {
+    read(view, item, false);
+}
+
+fn default_table(view: &mut View<'_>, item: &Item<'_>) {
+    read(view, item, true);
+}
+
+fn read(view: &mut View<'_>, item: &Item<'_>, main: bool) {
+    let values = &item.resource.values;
+    let mut routes = Vec::new();
+    for outer in ["routes", "route"] {
+        for (_, block) in values.children(outer) {
+            routes.extend(read_route(view, item, &block, Some(outer)));
+        }
+    }
+    routes.sort();
+    let network = view.link(item, "vpc_id", VPCS).key();
+    // The default table is named by the network that it belongs to.
+    let network = network.or_else(|| main.then(|| view.link(item, "default_route_table_id", VPCS).key())?);
+    let table = RouteTable {
+        head: view.head(item, Home::Aws),
+        network,
+        main,
+        subnets: view.links(item, "subnet_ids", SUBNETS),
+        routes,
+    };
+    view.topology.tables.insert(table.head.key.clone(), table);
+}
+
+/// A route of a block, or of a resource of its own.
+fn read_route(view: &View<'_>, item: &Item<'_>, values: &Values<'_>, outer: Option<&str>) -> Option<Route> {
+    let destination = view.destination(values, RANGES, LISTS)?;
+    let mut target = Target::Nowhere;
+    for (attribute, kinds, word) in TARGETS {
+        match view.link_in(item, values, attribute, outer.unwrap_or(attribute), kinds) {
+            Link::To(key) if key == "local" => return None,
+            Link::To(key) => {
+                target = resolved(&view.topology, key);
+                break;
+            }
+            // A provider that computes its targets shows those that nobody asked for as unknown as well.
+            Link::Unknown if target == Target::Nowhere => target = Target::Unknown((*word).to_owned()),
+            Link::Unknown | Link::Absent => {}
+        }
+    }
+    Some(Route { destination, target, change: Change::Keep })
+}
+
+/// What a key is. Objects that are read later are sorted out by [`settle`].
+fn resolved(topology: &Topology, key: Key) -> Target {
+    if topology.gateways.contains_key(&key) {
+        Target::Gateway(key)
+    } else if topology.peerings.contains_key(&key) {
+        Target::Peering(key)
+    } else if topology.endpoints.contains_key(&key) {
+        Target::Endpoint(key)
+    } else {
+        Target::Other(key)
+    }
+}
+
+fn route(view: &mut View<'_>, item: &Item<'_>) {
+    let Some(mut route) = read_route(view, item, &item.resource.values, None) else { return };
+    route.change = item.change;
+    let Link::To(key) = view.link(item, "route_table_id", TABLES) else { return };
+    // A route of a network's main table names the network's attribute.
+    let main = || {
+        let network = view.link(item, "route_table_id", VPCS).key()?;
+        let mut tables = view.topology.tables.values();
+        Some(tables.find(|table| table.main && table.network.as_ref() == Some(&network))?.head.key.clone())
+    };
+    let key = if view.topology.tables.contains_key(&key) { Some(key) } else { main() };
+    if let Some(table) = key.and_then(|key| view.topology.tables.get_mut(&key)) {
+        table.routes.push(route);
+        table.routes.sort();
+    }
+}
+
+fn association(view: &mut View<'_>, item: &Item<'_>) {
+    let subnet = view.link(item, "subnet_id", SUBNETS).key();
+    let Link::To(key) = view.link(item, "route_table_id", TABLES) else { return };
+    if let Some(table) = view.topology.tables.get_mut(&key) {
+        table.subnets.extend(subnet);
+    }
+}
+
+fn main_association(view: &mut View<'_>, item: &Item<'_>) {
+    let network = view.link(item, "vpc_id", VPCS).key();
+    let Link::To(key) = view.link(item, "route_table_id", TABLES) else { return };
+    for table in view.topology.tables.values_mut() {
+        if table.head.key == key {
+            table.main = true;
+        } else if network.is_some() && table.network == network {
+            table.main = false;
+        }
+    }
+}
+
+fn transit_table(view: &mut View<'_>, item: &Item<'_>) {
+    let table = TransitTable {
+        head: view.head(item, Home::Aws),
+        gateway: view.link(item, "transit_gateway_id", TRANSIT).key(),
+        associations: Vec::new(),
+        propagations: Vec::new(),
+        routes: Vec::new(),
+    };
+    view.topology.transit_tables.insert(table.head.key.clone(), table);
+}
+
+fn transit_edge(view: &mut View<'_>, item: &Item<'_>, change: impl FnOnce(&mut TransitTable, Option<Key>)) {
+    let attachment = view.link(item, "transit_gateway_attachment_id", ATTACHMENTS).key();
+    let Link::To(key) = view.link(item, "transit_gateway_route_table_id", TRANSIT_TABLES) else { return };
+    if let Some(table) = view.topology.transit_tables.get_mut(&key) {
+        change(table, attachment);
+    }
+}
+
+fn transit_association(view: &mut View<'_>, item: &Item<'_>) {
+    transit_edge(view, item, |table, attachment| table.associations.extend(attachment));
+}
+
+fn transit_propagation(view: &mut View<'_>, item: &Item<'_>) {
+    transit_edge(view, item, |table, attachment| table.propagations.extend(attachment));
+}
+
+fn transit_route(view: &mut View<'_>, item: &Item<'_>) {
+    let Some(Destination::Range(net)) = view.destination(&item.resource.values, RANGES, &[]) else { return };
+    let drops = flag(&item.resource.values, "blackhole") == Some(true);
+    transit_edge(view, item, |table, attachment| {
+        if drops || attachment.is_some() {
+            table.routes.push((net, attachment.filter(|_| !drops)));
+        }
+    });
+}
+
+/// Routes whose target is known only after apply, where the cloud leaves one choice: a network has one internet
+/// gateway, a transit gateway must be attached, NAT of another network cannot be used, a peering must lead there.
+pub(super) fn settle(topology: &mut Topology) {
+    let mut choices: BTreeMap<(Key, &'static str), Vec<Target>> = BTreeMap::new();
+    for gateway in topology.gateways.values() {
+        if let Some(network) = &gateway.network {
+            let word = match gateway.kind {
+                GatewayKind::PrivateNat => GatewayKind::Nat.word(),
+                kind => kind.word(),
+            };
+            let target = Target::Gateway(gateway.head.key.clone());
+            choices.entry((network.clone(), word)).or_default().push(target);
+        }
+    }
+    for attachment in topology.attachments.values() {
+        if let (Some(network), Some(gateway)) = (&attachment.network, &attachment.gateway) {
+            let found = choices.entry((network.clone(), GatewayKind::Transit.word())).or_default();
+            let target = Target::Gateway(gateway.clone());
+            if !found.contains(&target) {
+                found.push(target);
+            }
+        }
+    }
+    for peering in topology.peerings.values() {
+        for network in [&peering.left, &peering.right].into_iter().flatten() {
+            let target = Target::Peering(peering.head.key.clone());
+            choices.entry((network.clone(), "peering")).or_default().push(target);
+        }
+    }
+    let mut tables = std::mem::take(&mut topology.tables);
+    for table in tables.values_mut() {
+        let Some(network) = table.network.clone() else { continue };
+        for route in &mut table.routes {
+            match &route.target {
+                Target::Unknown(word) => {
+                    let found = WORDS
+                        .iter()
+                        .find(|known| *known == word)
+                        .and_then(|word| choices.get(&(network.clone(), *word)));
+                    if let Some([only]) = found.map(Vec::as_slice) {
+                        route.target = only.clone();
+                    }
+                }
+                Target::Other(key) => route.target = resolved(topology, key.clone()),
+                _ => {}
+            }
+        }
+        table.subnets.sort();
+        table.subnets.dedup();
+    }
+    // A gateway endpoint writes its own route into the tables that it names.
+    for endpoint in topology.endpoints.values().filter(|endpoint| endpoint.kind == EndpointKind::Gateway) {
+        for key in &endpoint.tables {
+            if let Some(table) = tables.get_mut(key) {
+                table.routes.push(Route {
+                    destination: Destination::List(format!("pl:{}", endpoint.service)),
+                    target: Target::Endpoint(endpoint.head.key.clone()),
+                    change: endpoint.head.change,
+                });
+                table.routes.sort();
+            }
+        }
+    }
+    topology.tables = tables;
+}

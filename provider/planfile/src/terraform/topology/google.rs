@@ -1,0 +1,320 @@
+//! Google Cloud: resources of hashicorp/google, and Warren's own of the same words.
+
+use super::Reader;
+use super::aws::store;
+use super::view::{Item, Link, View, blurred, flag, integer, range, texts};
+use std::collections::BTreeMap;
+use warren_model::topology::{
+    Change, Destination, Endpoint, EndpointKind, Firewall, Gateway, GatewayKind, Home, Host, Network, Peer,
+    Peering, Protocol, Route, RouteTable, Rule, StoreKind, Subnet, Target,
+};
+
+pub(super) const READERS: &[(&str, Reader)] = &[
+    ("google_compute_network", network),
+    ("warren_gcp_network", network),
+    ("google_compute_subnetwork", subnetwork),
+    ("warren_gcp_subnetwork", subnetwork),
+    ("google_compute_network_peering", peering),
+    ("warren_gcp_network_peering", peering),
+    ("google_compute_firewall", firewall),
+    ("warren_gcp_firewall", firewall),
+    ("google_compute_router", router),
+    ("google_compute_instance", instance),
+    ("google_artifact_registry_repository", registry),
+    ("warren_gcp_artifact_registry_repository", registry),
+    ("google_storage_bucket", bucket),
+];
+
+/// What adds to a network that is read by then.
+pub(super) const EDGES: &[(&str, Reader)] = &[
+    ("google_compute_route", route),
+    ("warren_gcp_route", route),
+    ("google_compute_router_nat", nat),
+    ("warren_gcp_router_nat", nat),
+    ("google_compute_global_forwarding_rule", forwarding_rule),
+    ("warren_gcp_private_service_connect", forwarding_rule),
+];
+
+const NETWORKS: &[&str] = &["google_compute_network", "warren_gcp_network"];
+const SUBNETS: &[&str] = &["google_compute_subnetwork", "warren_gcp_subnetwork"];
+const ROUTERS: &[&str] = &["google_compute_router"];
+
+/// Google takes the bare name of a network or subnet as well as its link, where only one has that name.
+pub(super) fn names(before: &[Item<'_>], after: &[Item<'_>], ids: &mut BTreeMap<String, String>) {
+    let mut named: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+    for item in before.iter().chain(after) {
+        let kind = item.resource.kind;
+        if (NETWORKS.contains(&kind) || SUBNETS.contains(&kind))
+            && let Some(name) = item.resource.values.text("name")
+        {
+            named.entry(name).or_default().push(&item.resource.address);
+        }
+    }
+    for (name, mut addresses) in named {
+        addresses.dedup();
+        if let [only] = addresses.as_slice() {
+            ids.entry(name.to_owned()).or_insert_with(|| (*only).to_owned());
+        }
+    }
+}
+
+/// A network, the table that all its subnets share, and its way to the internet, which it has from the start.
+fn network(view: &mut View<'_>, item: &Item<'_>) {
+    let head = view.head(item, Home::Google);
+    let internet = flag(&item.resource.values, "delete_default_routes_on_create") != Some(true);
+    let mut table = RouteTable {
+        head: head.clone(),
+        network: Some(head.key.clone()),
+        main: true,
+        subnets: Vec::new(),
+        routes: Vec::new(),
+    };
+    table.head.key = format!("{}#routes", head.key);
+    table.head.name = format!("routes of {}", head.name);
+    if internet {
+        table.routes.push(Route {
+            destination: Destination::Range(everywhere()),
+            target: Target::Gateway(gateway(view, &head.key, item.change)),
+            change: Change::Keep,
+        });
+    }
+    view.topology.tables.insert(table.head.key.clone(), table);
+    let network = Network { head, ranges: Vec::new(), was: Vec::new(), complete: true, region: None };
+    view.topology.networks.insert(network.head.key.clone(), network);
+}
+
+fn everywhere() -> ipnet::IpNet {
+    ipnet::IpNet::V4(ipnet::Ipv4Net::default())
+}
+
+/// `default-internet-gateway` of a network: it is no resource, and always there.
+fn gateway(view: &mut View<'_>, network: &str, change: Change) -> String {
+    let key = format!("{network}#internet");
+    let head = warren_model::topology::Head {
+        key: key.clone(),
+        name: "default internet gateway".to_owned(),
+        home: Home::Google,
+        change,
+        external: false,
+    };
+    view.topology.gateways.insert(
+        key.clone(),
+        Gateway {
+            head,
+            kind: GatewayKind::Internet,
+            network: Some(network.to_owned()),
+            subnet: None,
+            serves: None,
+            associates: true,
+            propagates: true,
+        },
+    );
+    key
+}
+
+fn subnetwork(view: &mut View<'_>, item: &Item<'_>) {
+    let values = &item.resource.values;
+    let (ranges, _) = view.ranges(values, &["ip_cidr_range"]);
+    let network = view.link(item, "network", NETWORKS).key();
+    let mut subnet = Subnet {
+        head: view.head(item, Home::Google),
+        network: network.clone(),
+        ranges,
+        was: Vec::new(),
+        zone: values.text("region").map(str::to_owned),
+        // Hosts have a public address only where they ask for one.
+        public: false,
+    };
+    for (_, block) in values.children("secondary_ip_range") {
+        subnet.ranges.extend(block.text("ip_cidr_range").and_then(range));
+    }
+    if flag(values, "private_ip_google_access") == Some(true) {
+        let mut head = subnet.head.clone();
+        head.key = format!("{}#private-access", head.key);
+        head.name = "private Google access".to_owned();
+        let endpoint = Endpoint {
+            head,
+            network,
+            service: "googleapis".to_owned(),
+            kind: EndpointKind::PrivateAccess,
+            tables: Vec::new(),
+            subnets: vec![subnet.head.key.clone()],
+            groups: None,
+            buckets: Vec::new(),
+        };
+        view.topology.endpoints.insert(endpoint.head.key.clone(), endpoint);
+    }
+    view.topology.subnets.insert(subnet.head.key.clone(), subnet);
+}
+
+fn peering(view: &mut View<'_>, item: &Item<'_>) {
+    let peering = Peering {
+        head: view.head(item, Home::Google),
+        left: view.link(item, "network", NETWORKS).key(),
+        right: view.link(item, "peer_network", NETWORKS).key(),
+    };
+    view.topology.peerings.insert(peering.head.key.clone(), peering);
+}
+
+fn firewall(view: &mut View<'_>, item: &Item<'_>) {
+    let values = &item.resource.values;
+    let ingress = values.text("direction") != Some("EGRESS");
+    let (allows, denies) = (values.children("allow"), values.children("deny"));
+    let allow = !allows.is_empty() || denies.is_empty();
+    let mut protocols = Vec::new();
+    for (_, block) in if allow { &allows } else { &denies } {
+        let word = block.text("protocol").unwrap_or("all").to_ascii_lowercase();
+        let ports = texts(block, "ports");
+        let ports = ports.iter().filter_map(|text| port_range(text)).collect::<Vec<_>>();
+        let ports = if ports.is_empty() { vec![(0, u16::MAX)] } else { ports };
+        match word.as_str() {
+            "all" => protocols.push(Protocol::Any),
+            "tcp" | "6" => protocols.extend(ports.iter().map(|(low, high)| Protocol::Tcp(*low, *high))),
+            "udp" | "17" => protocols.extend(ports.iter().map(|(low, high)| Protocol::Udp(*low, *high))),
+            _ => protocols.push(Protocol::Other),
+        }
+    }
+    let source_tags = texts(values, "source_tags");
+    let attribute = if ingress { "source_ranges" } else { "destination_ranges" };
+    let mut peers: Vec<Peer> =
+        texts(values, attribute).iter().filter_map(|text| range(text)).map(Peer::Range).collect();
+    if blurred(values, attribute) && source_tags.is_empty() {
+        peers.push(Peer::Unknown);
+    }
+    // Nothing named is everywhere.
+    if peers.is_empty() && source_tags.is_empty() {
+        peers.push(Peer::Range(everywhere()));
+    }
+    let firewall = Firewall {
+        head: view.head(item, Home::Google),
+        network: view.link(item, "network", NETWORKS).key(),
+        ingress,
+        allow,
+        priority: integer(values, "priority").and_then(|number| u32::try_from(number).ok()).unwrap_or(1000),
+        rule: Rule { protocols, peers },
+        targets: texts(values, "target_tags"),
+        source_tags,
+    };
+    view.topology.firewalls.insert(firewall.head.key.clone(), firewall);
+}
+
+fn port_range(text: &str) -> Option<(u16, u16)> {
+    match text.split_once('-') {
+        Some((low, high)) => Some((low.parse().ok()?, high.parse().ok()?)),
+        None => text.parse().ok().map(|port| (port, port)),
+    }
+}
+
+fn route(view: &mut View<'_>, item: &Item<'_>) {
+    let values = &item.resource.values;
+    let Some(destination) = view.destination(values, &["dest_range"], &[]) else { return };
+    let Link::To(network) = view.link(item, "network", NETWORKS) else { return };
+    let target = match values.text("next_hop_gateway") {
+        Some(text) if text.ends_with("default-internet-gateway") => {
+            Target::Gateway(gateway(view, &network, Change::Keep))
+        }
+        Some(text) => Target::Other(text.to_owned()),
+        None => {
+            let hop = ["next_hop_instance", "next_hop_ip", "next_hop_ilb", "next_hop_vpn_tunnel"];
+            match hop.into_iter().find_map(|key| values.text(key)) {
+                Some(text) => Target::Other(view.known(text)),
+                None => Target::Unknown("next hop".to_owned()),
+            }
+        }
+    };
+    let key = format!("{network}#routes");
+    if let Some(table) = view.topology.tables.get_mut(&key) {
+        table.routes.push(Route { destination, target, change: item.change });
+        table.routes.sort();
+    }
+}
+
+/// Cloud NAT names a router, which names the network.
+fn nat(view: &mut View<'_>, item: &Item<'_>) {
+    let values = &item.resource.values;
+    let router = view.link(item, "router", ROUTERS);
+    // A router is named by its bare name as well, which a network may have too.
+    let named = values.text("router").and_then(|name| view.routers.get(name).cloned());
+    let network = named.or_else(|| match &router {
+        Link::To(key) => view.routers.get(key).cloned(),
+        _ => None,
+    });
+    let network = network.or_else(|| view.link(item, "network", NETWORKS).key());
+    let listed = values.text("source_subnetwork_ip_ranges_to_nat") == Some("LIST_OF_SUBNETWORKS");
+    let serves = listed.then(|| {
+        let blocks = values.children("subnetwork");
+        blocks
+            .iter()
+            .flat_map(|(_, block)| match view.link_in(item, block, "name", "subnetwork", SUBNETS) {
+                Link::To(key) => vec![key],
+                _ => Vec::new(),
+            })
+            .collect()
+    });
+    let gateway = Gateway {
+        head: view.head(item, Home::Google),
+        kind: GatewayKind::Nat,
+        network,
+        subnet: None,
+        serves,
+        associates: true,
+        propagates: true,
+    };
+    view.topology.gateways.insert(gateway.head.key.clone(), gateway);
+}
+
+/// Private Service Connect: an address of the network's own in front of Google's services.
+fn forwarding_rule(view: &mut View<'_>, item: &Item<'_>) {
+    let values = &item.resource.values;
+    let Some(target) = values.text("target") else { return };
+    let service = match target {
+        "all-apis" | "vpc-sc" => "googleapis",
+        text if text.contains("serviceAttachments") => text.rsplit('/').next().unwrap_or(text),
+        _ => return,
+    };
+    let endpoint = Endpoint {
+        head: view.head(item, Home::Google),
+        network: view.link(item, "network", NETWORKS).key(),
+        service: service.to_owned(),
+        kind: EndpointKind::Interface,
+        tables: Vec::new(),
+        subnets: Vec::new(),
+        groups: None,
+        buckets: Vec::new(),
+    };
+    view.topology.endpoints.insert(endpoint.head.key.clone(), endpoint);
+}
+
+fn instance(view: &mut View<'_>, item: &Item<'_>) {
+    let values = &item.resource.values;
+    let interfaces = values.children("network_interface");
+    let Some((_, first)) = interfaces.first() else { return };
+    let subnet = view.link_in(item, first, "subnetwork", "network_interface", SUBNETS).key();
+    let host = Host {
+        head: view.head(item, Home::Google),
+        subnet,
+        groups: None,
+        public: Some(!first.children("access_config").is_empty()),
+        tags: texts(values, "tags"),
+        what: "instance".to_owned(),
+    };
+    view.topology.hosts.insert(host.head.key.clone(), host);
+}
+
+fn registry(view: &mut View<'_>, item: &Item<'_>) {
+    store(view, item, Home::Google, StoreKind::Registry);
+}
+
+fn bucket(view: &mut View<'_>, item: &Item<'_>) {
+    store(view, item, Home::Google, StoreKind::Bucket);
+}
+
+/// Routers, which only lead from a NAT to its network.
+fn router(view: &mut View<'_>, item: &Item<'_>) {
+    if let Link::To(network) = view.link(item, "network", NETWORKS) {
+        view.routers.insert(item.resource.address.clone(), network.clone());
+        if let Some(name) = item.resource.values.text("name") {
+            view.routers.insert(name.to_owned(), network);
+        }
+    }
+}

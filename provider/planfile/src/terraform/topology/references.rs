@@ -1,0 +1,232 @@
+//! Which objects an expression may mean, where the value is known only after apply.
+//!
+//! The check's reader follows a reference only where one thing is meant; a picture wants every subnet of
+//! `[for s in aws_subnet.private : s.id]`. So this reader answers with all candidates of the wanted types, and whether
+//! something else (a local value, a data source) was mentioned that it cannot look into.
+
+use super::super::configuration::{keyed, module_path, prefix, split};
+use super::super::resource::Resource;
+use crate::node::Node;
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Bound;
+
+/// Hops of one resolution; a circle ends here.
+const MAX_HOPS: usize = 32;
+
+/// The configuration, found by address without instance keys: `module.hub.aws_vpc.main`, `module.hub`.
+pub(super) struct References<'a> {
+    resources: BTreeMap<String, &'a Node>,
+    calls: BTreeMap<String, &'a Node>,
+    addresses: BTreeSet<&'a str>,
+}
+
+/// What an expression may mean.
+#[derive(Debug, Default)]
+pub(super) struct Candidates {
+    /// Resource addresses.
+    pub(super) found: BTreeSet<String>,
+    /// Whether something was mentioned that cannot be looked into.
+    pub(super) blurred: bool,
+}
+
+/// Where an expression stands: the module instance, and the instance key of what it is written in.
+#[derive(Clone)]
+struct Scope {
+    path: Vec<(String, String)>,
+    index: String,
+    /// What `each.value` is of.
+    repeated: Option<String>,
+}
+
+impl<'a> References<'a> {
+    pub(super) fn new(tree: &'a Node, addresses: BTreeSet<&'a str>) -> Self {
+        let mut this = Self { resources: BTreeMap::new(), calls: BTreeMap::new(), addresses };
+        if let Some(root) = tree.get("configuration").and_then(|node| node.get("root_module")) {
+            this.index(root, "");
+        }
+        this
+    }
+
+    fn index(&mut self, module: &'a Node, at: &str) {
+        for resource in module.get("resources").map(Node::items).unwrap_or_default() {
+            if let Some(address) = resource.get("address").and_then(Node::text) {
+                self.resources.insert(format!("{at}{address}"), resource);
+            }
+        }
+        for call in module.get("module_calls").map(Node::entries).unwrap_or_default() {
+            let name = format!("{at}module.{}", call.key);
+            if let Some(inner) = call.value.get("module") {
+                self.index(inner, &format!("{name}."));
+            }
+            self.calls.insert(name, &call.value);
+        }
+    }
+
+    /// What `attribute` of `resource` may mean, of the types `kinds`.
+    pub(super) fn candidates(&self, resource: &Resource<'_>, attribute: &str, kinds: &[&str]) -> Candidates {
+        let mut out = Candidates::default();
+        let Some(path) = module_path(resource.module) else { return out };
+        let name = format!("{}{}.{}", bare(&path), resource.kind, resource.name);
+        let Some(expression) =
+            self.resources.get(&name).and_then(|node| node.get("expressions")?.get(attribute))
+        else {
+            out.blurred = true;
+            return out;
+        };
+        let scope = Scope { path, index: resource.index.clone(), repeated: Some(name) };
+        self.follow(&scope, expression, kinds, 0, &mut out);
+        out
+    }
+
+    fn follow(&self, scope: &Scope, node: &'a Node, kinds: &[&str], hops: usize, out: &mut Candidates) {
+        if hops > MAX_HOPS {
+            out.blurred = true;
+            return;
+        }
+        for item in node.items() {
+            self.follow(scope, item, kinds, hops, out);
+        }
+        let Some(references) = node.get("references") else {
+            for entry in node.entries().iter().filter(|entry| entry.key != "constant_value") {
+                self.follow(scope, &entry.value, kinds, hops, out);
+            }
+            return;
+        };
+        let references: Vec<&str> = references.items().iter().filter_map(Node::text).collect();
+        let by_key = references.iter().any(|text| matches!(*text, "each.key" | "count.index"));
+        for reference in &references {
+            // Terraform lists a.b.c as a.b.c, a.b: prefixes of a longer one add nothing.
+            let longer =
+                |other: &&str| other.strip_prefix(reference).is_some_and(|tail| tail.starts_with(['.', '[']));
+            if !references.iter().any(longer) {
+                self.reference(scope, reference, by_key, kinds, hops, out);
+            }
+        }
+    }
+
+    fn reference(
+        &self,
+        scope: &Scope,
+        reference: &str,
+        by_key: bool,
+        kinds: &[&str],
+        hops: usize,
+        out: &mut Candidates,
+    ) {
+        let steps = split(reference);
+        let step = |at: usize| steps.get(at).map(String::as_str).unwrap_or_default();
+        match step(0) {
+            "each" if step(1).starts_with("value") => {
+                let of = scope.repeated.as_ref();
+                let node = of.and_then(|name| self.resources.get(name).or_else(|| self.calls.get(name)));
+                if let Some(expression) = node.and_then(|node| node.get("for_each_expression")) {
+                    self.follow(scope, expression, kinds, hops + 1, out);
+                }
+            }
+            "each" | "count" | "path" | "terraform" => {}
+            "var" => {
+                let Some((last, outer)) = scope.path.split_last() else { return };
+                let call = format!("{}module.{}", bare(outer), last.0);
+                let node = self.calls.get(&call).and_then(|node| node.get("expressions")?.get(step(1)));
+                if let Some(expression) = node {
+                    let scope = Scope { path: outer.to_vec(), index: last.1.clone(), repeated: Some(call) };
+                    self.follow(&scope, expression, kinds, hops + 1, out);
+                }
+            }
+            "module" => {
+                let (call, key) = keyed(step(1));
+                let name = format!("{}module.{call}", bare(&scope.path));
+                let output = keyed(step(2)).0;
+                let node = self
+                    .calls
+                    .get(&name)
+                    .and_then(|node| node.get("module")?.get("outputs")?.get(output)?.get("expression"));
+                let Some(expression) = node else {
+                    out.blurred = true;
+                    return;
+                };
+                let stem = format!("{}module.{call}", prefix(&scope.path));
+                for key in self.instances(&stem, key, by_key.then_some(scope.index.as_str())) {
+                    let mut path = scope.path.clone();
+                    path.push((call.to_owned(), key));
+                    let scope = Scope { path, index: String::new(), repeated: None };
+                    self.follow(&scope, expression, kinds, hops + 1, out);
+                }
+            }
+            "local" | "data" => out.blurred = true,
+            kind => {
+                let (name, key) = keyed(step(1));
+                let stem = format!("{}{kind}.{name}", prefix(&scope.path));
+                if kinds.contains(&kind) {
+                    let own = by_key.then_some(scope.index.as_str());
+                    out.found.extend(
+                        self.instances(&stem, key, own).into_iter().map(|key| format!("{stem}{key}")),
+                    );
+                    return;
+                }
+                // An association or another object that hands on an id.
+                let attribute = step(2);
+                let handed = matches!(
+                    attribute,
+                    "vpc_id"
+                        | "subnet_id"
+                        | "transit_gateway_id"
+                        | "route_table_id"
+                        | "network"
+                        | "subnetwork"
+                );
+                let name = format!("{}{kind}.{name}", bare(&scope.path));
+                let node = self.resources.get(&name).and_then(|node| node.get("expressions")?.get(attribute));
+                if let Some(expression) = node.filter(|_| handed) {
+                    let scope = Scope { index: key.to_owned(), repeated: Some(name), ..scope.clone() };
+                    self.follow(&scope, expression, kinds, hops + 1, out);
+                }
+            }
+        }
+    }
+
+    /// Instance keys of what stands at `stem`: the one that is named, the own one, else all.
+    fn instances(&self, stem: &str, key: &str, own: Option<&str>) -> Vec<String> {
+        if !key.is_empty() && !key.contains("each.") && !key.contains("count.") {
+            return vec![key.to_owned()];
+        }
+        let mut keys = BTreeSet::new();
+        for address in self.addresses.range::<str, _>((Bound::Included(stem), Bound::Unbounded)) {
+            let Some(rest) = address.strip_prefix(stem) else { break };
+            let end = match rest.as_bytes().first() {
+                None | Some(b'.') => 0,
+                Some(b'[') => match end_of_key(rest) {
+                    Some(end) => end,
+                    None => continue,
+                },
+                // Another name that begins alike.
+                _ => continue,
+            };
+            keys.insert(rest[..end].to_owned());
+        }
+        match own.filter(|own| keys.contains(*own)) {
+            Some(own) => vec![own.to_owned()],
+            None => keys.into_iter().collect(),
+        }
+    }
+}
+
+/// Length of `["a"]` at the start of a text.
+fn end_of_key(text: &str) -> Option<usize> {
+    let (mut quoted, mut escaped) = (false, false);
+    for (at, c) in text.char_indices() {
+        match c {
+            _ if escaped => escaped = false,
+            '\\' if quoted => escaped = true,
+            '"' => quoted = !quoted,
+            ']' if !quoted => return Some(at + 1),
+            _ => {}
+        }
+    }
+    None
+}
+
+/// The path without instance keys, as the configuration has it.
+fn bare(path: &[(String, String)]) -> String {
+    path.iter().map(|(call, _)| format!("module.{call}.")).collect()
+}

@@ -1,0 +1,79 @@
+//! Address plans and rented pods.
+
+use super::super::resource::Attribute;
+use super::Reader;
+use super::view::{Item, View, integer, range};
+use crate::node::{Kind, Node};
+use std::collections::BTreeMap;
+use warren_cidr::{IpNet, SEPARATOR};
+use warren_model::topology::{AddressSpace, Change, Entry, Home, Host};
+
+pub(super) const READERS: &[(&str, Reader)] =
+    &[("warren_address_plan", address_plan), ("warren_runpod_pod", pod)];
+
+fn address_plan(view: &mut View<'_>, item: &Item<'_>) {
+    let values = &item.resource.values;
+    let named = |attribute: &str| -> BTreeMap<String, Vec<IpNet>> {
+        match values.attribute(attribute) {
+            Attribute::Known(node) => node
+                .entries()
+                .iter()
+                .map(|entry| {
+                    let ranges = entry.value.items().iter().filter_map(|item| range(item.text()?)).collect();
+                    (entry.key.clone(), ranges)
+                })
+                .collect(),
+            _ => BTreeMap::new(),
+        }
+    };
+    let networks = match values.attribute("networks") {
+        Attribute::Known(node) => Some(node),
+        _ => None,
+    };
+    let mut entries = Vec::new();
+    if let Attribute::Known(node) = values.attribute("cidrs") {
+        for cidr in node.entries() {
+            let Some(net) = cidr.value.text().and_then(range) else { continue };
+            let (hosts, grown) = asked(networks, &cidr.key);
+            entries.push(Entry { path: cidr.key.clone(), range: net, hosts, grown, change: Change::Keep });
+        }
+    }
+    entries.sort_by(|a, b| (a.range, &a.path).cmp(&(b.range, &b.path)));
+    let space = AddressSpace {
+        head: view.head(item, Home::Aws),
+        pools: named("pools"),
+        reserved: named("reserved"),
+        entries,
+    };
+    view.topology.spaces.insert(space.head.key.clone(), space);
+}
+
+/// Hosts that an entry asks for, and with room to grow.
+fn asked(networks: Option<&Node>, path: &str) -> (Option<u64>, Option<u64>) {
+    let mut steps = path.split(SEPARATOR);
+    let first = steps.next().and_then(|key| networks?.get(key));
+    let node = steps.fold(first, |node, key| node?.get("subnets")?.get(key));
+    let number = |key: &str| match &node?.get(key)?.kind {
+        Kind::Number(text) => text.parse::<f64>().ok().filter(|number| number.is_finite()),
+        _ => None,
+    };
+    let Some(hosts) = number("hosts") else { return (None, None) };
+    let grown = (hosts * number("growth").unwrap_or(1.0)).ceil();
+    let whole = |number: f64| (0.0..1e15).contains(&number).then_some(number as u64);
+    (whole(hosts), whole(grown))
+}
+
+/// A rented pod. It has no network of ours; it reaches one by the tunnel.
+fn pod(view: &mut View<'_>, item: &Item<'_>) {
+    let count = integer(&item.resource.values, "gpu_count");
+    let what = count.map_or_else(|| "pod".to_owned(), |count| format!("pod with {count} GPU"));
+    let host = Host {
+        head: view.head(item, Home::Runpod),
+        subnet: None,
+        groups: None,
+        public: Some(false),
+        tags: Vec::new(),
+        what,
+    };
+    view.topology.hosts.insert(host.head.key.clone(), host);
+}
