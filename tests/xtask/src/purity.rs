@@ -5,7 +5,8 @@ use anyhow::{Result, bail, ensure};
 use crate::build;
 
 /// Crates that take time, randomness and bytes as arguments.
-const PURE: &[&str] = &["warren-cidr", "warren-model", "warren-planfile", "warren-check", "warren-wire", "warren-proto"];
+const PURE: &[&str] =
+    &["warren-cidr", "warren-model", "warren-planfile", "warren-check", "warren-wire", "warren-proto"];
 
 /// What a pure crate has no use for.
 const BANNED: &[&str] = &[
