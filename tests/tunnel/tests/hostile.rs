@@ -19,7 +19,7 @@ impl Random {
     }
 
     fn below(&mut self, limit: usize) -> usize {
-        usize::try_from(self.next() % limit.max(1) as u64).unwrap()
+        usize::try_from(self.next() % limit.max(1) as u64).unwrap_or_default()
     }
 
     fn bytes(&mut self, length: usize) -> Vec<u8> {

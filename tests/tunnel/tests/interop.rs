@@ -1,5 +1,7 @@
 //! Ours and other implementations: handshakes either way, both families inside and outside, streams and datagrams.
 
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
 use std::time::Duration;
 
 use warren_tunnel_tests::traffic::{Echo, Stream};

@@ -1,5 +1,7 @@
 //! What an operator does to a running tunnel, and what a crash leaves.
 
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
 use std::fs;
 use std::net::IpAddr;
 use std::sync::Arc;

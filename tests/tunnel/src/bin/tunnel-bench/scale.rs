@@ -44,6 +44,8 @@ struct Felt {
     ping_p99: f64,
     offered: f64,
     completed: f64,
+    /// Clients that had a session at the end, in percent.
+    served: f64,
     cookies: f64,
 }
 
@@ -97,6 +99,7 @@ fn one(peer: &Implementation, plan: &Plan) -> Result<Value> {
                 beside.to_string(),
                 cell(of(|one| one.offered), 0),
                 cell(of(|one| one.completed), 0),
+                cell(of(|one| one.served), 1),
                 cell(of(|one| one.cookies), 0),
                 cell(of(|one| one.gbits), 2),
                 cell(of(|one| one.ping_p50), 2),
@@ -114,6 +117,7 @@ fn one(peer: &Implementation, plan: &Plan) -> Result<Value> {
             "beside the flow",
             "initiations /s",
             "completed /s",
+            "clients served %",
             "cookies /s",
             "flow Gbit/s",
             "ping p50 ms",
@@ -126,7 +130,7 @@ fn one(peer: &Implementation, plan: &Plan) -> Result<Value> {
             .iter()
             .map(|one| {
                 json!({ "gbits": one.gbits, "ping_p50_ms": one.ping_p50, "ping_p99_ms": one.ping_p99,
-                    "initiations": one.offered, "completed": one.completed, "cookies": one.cookies })
+                    "initiations": one.offered, "completed": one.completed, "served_percent": one.served, "cookies": one.cookies })
             })
             .collect();
         (beside.to_string(), Value::from(runs))
@@ -172,6 +176,7 @@ fn memory(peer: &Implementation, host: &Arc<Namespace>, count: usize) -> Result<
 }
 
 /// One transfer beside a load.
+#[expect(clippy::cast_precision_loss, reason = "figures for people")]
 fn flow(
     peer: &Implementation,
     hosts: &[Arc<Namespace>; 2],
@@ -219,9 +224,11 @@ fn flow(
         let flow = server.client(host, plan.seconds, &[]);
         (flow, pings.join())
     });
-    // Those that were asked for a cookie come back five seconds later.
+    // All clients come, and those that were asked for a cookie come back five seconds later.
     if beside == Beside::Handshakes {
-        std::thread::sleep(Duration::from_secs(10).saturating_sub(begun.elapsed()));
+        let all =
+            Duration::from_secs_f64(plan.peers as f64 / f64::from(plan.offered)) + Duration::from_secs(7);
+        std::thread::sleep(all.saturating_sub(begun.elapsed()));
     }
     let time = begun.elapsed().as_secs_f64();
     let counts = load.map(Load::stop).transpose()?;
@@ -233,16 +240,17 @@ fn flow(
         .collect();
     times.sort_by(f64::total_cmp);
     let quantile = |of: usize| times.get(times.len() * of / 100).copied().unwrap_or(f64::NAN);
-    #[expect(clippy::cast_precision_loss, reason = "a figure for people")]
     let rate = |count: Option<u64>| count.unwrap_or_default() as f64 / time;
     let counts = counts.as_deref();
+    let completed = counts.map(|counts| counts.completed.load(Ordering::Relaxed));
     Ok(Felt {
         gbits: flow.pointer("/sum_received/bits_per_second").and_then(Value::as_f64).unwrap_or_default()
             / 1e9,
         ping_p50: quantile(50),
         ping_p99: quantile(99),
         offered: rate(counts.map(|counts| counts.sent.load(Ordering::Relaxed))),
-        completed: rate(counts.map(|counts| counts.completed.load(Ordering::Relaxed))),
+        completed: rate(completed),
+        served: completed.unwrap_or_default() as f64 / plan.peers as f64 * 100.0,
         cookies: rate(counts.map(|counts| counts.cookies.load(Ordering::Relaxed))),
     })
 }
