@@ -5,7 +5,7 @@ use anyhow::{Result, bail, ensure};
 use crate::build;
 
 /// Crates that take time, randomness and bytes as arguments.
-const PURE: &[&str] = &["warren-cidr", "warren-model", "warren-planfile", "warren-check"];
+const PURE: &[&str] = &["warren-cidr", "warren-model", "warren-planfile", "warren-check", "warren-netstack"];
 
 /// What a pure crate has no use for.
 const BANNED: &[&str] = &[
