@@ -15,17 +15,30 @@ const FREE_INDEX: usize = 64;
 
 type Chunk = Box<[u8; CHUNK]>;
 
+/// Which way the bytes go.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Direction {
+    Send,
+    Receive,
+}
+
 /// The budget of a stack and its free chunks.
+///
+/// Neither direction gets more than three quarters: two stacks that have filled everything with data to send could take
+/// no data from each other, and neither would ever move again.
 pub(crate) struct Pool {
     budget: usize,
     used: usize,
+    by_direction: [usize; 2],
     peak: usize,
     spare: Vec<Chunk>,
+    /// Something was given back since the flag was taken.
+    pub(crate) freed: bool,
 }
 
 impl Pool {
     pub(crate) fn new(budget: usize) -> Self {
-        Self { budget, used: 0, peak: 0, spare: Vec::new() }
+        Self { budget, used: 0, by_direction: [0; 2], peak: 0, spare: Vec::new(), freed: false }
     }
 
     pub(crate) fn used(&self) -> usize {
@@ -59,19 +72,29 @@ impl Pool {
     /// Gives back what `charge` counted.
     pub(crate) fn refund(&mut self, bytes: usize) {
         self.used -= bytes;
+        self.freed = true;
     }
 
-    fn take(&mut self) -> Option<Chunk> {
-        if self.used + CHUNK > self.budget {
+    /// Bytes that a direction can still take.
+    pub(crate) fn free(&self, direction: Direction) -> usize {
+        let own = (self.budget / 4 * 3).saturating_sub(self.by_direction[direction as usize]);
+        own.min(self.budget.saturating_sub(self.used))
+    }
+
+    fn take(&mut self, direction: Direction) -> Option<Chunk> {
+        if self.free(direction) < CHUNK {
             return None;
         }
         self.used += CHUNK;
+        self.by_direction[direction as usize] += CHUNK;
         self.peak = self.peak.max(self.used);
         Some(self.spare.pop().unwrap_or_else(|| Box::new([0; CHUNK])))
     }
 
-    fn give(&mut self, chunk: Chunk) {
+    fn give(&mut self, direction: Direction, chunk: Chunk) {
         self.used -= CHUNK;
+        self.by_direction[direction as usize] -= CHUNK;
+        self.freed = true;
         if self.spare.len() < SPARE {
             self.spare.push(chunk);
         }
@@ -79,19 +102,17 @@ impl Pool {
 }
 
 /// A window of a stream: chunks addressed by stream offset, with holes where nothing was written.
-#[derive(Default)]
 pub(crate) struct Chunks {
+    direction: Direction,
     /// Number of the first chunk: it covers the offsets `first * CHUNK ..`.
     first: u64,
     chunks: VecDeque<Option<Chunk>>,
-    held: usize,
     charged: usize,
 }
 
 impl Chunks {
-    /// Bytes of chunks held.
-    pub(crate) fn held(&self) -> usize {
-        self.held * CHUNK
+    pub(crate) fn new(direction: Direction) -> Self {
+        Self { direction, first: 0, chunks: VecDeque::new(), charged: 0 }
     }
 
     /// Writes `data` at `offset`; returns how much of it fitted into the budget.
@@ -141,10 +162,7 @@ impl Chunks {
         let number = offset / CHUNK as u64;
         while self.first < number {
             match self.chunks.pop_front() {
-                Some(Some(chunk)) => {
-                    pool.give(chunk);
-                    self.held -= 1;
-                }
+                Some(Some(chunk)) => pool.give(self.direction, chunk),
                 Some(None) => {}
                 None => {
                     self.first = number;
@@ -158,9 +176,8 @@ impl Chunks {
     /// Gives back everything; the next write may be at `offset` or beyond.
     pub(crate) fn clear(&mut self, pool: &mut Pool, offset: u64) {
         for chunk in self.chunks.drain(..).flatten() {
-            pool.give(chunk);
+            pool.give(self.direction, chunk);
         }
-        self.held = 0;
         self.first = offset / CHUNK as u64;
         if self.charged > 0 {
             pool.used -= self.charged;
@@ -174,8 +191,7 @@ impl Chunks {
         let keep = (offset.div_ceil(CHUNK as u64).saturating_sub(self.first)) as usize;
         while self.chunks.len() > keep {
             if let Some(Some(chunk)) = self.chunks.pop_back() {
-                pool.give(chunk);
-                self.held -= 1;
+                pool.give(self.direction, chunk);
             }
         }
     }
@@ -190,8 +206,7 @@ impl Chunks {
         }
         let slot = &mut self.chunks[index];
         if slot.is_none() {
-            *slot = Some(pool.take()?);
-            self.held += 1;
+            *slot = Some(pool.take(self.direction)?);
         }
         slot.as_mut()
     }
@@ -218,7 +233,7 @@ mod tests {
     #[test]
     fn sparse_writes_read_back_and_everything_is_given_back() {
         let mut pool = Pool::new(1 << 20);
-        let mut chunks = Chunks::default();
+        let mut chunks = Chunks::new(Direction::Receive);
         let data: Vec<u8> = (0..20_000_u32).map(|i| (i % 251) as u8).collect();
         chunks.clear(&mut pool, 5_000);
         assert_eq!(chunks.write(&mut pool, 5_000, &data[..100]), 100);
@@ -236,8 +251,8 @@ mod tests {
 
     #[test]
     fn the_budget_holds() {
-        let mut pool = Pool::new(10 * CHUNK);
-        let mut chunks = Chunks::default();
+        let mut pool = Pool::new(14 * CHUNK);
+        let mut chunks = Chunks::new(Direction::Receive);
         assert_eq!(chunks.write(&mut pool, 0, &[7; 20 * CHUNK]), 10 * CHUNK);
         assert_eq!(pool.used(), 10 * CHUNK);
         assert_eq!(chunks.write(&mut pool, 1 << 40, b"x"), 0);

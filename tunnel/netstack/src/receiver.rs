@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use crate::assembler::Ranges;
-use crate::buffer::{CHUNK, Chunks, Pool};
+use crate::buffer::{CHUNK, Chunks, Direction, Pool};
 use crate::seq::{MS, Nanos, to_wire};
 use crate::wire::Options;
 
@@ -62,7 +62,7 @@ impl Receiver {
             right: 0,
             limit: INITIAL_LIMIT.min(maximum),
             maximum,
-            buffer: Chunks::default(),
+            buffer: Chunks::new(Direction::Receive),
             early: Ranges::default(),
             recent: [0; 4],
             duplicate: None,
@@ -156,7 +156,7 @@ impl Receiver {
         let mut done = self.buffer.write(pool, start, data);
         while done < data.len() && !self.early.is_empty() {
             // Out of budget: what lies beyond a hole goes first, its sender still has it (RFC 2018 §8).
-            self.renege(pool);
+            self.renege(pool, start + done as u64);
             done += self.buffer.write(pool, start + done as u64, &data[done..]);
         }
         let filling = !self.early.is_empty();
@@ -199,10 +199,10 @@ impl Receiver {
         self.recent[0] = start;
     }
 
-    fn renege(&mut self, pool: &mut Pool) {
-        if let Some(last) = self.early.pop_last() {
-            let keep = self.early.last().map_or(self.nxt, |last| last.end);
-            debug_assert!(keep <= last.start);
+    /// Drops the last range beyond a hole; `written` is in order already.
+    fn renege(&mut self, pool: &mut Pool, written: u64) {
+        if self.early.pop_last().is_some() {
+            let keep = self.early.last().map_or(written, |last| last.end.max(written));
             self.buffer.truncate(pool, keep);
         }
     }
@@ -214,6 +214,7 @@ impl Receiver {
         while self.read < end {
             let slice = self.buffer.slice(self.read, (end - self.read) as usize);
             if slice.is_empty() {
+                debug_assert!(false, "readable bytes are held");
                 break;
             }
             let taken = take(slice).min(slice.len());

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use crate::buffer::{CHUNK, Chunks, Pool};
+use crate::buffer::{CHUNK, Chunks, Direction, Pool};
 use crate::congestion::{Ack, Congestion, Controller, INITIAL_WINDOW};
 use crate::pacing::Pacer;
 use crate::rack::{self, Rack};
@@ -122,7 +122,7 @@ impl Sender {
             window_seq: 0,
             window_ack: 0,
             mss,
-            buffer: Chunks::default(),
+            buffer: Chunks::new(Direction::Send),
             board: Scoreboard::default(),
             rack: Rack::new(),
             rtt: Rtt::new(),
@@ -620,7 +620,7 @@ impl Sender {
 
     /// Bytes the application may still have queued before `room` is worth an event.
     pub(crate) fn worth_telling(&self, pool: &Pool) -> bool {
-        let room = self.room(pool) as u64;
+        let room = self.room(pool).min(pool.free(Direction::Send)) as u64;
         room >= CHUNK as u64 && (room >= (self.end - self.una) / 2 || room >= MIN_BUFFER)
     }
 

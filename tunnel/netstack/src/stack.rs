@@ -28,6 +28,8 @@ const MAX_RAW: usize = 256;
 /// Destinations whose MTU is remembered, and for how long (RFC 8201 §4).
 const MAX_PATHS: usize = 1_024;
 const PATH_AGE: Nanos = 600 * SEC;
+/// Streams told in one poll that there is space.
+const STARVED_TURN: usize = 64;
 /// The least MTU an ICMP message may impose on IPv4.
 const MIN_PATH_V4: usize = 576;
 
@@ -167,6 +169,8 @@ pub struct Stack {
     pub(crate) listeners: Listeners,
     half_open: VecDeque<StreamId>,
     half_open_count: usize,
+    /// Streams whose application was refused space.
+    starved: VecDeque<StreamId>,
     ready: VecDeque<u32>,
     events: VecDeque<Event>,
     control: VecDeque<Control>,
@@ -199,6 +203,7 @@ impl Stack {
             listeners: Listeners::new(keyed),
             half_open: VecDeque::new(),
             half_open_count: 0,
+            starved: VecDeque::new(),
             ready: VecDeque::new(),
             events: VecDeque::new(),
             control: VecDeque::new(),
@@ -281,6 +286,10 @@ impl Stack {
                 self.time_wait.remove(flow);
                 return true;
             }
+        }
+        if tcp.payload.is_empty() && !flags.has(Flags::FIN) && !flags.has(Flags::SYN) {
+            // Two ends in TIME-WAIT must not answer each other's acknowledgements.
+            return false;
         }
         let now = self.now;
         tcp::push(&mut self.control, Control {
@@ -439,6 +448,7 @@ impl Stack {
                 self.with(index, |conn, ctx| conn.expire(ctx));
             }
         }
+        self.feed();
         while !out.is_full() {
             let Some(control) = self.control.pop_front() else { break };
             emit_control(out, &control);
@@ -468,10 +478,30 @@ impl Stack {
         written
     }
 
+    /// Tells some of the streams that wait for space, in turn, once memory has been given back.
+    fn feed(&mut self) {
+        if !std::mem::take(&mut self.pool.freed) {
+            return;
+        }
+        for _ in 0..self.starved.len().min(STARVED_TURN) {
+            let Some(id) = self.starved.pop_front() else { break };
+            let Some(conn) = self.conn(id).filter(|conn| conn.starved && !conn.over()) else { continue };
+            if conn.snd.worth_telling(&self.pool) {
+                self.with(id.index, |conn, _| {
+                    conn.starved = false;
+                    conn.news.writable = true;
+                });
+            } else {
+                self.starved.push_back(id);
+            }
+        }
+    }
+
     /// When `poll` has something to do without further input; `None` for never.
     #[must_use]
     pub fn next_timeout(&self) -> Option<Duration> {
-        let waiting = !self.ready.is_empty() || !self.control.is_empty() || !self.raw.is_empty() || self.udp.eager();
+        let waiting = !self.ready.is_empty() || !self.control.is_empty() || !self.raw.is_empty() || self.udp.eager()
+            || (self.pool.freed && !self.starved.is_empty());
         if waiting {
             return Some(Duration::from_nanos(self.now));
         }
@@ -571,7 +601,12 @@ impl Stack {
     /// Queues data to be sent; returns how much fitted. A short count means an [`Event::Writable`] later.
     pub fn send(&mut self, now: Duration, id: StreamId, data: &[u8]) -> usize {
         self.clock(now);
-        self.call(id, |conn, ctx| conn.send(ctx, data)).unwrap_or(0)
+        let known = self.conn(id).is_none_or(|conn| conn.starved);
+        let taken = self.call(id, |conn, ctx| conn.send(ctx, data)).unwrap_or(0);
+        if !known && taken < data.len() && self.conn(id).is_some_and(|conn| conn.starved) {
+            self.starved.push_back(id);
+        }
+        taken
     }
 
     /// Bytes that [`Stack::send`] would take.

@@ -394,7 +394,7 @@ impl End {
     }
 
     fn done(&self) -> bool {
-        self.closed.is_some() || self.reset
+        self.reset || self.closed.is_some_and(|reason| self.eof || reason != CloseReason::Finished)
     }
 }
 
@@ -412,6 +412,8 @@ pub struct World {
     listener: [Option<warren_netstack::ListenerId>; 2],
     changes: VecDeque<(u64, [Link; 2])>,
     pub steps: u64,
+    /// More are taken for a loop.
+    pub most_steps: u64,
     pub other_events: Vec<(usize, Event)>,
 }
 
@@ -450,6 +452,7 @@ impl World {
             listener,
             changes: VecDeque::new(),
             steps: 0,
+            most_steps: u64::MAX,
             other_events: Vec::new(),
         }
     }
@@ -526,9 +529,16 @@ impl World {
         }
     }
 
+    fn sources(&self) -> String {
+        let stacks: Vec<_> = self.stacks.iter().map(Stack::next_timeout).collect();
+        let wakes: Vec<_> = self.pairs.iter().map(|pair| [pair[0].wake(self.now), pair[1].wake(self.now)]).collect();
+        format!("stacks {stacks:?} pipes {:?} {:?} ends {wakes:?}", self.pipes[0].next(), self.pipes[1].next())
+    }
+
     /// One moment. False when nothing will ever happen again.
     pub fn step(&mut self) -> bool {
         self.steps += 1;
+        assert!(self.steps < self.most_steps, "a storm: {} steps by {} ns, next {:?}", self.steps, self.now, self.sources());
         let mut next: Option<u64> = None;
         let mut consider = |at: Option<u64>| next = next.into_iter().chain(at).min();
         consider(self.pipes[0].next());
@@ -553,7 +563,8 @@ impl World {
         let now = self.now;
         self.pipes[0].deliver(now, &mut self.stacks[1]);
         self.pipes[1].deliver(now, &mut self.stacks[0]);
-        for side in 0..2 {
+        // Each side twice: what one does may be news for itself.
+        for side in [0, 0, 1, 1] {
             self.events(side);
             for pair in &mut self.pairs {
                 pair[side].step(now, &mut self.stacks[side], &self.pattern);

@@ -1,0 +1,15 @@
+//! Every byte arrives once and in order, whatever the path does.
+
+mod sim;
+#[path = "sim/random.rs"]
+mod random;
+
+/// Seeds in a test run; `cargo run --release --example soak -- --seeds N` runs more.
+const SEEDS: u64 = 1_500;
+
+#[test]
+fn any_path_any_script() {
+    for seed in std::env::var("S").map_or(0, |s| s.parse().unwrap())..SEEDS {
+        random::run(seed);
+    }
+}
