@@ -164,7 +164,7 @@ impl Pipe {
     }
 }
 
-fn too_big(packet: &[u8], mtu: usize) -> Vec<u8> {
+pub fn too_big(packet: &[u8], mtu: usize) -> Vec<u8> {
     let sum = |bytes: &[u8], mut total: u32| {
         for pair in bytes.chunks(2) {
             total += u32::from(pair[0]) << 8 | u32::from(*pair.get(1).unwrap_or(&0));
@@ -291,13 +291,13 @@ pub struct End {
     pub reset: bool,
     next_read: u64,
     next_write: u64,
-    can_read: bool,
-    can_write: bool,
+    pub can_read: bool,
+    pub can_write: bool,
     released: bool,
 }
 
 impl End {
-    fn new(script: Script, key: u64, peer_key: u64) -> Self {
+    pub fn new(script: Script, key: u64, peer_key: u64) -> Self {
         Self {
             id: None,
             script,
@@ -317,7 +317,7 @@ impl End {
         }
     }
 
-    fn step(&mut self, now: u64, stack: &mut Stack, pattern: &Pattern) {
+    pub fn step(&mut self, now: u64, stack: &mut Stack, pattern: &Pattern) {
         let Some(id) = self.id else { return };
         if self.released {
             return;
@@ -393,7 +393,7 @@ impl End {
         read.into_iter().chain(write).min()
     }
 
-    fn done(&self) -> bool {
+    pub fn done(&self) -> bool {
         self.reset || self.closed.is_some_and(|reason| self.eof || reason != CloseReason::Finished)
     }
 }
