@@ -74,15 +74,44 @@ fn cases() -> Vec<Case> {
         Case { ours: bulk(), theirs: bulk(), we_connect: false, ..case("both ways, Linux connects") },
         Case { ours: tiny(), theirs: tiny(), ..case("3,000 writes of one byte, both ways") },
         Case { ours: bulk(), loss: 0.01, delay: 10 * MS, ..case("send, 1 % loss, 20 ms (BBR)") },
-        Case { ours: Script::bulk(5_000_000), loss: 0.01, delay: 10 * MS, cubic: true, ..case("send 5 MB, 1 % loss, 20 ms (CUBIC)") },
-        Case { theirs: Script::bulk(5_000_000), loss: 0.01, delay: 10 * MS, ..case("receive 5 MB, 1 % loss, 20 ms (CUBIC)") },
-        Case { ours: Script::bulk(2_000_000), theirs: Script::bulk(2_000_000), loss: 0.1, delay: MS, ..case("both ways 2 MB, 10 % loss") },
-        Case { theirs: Script { after_eof: true, ..Script::bulk(3_000_000) }, ours: Script::bulk(1_000), ..case("half close by us, 3 MB after it") },
-        Case { ours: Script { after_eof: true, ..Script::bulk(3_000_000) }, theirs: Script::bulk(1_000), ..case("half close by Linux, 3 MB after it") },
+        Case {
+            ours: Script::bulk(5_000_000),
+            loss: 0.01,
+            delay: 10 * MS,
+            cubic: true,
+            ..case("send 5 MB, 1 % loss, 20 ms (CUBIC)")
+        },
+        Case {
+            theirs: Script::bulk(5_000_000),
+            loss: 0.01,
+            delay: 10 * MS,
+            ..case("receive 5 MB, 1 % loss, 20 ms (CUBIC)")
+        },
+        Case {
+            ours: Script::bulk(2_000_000),
+            theirs: Script::bulk(2_000_000),
+            loss: 0.1,
+            delay: MS,
+            ..case("both ways 2 MB, 10 % loss")
+        },
+        Case {
+            theirs: Script { after_eof: true, ..Script::bulk(3_000_000) },
+            ours: Script::bulk(1_000),
+            ..case("half close by us, 3 MB after it")
+        },
+        Case {
+            ours: Script { after_eof: true, ..Script::bulk(3_000_000) },
+            theirs: Script::bulk(1_000),
+            ..case("half close by Linux, 3 MB after it")
+        },
         Case { ours: Script::bulk(3_000_000), theirs: slow(), ..case("Linux reads slowly: zero window") },
         Case { theirs: Script::bulk(3_000_000), ours: slow(), ..case("we read slowly: zero window") },
         Case { delay: 50 * MS, ..case("both close at the same time") },
-        Case { ours: Script { reset_after: Some(10_000), ..Script::bulk(20_000) }, theirs: Script::bulk(0), ..case("reset by us") },
+        Case {
+            ours: Script { reset_after: Some(10_000), ..Script::bulk(20_000) },
+            theirs: Script::bulk(0),
+            ..case("reset by us")
+        },
         Case { ours: Script::bulk(100_000), they_reset: true, ..case("reset by Linux") },
         Case { ours: bulk(), mtu: 1_280, ..case("send, path MTU 1280 told by ICMP") },
         Case { theirs: bulk(), mtu: 1_280, ..case("receive, path MTU 1280 told by ICMP") },
@@ -113,7 +142,12 @@ fn main() -> Outcome<()> {
     let bbr = fs::read_to_string("/proc/sys/net/ipv4/tcp_available_congestion_control")?.contains("bbr");
     let mut all = cases();
     if bbr {
-        let lossy = Case { theirs: Script::bulk(20_000_001), loss: 0.01, delay: 10 * MS, ..case("receive, 1 % loss, 20 ms (Linux BBR)") };
+        let lossy = Case {
+            theirs: Script::bulk(20_000_001),
+            loss: 0.01,
+            delay: 10 * MS,
+            ..case("receive, 1 % loss, 20 ms (Linux BBR)")
+        };
         all.push(lossy);
     }
     for one in all {
@@ -136,7 +170,8 @@ fn main() -> Outcome<()> {
 }
 
 fn open_tun(name: &str) -> Outcome<File> {
-    let file = OpenOptions::new().read(true).write(true).custom_flags(libc::O_NONBLOCK).open("/dev/net/tun")?;
+    let file =
+        OpenOptions::new().read(true).write(true).custom_flags(libc::O_NONBLOCK).open("/dev/net/tun")?;
     let mut request = [0_u8; 40];
     request[..name.len()].copy_from_slice(name.as_bytes());
     let flags = (libc::IFF_TUN | libc::IFF_NO_PI) as u16;
@@ -151,9 +186,12 @@ fn open_tun(name: &str) -> Outcome<File> {
 
 fn run(tun: &mut File, case: Case) -> Outcome<String> {
     let pattern = Arc::new(Pattern::new());
-    let ours: Vec<IpAddr> =
-        vec![IpAddr::V4(Ipv4Addr::new(10, 100, 0, 1)), IpAddr::V6(Ipv6Addr::new(0xfd00, 0, 0, 0, 0, 0, 0, 1))];
-    let theirs: [IpAddr; 2] = [IpAddr::V4(Ipv4Addr::new(10, 100, 0, 2)), IpAddr::V6(Ipv6Addr::new(0xfd00, 0, 0, 0, 0, 0, 0, 2))];
+    let ours: Vec<IpAddr> = vec![
+        IpAddr::V4(Ipv4Addr::new(10, 100, 0, 1)),
+        IpAddr::V6(Ipv6Addr::new(0xfd00, 0, 0, 0, 0, 0, 0, 1)),
+    ];
+    let theirs: [IpAddr; 2] =
+        [IpAddr::V4(Ipv4Addr::new(10, 100, 0, 2)), IpAddr::V6(Ipv6Addr::new(0xfd00, 0, 0, 0, 0, 0, 0, 2))];
     let family = usize::from(case.v6);
     let mut seed = [7; 32];
     seed[..16].copy_from_slice(&Instant::now().elapsed().as_nanos().to_le_bytes());
@@ -187,7 +225,9 @@ fn run(tun: &mut File, case: Case) -> Outcome<String> {
         let time = now.as_nanos() as u64;
         if time > 60 * SEC {
             let info = end.id.and_then(|id| stack.info(id));
-            return Err(format!("no end in sight: received {} sent {} {info:?}", end.received, end.sent).into());
+            return Err(
+                format!("no end in sight: received {} sent {} {info:?}", end.received, end.sent).into()
+            );
         }
         while let Ok(length) = tun.read(&mut buffer) {
             path.push(0, time, &buffer[..length]);
@@ -229,7 +269,11 @@ fn run(tun: &mut File, case: Case) -> Outcome<String> {
                 break;
             }
         }
-        wait(tun, path.next().into_iter().chain(stack.next_timeout().map(|at| at.as_nanos() as u64)).min(), time);
+        wait(
+            tun,
+            path.next().into_iter().chain(stack.next_timeout().map(|at| at.as_nanos() as u64)).min(),
+            time,
+        );
     }
     let (sent, received, how) = peer.join().map_err(|_| "the Linux side panicked")??;
     let info = end.id.and_then(|id| stack.info(id));
@@ -240,7 +284,11 @@ fn run(tun: &mut File, case: Case) -> Outcome<String> {
         return if right { Ok(seen) } else { Err(seen.into()) };
     }
     if (end.received, received) != (sent, case.ours.total) || sent != case.theirs.total || !end.eof {
-        return Err(format!("received {} of {sent}, Linux received {received} of {}", end.received, case.ours.total).into());
+        return Err(format!(
+            "received {} of {sent}, Linux received {received} of {}",
+            end.received, case.ours.total
+        )
+        .into());
     }
     Ok(format!("{how}, {again} retransmitted, MSS {}", info.map_or(0, |info| info.mss)))
 }
@@ -285,13 +333,24 @@ impl Path {
 }
 
 /// The Linux end: a reader and a writer, as the script says. Bytes sent, bytes received, how it ended.
-fn linux(stream: &TcpStream, script: &Script, pattern: &Arc<Pattern>, reset: bool) -> Outcome<(u64, u64, String)> {
+fn linux(
+    stream: &TcpStream,
+    script: &Script,
+    pattern: &Arc<Pattern>,
+    reset: bool,
+) -> Outcome<(u64, u64, String)> {
     stream.set_nodelay(true)?;
     // An odd total marks the case of a Linux sender with BBR.
     let control: &[u8] = if script.total % 2 == 1 { b"bbr" } else { b"cubic" };
     // SAFETY: pointer and length describe `control`.
     let set = unsafe {
-        libc::setsockopt(stream.as_raw_fd(), libc::IPPROTO_TCP, libc::TCP_CONGESTION, control.as_ptr().cast(), control.len() as u32)
+        libc::setsockopt(
+            stream.as_raw_fd(),
+            libc::IPPROTO_TCP,
+            libc::TCP_CONGESTION,
+            control.as_ptr().cast(),
+            control.len() as u32,
+        )
     };
     if set < 0 {
         return Err(std::io::Error::last_os_error().into());
@@ -324,7 +383,8 @@ fn linux(stream: &TcpStream, script: &Script, pattern: &Arc<Pattern>, reset: boo
             }
         })
     };
-    let join = |reader: thread::JoinHandle<Outcome<(u64, String)>>| reader.join().map_err(|_| "reader panicked")?;
+    let join =
+        |reader: thread::JoinHandle<Outcome<(u64, String)>>| reader.join().map_err(|_| "reader panicked")?;
     let mut early = None;
     let reader = if script.after_eof {
         early = Some(join(reader)?);

@@ -11,8 +11,15 @@ use warren_netstack::Congestion;
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let mut out = std::io::stdout();
-    writeln!(out, "goodput in Mbit/s of a 1 Gbit/s line, queue of one BDP (at least 128 KiB), MTU 1420; first 5 s / 5 s to 20 s")?;
-    writeln!(out, "{:>10} {:>9} {:>17} {:>17} {:>17} {:>17}", "controller", "delay ms", "loss 0", "0.1 %", "1 %", "3 %")?;
+    writeln!(
+        out,
+        "goodput in Mbit/s of a 1 Gbit/s line, queue of one BDP (at least 128 KiB), MTU 1420; first 5 s / 5 s to 20 s"
+    )?;
+    writeln!(
+        out,
+        "{:>10} {:>9} {:>17} {:>17} {:>17} {:>17}",
+        "controller", "delay ms", "loss 0", "0.1 %", "1 %", "3 %"
+    )?;
     for congestion in [Congestion::Bbr, Congestion::Cubic] {
         for delay in [2, 80] {
             write!(out, "{congestion:>10?} {delay:>9}")?;

@@ -63,7 +63,10 @@ impl Batch {
     /// The packets.
     pub fn iter(&self) -> impl Iterator<Item = &[u8]> {
         let stride = self.stride();
-        self.lengths.iter().zip(self.arena.chunks_exact(stride)).map(|(len, slot)| &slot[HEADROOM..HEADROOM + len])
+        self.lengths
+            .iter()
+            .zip(self.arena.chunks_exact(stride))
+            .map(|(len, slot)| &slot[HEADROOM..HEADROOM + len])
     }
 
     /// The packets with their surroundings: `frame[HEADROOM..HEADROOM + len]` is the packet, and after it there is

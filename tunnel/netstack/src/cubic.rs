@@ -71,8 +71,7 @@ impl Cubic {
     fn reduce(&mut self) {
         self.before = Some(Box::new((self.window, self.threshold, self.w_max)));
         // Fast convergence (RFC 9438 §4.7).
-        self.w_max =
-            if self.window < self.w_max { self.window * (1.0 + BETA) / 2.0 } else { self.window };
+        self.w_max = if self.window < self.w_max { self.window * (1.0 + BETA) / 2.0 } else { self.window };
         self.threshold = (self.window * BETA).max(2.0 * self.mss as f64);
         self.epoch = None;
     }
@@ -124,8 +123,8 @@ impl Cubic {
         });
         let rtt = ack.smoothed_rtt.unwrap_or(0);
         let elapsed = (now - epoch + rtt) as f64 / SEC as f64;
-        let target = (C * (elapsed - self.k).powi(3) * mss + self.w_max)
-            .clamp(self.window, self.window * 1.5);
+        let target =
+            (C * (elapsed - self.k).powi(3) * mss + self.w_max).clamp(self.window, self.window * 1.5);
         // The Reno-friendly region (RFC 9438 §4.3).
         let alpha = if self.w_estimate >= self.w_max { 1.0 } else { 3.0 * (1.0 - BETA) / (1.0 + BETA) };
         let acked = ack.delivered as f64;
@@ -145,7 +144,9 @@ impl Controller for Cubic {
             reduction.delivered += ack.delivered;
             let threshold = self.threshold as u64;
             let allowance = if ack.flight > threshold {
-                (reduction.delivered * threshold).div_ceil(reduction.flight_at_loss.max(1)).saturating_sub(reduction.sent)
+                (reduction.delivered * threshold)
+                    .div_ceil(reduction.flight_at_loss.max(1))
+                    .saturating_sub(reduction.sent)
             } else {
                 let limit = reduction.delivered.saturating_sub(reduction.sent).max(ack.delivered) + self.mss;
                 limit.min(threshold - ack.flight)
@@ -221,7 +222,8 @@ impl Controller for Cubic {
             return None;
         }
         let gain = if self.window < self.threshold / 2.0 { 2.0 } else { 1.2 };
-        let window = self.window.max(self.recovery_window as f64 * f64::from(u8::from(self.reduction.is_some())));
+        let window =
+            self.window.max(self.recovery_window as f64 * f64::from(u8::from(self.reduction.is_some())));
         Some((gain * window * SEC as f64 / self.smoothed as f64) as u64)
     }
 }

@@ -91,7 +91,8 @@ fn finish(mut packet: Vec<u8>, source: IpAddr, destination: IpAddr) -> Vec<u8> {
     emit_ip(&mut packet, source, destination, protocol);
     packet[header + 2..header + 4].fill(0);
     let message = &packet[header..];
-    let pseudo = if source.is_ipv4() { 0 } else { checksum::pseudo(source, destination, ICMP6, message.len()) };
+    let pseudo =
+        if source.is_ipv4() { 0 } else { checksum::pseudo(source, destination, ICMP6, message.len()) };
     let sum = !checksum::fold(pseudo + checksum::sum(message));
     packet[header + 2..header + 4].copy_from_slice(&sum.to_be_bytes());
     packet

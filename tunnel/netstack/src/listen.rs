@@ -112,7 +112,9 @@ impl Stack {
 
     /// Stops listening. Connections that nobody has accepted are reset.
     pub fn unlisten(&mut self, now: std::time::Duration, id: ListenerId) {
-        let Some(listener) = self.listeners.list.get_mut(id.index as usize).and_then(Option::take) else { return };
+        let Some(listener) = self.listeners.list.get_mut(id.index as usize).and_then(Option::take) else {
+            return;
+        };
         self.listeners.table.remove(&(listener.listen.address, listener.listen.port));
         for stream in listener.queue {
             self.abort(now, stream);

@@ -51,9 +51,10 @@ impl Rate {
         self.delivered += u64::from(segment.length);
         self.delivered_at = now;
         let stamp = segment.stamp;
-        if self.newest.is_none_or(|newest| {
-            (stamp.delivered, stamp.sent_at) >= (newest.delivered, newest.sent_at)
-        }) {
+        if self
+            .newest
+            .is_none_or(|newest| (stamp.delivered, stamp.sent_at) >= (newest.delivered, newest.sent_at))
+        {
             self.newest = Some(stamp);
         }
     }

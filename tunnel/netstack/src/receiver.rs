@@ -114,7 +114,15 @@ impl Receiver {
     }
 
     /// Takes data and FIN of a segment that begins inside the window or before it.
-    pub(crate) fn accept(&mut self, now: Nanos, pool: &mut Pool, start: u64, data: &[u8], fin: bool, sack: bool) {
+    pub(crate) fn accept(
+        &mut self,
+        now: Nanos,
+        pool: &mut Pool,
+        start: u64,
+        data: &[u8],
+        fin: bool,
+        sack: bool,
+    ) {
         let end = start + data.len() as u64;
         let limit = self.right();
         let whole = end <= limit && self.fin.is_none_or(|known| end <= known);

@@ -170,7 +170,8 @@ impl Scoreboard {
             if segment.start >= block.end {
                 break;
             }
-            if segment.place != Place::Sacked && segment.start >= merged.start && segment.end() <= merged.end {
+            if segment.place != Place::Sacked && segment.start >= merged.start && segment.end() <= merged.end
+            {
                 self.drop_place(self.base + index as u64, &segment);
                 self.segments[index].place = Place::Sacked;
                 each(&segment);

@@ -259,7 +259,8 @@ impl Sender {
         for (index, block) in sacks.iter().enumerate() {
             // RFC 2883: the first block reports a duplicate when it lies below the acknowledgement or inside the second.
             if index == 0
-                && (block.end <= offset || sacks.get(1).is_some_and(|next| next.start <= block.start && block.end <= next.end))
+                && (block.end <= offset
+                    || sacks.get(1).is_some_and(|next| next.start <= block.start && block.end <= next.end))
             {
                 duplicate = true;
                 self.rack.duplicate(self.una, self.nxt);
@@ -448,7 +449,8 @@ impl Sender {
             }
             if self.board.is_empty() {
                 if data == 0 || !self.override_silly {
-                    self.persist_at.get_or_insert(now + (self.rtt.rto() << self.persist_count.min(8)).min(60 * SEC));
+                    self.persist_at
+                        .get_or_insert(now + (self.rtt.rto() << self.persist_count.min(8)).min(60 * SEC));
                     return Err(Wait::Peer);
                 }
             } else {
@@ -537,7 +539,10 @@ impl Sender {
 
     /// The earliest of the sender's timers.
     pub(crate) fn deadline(&self) -> Option<Nanos> {
-        [self.timeout_at, self.probe_at, self.reorder_at, self.persist_at, self.pace_at].into_iter().flatten().min()
+        [self.timeout_at, self.probe_at, self.reorder_at, self.persist_at, self.pace_at]
+            .into_iter()
+            .flatten()
+            .min()
     }
 
     /// Runs what is due. True when a retransmission timeout was among it.
@@ -615,7 +620,11 @@ impl Sender {
 
     /// Something could be sent if window and pacer allow.
     pub(crate) fn eager(&self) -> bool {
-        self.board.has_lost() || self.nxt < self.end || (self.fin && self.nxt <= self.end) || self.probe_due || self.ask_window
+        self.board.has_lost()
+            || self.nxt < self.end
+            || (self.fin && self.nxt <= self.end)
+            || self.probe_due
+            || self.ask_window
     }
 
     /// Bytes the application may still have queued before `room` is worth an event.

@@ -17,7 +17,9 @@ use crate::seq::{MS, Nanos, SEC, before};
 use crate::tcp::{self, CloseReason, Conn, Context, Control, State};
 use crate::timer::Wheel;
 use crate::udp::{Datagram, SocketId, Udp, UdpError};
-use crate::wire::{self, Flags, ICMP4, ICMP6, Ip, MIN_MTU, Options, TCP, Tcp, UDP, parse_ip, parse_tcp, parse_udp};
+use crate::wire::{
+    self, Flags, ICMP4, ICMP6, Ip, MIN_MTU, Options, TCP, Tcp, UDP, parse_ip, parse_tcp, parse_udp,
+};
 
 /// Challenge acknowledgements a second (RFC 5961 §7).
 const CHALLENGES: u32 = 1_000;
@@ -292,15 +294,20 @@ impl Stack {
             return false;
         }
         let now = self.now;
-        tcp::push(&mut self.control, Control {
-            local: flow.local,
-            remote: flow.remote,
-            seq: waiting.seq,
-            ack: waiting.ack,
-            flags: Flags::ACK,
-            window: waiting.window,
-            timestamps: waiting.timestamps.map(|(offset, recent)| (offset.wrapping_add((now / MS) as u32), recent)),
-        });
+        tcp::push(
+            &mut self.control,
+            Control {
+                local: flow.local,
+                remote: flow.remote,
+                seq: waiting.seq,
+                ack: waiting.ack,
+                flags: Flags::ACK,
+                window: waiting.window,
+                timestamps: waiting
+                    .timestamps
+                    .map(|(offset, recent)| (offset.wrapping_add((now / MS) as u32), recent)),
+            },
+        );
         if flags.has(Flags::FIN) {
             self.time_wait.insert(now, *flow, *waiting);
         }
@@ -315,7 +322,8 @@ impl Stack {
         }
         self.challenges -= 1;
         self.stats.resets += 1;
-        let length = tcp.payload.len() as u32 + u32::from(flags.has(Flags::SYN)) + u32::from(flags.has(Flags::FIN));
+        let length =
+            tcp.payload.len() as u32 + u32::from(flags.has(Flags::SYN)) + u32::from(flags.has(Flags::FIN));
         let (seq, ack, flags) = if flags.has(Flags::ACK) {
             (tcp.ack, 0, Flags::RST)
         } else {
@@ -344,7 +352,12 @@ impl Stack {
         let initial = self.initial(&flow);
         let mtu = self.path_mtu(flow.remote.ip());
         let mut ctx = context(
-            self.now, &self.config, &mut self.pool, &mut self.rng, &mut self.control, &mut self.challenges,
+            self.now,
+            &self.config,
+            &mut self.pool,
+            &mut self.rng,
+            &mut self.control,
+            &mut self.challenges,
         );
         let mut conn = Conn::answer(&mut ctx, flow.local, flow.remote, initial, mtu, syn);
         conn.listener = Some(listener.index);
@@ -464,7 +477,12 @@ impl Stack {
             slot.ready = false;
             let Some(conn) = slot.conn.as_mut() else { continue };
             let mut ctx = context(
-                self.now, &self.config, &mut self.pool, &mut self.rng, &mut self.control, &mut self.challenges,
+                self.now,
+                &self.config,
+                &mut self.pool,
+                &mut self.rng,
+                &mut self.control,
+                &mut self.challenges,
             );
             if conn.emit(&mut ctx, out) {
                 slot.ready = true;
@@ -500,7 +518,10 @@ impl Stack {
     /// When `poll` has something to do without further input; `None` for never.
     #[must_use]
     pub fn next_timeout(&self) -> Option<Duration> {
-        let waiting = !self.ready.is_empty() || !self.control.is_empty() || !self.raw.is_empty() || self.udp.eager()
+        let waiting = !self.ready.is_empty()
+            || !self.control.is_empty()
+            || !self.raw.is_empty()
+            || self.udp.eager()
             || (self.pool.freed && !self.starved.is_empty());
         if waiting {
             return Some(Duration::from_nanos(self.now));
@@ -554,7 +575,12 @@ impl Stack {
     ///
     /// # Errors
     /// The pair is in use, the families differ, or there are too many streams.
-    pub fn connect_from(&mut self, now: Duration, local: SocketAddr, remote: SocketAddr) -> Result<StreamId, ConnectError> {
+    pub fn connect_from(
+        &mut self,
+        now: Duration,
+        local: SocketAddr,
+        remote: SocketAddr,
+    ) -> Result<StreamId, ConnectError> {
         self.clock(now);
         if local.is_ipv4() != remote.is_ipv4() || remote.port() == 0 || remote.ip().is_unspecified() {
             return Err(ConnectError::NoAddress);
@@ -569,7 +595,12 @@ impl Stack {
         let initial = self.initial(&flow);
         let mtu = self.path_mtu(remote.ip());
         let mut ctx = context(
-            self.now, &self.config, &mut self.pool, &mut self.rng, &mut self.control, &mut self.challenges,
+            self.now,
+            &self.config,
+            &mut self.pool,
+            &mut self.rng,
+            &mut self.control,
+            &mut self.challenges,
         );
         let conn = Conn::connect(&mut ctx, local, remote, initial, mtu);
         let id = self.adopt(conn, flow);
@@ -635,7 +666,9 @@ impl Stack {
     /// # Errors
     /// Nothing is there yet, or the connection ended early.
     pub fn recv_with(&mut self, id: StreamId, take: impl FnMut(&[u8]) -> usize) -> Result<usize, RecvError> {
-        let Some(slot) = self.slots.get_mut(id.index as usize).filter(|slot| slot.generation == id.generation) else {
+        let Some(slot) =
+            self.slots.get_mut(id.index as usize).filter(|slot| slot.generation == id.generation)
+        else {
             return Err(RecvError::Closed(CloseReason::Aborted));
         };
         let Some(conn) = slot.conn.as_mut() else { return Err(RecvError::Closed(CloseReason::Aborted)) };
@@ -757,7 +790,13 @@ impl Stack {
     ///
     /// # Errors
     /// The datagram is too large, the queue is full, or the families differ.
-    pub fn udp_send_from(&mut self, id: SocketId, local: SocketAddr, remote: SocketAddr, data: &[u8]) -> Result<(), UdpError> {
+    pub fn udp_send_from(
+        &mut self,
+        id: SocketId,
+        local: SocketAddr,
+        remote: SocketAddr,
+        data: &[u8],
+    ) -> Result<(), UdpError> {
         if local.is_ipv4() != remote.is_ipv4() {
             return Err(UdpError::NoAddress);
         }
@@ -780,7 +819,8 @@ impl Stack {
     /// Bytes in use. Looks at every stream: not for the packet path.
     #[must_use]
     pub fn memory(&self) -> Memory {
-        let streams: usize = self.slots.iter().filter_map(|slot| slot.conn.as_ref()).map(|conn| conn.memory()).sum();
+        let streams: usize =
+            self.slots.iter().filter_map(|slot| slot.conn.as_ref()).map(|conn| conn.memory()).sum();
         let tables = self.slots.capacity() * size_of::<Slot>()
             + self.demux.memory()
             + self.time_wait.memory()
@@ -842,7 +882,11 @@ impl Stack {
         let remote = address_bits(flow.remote.ip());
         let ports = u64::from(flow.local.port()) << 16 | u64::from(flow.remote.port());
         let hash = self.isn.hash_words(&[
-            local as u64, (local >> 64) as u64, remote as u64, (remote >> 64) as u64, ports,
+            local as u64,
+            (local >> 64) as u64,
+            remote as u64,
+            (remote >> 64) as u64,
+            ports,
         ]);
         (hash as u32).wrapping_add((self.now / 4_000) as u32)
     }
@@ -883,7 +927,12 @@ impl Stack {
     /// Runs `act` on a connection that exists and does what follows from it.
     fn with<T>(&mut self, index: u32, act: impl FnOnce(&mut Conn, &mut Context<'_>) -> T) -> T {
         let mut ctx = context(
-            self.now, &self.config, &mut self.pool, &mut self.rng, &mut self.control, &mut self.challenges,
+            self.now,
+            &self.config,
+            &mut self.pool,
+            &mut self.rng,
+            &mut self.control,
+            &mut self.challenges,
         );
         let conn = self.slots[index as usize].conn.as_mut().expect("an index in a table is a connection");
         let result = act(conn, &mut ctx);

@@ -172,7 +172,13 @@ pub(crate) struct Conn {
 
 impl Conn {
     /// A connection that begins with our SYN.
-    pub(crate) fn connect(ctx: &mut Context<'_>, local: SocketAddr, remote: SocketAddr, initial: u32, mtu: usize) -> Self {
+    pub(crate) fn connect(
+        ctx: &mut Context<'_>,
+        local: SocketAddr,
+        remote: SocketAddr,
+        initial: u32,
+        mtu: usize,
+    ) -> Self {
         let mut conn = Self::new(ctx, local, remote, initial, mtu);
         conn.timestamps =
             Some(Timestamps { offset: ctx.rng.next() as u32, recent: 0, recent_at: ctx.now, timeout: None });
@@ -335,15 +341,18 @@ impl Conn {
         let good = acks && self.snd.nxt == 1 && tcp.ack == to_wire(self.snd.initial, 1);
         if acks && !good {
             if !tcp.flags.has(Flags::RST) {
-                push(ctx.control, Control {
-                    local: self.local,
-                    remote: self.remote,
-                    seq: tcp.ack,
-                    ack: 0,
-                    flags: Flags::RST,
-                    window: 0,
-                    timestamps: None,
-                });
+                push(
+                    ctx.control,
+                    Control {
+                        local: self.local,
+                        remote: self.remote,
+                        seq: tcp.ack,
+                        ack: 0,
+                        flags: Flags::RST,
+                        window: 0,
+                        timestamps: None,
+                    },
+                );
             }
             return;
         }
@@ -439,8 +448,8 @@ impl Conn {
             return true;
         }
         let Some((value, _)) = tcp.options.timestamps else { return false };
-        let old = before(value, timestamps.recent)
-            && ctx.now.saturating_sub(timestamps.recent_at) < TIMESTAMP_AGE;
+        let old =
+            before(value, timestamps.recent) && ctx.now.saturating_sub(timestamps.recent_at) < TIMESTAMP_AGE;
         if old {
             self.stray(ctx, !tcp.payload.is_empty());
         }
@@ -669,27 +678,33 @@ impl Conn {
 
     fn push_control(&mut self, ctx: &mut Context<'_>, flags: u8, seq: u64) {
         let window = if flags & Flags::RST != 0 { 0 } else { self.window(ctx) };
-        push(ctx.control, Control {
-            local: self.local,
-            remote: self.remote,
-            seq: to_wire(self.snd.initial, seq),
-            ack: to_wire(self.rcv.initial, self.rcv.nxt),
-            flags,
-            window,
-            timestamps: self.timestamps.map(|own| (own.clock(ctx.now), own.recent)),
-        });
+        push(
+            ctx.control,
+            Control {
+                local: self.local,
+                remote: self.remote,
+                seq: to_wire(self.snd.initial, seq),
+                ack: to_wire(self.rcv.initial, self.rcv.nxt),
+                flags,
+                window,
+                timestamps: self.timestamps.map(|own| (own.clock(ctx.now), own.recent)),
+            },
+        );
     }
 
     fn push_reset(&self, ctx: &mut Context<'_>, seq: u32) {
-        push(ctx.control, Control {
-            local: self.local,
-            remote: self.remote,
-            seq,
-            ack: 0,
-            flags: Flags::RST,
-            window: 0,
-            timestamps: None,
-        });
+        push(
+            ctx.control,
+            Control {
+                local: self.local,
+                remote: self.remote,
+                seq,
+                ack: 0,
+                flags: Flags::RST,
+                window: 0,
+                timestamps: None,
+            },
+        );
     }
 
     fn window(&mut self, ctx: &Context<'_>) -> u16 {
@@ -705,7 +720,8 @@ impl Conn {
             return None;
         }
         let keepalive = config.keepalive.filter(|_| self.synchronised()).map(|keepalive| {
-            self.heard_at + keepalive.idle.as_nanos() as Nanos
+            self.heard_at
+                + keepalive.idle.as_nanos() as Nanos
                 + Nanos::from(self.keepalives) * keepalive.interval.as_nanos() as Nanos
         });
         [self.snd.deadline(), self.rcv.delayed_at, self.linger_at, keepalive].into_iter().flatten().min()
@@ -773,7 +789,9 @@ impl Conn {
     /// Something may be sent.
     pub(crate) fn eager(&self) -> bool {
         !self.over()
-            && (self.syn_due || self.rcv.due || (self.synchronised() && (self.snd.eager() && self.sendable_or_asking())))
+            && (self.syn_due
+                || self.rcv.due
+                || (self.synchronised() && (self.snd.eager() && self.sendable_or_asking())))
     }
 
     fn sendable_or_asking(&self) -> bool {
@@ -859,7 +877,8 @@ impl Conn {
             options.scale = Some(self.rcv.scale);
         }
         options.sack_permitted = self.snd.sack;
-        options.timestamps = self.timestamps.map(|own| (own.clock(ctx.now), if answer { own.recent } else { 0 }));
+        options.timestamps =
+            self.timestamps.map(|own| (own.clock(ctx.now), if answer { own.recent } else { 0 }));
         let head = Tcp {
             source_port: self.local.port(),
             destination_port: self.remote.port(),

@@ -119,7 +119,8 @@ impl Udp {
     pub(crate) fn close(&mut self, pool: &mut Pool, id: SocketId) {
         let Some(socket) = self.get(id) else { return };
         let key = (socket.address, socket.port);
-        let held: usize = socket.incoming.iter().chain(&socket.outgoing).map(|one| one.data.len() + OVERHEAD).sum();
+        let held: usize =
+            socket.incoming.iter().chain(&socket.outgoing).map(|one| one.data.len() + OVERHEAD).sum();
         pool.refund(held);
         self.ports.remove(&key);
         self.sending.retain(|index| *index != id.index);
@@ -133,10 +134,20 @@ impl Udp {
     }
 
     pub(crate) fn address(&self, id: SocketId) -> Option<IpAddr> {
-        self.sockets.get(id.index as usize)?.as_ref().filter(|socket| socket.generation == id.generation)?.address
+        self.sockets
+            .get(id.index as usize)?
+            .as_ref()
+            .filter(|socket| socket.generation == id.generation)?
+            .address
     }
 
-    pub(crate) fn send(&mut self, pool: &mut Pool, id: SocketId, datagram: Datagram, mtu: usize) -> Result<(), UdpError> {
+    pub(crate) fn send(
+        &mut self,
+        pool: &mut Pool,
+        id: SocketId,
+        datagram: Datagram,
+        mtu: usize,
+    ) -> Result<(), UdpError> {
         let most = mtu - ip_header(datagram.local.ip()) - 8;
         if datagram.data.len() > most {
             return Err(UdpError::TooLarge(most));

@@ -1,8 +1,8 @@
 //! Every byte arrives once and in order, whatever the path does.
 
-mod sim;
 #[path = "sim/random.rs"]
 mod random;
+mod sim;
 
 /// Seeds in a test run; `cargo run --release --example soak -- --seeds N` runs more.
 const SEEDS: u64 = 1_500;

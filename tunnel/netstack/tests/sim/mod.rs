@@ -223,8 +223,7 @@ const PERIOD: usize = 65_521;
 impl Pattern {
     pub fn new() -> Self {
         let mut rng = Rng(1);
-        Self((0..PERIOD + 70_000).map(|_| rng.next() as u8).collect::<Vec<u8>>())
-            .wrapped()
+        Self((0..PERIOD + 70_000).map(|_| rng.next() as u8).collect::<Vec<u8>>()).wrapped()
     }
 
     fn wrapped(mut self) -> Self {
@@ -357,7 +356,12 @@ impl End {
             }
         }
         let ready = !self.script.after_eof || self.eof;
-        while ready && self.can_write && now >= self.next_write && self.sent < self.script.total && self.closed.is_none() {
+        while ready
+            && self.can_write
+            && now >= self.next_write
+            && self.sent < self.script.total
+            && self.closed.is_none()
+        {
             let want = (self.script.total - self.sent).min(self.script.write as u64) as usize;
             let data = pattern.at(self.key, self.sent, want);
             let taken = stack.send(time, id, data);
@@ -388,8 +392,12 @@ impl End {
         }
         let read = (self.can_read && self.next_read > now).then_some(self.next_read);
         let ready = !self.script.after_eof || self.eof;
-        let write = (ready && self.can_write && self.sent < self.script.total && self.next_write > now && self.closed.is_none())
-            .then_some(self.next_write);
+        let write = (ready
+            && self.can_write
+            && self.sent < self.script.total
+            && self.next_write > now
+            && self.closed.is_none())
+        .then_some(self.next_write);
         read.into_iter().chain(write).min()
     }
 
@@ -531,14 +539,25 @@ impl World {
 
     fn sources(&self) -> String {
         let stacks: Vec<_> = self.stacks.iter().map(Stack::next_timeout).collect();
-        let wakes: Vec<_> = self.pairs.iter().map(|pair| [pair[0].wake(self.now), pair[1].wake(self.now)]).collect();
-        format!("stacks {stacks:?} pipes {:?} {:?} ends {wakes:?}", self.pipes[0].next(), self.pipes[1].next())
+        let wakes: Vec<_> =
+            self.pairs.iter().map(|pair| [pair[0].wake(self.now), pair[1].wake(self.now)]).collect();
+        format!(
+            "stacks {stacks:?} pipes {:?} {:?} ends {wakes:?}",
+            self.pipes[0].next(),
+            self.pipes[1].next()
+        )
     }
 
     /// One moment. False when nothing will ever happen again.
     pub fn step(&mut self) -> bool {
         self.steps += 1;
-        assert!(self.steps < self.most_steps, "a storm: {} steps by {} ns, next {:?}", self.steps, self.now, self.sources());
+        assert!(
+            self.steps < self.most_steps,
+            "a storm: {} steps by {} ns, next {:?}",
+            self.steps,
+            self.now,
+            self.sources()
+        );
         let mut next: Option<u64> = None;
         let mut consider = |at: Option<u64>| next = next.into_iter().chain(at).min();
         consider(self.pipes[0].next());
@@ -598,7 +617,10 @@ impl World {
     /// Runs until every pair is done at both ends, at most until `limit`.
     pub fn run(&mut self, limit: u64) {
         while self.now < limit
-            && !self.pairs.iter().all(|pair| pair.iter().all(|end| end.done() || end.id.is_none() && pair[0].done()))
+            && !self
+                .pairs
+                .iter()
+                .all(|pair| pair.iter().all(|end| end.done() || end.id.is_none() && pair[0].done()))
             && self.step()
         {}
     }

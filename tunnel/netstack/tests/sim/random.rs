@@ -15,7 +15,8 @@ pub fn run(seed: u64) -> u64 {
         let mut link = Link::clean(rate, delay);
         link.queue = rng.pick(&[link.queue, 20_000, 100_000, 1_000_000]).max(3 * mtu as u64);
         let worst = if hard { 0.2 } else { 0.03 };
-        let odds = |rng: &mut Rng| if rng.chance(0.5) { 0.0 } else { worst * rng.below(1000) as f64 / 1000.0 };
+        let odds =
+            |rng: &mut Rng| if rng.chance(0.5) { 0.0 } else { worst * rng.below(1000) as f64 / 1000.0 };
         link.loss = odds(rng);
         link.reorder = odds(rng) * 4.0;
         link.jitter = rng.pick(&[MS / 10, MS, 20 * MS, 200 * MS]);
@@ -80,7 +81,13 @@ pub fn run(seed: u64) -> u64 {
     if let Err(cause) = run {
         for (side, end) in world.pairs.iter().flat_map(|pair| pair.iter().enumerate()) {
             let info = end.id.and_then(|id| world.stacks[side].info(id));
-            eprintln!("side {side} received {} sent {} of {}: {info:?} {:?}", end.received, end.sent, end.script.total, world.stacks[side].memory());
+            eprintln!(
+                "side {side} received {} sent {} of {}: {info:?} {:?}",
+                end.received,
+                end.sent,
+                end.script.total,
+                world.stacks[side].memory()
+            );
         }
         eprintln!("seed {seed}: {links:?}");
         std::panic::resume_unwind(cause);
