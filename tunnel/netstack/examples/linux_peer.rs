@@ -122,7 +122,13 @@ fn cases() -> Vec<Case> {
 fn main() -> Outcome<()> {
     if std::env::args().nth(1).as_deref() != Some("inside") {
         let own = std::env::current_exe()?;
-        let status = Command::new("unshare").arg("--net").arg("--").arg(own).arg("inside").status()?;
+        let status = Command::new("unshare")
+            .arg("--net")
+            .arg("--")
+            .arg(own)
+            .arg("inside")
+            .args(std::env::args().nth(1))
+            .status()?;
         std::process::exit(status.code().unwrap_or(1));
     }
     let mut tun = open_tun("warren0")?;
@@ -150,7 +156,8 @@ fn main() -> Outcome<()> {
         };
         all.push(lossy);
     }
-    for one in all {
+    let only = std::env::args().nth(2).unwrap_or_default();
+    for one in all.into_iter().filter(|one| one.name.contains(&only)) {
         let name = one.name;
         let begun = Instant::now();
         let result = run(&mut tun, one);

@@ -44,7 +44,6 @@ pub(crate) struct Ack {
     pub(crate) rtt: Option<Nanos>,
     pub(crate) smoothed_rtt: Option<Nanos>,
     pub(crate) rate: Option<RateSample>,
-    pub(crate) recovering: bool,
     /// The window, not the application, holds the sender back.
     pub(crate) window_limited: bool,
 }

@@ -52,9 +52,9 @@ impl Pacer {
 
     /// `bytes` have left.
     pub(crate) fn sent(&mut self, now: Nanos, bytes: u64) {
-        if self.rate != 0 {
+        if let Some(time) = (bytes * SEC).checked_div(self.rate) {
             let from = self.next.max(now.saturating_sub(self.burst));
-            self.next = from + bytes * SEC / self.rate;
+            self.next = from + time;
         }
     }
 

@@ -75,10 +75,6 @@ impl Scoreboard {
         self.flight
     }
 
-    pub(crate) fn lost_bytes(&self) -> u64 {
-        self.lost_bytes
-    }
-
     pub(crate) fn is_empty(&self) -> bool {
         self.segments.is_empty()
     }
@@ -102,10 +98,6 @@ impl Scoreboard {
 
     pub(crate) fn first(&self) -> Option<&Segment> {
         self.segments.front()
-    }
-
-    pub(crate) fn last(&self) -> Option<&Segment> {
-        self.segments.back()
     }
 
     /// Bytes held on the heap.

@@ -1,15 +1,17 @@
 //! The sending half of a connection: what may leave, what was lost, when to try again.
 
+mod timers;
+
 use std::ops::Range;
 
 use crate::buffer::{CHUNK, Chunks, Direction, Pool};
-use crate::congestion::{Ack, Congestion, Controller, INITIAL_WINDOW};
+use crate::congestion::{Ack, Congestion, Controller};
 use crate::pacing::Pacer;
 use crate::rack::{self, Rack};
 use crate::rate::Rate;
 use crate::rtt::Rtt;
 use crate::scoreboard::{Place, Scoreboard, Segment};
-use crate::seq::{MS, Nanos, SEC};
+use crate::seq::{Nanos, SEC};
 
 /// Bytes that may be queued before there is anything to measure.
 const MIN_BUFFER: u64 = 128 * 1024;
@@ -170,11 +172,6 @@ impl Sender {
         self.mss
     }
 
-    /// Data or a FIN not yet acknowledged.
-    pub(crate) fn outstanding(&self) -> bool {
-        self.una < self.end || (self.fin && self.una <= self.end)
-    }
-
     /// The FIN was acknowledged.
     pub(crate) fn fin_acknowledged(&self) -> bool {
         self.fin && self.una > self.end
@@ -318,7 +315,6 @@ impl Sender {
                 rtt: newest.filter(|segment| !segment.retransmitted).and(sample),
                 smoothed_rtt: self.rtt.smoothed(),
                 rate,
-                recovering: self.recovery.is_some(),
                 window_limited: self.window_limited || prior_flight * 4 >= window * 3,
             });
             self.window_limited = false;
@@ -537,110 +533,15 @@ impl Sender {
         self.arm(now, false);
     }
 
-    /// The earliest of the sender's timers.
-    pub(crate) fn deadline(&self) -> Option<Nanos> {
-        [self.timeout_at, self.probe_at, self.reorder_at, self.persist_at, self.pace_at]
-            .into_iter()
-            .flatten()
-            .min()
-    }
-
-    /// Runs what is due. True when a retransmission timeout was among it.
-    pub(crate) fn expire(&mut self, now: Nanos) -> bool {
-        let due = |at: Option<Nanos>| at.is_some_and(|at| at <= now);
-        if due(self.pace_at) {
-            self.pace_at = None;
-        }
-        if due(self.persist_at) {
-            self.persist_at = None;
-            self.persist_count += 1;
-            self.override_silly = self.right > self.nxt;
-            self.ask_window = !self.override_silly;
-        }
-        if due(self.reorder_at) {
-            self.reorder_at = None;
-            let prior = self.board.flight();
-            let lost = self.detect(now, false, false);
-            self.settle_recovery(now, self.una, lost, prior);
-            if lost > 0 {
-                self.tell_loss(now, lost, prior);
-            }
-        }
-        if due(self.probe_at) {
-            self.probe_at = None;
-            self.probe_due = !self.board.is_empty();
-        }
-        if due(self.timeout_at) && !self.board.is_empty() {
-            self.timeout(now);
-            return true;
-        }
-        false
-    }
-
-    fn tell_loss(&mut self, now: Nanos, lost: u64, prior_flight: u64) {
-        self.controller.on_ack(&Ack {
-            now,
-            lost,
-            prior_flight,
-            flight: self.board.flight(),
-            total_delivered: self.rate.delivered,
-            smoothed_rtt: self.rtt.smoothed(),
-            recovering: self.recovery.is_some(),
-            ..Ack::default()
-        });
-    }
-
-    /// RFC 6298 §5.4 to §5.6 with RFC 8985 §6.3: the first segment is lost, and what is older than a round trip.
-    fn timeout(&mut self, now: Nanos) {
-        let prior = self.board.flight();
-        if self.board.first().is_some_and(|first| first.place == Place::Sacked) {
-            self.board.forget_sacks();
-        }
-        let old = self.rtt.smoothed().map_or(0, |smoothed| smoothed + smoothed / 4);
-        self.board.mark_late(|segment| segment.stamp.sent_at + old <= now);
-        self.board.mark_first();
-        self.rtt.back_off();
-        self.controller.on_timeout(now, prior);
-        self.update_pacer();
-        self.recovery = Some(self.nxt);
-        self.after_timeout = true;
-        self.probe = None;
-        self.probe_due = false;
-        self.probe_at = None;
-        self.reorder_at = None;
-        self.duplicates = 0;
-        self.forced = true;
-        self.timeout_at = Some(now + self.rtt.rto());
-    }
-
     /// The largest record in flight or lost, for black-hole detection.
     pub(crate) fn first_length(&self) -> u64 {
         self.board.first().map_or(0, |first| u64::from(first.length))
-    }
-
-    /// Something could be sent if window and pacer allow.
-    pub(crate) fn eager(&self) -> bool {
-        self.board.has_lost()
-            || self.nxt < self.end
-            || (self.fin && self.nxt <= self.end)
-            || self.probe_due
-            || self.ask_window
     }
 
     /// Bytes the application may still have queued before `room` is worth an event.
     pub(crate) fn worth_telling(&self, pool: &Pool) -> bool {
         let room = self.room(pool).min(pool.free(Direction::Send)) as u64;
         room >= CHUNK as u64 && (room >= (self.end - self.una) / 2 || room >= MIN_BUFFER)
-    }
-
-    /// Bandwidth and delay for the curious.
-    pub(crate) fn initial_window(&self) -> u64 {
-        INITIAL_WINDOW * self.mss
-    }
-
-    /// The time a peer may be silent before its window is asked for.
-    pub(crate) fn quiet_time(&self) -> Nanos {
-        self.rtt.rto().max(MS)
     }
 }
 

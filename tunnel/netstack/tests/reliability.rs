@@ -9,7 +9,7 @@ const SEEDS: u64 = 1_500;
 
 #[test]
 fn any_path_any_script() {
-    for seed in std::env::var("S").map_or(0, |s| s.parse().unwrap())..SEEDS {
+    for seed in 0..SEEDS {
         random::run(seed);
     }
 }

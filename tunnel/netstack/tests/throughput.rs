@@ -2,6 +2,8 @@
 
 mod sim;
 
+use std::io::Write;
+
 use sim::{Link, MS, SEC, Script, World, config};
 use warren_netstack::Congestion;
 
@@ -23,7 +25,12 @@ fn goodput(congestion: Congestion, rtt: u64, loss: f64, from: u64, to: u64) -> u
     world.run_until(to);
     let result = (world.pairs[0][1].received - before) * 8 * 1_000 / (to - from);
     let id = world.pairs[0][0].id.expect("connected");
-    println!("{congestion:?} {} ms, loss {loss}: {result} Mbit/s {:?}", rtt / MS, world.stacks[0].info(id));
+    let _ = writeln!(
+        std::io::stdout(),
+        "{congestion:?} {} ms, loss {loss}: {result} Mbit/s {:?}",
+        rtt / MS,
+        world.stacks[0].info(id)
+    );
     result
 }
 

@@ -8,15 +8,15 @@ use std::time::Duration;
 
 use warren_netstack::{Batch, CloseReason, Config, Event, Listen, RecvError, Stack, StreamId};
 
-pub const MS: u64 = 1_000_000;
-pub const SEC: u64 = 1_000_000_000;
+pub(crate) const MS: u64 = 1_000_000;
+pub(crate) const SEC: u64 = 1_000_000_000;
 
 /// splitmix64: one number, one run.
 #[derive(Clone)]
-pub struct Rng(pub u64);
+pub(crate) struct Rng(pub(crate) u64);
 
 impl Rng {
-    pub fn next(&mut self) -> u64 {
+    pub(crate) fn next(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut z = self.0;
         z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -24,41 +24,41 @@ impl Rng {
         z ^ (z >> 31)
     }
 
-    pub fn below(&mut self, bound: u64) -> u64 {
+    pub(crate) fn below(&mut self, bound: u64) -> u64 {
         if bound == 0 { 0 } else { self.next() % bound }
     }
 
-    pub fn chance(&mut self, probability: f64) -> bool {
+    pub(crate) fn chance(&mut self, probability: f64) -> bool {
         probability > 0.0 && ((self.next() >> 11) as f64) < probability * (1_u64 << 53) as f64
     }
 
-    pub fn pick<T: Copy>(&mut self, from: &[T]) -> T {
+    pub(crate) fn pick<T: Copy>(&mut self, from: &[T]) -> T {
         from[self.below(from.len() as u64) as usize]
     }
 }
 
 /// One direction of a path.
 #[derive(Clone, Debug)]
-pub struct Link {
+pub(crate) struct Link {
     /// Bits a second; zero is infinite.
-    pub rate: u64,
-    pub delay: u64,
+    pub(crate) rate: u64,
+    pub(crate) delay: u64,
     /// Bytes that wait for the line at most.
-    pub queue: u64,
-    pub loss: f64,
-    pub reorder: f64,
+    pub(crate) queue: u64,
+    pub(crate) loss: f64,
+    pub(crate) reorder: f64,
     /// Extra delay of a reordered packet, at most.
-    pub jitter: u64,
-    pub duplicate: f64,
-    pub corrupt: f64,
+    pub(crate) jitter: u64,
+    pub(crate) duplicate: f64,
+    pub(crate) corrupt: f64,
     /// Larger packets vanish.
-    pub mtu: usize,
+    pub(crate) mtu: usize,
     /// ...and are answered with "too big" when true.
-    pub tells_mtu: bool,
+    pub(crate) tells_mtu: bool,
 }
 
 impl Link {
-    pub fn clean(rate: u64, delay: u64) -> Self {
+    pub(crate) fn clean(rate: u64, delay: u64) -> Self {
         let bdp = rate / 8 * (2 * delay) / SEC;
         Self {
             rate,
@@ -82,8 +82,8 @@ struct Pipe {
     packets: Vec<Vec<u8>>,
     spare: Vec<usize>,
     serial: u64,
-    pub sent: u64,
-    pub dropped: u64,
+    pub(crate) sent: u64,
+    pub(crate) dropped: u64,
 }
 
 impl Pipe {
@@ -164,7 +164,7 @@ impl Pipe {
     }
 }
 
-pub fn too_big(packet: &[u8], mtu: usize) -> Vec<u8> {
+pub(crate) fn too_big(packet: &[u8], mtu: usize) -> Vec<u8> {
     let sum = |bytes: &[u8], mut total: u32| {
         for pair in bytes.chunks(2) {
             total += u32::from(pair[0]) << 8 | u32::from(*pair.get(1).unwrap_or(&0));
@@ -216,12 +216,12 @@ pub fn too_big(packet: &[u8], mtu: usize) -> Vec<u8> {
 }
 
 /// Bytes of a stream: position and key determine them.
-pub struct Pattern(Vec<u8>);
+pub(crate) struct Pattern(Vec<u8>);
 
 const PERIOD: usize = 65_521;
 
 impl Pattern {
-    pub fn new() -> Self {
+    pub(crate) fn new() -> Self {
         let mut rng = Rng(1);
         Self((0..PERIOD + 70_000).map(|_| rng.next() as u8).collect::<Vec<u8>>()).wrapped()
     }
@@ -234,7 +234,7 @@ impl Pattern {
         self
     }
 
-    pub fn at(&self, key: u64, position: u64, length: usize) -> &[u8] {
+    pub(crate) fn at(&self, key: u64, position: u64, length: usize) -> &[u8] {
         let start = ((key % PERIOD as u64) as usize + (position % PERIOD as u64) as usize) % PERIOD;
         &self.0[start..start + length.min(65_536)]
     }
@@ -242,27 +242,27 @@ impl Pattern {
 
 /// What one end of a connection does.
 #[derive(Clone, Debug)]
-pub struct Script {
+pub(crate) struct Script {
     /// Bytes to send.
-    pub total: u64,
+    pub(crate) total: u64,
     /// Bytes a call.
-    pub write: usize,
+    pub(crate) write: usize,
     /// Bytes a call.
-    pub read: usize,
+    pub(crate) read: usize,
     /// Time between reads: a slow reader.
-    pub read_every: u64,
+    pub(crate) read_every: u64,
     /// Time between writes: a chatty writer.
-    pub write_every: u64,
+    pub(crate) write_every: u64,
     /// Ends its direction after `total` bytes.
-    pub shutdown: bool,
+    pub(crate) shutdown: bool,
     /// Resets after having sent this many bytes.
-    pub reset_after: Option<u64>,
+    pub(crate) reset_after: Option<u64>,
     /// Waits for the peer's end before it sends anything (half close).
-    pub after_eof: bool,
+    pub(crate) after_eof: bool,
 }
 
 impl Script {
-    pub fn bulk(total: u64) -> Self {
+    pub(crate) fn bulk(total: u64) -> Self {
         Self {
             total,
             write: 65_536,
@@ -277,26 +277,26 @@ impl Script {
 }
 
 /// One end of one connection, with the model of what it must see.
-pub struct End {
-    pub id: Option<StreamId>,
-    pub script: Script,
-    pub key: u64,
-    pub peer_key: u64,
-    pub sent: u64,
-    pub received: u64,
-    pub eof: bool,
-    pub shut: bool,
-    pub closed: Option<CloseReason>,
-    pub reset: bool,
+pub(crate) struct End {
+    pub(crate) id: Option<StreamId>,
+    pub(crate) script: Script,
+    pub(crate) key: u64,
+    pub(crate) peer_key: u64,
+    pub(crate) sent: u64,
+    pub(crate) received: u64,
+    pub(crate) eof: bool,
+    pub(crate) shut: bool,
+    pub(crate) closed: Option<CloseReason>,
+    pub(crate) reset: bool,
     next_read: u64,
     next_write: u64,
-    pub can_read: bool,
-    pub can_write: bool,
+    pub(crate) can_read: bool,
+    pub(crate) can_write: bool,
     released: bool,
 }
 
 impl End {
-    pub fn new(script: Script, key: u64, peer_key: u64) -> Self {
+    pub(crate) fn new(script: Script, key: u64, peer_key: u64) -> Self {
         Self {
             id: None,
             script,
@@ -316,7 +316,7 @@ impl End {
         }
     }
 
-    pub fn step(&mut self, now: u64, stack: &mut Stack, pattern: &Pattern) {
+    pub(crate) fn step(&mut self, now: u64, stack: &mut Stack, pattern: &Pattern) {
         let Some(id) = self.id else { return };
         if self.released {
             return;
@@ -401,38 +401,38 @@ impl End {
         read.into_iter().chain(write).min()
     }
 
-    pub fn done(&self) -> bool {
+    pub(crate) fn done(&self) -> bool {
         self.reset || self.closed.is_some_and(|reason| self.eof || reason != CloseReason::Finished)
     }
 }
 
 /// Two stacks and a path.
-pub struct World {
-    pub now: u64,
-    pub stacks: [Stack; 2],
+pub(crate) struct World {
+    pub(crate) now: u64,
+    pub(crate) stacks: [Stack; 2],
     pipes: [Pipe; 2],
     rng: Rng,
     batch: Batch,
     pattern: Pattern,
     /// Connections: the end at stack 0 and at stack 1.
-    pub pairs: Vec<[End; 2]>,
+    pub(crate) pairs: Vec<[End; 2]>,
     by_id: [std::collections::BTreeMap<StreamId, usize>; 2],
     listener: [Option<warren_netstack::ListenerId>; 2],
     changes: VecDeque<(u64, [Link; 2])>,
-    pub steps: u64,
+    pub(crate) steps: u64,
     /// More are taken for a loop.
-    pub most_steps: u64,
-    pub other_events: Vec<(usize, Event)>,
+    pub(crate) most_steps: u64,
+    pub(crate) other_events: Vec<(usize, Event)>,
 }
 
-pub fn addresses(side: usize) -> Vec<IpAddr> {
+pub(crate) fn addresses(side: usize) -> Vec<IpAddr> {
     vec![
         IpAddr::V4(Ipv4Addr::new(10, 100, 0, 1 + side as u8)),
         IpAddr::V6(Ipv6Addr::new(0xfd00, 0, 0, 0, 0, 0, 0, 1 + side as u16)),
     ]
 }
 
-pub fn config(side: usize, seed: u64) -> Config {
+pub(crate) fn config(side: usize, seed: u64) -> Config {
     let mut bytes = [0; 32];
     let mut rng = Rng(seed ^ (side as u64) << 60);
     for part in bytes.chunks_mut(8) {
@@ -441,10 +441,10 @@ pub fn config(side: usize, seed: u64) -> Config {
     Config::new(addresses(side), bytes)
 }
 
-pub const PORT: u16 = 5_201;
+pub(crate) const PORT: u16 = 5_201;
 
 impl World {
-    pub fn new(seed: u64, configs: [Config; 2], links: [Link; 2]) -> Self {
+    pub(crate) fn new(seed: u64, configs: [Config; 2], links: [Link; 2]) -> Self {
         let mtu = configs[0].mtu.max(configs[1].mtu);
         let mut stacks = configs.map(Stack::new);
         let listener = [0, 1].map(|side: usize| stacks[side].listen(Listen::port(PORT)));
@@ -465,21 +465,21 @@ impl World {
         }
     }
 
-    pub fn simple(seed: u64, link: Link) -> Self {
+    pub(crate) fn simple(seed: u64, link: Link) -> Self {
         Self::new(seed, [config(0, seed), config(1, seed)], [link.clone(), link])
     }
 
     /// The path changes at a time.
-    pub fn change(&mut self, at: u64, links: [Link; 2]) {
+    pub(crate) fn change(&mut self, at: u64, links: [Link; 2]) {
         self.changes.push_back((at, links));
     }
 
-    pub fn time(&self) -> Duration {
+    pub(crate) fn time(&self) -> Duration {
         Duration::from_nanos(self.now)
     }
 
     /// Connects from stack 0 to stack 1.
-    pub fn open(&mut self, scripts: [Script; 2], v6: bool) -> usize {
+    pub(crate) fn open(&mut self, scripts: [Script; 2], v6: bool) -> usize {
         let remote = SocketAddr::new(addresses(1)[usize::from(v6)], PORT);
         let id = self.stacks[0].connect(Duration::from_nanos(self.now), remote).expect("connects");
         let index = self.pairs.len();
@@ -549,7 +549,7 @@ impl World {
     }
 
     /// One moment. False when nothing will ever happen again.
-    pub fn step(&mut self) -> bool {
+    pub(crate) fn step(&mut self) -> bool {
         self.steps += 1;
         assert!(
             self.steps < self.most_steps,
@@ -610,12 +610,12 @@ impl World {
     }
 
     /// Runs until `until` or until nothing will happen.
-    pub fn run_until(&mut self, until: u64) {
+    pub(crate) fn run_until(&mut self, until: u64) {
         while self.now < until && self.step() {}
     }
 
     /// Runs until every pair is done at both ends, at most until `limit`.
-    pub fn run(&mut self, limit: u64) {
+    pub(crate) fn run(&mut self, limit: u64) {
         while self.now < limit
             && !self
                 .pairs
@@ -625,7 +625,7 @@ impl World {
         {}
     }
 
-    pub fn dropped(&self) -> [u64; 2] {
+    pub(crate) fn dropped(&self) -> [u64; 2] {
         [self.pipes[0].dropped, self.pipes[1].dropped]
     }
 }

@@ -5,7 +5,7 @@ use warren_netstack::{CloseReason, Congestion, State};
 use super::sim::{Link, MS, Rng, SEC, Script, World, config};
 
 /// Runs one seed to its end and checks every promise. Panics with the seed on a broken one.
-pub fn run(seed: u64) -> u64 {
+pub(crate) fn run(seed: u64) -> u64 {
     let mut rng = Rng(seed.wrapping_mul(0x9e37_79b9).wrapping_add(77));
     let mtu = rng.pick(&[1_280, 1_420, 1_500, 9_000]);
     let hard = rng.chance(0.3);
@@ -48,7 +48,7 @@ pub fn run(seed: u64) -> u64 {
     let count = rng.pick(&[1, 1, 2, 5]);
     let largest = if hard { 60_000 } else { 400_000 };
     for _ in 0..count {
-        let mut script = |rng: &mut Rng| {
+        let script = |rng: &mut Rng| {
             let mut script = Script::bulk(rng.below(largest));
             script.write = rng.pick(&[1, 100, 1_000, 65_536]);
             if script.write == 1 {
@@ -117,9 +117,9 @@ pub fn run(seed: u64) -> u64 {
             assert!(matches!(state, Some(State::Closed | State::TimeWait)), "{at}");
         }
     }
-    for side in 0..2 {
-        let memory = world.stacks[side].memory();
-        assert!(memory.buffers_peak <= budgets[side].max(64 << 10), "seed {seed}: {memory:?}");
+    for (stack, budget) in world.stacks.iter().zip(budgets) {
+        let memory = stack.memory();
+        assert!(memory.buffers_peak <= budget.max(64 << 10), "seed {seed}: {memory:?}");
     }
     world.steps
 }
