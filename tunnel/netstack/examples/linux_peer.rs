@@ -160,7 +160,7 @@ fn main() -> Outcome<()> {
     for one in all.into_iter().filter(|one| one.name.contains(&only)) {
         let name = one.name;
         let begun = Instant::now();
-        let result = run(&mut tun, one);
+        let result = run(&mut tun, &one);
         let took = begun.elapsed().as_millis();
         match result {
             Ok(text) => writeln!(out, "ok      {name:<45} {took:>6} ms  {text}")?,
@@ -191,7 +191,7 @@ fn open_tun(name: &str) -> Outcome<File> {
     Ok(file)
 }
 
-fn run(tun: &mut File, case: Case) -> Outcome<String> {
+fn run(tun: &mut File, case: &Case) -> Outcome<String> {
     let pattern = Arc::new(Pattern::new());
     let ours: Vec<IpAddr> = vec![
         IpAddr::V4(Ipv4Addr::new(10, 100, 0, 1)),

@@ -6,7 +6,7 @@ use std::collections::{BinaryHeap, VecDeque};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::time::Duration;
 
-use warren_netstack::{Batch, CloseReason, Config, Event, Listen, RecvError, Stack, StreamId};
+use warren_netstack::{Batch, CloseReason, Config, Event, Listen, RecvError, Stack, State, StreamId};
 
 pub(crate) const MS: u64 = 1_000_000;
 pub(crate) const SEC: u64 = 1_000_000_000;
@@ -374,6 +374,7 @@ impl End {
         if let Some(after) = self.script.reset_after
             && self.sent >= after
             && !self.reset
+            && stack.state(id) != State::SynSent
         {
             self.reset = true;
             self.released = true;
