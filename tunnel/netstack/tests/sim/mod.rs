@@ -374,7 +374,9 @@ impl End {
         if let Some(after) = self.script.reset_after
             && self.sent >= after
             && !self.reset
-            && stack.state(id) != State::SynSent
+            && stack
+                .info(id)
+                .is_some_and(|info| info.state != State::SynSent && info.queued + after <= self.sent)
         {
             self.reset = true;
             self.released = true;
