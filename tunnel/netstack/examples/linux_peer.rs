@@ -1,0 +1,419 @@
+//! Linux's own TCP as the peer: a table of behaviours. Needs root and `unshare`, `ip`; everything happens in a network
+//! namespace of its own. Loss and delay are made between the TUN device and the stack.
+//! `cargo run --release --example linux_peer`.
+#![expect(unsafe_code, reason = "TUNSETIFF is an ioctl")]
+#![expect(
+    clippy::disallowed_methods,
+    clippy::disallowed_types,
+    reason = "an example that talks to the kernel has a clock, files and sockets"
+)]
+
+#[path = "../tests/sim/mod.rs"]
+mod sim;
+
+use std::collections::VecDeque;
+use std::fs::{self, File, OpenOptions};
+use std::io::{Read, Write};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, Shutdown, SocketAddr, TcpListener, TcpStream};
+use std::os::fd::AsRawFd;
+use std::os::unix::fs::OpenOptionsExt;
+use std::process::Command;
+use std::sync::Arc;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use sim::{End, MS, PORT, Pattern, Rng, SEC, Script};
+use warren_netstack::{Batch, Config, Congestion, Event, Listen, Stack};
+
+type Outcome<T> = Result<T, Box<dyn std::error::Error + Send + Sync>>;
+
+const OURS: u64 = 11;
+const THEIRS: u64 = 22;
+
+#[derive(Clone)]
+struct Case {
+    name: &'static str,
+    v6: bool,
+    /// The stack connects, or Linux does.
+    we_connect: bool,
+    ours: Script,
+    theirs: Script,
+    loss: f64,
+    delay: u64,
+    mtu: usize,
+    cubic: bool,
+    /// Linux closes with unread data: a reset.
+    they_reset: bool,
+}
+
+fn case(name: &'static str) -> Case {
+    Case {
+        name,
+        v6: false,
+        we_connect: true,
+        ours: Script::bulk(0),
+        theirs: Script::bulk(0),
+        loss: 0.0,
+        delay: 0,
+        mtu: 65_535,
+        cubic: false,
+        they_reset: false,
+    }
+}
+
+fn cases() -> Vec<Case> {
+    let bulk = || Script::bulk(20_000_000);
+    let slow = || Script { read: 100_000, read_every: 200 * MS, ..Script::bulk(0) };
+    let tiny = || Script { write: 1, write_every: MS / 5, ..Script::bulk(3_000) };
+    vec![
+        Case { ours: bulk(), ..case("send 20 MB") },
+        Case { theirs: bulk(), ..case("receive 20 MB (CUBIC)") },
+        Case { theirs: bulk(), ours: bulk(), ..case("both ways at once, 20 MB") },
+        Case { ours: bulk(), v6: true, ..case("send 20 MB, IPv6") },
+        Case { theirs: bulk(), v6: true, we_connect: false, ..case("receive, IPv6, Linux connects") },
+        Case { ours: bulk(), theirs: bulk(), we_connect: false, ..case("both ways, Linux connects") },
+        Case { ours: tiny(), theirs: tiny(), ..case("3,000 writes of one byte, both ways") },
+        Case { ours: bulk(), loss: 0.01, delay: 10 * MS, ..case("send, 1 % loss, 20 ms (BBR)") },
+        Case {
+            ours: Script::bulk(5_000_000),
+            loss: 0.01,
+            delay: 10 * MS,
+            cubic: true,
+            ..case("send 5 MB, 1 % loss, 20 ms (CUBIC)")
+        },
+        Case {
+            theirs: Script::bulk(5_000_000),
+            loss: 0.01,
+            delay: 10 * MS,
+            ..case("receive 5 MB, 1 % loss, 20 ms (CUBIC)")
+        },
+        Case {
+            ours: Script::bulk(2_000_000),
+            theirs: Script::bulk(2_000_000),
+            loss: 0.1,
+            delay: MS,
+            ..case("both ways 2 MB, 10 % loss")
+        },
+        Case {
+            theirs: Script { after_eof: true, ..Script::bulk(3_000_000) },
+            ours: Script::bulk(1_000),
+            ..case("half close by us, 3 MB after it")
+        },
+        Case {
+            ours: Script { after_eof: true, ..Script::bulk(3_000_000) },
+            theirs: Script::bulk(1_000),
+            ..case("half close by Linux, 3 MB after it")
+        },
+        Case { ours: Script::bulk(3_000_000), theirs: slow(), ..case("Linux reads slowly: zero window") },
+        Case { theirs: Script::bulk(3_000_000), ours: slow(), ..case("we read slowly: zero window") },
+        Case { delay: 50 * MS, ..case("both close at the same time") },
+        Case {
+            ours: Script { reset_after: Some(10_000), ..Script::bulk(20_000) },
+            theirs: Script::bulk(0),
+            ..case("reset by us")
+        },
+        Case { ours: Script::bulk(100_000), they_reset: true, ..case("reset by Linux") },
+        Case { ours: bulk(), mtu: 1_280, ..case("send, path MTU 1280 told by ICMP") },
+        Case { theirs: bulk(), mtu: 1_280, ..case("receive, path MTU 1280 told by ICMP") },
+        Case { ours: bulk(), theirs: bulk(), mtu: 1_280, v6: true, ..case("both ways, path MTU 1280, IPv6") },
+    ]
+}
+
+fn main() -> Outcome<()> {
+    if std::env::args().nth(1).as_deref() != Some("inside") {
+        let own = std::env::current_exe()?;
+        let status = Command::new("unshare")
+            .arg("--net")
+            .arg("--")
+            .arg(own)
+            .arg("inside")
+            .args(std::env::args().nth(1))
+            .status()?;
+        std::process::exit(status.code().unwrap_or(1));
+    }
+    let mut tun = open_tun("warren0")?;
+    for command in [
+        "link set lo up",
+        "link set warren0 mtu 1500 up",
+        "addr add 10.100.0.2/24 dev warren0",
+        "-6 addr add fd00::2/64 dev warren0 nodad",
+    ] {
+        let status = Command::new("ip").args(command.split(' ')).status()?;
+        if !status.success() {
+            return Err(format!("ip {command}: {status}").into());
+        }
+    }
+    let mut out = std::io::stdout();
+    let mut failed = 0;
+    let bbr = fs::read_to_string("/proc/sys/net/ipv4/tcp_available_congestion_control")?.contains("bbr");
+    let mut all = cases();
+    if bbr {
+        let lossy = Case {
+            theirs: Script::bulk(20_000_001),
+            loss: 0.01,
+            delay: 10 * MS,
+            ..case("receive, 1 % loss, 20 ms (Linux BBR)")
+        };
+        all.push(lossy);
+    }
+    let only = std::env::args().nth(2).unwrap_or_default();
+    for one in all.into_iter().filter(|one| one.name.contains(&only)) {
+        let name = one.name;
+        let begun = Instant::now();
+        let result = run(&mut tun, &one);
+        let took = begun.elapsed().as_millis();
+        match result {
+            Ok(text) => writeln!(out, "ok      {name:<45} {took:>6} ms  {text}")?,
+            Err(error) => {
+                failed += 1;
+                writeln!(out, "FAILED  {name:<45} {took:>6} ms  {error}")?;
+            }
+        }
+    }
+    if failed > 0 {
+        return Err(format!("{failed} behaviours failed").into());
+    }
+    Ok(())
+}
+
+fn open_tun(name: &str) -> Outcome<File> {
+    let file =
+        OpenOptions::new().read(true).write(true).custom_flags(libc::O_NONBLOCK).open("/dev/net/tun")?;
+    let mut request = [0_u8; 40];
+    request[..name.len()].copy_from_slice(name.as_bytes());
+    let flags = (libc::IFF_TUN | libc::IFF_NO_PI) as u16;
+    request[16..18].copy_from_slice(&flags.to_ne_bytes());
+    // SAFETY: `request` is as large as `struct ifreq` and lives through the call.
+    let result = unsafe { libc::ioctl(file.as_raw_fd(), libc::TUNSETIFF, request.as_mut_ptr()) };
+    if result < 0 {
+        return Err(std::io::Error::last_os_error().into());
+    }
+    Ok(file)
+}
+
+fn run(tun: &mut File, case: &Case) -> Outcome<String> {
+    let pattern = Arc::new(Pattern::new());
+    let ours: Vec<IpAddr> = vec![
+        IpAddr::V4(Ipv4Addr::new(10, 100, 0, 1)),
+        IpAddr::V6(Ipv6Addr::new(0xfd00, 0, 0, 0, 0, 0, 0, 1)),
+    ];
+    let theirs: [IpAddr; 2] =
+        [IpAddr::V4(Ipv4Addr::new(10, 100, 0, 2)), IpAddr::V6(Ipv6Addr::new(0xfd00, 0, 0, 0, 0, 0, 0, 2))];
+    let family = usize::from(case.v6);
+    let mut seed = [7; 32];
+    seed[..16].copy_from_slice(&Instant::now().elapsed().as_nanos().to_le_bytes());
+    fs::File::open("/dev/urandom")?.read_exact(&mut seed)?;
+    let mut config = Config::new(ours.clone(), seed);
+    config.mtu = 1_500;
+    if case.cubic {
+        config.congestion = Congestion::Cubic;
+    }
+    let mut stack = Stack::new(config);
+    let mut end = End::new(case.ours.clone(), OURS, THEIRS);
+    let origin = Instant::now();
+    let peer = if case.we_connect {
+        let listener = TcpListener::bind(SocketAddr::new(theirs[family], PORT))?;
+        let (script, pattern, reset) = (case.theirs.clone(), pattern.clone(), case.they_reset);
+        let handle = thread::spawn(move || linux(&listener.accept()?.0, &script, &pattern, reset));
+        end.id = Some(stack.connect(Duration::ZERO, SocketAddr::new(theirs[family], PORT))?);
+        handle
+    } else {
+        stack.listen(Listen::port(PORT)).ok_or("listens")?;
+        let (script, pattern, reset) = (case.theirs.clone(), pattern.clone(), case.they_reset);
+        let remote = SocketAddr::new(ours[family], PORT);
+        thread::spawn(move || linux(&TcpStream::connect(remote)?, &script, &pattern, reset))
+    };
+    let mut path = Path { rng: Rng(5), queues: Default::default(), case: case.clone() };
+    let mut batch = Batch::new(1_500);
+    let mut buffer = vec![0; 2_000];
+    let mut quiet: Option<Instant> = None;
+    loop {
+        let now = origin.elapsed();
+        let time = now.as_nanos() as u64;
+        if time > 60 * SEC {
+            let info = end.id.and_then(|id| stack.info(id));
+            return Err(
+                format!("no end in sight: received {} sent {} {info:?}", end.received, end.sent).into()
+            );
+        }
+        while let Ok(length) = tun.read(&mut buffer) {
+            path.push(0, time, &buffer[..length]);
+        }
+        while let Some(packet) = path.pop(0, time) {
+            stack.input(now, &packet);
+        }
+        while let Some(event) = stack.poll_event() {
+            match event {
+                Event::Acceptable(listener) => end.id = stack.accept(listener),
+                Event::Readable(_) => end.can_read = true,
+                Event::Writable(_) => end.can_write = true,
+                Event::Closed(_, reason) => {
+                    end.closed = Some(reason);
+                    end.can_read = true;
+                }
+                _ => {}
+            }
+        }
+        end.step(time, &mut stack, &pattern);
+        loop {
+            batch.clear();
+            stack.poll(now, &mut batch);
+            for packet in batch.iter() {
+                path.push(1, time, packet);
+            }
+            if !batch.is_full() {
+                break;
+            }
+        }
+        while let Some(packet) = path.pop(1, time) {
+            // The device refuses what it has no room for: a lost packet.
+            let _ = tun.write(&packet);
+        }
+        if end.done() && peer.is_finished() {
+            // The last acknowledgements.
+            let since = *quiet.get_or_insert_with(Instant::now);
+            if since.elapsed() > Duration::from_millis(50) + Duration::from_nanos(2 * case.delay) {
+                break;
+            }
+        }
+        wait(
+            tun,
+            path.next().into_iter().chain(stack.next_timeout().map(|at| at.as_nanos() as u64)).min(),
+            time,
+        );
+    }
+    let (sent, received, how) = peer.join().map_err(|_| "the Linux side panicked")??;
+    let info = end.id.and_then(|id| stack.info(id));
+    let again = info.map_or(0, |info| info.retransmitted);
+    if case.they_reset || case.ours.reset_after.is_some() {
+        let seen = format!("we saw {:?}, Linux saw {how}", end.closed);
+        let right = if case.they_reset { seen.contains("Reset") } else { how == "ConnectionReset" };
+        return if right { Ok(seen) } else { Err(seen.into()) };
+    }
+    if (end.received, received) != (sent, case.ours.total) || sent != case.theirs.total || !end.eof {
+        return Err(format!(
+            "received {} of {sent}, Linux received {received} of {}",
+            end.received, case.ours.total
+        )
+        .into());
+    }
+    Ok(format!("{how}, {again} retransmitted, MSS {}", info.map_or(0, |info| info.mss)))
+}
+
+/// Waits for a packet or the time.
+fn wait(tun: &File, until: Option<u64>, now: u64) {
+    let milliseconds = until.map_or(5, |until| (until.saturating_sub(now) / MS).min(5));
+    if milliseconds == 0 {
+        return;
+    }
+    let mut poll = libc::pollfd { fd: tun.as_raw_fd(), events: libc::POLLIN, revents: 0 };
+    // SAFETY: one valid pollfd.
+    unsafe { libc::poll(&raw mut poll, 1, milliseconds as i32) };
+}
+
+struct Path {
+    rng: Rng,
+    queues: [VecDeque<(u64, Vec<u8>)>; 2],
+    case: Case,
+}
+
+impl Path {
+    fn push(&mut self, way: usize, now: u64, packet: &[u8]) {
+        if packet.len() > self.case.mtu {
+            let error = sim::too_big(packet, self.case.mtu);
+            self.queues[1 - way].push_back((now + self.case.delay, error));
+        } else if !self.rng.chance(self.case.loss) {
+            self.queues[way].push_back((now + self.case.delay, packet.to_vec()));
+        }
+    }
+
+    fn pop(&mut self, way: usize, now: u64) -> Option<Vec<u8>> {
+        if self.queues[way].front()?.0 > now {
+            return None;
+        }
+        self.queues[way].pop_front().map(|(_, packet)| packet)
+    }
+
+    fn next(&self) -> Option<u64> {
+        self.queues.iter().filter_map(|queue| queue.front()).map(|(at, _)| *at).min()
+    }
+}
+
+/// The Linux end: a reader and a writer, as the script says. Bytes sent, bytes received, how it ended.
+fn linux(
+    stream: &TcpStream,
+    script: &Script,
+    pattern: &Arc<Pattern>,
+    reset: bool,
+) -> Outcome<(u64, u64, String)> {
+    stream.set_nodelay(true)?;
+    // An odd total marks the case of a Linux sender with BBR.
+    let control: &[u8] = if script.total % 2 == 1 { b"bbr" } else { b"cubic" };
+    // SAFETY: pointer and length describe `control`.
+    let set = unsafe {
+        libc::setsockopt(
+            stream.as_raw_fd(),
+            libc::IPPROTO_TCP,
+            libc::TCP_CONGESTION,
+            control.as_ptr().cast(),
+            control.len() as u32,
+        )
+    };
+    if set < 0 {
+        return Err(std::io::Error::last_os_error().into());
+    }
+    stream.set_read_timeout(Some(Duration::from_secs(60)))?;
+    if reset {
+        thread::sleep(Duration::from_millis(200));
+        // Dropped with unread data: the kernel resets.
+        return Ok((0, 0, "its own reset".into()));
+    }
+    let reader = {
+        let (mut stream, script, pattern) = (stream.try_clone()?, script.clone(), pattern.clone());
+        thread::spawn(move || -> Outcome<(u64, String)> {
+            let mut received = 0;
+            let mut buffer = vec![0; script.read.min(65_536)];
+            loop {
+                if script.read_every > 0 {
+                    thread::sleep(Duration::from_nanos(script.read_every));
+                }
+                match stream.read(&mut buffer) {
+                    Ok(0) => return Ok((received, "end of stream".into())),
+                    Ok(length) => {
+                        if buffer[..length] != *pattern.at(OURS, received, length) {
+                            return Err(format!("wrong bytes at {received}").into());
+                        }
+                        received += length as u64;
+                    }
+                    Err(error) => return Ok((received, format!("{:?}", error.kind()))),
+                }
+            }
+        })
+    };
+    let join =
+        |reader: thread::JoinHandle<Outcome<(u64, String)>>| reader.join().map_err(|_| "reader panicked")?;
+    let mut early = None;
+    let reader = if script.after_eof {
+        early = Some(join(reader)?);
+        None
+    } else {
+        Some(reader)
+    };
+    let mut sent = 0;
+    let mut writer = stream;
+    while sent < script.total {
+        let want = (script.total - sent).min(script.write as u64) as usize;
+        writer.write_all(pattern.at(THEIRS, sent, want))?;
+        sent += want as u64;
+        if script.write_every > 0 {
+            thread::sleep(Duration::from_nanos(script.write_every));
+        }
+    }
+    // Refused after a reset by the other side, which the reader reports.
+    let _ = stream.shutdown(Shutdown::Write);
+    let (received, how) = match reader {
+        Some(reader) => join(reader)?,
+        None => early.ok_or("no reader")?,
+    };
+    Ok((sent, received, how))
+}

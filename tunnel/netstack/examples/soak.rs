@@ -1,0 +1,36 @@
+//! Random worlds by the thousand: `cargo run --release --example soak -- --seeds 100000 [--from 0]`.
+
+#[path = "../tests/sim/random.rs"]
+mod random;
+#[path = "../tests/sim/mod.rs"]
+mod sim;
+
+use std::io::Write;
+
+fn main() -> Result<(), Box<dyn std::error::Error>> {
+    let arguments: Vec<String> = arguments();
+    let value = |name: &str, default: u64| {
+        arguments
+            .iter()
+            .position(|one| one == name)
+            .and_then(|at| arguments.get(at + 1)?.parse().ok())
+            .unwrap_or(default)
+    };
+    let (from, seeds) = (value("--from", 0), value("--seeds", 10_000));
+    let mut steps = 0;
+    let mut out = std::io::stdout();
+    for seed in from..from + seeds {
+        let result = std::panic::catch_unwind(|| random::run(seed));
+        match result {
+            Ok(count) => steps += count,
+            Err(_) => writeln!(out, "FAILED seed {seed}")?,
+        }
+    }
+    writeln!(out, "{seeds} seeds, {steps} steps of virtual time")?;
+    Ok(())
+}
+
+#[expect(clippy::disallowed_methods, reason = "an example may read its arguments")]
+fn arguments() -> Vec<String> {
+    std::env::args().collect()
+}

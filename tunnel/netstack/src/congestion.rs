@@ -1,0 +1,69 @@
+//! What a congestion controller sees and says.
+
+use crate::bbr::Bbr;
+use crate::cubic::Cubic;
+use crate::rate::RateSample;
+use crate::seq::Nanos;
+
+/// Which controller new streams use.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Congestion {
+    /// Model-based: keeps its rate under random loss. For long and lossy paths.
+    #[default]
+    Bbr,
+    /// RFC 9438, the Internet's default; shares fairly with itself.
+    Cubic,
+}
+
+impl Congestion {
+    pub(crate) fn controller(self, mss: u64, now: Nanos, random: u64) -> Box<dyn Controller> {
+        match self {
+            Self::Bbr => Box::new(Bbr::new(mss, now, random)),
+            Self::Cubic => Box::new(Cubic::new(mss)),
+        }
+    }
+}
+
+/// Segments in the initial window (RFC 6928).
+pub(crate) const INITIAL_WINDOW: u64 = 10;
+
+/// One acknowledgement that delivered something or showed a loss.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Ack {
+    pub(crate) now: Nanos,
+    /// Bytes newly delivered, cumulatively or selectively.
+    pub(crate) delivered: u64,
+    /// Bytes newly held to be lost.
+    pub(crate) lost: u64,
+    /// In flight before and after.
+    pub(crate) prior_flight: u64,
+    pub(crate) flight: u64,
+    /// Bytes delivered since the stream began.
+    pub(crate) total_delivered: u64,
+    /// From a segment that was sent once.
+    pub(crate) rtt: Option<Nanos>,
+    pub(crate) smoothed_rtt: Option<Nanos>,
+    pub(crate) rate: Option<RateSample>,
+    /// The window, not the application, holds the sender back.
+    pub(crate) window_limited: bool,
+}
+
+/// A congestion controller. It keeps no clock and sends nothing: the sender asks for a window and a rate.
+pub(crate) trait Controller: Send {
+    fn on_ack(&mut self, ack: &Ack);
+    /// A loss starts a recovery; `flight` is what was outstanding.
+    fn on_loss(&mut self, now: Nanos, flight: u64);
+    /// What was outstanding at the loss is acknowledged.
+    fn on_recovered(&mut self, now: Nanos);
+    fn on_timeout(&mut self, now: Nanos, flight: u64);
+    /// The timeout was spurious: everything came through.
+    fn undo(&mut self);
+    fn on_sent(&mut self, bytes: u64);
+    /// Sending starts again after a pause.
+    fn on_restart(&mut self, now: Nanos, idle: Nanos, rto: Nanos);
+    fn set_mss(&mut self, mss: u64);
+    /// Bytes that may be in flight.
+    fn window(&self) -> u64;
+    /// Bytes a second; `None` leaves it to window and round trip.
+    fn pacing_rate(&self) -> Option<u64>;
+}

@@ -1,0 +1,229 @@
+//! CUBIC (RFC 9438) with HyStart++ (RFC 9406) and proportional rate reduction (RFC 6937).
+
+use crate::congestion::{Ack, Controller, INITIAL_WINDOW};
+use crate::seq::{MS, Nanos, SEC};
+
+const C: f64 = 0.4;
+const BETA: f64 = 0.7;
+
+/// HyStart++ (RFC 9406 §4.2, §4.3).
+const MIN_RTT_THRESHOLD: Nanos = 4 * MS;
+const MAX_RTT_THRESHOLD: Nanos = 16 * MS;
+const RTT_SAMPLES: u32 = 8;
+const CSS_DIVISOR: u64 = 4;
+const CSS_ROUNDS: u32 = 5;
+
+#[derive(Debug, Clone, Default)]
+struct Slow {
+    round_end: u64,
+    last_least: Option<Nanos>,
+    least: Option<Nanos>,
+    samples: u32,
+    /// Conservative slow start: its baseline and rounds.
+    careful: Option<(Nanos, u32)>,
+}
+
+#[derive(Debug, Clone, Default)]
+struct Reduction {
+    flight_at_loss: u64,
+    delivered: u64,
+    sent: u64,
+}
+
+/// The controller.
+#[derive(Debug, Clone)]
+pub(crate) struct Cubic {
+    mss: u64,
+    window: f64,
+    threshold: f64,
+    /// Window before the last reduction, in bytes.
+    w_max: f64,
+    w_estimate: f64,
+    epoch: Option<Nanos>,
+    k: f64,
+    epoch_window: f64,
+    slow: Slow,
+    reduction: Option<Reduction>,
+    recovery_window: u64,
+    smoothed: Nanos,
+    before: Option<Box<(f64, f64, f64)>>,
+}
+
+impl Cubic {
+    pub(crate) fn new(mss: u64) -> Self {
+        Self {
+            mss,
+            window: (INITIAL_WINDOW * mss) as f64,
+            threshold: f64::INFINITY,
+            w_max: 0.0,
+            w_estimate: 0.0,
+            epoch: None,
+            k: 0.0,
+            epoch_window: 0.0,
+            slow: Slow::default(),
+            reduction: None,
+            recovery_window: 0,
+            smoothed: 0,
+            before: None,
+        }
+    }
+
+    fn reduce(&mut self) {
+        self.before = Some(Box::new((self.window, self.threshold, self.w_max)));
+        // Fast convergence (RFC 9438 §4.7).
+        self.w_max = if self.window < self.w_max { self.window * (1.0 + BETA) / 2.0 } else { self.window };
+        self.threshold = (self.window * BETA).max(2.0 * self.mss as f64);
+        self.epoch = None;
+    }
+
+    fn slow_start(&mut self, ack: &Ack) {
+        let mut growth = ack.delivered;
+        if ack.total_delivered >= self.slow.round_end {
+            self.slow.round_end = ack.total_delivered + ack.flight;
+            self.slow.last_least = self.slow.least.take().or(self.slow.last_least);
+            self.slow.samples = 0;
+            if let Some((_, rounds)) = &mut self.slow.careful {
+                *rounds += 1;
+                if *rounds >= CSS_ROUNDS {
+                    self.threshold = self.window;
+                    return;
+                }
+            }
+        }
+        if let Some(rtt) = ack.rtt {
+            self.slow.samples += 1;
+            let least = self.slow.least.map_or(rtt, |least| least.min(rtt));
+            self.slow.least = Some(least);
+            if self.slow.samples >= RTT_SAMPLES
+                && let Some(last) = self.slow.last_least
+            {
+                let threshold = (last / 8).clamp(MIN_RTT_THRESHOLD, MAX_RTT_THRESHOLD);
+                match self.slow.careful {
+                    None if least >= last + threshold => self.slow.careful = Some((least, 0)),
+                    Some((baseline, _)) if least < baseline => self.slow.careful = None,
+                    _ => {}
+                }
+            }
+        }
+        if self.slow.careful.is_some() {
+            growth /= CSS_DIVISOR;
+        }
+        self.window += growth as f64;
+    }
+
+    fn avoid(&mut self, ack: &Ack) {
+        let mss = self.mss as f64;
+        let now = ack.now;
+        let epoch = *self.epoch.get_or_insert_with(|| {
+            self.epoch_window = self.window;
+            self.w_estimate = self.window;
+            self.w_max = self.w_max.max(self.window);
+            self.k = ((self.w_max - self.window) / mss / C).cbrt();
+            now
+        });
+        let rtt = ack.smoothed_rtt.unwrap_or(0);
+        let elapsed = (now - epoch + rtt) as f64 / SEC as f64;
+        let target =
+            (C * (elapsed - self.k).powi(3) * mss + self.w_max).clamp(self.window, self.window * 1.5);
+        // The Reno-friendly region (RFC 9438 §4.3).
+        let alpha = if self.w_estimate >= self.w_max { 1.0 } else { 3.0 * (1.0 - BETA) / (1.0 + BETA) };
+        let acked = ack.delivered as f64;
+        self.w_estimate += alpha * mss * acked / self.window;
+        let cubic = self.window + (target - self.window) * acked / self.window;
+        self.window = cubic.max(self.w_estimate.min(self.window + acked));
+    }
+}
+
+impl Controller for Cubic {
+    fn on_ack(&mut self, ack: &Ack) {
+        if let Some(smoothed) = ack.smoothed_rtt {
+            self.smoothed = smoothed;
+        }
+        if let Some(reduction) = &mut self.reduction {
+            // RFC 6937 §3, with the slow-start reduction bound.
+            reduction.delivered += ack.delivered;
+            let threshold = self.threshold as u64;
+            let allowance = if ack.flight > threshold {
+                (reduction.delivered * threshold)
+                    .div_ceil(reduction.flight_at_loss.max(1))
+                    .saturating_sub(reduction.sent)
+            } else {
+                let limit = reduction.delivered.saturating_sub(reduction.sent).max(ack.delivered) + self.mss;
+                limit.min(threshold - ack.flight)
+            };
+            self.recovery_window = ack.flight + allowance;
+            return;
+        }
+        if ack.delivered == 0 || !ack.window_limited {
+            return;
+        }
+        if self.window < self.threshold {
+            self.slow_start(ack);
+        } else {
+            self.avoid(ack);
+        }
+    }
+
+    fn on_loss(&mut self, _now: Nanos, flight: u64) {
+        self.reduce();
+        self.reduction = Some(Reduction { flight_at_loss: flight.max(self.mss), delivered: 0, sent: 0 });
+        // The first retransmission must leave.
+        self.recovery_window = flight;
+    }
+
+    fn on_recovered(&mut self, _now: Nanos) {
+        if self.reduction.take().is_some() {
+            self.window = self.threshold;
+        }
+    }
+
+    fn on_timeout(&mut self, _now: Nanos, _flight: u64) {
+        if self.reduction.take().is_none() {
+            self.reduce();
+        }
+        self.window = self.mss as f64;
+        self.slow = Slow::default();
+    }
+
+    fn undo(&mut self) {
+        if let Some(before) = self.before.take() {
+            (self.window, self.threshold, self.w_max) = *before;
+        }
+    }
+
+    fn on_sent(&mut self, bytes: u64) {
+        if let Some(reduction) = &mut self.reduction {
+            reduction.sent += bytes;
+        }
+    }
+
+    fn on_restart(&mut self, _now: Nanos, idle: Nanos, rto: Nanos) {
+        // RFC 5681 §4.1: an old window says nothing about the path any more; halved for each timeout that passed.
+        let rounds = (idle / rto.max(1)).min(30) as i32;
+        if rounds > 0 {
+            self.threshold = self.threshold.max(self.window * 0.75);
+            let initial = ((INITIAL_WINDOW * self.mss) as f64).min(self.window);
+            self.window = (self.window / 2_f64.powi(rounds)).max(initial);
+        }
+        self.epoch = None;
+    }
+
+    fn set_mss(&mut self, mss: u64) {
+        self.mss = mss;
+        self.window = self.window.max(mss as f64);
+    }
+
+    fn window(&self) -> u64 {
+        if self.reduction.is_some() { self.recovery_window } else { self.window as u64 }
+    }
+
+    fn pacing_rate(&self) -> Option<u64> {
+        if self.smoothed == 0 {
+            return None;
+        }
+        let gain = if self.window < self.threshold / 2.0 { 2.0 } else { 1.2 };
+        let window =
+            self.window.max(self.recovery_window as f64 * f64::from(u8::from(self.reduction.is_some())));
+        Some((gain * window * SEC as f64 / self.smoothed as f64) as u64)
+    }
+}

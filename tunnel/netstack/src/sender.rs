@@ -1,0 +1,555 @@
+//! The sending half of a connection: what may leave, what was lost, when to try again.
+
+mod timers;
+
+use std::ops::Range;
+
+use crate::buffer::{CHUNK, Chunks, Direction, Pool};
+use crate::congestion::{Ack, Congestion, Controller};
+use crate::pacing::Pacer;
+use crate::rack::{self, Rack};
+use crate::rate::Rate;
+use crate::rtt::Rtt;
+use crate::scoreboard::{Place, Scoreboard, Segment};
+use crate::seq::{Nanos, SEC};
+
+/// Bytes that may be queued before there is anything to measure.
+const MIN_BUFFER: u64 = 128 * 1024;
+/// Duplicate acknowledgements that mean a loss when the peer has no SACK (RFC 5681 §3.2).
+const DUPLICATES: u32 = 3;
+
+/// One segment to be sent.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Plan {
+    pub(crate) start: u64,
+    /// Bytes of data.
+    pub(crate) data: usize,
+    pub(crate) fin: bool,
+    /// Nothing more is queued behind it.
+    pub(crate) push: bool,
+    again: Option<u64>,
+}
+
+impl Plan {
+    fn length(&self) -> u32 {
+        self.data as u32 + u32::from(self.fin)
+    }
+}
+
+/// What the sender is waiting for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Wait {
+    /// Nothing to send, or an acknowledgement must come first.
+    Peer,
+    /// The pacer: not before this time.
+    Until(Nanos),
+}
+
+/// The fields of an acceptable acknowledgement.
+#[derive(Debug)]
+pub(crate) struct Incoming<'a> {
+    pub(crate) offset: u64,
+    pub(crate) sacks: &'a [Range<u64>],
+    /// From the echoed timestamp.
+    pub(crate) echo_rtt: Option<Nanos>,
+    /// The echoed timestamp is older than the last retransmission after a timeout (RFC 3522).
+    pub(crate) echo_before_timeout: bool,
+    /// Neither data nor a window change: it may be a duplicate acknowledgement.
+    pub(crate) bare: bool,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Probe {
+    end: u64,
+    retransmission: bool,
+}
+
+/// The sender.
+pub(crate) struct Sender {
+    pub(crate) initial: u32,
+    pub(crate) una: u64,
+    pub(crate) nxt: u64,
+    /// One past the last byte queued; the FIN has this offset.
+    pub(crate) end: u64,
+    pub(crate) fin: bool,
+    /// Right edge of the peer's window.
+    pub(crate) right: u64,
+    pub(crate) scale: u8,
+    pub(crate) sack: bool,
+    largest_window: u64,
+    window_seq: u64,
+    window_ack: u64,
+    mss: u64,
+    buffer: Chunks,
+    board: Scoreboard,
+    rack: Rack,
+    pub(crate) rtt: Rtt,
+    rate: Rate,
+    pacer: Pacer,
+    controller: Box<dyn Controller>,
+    pub(crate) timeout_at: Option<Nanos>,
+    probe_at: Option<Nanos>,
+    reorder_at: Option<Nanos>,
+    persist_at: Option<Nanos>,
+    pace_at: Option<Nanos>,
+    persist_count: u32,
+    /// The override timer of silly-window avoidance has fired.
+    override_silly: bool,
+    /// What had been sent when the recovery began.
+    recovery: Option<u64>,
+    after_timeout: bool,
+    forced: bool,
+    probe_due: bool,
+    probe: Option<Probe>,
+    /// A window probe must be sent.
+    pub(crate) ask_window: bool,
+    duplicates: u32,
+    window_limited: bool,
+    last_sent_at: Nanos,
+    pub(crate) retransmitted: u64,
+}
+
+impl Sender {
+    pub(crate) fn new(initial: u32, mss: u64, congestion: Congestion, now: Nanos, random: u64) -> Self {
+        Self {
+            initial,
+            una: 0,
+            nxt: 0,
+            end: 1,
+            fin: false,
+            right: 1,
+            scale: 0,
+            sack: false,
+            largest_window: 0,
+            window_seq: 0,
+            window_ack: 0,
+            mss,
+            buffer: Chunks::new(Direction::Send),
+            board: Scoreboard::default(),
+            rack: Rack::new(),
+            rtt: Rtt::new(),
+            rate: Rate::default(),
+            pacer: Pacer::new(),
+            controller: congestion.controller(mss, now, random),
+            timeout_at: None,
+            probe_at: None,
+            reorder_at: None,
+            persist_at: None,
+            pace_at: None,
+            persist_count: 0,
+            override_silly: false,
+            recovery: None,
+            after_timeout: false,
+            forced: false,
+            probe_due: false,
+            probe: None,
+            ask_window: false,
+            duplicates: 0,
+            window_limited: false,
+            last_sent_at: now,
+            retransmitted: 0,
+        }
+    }
+
+    /// Heap bytes beside the chunks of the pool.
+    pub(crate) fn memory(&self) -> usize {
+        self.board.memory()
+    }
+
+    pub(crate) fn flight(&self) -> u64 {
+        self.board.flight()
+    }
+
+    pub(crate) fn window(&self) -> u64 {
+        self.controller.window()
+    }
+
+    pub(crate) fn pacing_rate(&self) -> Option<u64> {
+        self.controller.pacing_rate()
+    }
+
+    pub(crate) fn mss(&self) -> u64 {
+        self.mss
+    }
+
+    /// The FIN was acknowledged.
+    pub(crate) fn fin_acknowledged(&self) -> bool {
+        self.fin && self.una > self.end
+    }
+
+    /// The handshake is over: our SYN was acknowledged.
+    pub(crate) fn established(&mut self, now: Nanos) {
+        self.una = 1;
+        self.nxt = self.nxt.max(1);
+        self.timeout_at = None;
+        self.rtt.progress();
+        self.last_sent_at = now;
+    }
+
+    /// Bytes that `queue` would take.
+    pub(crate) fn room(&self, pool: &Pool) -> usize {
+        let limit = (2 * self.controller.window()).max(MIN_BUFFER).min(pool.share() as u64);
+        limit.saturating_sub(self.end - self.una) as usize
+    }
+
+    /// Takes data from the application.
+    pub(crate) fn queue(&mut self, pool: &mut Pool, data: &[u8]) -> usize {
+        let room = self.room(pool).min(data.len());
+        let taken = self.buffer.write(pool, self.end, &data[..room]);
+        self.end += taken as u64;
+        taken
+    }
+
+    /// Drops everything queued.
+    pub(crate) fn clear(&mut self, pool: &mut Pool) {
+        self.buffer.clear(pool, self.end);
+        self.board = Scoreboard::default();
+        self.timeout_at = None;
+        self.probe_at = None;
+        self.reorder_at = None;
+        self.persist_at = None;
+        self.pace_at = None;
+    }
+
+    pub(crate) fn read(&self, offset: u64, out: &mut [u8]) -> usize {
+        self.buffer.read(offset, out)
+    }
+
+    /// The path carries only `mss` bytes of data. What was larger and is in flight did not arrive.
+    pub(crate) fn set_mss(&mut self, mss: u64, shrunk: bool) {
+        self.mss = mss;
+        self.controller.set_mss(mss);
+        if shrunk && !self.board.is_empty() {
+            self.board.mark_oversized(mss as u32 + 1);
+            self.forced = true;
+        }
+    }
+
+    /// Takes the window of a segment (RFC 9293 §3.10.7.4); true when it opened.
+    pub(crate) fn update_window(&mut self, seq: u64, ack: u64, window: u64) -> bool {
+        let newer = seq > self.window_seq || (seq == self.window_seq && ack >= self.window_ack);
+        if !newer {
+            return false;
+        }
+        self.window_seq = seq;
+        self.window_ack = ack;
+        self.largest_window = self.largest_window.max(window);
+        let opened = ack + window > self.right;
+        self.right = ack + window;
+        if window > 0 {
+            self.persist_count = 0;
+        }
+        if self.right > self.nxt {
+            self.persist_at = None;
+        }
+        opened
+    }
+
+    /// Takes an acknowledgement in `una ..= nxt`. True when data was acknowledged.
+    pub(crate) fn acknowledge(&mut self, now: Nanos, pool: &mut Pool, incoming: &Incoming<'_>) -> bool {
+        let Incoming { offset, sacks, .. } = *incoming;
+        let prior_flight = self.board.flight();
+        let before = self.rate.delivered;
+        let advanced = offset > self.una;
+        let mut newest: Option<Segment> = None;
+        let mut duplicate = false;
+        for (index, block) in sacks.iter().enumerate() {
+            // RFC 2883: the first block reports a duplicate when it lies below the acknowledgement or inside the second.
+            if index == 0
+                && (block.end <= offset
+                    || sacks.get(1).is_some_and(|next| next.start <= block.start && block.end <= next.end))
+            {
+                duplicate = true;
+                self.rack.duplicate(self.una, self.nxt);
+                continue;
+            }
+            if block.start < offset.max(self.una) || block.end > self.nxt || block.is_empty() {
+                continue;
+            }
+            let (rate, rack, rtt) = (&mut self.rate, &mut self.rack, &self.rtt);
+            self.board.sack(block.clone(), |segment| {
+                rate.delivered(now, segment);
+                rack.delivered(now, segment, rtt);
+                keep_newest(&mut newest, segment);
+            });
+        }
+        if advanced {
+            let (rate, rack, rtt) = (&mut self.rate, &mut self.rack, &self.rtt);
+            self.board.acknowledge(offset, |segment| {
+                if segment.place != Place::Sacked {
+                    rate.delivered(now, segment);
+                    rack.delivered(now, segment, rtt);
+                    keep_newest(&mut newest, segment);
+                }
+            });
+            self.una = offset;
+            self.buffer.release(pool, offset.min(self.end), offset >= self.end);
+            self.rtt.progress();
+        }
+        let sample = match newest {
+            Some(segment) if !segment.retransmitted => Some(now.saturating_sub(segment.stamp.sent_at).max(1)),
+            Some(_) if advanced => incoming.echo_rtt,
+            _ => None,
+        };
+        if let Some(rtt) = sample {
+            self.rtt.sample(now, rtt);
+        }
+        if advanced && self.after_timeout && incoming.echo_before_timeout {
+            self.spurious_timeout();
+        }
+        self.after_timeout &= !advanced;
+        let lost = self.detect(now, advanced, incoming.bare && !advanced && sacks.is_empty());
+        self.settle_recovery(now, offset, lost, prior_flight);
+        self.settle_probe(now, offset, duplicate, prior_flight);
+        let delivered = self.rate.delivered - before;
+        if delivered > 0 || lost > 0 {
+            let rate = self.rate.sample(self.rtt.minimum());
+            let window = self.controller.window();
+            self.controller.on_ack(&Ack {
+                now,
+                delivered,
+                lost,
+                prior_flight,
+                flight: self.board.flight(),
+                total_delivered: self.rate.delivered,
+                rtt: newest.filter(|segment| !segment.retransmitted).and(sample),
+                smoothed_rtt: self.rtt.smoothed(),
+                rate,
+                window_limited: self.window_limited || prior_flight * 4 >= window * 3,
+            });
+            self.window_limited = false;
+            self.update_pacer();
+        }
+        if advanced || delivered > 0 {
+            self.arm(now, advanced);
+        }
+        advanced
+    }
+
+    /// Loss detection by time, and by count where the peer has no SACK.
+    fn detect(&mut self, now: Nanos, advanced: bool, duplicate: bool) -> u64 {
+        if !self.sack {
+            if advanced {
+                self.duplicates = 0;
+                if self.recovery.is_some_and(|point| self.una < point) {
+                    return self.board.mark_first();
+                }
+            } else if duplicate && !self.board.is_empty() {
+                self.duplicates += 1;
+                if self.duplicates == DUPLICATES && self.recovery.is_none() {
+                    return self.board.mark_first();
+                }
+            }
+            return 0;
+        }
+        let recovering = self.recovery.is_some();
+        let (lost, again) = self.rack.detect(now, &mut self.board, &self.rtt, recovering, self.mss);
+        self.reorder_at = again;
+        lost
+    }
+
+    fn settle_recovery(&mut self, now: Nanos, offset: u64, lost: u64, prior_flight: u64) {
+        if self.recovery.is_some_and(|point| offset >= point) {
+            self.recovery = None;
+            self.after_timeout = false;
+            self.duplicates = 0;
+            self.controller.on_recovered(now);
+            self.rack.recovered();
+        }
+        if lost > 0 && self.recovery.is_none() {
+            self.recovery = Some(self.nxt);
+            self.controller.on_loss(now, prior_flight);
+            self.forced = true;
+            self.probe_at = None;
+        }
+    }
+
+    /// RFC 8985 §7.4: a probe that repaired a loss counts as one.
+    fn settle_probe(&mut self, now: Nanos, offset: u64, duplicate: bool, prior_flight: u64) {
+        let Some(probe) = self.probe else { return };
+        if duplicate && offset >= probe.end {
+            self.probe = None;
+        } else if offset >= probe.end {
+            self.probe = None;
+            if probe.retransmission && self.recovery.is_none() {
+                self.controller.on_loss(now, prior_flight);
+                self.controller.on_recovered(now);
+            }
+        }
+    }
+
+    fn spurious_timeout(&mut self) {
+        self.board.restore();
+        self.controller.undo();
+        self.recovery = None;
+        self.after_timeout = false;
+    }
+
+    /// Sets the timers after progress or a transmission (RFC 6298 §5, RFC 8985 §7.2).
+    fn arm(&mut self, now: Nanos, restart: bool) {
+        if self.board.is_empty() {
+            self.timeout_at = None;
+            self.probe_at = None;
+            self.reorder_at = None;
+            return;
+        }
+        if restart || self.timeout_at.is_none() {
+            self.timeout_at = Some(now + self.rtt.rto());
+        }
+        let quiet = self.recovery.is_none()
+            && self.probe.is_none()
+            && self.sack
+            && !self.board.has_sacked()
+            && !self.board.has_lost()
+            && self.rtt.backoff() == 0;
+        self.probe_at = None;
+        if quiet {
+            let at = now + rack::probe_timeout(&self.rtt, self.board.len() == 1);
+            if self.timeout_at.is_none_or(|timeout| at < timeout) {
+                self.probe_at = Some(at);
+            }
+        }
+    }
+
+    fn update_pacer(&mut self) {
+        let rate = self.controller.pacing_rate().unwrap_or(0);
+        self.pacer.set_rate(rate, self.mss);
+    }
+
+    /// The next segment that may leave now.
+    pub(crate) fn plan(&mut self, now: Nanos) -> Result<Plan, Wait> {
+        self.pace_at = None;
+        if let Some((id, segment)) = self.board.next_lost() {
+            if !self.forced {
+                self.permitted(now, segment.length.into())?;
+            }
+            return Ok(self.again(id, &segment));
+        }
+        let pending = self.end - self.nxt.min(self.end);
+        let fin = self.fin && self.nxt <= self.end;
+        if pending == 0 && !fin {
+            if self.probe_due {
+                return self.tail_probe().ok_or(Wait::Peer);
+            }
+            if self.board.flight() < self.controller.window() {
+                self.rate.app_limited(self.board.flight());
+            }
+            return Err(Wait::Peer);
+        }
+        let usable = self.right.saturating_sub(self.nxt);
+        let data = pending.min(self.mss).min(usable);
+        if pending > 0 && data < pending.min(self.mss) && (data == 0 || data < self.largest_window / 2) {
+            // A silly window (RFC 9293 §3.8.6.2.1): wait, and ask when nothing is under way that would tell.
+            if self.probe_due {
+                return self.tail_probe().ok_or(Wait::Peer);
+            }
+            if self.board.is_empty() {
+                if data == 0 || !self.override_silly {
+                    self.persist_at
+                        .get_or_insert(now + (self.rtt.rto() << self.persist_count.min(8)).min(60 * SEC));
+                    return Err(Wait::Peer);
+                }
+            } else {
+                return Err(Wait::Peer);
+            }
+        }
+        let fin = fin && data == pending;
+        if self.board.is_empty() {
+            let idle = now.saturating_sub(self.last_sent_at);
+            if idle > self.rtt.rto() && self.nxt > 1 {
+                self.controller.on_restart(now, idle, self.rtt.rto());
+                self.update_pacer();
+            }
+            if idle > 0 {
+                self.pacer.restart(now);
+            }
+        }
+        if !self.probe_due {
+            self.permitted(now, data)?;
+        }
+        Ok(Plan { start: self.nxt, data: data as usize, fin, push: data == pending, again: None })
+    }
+
+    fn tail_probe(&mut self) -> Option<Plan> {
+        let Some((id, segment)) = self.board.probe() else {
+            self.probe_due = false;
+            return None;
+        };
+        Some(self.again(id, &segment))
+    }
+
+    fn again(&self, id: u64, segment: &Segment) -> Plan {
+        let data = segment.end().min(self.end) - segment.start;
+        let fits = data.min(self.mss);
+        let fin = fits == data && segment.end() > self.end;
+        Plan {
+            start: segment.start,
+            data: fits as usize,
+            fin,
+            push: segment.start + fits == self.end,
+            again: Some(id),
+        }
+    }
+
+    /// Congestion window and pacer.
+    fn permitted(&mut self, now: Nanos, length: u64) -> Result<(), Wait> {
+        let flight = self.board.flight().saturating_sub(u64::from(self.duplicates) * self.mss);
+        let window = self.controller.window();
+        let records = (window / self.mss * 4).max(256) as usize;
+        if flight > 0 && (flight + length > window || self.board.len() > records) {
+            self.window_limited = true;
+            return Err(Wait::Peer);
+        }
+        if let Some(at) = self.pacer.blocked(now) {
+            self.pace_at = Some(at);
+            return Err(Wait::Until(at));
+        }
+        Ok(())
+    }
+
+    /// A planned segment has left.
+    pub(crate) fn sent(&mut self, now: Nanos, plan: &Plan) {
+        let stamp = self.rate.stamp(now, self.board.is_empty());
+        let length = plan.length();
+        match plan.again {
+            Some(id) => {
+                self.board.resend(id, length, stamp);
+                self.retransmitted += 1;
+            }
+            None => {
+                self.board.push(plan.start, length, stamp);
+                self.nxt = plan.start + u64::from(length);
+            }
+        }
+        if self.probe_due {
+            self.probe_due = false;
+            self.probe = Some(Probe { end: self.nxt, retransmission: plan.again.is_some() });
+        }
+        self.forced = false;
+        self.override_silly = false;
+        self.last_sent_at = now;
+        self.pacer.sent(now, u64::from(length) + 52);
+        self.controller.on_sent(length.into());
+        self.arm(now, false);
+    }
+
+    /// The largest record in flight or lost, for black-hole detection.
+    pub(crate) fn first_length(&self) -> u64 {
+        self.board.first().map_or(0, |first| u64::from(first.length))
+    }
+
+    /// Bytes the application may still have queued before `room` is worth an event.
+    pub(crate) fn worth_telling(&self, pool: &Pool) -> bool {
+        let room = self.room(pool).min(pool.free(Direction::Send)) as u64;
+        room >= CHUNK as u64 && (room >= (self.end - self.una) / 2 || room >= MIN_BUFFER)
+    }
+}
+
+/// Of several segments delivered together, the one sent last tells the round trip.
+fn keep_newest(newest: &mut Option<Segment>, segment: &Segment) {
+    if newest.is_none_or(|known| {
+        (segment.stamp.sent_at, !segment.retransmitted) >= (known.stamp.sent_at, !known.retransmitted)
+    }) {
+        *newest = Some(*segment);
+    }
+}

@@ -1,0 +1,80 @@
+//! The sender's timers and what they do.
+
+use super::*;
+
+impl Sender {
+    /// The earliest of the sender's timers.
+    pub(crate) fn deadline(&self) -> Option<Nanos> {
+        [self.timeout_at, self.probe_at, self.reorder_at, self.persist_at, self.pace_at]
+            .into_iter()
+            .flatten()
+            .min()
+    }
+
+    /// Runs what is due. True when a retransmission timeout was among it.
+    pub(crate) fn expire(&mut self, now: Nanos) -> bool {
+        let due = |at: Option<Nanos>| at.is_some_and(|at| at <= now);
+        if due(self.pace_at) {
+            self.pace_at = None;
+        }
+        if due(self.persist_at) {
+            self.persist_at = None;
+            self.persist_count += 1;
+            self.override_silly = self.right > self.nxt;
+            self.ask_window = !self.override_silly;
+        }
+        if due(self.reorder_at) {
+            self.reorder_at = None;
+            let prior = self.board.flight();
+            let lost = self.detect(now, false, false);
+            self.settle_recovery(now, self.una, lost, prior);
+            if lost > 0 {
+                self.tell_loss(now, lost, prior);
+            }
+        }
+        if due(self.probe_at) {
+            self.probe_at = None;
+            self.probe_due = !self.board.is_empty();
+        }
+        if due(self.timeout_at) && !self.board.is_empty() {
+            self.timeout(now);
+            return true;
+        }
+        false
+    }
+
+    pub(super) fn tell_loss(&mut self, now: Nanos, lost: u64, prior_flight: u64) {
+        self.controller.on_ack(&Ack {
+            now,
+            lost,
+            prior_flight,
+            flight: self.board.flight(),
+            total_delivered: self.rate.delivered,
+            smoothed_rtt: self.rtt.smoothed(),
+            ..Ack::default()
+        });
+    }
+
+    /// RFC 6298 §5.4 to §5.6 with RFC 8985 §6.3: the first segment is lost, and what is older than a round trip.
+    pub(super) fn timeout(&mut self, now: Nanos) {
+        let prior = self.board.flight();
+        if self.board.first().is_some_and(|first| first.place == Place::Sacked) {
+            self.board.forget_sacks();
+        }
+        let old = self.rtt.smoothed().map_or(0, |smoothed| smoothed + smoothed / 4);
+        self.board.mark_late(|segment| segment.stamp.sent_at + old <= now);
+        self.board.mark_first();
+        self.rtt.back_off();
+        self.controller.on_timeout(now, prior);
+        self.update_pacer();
+        self.recovery = Some(self.nxt);
+        self.after_timeout = true;
+        self.probe = None;
+        self.probe_due = false;
+        self.probe_at = None;
+        self.reorder_at = None;
+        self.duplicates = 0;
+        self.forced = true;
+        self.timeout_at = Some(now + self.rtt.rto());
+    }
+}

@@ -1,0 +1,456 @@
+//! The stack: packets in, packets out, and what the application calls.
+
+mod datagrams;
+mod packets;
+mod streams;
+
+use std::collections::VecDeque;
+use std::net::{IpAddr, SocketAddr};
+use std::time::Duration;
+
+use hashbrown::HashMap;
+
+use crate::batch::Batch;
+use crate::buffer::Pool;
+use crate::config::Config;
+use crate::demux::{Demux, Flow, TimeWait, Waiting};
+use crate::icmp::{self, Message};
+use crate::listen::{ListenerId, Listeners};
+use crate::random::{Keyed, Rng, address_bits};
+use crate::seq::{MS, Nanos, SEC, before};
+use crate::tcp::{self, CloseReason, Conn, Context, Control, State};
+use crate::timer::Wheel;
+use crate::udp::{Datagram, SocketId, Udp, UdpError};
+use crate::wire::{
+    self, Flags, ICMP4, ICMP6, Ip, MIN_MTU, Options, TCP, Tcp, UDP, parse_ip, parse_tcp, parse_udp,
+};
+
+/// Challenge acknowledgements a second (RFC 5961 §7).
+const CHALLENGES: u32 = 1_000;
+/// ICMP messages we send a second.
+const ICMP_RATE: u32 = 1_000;
+/// Answers to packets that wait for a poll.
+const MAX_RAW: usize = 256;
+/// Destinations whose MTU is remembered, and for how long (RFC 8201 §4).
+const MAX_PATHS: usize = 1_024;
+const PATH_AGE: Nanos = 600 * SEC;
+/// Streams told in one poll that there is space.
+const STARVED_TURN: usize = 64;
+/// The least MTU an ICMP message may impose on IPv4.
+const MIN_PATH_V4: usize = 576;
+
+/// A stream.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct StreamId {
+    index: u32,
+    generation: u32,
+}
+
+/// Something the application may want to act on. Each kind is queued at most once a stream.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Event {
+    /// A SYN arrived at a listener that defers: answer with [`Stack::admit`] or [`Stack::abort`].
+    Incoming(ListenerId, StreamId),
+    /// [`Stack::accept`] has something.
+    Acceptable(ListenerId),
+    /// The connection is up.
+    Connected(StreamId),
+    /// There is data, or its end.
+    Readable(StreamId),
+    /// There is room again after a short [`Stack::send`].
+    Writable(StreamId),
+    /// The connection is over; what has arrived can still be read.
+    Closed(StreamId, CloseReason),
+    /// A socket has datagrams.
+    Datagram(SocketId),
+}
+
+/// Why there is no connection.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum ConnectError {
+    /// The stack has no address of the destination's family.
+    #[error("no local address of the destination's family: give the stack one")]
+    NoAddress,
+    /// Every local port towards this destination is in use.
+    #[error("no free local port towards this destination")]
+    NoPort,
+    /// This pair of addresses is in use.
+    #[error("this pair of addresses is already connected")]
+    InUse,
+    /// Too many streams.
+    #[error("too many streams: raise `max_streams` or close some")]
+    TooMany,
+}
+
+/// Why nothing was read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum RecvError {
+    /// Nothing there yet.
+    #[error("nothing to read yet")]
+    WouldBlock,
+    /// The connection ended before the stream did.
+    #[error(transparent)]
+    Closed(CloseReason),
+}
+
+/// Bytes in use.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Memory {
+    /// Buffers, under the budget.
+    pub buffers: usize,
+    /// The most that buffers ever took.
+    pub buffers_peak: usize,
+    /// Buffers, spare chunks, connections, tables and records of what is in flight.
+    pub total: usize,
+}
+
+/// Counters.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Stats {
+    /// Packets taken.
+    pub packets_in: u64,
+    /// Packets written.
+    pub packets_out: u64,
+    /// Packets that were malformed, fragments, not for us or not asked for.
+    pub dropped: u64,
+    /// Half-open connections that had to make way.
+    pub half_open_evicted: u64,
+    /// Resets sent for segments without a connection.
+    pub resets: u64,
+}
+
+/// A stream's inner values, for status pages and tests.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct StreamInfo {
+    /// Where it is in its life.
+    pub state: State,
+    /// This end.
+    pub local: SocketAddr,
+    /// The other end.
+    pub remote: SocketAddr,
+    /// Smoothed round trip.
+    pub rtt: Option<Duration>,
+    /// Least round trip.
+    pub min_rtt: Option<Duration>,
+    /// Congestion window in bytes.
+    pub window: u64,
+    /// Bytes in flight.
+    pub flight: u64,
+    /// Pacing rate in bytes a second.
+    pub pacing_rate: Option<u64>,
+    /// Data bytes in a full segment.
+    pub mss: u64,
+    /// Segments sent again.
+    pub retransmitted: u64,
+    /// Bytes queued and not acknowledged.
+    pub queued: u64,
+}
+
+#[derive(Default)]
+struct Slot {
+    generation: u32,
+    conn: Option<Box<Conn>>,
+    ready: bool,
+    half_open: bool,
+    linked: bool,
+    queued: [bool; 4],
+}
+
+const READABLE: usize = 0;
+const WRITABLE: usize = 1;
+const CONNECTED: usize = 2;
+const CLOSED: usize = 3;
+
+/// A TCP/IP stack. It has no clock, no socket and no thread: every call says what time it is.
+pub struct Stack {
+    config: Config,
+    isn: Keyed,
+    rng: Rng,
+    pool: Pool,
+    wheel: Wheel,
+    slots: Vec<Slot>,
+    free: Vec<u32>,
+    demux: Demux,
+    time_wait: TimeWait,
+    pub(crate) listeners: Listeners,
+    half_open: VecDeque<StreamId>,
+    half_open_count: usize,
+    /// Streams whose application was refused space.
+    starved: VecDeque<StreamId>,
+    ready: VecDeque<u32>,
+    events: VecDeque<Event>,
+    control: VecDeque<Control>,
+    raw: VecDeque<Vec<u8>>,
+    udp: Udp,
+    paths: HashMap<IpAddr, (usize, Nanos), Keyed>,
+    challenges: u32,
+    icmp_tokens: u32,
+    tokens_at: Nanos,
+    now: Nanos,
+    stats: Stats,
+}
+
+impl Stack {
+    /// A stack with these addresses and limits.
+    #[must_use]
+    pub fn new(config: Config) -> Self {
+        let config = config.bounded();
+        let keyed = Keyed::new(&config.seed, 0);
+        let isn = Keyed::new(&config.seed, 1);
+        Self {
+            isn,
+            rng: Rng::new(isn.hash_words(&[1])),
+            pool: Pool::new(config.budget_bytes),
+            wheel: Wheel::new(),
+            slots: Vec::new(),
+            free: Vec::new(),
+            demux: Demux::new(keyed),
+            time_wait: TimeWait::new(keyed, config.max_time_wait, config.time_wait.as_nanos() as Nanos),
+            listeners: Listeners::new(keyed),
+            half_open: VecDeque::new(),
+            half_open_count: 0,
+            starved: VecDeque::new(),
+            ready: VecDeque::new(),
+            events: VecDeque::new(),
+            control: VecDeque::new(),
+            raw: VecDeque::new(),
+            udp: Udp::new(keyed),
+            paths: HashMap::with_hasher(keyed),
+            challenges: CHALLENGES,
+            icmp_tokens: ICMP_RATE,
+            tokens_at: 0,
+            now: 0,
+            stats: Stats::default(),
+            config,
+        }
+    }
+
+    // ---- the whole --------------------------------------------------------------------------------------------
+
+    /// Bytes in use. Looks at every stream: not for the packet path.
+    #[must_use]
+    pub fn memory(&self) -> Memory {
+        let streams: usize =
+            self.slots.iter().filter_map(|slot| slot.conn.as_ref()).map(|conn| conn.memory()).sum();
+        let tables = self.slots.capacity() * size_of::<Slot>()
+            + self.demux.memory()
+            + self.time_wait.memory()
+            + self.wheel.memory()
+            + self.events.capacity() * size_of::<Event>()
+            + self.control.capacity() * size_of::<Control>()
+            + self.raw.iter().map(Vec::capacity).sum::<usize>();
+        Memory {
+            buffers: self.pool.used(),
+            buffers_peak: self.pool.peak(),
+            total: self.pool.memory() + streams + tables,
+        }
+    }
+
+    /// Connections that are not yet over.
+    #[must_use]
+    pub fn streams(&self) -> usize {
+        self.demux.len()
+    }
+
+    /// Connections in TIME-WAIT.
+    #[must_use]
+    pub fn time_waiting(&self) -> usize {
+        self.time_wait.len()
+    }
+
+    /// Counters.
+    #[must_use]
+    pub fn stats(&self) -> Stats {
+        self.stats
+    }
+
+    // ---- inside -----------------------------------------------------------------------------------------------
+
+    fn clock(&mut self, now: Duration) {
+        // A clock that steps back is taken to stand still.
+        self.now = self.now.max(u64::try_from(now.as_nanos()).unwrap_or(u64::MAX / 2));
+        if self.now - self.tokens_at >= SEC {
+            self.tokens_at = self.now;
+            self.challenges = CHALLENGES;
+            self.icmp_tokens = ICMP_RATE;
+        }
+    }
+
+    fn source(&self, remote: SocketAddr) -> Option<IpAddr> {
+        self.config.addresses.iter().copied().find(|own| own.is_ipv4() == remote.is_ipv4())
+    }
+
+    fn path_mtu(&self, remote: IpAddr) -> usize {
+        match self.paths.get(&remote) {
+            Some((mtu, at)) if self.now.saturating_sub(*at) < PATH_AGE => (*mtu).min(self.config.mtu),
+            _ => self.config.mtu,
+        }
+    }
+
+    /// RFC 6528: a clock of 4 µs and a secret function of the flow.
+    fn initial(&self, flow: &Flow) -> u32 {
+        let local = address_bits(flow.local.ip());
+        let remote = address_bits(flow.remote.ip());
+        let ports = u64::from(flow.local.port()) << 16 | u64::from(flow.remote.port());
+        let hash = self.isn.hash_words(&[
+            local as u64,
+            (local >> 64) as u64,
+            remote as u64,
+            (remote >> 64) as u64,
+            ports,
+        ]);
+        (hash as u32).wrapping_add((self.now / 4_000) as u32)
+    }
+
+    fn adopt(&mut self, conn: Conn, flow: Flow) -> StreamId {
+        let index = match self.free.pop() {
+            Some(index) => index,
+            None => {
+                self.slots.push(Slot::default());
+                self.slots.len() as u32 - 1
+            }
+        };
+        let slot = &mut self.slots[index as usize];
+        slot.generation = slot.generation.wrapping_add(1);
+        slot.conn = Some(Box::new(conn));
+        slot.linked = true;
+        slot.queued = [false; 4];
+        slot.half_open = false;
+        self.demux.insert(flow, index);
+        StreamId { index, generation: slot.generation }
+    }
+
+    fn conn(&self, id: StreamId) -> Option<&Conn> {
+        let slot = self.slots.get(id.index as usize)?;
+        slot.conn.as_deref().filter(|_| slot.generation == id.generation)
+    }
+
+    fn conn_mut(&mut self, id: StreamId) -> Option<&mut Conn> {
+        let slot = self.slots.get_mut(id.index as usize)?;
+        slot.conn.as_deref_mut().filter(|conn| slot.generation == id.generation && !conn.detached)
+    }
+
+    fn call<T>(&mut self, id: StreamId, act: impl FnOnce(&mut Conn, &mut Context<'_>) -> T) -> Option<T> {
+        self.conn_mut(id)?;
+        Some(self.with(id.index, act))
+    }
+
+    /// Runs `act` on a connection that exists and does what follows from it.
+    fn with<T>(&mut self, index: u32, act: impl FnOnce(&mut Conn, &mut Context<'_>) -> T) -> T {
+        let mut ctx = context(
+            self.now,
+            &self.config,
+            &mut self.pool,
+            &mut self.rng,
+            &mut self.control,
+            &mut self.challenges,
+        );
+        let conn = self.slots[index as usize].conn.as_mut().expect("an index in a table is a connection");
+        let result = act(conn, &mut ctx);
+        self.settle(index);
+        result
+    }
+
+    /// Events, tables and queues after anything happened to a connection.
+    fn settle(&mut self, index: u32) {
+        let slot = &mut self.slots[index as usize];
+        let Some(conn) = slot.conn.as_mut() else { return };
+        let id = StreamId { index, generation: slot.generation };
+        if slot.half_open && conn.state != State::SynReceived {
+            slot.half_open = false;
+            self.half_open_count -= 1;
+        }
+        if let Some(listener) = conn.listener {
+            if std::mem::take(&mut conn.news.connected) {
+                let told = self.listeners.push(listener, id);
+                self.events.extend(told.map(Event::Acceptable));
+            }
+            if conn.over() && !conn.synchronised_once() {
+                conn.detached = true;
+            }
+        } else if !conn.detached {
+            let news = std::mem::take(&mut conn.news);
+            let reason = conn.reason.unwrap_or(CloseReason::Finished);
+            let kinds = [
+                (news.connected, CONNECTED, Event::Connected(id)),
+                (news.readable, READABLE, Event::Readable(id)),
+                (news.writable, WRITABLE, Event::Writable(id)),
+                (news.closed, CLOSED, Event::Closed(id, reason)),
+            ];
+            for (happened, kind, event) in kinds {
+                if happened && !std::mem::replace(&mut slot.queued[kind], true) {
+                    self.events.push_back(event);
+                }
+            }
+        }
+        if conn.over() {
+            if std::mem::take(&mut slot.linked) {
+                let flow = Flow { local: conn.local, remote: conn.remote };
+                self.demux.remove(&flow);
+                self.wheel.set(index, None);
+                if conn.state == State::TimeWait {
+                    self.time_wait.insert(self.now, flow, conn.remains(&self.config));
+                }
+            }
+            if conn.detached {
+                self.release(index);
+            }
+        } else {
+            make_ready(slot, &mut self.ready, index);
+        }
+    }
+
+    /// Frees a slot whose connection is over and that nobody holds.
+    fn release(&mut self, index: u32) {
+        let slot = &mut self.slots[index as usize];
+        if let Some(mut conn) = slot.conn.take() {
+            conn.snd.clear(&mut self.pool);
+            conn.rcv.clear(&mut self.pool);
+            slot.generation = slot.generation.wrapping_add(1);
+            self.free.push(index);
+        }
+    }
+
+    /// The application's id ends here, also when the connection lives on.
+    fn void(&mut self, id: StreamId) {
+        if let Some(slot) = self.slots.get_mut(id.index as usize)
+            && slot.generation == id.generation
+            && let Some(conn) = &slot.conn
+            && conn.detached
+            && conn.over()
+        {
+            self.release(id.index);
+        }
+    }
+}
+
+fn make_ready(slot: &mut Slot, ready: &mut VecDeque<u32>, index: u32) {
+    if !std::mem::replace(&mut slot.ready, true) {
+        ready.push_back(index);
+    }
+}
+
+fn context<'a>(
+    now: Nanos,
+    config: &'a Config,
+    pool: &'a mut Pool,
+    rng: &'a mut Rng,
+    control: &'a mut VecDeque<Control>,
+    challenges: &'a mut u32,
+) -> Context<'a> {
+    Context { now, config, pool, rng, control, challenges }
+}
+
+fn emit_control(out: &mut Batch, control: &Control) {
+    let head = Tcp {
+        source_port: control.local.port(),
+        destination_port: control.remote.port(),
+        seq: control.seq,
+        ack: control.ack,
+        flags: Flags(control.flags),
+        window: control.window,
+        options: Options { timestamps: control.timestamps, ..Options::default() },
+        payload: &[],
+    };
+    wire::emit_tcp(out, control.local.ip(), control.remote.ip(), &head, 0, |_| {});
+}

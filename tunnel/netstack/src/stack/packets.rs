@@ -1,0 +1,335 @@
+//! Packets in and out, and events.
+
+use super::*;
+
+impl Stack {
+    /// Takes one IP packet.
+    pub fn input(&mut self, now: Duration, packet: &[u8]) {
+        self.clock(now);
+        self.stats.packets_in += 1;
+        if self.input_ip(packet).is_none() {
+            self.stats.dropped += 1;
+        }
+    }
+
+    pub(super) fn input_ip(&mut self, packet: &[u8]) -> Option<()> {
+        let ip = parse_ip(packet)?;
+        if ip.source.is_unspecified() || ip.source.is_multicast() || ip.destination.is_multicast() {
+            return None;
+        }
+        let own = self.config.addresses.contains(&ip.destination);
+        match ip.protocol {
+            TCP if own || self.config.accept_any => self.input_tcp(&ip),
+            UDP if own || self.config.accept_any => self.input_udp(&ip),
+            ICMP4 if own && ip.source.is_ipv4() => self.input_icmp(&ip),
+            ICMP6 if own && ip.source.is_ipv6() => self.input_icmp(&ip),
+            _ => None,
+        }
+    }
+
+    pub(super) fn input_tcp(&mut self, ip: &Ip<'_>) -> Option<()> {
+        let tcp = parse_tcp(ip)?;
+        let local = SocketAddr::new(ip.destination, tcp.destination_port);
+        let remote = SocketAddr::new(ip.source, tcp.source_port);
+        if local == remote {
+            return None;
+        }
+        let flow = Flow { local, remote };
+        if let Some(index) = self.demux.find(&flow) {
+            self.with(index, |conn, ctx| conn.segment(ctx, &tcp));
+            return Some(());
+        }
+        if let Some(waiting) = self.time_wait.find(self.now, &flow)
+            && !self.leaves_time_wait(&flow, &waiting, &tcp)
+        {
+            return Some(());
+        }
+        let fresh = tcp.flags.0 & (Flags::SYN | Flags::ACK | Flags::RST | Flags::FIN) == Flags::SYN;
+        if fresh && let Some(listener) = self.listeners.find(&local) {
+            return self.incoming(listener, flow, &tcp);
+        }
+        self.refuse(&flow, &tcp);
+        None
+    }
+
+    /// A segment for a connection in TIME-WAIT (RFC 9293 §3.10.7.4, RFC 6191). True when the flow is free again.
+    pub(super) fn leaves_time_wait(&mut self, flow: &Flow, waiting: &Waiting, tcp: &Tcp<'_>) -> bool {
+        let flags = tcp.flags;
+        // Resets are ignored: RFC 1337.
+        if flags.has(Flags::RST) {
+            return false;
+        }
+        if flags.has(Flags::SYN) && !flags.has(Flags::ACK) {
+            let newer = match (waiting.timestamps, tcp.options.timestamps) {
+                (Some((_, recent)), Some((value, _))) if value != recent => before(recent, value),
+                _ => before(waiting.ack, tcp.seq),
+            };
+            if newer {
+                self.time_wait.remove(flow);
+                return true;
+            }
+        }
+        if tcp.payload.is_empty() && !flags.has(Flags::FIN) && !flags.has(Flags::SYN) {
+            // Two ends in TIME-WAIT must not answer each other's acknowledgements.
+            return false;
+        }
+        let now = self.now;
+        tcp::push(
+            &mut self.control,
+            Control {
+                local: flow.local,
+                remote: flow.remote,
+                seq: waiting.seq,
+                ack: waiting.ack,
+                flags: Flags::ACK,
+                window: waiting.window,
+                timestamps: waiting
+                    .timestamps
+                    .map(|(offset, recent)| (offset.wrapping_add((now / MS) as u32), recent)),
+            },
+        );
+        if flags.has(Flags::FIN) {
+            self.time_wait.insert(now, *flow, *waiting);
+        }
+        false
+    }
+
+    /// RFC 9293 §3.10.7.1: a reset for what belongs to no connection.
+    pub(super) fn refuse(&mut self, flow: &Flow, tcp: &Tcp<'_>) {
+        let flags = tcp.flags;
+        if flags.has(Flags::RST) || self.challenges == 0 {
+            return;
+        }
+        self.challenges -= 1;
+        self.stats.resets += 1;
+        let length =
+            tcp.payload.len() as u32 + u32::from(flags.has(Flags::SYN)) + u32::from(flags.has(Flags::FIN));
+        let (seq, ack, flags) = if flags.has(Flags::ACK) {
+            (tcp.ack, 0, Flags::RST)
+        } else {
+            (0, tcp.seq.wrapping_add(length), Flags::RST | Flags::ACK)
+        };
+        let Flow { local, remote } = *flow;
+        tcp::push(&mut self.control, Control { local, remote, seq, ack, flags, window: 0, timestamps: None });
+    }
+
+    pub(super) fn incoming(&mut self, listener: ListenerId, flow: Flow, syn: &Tcp<'_>) -> Option<()> {
+        if !self.listeners.has_room(listener) || self.demux.len() >= self.config.max_streams {
+            return None;
+        }
+        while self.half_open_count >= self.config.max_half_open {
+            let oldest = self.half_open.pop_front()?;
+            if self.slots[oldest.index as usize].generation == oldest.generation
+                && self.slots[oldest.index as usize].half_open
+            {
+                self.stats.half_open_evicted += 1;
+                self.with(oldest.index, |conn, ctx| {
+                    conn.detached = true;
+                    conn.abort(ctx, CloseReason::TimedOut);
+                });
+            }
+        }
+        let initial = self.initial(&flow);
+        let mtu = self.path_mtu(flow.remote.ip());
+        let mut ctx = context(
+            self.now,
+            &self.config,
+            &mut self.pool,
+            &mut self.rng,
+            &mut self.control,
+            &mut self.challenges,
+        );
+        let mut conn = Conn::answer(&mut ctx, flow.local, flow.remote, initial, mtu, syn);
+        conn.listener = Some(listener.index);
+        let deferred = self.listeners.deferred(listener);
+        conn.held = deferred;
+        if deferred {
+            conn.snd.timeout_at = Some(self.now + self.config.connect_timeout.as_nanos() as Nanos);
+        }
+        let id = self.adopt(conn, flow);
+        self.slots[id.index as usize].half_open = true;
+        self.half_open_count += 1;
+        self.half_open.push_back(id);
+        if self.half_open.len() > 2 * self.config.max_half_open + 64 {
+            let slots = &self.slots;
+            self.half_open.retain(|id| {
+                let slot = &slots[id.index as usize];
+                slot.generation == id.generation && slot.half_open
+            });
+        }
+        if deferred {
+            self.events.push_back(Event::Incoming(listener, id));
+        }
+        self.settle(id.index);
+        Some(())
+    }
+
+    pub(super) fn input_udp(&mut self, ip: &Ip<'_>) -> Option<()> {
+        let (source, destination, data) = parse_udp(ip)?;
+        let local = SocketAddr::new(ip.destination, destination);
+        let remote = SocketAddr::new(ip.source, source);
+        match self.udp.deliver(&mut self.pool, local, remote, data) {
+            Ok(told) => {
+                self.events.extend(told.map(Event::Datagram));
+                Some(())
+            }
+            Err(()) => {
+                let error = icmp::port_unreachable(ip);
+                self.push_raw(error?);
+                None
+            }
+        }
+    }
+
+    pub(super) fn input_icmp(&mut self, ip: &Ip<'_>) -> Option<()> {
+        match icmp::parse(ip)? {
+            Message::Reply(packet) => self.push_raw(packet),
+            Message::TooBig(mtu, quoted) => {
+                let index = self.quoted_stream(&quoted)?;
+                let floor = if quoted.destination.is_ipv4() { MIN_PATH_V4 } else { MIN_MTU };
+                // Old routers tell no MTU (RFC 1191 §5).
+                let mtu = if mtu == 0 { MIN_MTU } else { mtu.max(floor) };
+                if mtu < self.config.mtu {
+                    if self.paths.len() >= MAX_PATHS {
+                        let now = self.now;
+                        self.paths.retain(|_, (_, at)| now.saturating_sub(*at) < PATH_AGE);
+                    }
+                    if self.paths.len() < MAX_PATHS {
+                        self.paths.insert(quoted.destination, (mtu, self.now));
+                    }
+                    self.with(index, |conn, _| conn.shrink(mtu));
+                }
+            }
+            Message::Unreachable(refused, quoted) => {
+                let index = self.quoted_stream(&quoted)?;
+                self.with(index, |conn, ctx| conn.unreachable(ctx, refused));
+            }
+        }
+        Some(())
+    }
+
+    /// The stream that an ICMP error quotes, when the quoted sequence number is outstanding (RFC 5927 §4.1).
+    pub(super) fn quoted_stream(&mut self, quoted: &Ip<'_>) -> Option<u32> {
+        if quoted.protocol != TCP {
+            return None;
+        }
+        let [a, b, c, d, s0, s1, s2, s3] = *quoted.payload.first_chunk::<8>()?;
+        let flow = Flow {
+            local: SocketAddr::new(quoted.source, u16::from_be_bytes([a, b])),
+            remote: SocketAddr::new(quoted.destination, u16::from_be_bytes([c, d])),
+        };
+        let index = self.demux.find(&flow)?;
+        let conn = self.slots.get(index as usize)?.conn.as_ref()?;
+        conn.quoted(u32::from_be_bytes([s0, s1, s2, s3])).then_some(index)
+    }
+
+    pub(super) fn push_raw(&mut self, packet: Vec<u8>) {
+        if self.icmp_tokens > 0 && self.raw.len() < MAX_RAW && packet.len() <= self.config.mtu {
+            self.icmp_tokens -= 1;
+            self.raw.push_back(packet);
+        }
+    }
+
+    /// Writes packets until the batch is full or nothing may leave now; returns how many. A full batch may mean that
+    /// there is more: call again.
+    pub fn poll(&mut self, now: Duration, out: &mut Batch) -> usize {
+        self.clock(now);
+        let before = out.len();
+        debug_assert!(out.room() >= self.config.mtu, "batch made for a smaller MTU");
+        while let Some(index) = self.wheel.expire(self.now) {
+            if self.slots[index as usize].conn.is_some() {
+                self.with(index, |conn, ctx| conn.expire(ctx));
+            }
+        }
+        self.feed();
+        while !out.is_full() {
+            let Some(control) = self.control.pop_front() else { break };
+            emit_control(out, &control);
+        }
+        while !out.is_full() {
+            let Some(packet) = self.raw.pop_front() else { break };
+            out.push(packet.len(), |slot| slot.copy_from_slice(&packet));
+        }
+        self.udp.emit(&mut self.pool, out);
+        while !out.is_full() {
+            let Some(index) = self.ready.pop_front() else { break };
+            let slot = &mut self.slots[index as usize];
+            slot.ready = false;
+            let Some(conn) = slot.conn.as_mut() else { continue };
+            let mut ctx = context(
+                self.now,
+                &self.config,
+                &mut self.pool,
+                &mut self.rng,
+                &mut self.control,
+                &mut self.challenges,
+            );
+            if conn.emit(&mut ctx, out) {
+                slot.ready = true;
+                self.ready.push_back(index);
+            } else {
+                self.wheel.set(index, conn.deadline(&self.config));
+            }
+        }
+        let written = out.len() - before;
+        self.stats.packets_out += written as u64;
+        written
+    }
+
+    /// Tells some of the streams that wait for space, in turn, once memory has been given back.
+    pub(super) fn feed(&mut self) {
+        if !std::mem::take(&mut self.pool.freed) {
+            return;
+        }
+        for _ in 0..self.starved.len().min(STARVED_TURN) {
+            let Some(id) = self.starved.pop_front() else { break };
+            let Some(conn) = self.conn(id).filter(|conn| conn.starved && !conn.over()) else { continue };
+            if conn.snd.worth_telling(&self.pool) {
+                self.with(id.index, |conn, _| {
+                    conn.starved = false;
+                    conn.news.writable = true;
+                });
+            } else {
+                self.starved.push_back(id);
+            }
+        }
+    }
+
+    /// When `poll` has something to do without further input; `None` for never.
+    #[must_use]
+    pub fn next_timeout(&self) -> Option<Duration> {
+        let waiting = !self.ready.is_empty()
+            || !self.control.is_empty()
+            || !self.raw.is_empty()
+            || self.udp.eager()
+            || (self.pool.freed && !self.starved.is_empty());
+        if waiting {
+            return Some(Duration::from_nanos(self.now));
+        }
+        self.wheel.next().map(|at| Duration::from_nanos(at.max(self.now)))
+    }
+
+    /// The next event.
+    pub fn poll_event(&mut self) -> Option<Event> {
+        let event = self.events.pop_front()?;
+        let (id, kind) = match event {
+            Event::Readable(id) => (id, READABLE),
+            Event::Writable(id) => (id, WRITABLE),
+            Event::Connected(id) => (id, CONNECTED),
+            Event::Closed(id, _) => (id, CLOSED),
+            Event::Acceptable(listener) => {
+                self.listeners.told(listener);
+                return Some(event);
+            }
+            Event::Incoming(..) | Event::Datagram(_) => return Some(event),
+        };
+        if let Some(slot) = self.slots.get_mut(id.index as usize)
+            && slot.generation == id.generation
+        {
+            slot.queued[kind] = false;
+            return Some(event);
+        }
+        // The stream is gone; nobody wants to hear of it.
+        self.poll_event()
+    }
+}

@@ -1,0 +1,192 @@
+//! What the application calls for streams.
+
+use super::*;
+
+impl Stack {
+    /// Connects from an address of the stack and a port of its choice (RFC 6056 §3.3.1).
+    ///
+    /// # Errors
+    /// No local address of that family, no free port, or too many streams.
+    pub fn connect(&mut self, now: Duration, remote: SocketAddr) -> Result<StreamId, ConnectError> {
+        let local = self.source(remote).ok_or(ConnectError::NoAddress)?;
+        for _ in 0..256 {
+            let port = 32_768 + self.rng.below(28_232) as u16;
+            match self.connect_from(now, SocketAddr::new(local, port), remote) {
+                Err(ConnectError::InUse) => {}
+                result => return result,
+            }
+        }
+        Err(ConnectError::NoPort)
+    }
+
+    /// Connects from this very address and port.
+    ///
+    /// # Errors
+    /// The pair is in use, the families differ, or there are too many streams.
+    pub fn connect_from(
+        &mut self,
+        now: Duration,
+        local: SocketAddr,
+        remote: SocketAddr,
+    ) -> Result<StreamId, ConnectError> {
+        self.clock(now);
+        if local.is_ipv4() != remote.is_ipv4() || remote.port() == 0 || remote.ip().is_unspecified() {
+            return Err(ConnectError::NoAddress);
+        }
+        if self.demux.len() >= self.config.max_streams {
+            return Err(ConnectError::TooMany);
+        }
+        let flow = Flow { local, remote };
+        if local == remote || self.demux.find(&flow).is_some() || self.time_wait.contains(&flow) {
+            return Err(ConnectError::InUse);
+        }
+        let initial = self.initial(&flow);
+        let mtu = self.path_mtu(remote.ip());
+        let mut ctx = context(
+            self.now,
+            &self.config,
+            &mut self.pool,
+            &mut self.rng,
+            &mut self.control,
+            &mut self.challenges,
+        );
+        let conn = Conn::connect(&mut ctx, local, remote, initial, mtu);
+        let id = self.adopt(conn, flow);
+        self.settle(id.index);
+        Ok(id)
+    }
+
+    /// Answers a deferred incoming connection.
+    pub fn admit(&mut self, now: Duration, id: StreamId) {
+        self.clock(now);
+        let now = self.now;
+        self.call(id, |conn, _| conn.admit(now));
+    }
+
+    /// The next connection of a listener.
+    pub fn accept(&mut self, listener: ListenerId) -> Option<StreamId> {
+        loop {
+            let id = self.listeners.pop(listener)?;
+            let Some(conn) = self.conn_mut(id) else { continue };
+            conn.listener = None;
+            conn.news.readable = conn.rcv.readable() > 0 || conn.rcv.finished();
+            conn.news.closed = conn.over();
+            conn.news.connected = false;
+            self.settle(id.index);
+            return Some(id);
+        }
+    }
+
+    /// Queues data to be sent; returns how much fitted. A short count means an [`Event::Writable`] later.
+    pub fn send(&mut self, now: Duration, id: StreamId, data: &[u8]) -> usize {
+        self.clock(now);
+        let known = self.conn(id).is_none_or(|conn| conn.starved);
+        let taken = self.call(id, |conn, ctx| conn.send(ctx, data)).unwrap_or(0);
+        if !known && taken < data.len() && self.conn(id).is_some_and(|conn| conn.starved) {
+            self.starved.push_back(id);
+        }
+        taken
+    }
+
+    /// Bytes that [`Stack::send`] would take.
+    #[must_use]
+    pub fn send_room(&self, id: StreamId) -> usize {
+        self.conn(id).filter(|conn| !conn.over() && !conn.snd.fin).map_or(0, |conn| conn.snd.room(&self.pool))
+    }
+
+    /// Reads into `out`; zero is the end of the stream.
+    ///
+    /// # Errors
+    /// Nothing is there yet, or the connection ended early.
+    pub fn recv(&mut self, id: StreamId, out: &mut [u8]) -> Result<usize, RecvError> {
+        let mut done = 0;
+        self.recv_with(id, |chunk| {
+            let length = chunk.len().min(out.len() - done);
+            out[done..done + length].copy_from_slice(&chunk[..length]);
+            done += length;
+            length
+        })
+    }
+
+    /// Hands what has arrived to `take` in slices of the stack's own memory, until `take` takes less than it was given.
+    /// Zero is the end of the stream.
+    ///
+    /// # Errors
+    /// Nothing is there yet, or the connection ended early.
+    pub fn recv_with(&mut self, id: StreamId, take: impl FnMut(&[u8]) -> usize) -> Result<usize, RecvError> {
+        let Some(slot) =
+            self.slots.get_mut(id.index as usize).filter(|slot| slot.generation == id.generation)
+        else {
+            return Err(RecvError::Closed(CloseReason::Aborted));
+        };
+        let Some(conn) = slot.conn.as_mut() else { return Err(RecvError::Closed(CloseReason::Aborted)) };
+        if conn.rcv.readable() == 0 {
+            return match conn.reason {
+                _ if conn.rcv.finished() => Ok(0),
+                Some(CloseReason::Finished) => Ok(0),
+                Some(reason) => Err(RecvError::Closed(reason)),
+                None => Err(RecvError::WouldBlock),
+            };
+        }
+        let taken = conn.rcv.consume(&mut self.pool, take);
+        if taken > 0 && !conn.over() && !conn.rcv.finished() && conn.rcv.worth_telling(&self.pool) {
+            conn.rcv.due = true;
+            make_ready(slot, &mut self.ready, id.index);
+        }
+        Ok(taken)
+    }
+
+    /// Bytes ready to be read.
+    #[must_use]
+    pub fn readable(&self, id: StreamId) -> usize {
+        self.conn(id).map_or(0, |conn| conn.rcv.readable())
+    }
+
+    /// Ends this direction after what is queued; the other stays open.
+    pub fn shutdown(&mut self, now: Duration, id: StreamId) {
+        self.clock(now);
+        self.call(id, |conn, _| conn.shutdown());
+    }
+
+    /// Lets go of the stream: what is queued is delivered, the id is void. Unread data makes it a reset.
+    pub fn close(&mut self, now: Duration, id: StreamId) {
+        self.clock(now);
+        self.call(id, |conn, ctx| conn.detach(ctx));
+        self.void(id);
+    }
+
+    /// Resets the connection; the id is void.
+    pub fn abort(&mut self, now: Duration, id: StreamId) {
+        self.clock(now);
+        self.call(id, |conn, ctx| {
+            conn.detached = true;
+            conn.abort(ctx, CloseReason::Aborted);
+        });
+        self.void(id);
+    }
+
+    /// Where the stream is in its life.
+    #[must_use]
+    pub fn state(&self, id: StreamId) -> State {
+        self.conn(id).map_or(State::Closed, |conn| conn.state)
+    }
+
+    /// The stream's inner values.
+    #[must_use]
+    pub fn info(&self, id: StreamId) -> Option<StreamInfo> {
+        let conn = self.conn(id)?;
+        Some(StreamInfo {
+            state: conn.state,
+            local: conn.local,
+            remote: conn.remote,
+            rtt: conn.snd.rtt.smoothed().map(Duration::from_nanos),
+            min_rtt: conn.snd.rtt.minimum().map(Duration::from_nanos),
+            window: conn.snd.window(),
+            flight: conn.snd.flight(),
+            pacing_rate: conn.snd.pacing_rate(),
+            mss: conn.snd.mss(),
+            retransmitted: conn.snd.retransmitted,
+            queued: conn.snd.end.saturating_sub(conn.snd.una.max(1)),
+        })
+    }
+}

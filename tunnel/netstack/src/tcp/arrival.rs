@@ -1,0 +1,391 @@
+//! Segments that arrive (RFC 9293 §3.10.7).
+
+use super::*;
+
+impl Conn {
+    /// A segment for this connection (RFC 9293 §3.10.7).
+    pub(crate) fn segment(&mut self, ctx: &mut Context<'_>, tcp: &Tcp<'_>) {
+        match self.state {
+            State::SynSent => self.segment_syn_sent(ctx, tcp),
+            State::Closed | State::TimeWait => {}
+            _ => self.segment_synchronised(ctx, tcp),
+        }
+    }
+
+    /// RFC 9293 §3.10.7.3.
+    pub(super) fn segment_syn_sent(&mut self, ctx: &mut Context<'_>, tcp: &Tcp<'_>) {
+        let acks = tcp.flags.has(Flags::ACK);
+        let good = acks && self.snd.nxt == 1 && tcp.ack == to_wire(self.snd.initial, 1);
+        if acks && !good {
+            if !tcp.flags.has(Flags::RST) {
+                push(
+                    ctx.control,
+                    Control {
+                        local: self.local,
+                        remote: self.remote,
+                        seq: tcp.ack,
+                        ack: 0,
+                        flags: Flags::RST,
+                        window: 0,
+                        timestamps: None,
+                    },
+                );
+            }
+            return;
+        }
+        if tcp.flags.has(Flags::RST) {
+            if good {
+                self.close(ctx, State::Closed, CloseReason::Refused);
+            }
+            return;
+        }
+        if !tcp.flags.has(Flags::SYN) {
+            return;
+        }
+        self.heard_at = ctx.now;
+        self.rcv.synchronise(tcp.seq);
+        self.negotiate(ctx.now, tcp);
+        self.snd.update_window(0, 0, u64::from(tcp.window));
+        if good {
+            if self.snd.rtt.backoff() == 0 {
+                let rtt = ctx.now.saturating_sub(self.started_at);
+                self.snd.rtt.sample(ctx.now, rtt);
+                self.rcv.sample(rtt);
+            }
+            self.snd.update_window(0, 1, u64::from(tcp.window));
+            self.establish(ctx);
+            self.rcv.due = true;
+            if !tcp.payload.is_empty() || tcp.flags.has(Flags::FIN) {
+                self.data(ctx, 1, tcp);
+            }
+        } else {
+            // Simultaneous open.
+            self.state = State::SynReceived;
+            self.syn_due = true;
+        }
+    }
+
+    pub(super) fn segment_synchronised(&mut self, ctx: &mut Context<'_>, tcp: &Tcp<'_>) {
+        let flags = tcp.flags;
+        let syn_received = self.state == State::SynReceived;
+        if syn_received && flags.has(Flags::SYN) && tcp.seq == self.rcv.initial && !flags.has(Flags::RST) {
+            if !flags.has(Flags::ACK) {
+                // The peer's SYN again: our answer was lost.
+                self.syn_due = !self.held;
+                return;
+            }
+            if tcp.ack != to_wire(self.snd.initial, 1) {
+                return;
+            }
+            // Simultaneous open: the rest of the segment is an ordinary one that begins after the SYN.
+            let rest = Tcp { seq: tcp.seq.wrapping_add(1), flags: Flags(flags.0 & !Flags::SYN), ..*tcp };
+            return self.segment_synchronised(ctx, &rest);
+        }
+        let seq = from_wire(self.rcv.initial, self.rcv.nxt, tcp.seq);
+        if !self.timestamp_fits(ctx, tcp) {
+            return;
+        }
+        if !self.inside_window(seq, tcp) {
+            if !flags.has(Flags::RST) {
+                self.stray(ctx, !tcp.payload.is_empty() || flags.has(Flags::FIN));
+            }
+            return;
+        }
+        // Inside the window implies not before offset 0.
+        let seq = seq.max(0) as u64;
+        if flags.has(Flags::RST) {
+            return self.reset(ctx, seq);
+        }
+        if flags.has(Flags::SYN) {
+            return self.challenge(ctx);
+        }
+        if !flags.has(Flags::ACK) {
+            return;
+        }
+        if let (Some(timestamps), Some((value, _))) = (&mut self.timestamps, tcp.options.timestamps)
+            && seq <= self.rcv.acknowledged
+        {
+            timestamps.recent = value;
+            timestamps.recent_at = ctx.now;
+        }
+        if !self.acknowledgement(ctx, seq, tcp) {
+            return;
+        }
+        self.heard_at = ctx.now;
+        self.keepalives = 0;
+        if !tcp.payload.is_empty() || flags.has(Flags::FIN) {
+            self.data(ctx, seq, tcp);
+        }
+    }
+
+    /// PAWS (RFC 7323 §5.3). False drops the segment.
+    pub(super) fn timestamp_fits(&mut self, ctx: &mut Context<'_>, tcp: &Tcp<'_>) -> bool {
+        let Some(timestamps) = &self.timestamps else { return true };
+        if tcp.flags.has(Flags::RST) {
+            return true;
+        }
+        let Some((value, _)) = tcp.options.timestamps else { return false };
+        let old =
+            before(value, timestamps.recent) && ctx.now.saturating_sub(timestamps.recent_at) < TIMESTAMP_AGE;
+        if old {
+            self.stray(ctx, !tcp.payload.is_empty());
+        }
+        !old
+    }
+
+    /// RFC 9293 §3.10.7.4, first check; a segment that begins before the window and reaches into it is fine.
+    pub(super) fn inside_window(&self, seq: i64, tcp: &Tcp<'_>) -> bool {
+        let length = tcp.payload.len() as i64 + i64::from(tcp.flags.has(Flags::FIN));
+        let next = self.rcv.nxt as i64;
+        let right = self.rcv.right() as i64;
+        if length == 0 {
+            seq == next || (seq >= next && seq < right)
+        } else if right == next {
+            // A zero window: what it acknowledges still counts, its data does not.
+            seq == next
+        } else {
+            seq < right && seq + length > next
+        }
+    }
+
+    /// RFC 5961 §3.2.
+    pub(super) fn reset(&mut self, ctx: &mut Context<'_>, seq: u64) {
+        if seq != self.rcv.nxt {
+            return self.challenge(ctx);
+        }
+        let reason = match self.state {
+            State::SynReceived => CloseReason::Refused,
+            State::LastAck | State::Closing => CloseReason::Finished,
+            _ => CloseReason::Reset,
+        };
+        self.close(ctx, State::Closed, reason);
+    }
+
+    pub(super) fn challenge(&mut self, ctx: &mut Context<'_>) {
+        if *ctx.challenges > 0 {
+            *ctx.challenges -= 1;
+            self.rcv.due = true;
+        }
+    }
+
+    /// Answers a segment outside the window; without data not often, so that two confused ends do not loop.
+    pub(super) fn stray(&mut self, ctx: &Context<'_>, data: bool) {
+        if data || ctx.now.saturating_sub(self.stray_at) >= STRAY_INTERVAL {
+            self.stray_at = ctx.now;
+            self.rcv.due = true;
+        }
+    }
+
+    /// The ACK field, the window and the state changes they bring. False drops the rest of the segment.
+    pub(super) fn acknowledgement(&mut self, ctx: &mut Context<'_>, seq: u64, tcp: &Tcp<'_>) -> bool {
+        let ack = from_wire(self.snd.initial, self.snd.una, tcp.ack);
+        if self.state == State::SynReceived {
+            if self.held || ack != 1 {
+                if *ctx.challenges > 0 && !self.held {
+                    *ctx.challenges -= 1;
+                    self.push_reset(ctx, tcp.ack);
+                }
+                return false;
+            }
+            if self.snd.rtt.backoff() == 0 {
+                let rtt = ctx.now.saturating_sub(self.started_at);
+                self.snd.rtt.sample(ctx.now, rtt);
+                self.rcv.sample(rtt);
+            }
+            self.establish(ctx);
+        }
+        // RFC 5961 §5.2.
+        if ack > self.snd.nxt as i64 || ack < self.snd.una as i64 - (1 << 30) {
+            self.challenge(ctx);
+            return false;
+        }
+        let window = u64::from(tcp.window) << self.snd.scale;
+        let Ok(ack) = u64::try_from(ack) else { return true };
+        if ack < self.snd.una {
+            return true;
+        }
+        let known = self.snd.right;
+        self.snd.update_window(seq, ack, window);
+        let mut blocks: [Range<u64>; 4] = [const { 0..0 }; 4];
+        let mut count = 0;
+        if self.snd.sack {
+            for (left, right) in tcp.options.sacks() {
+                let left = from_wire(self.snd.initial, self.snd.una, *left);
+                let right = from_wire(self.snd.initial, self.snd.una, *right);
+                if left >= 0 && right > left {
+                    blocks[count] = left as u64..right as u64;
+                    count += 1;
+                }
+            }
+        }
+        let echo = self.timestamps.as_ref().zip(tcp.options.timestamps);
+        let incoming = Incoming {
+            offset: ack,
+            sacks: &blocks[..count],
+            echo_rtt: echo.and_then(|(own, (_, echo))| {
+                let age = own.clock(ctx.now).wrapping_sub(echo);
+                (echo != 0 && age < 600_000).then(|| Nanos::from(age.max(1)) * MS)
+            }),
+            echo_before_timeout: echo.is_some_and(|(own, (_, echo))| {
+                own.timeout.is_some_and(|timeout| echo != 0 && before(echo, timeout))
+            }),
+            bare: tcp.payload.is_empty() && self.snd.right == known && !tcp.flags.has(Flags::FIN),
+        };
+        self.snd.acknowledge(ctx.now, ctx.pool, &incoming);
+        if self.starved && self.snd.worth_telling(ctx.pool) {
+            self.starved = false;
+            self.news.writable = true;
+        }
+        if self.snd.fin_acknowledged() {
+            match self.state {
+                State::FinWait1 => {
+                    self.state = State::FinWait2;
+                    self.linger(ctx);
+                }
+                State::Closing => self.close(ctx, State::TimeWait, CloseReason::Finished),
+                State::LastAck => self.close(ctx, State::Closed, CloseReason::Finished),
+                _ => {}
+            }
+        }
+        true
+    }
+
+    pub(super) fn data(&mut self, ctx: &mut Context<'_>, seq: u64, tcp: &Tcp<'_>) {
+        if !matches!(self.state, State::Established | State::FinWait1 | State::FinWait2) {
+            // After the peer's FIN there is nothing to take; what comes is old and acknowledged again.
+            self.rcv.due = true;
+            return;
+        }
+        if self.detached && !tcp.payload.is_empty() && seq + tcp.payload.len() as u64 > self.rcv.nxt {
+            // Nobody will read it (RFC 9293 §3.10.4.3 lets us say so).
+            return self.abort(ctx, CloseReason::Aborted);
+        }
+        if let (Some(timestamps), Some((_, echo))) = (&self.timestamps, tcp.options.timestamps) {
+            let age = timestamps.clock(ctx.now).wrapping_sub(echo);
+            if echo != 0 && age < 10_000 {
+                self.rcv.sample(Nanos::from(age) * MS);
+            }
+        }
+        let (readable, finished) = (self.rcv.readable(), self.rcv.finished());
+        let sack = self.snd.sack;
+        self.rcv.accept(ctx.now, ctx.pool, seq, tcp.payload, tcp.flags.has(Flags::FIN), sack);
+        if self.rcv.readable() > readable || self.rcv.finished() != finished {
+            self.news.readable = true;
+        }
+        if self.rcv.finished() && !finished {
+            match self.state {
+                State::Established => self.state = State::CloseWait,
+                State::FinWait1 => self.state = State::Closing,
+                State::FinWait2 => self.close(ctx, State::TimeWait, CloseReason::Finished),
+                _ => {}
+            }
+        }
+    }
+
+    /// Options of a SYN.
+    pub(super) fn negotiate(&mut self, now: Nanos, tcp: &Tcp<'_>) {
+        let options = &tcp.options;
+        let default = if self.local.is_ipv4() { DEFAULT_MSS_V4 } else { DEFAULT_MSS_V6 };
+        self.peer_mss = u64::from(options.mss.unwrap_or(default)).max(MIN_MSS);
+        match options.scale {
+            Some(scale) => self.snd.scale = scale,
+            None => self.rcv.scale = 0,
+        }
+        self.snd.sack = options.sack_permitted;
+        self.timestamps = match (self.timestamps, options.timestamps) {
+            (Some(own), Some((value, _))) => Some(Timestamps { recent: value, recent_at: now, ..own }),
+            _ => None,
+        };
+        self.resize(false);
+    }
+
+    /// The MSS from the path and from the peer, less our options (RFC 6691).
+    pub(super) fn resize(&mut self, shrunk: bool) {
+        let path = (self.mtu - ip_header(self.local.ip()) - 20) as u64;
+        let options = if self.timestamps.is_some() { 12 } else { 0 };
+        self.snd.set_mss(path.min(self.peer_mss).max(MIN_MSS) - options, shrunk);
+    }
+
+    /// The path carries packets of at most `mtu` bytes.
+    pub(crate) fn shrink(&mut self, mtu: usize) {
+        if mtu < self.mtu {
+            self.mtu = mtu;
+            self.resize(self.synchronised());
+        }
+    }
+
+    /// An ICMP error quotes this sequence number of ours: it is believed when it is outstanding (RFC 5927 §4).
+    pub(crate) fn quoted(&self, seq: u32) -> bool {
+        let offset = from_wire(self.snd.initial, self.snd.una, seq);
+        offset >= self.snd.una as i64 && offset < self.snd.nxt as i64
+    }
+
+    /// Unreachable: hard only while connecting (RFC 5927 §5.2).
+    pub(crate) fn unreachable(&mut self, ctx: &mut Context<'_>, refused: bool) {
+        if self.state == State::SynSent {
+            let reason = if refused { CloseReason::Refused } else { CloseReason::Unreachable };
+            self.close(ctx, State::Closed, reason);
+        }
+    }
+
+    pub(super) fn establish(&mut self, ctx: &mut Context<'_>) {
+        self.state = if self.snd.fin { State::FinWait1 } else { State::Established };
+        self.snd.established(ctx.now);
+        self.syn_due = false;
+        self.news.connected = true;
+    }
+
+    pub(super) fn close(&mut self, ctx: &mut Context<'_>, state: State, reason: CloseReason) {
+        if state == State::TimeWait {
+            // The acknowledgement of the peer's FIN leaves by the control queue, the connection itself is done.
+            self.push_control(ctx, Flags::ACK, self.snd.nxt);
+        }
+        self.state = state;
+        self.reason = Some(reason);
+        self.news.closed = true;
+        self.snd.clear(ctx.pool);
+        self.rcv.due = false;
+        self.rcv.delayed_at = None;
+        self.syn_due = false;
+        self.linger_at = None;
+        if self.detached || reason != CloseReason::Finished {
+            self.rcv.clear(ctx.pool);
+        }
+    }
+
+    pub(super) fn push_control(&mut self, ctx: &mut Context<'_>, flags: u8, seq: u64) {
+        let window = if flags & Flags::RST != 0 { 0 } else { self.window(ctx) };
+        push(
+            ctx.control,
+            Control {
+                local: self.local,
+                remote: self.remote,
+                seq: to_wire(self.snd.initial, seq),
+                ack: to_wire(self.rcv.initial, self.rcv.nxt),
+                flags,
+                window,
+                timestamps: self.timestamps.map(|own| (own.clock(ctx.now), own.recent)),
+            },
+        );
+    }
+
+    pub(super) fn push_reset(&self, ctx: &mut Context<'_>, seq: u32) {
+        push(
+            ctx.control,
+            Control {
+                local: self.local,
+                remote: self.remote,
+                seq,
+                ack: 0,
+                flags: Flags::RST,
+                window: 0,
+                timestamps: None,
+            },
+        );
+    }
+
+    pub(super) fn window(&mut self, ctx: &Context<'_>) -> u16 {
+        let scale = self.rcv.scale;
+        (self.rcv.offer(ctx.now, ctx.pool) >> scale).min(65_535) as u16
+    }
+}
