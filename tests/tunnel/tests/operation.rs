@@ -4,13 +4,14 @@
 
 use std::fs;
 use std::net::IpAddr;
+use std::process::Command;
 use std::sync::Arc;
 use std::time::Duration;
 
 use rustix::process::Signal;
 use warren_tunnel_tests::traffic::Stream;
 use warren_tunnel_tests::{
-    Device, Family, Implementation, KeyPair, Pair, Remote, Settings, Side, preshared_key, wait_for,
+    Daemon, Device, Family, Implementation, KeyPair, Pair, Remote, Settings, Side, preshared_key, wait_for,
 };
 
 /// A tunnel with ours on the left.
@@ -223,21 +224,36 @@ fn everything_is_put_back_at_the_end() {
 }
 
 #[test]
-fn what_a_killed_tunnel_left_is_put_back_by_the_next() {
+fn what_a_killed_tunnel_left_is_put_back_by_cleanup() {
     let (mut pair, before) = full_tunnel();
     let mut device = start_ours(&mut pair);
     answers(&pair, Side::Right.inner(Family::V4));
     device.daemon().kill().unwrap();
-    let left = picture(&pair);
-    assert_ne!(left, before, "a killed program cannot clean up");
-    // The next start repairs first, then works, then puts everything back.
-    let config = device.config().display().to_string();
-    let program = Implementation::WarrenTunnel.path().unwrap().display().to_string();
-    let cleaned = pair
-        .host(Side::Left)
-        .run(program, &["agent", "--cleanup", "--interface", device.name(), "--config", &config]);
-    cleaned.unwrap();
+    assert_ne!(picture(&pair), before, "a killed program cannot clean up");
+    agent_of(&pair, &device, &["--cleanup"]).status().unwrap();
     assert_eq!(picture(&pair), before);
+}
+
+#[test]
+fn what_a_killed_tunnel_left_is_repaired_by_the_next() {
+    let (mut pair, before) = full_tunnel();
+    let mut device = start_ours(&mut pair);
+    answers(&pair, Side::Right.inner(Family::V4));
+    device.daemon().kill().unwrap();
+    let mut next = Daemon::start(&mut agent_of(&pair, &device, &[])).unwrap();
+    answers(&pair, Side::Right.inner(Family::V4));
+    let status = next.terminate().unwrap();
+    assert!(status.success(), "{status}; log:\n{}", next.log());
+    assert_eq!(picture(&pair), before);
+}
+
+/// An agent for the interface and file of `device`, in the same place.
+fn agent_of(pair: &Pair, device: &Device, more: &[&str]) -> Command {
+    let program = Implementation::WarrenTunnel.path().unwrap();
+    let mut command = pair.host(Side::Left).command(program);
+    command.args(["agent", "--interface", device.name(), "--metrics", "off", "--config"]);
+    command.arg(device.config()).args(more);
+    command
 }
 
 #[test]
