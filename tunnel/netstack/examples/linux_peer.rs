@@ -320,7 +320,7 @@ struct Path {
 impl Path {
     fn push(&mut self, way: usize, now: u64, packet: &[u8]) {
         if packet.len() > self.case.mtu {
-            let error = sim::too_big(packet, self.case.mtu);
+            let error = sim::link::too_big(packet, self.case.mtu);
             self.queues[1 - way].push_back((now + self.case.delay, error));
         } else if !self.rng.chance(self.case.loss) {
             self.queues[way].push_back((now + self.case.delay, packet.to_vec()));

@@ -16,6 +16,10 @@ use crate::{
     problem::{Problem, Result},
 };
 
+/// Frames that wait for the data path, as many as the kernel's WireGuard keeps: a burst of small UDP packets overflows the
+/// device's own 500.
+const QUEUE: u32 = 1000;
+
 /// The network side of an interface that is up, or coming up.
 pub(super) struct Network {
     interface: InterfaceName,
@@ -125,6 +129,9 @@ impl Network {
         let path = format!("/proc/sys/net/ipv6/conf/{}/addr_gen_mode", self.interface);
         _ = fs::write(path, "1");
         self.set_mtu(mtu)?;
+        self.netlink
+            .set_queue_length(self.index, QUEUE)
+            .map_err(|error| told("setting the queue's length", &error))?;
         self.change_addresses(config)?;
         self.netlink.set_up(self.index).map_err(|error| told("bringing the interface up", &error))?;
         self.change_dns(config)?;

@@ -149,6 +149,17 @@ impl Netlink {
         self.change(RouteNetlinkMessage::SetLink(message), 0)
     }
 
+    /// Sets how many frames an interface keeps for a reader that is busy.
+    ///
+    /// # Errors
+    /// The kernel's answer.
+    pub fn set_queue_length(&mut self, index: u32, frames: u32) -> io::Result<()> {
+        let mut message = LinkMessage::default();
+        message.header.index = index;
+        message.attributes.push(LinkAttribute::TxQueueLen(frames));
+        self.change(RouteNetlinkMessage::SetLink(message), 0)
+    }
+
     /// Brings an interface up.
     ///
     /// # Errors

@@ -1,12 +1,16 @@
 //! A virtual-time world: two stacks, a link with faults, and a model of what each application must see.
 #![allow(dead_code, reason = "every test uses a part of it")]
 
-use std::cmp::Reverse;
-use std::collections::{BinaryHeap, VecDeque};
+use std::collections::VecDeque;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::time::Duration;
 
 use warren_netstack::{Batch, CloseReason, Config, Event, Listen, RecvError, Stack, State, StreamId};
+
+pub(crate) mod link;
+
+pub(crate) use link::Link;
+use link::Pipe;
 
 pub(crate) const MS: u64 = 1_000_000;
 pub(crate) const SEC: u64 = 1_000_000_000;
@@ -34,184 +38,6 @@ impl Rng {
 
     pub(crate) fn pick<T: Copy>(&mut self, from: &[T]) -> T {
         from[self.below(from.len() as u64) as usize]
-    }
-}
-
-/// One direction of a path.
-#[derive(Clone, Debug)]
-pub(crate) struct Link {
-    /// Bits a second; zero is infinite.
-    pub(crate) rate: u64,
-    pub(crate) delay: u64,
-    /// Bytes that wait for the line at most.
-    pub(crate) queue: u64,
-    pub(crate) loss: f64,
-    pub(crate) reorder: f64,
-    /// Extra delay of a reordered packet, at most.
-    pub(crate) jitter: u64,
-    pub(crate) duplicate: f64,
-    pub(crate) corrupt: f64,
-    /// Larger packets vanish.
-    pub(crate) mtu: usize,
-    /// ...and are answered with "too big" when true.
-    pub(crate) tells_mtu: bool,
-}
-
-impl Link {
-    pub(crate) fn clean(rate: u64, delay: u64) -> Self {
-        let bdp = rate / 8 * (2 * delay) / SEC;
-        Self {
-            rate,
-            delay,
-            queue: bdp.max(128 * 1024),
-            loss: 0.0,
-            reorder: 0.0,
-            jitter: 0,
-            duplicate: 0.0,
-            corrupt: 0.0,
-            mtu: 65_535,
-            tells_mtu: false,
-        }
-    }
-}
-
-struct Pipe {
-    link: Link,
-    free_at: u64,
-    flying: BinaryHeap<Reverse<(u64, u64, usize)>>,
-    packets: Vec<Vec<u8>>,
-    spare: Vec<usize>,
-    serial: u64,
-    pub(crate) sent: u64,
-    pub(crate) dropped: u64,
-}
-
-impl Pipe {
-    fn new(link: Link) -> Self {
-        Self {
-            link,
-            free_at: 0,
-            flying: BinaryHeap::new(),
-            packets: Vec::new(),
-            spare: Vec::new(),
-            serial: 0,
-            sent: 0,
-            dropped: 0,
-        }
-    }
-
-    /// Puts a packet on the path. Returns an ICMP error when the path tells.
-    fn push(&mut self, now: u64, rng: &mut Rng, packet: &[u8]) -> Option<Vec<u8>> {
-        self.sent += 1;
-        if packet.len() > self.link.mtu {
-            self.dropped += 1;
-            return self.link.tells_mtu.then(|| too_big(packet, self.link.mtu));
-        }
-        let start = self.free_at.max(now);
-        if self.link.rate > 0 {
-            let waiting = u128::from(start - now) * u128::from(self.link.rate) / 8 / u128::from(SEC);
-            if waiting as u64 + packet.len() as u64 > self.link.queue {
-                self.dropped += 1;
-                return None;
-            }
-            self.free_at = start + packet.len() as u64 * 8 * SEC / self.link.rate;
-        }
-        if rng.chance(self.link.loss) {
-            self.dropped += 1;
-            return None;
-        }
-        let copies = if rng.chance(self.link.duplicate) { 2 } else { 1 };
-        for _ in 0..copies {
-            let mut arrives = if self.link.rate > 0 { self.free_at } else { now } + self.link.delay;
-            if rng.chance(self.link.reorder) {
-                arrives += 1 + rng.below(self.link.jitter.max(1));
-            }
-            let corrupt = rng.chance(self.link.corrupt);
-            let slot = self.spare.pop().unwrap_or_else(|| {
-                self.packets.push(Vec::new());
-                self.packets.len() - 1
-            });
-            let copy = &mut self.packets[slot];
-            copy.clear();
-            copy.extend_from_slice(packet);
-            if corrupt {
-                // One bit: the Internet checksum finds every single-bit error.
-                let at = rng.below(copy.len() as u64) as usize;
-                copy[at] ^= 1 << rng.below(8);
-            }
-            self.serial += 1;
-            self.flying.push(Reverse((arrives, self.serial, slot)));
-        }
-        None
-    }
-
-    fn next(&self) -> Option<u64> {
-        self.flying.peek().map(|Reverse((at, ..))| *at)
-    }
-
-    fn deliver(&mut self, now: u64, stack: &mut Stack) -> usize {
-        let mut count = 0;
-        while let Some(Reverse((at, _, slot))) = self.flying.peek().copied() {
-            if at > now {
-                break;
-            }
-            self.flying.pop();
-            stack.input(Duration::from_nanos(now), &self.packets[slot]);
-            self.spare.push(slot);
-            count += 1;
-        }
-        count
-    }
-}
-
-pub(crate) fn too_big(packet: &[u8], mtu: usize) -> Vec<u8> {
-    let sum = |bytes: &[u8], mut total: u32| {
-        for pair in bytes.chunks(2) {
-            total += u32::from(pair[0]) << 8 | u32::from(*pair.get(1).unwrap_or(&0));
-        }
-        while total >> 16 != 0 {
-            total = (total & 0xffff) + (total >> 16);
-        }
-        !(total as u16)
-    };
-    let quoted = &packet[..packet.len().min(128)];
-    if packet[0] >> 4 == 4 {
-        let mut out = vec![0; 28 + quoted.len()];
-        let length = out.len() as u16;
-        out[0] = 0x45;
-        out[2..4].copy_from_slice(&length.to_be_bytes());
-        out[8] = 64;
-        out[9] = 1;
-        out[12..16].copy_from_slice(&[192, 0, 2, 254]);
-        out[16..20].copy_from_slice(&packet[12..16]);
-        let check = sum(&out[..20], 0);
-        out[10..12].copy_from_slice(&check.to_be_bytes());
-        out[20] = 3;
-        out[21] = 4;
-        out[26..28].copy_from_slice(&(mtu as u16).to_be_bytes());
-        out[28..].copy_from_slice(quoted);
-        let check = sum(&out[20..], 0);
-        out[22..24].copy_from_slice(&check.to_be_bytes());
-        out
-    } else {
-        let mut out = vec![0; 48 + quoted.len()];
-        let length = (out.len() - 40) as u16;
-        out[0] = 0x60;
-        out[4..6].copy_from_slice(&length.to_be_bytes());
-        out[6] = 58;
-        out[7] = 64;
-        out[8..24].copy_from_slice(&Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, 0xfe).octets());
-        out[24..40].copy_from_slice(&packet[8..24]);
-        out[40] = 2;
-        out[44..48].copy_from_slice(&(mtu as u32).to_be_bytes());
-        out[48..].copy_from_slice(quoted);
-        let mut pseudo = 58 + u32::from(length);
-        for pair in out[8..40].chunks(2) {
-            pseudo += u32::from(pair[0]) << 8 | u32::from(pair[1]);
-        }
-        let check = sum(&out[40..], pseudo);
-        out[42..44].copy_from_slice(&check.to_be_bytes());
-        out
     }
 }
 
@@ -597,11 +423,7 @@ impl World {
                 let full = self.batch.is_full();
                 for packet in self.batch.iter() {
                     if let Some(error) = self.pipes[side].push(now, &mut self.rng, packet) {
-                        let back = &mut self.pipes[1 - side];
-                        back.serial += 1;
-                        back.packets.push(error);
-                        let slot = back.packets.len() - 1;
-                        back.flying.push(Reverse((now + back.link.delay, back.serial, slot)));
+                        self.pipes[1 - side].answer(now, error);
                     }
                 }
                 if count == 0 || !full {
