@@ -241,6 +241,9 @@ fn what_a_killed_tunnel_left_is_repaired_by_the_next() {
     answers(&pair, Side::Right.inner(Family::V4));
     device.daemon().kill().unwrap();
     let mut next = Daemon::start(&mut agent_of(&pair, &device, &[])).unwrap();
+    // The other end would answer without a tunnel too.
+    wait_for(Duration::from_secs(10), "tunnel", || Ok(device.peers().ok().filter(|peers| !peers.is_empty())))
+        .unwrap();
     answers(&pair, Side::Right.inner(Family::V4));
     let status = next.terminate().unwrap();
     assert!(status.success(), "{status}; log:\n{}", next.log());
