@@ -88,14 +88,6 @@ impl Work<'_> {
         let want = self.aws.tags(planned.name().text(), planned.tags());
         self.op.call(|| self.aws.retag(planned.id().text(), have, &want)).await
     }
-
-    /// What a read of the object finds; `None` when it is gone.
-    pub(crate) async fn seen<T>(
-        &self,
-        read: impl Future<Output = Result<T, ApiError>>,
-    ) -> Result<Option<T>, Diagnostics> {
-        self.op.within(async { Ok(ApiError::if_found(read.await)?) }).await
-    }
 }
 
 /// Takes over the object that an interrupted run left behind, or makes one; records it.
@@ -197,7 +189,7 @@ impl<O: Object> Resource for Managed<O> {
     async fn read(&self, ctx: &Context, state: O) -> Result<Option<O>, Diagnostics> {
         let work = self.work(ctx, &state, Operation::Read)?;
         state.hold(self.session.run());
-        state.look(&work).await
+        work.op.within(state.look(&work)).await
     }
 
     async fn update(

@@ -53,7 +53,7 @@ impl Object for InternetGateway {
     }
 
     async fn look(&self, work: &Work<'_>) -> Result<Option<InternetGateway>, Diagnostics> {
-        let found = work.seen(api::get(&work.aws, self.id.text())).await?;
+        let found = ApiError::if_found(api::get(&work.aws, self.id.text()).await)?;
         Ok(found.map(|found| schema::state(&work.aws, found, self)))
     }
 

@@ -137,7 +137,7 @@ impl Object for NatGateway {
     }
 
     async fn look(&self, work: &Work<'_>) -> Result<Option<NatGateway>, Diagnostics> {
-        work.op.within(look(&work.aws, self)).await
+        look(&work.aws, self).await
     }
 
     async fn delete(&self, work: &Work<'_>) -> Result<(), Diagnostics> {

@@ -46,7 +46,7 @@ impl Object for RouteTable {
     }
 
     async fn look(&self, work: &Work<'_>) -> Result<Option<RouteTable>, Diagnostics> {
-        let found = work.seen(api::get(&work.aws, self.id.text())).await?;
+        let found = ApiError::if_found(api::get(&work.aws, self.id.text()).await)?;
         Ok(found.map(|found| schema::state(&work.aws, found, self)))
     }
 

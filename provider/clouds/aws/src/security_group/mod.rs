@@ -92,7 +92,7 @@ impl Object for SecurityGroup {
     }
 
     async fn look(&self, work: &Work<'_>) -> Result<Option<SecurityGroup>, Diagnostics> {
-        let found = work.seen(api::get(&work.aws, self.id.text())).await?;
+        let found = ApiError::if_found(api::get(&work.aws, self.id.text()).await)?;
         Ok(found.map(|found| schema::state(&work.aws, found, self)))
     }
 

@@ -60,7 +60,7 @@ impl Object for Subnet {
     }
 
     async fn look(&self, work: &Work<'_>) -> Result<Option<Subnet>, Diagnostics> {
-        let found = work.seen(api::get(&work.aws, self.id.text())).await?;
+        let found = ApiError::if_found(api::get(&work.aws, self.id.text()).await)?;
         Ok(found.map(|found| schema::state(&work.aws, found, self)))
     }
 

@@ -119,7 +119,7 @@ impl Object for Vpc {
     }
 
     async fn look(&self, work: &Work<'_>) -> Result<Option<Vpc>, Diagnostics> {
-        let found = work.seen(api::read(&work.aws, self.id.text())).await?;
+        let found = ApiError::if_found(api::read(&work.aws, self.id.text()).await)?;
         Ok(found.map(|found| schema::state(&work.aws, found, self)))
     }
 
