@@ -16,7 +16,6 @@ mod implementation;
 mod namespace;
 mod pair;
 mod process;
-mod programs;
 pub mod traffic;
 mod wait;
 
@@ -26,5 +25,5 @@ pub use implementation::Implementation;
 pub use namespace::Namespace;
 pub use pair::{Family, Pair, Settings, Side};
 pub use process::Daemon;
-pub use programs::{cache_folder, program, workspace_root};
 pub use wait::wait_for;
+pub use warren_programs::{cache_folder, program, workspace_root};
