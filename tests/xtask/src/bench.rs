@@ -210,8 +210,8 @@ fn megabytes(bytes: u64) -> f64 {
 /// Every `every`-th kill point of the example.
 pub(crate) fn kill(every: usize) -> Result<()> {
     build::provider(false)?;
-    let stage = Stage::example("aws-hub-spoke", ProxyConfig::default())?;
-    let report = kill_points(&stage, every, &mut |line| println!("{line}"))?;
+    let mut stage = Stage::example("aws-hub-spoke", ProxyConfig::default())?;
+    let report = kill_points(&mut stage, every, &mut |line| println!("{line}"))?;
     ensure!(report.survived > 0, "no kill point was reached");
     println!("{report}");
     Ok(())
