@@ -5,6 +5,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
+use tokio::io::ReadBuf;
 use warren_netstack::{SocketId, UdpError};
 
 use super::error::down;
@@ -75,15 +76,17 @@ impl Datagrams {
     /// # Errors
     /// The tunnel has ended.
     pub async fn recv_from(&self, buffer: &mut [u8]) -> io::Result<(usize, SocketAddr)> {
-        std::future::poll_fn(|context| self.poll_recv_from(context, buffer)).await
+        let mut buffer = ReadBuf::new(buffer);
+        let from = std::future::poll_fn(|context| self.poll_recv_from(context, &mut buffer)).await?;
+        Ok((buffer.filled().len(), from))
     }
 
     /// As [`Datagrams::recv_from`].
     pub fn poll_recv_from(
         &self,
         context: &Context<'_>,
-        buffer: &mut [u8],
-    ) -> Poll<io::Result<(usize, SocketAddr)>> {
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<SocketAddr>> {
         let received = self.shared.with(|state, _| {
             if state.closed {
                 return Poll::Ready(Err(down()));
@@ -97,9 +100,8 @@ impl Datagrams {
             }
         });
         received.map_ok(|datagram| {
-            let length = datagram.data.len().min(buffer.len());
-            buffer[..length].copy_from_slice(&datagram.data[..length]);
-            (length, datagram.remote)
+            buffer.put_slice(&datagram.data[..datagram.data.len().min(buffer.remaining())]);
+            datagram.remote
         })
     }
 }
