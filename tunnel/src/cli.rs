@@ -138,8 +138,8 @@ pub struct AgentArgs {
     #[arg(long, value_name = "ADDR", env = "WARREN_METRICS", value_parser = metrics_address)]
     pub metrics: Option<MetricsAddress>,
     /// Local address whose connections go on through the tunnel; may be repeated. Only without an interface
-    #[arg(long, value_name = "LISTEN=TO", env = "WARREN_FORWARD_LOCAL", value_delimiter = ',', value_parser = forward)]
-    pub forward_local: Vec<Forward>,
+    #[arg(long, value_name = "LISTEN=TO", env = "WARREN_FORWARD", value_delimiter = ',', value_parser = forward)]
+    pub forward: Vec<Forward>,
     /// File with the private key, in place of the configuration's PrivateKey
     #[arg(long, value_name = "FILE", env = "WARREN_PRIVATE_KEY_FILE")]
     pub private_key_file: Option<PathBuf>,
@@ -214,9 +214,9 @@ pub struct Forward {
 }
 
 fn forward(text: &str) -> Result<Forward, Problem> {
-    let parsed = text.split_once('=').and_then(|(listen, to)| {
-        Some(Forward { listen: listen.parse().ok()?, to: to.parse().ok()? })
-    });
+    let parsed = text
+        .split_once('=')
+        .and_then(|(listen, to)| Some(Forward { listen: listen.parse().ok()?, to: to.parse().ok()? }));
     parsed.ok_or_else(|| {
         Problem::new("not two addresses with ports").hint("for example 127.0.0.1:8080=10.0.0.5:80")
     })

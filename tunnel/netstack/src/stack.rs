@@ -302,6 +302,17 @@ impl Stack {
         }
     }
 
+    /// The tunnel carries packets again after an outage: streams whose timers have backed off try at once, and not only
+    /// when those ring. Looks at every stream: not for the packet path.
+    pub fn nudge(&mut self, now: Duration) {
+        self.clock(now);
+        for index in 0..self.slots.len() as u32 {
+            if self.slots[index as usize].conn.as_ref().is_some_and(|conn| !conn.over()) {
+                self.with(index, |conn, ctx| conn.snd.nudge(ctx.now));
+            }
+        }
+    }
+
     // ---- inside -----------------------------------------------------------------------------------------------
 
     fn clock(&mut self, now: Duration) {

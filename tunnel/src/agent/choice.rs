@@ -80,6 +80,8 @@ mod tests {
             Chosen::Netstack(told) => told,
             Chosen::Interface(_) => String::new(),
         };
-        insta::assert_snapshot!([told(best(false, None, true)), told(best(true, missing(), false))].join("\n"));
+        insta::assert_snapshot!(
+            [told(best(false, None, true)), told(best(true, missing(), false))].join("\n")
+        );
     }
 }

@@ -158,12 +158,7 @@ struct Agent {
 }
 
 impl Agent {
-    fn up(
-        settings: Settings,
-        chosen: &Chosen,
-        events: &Sender<Event>,
-        live: &Arc<Live>,
-    ) -> Result<Self> {
+    fn up(settings: Settings, chosen: &Chosen, events: &Sender<Event>, live: &Arc<Live>) -> Result<Self> {
         let Settings { interface, config, .. } = &settings;
         if config.interface.save_config {
             log::warn(
@@ -197,11 +192,7 @@ impl Agent {
     }
 
     /// A tunnel that ends in this process. What is meant for an interface is told and left out.
-    fn bring_up_alone(
-        settings: &Settings,
-        why: &str,
-        events: &Sender<Event>,
-    ) -> Result<Box<dyn Tunnel>> {
+    fn bring_up_alone(settings: &Settings, why: &str, events: &Sender<Event>) -> Result<Box<dyn Tunnel>> {
         let parts = &settings.config.interface;
         let hooks = [&parts.pre_up, &parts.post_up, &parts.pre_down, &parts.post_down];
         if !hooks.iter().all(|commands| commands.is_empty()) {

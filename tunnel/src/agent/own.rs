@@ -103,14 +103,8 @@ impl OwnTunnel {
         } else {
             interface.own_socket(&settings.folder)
         };
-        let kind = Kind {
-            backend: "user",
-            told: told.to_owned(),
-            mtu,
-            fwmark: None,
-            offloads: Vec::new(),
-            socket,
-        };
+        let kind =
+            Kind { backend: "user", told: told.to_owned(), mtu, fwmark: None, offloads: Vec::new(), socket };
         let seed = *random()?;
         let addresses = own_addresses(config);
         Self::up(settings, reloader, kind, file_peers, move |plane| {
@@ -170,14 +164,12 @@ impl OwnTunnel {
         };
         let thread = control::start(parts, handle.clone())?;
         let answers = handle.clone();
-        let uapi =
-            uapi::Server::bind(socket, Arc::new(move |request| answer(request, &answers, &reloader)))?;
+        let uapi = uapi::Server::bind(socket, Arc::new(move |request| answer(request, &answers, &reloader)))?;
         let services = match &net {
             Some(net) => Some(Services::start(net.clone(), &settings.forwards)?),
             None => None,
         };
-        let tunnel =
-            Self { _services: services, _uapi: uapi, _thread: thread, handle, facts, lookups, net };
+        let tunnel = Self { _services: services, _uapi: uapi, _thread: thread, handle, facts, lookups, net };
         tunnel.put(Vec::new(), file_peers)?;
         Ok(Up { tunnel: Box::new(tunnel), mtu, told })
     }

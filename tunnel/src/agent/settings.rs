@@ -105,7 +105,7 @@ impl Settings {
             device: args.device,
             planned_rate: args.planned_rate,
             folder: folders::own()?,
-            forwards: args.forward_local.clone(),
+            forwards: args.forward.clone(),
             over,
         })
     }

@@ -11,7 +11,9 @@ use warren_transport::udp::Udp;
 
 use crate::{
     control::Traffic,
-    datapath::{Clock, Control, ControlReceiver, ControlSender, Datapath, DatapathConfig, Device, control_channel},
+    datapath::{
+        Clock, Control, ControlReceiver, ControlSender, Datapath, DatapathConfig, Device, control_channel,
+    },
     problem::{Context, Problem, Result},
 };
 
@@ -74,6 +76,12 @@ impl Traffic for Moving {
         }
     }
 
+    fn established(&self) {
+        if let Some(datapath) = &self.datapath {
+            datapath.established();
+        }
+    }
+
     fn udp(&self) -> &Arc<Udp> {
         &self.udp
     }
@@ -82,8 +90,8 @@ impl Traffic for Moving {
     /// stays, and with it the interface.
     fn rebind(&mut self, udp: Arc<Udp>) -> Result<()> {
         let device = self.datapath.take().and_then(Datapath::stop);
-        let device = device
-            .ok_or_else(|| Problem::new("the device is still in use").hint("restart the agent"))?;
+        let device =
+            device.ok_or_else(|| Problem::new("the device is still in use").hint("restart the agent"))?;
         self.udp = udp;
         self.run(device).while_doing(|| "starting the data path again".into())
     }

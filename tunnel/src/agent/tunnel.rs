@@ -6,9 +6,8 @@ use warren_device::kernel::{Kernel, KernelError};
 use warren_wire::config::Config;
 
 use super::{
-    Reloader,
-    choice::Backend,
-    journal::Change, kernel::KernelTunnel, network::Network, own::OwnTunnel, settings::Settings,
+    Reloader, choice::Backend, journal::Change, kernel::KernelTunnel, network::Network, own::OwnTunnel,
+    settings::Settings,
 };
 use crate::{
     net,

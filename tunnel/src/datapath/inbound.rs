@@ -23,13 +23,8 @@ pub(super) fn run(shared: &Shared, queue: usize) -> io::Result<()> {
     let Some(counters) = shared.inbound.get(queue) else { return Ok(()) };
     let mut receiver = Receiver::new(Arc::clone(&shared.udp), queue);
     let mut opener = Opener::new(shared);
-    let mut inbound = Inbound {
-        shared,
-        tun,
-        coalescer: Coalescer::new(tun.offload().joins()),
-        frames: 0,
-        packets: 0,
-    };
+    let mut inbound =
+        Inbound { shared, tun, coalescer: Coalescer::new(tun.offload().joins()), frames: 0, packets: 0 };
     let mut complained = false;
     let mut moderation = Moderation::default();
     while !shared.stopping() {

@@ -32,7 +32,10 @@ use std::time::Duration;
 
 use parking_lot::Mutex;
 use rustix::event::{EventfdFlags, eventfd};
-use warren_device::{tun::Queue, user::Driver};
+use warren_device::{
+    tun::Queue,
+    user::{Driver, Net},
+};
 use warren_proto::plane::{Peer, Plane};
 use warren_transport::udp::Udp;
 
@@ -103,6 +106,7 @@ struct Shared {
     tun: Vec<Queue>,
     /// The netstack while its thread does not run.
     user: Mutex<Option<Box<Driver>>>,
+    net: Option<Net>,
     udp: Arc<Udp>,
     control: ControlSender,
     clock: Clock,
@@ -136,6 +140,7 @@ impl Datapath {
         let shared = Arc::new(Shared {
             plane,
             tun,
+            net: user.as_ref().map(|driver| driver.net()),
             user: Mutex::new(user),
             udp,
             control,
@@ -195,6 +200,13 @@ impl Datapath {
             batch.packet(&self.shared, peer, now, &packet);
         }
         batch.send(&self.shared, now);
+    }
+
+    /// To be called when a session was made: streams of the netstack that an outage has slowed down go on at once.
+    pub fn established(&self) {
+        if let Some(net) = &self.shared.net {
+            net.nudge();
+        }
     }
 
     /// To be called when the device's MTU changes.

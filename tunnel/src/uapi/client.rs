@@ -20,7 +20,8 @@ use crate::{
 /// When nobody listens, or the answer is an error; its text is then what the agent said.
 pub fn exchange(interface: &InterfaceName, request: &str) -> Result<Vec<(String, String)>> {
     // An agent of the kernel's WireGuard answers at its own place: the other is where `wg` looks for us.
-    let own = folders::candidates().iter().map(|folder| interface.own_socket(folder)).find(|own| own.exists());
+    let own =
+        folders::candidates().iter().map(|folder| interface.own_socket(folder)).find(|own| own.exists());
     let path = own.unwrap_or_else(|| interface.socket());
     let mut stream = UnixStream::connect(&path).map_err(|error| match error.raw_os_error() {
         Some(libc::ENOENT | libc::ECONNREFUSED) => Problem::new(format!("no agent runs {interface}"))

@@ -38,12 +38,7 @@ impl Datagrams {
     }
 
     /// As [`Datagrams::send_to`].
-    pub fn poll_send_to(
-        &self,
-        context: &Context<'_>,
-        data: &[u8],
-        to: SocketAddr,
-    ) -> Poll<io::Result<()>> {
+    pub fn poll_send_to(&self, context: &Context<'_>, data: &[u8], to: SocketAddr) -> Poll<io::Result<()>> {
         let to = SocketAddr::new(to.ip().to_canonical(), to.port());
         if !(self.shared.routes)(to.ip()) {
             return Poll::Ready(Err(super::ConnectError::NoRoute(to.ip()).into()));

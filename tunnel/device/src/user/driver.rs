@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use warren_netstack::Batch;
 
+use super::Net;
 use super::shared::Shared;
 
 /// Packets of one batch: two sends of as many full ones as a segmenting send takes (65,507 bytes).
@@ -33,6 +34,11 @@ impl Driver {
     pub(super) fn new(shared: Arc<Shared>) -> Self {
         let mtu = shared.lock().mtu;
         Self { shared, batch: Batch::with_capacity(PACKETS, mtu), mtu, woken: Vec::new() }
+    }
+
+    /// A handle of the device.
+    pub fn net(&self) -> Net {
+        Net::new(Arc::clone(&self.shared))
     }
 
     /// Readable when a stream has something to do for the stack while its thread sleeps.

@@ -113,6 +113,11 @@ impl Net {
         self.shared.wake_driver();
     }
 
+    /// The tunnel carries packets again after an outage: streams that wait for a timer go on at once.
+    pub fn nudge(&self) {
+        self.shared.with(|state, now| state.stack.nudge(now));
+    }
+
     /// Connections that are not yet over.
     pub fn streams(&self) -> usize {
         self.shared.lock().stack.streams()
