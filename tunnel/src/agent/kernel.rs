@@ -243,7 +243,7 @@ fn status(
     Status {
         interface: facts.interface.clone(),
         version: env!("CARGO_PKG_VERSION").into(),
-        backend: facts.backend.into(),
+        backend: "kernel".into(),
         backend_reason: facts.backend_reason.clone(),
         public_key: read.public_key.map(|key| key.to_string()),
         listen_port: read.listen_port,
