@@ -1,0 +1,3 @@
+//! Proxies in front of a network that they see only through [`net::Dial`] and [`net::Listen`].
+
+pub mod net;
