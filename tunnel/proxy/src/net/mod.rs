@@ -9,6 +9,7 @@
 //! [`System`] is the operating system's own network; the tunnel's user-space network is another implementation.
 
 mod error;
+mod split;
 mod system;
 
 use std::{
@@ -21,6 +22,7 @@ use std::{
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
 pub use error::DialError;
+pub use split::{Either, Prefixes, Split, SplitDatagrams, is_local};
 pub use system::{System, SystemDatagrams, SystemListener, SystemStream};
 
 /// One TCP connection.
