@@ -4,7 +4,7 @@ use std::{net::SocketAddr, path::PathBuf};
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
-use crate::{name::InterfaceName, problem::Problem};
+use crate::{name::InterfaceName, problem::Problem, services::ServiceArgs};
 
 const AGENT_HELP: &str = "\
 Precedence: flags, then environment (WARREN_*), then the file.
@@ -98,20 +98,17 @@ pub enum LogFormat {
     Json,
 }
 
-/// Where metrics are served.
+/// Where something is served.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum MetricsAddress {
+pub enum Address {
     /// Nowhere.
     Off,
     /// There.
     On(SocketAddr),
 }
 
-impl MetricsAddress {
-    /// Loopback: figures and public keys are not for everybody.
-    pub const DEFAULT: SocketAddr =
-        SocketAddr::new(std::net::IpAddr::V4(std::net::Ipv4Addr::LOCALHOST), 9586);
-}
+/// Of metrics; loopback, since figures and public keys are not for everybody.
+pub const METRICS: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(std::net::Ipv4Addr::LOCALHOST), 9586);
 
 /// Arguments of `agent`.
 #[derive(Debug, Args)]
@@ -135,11 +132,8 @@ pub struct AgentArgs {
     #[arg(long, value_name = "MBIT", env = "WARREN_PLANNED_RATE", value_parser = clap::value_parser!(u32).range(1..))]
     pub planned_rate: Option<u32>,
     /// Where Prometheus finds metrics, /healthz and /readyz; `off` for nowhere [default: 127.0.0.1:9586]
-    #[arg(long, value_name = "ADDR", env = "WARREN_METRICS", value_parser = metrics_address)]
-    pub metrics: Option<MetricsAddress>,
-    /// Local address whose connections go on through the tunnel; may be repeated. Only without an interface
-    #[arg(long, value_name = "LISTEN=TO", env = "WARREN_FORWARD", value_delimiter = ',', value_parser = forward)]
-    pub forward: Vec<Forward>,
+    #[arg(long, value_name = "ADDR", env = "WARREN_METRICS", value_parser = address)]
+    pub metrics: Option<Address>,
     /// File with the private key, in place of the configuration's PrivateKey
     #[arg(long, value_name = "FILE", env = "WARREN_PRIVATE_KEY_FILE")]
     pub private_key_file: Option<PathBuf>,
@@ -152,6 +146,9 @@ pub struct AgentArgs {
     /// off, error, warn, info, debug or trace; also by module: info,warren_proto=debug
     #[arg(long, value_name = "LEVEL", env = "WARREN_LOG_LEVEL", default_value = "info")]
     pub log_level: String,
+    /// What programs reach the tunnel by where it has no interface.
+    #[command(flatten)]
+    pub services: ServiceArgs,
     /// Refused: see [`Cli::refuse_keys`].
     #[arg(long, hide = true, value_parser = not_a_key)]
     private_key: Option<GivenKey>,
@@ -204,29 +201,15 @@ pub struct DoctorArgs {
     pub config: Option<PathBuf>,
 }
 
-/// From an address of this machine to one inside the tunnel.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Forward {
-    /// Where programs connect.
-    pub listen: SocketAddr,
-    /// Where their connections end.
-    pub to: SocketAddr,
-}
-
-fn forward(text: &str) -> Result<Forward, Problem> {
-    let parsed = text
-        .split_once('=')
-        .and_then(|(listen, to)| Some(Forward { listen: listen.parse().ok()?, to: to.parse().ok()? }));
-    parsed.ok_or_else(|| {
-        Problem::new("not two addresses with ports").hint("for example 127.0.0.1:8080=10.0.0.5:80")
-    })
-}
-
-fn metrics_address(text: &str) -> Result<MetricsAddress, Problem> {
+/// An address with a port, or `off`.
+///
+/// # Errors
+/// Neither.
+pub fn address(text: &str) -> Result<Address, Problem> {
     if text == "off" {
-        return Ok(MetricsAddress::Off);
+        return Ok(Address::Off);
     }
-    text.parse().map(MetricsAddress::On).map_err(|_| {
+    text.parse().map(Address::On).map_err(|_| {
         Problem::new("neither an address with a port nor `off`")
             .hint("for example 127.0.0.1:9586, or [::1]:9586")
     })
@@ -269,9 +252,9 @@ mod tests {
     }
 
     #[test]
-    fn metrics_can_be_off() {
-        assert_eq!(metrics_address("off"), Ok(MetricsAddress::Off));
-        assert_eq!(metrics_address("[::1]:9"), Ok(MetricsAddress::On("[::1]:9".parse().unwrap())));
-        insta::assert_snapshot!(metrics_address("localhost").unwrap_err());
+    fn services_can_be_off() {
+        assert_eq!(address("off"), Ok(Address::Off));
+        assert_eq!(address("[::1]:9"), Ok(Address::On("[::1]:9".parse().unwrap())));
+        insta::assert_snapshot!(address("localhost").unwrap_err());
     }
 }

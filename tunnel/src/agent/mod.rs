@@ -41,8 +41,8 @@ use self::{
     tunnel::{Tunnel, Up},
 };
 use crate::{
-    cli::{AgentArgs, MetricsAddress},
-    folders, log, metrics,
+    cli::{Address, AgentArgs, METRICS},
+    folders, log, machine, metrics,
     problem::{Context, Problem, Result},
     status::Status,
 };
@@ -132,12 +132,12 @@ fn listen_to_signals(events: &Sender<Event>) -> Result<()> {
 }
 
 /// A default address that is taken is no reason not to run: a second agent on one machine has none of its own.
-fn serve_metrics(asked: Option<MetricsAddress>, live: &Arc<Live>) -> Result<Option<metrics::Server>> {
+fn serve_metrics(asked: Option<Address>, live: &Arc<Live>) -> Result<Option<metrics::Server>> {
     let source = Arc::clone(live) as Arc<dyn metrics::Source>;
     let started = match asked {
-        Some(MetricsAddress::Off) => return Ok(None),
-        Some(MetricsAddress::On(address)) => return metrics::Server::start(address, source).map(Some),
-        None => metrics::Server::start(MetricsAddress::DEFAULT, source),
+        Some(Address::Off) => return Ok(None),
+        Some(Address::On(address)) => return metrics::Server::start(address, source).map(Some),
+        None => metrics::Server::start(METRICS, source),
     };
     match started {
         Ok(server) => Ok(Some(server)),
@@ -174,9 +174,9 @@ impl Agent {
                 return Ok(Self { settings, network: None, tunnel, live: Arc::clone(live) });
             }
         };
-        if !settings.forwards.is_empty() {
-            return Err(Problem::new("forwards are not for a tunnel with an interface")
-                .hint("programs reach the tunnel by its routes; or take --device user"));
+        if settings.services.asked() {
+            return Err(Problem::new("proxies and forwards are not for a tunnel with an interface")
+                .hint("programs reach the tunnel by its routes; leave them out, or take --device user"));
         }
         let mut network = Network::new(interface, config, &settings.folder)?;
         match Self::bring_up(&settings, backend, &mut network, events) {
@@ -207,6 +207,7 @@ impl Agent {
                     .hint("take it out of the file"),
             );
         }
+        machine::raise_descriptors();
         let Up { tunnel, told, .. } = OwnTunnel::over_netstack(settings, Reloader(events.clone()), why)?;
         announce(tunnel.look().status()?, &told);
         Ok(tunnel)

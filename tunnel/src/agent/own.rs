@@ -41,7 +41,7 @@ const LEAST_MTU: u32 = 1280;
 /// A running tunnel; dropping it ends it, and its interface with it.
 pub(super) struct OwnTunnel {
     // In the order in which they end: streams before the device, and nobody asks a control thread that has gone.
-    _services: Option<Services>,
+    services: Option<Services>,
     _uapi: uapi::Server,
     _thread: control::Thread,
     handle: Handle,
@@ -166,10 +166,10 @@ impl OwnTunnel {
         let answers = handle.clone();
         let uapi = uapi::Server::bind(socket, Arc::new(move |request| answer(request, &answers, &reloader)))?;
         let services = match &net {
-            Some(net) => Some(Services::start(net.clone(), &settings.forwards)?),
+            Some(net) => Some(Services::start(net.clone(), &settings.services, config)?),
             None => None,
         };
-        let tunnel = Self { _services: services, _uapi: uapi, _thread: thread, handle, facts, lookups, net };
+        let tunnel = Self { services, _uapi: uapi, _thread: thread, handle, facts, lookups, net };
         tunnel.put(Vec::new(), file_peers)?;
         Ok(Up { tunnel: Box::new(tunnel), mtu, told })
     }
@@ -238,6 +238,9 @@ impl Tunnel for OwnTunnel {
             self.facts.mtu = self.facts.mtu.max(LEAST_MTU);
             net.set_addresses(own_addresses(config));
             net.set_mtu(self.facts.mtu as usize);
+        }
+        if let Some(services) = &self.services {
+            services.reload(config);
         }
         self.handle.tell(Command::Facts(Box::new(self.facts.clone())));
     }

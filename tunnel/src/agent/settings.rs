@@ -11,10 +11,11 @@ use warren_wire::{config::Config, key::PrivateKey};
 use zeroize::Zeroizing;
 
 use crate::{
-    cli::{AgentArgs, DeviceChoice, Forward},
+    cli::{AgentArgs, DeviceChoice},
     folders,
     name::InterfaceName,
     problem::{Context, Problem, Result},
+    services::ServiceArgs,
 };
 
 /// A configuration longer than this is none.
@@ -44,8 +45,8 @@ pub struct Settings {
     pub planned_rate: Option<u32>,
     /// Where run-time files lie.
     pub folder: PathBuf,
-    /// Connections to this machine's own ports that go on through the tunnel.
-    pub forwards: Vec<Forward>,
+    /// What programs reach the tunnel by where it has no interface.
+    pub services: ServiceArgs,
     /// What is put over the file again at a reload.
     pub over: Overrides,
 }
@@ -105,7 +106,7 @@ impl Settings {
             device: args.device,
             planned_rate: args.planned_rate,
             folder: folders::own()?,
-            forwards: args.forward.clone(),
+            services: args.services.clone(),
             over,
         })
     }
