@@ -23,14 +23,20 @@ pub(crate) enum What {
     Provider,
     /// The tunnel, against other implementations of WireGuard, in network namespaces. Needs root.
     Tunnel,
+    /// The tunnel without any privilege, against programs that end a tunnel in their own process. Needs root for the lab.
+    Pod,
 }
 
 pub(crate) fn run(what: What, rest: &[String]) -> Result<()> {
-    ensure!(rest.is_empty() || matches!(what, What::Tunnel), "only `bench tunnel` takes more arguments");
+    ensure!(
+        rest.is_empty() || matches!(what, What::Tunnel | What::Pod),
+        "only `bench tunnel` and `bench pod` take more arguments"
+    );
     match what {
         What::Cidr => cidr(),
         What::Provider => provider(),
         What::Tunnel => tunnel(rest),
+        What::Pod => tunnel(&[&["--pod".to_owned()], rest].concat()),
     }
 }
 

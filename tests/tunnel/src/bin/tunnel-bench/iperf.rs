@@ -10,6 +10,7 @@ use warren_tunnel_tests::{Daemon, Family, Namespace, Pair, Side, program, wait_f
 /// A server on the right side's inner address.
 pub(crate) struct Server {
     _daemon: Daemon,
+    /// Where clients connect.
     address: IpAddr,
 }
 
@@ -36,6 +37,11 @@ impl Server {
         // Buffered output says nothing until much later; being there is enough then.
         .or_else(|error| if daemon.cpu().is_ok() { Ok(()) } else { Err(error.context(daemon.log())) })?;
         Ok(Server { _daemon: daemon, address })
+    }
+
+    /// Clients connect to another address that leads here.
+    pub(crate) fn reached_at(self, address: IpAddr) -> Server {
+        Server { address, ..self }
     }
 
     /// The server of a tunnel.
