@@ -38,10 +38,10 @@ pub(super) fn look(config: Option<&Config>) -> Report {
     findings.push(if permitted {
         Finding::ok("privileges", "CAP_NET_ADMIN")
     } else {
-        Finding::missing(
+        Finding::limited(
             "privileges",
-            "CAP_NET_ADMIN is missing",
-            container_or("run as root", "--cap-add NET_ADMIN"),
+            "CAP_NET_ADMIN is missing: no interface, programs reach the tunnel by proxies",
+            container_or("for an interface run as root", "--cap-add NET_ADMIN"),
         )
     });
     let tun = tun_device(&mut findings);
@@ -57,10 +57,10 @@ pub(super) fn look(config: Option<&Config>) -> Report {
     findings.extend(reverse_path());
 
     let (backend, because) = match (permitted, in_kernel, tun) {
-        (false, ..) => (None, "the privilege to make interfaces is missing"),
+        (false, ..) => (Some("user"), "the privilege to make interfaces is missing"),
         (true, true, _) => (Some("kernel"), "the kernel has WireGuard"),
         (true, false, true) => (Some("tun"), "the kernel has no WireGuard, and a TUN device is there"),
-        (true, false, false) => (None, "there is neither WireGuard in the kernel nor a TUN device"),
+        (true, false, false) => (Some("user"), "there is neither WireGuard in the kernel nor a TUN device"),
     };
     // What one backend lacks does not matter where the other is used.
     if backend == Some("kernel") {
@@ -83,12 +83,12 @@ fn tun_device(findings: &mut Vec<Finding>) -> bool {
     let there = result.is_ok();
     findings.push(match result {
         Ok(()) => Finding::ok("TUN device", format!("{device} opens")),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Finding::missing(
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Finding::limited(
             "TUN device",
             format!("{device} is not there"),
             container_or("`modprobe tun`", &format!("--device {device}")),
         ),
-        Err(error) => Finding::missing(
+        Err(error) => Finding::limited(
             "TUN device",
             format!("{device}: {error}"),
             container_or("run as root", &format!("--device {device}, and permit it in the device cgroup")),

@@ -44,7 +44,7 @@ pub struct Finding {
 pub struct Report {
     /// The findings, in the order of the text.
     pub findings: Vec<Finding>,
-    /// `kernel`, `tun` or none.
+    /// `kernel`, `tun`, `user` or none.
     pub backend: Option<&'static str>,
     /// Why.
     pub because: String,
