@@ -61,7 +61,7 @@ impl Request {
             (Some(_), false) => match serde_json::from_slice::<Value>(text) {
                 Ok(body) => {
                     problems.extend(document.check_body(method, Side::Request, &body));
-                    request.body = body;
+                    request.body = document.with_names(method, body);
                 }
                 Err(error) => problems.push(Problem::NotJson(error.to_string())),
             },

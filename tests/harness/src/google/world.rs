@@ -286,7 +286,9 @@ impl World {
         match change {
             Change::Insert(_) => {
                 self.release(&key);
-                rules.inserted(self, &key);
+                if let Some(rules) = rules {
+                    rules.inserted(self, &key);
+                }
             }
             Change::Replace(mut body) => {
                 if body.contains_key("fingerprint") {
@@ -296,7 +298,9 @@ impl World {
             }
             Change::Delete => {
                 self.remove(&key);
-                rules.deleted(self, &key);
+                if let Some(rules) = rules {
+                    rules.deleted(self, &key);
+                }
             }
             Change::Nothing => {}
         }
@@ -311,7 +315,9 @@ impl World {
     /// An object as the API shows it.
     pub(crate) fn present(&self, key: &Key, body: &Body) -> Value {
         let mut body = body.clone();
-        collections::rules(&key.collection).present(self, key, &mut body);
+        if let Some(rules) = collections::rules(&key.collection) {
+            rules.present(self, key, &mut body);
+        }
         Value::Object(body)
     }
 

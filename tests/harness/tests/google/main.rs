@@ -3,4 +3,5 @@
 #![expect(clippy::unwrap_used, reason = "a test ends where its footing gives way")]
 
 mod client;
+mod documents;
 mod rules;

@@ -144,6 +144,42 @@ impl Document {
     }
 }
 
+impl Document {
+    /// The body of a request with the names of enumerations in place of their numbers.
+    pub(crate) fn with_names(&self, method: &Method, mut body: Value) -> Value {
+        if let Some(name) = &method.request {
+            self.name_all(self.schemas.get(name), name, &mut body);
+        }
+        body
+    }
+
+    fn name_all(&self, schema: Option<&Schema>, owner: &str, value: &mut Value) {
+        let Some(schema) = schema else { return };
+        if let Some(name) = &schema.reference {
+            return self.name_all(self.schemas.get(name), name, value);
+        }
+        match value {
+            Value::Object(members) => {
+                for (name, member) in members {
+                    let field = schema.properties.get(name);
+                    let owner = field.map_or_else(|| owner.to_owned(), |_| format!("{owner}.{name}"));
+                    self.name_all(field.or(schema.additional_properties.as_deref()), &owner, member);
+                }
+            }
+            Value::Array(values) => {
+                values.iter_mut().for_each(|value| self.name_all(schema.items.as_deref(), owner, value));
+            }
+            Value::Number(number) if !schema.values.is_empty() => {
+                let name = number.as_i64().and_then(|number| exceptions::name_of(owner, number));
+                if let Some(name) = name {
+                    *value = Value::String(name.to_owned());
+                }
+            }
+            _ => {}
+        }
+    }
+}
+
 fn bad_parameter(name: &str, value: &str, expected: &str) -> Problem {
     Problem::BadParameter { name: name.to_owned(), value: value.to_owned(), expected: expected.to_owned() }
 }
