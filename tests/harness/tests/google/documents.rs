@@ -298,6 +298,7 @@ fn every_spoilt_request_is_refused_for_what_is_wrong_with_it() {
         // Without the mistake the document has nothing to say, so what follows is refused for the mistake.
         let smallest = if method.request.is_some() { documents.smallest(method) } else { Value::Null };
         call(&google, &method.verb, &method.path(None), &smallest);
+        assert_eq!(google.front().calls()[0].action, method.id);
         let said = google.front().violations();
         assert!(said.is_empty(), "{}: {smallest}: {said:?}", method.id);
         for case in cases(&documents, method) {

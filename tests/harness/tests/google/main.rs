@@ -4,4 +4,6 @@
 
 mod client;
 mod documents;
+mod operations;
+mod python;
 mod rules;
