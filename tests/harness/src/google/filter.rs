@@ -218,12 +218,12 @@ impl Parser<'_> {
                 self.place += 1;
                 Ok(inner)
             }
-            Some(Token::Word(field)) => self.test(field),
+            Some(Token::Word(field)) => self.test(&field),
             _ => Err(self.bad()),
         }
     }
 
-    fn test(&mut self, field: String) -> Result<Filter, Refusal> {
+    fn test(&mut self, field: &str) -> Result<Filter, Refusal> {
         let operator = match self.tokens.get(self.place) {
             Some(Token::Operator(sign)) => *sign,
             Some(Token::Word(word)) if word == "eq" => "eq",
@@ -236,7 +236,7 @@ impl Parser<'_> {
         };
         self.place += 2;
         let whole = |pattern: &str| Regex::new(&format!("(?s)^(?:{pattern})$")).map_err(|_| self.bad());
-        let test = |how| Filter::Test { field: field.clone(), how };
+        let test = |how| Filter::Test { field: field.to_owned(), how };
         Ok(match operator {
             "=" => test(How::Equal(whole(&starred(&value))?)),
             "!=" => Filter::Not(Box::new(test(How::Equal(whole(&starred(&value))?)))),

@@ -221,7 +221,7 @@ impl World {
     /// Begins the operation that makes `change`, and returns its name.
     pub(crate) fn begin(&mut self, asked: Asked<'_>, change: Change) -> String {
         let serial = self.next();
-        let operation = Operation::new(serial, &asked, change, self.config.polls);
+        let mut operation = Operation::new(serial, &asked, change, self.config.polls);
         let name = operation.name.clone();
         if let Some(id) = asked.request_id {
             self.requests.insert((asked.key.project.clone(), id.to_owned()), (asked.text, name.clone()));
@@ -231,7 +231,7 @@ impl World {
         match &operation.change {
             Change::Insert(body) => {
                 let object = Object { body: body.clone(), busy: busy(true, true) };
-                self.objects.insert(key, object);
+                self.objects.insert(key.clone(), object);
             }
             Change::Replace(_) => {
                 if let Some(object) = self.objects.get_mut(&key) {
@@ -245,6 +245,8 @@ impl World {
             }
             Change::Nothing => {}
         }
+        let id = self.objects.get(&key).and_then(|object| object.body.get("id")?.as_str());
+        operation.target_id = id.map(str::to_owned);
         self.operations.insert(name.clone(), operation);
         if self.config.polls == 0 {
             self.finish(&name);

@@ -48,7 +48,8 @@ fn a_network_comes_with_a_route_and_leaves_with_it() {
     let id = hub["id"].as_str().unwrap();
     assert_eq!(get(&google, &format!("global/networks/{id}"))["name"], "hub");
     done(&google, "DELETE", "regions/us-central1/subnetworks/data", Value::Null);
-    done(&google, "DELETE", "global/networks/hub", Value::Null);
+    let operation = done(&google, "DELETE", "global/networks/hub", Value::Null);
+    assert_eq!((&operation["targetId"], &operation["operationType"]), (&hub["id"], &json!("delete")));
     assert_eq!(google.left(), Vec::<String>::new());
     google.front().assert_valid();
 }

@@ -5,7 +5,7 @@ use serde_json::json;
 use super::super::error::Refusal;
 use super::super::key::{Key, Place};
 use super::super::world::{Body, World};
-use super::{Change, Rules, default, flag, labels, link, text};
+use super::{Change, Rules, default, labels, link, text};
 
 /// The bundles of Google APIs.
 const BUNDLES: [&str; 2] = ["all-apis", "vpc-sc"];
@@ -57,15 +57,6 @@ impl Rules for ForwardingRules {
             return Err(Refusal::bad("required", "Required field 'resource.network' not specified"));
         };
         address(world, key, body, &network)?;
-        let bundle_taken = world.of("forwardingRules").any(|(other, rule)| {
-            other.project == key.project
-                && text(rule, "network") == network.link()
-                && text(rule, "target") == target
-        });
-        if bundle_taken && !flag(body, "noAutomateDnsZone") {
-            // A second endpoint is allowed; its names would be those of the first.
-            default(body, "noAutomateDnsZone", true);
-        }
         let serial = world.next();
         body.insert("pscConnectionId".to_owned(), json!((6_000_000_000_000_000_000 + serial).to_string()));
         body.insert("pscConnectionStatus".to_owned(), json!("ACCEPTED"));
