@@ -9,7 +9,7 @@
 use std::collections::BTreeMap;
 
 use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD;
+use base64::engine::general_purpose::URL_SAFE;
 use serde_json::{Map, Value, json};
 
 use super::collections;
@@ -93,10 +93,10 @@ impl World {
         format!("2026-01-{day:02}T{hour:02}:{minute:02}:{second:02}.000-08:00")
     }
 
-    /// Base64 of eight bytes that no other fingerprint has.
+    /// Eight bytes that no other fingerprint has, in the URL-safe base64 that the format `byte` is.
     pub(crate) fn fingerprint(&mut self) -> String {
         let number = self.next().wrapping_mul(0x9e37_79b9_7f4a_7c15);
-        STANDARD.encode(number.to_be_bytes())
+        URL_SAFE.encode(number.to_be_bytes())
     }
 
     /// Every object, in the order of collections, projects, places and names.

@@ -312,9 +312,10 @@ fn scalar_fault(schema: &Schema, kind: &str, value: &Value, side: Side) -> Optio
         // Protocol buffers' JSON writes 64-bit numbers as text and reads both.
         ("string", "int64") => text_or_number(value, side).is_some_and(|text| text.parse::<i64>().is_ok()),
         ("string", "uint64") => text_or_number(value, side).is_some_and(|text| text.parse::<u64>().is_ok()),
-        ("string", "byte") => {
-            value.as_str().is_some_and(|text| STANDARD.decode(text).is_ok() || URL_SAFE.decode(text).is_ok())
-        }
+        // The format is the URL-safe alphabet; protocol buffers' JSON reads both.
+        ("string", "byte") => value.as_str().is_some_and(|text| {
+            URL_SAFE.decode(text).is_ok() || (side == Side::Request && STANDARD.decode(text).is_ok())
+        }),
         ("string", "google-datetime") => value.as_str().is_some_and(|text| {
             matches(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,9})?(?:Z|[+-]\d\d:\d\d)", text)
         }),
