@@ -146,7 +146,7 @@ impl Way {
                 buffer.clear();
                 let (mut size, mut count) = (0, 0);
                 while let Some((at, datagram)) = line.flying.front() {
-                    let last = count > 0 && buffer.len() % size != 0;
+                    let last = count > 0 && !buffer.len().is_multiple_of(size);
                     let fits = count == 0
                         || (datagram.len() <= size
                             && count < MAX_SEGMENTS
