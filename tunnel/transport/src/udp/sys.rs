@@ -322,7 +322,7 @@ impl Slots {
         let remote = load(self.names.get(slot)?)?;
         let control = &self.controls.get(slot)?.0;
         let mut arrival = Arrival {
-            from: Endpoint { remote, local: None },
+            from: Endpoint::new(remote),
             len: header.msg_len as usize,
             segment: None,
             ecn: 0,
