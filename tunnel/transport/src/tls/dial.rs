@@ -11,7 +11,7 @@ use rustix::io::Errno;
 use rustix::net::{
     AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType, connect, recv, send, socket_with, sockopt,
 };
-use rustls::client::UnbufferedClientConnection;
+use rustls::ClientConnection;
 use rustls::pki_types::ServerName;
 use warren_wire::stream::http::{self, parse_status};
 
@@ -19,14 +19,13 @@ use super::proxy::Proxy;
 use super::session::{Session, State};
 use super::stream::Left;
 use super::streams::{Opened, Role};
-use super::trust::{Pin, Seen, Trust, client_config};
+use super::Pin;
+use super::trust::{Seen, Trust, client_config};
 
 /// For everything together.
 const PATIENCE: Duration = Duration::from_secs(10);
 /// Head start of each address before the next (RFC 8305 section 5).
 const STAGGER: Duration = Duration::from_millis(250);
-/// Bytes of the other end's part of the handshake.
-const LONGEST: usize = 128 << 10;
 
 /// A gateway to connect to.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -263,21 +262,27 @@ fn secure(
     let server = ServerName::try_from(asked.to_owned())
         .map_err(|_| tls(rustls::Error::General(format!("{asked} is no server name"))))?;
     let config = client_config(target.trust, Arc::clone(&seen)).map_err(tls)?;
-    let connection = UnbufferedClientConnection::new(Arc::new(config), server).map_err(tls)?;
-    let mut session = Session::Client(Box::new(connection));
-    let (mut cipher, mut plain, mut out) = (Vec::new(), Vec::new(), Vec::new());
+    let connection = ClientConnection::new(Arc::new(config), server).map_err(tls)?;
+    let mut session = Session::new(connection);
+    let mut buffer = vec![0; 16 << 10];
+    let (mut received, mut plain, mut out) = (0, Vec::new(), Vec::new());
     let mut asked_for_tunnel = false;
     loop {
-        let mut done = 0;
+        let mut rest = &buffer[..received];
+        // At the beginning there is nothing to read, but something to say.
         let state = loop {
-            let (used, state) = session.read(&mut cipher[done..], &mut plain, &mut out).map_err(tls)?;
-            done += used;
-            if state != State::Data {
+            let read = session.read(rest, &mut plain, &mut out);
+            if read.is_err() {
+                // The alert is a courtesy.
+                let _ = write(&socket, &out, until);
+            }
+            let (used, state) = read.map_err(tls)?;
+            rest = rest.get(used..).unwrap_or_default();
+            if rest.is_empty() || state == State::Closed {
                 break state;
             }
         };
-        cipher.drain(..done);
-        if state == State::Idle && !asked_for_tunnel {
+        if state == State::Open && !asked_for_tunnel {
             asked_for_tunnel = true;
             session.seal(http::tunnel_request(asked).as_bytes(), &mut out).map_err(tls)?;
         }
@@ -287,19 +292,15 @@ fn secure(
             Ok(None) => {}
             Ok(Some((101, end))) => {
                 plain.drain(..end);
-                let left = Left { cipher, plain };
-                return Ok(Opened { socket, remote, session, left, role: Role::Client });
+                return Ok(Opened { socket, remote, session, left: Left { plain }, role: Role::Client });
             }
             Ok(Some((status, _))) => return Err(DialError::NoGateway { name: name.to_owned(), status }),
             Err(_) => return Err(DialError::NoGateway { name: name.to_owned(), status: 0 }),
         }
-        if state == State::Closed || cipher.len() > LONGEST {
+        if state == State::Closed {
             return Err(cut(io::ErrorKind::ConnectionAborted.into()));
         }
-        let start = cipher.len();
-        cipher.resize(start + (16 << 10), 0);
-        let received = read(&socket, &mut cipher[start..], until).map_err(cut)?;
-        cipher.truncate(start + received);
+        received = read(&socket, &mut buffer, until).map_err(cut)?;
     }
 }
 

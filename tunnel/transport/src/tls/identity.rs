@@ -12,7 +12,8 @@ use rustls::pki_types::pem::PemObject as _;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use zeroize::Zeroizing;
 
-use super::trust::{Pin, provider};
+use super::Pin;
+use super::trust::{pin_of, provider};
 
 /// A certificate chain with its key.
 pub struct Identity {
@@ -66,7 +67,7 @@ impl Identity {
             .collect::<Result<Vec<_>, _>>()
             .map_err(|error| content(certificate, format!("no certificate in PEM: {error}")))?;
         let first = chain.first().ok_or_else(|| content(certificate, "no certificate in PEM".into()))?;
-        let pin = Pin::of(first).ok_or_else(|| content(certificate, "not an X.509 certificate".into()))?;
+        let pin = pin_of(first).ok_or_else(|| content(certificate, "not an X.509 certificate".into()))?;
         let key_der = PrivateKeyDer::from_pem_slice(&bytes(key, true)?)
             .map_err(|error| content(key, format!("no private key in PEM: {error}")))?;
         Ok(Self { chain, key: key_der, pin })

@@ -19,8 +19,7 @@ use rustix::io::Errno;
 use rustix::net::{
     AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType, accept_with, getpeername, recv, send, sockopt,
 };
-use rustls::ServerConfig;
-use rustls::server::UnbufferedServerConnection;
+use rustls::{ServerConfig, ServerConnection};
 use warren_wire::stream::http::{Head, HttpError, response, tunnel_response};
 
 use super::limits::{Bucket, HANDSHAKE, HANDSHAKE_BYTES, HANDSHAKES, HANDSHAKES_OF_ONE};
@@ -50,10 +49,23 @@ pub struct Reply {
     pub body: Vec<u8>,
 }
 
+/// A request that is not for a tunnel.
+#[derive(Clone, Debug)]
+pub struct Request {
+    /// The other end; it may be a proxy's.
+    pub remote: SocketAddr,
+    /// Method, path, headers.
+    pub head: Head,
+    /// Body of at most 64 KiB.
+    pub body: Vec<u8>,
+    /// 32 bytes that both ends of this connection know and no other connection has: `tls-exporter` of RFC 9266.
+    pub binding: [u8; 32],
+}
+
 /// Who answers requests that are not for a tunnel. Called on a thread of its own, one request at a time.
 pub trait Answer: Send + Sync {
-    /// The answer to a request of at most 64 KiB. The remote address may be a proxy's.
-    fn answer(&self, remote: SocketAddr, head: &Head, body: &[u8]) -> Reply;
+    /// The answer to a request.
+    fn answer(&self, request: &Request) -> Reply;
 }
 
 /// Figures since the start.
@@ -95,9 +107,7 @@ pub struct Listener {
 
 struct Asked {
     number: u64,
-    remote: SocketAddr,
-    head: Head,
-    body: Vec<u8>,
+    request: Request,
 }
 
 impl Listener {
@@ -191,8 +201,8 @@ fn answering(answer: Arc<dyn Answer>, shared: &Arc<Shared>) -> io::Result<SyncSe
     let (sender, asked): (SyncSender<Asked>, Receiver<Asked>) = sync_channel(REQUESTS);
     let shared = Arc::clone(shared);
     std::thread::Builder::new().name("tls-requests".into()).spawn(move || {
-        for Asked { number, remote, head, body } in asked {
-            let reply = answer.answer(remote, &head, &body);
+        for Asked { number, request } in asked {
+            let reply = answer.answer(&request);
             shared.answers.lock().push((number, response(reply.status, reply.content_type, &reply.body)));
             shared.wake();
         }
@@ -207,7 +217,6 @@ struct Pending {
     session: Session,
     until: Duration,
     received: usize,
-    cipher: Vec<u8>,
     plain: Vec<u8>,
     out: Vec<u8>,
     stage: Stage,
@@ -300,7 +309,7 @@ impl Porter {
         if self.pending.len() >= HANDSHAKES {
             self.evict();
         }
-        let Ok(connection) = UnbufferedServerConnection::new(Arc::clone(&self.shared.tls)) else { return false };
+        let Ok(connection) = ServerConnection::new(Arc::clone(&self.shared.tls)) else { return false };
         let number = self.next;
         self.next += 1;
         let flags = epoll::EventFlags::IN | epoll::EventFlags::RDHUP;
@@ -310,10 +319,9 @@ impl Porter {
         let pending = Pending {
             socket,
             remote,
-            session: Session::Server(Box::new(connection)),
+            session: Session::new(connection),
             until: now + HANDSHAKE,
             received: 0,
-            cipher: Vec::new(),
             plain: Vec::new(),
             out: Vec::new(),
             stage: Stage::Reading,
@@ -344,8 +352,8 @@ impl Porter {
             Next::Tunnel => {
                 let Some(pending) = self.pending.remove(&number) else { return };
                 let _ = epoll::delete(&self.epoll, &pending.socket);
-                let Pending { socket, remote, session, cipher, plain, .. } = pending;
-                let left = Left { cipher, plain };
+                let Pending { socket, remote, session, plain, .. } = pending;
+                let left = Left { plain };
                 let opened = Opened { socket, remote, session, left, role: Role::Server };
                 let counter = match self.shared.streams.adopt(opened) {
                     Ok(_) => &self.shared.counters.tunnels,
@@ -373,7 +381,8 @@ impl Porter {
         let Some(pending) = self.pending.get_mut(&number) else { return };
         pending.stage = Stage::Answering;
         pending.until = now + ANSWER;
-        let asked = Asked { number, remote: pending.remote, head, body };
+        let Ok(binding) = pending.session.binding() else { return self.end(number) };
+        let asked = Asked { number, request: Request { remote: pending.remote, head, body, binding } };
         let refusal = match self.requests.as_ref().map(|requests| requests.try_send(asked)) {
             Some(Ok(())) => return self.watch(number),
             Some(Err(TrySendError::Full(_) | TrySendError::Disconnected(_))) => 503,
@@ -468,35 +477,20 @@ impl Pending {
 
     /// True: there may be something new to look at.
     fn read(&mut self) -> Result<bool, ()> {
-        let start = self.cipher.len();
-        self.cipher.resize(start + (16 << 10), 0);
-        let received = match recv(&self.socket, &mut self.cipher[start..], RecvFlags::DONTWAIT) {
+        let mut cipher = [0; 8 << 10];
+        let received = match recv(&self.socket, &mut cipher, RecvFlags::DONTWAIT) {
             Ok((0, _)) => return Err(()),
             Ok((received, _)) => received,
-            Err(Errno::AGAIN | Errno::INTR) => {
-                self.cipher.truncate(start);
-                return Ok(false);
-            }
+            Err(Errno::AGAIN | Errno::INTR) => return Ok(false),
             Err(_) => return Err(()),
         };
-        self.cipher.truncate(start + received);
         self.received += received;
         if self.received > HANDSHAKE_BYTES {
             return Err(());
         }
-        let mut done = 0;
-        loop {
-            let rest = &mut self.cipher[done..];
-            let (used, state) = self.session.read(rest, &mut self.plain, &mut self.out).map_err(|_| ())?;
-            done += used;
-            match state {
-                State::Data => {}
-                State::Idle | State::Handshake => break,
-                State::Closed => return Err(()),
-            }
-        }
-        self.cipher.drain(..done);
-        Ok(true)
+        let (_, state) =
+            self.session.read(&cipher[..received], &mut self.plain, &mut self.out).map_err(|_| ())?;
+        if state == State::Closed { Err(()) } else { Ok(true) }
     }
 
     fn close_with(&mut self, bytes: &[u8]) -> Next {

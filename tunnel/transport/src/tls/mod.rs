@@ -32,12 +32,13 @@ mod trust;
 
 pub use dial::{DialError, Target, dial};
 pub use identity::{Identity, IdentityError};
-pub use listen::{Answer, ListenStats, Listener, Reply};
+pub use listen::{Answer, ListenStats, Listener, Reply, Request};
 pub use proxy::{Proxy, ProxyError};
 pub use receive::{Arrival, Receiver};
 pub use stream::{Stream, StreamStats};
 pub use streams::{Closed, Opened, Role, Streams};
-pub use trust::{Pin, PinError, Trust};
+pub use trust::Trust;
+pub use warren_wire::stream::{Pin, PinError};
 
 /// Plain bytes of one TLS record (RFC 8446 section 5.1).
 const RECORD: usize = 16 << 10;

@@ -43,6 +43,13 @@ pub struct Arrival {
     pub place: Range<usize>,
 }
 
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Woken {
+    Ready,
+    Nothing,
+    Stop,
+}
+
 /// Receives from all connections. For one thread.
 pub struct Receiver {
     streams: Arc<Streams>,
@@ -83,25 +90,60 @@ impl Receiver {
     /// # Errors
     /// Told once and not fatal: call again.
     pub fn receive(&mut self) -> io::Result<Wake> {
-        self.found.clear();
         loop {
-            let now = self.streams.now();
-            if self.tick <= now {
-                self.tick = now + TICK;
-                self.look_after(now);
+            if self.look() {
+                return Ok(Wake::Datagrams);
             }
-            while let Some(number) = self.ready.pop_front() {
-                if let Some(stream) = self.streams.get(StreamId::new(number)) {
-                    self.take(now, &stream);
-                    if !self.found.is_empty() {
-                        return Ok(Wake::Datagrams);
-                    }
-                }
-            }
-            if self.wait(now)? {
+            if self.wait(self.due())? == Woken::Stop {
                 return Ok(Wake::Stop);
             }
         }
+    }
+
+    /// The same without waiting; true: there are datagrams, and there may be more.
+    ///
+    /// # Errors
+    /// As [`Self::receive`].
+    pub fn receive_now(&mut self) -> io::Result<bool> {
+        loop {
+            if self.look() {
+                return Ok(true);
+            }
+            if self.wait(Some(Duration::ZERO))? != Woken::Ready {
+                return Ok(false);
+            }
+        }
+    }
+
+    /// How long [`Self::receive_now`] can be left alone while [`Self::readable`] is not; `None`: as long as it likes.
+    #[must_use]
+    pub fn due(&self) -> Option<Duration> {
+        (self.streams.count() > 0).then(|| self.tick.saturating_sub(self.streams.now()))
+    }
+
+    /// Readable when [`Self::receive_now`] is to be called.
+    #[must_use]
+    pub fn readable(&self) -> &OwnedFd {
+        &self.streams.epoll
+    }
+
+    /// Reads what is known to be there; true: there are datagrams.
+    fn look(&mut self) -> bool {
+        self.found.clear();
+        let now = self.streams.now();
+        if self.tick <= now {
+            self.tick = now + TICK;
+            self.look_after(now);
+        }
+        while let Some(number) = self.ready.pop_front() {
+            if let Some(stream) = self.streams.get(StreamId::new(number)) {
+                self.take(now, &stream);
+                if !self.found.is_empty() {
+                    return true;
+                }
+            }
+        }
+        false
     }
 
     /// The buffer and what is in it.
@@ -110,21 +152,20 @@ impl Receiver {
         (&mut self.plain, &self.found)
     }
 
-    /// True: stop.
-    fn wait(&mut self, now: Duration) -> io::Result<bool> {
-        let patience = self.tick.saturating_sub(now);
-        let patience = Timespec { tv_sec: 0, tv_nsec: patience.subsec_nanos().into() };
+    fn wait(&mut self, patience: Option<Duration>) -> io::Result<Woken> {
+        let patience = patience.map(|time| Timespec { tv_sec: 0, tv_nsec: time.subsec_nanos().into() });
         let mut room = [MaybeUninit::uninit(); EVENTS];
-        let (events, _) = match epoll::wait(&self.streams.epoll, &mut room, Some(&patience)) {
+        let (events, _) = match epoll::wait(&self.streams.epoll, &mut room, patience.as_ref()) {
             Ok(events) => events,
-            Err(Errno::INTR) => return Ok(false),
+            Err(Errno::INTR) => return Ok(Woken::Nothing),
             Err(error) => return Err(error.into()),
         };
+        let woken = if events.is_empty() { Woken::Nothing } else { Woken::Ready };
         let now = self.streams.now();
         for event in events {
             let (number, flags) = (event.data.u64(), event.flags);
             if number == STOP {
-                return Ok(true);
+                return Ok(Woken::Stop);
             }
             if flags.contains(epoll::EventFlags::OUT)
                 && let Some(stream) = self.streams.get(StreamId::new(number))
@@ -133,19 +174,15 @@ impl Receiver {
             }
             self.ready.push_back(number);
         }
-        Ok(false)
+        Ok(woken)
     }
 
     /// Reads a connection once.
     fn take(&mut self, now: Duration, stream: &Arc<Stream>) {
         let mut left = stream.left.lock();
-        let have = left.cipher.len();
-        self.cipher[..have].copy_from_slice(&left.cipher);
-        left.cipher.clear();
         self.plain.clear();
         self.plain.append(&mut left.plain);
-        let room = BUFFER - have;
-        let received = match recv(&stream.socket, &mut self.cipher[have..], RecvFlags::DONTWAIT) {
+        let received = match recv(&stream.socket, &mut *self.cipher, RecvFlags::DONTWAIT) {
             Ok((0, _)) => return self.streams.ended(stream, "the other end closed it"),
             Ok((received, _)) => received,
             Err(Errno::AGAIN | Errno::INTR) => 0,
@@ -155,25 +192,20 @@ impl Receiver {
             stream.beat.heard.store(nanos(now), Ordering::Relaxed);
             stream.beat.unanswered.store(0, Ordering::Relaxed);
         }
-        if received == room {
+        if received == BUFFER {
             self.ready.push_back(stream.id().number());
         }
-        let total = have + received;
-        let mut at = 0;
-        loop {
-            let read = stream.session.lock().read(&mut self.cipher[at..total], &mut self.plain, &mut self.out);
+        let mut rest = &self.cipher[..received];
+        while !rest.is_empty() {
+            let read = stream.session.lock().read(rest, &mut self.plain, &mut self.out);
             match read {
-                Ok((used, State::Data)) => at += used,
-                Ok((used, State::Idle)) => {
-                    at += used;
-                    break;
-                }
+                Ok((used, State::Open)) => rest = rest.get(used..).unwrap_or_default(),
                 Ok((_, State::Closed)) => return self.streams.ended(stream, "the other end closed it"),
-                Ok((_, State::Handshake)) => return self.streams.ended(stream, "TLS began anew"),
-                Err(_) => return self.streams.ended(stream, "it broke the rules of TLS"),
+                Ok((_, State::Handshake)) | Err(_) => {
+                    return self.streams.ended(stream, "it broke the rules of TLS");
+                }
             }
         }
-        left.cipher.extend_from_slice(&self.cipher[at..total]);
         if !self.out.is_empty() {
             stream.raw(now, &self.out);
             self.out.clear();

@@ -1,132 +1,102 @@
 //! A TLS connection without a socket.
 
-use rustls::client::UnbufferedClientConnection;
-use rustls::server::UnbufferedServerConnection;
-use rustls::unbuffered::{ConnectionState, EncodeError, EncryptError, UnbufferedStatus};
+use std::io::{BufRead as _, Write as _};
 
-/// More than a record of TLS 1.3 adds, and a key update before it.
-const OVERHEAD: usize = 256;
+use rustls::Connection;
 
-/// What came of some bytes.
+/// The label of the exporter that names a connection to both its ends (RFC 9266).
+const BINDING: &[u8] = b"EXPORTER-Channel-Binding";
+/// Encrypted bytes of one call of [`Session::read`]: other threads get their turn between two.
+const PART: usize = 32 << 10;
+
+/// Whether anything can be expected of the connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum State {
-    /// The handshake needs more of the other end.
+    /// The handshake is not done.
     Handshake,
-    /// There is plain text; there may be more in what is left.
-    Data,
-    /// All is read; the handshake is done.
-    Idle,
+    /// Data can be sent.
+    Open,
     /// The other end has said that it is done.
     Closed,
 }
 
 /// Either end.
-pub(super) enum Session {
-    Client(Box<UnbufferedClientConnection>),
-    Server(Box<UnbufferedServerConnection>),
-}
-
-enum Step {
-    Again,
-    Is(State),
-}
+pub(super) struct Session(Connection);
 
 impl Session {
-    /// Reads at most one record with data from `cipher`: its content is appended to `plain`, what is to be sent to
-    /// `out`. Returns how many bytes of `cipher` are done with.
+    pub(super) fn new(connection: impl Into<Connection>) -> Self {
+        let mut connection = connection.into();
+        // It is emptied after each record.
+        connection.set_buffer_limit(None);
+        Self(connection)
+    }
+
+    /// Reads a part of `cipher`, all of it when called often enough: what it holds is appended to `plain`, what is to be
+    /// sent to `out`. Returns how many bytes of `cipher` are done with.
     pub(super) fn read(
         &mut self,
-        cipher: &mut [u8],
+        cipher: &[u8],
         plain: &mut Vec<u8>,
         out: &mut Vec<u8>,
     ) -> Result<(usize, State), rustls::Error> {
-        let mut done = 0;
-        loop {
-            let rest = cipher.get_mut(done..).unwrap_or_default();
-            let (used, step) = self.step(rest, plain, None, out)?;
-            done += used;
-            if let Step::Is(state) = step {
-                return Ok((done, state));
+        let mut rest = &cipher[..cipher.len().min(PART)];
+        let all = rest.len();
+        let mut closed = false;
+        // An empty slice would be the end of the stream to the library.
+        while !rest.is_empty() {
+            if self.0.read_tls(&mut rest).map_err(general)? == 0 {
+                break;
             }
+            let processed = self.0.process_new_packets();
+            if let Ok(state) = &processed {
+                closed = state.peer_has_closed();
+                if state.plaintext_bytes_to_read() > 0 {
+                    let mut reader = self.0.reader();
+                    while let Ok(content) = reader.fill_buf()
+                        && !content.is_empty()
+                    {
+                        plain.extend_from_slice(content);
+                        let length = content.len();
+                        reader.consume(length);
+                    }
+                }
+            }
+            // On an error too: an alert that tells it.
+            self.drain(out)?;
+            processed?;
         }
+        self.drain(out)?;
+        let state = match (closed, self.0.is_handshaking()) {
+            (true, _) => State::Closed,
+            (_, true) => State::Handshake,
+            _ => State::Open,
+        };
+        Ok((all - rest.len(), state))
     }
 
     /// Appends a record with `plain`, at most 16 KB, to `out`. Only after the handshake.
     pub(super) fn seal(&mut self, plain: &[u8], out: &mut Vec<u8>) -> Result<(), rustls::Error> {
-        let mut none = Vec::new();
-        loop {
-            if let (_, Step::Is(state)) = self.step(&mut [], &mut none, Some(plain), out)? {
-                return match state {
-                    State::Idle => Ok(()),
-                    _ => Err(rustls::Error::HandshakeNotComplete),
-                };
-            }
-        }
+        self.0.writer().write_all(plain).map_err(general)?;
+        self.drain(out)
     }
 
-    fn step(
-        &mut self,
-        cipher: &mut [u8],
-        plain: &mut Vec<u8>,
-        seal: Option<&[u8]>,
-        out: &mut Vec<u8>,
-    ) -> Result<(usize, Step), rustls::Error> {
-        match self {
-            Self::Client(connection) => handle(connection.process_tls_records(cipher), plain, seal, out),
-            Self::Server(connection) => handle(connection.process_tls_records(cipher), plain, seal, out),
+    /// 32 bytes that both ends of this connection know and no other connection has: `tls-exporter` of RFC 9266. Only after
+    /// the handshake.
+    pub(super) fn binding(&self) -> Result<[u8; 32], rustls::Error> {
+        let Connection::Server(connection) = &self.0 else {
+            return Err(rustls::Error::General("the gateway's end alone".into()));
+        };
+        connection.export_keying_material([0; 32], BINDING, None)
+    }
+
+    fn drain(&mut self, out: &mut Vec<u8>) -> Result<(), rustls::Error> {
+        while self.0.wants_write() {
+            self.0.write_tls(out).map_err(general)?;
         }
+        Ok(())
     }
 }
 
-fn handle<Data>(
-    status: UnbufferedStatus<'_, '_, Data>,
-    plain: &mut Vec<u8>,
-    seal: Option<&[u8]>,
-    out: &mut Vec<u8>,
-) -> Result<(usize, Step), rustls::Error> {
-    let UnbufferedStatus { mut discard, state, .. } = status;
-    let step = match state? {
-        ConnectionState::ReadTraffic(mut traffic) => {
-            while let Some(record) = traffic.next_record() {
-                let record = record?;
-                discard += record.discard;
-                plain.extend_from_slice(record.payload);
-            }
-            Step::Is(State::Data)
-        }
-        ConnectionState::EncodeTlsData(mut data) => {
-            let start = out.len();
-            let size = match data.encode(&mut []) {
-                Err(EncodeError::InsufficientSize(error)) => error.required_size,
-                Ok(_) | Err(EncodeError::AlreadyEncoded) => 0,
-            };
-            out.resize(start + size, 0);
-            data.encode(&mut out[start..])
-                .map_err(|error| rustls::Error::General(format!("encoding: {error}")))?;
-            Step::Again
-        }
-        ConnectionState::TransmitTlsData(data) => {
-            // It is in `out`, which the caller sends in order.
-            data.done();
-            Step::Again
-        }
-        ConnectionState::WriteTraffic(mut traffic) => {
-            if let Some(plain) = seal {
-                let start = out.len();
-                out.resize(start + plain.len() + OVERHEAD, 0);
-                let written = traffic.encrypt(plain, &mut out[start..]).map_err(|error| match error {
-                    EncryptError::EncryptExhausted => rustls::Error::EncryptError,
-                    EncryptError::InsufficientSize(error) => {
-                        rustls::Error::General(format!("a record of {} bytes", error.required_size))
-                    }
-                })?;
-                out.truncate(start + written);
-            }
-            Step::Is(State::Idle)
-        }
-        ConnectionState::BlockedHandshake => Step::Is(State::Handshake),
-        // Early data is not offered, and later states mean an end too.
-        _ => Step::Is(State::Closed),
-    };
-    Ok((discard, step))
+fn general(error: std::io::Error) -> rustls::Error {
+    rustls::Error::General(error.to_string())
 }

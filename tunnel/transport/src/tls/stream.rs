@@ -38,8 +38,6 @@ pub struct Stream {
 /// What was received and is not whole yet.
 #[derive(Default)]
 pub(super) struct Left {
-    /// A part of a record.
-    pub(super) cipher: Vec<u8>,
     /// A part of a frame.
     pub(super) plain: Vec<u8>,
 }

@@ -1,7 +1,7 @@
 //! Over loopback, with real TLS.
 
 use std::io::{Read as _, Write as _};
-use std::net::{SocketAddr, TcpStream};
+use std::net::TcpStream;
 use std::os::fd::{AsFd as _, OwnedFd};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -28,8 +28,9 @@ struct Gateway {
 struct Page;
 
 impl Answer for Page {
-    fn answer(&self, _: SocketAddr, head: &Head, body: &[u8]) -> Reply {
-        let body = format!("{} {} {}", head.method, head.target, body.len()).into_bytes();
+    fn answer(&self, request: &Request) -> Reply {
+        let Head { method, target, .. } = &request.head;
+        let body = format!("{method} {target} {} {:?}", request.body.len(), request.binding).into_bytes();
         Reply { status: 200, content_type: "text/plain", body }
     }
 }
@@ -199,7 +200,9 @@ fn who_asks_for_something_else_is_answered() {
     // The end without a close_notify is an error of the library's, after the bytes.
     let _ = tls.read_to_end(&mut answer);
     let answer = String::from_utf8(answer).unwrap();
-    assert!(answer.starts_with("HTTP/1.1 200 OK\r\n") && answer.ends_with("POST /v1/x 5"), "{answer}");
+    let binding = tls.conn.export_keying_material([0u8; 32], b"EXPORTER-Channel-Binding", None).unwrap();
+    assert!(answer.starts_with("HTTP/1.1 200 OK\r\n"), "{answer}");
+    assert!(answer.ends_with(&format!("POST /v1/x 5 {binding:?}")), "{answer}");
 }
 
 #[test]

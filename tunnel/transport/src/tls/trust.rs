@@ -1,11 +1,7 @@
 //! Whom a client takes for its gateway.
 
-use std::fmt;
-use std::str::FromStr;
 use std::sync::Arc;
 
-use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD;
 use parking_lot::Mutex;
 use ring::digest::{SHA256, digest};
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
@@ -13,49 +9,14 @@ use rustls::crypto::{CryptoProvider, verify_tls12_signature, verify_tls13_signat
 use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
 use rustls::server::ParsedCertificate;
 use rustls::{CertificateError, ClientConfig, DigitallySignedStruct, RootCertStore, SignatureScheme};
+use warren_wire::stream::Pin;
 
-/// SHA-256 of a certificate's SubjectPublicKeyInfo (RFC 7469 section 2.4): who has the key may renew the certificate.
-///
-/// Its text is `sha256//` and base64, as curl's `--pinnedpubkey` takes it; `sha256//` may be left out.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub struct Pin([u8; 32]);
-
-/// Not a pin.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("not a pin: sha256// and 44 characters of base64, as the gateway logs it when it starts")]
-pub struct PinError;
-
-impl Pin {
-    /// The pin of a certificate; `None` if it is none.
-    #[must_use]
-    pub fn of(certificate: &CertificateDer<'_>) -> Option<Self> {
-        let parsed = ParsedCertificate::try_from(certificate).ok()?;
-        let hash = digest(&SHA256, parsed.subject_public_key_info().as_ref());
-        hash.as_ref().try_into().ok().map(Self)
-    }
-}
-
-impl FromStr for Pin {
-    type Err = PinError;
-
-    fn from_str(text: &str) -> Result<Self, PinError> {
-        let text = text.trim();
-        let text = text.strip_prefix("sha256//").unwrap_or(text);
-        let bytes = STANDARD.decode(text).map_err(|_| PinError)?;
-        bytes.try_into().map(Self).map_err(|_| PinError)
-    }
-}
-
-impl fmt::Display for Pin {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "sha256//{}", STANDARD.encode(self.0))
-    }
-}
-
-impl fmt::Debug for Pin {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fmt::Display::fmt(self, f)
-    }
+/// The pin of a certificate; `None` if it is none.
+#[must_use]
+pub(super) fn pin_of(certificate: &CertificateDer<'_>) -> Option<Pin> {
+    let parsed = ParsedCertificate::try_from(certificate).ok()?;
+    let hash = digest(&SHA256, parsed.subject_public_key_info().as_ref());
+    hash.as_ref().try_into().ok().map(Pin::from_bytes)
 }
 
 /// By what a gateway is known.
@@ -112,7 +73,7 @@ impl ServerCertVerifier for Pinned {
         _: &[u8],
         _: UnixTime,
     ) -> Result<ServerCertVerified, rustls::Error> {
-        let found = Pin::of(end_entity).ok_or(CertificateError::BadEncoding)?;
+        let found = pin_of(end_entity).ok_or(CertificateError::BadEncoding)?;
         if found == self.pin {
             return Ok(ServerCertVerified::assertion());
         }

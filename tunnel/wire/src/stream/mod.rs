@@ -22,3 +22,6 @@
 
 pub mod frame;
 pub mod http;
+mod pin;
+
+pub use pin::{Pin, PinError};
