@@ -14,9 +14,9 @@ use warren_proto::transport::{DATA_HEADER, TAG};
 use warren_transport::tls;
 use warren_transport::udp::{Receiver, Wake};
 
-use super::{Counters, Shared};
 use super::moderation::{Moderation, PAUSE};
 use super::open::Opener;
+use super::{Counters, Shared};
 
 /// Receives from a pair of sockets until told to stop.
 pub(super) fn run(shared: &Shared, queue: usize) -> io::Result<()> {

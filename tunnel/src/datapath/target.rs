@@ -83,7 +83,14 @@ impl Target {
         Some(self.peer.sent(now, count, bytes.len() as u64))
     }
 
-    fn by_stream(&mut self, shared: &Shared, id: StreamId, now: Duration, bytes: &[u8], segment: usize) -> bool {
+    fn by_stream(
+        &mut self,
+        shared: &Shared,
+        id: StreamId,
+        now: Duration,
+        bytes: &[u8],
+        segment: usize,
+    ) -> bool {
         if self.stream.as_ref().is_none_or(|stream| stream.id() != id) {
             self.stream = shared.streams.get(id);
         }

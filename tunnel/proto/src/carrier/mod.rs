@@ -12,7 +12,7 @@
 //! ```
 //!
 //! * **Silence** is data or an initiation that nothing has answered. WireGuard takes 15 s to act on it; here it is
-//!   looked into after one. A flow that only goes out is answered by keepalives every 10 s, so silence alone proves
+//!   looked into within one. A flow that only goes out is answered by keepalives every 10 s, so silence alone proves
 //!   nothing: a handshake by UDP, which is always answered, does. Each such vain suspicion doubles the patience, and
 //!   a thousand packets received earn it back, so that a busy tunnel notices soon and an idle one is left in peace.
 //! * Without a session the first initiation is the test: after a head start for UDP the connection is made
@@ -32,12 +32,15 @@ use crate::plane::{Carrier, StreamId};
 
 /// Head start of UDP when there is no session yet.
 const HEAD_START: Duration = Duration::from_millis(300);
-/// Silence that makes suspicious: least and most.
-const PATIENCE: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(8));
+/// Silence that makes suspicious: least and most. The least is such that TCP inside, whose repetitions come 0.2, 0.6, 1.4 and
+/// 3 s after a loss, finds the other carrier with the third of them.
+const PATIENCE: (Duration, Duration) = (Duration::from_millis(600), Duration::from_secs(8));
+/// And at least so many round trips.
+const ROUNDS: u32 = 3;
 /// Received packets that make the patience the least again.
 const BUSY: u64 = 1000;
 /// Time that UDP has to answer once it is in doubt, also when the connection is there before.
-const VERDICT: Duration = Duration::from_millis(250);
+const VERDICT: Duration = Duration::from_millis(150);
 /// Time between the first probes of UDP in doubt.
 const AGAIN: Duration = Duration::from_secs(2);
 /// How long a connection is kept when UDP answers again: it may be gone the next moment.
@@ -51,7 +54,7 @@ const STEADY: Duration = Duration::from_secs(60);
 /// Time between attempts to connect: first and most.
 const BACKOFF: (Duration, Duration) = (Duration::from_millis(500), Duration::from_secs(30));
 /// Time between two looks at the signs: while something is going on, and while all is well.
-const LOOK: (Duration, Duration) = (Duration::from_millis(200), Duration::from_millis(500));
+const LOOK: (Duration, Duration) = (Duration::from_millis(100), Duration::from_millis(250));
 
 /// Which carriers may be used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -250,7 +253,8 @@ impl Choice {
         if signs.received.saturating_sub(self.raised_at) >= BUSY {
             self.patience = PATIENCE.0;
         }
-        let patience = if signs.session { self.patience } else { HEAD_START };
+        let rounds = signs.rtt.unwrap_or_default() * ROUNDS;
+        let patience = if signs.session { self.patience.max(rounds) } else { HEAD_START };
         let silent = signs.waiting.is_some_and(|since| match doubt {
             None => now.saturating_sub(since) >= patience,
             // Only an answer ends it, however young the question.
@@ -307,7 +311,8 @@ impl Choice {
     ) {
         let Link::Up(id) = self.link else {
             // Nothing else is left: by UDP, which is in doubt from its first moment.
-            self.place = Place::Udp { doubt: Some(Doubt { since: now, probe_at: now + AGAIN, interval: AGAIN * 2 }) };
+            self.place =
+                Place::Udp { doubt: Some(Doubt { since: now, probe_at: now + AGAIN, interval: AGAIN * 2 }) };
             self.why = Why::StreamLost;
             actions.push(Action::Move(Carrier::Udp, self.why));
             return self.connect(now, actions);

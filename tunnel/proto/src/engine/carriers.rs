@@ -28,6 +28,8 @@ pub struct Signs {
     pub heard: Option<Duration>,
     /// Handshakes of ours that were answered so far.
     pub handshakes: u64,
+    /// Round trip of the last of them.
+    pub rtt: Option<Duration>,
 }
 
 impl Engine {
@@ -43,6 +45,7 @@ impl Engine {
             received: peer.traffic().rx_packets,
             heard: peer.last_received(),
             handshakes: state.initiated,
+            rtt: state.rtt,
         })
     }
 

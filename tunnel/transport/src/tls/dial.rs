@@ -15,11 +15,11 @@ use rustls::ClientConnection;
 use rustls::pki_types::ServerName;
 use warren_wire::stream::http::{self, parse_status};
 
+use super::Pin;
 use super::proxy::Proxy;
 use super::session::{Session, State};
 use super::stream::Left;
 use super::streams::{Opened, Role};
-use super::Pin;
 use super::trust::{Seen, Trust, client_config};
 
 /// For everything together.
@@ -116,7 +116,9 @@ impl DialError {
             Self::Connect { .. } | Self::Cut { .. } => {
                 "does the gateway run with --listen-tls, and is its TCP port let through? HTTPS_PROXY names a proxy on the way"
             }
-            Self::Proxy { .. } => "the proxy must allow CONNECT to this port; a password goes into HTTPS_PROXY",
+            Self::Proxy { .. } => {
+                "the proxy must allow CONNECT to this port; a password goes into HTTPS_PROXY"
+            }
             Self::WrongPin { .. } => {
                 "if the gateway got a new key, take its pin from its log; else somebody is in between, and nothing was sent"
             }
@@ -174,9 +176,9 @@ fn reach(
         let mut entries: Vec<PollFd<'_>> =
             trying.iter().map(|(socket, _)| PollFd::new(socket, PollFlags::OUT)).collect();
         if !entries.is_empty() {
-            poll(&mut entries, Some(&timespec(patience))).or_else(interrupted).map_err(|error| {
-                DialError::Connect { name: name.clone(), error: error.into() }
-            })?;
+            poll(&mut entries, Some(&timespec(patience)))
+                .or_else(interrupted)
+                .map_err(|error| DialError::Connect { name: name.clone(), error: error.into() })?;
         }
         let done: Vec<usize> = (0..entries.len()).filter(|n| !entries[*n].revents().is_empty()).collect();
         for index in done.into_iter().rev() {
@@ -253,9 +255,7 @@ fn secure(
 ) -> Result<Opened, DialError> {
     let seen = Seen::default();
     let tls = |error: rustls::Error| match (target.trust, *seen.lock()) {
-        (Trust::Pin(expected), Some(found)) => {
-            DialError::WrongPin { name: name.to_owned(), expected, found }
-        }
+        (Trust::Pin(expected), Some(found)) => DialError::WrongPin { name: name.to_owned(), expected, found },
         _ => DialError::Tls { name: name.to_owned(), error },
     };
     let asked = target.server_name.as_deref().unwrap_or(&target.host);

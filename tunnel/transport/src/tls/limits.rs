@@ -43,8 +43,9 @@ mod tests {
     #[test]
     fn a_burst_and_then_a_rate() {
         let mut bucket = Bucket::default();
-        let count =
-            |bucket: &mut Bucket, at: f64| (0..1000).filter(|_| bucket.admits(Duration::from_secs_f64(at))).count();
+        let count = |bucket: &mut Bucket, at: f64| {
+            (0..1000).filter(|_| bucket.admits(Duration::from_secs_f64(at))).count()
+        };
         assert_eq!(count(&mut bucket, 1.0), 400);
         assert_eq!(count(&mut bucket, 1.5), 100);
         assert_eq!(count(&mut bucket, 100.0), 400);

@@ -17,7 +17,8 @@ use parking_lot::Mutex;
 use rustix::event::{EventfdFlags, Timespec, epoll, eventfd};
 use rustix::io::Errno;
 use rustix::net::{
-    AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType, accept_with, getpeername, recv, send, sockopt,
+    AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType, accept_with, getpeername, recv, send,
+    sockopt,
 };
 use rustls::{ServerConfig, ServerConnection};
 use warren_wire::stream::http::{Head, HttpError, response, tunnel_response};
@@ -107,7 +108,7 @@ pub struct Listener {
 
 struct Asked {
     number: u64,
-    request: Request,
+    request: Box<Request>,
 }
 
 impl Listener {
@@ -166,6 +167,12 @@ impl Listener {
             failed: get(&counters.failed),
             tunnels: get(&counters.tunnels),
         }
+    }
+}
+
+impl std::fmt::Debug for Listener {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Listener({})", self.address)
     }
 }
 
@@ -267,7 +274,7 @@ impl Porter {
             for event in &events {
                 match event.data.u64() {
                     ACCEPT => self.accept(now),
-                    WAKE => self.answers(now),
+                    WAKE => self.answers(),
                     number => self.turn(now, number),
                 }
             }
@@ -299,7 +306,9 @@ impl Porter {
 
     /// Begins a handshake; false: there are too many.
     fn admit(&mut self, now: Duration, socket: OwnedFd) -> bool {
-        let Some(remote) = getpeername(&socket).ok().flatten().and_then(|name| SocketAddr::try_from(name).ok()) else {
+        let Some(remote) =
+            getpeername(&socket).ok().flatten().and_then(|name| SocketAddr::try_from(name).ok())
+        else {
             return false;
         };
         let of_one = |ip: IpAddr| self.pending.values().filter(|pending| pending.remote.ip() == ip).count();
@@ -382,7 +391,8 @@ impl Porter {
         pending.stage = Stage::Answering;
         pending.until = now + ANSWER;
         let Ok(binding) = pending.session.binding() else { return self.end(number) };
-        let asked = Asked { number, request: Request { remote: pending.remote, head, body, binding } };
+        let asked =
+            Asked { number, request: Box::new(Request { remote: pending.remote, head, body, binding }) };
         let refusal = match self.requests.as_ref().map(|requests| requests.try_send(asked)) {
             Some(Ok(())) => return self.watch(number),
             Some(Err(TrySendError::Full(_) | TrySendError::Disconnected(_))) => 503,
@@ -391,7 +401,7 @@ impl Porter {
         self.answer(number, &response(refusal, "text/plain", b""));
     }
 
-    fn answers(&mut self, _: Duration) {
+    fn answers(&mut self) {
         let _ = rustix::io::read(&self.shared.wake, &mut [0u8; 8]);
         let answers = std::mem::take(&mut *self.shared.answers.lock());
         for (number, bytes) in answers {
@@ -416,8 +426,12 @@ impl Porter {
     }
 
     fn expire(&mut self, now: Duration) {
-        let late: Vec<u64> =
-            self.pending.iter().filter(|(_, pending)| pending.until <= now).map(|(number, _)| *number).collect();
+        let late: Vec<u64> = self
+            .pending
+            .iter()
+            .filter(|(_, pending)| pending.until <= now)
+            .map(|(number, _)| *number)
+            .collect();
         late.into_iter().for_each(|number| self.end(number));
         if self.order.len() > 2 * HANDSHAKES {
             let pending = &self.pending;

@@ -44,7 +44,9 @@ impl FromStr for Proxy {
             None => (None, authority),
         };
         let (host, port) = match address.rsplit_once(':') {
-            Some((host, port)) if !port.contains(']') => (host, port.parse().map_err(|_| ProxyError::Address)?),
+            Some((host, port)) if !port.contains(']') => {
+                (host, port.parse().map_err(|_| ProxyError::Address)?)
+            }
             _ => (address, 80),
         };
         let host = host.trim_start_matches('[').trim_end_matches(']').to_owned();

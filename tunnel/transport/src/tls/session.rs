@@ -44,7 +44,7 @@ impl Session {
         let mut closed = false;
         // An empty slice would be the end of the stream to the library.
         while !rest.is_empty() {
-            if self.0.read_tls(&mut rest).map_err(general)? == 0 {
+            if self.0.read_tls(&mut rest).map_err(|error| general(&error))? == 0 {
                 break;
             }
             let processed = self.0.process_new_packets();
@@ -76,7 +76,7 @@ impl Session {
 
     /// Appends a record with `plain`, at most 16 KB, to `out`. Only after the handshake.
     pub(super) fn seal(&mut self, plain: &[u8], out: &mut Vec<u8>) -> Result<(), rustls::Error> {
-        self.0.writer().write_all(plain).map_err(general)?;
+        self.0.writer().write_all(plain).map_err(|error| general(&error))?;
         self.drain(out)
     }
 
@@ -91,12 +91,12 @@ impl Session {
 
     fn drain(&mut self, out: &mut Vec<u8>) -> Result<(), rustls::Error> {
         while self.0.wants_write() {
-            self.0.write_tls(out).map_err(general)?;
+            self.0.write_tls(out).map_err(|error| general(&error))?;
         }
         Ok(())
     }
 }
 
-fn general(error: std::io::Error) -> rustls::Error {
+fn general(error: &std::io::Error) -> rustls::Error {
     rustls::Error::General(error.to_string())
 }

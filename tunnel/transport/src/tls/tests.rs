@@ -1,7 +1,7 @@
 //! Over loopback, with real TLS.
 
 use std::io::{Read as _, Write as _};
-use std::net::TcpStream;
+use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::os::fd::{AsFd as _, OwnedFd};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -269,4 +269,51 @@ fn the_end_of_a_connection_is_told() {
     assert!(!client.send_one(id(to), &message(1, 32)));
     rustix::io::write(&stop, &1u64.to_ne_bytes()).unwrap();
     assert_eq!(waiting.join().unwrap(), Wake::Stop);
+}
+
+/// A proxy that connects whom it is asked to, once, if the password is right.
+fn proxy() -> SocketAddr {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    std::thread::spawn(move || {
+        for client in listener.incoming() {
+            let mut client = client.unwrap();
+            let mut head = Vec::new();
+            while !head.ends_with(b"\r\n\r\n") {
+                let mut byte = [0];
+                client.read_exact(&mut byte).unwrap();
+                head.push(byte[0]);
+            }
+            let head = String::from_utf8(head).unwrap();
+            let to = head.strip_prefix("CONNECT ").unwrap().split(' ').next().unwrap().to_owned();
+            if !head.contains("Proxy-Authorization: Basic dTpw\r\n") {
+                client.write_all(b"HTTP/1.1 407 Proxy Authentication Required\r\n\r\n").unwrap();
+                continue;
+            }
+            let mut server = TcpStream::connect(to).unwrap();
+            client.write_all(b"HTTP/1.1 200 Connection established\r\nVia: lab\r\n\r\n").unwrap();
+            let (mut from, mut to) = (client.try_clone().unwrap(), server.try_clone().unwrap());
+            std::thread::spawn(move || std::io::copy(&mut from, &mut to));
+            std::thread::spawn(move || std::io::copy(&mut server, &mut client));
+        }
+    });
+    address
+}
+
+#[test]
+fn a_proxy_on_the_way_is_asked_to_connect() {
+    let gateway = gateway();
+    let mut there = receiving(&gateway.streams);
+    let address = proxy();
+    let through = |user: &str| {
+        let proxy = format!("http://{user}{address}").parse().unwrap();
+        dial(&Target { proxy: Some(proxy), ..target(&gateway) })
+    };
+    let refused = through("").map(|_| ()).unwrap_err();
+    assert!(matches!(refused, DialError::Proxy { status: 407, .. }), "{refused}");
+    let client = streams();
+    let to = client.adopt(through("u:p@").unwrap()).unwrap();
+    assert_eq!(to.remote, address);
+    assert!(client.send_one(id(to), &message(3, 100)));
+    assert_eq!(there.datagrams(1)[0].1, message(3, 100));
 }

@@ -1,7 +1,7 @@
 use proptest::prelude::*;
 
-use crate::stream::Pin;
 use super::*;
+use crate::stream::Pin;
 
 const PRIVATE: &str = "yAnz5TF+lXXJte14tji3zlMNq+hd2rYUIgJBgB3fBmk=";
 const PUBLIC: &str = "xTIBA5rboUvnH4htodjb6e697QjLERt1NAB4mZqp8Dg=";
@@ -250,7 +250,10 @@ fn settings_of_ours_stand_in_comments() {
     let config = Config::parse(text).unwrap();
     assert_eq!(config.interface.listen_tls, Some("[::]:443".parse().unwrap()));
     let tls = config.peers[0].tls.clone().unwrap();
-    assert_eq!((tls.endpoint.to_string().as_str(), tls.name.as_deref()), ("gw.example.net:443", Some("www.example.net")));
+    assert_eq!(
+        (tls.endpoint.to_string().as_str(), tls.name.as_deref()),
+        ("gw.example.net:443", Some("www.example.net"))
+    );
     let wrong = |line: &str| {
         let error = Config::parse(&text.replace("# warren is not", line)).unwrap_err();
         format!("{}:{}: {} ({})", error.line, error.column, error.what, error.hint)

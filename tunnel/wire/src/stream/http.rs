@@ -173,15 +173,9 @@ mod tests {
         let post = parse("POST /x HTTP/1.1\r\nContent-Length: 12\r\n\r\n").unwrap().unwrap().0;
         assert_eq!(post.body, 12);
         assert_eq!(parse("POST /x HTTP/1.1\r\nContent-Length: 99999999\r\n\r\n"), Err(HttpError::LongBody));
-        assert_eq!(
-            parse("POST /x HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n"),
-            Err(HttpError::LongBody)
-        );
+        assert_eq!(parse("POST /x HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n"), Err(HttpError::LongBody));
         assert_eq!(parse("\u{16}\u{3}\u{1}"), Err(HttpError::Malformed));
-        assert_eq!(
-            parse(&format!("GET / HTTP/1.1\r\nA: {}", "a".repeat(9000))),
-            Err(HttpError::LongHead)
-        );
+        assert_eq!(parse(&format!("GET / HTTP/1.1\r\nA: {}", "a".repeat(9000))), Err(HttpError::LongHead));
         let answer = response(404, "text/plain", b"not here\n");
         assert_eq!(parse_status(&answer).unwrap().unwrap().0, 404);
     }
