@@ -4,6 +4,11 @@ use std::{net::SocketAddr, path::PathBuf};
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
+use warren_wire::{
+    config::{Endpoint, ParseError},
+    stream::Pin,
+};
+
 use crate::{name::InterfaceName, problem::Problem, services::ServiceArgs};
 
 const AGENT_HELP: &str = "\
@@ -89,6 +94,17 @@ pub enum DeviceChoice {
     User,
 }
 
+/// What moves datagrams to peers that have a TLS endpoint.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum CarrierChoice {
+    /// UDP, and TLS while UDP does not get through
+    Auto,
+    /// UDP alone
+    Udp,
+    /// TLS alone
+    Tls,
+}
+
 /// How log lines look.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum LogFormat {
@@ -128,6 +144,27 @@ pub struct AgentArgs {
     /// UDP port to listen on [default: the file's ListenPort, else chosen by the kernel]
     #[arg(long, value_name = "PORT", env = "WARREN_LISTEN_PORT")]
     pub listen_port: Option<u16>,
+    /// What moves datagrams to peers that have a TLS endpoint
+    #[arg(long, value_enum, default_value = "auto", env = "WARREN_CARRIER")]
+    pub carrier: CarrierChoice,
+    /// Where the only peer of the file takes TLS connections [default: the file's `# warren: TLSEndpoint`]
+    #[arg(long, value_name = "HOST:PORT", env = "WARREN_TLS_ENDPOINT", value_parser = endpoint)]
+    pub tls_endpoint: Option<Endpoint>,
+    /// What it is known by: sha256// and base64 of its key's hash [default: TLSPin, else a certificate for its name]
+    #[arg(long, value_name = "PIN", env = "WARREN_TLS_PIN")]
+    pub tls_pin: Option<Pin>,
+    /// The name that is asked for instead of the endpoint's [default: TLSName]
+    #[arg(long, value_name = "NAME", env = "WARREN_TLS_NAME")]
+    pub tls_name: Option<String>,
+    /// Address and TCP port that takes TLS connections [default: the file's `# warren: ListenTLS`, else none]
+    #[arg(long, value_name = "ADDR", env = "WARREN_LISTEN_TLS")]
+    pub listen_tls: Option<SocketAddr>,
+    /// Certificate of that port; made with its key if it is missing [default: the configuration's name with .tls.pem]
+    #[arg(long, value_name = "FILE", env = "WARREN_TLS_CERTIFICATE")]
+    pub tls_certificate: Option<PathBuf>,
+    /// Its private key, if that is in a file of its own
+    #[arg(long, value_name = "FILE", env = "WARREN_TLS_KEY", requires = "tls_certificate")]
+    pub tls_key: Option<PathBuf>,
     /// Rate that was planned for this link: metrics and status show how much of it is used
     #[arg(long, value_name = "MBIT", env = "WARREN_PLANNED_RATE", value_parser = clap::value_parser!(u32).range(1..))]
     pub planned_rate: Option<u32>,
@@ -199,6 +236,10 @@ pub struct DoctorArgs {
     /// Look at the way to the peers of this file too
     #[arg(long, short, value_name = "FILE", env = "WARREN_CONFIG")]
     pub config: Option<PathBuf>,
+}
+
+fn endpoint(text: &str) -> Result<Endpoint, Problem> {
+    text.parse().map_err(|error: ParseError| Problem::new(error.what).hint(error.hint))
 }
 
 /// An address with a port, or `off`.

@@ -12,6 +12,8 @@ use warren_proto::Now;
 use warren_proto::engine::{Engine, EngineConfig, Output, PeerConfig};
 use warren_proto::plane::Endpoint;
 use warren_tunnel::uapi;
+use warren_wire::stream::frame::{self, Frame, FrameError};
+use warren_wire::stream::http;
 use warren_wire::{PrivateKey, config::Config};
 
 /// A parser and its name.
@@ -25,7 +27,31 @@ pub const TARGETS: &[Target] = &[
     ("coalescer", coalescer),
     ("wg_quick", wg_quick),
     ("uapi", uapi_request),
+    ("stream", stream),
 ];
+
+/// What comes over a TLS connection: the HTTP before the frames, and the frames. Wherever the bytes are cut, the same
+/// frames come of them.
+pub fn stream(bytes: &[u8]) {
+    let _ = http::Head::parse(bytes);
+    let _ = http::parse_status(bytes);
+    let cut = bytes.first().map_or(0, |first| usize::from(*first)).min(bytes.len());
+    let (Ok(whole), Ok(mut parts)) = (frames(bytes, 0), frames(&bytes[..cut], 0)) else { return };
+    if let Ok((rest, end)) = frames(bytes, parts.1) {
+        parts.0.extend(rest);
+        assert_eq!((parts.0, end), whole, "frames depend on where the stream is cut");
+    }
+}
+
+fn frames(bytes: &[u8], mut at: usize) -> Result<(Vec<Frame>, usize), FrameError> {
+    let mut all = Vec::new();
+    while let Some((found, end)) = frame::next(bytes, at)? {
+        assert!(end > at && end <= bytes.len(), "a frame that ends nowhere");
+        all.push(found);
+        at = end;
+    }
+    Ok((all, at))
+}
 
 /// Handshake messages of strangers: none is answered, whatever it is.
 pub fn datagram(bytes: &[u8]) {

@@ -6,11 +6,13 @@
 //! * [`plane`]: what the data path sees of it. Shared, lock-free look-ups.
 //! * [`transport`]: sealing and opening of data messages.
 //! * [`allowed`]: the allowed-IPs table.
+//! * [`carrier`]: UDP or a connection: which of them a peer is reached by.
 //! * [`time`]: clocks as arguments, and the constants of whitepaper section 6.1.
 //!
 //! Sections are those of <https://www.wireguard.com/papers/wireguard.pdf>.
 
 pub mod allowed;
+pub mod carrier;
 pub mod engine;
 mod handshake;
 pub mod plane;

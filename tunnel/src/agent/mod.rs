@@ -1,5 +1,6 @@
 //! `agent`: brings a tunnel up, keeps it, undoes it.
 
+mod carriers;
 mod choice;
 mod hooks;
 mod journal;
@@ -28,6 +29,7 @@ use signal_hook::{
 };
 use warren_wire::config::Config;
 
+pub use carriers::{Carriers, TlsOverrides};
 pub use journal::{Change, Journal};
 pub use settings::{Settings, Source};
 

@@ -10,7 +10,7 @@ use super::{
     settings::Settings,
 };
 use crate::{
-    net,
+    log, net,
     problem::{Context, Problem, Result},
     status::Status,
     uapi::errno,
@@ -52,7 +52,17 @@ pub(super) fn up(
     reloader: Reloader,
 ) -> Result<Up> {
     let name = settings.interface.as_str();
+    let tls = settings.carriers.wanted(&settings.config);
+    if tls && matches!(backend, Backend::Kernel) {
+        log::warn(
+            &Problem::new("the kernel's WireGuard has UDP alone: TLS endpoints and ports are left out")
+                .hint("--device tun has both"),
+        );
+    }
     let missing = match backend {
+        Backend::Best if tls => {
+            return OwnTunnel::over_tun(settings, network, reloader, "the kernel's WireGuard has no TLS");
+        }
         Backend::Tun => return OwnTunnel::over_tun(settings, network, reloader, "asked for"),
         Backend::Best => match make(network, name)? {
             Ok(kernel) => {

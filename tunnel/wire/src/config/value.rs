@@ -1,11 +1,12 @@
 //! Values of single settings.
 
-use std::net::{IpAddr, Ipv6Addr};
+use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 
 use ipnet::IpNet;
 
 use super::error::{Problem, show};
 use super::{Endpoint, Host, Table};
+use crate::stream::Pin;
 
 /// The least MTU that IPv4 wants every host to take.
 const LEAST_MTU: u16 = 576;
@@ -175,4 +176,29 @@ fn number(value: &str) -> Option<u32> {
     };
     // `from_str_radix` would take a sign.
     digits.bytes().all(|c| c.is_ascii_hexdigit()).then(|| u32::from_str_radix(digits, radix).ok()).flatten()
+}
+
+pub(super) fn listen(name: &str, value: &str) -> Result<SocketAddr, Problem> {
+    value.parse().map_err(|_| {
+        Problem::new(
+            format!("{name} {} is not an address and port", show(value)),
+            "write it like 0.0.0.0:443, or [::]:443 for both families",
+        )
+    })
+}
+
+pub(super) fn pin(value: &str) -> Result<Pin, Problem> {
+    value.parse().map_err(|_| {
+        Problem::new(
+            format!("TLSPin {} is not a pin", show(value)),
+            "write `sha256//` and 44 characters of base64, as the gateway logs it when it starts",
+        )
+    })
+}
+
+pub(super) fn server_name(value: &str) -> Result<String, Problem> {
+    if is_name(value) {
+        return Ok(value.to_owned());
+    }
+    Err(Problem::new(format!("TLSName {} is not a name", show(value)), "write it like www.example.net"))
 }
