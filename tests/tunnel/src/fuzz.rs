@@ -25,6 +25,9 @@ pub const TARGETS: &[Target] = &[
     ("coalescer", coalescer),
     ("wg_quick", wg_quick),
     ("uapi", uapi_request),
+    ("socks", warren_proxy::fuzz::socks),
+    ("http", warren_proxy::fuzz::http),
+    ("dns", warren_proxy::fuzz::dns),
 ];
 
 /// Handshake messages of strangers: none is answered, whatever it is.
