@@ -122,7 +122,7 @@ async fn clients_are_told_why_not() {
         (format!("GET http://127.0.0.1:1/ HTTP/1.1\r\n{}\r\n", "X: 1\r\n".repeat(200)), "431", ""),
     ];
     for (request, status, text) in cases {
-        let request = request.replacen("\r\n", "\r\nConnection: close\r\n", usize::from(text != ""));
+        let request = request.replacen("\r\n", "\r\nConnection: close\r\n", usize::from(!text.is_empty()));
         let (back, _) = exchange(proxy, request.as_bytes()).await;
         let back = String::from_utf8(back).unwrap();
         let first = request.lines().next().unwrap();
