@@ -51,15 +51,15 @@ pub struct Report {
 }
 
 impl Finding {
-    fn ok(check: &'static str, seen: impl Into<String>) -> Self {
+    pub(crate) fn ok(check: &'static str, seen: impl Into<String>) -> Self {
         Self { check, verdict: Verdict::Ok, seen: seen.into(), hint: None }
     }
 
-    fn limited(check: &'static str, seen: impl Into<String>, hint: impl Into<String>) -> Self {
+    pub(crate) fn limited(check: &'static str, seen: impl Into<String>, hint: impl Into<String>) -> Self {
         Self { check, verdict: Verdict::Limited, seen: seen.into(), hint: Some(hint.into()) }
     }
 
-    fn missing(check: &'static str, seen: impl Into<String>, hint: impl Into<String>) -> Self {
+    pub(crate) fn missing(check: &'static str, seen: impl Into<String>, hint: impl Into<String>) -> Self {
         Self { check, verdict: Verdict::Missing, seen: seen.into(), hint: Some(hint.into()) }
     }
 }
@@ -75,6 +75,11 @@ impl Report {
             Some(Verdict::Limited) => 1,
             Some(Verdict::Missing) => 2,
         }
+    }
+
+    /// What is not as it should be.
+    pub fn troubles(&self) -> impl Iterator<Item = &Finding> {
+        self.findings.iter().filter(|finding| finding.verdict != Verdict::Ok)
     }
 
     /// For people.
@@ -97,6 +102,11 @@ impl Report {
         };
         out
     }
+}
+
+/// Looks at this machine.
+pub fn look(config: Option<&Config>) -> Report {
+    checks::look(config)
 }
 
 /// Looks, prints, and gives the exit code.
