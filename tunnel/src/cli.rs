@@ -228,6 +228,9 @@ pub struct DoctorArgs {
     /// Look at the way to the peers of this file too
     #[arg(long, short, value_name = "FILE", env = "WARREN_CONFIG")]
     pub config: Option<PathBuf>,
+    /// Try to enter a user namespace, and end: what `doctor` has a process of its own do.
+    #[arg(long, hide = true)]
+    pub probe_user_namespace: bool,
 }
 
 /// An address with a port, or `off`.

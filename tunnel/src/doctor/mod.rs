@@ -1,6 +1,7 @@
 //! `doctor`: looks at this machine and says what a tunnel would use, what is missing and what to do about it.
 
 mod checks;
+mod pod;
 
 use std::fmt::Write as _;
 
@@ -114,6 +115,9 @@ pub fn look(config: Option<&Config>) -> Report {
 /// # Errors
 /// When the configuration that was named cannot be read.
 pub fn run(args: &DoctorArgs) -> Result<u8> {
+    if args.probe_user_namespace {
+        return pod::enter_user_namespace().map(|()| 0).map_err(|error| Problem::new(error.to_string()));
+    }
     let config = match &args.config {
         Some(path) => {
             let text = std::fs::read_to_string(path).map(zeroize::Zeroizing::new);
