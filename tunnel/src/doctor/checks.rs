@@ -41,7 +41,7 @@ pub(super) fn look(config: Option<&Config>) -> Report {
         Finding::limited(
             "privileges",
             "CAP_NET_ADMIN is missing, so no interface can be made: programs use proxies",
-            container_or("for an interface run as root", "for an interface --cap-add NET_ADMIN"),
+            format!("for an interface: {}", container_or("run as root", "--cap-add NET_ADMIN")),
         )
     });
     let tun = tun_device(&mut findings);
