@@ -1,6 +1,6 @@
 //! The command line. Precedence everywhere: flags, then environment, then the configuration file.
 
-use std::{net::SocketAddr, path::PathBuf};
+use std::{ffi::OsString, net::SocketAddr, path::PathBuf};
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
@@ -19,6 +19,17 @@ never from the argument list, which every user of the machine can read.
 
 Signals: SIGTERM and SIGINT undo everything and end; SIGHUP reads the file again.";
 
+const EXEC_HELP: &str = "\
+Starts the program once a peer has answered. Where the tunnel has no interface the program finds the
+proxies in HTTPS_PROXY, HTTP_PROXY, ALL_PROXY and NO_PROXY, in both spellings; they listen on free
+ports unless --socks5 or --http-proxy name some. Standard input and output are the program's own.
+
+Signals are passed on to the program; `warren-tunnel reload` reads the file again. As process 1 of a
+container it also takes in orphans.
+
+Exit code: the program's, or 128 and the signal's number if one ended it; 125 the tunnel did not come up,
+126 the program cannot be run, 127 there is no such program.";
+
 /// WireGuard in user space, or by the kernel where it can.
 #[derive(Debug, Parser)]
 #[command(name = "warren-tunnel", version, max_term_width = 100, propagate_version = true)]
@@ -36,6 +47,7 @@ impl Cli {
     pub fn refuse_keys(&self) -> Result<(), Problem> {
         let given = match &self.command {
             Command::Agent(args) => args.private_key,
+            Command::Exec(args) => args.agent.private_key,
             Command::Pubkey(args) => args.key,
             _ => None,
         };
@@ -61,6 +73,9 @@ pub enum Command {
     /// Bring a tunnel up from a wg-quick file and keep it up
     #[command(after_help = AGENT_HELP)]
     Agent(Box<AgentArgs>),
+    /// Bring a tunnel up and run a program beside it, for as long as the program runs
+    #[command(after_help = EXEC_HELP)]
+    Exec(Box<ExecArgs>),
     /// Show interfaces and peers
     Status(StatusArgs),
     /// Read the configuration file of a running agent again; sessions of unchanged peers stay
@@ -127,7 +142,7 @@ pub enum Address {
 pub const METRICS: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(std::net::Ipv4Addr::LOCALHOST), 9586);
 
 /// Arguments of `agent`.
-#[derive(Debug, Args)]
+#[derive(Debug, Clone, Args)]
 pub struct AgentArgs {
     /// wg-quick file; `-` is standard input [default: /etc/wireguard/INTERFACE.conf]
     #[arg(long, short, value_name = "FILE", env = "WARREN_CONFIG")]
@@ -191,6 +206,20 @@ pub struct AgentArgs {
     private_key: Option<GivenKey>,
 }
 
+/// Arguments of `exec`.
+#[derive(Debug, Args)]
+pub struct ExecArgs {
+    /// Longest wait for a peer's answer before the program is started; 0 starts it at once
+    #[arg(long, value_name = "SECONDS", env = "WARREN_WAIT", default_value = "30", value_parser = clap::value_parser!(u64).range(0..=3600))]
+    pub wait: u64,
+    /// The tunnel.
+    #[command(flatten)]
+    pub agent: AgentArgs,
+    /// The program and its arguments
+    #[arg(last = true, required = true, value_name = "COMMAND")]
+    pub command: Vec<OsString>,
+}
+
 /// Arguments of `status`.
 #[derive(Debug, Args)]
 pub struct StatusArgs {
@@ -236,6 +265,9 @@ pub struct DoctorArgs {
     /// Look at the way to the peers of this file too
     #[arg(long, short, value_name = "FILE", env = "WARREN_CONFIG")]
     pub config: Option<PathBuf>,
+    /// Try to enter a user namespace, and end: what `doctor` has a process of its own do.
+    #[arg(long, hide = true)]
+    pub probe_user_namespace: bool,
 }
 
 fn endpoint(text: &str) -> Result<Endpoint, Problem> {
@@ -277,7 +309,7 @@ mod tests {
     #[test]
     fn help_is_as_documented() {
         Cli::command().debug_assert();
-        for of in ["", "agent", "status", "reload", "genkey", "pubkey", "doctor"] {
+        for of in ["", "agent", "exec", "status", "reload", "genkey", "pubkey", "doctor"] {
             insta::assert_snapshot!(format!("help_{of}"), help(of));
         }
     }

@@ -28,6 +28,9 @@ pub const TARGETS: &[Target] = &[
     ("wg_quick", wg_quick),
     ("uapi", uapi_request),
     ("stream", stream),
+    ("socks", warren_proxy::fuzz::socks),
+    ("http", warren_proxy::fuzz::http),
+    ("dns", warren_proxy::fuzz::dns),
 ];
 
 /// What comes over a TLS connection: the HTTP before the frames, and the frames. Wherever the bytes are cut, the same

@@ -17,7 +17,7 @@ pub mod fuzz;
 mod implementation;
 mod namespace;
 mod pair;
-mod pod;
+pub mod pod;
 mod process;
 mod relay;
 pub mod traffic;

@@ -1,6 +1,10 @@
 //! Who may use a proxy.
 
-use std::{fmt, fs, io, path::Path};
+use std::{
+    fmt::{self, Write as _},
+    fs, io,
+    path::Path,
+};
 
 use base64::{Engine as _, prelude::BASE64_STANDARD};
 use subtle::ConstantTimeEq as _;
@@ -46,6 +50,22 @@ impl Credentials {
     /// When it cannot be read, or as [`Self::parse`].
     pub fn read(path: &Path) -> Result<Self, CredentialsError> {
         Self::parse(&Zeroizing::new(fs::read_to_string(path)?))
+    }
+
+    /// Both as the user information of a URL (RFC 3986 section 3.2.1), for a client of ours.
+    pub fn userinfo(&self) -> Zeroizing<String> {
+        let mut text = Zeroizing::new(String::with_capacity(3 * (self.user.len() + self.password.len()) + 1));
+        for (part, end) in [(&self.user, ":"), (&self.password, "")] {
+            for byte in part.bytes() {
+                if byte.is_ascii_alphanumeric() || b"-._~".contains(&byte) {
+                    text.push(byte.into());
+                } else {
+                    _ = write!(text, "%{byte:02X}");
+                }
+            }
+            text.push_str(end);
+        }
+        text
     }
 
     /// Whether these are they. The time it takes tells nothing but the lengths of what was offered.

@@ -30,9 +30,9 @@ const CLIENT: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 40_0
 pub fn socks(bytes: &[u8]) {
     for cut in [bytes.len() / 2, bytes.len()] {
         let bytes = &bytes[..cut];
-        check(wire::greeting(bytes), bytes);
-        check(wire::login(bytes), bytes);
-        check(wire::request(bytes), bytes);
+        check(&wire::greeting(bytes), bytes);
+        check(&wire::login(bytes), bytes);
+        check(&wire::request(bytes), bytes);
         if let Ok((target, payload)) = wire::datagram(bytes) {
             assert!(target.port != 0 && payload.len() < bytes.len());
         }
@@ -51,9 +51,9 @@ pub fn socks(bytes: &[u8]) {
     }
 }
 
-fn check<T>(parsed: wire::Parsed<T>, bytes: &[u8]) {
+fn check<T>(parsed: &wire::Parsed<T>, bytes: &[u8]) {
     match parsed {
-        Ok(Some((_, length))) => assert!((1..=bytes.len()).contains(&length)),
+        Ok(Some((_, length))) => assert!((1..=bytes.len()).contains(length)),
         Ok(None) => assert!(bytes.len() < wire::LONGEST, "a message that never ends"),
         Err(_) => {}
     }

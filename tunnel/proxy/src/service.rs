@@ -159,6 +159,8 @@ impl Shared {
     {
         let shared = Arc::clone(self);
         self.spawn(async move {
+            // The whole of it, not its label alone: it is held as long as the stream.
+            let place = place;
             let patience = Patience { idle: shared.limits.idle, half_closed: shared.limits.half_closed };
             let counters = &shared.counters;
             let moved = Moved { there: &counters.sent, back: &counters.received };

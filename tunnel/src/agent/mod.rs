@@ -1,5 +1,6 @@
 //! `agent`: brings a tunnel up, keeps it, undoes it.
 
+mod beside;
 mod carriers;
 mod choice;
 mod hooks;
@@ -29,6 +30,7 @@ use signal_hook::{
 };
 use warren_wire::config::Config;
 
+pub use beside::{Beside, beside};
 pub use carriers::{Carriers, TlsOverrides};
 pub use journal::{Change, Journal};
 pub use settings::{Settings, Source};
@@ -52,6 +54,8 @@ use crate::{
 /// What the main thread waits for.
 enum Event {
     Stop(i32),
+    /// Whoever worked beside the tunnel is done.
+    Done,
     /// The tunnel cannot go on.
     Failed,
     /// Read the file again; the answer goes to whoever asked, a signal to nobody.
@@ -85,12 +89,11 @@ impl Reloader {
 /// # Errors
 /// What kept the tunnel from coming up. Everything done by then is undone.
 pub fn run(args: &AgentArgs) -> Result<()> {
-    let env_key = std::env::var("WARREN_PRIVATE_KEY").ok().map(zeroize::Zeroizing::new);
     if args.cleanup {
+        let env_key = env_key();
         return clean(args, env_key.as_deref().map(String::as_str));
     }
-    let settings = Settings::gather(args, env_key.as_deref().map(String::as_str))?;
-    drop(env_key);
+    let settings = gather(args)?;
     let chosen = choice::choose(settings.device)?;
     let _lock = Lock::take(&settings.interface, &settings.folder)?;
     let (events, received) = mpsc::channel();
@@ -98,6 +101,14 @@ pub fn run(args: &AgentArgs) -> Result<()> {
     let live = Arc::new(Live::default());
     let _metrics = serve_metrics(args.metrics, &live)?;
     Agent::up(settings, &chosen, &events, &live)?.run(&received)
+}
+
+fn env_key() -> Option<zeroize::Zeroizing<String>> {
+    std::env::var("WARREN_PRIVATE_KEY").ok().map(zeroize::Zeroizing::new)
+}
+
+fn gather(args: &AgentArgs) -> Result<Settings> {
+    Settings::gather(args, env_key().as_deref().map(String::as_str))
 }
 
 fn clean(args: &AgentArgs, env_key: Option<&str>) -> Result<()> {
@@ -252,6 +263,10 @@ impl Agent {
                 Ok(Event::Stop(signal)) => {
                     let name = if signal == SIGINT { "SIGINT" } else { "SIGTERM" };
                     tracing::info!(interface = %self.settings.interface, signal = name, "ending");
+                    self.down();
+                    return Ok(());
+                }
+                Ok(Event::Done) => {
                     self.down();
                     return Ok(());
                 }

@@ -28,7 +28,7 @@ use crate::{
     folders, log,
     net::{self, Netlink},
     problem::{Context, Problem, Result},
-    services::Services,
+    services::{Proxies, Services},
     status::{Offload, Status},
     uapi::{self, Request, errno},
 };
@@ -269,6 +269,10 @@ impl Tunnel for OwnTunnel {
     fn look(&self) -> Arc<dyn Look> {
         Arc::new(self.handle.clone())
     }
+
+    fn proxies(&self) -> Option<Proxies> {
+        self.services.as_ref().map(Services::proxies)
+    }
 }
 
 impl Look for Handle {
@@ -278,6 +282,10 @@ impl Look for Handle {
 
     fn alive(&self) -> bool {
         self.ask(Command::Ping).is_ok()
+    }
+
+    fn greet(&self) {
+        self.tell(Command::Greet);
     }
 }
 

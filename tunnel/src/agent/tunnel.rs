@@ -12,6 +12,7 @@ use super::{
 use crate::{
     log, net,
     problem::{Context, Problem, Result},
+    services::Proxies,
     status::Status,
     uapi::errno,
 };
@@ -34,6 +35,10 @@ pub(super) trait Tunnel {
     fn facts(&mut self, config: &Config, mtu: Option<u32>);
     /// A view of it.
     fn look(&self) -> Arc<dyn Look>;
+    /// Where programs reach it, if it has no interface.
+    fn proxies(&self) -> Option<Proxies> {
+        None
+    }
 }
 
 /// A view of a tunnel that outlives nothing: it says so when the tunnel has gone.
@@ -42,6 +47,8 @@ pub(super) trait Look: Send + Sync {
     fn status(&self) -> Result<Status>;
     /// Whether it moves.
     fn alive(&self) -> bool;
+    /// Begins handshakes where there is no session yet. The kernel begins its own when there is something to send.
+    fn greet(&self) {}
 }
 
 /// Makes the interface by the backend that was asked for, or by the best there is.

@@ -53,6 +53,8 @@ const PATIENCE: Duration = Duration::from_secs(5);
 pub enum Command {
     /// Answer, to show that the thread is alive.
     Ping(SyncSender<()>),
+    /// Begin a handshake with every peer whose address is known and that has no session.
+    Greet,
     /// `get=1`
     Get(SyncSender<Device>),
     /// `set=1`; the answer is an errno.

@@ -362,6 +362,13 @@ impl Control {
             // A tunnel whose data path has ended is not alive, whatever this thread thinks.
             Command::Ping(done) if self.traffic.failed() == 0 => _ = done.try_send(()),
             Command::Ping(_) => {}
+            Command::Greet => {
+                for peer in self.engine.peers(now()) {
+                    if peer.endpoint.is_some() && peer.last_handshake.is_none() {
+                        self.engine.want_session(now(), peer.id);
+                    }
+                }
+            }
             Command::Get(answer) => {
                 let device = self.model.device(self.traffic.udp().port(), self.engine.peers(now()));
                 _ = answer.try_send(device);

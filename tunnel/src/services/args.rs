@@ -79,6 +79,12 @@ impl ServiceArgs {
             || !self.reverse.is_empty()
     }
 
+    /// Proxies at `at`, where nothing else is said.
+    pub(crate) fn or_proxies(&mut self, at: Address) {
+        self.socks5 = self.socks5.or(Some(at));
+        self.http_proxy = self.http_proxy.or(Some(at));
+    }
+
     /// The credentials that clients must give, if any.
     ///
     /// # Errors

@@ -45,11 +45,23 @@ const HTTP: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::LOCALHOS
 /// The way out: through the tunnel what its peers have, and the rest directly.
 type Way = Outbound<Split<Tunnel, System>, Names<Tunnel>>;
 
+/// Where the proxies listen.
+#[derive(Debug, Clone, Default)]
+pub struct Proxies {
+    /// SOCKS5.
+    pub socks5: Option<SocketAddr>,
+    /// HTTP.
+    pub http: Option<SocketAddr>,
+    /// What clients of both must give.
+    pub credentials: Option<Credentials>,
+}
+
 /// The running services. Dropping them ends their connections.
 pub(crate) struct Services {
     runtime: Option<Runtime>,
     proxies: warren_proxy::Services,
     way: Arc<Way>,
+    at: Proxies,
 }
 
 impl Services {
@@ -77,11 +89,15 @@ impl Services {
         let direct = (!args.no_direct).then_some(System);
         let split = Split::new(tunnel.clone(), prefixes(config), direct);
         let way = Arc::new(Outbound::new(split, names.clone(), patience));
-        let services = Self { runtime: Some(runtime), proxies, way };
-        if let Some(runtime) = &services.runtime {
-            runtime.block_on(services.serve(&tunnel, names, args, credentials))?;
-        }
+        let mut services = Self { runtime: None, proxies, way, at: Proxies::default() };
+        services.at = runtime.block_on(services.serve(&tunnel, names, args, credentials))?;
+        services.runtime = Some(runtime);
         Ok(services)
+    }
+
+    /// Where the proxies listen.
+    pub(crate) fn proxies(&self) -> Proxies {
+        self.at.clone()
     }
 
     /// Takes what another file has otherwise.
@@ -95,15 +111,16 @@ impl Services {
         names: Names<Tunnel>,
         args: &ServiceArgs,
         credentials: Option<Credentials>,
-    ) -> Result<()> {
+    ) -> Result<Proxies> {
+        let mut proxies = Proxies { credentials: credentials.clone(), ..Proxies::default() };
         let way = || Arc::clone(&self.way);
         if let Some(at) = wanted(args.socks5, SOCKS5) {
             let served = self.proxies.socks(at, way(), credentials.clone()).await;
-            settle("SOCKS5", "--socks5", at, args.socks5, served)?;
+            proxies.socks5 = settle("SOCKS5", "--socks5", at, args.socks5, served)?;
         }
         if let Some(at) = wanted(args.http_proxy, HTTP) {
             let served = self.proxies.http(at, way(), credentials).await;
-            settle("HTTP proxy", "--http-proxy", at, args.http_proxy, served)?;
+            proxies.http = settle("HTTP proxy", "--http-proxy", at, args.http_proxy, served)?;
         }
         if let Some(Address::On(at)) = args.dns {
             let served = self.proxies.dns(at, names).await;
@@ -120,7 +137,7 @@ impl Services {
         for reverse in &args.reverse {
             self.serve_overlay(tunnel, reverse.clone()).await?;
         }
-        Ok(())
+        Ok(proxies)
     }
 
     /// A port of our overlay addresses that leads to a service of this machine.
@@ -172,11 +189,11 @@ fn settle(
     at: SocketAddr,
     asked: Option<Address>,
     served: io::Result<SocketAddr>,
-) -> Result<()> {
+) -> Result<Option<SocketAddr>> {
     match served {
         Ok(bound) => {
             tracing::info!(at = %bound, "{what}");
-            Ok(())
+            Ok(Some(bound))
         }
         Err(error) => {
             let problem = Problem::new(format!("{what} on {at}: {error}"))
@@ -185,7 +202,7 @@ fn settle(
                 return Err(problem);
             }
             log::warn(&problem);
-            Ok(())
+            Ok(None)
         }
     }
 }

@@ -101,6 +101,7 @@ impl<D: Dial, R: Resolve> Server<D, R> {
             .timer(TokioTimer::new())
             .header_read_timeout(limits.keep_alive)
             .max_buf_size(limits.head_bytes)
+            .max_header_size(limits.head_bytes)
             .max_headers(limits.head_fields)
             .preserve_header_case(true)
             .serve_connection(TokioIo::new(Watched::new(stream, limits.idle, None)), service)
@@ -244,6 +245,7 @@ impl<D: Dial, R: Resolve> Connection<D, R> {
         let stream = Watched::new(stream, limits.idle, Some(Arc::clone(&shared.counters)));
         let (sender, connection) = client::Builder::new()
             .max_buf_size(limits.head_bytes)
+            .max_header_size(limits.head_bytes)
             .max_headers(limits.head_fields)
             .preserve_header_case(true)
             .handshake(TokioIo::new(stream))

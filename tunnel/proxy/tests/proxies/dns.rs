@@ -114,7 +114,7 @@ fn answers(question: &[u8], address: &str, tcp: bool) -> Vec<Vec<u8>> {
             for change in [
                 |m: &mut Message| m.metadata.id ^= 1,
                 |m: &mut Message| {
-                    m.queries = vec![Query::query(Name::from_ascii("x.test.").unwrap(), RecordType::A)]
+                    m.queries = vec![Query::query(Name::from_ascii("x.test.").unwrap(), RecordType::A)];
                 },
                 |m: &mut Message| m.metadata.message_type = MessageType::Query,
             ] {

@@ -114,15 +114,15 @@ async fn clients_are_told_why_not() {
         ("CONNECT nothing.invalid:80 HTTP/1.1\r\nHost: x\r\n\r\n".into(), "502 Bad Gateway", "no such name"),
         ("nonsense\r\n\r\n".into(), "400 Bad Request", ""),
         (
-            "GET http://a/ HTTP/1.1\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\n".into(),
+            "GET http://127.0.0.1:1/ HTTP/1.1\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\n".into(),
             "400 Bad Request",
             "",
         ),
-        (format!("GET http://a/ HTTP/1.1\r\nX: {}\r\n\r\n", "x".repeat(70_000)), "431", ""),
-        (format!("GET http://a/ HTTP/1.1\r\n{}\r\n", "X: 1\r\n".repeat(200)), "431", ""),
+        (format!("GET http://127.0.0.1:1/ HTTP/1.1\r\nX: {}\r\n\r\n", "x".repeat(70_000)), "431", ""),
+        (format!("GET http://127.0.0.1:1/ HTTP/1.1\r\n{}\r\n", "X: 1\r\n".repeat(200)), "431", ""),
     ];
     for (request, status, text) in cases {
-        let request = request.replacen("\r\n", "\r\nConnection: close\r\n", usize::from(text != ""));
+        let request = request.replacen("\r\n", "\r\nConnection: close\r\n", usize::from(!text.is_empty()));
         let (back, _) = exchange(proxy, request.as_bytes()).await;
         let back = String::from_utf8(back).unwrap();
         let first = request.lines().next().unwrap();
@@ -167,14 +167,16 @@ async fn bytes_after_connect_are_not_lost_and_both_ends_may_stop() {
     let request = format!("CONNECT {} HTTP/1.1\r\nHost: x\r\n\r\nearly", echo().await);
     let mut stream = TcpStream::connect(proxy).await.unwrap();
     stream.write_all(request.as_bytes()).await.unwrap();
-    let mut back = vec![0; 19];
-    stream.read_exact(&mut back).await.unwrap();
-    assert_eq!(back, b"HTTP/1.1 200 OK\r\n\r\n"[..].to_vec().into_iter().take(19).collect::<Vec<_>>());
+    let mut head = Vec::new();
+    while !head.ends_with(b"\r\n\r\n") {
+        head.push(stream.read_u8().await.unwrap());
+    }
+    assert!(head.starts_with(b"HTTP/1.1 200 OK\r\n"));
     stream.write_all(b" late").await.unwrap();
     stream.shutdown().await.unwrap();
     let mut rest = String::new();
     stream.read_to_string(&mut rest).await.unwrap();
-    assert!(rest.ends_with("early late"), "{rest}");
+    assert_eq!(rest, "early late");
     until("closed", || services.counters().figures().open() == 0).await;
     assert_eq!(services.counters().figures().reset, 0);
 }
