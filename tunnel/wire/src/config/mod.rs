@@ -21,6 +21,8 @@ use ipnet::IpNet;
 use crate::key::{PresharedKey, PrivateKey, PublicKey};
 
 pub use error::ParseError;
+pub(crate) use error::show;
+pub use value::EndpointError;
 
 /// A whole file.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]

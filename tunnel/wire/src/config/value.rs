@@ -6,6 +6,7 @@ use ipnet::IpNet;
 
 use super::error::{Problem, show};
 use super::{Endpoint, Host, Table};
+use crate::text::serde_as_text;
 
 /// The least MTU that IPv4 wants every host to take.
 const LEAST_MTU: u16 = 576;
@@ -176,3 +177,21 @@ fn number(value: &str) -> Option<u32> {
     // `from_str_radix` would take a sign.
     digits.bytes().all(|c| c.is_ascii_hexdigit()).then(|| u32::from_str_radix(digits, radix).ok()).flatten()
 }
+
+/// A text that is not `host:port`.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{what}; {hint}")]
+pub struct EndpointError {
+    what: String,
+    hint: String,
+}
+
+impl std::str::FromStr for Endpoint {
+    type Err = EndpointError;
+
+    fn from_str(text: &str) -> Result<Self, EndpointError> {
+        endpoint(text).map_err(|Problem { what, hint }| EndpointError { what, hint })
+    }
+}
+
+serde_as_text!(Endpoint);
