@@ -6,6 +6,7 @@
 //! * [`plane`]: what the data path sees of it. Shared, lock-free look-ups.
 //! * [`transport`]: sealing and opening of data messages.
 //! * [`allowed`]: the allowed-IPs table.
+//! * [`lease`]: which peer has which addresses, and for how long.
 //! * [`time`]: clocks as arguments, and the constants of whitepaper section 6.1.
 //!
 //! Sections are those of <https://www.wireguard.com/papers/wireguard.pdf>.
@@ -13,6 +14,7 @@
 pub mod allowed;
 pub mod engine;
 mod handshake;
+pub mod lease;
 pub mod plane;
 pub mod time;
 pub mod transport;
