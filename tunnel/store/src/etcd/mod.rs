@@ -11,6 +11,7 @@ mod watch;
 /// The wire contract, from `proto/etcd.proto`.
 pub(crate) mod pb {
     #![expect(
+        unreachable_pub,
         clippy::allow_attributes,
         clippy::allow_attributes_without_reason,
         reason = "generated from proto/etcd.proto"
