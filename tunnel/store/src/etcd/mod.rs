@@ -12,7 +12,6 @@ mod watch;
 pub(crate) mod pb {
     #![expect(
         unreachable_pub,
-        clippy::allow_attributes,
         clippy::allow_attributes_without_reason,
         reason = "generated from proto/etcd.proto"
     )]
