@@ -12,6 +12,7 @@ pub mod commands;
 pub mod control;
 pub mod datapath;
 pub mod doctor;
+pub mod enrolment;
 pub mod exec;
 pub mod folders;
 pub mod log;

@@ -9,6 +9,8 @@ use anyhow::{Context as _, Result, bail, ensure};
 /// Programs that Debian has, and their packages.
 const DEBIAN: &[(&str, &str)] = &[
     ("curl", "curl"),
+    ("etcd", "etcd-server"),
+    ("etcdctl", "etcd-client"),
     ("ethtool", "ethtool"),
     ("gh", "gh"),
     ("ip", "iproute2"),

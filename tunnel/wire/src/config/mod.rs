@@ -28,6 +28,8 @@ use crate::key::{PresharedKey, PrivateKey, PublicKey};
 use crate::stream::Pin;
 
 pub use error::ParseError;
+pub(crate) use error::show;
+pub use value::EndpointError;
 
 /// A whole file.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]

@@ -7,6 +7,7 @@ use ipnet::IpNet;
 use super::error::{Problem, show};
 use super::{Endpoint, Host, Table};
 use crate::stream::Pin;
+use crate::text::serde_as_text;
 
 /// The least MTU that IPv4 wants every host to take.
 const LEAST_MTU: u16 = 576;
@@ -202,3 +203,20 @@ pub(super) fn server_name(value: &str) -> Result<String, Problem> {
     }
     Err(Problem::new(format!("TLSName {} is not a name", show(value)), "write it like www.example.net"))
 }
+/// A text that is not `host:port`.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{what}; {hint}")]
+pub struct EndpointError {
+    what: String,
+    hint: String,
+}
+
+impl std::str::FromStr for Endpoint {
+    type Err = EndpointError;
+
+    fn from_str(text: &str) -> Result<Self, EndpointError> {
+        endpoint(text).map_err(|Problem { what, hint }| EndpointError { what, hint })
+    }
+}
+
+serde_as_text!(Endpoint);
