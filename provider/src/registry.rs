@@ -32,17 +32,17 @@ impl Provider for Warren {
 
     async fn configure(&self, _: &Context, _: &str, config: Config, diagnostics: &mut Diagnostics) {
         let (fabric, owner) = (config.fabric.text().to_owned(), config.owner.text().to_owned());
-        let scope = warren_aws::Scope { fabric: fabric.clone(), owner: owner.clone() };
+        let scope = warren_managed::Scope { fabric: fabric.clone(), owner: owner.clone() };
         diagnostics.extend(self.aws.configure(&config.aws, scope).await);
         match config::claims(&config.claims) {
             Ok(claims) => self.guard.configure(warren_guard::GuardConfig {
                 fabric,
                 owner,
                 claims,
-                s3: self.aws.s3_options().await,
+                s3: warren_aws::s3_options(&self.aws),
             }),
             Err(error) => diagnostics.extend(error),
         }
-        self.aws.watch_live();
+        warren_aws::watch_live(&self.aws);
     }
 }

@@ -22,8 +22,8 @@ model! {
 /// How long an operation may take when the user says nothing.
 const DEFAULT: Duration = Duration::from_secs(20 * 60);
 
-/// The attribute `timeouts`.
-pub(crate) fn attribute() -> Attribute {
+/// The attribute `timeouts` of a resource of `cloud`.
+pub fn attribute(cloud: &str) -> Attribute {
     let of = |name: &str, what: &str| {
         Attribute::string(name)
             .optional()
@@ -36,20 +36,24 @@ pub(crate) fn attribute() -> Attribute {
         [of("create", "a create"), of("read", "a read"), of("update", "an update"), of("delete", "a delete")],
     )
     .optional()
-    .describe("How long operations may wait for AWS.")
+    .describe(&format!("How long operations may wait for {cloud}."))
 }
 
 /// Which operation's timeout is meant.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Operation {
+pub enum Operation {
+    /// A create.
     Create,
+    /// A read.
     Read,
+    /// An update.
     Update,
+    /// A delete.
     Delete,
 }
 
 /// The configured timeout of an operation, or the default.
-pub(crate) fn of(timeouts: &Attr<Timeouts>, operation: Operation) -> Duration {
+pub fn of(timeouts: &Attr<Timeouts>, operation: Operation) -> Duration {
     timeouts
         .known()
         .map(|timeouts| match operation {

@@ -13,36 +13,41 @@ use std::collections::BTreeSet;
 
 use tf_provider_rs::{Context, Diagnostic, Diagnostics};
 
+use crate::cloud::{Cloud, Failure};
 use crate::common::Common;
-use crate::error::ApiError;
 use crate::managed::Work;
 use crate::session::Session;
 use crate::wait::Pause;
 
 /// Key of private state: ids that a create must not adopt, because a state holds them. With
 /// `create_before_destroy` the object to be replaced has the same tags as the new one.
-pub(crate) const NOT: &str = "not";
+pub const NOT: &str = "not";
 
 /// Key of private state: the mark of the resource that made or adopted the object in this process.
 const MARK: &str = "mark";
 
-/// How often a create is tried whose answer is lost or which AWS puts off.
+type Error<M> = <<M as Common>::Cloud as Cloud>::Error;
+
+/// How often a create is tried whose answer is lost or which the cloud puts off.
 const ATTEMPTS: usize = 8;
 
 /// Finds the object of `planned`'s name that an interrupted run left behind, or makes one.
 ///
 /// `find` gives the ids of living objects with the name's tags and the planned unchangeable settings; `create` makes one and gives its id, and
-/// must not repeat itself ([`crate::client::once`]).
-pub(crate) async fn ensure<M, F, C>(
-    work: &Work<'_>,
+/// must not repeat itself.
+///
+/// # Errors
+/// What the cloud answers at last, a stopped run, and two objects of one name.
+pub async fn ensure<M, F, C>(
+    work: &Work<'_, M::Cloud>,
     planned: &M,
     find: impl Fn() -> F,
     create: impl Fn() -> C,
 ) -> Result<String, Diagnostics>
 where
     M: Common,
-    F: Future<Output = Result<Vec<String>, ApiError>>,
-    C: Future<Output = Result<String, ApiError>>,
+    F: Future<Output = Result<Vec<String>, Error<M>>>,
+    C: Future<Output = Result<String, Error<M>>>,
 {
     let Work { session, ctx, op, .. } = work;
     let mark = mark(ctx);
@@ -59,7 +64,7 @@ where
         attempts += 1;
         match create().await {
             Ok(id) => {
-                session.run().take(&id, &mark);
+                session.objects().take(&id, &mark);
                 return Ok(id);
             }
             Err(error)
@@ -68,7 +73,8 @@ where
                     && (error.is_throttle()
                         || error.is_ambiguous()
                         || error.is_not_found()
-                        || (lost && error.is_conflict())) =>
+                        || error.is_not_ready()
+                        || ((lost || M::Cloud::UNIQUE_NAMES) && error.is_conflict())) =>
             {
                 lost |= error.is_ambiguous();
                 tracing::debug!(kind = M::KIND, %error, "looking again before another create");
@@ -82,14 +88,17 @@ where
 }
 
 /// Takes over the object that an interrupted run left behind, if `find` finds one.
-pub(crate) async fn leftover<M, F>(
-    work: &Work<'_>,
+///
+/// # Errors
+/// What the cloud answers, and two objects of one name.
+pub async fn leftover<M, F>(
+    work: &Work<'_, M::Cloud>,
     planned: &M,
     find: impl Fn() -> F,
 ) -> Result<Option<String>, Diagnostics>
 where
     M: Common,
-    F: Future<Output = Result<Vec<String>, ApiError>>,
+    F: Future<Output = Result<Vec<String>, Error<M>>>,
 {
     let Work { session, ctx, op, .. } = work;
     let not: BTreeSet<String> =
@@ -98,10 +107,10 @@ where
     let mut found: Vec<String> = find().await.map_err(|error| op.told(error))?;
     found.retain(|id| !not.contains(id));
     found.sort();
-    if let Some(twin) = found.iter().find(|id| session.run().taken_by_other(id, &mark)) {
+    if let Some(twin) = found.iter().find(|id| session.objects().taken_by_other(id, &mark)) {
         return Err(same_name(M::KIND, planned.name().text(), twin).into());
     }
-    let id = found.into_iter().find(|id| session.run().take(id, &mark));
+    let id = found.into_iter().find(|id| session.objects().take(id, &mark));
     if let Some(id) = &id {
         tracing::warn!(
             kind = M::KIND,
@@ -125,9 +134,9 @@ fn mark(ctx: &Context) -> String {
 }
 
 /// Whether `state`'s object is to be deleted; false when a resource of this run has adopted it.
-pub(crate) fn may_delete<M: Common>(session: &Session, ctx: &Context, state: &M) -> bool {
+pub(crate) fn may_delete<M: Common>(session: &Session<M::Cloud>, ctx: &Context, state: &M) -> bool {
     let mark = ctx.private.get(MARK);
-    let free = session.run().doom(state.id().text(), mark.as_ref().and_then(|mark| mark.as_str()));
+    let free = session.objects().doom(state.id().text(), mark.as_ref().and_then(|mark| mark.as_str()));
     if !free {
         tracing::warn!(object = state.label(), "not deleted: another resource of this run has taken it over");
     }

@@ -1,16 +1,17 @@
 //! One operation's patience: retries, waits, its deadline, and Ctrl-C.
 
+use std::marker::PhantomData;
 use std::time::Duration;
 
 use tf_provider_rs::{CancellationToken, Context, Diagnostic, Diagnostics};
 use tokio::time::Instant;
 
-use crate::error::ApiError;
+use crate::cloud::Failure;
 
 /// How patience is measured out.
 #[derive(Clone, Copy, Debug)]
 struct Pace {
-    /// How long AWS may take until an object that it has confirmed is seen by every API call.
+    /// How long a cloud may take until an object that it has confirmed is seen by every API call.
     settle: Duration,
     first: Duration,
     longest: Duration,
@@ -24,72 +25,91 @@ const PACE: Pace = Pace {
     report: Duration::from_secs(10),
 };
 
-/// An operation on one object: what it is about, until when, and whether the user has given up.
+/// An operation on one object of a cloud whose failed calls are `E`: what it is about, until when, and whether the user has given up.
 #[derive(Clone, Debug)]
-pub(crate) struct Op {
+pub struct Op<E> {
+    cloud: &'static str,
     what: String,
     deadline: Instant,
     timeout: Duration,
     settled: Instant,
     pace: Pace,
     cancel: CancellationToken,
+    error: PhantomData<fn() -> E>,
 }
 
 /// What a look at the object found.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Look<T> {
+pub enum Look<T> {
     /// What was waited for.
     Done(T),
-    /// Not yet; the object's state in AWS's words.
+    /// Not yet; the object's state in the cloud's words.
     Pending(String),
 }
 
-impl Op {
+impl<E: Failure> Op<E> {
     /// An operation on `what` (such as `warren_aws_vpc "hub"`) that may take `timeout` from now on.
-    pub(crate) fn new(ctx: &Context, what: impl Into<String>, timeout: Duration) -> Op {
-        Op::paced(ctx, what, timeout, PACE)
+    pub fn new(ctx: &Context, cloud: &'static str, what: impl Into<String>, timeout: Duration) -> Op<E> {
+        Op::paced(ctx, cloud, what, timeout, PACE)
     }
 
-    fn paced(ctx: &Context, what: impl Into<String>, timeout: Duration, pace: Pace) -> Op {
+    fn paced(
+        ctx: &Context,
+        cloud: &'static str,
+        what: impl Into<String>,
+        timeout: Duration,
+        pace: Pace,
+    ) -> Op<E> {
         let now = Instant::now();
         Op {
+            cloud,
             what: what.into(),
             deadline: now + timeout,
             timeout,
             settled: now + pace.settle.min(timeout),
             pace,
             cancel: ctx.cancel.clone(),
+            error: PhantomData,
         }
     }
 
-    /// Calls, and again while AWS does not know an object that is known to exist (eventual consistency).
-    pub(crate) async fn call<T, F>(&self, mut call: impl FnMut() -> F) -> Result<T, Diagnostics>
+    /// Calls, and again while the cloud does not know an object that is known to exist (eventual consistency).
+    ///
+    /// # Errors
+    /// What the cloud answers at last, and a stopped run.
+    pub async fn call<T, F>(&self, mut call: impl FnMut() -> F) -> Result<T, Diagnostics>
     where
-        F: Future<Output = Result<T, ApiError>>,
-    {
-        self.retry(&mut call, |error, now| error.is_not_found() && now < self.settled).await
-    }
-
-    /// Calls, and again while something still uses the object, or while AWS does not know it yet.
-    pub(crate) async fn release<T, F>(&self, mut call: impl FnMut() -> F) -> Result<T, Diagnostics>
-    where
-        F: Future<Output = Result<T, ApiError>>,
+        F: Future<Output = Result<T, E>>,
     {
         self.retry(&mut call, |error, now| {
-            (error.is_in_use() && now < self.deadline) || (error.is_not_found() && now < self.settled)
+            (error.is_not_found() && now < self.settled) || (error.is_not_ready() && now < self.deadline)
+        })
+        .await
+    }
+
+    /// Calls, and again while something still uses the object, or while the cloud does not know it yet.
+    ///
+    /// # Errors
+    /// What the cloud answers at last, and a stopped run.
+    pub async fn release<T, F>(&self, mut call: impl FnMut() -> F) -> Result<T, Diagnostics>
+    where
+        F: Future<Output = Result<T, E>>,
+    {
+        self.retry(&mut call, |error, now| {
+            ((error.is_in_use() || error.is_not_ready()) && now < self.deadline)
+                || (error.is_not_found() && now < self.settled)
         })
         .await
     }
 
     /// Looks until the object is as wanted. A look that does not find it is repeated for a while, like
     /// [`Op::call`].
-    pub(crate) async fn until<T, F>(
-        &self,
-        wanted: &str,
-        mut look: impl FnMut() -> F,
-    ) -> Result<T, Diagnostics>
+    ///
+    /// # Errors
+    /// What the look finds, when the time is over, and a stopped run.
+    pub async fn until<T, F>(&self, wanted: &str, mut look: impl FnMut() -> F) -> Result<T, Diagnostics>
     where
-        F: Future<Output = Result<Look<T>, ApiError>>,
+        F: Future<Output = Result<Look<T>, E>>,
     {
         let mut pause = Pause::at(self.pace);
         let begun = Instant::now();
@@ -120,22 +140,29 @@ impl Op {
     ///
     /// A delete may not know an object that was made a moment ago and that other calls show already: then it is
     /// repeated. It must tell "not found" as an error.
-    pub(crate) async fn delete<T, D, L>(
+    ///
+    /// # Errors
+    /// What the cloud answers at last, when the time is over, and a stopped run.
+    pub async fn delete<T, D, L>(
         &self,
         mut delete: impl FnMut() -> D,
         mut look: impl FnMut() -> L,
     ) -> Result<(), Diagnostics>
     where
-        D: Future<Output = Result<(), ApiError>>,
-        L: Future<Output = Result<T, ApiError>>,
+        D: Future<Output = Result<(), E>>,
+        L: Future<Output = Result<T, E>>,
     {
         let mut known = || {
             let call = delete();
-            async { ApiError::if_found(call.await).map(|known| known.is_some()) }
+            async { E::if_found(call.await).map(|known| known.is_some()) }
         };
         let mut pause = Pause::at(self.pace);
         loop {
-            let begun = self.retry(&mut known, |error, now| error.is_in_use() && now < self.deadline).await?;
+            let begun = self
+                .retry(&mut known, |error, now| {
+                    (error.is_in_use() || error.is_not_ready()) && now < self.deadline
+                })
+                .await?;
             if begun || Instant::now() >= self.settled {
                 return self.until_gone(look).await;
             }
@@ -148,9 +175,12 @@ impl Op {
     }
 
     /// Looks until the object is not found any more.
-    pub(crate) async fn until_gone<T, F>(&self, mut look: impl FnMut() -> F) -> Result<(), Diagnostics>
+    ///
+    /// # Errors
+    /// As [`Op::until`].
+    pub async fn until_gone<T, F>(&self, mut look: impl FnMut() -> F) -> Result<(), Diagnostics>
     where
-        F: Future<Output = Result<T, ApiError>>,
+        F: Future<Output = Result<T, E>>,
     {
         self.until("deleted", || {
             let look = look();
@@ -166,7 +196,10 @@ impl Op {
     }
 
     /// Does what takes no waiting by itself, such as a read: within the time and until the user stops the run.
-    pub(crate) async fn within<T>(
+    ///
+    /// # Errors
+    /// What the work tells, when the time is over, and a stopped run.
+    pub async fn within<T>(
         &self,
         work: impl Future<Output = Result<T, Diagnostics>>,
     ) -> Result<T, Diagnostics> {
@@ -184,7 +217,7 @@ impl Op {
     ///
     /// # Errors
     /// At once when the user stops the run.
-    pub(crate) async fn sleep(&self, pause: Duration) -> Result<(), Diagnostics> {
+    pub async fn sleep(&self, pause: Duration) -> Result<(), Diagnostics> {
         let until = (Instant::now() + pause).min(self.deadline);
         tokio::select! {
             biased;
@@ -194,22 +227,25 @@ impl Op {
     }
 
     /// An error when the user has stopped the run: asked between the steps of a long operation.
-    pub(crate) fn go_on(&self) -> Result<(), Diagnostics> {
+    ///
+    /// # Errors
+    /// When the user has stopped it.
+    pub fn go_on(&self) -> Result<(), Diagnostics> {
         if self.cancel.is_cancelled() { Err(self.cancelled().into()) } else { Ok(()) }
     }
 
     /// Whether the operation's time is over.
-    pub(crate) fn is_over(&self) -> bool {
+    pub fn is_over(&self) -> bool {
         Instant::now() >= self.deadline
     }
 
     async fn retry<T, F>(
         &self,
         call: &mut impl FnMut() -> F,
-        again: impl Fn(&ApiError, Instant) -> bool,
+        again: impl Fn(&E, Instant) -> bool,
     ) -> Result<T, Diagnostics>
     where
-        F: Future<Output = Result<T, ApiError>>,
+        F: Future<Output = Result<T, E>>,
     {
         let mut pause = Pause::at(self.pace);
         let mut reported = Instant::now();
@@ -230,8 +266,8 @@ impl Op {
     }
 
     /// An API error together with the object that it is about.
-    pub(crate) fn told(&self, error: ApiError) -> Diagnostics {
-        let mut diagnostic = Diagnostic::from(error);
+    pub fn told(&self, error: impl Into<Diagnostic>) -> Diagnostics {
+        let mut diagnostic: Diagnostic = error.into();
         diagnostic.detail = format!("{}: {}", self.what, diagnostic.detail);
         diagnostic.into()
     }
@@ -240,10 +276,11 @@ impl Op {
         Diagnostic::error(
             "Timed out",
             format!(
-                "{} was to become {wanted} within {} seconds, but AWS still says: {state}. Apply again to \
+                "{} was to become {wanted} within {} seconds, but {} still says: {state}. Apply again to \
                  go on waiting, or raise the resource's `timeouts`.",
                 self.what,
-                self.timeout.as_secs()
+                self.timeout.as_secs(),
+                self.cloud
             ),
         )
     }
@@ -262,13 +299,14 @@ impl Op {
 
 /// Pauses that grow from 50 ms by 1.6 to 5 s, each shortened at random by up to a third so that
 /// parallel operations do not call in step.
-pub(crate) struct Pause {
+pub struct Pause {
     next: Duration,
     longest: Duration,
 }
 
 impl Pause {
-    pub(crate) fn new() -> Pause {
+    /// As every operation waits.
+    pub fn new() -> Pause {
         Pause::at(PACE)
     }
 
@@ -276,7 +314,8 @@ impl Pause {
         Pause { next: pace.first, longest: pace.longest }
     }
 
-    pub(crate) fn next(&mut self) -> Duration {
+    /// How long to wait now.
+    pub fn next(&mut self) -> Duration {
         let pause = self.next;
         self.next = pause.mul_f64(1.6).min(self.longest);
         pause.mul_f64(1.0 - rand::random::<f64>() / 3.0)
@@ -286,6 +325,7 @@ impl Pause {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::fake::{Fake, error};
     use std::sync::atomic::{AtomicUsize, Ordering};
 
     /// A hundred times as fast as for users.
@@ -296,13 +336,9 @@ mod tests {
         report: Duration::from_millis(100),
     };
 
-    fn error(code: &str) -> ApiError {
-        ApiError { operation: "DescribeVpcs", code: code.into(), message: "no".into(), status: 400 }
-    }
-
-    fn op(cancel: &CancellationToken, timeout: Duration) -> Op {
+    fn op(cancel: &CancellationToken, timeout: Duration) -> Op<Fake> {
         let ctx = Context { cancel: cancel.clone(), ..Context::default() };
-        Op::paced(&ctx, "warren_aws_vpc \"hub\"", timeout, FAST)
+        Op::paced(&ctx, "AWS", "warren_aws_vpc \"hub\"", timeout, FAST)
     }
 
     fn shown(diagnostics: &Diagnostics) -> String {
@@ -315,7 +351,7 @@ mod tests {
         let found = op(&CancellationToken::new(), Duration::from_secs(60))
             .until("available", || async {
                 match looks.fetch_add(1, Ordering::Relaxed) {
-                    0..3 => Err(error("InvalidVpcID.NotFound")),
+                    0..3 => Err(error("not found")),
                     3..6 => Ok(Look::Pending("pending".into())),
                     _ => Ok(Look::Done("vpc-1")),
                 }
@@ -329,7 +365,7 @@ mod tests {
     async fn patience_with_not_found_ends() {
         let begun = Instant::now();
         let result: Result<(), _> = op(&CancellationToken::new(), Duration::from_secs(60))
-            .call(|| async { Err(error("InvalidVpcID.NotFound")) })
+            .call(|| async { Err(error("not found")) })
             .await;
         assert!(result.is_err());
         assert!(begun.elapsed() >= FAST.settle);
@@ -339,9 +375,8 @@ mod tests {
     async fn what_is_in_use_is_released_until_the_deadline() {
         let begun = Instant::now();
         let timeout = Duration::from_millis(200);
-        let result: Result<(), _> = op(&CancellationToken::new(), timeout)
-            .release(|| async { Err(error("DependencyViolation")) })
-            .await;
+        let result: Result<(), _> =
+            op(&CancellationToken::new(), timeout).release(|| async { Err(error("in use")) }).await;
         insta::assert_snapshot!(shown(&result.unwrap_err()));
         assert!(begun.elapsed() >= timeout);
     }
@@ -349,7 +384,7 @@ mod tests {
     #[tokio::test]
     async fn a_wait_times_out() {
         let result: Result<(), _> = op(&CancellationToken::new(), Duration::from_secs(1))
-            .until("available", || async { Ok(Look::Pending("pending".into())) })
+            .until::<(), _>("available", || async { Ok(Look::Pending("pending".into())) })
             .await;
         insta::assert_snapshot!(shown(&result.unwrap_err()));
     }
@@ -378,7 +413,7 @@ mod tests {
             .until_gone(|| async {
                 match looks.fetch_add(1, Ordering::Relaxed) {
                     0..2 => Ok(()),
-                    _ => Err(error("InvalidVpcID.NotFound")),
+                    _ => Err(error("not found")),
                 }
             })
             .await;
@@ -393,16 +428,12 @@ mod tests {
             .delete(
                 || async {
                     match deletes.fetch_add(1, Ordering::Relaxed) {
-                        0..2 => Err(error("InvalidVpcID.NotFound")),
+                        0..2 => Err(error("not found")),
                         _ => Ok(()),
                     }
                 },
                 || async {
-                    if deletes.load(Ordering::Relaxed) < 3 {
-                        Ok(())
-                    } else {
-                        Err(error("InvalidVpcID.NotFound"))
-                    }
+                    if deletes.load(Ordering::Relaxed) < 3 { Ok(()) } else { Err(error("not found")) }
                 },
             )
             .await;

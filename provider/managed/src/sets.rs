@@ -1,19 +1,19 @@
-//! Sets of texts: ids that AWS gives back in any order.
+//! Sets of texts: what a cloud gives back in any order.
 
 use std::collections::BTreeSet;
 
 use tf_provider_rs::Attr;
 
 /// A set as a configuration writes it; elements may be unknown.
-pub(crate) type Texts = Attr<BTreeSet<Attr<String>>>;
+pub type Texts = Attr<BTreeSet<Attr<String>>>;
 
 /// The known elements.
-pub(crate) fn known(set: &Texts) -> BTreeSet<String> {
+pub fn known(set: &Texts) -> BTreeSet<String> {
     set.known().into_iter().flatten().filter_map(|item| item.known().cloned()).collect()
 }
 
 /// The elements when every one of them is known; null has none.
-pub(crate) fn all_known(set: &Texts) -> Option<BTreeSet<String>> {
+pub fn all_known(set: &Texts) -> Option<BTreeSet<String>> {
     match set {
         Attr::Unknown => None,
         Attr::Null => Some(BTreeSet::new()),
@@ -22,23 +22,23 @@ pub(crate) fn all_known(set: &Texts) -> Option<BTreeSet<String>> {
 }
 
 /// Whether the set is certainly empty.
-pub(crate) fn is_empty(set: &Texts) -> bool {
+pub fn is_empty(set: &Texts) -> bool {
     all_known(set).is_some_and(|items| items.is_empty())
 }
 
 /// A set of an object.
-pub(crate) fn of(items: impl IntoIterator<Item = String>) -> Texts {
+pub fn of(items: impl IntoIterator<Item = String>) -> Texts {
     Attr::Known(items.into_iter().map(Attr::Known).collect())
 }
 
 /// A set of an object for an attribute that was `before`: an empty one is null where nothing was set.
-pub(crate) fn found(items: impl IntoIterator<Item = String>, before: &Texts) -> Texts {
+pub fn found(items: impl IntoIterator<Item = String>, before: &Texts) -> Texts {
     let items = of(items);
     if is_empty(&items) && !before.is_known() { Attr::Null } else { items }
 }
 
-/// What to add and what to remove, so that `have` becomes `want`. `None` stands for nothing, as the SDK has it.
-pub(crate) fn difference(
+/// What to add and what to remove, so that `have` becomes `want`. `None` stands for nothing.
+pub fn difference(
     have: &BTreeSet<String>,
     want: &BTreeSet<String>,
 ) -> (Option<Vec<String>>, Option<Vec<String>>) {
