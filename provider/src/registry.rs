@@ -9,12 +9,17 @@ use crate::config::{self, Config};
 pub(crate) struct Warren {
     guard: Guard,
     aws: warren_aws::Session,
+    gcp: warren_gcp::Session,
 }
 
 impl Default for Warren {
     fn default() -> Warren {
         let guard = Guard::default();
-        Warren { aws: warren_aws::Session::new(guard.clone()), guard }
+        Warren {
+            aws: warren_aws::Session::new(guard.clone()),
+            gcp: warren_gcp::Session::new(guard.clone()),
+            guard,
+        }
     }
 }
 
@@ -27,13 +32,16 @@ impl Provider for Warren {
     }
 
     fn registry(&self) -> Registry {
-        warren_local::registry(self.guard.clone()).merge(warren_aws::registry(&self.aws))
+        warren_local::registry(self.guard.clone())
+            .merge(warren_aws::registry(&self.aws))
+            .merge(warren_gcp::registry(&self.gcp))
     }
 
     async fn configure(&self, _: &Context, _: &str, config: Config, diagnostics: &mut Diagnostics) {
         let (fabric, owner) = (config.fabric.text().to_owned(), config.owner.text().to_owned());
         let scope = warren_managed::Scope { fabric: fabric.clone(), owner: owner.clone() };
-        diagnostics.extend(self.aws.configure(&config.aws, scope).await);
+        diagnostics.extend(self.aws.configure(&config.aws, scope.clone()).await);
+        diagnostics.extend(self.gcp.configure(&config.gcp, scope).await);
         match config::claims(&config.claims) {
             Ok(claims) => self.guard.configure(warren_guard::GuardConfig {
                 fabric,
@@ -44,5 +52,6 @@ impl Provider for Warren {
             Err(error) => diagnostics.extend(error),
         }
         warren_aws::watch_live(&self.aws);
+        warren_gcp::watch_live(&self.gcp);
     }
 }
