@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use anyhow::{Context as _, Result};
 use flate2::read::GzDecoder;
 
-use crate::proxy::Service;
+use crate::front::Service;
 use crate::query::Params;
 use crate::venv::Venv;
 

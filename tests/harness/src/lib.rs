@@ -3,6 +3,7 @@
 //! - [`Emulator`] is AWS on loopback: `moto` in a pinned Python environment with a [`Proxy`] in front of it that
 //!   records and validates every call, fails on demand and supplies the strictness that `moto` lacks.
 //! - [`Inventory`] is what exists in the emulator, asked of its own API, so that a test can prove that nothing is left.
+//! - [`Google`] is Google Cloud on loopback: a double of our own, held to Google's discovery documents.
 //! - [`Terraform`] runs the real program against a provider built here.
 //! - [`driver::Plugin`] plays Terraform to a provider over gRPC, where starting Terraform would take too long.
 //! - [`NetNs`] is a network namespace, as root or in a user namespace of our own.
@@ -12,6 +13,8 @@
 mod botocore_model;
 pub mod driver;
 mod emulator;
+mod front;
+pub mod google;
 mod http_client;
 mod moto;
 mod netns;
@@ -23,11 +26,11 @@ mod xml;
 
 pub use botocore_model::{Models, Problem};
 pub use emulator::Emulator;
+pub use front::{Call, Effect, Fault, Front, KillSwitch, Phase, Service, Violation};
+pub use google::{Google, GoogleConfig};
 pub use moto::{Inventory, InventoryDiff, Kind, MotoServer, Object};
 pub use netns::NetNs;
-pub use proxy::{
-    Call, Consistency, Effect, Fault, KillSwitch, Phase, Proxy, ProxyConfig, Service, Violation,
-};
+pub use proxy::{Consistency, Proxy, ProxyConfig};
 pub use query::Params;
 pub use terraform::{Killer, Run, Running, Terraform};
 pub use venv::{Venv, cache_dir, workspace_root};

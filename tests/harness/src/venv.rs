@@ -1,4 +1,4 @@
-//! The pinned Python environment that the AWS emulator runs in.
+//! The pinned Python environment that the AWS emulator runs in and Google's discovery documents come from.
 
 use std::ffi::OsStr;
 use std::fs::{self, File};
@@ -109,15 +109,27 @@ impl Venv {
     /// # Errors
     /// The environment holds no botocore, so it was changed by hand.
     pub fn botocore_data(&self) -> Result<PathBuf> {
+        self.package_folder("botocore/data")
+    }
+
+    /// The folder of Google's discovery documents: `<api>.<version>.json`.
+    ///
+    /// # Errors
+    /// The environment holds no google-api-python-client, so it was changed by hand.
+    pub fn discovery_documents(&self) -> Result<PathBuf> {
+        self.package_folder("googleapiclient/discovery_cache/documents")
+    }
+
+    fn package_folder(&self, folder: &str) -> Result<PathBuf> {
         let lib = self.root.join("lib");
         let mut pythons: Vec<PathBuf> = fs::read_dir(&lib)
             .with_context(|| format!("no Python packages in {}", lib.display()))?
-            .filter_map(|entry| Some(entry.ok()?.path().join("site-packages/botocore/data")))
+            .filter_map(|entry| Some(entry.ok()?.path().join("site-packages").join(folder)))
             .filter(|path| path.is_dir())
             .collect();
         pythons.sort();
         pythons.pop().with_context(|| {
-            format!("no botocore in {}; remove the folder and it is made again", self.root.display())
+            format!("no {folder} in {}; remove the folder and it is made again", self.root.display())
         })
     }
 }

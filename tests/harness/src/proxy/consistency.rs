@@ -3,8 +3,9 @@
 use std::collections::BTreeMap;
 
 use super::config::Consistency;
-use super::reply::Rejection;
-use super::request::{Request, is_read};
+use super::request::Request;
+use crate::front::is_read;
+use crate::front::reply::Rejection;
 use crate::xml::Element;
 
 /// How one kind of object is created, listed and missed.

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use super::reply::{Rejection, Reply};
 use super::request::Request;
+use crate::front::reply::{Rejection, Reply};
 use crate::query::Params;
 
 /// Answers by action, region and token.

@@ -13,8 +13,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::config::ProxyConfig;
 use super::filters::{self, Filter};
-use super::reply::Rejection;
 use super::request::Request;
+use crate::front::reply::Rejection;
 use crate::query::Params;
 use crate::xml::Element;
 

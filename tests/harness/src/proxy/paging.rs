@@ -3,9 +3,9 @@
 
 use std::collections::BTreeMap;
 
-use super::reply::Rejection;
 use super::request::Request;
 use crate::botocore_model::{Models, Pagination};
+use crate::front::reply::Rejection;
 use crate::xml::Element;
 
 /// Answers whose first page was given out, by the token of the page that follows.

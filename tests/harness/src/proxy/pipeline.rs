@@ -1,97 +1,16 @@
 //! The way of one call through the stations.
 
-use std::sync::Arc;
-use std::sync::atomic::Ordering;
-
-use bytes::Bytes;
 use http::StatusCode;
 
-use super::fault::{self, Effect};
-use super::kill::Phase;
 use super::lifecycle::Asked;
-use super::reply::{self, Outcome, Rejection, Reply};
-use super::request::{Call, Request, Service, Violation};
-use super::{Connection, Shared, normalise, paging, rules};
+use super::request::Request;
+use super::{Shared, normalise, paging, rules};
+use crate::front::Service;
+use crate::front::reply::{self, Rejection, Reply};
 use crate::xml::Element;
 
-/// Handles one call from arrival to answer.
-pub(super) async fn handle(
-    shared: &Arc<Shared>,
-    connection: Connection,
-    raw: http::Request<Bytes>,
-) -> Outcome {
-    let mut request = Request::parse(raw);
-    let number = {
-        let mut state = shared.state();
-        if connection.born < state.kill.cut_before {
-            return Outcome::Cut;
-        }
-        state.sequence += 1;
-        request.sequence = state.sequence;
-        let call = request.call();
-        state.calls.push(call);
-        state.kill.count()
-    };
-    if kill_if_due(shared, connection, number, Phase::Before, &request).await {
-        return Outcome::Cut;
-    }
-    let effect = fault::strike(&mut shared.state().faults, &request);
-    let reply = match &effect {
-        Some(Effect::CutBefore) => return Outcome::Cut,
-        Some(effect) if effect.rejection(request.service).is_some() => {
-            let rejection = effect.rejection(request.service);
-            rejection
-                .map_or_else(Reply::default, |rejection| rejection.reply(request.service, request.sequence))
-        }
-        other => {
-            if let Some(Effect::Delay(time)) = other {
-                tokio::time::sleep(*time).await;
-            }
-            answer(shared, &mut request).await
-        }
-    };
-    note(shared, request.sequence, |call| {
-        call.status = Some(reply.status().as_u16());
-        call.error = reply::error_code(&reply);
-    });
-    if kill_if_due(shared, connection, number, Phase::After, &request).await
-        || effect == Some(Effect::CutAfter)
-    {
-        note(shared, request.sequence, |call| call.status = None);
-        return Outcome::Cut;
-    }
-    Outcome::Answer(reply)
-}
-
-fn note(shared: &Shared, sequence: u64, change: impl FnOnce(&mut Call)) {
-    if let Some(call) = shared.state().calls.iter_mut().rev().find(|call| call.sequence == sequence) {
-        change(call);
-    }
-}
-
-/// Fires the kill switch if it is due. The call's own connection, and all older than the kill, are dead afterwards.
-async fn kill_if_due(
-    shared: &Arc<Shared>,
-    connection: Connection,
-    number: usize,
-    phase: Phase,
-    request: &Request,
-) -> bool {
-    let call = request.call();
-    let Some(switch) = shared.state().kill.due(number, phase, &call) else { return false };
-    let shared_then = Arc::clone(shared);
-    let fired = tokio::task::spawn_blocking(move || {
-        switch.fire(&call, connection.peer);
-        let now = shared_then.clock.fetch_add(1, Ordering::SeqCst);
-        shared_then.state().kill.cut_before = now + 1;
-    });
-    // A callback that panics has still ended the call.
-    let _ = fired.await;
-    true
-}
-
 /// The answer: a refusal of ours, or the emulator's as AWS would have given it.
-async fn answer(shared: &Shared, request: &mut Request) -> Reply {
+pub(super) async fn answer(shared: &Shared, request: &mut Request) -> Reply {
     if let Some(rejection) = validate(shared, request) {
         return rejection.reply(request.service, request.sequence);
     }
@@ -127,8 +46,7 @@ fn validate(shared: &Shared, request: &Request) -> Option<Rejection> {
 }
 
 fn violate(shared: &Shared, request: &Request, problem: String) {
-    let violation = Violation { sequence: request.sequence, action: request.action.clone(), problem };
-    shared.state().violations.push(violation);
+    shared.front.violate(request.sequence, &request.action, problem);
 }
 
 async fn ec2(shared: &Shared, request: &mut Request) -> Result<Reply, Rejection> {
@@ -210,7 +128,7 @@ async fn pass(shared: &Shared, request: &Request) -> Result<Reply, Rejection> {
     let reply = shared.emulator.forward(request.outgoing()).await.map_err(|error| {
         Rejection::with_status(StatusCode::BAD_GATEWAY, "EmulatorGone", format!("{error:#}"))
     })?;
-    note(shared, request.sequence, |call| call.forwarded = true);
+    shared.front.note(request.sequence, |call| call.forwarded = true);
     let crashed = reply.status().is_server_error() || reply.status() == StatusCode::NOT_IMPLEMENTED;
     let page = reply.body().starts_with(b"<!doctype html>");
     if crashed || page {

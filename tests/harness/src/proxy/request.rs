@@ -1,91 +1,11 @@
 //! What a client asked: service, action, parameters.
 
-use std::fmt;
-
 use bytes::Bytes;
 use http::{Method, header};
 use serde_json::Value;
 
+use crate::front::{Call, Service, is_read};
 use crate::query::Params;
-
-/// The service a call is for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-#[expect(missing_docs, reason = "the names are the cloud's own")]
-pub enum Service {
-    Ec2,
-    Ecr,
-    Sts,
-    S3,
-    Iam,
-    Ssm,
-    Logs,
-    /// Any other; passed through.
-    Other,
-}
-
-impl Service {
-    fn named(name: &str) -> Self {
-        match name {
-            "ec2" => Self::Ec2,
-            "ecr" => Self::Ecr,
-            "sts" => Self::Sts,
-            "s3" => Self::S3,
-            "iam" => Self::Iam,
-            "ssm" => Self::Ssm,
-            "logs" => Self::Logs,
-            _ => Self::Other,
-        }
-    }
-}
-
-/// One recorded call.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Call {
-    /// Counts calls from 1 over the life of the proxy.
-    pub sequence: u64,
-    /// The service.
-    pub service: Service,
-    /// The operation, such as `CreateSubnet`; for S3 derived from method and path, such as `PutObject`.
-    pub action: String,
-    /// Its parameters as the client sent them. S3 calls have `bucket`, `key`, the URL's query and any `If-…` header.
-    pub params: Params,
-    /// The status of the answer; `None` while under way, and where the connection was cut instead.
-    pub status: Option<u16>,
-    /// The error code of the answer, where it was an error that names one.
-    pub error: Option<String>,
-    /// Whether the emulator has handled it.
-    pub forwarded: bool,
-}
-
-impl Call {
-    /// Whether it only reads.
-    pub fn is_read(&self) -> bool {
-        is_read(&self.action)
-    }
-}
-
-pub(super) fn is_read(action: &str) -> bool {
-    ["Describe", "Get", "List", "Head", "Search", "BatchGet", "BatchCheck"]
-        .iter()
-        .any(|verb| action.starts_with(verb))
-}
-
-/// A request that the real service would not understand, or that the emulator does not implement.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Violation {
-    /// The call's sequence number.
-    pub sequence: u64,
-    /// The operation.
-    pub action: String,
-    /// What is wrong.
-    pub problem: String,
-}
-
-impl fmt::Display for Violation {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "call {} {}: {}", self.sequence, self.action, self.problem)
-    }
-}
 
 /// A request on its way through the proxy.
 #[derive(Debug)]

@@ -4,8 +4,8 @@ use anyhow::Result;
 
 use super::Shared;
 use super::lifecycle::{CLASSES, Class};
-use super::reply::Rejection;
 use super::request::Request;
+use crate::front::reply::Rejection;
 use crate::query::Params;
 use crate::xml::Element;
 

@@ -1,7 +1,7 @@
 //! Elastic addresses.
 
 use super::{Context, Verdict};
-use crate::proxy::reply::Rejection;
+use crate::front::reply::Rejection;
 
 /// An address that is associated would be taken from under its user.
 pub(super) async fn release(context: &Context<'_>) -> Verdict {

@@ -1,7 +1,7 @@
 //! VPC endpoints.
 
 use super::{Context, Verdict, living};
-use crate::proxy::reply::Rejection;
+use crate::front::reply::Rejection;
 
 /// The service must exist, and private DNS must be possible and unambiguous in the VPC.
 pub(super) async fn create(context: &Context<'_>) -> Verdict {

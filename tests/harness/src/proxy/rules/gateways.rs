@@ -1,7 +1,7 @@
 //! Internet and NAT gateways.
 
 use super::{Context, Verdict, dependency, living};
-use crate::proxy::reply::Rejection;
+use crate::front::reply::Rejection;
 use crate::xml::Element;
 
 /// A VPC has at most one internet gateway: the route to the internet must be unambiguous.

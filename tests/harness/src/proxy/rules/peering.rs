@@ -4,7 +4,7 @@ use ipnet::Ipv4Net;
 
 use super::ranges::overlaps_net;
 use super::{Context, Verdict};
-use crate::proxy::reply::Rejection;
+use crate::front::reply::Rejection;
 use crate::xml::Element;
 
 /// A failed peering is final.

@@ -3,7 +3,7 @@
 use ipnet::{IpNet, Ipv4Net};
 
 use super::{Context, Verdict};
-use crate::proxy::reply::Rejection;
+use crate::front::reply::Rejection;
 
 /// The blocks that AWS tells apart when a second range is added to a VPC.
 const TEN: &str = "10.0.0.0/8";

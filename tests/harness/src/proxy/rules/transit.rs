@@ -1,7 +1,7 @@
 //! Transit gateways.
 
 use super::{Context, Verdict, living};
-use crate::proxy::reply::Rejection;
+use crate::front::reply::Rejection;
 
 /// A gateway takes attachments only once it is available, and one subnet per zone.
 pub(super) async fn attach(context: &Context<'_>) -> Verdict {

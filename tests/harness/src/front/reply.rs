@@ -4,15 +4,15 @@ use bytes::Bytes;
 use http::{Response, StatusCode, header};
 use serde_json::json;
 
-use super::request::Service;
+use super::call::Service;
 use crate::xml::Element;
 
 /// A whole answer.
-pub(super) type Reply = Response<Bytes>;
+pub(crate) type Reply = Response<Bytes>;
 
 /// What becomes of a call.
 #[derive(Debug)]
-pub(super) enum Outcome {
+pub(crate) enum Outcome {
     /// The client gets this answer.
     Answer(Reply),
     /// The client's connection ends without an answer.
@@ -21,24 +21,24 @@ pub(super) enum Outcome {
 
 /// An error as the service words it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Rejection {
-    pub(super) status: StatusCode,
-    pub(super) code: String,
-    pub(super) message: String,
+pub(crate) struct Rejection {
+    pub(crate) status: StatusCode,
+    pub(crate) code: String,
+    pub(crate) message: String,
 }
 
 impl Rejection {
     /// A client error, status 400.
-    pub(super) fn new(code: &str, message: impl Into<String>) -> Self {
+    pub(crate) fn new(code: &str, message: impl Into<String>) -> Self {
         Self { status: StatusCode::BAD_REQUEST, code: code.to_owned(), message: message.into() }
     }
 
-    pub(super) fn with_status(status: StatusCode, code: &str, message: impl Into<String>) -> Self {
+    pub(crate) fn with_status(status: StatusCode, code: &str, message: impl Into<String>) -> Self {
         Self { status, ..Self::new(code, message) }
     }
 
     /// The answer in the service's format.
-    pub(super) fn reply(&self, service: Service, sequence: u64) -> Reply {
+    pub(crate) fn reply(&self, service: Service, sequence: u64) -> Reply {
         let (code, message) = (self.code.as_str(), self.message.as_str());
         let id = format!("00000000-0000-4000-8000-{sequence:012}");
         let error = |name: &str| {
@@ -50,6 +50,7 @@ impl Rejection {
             Service::Ecr | Service::Ssm | Service::Logs => {
                 ("application/x-amz-json-1.1", json!({"__type": code, "message": message}).to_string())
             }
+            Service::Google => ("application/json; charset=UTF-8", google(self.status, code, message)),
             Service::S3 => ("application/xml", error("Error").document()),
             Service::Sts | Service::Iam => {
                 let mut root = Element::new("ErrorResponse");
@@ -72,12 +73,33 @@ impl Rejection {
     }
 }
 
+/// The error document of Google's front servers, which refuse before a service sees the call.
+fn google(status: StatusCode, reason: &str, message: &str) -> String {
+    let canonical = match status.as_u16() {
+        400 => "INVALID_ARGUMENT",
+        401 => "UNAUTHENTICATED",
+        403 => "PERMISSION_DENIED",
+        404 => "NOT_FOUND",
+        409 => "ALREADY_EXISTS",
+        429 => "RESOURCE_EXHAUSTED",
+        503 => "UNAVAILABLE",
+        _ => "INTERNAL",
+    };
+    let domain = if reason.to_lowercase().contains("limit") { "usageLimits" } else { "global" };
+    let errors = json!([{"message": message, "domain": domain, "reason": reason}]);
+    json!({"error": {"code": status.as_u16(), "message": message, "status": canonical, "errors": errors}})
+        .to_string()
+}
+
 /// The error code in an answer's body, whichever dialect it is in.
-pub(super) fn error_code(reply: &Reply) -> Option<String> {
+pub(crate) fn error_code(reply: &Reply) -> Option<String> {
     if reply.status().is_success() {
         return None;
     }
     if let Ok(body) = serde_json::from_slice::<serde_json::Value>(reply.body()) {
+        if let Some(reason) = body["error"]["errors"][0]["reason"].as_str() {
+            return Some(reason.to_owned());
+        }
         let kind = body["__type"].as_str()?;
         return Some(kind.rsplit('#').next().unwrap_or(kind).to_owned());
     }
@@ -87,7 +109,7 @@ pub(super) fn error_code(reply: &Reply) -> Option<String> {
 }
 
 /// A successful answer of our own.
-pub(super) fn xml(tree: &Element) -> Reply {
+pub(crate) fn xml(tree: &Element) -> Reply {
     let mut reply = Response::new(Bytes::from(tree.document()));
     reply
         .headers_mut()
@@ -96,7 +118,7 @@ pub(super) fn xml(tree: &Element) -> Reply {
 }
 
 /// Replaces the body of an answer.
-pub(super) fn with_body(reply: Reply, tree: &Element) -> Reply {
+pub(crate) fn with_body(reply: Reply, tree: &Element) -> Reply {
     let (mut parts, _) = reply.into_parts();
     parts.headers.remove(header::CONTENT_LENGTH);
     Response::from_parts(parts, Bytes::from(tree.document()))

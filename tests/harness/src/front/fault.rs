@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use http::StatusCode;
 
+use super::call::{Call, Service};
 use super::reply::Rejection;
-use super::request::{Request, Service};
 
 /// A failure that happens to calls that match. Which, and how often, is told by the builder's methods:
 ///
@@ -33,7 +33,8 @@ pub struct Fault {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Effect {
     /// The service's own throttling error: 503 `RequestLimitExceeded` from EC2, 503 `SlowDown` from S3, 400
-    /// `ThrottlingException` from JSON services, 400 `Throttling` from others. The emulator does not see the call.
+    /// `ThrottlingException` from JSON services, 429 `rateLimitExceeded` from Google, 400 `Throttling` from others. The
+    /// emulator does not see the call.
     Throttle,
     /// An error with this status, code and message. The emulator does not see the call.
     Error {
@@ -50,6 +51,15 @@ pub enum Effect {
     CutAfter,
     /// The call waits this long before the emulator sees it.
     Delay(Duration),
+    /// Google only: the call is accepted, its operation ends in this error and has no effect.
+    FailLate {
+        /// Error code, such as `RESOURCE_OPERATION_RATE_EXCEEDED`.
+        code: String,
+        /// Error message.
+        message: String,
+    },
+    /// Google only: someone else has changed the object just before, so that the fingerprint sent is stale.
+    Overtaken,
 }
 
 impl Fault {
@@ -88,6 +98,16 @@ impl Fault {
         Self::new(Effect::Delay(time))
     }
 
+    /// An operation of Google that is accepted and fails late.
+    pub fn fail_late(code: &str, message: &str) -> Self {
+        Self::new(Effect::FailLate { code: code.to_owned(), message: message.to_owned() })
+    }
+
+    /// A change by someone else just before the call, on Google.
+    pub fn overtaken() -> Self {
+        Self::new(Effect::Overtaken)
+    }
+
     /// Only calls of this action match.
     pub fn on(mut self, action: &str) -> Self {
         self.action = Some(action.to_owned());
@@ -119,9 +139,9 @@ impl Fault {
     }
 
     /// Whether this call is hit; counts it.
-    fn hits(&mut self, request: &Request) -> bool {
-        let named = self.action.as_ref().is_none_or(|action| *action == request.action);
-        let fits = self.param.as_ref().is_none_or(|(name, value)| request.params.get(name) == value);
+    fn hits(&mut self, call: &Call) -> bool {
+        let named = self.action.as_ref().is_none_or(|action| *action == call.action);
+        let fits = self.param.as_ref().is_none_or(|(name, value)| call.params.get(name) == value);
         if self.left == 0 || !named || !fits {
             return false;
         }
@@ -135,8 +155,8 @@ impl Fault {
 }
 
 /// The effect of the first fault that hits this call.
-pub(super) fn strike(faults: &mut Vec<Fault>, request: &Request) -> Option<Effect> {
-    let effect = faults.iter_mut().find_map(|fault| fault.hits(request).then(|| fault.effect.clone()));
+pub(super) fn strike(faults: &mut Vec<Fault>, call: &Call) -> Option<Effect> {
+    let effect = faults.iter_mut().find_map(|fault| fault.hits(call).then(|| fault.effect.clone()));
     faults.retain(|fault| fault.left > 0);
     effect
 }
@@ -159,13 +179,20 @@ impl Effect {
                 Service::Ecr | Service::Ssm | Service::Logs => {
                     Rejection::new("ThrottlingException", "Rate exceeded")
                 }
+                Service::Google => Rejection::with_status(
+                    StatusCode::TOO_MANY_REQUESTS,
+                    "rateLimitExceeded",
+                    "Quota exceeded for quota metric 'Queries' and limit 'Queries per minute'.",
+                ),
                 Service::Sts | Service::Iam => Rejection::new("Throttling", "Rate exceeded"),
             }),
             Self::Error { status, code, message } => {
                 let status = StatusCode::from_u16(*status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
                 Some(Rejection::with_status(status, code, message.clone()))
             }
-            Self::CutBefore | Self::CutAfter | Self::Delay(_) => None,
+            Self::CutBefore | Self::CutAfter | Self::Delay(_) | Self::FailLate { .. } | Self::Overtaken => {
+                None
+            }
         }
     }
 }

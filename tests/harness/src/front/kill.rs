@@ -5,8 +5,8 @@ use std::process::Command;
 use std::thread;
 use std::time::{Duration, Instant};
 
+use super::call::Call;
 use super::peer;
-use super::request::Call;
 
 /// On which side of the emulator's work a kill happens.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]

@@ -1,0 +1,167 @@
+//! Google Cloud on loopback: a double of our own, because no emulator of Compute is usable.
+//!
+//! It is held to Google's discovery documents, which come with Google's Python client: every request *and every answer
+//! of its own* is checked against them. What the documents do not say, the rules of each collection do; they are
+//! written from Google's documentation and from reports of what the API answers, not from trials against it.
+//!
+//! ```no_run
+//! use warren_harness::{Google, GoogleConfig};
+//!
+//! let google = Google::start(GoogleConfig::default())?;
+//! let endpoint = google.endpoint(); // "http://127.0.0.1:34567", for Google's clients as their endpoint
+//! // ... create and destroy things in the project "acme-ml" ...
+//! assert!(google.left().is_empty(), "{:?}", google.left());
+//! google.front().assert_valid();
+//! # drop(endpoint);
+//! # anyhow::Ok(())
+//! ```
+//!
+//! Calls, faults and kill points are those of every emulated cloud, see [`Front`]. Actions are the methods' ids, and
+//! parameters of the body begin with `resource.`:
+//!
+//! ```
+//! use warren_harness::Fault;
+//!
+//! let fault = Fault::fail_late("RESOURCE_NOT_READY", "The network is not ready")
+//!     .on("compute.subnetworks.insert")
+//!     .with_param("resource.name", "data");
+//! # drop(fault);
+//! ```
+//!
+//! A call passes these stations:
+//!
+//! ```text
+//! [ front ] -> route -> document: parameters, body -> request id -> rules -> operation -> document: answer -> [ front ]
+//! ```
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, mpsc};
+
+use anyhow::{Context as _, Result};
+use serde_json::Value;
+use tokio::runtime::Runtime;
+
+use crate::front::Front;
+
+mod collections;
+mod compute;
+mod config;
+pub mod discovery;
+mod error;
+mod filter;
+mod key;
+mod list;
+mod operation;
+mod request;
+mod service;
+mod world;
+
+pub use config::GoogleConfig;
+pub use key::{Key, Place};
+
+use service::Service;
+use world::World;
+
+/// A running double. Everything of it ends when the value is dropped.
+#[derive(Debug)]
+pub struct Google {
+    port: u16,
+    service: Arc<Service>,
+    runtime: Option<Runtime>,
+}
+
+impl Google {
+    /// Starts a double with these habits.
+    ///
+    /// # Errors
+    /// The Python environment that brings the documents cannot be made, or there is no port.
+    pub fn start(config: GoogleConfig) -> Result<Self> {
+        let documents = discovery::Document::all()?;
+        let runtime = tokio::runtime::Builder::new_multi_thread()
+            .worker_threads(2)
+            .thread_name("google")
+            .enable_all()
+            .build()
+            .context("cannot start the double's runtime")?;
+        let front = Front::default();
+        let world = Mutex::new(World::new(config));
+        let service = Arc::new(Service { front: front.clone(), documents, world });
+        let (done, port) = mpsc::channel();
+        let serving = Arc::clone(&service);
+        runtime.spawn(async move {
+            // The receiver is gone only if the caller panicked.
+            let _ = done.send(front.serve(serving).await);
+        });
+        let port = port.recv().context("the double's task ended without a result")??;
+        Ok(Self { port, service, runtime: Some(runtime) })
+    }
+
+    /// The URL to give to clients as endpoint, without a trailing slash.
+    pub fn endpoint(&self) -> String {
+        format!("http://127.0.0.1:{}", self.port)
+    }
+
+    /// The record and the controls: calls, violations, faults, kill points.
+    pub fn front(&self) -> &Front {
+        &self.service.front
+    }
+
+    /// Changes the configuration for the calls to come.
+    pub fn configure(&self, change: impl FnOnce(&mut GoogleConfig)) {
+        change(&mut self.service.world().config);
+    }
+
+    /// Everything that exists, as the API shows it, by its name from `projects/` on. What comes with another object,
+    /// such as the default route of a network, is here too.
+    pub fn objects(&self) -> BTreeMap<String, Value> {
+        let world = self.service.world();
+        world.objects().map(|(key, object)| (key.path(), world.present(key, &object.body))).collect()
+    }
+
+    /// The names of everything that exists. An empty list is what a destroy must leave.
+    pub fn left(&self) -> Vec<String> {
+        self.service.world().objects().map(|(key, _)| key.path()).collect()
+    }
+
+    /// Names of operations that have not ended.
+    pub fn running_operations(&self) -> Vec<String> {
+        let world = self.service.world();
+        world
+            .operations
+            .values()
+            .filter(|operation| !operation.done)
+            .map(|operation| operation.name.clone())
+            .collect()
+    }
+
+    /// Changes an object behind the API's back, as drift. Returns whether there is such an object.
+    pub fn change(&self, path: &str, change: impl FnOnce(&mut serde_json::Map<String, Value>)) -> bool {
+        self.service.world().tamper(path, change)
+    }
+
+    /// Removes an object behind the API's back, and nothing else. Returns whether there was one.
+    pub fn forget_object(&self, path: &str) -> bool {
+        let mut world = self.service.world();
+        let key = world.objects().map(|(key, _)| key).find(|key| key.path() == path).cloned();
+        key.is_some_and(|key| {
+            world.remove(&key);
+            true
+        })
+    }
+
+    /// Empties the projects and forgets calls, violations, faults and operations; the configuration stays.
+    pub fn reset(&self) {
+        self.service.front.forget();
+        let mut world = self.service.world();
+        *world = World::new(world.config.clone());
+    }
+}
+
+impl Drop for Google {
+    fn drop(&mut self) {
+        if let Some(runtime) = self.runtime.take() {
+            // A plain drop would block, which panics inside another runtime.
+            runtime.shutdown_background();
+        }
+    }
+}

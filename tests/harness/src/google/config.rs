@@ -1,0 +1,47 @@
+//! The habits of the double.
+
+use std::collections::BTreeMap;
+
+/// How the double behaves. The default is as quick as Google can be, with every rule on.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct GoogleConfig {
+    /// The projects that exist.
+    pub projects: Vec<String>,
+    /// The regions that exist, each with zones `-a`, `-b` and `-c`.
+    pub regions: Vec<String>,
+    /// How many looks at an operation show it unfinished. Looks at its object, and calls refused because of it, count
+    /// too, so that an operation that nobody waits for ends as well. With 0 the first answer shows it done.
+    pub polls: u32,
+    /// Whether an object is shown while it is being made; if not it is not found until then, and its name is taken.
+    pub show_unfinished: bool,
+    /// Whether conflicts with other objects (overlaps, use by others, quotas) fail the operation instead of the call.
+    /// Google does both.
+    pub refuse_in_operation: bool,
+    /// The largest page of a list, also where the caller asked for none or a larger one.
+    pub page_size: Option<usize>,
+    /// Limits by Google's name of the quota, such as `NETWORKS`; no limit where there is none.
+    pub quotas: BTreeMap<String, u64>,
+}
+
+impl Default for GoogleConfig {
+    fn default() -> Self {
+        Self {
+            projects: vec!["acme-ml".to_owned()],
+            regions: ["us-central1", "us-east1", "us-west1", "europe-west1", "europe-west4", "asia-east1"]
+                .map(str::to_owned)
+                .to_vec(),
+            polls: 0,
+            show_unfinished: true,
+            refuse_in_operation: false,
+            page_size: None,
+            quotas: BTreeMap::new(),
+        }
+    }
+}
+
+impl GoogleConfig {
+    /// A cloud that is slow and late in every way at once, within what a good client must survive.
+    pub fn realistic() -> Self {
+        Self { polls: 2, refuse_in_operation: true, page_size: Some(5), ..Self::default() }
+    }
+}

@@ -1,0 +1,188 @@
+//! A request as the double reads it.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use http::Method as Verb;
+use serde_json::{Value, json};
+
+use super::discovery::{Document, Method, Problem, Side};
+use super::error::Refusal;
+use super::key::{Key, Place};
+use super::world::Body;
+use crate::front::{Call, Service};
+use crate::query::Params;
+
+/// A request and what the documents say of it.
+#[derive(Debug)]
+pub(crate) struct Request {
+    /// Place of the document and of the method in it; `None` where no method has this path.
+    found: Option<(usize, usize)>,
+    documents: Arc<Vec<Document>>,
+    verb: Verb,
+    uri: String,
+    path: BTreeMap<String, String>,
+    query: Vec<(String, String)>,
+    body: Value,
+    problems: Vec<Problem>,
+}
+
+impl Request {
+    /// Finds the method and checks everything that the document says of it.
+    pub(crate) fn read(documents: &Arc<Vec<Document>>, raw: &http::Request<Bytes>) -> Self {
+        let verb = raw.method().clone();
+        let path = raw.uri().path();
+        let query: Vec<(String, String)> =
+            url::form_urlencoded::parse(raw.uri().query().unwrap_or_default().as_bytes())
+                .into_owned()
+                .collect();
+        let mut request = Self {
+            found: None,
+            documents: Arc::clone(documents),
+            verb,
+            uri: raw.uri().to_string(),
+            path: BTreeMap::new(),
+            query,
+            body: Value::Null,
+            problems: Vec::new(),
+        };
+        let Some((place, bound)) = route(documents, request.verb.as_str(), path) else { return request };
+        request.found = Some(place);
+        request.path = bound;
+        let (document, method) = (&documents[place.0], &documents[place.0].methods[place.1]);
+        let mut problems = document.check_parameters(method, &request.path, &request.query);
+        let text = raw.body();
+        match (&method.request, text.is_empty()) {
+            (Some(_), true) => problems.push(Problem::NoBody),
+            // Google's Rust client sends an empty object where there is no body to send.
+            (None, false) if text.as_ref() != b"{}" => problems.push(Problem::UnexpectedBody),
+            (None, _) => {}
+            (Some(_), false) => match serde_json::from_slice::<Value>(text) {
+                Ok(body) => {
+                    problems.extend(document.check_body(method, Side::Request, &body));
+                    request.body = body;
+                }
+                Err(error) => problems.push(Problem::NotJson(error.to_string())),
+            },
+        }
+        request.problems = problems;
+        request
+    }
+
+    pub(crate) fn method(&self) -> Option<&Method> {
+        self.found.map(|(document, method)| &self.documents[document].methods[method])
+    }
+
+    pub(crate) fn document(&self) -> Option<&Document> {
+        self.found.map(|(document, _)| &self.documents[document])
+    }
+
+    pub(crate) fn problems(&self) -> &[Problem] {
+        &self.problems
+    }
+
+    /// The method's id, or the request's line where there is none.
+    pub(crate) fn action(&self) -> String {
+        self.method().map_or_else(|| format!("{} {}", self.verb, self.uri), |method| method.id.clone())
+    }
+
+    /// Everything that makes it the same request as another.
+    pub(crate) fn text(&self) -> String {
+        format!("{} {:?} {}", self.action(), self.path, self.body)
+    }
+
+    /// A parameter of the query, without its system sign.
+    pub(crate) fn query(&self, name: &str) -> Option<&str> {
+        self.query
+            .iter()
+            .find(|(sent, _)| sent.trim_start_matches('$') == name)
+            .map(|(_, value)| value.as_str())
+    }
+
+    /// A parameter of the path; the empty text where the method has no such one.
+    pub(crate) fn path(&self, name: &str) -> &str {
+        self.path.get(name).map_or("", String::as_str)
+    }
+
+    /// The body, empty where there is none. Nulls are as if they were not there, except in patches.
+    pub(crate) fn body(&self) -> Body {
+        self.body.as_object().cloned().unwrap_or_default()
+    }
+
+    /// The place that the path of a request to Compute names.
+    pub(crate) fn place(&self) -> Place {
+        match (self.path.get("region"), self.path.get("zone")) {
+            (Some(region), _) => Place::Region(region.clone()),
+            (None, Some(zone)) => Place::Zone(zone.clone()),
+            (None, None) => Place::Global,
+        }
+    }
+
+    /// The object that the path of a request to Compute names, or the body where it is to be made.
+    pub(crate) fn key(&self, collection: &str) -> Key {
+        let named =
+            self.path.iter().find(|(name, _)| !matches!(name.as_str(), "project" | "region" | "zone"));
+        let name =
+            named.map_or_else(|| self.body["name"].as_str().unwrap_or_default(), |(_, name)| name.as_str());
+        Key::new(collection, self.path("project"), self.place(), name)
+    }
+
+    /// The id that makes a repeated request the same one.
+    ///
+    /// # Errors
+    /// It is not a UUID, or it is zero.
+    pub(crate) fn request_id(&self) -> Result<Option<&str>, Refusal> {
+        let Some(id) = self.query("requestId").filter(|id| !id.is_empty()) else { return Ok(None) };
+        let shape: Vec<usize> = id.split('-').map(str::len).collect();
+        let digits = id.bytes().all(|letter| letter.is_ascii_hexdigit() || letter == b'-');
+        let zero = id.bytes().all(|letter| letter == b'0' || letter == b'-');
+        if shape == [8, 4, 4, 4, 12] && digits && !zero {
+            Ok(Some(id))
+        } else {
+            Err(Refusal::invalid("requestId", id, "The request id must be a valid UUID and not zero."))
+        }
+    }
+
+    pub(crate) fn call(&self) -> Call {
+        let mut params = Params::from_json(&json!({"resource": self.body}));
+        if self.body.is_null() {
+            params = Params::default();
+        }
+        for (name, value) in self.path.iter().chain(self.query.iter().map(|(name, value)| (name, value))) {
+            params.set(name, value);
+        }
+        Call {
+            sequence: 0,
+            service: Service::Google,
+            action: self.action(),
+            params,
+            status: None,
+            error: None,
+            forwarded: false,
+        }
+    }
+}
+
+/// The method with this path. Where a parameter may span segments several can match, and its pattern decides.
+fn route(
+    documents: &[Document],
+    verb: &str,
+    path: &str,
+) -> Option<((usize, usize), BTreeMap<String, String>)> {
+    documents.iter().enumerate().find_map(|(document_place, document)| {
+        document.methods.iter().enumerate().find_map(|(place, method)| {
+            if method.verb != verb {
+                return None;
+            }
+            let bound = method.bind(path)?;
+            let fits = |(name, value): (&String, &String)| {
+                method.parameters.get(name).is_none_or(|schema| schema.fits(value))
+            };
+            if method.spans_segments() && !bound.iter().all(fits) {
+                return None;
+            }
+            Some(((document_place, place), bound))
+        })
+    })
+}
