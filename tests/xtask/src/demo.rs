@@ -3,7 +3,7 @@
 use std::time::Instant;
 
 use anyhow::{Result, ensure};
-use warren_acceptance::Stage;
+use warren_acceptance::AwsStage;
 use warren_harness::ProxyConfig;
 
 use crate::build;
@@ -31,12 +31,12 @@ pub(crate) fn run() -> Result<()> {
     ensure!(folder.join("terraform-provider-warren").is_file(), "no provider in {}", folder.display());
 
     steps.tell("starting an emulated AWS on loopback (moto, with a strict proxy in front of it)");
-    let stage = Stage::example("aws-hub-spoke", ProxyConfig::default())?;
+    let stage = AwsStage::example("aws-hub-spoke", ProxyConfig::default())?;
 
     steps.tell("terraform apply: hub, spoke, S3 and ECR endpoints, NAT, transit gateway");
     let run = stage.terraform.apply(&[])?.success()?;
     steps.show(summary(&run.stdout));
-    let made = stage.aws.leftovers()?.added.len();
+    let made = stage.cloud.leftovers()?.added.len();
     steps.tell(&format!("{made} objects exist; a second plan finds nothing to do"));
     let plan = stage.terraform.plan(&["-detailed-exitcode"])?;
     ensure!(plan.code == 0, "the second plan is not empty:\n{}", plan.output());

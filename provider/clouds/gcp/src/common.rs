@@ -1,7 +1,7 @@
 //! What all resources of Google Cloud have: name, id, description, timeouts.
 
-use tf_provider_rs::Attr;
 use tf_provider_rs::schema::Attribute;
+use tf_provider_rs::{Attr, Diagnostic, Diagnostics, Path, Value};
 pub(crate) use warren_managed::Common;
 use warren_managed::{Cloud, timeouts};
 
@@ -31,17 +31,6 @@ pub(crate) trait Located: Common<Cloud = Gcp> {
         )
     }
 
-    /// Where the object is.
-    fn link(&self) -> Link {
-        let empty = || Link {
-            project: String::new(),
-            region: None,
-            collection: Self::COLLECTION.to_owned(),
-            name: self.name().text().to_owned(),
-        };
-        Link::parse(self.id().text()).unwrap_or_else(empty)
-    }
-
     /// Whether a create may adopt the object of its name: it is this fabric's, owner's and name's by its description,
     /// and `same` in what cannot be changed.
     ///
@@ -67,7 +56,7 @@ pub(crate) trait Located: Common<Cloud = Gcp> {
 }
 
 /// Implements [`Common`] and [`Located`] for a model with the fields `name`, `id`, `description`, `timeouts`, and
-/// `region` where it is `regional`.
+/// the place where it is in one.
 macro_rules! common {
     ($model:ty, $kind:literal, global $collection:literal) => {
         $crate::common::common!(@common $model, $kind);
@@ -81,23 +70,9 @@ macro_rules! common {
             fn plan_region(&mut self, _gcp: &$crate::session::Gcp) {}
         }
     };
-    ($model:ty, $kind:literal, regional $collection:literal) => {
+    ($model:ty, $kind:literal, in $place:ident $collection:literal) => {
         $crate::common::common!(@common $model, $kind);
-        impl $crate::common::Located for $model {
-            const COLLECTION: &'static str = $collection;
-            fn region(&self) -> Option<&tf_provider_rs::Attr<String>> {
-                Some(&self.region)
-            }
-        }
-        impl $model {
-            fn plan_region(&mut self, gcp: &$crate::session::Gcp) {
-                if self.region.is_unknown() && self.id.is_unknown() {
-                    if let Some(region) = &gcp.region {
-                        self.region = region.as_str().into();
-                    }
-                }
-            }
-        }
+        $crate::common::placed!($model, $place $collection);
     };
     (@common $model:ty, $kind:literal) => {
         impl $crate::common::Common for $model {
@@ -133,6 +108,29 @@ macro_rules! common {
 }
 pub(crate) use common;
 
+/// Implements [`Located`] for a model of which `place` is the region or location.
+macro_rules! placed {
+    ($model:ty, $place:ident $collection:literal) => {
+        impl $crate::common::Located for $model {
+            const COLLECTION: &'static str = $collection;
+            fn region(&self) -> Option<&tf_provider_rs::Attr<String>> {
+                Some(&self.$place)
+            }
+        }
+        impl $model {
+            fn plan_region(&mut self, gcp: &$crate::session::Gcp) {
+                if self.$place.is_unknown()
+                    && self.id.is_unknown()
+                    && let Some(region) = &gcp.region
+                {
+                    self.$place = region.as_str().into();
+                }
+            }
+        }
+    };
+}
+pub(crate) use placed;
+
 /// The attributes `name` and `id`, which come first in every schema.
 pub(crate) fn head(what: &str, id: &str) -> [Attribute; 2] {
     [
@@ -149,6 +147,19 @@ pub(crate) fn region(what: &str) -> Attribute {
     Attribute::string("region").optional().computed().keeps().replaces().describe(&format!(
         "Region, such as `us-central1`. Default: the provider's. A change replaces the {what}."
     ))
+}
+
+/// Refuses to make a regional object without a region.
+pub(crate) fn has_region(region: &Attr<String>) -> Result<(), Diagnostics> {
+    if !region.text().is_empty() {
+        return Ok(());
+    }
+    Err(Diagnostic::error(
+        "No region",
+        "Neither the resource nor `gcp.region` of the provider block names a region. Set `region = \"us-central1\"`.",
+    )
+    .at(Path::of("region"))
+    .into())
 }
 
 /// The attribute `network`.
@@ -179,7 +190,7 @@ pub(crate) fn tail() -> [Attribute; 1] {
 /// A check that the value is one of `words`.
 pub(crate) fn one_of(
     words: &'static [&'static str],
-) -> impl Fn(&tf_provider_rs::Value, &tf_provider_rs::Path, &mut tf_provider_rs::Diagnostics) + Send + Sync {
+) -> impl Fn(&Value, &Path, &mut Diagnostics) + Send + Sync {
     move |value, path, diagnostics| {
         let text = value.as_str().unwrap_or_default();
         if !words.contains(&text) {
@@ -194,13 +205,10 @@ pub(crate) fn one_of(
 }
 
 /// A check that the value is a whole number in this range.
-pub(crate) fn between(
-    least: i64,
-    most: i64,
-) -> impl Fn(&tf_provider_rs::Value, &tf_provider_rs::Path, &mut tf_provider_rs::Diagnostics) + Send + Sync {
+pub(crate) fn between(least: i64, most: i64) -> impl Fn(&Value, &Path, &mut Diagnostics) + Send + Sync {
     move |value, path, diagnostics| {
         let number = match value {
-            tf_provider_rs::Value::Number(number) => number.to_i64(),
+            Value::Number(number) => number.to_i64(),
             _ => None,
         };
         if !number.is_some_and(|number| (least..=most).contains(&number)) {

@@ -2,6 +2,8 @@
 
 use tf_provider_rs::{Attr, Diagnostics, Path, Value};
 
+use crate::error::ApiError;
+
 /// Where an object is, and what it is called.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Link {
@@ -21,6 +23,9 @@ impl Link {
         let (region, collection, name) = match parts[..] {
             ["projects", _, "global", collection, name] => (None, collection, name),
             ["projects", _, "regions", region, collection, name] => (Some(region), collection, name),
+            ["projects", _, "locations", location, "repositories", name] => {
+                (Some(location), "repositories", name)
+            }
             _ => return None,
         };
         let whole = parts.iter().all(|part| !part.is_empty());
@@ -33,14 +38,29 @@ impl Link {
     }
 }
 
+impl Link {
+    /// The region; empty for a global object.
+    pub(crate) fn region(&self) -> &str {
+        self.region.as_deref().unwrap_or_default()
+    }
+}
+
 impl std::fmt::Display for Link {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let Link { project, region, collection, name } = self;
         match region {
+            Some(location) if collection == "repositories" => {
+                write!(f, "projects/{project}/locations/{location}/{collection}/{name}")
+            }
             Some(region) => write!(f, "projects/{project}/regions/{region}/{collection}/{name}"),
             None => write!(f, "projects/{project}/global/{collection}/{name}"),
         }
     }
+}
+
+/// Where the object `id` is; a text that is no id names nothing that `call` could find.
+pub(crate) fn parsed(call: &'static str, id: &str) -> Result<Link, ApiError> {
+    Link::parse(id).ok_or_else(|| ApiError::absent(call, id))
 }
 
 /// The id in an id or a self link; other texts stay.
@@ -60,11 +80,6 @@ pub(crate) fn kept(before: &Attr<String>, found: &str) -> Attr<String> {
         _ if found.is_empty() => Attr::Null,
         _ => Attr::Known(id(found)),
     }
-}
-
-/// The project of an object.
-pub(crate) fn project(text: &str) -> Option<String> {
-    Link::parse(text).map(|link| link.project)
 }
 
 /// A check that the value is the id or self link of an object of `collection`.

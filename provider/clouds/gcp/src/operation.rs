@@ -2,6 +2,8 @@
 
 use google_cloud_compute_v1::model::Operation;
 use google_cloud_compute_v1::model::operation::Status;
+use google_cloud_gax::error::Error;
+use google_cloud_longrunning::model::operation::Result as Outcome;
 use tf_provider_rs::Diagnostics;
 use warren_managed::{Look, Pause};
 
@@ -15,24 +17,47 @@ pub(crate) struct Begun {
     /// Such as `networks.insert`.
     call: &'static str,
     project: String,
-    /// `None` for a change of a global object.
-    region: Option<String>,
+    place: Place,
     name: String,
+}
+
+/// Which API knows the operation.
+#[derive(Clone, Debug)]
+enum Place {
+    Global,
+    Region(String),
+    /// Artifact Registry, whose operations have long names.
+    Registry,
 }
 
 impl Begun {
     /// The change of the object `id`, from the answer of `call`.
     pub(crate) fn new(call: &'static str, id: &str, operation: Operation) -> Begun {
         let link = link::Link::parse(id);
-        let region = operation.region.as_deref().and_then(|url| url.rsplit('/').next()).map(str::to_owned);
+        let region = operation.region.as_deref().and_then(|url| url.rsplit('/').next());
         Begun {
             call,
             project: link.map(|link| link.project).unwrap_or_default(),
-            region,
+            place: region.map_or(Place::Global, |region| Place::Region(region.to_owned())),
             name: operation.name.unwrap_or_default(),
         }
     }
+
+    /// A change in Artifact Registry, from the name of its operation.
+    pub(crate) fn in_registry(call: &'static str, name: String) -> Begun {
+        Begun { call, project: String::new(), place: Place::Registry, name }
+    }
 }
+
+/// Begins a change of the object `id`: with a request id, so that a repeated call is the same change.
+macro_rules! begin {
+    ($name:literal, $id:expr, $call:expr) => {{
+        use google_cloud_gax::options::RequestOptionsBuilder as _;
+        let call = $call.set_request_id($crate::client::request_id()).with_idempotency(true);
+        $crate::operation::Begun::new($name, $id, $crate::error::Named::named(call.send().await, $name)?)
+    }};
+}
+pub(crate) use begin;
 
 /// Makes a change, again while another one is in its way, and waits for its end. `change` gives `None` when there is
 /// nothing to do.
@@ -96,22 +121,20 @@ pub(crate) async fn landed(work: &Work<'_>, id: &str) -> Result<(), Diagnostics>
 async fn end(work: &Work<'_>, gcp: &Gcp, begun: &Begun) -> Result<Result<(), ApiError>, Diagnostics> {
     work.op
         .until("done", || async {
-            let operation = get(gcp, begun).await?;
-            Ok(match operation.status {
-                Some(Status::Done) => Look::Done(outcome(begun, operation)),
-                status => Look::Pending(format!(
-                    "operation {} is {}",
-                    begun.name,
-                    status.and_then(|status| status.name().map(str::to_owned)).unwrap_or_default()
-                )),
-            })
+            let looked = match &begun.place {
+                Place::Registry => in_registry(gcp, begun).await?,
+                _ => in_compute(gcp, begun).await?,
+            };
+            Ok(looked
+                .map_or_else(|| Look::Pending(format!("operation {} is not done", begun.name)), Look::Done))
         })
         .await
 }
 
-async fn get(gcp: &Gcp, begun: &Begun) -> Result<Operation, ApiError> {
-    match &begun.region {
-        Some(region) => {
+/// What became of an operation; `None` while it is under way.
+async fn in_compute(gcp: &Gcp, begun: &Begun) -> Result<Option<Result<(), ApiError>>, ApiError> {
+    let operation = match &begun.place {
+        Place::Region(region) => {
             let call = gcp.clients.region_operations.get().set_region(region);
             call.set_project(&begun.project)
                 .set_operation(&begun.name)
@@ -119,7 +142,7 @@ async fn get(gcp: &Gcp, begun: &Begun) -> Result<Operation, ApiError> {
                 .await
                 .named("regionOperations.get")
         }
-        None => {
+        _ => {
             let call = gcp.clients.global_operations.get();
             call.set_project(&begun.project)
                 .set_operation(&begun.name)
@@ -127,7 +150,18 @@ async fn get(gcp: &Gcp, begun: &Begun) -> Result<Operation, ApiError> {
                 .await
                 .named("globalOperations.get")
         }
-    }
+    }?;
+    Ok((operation.status == Some(Status::Done)).then(|| outcome(begun, operation)))
+}
+
+/// What became of an operation of Artifact Registry; `None` while it is under way.
+async fn in_registry(gcp: &Gcp, begun: &Begun) -> Result<Option<Result<(), ApiError>>, ApiError> {
+    let call = gcp.clients.artifacts.get_operation().set_name(&begun.name);
+    let operation = call.send().await.named("operations.get")?;
+    Ok(operation.done.then(|| match operation.result {
+        Some(Outcome::Error(status)) => Err(ApiError::new(begun.call, &Error::service((&*status).into()))),
+        _ => Ok(()),
+    }))
 }
 
 fn outcome(begun: &Begun, operation: Operation) -> Result<(), ApiError> {

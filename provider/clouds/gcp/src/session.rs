@@ -19,9 +19,6 @@ use crate::operation::Begun;
 /// Shared by all resources of this cloud; cheap to clone.
 pub type Session = warren_managed::Session<Gcp>;
 
-/// One operation's patience.
-pub(crate) type Op = warren_managed::Op<ApiError>;
-
 /// An operation on one object, and where it works.
 pub(crate) type Work<'a> = warren_managed::Work<'a, Gcp>;
 

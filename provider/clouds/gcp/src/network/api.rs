@@ -1,14 +1,12 @@
 //! The API's calls about networks.
 
 use google_cloud_compute_v1::model;
-use google_cloud_gax::options::RequestOptionsBuilder as _;
 
 use super::schema::Network;
-use crate::client::request_id;
 use crate::common::{Common as _, Located as _};
 use crate::error::{ApiError, Failure as _, Named as _};
 use crate::link::{self, Link};
-use crate::operation::Begun;
+use crate::operation::{Begun, begin};
 use crate::session::Gcp;
 
 /// A network as the API tells it.
@@ -44,15 +42,13 @@ pub(super) async fn create(gcp: &Gcp, planned: &Network, description: &str) -> R
         body = body.set_mtu(mtu);
     }
     let call = gcp.clients.networks.insert().set_project(&gcp.project).set_body(body);
-    let call = call.set_request_id(request_id()).with_idempotency(true);
-    let operation = call.send().await.named("networks.insert")?;
-    gcp.began(&id, Begun::new("networks.insert", &id, operation));
+    gcp.began(&id, begin!("networks.insert", &id, call));
     Ok(id)
 }
 
 /// The network `id`; not found is an error.
 pub(super) async fn get(gcp: &Gcp, id: &str) -> Result<Found, ApiError> {
-    let Link { project, name, .. } = parsed(id)?;
+    let Link { project, name, .. } = link::parsed("networks.get", id)?;
     let call = gcp.clients.networks.get().set_project(project).set_network(name);
     let network = call.send().await.named("networks.get")?;
     let mode = network.routing_config.and_then(|routing| routing.routing_mode);
@@ -69,17 +65,16 @@ pub(super) async fn get(gcp: &Gcp, id: &str) -> Result<Found, ApiError> {
 }
 
 pub(super) async fn set_routing_mode(gcp: &Gcp, id: &str, mode: &str) -> Result<Begun, ApiError> {
-    let Link { project, name, .. } = parsed(id)?;
+    let Link { project, name, .. } = link::parsed("networks.get", id)?;
     let body = model::Network::new().set_routing_config(routing(mode));
     let call = gcp.clients.networks.patch().set_project(project).set_network(name).set_body(body);
-    let call = call.set_request_id(request_id()).with_idempotency(true);
-    Ok(Begun::new("networks.patch", id, call.send().await.named("networks.patch")?))
+    Ok(begin!("networks.patch", id, call))
 }
 
 /// Names of the routes to the internet that Google made with the network: their next hop is its gateway, and their
 /// names are Google's.
 pub(super) async fn default_routes(gcp: &Gcp, id: &str) -> Result<Vec<String>, ApiError> {
-    let Link { project, .. } = parsed(id)?;
+    let Link { project, .. } = link::parsed("networks.get", id)?;
     let mut found = Vec::new();
     let mut page = None;
     loop {
@@ -101,23 +96,17 @@ pub(super) async fn default_routes(gcp: &Gcp, id: &str) -> Result<Vec<String>, A
 
 /// Begins to delete a route of the network `id`.
 pub(super) async fn delete_route(gcp: &Gcp, id: &str, route: &str) -> Result<Begun, ApiError> {
-    let Link { project, .. } = parsed(id)?;
+    let Link { project, .. } = link::parsed("networks.get", id)?;
     let call = gcp.clients.routes.delete().set_project(project).set_route(route);
-    let call = call.set_request_id(request_id()).with_idempotency(true);
-    Ok(Begun::new("routes.delete", id, call.send().await.named("routes.delete")?))
+    Ok(begin!("routes.delete", id, call))
 }
 
 pub(super) async fn delete(gcp: &Gcp, id: &str) -> Result<Begun, ApiError> {
-    let Link { project, name, .. } = parsed(id)?;
+    let Link { project, name, .. } = link::parsed("networks.get", id)?;
     let call = gcp.clients.networks.delete().set_project(project).set_network(name);
-    let call = call.set_request_id(request_id()).with_idempotency(true);
-    Ok(Begun::new("networks.delete", id, call.send().await.named("networks.delete")?))
+    Ok(begin!("networks.delete", id, call))
 }
 
 fn routing(mode: &str) -> model::NetworkRoutingConfig {
     model::NetworkRoutingConfig::new().set_routing_mode(mode)
-}
-
-fn parsed(id: &str) -> Result<Link, ApiError> {
-    Link::parse(id).ok_or_else(|| ApiError::absent("networks.get", id))
 }

@@ -4,15 +4,13 @@ use std::collections::BTreeMap;
 
 use bytes::Bytes;
 use google_cloud_compute_v1::model;
-use google_cloud_gax::options::RequestOptionsBuilder as _;
 use tf_provider_rs::{Attr, Number};
 
 use super::schema::{FlowLogs, Subnetwork};
-use crate::client::request_id;
 use crate::common::{Common as _, Located as _};
 use crate::error::{ApiError, Failure as _, Named as _};
 use crate::link::{self, Link};
-use crate::operation::Begun;
+use crate::operation::{Begun, begin};
 use crate::session::Gcp;
 
 /// A subnetwork as the API tells it.
@@ -57,15 +55,15 @@ pub(super) async fn create(gcp: &Gcp, planned: &Subnetwork, description: &str) -
         body = body.set_log_config(log_config(&planned.flow_logs));
     }
     let call = gcp.clients.subnetworks.insert().set_project(&gcp.project).set_region(planned.region.text());
-    let call = call.set_body(body).set_request_id(request_id()).with_idempotency(true);
-    let operation = call.send().await.named("subnetworks.insert")?;
-    gcp.began(&id, Begun::new("subnetworks.insert", &id, operation));
+    let call = call.set_body(body);
+    gcp.began(&id, begin!("subnetworks.insert", &id, call));
     Ok(id)
 }
 
 /// The subnetwork `id`; not found is an error.
 pub(super) async fn get(gcp: &Gcp, id: &str) -> Result<Found, ApiError> {
-    let (project, region, name) = parsed(id)?;
+    let Link { project, region, name, .. } = link::parsed("subnetworks.get", id)?;
+    let region = region.unwrap_or_default();
     let call = gcp.clients.subnetworks.get().set_project(project).set_region(&region).set_subnetwork(name);
     let subnet = call.send().await.named("subnetworks.get")?;
     let secondary = subnet.secondary_ip_ranges.into_iter();
@@ -93,12 +91,12 @@ pub(super) async fn expand(gcp: &Gcp, id: &str, want: &Subnetwork) -> Result<Opt
     if have.range == want.ip_cidr_range.text() {
         return Ok(None);
     }
-    let (project, region, name) = parsed(id)?;
+    let Link { project, region, name, .. } = link::parsed("subnetworks.get", id)?;
+    let region = region.unwrap_or_default();
     let body = model::SubnetworksExpandIpCidrRangeRequest::new().set_ip_cidr_range(want.ip_cidr_range.text());
     let call = gcp.clients.subnetworks.expand_ip_cidr_range().set_project(project).set_region(region);
-    let call = call.set_subnetwork(name).set_body(body).set_request_id(request_id()).with_idempotency(true);
-    let operation = call.send().await.named("subnetworks.expandIpCidrRange")?;
-    Ok(Some(Begun::new("subnetworks.expandIpCidrRange", id, operation)))
+    let call = call.set_subnetwork(name).set_body(body);
+    Ok(Some(begin!("subnetworks.expandIpCidrRange", id, call)))
 }
 
 /// Begins to change secondary ranges and flow logs to the planned ones, when they are others.
@@ -119,10 +117,11 @@ pub(super) async fn patch(gcp: &Gcp, id: &str, want: &Subnetwork) -> Result<Opti
     if logs {
         body = body.set_log_config(log_config(&want.flow_logs));
     }
-    let (project, region, name) = parsed(id)?;
+    let Link { project, region, name, .. } = link::parsed("subnetworks.get", id)?;
+    let region = region.unwrap_or_default();
     let call = gcp.clients.subnetworks.patch().set_project(project).set_region(region).set_subnetwork(name);
-    let call = call.set_body(body).set_request_id(request_id()).with_idempotency(true);
-    Ok(Some(Begun::new("subnetworks.patch", id, call.send().await.named("subnetworks.patch")?)))
+    let call = call.set_body(body);
+    Ok(Some(begin!("subnetworks.patch", id, call)))
 }
 
 /// Begins to switch private access to Google's APIs, when it is not as planned.
@@ -135,19 +134,19 @@ pub(super) async fn set_private_access(
     if get(gcp, id).await?.private_access == on {
         return Ok(None);
     }
-    let (project, region, name) = parsed(id)?;
+    let Link { project, region, name, .. } = link::parsed("subnetworks.get", id)?;
+    let region = region.unwrap_or_default();
     let body = model::SubnetworksSetPrivateIpGoogleAccessRequest::new().set_private_ip_google_access(on);
     let call = gcp.clients.subnetworks.set_private_ip_google_access().set_project(project).set_region(region);
-    let call = call.set_subnetwork(name).set_body(body).set_request_id(request_id()).with_idempotency(true);
-    let operation = call.send().await.named("subnetworks.setPrivateIpGoogleAccess")?;
-    Ok(Some(Begun::new("subnetworks.setPrivateIpGoogleAccess", id, operation)))
+    let call = call.set_subnetwork(name).set_body(body);
+    Ok(Some(begin!("subnetworks.setPrivateIpGoogleAccess", id, call)))
 }
 
 pub(super) async fn delete(gcp: &Gcp, id: &str) -> Result<Begun, ApiError> {
-    let (project, region, name) = parsed(id)?;
+    let Link { project, region, name, .. } = link::parsed("subnetworks.get", id)?;
+    let region = region.unwrap_or_default();
     let call = gcp.clients.subnetworks.delete().set_project(project).set_region(region).set_subnetwork(name);
-    let call = call.set_request_id(request_id()).with_idempotency(true);
-    Ok(Begun::new("subnetworks.delete", id, call.send().await.named("subnetworks.delete")?))
+    Ok(begin!("subnetworks.delete", id, call))
 }
 
 fn secondary(subnet: &Subnetwork) -> Vec<model::SubnetworkSecondaryRange> {
@@ -188,11 +187,4 @@ fn flow_logs(config: model::SubnetworkLogConfig) -> FlowLogs {
 
 fn name(text: Option<String>) -> Attr<String> {
     text.into()
-}
-
-fn parsed(id: &str) -> Result<(String, String, String), ApiError> {
-    match Link::parse(id) {
-        Some(Link { project, region: Some(region), name, .. }) => Ok((project, region, name)),
-        _ => Err(ApiError::absent("subnetworks.get", id)),
-    }
 }

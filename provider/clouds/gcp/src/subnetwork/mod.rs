@@ -9,6 +9,7 @@ use tf_provider_rs::{Change, Diagnostics, Path, Schema, async_trait};
 use warren_guard::ClaimRole;
 use warren_managed::{Object, key};
 
+use crate::common;
 use crate::error::{ApiError, Failure};
 use crate::memory::PlannedSubnetwork;
 use crate::operation::{carry_out, landed, remove};
@@ -26,11 +27,15 @@ impl Object for Subnetwork {
     }
 
     async fn plan(session: &Session, change: &mut Change<Subnetwork>, diagnostics: &mut Diagnostics) {
-        // A range may grow in place; every other change of it makes another subnetwork.
-        if let Some(prior) = &change.prior
-            && !schema::grows(prior, &change.planned)
-        {
-            change.requires_replace.push(Path::of("ip_cidr_range"));
+        if let Some(prior) = &change.prior {
+            // A range may grow in place; every other change of it makes another subnetwork.
+            if !schema::grows(prior, &change.planned) {
+                change.requires_replace.push(Path::of("ip_cidr_range"));
+            }
+            // Google's client leaves an empty list out of a patch, which then changes nothing.
+            if schema::loses_secondary(prior, &change.planned) {
+                change.requires_replace.push(Path::of("secondary_ip_ranges"));
+            }
         }
         let planned = &change.planned;
         if planned.name.is_unknown() {
@@ -52,9 +57,7 @@ impl Object for Subnetwork {
         _prior: Option<&Subnetwork>,
         _config: &Subnetwork,
     ) -> Result<(), Diagnostics> {
-        if self.region.text().is_empty() {
-            return Err(schema::no_region().into());
-        }
+        common::has_region(&self.region)?;
         work.session.guard().claim(&key(self), ClaimRole::Occupy, &schema::nets(self)).await
     }
 

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use ipnet::IpNet;
 use tf_provider_rs::schema::{Attribute, Nesting, Schema};
-use tf_provider_rs::{Attr, Diagnostic, Diagnostics, Number, Path, Type, Value, model};
+use tf_provider_rs::{Attr, Diagnostics, Number, Path, Type, Value, model};
 use warren_cidr::{Cloud, Family};
 use warren_guard::{PlannedResource, Role};
 use warren_managed::{Timeouts, key, ranges};
@@ -55,7 +55,7 @@ model! {
     }
 }
 
-common!(Subnetwork, "warren_gcp_subnetwork", regional "subnetworks");
+common!(Subnetwork, "warren_gcp_subnetwork", in region "subnetworks");
 
 pub(super) fn schema() -> Schema {
     Schema::new(
@@ -83,7 +83,8 @@ pub(super) fn schema() -> Schema {
                 }
             })
             .describe(
-                "Further IPv4 ranges by name, such as those of a GKE cluster's pods and services. Changes in place.",
+                "Further IPv4 ranges by name, such as those of a GKE cluster's pods and services. Changes in place, but \
+                 taking the last one away replaces the subnetwork.",
             ),
         Attribute::bool("private_ip_google_access").default(true).describe(
             "Whether machines without a public address reach Google's APIs (Cloud Storage, Artifact Registry). \
@@ -144,6 +145,13 @@ pub(super) fn grows(prior: &Subnetwork, planned: &Subnetwork) -> bool {
     }
 }
 
+/// Whether the last of the secondary ranges goes.
+pub(super) fn loses_secondary(prior: &Subnetwork, planned: &Subnetwork) -> bool {
+    let has =
+        |subnet: &Subnetwork| subnet.secondary_ip_ranges.known().is_some_and(|ranges| !ranges.is_empty());
+    has(prior) && !has(planned) && !planned.secondary_ip_ranges.is_unknown()
+}
+
 /// Ranges of one subnetwork that overlap.
 pub(super) fn check(subnet: &Subnetwork, diagnostics: &mut Diagnostics) {
     let all: Vec<(Path, IpNet)> =
@@ -159,14 +167,6 @@ pub(super) fn check(subnet: &Subnetwork, diagnostics: &mut Diagnostics) {
             }
         }
     }
-}
-
-pub(super) fn no_region() -> Diagnostic {
-    Diagnostic::error(
-        "No region",
-        "Neither the resource nor `gcp.region` of the provider block names a region. Set `region = \"us-central1\"`.",
-    )
-    .at(Path::of("region"))
 }
 
 /// The state that what was found makes of `before`.
