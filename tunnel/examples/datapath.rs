@@ -14,7 +14,7 @@ use rustix::time::Timespec;
 use warren_device::tun::Tun;
 use warren_proto::engine::{Engine, EngineConfig, Output, PeerConfig};
 use warren_transport::udp::{Udp, UdpOptions};
-use warren_tunnel::datapath::{Clock, Control, Datapath, DatapathConfig, control_channel};
+use warren_tunnel::datapath::{Clock, Control, Datapath, DatapathConfig, Device, control_channel};
 use warren_wire::{PrivateKey, PublicKey};
 
 struct Args {
@@ -69,7 +69,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let (sender, mut receiver) = control_channel(1024)?;
     let datapath = Datapath::start(DatapathConfig {
         plane: Arc::clone(&plane),
-        tun,
+        device: Device::Tun(tun),
         udp: Arc::clone(&udp),
         control: sender,
         clock,

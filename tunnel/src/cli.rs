@@ -78,13 +78,15 @@ pub enum Command {
 
 /// Who moves the packets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum BackendChoice {
-    /// The kernel's WireGuard if there is one, else TUN
+pub enum DeviceChoice {
+    /// The kernel's WireGuard if there is one, else TUN, else the netstack of this process
     Auto,
     /// The kernel's WireGuard
     Kernel,
     /// A TUN device and our own data path
     Tun,
+    /// A netstack in this process: no interface and no privileges; programs use it through forwards
+    User,
 }
 
 /// How log lines look.
@@ -121,8 +123,8 @@ pub struct AgentArgs {
     #[arg(long, short, value_name = "NAME", env = "WARREN_INTERFACE")]
     pub interface: Option<InterfaceName>,
     /// Who moves the packets
-    #[arg(long, value_enum, default_value = "auto", env = "WARREN_BACKEND")]
-    pub backend: BackendChoice,
+    #[arg(long, value_enum, default_value = "auto", env = "WARREN_DEVICE")]
+    pub device: DeviceChoice,
     /// Largest packet inside the tunnel [default: the file's MTU, else that of the way to the peers less 80]
     #[arg(long, value_name = "BYTES", env = "WARREN_MTU", value_parser = clap::value_parser!(u16).range(576..=65_455))]
     pub mtu: Option<u16>,
@@ -135,6 +137,9 @@ pub struct AgentArgs {
     /// Where Prometheus finds metrics, /healthz and /readyz; `off` for nowhere [default: 127.0.0.1:9586]
     #[arg(long, value_name = "ADDR", env = "WARREN_METRICS", value_parser = metrics_address)]
     pub metrics: Option<MetricsAddress>,
+    /// Local address whose connections go on through the tunnel; may be repeated. Only without an interface
+    #[arg(long, value_name = "LISTEN=TO", env = "WARREN_FORWARD", value_delimiter = ',', value_parser = forward)]
+    pub forward: Vec<Forward>,
     /// File with the private key, in place of the configuration's PrivateKey
     #[arg(long, value_name = "FILE", env = "WARREN_PRIVATE_KEY_FILE")]
     pub private_key_file: Option<PathBuf>,
@@ -197,6 +202,24 @@ pub struct DoctorArgs {
     /// Look at the way to the peers of this file too
     #[arg(long, short, value_name = "FILE", env = "WARREN_CONFIG")]
     pub config: Option<PathBuf>,
+}
+
+/// From an address of this machine to one inside the tunnel.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Forward {
+    /// Where programs connect.
+    pub listen: SocketAddr,
+    /// Where their connections end.
+    pub to: SocketAddr,
+}
+
+fn forward(text: &str) -> Result<Forward, Problem> {
+    let parsed = text
+        .split_once('=')
+        .and_then(|(listen, to)| Some(Forward { listen: listen.parse().ok()?, to: to.parse().ok()? }));
+    parsed.ok_or_else(|| {
+        Problem::new("not two addresses with ports").hint("for example 127.0.0.1:8080=10.0.0.5:80")
+    })
 }
 
 fn metrics_address(text: &str) -> Result<MetricsAddress, Problem> {

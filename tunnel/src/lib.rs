@@ -12,12 +12,14 @@ pub mod commands;
 pub mod control;
 pub mod datapath;
 pub mod doctor;
+pub mod folders;
 pub mod log;
 pub mod machine;
 pub mod metrics;
 pub mod name;
 pub mod net;
 pub mod problem;
+pub mod services;
 pub mod status;
 pub mod uapi;
 

@@ -1,8 +1,12 @@
 //! Names of network interfaces.
 
-use std::{fmt, path::PathBuf, str::FromStr};
+use std::{
+    fmt,
+    path::{Path, PathBuf},
+    str::FromStr,
+};
 
-use crate::problem::Problem;
+use crate::{folders, problem::Problem};
 
 /// A name that the kernel and wg-quick accept: it becomes part of paths, so nothing else may be in it.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -19,22 +23,22 @@ impl InterfaceName {
 
     /// Where `wg` looks for the control socket.
     pub fn socket(&self) -> PathBuf {
-        PathBuf::from(format!("/var/run/wireguard/{}.sock", self.0))
+        Path::new(folders::WIREGUARD).join(format!("{}.sock", self.0))
     }
 
-    /// Where `warren-tunnel` asks when `wg` asks the kernel.
-    pub fn own_socket(&self) -> PathBuf {
-        PathBuf::from(format!("/run/warren-tunnel/{}.sock", self.0))
+    /// Where `warren-tunnel` asks when `wg` asks the kernel, or cannot ask us.
+    pub fn own_socket(&self, folder: &Path) -> PathBuf {
+        folder.join(format!("{}.sock", self.0))
     }
 
     /// What must be undone if this process dies.
-    pub fn journal(&self) -> PathBuf {
-        PathBuf::from(format!("/run/warren-tunnel/{}.json", self.0))
+    pub fn journal(&self, folder: &Path) -> PathBuf {
+        folder.join(format!("{}.json", self.0))
     }
 
     /// Held as long as an agent of this interface runs.
-    pub fn lock(&self) -> PathBuf {
-        PathBuf::from(format!("/run/warren-tunnel/{}.lock", self.0))
+    pub fn lock(&self, folder: &Path) -> PathBuf {
+        folder.join(format!("{}.lock", self.0))
     }
 
     /// Where wg-quick keeps its files.

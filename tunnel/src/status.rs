@@ -12,7 +12,7 @@ pub struct Status {
     pub interface: String,
     /// Version of the agent.
     pub version: String,
-    /// `tun` or `kernel`.
+    /// `kernel`, `tun` or `user`.
     pub backend: String,
     /// Why this backend.
     pub backend_reason: String,

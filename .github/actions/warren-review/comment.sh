@@ -5,7 +5,7 @@ set -euo pipefail
 
 printf '\n[Picture and page](%s) (artifact)\n' "$RUN" >>"$FOLDER/summary.md"
 id="$(gh api --paginate "repos/$REPOSITORY/issues/$NUMBER/comments" \
-    --jq ".[] | select(.user.type == \"Bot\") | select(.body | startswith(\"$MARK\")) | .id" | head -n 1)"
+    --jq ".[] | select(.user.type == \"Bot\") | select(.body | startswith(\"$MARK\")) | .id" | sed -n 1p)"
 if [ -n "$id" ]; then
     gh api --method PATCH "repos/$REPOSITORY/issues/comments/$id" --field "body=@$FOLDER/summary.md" >/dev/null
 else

@@ -186,7 +186,9 @@ impl<O: Object> Resource for Managed<O> {
         let objects = self.session.objects();
         if let Some(prior) = &change.prior {
             prior.hold(objects);
-        } else if let Some(name) = change.planned.name().known() {
+        } else if let Some(name) = change.planned.name().known()
+            && !O::Cloud::UNIQUE_NAMES
+        {
             let held = objects.held(O::KIND, name);
             if !held.is_empty() {
                 ctx.private.set(adopt::NOT, json!(held));
@@ -234,7 +236,11 @@ impl<O: Object> Resource for Managed<O> {
         if !adopt::may_delete(&self.session, ctx, &state) {
             return Ok(());
         }
-        state.delete(&work).await
+        state.delete(&work).await?;
+        if O::Cloud::UNIQUE_NAMES {
+            self.session.objects().gone(state.id().text());
+        }
+        Ok(())
     }
 
     async fn import(&self, _ctx: &Context, request: ImportRequest) -> Result<O, Diagnostics> {

@@ -101,6 +101,11 @@ impl Objects {
         objects.doomed.insert(id.to_owned());
         true
     }
+
+    /// Forgets that `id` was under deletion: where names are unique, its replacement has the same id.
+    pub(crate) fn gone(&self, id: &str) {
+        lock(&self.0).doomed.remove(id);
+    }
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -121,6 +126,8 @@ mod tests {
         assert!(run.doom("vpc-1", Some("a")), "the resource that took it does");
         assert!(run.doom("vpc-2", None));
         assert!(!run.take("vpc-2", "a"));
+        run.gone("vpc-2");
+        assert!(run.take("vpc-2", "a"));
     }
 
     #[test]

@@ -48,25 +48,25 @@ impl fmt::Display for KillReport {
 /// # Errors
 /// The first kill point that was not survived, with Terraform's output.
 pub fn kill_points<C: Emulated>(
-    stage: &Stage<C>,
+    stage: &mut Stage<C>,
     every: usize,
     told: &mut dyn FnMut(&str),
 ) -> Result<KillReport> {
     let mut report = KillReport::default();
-    let front = stage.cloud.front();
 
-    front.clear_calls();
+    stage.cloud.front().clear_calls();
     stage.terraform.apply(&[])?.success()?;
-    report.calls.insert(Moment::Apply, front.calls().len());
-    front.clear_calls();
+    report.calls.insert(Moment::Apply, stage.cloud.front().calls().len());
+    stage.cloud.front().clear_calls();
     stage.terraform.destroy(&[])?.success()?;
-    report.calls.insert(Moment::Destroy, front.calls().len());
+    report.calls.insert(Moment::Destroy, stage.cloud.front().calls().len());
     stage.nothing_left()?;
 
     for (moment, calls) in report.calls.clone() {
         for call in (1..=calls).step_by(every.max(1)) {
             for phase in [Phase::Before, Phase::After] {
                 let told_as = format!("{moment:?}, {phase:?} call {call} of {calls}");
+                stage.cloud.reset()?;
                 let killed = survive(stage, moment, call, phase).with_context(|| told_as.clone())?;
                 match killed {
                     Some(action) => {

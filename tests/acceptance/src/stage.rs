@@ -49,6 +49,12 @@ pub trait Emulated: Sized {
     /// The record and the controls of its calls.
     fn front(&self) -> &Front;
 
+    /// Empties it: an emulator that lists what was deleted for ever gets slower by it.
+    ///
+    /// # Errors
+    /// It does not answer.
+    fn reset(&mut self) -> Result<()>;
+
     /// Proves by its own account that nothing is left, and that every request was one that the cloud understands.
     ///
     /// # Errors
@@ -83,6 +89,10 @@ provider "warren" {
 
     fn front(&self) -> &Front {
         self.proxy()
+    }
+
+    fn reset(&mut self) -> Result<()> {
+        Emulator::reset(self)
     }
 
     fn nothing_left(&self) -> Result<()> {
@@ -124,6 +134,11 @@ provider "warren" {
         Google::front(self)
     }
 
+    fn reset(&mut self) -> Result<()> {
+        Google::reset(self);
+        Ok(())
+    }
+
     fn nothing_left(&self) -> Result<()> {
         let left = self.left();
         ensure!(left.is_empty(), "left behind: {left:?}");
@@ -135,6 +150,57 @@ provider "warren" {
     /// Names are unique in Google Cloud.
     fn made_twice(&self) -> Result<String> {
         Ok(String::new())
+    }
+}
+
+/// An emulated AWS and a double of Google Cloud, in one run.
+#[derive(Debug)]
+pub struct Both {
+    /// The emulated AWS.
+    pub aws: Emulator,
+    /// The double of Google Cloud.
+    pub google: Google,
+}
+
+impl Emulated for Both {
+    type Habits = (ProxyConfig, GoogleConfig);
+
+    const PROVIDER: &'static str = r#"
+variable "gcp_endpoint_url" { type = string }
+
+provider "warren" {
+  fabric = "acceptance"
+  owner  = "tests"
+  aws    = { region = "us-east-1", endpoint_url = var.endpoint_url }
+  gcp    = { project = "acme-ml", region = "us-central1", endpoint_url = var.gcp_endpoint_url }
+}
+"#;
+
+    fn start((aws, google): Self::Habits) -> Result<Self> {
+        Ok(Both { aws: Emulator::start(aws)?, google: Google::start(google)? })
+    }
+
+    fn variables(&self) -> Vec<(&'static str, String)> {
+        vec![("endpoint_url", self.aws.endpoint()), ("gcp_endpoint_url", self.google.endpoint())]
+    }
+
+    /// AWS's; Google's is reached by name.
+    fn front(&self) -> &Front {
+        self.aws.proxy()
+    }
+
+    fn reset(&mut self) -> Result<()> {
+        Emulated::reset(&mut self.google)?;
+        Emulated::reset(&mut self.aws)
+    }
+
+    fn nothing_left(&self) -> Result<()> {
+        Emulated::nothing_left(&self.aws)?;
+        Emulated::nothing_left(&self.google)
+    }
+
+    fn made_twice(&self) -> Result<String> {
+        Ok(self.aws.made_twice()? + &self.google.made_twice()?)
     }
 }
 
@@ -152,6 +218,9 @@ pub type AwsStage = Stage<Emulator>;
 
 /// Terraform and Google Cloud.
 pub type GoogleStage = Stage<Google>;
+
+/// Terraform and both.
+pub type BothStage = Stage<Both>;
 
 impl<C: Emulated> Stage<C> {
     /// An empty workspace; the variables that lead to the cloud are set.

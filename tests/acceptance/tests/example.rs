@@ -69,9 +69,9 @@ fn a_slow_forgetful_and_failing_cloud_is_survived() -> Result<()> {
 /// A sample of the kill points; `cargo xtask kill` tries them all.
 #[test]
 fn a_killed_provider_leaves_nothing_behind() -> Result<()> {
-    let stage = AwsStage::example("aws-hub-spoke", ProxyConfig::default())?;
+    let mut stage = AwsStage::example("aws-hub-spoke", ProxyConfig::default())?;
     let every = 29;
-    let report = kill_points(&stage, every, &mut |line| println!("{line}"))?;
+    let report = kill_points(&mut stage, every, &mut |line| println!("{line}"))?;
     println!("{report}");
     ensure!(report.survived >= 8, "{report}");
     Ok(())

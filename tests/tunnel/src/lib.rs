@@ -4,6 +4,7 @@
 //! - [`Implementation`] is a program that speaks WireGuard; a missing one is installed or named in the error.
 //! - [`Device`] is such a program at work on one interface, configured, observable and stoppable.
 //! - [`Pair`] is the usual experiment: two hosts, a wire between them, a device on each.
+//! - [`Pod`] is our tunnel as it runs in a rented container: an ordinary user without any privilege or device.
 //! - [`traffic`] sends through the tunnel: streams checked by digest, datagrams and their echoes.
 //! - [`fuzz`] has an entry for each parser of bytes from outside; it alone needs no root.
 //!
@@ -15,8 +16,8 @@ pub mod fuzz;
 mod implementation;
 mod namespace;
 mod pair;
+mod pod;
 mod process;
-mod programs;
 pub mod traffic;
 mod wait;
 
@@ -25,6 +26,7 @@ pub use device::{Device, PeerState};
 pub use implementation::Implementation;
 pub use namespace::Namespace;
 pub use pair::{Family, Pair, Settings, Side};
+pub use pod::Pod;
 pub use process::Daemon;
-pub use programs::{cache_folder, program, workspace_root};
 pub use wait::wait_for;
+pub use warren_programs::{cache_folder, program, workspace_root};

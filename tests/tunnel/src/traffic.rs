@@ -34,10 +34,51 @@ impl Stream {
     pub fn start(sender: &Namespace, receiver: &Namespace, to: IpAddr, length: u64) -> Result<Stream> {
         let listener = receiver.inside(move || Ok(TcpListener::bind((to, 0))?))?;
         let target = listener.local_addr()?;
+        Stream::between((sender, target), (receiver, listener), length, true)
+    }
+
+    /// Sends `length` bytes from a client that connects to `target` to a server that listens at `at`: whatever lies between
+    /// must lead from the one to the other.
+    ///
+    /// # Errors
+    /// A host is gone, or the address is not on the server.
+    pub fn upload(
+        (client, target): (&Namespace, SocketAddr),
+        (server, at): (&Namespace, SocketAddr),
+        length: u64,
+    ) -> Result<Stream> {
+        let listener = server.inside(move || Ok(TcpListener::bind(at)?))?;
+        Stream::between((client, target), (server, listener), length, true)
+    }
+
+    /// The same, but the server sends.
+    ///
+    /// # Errors
+    /// As [`Stream::upload`].
+    pub fn download(
+        (client, target): (&Namespace, SocketAddr),
+        (server, at): (&Namespace, SocketAddr),
+        length: u64,
+    ) -> Result<Stream> {
+        let listener = server.inside(move || Ok(TcpListener::bind(at)?))?;
+        Stream::between((client, target), (server, listener), length, false)
+    }
+
+    fn between(
+        (client, target): (&Namespace, SocketAddr),
+        (server, listener): (&Namespace, TcpListener),
+        length: u64,
+        up: bool,
+    ) -> Result<Stream> {
         let arrived = Arc::new(AtomicU64::new(0));
         let count = Arc::clone(&arrived);
-        let receiver = receiver.thread(move || receive(&listener, &count))?;
-        let sender = sender.thread(move || send(target, length))?;
+        let (sender, receiver) = if up {
+            let receiver = server.thread(move || receive(accept(&listener)?, &count))?;
+            (client.thread(move || send(connect(target)?, length))?, receiver)
+        } else {
+            let sender = server.thread(move || send(accept(&listener)?, length))?;
+            (sender, client.thread(move || receive(connect(target)?, &count))?)
+        };
         Ok(Stream { sender, receiver, arrived, length, begun: Instant::now() })
     }
 
@@ -71,10 +112,28 @@ impl Stream {
     }
 }
 
-fn send(target: SocketAddr, length: u64) -> Result<Vec<u8>> {
-    let mut stream = TcpStream::connect_timeout(&target, PATIENCE)?;
+fn connect(target: SocketAddr) -> Result<TcpStream> {
+    patient(TcpStream::connect_timeout(&target, PATIENCE)?)
+}
+
+fn accept(listener: &TcpListener) -> Result<TcpStream> {
+    listener.set_nonblocking(true)?;
+    let stream = crate::wait_for(PATIENCE, "connection", || match listener.accept() {
+        Ok((stream, _)) => Ok(Some(stream)),
+        Err(error) if error.kind() == std::io::ErrorKind::WouldBlock => Ok(None),
+        Err(error) => Err(error.into()),
+    })?;
+    stream.set_nonblocking(false)?;
+    patient(stream)
+}
+
+fn patient(stream: TcpStream) -> Result<TcpStream> {
     stream.set_write_timeout(Some(PATIENCE))?;
     stream.set_read_timeout(Some(PATIENCE))?;
+    Ok(stream)
+}
+
+fn send(mut stream: TcpStream, length: u64) -> Result<Vec<u8>> {
     let mut digest = Context::new(&SHA256);
     let mut block = vec![0; 256 * 1024];
     let (mut left, mut state) = (length, 0x9e37_79b9_7f4a_7c15);
@@ -91,15 +150,7 @@ fn send(target: SocketAddr, length: u64) -> Result<Vec<u8>> {
     Ok(digest.finish().as_ref().to_vec())
 }
 
-fn receive(listener: &TcpListener, arrived: &AtomicU64) -> Result<Vec<u8>> {
-    listener.set_nonblocking(true)?;
-    let mut stream = crate::wait_for(PATIENCE, "connection", || match listener.accept() {
-        Ok((stream, _)) => Ok(Some(stream)),
-        Err(error) if error.kind() == std::io::ErrorKind::WouldBlock => Ok(None),
-        Err(error) => Err(error.into()),
-    })?;
-    stream.set_nonblocking(false)?;
-    stream.set_read_timeout(Some(PATIENCE))?;
+fn receive(mut stream: TcpStream, arrived: &AtomicU64) -> Result<Vec<u8>> {
     let mut digest = Context::new(&SHA256);
     let mut block = vec![0; 256 * 1024];
     loop {

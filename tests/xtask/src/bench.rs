@@ -8,9 +8,9 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, ensure};
 use clap::ValueEnum;
-use warren_acceptance::{AwsStage, kill_points};
+use warren_acceptance::{AwsStage, GoogleStage, kill_points};
 use warren_harness::driver::Plugin;
-use warren_harness::{ProxyConfig, workspace_root};
+use warren_harness::{GoogleConfig, ProxyConfig, workspace_root};
 
 use crate::build;
 
@@ -207,12 +207,30 @@ fn megabytes(bytes: u64) -> f64 {
     bytes as f64 / 1e6
 }
 
-/// Every `every`-th kill point of the example.
-pub(crate) fn kill(every: usize) -> Result<()> {
+/// Every `every`-th kill point of an example.
+pub(crate) fn kill(example: Example, every: usize) -> Result<()> {
     build::provider(false)?;
-    let stage = AwsStage::example("aws-hub-spoke", ProxyConfig::default())?;
-    let report = kill_points(&stage, every, &mut |line| println!("{line}"))?;
+    let mut tell = |line: &str| println!("{line}");
+    let report = match example {
+        Example::AwsHubSpoke => {
+            let mut stage = AwsStage::example("aws-hub-spoke", ProxyConfig::default())?;
+            kill_points(&mut stage, every, &mut tell)?
+        }
+        Example::GcpHubSpoke => {
+            let mut stage = GoogleStage::example("gcp-hub-spoke", GoogleConfig::default())?;
+            kill_points(&mut stage, every, &mut tell)?
+        }
+    };
     ensure!(report.survived > 0, "no kill point was reached");
     println!("{report}");
     Ok(())
+}
+
+/// An example that runs on one emulated cloud.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub(crate) enum Example {
+    /// On an emulated AWS.
+    AwsHubSpoke,
+    /// On a double of Google Cloud.
+    GcpHubSpoke,
 }

@@ -1,4 +1,13 @@
-//! Packets on their way to the crypto: one arena, slots of equal size, used again and again.
+//! Packets on their way to the crypto: one arena that is used again and again.
+//!
+//! ```text
+//! | headroom | packet | padding | tailroom | headroom | packet | padding | tailroom | ...
+//! ```
+//!
+//! They lie side by side, each with room for the tunnel's header, padding and tag, so that a run of equal packets can be
+//! sealed where it stands and sent with one segmenting call.
+
+use std::ops::Range;
 
 use crate::wire::MAX_MTU;
 
@@ -9,13 +18,36 @@ pub const TAILROOM: usize = 16;
 /// Packets in a batch unless told otherwise.
 pub const BATCH: usize = 64;
 
-/// A reusable set of IP packets, each with room for header, padding to 16 bytes and tag.
+/// Where a packet lies in its batch.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Place {
+    start: usize,
+    length: usize,
+    padded: usize,
+}
+
+impl Place {
+    /// The packet.
+    #[must_use]
+    pub fn packet(&self) -> Range<usize> {
+        self.start + HEADROOM..self.start + HEADROOM + self.length
+    }
+
+    /// The packet with its padding, [`HEADROOM`] and [`TAILROOM`]. The next packet's begins where it ends.
+    #[must_use]
+    pub fn frame(&self) -> Range<usize> {
+        self.start..self.start + HEADROOM + self.padded + TAILROOM
+    }
+}
+
+/// A reusable set of IP packets, each with room for header, padding to 16 bytes (but not beyond the MTU) and tag.
 #[derive(Debug)]
 pub struct Batch {
     arena: Vec<u8>,
-    lengths: Vec<usize>,
+    places: Vec<Place>,
+    used: usize,
     capacity: usize,
-    room: usize,
+    mtu: usize,
 }
 
 impl Batch {
@@ -28,71 +60,90 @@ impl Batch {
     /// A batch of `capacity` packets of up to `mtu` bytes.
     #[must_use]
     pub fn with_capacity(capacity: usize, mtu: usize) -> Self {
-        let room = mtu.min(MAX_MTU).next_multiple_of(16);
+        let mtu = mtu.min(MAX_MTU);
         Self {
-            arena: vec![0; capacity * (HEADROOM + room + TAILROOM)],
-            lengths: Vec::with_capacity(capacity),
+            arena: vec![0; capacity * (HEADROOM + mtu + TAILROOM)],
+            places: Vec::with_capacity(capacity),
+            used: 0,
             capacity,
-            room,
+            mtu,
         }
     }
 
     /// Packets in the batch.
     #[must_use]
     pub fn len(&self) -> usize {
-        self.lengths.len()
+        self.places.len()
     }
 
     /// True when there is no packet.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.lengths.is_empty()
+        self.places.is_empty()
     }
 
     /// True when no packet can be added.
     #[must_use]
     pub fn is_full(&self) -> bool {
-        self.lengths.len() >= self.capacity
+        self.places.len() >= self.capacity
     }
 
     /// Empties the batch; the memory stays.
     pub fn clear(&mut self) {
-        self.lengths.clear();
+        self.places.clear();
+        self.used = 0;
     }
 
     /// The packets.
     pub fn iter(&self) -> impl Iterator<Item = &[u8]> {
-        let stride = self.stride();
-        self.lengths
-            .iter()
-            .zip(self.arena.chunks_exact(stride))
-            .map(|(len, slot)| &slot[HEADROOM..HEADROOM + len])
+        self.places.iter().map(|place| &self.arena[place.packet()])
     }
 
-    /// The packets with their surroundings: `frame[HEADROOM..HEADROOM + len]` is the packet, and after it there is
-    /// room for padding to a multiple of 16 and for [`TAILROOM`].
-    pub fn frames(&mut self) -> impl Iterator<Item = (&mut [u8], usize)> {
-        let stride = self.stride();
-        self.lengths.iter().zip(self.arena.chunks_exact_mut(stride)).map(|(len, slot)| (slot, *len))
+    /// The arena, and where in it the packets lie. Padding is zero.
+    pub fn parts(&mut self) -> (&mut [u8], &[Place]) {
+        (&mut self.arena, &self.places)
     }
 
     /// Adds a packet of `length` bytes that `fill` writes in full. False when there is no room.
     pub(crate) fn push(&mut self, length: usize, fill: impl FnOnce(&mut [u8])) -> bool {
-        if self.is_full() || length > self.room {
+        if self.is_full() || length > self.mtu {
             return false;
         }
-        let start = self.lengths.len() * self.stride() + HEADROOM;
-        fill(&mut self.arena[start..start + length]);
-        self.lengths.push(length);
+        let padded = length.next_multiple_of(16).min(self.mtu);
+        let place = Place { start: self.used, length, padded };
+        fill(&mut self.arena[place.packet()]);
+        // Of earlier packets in the same bytes nothing may leave.
+        self.arena[place.packet().end..place.frame().end - TAILROOM].fill(0);
+        self.used = place.frame().end;
+        self.places.push(place);
         true
     }
 
     /// The largest packet that fits.
     pub(crate) fn room(&self) -> usize {
-        self.room
+        self.mtu
     }
+}
 
-    fn stride(&self) -> usize {
-        HEADROOM + self.room + TAILROOM
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn packets_lie_side_by_side_with_clean_padding() {
+        let mut batch = Batch::with_capacity(3, 1_420);
+        assert!(batch.push(1_420, |packet| packet.fill(7)));
+        batch.clear();
+        assert!(batch.push(1_410, |packet| packet.fill(1)));
+        assert!(batch.push(1_420, |packet| packet.fill(2)));
+        assert!(!batch.push(1_421, |_| {}));
+        assert!(batch.push(17, |packet| packet.fill(3)));
+        assert!(batch.is_full() && !batch.push(1, |_| {}));
+        let (arena, places) = batch.parts();
+        let frames: Vec<_> = places.iter().map(Place::frame).collect();
+        assert_eq!(frames, [0..1_452, 1_452..2_904, 2_904..2_968]);
+        assert_eq!(places[0].packet(), 16..1_426);
+        assert!(arena[1_426..1_436].iter().all(|byte| *byte == 0));
+        assert_eq!(batch.iter().map(<[u8]>::len).collect::<Vec<_>>(), [1_410, 1_420, 17]);
     }
 }

@@ -53,10 +53,19 @@ impl Pool {
         self.used + self.spare.len() * CHUNK
     }
 
-    /// What one stream may hold in one direction: twice what is free (the dynamic threshold of shared-memory switches).
-    /// One stream gets two thirds of the budget, and however many there are, a part stays free for the next.
-    pub(crate) fn share(&self) -> usize {
-        (self.budget.saturating_sub(self.used) * 2).max(CHUNK)
+    /// What one stream may hold in one direction: twice what is free there (the dynamic threshold of shared-memory
+    /// switches), less a reserve. Of the reserve each takes a few chunks at most, so that streams which do not move do not
+    /// stop those that come after them.
+    pub(crate) fn share(&self, direction: Direction) -> usize {
+        let free = self.free(direction);
+        let reserve = self.limit() / 8;
+        let floor = if free > reserve / 2 { 4 * CHUNK } else { CHUNK };
+        (free.saturating_sub(reserve) * 2).max(floor)
+    }
+
+    /// What one direction of all streams may hold.
+    fn limit(&self) -> usize {
+        self.budget / 4 * 3
     }
 
     /// Counts bytes that are held elsewhere; false when the budget is spent.
@@ -77,7 +86,7 @@ impl Pool {
 
     /// Bytes that a direction can still take.
     pub(crate) fn free(&self, direction: Direction) -> usize {
-        let own = (self.budget / 4 * 3).saturating_sub(self.by_direction[direction as usize]);
+        let own = self.limit().saturating_sub(self.by_direction[direction as usize]);
         own.min(self.budget.saturating_sub(self.used))
     }
 

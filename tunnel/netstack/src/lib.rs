@@ -46,7 +46,7 @@ mod timer;
 mod udp;
 mod wire;
 
-pub use batch::{BATCH, Batch, HEADROOM, TAILROOM};
+pub use batch::{BATCH, Batch, HEADROOM, Place, TAILROOM};
 pub use config::{Config, Keepalive};
 pub use congestion::Congestion;
 pub use listen::{Listen, ListenerId};

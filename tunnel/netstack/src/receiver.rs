@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use crate::assembler::Ranges;
-use crate::buffer::{CHUNK, Chunks, Direction, Pool};
+use crate::buffer::{Chunks, Direction, Pool};
 use crate::seq::{MS, Nanos, to_wire};
 use crate::wire::Options;
 
@@ -161,11 +161,12 @@ impl Receiver {
         if self.readable() == 0 && self.early.is_empty() {
             self.buffer.release(pool, self.nxt, true);
         }
-        let mut done = self.buffer.write(pool, start, data);
-        while done < data.len() && !self.early.is_empty() {
+        let held = &data[..data.len().min(self.room(pool))];
+        let mut done = self.buffer.write(pool, start, held);
+        while done < held.len() && !self.early.is_empty() {
             // Out of budget: what lies beyond a hole goes first, its sender still has it (RFC 2018 §8).
             self.renege(pool, start + done as u64);
-            done += self.buffer.write(pool, start + done as u64, &data[done..]);
+            done += self.buffer.write(pool, start + done as u64, &held[done..]);
         }
         let filling = !self.early.is_empty();
         self.nxt = start + done as u64;
@@ -195,7 +196,8 @@ impl Receiver {
             self.duplicate = Some(range);
             return;
         }
-        if self.early.len() >= MAX_RANGES && !self.early.touches(&range) {
+        let full = range.end - self.nxt > self.room(pool) as u64;
+        if full || (self.early.len() >= MAX_RANGES && !self.early.touches(&range)) {
             return;
         }
         let done = self.buffer.write(pool, start, data) as u64;
@@ -205,6 +207,12 @@ impl Receiver {
         self.early.insert(start..start + done, |_| {});
         self.recent.rotate_right(1);
         self.recent[0] = start;
+    }
+
+    /// Bytes from `nxt` on that are taken. Windows promise more than all streams together may hold: who does not read
+    /// keeps no more than its share, whatever it was promised, and its peer sends the rest again.
+    fn room(&self, pool: &Pool) -> usize {
+        pool.share(Direction::Receive).saturating_sub(self.readable())
     }
 
     /// Drops the last range beyond a hole; `written` is in order already.
@@ -272,7 +280,7 @@ impl Receiver {
     }
 
     fn edge(&self, pool: &Pool) -> u64 {
-        let allowed = self.limit.min((pool.share().max(CHUNK)) as u64);
+        let allowed = self.limit.min(pool.share(Direction::Receive) as u64);
         self.nxt + allowed.saturating_sub(self.nxt - self.read.min(self.nxt))
     }
 

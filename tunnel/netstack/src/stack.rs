@@ -46,6 +46,14 @@ pub struct StreamId {
     generation: u32,
 }
 
+impl StreamId {
+    /// Its place in a table of streams: below the most that there ever were at once, and used again after its end.
+    #[must_use]
+    pub fn index(self) -> usize {
+        self.index as usize
+    }
+}
+
 /// Something the application may want to act on. Each kind is queued at most once a stream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Event {
@@ -262,6 +270,47 @@ impl Stack {
     #[must_use]
     pub fn stats(&self) -> Stats {
         self.stats
+    }
+
+    /// Changes the stack's own addresses. Streams of an address that is gone are reset.
+    pub fn set_addresses(&mut self, now: Duration, addresses: Vec<IpAddr>) {
+        self.clock(now);
+        self.config.addresses = addresses;
+        if self.config.accept_any {
+            return;
+        }
+        for index in 0..self.slots.len() as u32 {
+            let conn = self.slots[index as usize].conn.as_ref();
+            if conn.is_some_and(|conn| !conn.over() && !self.config.addresses.contains(&conn.local.ip())) {
+                self.with(index, |conn, ctx| conn.abort(ctx, CloseReason::Unreachable));
+            }
+        }
+    }
+
+    /// Changes the tunnel's MTU. Batches must be made for the larger of the two until the next [`Stack::poll`].
+    pub fn set_mtu(&mut self, now: Duration, mtu: usize) {
+        self.clock(now);
+        let mtu = mtu.clamp(MIN_MTU, wire::MAX_MTU);
+        let smaller = mtu < self.config.mtu;
+        self.config.mtu = mtu;
+        if smaller {
+            for index in 0..self.slots.len() as u32 {
+                if self.slots[index as usize].conn.as_ref().is_some_and(|conn| !conn.over()) {
+                    self.with(index, |conn, _| conn.shrink(mtu));
+                }
+            }
+        }
+    }
+
+    /// The tunnel carries packets again after an outage: streams whose timers have backed off try at once, and not only
+    /// when those ring. Looks at every stream: not for the packet path.
+    pub fn nudge(&mut self, now: Duration) {
+        self.clock(now);
+        for index in 0..self.slots.len() as u32 {
+            if self.slots[index as usize].conn.as_ref().is_some_and(|conn| !conn.over()) {
+                self.with(index, |conn, ctx| conn.snd.nudge(ctx.now));
+            }
+        }
     }
 
     // ---- inside -----------------------------------------------------------------------------------------------

@@ -107,6 +107,11 @@ impl Journal {
         self.save()
     }
 
+    /// A file beside this one that has its name but for the extension.
+    pub fn beside(&self, extension: &str) -> PathBuf {
+        self.path.with_extension(extension)
+    }
+
     /// What was done last, if anything is left.
     pub fn last(&self) -> Option<&Change> {
         self.file.changes.last()

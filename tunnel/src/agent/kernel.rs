@@ -69,11 +69,12 @@ impl KernelTunnel {
         let file_peers = peers::of(config, true);
         let addresses =
             file_peers.iter().filter_map(|peer| peer.config.endpoint).map(|endpoint| endpoint.ip());
-        let mtu = mtu_for(config, network, addresses);
+        let mtu = mtu_for(config, addresses, |peers| network.outside_mtu(peers));
         let wanted = kernel_config(config, network.fwmark(config), &file_peers)?;
         kernel.configure(interface.as_str(), &wanted).map_err(|error| refused(&error))?;
         let facts = Facts {
             interface: interface.to_string(),
+            backend: "kernel",
             backend_reason: told.to_owned(),
             mtu,
             addresses: config.interface.addresses.clone(),
@@ -89,7 +90,7 @@ impl KernelTunnel {
         });
         let asked = Arc::clone(&shared);
         let handler = move |request| answer(&request, &asked, &reloader);
-        let uapi = uapi::Server::bind(interface.own_socket(), Arc::new(handler))?;
+        let uapi = uapi::Server::bind(interface.own_socket(&settings.folder), Arc::new(handler))?;
         let watch = watch(Arc::clone(&shared))?;
         Ok(Up { tunnel: Box::new(Self { _uapi: uapi, shared, _watch: watch }), mtu, told: told.to_owned() })
     }
@@ -259,7 +260,7 @@ fn status(
 }
 
 fn refused(error: &warren_device::kernel::KernelError) -> Problem {
-    Problem::new(error.to_string()).hint("--backend tun does without the kernel's WireGuard")
+    Problem::new(error.to_string()).hint("--device tun does without the kernel's WireGuard")
 }
 
 #[cfg(test)]

@@ -26,8 +26,8 @@ impl Lock {
     ///
     /// # Errors
     /// When another agent has it.
-    pub(super) fn take(interface: &InterfaceName) -> Result<Self> {
-        Self::at(interface.lock(), interface)
+    pub(super) fn take(interface: &InterfaceName, folder: &Path) -> Result<Self> {
+        Self::at(interface.lock(folder), interface)
     }
 
     fn at(path: PathBuf, interface: &InterfaceName) -> Result<Self> {

@@ -1,5 +1,6 @@
 //! `agent`: brings a tunnel up, keeps it, undoes it.
 
+mod choice;
 mod hooks;
 mod journal;
 mod kernel;
@@ -7,11 +8,11 @@ mod live;
 mod lock;
 mod lookups;
 mod network;
+mod own;
 mod peers;
 mod settings;
 mod traffic;
 mod tunnel;
-mod user;
 
 use std::{
     sync::{
@@ -31,15 +32,17 @@ pub use journal::{Change, Journal};
 pub use settings::{Settings, Source};
 
 use self::{
+    choice::{Backend, Chosen},
     hooks::Stage,
     live::Live,
     lock::Lock,
     network::Network,
+    own::OwnTunnel,
     tunnel::{Tunnel, Up},
 };
 use crate::{
     cli::{AgentArgs, MetricsAddress},
-    log, machine, metrics,
+    folders, log, metrics,
     problem::{Context, Problem, Result},
     status::Status,
 };
@@ -86,30 +89,24 @@ pub fn run(args: &AgentArgs) -> Result<()> {
     }
     let settings = Settings::gather(args, env_key.as_deref().map(String::as_str))?;
     drop(env_key);
-    if !machine::may_configure_network() {
-        return Err(Problem::new("not permitted to make interfaces and routes: CAP_NET_ADMIN is missing")
-            .hint(if machine::in_container() {
-                "give the container --cap-add NET_ADMIN and --device /dev/net/tun"
-            } else {
-                "run as root, or with `AmbientCapabilities=CAP_NET_ADMIN` in a systemd unit"
-            }));
-    }
-    let _lock = Lock::take(&settings.interface)?;
+    let chosen = choice::choose(settings.device)?;
+    let _lock = Lock::take(&settings.interface, &settings.folder)?;
     let (events, received) = mpsc::channel();
     listen_to_signals(&events)?;
     let live = Arc::new(Live::default());
     let _metrics = serve_metrics(args.metrics, &live)?;
-    Agent::up(settings, &events, &live)?.run(&received)
+    Agent::up(settings, &chosen, &events, &live)?.run(&received)
 }
 
 fn clean(args: &AgentArgs, env_key: Option<&str>) -> Result<()> {
     let interface = settings::interface_of(args)?;
-    let _lock = Lock::take(&interface)?;
+    let folder = folders::own()?;
+    let _lock = Lock::take(&interface, &folder)?;
     let config = match &args.config {
         Some(_) => Some(Settings::gather(args, env_key)?.config),
         None => None,
     };
-    match network::cleanup(&interface, config.as_ref())? {
+    match network::cleanup(&interface, config.as_ref(), &folder)? {
         0 => tracing::info!(%interface, "nothing was left"),
         left => tracing::info!(%interface, changes = left, "undone"),
     }
@@ -154,13 +151,14 @@ fn serve_metrics(asked: Option<MetricsAddress>, live: &Arc<Live>) -> Result<Opti
 /// A tunnel that is up.
 struct Agent {
     settings: Settings,
-    network: Network,
+    /// What was changed of the machine: nothing without an interface.
+    network: Option<Network>,
     tunnel: Box<dyn Tunnel>,
     live: Arc<Live>,
 }
 
 impl Agent {
-    fn up(settings: Settings, events: &Sender<Event>, live: &Arc<Live>) -> Result<Self> {
+    fn up(settings: Settings, chosen: &Chosen, events: &Sender<Event>, live: &Arc<Live>) -> Result<Self> {
         let Settings { interface, config, .. } = &settings;
         if config.interface.save_config {
             log::warn(
@@ -168,11 +166,23 @@ impl Agent {
                     .hint("`wg showconf` prints what is set; the file stays as it is"),
             );
         }
-        let mut network = Network::new(interface, config)?;
-        match Self::bring_up(&settings, &mut network, events) {
+        let backend = match chosen {
+            Chosen::Interface(backend) => *backend,
+            Chosen::Netstack(told) => {
+                let tunnel = Self::bring_up_alone(&settings, told, events)?;
+                live.set(tunnel.look());
+                return Ok(Self { settings, network: None, tunnel, live: Arc::clone(live) });
+            }
+        };
+        if !settings.forwards.is_empty() {
+            return Err(Problem::new("forwards are not for a tunnel with an interface")
+                .hint("programs reach the tunnel by its routes; or take --device user"));
+        }
+        let mut network = Network::new(interface, config, &settings.folder)?;
+        match Self::bring_up(&settings, backend, &mut network, events) {
             Ok(tunnel) => {
                 live.set(tunnel.look());
-                Ok(Self { settings, network, tunnel, live: Arc::clone(live) })
+                Ok(Self { settings, network: Some(network), tunnel, live: Arc::clone(live) })
             }
             Err(problem) => {
                 network.down(&settings.config);
@@ -181,8 +191,30 @@ impl Agent {
         }
     }
 
+    /// A tunnel that ends in this process. What is meant for an interface is told and left out.
+    fn bring_up_alone(settings: &Settings, why: &str, events: &Sender<Event>) -> Result<Box<dyn Tunnel>> {
+        let parts = &settings.config.interface;
+        let hooks = [&parts.pre_up, &parts.post_up, &parts.pre_down, &parts.post_down];
+        if !hooks.iter().all(|commands| commands.is_empty()) {
+            log::warn(
+                &Problem::new("PreUp, PostUp, PreDown and PostDown do not run: there is no interface")
+                    .hint("take them out of the file, or give the process what --device tun needs"),
+            );
+        }
+        if parts.fwmark.is_some_and(|mark| mark != 0) {
+            log::warn(
+                &Problem::new("FwMark is left out: without an interface nothing is routed by it")
+                    .hint("take it out of the file"),
+            );
+        }
+        let Up { tunnel, told, .. } = OwnTunnel::over_netstack(settings, Reloader(events.clone()), why)?;
+        announce(tunnel.look().status()?, &told);
+        Ok(tunnel)
+    }
+
     fn bring_up(
         settings: &Settings,
+        backend: Backend,
         network: &mut Network,
         events: &Sender<Event>,
     ) -> Result<Box<dyn Tunnel>> {
@@ -192,7 +224,7 @@ impl Agent {
             network.note(Change::Hooks)?;
         }
         hooks::run(Stage::PreUp, &hooks.pre_up, interface)?;
-        let Up { tunnel, mtu, told } = tunnel::up(settings, network, Reloader(events.clone()))?;
+        let Up { tunnel, mtu, told } = tunnel::up(settings, backend, network, Reloader(events.clone()))?;
         network.up(config, mtu)?;
         hooks::run(Stage::PostUp, &hooks.post_up, interface)?;
         announce(tunnel.look().status()?, &told);
@@ -237,12 +269,16 @@ impl Agent {
     fn down(self) {
         let Self { settings, network, tunnel, live } = self;
         let Settings { interface, config, .. } = &settings;
-        if let Err(problem) = hooks::run(Stage::PreDown, &config.interface.pre_down, interface) {
+        if network.is_some()
+            && let Err(problem) = hooks::run(Stage::PreDown, &config.interface.pre_down, interface)
+        {
             log::warn(&problem);
         }
         live.clear();
         drop(tunnel);
-        network.down(config);
+        if let Some(network) = network {
+            network.down(config);
+        }
         tracing::info!(%interface, "down");
     }
 
@@ -253,10 +289,15 @@ impl Agent {
         }
         let config: Config = settings::read(&self.settings.source, &self.settings.over)?;
         // The mark comes before the routes that need it: else the tunnel's own datagrams would go into the tunnel.
-        let mark = (self.network.fwmark(&self.settings.config), self.network.fwmark(&config));
+        let mark = match &self.network {
+            Some(network) => (network.fwmark(&self.settings.config), network.fwmark(&config)),
+            None => (None, None),
+        };
         let changes = self.tunnel.apply(&self.settings.config, &config, mark)?;
         let mtu = config.interface.mtu.filter(|_| config.interface.mtu != self.settings.config.interface.mtu);
-        self.network.reload(&config, mtu.map(u32::from))?;
+        if let Some(network) = &mut self.network {
+            network.reload(&config, mtu.map(u32::from))?;
+        }
         self.tunnel.facts(&config, mtu.map(u32::from));
         self.settings.config = config;
         Ok(changes)

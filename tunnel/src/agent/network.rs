@@ -37,8 +37,8 @@ impl Network {
     ///
     /// # Errors
     /// When netlink or the journal cannot be used, or such an interface exists.
-    pub(super) fn new(interface: &InterfaceName, config: &Config) -> Result<Self> {
-        let mut journal = Journal::open(interface.journal())?;
+    pub(super) fn new(interface: &InterfaceName, config: &Config, folder: &Path) -> Result<Self> {
+        let mut journal = Journal::open(interface.journal(folder))?;
         if !journal.is_empty() {
             tracing::warn!(%interface, "an earlier agent did not end cleanly: undoing what it left");
             let mut netlink = open()?;
@@ -73,27 +73,9 @@ impl Network {
         configured.or_else(|| net::routing(config, self.table).fwmark)
     }
 
-    /// The least MTU on the way to `peers`, as long as the tunnel's own routes are not there.
+    /// As [`net::outside_mtu`].
     pub(super) fn outside_mtu(&mut self, peers: impl Iterator<Item = IpAddr>) -> Option<u32> {
-        let mut least = None;
-        let mut seen = BTreeSet::new();
-        for peer in peers {
-            let Ok(path) = self.netlink.path_to(peer) else { continue };
-            if path.mtu.is_none() && !seen.insert(path.index) {
-                continue;
-            }
-            if let Some(mtu) = self.mtu_of(&path) {
-                least = Some(least.map_or(mtu, |least: u32| least.min(mtu)));
-            }
-        }
-        least.or_else(|| {
-            let path = self.netlink.default_path().ok().flatten()?;
-            self.mtu_of(&path)
-        })
-    }
-
-    fn mtu_of(&mut self, path: &net::Path) -> Option<u32> {
-        path.mtu.or_else(|| Some(self.netlink.link_by_index(path.index).ok()??.mtu))
+        net::outside_mtu(&mut self.netlink, peers)
     }
 
     /// Writes down a change that another makes.
@@ -302,8 +284,8 @@ enum Why {
 ///
 /// # Errors
 /// When the journal cannot be read.
-pub(super) fn cleanup(interface: &InterfaceName, config: Option<&Config>) -> Result<usize> {
-    let mut journal = Journal::open(interface.journal())?;
+pub(super) fn cleanup(interface: &InterfaceName, config: Option<&Config>, folder: &Path) -> Result<usize> {
+    let mut journal = Journal::open(interface.journal(folder))?;
     let left = journal.all().len();
     undo(&mut journal, &mut open()?, interface, config, Why::Crash);
     Ok(left)

@@ -11,7 +11,8 @@ use warren_wire::{config::Config, key::PrivateKey};
 use zeroize::Zeroizing;
 
 use crate::{
-    cli::{AgentArgs, BackendChoice},
+    cli::{AgentArgs, DeviceChoice, Forward},
+    folders,
     name::InterfaceName,
     problem::{Context, Problem, Result},
 };
@@ -38,9 +39,13 @@ pub struct Settings {
     /// The file, with flags and environment put over it.
     pub config: Config,
     /// Who moves the packets.
-    pub backend: BackendChoice,
+    pub device: DeviceChoice,
     /// Mbit/s.
     pub planned_rate: Option<u32>,
+    /// Where run-time files lie.
+    pub folder: PathBuf,
+    /// Connections to this machine's own ports that go on through the tunnel.
+    pub forwards: Vec<Forward>,
     /// What is put over the file again at a reload.
     pub over: Overrides,
 }
@@ -93,7 +98,16 @@ impl Settings {
             private_key: private_key(args.private_key_file.as_deref(), env_key)?,
         };
         let config = read(&source, &over)?;
-        Ok(Self { interface, source, config, backend: args.backend, planned_rate: args.planned_rate, over })
+        Ok(Self {
+            interface,
+            source,
+            config,
+            device: args.device,
+            planned_rate: args.planned_rate,
+            folder: folders::own()?,
+            forwards: args.forward.clone(),
+            over,
+        })
     }
 }
 

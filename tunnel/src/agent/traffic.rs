@@ -6,13 +6,14 @@ use std::{
     sync::Arc,
 };
 
-use warren_device::tun::Queue;
 use warren_proto::plane::{Peer, Plane};
 use warren_transport::udp::Udp;
 
 use crate::{
     control::Traffic,
-    datapath::{Clock, Control, ControlReceiver, ControlSender, Datapath, DatapathConfig, control_channel},
+    datapath::{
+        Clock, Control, ControlReceiver, ControlSender, Datapath, DatapathConfig, Device, control_channel,
+    },
     problem::{Context, Problem, Result},
 };
 
@@ -34,18 +35,18 @@ impl Moving {
     ///
     /// # Errors
     /// When its threads cannot be started.
-    pub(super) fn start(plane: Arc<Plane>, tun: Vec<Queue>, udp: Arc<Udp>, mtu: usize) -> Result<Self> {
+    pub(super) fn start(plane: Arc<Plane>, device: Device, udp: Arc<Udp>, mtu: usize) -> Result<Self> {
         let (sender, receiver) =
             control_channel(WAITING).while_doing(|| "queue to the control thread".into())?;
         let mut moving = Self { datapath: None, plane, udp, sender, receiver, mtu };
-        moving.run(tun).while_doing(|| "starting the data path".into())?;
+        moving.run(device).while_doing(|| "starting the data path".into())?;
         Ok(moving)
     }
 
-    fn run(&mut self, tun: Vec<Queue>) -> io::Result<()> {
+    fn run(&mut self, device: Device) -> io::Result<()> {
         let config = DatapathConfig {
             plane: Arc::clone(&self.plane),
-            tun,
+            device,
             udp: Arc::clone(&self.udp),
             control: self.sender.clone(),
             clock: Clock,
@@ -75,6 +76,12 @@ impl Traffic for Moving {
         }
     }
 
+    fn established(&self) {
+        if let Some(datapath) = &self.datapath {
+            datapath.established();
+        }
+    }
+
     fn udp(&self) -> &Arc<Udp> {
         &self.udp
     }
@@ -82,12 +89,11 @@ impl Traffic for Moving {
     /// The threads sleep in calls on the old socket, so they are ended and begun again on the new one; the device
     /// stays, and with it the interface.
     fn rebind(&mut self, udp: Arc<Udp>) -> Result<()> {
-        let tun = self.datapath.take().map(Datapath::stop).unwrap_or_default();
-        if tun.is_empty() {
-            return Err(Problem::new("the device is still in use").hint("restart the agent"));
-        }
+        let device = self.datapath.take().and_then(Datapath::stop);
+        let device =
+            device.ok_or_else(|| Problem::new("the device is still in use").hint("restart the agent"))?;
         self.udp = udp;
-        self.run(tun).while_doing(|| "starting the data path again".into())
+        self.run(device).while_doing(|| "starting the data path again".into())
     }
 
     fn set_mtu(&mut self, mtu: usize) {

@@ -6,10 +6,10 @@ use warren_device::kernel::{Kernel, KernelError};
 use warren_wire::config::Config;
 
 use super::{
-    Reloader, journal::Change, kernel::KernelTunnel, network::Network, settings::Settings, user::UserTunnel,
+    Reloader, choice::Backend, journal::Change, kernel::KernelTunnel, network::Network, own::OwnTunnel,
+    settings::Settings,
 };
 use crate::{
-    cli::BackendChoice,
     net,
     problem::{Context, Problem, Result},
     status::Status,
@@ -45,26 +45,31 @@ pub(super) trait Look: Send + Sync {
 }
 
 /// Makes the interface by the backend that was asked for, or by the best there is.
-pub(super) fn up(settings: &Settings, network: &mut Network, reloader: Reloader) -> Result<Up> {
+pub(super) fn up(
+    settings: &Settings,
+    backend: Backend,
+    network: &mut Network,
+    reloader: Reloader,
+) -> Result<Up> {
     let name = settings.interface.as_str();
-    let missing = match settings.backend {
-        BackendChoice::Tun => return UserTunnel::up(settings, network, reloader, "asked for"),
-        BackendChoice::Auto => match make(network, name)? {
+    let missing = match backend {
+        Backend::Tun => return OwnTunnel::over_tun(settings, network, reloader, "asked for"),
+        Backend::Best => match make(network, name)? {
             Ok(kernel) => {
                 return KernelTunnel::up(kernel, settings, network, reloader, "the kernel has WireGuard");
             }
             Err(error) => error,
         },
-        BackendChoice::Kernel => match make(network, name)? {
+        Backend::Kernel => match make(network, name)? {
             Ok(kernel) => return KernelTunnel::up(kernel, settings, network, reloader, "asked for"),
             Err(error) => {
                 return Err(Problem::new(error.to_string())
-                    .hint("--backend auto takes TUN then; on the host `modprobe wireguard` may load it"));
+                    .hint("--device auto takes TUN then; on the host `modprobe wireguard` may load it"));
             }
         },
     };
     tracing::debug!(%missing, "taking TUN");
-    UserTunnel::up(settings, network, reloader, "the kernel has no WireGuard that may be used here")
+    OwnTunnel::over_tun(settings, network, reloader, "the kernel has no WireGuard that may be used here")
 }
 
 /// Has the kernel make the interface, which outlives this process and so is written down first.
@@ -77,11 +82,15 @@ fn make(network: &mut Network, name: &str) -> Result<std::result::Result<Kernel,
     Ok(made)
 }
 
-/// The configuration's MTU, else what fits the way to the peers.
-pub(super) fn mtu_for(config: &Config, network: &mut Network, peers: impl Iterator<Item = IpAddr>) -> u32 {
+/// The configuration's MTU, else what fits the way to the peers, which `outside` looks at.
+pub(super) fn mtu_for<P: Iterator<Item = IpAddr>>(
+    config: &Config,
+    peers: P,
+    outside: impl FnOnce(P) -> Option<u32>,
+) -> u32 {
     match config.interface.mtu {
         Some(mtu) => u32::from(mtu),
-        None => net::tunnel_mtu(network.outside_mtu(peers)),
+        None => net::tunnel_mtu(outside(peers)),
     }
 }
 

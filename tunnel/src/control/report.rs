@@ -15,6 +15,8 @@ use crate::status::{Offload, Peer, Status};
 pub struct Facts {
     /// Name of the interface.
     pub interface: String,
+    /// What moves the packets: `tun` or `user`.
+    pub backend: &'static str,
     /// Why this backend.
     pub backend_reason: String,
     /// Largest packet inside.
@@ -44,7 +46,7 @@ pub(super) fn status(
     Status {
         interface: facts.interface.clone(),
         version: env!("CARGO_PKG_VERSION").into(),
-        backend: "tun".into(),
+        backend: facts.backend.into(),
         backend_reason: facts.backend_reason.clone(),
         public_key: model.private_key.as_ref().map(|key| key.public().to_string()),
         listen_port,

@@ -43,6 +43,8 @@ pub trait Traffic: Send {
     fn acknowledge(&mut self);
     /// Sends the packets of a peer that waited for a session.
     fn flush(&self, peer: &Arc<Peer>);
+    /// A session was made.
+    fn established(&self);
     /// The socket in use.
     fn udp(&self) -> &Arc<Udp>;
     /// Goes on with another socket.
@@ -247,7 +249,10 @@ impl Control {
                         self.traffic.flush(&peer);
                     }
                 }
-                Output::Established(id) => self.established(id),
+                Output::Established(id) => {
+                    self.traffic.established();
+                    self.established(id);
+                }
                 Output::Expired(id) => self.expired(id),
             }
         }

@@ -44,6 +44,7 @@ impl Traffic for Fake {
         }
         self.waiting.pop_front()
     }
+    fn established(&self) {}
     fn readable(&self) -> BorrowedFd<'_> {
         self.wake.as_fd()
     }

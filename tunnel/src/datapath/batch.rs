@@ -5,11 +5,12 @@ use std::time::Duration;
 
 use warren_device::tun::ip;
 use warren_device::tun::split::Frame;
-use warren_proto::plane::{Attention, DropReason, Endpoint, Peer};
+use warren_proto::plane::{Attention, DropReason, Peer};
 use warren_proto::transport::{DATA_HEADER, SendKey, TAG};
 use warren_transport::udp::{MAX_BYTES, MAX_SEGMENTS};
 
 use super::Shared;
+use super::target::{Key, Target};
 
 const OVERHEAD: usize = DATA_HEADER + TAG;
 
@@ -28,15 +29,6 @@ pub(super) struct Batch {
     attention: Attention,
     pub(super) sends: u64,
     pub(super) packets: u64,
-}
-
-struct Target {
-    peer: Arc<Peer>,
-    /// `None`: packets wait for a session.
-    key: Option<Arc<SendKey>>,
-    endpoint: Option<Endpoint>,
-    /// When they were looked up.
-    at: Duration,
 }
 
 impl Batch {
@@ -151,25 +143,11 @@ impl Batch {
     /// Makes `peer` the one the batch is for, and takes `count` counters of its key.
     #[inline]
     fn key(&mut self, shared: &Shared, peer: &Arc<Peer>, now: Duration, count: usize) -> Key {
-        if self.peer.as_ref().is_none_or(|target| !Arc::ptr_eq(&target.peer, peer)) {
+        if self.peer.as_ref().is_none_or(|target| !target.is(peer)) {
             self.send(shared, now);
-            self.peer = Some(Target { peer: Arc::clone(peer), key: None, endpoint: None, at: Duration::MAX });
+            self.peer = None;
         }
-        let Some(target) = &mut self.peer else { return Key::Missing };
-        // Looked up once for each reading of the clock, not for each frame.
-        if target.at != now {
-            target.at = now;
-            target.key = peer.sealer(now);
-            target.endpoint = peer.endpoint();
-        }
-        match (&target.key, &target.endpoint) {
-            (_, None) => Key::Nowhere,
-            (None, _) => Key::Missing,
-            (Some(key), _) => match key.reserve(count as u64) {
-                Some(first) => Key::Ready(Arc::clone(key), first),
-                None => Key::Missing,
-            },
-        }
+        self.peer.get_or_insert_with(|| Target::new(peer)).reserve(now, count)
     }
 
     /// Room for a packet of `len` bytes with padding, header and tag, taken from the buffer; sends first if it
@@ -198,12 +176,6 @@ impl Batch {
         self.used += size;
         self.buffer.get_mut(start..start + size)
     }
-}
-
-enum Key {
-    Ready(Arc<SendKey>, u64),
-    Missing,
-    Nowhere,
 }
 
 /// Whether there was an address to send to.

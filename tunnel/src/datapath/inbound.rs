@@ -8,35 +8,31 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use warren_device::tun::vnet::GSO_UDP_L4;
-use warren_device::tun::{Queue, coalesce::Coalescer, ip};
-use warren_proto::plane::{Attention, DropReason, Endpoint, Reader, Session};
-use warren_proto::transport::{DATA_HEADER, Reject, TAG, data_receiver};
+use warren_device::tun::{Queue, coalesce::Coalescer};
+use warren_proto::plane::DropReason;
+use warren_proto::transport::{DATA_HEADER, TAG};
 use warren_transport::udp::{Receiver, Wake};
 
 use super::Shared;
 use super::moderation::{Moderation, PAUSE};
+use super::open::Opener;
 
 /// Receives until told to stop.
 pub(super) fn run(shared: &Shared, queue: usize) -> io::Result<()> {
     let Some(tun) = shared.tun.get(queue).or(shared.tun.first()) else { return Ok(()) };
     let Some(counters) = shared.inbound.get(queue) else { return Ok(()) };
     let mut receiver = Receiver::new(Arc::clone(&shared.udp), queue);
-    let mut inbound = Inbound {
-        shared,
-        tun,
-        reader: shared.plane.reader(),
-        coalescer: Coalescer::new(tun.offload().joins()),
-        current: None,
-        attention: Attention::NONE,
-        frames: 0,
-        packets: 0,
-    };
+    let mut opener = Opener::new(shared);
+    let mut inbound =
+        Inbound { shared, tun, coalescer: Coalescer::new(tun.offload().joins()), frames: 0, packets: 0 };
     let mut complained = false;
     let mut moderation = Moderation::default();
     while !shared.stopping() {
         match receiver.receive(shared.stop.as_fd()) {
             Ok(Wake::Datagrams) => {}
             Ok(Wake::Stop) => break,
+            // Nothing was asked for that they tell of.
+            Ok(Wake::Called | Wake::Timeout) => continue,
             Err(error) => {
                 if !std::mem::replace(&mut complained, true) {
                     tracing::warn!(%error, "receiving failed; trying on");
@@ -52,10 +48,13 @@ pub(super) fn run(shared: &Shared, queue: usize) -> io::Result<()> {
         let items = found.len();
         for datagram in found {
             for place in datagram.places() {
-                inbound.datagram(now, buffer, place, &datagram.from, datagram.ecn);
+                if let Some(packet) = opener.open(now, buffer, place, &datagram.from, datagram.ecn) {
+                    inbound.packet(buffer, packet);
+                }
             }
         }
-        inbound.finish(now, buffer);
+        inbound.write(buffer);
+        opener.finish(now);
         counters.frames.store(inbound.frames, Ordering::Relaxed);
         counters.packets.store(inbound.packets, Ordering::Relaxed);
         counters.calls.fetch_add(1, Ordering::Relaxed);
@@ -69,118 +68,19 @@ pub(super) fn run(shared: &Shared, queue: usize) -> io::Result<()> {
 struct Inbound<'a> {
     shared: &'a Shared,
     tun: &'a Queue,
-    reader: Reader,
     coalescer: Coalescer,
-    current: Option<Current>,
-    attention: Attention,
     frames: u64,
     packets: u64,
 }
 
-/// The session the last packet belonged to, with what is not yet reported to its peer.
-struct Current {
-    session: Arc<Session>,
-    from: Endpoint,
-    packets: u64,
-    bytes: u64,
-    /// Inner source that was found to be permitted.
-    source: Option<std::net::IpAddr>,
-}
-
 impl Inbound<'_> {
+    /// A packet that was opened goes to the device with those of its kind.
     #[inline]
-    fn datagram(&mut self, now: Duration, buffer: &mut [u8], place: Range<usize>, from: &Endpoint, ecn: u8) {
-        let message = &mut buffer[place.clone()];
-        let Some(index) = data_receiver(message) else {
-            return self.other(message, from);
-        };
-        if self
-            .current
-            .as_ref()
-            .is_none_or(|current| current.session.index() != index || current.from != *from)
-        {
-            self.settle(now);
-            match self.reader.session(index) {
-                Some(session) => {
-                    let session = Arc::clone(session);
-                    self.current = Some(Current { session, from: *from, packets: 0, bytes: 0, source: None });
-                }
-                None => return self.shared.plane.drops().count(DropReason::NoSession, 1),
-            }
-        }
-        let Some(current) = &mut self.current else { return };
-        let session = &current.session;
-        let plain = match session.open(now, message) {
-            Ok(plain) => plain,
-            Err(reject) => {
-                let reason = match reject {
-                    Reject::Authentication => DropReason::Authentication,
-                    Reject::Replay => DropReason::Replay,
-                    Reject::Expired => DropReason::Expired,
-                    Reject::Short | Reject::Type => DropReason::Malformed,
-                };
-                return session.peer.drops().count(reason, 1);
-            }
-        };
-        if !session.is_confirmed() {
-            self.attention |= self.shared.plane.confirm(session, now);
-        }
-        current.bytes += place.len() as u64;
-        if plain.is_empty() {
-            return;
-        }
-        current.packets += 1;
-        let (Some(length), Some(source)) = (ip::length(plain), ip::source(plain)) else {
-            return session.peer.drops().count(DropReason::Malformed, 1);
-        };
-        if current.source != Some(source) {
-            if !self.reader.permits(&session.peer, source) {
-                return session.peer.drops().count(DropReason::NotAllowed, 1);
-            }
-            current.source = Some(source);
-        }
-        if !ip::decapsulate_ecn(&mut plain[..length], ecn) {
-            return session.peer.drops().count(DropReason::Malformed, 1);
-        }
+    fn packet(&mut self, buffer: &mut [u8], place: Range<usize>) {
         if self.coalescer.is_full() {
             self.write(buffer);
         }
-        let start = place.start + DATA_HEADER;
-        self.coalescer.push(buffer, start..start + length);
-    }
-
-    /// Handshakes and cookies have fixed lengths (whitepaper section 5.4); nothing else is worth a wake-up.
-    #[cold]
-    fn other(&self, message: &[u8], from: &Endpoint) {
-        let known = match message.first_chunk::<4>() {
-            Some([1, 0, 0, 0]) => message.len() == 148,
-            Some([2, 0, 0, 0]) => message.len() == 92,
-            Some([3, 0, 0, 0]) => message.len() == 64,
-            _ => false,
-        };
-        if known {
-            self.shared.control.datagram(*from, message);
-        } else {
-            self.shared.plane.drops().count(DropReason::Malformed, 1);
-        }
-    }
-
-    /// The end of a batch: everything is written, reported and let go of.
-    fn finish(&mut self, now: Duration, buffer: &mut [u8]) {
-        self.write(buffer);
-        self.settle(now);
-        self.reader.release();
-        self.shared.control.attend(std::mem::take(&mut self.attention));
-    }
-
-    /// Reports what came to the peer of the current session.
-    fn settle(&mut self, now: Duration) {
-        if let Some(current) = self.current.take()
-            && current.bytes > 0
-        {
-            self.attention |=
-                current.session.peer.received(now, &current.from, current.packets, current.bytes);
-        }
+        self.coalescer.push(buffer, place);
     }
 
     fn write(&mut self, buffer: &mut [u8]) {

@@ -1,9 +1,11 @@
-//! Packets between the TUN device and UDP.
+//! Packets between the device and UDP.
 //!
-//! Each queue of the device has two blocking threads and nothing between them: `warren-out-N` reads frames,
+//! Each queue of a TUN device has two blocking threads and nothing between them: `warren-out-N` reads frames,
 //! cuts them, seals the packets in the buffer they are sent from; `warren-in-N` opens datagrams in the buffer
 //! they were received in, joins them and writes them to the device. No packet is handed from thread to
 //! thread, and no lock is taken for one; what threads share is read through [`warren_proto::plane::Reader`].
+//!
+//! The netstack of this process has one thread, `warren-user`: what it is given makes what it sends.
 //!
 //! Everything that is not a data message goes to the control thread through a bounded channel: a flood of
 //! handshakes costs the flood, not the data.
@@ -13,10 +15,13 @@ mod clock;
 mod control;
 mod inbound;
 mod moderation;
+mod open;
 mod outbound;
+mod target;
 #[cfg(test)]
 mod tests;
 mod unreachable;
+mod user;
 
 use std::io;
 use std::os::fd::{AsFd as _, OwnedFd};
@@ -25,8 +30,12 @@ use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use rustix::event::{EventfdFlags, eventfd};
-use warren_device::tun::Queue;
+use warren_device::{
+    tun::Queue,
+    user::{Driver, Net},
+};
 use warren_proto::plane::{Peer, Plane};
 use warren_transport::udp::Udp;
 
@@ -37,13 +46,21 @@ pub use control::{Control, ControlReceiver, ControlSender, control_channel};
 /// The threads keep their buffers on the heap.
 const STACK: usize = 256 << 10;
 
+/// Where packets come from and go to.
+pub enum Device {
+    /// A TUN interface. With several queues, several pairs of sockets share the work of receiving.
+    Tun(Vec<Queue>),
+    /// The netstack of this process.
+    User(Box<Driver>),
+}
+
 /// What a data path works with.
 pub struct DatapathConfig {
     /// Routes and sessions.
     pub plane: Arc<Plane>,
     /// The device.
-    pub tun: Vec<Queue>,
-    /// The sockets. With several queues of the device, several pairs of sockets share the work of receiving.
+    pub device: Device,
+    /// The sockets.
     pub udp: Arc<Udp>,
     /// Where handshakes go.
     pub control: ControlSender,
@@ -87,6 +104,9 @@ struct Counters {
 struct Shared {
     plane: Arc<Plane>,
     tun: Vec<Queue>,
+    /// The netstack while its thread does not run.
+    user: Mutex<Option<Box<Driver>>>,
+    net: Option<Net>,
     udp: Arc<Udp>,
     control: ControlSender,
     clock: Clock,
@@ -105,16 +125,23 @@ pub struct Datapath {
 }
 
 impl Datapath {
-    /// Starts the threads: one outbound for each queue of the device, one inbound for each pair of sockets
-    /// (but at most one for each queue).
+    /// Starts the threads: for TUN one outbound for each queue of the device and one inbound for each pair of sockets,
+    /// for the netstack one.
     pub fn start(config: DatapathConfig) -> io::Result<Self> {
-        let DatapathConfig { plane, tun, udp, control, clock, mtu } = config;
-        let outbound = tun.len();
-        let inbound = udp.queues();
+        let DatapathConfig { plane, device, udp, control, clock, mtu } = config;
+        let (tun, user) = match device {
+            Device::Tun(queues) => (queues, None),
+            Device::User(driver) => (Vec::new(), Some(driver)),
+        };
+        let netstack = user.is_some();
+        let outbound = tun.len().max(1);
+        let inbound = if netstack { 1 } else { udp.queues() };
         let counters = |count: usize| (0..count).map(|_| Counters::default()).collect();
         let shared = Arc::new(Shared {
             plane,
             tun,
+            net: user.as_ref().map(|driver| driver.net()),
+            user: Mutex::new(user),
             udp,
             control,
             clock,
@@ -127,6 +154,10 @@ impl Datapath {
         });
         // Dropped on an error, it stops the threads that were started.
         let mut datapath = Self { shared, threads: Vec::new() };
+        if netstack {
+            datapath.spawn("warren-user".into(), user::run)?;
+            return Ok(datapath);
+        }
         for queue in 0..outbound {
             datapath.spawn(format!("warren-out-{queue}"), move |shared| outbound::run(shared, queue))?;
         }
@@ -171,6 +202,13 @@ impl Datapath {
         batch.send(&self.shared, now);
     }
 
+    /// To be called when a session was made: streams of the netstack that an outage has slowed down go on at once.
+    pub fn established(&self) {
+        if let Some(net) = &self.shared.net {
+            net.nudge();
+        }
+    }
+
     /// To be called when the device's MTU changes.
     pub fn set_mtu(&self, mtu: usize) {
         self.shared.mtu.store(mtu, Ordering::Relaxed);
@@ -194,12 +232,17 @@ impl Datapath {
         }
     }
 
-    /// Stops and joins the threads, and gives the queues back once nothing else uses them.
-    pub fn stop(mut self) -> Vec<Queue> {
+    /// Stops and joins the threads, and gives the device back; `None` when it is still in use.
+    pub fn stop(mut self) -> Option<Device> {
         self.halt();
         let shared = Arc::clone(&self.shared);
         drop(self);
-        Arc::into_inner(shared).map(|shared| shared.tun).unwrap_or_default()
+        let shared = Arc::into_inner(shared)?;
+        match shared.user.into_inner() {
+            Some(driver) => Some(Device::User(driver)),
+            None if shared.tun.is_empty() => None,
+            None => Some(Device::Tun(shared.tun)),
+        }
     }
 
     fn halt(&mut self) {

@@ -39,7 +39,7 @@ fn side(number: u8) -> Side {
     let (control, receiver) = control_channel(16).unwrap();
     let datapath = Datapath::start(DatapathConfig {
         plane: engine.plane(),
-        tun: vec![Queue::from_fd(ours, "test", offload)],
+        device: Device::Tun(vec![Queue::from_fd(ours, "test", offload)]),
         udp: Arc::clone(&udp),
         control,
         clock: Clock,

@@ -83,7 +83,7 @@ impl Dns {
                 run(program, &arguments, None)
             }
             Self::File(path) => {
-                let backup = interface.journal().with_extension("resolv.conf");
+                let backup = journal.beside("resolv.conf");
                 replace(path, &backup, &file(servers, search), journal)
             }
         }

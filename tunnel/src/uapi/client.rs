@@ -8,6 +8,7 @@ use std::{
 };
 
 use crate::{
+    folders,
     name::InterfaceName,
     problem::{Context, Problem, Result},
     status::Status,
@@ -19,8 +20,9 @@ use crate::{
 /// When nobody listens, or the answer is an error; its text is then what the agent said.
 pub fn exchange(interface: &InterfaceName, request: &str) -> Result<Vec<(String, String)>> {
     // An agent of the kernel's WireGuard answers at its own place: the other is where `wg` looks for us.
-    let own = interface.own_socket();
-    let path = if own.exists() { own } else { interface.socket() };
+    let own =
+        folders::candidates().iter().map(|folder| interface.own_socket(folder)).find(|own| own.exists());
+    let path = own.unwrap_or_else(|| interface.socket());
     let mut stream = UnixStream::connect(&path).map_err(|error| match error.raw_os_error() {
         Some(libc::ENOENT | libc::ECONNREFUSED) => Problem::new(format!("no agent runs {interface}"))
             .hint(format!("start it: warren-tunnel agent --config {}", interface.config().display())),
@@ -78,7 +80,9 @@ pub fn status_of(interface: &InterfaceName) -> Result<Status> {
 
 /// Interfaces whose control socket is answered.
 pub fn running() -> Vec<InterfaceName> {
-    let mut names: Vec<InterfaceName> = ["/var/run/wireguard", "/run/warren-tunnel"]
+    let mut all = folders::candidates();
+    all.push(folders::WIREGUARD.into());
+    let mut names: Vec<InterfaceName> = all
         .iter()
         .filter_map(|folder| std::fs::read_dir(folder).ok())
         .flatten()
@@ -89,6 +93,7 @@ pub fn running() -> Vec<InterfaceName> {
         })
         .collect();
     names.sort();
+    names.dedup();
     names
 }
 

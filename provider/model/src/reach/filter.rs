@@ -1,7 +1,7 @@
 //! Packet filters: security groups of instances and endpoints, firewalls of Google networks.
 
-use super::{Lists, Place};
-use crate::topology::{Endpoint, Firewall, Home, Key, Peer, Protocol, Rule, Subnet, Topology};
+use super::{Lists, Side};
+use crate::topology::{Firewall, Home, Key, Peer, Protocol, Rule, Topology};
 use ipnet::IpNet;
 use std::net::IpAddr;
 
@@ -18,104 +18,36 @@ pub(super) fn ranges(all: &Topology) -> Vec<IpNet> {
         .collect()
 }
 
-/// Why a packet is not let out or not let in. `a` is the sender's address, `seen` that which the receiver sees.
-pub(super) fn blocks(
+/// Why a packet is not let out, to an address and the groups that it is a member of.
+pub(super) fn leaves(
     lists: &Lists<'_>,
-    from: &Place,
-    a: IpAddr,
-    seen: IpAddr,
-    to: &Place,
-    b: IpAddr,
+    from: &Side<'_>,
+    (theirs, to): (&[Key], IpAddr),
     protocol: Protocol,
 ) -> Option<String> {
-    let none: &[Key] = &[];
-    let theirs = groups(lists, to);
-    let ours = groups(lists, from);
-    if let Some(why) = leaves_to(lists, from, b, theirs.unwrap_or(none), protocol) {
-        return Some(why);
+    if let Some(groups) = from.groups
+        && !admits(lists, groups, to, theirs, protocol, false)
+    {
+        return Some(format!("no security group of {} lets it out", from.name));
     }
-    if let Some(groups) = theirs {
-        // Behind NAT nobody is a member of anything.
-        let ours = if a == seen { ours.unwrap_or(none) } else { none };
-        if !admits(lists, groups, seen, ours, protocol, true) {
-            return Some(format!("no security group of {} lets it in", name(lists, to)));
+    google(lists, from, to, None, protocol, false)
+}
+
+/// Why a packet from an address is not let in. `from` is whom the address belongs to, if that is not a stranger.
+pub(super) fn enters(
+    lists: &Lists<'_>,
+    from: Option<&Side<'_>>,
+    seen: IpAddr,
+    to: &Side<'_>,
+    protocol: Protocol,
+) -> Option<String> {
+    if let Some(groups) = to.groups {
+        let members = from.and_then(|from| from.groups).unwrap_or_default();
+        if !admits(lists, groups, seen, members, protocol, true) {
+            return Some(format!("no security group of {} lets it in", to.name));
         }
     }
-    let network = network(lists, to)?;
-    google(lists, network, seen, &tags(lists, from), &tags(lists, to), protocol, true)
-}
-
-/// Why a packet to the internet is not let out.
-pub(super) fn leaves(lists: &Lists<'_>, from: &Place, b: IpAddr, protocol: Protocol) -> Option<String> {
-    leaves_to(lists, from, b, &[], protocol)
-}
-
-fn leaves_to(
-    lists: &Lists<'_>,
-    from: &Place,
-    b: IpAddr,
-    theirs: &[Key],
-    protocol: Protocol,
-) -> Option<String> {
-    if let Some(groups) = groups(lists, from)
-        && !admits(lists, groups, b, theirs, protocol, false)
-    {
-        return Some(format!("no security group of {} lets it out", name(lists, from)));
-    }
-    let network = network(lists, from)?;
-    google(lists, network, b, &[], &tags(lists, from), protocol, false)
-}
-
-/// Why an endpoint does not let a sender in.
-pub(super) fn endpoint(
-    lists: &Lists<'_>,
-    endpoint: &Endpoint,
-    from: &Place,
-    source: &Subnet,
-) -> Option<String> {
-    let wanted = endpoint.groups.as_ref()?;
-    let ours = groups(lists, from).unwrap_or(&[]);
-    let https = Protocol::Tcp(443, 443);
-    let any =
-        lists.samples(source).into_iter().any(|address| admits(lists, wanted, address, ours, https, true));
-    (!any).then(|| {
-        format!(
-            "no security group of endpoint {} lets {} in on TCP 443",
-            endpoint.head.name, source.head.name
-        )
-    })
-}
-
-fn name(lists: &Lists<'_>, place: &Place) -> String {
-    match place {
-        Place::Host(key) | Place::Subnet(key) => lists.all.name(key).to_owned(),
-        Place::Internet => "the internet".to_owned(),
-        Place::Service(service) => service.clone(),
-    }
-}
-
-/// The groups of an instance; `None` where nobody knows, and then nothing is filtered.
-fn groups<'a>(lists: &Lists<'a>, place: &Place) -> Option<&'a [Key]> {
-    match place {
-        Place::Host(key) => lists.all.hosts.get(key)?.groups.as_deref(),
-        _ => None,
-    }
-}
-
-fn tags(lists: &Lists<'_>, place: &Place) -> Vec<String> {
-    match place {
-        Place::Host(key) => lists.all.hosts.get(key).map(|host| host.tags.clone()).unwrap_or_default(),
-        _ => Vec::new(),
-    }
-}
-
-fn network<'a>(lists: &Lists<'a>, place: &Place) -> Option<&'a str> {
-    let subnet = match place {
-        Place::Subnet(key) => lists.all.subnets.get(key),
-        Place::Host(key) => lists.all.subnets.get(lists.all.hosts.get(key)?.subnet.as_ref()?),
-        _ => None,
-    }?;
-    subnet.network.as_deref()
+    google(lists, to, seen, from, protocol, true)
 }
 
 /// Whether one of the groups has a rule for the far end. A group that the plan does not hold may have any rule.
@@ -144,32 +76,32 @@ fn names(rule: &Rule, far: IpAddr, members: &[Key]) -> bool {
 }
 
 /// Google's firewall: the rule of the smallest number decides, a denial before a permission; without one nothing
-/// comes in and everything goes out. A subnet stands for hosts of any tag.
+/// comes in and everything goes out. A subnet stands for hosts of any tag; tags mean nothing in a peered network.
 fn google(
     lists: &Lists<'_>,
-    network: &str,
+    own: &Side<'_>,
     far: IpAddr,
-    senders: &[String],
-    own: &[String],
+    sender: Option<&Side<'_>>,
     protocol: Protocol,
     ingress: bool,
 ) -> Option<String> {
+    let network = own.subnet.network.as_deref()?;
     if lists.all.networks.get(network)?.head.home != Home::Google {
         return None;
     }
-    let any_host = own.is_empty();
+    let sender = sender.filter(|sender| sender.subnet.network == own.subnet.network);
+    // A host that may have the tag counts where that lets it through, not where that stops it.
+    let tagged = |wanted: &[String], side: &Side<'_>, allow: bool| match side.tags {
+        Some(tags) => tags.iter().any(|tag| wanted.contains(tag)),
+        None => allow && !wanted.is_empty(),
+    };
     let matching = |firewall: &&Firewall| {
-        let source = names(&firewall.rule, far, &[])
-            || firewall.source_tags.iter().any(|tag| senders.contains(tag))
-            || (!firewall.source_tags.is_empty() && senders.is_empty() && firewall.allow);
-        let target = firewall.targets.is_empty()
-            || firewall.targets.iter().any(|tag| own.contains(tag))
-            || (any_host && firewall.allow);
         firewall.network.as_deref() == Some(network)
             && firewall.ingress == ingress
             && firewall.rule.covers(protocol)
-            && source
-            && target
+            && (names(&firewall.rule, far, &[])
+                || sender.is_some_and(|sender| tagged(&firewall.source_tags, sender, firewall.allow)))
+            && (firewall.targets.is_empty() || tagged(&firewall.targets, own, firewall.allow))
     };
     let found = lists.all.firewalls.values().filter(matching).min_by_key(|it| (it.priority, it.allow));
     match found {

@@ -78,6 +78,18 @@ impl Answer {
     }
 }
 
+/// A place inside, with what gateways and filters know of it.
+struct Side<'a> {
+    name: &'a str,
+    subnet: &'a Subnet,
+    /// Whether it has a public address.
+    public: bool,
+    /// Its security groups; `None` where nobody knows, and then nothing is filtered.
+    groups: Option<&'a [Key]>,
+    /// Its tags; `None` stands for hosts of any tag.
+    tags: Option<&'a [String]>,
+}
+
 /// A topology with its lists, to be asked many times.
 pub struct Lists<'a> {
     all: &'a Topology,
@@ -181,47 +193,53 @@ impl<'a> Lists<'a> {
 
     /// Whether packets of `protocol` get from one place to the other, and answers back.
     pub fn ask(&self, from: &Place, to: &Place, protocol: Protocol) -> Answer {
-        match (from, to) {
-            (Place::Service(_), _) => Answer::no(Vec::new(), "services do not open connections"),
+        let answer = match (from, to) {
+            (Place::Service(_), _) => Err(Answer::no(Vec::new(), "services do not open connections")),
             (Place::Internet, Place::Internet | Place::Service(_)) => {
-                Answer::no(Vec::new(), "that path does not touch the plan")
+                Err(Answer::no(Vec::new(), "that path does not touch the plan"))
             }
-            (Place::Internet, to) => self.inbound(to, protocol),
-            (from, Place::Internet) => self.outbound(from, protocol),
-            (from, Place::Service(service)) => self.service(from, service),
-            (from, to) => self.between(from, to, protocol),
-        }
-    }
-
-    fn subnet_of(&self, place: &Place) -> Result<&'a Subnet, Answer> {
-        let key = match place {
-            Place::Subnet(key) => Some(key),
-            Place::Host(key) => self.all.hosts.get(key).and_then(|host| host.subnet.as_ref()),
-            Place::Internet | Place::Service(_) => None,
+            (Place::Internet, to) => self.side(to).map(|to| self.inbound(&to, protocol)),
+            (from, Place::Internet) => self.side(from).map(|from| self.outbound(&from, protocol)),
+            (from, Place::Service(service)) => self.side(from).map(|from| self.service(&from, service)),
+            (from, to) => {
+                self.side(from).and_then(|from| self.side(to).map(|to| self.between(&from, &to, protocol)))
+            }
         };
-        key.and_then(|key| self.all.subnets.get(key))
-            .ok_or_else(|| Answer::no(Vec::new(), "its subnet is not in the plan"))
+        answer.unwrap_or_else(|refusal| refusal)
     }
 
-    fn has_public(&self, place: &Place, subnet: &Subnet) -> bool {
+    fn side(&self, place: &Place) -> Result<Side<'a>, Answer> {
+        let unknown = || Answer::no(Vec::new(), "its subnet is not in the plan");
+        let subnet = |key: Option<&Key>| key.and_then(|key| self.all.subnets.get(key)).ok_or_else(unknown);
         match place {
-            Place::Host(key) => self.all.hosts.get(key).and_then(|host| host.public).unwrap_or(subnet.public),
-            _ => self.public(subnet),
+            Place::Host(key) => {
+                let host = self.all.hosts.get(key).ok_or_else(unknown)?;
+                let subnet = subnet(host.subnet.as_ref())?;
+                Ok(Side {
+                    name: &host.head.name,
+                    subnet,
+                    public: host.public.unwrap_or(subnet.public),
+                    groups: host.groups.as_deref(),
+                    tags: Some(&host.tags),
+                })
+            }
+            Place::Subnet(key) => {
+                let subnet = subnet(Some(key))?;
+                let public = self.public(subnet);
+                Ok(Side { name: &subnet.head.name, subnet, public, groups: None, tags: None })
+            }
+            Place::Internet | Place::Service(_) => Err(unknown()),
         }
     }
 
-    fn between(&self, from: &Place, to: &Place, protocol: Protocol) -> Answer {
-        let (source, target) = match (self.subnet_of(from), self.subnet_of(to)) {
-            (Ok(source), Ok(target)) => (source, target),
-            (Err(answer), _) | (_, Err(answer)) => return answer,
-        };
-        if source.ranges.is_empty() || target.ranges.is_empty() {
+    fn between(&self, from: &Side<'_>, to: &Side<'_>, protocol: Protocol) -> Answer {
+        if from.subnet.ranges.is_empty() || to.subnet.ranges.is_empty() {
             return Answer::no(Vec::new(), "its range is known only after apply");
         }
         let mut last = None;
-        for a in self.samples(source) {
-            for b in self.samples(target).into_iter().filter(|b| b.is_ipv4() == a.is_ipv4()) {
-                let answer = self.packet(from, source, a, to, target, b, protocol);
+        for a in self.samples(from.subnet) {
+            for b in self.samples(to.subnet).into_iter().filter(|b| b.is_ipv4() == a.is_ipv4()) {
+                let answer = self.packet((from, a), (to, b), protocol);
                 if answer.reached {
                     return answer;
                 }
@@ -232,32 +250,32 @@ impl<'a> Lists<'a> {
     }
 
     /// One packet there, and its answer back.
-    #[expect(clippy::too_many_arguments, reason = "both ends as place, subnet and address")]
     fn packet(
         &self,
-        from: &Place,
-        source: &Subnet,
-        a: IpAddr,
-        to: &Place,
-        target: &Subnet,
-        b: IpAddr,
+        (from, a): (&Side<'_>, IpAddr),
+        (to, b): (&Side<'_>, IpAddr),
         protocol: Protocol,
     ) -> Answer {
-        let there = walk(self, source, a, b, self.has_public(from, source));
+        let there = walk(self, from.subnet, a, b, from.public);
         let mut hops = there.hops.clone();
         match &there.end {
-            End::Subnet(key) if *key == target.head.key => {}
+            End::Subnet(key) if *key == to.subnet.head.key => {}
             End::Subnet(key) => {
                 return Answer::no(hops, format!("{b} is in subnet {} on that path", self.all.name(key)));
             }
             End::Internet => return Answer::no(hops, format!("{b} is looked for on the internet")),
             End::Dropped(why) => return Answer::no(hops, why.clone()),
         }
-        if let Some(why) = filter::blocks(self, from, a, there.source.1, to, b, protocol) {
+        let blocked = filter::leaves(self, from, (to.groups.unwrap_or_default(), b), protocol)
+            // Behind NAT nobody is a member of anything.
+            .or_else(|| {
+                filter::enters(self, Some(from).filter(|_| there.source.1 == a), there.source.1, to, protocol)
+            });
+        if let Some(why) = blocked {
             return Answer::no(hops, why);
         }
         // Back: to whoever the receiver saw, then from each NAT to whom it stands for.
-        let mut legs = vec![(target, b, there.source.clone())];
+        let mut legs = vec![(to.subnet, b, there.source.clone())];
         for (nat, behind, address) in there.nat.iter().rev() {
             if let Some(nat) = self.all.subnets.get(nat) {
                 legs.push((nat, nat_address(nat).unwrap_or(b), (behind.clone(), *address)));
@@ -299,20 +317,15 @@ impl<'a> Lists<'a> {
         found
     }
 
-    fn outbound(&self, from: &Place, protocol: Protocol) -> Answer {
-        let source = match self.subnet_of(from) {
-            Ok(source) => source,
-            Err(answer) => return answer,
-        };
-        let public = self.has_public(from, source);
+    fn outbound(&self, from: &Side<'_>, protocol: Protocol) -> Answer {
         let mut last = None;
-        for a in self.samples(source) {
+        for a in self.samples(from.subnet) {
             for b in self.outside().into_iter().filter(|b| b.is_ipv4() == a.is_ipv4()) {
-                let there = walk(self, source, a, b, public);
+                let there = walk(self, from.subnet, a, b, from.public);
                 let answer = match &there.end {
                     End::Internet => match self
                         .way_home(&there)
-                        .or_else(|| filter::leaves(self, from, b, protocol))
+                        .or_else(|| filter::leaves(self, from, (&[], b), protocol))
                     {
                         None => {
                             return Answer { reached: true, way: Way::Internet, hops: there.hops, why: None };
@@ -346,16 +359,11 @@ impl<'a> Lists<'a> {
     }
 
     /// From the internet: to a public address, behind an internet gateway that answers go back through.
-    fn inbound(&self, to: &Place, protocol: Protocol) -> Answer {
-        let target = match self.subnet_of(to) {
-            Ok(target) => target,
-            Err(answer) => return answer,
-        };
-        if !self.has_public(to, target) {
-            return Answer::no(
-                Vec::new(),
-                format!("nothing in subnet {} has a public address", target.head.name),
-            );
+    fn inbound(&self, to: &Side<'_>, protocol: Protocol) -> Answer {
+        let target = to.subnet;
+        if !to.public {
+            let why = format!("nothing in subnet {} has a public address", target.head.name);
+            return Answer::no(Vec::new(), why);
         }
         let mut why = "its range is known only after apply".to_owned();
         for a in self.samples(target) {
@@ -363,7 +371,7 @@ impl<'a> Lists<'a> {
                 let back = walk(self, target, a, b, true);
                 why = match back.end {
                     End::Internet if back.nat.is_empty() => {
-                        match filter::blocks(self, &Place::Internet, b, b, to, a, protocol) {
+                        match filter::enters(self, None, b, to, protocol) {
                             None => {
                                 let mut hops = back.hops;
                                 hops.reverse();
@@ -381,11 +389,8 @@ impl<'a> Lists<'a> {
         Answer::no(Vec::new(), why)
     }
 
-    fn service(&self, from: &Place, service: &str) -> Answer {
-        let source = match self.subnet_of(from) {
-            Ok(source) => source,
-            Err(answer) => return answer,
-        };
+    fn service(&self, from: &Side<'_>, service: &str) -> Answer {
+        let source = from.subnet;
         let start = Hop::new(&source.head.key, format!("subnet {}", source.head.name));
         let through = |key: &str, name: &str| Answer {
             reached: true,
@@ -409,19 +414,17 @@ impl<'a> Lists<'a> {
                 }
                 EndpointKind::Interface => {
                     let same = endpoint.network.is_some() && endpoint.network == source.network;
-                    for key in &endpoint.subnets {
-                        let answer = self.between(from, &Place::Subnet(key.clone()), Protocol::Tcp(443, 443));
-                        let blocked = filter::endpoint(self, endpoint, from, source);
-                        match (answer.reached, blocked) {
-                            (true, None) => {
-                                let mut hops = answer.hops;
-                                let text = format!("endpoint {} of {service}", endpoint.head.name);
-                                hops.push(Hop::new(&endpoint.head.key, text));
-                                return Answer { reached: true, way: Way::Endpoint, hops, why: None };
-                            }
-                            (true, Some(blocked)) => why = Some(blocked),
-                            (false, _) => why = why.or(answer.why),
+                    for subnet in endpoint.subnets.iter().filter_map(|key| self.all.subnets.get(key)) {
+                        let (name, groups) = (endpoint.head.name.as_str(), endpoint.groups.as_deref());
+                        let to = Side { name, subnet, public: false, groups, tags: None };
+                        let answer = self.between(from, &to, Protocol::Tcp(443, 443));
+                        if answer.reached {
+                            let mut hops = answer.hops;
+                            let text = format!("endpoint {name} of {service}");
+                            hops.push(Hop::new(&endpoint.head.key, text));
+                            return Answer { reached: true, way: Way::Endpoint, hops, why: None };
                         }
+                        why = why.or(answer.why);
                     }
                     if endpoint.subnets.is_empty() && same {
                         return through(&endpoint.head.key, &endpoint.head.name);

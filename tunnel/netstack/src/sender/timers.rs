@@ -11,6 +11,16 @@ impl Sender {
             .min()
     }
 
+    /// The path is there again after an outage: what waits for a timer that has backed off is tried now.
+    pub(crate) fn nudge(&mut self, now: Nanos) {
+        if self.rtt.backoff() > 0 && self.timeout_at.is_some() {
+            self.timeout_at = Some(now);
+        }
+        if self.persist_count > 0 && self.persist_at.is_some() {
+            self.persist_at = Some(now);
+        }
+    }
+
     /// Runs what is due. True when a retransmission timeout was among it.
     pub(crate) fn expire(&mut self, now: Nanos) -> bool {
         let due = |at: Option<Nanos>| at.is_some_and(|at| at <= now);

@@ -295,15 +295,20 @@ impl Stack {
         }
     }
 
-    /// When `poll` has something to do without further input; `None` for never.
+    /// Whether `poll` has something to do at once.
     #[must_use]
-    pub fn next_timeout(&self) -> Option<Duration> {
-        let waiting = !self.ready.is_empty()
+    pub fn eager(&self) -> bool {
+        !self.ready.is_empty()
             || !self.control.is_empty()
             || !self.raw.is_empty()
             || self.udp.eager()
-            || (self.pool.freed && !self.starved.is_empty());
-        if waiting {
+            || (self.pool.freed && !self.starved.is_empty())
+    }
+
+    /// When `poll` has something to do without further input; `None` for never.
+    #[must_use]
+    pub fn next_timeout(&self) -> Option<Duration> {
+        if self.eager() {
             return Some(Duration::from_nanos(self.now));
         }
         self.wheel.next().map(|at| Duration::from_nanos(at.max(self.now)))

@@ -171,6 +171,18 @@ impl Stack {
         self.conn(id).map_or(State::Closed, |conn| conn.state)
     }
 
+    /// Why the stream is over; `None` while it is not, or when its id is void.
+    #[must_use]
+    pub fn reason(&self, id: StreamId) -> Option<CloseReason> {
+        self.conn(id)?.reason
+    }
+
+    /// Both ends of the stream: ours, then the other.
+    #[must_use]
+    pub fn ends(&self, id: StreamId) -> Option<(SocketAddr, SocketAddr)> {
+        self.conn(id).map(|conn| (conn.local, conn.remote))
+    }
+
     /// The stream's inner values.
     #[must_use]
     pub fn info(&self, id: StreamId) -> Option<StreamInfo> {

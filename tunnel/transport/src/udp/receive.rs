@@ -4,8 +4,9 @@ use std::io;
 use std::ops::Range;
 use std::os::fd::{AsFd as _, BorrowedFd};
 use std::sync::Arc;
+use std::time::Duration;
 
-use rustix::event::{PollFd, PollFlags, poll};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use warren_proto::plane::Endpoint;
 
@@ -51,6 +52,10 @@ pub enum Wake {
     Datagrams,
     /// `stop` is readable.
     Stop,
+    /// `call` is readable.
+    Called,
+    /// Nothing came in time.
+    Timeout,
 }
 
 /// Receives from one pair of sockets. For one thread.
@@ -84,6 +89,17 @@ impl Receiver {
 
     /// Waits for datagrams, or until `stop` is readable. An error is told once and not fatal: call again.
     pub fn receive(&mut self, stop: BorrowedFd<'_>) -> io::Result<Wake> {
+        self.receive_until(stop, None, None)
+    }
+
+    /// As [`Self::receive`], but waits for `call` too, and no longer than `patience`. Datagrams that are there already
+    /// come first.
+    pub fn receive_until(
+        &mut self,
+        stop: BorrowedFd<'_>,
+        call: Option<BorrowedFd<'_>>,
+        patience: Option<Duration>,
+    ) -> io::Result<Wake> {
         self.found.clear();
         loop {
             for family in 0..2 {
@@ -92,8 +108,8 @@ impl Receiver {
                     return Ok(Wake::Datagrams);
                 }
             }
-            if self.wait(stop)? {
-                return Ok(Wake::Stop);
+            if let Some(wake) = self.wait(stop, call, patience)? {
+                return Ok(wake);
             }
         }
     }
@@ -159,27 +175,40 @@ impl Receiver {
         Ok(!self.found.is_empty())
     }
 
-    /// True: stop.
-    fn wait(&mut self, stop: BorrowedFd<'_>) -> io::Result<bool> {
-        let Some(pair) = self.udp.pairs.get(self.queue) else { return Ok(true) };
-        let entry = |fd: &Option<std::os::fd::OwnedFd>| match fd {
+    /// Waits; why not to look for datagrams now.
+    fn wait(
+        &mut self,
+        stop: BorrowedFd<'_>,
+        call: Option<BorrowedFd<'_>>,
+        patience: Option<Duration>,
+    ) -> io::Result<Option<Wake>> {
+        let Some(pair) = self.udp.pairs.get(self.queue) else { return Ok(Some(Wake::Stop)) };
+        // What is not there stands for `stop` and is asked for nothing.
+        let entry = |fd: Option<BorrowedFd<'_>>| match fd {
             Some(_) => PollFlags::IN,
             None => PollFlags::empty(),
         };
-        let (flags4, flags6) = (entry(&pair.v4), entry(&pair.v6));
-        let v4 = pair.v4.as_ref().map_or(stop, |fd| fd.as_fd());
-        let v6 = pair.v6.as_ref().map_or(stop, |fd| fd.as_fd());
+        let (v4, v6) = (pair.v4.as_ref().map(|fd| fd.as_fd()), pair.v6.as_ref().map(|fd| fd.as_fd()));
         let mut fds = [
             PollFd::from_borrowed_fd(stop, PollFlags::IN),
-            PollFd::from_borrowed_fd(v4, flags4),
-            PollFd::from_borrowed_fd(v6, flags6),
+            PollFd::from_borrowed_fd(v4.unwrap_or(stop), entry(v4)),
+            PollFd::from_borrowed_fd(v6.unwrap_or(stop), entry(v6)),
+            PollFd::from_borrowed_fd(call.unwrap_or(stop), entry(call)),
         ];
-        match poll(&mut fds, None) {
-            Ok(_) => {}
-            Err(Errno::INTR) => return Ok(false),
+        let limit = patience.and_then(|time| Timespec::try_from(time).ok());
+        let ready = match poll(&mut fds, limit.as_ref()) {
+            Ok(ready) => ready,
+            Err(Errno::INTR) => return Ok(None),
             Err(error) => return Err(error.into()),
-        }
-        self.ready = [!fds[1].revents().is_empty(), !fds[2].revents().is_empty()];
-        Ok(!fds[0].revents().is_empty())
+        };
+        let [stop, v4, v6, call] = fds.map(|fd| !fd.revents().is_empty());
+        self.ready = [v4, v6];
+        Ok(match (stop, v4 || v6, call) {
+            (true, ..) => Some(Wake::Stop),
+            (_, true, _) => None,
+            (.., true) => Some(Wake::Called),
+            _ if ready == 0 => Some(Wake::Timeout),
+            _ => None,
+        })
     }
 }

@@ -54,7 +54,7 @@ model! {
     }
 
     /// Packets of one protocol.
-    #[derive(PartialOrd, Ord)]
+    #[derive(Eq, PartialOrd, Ord)]
     pub struct Traffic {
         /// Such as `tcp`; `all` is every protocol.
         pub protocol: Attr<String>,

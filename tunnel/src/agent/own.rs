@@ -1,9 +1,15 @@
-//! A tunnel that our own data path moves, over a TUN device.
+//! A tunnel that our own data path moves: over a TUN device, or to and from the netstack of this process.
 
-use std::sync::Arc;
+use std::{net::IpAddr, path::PathBuf, sync::Arc};
 
-use warren_device::tun::{Queue, Tun};
-use warren_proto::engine::{Engine, EngineConfig};
+use warren_device::{
+    tun::{Queue, Tun},
+    user::{self, Congestion, Net, UserConfig},
+};
+use warren_proto::{
+    engine::{Engine, EngineConfig},
+    plane::Plane,
+};
 use warren_transport::udp::Udp;
 use warren_wire::config::Config;
 
@@ -18,24 +24,45 @@ use super::{
 use crate::{
     commands::keys::random,
     control::{self, Command, Facts, FilePeer, Handle, Lookup, Parts},
-    problem::{Problem, Result},
+    datapath::Device,
+    folders, log,
+    net::{self, Netlink},
+    problem::{Context, Problem, Result},
+    services::Services,
     status::{Offload, Status},
     uapi::{self, Request, errno},
 };
 
+/// Bytes that the buffers of all streams may take together.
+const MEMORY: usize = 32 << 20;
+/// The least MTU of the netstack, which is IPv6's.
+const LEAST_MTU: u32 = 1280;
+
 /// A running tunnel; dropping it ends it, and its interface with it.
-pub(super) struct UserTunnel {
-    // In the order in which they end: nobody asks a control thread that has gone.
+pub(super) struct OwnTunnel {
+    // In the order in which they end: streams before the device, and nobody asks a control thread that has gone.
+    _services: Option<Services>,
     _uapi: uapi::Server,
     _thread: control::Thread,
     handle: Handle,
     facts: Facts,
     lookups: std::sync::mpsc::SyncSender<Lookup>,
+    net: Option<Net>,
 }
 
-impl UserTunnel {
+/// What is particular to a device.
+struct Kind {
+    backend: &'static str,
+    told: String,
+    mtu: u32,
+    fwmark: Option<u32>,
+    offloads: Vec<Offload>,
+    socket: PathBuf,
+}
+
+impl OwnTunnel {
     /// Makes the interface and starts everything behind it. Addresses and routes are the caller's.
-    pub(super) fn up(
+    pub(super) fn over_tun(
         settings: &Settings,
         network: &mut Network,
         reloader: Reloader,
@@ -43,28 +70,84 @@ impl UserTunnel {
     ) -> Result<Up> {
         let Settings { interface, config, .. } = settings;
         let file_peers = peers::of(config, true);
-        let addresses =
-            file_peers.iter().filter_map(|peer| peer.config.endpoint).map(|endpoint| endpoint.ip());
-        let mtu = mtu_for(config, network, addresses);
-        let fwmark = network.fwmark(config);
-        let udp = Arc::new(bind(config.interface.listen_port.unwrap_or(0), fwmark)?);
+        let mtu = mtu_for(config, endpoints(&file_peers), |peers| network.outside_mtu(peers));
         let queues = Tun::open(interface.as_str(), 1).map_err(|error| device_problem(&error))?;
-        let device_offloads = queues.first().map(device_offloads).unwrap_or_default();
+        let kind = Kind {
+            backend: "tun",
+            told: told.to_owned(),
+            mtu,
+            fwmark: network.fwmark(config),
+            offloads: queues.first().map(device_offloads).unwrap_or_default(),
+            socket: interface.socket(),
+        };
+        Self::up(settings, reloader, kind, file_peers, |_| Ok((Device::Tun(queues), None)))
+    }
 
+    /// Starts a tunnel that ends in this process: nothing of the machine is changed, nothing needs a privilege.
+    pub(super) fn over_netstack(settings: &Settings, reloader: Reloader, told: &str) -> Result<Up> {
+        let Settings { interface, config, .. } = settings;
+        let file_peers = peers::of(config, true);
+        // Some sandboxes have no netlink: then the usual MTU is taken.
+        let mtu = mtu_for(config, endpoints(&file_peers), |peers| {
+            net::outside_mtu(&mut Netlink::open().ok()?, peers)
+        });
+        if mtu < LEAST_MTU {
+            log::warn(
+                &Problem::new(format!("MTU {mtu} is taken as {LEAST_MTU}"))
+                    .hint("without an interface packets of the least MTU of IPv6 must fit"),
+            );
+        }
+        let mtu = mtu.max(LEAST_MTU);
+        let socket = if folders::wireguard_may_be_written() {
+            interface.socket()
+        } else {
+            interface.own_socket(&settings.folder)
+        };
+        let kind =
+            Kind { backend: "user", told: told.to_owned(), mtu, fwmark: None, offloads: Vec::new(), socket };
+        let seed = *random()?;
+        let addresses = own_addresses(config);
+        Self::up(settings, reloader, kind, file_peers, move |plane| {
+            let routed = Arc::clone(plane);
+            let (driver, net) = user::open(UserConfig {
+                addresses,
+                mtu: mtu as usize,
+                memory: MEMORY,
+                congestion: Congestion::Bbr,
+                seed,
+                routes: Box::new(move |to| routed.route(to).is_some()),
+            })
+            .while_doing(|| "netstack".into())?;
+            Ok((Device::User(Box::new(driver)), Some(net)))
+        })
+    }
+
+    fn up(
+        settings: &Settings,
+        reloader: Reloader,
+        kind: Kind,
+        file_peers: Vec<FilePeer>,
+        make: impl FnOnce(&Arc<Plane>) -> Result<(Device, Option<Net>)>,
+    ) -> Result<Up> {
+        let Settings { interface, config, .. } = settings;
+        let Kind { backend, told, mtu, fwmark, offloads, socket } = kind;
+        let udp = Arc::new(bind(config.interface.listen_port.unwrap_or(0), fwmark)?);
         let private_key =
             config.interface.private_key.clone().ok_or_else(|| Problem::new("no private key"))?;
         let engine = Engine::new(EngineConfig::new(private_key.clone()), *random()?);
-        let traffic = Box::new(Moving::start(engine.plane(), queues, Arc::clone(&udp), mtu as usize)?);
+        let (device, net) = make(&engine.plane())?;
+        let traffic = Box::new(Moving::start(engine.plane(), device, Arc::clone(&udp), mtu as usize)?);
         let (handle, commands) = Handle::new()?;
         let lookups = lookups::start(handle.clone())?;
         let facts = Facts {
             interface: interface.to_string(),
-            backend_reason: told.to_owned(),
+            backend,
+            backend_reason: told.clone(),
             mtu,
             addresses: config.interface.addresses.clone(),
             up_since: wall(),
             planned_rate_mbit: settings.planned_rate,
-            device_offloads,
+            device_offloads: offloads,
         };
         let parts = Parts {
             engine,
@@ -81,13 +164,14 @@ impl UserTunnel {
         };
         let thread = control::start(parts, handle.clone())?;
         let answers = handle.clone();
-        let uapi = uapi::Server::bind(
-            interface.socket(),
-            Arc::new(move |request| answer(request, &answers, &reloader)),
-        )?;
-        let tunnel = Self { _uapi: uapi, _thread: thread, handle, facts, lookups };
+        let uapi = uapi::Server::bind(socket, Arc::new(move |request| answer(request, &answers, &reloader)))?;
+        let services = match &net {
+            Some(net) => Some(Services::start(net.clone(), &settings.forwards)?),
+            None => None,
+        };
+        let tunnel = Self { _services: services, _uapi: uapi, _thread: thread, handle, facts, lookups, net };
         tunnel.put(Vec::new(), file_peers)?;
-        Ok(Up { tunnel: Box::new(tunnel), mtu, told: told.to_owned() })
+        Ok(Up { tunnel: Box::new(tunnel), mtu, told })
     }
 
     /// Hands peers to the control thread, and names that are still to be looked up to theirs.
@@ -107,7 +191,7 @@ impl UserTunnel {
     }
 }
 
-impl Tunnel for UserTunnel {
+impl Tunnel for OwnTunnel {
     /// Applies what another file has otherwise; says what that was.
     fn apply(&mut self, before: &Config, after: &Config, mark: (Option<u32>, Option<u32>)) -> Result<String> {
         let mut said = Vec::new();
@@ -150,6 +234,11 @@ impl Tunnel for UserTunnel {
         if let Some(mtu) = mtu {
             self.facts.mtu = mtu;
         }
+        if let Some(net) = &self.net {
+            self.facts.mtu = self.facts.mtu.max(LEAST_MTU);
+            net.set_addresses(own_addresses(config));
+            net.set_mtu(self.facts.mtu as usize);
+        }
         self.handle.tell(Command::Facts(Box::new(self.facts.clone())));
     }
 
@@ -166,6 +255,14 @@ impl Look for Handle {
     fn alive(&self) -> bool {
         self.ask(Command::Ping).is_ok()
     }
+}
+
+fn endpoints(peers: &[FilePeer]) -> impl Iterator<Item = IpAddr> {
+    peers.iter().filter_map(|peer| peer.config.endpoint).map(|endpoint| endpoint.ip())
+}
+
+fn own_addresses(config: &Config) -> Vec<IpAddr> {
+    config.interface.addresses.iter().map(ipnet::IpNet::addr).collect()
 }
 
 fn bind(port: u16, fwmark: Option<u32>) -> Result<Udp> {

@@ -1,4 +1,4 @@
-//! Where programs are found, and how missing ones are had.
+//! Programs that tests and benchmarks run beside our own: where they are found, and how missing ones are had.
 
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
@@ -9,6 +9,7 @@ use anyhow::{Context as _, Result, bail, ensure};
 /// Programs that Debian has, and their packages.
 const DEBIAN: &[(&str, &str)] = &[
     ("ethtool", "ethtool"),
+    ("gh", "gh"),
     ("ip", "iproute2"),
     ("iperf3", "iperf3"),
     ("ping", "iputils-ping"),

@@ -1,0 +1,120 @@
+//! Our tunnel as it runs in a rented container.
+
+use std::fs;
+use std::os::unix::fs::{PermissionsExt as _, chown};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::{Context as _, Result, bail};
+use rustix::process::Signal;
+use tempfile::TempDir;
+
+use crate::namespace::run;
+use crate::{Daemon, Implementation, Interface, Namespace, wait_for};
+
+/// The user that owns nothing.
+const NOBODY: u32 = 65534;
+
+/// An agent of ours that runs as an ordinary user: no capability, no way to any, no `/dev/net/tun`, no `/run` to write to.
+#[derive(Debug)]
+pub struct Pod {
+    daemon: Daemon,
+    host: Arc<Namespace>,
+    folder: TempDir,
+}
+
+impl Pod {
+    /// Starts `warren-tunnel agent` with `interface` as its file and `arguments` more, and waits until it is up.
+    ///
+    /// # Errors
+    /// The program is missing, or ends; the error has its log.
+    pub fn start(host: &Arc<Namespace>, interface: &Interface, arguments: &[&str]) -> Result<Pod> {
+        let folder = tempfile::Builder::new().prefix("warren-pod-").tempdir()?;
+        own(folder.path())?;
+        let config = folder.path().join("pod.conf");
+        fs::write(&config, interface.wg_quick())?;
+        fs::set_permissions(&config, fs::Permissions::from_mode(0o600))?;
+        own(&config)?;
+        let mut command = unprivileged(host, folder.path(), &Implementation::WarrenTunnel.path()?);
+        command.arg("agent").arg("--config").arg(&config).args(arguments);
+        let daemon = Daemon::start(&mut command)?;
+        let mut pod = Pod { daemon, host: Arc::clone(host), folder };
+        let up = wait_for(Duration::from_secs(10), "agent", || {
+            if let Some(status) = pod.daemon.ended()? {
+                bail!("it ended: {status}");
+            }
+            Ok(pod.daemon.log().contains(" up ").then_some(()))
+        });
+        up.with_context(|| format!("the pod's agent did not come up; its log:\n{}", pod.daemon.log()))?;
+        Ok(pod)
+    }
+
+    /// Runs a command of ours beside it, as the same user, and returns what it printed.
+    ///
+    /// # Errors
+    /// It fails; the error has its words.
+    pub fn run(&self, arguments: &[&str]) -> Result<String> {
+        let path = Implementation::WarrenTunnel.path()?;
+        run(unprivileged(&self.host, self.folder.path(), &path).args(arguments))
+    }
+
+    /// The file that it was configured from.
+    pub fn config(&self) -> PathBuf {
+        self.folder.path().join("pod.conf")
+    }
+
+    /// Its folder of run-time files.
+    pub fn runtime(&self) -> PathBuf {
+        self.folder.path().join("warren-tunnel")
+    }
+
+    /// The process, to end it.
+    pub fn daemon(&mut self) -> &mut Daemon {
+        &mut self.daemon
+    }
+
+    /// What it printed so far.
+    pub fn log(&self) -> String {
+        self.daemon.log()
+    }
+
+    /// Sends it a signal.
+    ///
+    /// # Errors
+    /// It has ended.
+    pub fn signal(&self, signal: Signal) -> Result<()> {
+        self.daemon.signal(signal)
+    }
+
+    /// A line of `/proc/PID/status`.
+    ///
+    /// # Errors
+    /// The process has ended.
+    pub fn status_line(&self, field: &str) -> Result<String> {
+        let text = fs::read_to_string(format!("/proc/{}/status", self.daemon.id()))?;
+        let line = text.lines().find_map(|line| line.strip_prefix(field)?.strip_prefix(':'));
+        Ok(line.context("no such line")?.trim().to_owned())
+    }
+}
+
+fn own(path: &Path) -> Result<()> {
+    chown(path, Some(NOBODY), Some(NOBODY)).with_context(|| format!("cannot give {} away", path.display()))
+}
+
+/// A command that runs `program` on `host` as nobody. It has mounts of its own, in which there is no TUN device.
+pub(crate) fn unprivileged(host: &Namespace, runtime: &Path, program: &Path) -> Command {
+    let mut command = host.command("unshare");
+    command.args([
+        "--mount",
+        "sh",
+        "-c",
+        "mount -t tmpfs none /dev/net 2>/dev/null; exec setpriv \"$@\"",
+        "pod",
+    ]);
+    command.args(["--reuid", "65534", "--regid", "65534", "--clear-groups", "--no-new-privs"]);
+    command.args(["--bounding-set", "-all", "--inh-caps", "-all", "--pdeathsig", "KILL"]);
+    command.arg(program).env("XDG_RUNTIME_DIR", runtime).current_dir("/");
+    command
+}

@@ -1,0 +1,253 @@
+//! A tunnel that ends in a process without any privilege.
+
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+use std::fs;
+use std::io::{ErrorKind, Read as _, Write as _};
+use std::net::{Ipv4Addr, Shutdown, SocketAddr, TcpListener, TcpStream};
+use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
+use std::sync::Arc;
+use std::time::Duration;
+
+use rustix::net::sockopt::set_socket_linger;
+use rustix::process::Signal;
+use warren_tunnel_tests::traffic::Stream;
+use warren_tunnel_tests::{
+    Device, Family, Implementation, Interface, Namespace, Pair, Pod, Settings, Side, wait_for,
+};
+
+/// A pod on the left, a gateway on the right, and ways from the one to the other.
+struct Lab {
+    pod: Pod,
+    gateway: Option<Device>,
+    hosts: [Arc<Namespace>; 2],
+    interfaces: [Interface; 2],
+}
+
+/// Where the pod's programs connect for a port of the gateway's host.
+const FORWARDS: [&str; 4] = [
+    "--forward",
+    "127.0.0.1:7001=10.77.0.2:7001,127.0.0.1:7002=10.77.0.2:7002,127.0.0.1:7006=[fd00:77::2]:7006",
+    "--metrics",
+    "127.0.0.1:9586",
+];
+
+fn lab(gateway: &Implementation) -> Lab {
+    let settings = Settings { initiator: Some(Side::Left), preshared: true, ..Settings::default() };
+    let hosts = Pair::hosts().unwrap();
+    let interfaces = Pair::interfaces(&settings).unwrap();
+    let device = Device::start(gateway, &hosts[1], &interfaces[1]).unwrap();
+    let pod = Pod::start(&hosts[0], &interfaces[0], &FORWARDS).unwrap();
+    Lab { pod, gateway: Some(device), hosts, interfaces }
+}
+
+impl Lab {
+    fn client(&self, port: u16) -> (&Namespace, SocketAddr) {
+        (&self.hosts[0], SocketAddr::new(Ipv4Addr::LOCALHOST.into(), port))
+    }
+
+    fn server(&self, port: u16) -> (&Namespace, SocketAddr) {
+        let family = if port == 7006 { Family::V6 } else { Family::V4 };
+        (&self.hosts[1], SocketAddr::new(Side::Right.inner(family), port))
+    }
+
+    fn listen(&self, port: u16) -> TcpListener {
+        let (host, at) = self.server(port);
+        host.inside(move || Ok(TcpListener::bind(at)?)).unwrap()
+    }
+
+    fn connect(&self, port: u16) -> TcpStream {
+        let (host, to) = self.client(port);
+        let stream = host.inside(move || Ok(TcpStream::connect(to)?)).unwrap();
+        stream.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
+        stream
+    }
+
+    fn get(&self, path: &'static str) -> String {
+        let mut stream = self.connect(9586);
+        write!(stream, "GET {path} HTTP/1.0\r\n\r\n").unwrap();
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).unwrap();
+        answer
+    }
+}
+
+fn accept(listener: &TcpListener) -> TcpStream {
+    let stream = listener.accept().unwrap().0;
+    stream.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
+    stream
+}
+
+/// Closing it from now on resets.
+fn reset(stream: TcpStream) {
+    set_socket_linger(&stream, Some(Duration::ZERO)).unwrap();
+    drop(stream);
+}
+
+#[test]
+fn bytes_arrive_both_ways_without_any_privilege() {
+    for gateway in [Implementation::WarrenTunnel, Implementation::WireguardGo] {
+        let lab = lab(&gateway);
+        let network = |host: &Namespace| {
+            ["link show", "-4 route show table all", "rule show"].map(|what| host.ip(what).unwrap())
+        };
+        let before = network(&lab.hosts[0]);
+        for port in [7001, 7006] {
+            Stream::upload(lab.client(port), lab.server(port), 12_000_000).unwrap().finish().unwrap();
+            Stream::download(lab.client(port), lab.server(port), 12_000_000).unwrap().finish().unwrap();
+        }
+        for (field, value) in
+            [("CapEff", "0000000000000000"), ("CapBnd", "0000000000000000"), ("NoNewPrivs", "1")]
+        {
+            assert_eq!(lab.pod.status_line(field).unwrap(), value, "{field}");
+        }
+        assert_eq!(lab.pod.status_line("Uid").unwrap(), "65534\t65534\t65534\t65534");
+        assert_eq!(network(&lab.hosts[0]), before);
+        assert!(!before[0].contains("pod"), "{}", before[0]);
+        assert!(lab.pod.log().contains("CAP_NET_ADMIN is missing"), "{}", lab.pod.log());
+
+        let told = lab.pod.run(&["status", "--interval", "0"]).unwrap();
+        assert!(
+            told.contains("user (CAP_NET_ADMIN is missing") && told.contains("latest handshake"),
+            "{told}"
+        );
+        assert!(lab.get("/healthz").contains("200 OK") && lab.get("/readyz").contains("200 OK"));
+        let metrics = lab.get("/metrics");
+        assert!(
+            metrics.contains("backend=\"user\"") && metrics.contains("peer_handshakes_total"),
+            "{metrics}"
+        );
+        let folder = fs::metadata(lab.pod.runtime()).unwrap();
+        assert_eq!((folder.permissions().mode() & 0o777, folder.uid()), (0o700, 65534));
+    }
+}
+
+#[test]
+fn many_streams_at_once_keep_their_bytes() {
+    const STREAMS: usize = 100;
+    const LENGTH: usize = 200_000;
+    let lab = lab(&Implementation::WarrenTunnel);
+    let listener = lab.listen(7001);
+    let server = std::thread::spawn(move || {
+        let echoes: Vec<_> = (0..STREAMS)
+            .map(|_| {
+                let mut stream = accept(&listener);
+                std::thread::spawn(move || {
+                    let mut data = Vec::new();
+                    stream.read_to_end(&mut data).unwrap();
+                    stream.write_all(&data).unwrap();
+                })
+            })
+            .collect();
+        echoes.into_iter().for_each(|echo| echo.join().unwrap());
+    });
+    let clients: Vec<_> = (0..STREAMS)
+        .map(|number| {
+            let mut stream = lab.connect(7001);
+            std::thread::spawn(move || {
+                let data: Vec<u8> = (0..LENGTH).map(|at| (at * (number + 3) / 5) as u8).collect();
+                stream.write_all(&data).unwrap();
+                // A half that is closed leaves the other open.
+                stream.shutdown(Shutdown::Write).unwrap();
+                let mut back = Vec::new();
+                stream.read_to_end(&mut back).unwrap();
+                assert!(back == data, "stream {number}: {} bytes came back", back.len());
+            })
+        })
+        .collect();
+    clients.into_iter().for_each(|client| client.join().unwrap());
+    server.join().unwrap();
+}
+
+#[test]
+fn resets_and_refusals_arrive() {
+    let lab = lab(&Implementation::WarrenTunnel);
+    let listener = lab.listen(7001);
+    // The far end resets.
+    let mut near = lab.connect(7001);
+    near.write_all(b"hello").unwrap();
+    let mut far = accept(&listener);
+    far.read_exact(&mut [0; 5]).unwrap();
+    reset(far);
+    assert_eq!(near.read(&mut [0; 9]).unwrap_err().kind(), ErrorKind::ConnectionReset);
+    // The near end resets.
+    let mut near = lab.connect(7001);
+    near.write_all(b"hello").unwrap();
+    let mut far = accept(&listener);
+    far.read_exact(&mut [0; 5]).unwrap();
+    reset(near);
+    assert_eq!(far.read(&mut [0; 9]).unwrap_err().kind(), ErrorKind::ConnectionReset);
+    // Nobody listens.
+    let mut refused = lab.connect(7002);
+    assert_eq!(refused.read(&mut [0; 9]).unwrap_err().kind(), ErrorKind::ConnectionReset);
+}
+
+#[test]
+fn a_stream_outlives_a_restart_of_the_gateway() {
+    for gateway in [Implementation::WarrenTunnel, Implementation::WireguardGo] {
+        let mut lab = lab(&gateway);
+        let stream = Stream::upload(lab.client(7001), lab.server(7001), 60_000_000).unwrap();
+        stream.reached(0.05).unwrap();
+        lab.gateway = None;
+        lab.gateway = Some(Device::start(&gateway, &lab.hosts[1], &lab.interfaces[1]).unwrap());
+        stream.finish().unwrap();
+    }
+}
+
+#[test]
+fn a_reload_changes_peers_and_addresses_and_keeps_streams() {
+    let lab = lab(&Implementation::WarrenTunnel);
+    let stream = Stream::download(lab.client(7001), lab.server(7001), 40_000_000).unwrap();
+    stream.reached(0.02).unwrap();
+    // The other address goes, and with it the way to it.
+    let text = lab.interfaces[0].wg_quick().replace(", fd00:77::2/128", "").replace(", fd00:77::1/64", "");
+    assert_ne!(text, lab.interfaces[0].wg_quick());
+    fs::write(lab.pod.config(), text).unwrap();
+    let said = lab.pod.run(&["reload"]).unwrap();
+    assert!(said.contains("1 added or changed") || said.contains("1 peers added or changed"), "{said}");
+    stream.finish().unwrap();
+    let _listener = lab.listen(7006);
+    let mut gone = lab.connect(7006);
+    assert_eq!(gone.read(&mut [0; 9]).unwrap_err().kind(), ErrorKind::ConnectionReset);
+    // And comes back, by a signal.
+    fs::write(lab.pod.config(), lab.interfaces[0].wg_quick()).unwrap();
+    lab.pod.signal(Signal::HUP).unwrap();
+    wait_for(Duration::from_secs(10), "reload", || {
+        Ok((lab.pod.log().matches("reloaded").count() == 2).then_some(()))
+    })
+    .unwrap();
+    drop(_listener);
+    Stream::upload(lab.client(7006), lab.server(7006), 100_000).unwrap().finish().unwrap();
+}
+
+#[test]
+fn a_pod_that_is_asked_to_end_leaves_nothing() {
+    let mut lab = lab(&Implementation::WarrenTunnel);
+    let listener = lab.listen(7001);
+    let mut near = lab.connect(7001);
+    near.write_all(b"hello").unwrap();
+    let mut far = accept(&listener);
+    far.read_exact(&mut [0; 5]).unwrap();
+    let begun = std::time::Instant::now();
+    let status = lab.pod.daemon().terminate().unwrap();
+    assert!(status.success(), "{status}: {}", lab.pod.log());
+    assert!(begun.elapsed() < Duration::from_secs(5));
+    // The far end is told; it need not find out.
+    assert_eq!(far.read(&mut [0; 9]).unwrap_err().kind(), ErrorKind::ConnectionReset);
+    let left: Vec<_> =
+        fs::read_dir(lab.pod.runtime()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+    assert!(left.is_empty(), "{left:?}");
+    let again = Pod::start(&lab.hosts[0], &lab.interfaces[0], &FORWARDS).unwrap();
+    drop(again);
+}
+
+#[test]
+fn what_needs_an_interface_is_said() {
+    let hosts = Pair::hosts().unwrap();
+    let mut interfaces = Pair::interfaces(&Settings::default()).unwrap();
+    let error = Pod::start(&hosts[0], &interfaces[0], &["--device", "tun"]).unwrap_err();
+    assert!(format!("{error:#}").contains("--device user"), "{error:#}");
+    interfaces[0].extra = vec!["PostUp = touch /tmp/never".into(), "FwMark = 7".into()];
+    let pod = Pod::start(&hosts[0], &interfaces[0], &["--metrics", "off"]).unwrap();
+    assert!(pod.log().contains("do not run") && pod.log().contains("FwMark is left out"), "{}", pod.log());
+}

@@ -1,0 +1,100 @@
+//! Why there is no connection, told apart: proxies have an answer for each.
+
+use std::io::{self, ErrorKind};
+use std::net::IpAddr;
+
+use warren_netstack::CloseReason;
+
+/// Why a connection did not come up.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum ConnectError {
+    /// No peer of the tunnel has the destination among its allowed addresses.
+    #[error("{0} is not reached by the tunnel: no peer has it in AllowedIPs")]
+    NoRoute(IpAddr),
+    /// This end has no address of the destination's family.
+    #[error("the tunnel has no address of the family of {0}")]
+    NoAddress(IpAddr),
+    /// The destination refused.
+    #[error("connection refused")]
+    Refused,
+    /// A router, the destination, or this end for lack of a peer's endpoint, said that it cannot be reached.
+    #[error("destination unreachable")]
+    Unreachable,
+    /// No answer.
+    #[error("connection timed out")]
+    TimedOut,
+    /// The other end ended it while it came up.
+    #[error("connection reset")]
+    Reset,
+    /// Streams or ports of this end are used up.
+    #[error("too many connections")]
+    TooMany,
+    /// The tunnel has ended.
+    #[error("the tunnel is down")]
+    Down,
+}
+
+impl From<ConnectError> for io::Error {
+    fn from(error: ConnectError) -> Self {
+        let kind = match error {
+            ConnectError::NoRoute(_) => ErrorKind::NetworkUnreachable,
+            ConnectError::NoAddress(_) => ErrorKind::AddrNotAvailable,
+            ConnectError::Refused => ErrorKind::ConnectionRefused,
+            ConnectError::Unreachable => ErrorKind::HostUnreachable,
+            ConnectError::TimedOut => ErrorKind::TimedOut,
+            ConnectError::Reset => ErrorKind::ConnectionReset,
+            ConnectError::TooMany => ErrorKind::QuotaExceeded,
+            ConnectError::Down => ErrorKind::NetworkDown,
+        };
+        io::Error::new(kind, error)
+    }
+}
+
+impl From<CloseReason> for ConnectError {
+    fn from(reason: CloseReason) -> Self {
+        match reason {
+            CloseReason::Refused => Self::Refused,
+            CloseReason::Unreachable => Self::Unreachable,
+            CloseReason::TimedOut => Self::TimedOut,
+            CloseReason::Finished | CloseReason::Reset | CloseReason::Aborted => Self::Reset,
+        }
+    }
+}
+
+/// Why there is no listener or socket.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum BindError {
+    /// Somebody has it.
+    #[error("port {0} of the tunnel is in use")]
+    InUse(u16),
+    /// The tunnel has ended.
+    #[error("the tunnel is down")]
+    Down,
+}
+
+impl From<BindError> for io::Error {
+    fn from(error: BindError) -> Self {
+        let kind = match error {
+            BindError::InUse(_) => ErrorKind::AddrInUse,
+            BindError::Down => ErrorKind::NetworkDown,
+        };
+        io::Error::new(kind, error)
+    }
+}
+
+/// What reading from or writing to a stream that is over gives.
+pub(super) fn ended(reason: CloseReason) -> io::Error {
+    let kind = match reason {
+        CloseReason::Finished => ErrorKind::BrokenPipe,
+        CloseReason::Refused => ErrorKind::ConnectionRefused,
+        CloseReason::Reset => ErrorKind::ConnectionReset,
+        CloseReason::TimedOut => ErrorKind::TimedOut,
+        CloseReason::Unreachable => ErrorKind::HostUnreachable,
+        CloseReason::Aborted => ErrorKind::ConnectionAborted,
+    };
+    io::Error::new(kind, reason)
+}
+
+pub(super) fn down() -> io::Error {
+    io::Error::new(ErrorKind::NetworkDown, "the tunnel is down")
+}

@@ -1,0 +1,130 @@
+//! What programs ask of the device.
+
+use std::net::{IpAddr, SocketAddr};
+use std::sync::Arc;
+use std::task::Poll;
+
+use warren_netstack::{ConnectError as Refusal, Listen, Memory, State};
+
+use super::shared::{Shared, Side};
+use super::{BindError, ConnectError, Datagrams, Listener, Stream};
+
+/// A handle of the device; cheap to clone.
+#[derive(Clone)]
+pub struct Net {
+    shared: Arc<Shared>,
+}
+
+impl Net {
+    pub(super) fn new(shared: Arc<Shared>) -> Self {
+        Self { shared }
+    }
+
+    /// Whether the tunnel carries packets to this address.
+    pub fn reaches(&self, to: IpAddr) -> bool {
+        (self.shared.routes)(to)
+    }
+
+    /// Connects. Cancelling (dropping the future) gives the attempt up.
+    ///
+    /// # Errors
+    /// Why there is no connection, see [`ConnectError`].
+    pub async fn connect(&self, to: SocketAddr) -> Result<Stream, ConnectError> {
+        // Addresses of IPv4 in IPv6's clothes mean IPv4.
+        let to = SocketAddr::new(to.ip().to_canonical(), to.port());
+        if !self.reaches(to.ip()) {
+            return Err(ConnectError::NoRoute(to.ip()));
+        }
+        let begun = self.shared.with(|state, now| {
+            if state.closed {
+                return Err(ConnectError::Down);
+            }
+            let id = state.stack.connect(now, to).map_err(|refusal| match refusal {
+                Refusal::NoAddress => ConnectError::NoAddress(to.ip()),
+                Refusal::NoPort | Refusal::InUse | Refusal::TooMany => ConnectError::TooMany,
+            })?;
+            state.adopt(id);
+            Ok((id, state.stack.ends(id)))
+        });
+        let (id, ends) = begun?;
+        let local = ends.map_or(to, |(local, _)| local);
+        let stream = Stream::new(Arc::clone(&self.shared), id, local, to);
+        std::future::poll_fn(|context| {
+            self.shared.with(|state, _| match state.stack.state(id) {
+                _ if state.closed => Poll::Ready(Err(ConnectError::Down)),
+                State::SynSent | State::SynReceived => {
+                    state.wait(id, Side::Write, context);
+                    Poll::Pending
+                }
+                State::Closed => {
+                    Poll::Ready(Err(state.stack.reason(id).map_or(ConnectError::Down, ConnectError::from)))
+                }
+                _ => Poll::Ready(Ok(())),
+            })
+        })
+        .await?;
+        Ok(stream)
+    }
+
+    /// Listens on a port of all own addresses.
+    ///
+    /// # Errors
+    /// When somebody listens there.
+    pub fn listen(&self, port: u16) -> Result<Listener, BindError> {
+        let id = self.shared.with(|state, _| {
+            if state.closed {
+                return Err(BindError::Down);
+            }
+            let id = state.stack.listen(Listen::port(port)).ok_or(BindError::InUse(port))?;
+            state.add_listener(id);
+            Ok(id)
+        })?;
+        Ok(Listener::new(Arc::clone(&self.shared), id, port))
+    }
+
+    /// A UDP socket on a port, or on any free one (0), of all own addresses.
+    ///
+    /// # Errors
+    /// When somebody has the port.
+    pub fn bind_udp(&self, port: u16) -> Result<Datagrams, BindError> {
+        let (id, port) = self.shared.with(|state, _| {
+            if state.closed {
+                return Err(BindError::Down);
+            }
+            let id = state.stack.udp_bind(None, port).map_err(|_| BindError::InUse(port))?;
+            state.add_socket(id);
+            Ok((id, state.stack.udp_port(id).unwrap_or(port)))
+        })?;
+        Ok(Datagrams::new(Arc::clone(&self.shared), id, port))
+    }
+
+    /// Changes the device's own addresses. Streams of an address that is gone end.
+    pub fn set_addresses(&self, addresses: Vec<IpAddr>) {
+        self.shared.with(|state, now| state.stack.set_addresses(now, addresses));
+    }
+
+    /// Changes the device's MTU.
+    pub fn set_mtu(&self, mtu: usize) {
+        self.shared.with(|state, now| {
+            state.mtu = mtu;
+            state.stack.set_mtu(now, mtu);
+        });
+        // Its batch is made anew before the next packet is.
+        self.shared.wake_driver();
+    }
+
+    /// The tunnel carries packets again after an outage: streams that wait for a timer go on at once.
+    pub fn nudge(&self) {
+        self.shared.with(|state, now| state.stack.nudge(now));
+    }
+
+    /// Connections that are not yet over.
+    pub fn streams(&self) -> usize {
+        self.shared.lock().stack.streams()
+    }
+
+    /// Bytes in use. Looks at every stream: not for often.
+    pub fn memory(&self) -> Memory {
+        self.shared.lock().stack.memory()
+    }
+}

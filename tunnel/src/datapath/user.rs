@@ -1,0 +1,216 @@
+//! Between the network and the netstack of this process: one thread, because what arrives makes what leaves.
+//!
+//! ```text
+//! receive many -> open where they lie -> stack -> packets side by side -> seal where they stand -> one segmenting send a run
+//! ```
+
+use std::io;
+use std::ops::Range;
+use std::os::fd::AsFd as _;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use warren_device::tun::{ip, vnet::VNET_HEADER};
+use warren_device::user::{Driver, HEADROOM, Place, TAILROOM, Turn};
+use warren_proto::plane::{Attention, DropReason, Reader};
+use warren_proto::transport::{DATA_HEADER, TAG};
+use warren_transport::udp::{MAX_BYTES, MAX_SEGMENTS, Receiver, Wake};
+
+use super::Shared;
+use super::open::Opener;
+use super::target::{Key, Target};
+use super::unreachable::Unreachable;
+
+/// Packets that are opened before the stack takes them: what stays in the processor's cache meanwhile.
+const GROUP: usize = 64;
+
+/// Moves packets until told to stop; the device is put back then.
+pub(super) fn run(shared: &Shared) -> io::Result<()> {
+    let Some(mut driver) = shared.user.lock().take() else { return Ok(()) };
+    let result = drive(shared, &mut driver);
+    *shared.user.lock() = Some(driver);
+    result
+}
+
+fn drive(shared: &Shared, driver: &mut Driver) -> io::Result<()> {
+    let (Some(counters_in), Some(counters_out)) = (shared.inbound.first(), shared.outbound.first()) else {
+        return Ok(());
+    };
+    let mut receiver = Receiver::new(Arc::clone(&shared.udp), 0);
+    let mut opener = Opener::new(shared);
+    let mut sender = Sender::new(shared);
+    let mut packets: Vec<Range<usize>> = Vec::with_capacity(2 * GROUP);
+    let mut patience = Some(Duration::ZERO);
+    let mut complained = false;
+    while !shared.stopping() {
+        match receiver.receive_until(shared.stop.as_fd(), Some(driver.wake_fd()), patience) {
+            Ok(Wake::Datagrams | Wake::Timeout) => {}
+            Ok(Wake::Called) => driver.acknowledge(),
+            Ok(Wake::Stop) => break,
+            Err(error) => {
+                if !std::mem::replace(&mut complained, true) {
+                    tracing::warn!(%error, "receiving failed; trying on");
+                }
+                if shared.rest(Duration::from_millis(10)) {
+                    break;
+                }
+            }
+        }
+        let now = shared.clock.mono();
+        let (buffer, found) = receiver.parts();
+        for datagram in found {
+            for place in datagram.places() {
+                packets.extend(opener.open(now, buffer, place, &datagram.from, datagram.ecn));
+            }
+            if packets.len() >= GROUP {
+                counters_in.packets.fetch_add(packets.len() as u64, Ordering::Relaxed);
+                sender.turn(driver, now, packets.drain(..).map(|place| &buffer[place]));
+            }
+        }
+        counters_in.packets.fetch_add(packets.len() as u64, Ordering::Relaxed);
+        patience = sender.turn(driver, now, packets.drain(..).map(|place| &buffer[place]));
+        opener.finish(now);
+        sender.finish();
+        counters_in.calls.fetch_add(1, Ordering::Relaxed);
+        counters_out.packets.store(sender.packets, Ordering::Relaxed);
+        counters_out.calls.store(sender.sends, Ordering::Relaxed);
+    }
+    // What the streams had to say at their end.
+    sender.turn(driver, shared.clock.mono(), []);
+    sender.finish();
+    Ok(())
+}
+
+/// Seals and sends what the stack has made.
+struct Sender<'a> {
+    shared: &'a Shared,
+    reader: Reader,
+    target: Option<Target>,
+    unreachable: Unreachable,
+    /// Answers to packets that could not leave, for the stack.
+    answers: Vec<Vec<u8>>,
+    attention: Attention,
+    packets: u64,
+    sends: u64,
+}
+
+impl<'a> Sender<'a> {
+    fn new(shared: &'a Shared) -> Self {
+        Self {
+            shared,
+            reader: shared.plane.reader(),
+            target: None,
+            unreachable: Unreachable::new(),
+            answers: Vec::new(),
+            attention: Attention::NONE,
+            packets: 0,
+            sends: 0,
+        }
+    }
+
+    /// Gives packets to the stack and sends all that it has to say; how long it can be left alone then.
+    fn turn<'p>(
+        &mut self,
+        driver: &mut Driver,
+        now: Duration,
+        packets: impl IntoIterator<Item = &'p [u8]>,
+    ) -> Option<Duration> {
+        let mut turn = driver.turn(packets);
+        loop {
+            let (arena, places) = driver.batch().parts();
+            self.send(now, arena, places);
+            let answers = std::mem::take(&mut self.answers);
+            turn = match turn {
+                Turn::Wait(patience) if answers.is_empty() => return patience,
+                _ => driver.turn(answers.iter().map(Vec::as_slice)),
+            };
+        }
+    }
+
+    fn send(&mut self, now: Duration, arena: &mut [u8], mut places: &[Place]) {
+        while let Some(first) = places.first() {
+            let count = run_length(arena, places);
+            let (run, rest) = places.split_at(count);
+            self.run(now, arena, first, run);
+            places = rest;
+        }
+    }
+
+    /// Packets for one destination, of equal size but for the last.
+    fn run(&mut self, now: Duration, arena: &mut [u8], first: &Place, run: &[Place]) {
+        let count = run.len() as u64;
+        let peer = ip::destination(&arena[first.packet()]).and_then(|to| self.reader.route(to));
+        let Some(peer) = peer else {
+            self.shared.plane.drops().count(DropReason::NoRoute, count);
+            return self.answer(now, &arena[first.packet()]);
+        };
+        let target = match &mut self.target {
+            Some(target) if target.is(peer) => target,
+            other => other.insert(Target::new(peer)),
+        };
+        match target.reserve(now, run.len()) {
+            Key::Nowhere => {
+                target.peer.drops().count(DropReason::NoEndpoint, count);
+                self.answer(now, &arena[first.packet()]);
+            }
+            Key::Missing => {
+                for place in run {
+                    self.attention |= target.peer.stage(&arena[place.packet()]);
+                }
+            }
+            Key::Ready(key, counters) => {
+                for (place, counter) in run.iter().zip(counters..) {
+                    key.seal(counter, &mut arena[place.frame()]);
+                }
+                let Some(endpoint) = &target.endpoint else { return };
+                let end = run.last().unwrap_or(first).frame().end;
+                let bytes = &arena[first.frame().start..end];
+                // The stack marks nothing with ECN.
+                match self.shared.udp.send_segments(0, endpoint, bytes, first.frame().len(), 0) {
+                    Ok(()) => {
+                        self.attention |= target.peer.sent(now, count, bytes.len() as u64);
+                        self.sends += 1;
+                        self.packets += count;
+                    }
+                    Err(_) => target.peer.drops().count(DropReason::Send, count),
+                }
+            }
+        }
+    }
+
+    #[cold]
+    fn answer(&mut self, now: Duration, packet: &[u8]) {
+        let answer = self.unreachable.answer(now, packet);
+        self.answers.extend(answer.map(|frame| frame[VNET_HEADER..].to_vec()));
+    }
+
+    /// The end of a batch: neither peer nor key must live on in a thread that sleeps.
+    fn finish(&mut self) {
+        self.target = None;
+        self.reader.release();
+        self.shared.control.attend(std::mem::take(&mut self.attention));
+    }
+}
+
+/// How many packets from the first on can leave by one call.
+fn run_length(arena: &[u8], places: &[Place]) -> usize {
+    let Some(first) = places.first() else { return 0 };
+    let size = first.frame().len();
+    let to = ip::destination(&arena[first.packet()]);
+    let most = MAX_SEGMENTS.min(MAX_BYTES / size);
+    let mut count = 1;
+    for place in places.iter().take(most).skip(1) {
+        let length = place.frame().len();
+        if length > size || ip::destination(&arena[place.packet()]) != to {
+            break;
+        }
+        count += 1;
+        if length < size {
+            break;
+        }
+    }
+    count
+}
+
+const _: () = assert!(HEADROOM == DATA_HEADER && TAILROOM == TAG);
