@@ -43,6 +43,7 @@ use tokio::runtime::Runtime;
 
 use crate::front::Front;
 
+mod artifact;
 mod collections;
 mod compute;
 mod config;
@@ -53,11 +54,13 @@ mod key;
 mod list;
 mod operation;
 mod request;
+mod served;
 mod service;
 mod world;
 
 pub use config::GoogleConfig;
 pub use key::{Key, Place};
+pub use served::SERVED;
 
 use service::Service;
 use world::World;

@@ -206,7 +206,7 @@ impl Echo {
 
     /// Sends datagrams of `length` bytes from `host`, one after another, and returns the times of the answers.
     ///
-    /// A datagram without an answer after a second is lost; an answer must be equal to what was sent.
+    /// A datagram without an answer after three seconds is lost; an answer must be equal to what was sent.
     ///
     /// # Errors
     /// An answer differs, or the host is gone.
@@ -216,7 +216,7 @@ impl Echo {
             let any: IpAddr = if target.is_ipv4() { [0; 4].into() } else { [0; 16].into() };
             let socket = UdpSocket::bind((any, 0))?;
             socket.connect(target)?;
-            socket.set_read_timeout(Some(Duration::from_secs(1)))?;
+            socket.set_read_timeout(Some(Duration::from_secs(3)))?;
             let (mut packet, mut answer) = (vec![0; length], vec![0; 65536]);
             let mut state = 0x2545_f491_4f6c_dd1d;
             let mut times = Vec::new();

@@ -6,11 +6,18 @@ use super::error::Refusal;
 use super::key::Key;
 use super::world::{Body, World};
 
+mod addresses;
 mod firewalls;
+mod forwarding_rules;
+mod instances;
+pub(crate) mod labels;
 mod networks;
 mod peerings;
 mod places;
 mod ranges;
+pub(crate) mod repositories;
+mod routers;
+mod routes;
 mod subnetworks;
 
 pub(crate) use places::{known as known_project, project, region, zone, zones};
@@ -147,21 +154,30 @@ pub(crate) fn link(
     Ok(Some(target))
 }
 
-/// The rules of a collection by the name that links have. Only collections that [`served`] names are asked for.
-pub(crate) fn rules(collection: &str) -> &'static dyn Rules {
-    match collection {
-        "networks" => &networks::Networks,
-        "subnetworks" => &subnetworks::Subnetworks,
-        _ => &firewalls::Firewalls,
-    }
+/// Every collection: its resources in the document, its name in links, its rules.
+const TABLE: [(&[&str], &str, &dyn Rules); 9] = [
+    (&["networks"], "networks", &networks::Networks),
+    (&["subnetworks"], "subnetworks", &subnetworks::Subnetworks),
+    (&["firewalls"], "firewalls", &firewalls::Firewalls),
+    (&["routes"], "routes", &routes::Routes),
+    (&["routers"], "routers", &routers::Routers),
+    (&["addresses", "globalAddresses"], "addresses", &addresses::Addresses),
+    (&["forwardingRules", "globalForwardingRules"], "forwardingRules", &forwarding_rules::ForwardingRules),
+    (&["instances"], "instances", &instances::Instances),
+    (&["repositories"], "repositories", &repositories::Repositories),
+];
+
+/// The rules of a collection by the name that links have.
+pub(crate) fn rules(collection: &str) -> Option<&'static dyn Rules> {
+    TABLE.iter().find(|(_, name, _)| *name == collection).map(|(_, _, rules)| *rules)
 }
 
 /// The collection of a resource in Compute's document, where the double serves it.
-pub(crate) fn served(resource: &str) -> Option<&'static str> {
-    Some(match resource {
-        "networks" => "networks",
-        "subnetworks" => "subnetworks",
-        "firewalls" => "firewalls",
-        _ => return None,
-    })
+pub(crate) fn served(resource: &str) -> Option<(&'static str, &'static dyn Rules)> {
+    TABLE.iter().find(|(resources, ..)| resources.contains(&resource)).map(|(_, name, rules)| (*name, *rules))
+}
+
+/// All collections that have a quota.
+pub(crate) fn counted() -> impl Iterator<Item = (&'static str, &'static str)> {
+    TABLE.iter().filter_map(|(_, name, rules)| Some((*name, rules.quota()?.0)))
 }

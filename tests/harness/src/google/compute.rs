@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::collections::{self, Change as Judged, project, region, zone, zones};
+use super::collections::{self, Change as Judged, Rules, project, region, zone, zones};
 use super::error::Refusal;
 use super::key::{COMPUTE, Key, Place};
 use super::list;
@@ -26,7 +26,7 @@ pub(crate) fn answer(
         "regions" | "zones" => places(world, request, resource, verb),
         "globalOperations" | "regionOperations" | "zoneOperations" => operations(world, request, verb),
         _ => match collections::served(resource) {
-            Some(collection) => objects(world, request, collection, verb, effect),
+            Some((collection, rules)) => objects(world, request, (collection, rules), verb, effect),
             None => Err(unserved(&request.action())),
         },
     }
@@ -117,26 +117,25 @@ fn home(project: &str, place: &Place) -> String {
 fn objects(
     world: &mut World,
     request: &Request,
-    collection: &str,
+    (collection, rules): (&str, &dyn Rules),
     verb: &str,
     effect: Option<&Effect>,
 ) -> Result<Value, Refusal> {
     match verb {
-        "get" => get(world, &request.key(collection)),
+        "get" => get(world, &request.key(collection), rules),
         "list" => {
             let link = format!("{}{collection}", home(request.path("project"), &request.place()));
-            let items = shown(world, collection, request.path("project"), Some(&request.place()));
+            let items = shown(world, (collection, rules), request.path("project"), Some(&request.place()));
             let items = items.into_iter().map(|(_, item)| item).collect();
-            let kind = collections::rules(collection).kind();
-            Ok(list::page(request, items, world.config.page_size)?.compute(kind, &link))
+            Ok(list::page(request, items, world.config.page_size)?.compute(rules.kind(), &link))
         }
-        "aggregatedList" => aggregated(world, request, collection),
-        _ => change(world, request, collection, verb, effect),
+        "aggregatedList" => aggregated(world, request, (collection, rules)),
+        _ => change(world, request, (collection, rules), verb, effect),
     }
 }
 
-fn get(world: &mut World, key: &Key) -> Result<Value, Refusal> {
-    let implied = collections::rules(&key.collection).implied(world, &key.project);
+fn get(world: &mut World, key: &Key, rules: &dyn Rules) -> Result<Value, Refusal> {
+    let implied = rules.implied(world, &key.project);
     if let Some((_, item)) = implied.into_iter().find(|(other, _)| other == key) {
         return Ok(item);
     }
@@ -155,7 +154,12 @@ fn get(world: &mut World, key: &Key) -> Result<Value, Refusal> {
 }
 
 /// The objects of a collection in a place, or in all places, as the API shows them.
-fn shown(world: &mut World, collection: &str, project: &str, place: Option<&Place>) -> Vec<(Key, Value)> {
+fn shown(
+    world: &mut World,
+    (collection, rules): (&str, &dyn Rules),
+    project: &str,
+    place: Option<&Place>,
+) -> Vec<(Key, Value)> {
     let here = |key: &Key| key.project == project && place.is_none_or(|place| key.place == *place);
     let keys: Vec<Key> = world.of(collection).map(|(key, _)| key.clone()).filter(here).collect();
     let mut items: Vec<(Key, Value)> = Vec::new();
@@ -164,16 +168,18 @@ fn shown(world: &mut World, collection: &str, project: &str, place: Option<&Plac
             items.push((key.clone(), world.present(key, &object.body)));
         }
     }
-    items.extend(
-        collections::rules(collection).implied(world, project).into_iter().filter(|(key, _)| here(key)),
-    );
+    items.extend(rules.implied(world, project).into_iter().filter(|(key, _)| here(key)));
     keys.iter().for_each(|key| world.look(key));
     items
 }
 
-fn aggregated(world: &mut World, request: &Request, collection: &str) -> Result<Value, Refusal> {
+fn aggregated(
+    world: &mut World,
+    request: &Request,
+    (collection, rules): (&str, &dyn Rules),
+) -> Result<Value, Refusal> {
     let project = request.path("project");
-    let keyed = shown(world, collection, project, None);
+    let keyed = shown(world, (collection, rules), project, None);
     let scope = |key: &Key| match &key.place {
         Place::Global => "global".to_owned(),
         Place::Region(region) => format!("regions/{region}"),
@@ -209,7 +215,7 @@ fn aggregated(world: &mut World, request: &Request, collection: &str) -> Result<
             None => scopes[place].1 = json!({ collection: [item] }),
         }
     }
-    let kind = collections::rules(collection).kind();
+    let kind = rules.kind();
     let mut answer = json!({
         "kind": format!("{kind}AggregatedList"),
         "id": format!("projects/{project}/aggregated/{collection}"),
@@ -226,7 +232,7 @@ fn aggregated(world: &mut World, request: &Request, collection: &str) -> Result<
 fn change(
     world: &mut World,
     request: &Request,
-    collection: &str,
+    (collection, rules): (&str, &dyn Rules),
     verb: &str,
     effect: Option<&Effect>,
 ) -> Result<Value, Refusal> {
@@ -249,7 +255,7 @@ fn change(
     if let Some(earlier) = world.replay(&asked)? {
         return Ok(world.operations.get(&earlier).map(Operation::compute).unwrap_or_default());
     }
-    let change = match decide(world, request, &key, verb) {
+    let change = match decide(world, request, &key, verb, rules) {
         Ok(change) => change,
         Err(refusal) if refusal.in_operation && world.config.refuse_in_operation => {
             asked.fail = Some(refusal);
@@ -268,8 +274,13 @@ fn change(
     Ok(world.operations.get(&name).map(Operation::compute).unwrap_or_default())
 }
 
-fn decide(world: &mut World, request: &Request, key: &Key, verb: &str) -> Result<Change, Refusal> {
-    let rules = collections::rules(&key.collection);
+fn decide(
+    world: &mut World,
+    request: &Request,
+    key: &Key,
+    verb: &str,
+    rules: &dyn Rules,
+) -> Result<Change, Refusal> {
     let sent = request.body();
     match verb {
         "insert" => {
@@ -279,7 +290,7 @@ fn decide(world: &mut World, request: &Request, key: &Key, verb: &str) -> Result
             let mut body: Body = sent.into_iter().filter(|(_, value)| !value.is_null()).collect();
             body.remove("params");
             rules.insert(world, key, &mut body)?;
-            within_quota(world, key)?;
+            within_quota(world, key, rules)?;
             world.complete(key, rules.kind(), &mut body);
             Ok(Change::Insert(body))
         }
@@ -316,8 +327,8 @@ fn decide(world: &mut World, request: &Request, key: &Key, verb: &str) -> Result
     }
 }
 
-fn within_quota(world: &World, key: &Key) -> Result<(), Refusal> {
-    let Some((metric, place)) = collections::rules(&key.collection).quota() else { return Ok(()) };
+fn within_quota(world: &World, key: &Key, rules: &dyn Rules) -> Result<(), Refusal> {
+    let Some((metric, place)) = rules.quota() else { return Ok(()) };
     let Some(limit) = world.config.quotas.get(metric) else { return Ok(()) };
     let used = world.of(&key.collection).filter(|(other, _)| other.project == key.project).count();
     if used as u64 >= *limit { Err(Refusal::quota(metric, *limit, place)) } else { Ok(()) }

@@ -50,7 +50,8 @@ pub struct Method {
     pub request: Option<String>,
     /// The schema of the answer, where it gives one.
     pub response: Option<String>,
-    route: Regex,
+    /// The path as a regular expression, where a parameter spans segments.
+    route: Option<Regex>,
 }
 
 /// A schema of a body, or a parameter: the document writes both alike.
@@ -197,27 +198,43 @@ impl Document {
 impl Method {
     /// The values of the path's parameters, where the path is this method's.
     pub(crate) fn bind(&self, path: &str) -> Option<BTreeMap<String, String>> {
-        let found = self.route.captures(path)?;
-        let names = self.route.capture_names().flatten();
-        let decoded = |name: &str| {
-            let text = found.name(name).map_or("", |found| found.as_str()).replace('+', "%2B");
-            url::form_urlencoded::parse(format!("v={text}").as_bytes())
-                .next()
-                .map(|(_, value)| value.into_owned())
-        };
-        Some(names.filter_map(|name| Some((name.to_owned(), decoded(name)?))).collect())
+        let Some(route) = &self.route else { return self.bind_segments(path) };
+        let found = route.captures(path)?;
+        let value = |name: &str| found.name(name).map_or_else(String::new, |found| decoded(found.as_str()));
+        Some(route.capture_names().flatten().map(|name| (name.to_owned(), value(name))).collect())
+    }
+
+    /// As most paths are: each parameter is one segment.
+    fn bind_segments(&self, path: &str) -> Option<BTreeMap<String, String>> {
+        let (mut template, mut given) = (self.template.split('/'), path.split('/'));
+        let mut bound = BTreeMap::new();
+        loop {
+            match (template.next(), given.next()) {
+                (None, None) => return Some(bound),
+                (Some(template), Some(given)) => {
+                    match template.strip_prefix('{').and_then(|name| name.strip_suffix('}')) {
+                        Some(_) if given.is_empty() => return None,
+                        Some(name) => drop(bound.insert(name.to_owned(), decoded(given))),
+                        None if template == given => {}
+                        None => return None,
+                    }
+                }
+                _ => return None,
+            }
+        }
     }
 
     /// Whether a parameter stands for several segments of the path, so that its pattern decides about the route.
     pub(crate) fn spans_segments(&self) -> bool {
-        self.template.contains("{+")
+        self.route.is_some()
     }
 }
 
 fn collect(resource: RawResource, service_path: &str, methods: &mut Vec<Method>) -> Result<()> {
     for raw in resource.methods.into_values() {
         let template = format!("/{service_path}{}", raw.path);
-        let route = route(&template).with_context(|| format!("path of {}", raw.id))?;
+        let spans = template.contains("{+");
+        let route = spans.then(|| route(&template).with_context(|| format!("path of {}", raw.id)));
         methods.push(Method {
             id: raw.id,
             verb: raw.http_method,
@@ -225,10 +242,16 @@ fn collect(resource: RawResource, service_path: &str, methods: &mut Vec<Method>)
             parameters: raw.parameters,
             request: raw.request.and_then(|schema| schema.reference),
             response: raw.response.and_then(|schema| schema.reference),
-            route,
+            route: route.transpose()?,
         });
     }
     resource.resources.into_values().try_for_each(|nested| collect(nested, service_path, methods))
+}
+
+/// A segment of a path without percent signs.
+fn decoded(segment: &str) -> String {
+    let form = format!("v={}", segment.replace('+', "%2B"));
+    url::form_urlencoded::parse(form.as_bytes()).map(|(_, value)| value.into_owned()).collect()
 }
 
 /// A template as a regular expression: `{name}` is one segment, `{+name}` one or more.

@@ -102,40 +102,65 @@ fn tokens(text: &str) -> Vec<Token> {
     let mut out = Vec::new();
     let mut rest = text.trim_start();
     while let Some(first) = rest.chars().next() {
+        // The value of an older expression, `name eq a(b|c)`, is a regular expression and runs to the next blank, or to
+        // the parenthesis that closes a group around the expression.
+        let older = matches!(out.last(), Some(Token::Word(word)) if word == "eq" || word == "ne");
         let operator = ["!=", ">=", "<=", "=", ">", "<", ":"].into_iter().find(|sign| rest.starts_with(sign));
-        if let Some(sign) = operator {
+        if first == '"' || first == '\'' {
+            let (value, after) = quoted(rest, first);
+            out.push(Token::Quoted(value));
+            rest = after;
+        } else if older {
+            let (value, after) = rest.split_at(pattern_end(rest));
+            out.push(Token::Word(value.to_owned()));
+            rest = after;
+        } else if let Some(sign) = operator {
             out.push(Token::Operator(sign));
             rest = &rest[sign.len()..];
         } else if first == '(' || first == ')' {
             out.push(if first == '(' { Token::Open } else { Token::Close });
             rest = &rest[1..];
-        } else if first == '"' || first == '\'' {
-            let mut value = String::new();
-            let mut end = rest.len();
-            let mut escaped = false;
-            for (place, letter) in rest.char_indices().skip(1) {
-                if !escaped && letter == first {
-                    end = place + 1;
-                    break;
-                }
-                escaped = !escaped && letter == '\\';
-                if !escaped {
-                    value.push(letter);
-                }
-            }
-            out.push(Token::Quoted(value));
-            rest = &rest[end..];
         } else {
-            // An older expression, `name eq a(b|c)`, may hold signs: its value runs to the next blank.
-            let older = matches!(out.last(), Some(Token::Word(word)) if word == "eq" || word == "ne");
-            let ends = |letter: char| letter.is_whitespace() || (!older && "()=!<>:\"".contains(letter));
-            let end = rest.find(ends).unwrap_or(rest.len()).max(1);
+            let ends = |letter: char| letter.is_whitespace() || "()=!<>:\"".contains(letter);
+            // A sign that stands alone, such as `!`, is a word that nothing understands.
+            let end = rest.find(ends).unwrap_or(rest.len()).max(first.len_utf8());
             out.push(Token::Word(rest[..end].to_owned()));
             rest = &rest[end..];
         }
         rest = rest.trim_start();
     }
     out
+}
+
+/// A quoted text without its quotes and escapes, and what follows it.
+fn quoted(text: &str, quote: char) -> (String, &str) {
+    let mut value = String::new();
+    let mut escaped = false;
+    for (place, letter) in text.char_indices().skip(1) {
+        if !escaped && letter == quote {
+            return (value, &text[place + 1..]);
+        }
+        escaped = !escaped && letter == '\\';
+        if !escaped {
+            value.push(letter);
+        }
+    }
+    (value, "")
+}
+
+/// Where a regular expression ends: at a blank, or at a parenthesis that it has not opened.
+fn pattern_end(text: &str) -> usize {
+    let mut depth = 0;
+    for (place, letter) in text.char_indices() {
+        match letter {
+            '(' => depth += 1,
+            ')' if depth == 0 => return place,
+            ')' => depth -= 1,
+            letter if letter.is_whitespace() => return place,
+            _ => {}
+        }
+    }
+    text.len()
 }
 
 struct Parser<'a> {
@@ -193,12 +218,12 @@ impl Parser<'_> {
                 self.place += 1;
                 Ok(inner)
             }
-            Some(Token::Word(field)) => self.test(field),
+            Some(Token::Word(field)) => self.test(&field),
             _ => Err(self.bad()),
         }
     }
 
-    fn test(&mut self, field: String) -> Result<Filter, Refusal> {
+    fn test(&mut self, field: &str) -> Result<Filter, Refusal> {
         let operator = match self.tokens.get(self.place) {
             Some(Token::Operator(sign)) => *sign,
             Some(Token::Word(word)) if word == "eq" => "eq",
@@ -211,7 +236,7 @@ impl Parser<'_> {
         };
         self.place += 2;
         let whole = |pattern: &str| Regex::new(&format!("(?s)^(?:{pattern})$")).map_err(|_| self.bad());
-        let test = |how| Filter::Test { field: field.clone(), how };
+        let test = |how| Filter::Test { field: field.to_owned(), how };
         Ok(match operator {
             "=" => test(How::Equal(whole(&starred(&value))?)),
             "!=" => Filter::Not(Box::new(test(How::Equal(whole(&starred(&value))?)))),
@@ -250,6 +275,7 @@ mod tests {
             "name = hub-*",
             "name eq hub-.*",
             "name eq (hub|data)-net",
+            "(name eq (hub|data)-net) (mtu >= 1000)",
             "name ne data-net",
             "labels.a = b",
             "labels.a:*",

@@ -15,6 +15,8 @@ pub(crate) struct Operation {
     pub(crate) method: String,
     /// What it works on.
     pub(crate) target: Key,
+    /// The number of that object, where Compute gave it one.
+    pub(crate) target_id: Option<String>,
     /// What it does when it ends well.
     pub(crate) change: Change,
     /// How it ends badly.
@@ -39,6 +41,7 @@ impl Operation {
             name,
             method: asked.method.to_owned(),
             target: asked.key.clone(),
+            target_id: None,
             change,
             error: asked.fail.clone(),
             left: polls,
@@ -67,7 +70,6 @@ impl Operation {
             "name": self.name,
             "operationType": self.method.rsplit('.').next(),
             "targetLink": self.target.link(),
-            "targetId": (4_000_000_000_000_000_000 + self.began).to_string(),
             "status": status,
             "user": "someone@example.com",
             "progress": match status { "DONE" => 100, "RUNNING" => 50, _ => 0 },
@@ -75,6 +77,9 @@ impl Operation {
             "startTime": World::time(self.began),
             "selfLink": format!("{COMPUTE}projects/{project}/{home}/operations/{}", self.name),
         });
+        if let Some(id) = &self.target_id {
+            shown["targetId"] = json!(id);
+        }
         if let Some(scope) = scope {
             shown[scope] = json!(format!("{COMPUTE}projects/{project}/{home}"));
         }

@@ -61,7 +61,7 @@ impl Request {
             (Some(_), false) => match serde_json::from_slice::<Value>(text) {
                 Ok(body) => {
                     problems.extend(document.check_body(method, Side::Request, &body));
-                    request.body = body;
+                    request.body = document.with_names(method, body);
                 }
                 Err(error) => problems.push(Problem::NotJson(error.to_string())),
             },
@@ -164,25 +164,23 @@ impl Request {
     }
 }
 
-/// The method with this path. Where a parameter may span segments several can match, and its pattern decides.
+/// The method with this path. Where a parameter may span segments several can match: its pattern decides, and then the
+/// longer template, so that `…/images:getIamPolicy` is not an object of that name.
 fn route(
     documents: &[Document],
     verb: &str,
     path: &str,
 ) -> Option<((usize, usize), BTreeMap<String, String>)> {
-    documents.iter().enumerate().find_map(|(document_place, document)| {
-        document.methods.iter().enumerate().find_map(|(place, method)| {
-            if method.verb != verb {
-                return None;
-            }
-            let bound = method.bind(path)?;
-            let fits = |(name, value): (&String, &String)| {
-                method.parameters.get(name).is_none_or(|schema| schema.fits(value))
-            };
-            if method.spans_segments() && !bound.iter().all(fits) {
-                return None;
-            }
-            Some(((document_place, place), bound))
-        })
-    })
+    let methods = documents.iter().enumerate().flat_map(|(document, found)| {
+        found.methods.iter().enumerate().map(move |(place, method)| ((document, place), method))
+    });
+    let matching = methods.filter(|(_, method)| method.verb == verb).filter_map(|(place, method)| {
+        let bound = method.bind(path)?;
+        let fits = |(name, value): (&String, &String)| {
+            method.parameters.get(name).is_none_or(|schema| schema.fits(value))
+        };
+        let found = !method.spans_segments() || bound.iter().all(fits);
+        found.then_some((method.template.len(), place, bound))
+    });
+    matching.max_by_key(|(length, ..)| *length).map(|(_, place, bound)| (place, bound))
 }

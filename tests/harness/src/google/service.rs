@@ -6,10 +6,12 @@ use bytes::Bytes;
 use http::{HeaderValue, Response, StatusCode, header};
 use serde_json::Value;
 
+use super::artifact;
 use super::compute;
 use super::discovery::{Document, Side};
 use super::error::Refusal;
 use super::request::Request;
+use super::served::SERVED;
 use super::world::World;
 use crate::front::reply::Reply;
 use crate::front::{Call, Cloud, Effect, Front};
@@ -48,18 +50,18 @@ impl Service {
                 _ => refusal,
             });
         }
+        if !SERVED.contains(&method.id.as_str()) {
+            self.front.violate(sequence, &action, "the double does not serve this method".to_owned());
+            return Err(compute::unserved(&action));
+        }
         let answer = {
             let mut world = self.world();
             match method.id.split_once('.') {
                 Some(("compute", rest)) => compute::answer(&mut world, request, rest, effect),
+                Some(("artifactregistry", rest)) => artifact::answer(&mut world, request, rest, effect),
                 _ => Err(compute::unserved(&action)),
             }
         };
-        if let Err(refusal) = &answer
-            && refusal.status == StatusCode::NOT_IMPLEMENTED
-        {
-            self.front.violate(sequence, &action, "the double does not serve this method".to_owned());
-        }
         self.front.note(sequence, |call| call.forwarded = answer.is_ok());
         let answer = answer?;
         self.check(sequence, request, &answer)?;

@@ -9,7 +9,7 @@
 use std::collections::BTreeMap;
 
 use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD;
+use base64::engine::general_purpose::URL_SAFE;
 use serde_json::{Map, Value, json};
 
 use super::collections;
@@ -93,10 +93,10 @@ impl World {
         format!("2026-01-{day:02}T{hour:02}:{minute:02}:{second:02}.000-08:00")
     }
 
-    /// Base64 of eight bytes that no other fingerprint has.
+    /// Eight bytes that no other fingerprint has, in the URL-safe base64 that the format `byte` is.
     pub(crate) fn fingerprint(&mut self) -> String {
         let number = self.next().wrapping_mul(0x9e37_79b9_7f4a_7c15);
-        STANDARD.encode(number.to_be_bytes())
+        URL_SAFE.encode(number.to_be_bytes())
     }
 
     /// Every object, in the order of collections, projects, places and names.
@@ -221,7 +221,7 @@ impl World {
     /// Begins the operation that makes `change`, and returns its name.
     pub(crate) fn begin(&mut self, asked: Asked<'_>, change: Change) -> String {
         let serial = self.next();
-        let operation = Operation::new(serial, &asked, change, self.config.polls);
+        let mut operation = Operation::new(serial, &asked, change, self.config.polls);
         let name = operation.name.clone();
         if let Some(id) = asked.request_id {
             self.requests.insert((asked.key.project.clone(), id.to_owned()), (asked.text, name.clone()));
@@ -231,7 +231,7 @@ impl World {
         match &operation.change {
             Change::Insert(body) => {
                 let object = Object { body: body.clone(), busy: busy(true, true) };
-                self.objects.insert(key, object);
+                self.objects.insert(key.clone(), object);
             }
             Change::Replace(_) => {
                 if let Some(object) = self.objects.get_mut(&key) {
@@ -245,6 +245,8 @@ impl World {
             }
             Change::Nothing => {}
         }
+        let id = self.objects.get(&key).and_then(|object| object.body.get("id")?.as_str());
+        operation.target_id = id.map(str::to_owned);
         self.operations.insert(name.clone(), operation);
         if self.config.polls == 0 {
             self.finish(&name);
@@ -286,7 +288,9 @@ impl World {
         match change {
             Change::Insert(_) => {
                 self.release(&key);
-                rules.inserted(self, &key);
+                if let Some(rules) = rules {
+                    rules.inserted(self, &key);
+                }
             }
             Change::Replace(mut body) => {
                 if body.contains_key("fingerprint") {
@@ -296,7 +300,9 @@ impl World {
             }
             Change::Delete => {
                 self.remove(&key);
-                rules.deleted(self, &key);
+                if let Some(rules) = rules {
+                    rules.deleted(self, &key);
+                }
             }
             Change::Nothing => {}
         }
@@ -311,7 +317,9 @@ impl World {
     /// An object as the API shows it.
     pub(crate) fn present(&self, key: &Key, body: &Body) -> Value {
         let mut body = body.clone();
-        collections::rules(&key.collection).present(self, key, &mut body);
+        if let Some(rules) = collections::rules(&key.collection) {
+            rules.present(self, key, &mut body);
+        }
         Value::Object(body)
     }
 

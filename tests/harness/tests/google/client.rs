@@ -13,12 +13,17 @@ pub(crate) type Answer = (u16, Value);
 /// Sends one request; `path` is from `projects/acme-ml/` on for Compute, or whole where it begins with a slash. `None`
 /// where the connection was cut.
 pub(crate) fn call(google: &Google, method: &str, path: &str, body: &Value) -> Option<Answer> {
+    let body = if body.is_null() { String::new() } else { body.to_string() };
+    send(google, method, path, &body)
+}
+
+/// The same with a body that need not be JSON.
+pub(crate) fn send(google: &Google, method: &str, path: &str, body: &str) -> Option<Answer> {
     let path =
         if path.starts_with('/') { path.to_owned() } else { format!("/compute/v1/projects/acme-ml/{path}") };
     let address = google.endpoint().trim_start_matches("http://").to_owned();
     let mut stream = TcpStream::connect(&address).unwrap();
     stream.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
-    let body = if body.is_null() { String::new() } else { body.to_string() };
     let request = format!(
         "{method} {path} HTTP/1.1\r\nhost: {address}\r\nconnection: close\r\ncontent-type: application/json\r\n\
          content-length: {}\r\n\r\n{body}",

@@ -1,6 +1,10 @@
 //! The double of Google Cloud: held to Google's documents, to Google's rules and to Google's own client.
 
 #![expect(clippy::unwrap_used, reason = "a test ends where its footing gives way")]
+#![expect(clippy::needless_pass_by_value, reason = "bodies are written where they are sent")]
 
 mod client;
+mod documents;
+mod operations;
+mod python;
 mod rules;

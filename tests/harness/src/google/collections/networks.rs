@@ -5,7 +5,8 @@ use serde_json::{Value, json};
 use super::super::error::Refusal;
 use super::super::key::{Key, Place};
 use super::super::world::{Body, World};
-use super::{Change, Rules, default, flag, list, peerings, rules, text};
+use super::subnetworks::Subnetworks;
+use super::{Change, Rules, default, flag, list, peerings, text};
 
 /// "Auto mode IPv4 ranges", VPC documentation: the range of each region.
 const AUTO: [(&str, &str); 8] = [
@@ -52,8 +53,10 @@ impl Rules for Networks {
     }
 
     fn change(&self, _world: &mut World, _key: &Key, change: Change<'_>) -> Result<(), Refusal> {
-        change.keep(&["name", "description", "autoCreateSubnetworks", "IPv4Range", "internalIpv6Range"])?;
-        mtu(change.new)
+        // "Only routingConfig can be modified", says the method.
+        let fields: Vec<&str> =
+            change.new.keys().map(String::as_str).filter(|field| *field != "routingConfig").collect();
+        change.keep(&fields)
     }
 
     fn delete(&self, world: &World, key: &Key) -> Result<(), Refusal> {
@@ -117,10 +120,9 @@ impl Rules for Networks {
                 body.insert("name".to_owned(), json!(key.name));
                 body.insert("network".to_owned(), json!(key.link()));
                 body.insert("ipCidrRange".to_owned(), json!(range));
-                let rules = rules("subnetworks");
                 // The ranges are fixed and the network is new, so nothing can be in the way.
-                if rules.insert(world, &subnet, &mut body).is_ok() {
-                    world.complete(&subnet, rules.kind(), &mut body);
+                if Subnetworks.insert(world, &subnet, &mut body).is_ok() {
+                    world.complete(&subnet, Subnetworks.kind(), &mut body);
                     world.put(subnet, body);
                 }
             }

@@ -5,20 +5,16 @@ use serde_json::{Value, json};
 use super::super::error::Refusal;
 use super::super::key::COMPUTE;
 use super::super::world::World;
-use super::rules;
-
-const COUNTED: [&str; 3] = ["networks", "subnetworks", "firewalls"];
+use super::counted;
 
 /// A project with its quotas.
 pub(crate) fn project(world: &World, id: &str) -> Result<Value, Refusal> {
     let place = known(world, id)?;
-    let quotas: Vec<Value> = COUNTED
-        .iter()
-        .filter_map(|collection| {
-            let (metric, _) = rules(collection).quota()?;
+    let quotas: Vec<Value> = counted()
+        .map(|(collection, metric)| {
             let usage = world.of(collection).filter(|(key, _)| key.project == id).count();
             let limit = world.config.quotas.get(metric).copied().unwrap_or(1000);
-            Some(json!({"metric": metric, "limit": limit, "usage": usage}))
+            json!({"metric": metric, "limit": limit, "usage": usage})
         })
         .collect();
     Ok(json!({

@@ -144,6 +144,42 @@ impl Document {
     }
 }
 
+impl Document {
+    /// The body of a request with the names of enumerations in place of their numbers.
+    pub(crate) fn with_names(&self, method: &Method, mut body: Value) -> Value {
+        if let Some(name) = &method.request {
+            self.name_all(self.schemas.get(name), name, &mut body);
+        }
+        body
+    }
+
+    fn name_all(&self, schema: Option<&Schema>, owner: &str, value: &mut Value) {
+        let Some(schema) = schema else { return };
+        if let Some(name) = &schema.reference {
+            return self.name_all(self.schemas.get(name), name, value);
+        }
+        match value {
+            Value::Object(members) => {
+                for (name, member) in members {
+                    let field = schema.properties.get(name);
+                    let owner = field.map_or_else(|| owner.to_owned(), |_| format!("{owner}.{name}"));
+                    self.name_all(field.or(schema.additional_properties.as_deref()), &owner, member);
+                }
+            }
+            Value::Array(values) => {
+                values.iter_mut().for_each(|value| self.name_all(schema.items.as_deref(), owner, value));
+            }
+            Value::Number(number) if !schema.values.is_empty() => {
+                let name = number.as_i64().and_then(|number| exceptions::name_of(owner, number));
+                if let Some(name) = name {
+                    *value = Value::String(name.to_owned());
+                }
+            }
+            _ => {}
+        }
+    }
+}
+
 fn bad_parameter(name: &str, value: &str, expected: &str) -> Problem {
     Problem::BadParameter { name: name.to_owned(), value: value.to_owned(), expected: expected.to_owned() }
 }
@@ -276,9 +312,10 @@ fn scalar_fault(schema: &Schema, kind: &str, value: &Value, side: Side) -> Optio
         // Protocol buffers' JSON writes 64-bit numbers as text and reads both.
         ("string", "int64") => text_or_number(value, side).is_some_and(|text| text.parse::<i64>().is_ok()),
         ("string", "uint64") => text_or_number(value, side).is_some_and(|text| text.parse::<u64>().is_ok()),
-        ("string", "byte") => {
-            value.as_str().is_some_and(|text| STANDARD.decode(text).is_ok() || URL_SAFE.decode(text).is_ok())
-        }
+        // The format is the URL-safe alphabet; protocol buffers' JSON reads both.
+        ("string", "byte") => value.as_str().is_some_and(|text| {
+            URL_SAFE.decode(text).is_ok() || (side == Side::Request && STANDARD.decode(text).is_ok())
+        }),
         ("string", "google-datetime") => value.as_str().is_some_and(|text| {
             matches(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,9})?(?:Z|[+-]\d\d:\d\d)", text)
         }),

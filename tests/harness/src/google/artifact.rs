@@ -1,0 +1,196 @@
+//! Artifact Registry's methods.
+
+use serde_json::{Value, json};
+
+use super::collections::repositories::{POLICY, Repositories};
+use super::collections::{self, Change as Judged, Rules as _, text};
+use super::compute::unserved;
+use super::error::Refusal;
+use super::key::{Key, Place};
+use super::list;
+use super::request::Request;
+use super::world::{Asked, Body, Change, World, merge};
+use crate::front::Effect;
+
+/// Handles a request that fits the document. `method` is the id without the service.
+pub(crate) fn answer(
+    world: &mut World,
+    request: &Request,
+    method: &str,
+    effect: Option<&Effect>,
+) -> Result<Value, Refusal> {
+    let name = ["name", "parent", "resource"]
+        .into_iter()
+        .map(|name| request.path(name))
+        .find(|name| !name.is_empty());
+    let name = name.unwrap_or_default().to_owned();
+    let parts: Vec<&str> = name.split('/').collect();
+    let ["projects", project, "locations", location, rest @ ..] = parts.as_slice() else {
+        return Err(unserved(&request.action()));
+    };
+    collections::known_project(world, project)?;
+    let multi = ["us", "europe", "asia"];
+    if !multi.contains(location) && !world.config.regions.iter().any(|region| region == location) {
+        return Err(Refusal::bad(
+            "invalid",
+            format!("Location {location} is not found or access is unauthorized."),
+        ));
+    }
+    let place = Place::Region((*location).to_owned());
+    let key = |id: &str| Key::new("repositories", project, place.clone(), id);
+    match (method.trim_start_matches("projects.locations."), rest) {
+        ("repositories.create", []) => {
+            create(world, request, &key(request.query("repositoryId").unwrap_or_default()), effect)
+        }
+        ("repositories.list", []) => {
+            let items =
+                world.of("repositories").filter(|(key, _)| key.project == *project && key.place == place);
+            let items = items.map(|(key, body)| world.present(key, body)).collect();
+            let page = list::page(request, items, world.config.page_size)?;
+            let mut answer = json!({});
+            if !page.items.is_empty() {
+                answer["repositories"] = Value::Array(page.items);
+            }
+            if let Some(next) = page.next {
+                answer["nextPageToken"] = json!(next);
+            }
+            Ok(answer)
+        }
+        ("repositories.get", ["repositories", id]) => {
+            let key = key(id);
+            let found = world.shown(&key).map(|object| world.present(&key, &object.body));
+            world.look(&key);
+            found
+        }
+        ("repositories.patch", ["repositories", id]) => patch(world, request, &key(id)),
+        ("repositories.delete", ["repositories", id]) => {
+            let key = key(id);
+            world.idle(&key)?;
+            Ok(begin(world, request, key, Change::Delete, effect))
+        }
+        ("repositories.getIamPolicy", ["repositories", id]) => policy(world, &key(id)),
+        ("repositories.setIamPolicy", ["repositories", id]) => set_policy(world, &key(id), &request.body()),
+        ("repositories.testIamPermissions", ["repositories", id]) => {
+            world.shown(&key(id))?;
+            Ok(
+                json!({"permissions": request.body().get("permissions").cloned().unwrap_or_else(|| json!([]))}),
+            )
+        }
+        ("operations.get", ["operations", id]) => {
+            let here = world.operations.get(*id).is_some_and(|operation| {
+                operation.target.collection == "repositories"
+                    && operation.target.project == *project
+                    && operation.target.place == place
+            });
+            if !here {
+                return Err(Refusal::not_found(&name));
+            }
+            world.advance(id);
+            Ok(shown(world, id))
+        }
+        _ => Err(unserved(&request.action())),
+    }
+}
+
+fn create(
+    world: &mut World,
+    request: &Request,
+    key: &Key,
+    effect: Option<&Effect>,
+) -> Result<Value, Refusal> {
+    if world.find(key).is_some() {
+        return Err(Refusal::exists(&key.path()));
+    }
+    let mut body = request.body();
+    body.retain(|_, value| !value.is_null());
+    Repositories.insert(world, key, &mut body)?;
+    Ok(begin(world, request, key.clone(), Change::Insert(body), effect))
+}
+
+/// Only the fields of the mask change; those that the body leaves out are cleared. Without a mask all that are sent do.
+fn patch(world: &mut World, request: &Request, key: &Key) -> Result<Value, Refusal> {
+    let old = world.idle(key)?.clone();
+    let (mut new, sent) = (old.clone(), request.body());
+    match request.query("updateMask").filter(|mask| !mask.is_empty()) {
+        None => merge(&mut new, &sent),
+        Some(mask) => {
+            for field in mask.split(',') {
+                let field = camel(field);
+                let (top, deeper) = field.split_once('.').unwrap_or((&field, ""));
+                if !deeper.is_empty() && top != "labels" {
+                    let mut part = Body::new();
+                    part.insert(top.to_owned(), sent.get(top).cloned().unwrap_or_else(|| json!({})));
+                    merge(&mut new, &part);
+                    continue;
+                }
+                match sent.get(top) {
+                    Some(value) => new.insert(top.to_owned(), value.clone()),
+                    None => new.remove(top),
+                };
+            }
+        }
+    }
+    new.insert("name".to_owned(), json!(key.path()));
+    Repositories.change(world, key, Judged { old: &old, new: &mut new, sent: &sent })?;
+    world.put(key.clone(), new.clone());
+    Ok(world.present(key, &new))
+}
+
+/// Masks are written `cleanup_policies` or `cleanupPolicies`.
+fn camel(field: &str) -> String {
+    let mut parts = field.split('_');
+    let first = parts.next().unwrap_or_default().to_owned();
+    parts.fold(first, |mut name, part| {
+        let mut letters = part.chars();
+        name.extend(letters.next().map(|letter| letter.to_ascii_uppercase()));
+        name.push_str(letters.as_str());
+        name
+    })
+}
+
+fn policy(world: &World, key: &Key) -> Result<Value, Refusal> {
+    let stored = world.shown(key)?.body.get(POLICY).cloned();
+    Ok(stored.unwrap_or_else(|| json!({"etag": "ACAB", "version": 1})))
+}
+
+fn set_policy(world: &mut World, key: &Key, sent: &Body) -> Result<Value, Refusal> {
+    let old = policy(world, key)?;
+    let Some(mut new) = sent.get("policy").and_then(Value::as_object).cloned() else {
+        return Err(Refusal::bad("invalid", "Request contains no policy."));
+    };
+    let etag = text(&new, "etag");
+    if !etag.is_empty() && old["etag"] != etag {
+        let message = "There were concurrent policy changes. Please retry the whole read-modify-write with exponential backoff.";
+        return Err(Refusal::new(http::StatusCode::CONFLICT, "aborted", message));
+    }
+    for binding in new.get("bindings").and_then(Value::as_array).into_iter().flatten() {
+        let members = binding["members"].as_array().into_iter().flatten().filter_map(Value::as_str);
+        let wrong = members.into_iter().find(|member| !member.contains(':') && !member.starts_with("all"));
+        if let Some(member) = wrong {
+            return Err(Refusal::bad("invalid", format!("Invalid member: {member}")));
+        }
+    }
+    new.insert("etag".to_owned(), json!(world.fingerprint()));
+    new.entry("version").or_insert_with(|| json!(1));
+    let mut body = world.shown(key)?.body.clone();
+    body.insert(POLICY.to_owned(), Value::Object(new.clone()));
+    world.put(key.clone(), body);
+    Ok(Value::Object(new))
+}
+
+fn begin(world: &mut World, request: &Request, key: Key, change: Change, effect: Option<&Effect>) -> Value {
+    let fail = match effect {
+        Some(Effect::FailLate { code, message }) => Some(Refusal::bad(code, message.as_str())),
+        _ => None,
+    };
+    let action = request.action();
+    let asked = Asked { method: &action, key, text: request.text(), request_id: None, fail };
+    let name = world.begin(asked, change);
+    shown(world, &name)
+}
+
+fn shown(world: &World, name: &str) -> Value {
+    let Some(operation) = world.operations.get(name) else { return Value::Null };
+    let result = world.find(&operation.target).map(|object| world.present(&operation.target, &object.body));
+    operation.long_running(Repositories.kind(), result)
+}
