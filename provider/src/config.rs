@@ -10,6 +10,7 @@ model! {
         pub(crate) owner: Attr<String>,
         pub(crate) claims: Attr<String>,
         pub(crate) aws: Attr<warren_aws::AwsConfig>,
+        pub(crate) gcp: Attr<warren_gcp::GcpConfig>,
     }
 }
 
@@ -34,6 +35,7 @@ pub(crate) fn schema() -> Schema {
         "Where the ranges claimed by all owners of the fabric are kept: a file, `s3://bucket/key` or `gs://bucket/key`. Without it only the ranges of this configuration and of the live networks are checked.",
     ))
     .attribute(warren_aws::provider_attribute())
+    .attribute(warren_gcp::provider_attribute())
 }
 
 fn name(value: &Value, path: &Path, diagnostics: &mut Diagnostics) {

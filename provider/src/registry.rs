@@ -9,12 +9,17 @@ use crate::config::{self, Config};
 pub(crate) struct Warren {
     guard: Guard,
     aws: warren_aws::Session,
+    gcp: warren_gcp::Session,
 }
 
 impl Default for Warren {
     fn default() -> Warren {
         let guard = Guard::default();
-        Warren { aws: warren_aws::Session::new(guard.clone()), guard }
+        Warren {
+            aws: warren_aws::Session::new(guard.clone()),
+            gcp: warren_gcp::Session::new(guard.clone()),
+            guard,
+        }
     }
 }
 
@@ -27,22 +32,26 @@ impl Provider for Warren {
     }
 
     fn registry(&self) -> Registry {
-        warren_local::registry(self.guard.clone()).merge(warren_aws::registry(&self.aws))
+        warren_local::registry(self.guard.clone())
+            .merge(warren_aws::registry(&self.aws))
+            .merge(warren_gcp::registry(&self.gcp))
     }
 
     async fn configure(&self, _: &Context, _: &str, config: Config, diagnostics: &mut Diagnostics) {
         let (fabric, owner) = (config.fabric.text().to_owned(), config.owner.text().to_owned());
-        let scope = warren_aws::Scope { fabric: fabric.clone(), owner: owner.clone() };
-        diagnostics.extend(self.aws.configure(&config.aws, scope).await);
+        let scope = warren_managed::Scope { fabric: fabric.clone(), owner: owner.clone() };
+        diagnostics.extend(self.aws.configure(&config.aws, scope.clone()).await);
+        diagnostics.extend(self.gcp.configure(&config.gcp, scope).await);
         match config::claims(&config.claims) {
             Ok(claims) => self.guard.configure(warren_guard::GuardConfig {
                 fabric,
                 owner,
                 claims,
-                s3: self.aws.s3_options().await,
+                s3: warren_aws::s3_options(&self.aws),
             }),
             Err(error) => diagnostics.extend(error),
         }
-        self.aws.watch_live();
+        warren_aws::watch_live(&self.aws);
+        warren_gcp::watch_live(&self.gcp);
     }
 }

@@ -5,7 +5,7 @@ use std::{ffi::OsString, net::SocketAddr, path::PathBuf};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
 use warren_wire::{
-    config::{Endpoint, ParseError},
+    config::{Endpoint, EndpointError},
     stream::Pin,
 };
 
@@ -271,7 +271,7 @@ pub struct DoctorArgs {
 }
 
 fn endpoint(text: &str) -> Result<Endpoint, Problem> {
-    text.parse().map_err(|error: ParseError| Problem::new(error.what).hint(error.hint))
+    text.parse().map_err(|error: EndpointError| Problem::new(error.what).hint(error.hint))
 }
 
 /// An address with a port, or `off`.

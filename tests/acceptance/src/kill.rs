@@ -6,7 +6,7 @@ use std::fmt;
 use anyhow::{Context as _, Result, bail, ensure};
 use warren_harness::{KillSwitch, Phase};
 
-use crate::Stage;
+use crate::{Emulated, Stage};
 
 /// What is interrupted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -47,23 +47,26 @@ impl fmt::Display for KillReport {
 ///
 /// # Errors
 /// The first kill point that was not survived, with Terraform's output.
-pub fn kill_points(stage: &mut Stage, every: usize, told: &mut dyn FnMut(&str)) -> Result<KillReport> {
+pub fn kill_points<C: Emulated>(
+    stage: &mut Stage<C>,
+    every: usize,
+    told: &mut dyn FnMut(&str),
+) -> Result<KillReport> {
     let mut report = KillReport::default();
 
-    stage.aws.proxy().clear_calls();
+    stage.cloud.front().clear_calls();
     stage.terraform.apply(&[])?.success()?;
-    report.calls.insert(Moment::Apply, stage.aws.proxy().calls().len());
-    stage.aws.proxy().clear_calls();
+    report.calls.insert(Moment::Apply, stage.cloud.front().calls().len());
+    stage.cloud.front().clear_calls();
     stage.terraform.destroy(&[])?.success()?;
-    report.calls.insert(Moment::Destroy, stage.aws.proxy().calls().len());
+    report.calls.insert(Moment::Destroy, stage.cloud.front().calls().len());
     stage.nothing_left()?;
 
     for (moment, calls) in report.calls.clone() {
         for call in (1..=calls).step_by(every.max(1)) {
             for phase in [Phase::Before, Phase::After] {
                 let told_as = format!("{moment:?}, {phase:?} call {call} of {calls}");
-                // The emulator lists what was deleted for ever, and gets slower by it.
-                stage.aws.reset()?;
+                stage.cloud.reset()?;
                 let killed = survive(stage, moment, call, phase).with_context(|| told_as.clone())?;
                 match killed {
                     Some(action) => {
@@ -82,25 +85,29 @@ pub fn kill_points(stage: &mut Stage, every: usize, told: &mut dyn FnMut(&str)) 
 }
 
 /// One kill point; the action at which the kill struck.
-fn survive(stage: &Stage, moment: Moment, call: usize, phase: Phase) -> Result<Option<String>> {
-    let (aws, terraform) = (&stage.aws, &stage.terraform);
+fn survive<C: Emulated>(
+    stage: &Stage<C>,
+    moment: Moment,
+    call: usize,
+    phase: Phase,
+) -> Result<Option<String>> {
+    let (cloud, terraform) = (&stage.cloud, &stage.terraform);
     if moment == Moment::Destroy {
         terraform.apply(&[])?.success()?;
     }
-    aws.proxy().arm(KillSwitch::caller(call, phase));
+    cloud.front().arm(KillSwitch::caller(call, phase));
     let run = match moment {
         Moment::Apply => terraform.apply(&[])?,
         Moment::Destroy => terraform.destroy(&[])?,
     };
-    let struck = aws.proxy().disarm();
+    let struck = cloud.front().disarm();
     if struck.is_some() {
         ensure!(run.code != 0, "the provider was killed and Terraform reports success:\n{}", run.output());
     }
     if moment == Moment::Apply {
         terraform.apply(&[])?.success().context("the apply after the kill")?;
-        let twice = aws.inventory()?.duplicates(&["warren:owner", "warren:name"]);
-        let twice: Vec<_> = twice.into_iter().filter(|(kind, _)| !shared_name(*kind)).collect();
-        ensure!(twice.is_empty(), "objects made twice: {twice:?}");
+        let twice = cloud.made_twice()?;
+        ensure!(twice.is_empty(), "objects made twice: {twice}");
         let plan = terraform.plan(&["-detailed-exitcode"])?;
         if plan.code != 0 {
             bail!("the plan after the apply is not empty:\n{}", plan.output());
@@ -109,9 +116,4 @@ fn survive(stage: &Stage, moment: Moment, call: usize, phase: Phase) -> Result<O
     terraform.destroy(&[])?.success().context("the destroy after the kill")?;
     stage.nothing_left()?;
     Ok(struck.map(|call| call.action))
-}
-
-/// Kinds that AWS makes itself for an object of ours and tags like it.
-fn shared_name(kind: warren_harness::Kind) -> bool {
-    matches!(kind, warren_harness::Kind::NetworkInterface)
 }

@@ -1,8 +1,8 @@
 //! What the acceptance tests, the demo and the benchmarks have in common: a workspace with real Terraform and an
-//! emulated AWS, and the kill-point run.
+//! emulated cloud, and the kill-point run.
 
 mod kill;
 mod stage;
 
 pub use kill::{KillReport, Moment, kill_points};
-pub use stage::{Stage, build_folder, flat};
+pub use stage::{AwsStage, Both, BothStage, Emulated, GoogleStage, Stage, build_folder, flat};

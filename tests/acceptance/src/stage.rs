@@ -1,9 +1,9 @@
-//! A workspace with real Terraform, the provider built here, and an emulated AWS.
+//! A workspace with real Terraform, the provider built here, and an emulated cloud.
 
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result, ensure};
-use warren_harness::{Emulator, ProxyConfig, Terraform, workspace_root};
+use warren_harness::{Emulator, Front, Google, GoogleConfig, Kind, ProxyConfig, Terraform, workspace_root};
 
 /// The address of the provider.
 const SOURCE: &str = "warren-net/warren";
@@ -29,41 +29,227 @@ pub fn build_folder() -> Result<PathBuf> {
     Ok(folder)
 }
 
-/// Terraform and AWS.
+/// A cloud that tests bring along.
+pub trait Emulated: Sized {
+    /// How it behaves.
+    type Habits;
+
+    /// A provider block that leads to it, after `terraform` and the variable `endpoint_url`.
+    const PROVIDER: &'static str;
+
+    /// Starts it.
+    ///
+    /// # Errors
+    /// It does not start.
+    fn start(habits: Self::Habits) -> Result<Self>;
+
+    /// The variables that lead Terraform to it, without `TF_VAR_`.
+    fn variables(&self) -> Vec<(&'static str, String)>;
+
+    /// The record and the controls of its calls.
+    fn front(&self) -> &Front;
+
+    /// Empties it: an emulator that lists what was deleted for ever gets slower by it.
+    ///
+    /// # Errors
+    /// It does not answer.
+    fn reset(&mut self) -> Result<()>;
+
+    /// Proves by its own account that nothing is left, and that every request was one that the cloud understands.
+    ///
+    /// # Errors
+    /// Something is left, or a request was wrong.
+    fn nothing_left(&self) -> Result<()>;
+
+    /// What an apply made twice, in prose; empty is well.
+    ///
+    /// # Errors
+    /// It does not answer.
+    fn made_twice(&self) -> Result<String>;
+}
+
+impl Emulated for Emulator {
+    type Habits = ProxyConfig;
+
+    const PROVIDER: &'static str = r#"
+provider "warren" {
+  fabric = "acceptance"
+  owner  = "tests"
+  aws    = { region = "us-east-1", endpoint_url = var.endpoint_url }
+}
+"#;
+
+    fn start(habits: ProxyConfig) -> Result<Self> {
+        Emulator::start(habits)
+    }
+
+    fn variables(&self) -> Vec<(&'static str, String)> {
+        vec![("endpoint_url", self.endpoint())]
+    }
+
+    fn front(&self) -> &Front {
+        self.proxy()
+    }
+
+    fn reset(&mut self) -> Result<()> {
+        Emulator::reset(self)
+    }
+
+    fn nothing_left(&self) -> Result<()> {
+        let left = self.leftovers()?;
+        ensure!(left.is_empty(), "left behind or taken away:\n{left}");
+        let violations = self.proxy().violations();
+        ensure!(violations.is_empty(), "requests that AWS would refuse: {violations:#?}");
+        Ok(())
+    }
+
+    fn made_twice(&self) -> Result<String> {
+        let mut twice = self.inventory()?.duplicates(&["warren:owner", "warren:name"]);
+        // AWS makes these itself for an object of ours, and tags them like it.
+        twice.retain(|(kind, _)| !matches!(kind, Kind::NetworkInterface));
+        Ok(if twice.is_empty() { String::new() } else { format!("{twice:?}") })
+    }
+}
+
+impl Emulated for Google {
+    type Habits = GoogleConfig;
+
+    const PROVIDER: &'static str = r#"
+provider "warren" {
+  fabric = "acceptance"
+  owner  = "tests"
+  gcp    = { project = "acme-ml", region = "us-central1", endpoint_url = var.endpoint_url }
+}
+"#;
+
+    fn start(habits: GoogleConfig) -> Result<Self> {
+        Google::start(habits)
+    }
+
+    fn variables(&self) -> Vec<(&'static str, String)> {
+        vec![("endpoint_url", self.endpoint())]
+    }
+
+    fn front(&self) -> &Front {
+        Google::front(self)
+    }
+
+    fn reset(&mut self) -> Result<()> {
+        Google::reset(self);
+        Ok(())
+    }
+
+    fn nothing_left(&self) -> Result<()> {
+        let left = self.left();
+        ensure!(left.is_empty(), "left behind: {left:?}");
+        let violations = self.front().violations();
+        ensure!(violations.is_empty(), "requests that Google would refuse: {violations:#?}");
+        Ok(())
+    }
+
+    /// Names are unique in Google Cloud.
+    fn made_twice(&self) -> Result<String> {
+        Ok(String::new())
+    }
+}
+
+/// An emulated AWS and a double of Google Cloud, in one run.
 #[derive(Debug)]
-pub struct Stage {
+pub struct Both {
     /// The emulated AWS.
     pub aws: Emulator,
+    /// The double of Google Cloud.
+    pub google: Google,
+}
+
+impl Emulated for Both {
+    type Habits = (ProxyConfig, GoogleConfig);
+
+    const PROVIDER: &'static str = r#"
+variable "gcp_endpoint_url" { type = string }
+
+provider "warren" {
+  fabric = "acceptance"
+  owner  = "tests"
+  aws    = { region = "us-east-1", endpoint_url = var.endpoint_url }
+  gcp    = { project = "acme-ml", region = "us-central1", endpoint_url = var.gcp_endpoint_url }
+}
+"#;
+
+    fn start((aws, google): Self::Habits) -> Result<Self> {
+        Ok(Both { aws: Emulator::start(aws)?, google: Google::start(google)? })
+    }
+
+    fn variables(&self) -> Vec<(&'static str, String)> {
+        vec![("endpoint_url", self.aws.endpoint()), ("gcp_endpoint_url", self.google.endpoint())]
+    }
+
+    /// AWS's; Google's is reached by name.
+    fn front(&self) -> &Front {
+        self.aws.proxy()
+    }
+
+    fn reset(&mut self) -> Result<()> {
+        Emulated::reset(&mut self.google)?;
+        Emulated::reset(&mut self.aws)
+    }
+
+    fn nothing_left(&self) -> Result<()> {
+        Emulated::nothing_left(&self.aws)?;
+        Emulated::nothing_left(&self.google)
+    }
+
+    fn made_twice(&self) -> Result<String> {
+        Ok(self.aws.made_twice()? + &self.google.made_twice()?)
+    }
+}
+
+/// Terraform and a cloud.
+#[derive(Debug)]
+pub struct Stage<C> {
+    /// The emulated cloud.
+    pub cloud: C,
     /// The workspace.
     pub terraform: Terraform,
 }
 
-impl Stage {
-    /// An empty workspace; variables and the emulator's endpoint are set.
+/// Terraform and AWS.
+pub type AwsStage = Stage<Emulator>;
+
+/// Terraform and Google Cloud.
+pub type GoogleStage = Stage<Google>;
+
+/// Terraform and both.
+pub type BothStage = Stage<Both>;
+
+impl<C: Emulated> Stage<C> {
+    /// An empty workspace; the variables that lead to the cloud are set.
     ///
     /// # Errors
-    /// The emulator or the workspace cannot be made.
-    pub fn empty(config: ProxyConfig) -> Result<Stage> {
-        Stage::built_in(&build_folder()?, config)
+    /// The cloud or the workspace cannot be made.
+    pub fn empty(habits: C::Habits) -> Result<Stage<C>> {
+        Stage::built_in(&build_folder()?, habits)
     }
 
     /// An empty workspace with the provider of another build folder.
     ///
     /// # Errors
-    /// The emulator or the workspace cannot be made.
-    pub fn built_in(folder: &Path, config: ProxyConfig) -> Result<Stage> {
-        let aws = Emulator::start(config)?;
+    /// The cloud or the workspace cannot be made.
+    pub fn built_in(folder: &Path, habits: C::Habits) -> Result<Stage<C>> {
+        let cloud = C::start(habits)?;
         let mut terraform = Terraform::new(SOURCE, folder)?;
-        terraform.env("TF_VAR_endpoint_url", aws.endpoint());
-        Ok(Stage { aws, terraform })
+        for (name, value) in cloud.variables() {
+            terraform.env(&format!("TF_VAR_{name}"), value);
+        }
+        Ok(Stage { cloud, terraform })
     }
 
     /// A workspace with `configuration` after a provider block.
     ///
     /// # Errors
-    /// The emulator or the workspace cannot be made.
-    pub fn with(config: ProxyConfig, configuration: &str) -> Result<Stage> {
-        let stage = Stage::empty(config)?;
+    /// The cloud or the workspace cannot be made.
+    pub fn with(habits: C::Habits, configuration: &str) -> Result<Stage<C>> {
+        let stage = Stage::empty(habits)?;
         stage.configure(configuration)?;
         Ok(stage)
     }
@@ -73,16 +259,16 @@ impl Stage {
     /// # Errors
     /// The workspace cannot be written.
     pub fn configure(&self, configuration: &str) -> Result<()> {
-        self.terraform.write("provider.tf", PROVIDER)?;
+        self.terraform.write("provider.tf", &format!("{TERRAFORM}{}", C::PROVIDER))?;
         self.terraform.write("main.tf", configuration)
     }
 
     /// A workspace with a folder of `examples/` and the modules that it uses.
     ///
     /// # Errors
-    /// The emulator or the workspace cannot be made, or modules cannot be installed.
-    pub fn example(name: &str, config: ProxyConfig) -> Result<Stage> {
-        let stage = Stage::empty(config)?;
+    /// The cloud or the workspace cannot be made, or modules cannot be installed.
+    pub fn example(name: &str, habits: C::Habits) -> Result<Stage<C>> {
+        let stage = Stage::empty(habits)?;
         let root = workspace_root();
         stage.terraform.copy(&root.join("modules"), "modules")?;
         let main = std::fs::read_to_string(root.join("examples").join(name).join("main.tf"))?;
@@ -91,20 +277,16 @@ impl Stage {
         Ok(stage)
     }
 
-    /// Proves by the emulator's own API that nothing is left, and that every request was one that AWS understands.
+    /// Proves by the cloud's own account that nothing is left, and that every request was one that it understands.
     ///
     /// # Errors
     /// Something is left, or a request was wrong.
     pub fn nothing_left(&self) -> Result<()> {
-        let left = self.aws.leftovers()?;
-        ensure!(left.is_empty(), "left behind or taken away:\n{left}");
-        let violations = self.aws.proxy().violations();
-        ensure!(violations.is_empty(), "requests that AWS would refuse: {violations:#?}");
-        Ok(())
+        self.cloud.nothing_left()
     }
 }
 
-const PROVIDER: &str = r#"
+const TERRAFORM: &str = r#"
 terraform {
   required_providers {
     warren = { source = "warren-net/warren" }
@@ -112,12 +294,6 @@ terraform {
 }
 
 variable "endpoint_url" { type = string }
-
-provider "warren" {
-  fabric = "acceptance"
-  owner  = "tests"
-  aws    = { region = "us-east-1", endpoint_url = var.endpoint_url }
-}
 "#;
 
 /// Terraform's output as one line of words: without its frames and line breaks.

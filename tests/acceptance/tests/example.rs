@@ -1,12 +1,12 @@
 //! The example, by real Terraform against an emulated AWS.
 
 use anyhow::{Result, ensure};
-use warren_acceptance::{Stage, flat, kill_points};
+use warren_acceptance::{AwsStage, flat, kill_points};
 use warren_harness::{Fault, Kind, ProxyConfig};
 
-fn counts(stage: &Stage) -> Result<Vec<(Kind, usize)>> {
+fn counts(stage: &AwsStage) -> Result<Vec<(Kind, usize)>> {
     let mut counts = std::collections::BTreeMap::new();
-    for (kind, object) in stage.aws.leftovers()?.added {
+    for (kind, object) in stage.cloud.leftovers()?.added {
         if !object.implicit {
             *counts.entry(kind).or_insert(0) += 1;
         }
@@ -16,7 +16,7 @@ fn counts(stage: &Stage) -> Result<Vec<(Kind, usize)>> {
 
 #[test]
 fn it_is_built_changed_in_place_and_taken_down() -> Result<()> {
-    let stage = Stage::example("aws-hub-spoke", ProxyConfig::default())?;
+    let stage = AwsStage::example("aws-hub-spoke", ProxyConfig::default())?;
     let terraform = &stage.terraform;
     terraform.apply(&[])?.success()?;
     let built = counts(&stage)?;
@@ -50,14 +50,14 @@ fn it_is_built_changed_in_place_and_taken_down() -> Result<()> {
 
 #[test]
 fn a_slow_forgetful_and_failing_cloud_is_survived() -> Result<()> {
-    let stage = Stage::example("aws-hub-spoke", ProxyConfig::realistic())?;
-    let proxy = stage.aws.proxy();
+    let stage = AwsStage::example("aws-hub-spoke", ProxyConfig::realistic())?;
+    let proxy = stage.cloud.proxy();
     proxy.inject(Fault::throttle().every(7).times(20));
     proxy.inject(Fault::internal_error().every(11).times(10));
     proxy.inject(Fault::cut_after().on("CreateSubnet").times(1));
     proxy.inject(Fault::cut_before().on("CreateVpc").times(1));
     stage.terraform.apply(&[])?.success()?;
-    let twice = stage.aws.inventory()?.duplicates(&["warren:owner", "warren:name"]);
+    let twice = stage.cloud.inventory()?.duplicates(&["warren:owner", "warren:name"]);
     assert_eq!(twice, vec![], "objects made twice by a repeated call");
     proxy.clear_faults();
     assert_eq!(stage.terraform.plan(&["-detailed-exitcode"])?.success()?.code, 0);
@@ -69,7 +69,7 @@ fn a_slow_forgetful_and_failing_cloud_is_survived() -> Result<()> {
 /// A sample of the kill points; `cargo xtask kill` tries them all.
 #[test]
 fn a_killed_provider_leaves_nothing_behind() -> Result<()> {
-    let mut stage = Stage::example("aws-hub-spoke", ProxyConfig::default())?;
+    let mut stage = AwsStage::example("aws-hub-spoke", ProxyConfig::default())?;
     let every = 29;
     let report = kill_points(&mut stage, every, &mut |line| println!("{line}"))?;
     println!("{report}");

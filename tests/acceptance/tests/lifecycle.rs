@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use anyhow::{Result, ensure};
-use warren_acceptance::{Stage, flat};
+use warren_acceptance::{AwsStage, flat};
 use warren_harness::{Fault, Kind, ProxyConfig};
 
 const NETWORK: &str = r#"
@@ -21,7 +21,7 @@ resource "warren_aws_subnet" "a" {
 
 #[test]
 fn a_lost_state_is_imported_again() -> Result<()> {
-    let stage = Stage::with(ProxyConfig::default(), NETWORK)?;
+    let stage = AwsStage::with(ProxyConfig::default(), NETWORK)?;
     let terraform = &stage.terraform;
     terraform.apply(&[])?.success()?;
     let state = terraform.show(None)?;
@@ -42,11 +42,11 @@ fn a_lost_state_is_imported_again() -> Result<()> {
 
 #[test]
 fn a_lost_state_is_adopted_by_the_next_apply() -> Result<()> {
-    let stage = Stage::with(ProxyConfig::default(), NETWORK)?;
+    let stage = AwsStage::with(ProxyConfig::default(), NETWORK)?;
     stage.terraform.apply(&[])?.success()?;
     std::fs::remove_file(stage.terraform.folder().join("terraform.tfstate"))?;
     stage.terraform.apply(&[])?.success()?;
-    let vpcs = stage.aws.leftovers()?.added.iter().filter(|(kind, _)| *kind == Kind::Vpc).count();
+    let vpcs = stage.cloud.leftovers()?.added.iter().filter(|(kind, _)| *kind == Kind::Vpc).count();
     assert_eq!(vpcs, 1);
     stage.terraform.destroy(&[])?.success()?;
     stage.nothing_left()
@@ -60,13 +60,13 @@ fn a_replacement_that_creates_first_does_not_adopt_what_it_replaces() -> Result<
             &format!("\"{cidr}\"\n  lifecycle {{\n    create_before_destroy = true\n  }}\n}}"),
         )
     };
-    let stage = Stage::with(ProxyConfig::default(), &subnet("10.0.0.0/24"))?;
+    let stage = AwsStage::with(ProxyConfig::default(), &subnet("10.0.0.0/24"))?;
     stage.terraform.apply(&[])?.success()?;
     stage.terraform.write("main.tf", &subnet("10.0.1.0/24"))?;
     let run = stage.terraform.apply(&[])?.success()?;
     ensure!(flat(&run.stdout).contains("1 added, 0 changed, 1 destroyed"), "{}", run.stdout);
     let subnets: Vec<_> = stage
-        .aws
+        .cloud
         .leftovers()?
         .added
         .into_iter()
@@ -80,11 +80,11 @@ fn a_replacement_that_creates_first_does_not_adopt_what_it_replaces() -> Result<
 
 #[test]
 fn an_interrupted_apply_keeps_what_exists_and_goes_on() -> Result<()> {
-    let stage = Stage::with(ProxyConfig::default(), NETWORK)?;
-    stage.aws.proxy().inject(Fault::delay(Duration::from_millis(800)).on("ModifyVpcAttribute").times(1));
+    let stage = AwsStage::with(ProxyConfig::default(), NETWORK)?;
+    stage.cloud.proxy().inject(Fault::delay(Duration::from_millis(800)).on("ModifyVpcAttribute").times(1));
     let running = stage.terraform.spawn(&["apply", "-no-color", "-input=false", "-auto-approve"])?;
     let pid = running.pid();
-    let proxy = stage.aws.proxy();
+    let proxy = stage.cloud.proxy();
     for _ in 0..1000 {
         if !proxy.calls_of("ModifyVpcAttribute").is_empty() {
             break;

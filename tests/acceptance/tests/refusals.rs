@@ -1,11 +1,11 @@
 //! What `terraform plan` refuses, and what it must not refuse.
 
 use anyhow::{Result, ensure};
-use warren_acceptance::{Stage, flat};
+use warren_acceptance::{AwsStage, flat};
 use warren_harness::ProxyConfig;
 
 /// Plans `configuration`, which must be refused; the output in one line of words.
-fn refused(stage: &Stage, configuration: &str) -> Result<String> {
+fn refused(stage: &AwsStage, configuration: &str) -> Result<String> {
     stage.terraform.write("main.tf", configuration)?;
     Ok(flat(&stage.terraform.plan(&[])?.failure()?.output()))
 }
@@ -30,7 +30,7 @@ fn subnet(name: &str, vpc: &str, cidr: &str) -> String {
 
 #[test]
 fn two_vpcs_of_one_run() -> Result<()> {
-    let stage = Stage::with(ProxyConfig::default(), "")?;
+    let stage = AwsStage::with(ProxyConfig::default(), "")?;
     let output = refused(&stage, &(vpc("one", "10.0.0.0/16") + &vpc("two", "10.0.128.0/17")))?;
     says(&output, &["10.0.0.0/16", "10.0.128.0/17", "one", "two"])?;
     stage.nothing_left()
@@ -38,7 +38,7 @@ fn two_vpcs_of_one_run() -> Result<()> {
 
 #[test]
 fn a_subnet_outside_its_vpc_and_overlapping_subnets() -> Result<()> {
-    let stage = Stage::with(ProxyConfig::default(), "")?;
+    let stage = AwsStage::with(ProxyConfig::default(), "")?;
     let outside = vpc("one", "10.0.0.0/16") + &subnet("out", "one", "\"10.1.0.0/24\"");
     says(&refused(&stage, &outside)?, &["10.1.0.0/24", "10.0.0.0/16"])?;
     let siblings = vpc("one", "10.0.0.0/16")
@@ -50,7 +50,7 @@ fn a_subnet_outside_its_vpc_and_overlapping_subnets() -> Result<()> {
 
 #[test]
 fn a_vpc_against_a_live_one() -> Result<()> {
-    let stage = Stage::with(ProxyConfig::default(), "")?;
+    let stage = AwsStage::with(ProxyConfig::default(), "")?;
     // The default VPC of the account lives at 172.31.0.0/16.
     let output = refused(&stage, &vpc("one", "172.31.0.0/20"))?;
     says(&output, &["172.31.0.0/16", "vpc-"])?;
@@ -59,7 +59,7 @@ fn a_vpc_against_a_live_one() -> Result<()> {
 
 #[test]
 fn another_owners_claim() -> Result<()> {
-    let stage = Stage::with(ProxyConfig::default(), "")?;
+    let stage = AwsStage::with(ProxyConfig::default(), "")?;
     let claims = stage.terraform.folder().join("claims.json");
     let block = |owner: &str, region: &str| {
         format!(
@@ -92,7 +92,7 @@ fn another_owners_claim() -> Result<()> {
 
 #[test]
 fn a_reserved_range() -> Result<()> {
-    let stage = Stage::with(ProxyConfig::default(), "")?;
+    let stage = AwsStage::with(ProxyConfig::default(), "")?;
     let plan = "resource \"warren_address_plan\" \"main\" {\n pools = { aws = [\"172.16.0.0/12\"] }\n \
                 reserved = { docker = [\"172.17.0.0/16\"] }\n networks = {}\n}\n";
     let vpc = vpc("one", "172.17.0.0/20").replace("}\n", " depends_on = [warren_address_plan.main]\n}\n");
@@ -102,7 +102,7 @@ fn a_reserved_range() -> Result<()> {
 
 #[test]
 fn host_bits_and_sizes_that_the_cloud_refuses() -> Result<()> {
-    let stage = Stage::with(ProxyConfig::default(), "")?;
+    let stage = AwsStage::with(ProxyConfig::default(), "")?;
     says(&refused(&stage, &vpc("one", "10.0.1.0/16"))?, &["10.0.1.0/16", "10.0.0.0/16"])?;
     says(&refused(&stage, &vpc("one", "10.0.0.0/29"))?, &["/29", "/28"])?;
     says(&refused(&stage, &vpc("one", "10.0.0.0/8"))?, &["/8", "/16"])?;
@@ -111,7 +111,7 @@ fn host_bits_and_sizes_that_the_cloud_refuses() -> Result<()> {
 
 #[test]
 fn an_unknown_range_raises_no_false_alarm_and_is_checked_when_known() -> Result<()> {
-    let stage = Stage::with(ProxyConfig::default(), "")?;
+    let stage = AwsStage::with(ProxyConfig::default(), "")?;
     let configuration = |cidr: &str| {
         format!(
             "resource \"terraform_data\" \"later\" {{\n input = \"{cidr}\"\n}}\n{}{}",
@@ -132,7 +132,7 @@ fn an_unknown_range_raises_no_false_alarm_and_is_checked_when_known() -> Result<
 
 #[test]
 fn an_incomplete_set_of_registry_endpoints() -> Result<()> {
-    let stage = Stage::with(ProxyConfig::default(), "")?;
+    let stage = AwsStage::with(ProxyConfig::default(), "")?;
     let configuration = vpc("one", "10.0.0.0/16")
         + &subnet("a", "one", "\"10.0.0.0/24\"")
         + r#"

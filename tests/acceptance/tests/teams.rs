@@ -5,12 +5,12 @@ use std::net::TcpStream;
 use std::process::Command;
 
 use anyhow::{Context as _, Result, ensure};
-use warren_acceptance::{Stage, build_folder, flat};
+use warren_acceptance::{AwsStage, build_folder, flat};
 use warren_harness::ProxyConfig;
 
 /// One request to the emulator, which checks no signatures; the status line and the body.
-fn s3(stage: &Stage, method: &str, path: &str) -> Result<String> {
-    let endpoint = stage.aws.endpoint();
+fn s3(stage: &AwsStage, method: &str, path: &str) -> Result<String> {
+    let endpoint = stage.cloud.endpoint();
     let address = endpoint.strip_prefix("http://").context("the emulator speaks plain HTTP")?;
     let mut stream = TcpStream::connect(address)?;
     let scope = "AKIAIOSFODNN7EXAMPLE/20260101/us-east-1/s3/aws4_request";
@@ -52,7 +52,7 @@ resource "warren_aws_vpc" "this" {{
 
 #[test]
 fn claims_in_s3_keep_two_repos_apart() -> Result<()> {
-    let stage = Stage::empty(ProxyConfig::default())?;
+    let stage = AwsStage::empty(ProxyConfig::default())?;
     let made = s3(&stage, "PUT", "/claims")?;
     ensure!(made.starts_with("HTTP/1.1 200"), "{made}");
     stage.terraform.write("main.tf", &configuration("one", "us-east-1", "a", "10.0.0.0/16"))?;
@@ -78,7 +78,7 @@ fn claims_in_s3_keep_two_repos_apart() -> Result<()> {
 
 #[test]
 fn the_examples_own_plan_passes_the_offline_check() -> Result<()> {
-    let stage = Stage::example("aws-hub-spoke", ProxyConfig::default())?;
+    let stage = AwsStage::example("aws-hub-spoke", ProxyConfig::default())?;
     stage.terraform.plan(&["-out=network.tfplan"])?.success()?;
     let plan = stage.terraform.folder().join("plan.json");
     std::fs::write(&plan, stage.terraform.show(Some("network.tfplan"))?.to_string())?;

@@ -8,9 +8,9 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, ensure};
 use clap::ValueEnum;
-use warren_acceptance::{Stage, kill_points};
+use warren_acceptance::{AwsStage, GoogleStage, kill_points};
 use warren_harness::driver::Plugin;
-use warren_harness::{ProxyConfig, workspace_root};
+use warren_harness::{GoogleConfig, ProxyConfig, workspace_root};
 
 use crate::build;
 
@@ -60,7 +60,7 @@ fn provider() -> Result<()> {
     let binary = folder.join("terraform-provider-warren");
     println!("size: {:.1} MB, stripped release build", megabytes(std::fs::metadata(&binary)?.len()));
     start(&binary)?;
-    let mut stage = Stage::built_in(&folder, ProxyConfig::default())?;
+    let mut stage = AwsStage::built_in(&folder, ProxyConfig::default())?;
     stage.terraform.time_limit(Duration::from_secs(3600));
     let time = |run: warren_harness::Run| run.success().map(|run| run.time.as_secs_f64());
     println!("seconds; `bare` is Terraform's own plan of as many built-in resources in the same run");
@@ -82,12 +82,12 @@ fn provider() -> Result<()> {
     );
     for vpcs in SIZES {
         let memory = PeakMemory::watch("terraform-provider-warren");
-        let before = CpuTimes::now(stage.aws.pid())?;
+        let before = CpuTimes::now(stage.cloud.pid())?;
         stage.configure(&(0..vpcs).map(pair).collect::<String>())?;
         let apply = time(stage.terraform.apply(&[])?)?;
         let replan = time(stage.terraform.plan(&[])?)?;
         let destroy = time(stage.terraform.destroy(&[])?)?;
-        let after = CpuTimes::now(stage.aws.pid())?;
+        let after = CpuTimes::now(stage.cloud.pid())?;
         let (ours, emulator) = (after.children - before.children, after.emulator - before.emulator);
         let peak = megabytes(memory.end());
         println!(
@@ -213,12 +213,30 @@ fn megabytes(bytes: u64) -> f64 {
     bytes as f64 / 1e6
 }
 
-/// Every `every`-th kill point of the example.
-pub(crate) fn kill(every: usize) -> Result<()> {
+/// Every `every`-th kill point of an example.
+pub(crate) fn kill(example: Example, every: usize) -> Result<()> {
     build::provider(false)?;
-    let mut stage = Stage::example("aws-hub-spoke", ProxyConfig::default())?;
-    let report = kill_points(&mut stage, every, &mut |line| println!("{line}"))?;
+    let mut tell = |line: &str| println!("{line}");
+    let report = match example {
+        Example::AwsHubSpoke => {
+            let mut stage = AwsStage::example("aws-hub-spoke", ProxyConfig::default())?;
+            kill_points(&mut stage, every, &mut tell)?
+        }
+        Example::GcpHubSpoke => {
+            let mut stage = GoogleStage::example("gcp-hub-spoke", GoogleConfig::default())?;
+            kill_points(&mut stage, every, &mut tell)?
+        }
+    };
     ensure!(report.survived > 0, "no kill point was reached");
     println!("{report}");
     Ok(())
+}
+
+/// An example that runs on one emulated cloud.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub(crate) enum Example {
+    /// On an emulated AWS.
+    AwsHubSpoke,
+    /// On a double of Google Cloud.
+    GcpHubSpoke,
 }

@@ -1,10 +1,10 @@
-//! The main job, end to end, on an emulated AWS.
+//! The main job, end to end, on an emulated AWS and a double of Google Cloud.
 
 use std::time::Instant;
 
 use anyhow::{Result, ensure};
-use warren_acceptance::Stage;
-use warren_harness::ProxyConfig;
+use warren_acceptance::BothStage;
+use warren_harness::{GoogleConfig, ProxyConfig};
 
 use crate::build;
 
@@ -30,19 +30,21 @@ pub(crate) fn run() -> Result<()> {
     let folder = build::provider(false)?;
     ensure!(folder.join("terraform-provider-warren").is_file(), "no provider in {}", folder.display());
 
-    steps.tell("starting an emulated AWS on loopback (moto, with a strict proxy in front of it)");
-    let stage = Stage::example("aws-hub-spoke", ProxyConfig::default())?;
+    steps.tell("starting an emulated AWS (moto, with a strict proxy in front of it) and a double of Google Cloud on loopback");
+    let stage = BothStage::example("llm-training", (ProxyConfig::default(), GoogleConfig::default()))?;
 
-    steps.tell("terraform apply: hub, spoke, S3 and ECR endpoints, NAT, transit gateway");
+    steps.tell("terraform apply: Google Cloud hub, data, ML and shared services; AWS VPC with S3 and ECR endpoints; one address plan");
     let run = stage.terraform.apply(&[])?.success()?;
     steps.show(summary(&run.stdout));
-    let made = stage.aws.leftovers()?.added.len();
+    let made = stage.cloud.aws.leftovers()?.added.len() + stage.cloud.google.left().len();
     steps.tell(&format!("{made} objects exist; a second plan finds nothing to do"));
     let plan = stage.terraform.plan(&["-detailed-exitcode"])?;
     ensure!(plan.code == 0, "the second plan is not empty:\n{}", plan.output());
 
-    steps.tell("terraform plan with the training spoke moved onto the hub's range: refused before apply");
-    let refused = stage.terraform.plan(&["-var", "training_cidr_block=172.16.0.0/20"])?.failure()?;
+    steps.tell(
+        "terraform plan with the AWS VPC moved onto the range of a Google subnetwork: refused before apply",
+    );
+    let refused = stage.terraform.plan(&["-var", "aws_cidr_block=10.1.0.0/16"])?.failure()?;
     steps.show(&errors(&refused.output()));
 
     steps.tell("terraform apply with other tags: changed in place");
@@ -53,7 +55,7 @@ pub(crate) fn run() -> Result<()> {
     let run = stage.terraform.destroy(&[])?.success()?;
     steps.show(summary(&run.stdout));
     stage.nothing_left()?;
-    steps.tell("asked the emulator itself: nothing is left, and every request was one that AWS understands");
+    steps.tell("asked the emulators themselves: nothing is left, and every request was one that the clouds understand");
     Ok(())
 }
 

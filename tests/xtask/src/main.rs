@@ -22,7 +22,7 @@ struct Arguments {
 
 #[derive(Subcommand)]
 enum Task {
-    /// Run the main job end to end on an emulated AWS: apply, refuse an overlap, change, destroy, prove that nothing is left.
+    /// Run the main job end to end on emulated clouds: apply, refuse an overlap, change, destroy, prove that nothing is left.
     Demo,
     /// Run every test; ends with a line `N passed, N failed`.
     Test {
@@ -46,8 +46,11 @@ enum Task {
     },
     /// Prove that the pure crates depend on no runtime, network or file library.
     Purity,
-    /// Kill the provider before and after every API call of the example, and see each time that it converges.
+    /// Kill the provider before and after every API call of an example, and see each time that it converges.
     Kill {
+        /// Which example.
+        #[arg(long, value_enum, default_value = "aws-hub-spoke")]
+        example: bench::Example,
         /// Try only every n-th kill point.
         #[arg(long, default_value_t = 1)]
         every: usize,
@@ -61,7 +64,7 @@ fn main() -> ExitCode {
         Task::Bench { what, rest } => bench::run(what, &rest),
         Task::Docs { check } => docs::run(check),
         Task::Purity => purity::run(),
-        Task::Kill { every } => bench::kill(every),
+        Task::Kill { example, every } => bench::kill(example, every),
     };
     match outcome {
         Ok(()) => ExitCode::SUCCESS,

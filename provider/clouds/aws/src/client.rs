@@ -56,7 +56,7 @@ pub(crate) async fn load(config: &AwsConfig) -> SdkConfig {
 
 /// Settings for a create call that AWS gives no idempotency token: the SDK must not repeat it by
 /// itself, because a repeated call whose first answer was lost makes a second object.
-/// [`crate::adopt::ensure`] repeats it, looking for the first one's object before.
+/// [`warren_managed::adopt::ensure`] repeats it, looking for the first one's object before.
 pub(crate) fn once() -> aws_sdk_ec2::config::Builder {
     aws_sdk_ec2::Config::builder().retry_config(RetryConfig::disabled())
 }

@@ -3,11 +3,12 @@
 use aws_sdk_ec2::error::{DisplayErrorContext, ProvideErrorMetadata, SdkError};
 use aws_smithy_runtime_api::client::orchestrator::HttpResponse;
 use tf_provider_rs::{Diagnostic, Diagnostics};
+pub(crate) use warren_managed::Failure;
 
 /// A failed API call.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{operation}: {code}: {message}")]
-pub(crate) struct ApiError {
+pub struct ApiError {
     /// Such as `CreateVpc`.
     pub(crate) operation: &'static str,
     /// AWS's code; empty when no answer came.
@@ -53,78 +54,6 @@ impl ApiError {
             message: format!("{id} does not exist"),
             status: 400,
         }
-    }
-
-    /// Whether the object, or one that the call names, does not exist (any more, or yet).
-    pub(crate) fn is_not_found(&self) -> bool {
-        self.code.ends_with(".NotFound")
-            || self.code.ends_with("NotFoundException")
-            || matches!(
-                self.code.as_str(),
-                "NatGatewayNotFound"
-                    | "InvalidVpcEndpointId.NotFound"
-                    | "InvalidSecurityGroupRuleId.NotFound"
-                    | "InvalidGroupId.NotFound"
-                    | "Gateway.NotAttached"
-                    | "NoSuchEntity"
-            )
-    }
-
-    /// Whether something still uses the object.
-    pub(crate) fn is_in_use(&self) -> bool {
-        self.code == "DependencyViolation"
-            || self.code.ends_with(".InUse")
-            || self.code.ends_with("InUseException")
-            || matches!(self.code.as_str(), "ResourceInUse" | "IncorrectState" | "OperationNotPermitted")
-    }
-
-    /// Success when the object is gone already.
-    pub(crate) fn unless_gone(result: Result<(), ApiError>) -> Result<(), ApiError> {
-        match result {
-            Err(error) if error.is_not_found() => Ok(()),
-            other => other,
-        }
-    }
-
-    /// What was found, if anything was.
-    pub(crate) fn if_found<T>(result: Result<T, ApiError>) -> Result<Option<T>, ApiError> {
-        match result {
-            Ok(found) => Ok(Some(found)),
-            Err(error) if error.is_not_found() => Ok(None),
-            Err(error) => Err(error),
-        }
-    }
-
-    /// Whether AWS asks to call less often.
-    pub(crate) fn is_throttle(&self) -> bool {
-        matches!(
-            self.code.as_str(),
-            "RequestLimitExceeded"
-                | "Throttling"
-                | "ThrottlingException"
-                | "ThrottledException"
-                | "TooManyRequestsException"
-                | "RequestThrottled"
-                | "RequestThrottledException"
-                | "EC2ThrottledException"
-                | "SlowDown"
-        ) || self.status == 429
-    }
-
-    /// Whether AWS may have done what it was asked although it did not say so.
-    pub(crate) fn is_ambiguous(&self) -> bool {
-        (self.code.is_empty() && self.status == 0) || self.status >= 500
-    }
-
-    /// Whether another object is in the way.
-    pub(crate) fn is_conflict(&self) -> bool {
-        self.code.ends_with(".Conflict")
-            || self.code.ends_with(".Duplicate")
-            || self.code.ends_with("AlreadyExists")
-            || self.code.ends_with("AlreadyExistsException")
-            || self.code.ends_with("AlreadyAssociated")
-            || self.code == "DuplicateTransitGatewayAttachment"
-            || self.code == "RouteAlreadyExists"
     }
 
     fn hint(&self) -> Option<&'static str> {
@@ -199,6 +128,58 @@ impl ApiError {
             }
             _ => return None,
         })
+    }
+}
+
+impl Failure for ApiError {
+    fn is_not_found(&self) -> bool {
+        self.code.ends_with(".NotFound")
+            || self.code.ends_with("NotFoundException")
+            || matches!(
+                self.code.as_str(),
+                "NatGatewayNotFound"
+                    | "InvalidVpcEndpointId.NotFound"
+                    | "InvalidSecurityGroupRuleId.NotFound"
+                    | "InvalidGroupId.NotFound"
+                    | "Gateway.NotAttached"
+                    | "NoSuchEntity"
+            )
+    }
+
+    fn is_in_use(&self) -> bool {
+        self.code == "DependencyViolation"
+            || self.code.ends_with(".InUse")
+            || self.code.ends_with("InUseException")
+            || matches!(self.code.as_str(), "ResourceInUse" | "IncorrectState" | "OperationNotPermitted")
+    }
+
+    fn is_throttle(&self) -> bool {
+        matches!(
+            self.code.as_str(),
+            "RequestLimitExceeded"
+                | "Throttling"
+                | "ThrottlingException"
+                | "ThrottledException"
+                | "TooManyRequestsException"
+                | "RequestThrottled"
+                | "RequestThrottledException"
+                | "EC2ThrottledException"
+                | "SlowDown"
+        ) || self.status == 429
+    }
+
+    fn is_ambiguous(&self) -> bool {
+        (self.code.is_empty() && self.status == 0) || self.status >= 500
+    }
+
+    fn is_conflict(&self) -> bool {
+        self.code.ends_with(".Conflict")
+            || self.code.ends_with(".Duplicate")
+            || self.code.ends_with("AlreadyExists")
+            || self.code.ends_with("AlreadyExistsException")
+            || self.code.ends_with("AlreadyAssociated")
+            || self.code == "DuplicateTransitGatewayAttachment"
+            || self.code == "RouteAlreadyExists"
     }
 }
 

@@ -6,7 +6,6 @@
 //! Every object carries the tags `warren:fabric`, `warren:owner` and `warren:name` from its create
 //! call on, so that an object left behind by a killed apply is found and adopted by the next one.
 
-mod adopt;
 mod client;
 mod common;
 mod config;
@@ -15,33 +14,27 @@ mod error;
 mod flow_log;
 mod internet_gateway;
 mod live;
-mod managed;
 mod memory;
 mod nat_gateway;
 mod policy;
-mod ranges;
 mod route_table;
 mod security_group;
 mod session;
-mod sets;
 mod subnet;
 mod tags;
-mod timeouts;
 mod transit_gateway;
 mod transit_gateway_attachment;
 mod vpc;
 mod vpc_endpoint;
 mod vpc_peering;
-mod wait;
 
 pub use config::{AssumeRole, AwsConfig, provider_attribute};
-pub use memory::{PlannedEndpoint, PlannedSecurityGroup, PlannedVpc, RunMemory, Table};
-pub use session::{Aws, Scope, Session};
-pub use timeouts::Timeouts;
+pub use error::ApiError;
+pub use memory::{PlannedEndpoint, PlannedSecurityGroup, PlannedVpc, RunMemory};
+pub use session::{Aws, Session, s3_options, watch_live};
 
 use tf_provider_rs::Registry;
-
-use managed::Managed;
+use warren_managed::Managed;
 
 /// Every resource of this cloud.
 pub fn registry(session: &Session) -> Registry {

@@ -1,10 +1,8 @@
-//! What one provider process has seen, planned and made: for checks between resources.
-
-use std::collections::{BTreeMap, BTreeSet};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+//! What a run plans in AWS: for checks between resources.
 
 use ipnet::IpNet;
 use tf_provider_rs::Attr;
+use warren_managed::{Memory, Table};
 
 /// Planned things of one run. A provider process plans all resources of a run, in dependency order.
 #[derive(Default)]
@@ -15,7 +13,6 @@ pub struct RunMemory {
     pub security_groups: Table<PlannedSecurityGroup>,
     /// Planned endpoints.
     pub endpoints: Table<PlannedEndpoint>,
-    objects: Mutex<Objects>,
 }
 
 /// A planned VPC.
@@ -63,130 +60,17 @@ pub struct PlannedEndpoint {
     pub policy: Attr<String>,
 }
 
-/// Planned things of one type, found by name and, when it is known, by id.
-pub struct Table<T>(Mutex<BTreeMap<String, (Option<String>, T)>>);
-
-impl<T> Default for Table<T> {
-    fn default() -> Self {
-        Table(Mutex::default())
+impl Memory for RunMemory {
+    fn clear(&self) {
+        self.vpcs.clear();
+        self.security_groups.clear();
+        self.endpoints.clear();
     }
-}
-
-impl<T: Clone> Table<T> {
-    /// Remembers what is planned under `name`; what was planned under it before is replaced.
-    pub fn put(&self, name: &str, id: Option<&str>, planned: T) {
-        lock(&self.0).insert(name.to_owned(), (id.map(str::to_owned), planned));
-    }
-
-    /// What is planned under `name`.
-    pub fn by_name(&self, name: &str) -> Option<T> {
-        lock(&self.0).get(name).map(|(_, planned)| planned.clone())
-    }
-
-    /// What is planned for the object `id`.
-    pub fn by_id(&self, id: &str) -> Option<T> {
-        lock(&self.0)
-            .values()
-            .find(|(known, _)| known.as_deref() == Some(id))
-            .map(|(_, planned)| planned.clone())
-    }
-
-    /// All that is planned, by name.
-    pub fn all(&self) -> Vec<(String, T)> {
-        lock(&self.0).iter().map(|(name, (_, planned))| (name.clone(), planned.clone())).collect()
-    }
-}
-
-/// Ids by what happens to them in this process.
-#[derive(Default)]
-struct Objects {
-    /// In the state of a resource, by type and name.
-    held: BTreeMap<(&'static str, String), BTreeSet<String>>,
-    /// Made or adopted by this process, with a mark that the private state of the resource holds too.
-    taken: BTreeMap<String, String>,
-    /// Under deletion, or deleted.
-    doomed: BTreeSet<String>,
-}
-
-impl RunMemory {
-    /// Begins another run in the same process.
-    pub(crate) fn clear(&self) {
-        lock(&self.vpcs.0).clear();
-        lock(&self.security_groups.0).clear();
-        lock(&self.endpoints.0).clear();
-        *lock(&self.objects) = Objects::default();
-    }
-
-    /// Remembers that a state holds `id` as the `kind` called `name`.
-    pub(crate) fn hold(&self, kind: &'static str, name: &str, id: &str) {
-        if !id.is_empty() {
-            lock(&self.objects).held.entry((kind, name.to_owned())).or_default().insert(id.to_owned());
-        }
-    }
-
-    /// Ids that a state holds as the `kind` called `name`.
-    pub(crate) fn held(&self, kind: &'static str, name: &str) -> BTreeSet<String> {
-        lock(&self.objects).held.get(&(kind, name.to_owned())).cloned().unwrap_or_default()
-    }
-
-    /// Takes `id` for the resource with this mark; false when another resource of this run has it or is
-    /// deleting it.
-    pub(crate) fn take(&self, id: &str, mark: &str) -> bool {
-        let mut objects = lock(&self.objects);
-        if objects.doomed.contains(id) || objects.taken.get(id).is_some_and(|other| other != mark) {
-            return false;
-        }
-        objects.taken.insert(id.to_owned(), mark.to_owned());
-        true
-    }
-
-    /// Whether a resource of this run with another mark has made or adopted `id`.
-    pub(crate) fn taken_by_other(&self, id: &str, mark: &str) -> bool {
-        lock(&self.objects).taken.get(id).is_some_and(|taker| taker != mark)
-    }
-
-    /// Marks `id` as under deletion by the resource with this mark; false when another resource of this
-    /// run has adopted it, which makes the deletion of the state that held it before a mere handing over.
-    pub(crate) fn doom(&self, id: &str, mark: Option<&str>) -> bool {
-        let mut objects = lock(&self.objects);
-        if objects.taken.get(id).is_some_and(|taker| Some(taker.as_str()) != mark) {
-            return false;
-        }
-        objects.taken.remove(id);
-        objects.doomed.insert(id.to_owned());
-        true
-    }
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn an_object_is_either_taken_or_doomed() {
-        let run = RunMemory::default();
-        assert!(run.take("vpc-1", "a"));
-        assert!(run.taken_by_other("vpc-1", "b") && !run.taken_by_other("vpc-1", "a"));
-        assert!(!run.take("vpc-1", "b"), "two resources cannot take one object");
-        assert!(!run.doom("vpc-1", None), "the state that held it before does not delete it");
-        assert!(run.doom("vpc-1", Some("a")), "the resource that took it does");
-        assert!(run.doom("vpc-2", None));
-        assert!(!run.take("vpc-2", "a"));
-    }
-
-    #[test]
-    fn planned_things_are_found_by_name_and_id() {
-        let run = RunMemory::default();
-        run.vpcs.put("hub", None, PlannedVpc::default());
-        assert_eq!(run.vpcs.by_id("vpc-1"), None);
-        run.vpcs.put("hub", Some("vpc-1"), PlannedVpc { dns_support: true.into(), ..PlannedVpc::default() });
-        assert!(run.vpcs.by_id("vpc-1").is_some_and(|vpc| vpc.dns_support.is_true()));
-        assert_eq!(run.vpcs.all().len(), 1);
-    }
 
     #[test]
     fn unknown_rules_do_not_close_a_group() {

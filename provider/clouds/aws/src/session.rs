@@ -1,130 +1,106 @@
-//! What the resources share: the configured account, and what this run plans.
+//! The configured account, and what its resources share.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::Arc;
 
 use aws_config::SdkConfig;
-use tf_provider_rs::{Attr, Diagnostic, Diagnostics, Path};
-
-use warren_guard::{Guard, S3Options};
+use tf_provider_rs::{
+    Attr, Diagnostic, Diagnostics, IdentitySchema, ImportRequest, Path, Value, async_trait,
+};
+use warren_guard::S3Options;
+use warren_managed::{Cloud, Scope};
 
 use crate::client::{self, Credentials};
 use crate::config::AwsConfig;
-use crate::error::Named;
+use crate::error::{ApiError, Named};
 use crate::live::LiveVpcs;
 use crate::memory::RunMemory;
-
-/// The routing domain and the repo or team that a run works for.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Scope {
-    /// The tag `warren:fabric`.
-    pub fabric: String,
-    /// The tag `warren:owner`.
-    pub owner: String,
-}
+use crate::tags::Tags;
 
 /// Shared by all resources of this cloud; cheap to clone.
-#[derive(Clone, Default)]
-pub struct Session(Arc<Inner>);
+pub type Session = warren_managed::Session<Aws>;
 
-#[derive(Default)]
-struct Inner {
-    aws: RwLock<Account>,
-    guard: Guard,
-    run: RunMemory,
-}
+/// One operation's patience.
+pub(crate) type Op = warren_managed::Op<ApiError>;
 
-#[derive(Clone, Default)]
-enum Account {
-    #[default]
-    Absent,
-    Unknown,
-    Known(Arc<Aws>),
-}
+/// An operation on one object, and where it works.
+pub(crate) type Work<'a> = warren_managed::Work<'a, Aws>;
 
-impl Session {
-    /// A session that is yet to be configured; `guard` sees all planned ranges of the run.
-    pub fn new(guard: Guard) -> Session {
-        Session(Arc::new(Inner { guard, ..Inner::default() }))
+#[async_trait]
+impl Cloud for Aws {
+    const NAME: &'static str = "AWS";
+    const ABSENT: (&'static str, &'static str) = (
+        "The provider has no AWS account",
+        "This resource lives in AWS, but the provider block does not say where. Add \
+         `aws = { region = \"us-east-1\" }` to `provider \"warren\"`; credentials are found as \
+         the AWS CLI finds them.",
+    );
+    const UNKNOWN: (&'static str, &'static str) = (
+        "The provider's AWS account is not known yet",
+        "A value in the provider block's `aws` is known only after apply, so AWS cannot be \
+         called now. Use values that are known at plan, or apply what they come from first \
+         (`terraform apply -target=..`).",
+    );
+    const UNIQUE_NAMES: bool = false;
+
+    type Config = AwsConfig;
+    type Error = ApiError;
+    type Marks = Tags;
+    type Memory = RunMemory;
+
+    async fn connect(config: &AwsConfig, scope: Scope) -> Result<Aws, Diagnostics> {
+        Aws::new(config, scope).await
     }
 
-    /// Takes the provider block's `aws`, and begins a run.
-    ///
-    /// While a value of it is unknown (during a plan), plans go on without looking at AWS.
-    pub async fn configure(&self, config: &Attr<AwsConfig>, scope: Scope) -> Diagnostics {
-        self.0.run.clear();
-        let account = match config {
-            Attr::Null => Ok(Account::Absent),
-            Attr::Unknown => Ok(Account::Unknown),
-            Attr::Known(config) if has_unknown(config) => Ok(Account::Unknown),
-            Attr::Known(config) => Aws::new(config, scope).await.map(|aws| Account::Known(Arc::new(aws))),
-        };
-        match account {
-            Ok(account) => {
-                *self.0.aws.write().unwrap_or_else(PoisonError::into_inner) = account;
-                Diagnostics::default()
+    /// Region and id.
+    fn identity() -> IdentitySchema {
+        IdentitySchema::new()
+            .required("id", "Assigned by AWS.")
+            .optional("region", "Region; the provider's when not given.")
+    }
+
+    fn identity_of(aws: Option<&Aws>, id: &str) -> Value {
+        let region = aws.map_or(Value::Null, |aws| Value::from(aws.region.clone()));
+        Value::object([("id", Value::from(id)), ("region", region)])
+    }
+
+    fn import(session: &Session, request: &ImportRequest) -> Result<String, Diagnostics> {
+        if let ImportRequest::Identity(identity) = request
+            && let Some(region) = identity.get("region").and_then(Value::as_str)
+        {
+            let ours = &session.get()?.region;
+            if ours != region {
+                return Err(Diagnostic::error(
+                    "Identity of another region",
+                    format!(
+                        "The identity is of region {region}, but the provider works in {ours}. Import it with a \
+                         provider of that region."
+                    ),
+                )
+                .into());
             }
-            Err(diagnostics) => diagnostics,
         }
+        Ok(request.id_or("id")?)
     }
+}
 
-    /// The account.
-    ///
-    /// # Errors
-    /// When the provider block has no `aws`, or one that is not known yet.
-    pub fn get(&self) -> Result<Arc<Aws>, Diagnostics> {
-        match &*self.0.aws.read().unwrap_or_else(PoisonError::into_inner) {
-            Account::Known(aws) => Ok(Arc::clone(aws)),
-            Account::Absent => Err(Diagnostic::error(
-                "The provider has no AWS account",
-                "This resource lives in AWS, but the provider block does not say where. Add \
-                 `aws = { region = \"us-east-1\" }` to `provider \"warren\"`; credentials are found as \
-                 the AWS CLI finds them.",
-            )
-            .into()),
-            Account::Unknown => Err(Diagnostic::error(
-                "The provider's AWS account is not known yet",
-                "A value in the provider block's `aws` is known only after apply, so AWS cannot be \
-                 called now. Use values that are known at plan, or apply what they come from first \
-                 (`terraform apply -target=..`).",
-            )
-            .into()),
-        }
+/// Makes the guard compare planned ranges with the live VPCs of the account; call it after the guard is
+/// configured.
+pub fn watch_live(session: &Session) {
+    if let Some(aws) = session.known() {
+        session.guard().add_live(Arc::new(LiveVpcs::new(aws)));
     }
+}
 
-    /// The account, when there is one already; plans go on without it.
-    pub fn known(&self) -> Option<Arc<Aws>> {
-        self.get().ok()
-    }
-
-    /// Makes the guard compare planned ranges with the live VPCs of the account; call it after the guard
-    /// is configured.
-    pub fn watch_live(&self) {
-        if let Some(aws) = self.known() {
-            self.0.guard.add_live(Arc::new(LiveVpcs::new(aws)));
-        }
-    }
-
-    /// How claims in S3 are reached: with the credentials, region and endpoint of the account.
-    pub async fn s3_options(&self) -> S3Options {
-        let Some(aws) = self.known() else { return S3Options::default() };
-        let endpoint = aws.sdk.endpoint_url().map(str::to_owned);
-        S3Options {
-            allow_http: endpoint.as_ref().is_some_and(|url| url.starts_with("http://")),
-            endpoint,
-            region: Some(aws.region.clone()),
-            credentials: aws.sdk.credentials_provider().map(|provider| Credentials::shared(&provider)),
-        }
-    }
-
-    /// What all planned ranges of the run are told to.
-    pub fn guard(&self) -> &Guard {
-        &self.0.guard
-    }
-
-    /// What this run plans.
-    pub fn run(&self) -> &RunMemory {
-        &self.0.run
+/// How claims in S3 are reached: with the credentials, region and endpoint of the account.
+pub fn s3_options(session: &Session) -> S3Options {
+    let Some(aws) = session.known() else { return S3Options::default() };
+    let endpoint = aws.sdk.endpoint_url().map(str::to_owned);
+    S3Options {
+        allow_http: endpoint.as_ref().is_some_and(|url| url.starts_with("http://")),
+        endpoint,
+        region: Some(aws.region.clone()),
+        credentials: aws.sdk.credentials_provider().map(|provider| Credentials::shared(&provider)),
     }
 }
 
@@ -216,11 +192,6 @@ fn wrong_account(account: &str, allowed: &BTreeSet<String>) -> Diagnostic {
     .at(Path::of("aws").attribute("allowed_account_ids"))
 }
 
-fn has_unknown(config: &AwsConfig) -> bool {
-    use tf_provider_rs::model::ToValue;
-    !config.to_value().is_wholly_known()
-}
-
 fn texts(map: &Attr<BTreeMap<String, Attr<String>>>) -> BTreeMap<String, String> {
     map.known()
         .into_iter()
@@ -236,6 +207,7 @@ fn items(set: &Attr<BTreeSet<Attr<String>>>) -> BTreeSet<String> {
 #[cfg(test)]
 pub(crate) mod tests {
     use super::*;
+    use warren_guard::Guard;
 
     /// An account that is never called.
     pub(crate) async fn account<const N: usize>(tags: [(&str, &str); N]) -> Arc<Aws> {

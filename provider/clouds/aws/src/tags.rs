@@ -5,8 +5,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use aws_sdk_ec2::types::{Filter, ResourceType, Tag, TagSpecification};
 use tf_provider_rs::{Attr, Diagnostics, Path, Value};
 
+use crate::common::Tagged;
 use crate::error::{ApiError, Named};
-use crate::session::Aws;
+use crate::session::{Aws, Work};
 
 /// Tags as a configuration writes them.
 pub(crate) type TagMap = Attr<BTreeMap<String, Attr<String>>>;
@@ -79,6 +80,12 @@ impl Aws {
         }
         Ok(())
     }
+}
+
+/// Makes the tags of the object, which are `have`, what is planned.
+pub(crate) async fn retag(work: &Work<'_>, planned: &impl Tagged, have: &Tags) -> Result<(), Diagnostics> {
+    let want = planned.marks(&work.cloud);
+    work.op.call(|| work.cloud.retag(planned.id().text(), have, &want)).await
 }
 
 /// The planned `tags_all`; unknown while a part of it is.

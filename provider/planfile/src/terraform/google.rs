@@ -10,6 +10,7 @@ pub(super) const READERS: &[(&str, Reader)] = &[
     ("google_compute_subnetwork", subnetwork),
     ("google_compute_global_address", global_address),
     ("google_compute_network_peering", peering),
+    ("google_container_cluster", cluster),
 ];
 
 pub(super) fn network(context: &mut Context<'_>, resource: &Resource<'_>) {
@@ -65,7 +66,47 @@ fn global_address(context: &mut Context<'_>, resource: &Resource<'_>) {
     }
 }
 
-fn peering(context: &mut Context<'_>, resource: &Resource<'_>) {
+/// What a GKE cluster takes beside its nodes' subnetwork: its control plane's range, and the ranges of pods and services
+/// where it makes them itself. Sizes alone, such as `/14`, say nothing about where Google will put them.
+fn cluster(context: &mut Context<'_>, resource: &Resource<'_>) {
+    let network = context.network(resource, "network");
+    let own = ["cluster_ipv4_cidr"].map(|key| (resource.values, key.to_owned(), key));
+    let blocks = [
+        ("private_cluster_config", "master_ipv4_cidr_block"),
+        ("ip_allocation_policy", "cluster_ipv4_cidr_block"),
+        ("ip_allocation_policy", "services_ipv4_cidr_block"),
+    ];
+    let nested = blocks.iter().flat_map(|(block, key)| {
+        let children = resource.values.children(block);
+        children.into_iter().map(move |(index, values)| (values, format!("{block}{index}.{key}"), *key))
+    });
+    let mut seen = Vec::new();
+    for (values, path, key) in own.into_iter().chain(nested) {
+        let whole = values.text(key).is_some_and(|text| !text.starts_with('/'));
+        // Google tells the pods' range twice, and chooses what nobody wrote.
+        if !whole || values.text(key).is_some_and(|text| seen.contains(&text)) {
+            continue;
+        }
+        seen.extend(values.text(key));
+        let Ok(Some(block)) = context.block(resource, &values, key, &path) else { continue };
+        let (id, name) = (format!("{}#{key}", context.id(resource)), format!("{} ({key})", resource.address));
+        let (owner, live) = (context.owner.to_owned(), resource.live);
+        // The limits of subnets do not hold for it.
+        let subnet = Subnet {
+            id,
+            name,
+            owner,
+            cloud: None,
+            network: network.clone(),
+            nested: false,
+            live,
+            blocks: vec![block],
+        };
+        context.model.subnets.push(subnet);
+    }
+}
+
+pub(super) fn peering(context: &mut Context<'_>, resource: &Resource<'_>) {
     let peering = Peering {
         name: resource.address.clone(),
         owner: context.owner.to_owned(),
@@ -77,7 +118,7 @@ fn peering(context: &mut Context<'_>, resource: &Resource<'_>) {
     context.model.peerings.push(peering);
 }
 
-fn push(
+pub(super) fn push(
     context: &mut Context<'_>,
     resource: &Resource<'_>,
     id: String,

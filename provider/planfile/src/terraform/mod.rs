@@ -6,6 +6,7 @@ mod hashicorp_aws;
 mod resource;
 pub(crate) mod topology;
 mod warren_aws;
+mod warren_gcp;
 mod warren_local;
 
 use crate::node::Node;
@@ -20,8 +21,13 @@ use warren_model::{Block, Defect, Model, NetworkRef, Position, Site};
 type Reader = fn(&mut Context<'_>, &Resource<'_>);
 
 /// The families. Each has the types that are networks (read first, so that others find them) and the rest.
-const FAMILIES: &[&[(&str, Reader)]] =
-    &[hashicorp_aws::READERS, google::READERS, warren_aws::READERS, warren_local::READERS];
+const FAMILIES: &[&[(&str, Reader)]] = &[
+    hashicorp_aws::READERS,
+    google::READERS,
+    warren_aws::READERS,
+    warren_gcp::READERS,
+    warren_local::READERS,
+];
 
 /// Types that subnets and peerings refer to.
 const NETWORK_TYPES: &[&str] =

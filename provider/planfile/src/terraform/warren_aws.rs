@@ -1,14 +1,12 @@
-//! Warren's own cloud resources; they use the clouds' words.
+//! Warren's own AWS resources; they use the words of hashicorp/aws.
 
 use super::resource::{Attribute, Resource};
-use super::{Context, Reader, google, hashicorp_aws};
+use super::{Context, Reader, hashicorp_aws};
 
 pub(super) const READERS: &[(&str, Reader)] = &[
     ("warren_aws_vpc", vpc),
     ("warren_aws_subnet", hashicorp_aws::subnet),
     ("warren_aws_vpc_peering", hashicorp_aws::peering),
-    ("warren_gcp_network", google::network),
-    ("warren_gcp_subnetwork", google::subnetwork),
 ];
 
 /// Like `aws_vpc`, with the secondary ranges as a list of texts.

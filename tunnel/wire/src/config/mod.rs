@@ -122,14 +122,6 @@ pub struct Endpoint {
     pub port: u16,
 }
 
-impl std::str::FromStr for Endpoint {
-    type Err = ParseError;
-
-    fn from_str(text: &str) -> Result<Self, ParseError> {
-        value::endpoint(text.trim()).map_err(|problem| problem.at(1, 1))
-    }
-}
-
 /// An address or a name.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Host {

@@ -207,15 +207,17 @@ pub(super) fn server_name(value: &str) -> Result<String, Problem> {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{what}; {hint}")]
 pub struct EndpointError {
-    what: String,
-    hint: String,
+    /// What is wrong.
+    pub what: String,
+    /// What to write instead.
+    pub hint: String,
 }
 
 impl std::str::FromStr for Endpoint {
     type Err = EndpointError;
 
     fn from_str(text: &str) -> Result<Self, EndpointError> {
-        endpoint(text).map_err(|Problem { what, hint }| EndpointError { what, hint })
+        endpoint(text.trim()).map_err(|Problem { what, hint }| EndpointError { what, hint })
     }
 }
 

@@ -8,6 +8,7 @@ use super::schema::Repository;
 use crate::error::{ApiError, Named};
 use crate::session::Aws;
 use crate::tags::{self, Tags};
+use warren_managed::Failure;
 
 /// A repository with its policies and tags.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -9,11 +9,10 @@ use tf_provider_rs::{Change, Diagnostic, Diagnostics, Path, Schema, async_trait}
 
 use crate::common::Common;
 use crate::error::ApiError;
-use crate::managed::{Object, Work};
-use crate::memory::RunMemory;
-use crate::session::{Aws, Session};
+use crate::session::{Aws, Session, Work};
 use crate::tags::{self, Tags};
 pub(crate) use schema::Repository;
+use warren_managed::{Failure, Object, Objects};
 
 #[async_trait]
 impl Object for Repository {
@@ -31,8 +30,8 @@ impl Object for Repository {
         }
     }
 
-    fn hold(&self, run: &RunMemory) {
-        run.hold(Repository::KIND, called(self), self.id.text());
+    fn hold(&self, objects: &Objects) {
+        objects.hold(Repository::KIND, called(self), self.id.text());
     }
 
     /// The repository of the planned name, if it is ours; another's is an error.
@@ -50,7 +49,7 @@ impl Object for Repository {
     }
 
     async fn reconcile(&self, work: &Work<'_>) -> Result<Repository, Diagnostics> {
-        let Work { aws, op, .. } = work;
+        let Work { cloud: aws, op, .. } = work;
         let name = self.name.text();
         let have = op.call(|| api::get(aws, name)).await?;
         let tags = aws.tags(name, &self.tags);
@@ -76,12 +75,12 @@ impl Object for Repository {
     }
 
     async fn look(&self, work: &Work<'_>) -> Result<Option<Repository>, Diagnostics> {
-        let found = ApiError::if_found(api::get(&work.aws, called(self)).await)?;
-        Ok(found.map(|found| schema::state(&work.aws, found, self)))
+        let found = ApiError::if_found(api::get(&work.cloud, called(self)).await)?;
+        Ok(found.map(|found| schema::state(&work.cloud, found, self)))
     }
 
     async fn delete(&self, work: &Work<'_>) -> Result<(), Diagnostics> {
-        let Work { aws, op, .. } = work;
+        let Work { cloud: aws, op, .. } = work;
         let name = self.name.text();
         match api::delete(aws, name, self.force_delete.is_true()).await {
             Err(error) if error.code == "RepositoryNotEmptyException" => Err(not_empty(name).into()),

@@ -2,10 +2,11 @@ use tf_provider_rs::Attr;
 
 use super::*;
 use crate::session::tests::account;
+use warren_managed::listed;
 
 #[test]
 fn attributes() {
-    insta::assert_snapshot!(crate::common::tests::listed(&Repository::schema()));
+    insta::assert_snapshot!(listed(&Repository::schema()));
 }
 
 #[tokio::test]

@@ -8,10 +8,10 @@ mod tests;
 use tf_provider_rs::{Diagnostic, Diagnostics, Schema, async_trait};
 
 use crate::error::ApiError;
-use crate::managed::{Object, Work};
-use crate::session::{Aws, Session};
-use crate::tags::Tags;
+use crate::session::{Aws, Session, Work};
+use crate::tags::{Tags, retag};
 pub(crate) use schema::FlowLog;
+use warren_managed::{Failure, Object};
 
 #[async_trait]
 impl Object for FlowLog {
@@ -46,10 +46,10 @@ impl Object for FlowLog {
     }
 
     async fn reconcile(&self, work: &Work<'_>) -> Result<FlowLog, Diagnostics> {
-        let Work { aws, op, .. } = work;
+        let Work { cloud: aws, op, .. } = work;
         let id = self.id.text();
         let have = op.call(|| api::get(aws, id)).await?;
-        work.retag(self, &have.tags).await?;
+        retag(work, self, &have.tags).await?;
         let found = op.call(|| api::get(aws, id)).await?;
         if let Some(error) = &found.error {
             tracing::warn!(id, error, "AWS cannot deliver this flow log yet");
@@ -58,12 +58,12 @@ impl Object for FlowLog {
     }
 
     async fn look(&self, work: &Work<'_>) -> Result<Option<FlowLog>, Diagnostics> {
-        let found = ApiError::if_found(api::get(&work.aws, self.id.text()).await)?;
-        Ok(found.map(|found| schema::state(&work.aws, found, self)))
+        let found = ApiError::if_found(api::get(&work.cloud, self.id.text()).await)?;
+        Ok(found.map(|found| schema::state(&work.cloud, found, self)))
     }
 
     async fn delete(&self, work: &Work<'_>) -> Result<(), Diagnostics> {
-        let Work { aws, op, .. } = work;
+        let Work { cloud: aws, op, .. } = work;
         let id = self.id.text();
         op.delete(|| api::delete(aws, id), || api::get(aws, id)).await
     }

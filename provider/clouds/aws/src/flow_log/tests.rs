@@ -2,6 +2,7 @@ use tf_provider_rs::Attr;
 
 use super::*;
 use crate::session::tests::account;
+use warren_managed::listed;
 
 fn told(log: &FlowLog) -> Vec<String> {
     let mut diagnostics = Diagnostics::default();
@@ -11,7 +12,7 @@ fn told(log: &FlowLog) -> Vec<String> {
 
 #[test]
 fn attributes() {
-    insta::assert_snapshot!(crate::common::tests::listed(&FlowLog::schema()));
+    insta::assert_snapshot!(listed(&FlowLog::schema()));
 }
 
 #[test]

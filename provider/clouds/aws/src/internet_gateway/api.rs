@@ -6,6 +6,7 @@ use crate::client;
 use crate::error::{ApiError, Named};
 use crate::session::Aws;
 use crate::tags::{self, Tags};
+use warren_managed::Failure;
 
 /// An internet gateway as DescribeInternetGateways tells it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

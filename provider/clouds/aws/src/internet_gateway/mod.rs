@@ -8,11 +8,10 @@ mod tests;
 use tf_provider_rs::{Diagnostics, Schema, async_trait};
 
 use crate::error::ApiError;
-use crate::managed::{Object, Work};
-use crate::session::Aws;
-use crate::tags::Tags;
-use crate::wait::Look;
+use crate::session::{Aws, Work};
+use crate::tags::{Tags, retag};
 pub(crate) use schema::InternetGateway;
+use warren_managed::{Failure, Look, Object};
 
 #[async_trait]
 impl Object for InternetGateway {
@@ -29,10 +28,10 @@ impl Object for InternetGateway {
     }
 
     async fn reconcile(&self, work: &Work<'_>) -> Result<InternetGateway, Diagnostics> {
-        let Work { aws, op, .. } = work;
+        let Work { cloud: aws, op, .. } = work;
         let id = self.id.text();
         let have = op.call(|| api::get(aws, id)).await?;
-        work.retag(self, &have.tags).await?;
+        retag(work, self, &have.tags).await?;
         let vpc = self.vpc_id.text();
         if have.vpc_id.as_deref() != Some(vpc) {
             if let Some(other) = &have.vpc_id {
@@ -53,12 +52,12 @@ impl Object for InternetGateway {
     }
 
     async fn look(&self, work: &Work<'_>) -> Result<Option<InternetGateway>, Diagnostics> {
-        let found = ApiError::if_found(api::get(&work.aws, self.id.text()).await)?;
-        Ok(found.map(|found| schema::state(&work.aws, found, self)))
+        let found = ApiError::if_found(api::get(&work.cloud, self.id.text()).await)?;
+        Ok(found.map(|found| schema::state(&work.cloud, found, self)))
     }
 
     async fn delete(&self, work: &Work<'_>) -> Result<(), Diagnostics> {
-        let Work { aws, op, .. } = work;
+        let Work { cloud: aws, op, .. } = work;
         let id = self.id.text();
         let Some(found) = ApiError::if_found(api::get(aws, id).await)? else { return Ok(()) };
         if let Some(vpc) = &found.vpc_id {

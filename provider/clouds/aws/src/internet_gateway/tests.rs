@@ -1,10 +1,11 @@
 use super::*;
 use crate::session::tests::account;
 use tf_provider_rs::Attr;
+use warren_managed::listed;
 
 #[test]
 fn attributes() {
-    insta::assert_snapshot!(crate::common::tests::listed(&InternetGateway::schema()));
+    insta::assert_snapshot!(listed(&InternetGateway::schema()));
 }
 
 #[tokio::test]

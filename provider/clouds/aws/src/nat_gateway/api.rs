@@ -8,6 +8,7 @@ use crate::common::Common;
 use crate::error::{ApiError, Named};
 use crate::session::Aws;
 use crate::tags::{self, Tags, filter};
+use warren_managed::Failure;
 
 /// Tag of an address that belongs to a resource of the type in its value: what tells it from an address
 /// of the same name that is an object of its own.

@@ -16,15 +16,12 @@ mod tests;
 
 use tf_provider_rs::{Attr, Change, Diagnostic, Diagnostics, Path, Progress, Schema, async_trait};
 
-use crate::adopt;
 use crate::common::Common;
 use crate::error::ApiError;
-use crate::managed::{self, Object, Work};
-use crate::memory::RunMemory;
-use crate::session::{Aws, Session};
-use crate::tags::Tags;
-use crate::wait::Look;
+use crate::session::{Aws, Session, Work};
+use crate::tags::{Tags, retag};
 pub(crate) use schema::NatGateway;
+use warren_managed::{Failure, Look, Object, Objects, adopt};
 
 #[async_trait]
 impl Object for NatGateway {
@@ -62,9 +59,9 @@ impl Object for NatGateway {
     }
 
     /// Remembers both ids, so that a replacement created before this one goes adopts neither.
-    fn hold(&self, run: &RunMemory) {
+    fn hold(&self, objects: &Objects) {
         for id in [&self.id, &self.owned_allocation_id] {
-            run.hold(NatGateway::KIND, self.name.text(), id.text());
+            objects.hold(NatGateway::KIND, self.name.text(), id.text());
         }
     }
 
@@ -91,7 +88,7 @@ impl Object for NatGateway {
 
     /// The address comes before the gateway; a gateway that was left has one already.
     async fn ensure(&mut self, work: &Work<'_>, progress: &Progress) -> Result<(), Diagnostics> {
-        let Work { aws, op, .. } = work;
+        let Work { cloud: aws, op, .. } = work;
         if let Some(id) = adopt::leftover(work, &*self, || api::find(aws, self)).await? {
             let found = op.call(|| api::get(aws, &id)).await?;
             let owned = api::owned(aws, found.allocation_id.as_deref()).await?;
@@ -108,11 +105,11 @@ impl Object for NatGateway {
             self.owned_allocation_id = address.into();
             progress.save(self);
         }
-        managed::ensure(self, work, progress).await
+        warren_managed::ensure(self, work, progress).await
     }
 
     async fn reconcile(&self, work: &Work<'_>) -> Result<NatGateway, Diagnostics> {
-        let Work { aws, op, .. } = work;
+        let Work { cloud: aws, op, .. } = work;
         let id = self.id.text();
         let found = op
             .until("available", || async {
@@ -126,7 +123,7 @@ impl Object for NatGateway {
         if found.state != "available" {
             return Err(failed(&self.label(), &found).into());
         }
-        work.retag(self, &found.tags).await?;
+        retag(work, self, &found.tags).await?;
         if let Some(address) = self.owned_allocation_id.known() {
             let have = op.call(|| api::address(aws, address)).await?;
             let tags = api::address_tags(&aws.tags(self.name.text(), &self.tags));
@@ -137,11 +134,11 @@ impl Object for NatGateway {
     }
 
     async fn look(&self, work: &Work<'_>) -> Result<Option<NatGateway>, Diagnostics> {
-        look(&work.aws, self).await
+        look(&work.cloud, self).await
     }
 
     async fn delete(&self, work: &Work<'_>) -> Result<(), Diagnostics> {
-        let Work { aws, op, .. } = work;
+        let Work { cloud: aws, op, .. } = work;
         let mut gateway = self.id.known().cloned();
         if gateway.is_none() {
             // A create whose answer was lost: the address tells which gateway is meant.

@@ -1,8 +1,8 @@
 use tf_provider_rs::{Context, Resource};
 
 use super::*;
-use crate::managed::Managed;
 use crate::session::tests::{account, session};
+use warren_managed::{Managed, adopt, listed};
 
 fn gateway(state: &str) -> NatGateway {
     NatGateway {
@@ -33,7 +33,7 @@ async fn planned(
 
 #[test]
 fn attributes() {
-    insta::assert_snapshot!(crate::common::tests::listed(&NatGateway::schema()));
+    insta::assert_snapshot!(listed(&NatGateway::schema()));
 }
 
 #[tokio::test]

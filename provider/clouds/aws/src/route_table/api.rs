@@ -9,6 +9,7 @@ use crate::client;
 use crate::error::{ApiError, Named};
 use crate::session::Aws;
 use crate::tags::{self, Tags, filter};
+use warren_managed::Failure;
 
 /// A route table as DescribeRouteTables tells it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

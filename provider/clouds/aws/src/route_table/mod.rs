@@ -9,12 +9,10 @@ mod tests;
 use tf_provider_rs::{Diagnostics, Schema, async_trait};
 
 use crate::error::ApiError;
-use crate::managed::{Object, Work};
-use crate::session::{Aws, Session};
-use crate::sets;
-use crate::tags::Tags;
-use crate::wait::Op;
+use crate::session::{Aws, Op, Session, Work};
+use crate::tags::{Tags, retag};
 pub(crate) use schema::RouteTable;
+use warren_managed::{Failure, Object, sets};
 
 #[async_trait]
 impl Object for RouteTable {
@@ -35,10 +33,10 @@ impl Object for RouteTable {
     }
 
     async fn reconcile(&self, work: &Work<'_>) -> Result<RouteTable, Diagnostics> {
-        let Work { aws, op, .. } = work;
+        let Work { cloud: aws, op, .. } = work;
         let id = self.id.text();
         let have = op.call(|| api::get(aws, id)).await?;
-        work.retag(self, &have.tags).await?;
+        retag(work, self, &have.tags).await?;
         reconcile_routes(aws, op, &have, self).await?;
         reconcile_subnets(aws, op, &have, self).await?;
         let found = op.call(|| api::get(aws, id)).await?;
@@ -46,12 +44,12 @@ impl Object for RouteTable {
     }
 
     async fn look(&self, work: &Work<'_>) -> Result<Option<RouteTable>, Diagnostics> {
-        let found = ApiError::if_found(api::get(&work.aws, self.id.text()).await)?;
-        Ok(found.map(|found| schema::state(&work.aws, found, self)))
+        let found = ApiError::if_found(api::get(&work.cloud, self.id.text()).await)?;
+        Ok(found.map(|found| schema::state(&work.cloud, found, self)))
     }
 
     async fn delete(&self, work: &Work<'_>) -> Result<(), Diagnostics> {
-        let Work { aws, op, .. } = work;
+        let Work { cloud: aws, op, .. } = work;
         let id = self.id.text();
         let Some(found) = ApiError::if_found(api::get(aws, id).await)? else { return Ok(()) };
         for association in found.subnets.values() {

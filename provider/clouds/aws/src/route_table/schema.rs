@@ -4,12 +4,14 @@ use tf_provider_rs::schema::{Attribute, Nesting, Schema};
 use tf_provider_rs::{Attr, Type, model};
 
 use super::api::Found;
-use crate::common::{self, Common, common};
-use crate::ranges;
+use crate::common::{self, Tagged, common};
 use crate::session::Aws;
-use crate::sets::{self, Texts};
 use crate::tags::TagMap;
-use crate::timeouts::Timeouts;
+use warren_cidr::{Cloud, Family};
+use warren_managed::{
+    Timeouts, ranges,
+    sets::{self, Texts},
+};
 
 model! {
     /// A route table.
@@ -76,11 +78,11 @@ pub(super) fn schema() -> Schema {
             [
                 Attribute::string("destination_cidr_block")
                     .optional()
-                    .validate(ranges::IPV4)
+                    .validate(ranges::any(Cloud::Aws, Family::V4))
                     .describe("IPv4 destination in CIDR notation."),
                 Attribute::string("destination_ipv6_cidr_block")
                     .optional()
-                    .validate(ranges::IPV6)
+                    .validate(ranges::any(Cloud::Aws, Family::V6))
                     .describe("IPv6 destination in CIDR notation."),
                 Attribute::string("destination_prefix_list_id")
                     .optional()

@@ -3,8 +3,8 @@ use tf_provider_rs::{Attr, Resource};
 use super::routes::{Destination, Target};
 use super::schema::Route;
 use super::*;
-use crate::managed::Managed;
 use crate::session::tests::{account, session};
+use warren_managed::{Managed, listed};
 
 fn default_route() -> Route {
     Route { destination_cidr_block: "0.0.0.0/0".into(), nat_gateway_id: "nat-1".into(), ..Route::default() }
@@ -12,7 +12,7 @@ fn default_route() -> Route {
 
 #[test]
 fn attributes() {
-    insta::assert_snapshot!(crate::common::tests::listed(&RouteTable::schema()));
+    insta::assert_snapshot!(listed(&RouteTable::schema()));
 }
 
 #[tokio::test]

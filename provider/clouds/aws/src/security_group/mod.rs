@@ -9,12 +9,11 @@ mod tests;
 use tf_provider_rs::{Change, Diagnostic, Diagnostics, Path, Schema, async_trait};
 
 use crate::error::ApiError;
-use crate::managed::{Object, Work};
-use crate::session::{Aws, Session};
-use crate::tags::Tags;
-use crate::wait::Op;
+use crate::session::{Aws, Op, Session, Work};
+use crate::tags::{Tags, retag};
 use rules::Grants;
 pub(crate) use schema::SecurityGroup;
+use warren_managed::{Failure, Object};
 
 /// Which rules.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -79,10 +78,10 @@ impl Object for SecurityGroup {
     }
 
     async fn reconcile(&self, work: &Work<'_>) -> Result<SecurityGroup, Diagnostics> {
-        let Work { aws, op, .. } = work;
+        let Work { cloud: aws, op, .. } = work;
         let id = self.id.text();
         let have = op.call(|| api::get(aws, id)).await?;
-        work.retag(self, &have.tags).await?;
+        retag(work, self, &have.tags).await?;
         let want = rules::grants(self.ingress.known().into_iter().flatten(), id);
         reconcile(aws, op, id, Direction::Ingress, &have.ingress, &want).await?;
         let want = rules::grants(self.egress.known().into_iter().flatten(), id);
@@ -92,12 +91,12 @@ impl Object for SecurityGroup {
     }
 
     async fn look(&self, work: &Work<'_>) -> Result<Option<SecurityGroup>, Diagnostics> {
-        let found = ApiError::if_found(api::get(&work.aws, self.id.text()).await)?;
-        Ok(found.map(|found| schema::state(&work.aws, found, self)))
+        let found = ApiError::if_found(api::get(&work.cloud, self.id.text()).await)?;
+        Ok(found.map(|found| schema::state(&work.cloud, found, self)))
     }
 
     async fn delete(&self, work: &Work<'_>) -> Result<(), Diagnostics> {
-        let Work { aws, op, .. } = work;
+        let Work { cloud: aws, op, .. } = work;
         let id = self.id.text();
         // Network interfaces of deleted endpoints linger for minutes.
         op.delete(|| api::delete(aws, id), || api::get(aws, id)).await

@@ -7,11 +7,11 @@ use tf_provider_rs::{Attr, Diagnostics, Path, Type, Value, model};
 
 use super::api::Found;
 use super::rules;
-use crate::common::{self, Common, common};
-use crate::ranges;
+use crate::common::{self, Tagged, common};
 use crate::session::Aws;
 use crate::tags::TagMap;
-use crate::timeouts::Timeouts;
+use warren_cidr::{Cloud, Family};
+use warren_managed::{Timeouts, ranges};
 
 model! {
     /// A security group.
@@ -119,11 +119,11 @@ fn rule(name: &str, peer: &str, what: &str) -> Attribute {
                 .describe("Last port, 0 to 65535; for ICMP the code, -1 for all."),
             Attribute::of("cidr_blocks", Type::set(Type::String))
                 .optional()
-                .validate(ranges::each(ranges::IPV4))
+                .validate(ranges::each(ranges::any(Cloud::Aws, Family::V4)))
                 .describe(&format!("IPv4 ranges as {peer}.")),
             Attribute::of("ipv6_cidr_blocks", Type::set(Type::String))
                 .optional()
-                .validate(ranges::each(ranges::IPV6))
+                .validate(ranges::each(ranges::any(Cloud::Aws, Family::V6)))
                 .describe(&format!("IPv6 ranges as {peer}.")),
             Attribute::of("prefix_list_ids", Type::set(Type::String))
                 .optional()

@@ -3,9 +3,9 @@ use tf_provider_rs::{Attr, Context, Resource};
 use super::rules::{Grant, Peer};
 use super::schema::Rule;
 use super::*;
-use crate::managed::Managed;
 use crate::session::tests::session;
 use std::collections::BTreeSet;
+use warren_managed::{Managed, listed};
 
 fn set<const N: usize>(items: [&str; N]) -> Attr<BTreeSet<Attr<String>>> {
     Attr::Known(items.into_iter().map(Attr::from).collect())
@@ -36,7 +36,7 @@ async fn told(config: &SecurityGroup) -> String {
 
 #[test]
 fn attributes() {
-    insta::assert_snapshot!(crate::common::tests::listed(&SecurityGroup::schema()));
+    insta::assert_snapshot!(listed(&SecurityGroup::schema()));
 }
 
 #[tokio::test]

@@ -7,6 +7,7 @@ use crate::client;
 use crate::error::{ApiError, Named};
 use crate::session::Aws;
 use crate::tags::{self, Tags, filter};
+use warren_managed::Failure;
 
 /// A subnet as DescribeSubnets tells it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

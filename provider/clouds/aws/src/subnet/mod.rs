@@ -8,11 +8,10 @@ mod tests;
 use tf_provider_rs::{Change, Diagnostics, Path, Schema, async_trait};
 
 use crate::error::ApiError;
-use crate::managed::{Object, Work};
-use crate::session::{Aws, Session};
-use crate::tags::Tags;
-use crate::wait::Look;
+use crate::session::{Aws, Session, Work};
+use crate::tags::{Tags, retag};
 pub(crate) use schema::Subnet;
+use warren_managed::{Failure, Look, Object};
 
 #[async_trait]
 impl Object for Subnet {
@@ -46,7 +45,7 @@ impl Object for Subnet {
     }
 
     async fn reconcile(&self, work: &Work<'_>) -> Result<Subnet, Diagnostics> {
-        let Work { aws, op, .. } = work;
+        let Work { cloud: aws, op, .. } = work;
         let id = self.id.text();
         let found = op
             .until("available", || async {
@@ -60,12 +59,12 @@ impl Object for Subnet {
     }
 
     async fn look(&self, work: &Work<'_>) -> Result<Option<Subnet>, Diagnostics> {
-        let found = ApiError::if_found(api::get(&work.aws, self.id.text()).await)?;
-        Ok(found.map(|found| schema::state(&work.aws, found, self)))
+        let found = ApiError::if_found(api::get(&work.cloud, self.id.text()).await)?;
+        Ok(found.map(|found| schema::state(&work.cloud, found, self)))
     }
 
     async fn delete(&self, work: &Work<'_>) -> Result<(), Diagnostics> {
-        let Work { aws, op, .. } = work;
+        let Work { cloud: aws, op, .. } = work;
         let id = self.id.text();
         // Network interfaces of deleted endpoints and load balancers linger for minutes.
         op.delete(|| api::delete(aws, id), || api::get(aws, id)).await
@@ -74,9 +73,9 @@ impl Object for Subnet {
 
 /// Brings every setting to what `want` says.
 async fn bring(work: &Work<'_>, have: &api::Found, want: &Subnet) -> Result<(), Diagnostics> {
-    let Work { aws, op, .. } = work;
+    let Work { cloud: aws, op, .. } = work;
     let id = have.id.as_str();
-    work.retag(want, &have.tags).await?;
+    retag(work, want, &have.tags).await?;
 
     let public = want.map_public_ip_on_launch.is_true();
     if have.map_public_ip != public {

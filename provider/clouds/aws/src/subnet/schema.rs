@@ -2,15 +2,14 @@
 
 use tf_provider_rs::schema::{Attribute, Schema};
 use tf_provider_rs::{Attr, Path, model};
-use warren_cidr::Family;
+use warren_cidr::{Cloud, Family};
 use warren_guard::{Parent, PlannedResource, Role};
 
 use super::api::Found;
-use crate::common::{self, Common, common};
-use crate::ranges;
+use crate::common::{self, Tagged, common};
 use crate::session::Aws;
 use crate::tags::TagMap;
-use crate::timeouts::Timeouts;
+use warren_managed::{Timeouts, key, ranges};
 
 model! {
     /// A subnet.
@@ -58,17 +57,17 @@ pub(super) fn schema() -> Schema {
     .attributes(common::head("subnet"))
     .attributes([
         Attribute::string("vpc_id").required().replaces().describe("Id of the VPC. A change replaces the subnet."),
-        Attribute::string("vpc_cidr_block").optional().validate(ranges::VPC_IPV4).describe(
+        Attribute::string("vpc_cidr_block").optional().validate(ranges::network(Cloud::Aws, Family::V4)).describe(
             "Range of the VPC that holds the subnet, for the check at plan while `vpc_id` is not known yet. \
              Never sent to AWS.",
         ),
-        Attribute::string("cidr_block").required().replaces().validate(ranges::SUBNET_IPV4).describe(
+        Attribute::string("cidr_block").required().replaces().validate(ranges::subnet(Cloud::Aws, Family::V4)).describe(
             "IPv4 range in CIDR notation, `/16` to `/28`, without host bits; AWS keeps five of its addresses. A \
              change replaces the subnet.",
         ),
         Attribute::string("ipv6_cidr_block")
             .optional()
-            .validate(ranges::SUBNET_IPV6)
+            .validate(ranges::subnet(Cloud::Aws, Family::V6))
             .describe("IPv6 range of the VPC's, `/44` to `/64` in steps of 4. Changes in place."),
         Attribute::string("availability_zone").optional().computed().keeps().replaces().describe(
             "Availability zone, such as `us-east-1a`. AWS chooses when it is not set. A change replaces the subnet.",
@@ -110,7 +109,7 @@ pub(super) fn state(aws: &Aws, found: Found, before: &Subnet) -> Subnet {
 pub(super) fn part(subnet: &Subnet) -> PlannedResource {
     let vpc = Parent::of("warren_aws_vpc", subnet.vpc_id.known().map(String::as_str))
         .within(ranges::known(&subnet.vpc_cidr_block).into_iter().collect());
-    let mut resource = PlannedResource::new(common::key(subnet)).id(subnet.id.known().map(String::as_str));
+    let mut resource = PlannedResource::new(key(subnet)).id(subnet.id.known().map(String::as_str));
     for (range, name, family) in [
         (&subnet.cidr_block, "cidr_block", Family::V4),
         (&subnet.ipv6_cidr_block, "ipv6_cidr_block", Family::V6),

@@ -1,13 +1,13 @@
 use tf_provider_rs::Resource;
 
 use super::*;
-use crate::managed::Managed;
 use crate::session::tests::session;
 use warren_guard::Role;
+use warren_managed::{Managed, listed};
 
 #[test]
 fn attributes() {
-    insta::assert_snapshot!(crate::common::tests::listed(&Subnet::schema()));
+    insta::assert_snapshot!(listed(&Subnet::schema()));
 }
 
 #[tokio::test]

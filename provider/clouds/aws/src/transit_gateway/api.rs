@@ -11,6 +11,7 @@ use crate::client::{self, switch};
 use crate::error::{ApiError, Named};
 use crate::session::Aws;
 use crate::tags::{self, Tags};
+use warren_managed::Failure;
 
 /// A transit gateway as DescribeTransitGateways tells it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -8,11 +8,10 @@ mod tests;
 use tf_provider_rs::{Diagnostics, Schema, async_trait};
 
 use crate::error::ApiError;
-use crate::managed::{Object, Work};
-use crate::session::Aws;
-use crate::tags::Tags;
-use crate::wait::{Look, Op};
+use crate::session::{Aws, Op, Work};
+use crate::tags::{Tags, retag};
 pub(crate) use schema::TransitGateway;
+use warren_managed::{Failure, Look, Object};
 
 #[async_trait]
 impl Object for TransitGateway {
@@ -29,10 +28,10 @@ impl Object for TransitGateway {
     }
 
     async fn reconcile(&self, work: &Work<'_>) -> Result<TransitGateway, Diagnostics> {
-        let Work { aws, op, .. } = work;
+        let Work { cloud: aws, op, .. } = work;
         let id = self.id.text();
         let have = available(aws, op, id).await?;
-        work.retag(self, &have.tags).await?;
+        retag(work, self, &have.tags).await?;
         let (settings, description) = (schema::settings(self), self.description.known());
         if have.settings != settings || have.description.as_ref() != description {
             op.release(|| api::modify(aws, id, description.map(String::as_str), settings)).await?;
@@ -42,13 +41,13 @@ impl Object for TransitGateway {
     }
 
     async fn look(&self, work: &Work<'_>) -> Result<Option<TransitGateway>, Diagnostics> {
-        let found = ApiError::if_found(api::get(&work.aws, self.id.text()).await)?;
+        let found = ApiError::if_found(api::get(&work.cloud, self.id.text()).await)?;
         let living = found.filter(|found| found.state != "deleting");
-        Ok(living.map(|found| schema::state(&work.aws, found, self)))
+        Ok(living.map(|found| schema::state(&work.cloud, found, self)))
     }
 
     async fn delete(&self, work: &Work<'_>) -> Result<(), Diagnostics> {
-        let Work { aws, op, .. } = work;
+        let Work { cloud: aws, op, .. } = work;
         let id = self.id.text();
         // Refused while attachments are being deleted.
         op.delete(|| api::delete(aws, id), || api::get(aws, id)).await

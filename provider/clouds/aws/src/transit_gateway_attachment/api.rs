@@ -12,8 +12,8 @@ use super::schema::Attachment;
 use crate::client::{self, switch};
 use crate::error::{ApiError, Named};
 use crate::session::Aws;
-use crate::sets;
 use crate::tags::{self, Tags};
+use warren_managed::{Failure, sets};
 
 /// An attachment as DescribeTransitGatewayVpcAttachments tells it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

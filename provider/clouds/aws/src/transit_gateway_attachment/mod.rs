@@ -8,12 +8,10 @@ mod tests;
 use tf_provider_rs::{Diagnostics, Schema, async_trait};
 
 use crate::error::ApiError;
-use crate::managed::{Object, Work};
-use crate::session::Aws;
-use crate::sets;
-use crate::tags::Tags;
-use crate::wait::{Look, Op};
+use crate::session::{Aws, Op, Work};
+use crate::tags::{Tags, retag};
 pub(crate) use schema::Attachment;
+use warren_managed::{Failure, Look, Object, sets};
 
 #[async_trait]
 impl Object for Attachment {
@@ -30,10 +28,10 @@ impl Object for Attachment {
     }
 
     async fn reconcile(&self, work: &Work<'_>) -> Result<Attachment, Diagnostics> {
-        let Work { aws, op, .. } = work;
+        let Work { cloud: aws, op, .. } = work;
         let id = self.id.text();
         let have = settled(aws, op, id).await?;
-        work.retag(self, &have.tags).await?;
+        retag(work, self, &have.tags).await?;
         let subnets = sets::known(&self.subnet_ids);
         op.release(|| api::modify(aws, &have, schema::settings(self), &subnets)).await?;
         let found = settled(aws, op, id).await?;
@@ -41,13 +39,13 @@ impl Object for Attachment {
     }
 
     async fn look(&self, work: &Work<'_>) -> Result<Option<Attachment>, Diagnostics> {
-        let found = ApiError::if_found(api::get(&work.aws, self.id.text()).await)?;
+        let found = ApiError::if_found(api::get(&work.cloud, self.id.text()).await)?;
         let living = found.filter(|found| found.state != "deleting");
-        Ok(living.map(|found| schema::state(&work.aws, found, self)))
+        Ok(living.map(|found| schema::state(&work.cloud, found, self)))
     }
 
     async fn delete(&self, work: &Work<'_>) -> Result<(), Diagnostics> {
-        let Work { aws, op, .. } = work;
+        let Work { cloud: aws, op, .. } = work;
         let id = self.id.text();
         op.delete(|| api::delete(aws, id), || api::get(aws, id)).await
     }

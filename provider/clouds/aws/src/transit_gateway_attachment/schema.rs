@@ -4,11 +4,13 @@ use tf_provider_rs::schema::{Attribute, Schema};
 use tf_provider_rs::{Attr, Type, model};
 
 use super::api::{Found, Settings};
-use crate::common::{self, Common, common};
+use crate::common::{self, Tagged, common};
 use crate::session::Aws;
-use crate::sets::{self, Texts};
 use crate::tags::TagMap;
-use crate::timeouts::Timeouts;
+use warren_managed::{
+    Timeouts,
+    sets::{self, Texts},
+};
 
 model! {
     /// An attachment of a VPC to a transit gateway.

@@ -2,10 +2,11 @@ use tf_provider_rs::Attr;
 
 use super::*;
 use crate::session::tests::account;
+use warren_managed::{listed, sets};
 
 #[test]
 fn attributes() {
-    insta::assert_snapshot!(crate::common::tests::listed(&Attachment::schema()));
+    insta::assert_snapshot!(listed(&Attachment::schema()));
 }
 
 #[tokio::test]

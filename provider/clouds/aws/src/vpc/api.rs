@@ -11,6 +11,7 @@ use crate::client;
 use crate::error::{ApiError, Named};
 use crate::session::Aws;
 use crate::tags::{self, Tags, filter};
+use warren_managed::Failure;
 
 /// A VPC as DescribeVpcs tells it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -9,16 +9,12 @@ use tf_provider_rs::{Attr, Change, Diagnostics, Path, Progress, Schema, async_tr
 use warren_cidr::Cloud;
 use warren_guard::ClaimRole;
 
-use crate::common;
 use crate::error::ApiError;
-use crate::managed::{self, Object, Work};
 use crate::memory::PlannedVpc;
-use crate::ranges;
-use crate::session::{Aws, Session};
-use crate::sets;
-use crate::tags::Tags;
-use crate::wait::Look;
+use crate::session::{Aws, Session, Work};
+use crate::tags::{Tags, retag};
 pub(crate) use schema::Vpc;
+use warren_managed::{Failure, Look, Object, key, ranges, sets};
 
 /// A live VPC as other resources see a planned one.
 pub(crate) async fn live(aws: &Aws, id: &str) -> Result<PlannedVpc, ApiError> {
@@ -42,7 +38,12 @@ impl Object for Vpc {
         if let Some(primary) = ranges::known(&self.cidr_block) {
             for secondary in self.secondary_cidr_blocks.known().into_iter().flatten() {
                 if let Some(secondary) = ranges::known(secondary) {
-                    ranges::tell(Cloud::Aws.check_secondary(&primary, &secondary), &path, diagnostics);
+                    ranges::tell(
+                        Cloud::Aws,
+                        Cloud::Aws.check_secondary(&primary, &secondary),
+                        &path,
+                        diagnostics,
+                    );
                 }
             }
         }
@@ -85,9 +86,9 @@ impl Object for Vpc {
         _config: &Vpc,
     ) -> Result<(), Diagnostics> {
         let guard = work.session.guard();
-        guard.claim(&common::key(self), ClaimRole::Occupy, &schema::nets(self)).await?;
+        guard.claim(&key(self), ClaimRole::Occupy, &schema::nets(self)).await?;
         match prior {
-            Some(prior) if prior.name != self.name => guard.release(&common::key(prior)).await,
+            Some(prior) if prior.name != self.name => guard.release(&key(prior)).await,
             _ => Ok(()),
         }
     }
@@ -101,12 +102,12 @@ impl Object for Vpc {
     }
 
     async fn ensure(&mut self, work: &Work<'_>, progress: &Progress) -> Result<(), Diagnostics> {
-        managed::ensure(self, work, progress).await?;
+        warren_managed::ensure(self, work, progress).await?;
         // From here on subnets name it by its id. What it conflicts with was told when it was planned.
         let _told = work.session.guard().plan(schema::occupied(self)).await;
         work.op
             .until("available", || async {
-                let vpc = api::get(&work.aws, self.id.text()).await?;
+                let vpc = api::get(&work.cloud, self.id.text()).await?;
                 Ok(if vpc.available { Look::Done(()) } else { Look::Pending("pending".into()) })
             })
             .await
@@ -114,29 +115,29 @@ impl Object for Vpc {
 
     async fn reconcile(&self, work: &Work<'_>) -> Result<Vpc, Diagnostics> {
         bring(work, self).await?;
-        let found = work.op.call(|| api::read(&work.aws, self.id.text())).await?;
-        Ok(schema::state(&work.aws, found, self))
+        let found = work.op.call(|| api::read(&work.cloud, self.id.text())).await?;
+        Ok(schema::state(&work.cloud, found, self))
     }
 
     async fn look(&self, work: &Work<'_>) -> Result<Option<Vpc>, Diagnostics> {
-        let found = ApiError::if_found(api::read(&work.aws, self.id.text()).await)?;
-        Ok(found.map(|found| schema::state(&work.aws, found, self)))
+        let found = ApiError::if_found(api::read(&work.cloud, self.id.text()).await)?;
+        Ok(found.map(|found| schema::state(&work.cloud, found, self)))
     }
 
     async fn delete(&self, work: &Work<'_>) -> Result<(), Diagnostics> {
-        let Work { aws, op, .. } = work;
+        let Work { cloud: aws, op, .. } = work;
         let id = self.id.text();
         op.delete(|| api::delete(aws, id), || api::get(aws, id)).await?;
-        work.session.guard().release(&common::key(self)).await
+        work.session.guard().release(&key(self)).await
     }
 }
 
 /// Brings every setting to what `want` says; what is right already is left alone.
 async fn bring(work: &Work<'_>, want: &Vpc) -> Result<(), Diagnostics> {
-    let Work { aws, op, .. } = work;
+    let Work { cloud: aws, op, .. } = work;
     let id = want.id.text();
     let have = op.call(|| api::get(aws, id)).await?;
-    work.retag(want, &have.tags).await?;
+    retag(work, want, &have.tags).await?;
 
     let secondary = sets::known(&want.secondary_cidr_blocks);
     for (range, association) in &have.secondary {

@@ -3,16 +3,17 @@
 use ipnet::IpNet;
 use tf_provider_rs::schema::{Attribute, Schema};
 use tf_provider_rs::{Attr, Path, Type, model};
-use warren_cidr::Family;
+use warren_cidr::{Cloud, Family};
 use warren_guard::{PlannedResource, Role};
 
 use super::api::Found;
-use crate::common::{self, Common, common};
-use crate::ranges;
+use crate::common::{self, Tagged, common};
 use crate::session::Aws;
-use crate::sets::{self, Texts};
 use crate::tags::TagMap;
-use crate::timeouts::Timeouts;
+use warren_managed::{
+    Timeouts, key, ranges,
+    sets::{self, Texts},
+};
 
 model! {
     /// A VPC.
@@ -65,12 +66,12 @@ pub(super) fn schema() -> Schema {
     )
     .attributes(common::head("VPC"))
     .attributes([
-        Attribute::string("cidr_block").required().replaces().validate(ranges::VPC_IPV4).describe(
+        Attribute::string("cidr_block").required().replaces().validate(ranges::network(Cloud::Aws, Family::V4)).describe(
             "Primary IPv4 range in CIDR notation, `/16` to `/28`, without host bits. A change replaces the VPC.",
         ),
         Attribute::of("secondary_cidr_blocks", Type::set(Type::String))
             .optional()
-            .validate(ranges::each(ranges::VPC_IPV4))
+            .validate(ranges::each(ranges::network(Cloud::Aws, Family::V4)))
             .describe(
                 "Further IPv4 ranges, `/16` to `/28` each; AWS restricts them by the primary range. Changes in \
                  place.",
@@ -155,7 +156,7 @@ pub(super) fn nets(vpc: &Vpc) -> Vec<IpNet> {
 
 /// What the VPC tells the guard.
 pub(super) fn occupied(vpc: &Vpc) -> PlannedResource {
-    let mut resource = PlannedResource::new(common::key(vpc)).id(vpc.id.known().map(String::as_str));
+    let mut resource = PlannedResource::new(key(vpc)).id(vpc.id.known().map(String::as_str));
     let add = |resource: PlannedResource, range: &Attr<String>, name: &str, family| match range {
         Attr::Unknown => resource.unknown(family),
         range => match ranges::known(range) {

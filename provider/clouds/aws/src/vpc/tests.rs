@@ -1,10 +1,9 @@
 use tf_provider_rs::{Context, Resource};
 
 use super::*;
-use crate::adopt;
 use crate::common::Common;
-use crate::managed::Managed;
 use crate::session::tests::{account, session};
+use warren_managed::{Managed, adopt, listed};
 
 fn vpc(cidr: &str) -> Vpc {
     Vpc {
@@ -34,7 +33,7 @@ fn shown(diagnostics: &Diagnostics) -> String {
 
 #[test]
 fn attributes() {
-    insta::assert_snapshot!(crate::common::tests::listed(&Vpc::schema()));
+    insta::assert_snapshot!(listed(&Vpc::schema()));
 }
 
 #[tokio::test]

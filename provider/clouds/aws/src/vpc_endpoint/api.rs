@@ -11,8 +11,8 @@ use crate::client;
 use crate::error::{ApiError, Named};
 use crate::memory::{PlannedEndpoint, PlannedSecurityGroup};
 use crate::session::Aws;
-use crate::sets;
 use crate::tags::{self, Tags, filter};
+use warren_managed::sets;
 
 /// An endpoint as AWS tells it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

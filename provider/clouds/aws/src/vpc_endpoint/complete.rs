@@ -11,7 +11,7 @@ use super::schema::Endpoint;
 use super::service;
 use crate::memory::{PlannedEndpoint, PlannedSecurityGroup, PlannedVpc};
 use crate::policy::Document;
-use crate::sets;
+use warren_managed::sets;
 
 /// What surrounds an endpoint, as far as it is known.
 #[derive(Clone, Debug, Default)]

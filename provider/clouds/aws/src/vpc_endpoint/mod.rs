@@ -12,15 +12,13 @@ use std::collections::BTreeSet;
 use tf_provider_rs::{Attr, Change, Diagnostic, Diagnostics, Path, Schema, async_trait};
 
 use crate::error::ApiError;
-use crate::managed::{Object, Work};
 use crate::memory::PlannedEndpoint;
 use crate::policy;
-use crate::session::{Aws, Session};
-use crate::sets;
-use crate::tags::Tags;
-use crate::wait::{Look, Op};
+use crate::session::{Aws, Op, Session, Work};
+use crate::tags::{Tags, retag};
 use complete::Around;
 pub(crate) use schema::Endpoint;
+use warren_managed::{Failure, Look, Object, sets};
 
 #[async_trait]
 impl Object for Endpoint {
@@ -114,7 +112,7 @@ impl Object for Endpoint {
         config: &Endpoint,
     ) -> Result<(), Diagnostics> {
         if prior.is_none() {
-            derive(self, (&None, config), Some(&work.aws.region));
+            derive(self, (&None, config), Some(&work.cloud.region));
         }
         Ok(())
     }
@@ -128,10 +126,10 @@ impl Object for Endpoint {
     }
 
     async fn reconcile(&self, work: &Work<'_>) -> Result<Endpoint, Diagnostics> {
-        let Work { aws, op, .. } = work;
+        let Work { cloud: aws, op, .. } = work;
         let id = self.id.text();
         let have = ready(aws, op, id).await?;
-        work.retag(self, &have.tags).await?;
+        retag(work, self, &have.tags).await?;
         op.go_on()?;
         op.call(|| api::modify(aws, &have, self)).await?;
         ready(aws, op, id).await?;
@@ -140,12 +138,12 @@ impl Object for Endpoint {
     }
 
     async fn look(&self, work: &Work<'_>) -> Result<Option<Endpoint>, Diagnostics> {
-        let found = ApiError::if_found(api::read(&work.aws, self.id.text()).await)?;
-        Ok(found.map(|found| schema::state(&work.aws, found, self)))
+        let found = ApiError::if_found(api::read(&work.cloud, self.id.text()).await)?;
+        Ok(found.map(|found| schema::state(&work.cloud, found, self)))
     }
 
     async fn delete(&self, work: &Work<'_>) -> Result<(), Diagnostics> {
-        let Work { aws, op, .. } = work;
+        let Work { cloud: aws, op, .. } = work;
         let id = self.id.text();
         // A create that was interrupted has not recorded its interfaces yet.
         let mut interfaces = sets::known(&self.network_interface_ids);

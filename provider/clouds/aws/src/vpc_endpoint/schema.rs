@@ -6,12 +6,14 @@ use tf_provider_rs::{Attr, Type, model};
 
 use super::api::Found;
 use super::service;
-use crate::common::{self, Common, common};
+use crate::common::{self, Tagged, common};
 use crate::policy;
 use crate::session::Aws;
-use crate::sets::{self, Texts};
 use crate::tags::TagMap;
-use crate::timeouts::Timeouts;
+use warren_managed::{
+    Timeouts,
+    sets::{self, Texts},
+};
 
 model! {
     /// A VPC endpoint.

@@ -4,10 +4,10 @@ use tf_provider_rs::{Context, Resource};
 
 use super::*;
 use crate::common::Common;
-use crate::managed::Managed;
 use crate::memory::{PlannedSecurityGroup, PlannedVpc};
 use crate::session::tests::{account, session};
 use schema::BucketPolicy;
+use warren_managed::{Managed, listed, sets};
 
 fn ids(items: &[&str]) -> sets::Texts {
     sets::of(items.iter().map(|id| (*id).to_owned()))
@@ -59,7 +59,7 @@ fn other(service: &str, vpc: Attr<String>, policy: Attr<String>) -> PlannedEndpo
 
 #[test]
 fn attributes() {
-    insta::assert_snapshot!(crate::common::tests::listed(&Endpoint::schema()));
+    insta::assert_snapshot!(listed(&Endpoint::schema()));
 }
 
 #[test]
@@ -225,7 +225,7 @@ async fn an_endpoint_that_stays_is_checked_against_what_the_run_changes() {
     };
     stays.service_name = "com.amazonaws.us-east-1.ecr.dkr".into();
     stays.set_id("vpce-1");
-    stays.set_tags_all(crate::tags::all(&session.get().unwrap().tags("ecr.dkr", &Attr::Null)));
+    stays.tags_all = crate::tags::all(&session.get().unwrap().tags("ecr.dkr", &Attr::Null));
     let plan = async || {
         let mut change = change(Some(stays.clone()), stays.clone());
         let mut diagnostics = Diagnostics::default();

@@ -14,11 +14,10 @@ use ipnet::IpNet;
 use tf_provider_rs::{Attr, Change, Diagnostic, Diagnostics, Path, Schema, async_trait};
 
 use crate::error::ApiError;
-use crate::managed::{Object, Work};
-use crate::session::{Aws, Session};
-use crate::tags::Tags;
-use crate::wait::{Look, Op};
+use crate::session::{Aws, Op, Session, Work};
+use crate::tags::{Tags, retag};
 pub(crate) use schema::Peering;
+use warren_managed::{Failure, Look, Object};
 
 #[async_trait]
 impl Object for Peering {
@@ -82,10 +81,10 @@ impl Object for Peering {
     }
 
     async fn reconcile(&self, work: &Work<'_>) -> Result<Peering, Diagnostics> {
-        let Work { aws, op, .. } = work;
+        let Work { cloud: aws, op, .. } = work;
         let id = self.id.text();
         let mut found = settled(aws, op, id, true).await?;
-        work.retag(self, &found.tags).await?;
+        retag(work, self, &found.tags).await?;
         if !found.is_active() && accepts(self, &found)? {
             op.go_on()?;
             op.call(|| api::accept(aws, &found)).await?;
@@ -105,12 +104,12 @@ impl Object for Peering {
     }
 
     async fn look(&self, work: &Work<'_>) -> Result<Option<Peering>, Diagnostics> {
-        let found = ApiError::if_found(api::living(&work.aws, self.id.text()).await)?;
-        Ok(found.map(|found| schema::state(&work.aws, found, self)))
+        let found = ApiError::if_found(api::living(&work.cloud, self.id.text()).await)?;
+        Ok(found.map(|found| schema::state(&work.cloud, found, self)))
     }
 
     async fn delete(&self, work: &Work<'_>) -> Result<(), Diagnostics> {
-        let Work { aws, op, .. } = work;
+        let Work { cloud: aws, op, .. } = work;
         let id = self.id.text();
         let delete = || api::delete(aws, id);
         let look = || async {

@@ -5,10 +5,10 @@ use tf_provider_rs::schema::{Attribute, Schema};
 use tf_provider_rs::{Attr, Diagnostic, Path, model};
 
 use super::api::Found;
-use crate::common::{self, Common, common};
+use crate::common::{self, Tagged, common};
 use crate::session::Aws;
 use crate::tags::TagMap;
-use crate::timeouts::Timeouts;
+use warren_managed::Timeouts;
 
 model! {
     /// A peering connection.

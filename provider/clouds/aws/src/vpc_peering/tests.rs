@@ -1,9 +1,9 @@
 use tf_provider_rs::{Context, Resource};
 
 use super::*;
-use crate::managed::Managed;
 use crate::memory::PlannedVpc;
 use crate::session::tests::{account, session};
+use warren_managed::{Managed, listed};
 
 fn peering() -> Peering {
     Peering {
@@ -47,7 +47,7 @@ async fn planned(session: &Session, config: Peering) -> (Peering, String) {
 
 #[test]
 fn attributes() {
-    insta::assert_snapshot!(crate::common::tests::listed(&Peering::schema()));
+    insta::assert_snapshot!(listed(&Peering::schema()));
 }
 
 #[tokio::test]

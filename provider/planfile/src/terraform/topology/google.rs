@@ -1,5 +1,6 @@
 //! Google Cloud: resources of hashicorp/google, and Warren's own of the same words.
 
+use super::super::resource::Attribute;
 use super::Reader;
 use super::aws::store;
 use super::view::{Item, Link, View, blurred, flag, integer, range, texts};
@@ -61,7 +62,10 @@ pub(super) fn names(before: &[Item<'_>], after: &[Item<'_>], ids: &mut BTreeMap<
 /// A network, the table that all its subnets share, and its way to the internet, which it has from the start.
 fn network(view: &mut View<'_>, item: &Item<'_>) {
     let head = view.head(item, Home::Google);
-    let internet = flag(&item.resource.values, "delete_default_routes_on_create") != Some(true);
+    let values = &item.resource.values;
+    let internet = ["delete_default_routes_on_create", "delete_default_routes"]
+        .iter()
+        .all(|attribute| flag(values, attribute) != Some(true));
     let mut table = RouteTable {
         head: head.clone(),
         network: Some(head.key.clone()),
@@ -127,6 +131,9 @@ fn subnetwork(view: &mut View<'_>, item: &Item<'_>) {
     };
     for (_, block) in values.children("secondary_ip_range") {
         subnet.ranges.extend(block.text("ip_cidr_range").and_then(range));
+    }
+    if let Attribute::Known(node) = values.attribute("secondary_ip_ranges") {
+        subnet.ranges.extend(node.entries().iter().filter_map(|entry| range(entry.value.text()?)));
     }
     if flag(values, "private_ip_google_access") == Some(true) {
         let mut head = subnet.head.clone();
@@ -251,6 +258,11 @@ fn nat(view: &mut View<'_>, item: &Item<'_>) {
             })
             .collect()
     });
+    // Warren's own NAT lists ids.
+    let serves = serves.or_else(|| {
+        let ids = texts(values, "subnetworks");
+        (!ids.is_empty()).then(|| ids.iter().map(|id| view.known(id)).collect())
+    });
     let gateway = Gateway {
         head: view.head(item, Home::Google),
         kind: GatewayKind::Nat,
@@ -266,7 +278,7 @@ fn nat(view: &mut View<'_>, item: &Item<'_>) {
 /// Private Service Connect: an address of the network's own in front of Google's services.
 fn forwarding_rule(view: &mut View<'_>, item: &Item<'_>) {
     let values = &item.resource.values;
-    let Some(target) = values.text("target") else { return };
+    let Some(target) = values.text("target").or_else(|| values.text("bundle")) else { return };
     let service = match target {
         "all-apis" | "vpc-sc" => "googleapis",
         text if text.contains("serviceAttachments") => text.rsplit('/').next().unwrap_or(text),

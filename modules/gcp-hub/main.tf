@@ -1,0 +1,109 @@
+locals {
+  # private.googleapis.com, which is reached over the default internet gateway and never leaves Google's network.
+  private_googleapis = "199.36.153.8/30"
+  google_apis        = concat([local.private_googleapis], var.google_apis_address == null ? [] : ["${var.google_apis_address}/32"])
+}
+
+resource "warren_gcp_network" "hub" {
+  name                  = var.name
+  description           = var.description
+  delete_default_routes = true
+}
+
+resource "warren_gcp_subnetwork" "private" {
+  for_each = var.subnetworks
+
+  name                = "${var.name}-${each.key}"
+  network             = warren_gcp_network.hub.id
+  region              = var.region
+  ip_cidr_range       = each.value.ip_cidr_range
+  secondary_ip_ranges = each.value.secondary_ip_ranges
+  flow_logs           = var.flow_logs ? {} : null
+}
+
+resource "warren_gcp_route" "google_apis" {
+  name             = "${var.name}-google-apis"
+  network          = warren_gcp_network.hub.id
+  description      = "private.googleapis.com"
+  dest_range       = local.private_googleapis
+  next_hop_gateway = "default-internet-gateway"
+}
+
+# Cloud NAT serves the machines of its own network alone, and needs a default route of the network's own.
+
+resource "warren_gcp_route" "internet" {
+  count = var.nat ? 1 : 0
+
+  name             = "${var.name}-internet"
+  network          = warren_gcp_network.hub.id
+  dest_range       = "0.0.0.0/0"
+  next_hop_gateway = "default-internet-gateway"
+}
+
+resource "warren_gcp_router_nat" "hub" {
+  count = var.nat ? 1 : 0
+
+  name       = "${var.name}-nat"
+  network    = warren_gcp_network.hub.id
+  region     = var.region
+  log_filter = "ERRORS_ONLY"
+}
+
+resource "warren_gcp_private_service_connect" "google_apis" {
+  count = var.google_apis_address == null ? 0 : 1
+
+  name    = substr(replace(var.name, "-", ""), 0, 20)
+  network = warren_gcp_network.hub.id
+  address = var.google_apis_address
+}
+
+# The baseline: nothing enters or leaves but what the rules above it allow.
+
+resource "warren_gcp_firewall" "deny_ingress" {
+  name          = "${var.name}-deny-ingress"
+  network       = warren_gcp_network.hub.id
+  description   = "Baseline: nothing enters."
+  priority      = 65534
+  deny          = [{ protocol = "all" }]
+  source_ranges = ["0.0.0.0/0"]
+  log_metadata  = "EXCLUDE_ALL_METADATA"
+}
+
+resource "warren_gcp_firewall" "deny_egress" {
+  name               = "${var.name}-deny-egress"
+  network            = warren_gcp_network.hub.id
+  description        = "Baseline: nothing leaves."
+  direction          = "EGRESS"
+  priority           = 65534
+  deny               = [{ protocol = "all" }]
+  destination_ranges = ["0.0.0.0/0"]
+  log_metadata       = "EXCLUDE_ALL_METADATA"
+}
+
+resource "warren_gcp_firewall" "allow_internal" {
+  name          = "${var.name}-allow-internal"
+  network       = warren_gcp_network.hub.id
+  description   = "What the network's peers and its own machines may reach."
+  allow         = [{ protocol = "tcp" }, { protocol = "udp" }, { protocol = "icmp" }]
+  source_ranges = var.internal_cidr_blocks
+}
+
+resource "warren_gcp_firewall" "allow_egress_internal" {
+  name               = "${var.name}-allow-egress-internal"
+  network            = warren_gcp_network.hub.id
+  description        = "The network, its peers, and Google's APIs."
+  direction          = "EGRESS"
+  allow              = [{ protocol = "all" }]
+  destination_ranges = concat(tolist(var.internal_cidr_blocks), local.google_apis)
+}
+
+resource "warren_gcp_firewall" "allow_egress_web" {
+  count = var.nat ? 1 : 0
+
+  name               = "${var.name}-allow-egress-web"
+  network            = warren_gcp_network.hub.id
+  description        = "The web, by the network's own Cloud NAT."
+  direction          = "EGRESS"
+  allow              = [{ protocol = "tcp", ports = ["80", "443"] }]
+  destination_ranges = ["0.0.0.0/0"]
+}

@@ -1,0 +1,63 @@
+variable "name" {
+  description = "Name of the spoke; every object's name begins with it."
+  type        = string
+}
+
+variable "description" {
+  description = "What the network is for."
+  type        = string
+  default     = null
+}
+
+variable "region" {
+  description = "Region of the subnetworks and the NAT; null for the provider's."
+  type        = string
+  default     = null
+}
+
+variable "subnetworks" {
+  description = "Private subnetworks by name."
+  type = map(object({
+    ip_cidr_range       = string
+    secondary_ip_ranges = optional(map(string))
+  }))
+
+  validation {
+    condition     = length(var.subnetworks) > 0
+    error_message = "A spoke needs at least one subnetwork."
+  }
+}
+
+variable "internal_cidr_blocks" {
+  description = "Ranges that may enter and be reached: the spoke's own and those of its peers."
+  type        = set(string)
+}
+
+variable "nat" {
+  description = "Whether machines of the spoke reach the web, by a Cloud NAT of the spoke's own."
+  type        = bool
+  default     = false
+}
+
+variable "google_apis_address" {
+  description = "Address of a Private Service Connect endpoint for Google's APIs, in no subnetwork's range; null for none."
+  type        = string
+  default     = null
+}
+
+variable "flow_logs" {
+  description = "Whether connections are logged."
+  type        = bool
+  default     = false
+}
+
+variable "hub_network_id" {
+  description = "Id of the hub's network."
+  type        = string
+}
+
+variable "import_hub_routes" {
+  description = "Whether the spoke takes the hub's custom routes, such as one to a machine of the hub that forwards."
+  type        = bool
+  default     = false
+}

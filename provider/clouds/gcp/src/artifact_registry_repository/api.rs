@@ -1,0 +1,127 @@
+//! Artifact Registry's calls about repositories.
+
+use std::collections::BTreeMap;
+
+use google_cloud_artifactregistry_v1::model;
+use google_cloud_artifactregistry_v1::model::repository::DockerRepositoryConfig;
+use google_cloud_wkt::FieldMask;
+
+use super::schema::{self, Repository};
+use crate::common::{Common as _, Located as _};
+use crate::error::{ApiError, Failure as _, Named as _};
+use crate::link::{self, Link};
+use crate::operation::Begun;
+use crate::session::Gcp;
+
+/// A repository as the API tells it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Found {
+    pub(super) id: String,
+    pub(super) name: String,
+    pub(super) location: String,
+    pub(super) format: String,
+    pub(super) immutable_tags: bool,
+    pub(super) kms_key: String,
+    pub(super) description: String,
+    pub(super) labels: BTreeMap<String, String>,
+    pub(super) uri: String,
+}
+
+/// The id of the repository of this name, when an interrupted create of ours left it.
+pub(super) async fn find(gcp: &Gcp, planned: &Repository) -> Result<Vec<String>, ApiError> {
+    let id = planned.place(&gcp.project).unwrap_or_default();
+    let Some(found) = ApiError::if_found(get(gcp, &id).await)? else { return Ok(Vec::new()) };
+    let told = |why: String| Err(ApiError::taken(Repository::KIND, format!("{id} exists already: {why}")));
+    match schema::owner(&found.labels) {
+        Some([fabric, owner, _]) if (fabric, owner) != (&gcp.scope.fabric, &gcp.scope.owner) => {
+            told(format!("it belongs to owner {owner} of fabric {fabric}"))
+        }
+        None => told("it was made by other means than this provider".to_owned()),
+        Some(_) if found.format != planned.format.text() || found.kms_key != planned.kms_key_name.text() => {
+            told("it is this owner's, but differs in a setting that cannot be changed".to_owned())
+        }
+        Some(_) => Ok(vec![id]),
+    }
+}
+
+/// Begins to make a repository and gives its id.
+pub(super) async fn create(gcp: &Gcp, planned: &Repository) -> Result<String, ApiError> {
+    let id = planned.place(&gcp.project).unwrap_or_default();
+    let parent = format!("projects/{}/locations/{}", gcp.project, planned.location.text());
+    let mut body =
+        body(gcp, planned).set_format(planned.format.text()).set_kms_key_name(planned.kms_key_name.text());
+    if planned.format.text() == "DOCKER" {
+        body = body.set_docker_config(docker(planned));
+    }
+    let call = gcp.clients.artifacts.create_repository().set_parent(parent);
+    let call = call.set_repository_id(planned.name.text()).set_repository(body);
+    let operation = call.send().await.named("repositories.create")?;
+    gcp.began(&id, Begun::in_registry("repositories.create", operation.name));
+    Ok(id)
+}
+
+/// Brings the repository to what is planned, when it is another.
+pub(super) async fn update(gcp: &Gcp, id: &str, want: &Repository) -> Result<(), ApiError> {
+    let have = get(gcp, id).await?;
+    let docker_repository = have.format == "DOCKER";
+    let mut paths = Vec::new();
+    let mut body = body(gcp, want).set_name(id);
+    if have.description != want.description.text() {
+        paths.push("description");
+    }
+    if have.labels != schema::all_labels(gcp, want) {
+        paths.push("labels");
+    }
+    if docker_repository && have.immutable_tags != want.immutable_tags.is_true() {
+        paths.push("docker_config.immutable_tags");
+        body = body.set_docker_config(docker(want));
+    }
+    if paths.is_empty() {
+        return Ok(());
+    }
+    let mask = FieldMask::default().set_paths(paths);
+    let call = gcp.clients.artifacts.update_repository().set_repository(body).set_update_mask(mask);
+    call.send().await.named("repositories.patch").map(drop)
+}
+
+/// The repository `id`; not found is an error.
+pub(super) async fn get(gcp: &Gcp, id: &str) -> Result<Found, ApiError> {
+    let link = link::parsed("repositories.get", id)?;
+    let call = gcp.clients.artifacts.get_repository().set_name(id);
+    let repository = call.send().await.named("repositories.get")?;
+    let immutable_tags = repository.docker_config().is_some_and(|docker| docker.immutable_tags);
+    let Link { project, name, .. } = &link;
+    let format = repository.format.name().unwrap_or_default().to_owned();
+    let uri = if repository.registry_uri.is_empty() {
+        format!("{}-{}.pkg.dev/{project}/{name}", link.region(), format.to_lowercase())
+    } else {
+        repository.registry_uri
+    };
+    Ok(Found {
+        id: id.to_owned(),
+        name: link.name.clone(),
+        location: link.region().to_owned(),
+        immutable_tags,
+        kms_key: repository.kms_key_name,
+        description: repository.description,
+        labels: repository.labels.into_iter().collect(),
+        uri,
+        format,
+    })
+}
+
+pub(super) async fn delete(gcp: &Gcp, id: &str) -> Result<Begun, ApiError> {
+    let call = gcp.clients.artifacts.delete_repository().set_name(id);
+    let operation = call.send().await.named("repositories.delete")?;
+    Ok(Begun::in_registry("repositories.delete", operation.name))
+}
+
+fn body(gcp: &Gcp, planned: &Repository) -> model::Repository {
+    model::Repository::new()
+        .set_description(planned.description.text())
+        .set_labels(schema::all_labels(gcp, planned))
+}
+
+fn docker(planned: &Repository) -> DockerRepositoryConfig {
+    DockerRepositoryConfig::new().set_immutable_tags(planned.immutable_tags.is_true())
+}

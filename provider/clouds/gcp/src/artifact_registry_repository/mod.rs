@@ -1,0 +1,67 @@
+//! `warren_gcp_artifact_registry_repository`: a place for container images and packages.
+
+mod api;
+mod schema;
+#[cfg(test)]
+mod tests;
+
+use tf_provider_rs::{Change, Diagnostics, Schema, async_trait};
+use warren_managed::Object;
+
+use crate::common;
+use crate::error::{ApiError, Failure};
+use crate::operation::{carry_out, landed, remove};
+use crate::session::{Gcp, Session, Work};
+pub(crate) use schema::Repository;
+
+#[async_trait]
+impl Object for Repository {
+    fn schema() -> Schema {
+        schema::schema()
+    }
+
+    fn validate(&self, _session: &Session, diagnostics: &mut Diagnostics) {
+        schema::check(self, diagnostics);
+    }
+
+    async fn plan(session: &Session, change: &mut Change<Repository>, _diagnostics: &mut Diagnostics) {
+        change.planned.effective_labels = schema::planned_labels(session.known().as_deref(), &change.planned);
+    }
+
+    async fn prepare(
+        &mut self,
+        _work: &Work<'_>,
+        _prior: Option<&Repository>,
+        _config: &Repository,
+    ) -> Result<(), Diagnostics> {
+        common::has_region(&self.location)
+    }
+
+    async fn find(&self, gcp: &Gcp) -> Result<Vec<String>, ApiError> {
+        api::find(gcp, self).await
+    }
+
+    async fn create(&self, gcp: &Gcp, _description: &String) -> Result<String, ApiError> {
+        api::create(gcp, self).await
+    }
+
+    async fn reconcile(&self, work: &Work<'_>) -> Result<Repository, Diagnostics> {
+        let Work { cloud: gcp, op, .. } = work;
+        let id = self.id.text();
+        landed(work, id).await?;
+        carry_out(work, || async { api::update(gcp, id, self).await.map(|()| None) }).await?;
+        let found = op.call(|| api::get(gcp, id)).await?;
+        Ok(schema::state(found, self))
+    }
+
+    async fn look(&self, work: &Work<'_>) -> Result<Option<Repository>, Diagnostics> {
+        let found = ApiError::if_found(api::get(&work.cloud, self.id.text()).await)?;
+        Ok(found.map(|found| schema::state(found, self)))
+    }
+
+    async fn delete(&self, work: &Work<'_>) -> Result<(), Diagnostics> {
+        let gcp = &work.cloud;
+        let id = self.id.text();
+        remove(work, || api::delete(gcp, id), || api::get(gcp, id)).await
+    }
+}

@@ -1,0 +1,161 @@
+//! Google's clients: made once, credentials found as gcloud's application default ones are.
+
+use std::time::Duration;
+
+use google_cloud_artifactregistry_v1::client::ArtifactRegistry;
+use google_cloud_auth::credentials::{self, Credentials};
+use google_cloud_compute_v1::client::{
+    Firewalls, GlobalAddresses, GlobalForwardingRules, GlobalOperations, Networks, RegionOperations, Routers,
+    Routes, Subnetworks,
+};
+use google_cloud_gax::error::Error;
+use google_cloud_gax::exponential_backoff::{ExponentialBackoff, ExponentialBackoffBuilder};
+use google_cloud_gax::retry_policy::RetryPolicy;
+use google_cloud_gax::retry_result::RetryResult;
+use google_cloud_gax::retry_state::RetryState;
+use google_cloud_gax::retry_throttler::CircuitBreaker;
+use tf_provider_rs::{Diagnostic, Diagnostics, Path};
+
+/// Attempts of one call, the first included.
+const ATTEMPTS: u32 = 10;
+
+/// A client for each collection of the API.
+pub(crate) struct Clients {
+    pub(crate) networks: Networks,
+    pub(crate) subnetworks: Subnetworks,
+    pub(crate) firewalls: Firewalls,
+    pub(crate) routes: Routes,
+    pub(crate) routers: Routers,
+    pub(crate) addresses: GlobalAddresses,
+    pub(crate) forwarding_rules: GlobalForwardingRules,
+    pub(crate) global_operations: GlobalOperations,
+    pub(crate) region_operations: RegionOperations,
+    pub(crate) artifacts: ArtifactRegistry,
+}
+
+/// Builds a client of one collection.
+macro_rules! client {
+    ($client:ty, $settings:expr) => {{
+        let Settings { endpoint, credentials } = $settings;
+        let mut builder = <$client>::builder()
+            .with_credentials(credentials.clone())
+            .with_retry_policy(Repeat)
+            .with_backoff_policy(backoff()?)
+            .with_retry_throttler(throttler()?)
+            .with_attempt_timeout(Duration::from_secs(60));
+        if let Some(endpoint) = endpoint {
+            builder = builder.with_endpoint(endpoint.clone());
+        }
+        builder.build().await.map_err(|error| unusable(&error))?
+    }};
+}
+
+struct Settings {
+    endpoint: Option<String>,
+    credentials: Credentials,
+}
+
+impl Clients {
+    /// Clients of Google, or of what answers at `endpoint`, which is called without credentials.
+    ///
+    /// # Errors
+    /// No credentials are found, or the endpoint is no URL.
+    pub(crate) async fn new(endpoint: Option<&str>) -> Result<Clients, Diagnostics> {
+        let credentials = match endpoint {
+            Some(_) => credentials::anonymous::Builder::new().build(),
+            None => credentials::Builder::default().build().map_err(|error| no_credentials(&error))?,
+        };
+        let settings = &Settings { endpoint: endpoint.map(str::to_owned), credentials };
+        Ok(Clients {
+            networks: client!(Networks, settings),
+            subnetworks: client!(Subnetworks, settings),
+            firewalls: client!(Firewalls, settings),
+            routes: client!(Routes, settings),
+            routers: client!(Routers, settings),
+            addresses: client!(GlobalAddresses, settings),
+            forwarding_rules: client!(GlobalForwardingRules, settings),
+            global_operations: client!(GlobalOperations, settings),
+            region_operations: client!(RegionOperations, settings),
+            artifacts: client!(ArtifactRegistry, settings),
+        })
+    }
+}
+
+/// Repeats calls that were put off, and those whose answer was lost where a repeat does no harm: reads, and changes
+/// that carry a request id.
+#[derive(Clone, Debug)]
+struct Repeat;
+
+impl RetryPolicy for Repeat {
+    fn on_error(&self, state: &RetryState, error: Error) -> RetryResult {
+        if state.attempt_count >= ATTEMPTS {
+            return RetryResult::Exhausted(error);
+        }
+        let status = error.http_status_code().unwrap_or_default();
+        let put_off = matches!(status, 429 | 503) || error.is_transient_and_before_rpc();
+        let lost =
+            status >= 500 || error.is_io() || error.is_timeout() || error.is_transport() && status == 0;
+        if put_off || (lost && state.idempotent) {
+            RetryResult::Continue(error)
+        } else {
+            RetryResult::Permanent(error)
+        }
+    }
+}
+
+fn backoff() -> Result<ExponentialBackoff, Diagnostics> {
+    ExponentialBackoffBuilder::new()
+        .with_initial_delay(Duration::from_millis(100))
+        .with_maximum_delay(Duration::from_secs(10))
+        .build()
+        .map_err(|error| unusable(&error))
+}
+
+/// Every call may be repeated as its policy says, however many others were.
+fn throttler() -> Result<CircuitBreaker, Diagnostics> {
+    CircuitBreaker::new(u64::MAX, 0, 0).map_err(|error| unusable(&error))
+}
+
+/// An id that makes a repeated change the same change: a random UUID.
+pub(crate) fn request_id() -> String {
+    let bits = (rand::random::<u128>() & !(0xf << 76) & !(0x3 << 62)) | (0x4 << 76) | (0x2 << 62);
+    let hex = format!("{bits:032x}");
+    format!("{}-{}-{}-{}-{}", &hex[..8], &hex[8..12], &hex[12..16], &hex[16..20], &hex[20..])
+}
+
+fn no_credentials(error: &BuildFailure) -> Diagnostics {
+    Diagnostic::error(
+        "No Google Cloud credentials",
+        format!(
+            "{error}. Run `gcloud auth application-default login`, or set GOOGLE_APPLICATION_CREDENTIALS to a file \
+             of credentials."
+        ),
+    )
+    .at(Path::of("gcp"))
+    .into()
+}
+
+type BuildFailure = google_cloud_auth::build_errors::Error;
+
+fn unusable(error: &dyn std::fmt::Display) -> Diagnostics {
+    Diagnostic::error(
+        "Google Cloud cannot be called",
+        format!("{error}. Check `gcp.endpoint_url` of the provider block."),
+    )
+    .at(Path::of("gcp"))
+    .into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn request_ids_are_random_uuids() {
+        let id = request_id();
+        assert_eq!(id.len(), 36);
+        assert_eq!((&id[14..15], id.split('-').count()), ("4", 5));
+        assert!(matches!(&id[19..20], "8" | "9" | "a" | "b"));
+        assert_ne!(id, request_id());
+    }
+}

@@ -1,0 +1,303 @@
+//! What Google answers, told with one hint; secrets redacted.
+
+use google_cloud_gax::error::Error;
+use google_cloud_gax::error::rpc::{Code, StatusDetails};
+use tf_provider_rs::{Diagnostic, Diagnostics};
+pub(crate) use warren_managed::Failure;
+
+/// A failed API call, or an operation that failed after it began.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{operation}: {reason}: {message}")]
+pub struct ApiError {
+    /// Such as `networks.insert`.
+    pub(crate) operation: &'static str,
+    /// Google's reason, such as `resourceInUseByAnotherResource`; a late failure's is in capitals. Empty when no answer
+    /// came.
+    pub(crate) reason: String,
+    /// Google's message, redacted.
+    pub(crate) message: String,
+    /// HTTP status; 0 when no answer came.
+    pub(crate) status: u16,
+}
+
+/// Names the operation of a call's result.
+pub(crate) trait Named<T> {
+    /// The result with the operation's name in its error.
+    fn named(self, operation: &'static str) -> Result<T, ApiError>;
+}
+
+impl<T> Named<T> for Result<T, Error> {
+    fn named(self, operation: &'static str) -> Result<T, ApiError> {
+        self.map_err(|error| ApiError::new(operation, &error))
+    }
+}
+
+impl ApiError {
+    pub(crate) fn new(operation: &'static str, error: &Error) -> ApiError {
+        let http = error.http_status_code().unwrap_or_default();
+        let Some(told) = error.status() else {
+            return ApiError {
+                operation,
+                reason: if http == 0 { String::new() } else { format!("HTTP {http}") },
+                message: redact(&chain(error)),
+                status: http,
+            };
+        };
+        let reason = told.details.iter().find_map(|detail| match detail {
+            StatusDetails::ErrorInfo(info) if !info.reason.is_empty() => Some(info.reason.clone()),
+            _ => None,
+        });
+        ApiError {
+            operation,
+            reason: reason.unwrap_or_else(|| told.code.name().to_owned()),
+            message: redact(&told.message),
+            status: if http == 0 { status_of(told.code) } else { http },
+        }
+    }
+
+    /// An answer that lacks the object which it is asked for.
+    pub(crate) fn absent(operation: &'static str, id: &str) -> ApiError {
+        ApiError {
+            operation,
+            reason: "notFound".to_owned(),
+            message: format!("{id} does not exist"),
+            status: 404,
+        }
+    }
+
+    /// An object of the name that no create of ours can have made.
+    pub(crate) fn taken(operation: &'static str, message: String) -> ApiError {
+        ApiError { operation, reason: "alreadyExists".to_owned(), message, status: 409 }
+    }
+
+    /// Whether the reason is one of these; early failures write `resourceNotReady`, late ones `RESOURCE_NOT_READY`.
+    fn is(&self, reasons: &[&str]) -> bool {
+        let plain = |text: &str| text.replace('_', "").to_ascii_lowercase();
+        let mine = plain(&self.reason);
+        reasons.iter().any(|reason| plain(reason) == mine)
+    }
+
+    fn hint(&self) -> Option<&'static str> {
+        Some(match self {
+            _ if self.is(&["accessNotConfigured", "SERVICE_DISABLED"]) => {
+                "The API is switched off in this project: `gcloud services enable compute.googleapis.com \
+                 artifactregistry.googleapis.com`, wait a minute, then apply again."
+            }
+            _ if self.status == 401 || self.is(&["authError", "required", "UNAUTHENTICATED"]) => {
+                "Google does not accept these credentials: `gcloud auth application-default login`, or check \
+                 GOOGLE_APPLICATION_CREDENTIALS."
+            }
+            _ if self.status == 403 && !self.is_throttle() && !self.is(&["quotaExceeded"]) => {
+                "Give the principal that runs Terraform a role that allows this (`roles/compute.networkAdmin`, for \
+                 firewalls `roles/compute.securityAdmin`), or look for an organisation policy in the message."
+            }
+            _ if self.is(&["quotaExceeded", "limitExceeded"]) => {
+                "A quota of the project is used up: raise it in IAM & Admin > Quotas, or remove what is not needed."
+            }
+            _ if self.is_throttle() => {
+                "Google limits the calls of the project: apply again later, or lower `terraform apply -parallelism`."
+            }
+            _ if self.is_conflict() => {
+                "Names are unique in a project: import the object that has this one, or choose another."
+            }
+            _ if self.is_in_use() => {
+                "Something that this configuration does not manage still uses it; Google names it in the message."
+            }
+            _ if self.is_not_found() => {
+                "It was deleted outside of Terraform, or belongs to another project: run \
+                 `terraform apply -refresh-only`."
+            }
+            _ if self.is_not_ready() => "Another change of the object was still under way: apply again.",
+            _ if self.is(&[
+                "invalid",
+                "badRequest",
+                "invalidUsage",
+                "invalidFieldValue",
+                "INVALID_ARGUMENT",
+            ]) =>
+            {
+                "Google refuses a value of this resource: compare it with the message."
+            }
+            _ if self.reason.is_empty() && self.message.contains("credential") => {
+                "Credentials are application default ones: `gcloud auth application-default login`, or set \
+                 GOOGLE_APPLICATION_CREDENTIALS."
+            }
+            _ if self.reason.is_empty() => {
+                "No answer came: check the network, proxy settings and `gcp.endpoint_url`, then apply again."
+            }
+            _ => return None,
+        })
+    }
+}
+
+impl Failure for ApiError {
+    fn is_not_found(&self) -> bool {
+        self.status == 404 || self.is(&["notFound", "RESOURCE_NOT_FOUND"])
+    }
+
+    fn is_in_use(&self) -> bool {
+        self.is(&["resourceInUseByAnotherResource", "resourceInUse"])
+    }
+
+    fn is_throttle(&self) -> bool {
+        self.status == 429
+            || self.is(&[
+                "rateLimitExceeded",
+                "userRateLimitExceeded",
+                "RESOURCE_EXHAUSTED",
+                "tooManyRequests",
+            ])
+    }
+
+    fn is_ambiguous(&self) -> bool {
+        (self.reason.is_empty() && self.status == 0) || self.status >= 500
+    }
+
+    fn is_conflict(&self) -> bool {
+        self.is(&["alreadyExists", "duplicate", "RESOURCE_ALREADY_EXISTS"])
+    }
+
+    /// A change under way, a fingerprint that another change has made stale, calls put off: all pass.
+    fn is_not_ready(&self) -> bool {
+        self.status == 412
+            || self.status == 503
+            || self.is_throttle()
+            || self.is(&[
+                "resourceNotReady",
+                "conditionNotMet",
+                "resourceOperationInProgress",
+                "backendError",
+            ])
+            || self.message.contains("peering operation in progress")
+    }
+}
+
+impl From<ApiError> for Diagnostic {
+    fn from(error: ApiError) -> Diagnostic {
+        let hint = error.hint().map(|hint| format!("\n\n{hint}")).unwrap_or_default();
+        let message = error.message.trim();
+        let (summary, detail) = if error.reason.is_empty() {
+            (format!("{} failed", error.operation), format!("{message}{hint}"))
+        } else {
+            (format!("{} failed: {}", error.operation, error.reason), format!("Google says: {message}{hint}"))
+        };
+        Diagnostic::error(summary, detail)
+    }
+}
+
+impl From<ApiError> for Diagnostics {
+    fn from(error: ApiError) -> Diagnostics {
+        Diagnostic::from(error).into()
+    }
+}
+
+/// The HTTP status of a failure that came without one, such as that of a long-running operation.
+fn status_of(code: Code) -> u16 {
+    match code {
+        Code::InvalidArgument | Code::FailedPrecondition | Code::OutOfRange => 400,
+        Code::Unauthenticated => 401,
+        Code::PermissionDenied => 403,
+        Code::NotFound => 404,
+        Code::AlreadyExists | Code::Aborted => 409,
+        Code::ResourceExhausted => 429,
+        Code::Unavailable => 503,
+        _ => 500,
+    }
+}
+
+/// An error with its causes.
+fn chain(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut source = error.source();
+    while let Some(cause) = source {
+        let cause_text = cause.to_string();
+        if !text.contains(&cause_text) {
+            text += ": ";
+            text += &cause_text;
+        }
+        source = cause.source();
+    }
+    text
+}
+
+/// `text` without what looks like an OAuth token, a signed token or a private key.
+fn redact(text: &str) -> String {
+    let secret = |word: &str| {
+        let word = word.trim_matches(|c: char| !c.is_ascii_alphanumeric());
+        word.starts_with("ya29.")
+            || word.starts_with("1//")
+            || (word.starts_with("eyJ") && word.contains('.'))
+            || word.contains("PRIVATE KEY")
+            || word.starts_with("MII")
+    };
+    let words: Vec<&str> = text
+        .split(' ')
+        .map(|word| if word.split(['"', '\'', ':', '=']).any(secret) { "(redacted)" } else { word })
+        .collect();
+    words.join(" ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn error(reason: &str, status: u16) -> ApiError {
+        ApiError {
+            operation: "networks.insert",
+            reason: reason.into(),
+            message: "what Google says".into(),
+            status,
+        }
+    }
+
+    #[test]
+    fn every_known_reason_has_a_hint() {
+        let reasons = [
+            ("accessNotConfigured", 403),
+            ("authError", 401),
+            ("forbidden", 403),
+            ("QUOTA_EXCEEDED", 0),
+            ("rateLimitExceeded", 403),
+            ("alreadyExists", 409),
+            ("resourceInUseByAnotherResource", 400),
+            ("RESOURCE_IN_USE_BY_ANOTHER_RESOURCE", 0),
+            ("notFound", 404),
+            ("resourceNotReady", 400),
+            ("conditionNotMet", 412),
+            ("invalid", 400),
+            ("somethingNew", 400),
+        ];
+        let told: Vec<String> = reasons
+            .iter()
+            .map(|(reason, status)| {
+                let diagnostic = Diagnostic::from(error(reason, *status));
+                format!("{}\n{}", diagnostic.summary, diagnostic.detail)
+            })
+            .collect();
+        insta::assert_snapshot!(told.join("\n---\n"));
+    }
+
+    #[test]
+    fn an_unanswered_call_is_told() {
+        let silent = error("", 0);
+        assert!(silent.is_ambiguous());
+        let diagnostic = Diagnostic::from(silent);
+        insta::assert_snapshot!(format!("{}\n{}", diagnostic.summary, diagnostic.detail));
+    }
+
+    #[test]
+    fn early_and_late_reasons_mean_the_same() {
+        for reason in ["resourceNotReady", "RESOURCE_NOT_READY"] {
+            assert!(error(reason, 400).is_not_ready());
+        }
+        assert!(error("RESOURCE_IN_USE_BY_ANOTHER_RESOURCE", 0).is_in_use());
+        assert!(!error("RESOURCE_IN_USE_BY_ANOTHER_RESOURCE", 0).is_ambiguous());
+        assert!(!error("invalid", 400).is_not_ready());
+    }
+
+    #[test]
+    fn credentials_are_redacted() {
+        let text = "token=ya29.a0AfH6SMBx refused \"eyJhbGciOiJSUzI1NiJ9.e30.sig\" for projects/acme-ml";
+        assert_eq!(redact(text), "(redacted) refused (redacted) for projects/acme-ml");
+    }
+}

@@ -1,0 +1,47 @@
+//! The Google Cloud resources of the Warren provider: one folder a resource, over a shared base.
+//!
+//! * [`Session`] is what the resources share: the configured project, and what this run plans.
+//! * [`registry`] lists the resources; [`provider_attribute`] is the `gcp` block of the provider.
+//!
+//! Most of Google's network objects have no labels. Their description begins with a marker of fabric, owner and name
+//! from the create call on, so that an object left behind by a killed apply is found and adopted by the next one.
+
+mod artifact_registry_repository;
+mod client;
+mod common;
+mod config;
+mod error;
+mod firewall;
+mod link;
+mod live;
+mod marker;
+mod memory;
+mod network;
+mod network_peering;
+mod operation;
+mod private_service_connect;
+mod route;
+mod router_nat;
+mod session;
+mod subnetwork;
+
+pub use config::{GcpConfig, provider_attribute};
+pub use error::ApiError;
+pub use memory::RunMemory;
+pub use session::{Gcp, Session, watch_live};
+
+use tf_provider_rs::Registry;
+use warren_managed::Managed;
+
+/// Every resource of this cloud.
+pub fn registry(session: &Session) -> Registry {
+    Registry::new()
+        .resource(Managed::<network::Network>::new(session))
+        .resource(Managed::<subnetwork::Subnetwork>::new(session))
+        .resource(Managed::<router_nat::RouterNat>::new(session))
+        .resource(Managed::<firewall::Firewall>::new(session))
+        .resource(Managed::<route::Route>::new(session))
+        .resource(Managed::<network_peering::NetworkPeering>::new(session))
+        .resource(Managed::<private_service_connect::Endpoint>::new(session))
+        .resource(Managed::<artifact_registry_repository::Repository>::new(session))
+}

@@ -1,0 +1,159 @@
+//! Names of objects: ids as `projects/P/global/networks/N`, and the URLs that the API writes.
+
+use tf_provider_rs::{Attr, Diagnostics, Path, Value};
+
+use crate::error::ApiError;
+
+/// Where an object is, and what it is called.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Link {
+    pub(crate) project: String,
+    /// `None` for a global object.
+    pub(crate) region: Option<String>,
+    /// Such as `networks`.
+    pub(crate) collection: String,
+    pub(crate) name: String,
+}
+
+impl Link {
+    /// Reads an id or a self link: everything before `projects/` is left away.
+    pub(crate) fn parse(text: &str) -> Option<Link> {
+        let at = if text.starts_with("projects/") { 0 } else { text.find("/projects/")? + 1 };
+        let parts: Vec<&str> = text[at..].split('/').collect();
+        let (region, collection, name) = match parts[..] {
+            ["projects", _, "global", collection, name] => (None, collection, name),
+            ["projects", _, "regions", region, collection, name] => (Some(region), collection, name),
+            ["projects", _, "locations", location, "repositories", name] => {
+                (Some(location), "repositories", name)
+            }
+            _ => return None,
+        };
+        let whole = parts.iter().all(|part| !part.is_empty());
+        whole.then(|| Link {
+            project: parts[1].to_owned(),
+            region: region.map(str::to_owned),
+            collection: collection.to_owned(),
+            name: name.to_owned(),
+        })
+    }
+}
+
+impl Link {
+    /// The region; empty for a global object.
+    pub(crate) fn region(&self) -> &str {
+        self.region.as_deref().unwrap_or_default()
+    }
+}
+
+impl std::fmt::Display for Link {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Link { project, region, collection, name } = self;
+        match region {
+            Some(location) if collection == "repositories" => {
+                write!(f, "projects/{project}/locations/{location}/{collection}/{name}")
+            }
+            Some(region) => write!(f, "projects/{project}/regions/{region}/{collection}/{name}"),
+            None => write!(f, "projects/{project}/global/{collection}/{name}"),
+        }
+    }
+}
+
+/// Where the object `id` is; a text that is no id names nothing that `call` could find.
+pub(crate) fn parsed(call: &'static str, id: &str) -> Result<Link, ApiError> {
+    Link::parse(id).ok_or_else(|| ApiError::absent(call, id))
+}
+
+/// The id in an id or a self link; other texts stay.
+pub(crate) fn id(text: &str) -> String {
+    Link::parse(text).map_or_else(|| text.to_owned(), |link| link.to_string())
+}
+
+/// Whether two ids or self links mean the same object.
+pub(crate) fn same(a: &str, b: &str) -> bool {
+    id(a) == id(b)
+}
+
+/// What state tells of a reference that the API tells as `found`: what was written, where it means the same.
+pub(crate) fn kept(before: &Attr<String>, found: &str) -> Attr<String> {
+    match before {
+        Attr::Known(before) if same(before, found) => Attr::Known(before.clone()),
+        _ if found.is_empty() => Attr::Null,
+        _ => Attr::Known(id(found)),
+    }
+}
+
+/// A check that the value is the id or self link of an object of `collection`.
+pub(crate) fn check(collection: &'static str) -> impl Fn(&Value, &Path, &mut Diagnostics) + Send + Sync {
+    move |value, path, diagnostics| {
+        let text = value.as_str().unwrap_or_default();
+        if Link::parse(text).is_none_or(|link| link.collection != collection) {
+            diagnostics.error_at(
+                path.clone(),
+                "Not an id",
+                format!(
+                    "{text:?} is no id of {collection}. Write it as `projects/acme/global/networks/hub` or \
+                     `projects/acme/regions/us-central1/subnetworks/data`, the `id` or `self_link` of a resource of \
+                     this provider or of hashicorp/google."
+                ),
+            );
+        }
+    }
+}
+
+/// A check of a name: RFC 1035, 1 to 63 characters.
+pub(crate) fn check_name(value: &Value, path: &Path, diagnostics: &mut Diagnostics) {
+    let name = value.as_str().unwrap_or_default();
+    if !is_name(name) {
+        diagnostics.error_at(
+            path.clone(),
+            "Name not possible",
+            format!(
+                "{name:?} is no name in Google Cloud: 1 to 63 characters of `a-z`, `0-9` and `-`, a letter first, \
+                 no `-` last."
+            ),
+        );
+    }
+}
+
+fn is_name(name: &str) -> bool {
+    (1..=63).contains(&name.len())
+        && name.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-')
+        && name.starts_with(|c: char| c.is_ascii_lowercase())
+        && !name.ends_with('-')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ids_and_urls_mean_the_same() {
+        let id = "projects/acme-ml/regions/us-central1/subnetworks/data";
+        for text in [
+            id.to_owned(),
+            format!("https://www.googleapis.com/compute/v1/{id}"),
+            format!("https://compute.googleapis.com/compute/v1/{id}"),
+        ] {
+            assert_eq!(Link::parse(&text).map(|link| link.to_string()).as_deref(), Some(id));
+            assert_eq!(kept(&text.as_str().into(), id), Attr::from(text.as_str()));
+        }
+        assert_eq!(kept(&Attr::Null, &format!("https://x/{id}")), Attr::from(id));
+        assert_eq!(
+            kept(&"projects/p/global/networks/a".into(), "projects/p/global/networks/b").text(),
+            "projects/p/global/networks/b"
+        );
+        for wrong in ["", "hub", "projects/p", "projects//global/networks/n", "projects/p/global/networks/"] {
+            assert_eq!(Link::parse(wrong), None, "{wrong}");
+        }
+    }
+
+    #[test]
+    fn names() {
+        for name in ["a", "hub-1", &"a".repeat(63)] {
+            assert!(is_name(name), "{name}");
+        }
+        for name in ["", "-a", "a-", "1a", "A", "a_b", "a.b", &"a".repeat(64)] {
+            assert!(!is_name(name), "{name}");
+        }
+    }
+}

@@ -1,0 +1,109 @@
+//! The live subnetworks of the project, for the guard.
+
+use std::sync::Arc;
+
+use google_cloud_compute_v1::model::Subnetwork;
+use ipnet::IpNet;
+use tf_provider_rs::{Diagnostics, async_trait};
+use warren_guard::{LiveRange, LiveSource};
+
+use crate::error::{ApiError, Named};
+use crate::link;
+use crate::marker;
+use crate::session::Gcp;
+
+/// Lists them, with those of networks left out that the provider block's `ignore_live` names.
+pub(crate) struct LiveSubnetworks {
+    gcp: Arc<Gcp>,
+}
+
+impl LiveSubnetworks {
+    pub(crate) fn new(gcp: Arc<Gcp>) -> LiveSubnetworks {
+        LiveSubnetworks { gcp }
+    }
+}
+
+#[async_trait]
+impl LiveSource for LiveSubnetworks {
+    fn name(&self) -> String {
+        format!("Google Cloud {}", self.gcp.project)
+    }
+
+    async fn ranges(&self) -> Result<Vec<LiveRange>, Diagnostics> {
+        let found = list(&self.gcp, &self.gcp.project, None).await?;
+        let ignored = &self.gcp.ignore_live;
+        let counts = |subnet: &&Subnetwork| {
+            !subnet.network.as_deref().is_some_and(|network| ignored.contains(&link::id(network)))
+        };
+        Ok(found.iter().filter(counts).flat_map(|subnet| ranges(&self.gcp.project, subnet)).collect())
+    }
+}
+
+/// Every subnetwork of the project, or of one of its networks.
+pub(crate) async fn list(
+    gcp: &Gcp,
+    project: &str,
+    network: Option<&str>,
+) -> Result<Vec<Subnetwork>, ApiError> {
+    let mut found = Vec::new();
+    let mut page = None;
+    loop {
+        let call =
+            gcp.clients.subnetworks.aggregated_list().set_project(project).set_or_clear_page_token(page);
+        let answer = call.send().await.named("subnetworks.aggregatedList")?;
+        found.extend(answer.items.into_values().flat_map(|scope| scope.subnetworks));
+        page = answer.next_page_token.filter(|token| !token.is_empty());
+        if page.is_none() {
+            break;
+        }
+    }
+    if let Some(network) = network {
+        found.retain(|subnet| subnet.network.as_deref().is_some_and(|its| link::same(its, network)));
+    }
+    Ok(found)
+}
+
+/// The ranges of a subnetwork.
+pub(crate) fn nets(subnet: &Subnetwork) -> Vec<IpNet> {
+    let secondary = subnet.secondary_ip_ranges.iter().filter_map(|range| range.ip_cidr_range.as_deref());
+    let all = subnet.ip_cidr_range.as_deref().into_iter().chain(secondary);
+    all.filter_map(|net| net.parse::<IpNet>().ok()).collect()
+}
+
+fn ranges(project: &str, subnet: &Subnetwork) -> Vec<LiveRange> {
+    let id = link::id(subnet.self_link.as_deref().unwrap_or_default());
+    let (marker, _) = marker::split(subnet.description.as_deref().unwrap_or_default());
+    let region = subnet.region.as_deref().and_then(|url| url.rsplit('/').next()).unwrap_or_default();
+    nets(subnet)
+        .into_iter()
+        .map(|net| LiveRange {
+            net,
+            kind: "warren_gcp_subnetwork",
+            id: id.clone(),
+            name: subnet.name.clone().unwrap_or_default(),
+            owner: marker.as_ref().map(|marker| marker.owner.clone()),
+            fabric: marker.as_ref().map(|marker| marker.fabric.clone()),
+            place: format!("project {project}, {region}"),
+            // Networks of Google Cloud have no ranges of their own: a subnetwork is compared with everything.
+            parent: None,
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ranges_carry_owner_and_place() {
+        let subnet = Subnetwork::new()
+            .set_name("data")
+            .set_self_link("https://www.googleapis.com/compute/v1/projects/p/regions/r/subnetworks/data")
+            .set_region("https://www.googleapis.com/compute/v1/projects/p/regions/r")
+            .set_description("[warren:f/o/data] for data")
+            .set_ip_cidr_range("10.1.0.0/20");
+        let found = ranges("p", &subnet);
+        assert_eq!(found[0].id, "projects/p/regions/r/subnetworks/data");
+        assert_eq!((found[0].owner.as_deref(), found[0].place.as_str()), (Some("o"), "project p, r"));
+    }
+}

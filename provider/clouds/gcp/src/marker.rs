@@ -1,0 +1,87 @@
+//! The marker in a description: Google's networks, subnetworks, firewalls, routes and routers have no labels.
+//!
+//! ```text
+//! [warren:training/platform/hub] what the user says
+//!         fabric   owner    name
+//! ```
+
+use tf_provider_rs::{Attr, Diagnostics, Path, Value};
+use warren_managed::Scope;
+
+/// Longest description that the API takes, less the longest marker.
+const LONGEST: usize = 2048 - 200;
+
+/// Whose object it is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Marker {
+    pub(crate) fabric: String,
+    pub(crate) owner: String,
+    pub(crate) name: String,
+}
+
+impl Marker {
+    pub(crate) fn new(scope: &Scope, name: &str) -> Marker {
+        Marker { fabric: scope.fabric.clone(), owner: scope.owner.clone(), name: name.to_owned() }
+    }
+
+    /// The description of an object with this marker.
+    pub(crate) fn with(&self, text: &str) -> String {
+        let Marker { fabric, owner, name } = self;
+        let space = if text.is_empty() { "" } else { " " };
+        format!("[warren:{fabric}/{owner}/{name}]{space}{text}")
+    }
+}
+
+/// The marker and the user's part of a description.
+pub(crate) fn split(description: &str) -> (Option<Marker>, &str) {
+    let marked = description.strip_prefix("[warren:").and_then(|rest| rest.split_once(']'));
+    let Some((marker, rest)) = marked else { return (None, description) };
+    match marker.split('/').collect::<Vec<_>>()[..] {
+        [fabric, owner, name] => {
+            let marker = Marker { fabric: fabric.into(), owner: owner.into(), name: name.into() };
+            (Some(marker), rest.strip_prefix(' ').unwrap_or(rest))
+        }
+        _ => (None, description),
+    }
+}
+
+/// The attribute `description` of an object that has this description.
+pub(crate) fn user(description: &str) -> Attr<String> {
+    let (_, text) = split(description);
+    if text.is_empty() { Attr::Null } else { text.into() }
+}
+
+/// A check of the attribute `description`.
+pub(crate) fn check(value: &Value, path: &Path, diagnostics: &mut Diagnostics) {
+    let text = value.as_str().unwrap_or_default();
+    let why = if text.chars().count() > LONGEST {
+        format!(
+            "A description has up to {LONGEST} characters; the rest of Google's 2048 is for the marker of its owner."
+        )
+    } else if text.starts_with("[warren:") {
+        "`[warren:` begins the marker that the provider puts first; leave it away.".to_owned()
+    } else if text.is_empty() {
+        "An empty description is none: leave the attribute away.".to_owned()
+    } else {
+        return;
+    };
+    diagnostics.error_at(path.clone(), "Description not possible", why);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_description_is_a_marker_and_a_text() {
+        let scope = Scope { fabric: "training".into(), owner: "platform".into() };
+        let marker = Marker::new(&scope, "hub");
+        for text in ["", "the hub", "[warren: no", "a] b"] {
+            assert_eq!(split(&marker.with(text)), (Some(marker.clone()), text));
+        }
+        assert_eq!(marker.with("the hub"), "[warren:training/platform/hub] the hub");
+        for text in ["", "by hand", "[warren:x]", "[warren:a/b", "[warren:a/b/c/d] x"] {
+            assert_eq!(split(text), (None, text));
+        }
+    }
+}

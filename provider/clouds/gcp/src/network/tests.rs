@@ -1,0 +1,47 @@
+use tf_provider_rs::{Attr, Change, Context, Diagnostics, Resource as _};
+use warren_managed::{Common as _, Managed, Object as _, listed};
+
+use super::*;
+use crate::common::Located as _;
+use crate::session::tests::session;
+
+fn network() -> Network {
+    Network { name: "hub".into(), id: Attr::Unknown, mtu: 1460.into(), ..Network::default() }
+}
+
+#[test]
+fn attributes() {
+    insta::assert_snapshot!(listed(&Network::schema()));
+}
+
+#[tokio::test]
+async fn the_id_is_known_before_the_network_is_made() {
+    let resource = Managed::<Network>::new(&session().await);
+    let planned = network();
+    let mut change = Change {
+        prior: None,
+        config: planned.clone(),
+        planned,
+        requires_replace: Vec::new(),
+        deferred: None,
+    };
+    resource.plan(&Context::default(), &mut change, &mut Diagnostics::default()).await;
+    assert_eq!(change.planned.id.text(), "projects/acme-ml/global/networks/hub");
+}
+
+#[tokio::test]
+async fn only_our_own_leftover_is_adopted() {
+    let gcp = session().await.get().unwrap();
+    let network = network();
+    let mine = network.marks(&gcp);
+    assert_eq!(network.adoptable(&gcp, &mine, true).unwrap(), ["projects/acme-ml/global/networks/hub"]);
+    let told: Vec<String> = [
+        network.adoptable(&gcp, &mine, false),
+        network.adoptable(&gcp, "[warren:training/research/hub] ours", true),
+        network.adoptable(&gcp, "by hand", true),
+    ]
+    .into_iter()
+    .map(|refused| tf_provider_rs::Diagnostic::from(refused.unwrap_err()).detail)
+    .collect();
+    insta::assert_snapshot!(told.join("\n"));
+}

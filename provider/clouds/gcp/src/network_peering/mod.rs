@@ -1,0 +1,108 @@
+//! `warren_gcp_network_peering`: one side of a peering; it works when the other network has its side too.
+//!
+//! Google keeps a peering inside its network and gives it neither a description nor labels. A create that finds a
+//! peering of the planned name with the planned network takes it for its own.
+
+mod api;
+mod schema;
+#[cfg(test)]
+mod tests;
+
+use ipnet::IpNet;
+use tf_provider_rs::{Change, Diagnostics, Path, Schema, async_trait};
+use warren_cidr::Cloud;
+use warren_managed::{Object, ranges};
+
+use crate::error::{ApiError, Failure};
+use crate::link;
+use crate::live;
+use crate::operation::{carry_out, landed, remove};
+use crate::session::{Gcp, Session, Work};
+pub(crate) use schema::NetworkPeering;
+
+#[async_trait]
+impl Object for NetworkPeering {
+    fn schema() -> Schema {
+        schema::schema()
+    }
+
+    fn validate(&self, _session: &Session, diagnostics: &mut Diagnostics) {
+        if let (Some(network), Some(peer)) = (self.network.known(), self.peer_network.known())
+            && link::same(network, peer)
+        {
+            diagnostics.error_at(
+                Path::of("peer_network"),
+                "A network peered with itself",
+                format!("`network` and `peer_network` both are {}.", link::id(network)),
+            );
+        }
+    }
+
+    async fn plan(session: &Session, change: &mut Change<NetworkPeering>, diagnostics: &mut Diagnostics) {
+        let planned = &mut change.planned;
+        if planned.id.is_unknown()
+            && let (Some(network), Some(name)) = (planned.network.known(), planned.name.known())
+        {
+            planned.id = api::id(network, name).into();
+        }
+        if change.prior.is_none() {
+            disjoint(session, planned, diagnostics).await;
+        }
+    }
+
+    fn import(_session: &Session, id: &str) -> Result<NetworkPeering, Diagnostics> {
+        schema::imported(id)
+    }
+
+    async fn find(&self, gcp: &Gcp) -> Result<Vec<String>, ApiError> {
+        api::find(gcp, self).await
+    }
+
+    async fn create(&self, gcp: &Gcp, _description: &String) -> Result<String, ApiError> {
+        api::create(gcp, self).await
+    }
+
+    async fn reconcile(&self, work: &Work<'_>) -> Result<NetworkPeering, Diagnostics> {
+        let Work { cloud: gcp, op, .. } = work;
+        landed(work, self.id.text()).await?;
+        carry_out(work, || api::update(gcp, self)).await?;
+        let found = op.call(|| api::get(gcp, self)).await?;
+        Ok(schema::state(found, self))
+    }
+
+    async fn look(&self, work: &Work<'_>) -> Result<Option<NetworkPeering>, Diagnostics> {
+        let found = ApiError::if_found(api::get(&work.cloud, self).await)?;
+        Ok(found.map(|found| schema::state(found, self)))
+    }
+
+    async fn delete(&self, work: &Work<'_>) -> Result<(), Diagnostics> {
+        let gcp = &work.cloud;
+        remove(work, || api::delete(gcp, self), || api::get(gcp, self)).await
+    }
+}
+
+/// Refuses networks whose subnetworks overlap, as far as they are planned or live.
+async fn disjoint(session: &Session, planned: &NetworkPeering, diagnostics: &mut Diagnostics) {
+    let (Some(network), Some(peer)) = (planned.network.known(), planned.peer_network.known()) else { return };
+    let mut sides = Vec::new();
+    for side in [network, peer] {
+        let mut nets = in_run(session, side);
+        // A network that cannot be looked at (another project's, or one that is yet to be made) is not compared.
+        if let (Some(gcp), Some(link)) = (session.known(), link::Link::parse(side))
+            && let Ok(found) = live::list(&gcp, &link.project, Some(side)).await
+        {
+            nets.extend(found.iter().flat_map(live::nets));
+        }
+        nets.sort_unstable();
+        nets.dedup();
+        sides.push(nets);
+    }
+    let findings = Cloud::Gcp.check_peering(&sides[0], &sides[1]);
+    ranges::tell(Cloud::Gcp, findings, &Path::of("peer_network"), diagnostics);
+}
+
+fn in_run(session: &Session, network: &str) -> Vec<IpNet> {
+    let all = session.run().subnetworks.all();
+    let its = all.into_iter().filter(|(_, subnet)| subnet.network == link::id(network));
+    its.flat_map(|(_, subnet)| subnet.ranges).collect()
+}

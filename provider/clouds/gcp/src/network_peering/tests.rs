@@ -1,0 +1,58 @@
+use warren_managed::listed;
+
+use super::*;
+use crate::memory::PlannedSubnetwork;
+use crate::session::tests::session;
+
+const HUB: &str = "projects/acme-ml/global/networks/hub";
+const DATA: &str = "projects/acme-ml/global/networks/data";
+
+fn peering() -> NetworkPeering {
+    NetworkPeering {
+        name: "hub-data".into(),
+        network: HUB.into(),
+        peer_network: DATA.into(),
+        ..NetworkPeering::default()
+    }
+}
+
+#[test]
+fn attributes() {
+    insta::assert_snapshot!(listed(&NetworkPeering::schema()));
+}
+
+#[tokio::test]
+async fn planned_subnetworks_of_both_networks_are_compared() {
+    let session = session().await;
+    for (name, network, range) in
+        [("a", HUB, "10.0.0.0/16"), ("b", DATA, "10.0.128.0/20"), ("c", DATA, "10.1.0.0/16")]
+    {
+        let subnet = PlannedSubnetwork { network: network.to_owned(), ranges: vec![range.parse().unwrap()] };
+        session.run().subnetworks.put(name, None, subnet);
+    }
+    let nets = |network| in_run(&session, network);
+    let findings = Cloud::Gcp.check_peering(&nets(HUB), &nets(DATA));
+    let mut diagnostics = Diagnostics::default();
+    ranges::tell(Cloud::Gcp, findings, &Path::of("peer_network"), &mut diagnostics);
+    insta::assert_snapshot!(format!("{}\n{}", diagnostics.0[0].summary, diagnostics.0[0].detail));
+    assert_eq!(diagnostics.0.len(), 1);
+}
+
+#[test]
+fn a_network_is_not_its_own_peer() {
+    let mut diagnostics = Diagnostics::default();
+    let link = format!("https://www.googleapis.com/compute/v1/{HUB}");
+    let session = Session::new(warren_guard::Guard::default());
+    NetworkPeering { peer_network: link.into(), ..peering() }.validate(&session, &mut diagnostics);
+    assert_eq!(diagnostics.0.len(), 1);
+}
+
+#[test]
+fn both_forms_of_an_id_are_imported() {
+    for id in ["projects/acme-ml/global/networks/hub/peerings/hub-data", "acme-ml/hub/hub-data"] {
+        let model = schema::imported(id).unwrap();
+        assert_eq!(model.id.text(), "projects/acme-ml/global/networks/hub/peerings/hub-data");
+        assert_eq!((model.network.text(), model.name.text()), (HUB, "hub-data"));
+    }
+    assert!(schema::imported("hub-data").is_err());
+}

@@ -1,0 +1,179 @@
+//! Operations: most changes begin with a call and end when their operation is done, perhaps as a failure.
+
+use google_cloud_compute_v1::model::Operation;
+use google_cloud_compute_v1::model::operation::Status;
+use google_cloud_gax::error::Error;
+use google_cloud_longrunning::model::operation::Result as Outcome;
+use tf_provider_rs::Diagnostics;
+use warren_managed::{Look, Pause};
+
+use crate::error::{ApiError, Failure, Named};
+use crate::link;
+use crate::session::{Gcp, Work};
+
+/// A change that has begun.
+#[derive(Clone, Debug)]
+pub(crate) struct Begun {
+    /// Such as `networks.insert`.
+    call: &'static str,
+    project: String,
+    place: Place,
+    name: String,
+}
+
+/// Which API knows the operation.
+#[derive(Clone, Debug)]
+enum Place {
+    Global,
+    Region(String),
+    /// Artifact Registry, whose operations have long names.
+    Registry,
+}
+
+impl Begun {
+    /// The change of the object `id`, from the answer of `call`.
+    pub(crate) fn new(call: &'static str, id: &str, operation: Operation) -> Begun {
+        let link = link::Link::parse(id);
+        let region = operation.region.as_deref().and_then(|url| url.rsplit('/').next());
+        Begun {
+            call,
+            project: link.map(|link| link.project).unwrap_or_default(),
+            place: region.map_or(Place::Global, |region| Place::Region(region.to_owned())),
+            name: operation.name.unwrap_or_default(),
+        }
+    }
+
+    /// A change in Artifact Registry, from the name of its operation.
+    pub(crate) fn in_registry(call: &'static str, name: String) -> Begun {
+        Begun { call, project: String::new(), place: Place::Registry, name }
+    }
+}
+
+/// Begins a change of the object `id`: with a request id, so that a repeated call is the same change.
+macro_rules! begin {
+    ($name:literal, $id:expr, $call:expr) => {{
+        use google_cloud_gax::options::RequestOptionsBuilder as _;
+        let call = $call.set_request_id($crate::client::request_id()).with_idempotency(true);
+        $crate::operation::Begun::new($name, $id, $crate::error::Named::named(call.send().await, $name)?)
+    }};
+}
+pub(crate) use begin;
+
+/// Makes a change, again while another one is in its way, and waits for its end. `change` gives `None` when there is
+/// nothing to do.
+pub(crate) async fn carry_out<F>(work: &Work<'_>, mut change: impl FnMut() -> F) -> Result<(), Diagnostics>
+where
+    F: Future<Output = Result<Option<Begun>, ApiError>>,
+{
+    let Work { op, cloud: gcp, .. } = work;
+    let mut pause = Pause::new();
+    loop {
+        let Some(begun) = op.call(&mut change).await? else { return Ok(()) };
+        match end(work, gcp, &begun).await? {
+            Ok(()) => return Ok(()),
+            Err(error) if error.is_not_ready() && !op.is_over() => op.sleep(pause.next()).await?,
+            Err(error) => return Err(op.told(error)),
+        }
+    }
+}
+
+/// Deletes, again while something still uses the object, and looks until it is not found any more.
+pub(crate) async fn remove<T, D, L>(
+    work: &Work<'_>,
+    mut delete: impl FnMut() -> D,
+    look: impl FnMut() -> L,
+) -> Result<(), Diagnostics>
+where
+    D: Future<Output = Result<Begun, ApiError>>,
+    L: Future<Output = Result<T, ApiError>>,
+{
+    let Work { op, cloud: gcp, .. } = work;
+    let mut pause = Pause::new();
+    let mut known = || {
+        let call = delete();
+        async { ApiError::if_found(call.await) }
+    };
+    loop {
+        let Some(begun) = op.release(&mut known).await? else { break };
+        match end(work, gcp, &begun).await? {
+            Ok(()) => break,
+            Err(error) if error.is_not_found() => break,
+            Err(error) if (error.is_in_use() || error.is_not_ready()) && !op.is_over() => {
+                tracing::debug!(%error, "deleting again");
+                op.sleep(pause.next()).await?;
+            }
+            Err(error) => return Err(op.told(error)),
+        }
+    }
+    op.until_gone(look).await
+}
+
+/// Waits for the create of `id`, when this process has begun it.
+pub(crate) async fn landed(work: &Work<'_>, id: &str) -> Result<(), Diagnostics> {
+    let Work { op, cloud: gcp, .. } = work;
+    match gcp.take_begun(id) {
+        Some(begun) => end(work, gcp, &begun).await?.map_err(|error| op.told(error)),
+        None => Ok(()),
+    }
+}
+
+/// Waits until the operation is done, and gives what became of it.
+async fn end(work: &Work<'_>, gcp: &Gcp, begun: &Begun) -> Result<Result<(), ApiError>, Diagnostics> {
+    work.op
+        .until("done", || async {
+            let looked = match &begun.place {
+                Place::Registry => in_registry(gcp, begun).await?,
+                _ => in_compute(gcp, begun).await?,
+            };
+            Ok(looked
+                .map_or_else(|| Look::Pending(format!("operation {} is not done", begun.name)), Look::Done))
+        })
+        .await
+}
+
+/// What became of an operation; `None` while it is under way.
+async fn in_compute(gcp: &Gcp, begun: &Begun) -> Result<Option<Result<(), ApiError>>, ApiError> {
+    let operation = match &begun.place {
+        Place::Region(region) => {
+            let call = gcp.clients.region_operations.get().set_region(region);
+            call.set_project(&begun.project)
+                .set_operation(&begun.name)
+                .send()
+                .await
+                .named("regionOperations.get")
+        }
+        _ => {
+            let call = gcp.clients.global_operations.get();
+            call.set_project(&begun.project)
+                .set_operation(&begun.name)
+                .send()
+                .await
+                .named("globalOperations.get")
+        }
+    }?;
+    Ok((operation.status == Some(Status::Done)).then(|| outcome(begun, operation)))
+}
+
+/// What became of an operation of Artifact Registry; `None` while it is under way.
+async fn in_registry(gcp: &Gcp, begun: &Begun) -> Result<Option<Result<(), ApiError>>, ApiError> {
+    let call = gcp.clients.artifacts.get_operation().set_name(&begun.name);
+    let operation = call.send().await.named("operations.get")?;
+    Ok(operation.done.then(|| match operation.result {
+        Some(Outcome::Error(status)) => Err(ApiError::new(begun.call, &Error::service((&*status).into()))),
+        _ => Ok(()),
+    }))
+}
+
+fn outcome(begun: &Begun, operation: Operation) -> Result<(), ApiError> {
+    let status = operation.http_error_status_code.and_then(|status| u16::try_from(status).ok());
+    match operation.error.map(|error| error.errors).unwrap_or_default().into_iter().next() {
+        None => Ok(()),
+        Some(error) => Err(ApiError {
+            operation: begun.call,
+            reason: error.code.unwrap_or_default(),
+            message: error.message.or(operation.http_error_message).unwrap_or_default(),
+            // The operation itself was answered: nothing is ambiguous about its failure.
+            status: status.filter(|status| *status < 500).unwrap_or(400),
+        }),
+    }
+}

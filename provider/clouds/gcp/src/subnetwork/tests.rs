@@ -1,0 +1,64 @@
+use tf_provider_rs::{Attr, Context, Resource as _};
+use warren_managed::{Managed, listed};
+
+use super::*;
+use crate::session::tests::session;
+
+fn subnet(range: &str) -> Subnetwork {
+    Subnetwork {
+        name: "data".into(),
+        id: Attr::Unknown,
+        network: "projects/acme-ml/global/networks/hub".into(),
+        region: Attr::Unknown,
+        ip_cidr_range: range.into(),
+        ..Subnetwork::default()
+    }
+}
+
+fn change(prior: Option<Subnetwork>, planned: Subnetwork) -> Change<Subnetwork> {
+    Change { prior, config: planned.clone(), planned, requires_replace: Vec::new(), deferred: None }
+}
+
+#[test]
+fn attributes() {
+    insta::assert_snapshot!(listed(&Subnetwork::schema()));
+}
+
+#[tokio::test]
+async fn the_region_is_the_providers_and_the_id_is_known() {
+    let resource = Managed::<Subnetwork>::new(&session().await);
+    let mut change = change(None, subnet("10.1.0.0/20"));
+    resource.plan(&Context::default(), &mut change, &mut Diagnostics::default()).await;
+    assert_eq!(change.planned.region.text(), "us-central1");
+    assert_eq!(change.planned.id.text(), "projects/acme-ml/regions/us-central1/subnetworks/data");
+}
+
+#[tokio::test]
+async fn a_range_grows_in_place_and_does_not_shrink() {
+    let resource = Managed::<Subnetwork>::new(&session().await);
+    for (range, replaced) in [("10.1.0.0/20", false), ("10.1.0.0/19", false), ("10.1.0.0/21", true)] {
+        let mut prior = subnet("10.1.0.0/20");
+        prior.id = "projects/acme-ml/regions/us-central1/subnetworks/data".into();
+        let mut planned = prior.clone();
+        planned.ip_cidr_range = range.into();
+        let mut change = change(Some(prior), planned);
+        resource.plan(&Context::default(), &mut change, &mut Diagnostics::default()).await;
+        assert_eq!(!change.requires_replace.is_empty(), replaced, "{range}");
+    }
+}
+
+#[test]
+fn ranges_of_one_subnetwork_are_apart() {
+    let mut subnet = subnet("10.1.0.0/20");
+    subnet.secondary_ip_ranges = Attr::Known(
+        [("pods", "10.1.8.0/21"), ("services", "10.2.0.0/24")].map(|(n, r)| (n.to_owned(), r.into())).into(),
+    );
+    let mut diagnostics = Diagnostics::default();
+    schema::check(&subnet, &mut diagnostics);
+    let told: Vec<String> = diagnostics
+        .0
+        .iter()
+        .map(|d| format!("{}: {}", d.path.clone().unwrap_or_default(), d.detail))
+        .collect();
+    insta::assert_snapshot!(told.join("\n"));
+}

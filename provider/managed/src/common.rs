@@ -1,0 +1,110 @@
+//! What the models of all objects have: a name, an id, timeouts.
+
+use tf_provider_rs::schema::{Attribute, Keep, Schema, Shape};
+use tf_provider_rs::{Attr, Context, Diagnostics, Model, Path, Value};
+use warren_guard::Key;
+
+use crate::cloud::Cloud;
+pub use crate::timeouts::Operation;
+use crate::timeouts::{self, Timeouts};
+use crate::wait::Op;
+
+/// A model with the attributes that every object of its cloud has.
+pub trait Common: Model {
+    /// Where the objects live.
+    type Cloud: Cloud;
+    /// The resource type, such as `warren_aws_vpc`.
+    const KIND: &'static str;
+
+    /// Unique among the objects of one type, fabric and owner.
+    fn name(&self) -> &Attr<String>;
+
+    /// Assigned by the cloud.
+    fn id(&self) -> &Attr<String>;
+
+    /// How long operations may take.
+    fn timeouts(&self) -> &Attr<Timeouts>;
+
+    /// Sets the id.
+    fn set_id(&mut self, id: &str);
+
+    /// What tells the object from others, given in the create call.
+    fn marks(&self, cloud: &Self::Cloud) -> <Self::Cloud as Cloud>::Marks;
+
+    /// Plans what shows of the marks; `cloud` is absent while the account is not known.
+    fn plan_marks(&mut self, _cloud: Option<&Self::Cloud>) {}
+
+    /// How messages call the object: `warren_aws_vpc "hub" (vpc-1)`.
+    fn label(&self) -> String {
+        let mut label = Self::KIND.to_owned();
+        if let Some(name) = self.name().known() {
+            label += &format!(" {name:?}");
+        }
+        if let Some(id) = self.id().known() {
+            label += &format!(" ({id})");
+        }
+        label
+    }
+
+    /// An operation on the object.
+    fn op(&self, ctx: &Context, operation: Operation) -> Op<<Self::Cloud as Cloud>::Error> {
+        let timeout = timeouts::of(self.timeouts(), operation);
+        Op::new(ctx, Self::Cloud::NAME, self.label(), timeout)
+    }
+}
+
+/// What the guard calls the resource.
+pub fn key<M: Common>(model: &M) -> Key {
+    Key::new(M::KIND, model.name().text())
+}
+
+/// The state after create or update: what was planned, and what was found out where the plan did not know.
+///
+/// A description read right after a change may still tell the old value; what the cloud has confirmed counts.
+pub(crate) fn settle<M: Model>(planned: &M, found: &M) -> Result<M, Diagnostics> {
+    let (Value::Object(planned), Value::Object(mut found)) = (planned.to_value(), found.to_value()) else {
+        return Ok(found.clone());
+    };
+    for (name, value) in planned {
+        if value.is_wholly_known() {
+            found.insert(name, value);
+        }
+    }
+    Ok(M::from_value(&Value::Object(found), &Path::root())?)
+}
+
+/// The attributes of a schema, a line each, as snapshots show them.
+pub fn listed(schema: &Schema) -> String {
+    let mut lines = vec![schema.description.clone()];
+    list(&schema.attributes, 1, &mut lines);
+    lines.join("\n")
+}
+
+fn list(attributes: &[Attribute], depth: usize, lines: &mut Vec<String>) {
+    for attribute in attributes {
+        let flags = [
+            (attribute.required, "required"),
+            (attribute.optional, "optional"),
+            (attribute.computed, "computed"),
+            (attribute.keep == Keep::Prior, "keeps"),
+            (attribute.replace, "replaces"),
+            (!attribute.validators.is_empty(), "checked"),
+        ];
+        let flags: Vec<&str> = flags.iter().filter(|(set, _)| *set).map(|(_, name)| *name).collect();
+        let default = attribute.default.as_ref().map(|value| format!(" = {value:?}")).unwrap_or_default();
+        lines.push(format!(
+            "{}{} {} [{}]{default}: {}",
+            "  ".repeat(depth),
+            attribute.name,
+            match &attribute.shape {
+                Shape::Plain(ty) => ty.to_json().to_string(),
+                Shape::Nested(nesting, _) => format!("{nesting:?}"),
+            },
+            flags.join(" "),
+            attribute.description
+        ));
+        if let Shape::Nested(_, inner) = &attribute.shape {
+            list(inner, depth + 1, lines);
+        }
+    }
+}

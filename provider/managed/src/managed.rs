@@ -1,0 +1,250 @@
+//! The life that all objects share; what is particular to a kind of object is its [`Object`].
+//!
+//! ```text
+//! plan     marks, what no create may adopt -> the object's plan
+//! create   prepare -> adopt or create -> save -> reconcile -> save
+//! read     hold -> look
+//! update   prepare -> reconcile -> save
+//! delete   unless a resource of this run has adopted it -> delete
+//! ```
+
+use std::marker::PhantomData;
+use std::sync::Arc;
+
+use serde_json::json;
+use tf_provider_rs::{
+    Change, Context, Diagnostics, IdentitySchema, ImportRequest, Planned, Progress, Resource, Schema, Value,
+    async_trait,
+};
+
+use crate::adopt;
+use crate::cloud::Cloud;
+use crate::common::{self, Common, Operation};
+use crate::memory::Objects;
+use crate::session::Session;
+use crate::wait::Op;
+
+/// What a failed call of the object's cloud tells.
+type Error<O> = <<O as Common>::Cloud as Cloud>::Error;
+
+/// A kind of object, by its model: `self` is a configuration, a plan or a state.
+#[async_trait]
+pub trait Object: Common {
+    /// The schema; its attributes are the model's fields.
+    fn schema() -> Schema;
+
+    /// Checks the configuration beyond what its attributes' validators do; silent on unknowns.
+    fn validate(&self, _session: &Session<Self::Cloud>, _diagnostics: &mut Diagnostics) {}
+
+    /// Plans what is particular, after marks.
+    async fn plan(
+        _session: &Session<Self::Cloud>,
+        _change: &mut Change<Self>,
+        _diagnostics: &mut Diagnostics,
+    ) {
+    }
+
+    /// Remembers what the state holds, so that no create adopts it.
+    fn hold(&self, objects: &Objects) {
+        objects.hold(Self::KIND, self.name().text(), self.id().text());
+    }
+
+    /// A model with just the id that an import asks for, to be read next.
+    ///
+    /// # Errors
+    /// When no object of this kind can have this id.
+    fn import(_session: &Session<Self::Cloud>, id: &str) -> Result<Self, Diagnostics> {
+        let mut model = Self::default();
+        model.set_id(id);
+        Ok(model)
+    }
+
+    /// What comes before the first call of a create, or of an update of `prior`.
+    async fn prepare(
+        &mut self,
+        _work: &Work<'_, Self::Cloud>,
+        _prior: Option<&Self>,
+        _config: &Self,
+    ) -> Result<(), Diagnostics> {
+        Ok(())
+    }
+
+    /// Ids of living objects with the name's marks and the planned unchangeable settings.
+    async fn find(&self, cloud: &Self::Cloud) -> Result<Vec<String>, Error<Self>>;
+
+    /// Makes the object, with its marks in the same call, and gives its id; must not repeat itself.
+    async fn create(
+        &self,
+        cloud: &Self::Cloud,
+        marks: &<Self::Cloud as Cloud>::Marks,
+    ) -> Result<String, Error<Self>>;
+
+    /// Sees to it that the object exists, and records it at once.
+    async fn ensure(&mut self, work: &Work<'_, Self::Cloud>, progress: &Progress) -> Result<(), Diagnostics> {
+        ensure(self, work, progress).await
+    }
+
+    /// Brings the object to what is planned, whatever it is now, and gives the state that it is in then.
+    async fn reconcile(&self, work: &Work<'_, Self::Cloud>) -> Result<Self, Diagnostics>;
+
+    /// The state that the object is in; `None` when it is gone.
+    async fn look(&self, work: &Work<'_, Self::Cloud>) -> Result<Option<Self>, Diagnostics>;
+
+    /// Removes the object, and waits until it is gone.
+    async fn delete(&self, work: &Work<'_, Self::Cloud>) -> Result<(), Diagnostics>;
+}
+
+/// An operation on one object, and where it works.
+pub struct Work<'a, C: Cloud> {
+    /// What the resources of the cloud share.
+    pub session: &'a Session<C>,
+    /// The call of Terraform that this is about.
+    pub ctx: &'a Context,
+    /// The account.
+    pub cloud: Arc<C>,
+    /// The operation's patience.
+    pub op: Op<C::Error>,
+}
+
+/// Takes over the object that an interrupted run left behind, or makes one; records it.
+///
+/// # Errors
+/// As [`adopt::ensure`].
+pub async fn ensure<O: Object>(
+    planned: &mut O,
+    work: &Work<'_, O::Cloud>,
+    progress: &Progress,
+) -> Result<(), Diagnostics> {
+    let marks = planned.marks(&work.cloud);
+    let find = || planned.find(&work.cloud);
+    let create = || planned.create(&work.cloud, &marks);
+    let id = adopt::ensure(work, &*planned, find, create).await?;
+    planned.set_id(&id);
+    progress.save(planned);
+    Ok(())
+}
+
+/// The resource type of a kind of object.
+pub struct Managed<O: Object> {
+    session: Session<O::Cloud>,
+    object: PhantomData<fn() -> O>,
+}
+
+impl<O: Object> Managed<O> {
+    /// Its objects live in the account of `session`.
+    pub fn new(session: &Session<O::Cloud>) -> Managed<O> {
+        Managed { session: session.clone(), object: PhantomData }
+    }
+
+    fn work<'a>(
+        &'a self,
+        ctx: &'a Context,
+        object: &O,
+        operation: Operation,
+    ) -> Result<Work<'a, O::Cloud>, Diagnostics> {
+        let cloud = self.session.get()?;
+        Ok(Work { session: &self.session, ctx, cloud, op: object.op(ctx, operation) })
+    }
+}
+
+async fn finish<O: Object>(
+    planned: &O,
+    work: &Work<'_, O::Cloud>,
+    progress: &Progress,
+) -> Result<O, Diagnostics> {
+    let state = common::settle(planned, &planned.reconcile(work).await?)?;
+    progress.save(&state);
+    Ok(state)
+}
+
+#[async_trait]
+impl<O: Object> Resource for Managed<O> {
+    type Model = O;
+
+    fn type_name(&self) -> &'static str {
+        O::KIND
+    }
+
+    fn schema(&self) -> Schema {
+        O::schema()
+    }
+
+    fn identity(&self) -> Option<IdentitySchema> {
+        Some(O::Cloud::identity())
+    }
+
+    fn identity_of(&self, state: &O) -> Option<Value> {
+        let id = state.id().known()?;
+        Some(O::Cloud::identity_of(self.session.known().as_deref(), id))
+    }
+
+    async fn validate(&self, config: &O, diagnostics: &mut Diagnostics) {
+        config.validate(&self.session, diagnostics);
+    }
+
+    async fn plan(&self, ctx: &Context, change: &mut Change<O>, diagnostics: &mut Diagnostics) {
+        let objects = self.session.objects();
+        if let Some(prior) = &change.prior {
+            prior.hold(objects);
+        } else if let Some(name) = change.planned.name().known()
+            && !O::Cloud::UNIQUE_NAMES
+        {
+            let held = objects.held(O::KIND, name);
+            if !held.is_empty() {
+                ctx.private.set(adopt::NOT, json!(held));
+            }
+        }
+        change.planned.plan_marks(self.session.known().as_deref());
+        O::plan(&self.session, change, diagnostics).await;
+    }
+
+    async fn plan_destroy(&self, _ctx: &Context, prior: &O, _diagnostics: &mut Diagnostics) {
+        prior.hold(self.session.objects());
+        self.session.guard().forget(&common::key(prior), prior.id().known().map(String::as_str));
+    }
+
+    async fn create(&self, ctx: &Context, plan: Planned<O>, progress: &Progress) -> Result<O, Diagnostics> {
+        let mut planned = plan.state;
+        let work = self.work(ctx, &planned, Operation::Create)?;
+        planned.prepare(&work, None, &plan.config).await?;
+        planned.ensure(&work, progress).await?;
+        finish(&planned, &work, progress).await
+    }
+
+    async fn read(&self, ctx: &Context, state: O) -> Result<Option<O>, Diagnostics> {
+        let work = self.work(ctx, &state, Operation::Read)?;
+        state.hold(self.session.objects());
+        work.op.within(state.look(&work)).await
+    }
+
+    async fn update(
+        &self,
+        ctx: &Context,
+        prior: O,
+        plan: Planned<O>,
+        progress: &Progress,
+    ) -> Result<O, Diagnostics> {
+        let mut planned = plan.state;
+        planned.set_id(prior.id().text());
+        let work = self.work(ctx, &planned, Operation::Update)?;
+        planned.prepare(&work, Some(&prior), &plan.config).await?;
+        finish(&planned, &work, progress).await
+    }
+
+    async fn delete(&self, ctx: &Context, state: O) -> Result<(), Diagnostics> {
+        let work = self.work(ctx, &state, Operation::Delete)?;
+        if !adopt::may_delete(&self.session, ctx, &state) {
+            return Ok(());
+        }
+        state.delete(&work).await?;
+        if O::Cloud::UNIQUE_NAMES {
+            self.session.objects().gone(state.id().text());
+        }
+        Ok(())
+    }
+
+    async fn import(&self, _ctx: &Context, request: ImportRequest) -> Result<O, Diagnostics> {
+        let id = O::Cloud::import(&self.session, &request)?;
+        O::import(&self.session, &id)
+    }
+}

@@ -1,0 +1,100 @@
+//! What the resources of a cloud share: the configured account, and what this run plans.
+
+use std::sync::{Arc, PoisonError, RwLock};
+
+use tf_provider_rs::model::ToValue;
+use tf_provider_rs::{Attr, Diagnostic, Diagnostics};
+use warren_guard::Guard;
+
+use crate::cloud::{Cloud, Memory, Scope};
+use crate::memory::Objects;
+
+/// Shared by all resources of a cloud; cheap to clone.
+pub struct Session<C: Cloud>(Arc<Inner<C>>);
+
+impl<C: Cloud> Clone for Session<C> {
+    fn clone(&self) -> Session<C> {
+        Session(Arc::clone(&self.0))
+    }
+}
+
+struct Inner<C: Cloud> {
+    account: RwLock<Account<C>>,
+    guard: Guard,
+    run: C::Memory,
+    objects: Objects,
+}
+
+enum Account<C> {
+    Absent,
+    Unknown,
+    Known(Arc<C>),
+}
+
+impl<C: Cloud> Session<C> {
+    /// A session that is yet to be configured; `guard` sees all planned ranges of the run.
+    pub fn new(guard: Guard) -> Session<C> {
+        Session(Arc::new(Inner {
+            account: RwLock::new(Account::Absent),
+            guard,
+            run: C::Memory::default(),
+            objects: Objects::default(),
+        }))
+    }
+
+    /// Takes the cloud's attribute of the provider block, and begins a run.
+    ///
+    /// While a value of it is unknown (during a plan), plans go on without looking at the cloud.
+    pub async fn configure(&self, config: &Attr<C::Config>, scope: Scope) -> Diagnostics {
+        self.0.run.clear();
+        self.0.objects.clear();
+        let account = match config {
+            Attr::Null => Ok(Account::Absent),
+            Attr::Unknown => Ok(Account::Unknown),
+            Attr::Known(config) if !config.to_value().is_wholly_known() => Ok(Account::Unknown),
+            Attr::Known(config) => {
+                C::connect(config, scope).await.map(|cloud| Account::Known(Arc::new(cloud)))
+            }
+        };
+        match account {
+            Ok(account) => {
+                *self.0.account.write().unwrap_or_else(PoisonError::into_inner) = account;
+                Diagnostics::default()
+            }
+            Err(diagnostics) => diagnostics,
+        }
+    }
+
+    /// The account.
+    ///
+    /// # Errors
+    /// When the provider block has none of this cloud, or one that is not known yet.
+    pub fn get(&self) -> Result<Arc<C>, Diagnostics> {
+        let (summary, detail) = match &*self.0.account.read().unwrap_or_else(PoisonError::into_inner) {
+            Account::Known(cloud) => return Ok(Arc::clone(cloud)),
+            Account::Absent => C::ABSENT,
+            Account::Unknown => C::UNKNOWN,
+        };
+        Err(Diagnostic::error(summary, detail).into())
+    }
+
+    /// The account, when there is one already; plans go on without it.
+    pub fn known(&self) -> Option<Arc<C>> {
+        self.get().ok()
+    }
+
+    /// What all planned ranges of the run are told to.
+    pub fn guard(&self) -> &Guard {
+        &self.0.guard
+    }
+
+    /// What this run plans.
+    pub fn run(&self) -> &C::Memory {
+        &self.0.run
+    }
+
+    /// What this run's states hold, and what it makes and deletes.
+    pub fn objects(&self) -> &Objects {
+        &self.0.objects
+    }
+}

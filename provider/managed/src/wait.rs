@@ -1,0 +1,452 @@
+//! One operation's patience: retries, waits, its deadline, and Ctrl-C.
+
+use std::marker::PhantomData;
+use std::time::Duration;
+
+use tf_provider_rs::{CancellationToken, Context, Diagnostic, Diagnostics};
+use tokio::time::Instant;
+
+use crate::cloud::Failure;
+
+/// How patience is measured out.
+#[derive(Clone, Copy, Debug)]
+struct Pace {
+    /// How long a cloud may take until an object that it has confirmed is seen by every API call.
+    settle: Duration,
+    first: Duration,
+    longest: Duration,
+    report: Duration,
+}
+
+const PACE: Pace = Pace {
+    settle: Duration::from_secs(30),
+    first: Duration::from_millis(50),
+    longest: Duration::from_secs(5),
+    report: Duration::from_secs(10),
+};
+
+/// An operation on one object of a cloud whose failed calls are `E`: what it is about, until when, and whether the user has given up.
+#[derive(Clone, Debug)]
+pub struct Op<E> {
+    cloud: &'static str,
+    what: String,
+    deadline: Instant,
+    timeout: Duration,
+    settled: Instant,
+    pace: Pace,
+    cancel: CancellationToken,
+    error: PhantomData<fn() -> E>,
+}
+
+/// What a look at the object found.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Look<T> {
+    /// What was waited for.
+    Done(T),
+    /// Not yet; the object's state in the cloud's words.
+    Pending(String),
+}
+
+impl<E: Failure> Op<E> {
+    /// An operation on `what` (such as `warren_aws_vpc "hub"`) that may take `timeout` from now on.
+    pub fn new(ctx: &Context, cloud: &'static str, what: impl Into<String>, timeout: Duration) -> Op<E> {
+        Op::paced(ctx, cloud, what, timeout, PACE)
+    }
+
+    fn paced(
+        ctx: &Context,
+        cloud: &'static str,
+        what: impl Into<String>,
+        timeout: Duration,
+        pace: Pace,
+    ) -> Op<E> {
+        let now = Instant::now();
+        Op {
+            cloud,
+            what: what.into(),
+            deadline: now + timeout,
+            timeout,
+            settled: now + pace.settle.min(timeout),
+            pace,
+            cancel: ctx.cancel.clone(),
+            error: PhantomData,
+        }
+    }
+
+    /// Calls, and again while the cloud does not know an object that is known to exist (eventual consistency).
+    ///
+    /// # Errors
+    /// What the cloud answers at last, and a stopped run.
+    pub async fn call<T, F>(&self, mut call: impl FnMut() -> F) -> Result<T, Diagnostics>
+    where
+        F: Future<Output = Result<T, E>>,
+    {
+        self.retry(&mut call, |error, now| {
+            (error.is_not_found() && now < self.settled) || (error.is_not_ready() && now < self.deadline)
+        })
+        .await
+    }
+
+    /// Calls, and again while something still uses the object, or while the cloud does not know it yet.
+    ///
+    /// # Errors
+    /// What the cloud answers at last, and a stopped run.
+    pub async fn release<T, F>(&self, mut call: impl FnMut() -> F) -> Result<T, Diagnostics>
+    where
+        F: Future<Output = Result<T, E>>,
+    {
+        self.retry(&mut call, |error, now| {
+            ((error.is_in_use() || error.is_not_ready()) && now < self.deadline)
+                || (error.is_not_found() && now < self.settled)
+        })
+        .await
+    }
+
+    /// Looks until the object is as wanted. A look that does not find it is repeated for a while, like
+    /// [`Op::call`].
+    ///
+    /// # Errors
+    /// What the look finds, when the time is over, and a stopped run.
+    pub async fn until<T, F>(&self, wanted: &str, mut look: impl FnMut() -> F) -> Result<T, Diagnostics>
+    where
+        F: Future<Output = Result<Look<T>, E>>,
+    {
+        let mut pause = Pause::at(self.pace);
+        let begun = Instant::now();
+        let mut reported = begun;
+        loop {
+            let state = match look().await {
+                Ok(Look::Done(found)) => return Ok(found),
+                Ok(Look::Pending(state)) => state,
+                Err(error) if error.is_not_found() && Instant::now() < self.settled => {
+                    "not seen yet".to_owned()
+                }
+                Err(error) => return Err(self.told(error)),
+            };
+            let now = Instant::now();
+            if now >= self.deadline {
+                return Err(self.timed_out(wanted, &state).into());
+            }
+            if now - reported >= self.pace.report {
+                reported = now;
+                let seconds = (now - begun).as_secs();
+                tracing::info!(object = self.what, state, wanted, seconds, "still waiting");
+            }
+            self.sleep(pause.next()).await?;
+        }
+    }
+
+    /// Deletes, again while something still uses the object, and looks until it is not found any more.
+    ///
+    /// A delete may not know an object that was made a moment ago and that other calls show already: then it is
+    /// repeated. It must tell "not found" as an error.
+    ///
+    /// # Errors
+    /// What the cloud answers at last, when the time is over, and a stopped run.
+    pub async fn delete<T, D, L>(
+        &self,
+        mut delete: impl FnMut() -> D,
+        mut look: impl FnMut() -> L,
+    ) -> Result<(), Diagnostics>
+    where
+        D: Future<Output = Result<(), E>>,
+        L: Future<Output = Result<T, E>>,
+    {
+        let mut known = || {
+            let call = delete();
+            async { E::if_found(call.await).map(|known| known.is_some()) }
+        };
+        let mut pause = Pause::at(self.pace);
+        loop {
+            let begun = self
+                .retry(&mut known, |error, now| {
+                    (error.is_in_use() || error.is_not_ready()) && now < self.deadline
+                })
+                .await?;
+            if begun || Instant::now() >= self.settled {
+                return self.until_gone(look).await;
+            }
+            match look().await {
+                Err(error) if error.is_not_found() => return Ok(()),
+                Err(error) => return Err(self.told(error)),
+                Ok(_) => self.sleep(pause.next()).await?,
+            }
+        }
+    }
+
+    /// Looks until the object is not found any more.
+    ///
+    /// # Errors
+    /// As [`Op::until`].
+    pub async fn until_gone<T, F>(&self, mut look: impl FnMut() -> F) -> Result<(), Diagnostics>
+    where
+        F: Future<Output = Result<T, E>>,
+    {
+        self.until("deleted", || {
+            let look = look();
+            async {
+                match look.await {
+                    Ok(_) => Ok(Look::Pending("still there".to_owned())),
+                    Err(error) if error.is_not_found() => Ok(Look::Done(())),
+                    Err(error) => Err(error),
+                }
+            }
+        })
+        .await
+    }
+
+    /// Does what takes no waiting by itself, such as a read: within the time and until the user stops the run.
+    ///
+    /// # Errors
+    /// What the work tells, when the time is over, and a stopped run.
+    pub async fn within<T>(
+        &self,
+        work: impl Future<Output = Result<T, Diagnostics>>,
+    ) -> Result<T, Diagnostics> {
+        tokio::select! {
+            biased;
+            done = work => done,
+            () = self.cancel.cancelled() => Err(self.cancelled().into()),
+            () = tokio::time::sleep_until(self.deadline) => {
+                Err(self.timed_out("read", "nothing, calls are still being repeated").into())
+            }
+        }
+    }
+
+    /// Sleeps, but not beyond the deadline.
+    ///
+    /// # Errors
+    /// At once when the user stops the run.
+    pub async fn sleep(&self, pause: Duration) -> Result<(), Diagnostics> {
+        let until = (Instant::now() + pause).min(self.deadline);
+        tokio::select! {
+            biased;
+            () = self.cancel.cancelled() => Err(self.cancelled().into()),
+            () = tokio::time::sleep_until(until) => Ok(()),
+        }
+    }
+
+    /// An error when the user has stopped the run: asked between the steps of a long operation.
+    ///
+    /// # Errors
+    /// When the user has stopped it.
+    pub fn go_on(&self) -> Result<(), Diagnostics> {
+        if self.cancel.is_cancelled() { Err(self.cancelled().into()) } else { Ok(()) }
+    }
+
+    /// Whether the operation's time is over.
+    pub fn is_over(&self) -> bool {
+        Instant::now() >= self.deadline
+    }
+
+    async fn retry<T, F>(
+        &self,
+        call: &mut impl FnMut() -> F,
+        again: impl Fn(&E, Instant) -> bool,
+    ) -> Result<T, Diagnostics>
+    where
+        F: Future<Output = Result<T, E>>,
+    {
+        let mut pause = Pause::at(self.pace);
+        let mut reported = Instant::now();
+        loop {
+            self.go_on()?;
+            match call().await {
+                Ok(done) => return Ok(done),
+                Err(error) if again(&error, Instant::now()) => {
+                    if reported.elapsed() >= self.pace.report {
+                        reported = Instant::now();
+                        tracing::info!(object = self.what, %error, "still trying");
+                    }
+                    self.sleep(pause.next()).await?;
+                }
+                Err(error) => return Err(self.told(error)),
+            }
+        }
+    }
+
+    /// An API error together with the object that it is about.
+    pub fn told(&self, error: impl Into<Diagnostic>) -> Diagnostics {
+        let mut diagnostic: Diagnostic = error.into();
+        diagnostic.detail = format!("{}: {}", self.what, diagnostic.detail);
+        diagnostic.into()
+    }
+
+    fn timed_out(&self, wanted: &str, state: &str) -> Diagnostic {
+        Diagnostic::error(
+            "Timed out",
+            format!(
+                "{} was to become {wanted} within {} seconds, but {} still says: {state}. Apply again to \
+                 go on waiting, or raise the resource's `timeouts`.",
+                self.what,
+                self.timeout.as_secs(),
+                self.cloud
+            ),
+        )
+    }
+
+    fn cancelled(&self) -> Diagnostic {
+        Diagnostic::error(
+            "Cancelled",
+            format!(
+                "The run was stopped while working on {}. What exists is in the state; apply again to \
+                 finish.",
+                self.what
+            ),
+        )
+    }
+}
+
+/// Pauses that grow from 50 ms by 1.6 to 5 s, each shortened at random by up to a third so that
+/// parallel operations do not call in step.
+pub struct Pause {
+    next: Duration,
+    longest: Duration,
+}
+
+impl Pause {
+    /// As every operation waits.
+    pub fn new() -> Pause {
+        Pause::at(PACE)
+    }
+
+    fn at(pace: Pace) -> Pause {
+        Pause { next: pace.first, longest: pace.longest }
+    }
+
+    /// How long to wait now.
+    pub fn next(&mut self) -> Duration {
+        let pause = self.next;
+        self.next = pause.mul_f64(1.6).min(self.longest);
+        pause.mul_f64(1.0 - rand::random::<f64>() / 3.0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fake::{Fake, error};
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    /// A hundred times as fast as for users.
+    const FAST: Pace = Pace {
+        settle: Duration::from_millis(300),
+        first: Duration::from_micros(500),
+        longest: Duration::from_millis(50),
+        report: Duration::from_millis(100),
+    };
+
+    fn op(cancel: &CancellationToken, timeout: Duration) -> Op<Fake> {
+        let ctx = Context { cancel: cancel.clone(), ..Context::default() };
+        Op::paced(&ctx, "AWS", "warren_aws_vpc \"hub\"", timeout, FAST)
+    }
+
+    fn shown(diagnostics: &Diagnostics) -> String {
+        diagnostics.0.iter().map(|d| format!("{}\n{}", d.summary, d.detail)).collect()
+    }
+
+    #[tokio::test]
+    async fn an_object_not_seen_yet_is_looked_for_again() {
+        let looks = AtomicUsize::new(0);
+        let found = op(&CancellationToken::new(), Duration::from_secs(60))
+            .until("available", || async {
+                match looks.fetch_add(1, Ordering::Relaxed) {
+                    0..3 => Err(error("not found")),
+                    3..6 => Ok(Look::Pending("pending".into())),
+                    _ => Ok(Look::Done("vpc-1")),
+                }
+            })
+            .await;
+        assert_eq!(found, Ok("vpc-1"));
+        assert_eq!(looks.into_inner(), 7);
+    }
+
+    #[tokio::test]
+    async fn patience_with_not_found_ends() {
+        let begun = Instant::now();
+        let result: Result<(), _> = op(&CancellationToken::new(), Duration::from_secs(60))
+            .call(|| async { Err(error("not found")) })
+            .await;
+        assert!(result.is_err());
+        assert!(begun.elapsed() >= FAST.settle);
+    }
+
+    #[tokio::test]
+    async fn what_is_in_use_is_released_until_the_deadline() {
+        let begun = Instant::now();
+        let timeout = Duration::from_millis(200);
+        let result: Result<(), _> =
+            op(&CancellationToken::new(), timeout).release(|| async { Err(error("in use")) }).await;
+        insta::assert_snapshot!(shown(&result.unwrap_err()));
+        assert!(begun.elapsed() >= timeout);
+    }
+
+    #[tokio::test]
+    async fn a_wait_times_out() {
+        let result: Result<(), _> = op(&CancellationToken::new(), Duration::from_secs(1))
+            .until::<(), _>("available", || async { Ok(Look::Pending("pending".into())) })
+            .await;
+        insta::assert_snapshot!(shown(&result.unwrap_err()));
+    }
+
+    #[tokio::test]
+    async fn a_stopped_run_stops_waiting_at_once() {
+        let cancel = CancellationToken::new();
+        let begun = Instant::now();
+        let stop = async {
+            tokio::time::sleep(Duration::from_millis(20)).await;
+            cancel.cancel();
+        };
+        let op = op(&cancel, Duration::from_secs(600));
+        let (result, ()) = tokio::join!(
+            op.until::<(), _>("available", || async { Ok(Look::Pending("pending".into())) }),
+            stop
+        );
+        insta::assert_snapshot!(shown(&result.unwrap_err()));
+        assert!(begun.elapsed() < Duration::from_secs(60));
+    }
+
+    #[tokio::test]
+    async fn what_is_gone_is_gone() {
+        let looks = AtomicUsize::new(0);
+        let result = op(&CancellationToken::new(), Duration::from_secs(60))
+            .until_gone(|| async {
+                match looks.fetch_add(1, Ordering::Relaxed) {
+                    0..2 => Ok(()),
+                    _ => Err(error("not found")),
+                }
+            })
+            .await;
+        assert_eq!(result, Ok(()));
+        assert_eq!(looks.into_inner(), 3);
+    }
+
+    #[tokio::test]
+    async fn an_object_that_is_shown_and_unknown_to_the_delete_is_deleted_again() {
+        let deletes = AtomicUsize::new(0);
+        let result = op(&CancellationToken::new(), Duration::from_secs(5))
+            .delete(
+                || async {
+                    match deletes.fetch_add(1, Ordering::Relaxed) {
+                        0..2 => Err(error("not found")),
+                        _ => Ok(()),
+                    }
+                },
+                || async {
+                    if deletes.load(Ordering::Relaxed) < 3 { Ok(()) } else { Err(error("not found")) }
+                },
+            )
+            .await;
+        assert_eq!(result, Ok(()));
+        assert_eq!(deletes.into_inner(), 3);
+    }
+
+    #[test]
+    fn pauses_grow_to_a_bound() {
+        let mut pause = Pause::new();
+        let all: Vec<Duration> = (0..30).map(|_| pause.next()).collect();
+        assert!(all[0] <= PACE.first);
+        assert!(all.iter().all(|pause| *pause <= PACE.longest && *pause >= PACE.first.mul_f64(0.66)));
+        assert!(all[29] >= PACE.longest.mul_f64(0.66));
+    }
+}
