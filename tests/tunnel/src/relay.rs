@@ -103,7 +103,7 @@ impl Way {
             let now = origin.elapsed();
             let due = self.lines.iter().filter_map(|line| line.flying.front()).map(|(at, _)| *at).min();
             let patience = due.map(|at| at.saturating_sub(now).max(TICK));
-            if receiver.receive_until(stop.as_fd(), None, patience).context("relay")? == Wake::Stop {
+            if receiver.receive_until(stop.as_fd(), [None, None], patience).context("relay")? == Wake::Stop {
                 return Ok(());
             }
             let now = origin.elapsed();
