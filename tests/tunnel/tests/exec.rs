@@ -158,7 +158,7 @@ fn a_gateway_that_is_silent_is_told_and_nothing_is_started() {
     while !lines.next().expect("it comes up").unwrap().contains(" up ") {}
     kill_process(Pid::from_child(&child), Signal::TERM).unwrap();
     let mut rest = String::new();
-    lines.into_iter().for_each(|line| rest += &line.unwrap());
+    lines.for_each(|line| rest += &line.unwrap());
     assert_eq!(child.wait().unwrap().code(), Some(143), "{rest}");
 }
 

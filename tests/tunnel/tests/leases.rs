@@ -1,5 +1,7 @@
 //! Several gateways over one real etcd: what they hand out together, and what they do while etcd is away.
 
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::{IpAddr, TcpListener};
 use std::path::Path;

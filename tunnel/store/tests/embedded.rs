@@ -1,5 +1,7 @@
 //! The embedded store: what it promises, also when its process is killed at any moment.
 
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;

@@ -93,7 +93,6 @@ impl AuditRecord {
     }
 }
 
-#[expect(clippy::ref_option, reason = "the shape that serde calls")]
 fn verdict<S: Serializer>(denied: &Option<Denial>, serializer: S) -> Result<S::Ok, S::Error> {
     serializer.serialize_str(denied.map_or("allowed", Denial::name))
 }
