@@ -1,5 +1,7 @@
 //! Every parser of outside bytes, on random and mutated inputs from a seed. `tests/fuzz` does the same for hours.
 
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
 use std::time::{Duration, Instant};
 
 use warren_tunnel_tests::fuzz::{TARGETS, signed_token};

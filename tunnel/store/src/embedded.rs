@@ -144,7 +144,9 @@ impl Writer {
                 continue;
             }
             let outcome = self.table.commit(&transaction);
-            if let Outcome::Committed(version) = outcome {
+            if let Outcome::Committed(version) = outcome
+                && !transaction.is_check()
+            {
                 done.push((transaction, version));
             }
             waiting.push((answer, outcome));

@@ -6,7 +6,7 @@ use std::time::Duration;
 use warren_wire::token::TokenId;
 use warren_wire::{PublicKey, UnixTime};
 
-use super::machine::{Enrolment, Grant, Leases, Output, Refusal, RequestId};
+use super::machine::{Enrolment, Leases, Output, Refusal, RequestId};
 use super::pool::{Family, Full, Ranges, draw};
 use super::record::{
     AddressRecord, Change, Ending, EvictedRecord, Key, Lease, RevokedRecord, State, Transaction, UseRecord,
@@ -70,11 +70,9 @@ impl Leases {
     pub(super) fn start(&mut self, now: UnixTime, intent: Intent, tries: u32) {
         let mut step = Step::new(intent.clone(), tries);
         let result = match intent {
-            Intent::Enrol(request, enrolment) => match self.plan_enrolment(now, &mut step, &enrolment) {
-                Ok(Some(grant)) => return self.answer(request, Ok(Some(grant))),
-                Ok(None) => Ok(()),
-                Err(refusal) => Err((request, refusal)),
-            },
+            Intent::Enrol(request, enrolment) => {
+                self.plan_enrolment(now, &mut step, &enrolment).map_err(|refusal| (request, refusal))
+            }
             Intent::Release(request, key) => match self.replica.leases.get(&key) {
                 Some(entry) if entry.value.is_live() => {
                     self.plan_end(now, &mut step, key, Ending::Released);
@@ -195,19 +193,21 @@ impl Leases {
         }
     }
 
-    /// `Some`: nothing needs to be written.
     fn plan_enrolment(
         &mut self,
         now: UnixTime,
         step: &mut Step,
         enrolment: &Enrolment,
-    ) -> Result<Option<Grant>, Refusal> {
+    ) -> Result<(), Refusal> {
         let key = enrolment.key;
         if let Some(record) = self.replica.evicted.get(&key).filter(|record| record.value.until > now) {
             return Err(Refusal::Evicted(record.value.until));
         }
         if self.replica.revoked.contains_key(&enrolment.token) {
             return Err(Refusal::Revoked);
+        }
+        for guard in [Key::Lease(key), Key::Evicted(key), Key::Revoked(enrolment.token)] {
+            self.expect(step, guard);
         }
         let before = self.replica.leases.get(&key).map(|entry| entry.value.clone());
         if let Some(lease) = &before
@@ -217,10 +217,9 @@ impl Leases {
             && now.since(seen) < self.renewal()
             && self.pool.covers(&lease.addresses)
         {
-            return Ok(self.grant(&key));
-        }
-        for guard in [Key::Lease(key), Key::Evicted(key), Key::Revoked(enrolment.token)] {
-            self.expect(step, guard);
+            // Nothing to write. The store is asked all the same: an eviction or revocation elsewhere may not have been
+            // told here yet.
+            return Ok(());
         }
         // Addresses of a pool that has been changed are given back, others kept.
         let (kept, dropped): (Vec<IpAddr>, Vec<IpAddr>) = before
@@ -242,7 +241,7 @@ impl Leases {
             state: State::Live { seen: now, ttl: self.ttl_seconds() },
         };
         step.transaction.put_json(Key::Lease(key), &lease);
-        Ok(None)
+        Ok(())
     }
 
     /// One address of each family: those that are kept, and free ones for the rest.

@@ -72,6 +72,9 @@ impl Table {
         if let Some(changes) = self.conflict(transaction) {
             return Outcome::Conflict(changes);
         }
+        if transaction.is_check() {
+            return Outcome::Committed(self.revision);
+        }
         self.revision += 1;
         for (key, value) in &transaction.put {
             self.records.insert(*key, (value.clone(), self.revision));
@@ -84,6 +87,12 @@ impl Table {
 }
 
 impl Transaction {
+    /// Whether it only asks if versions are what they are expected to be.
+    #[must_use]
+    pub fn is_check(&self) -> bool {
+        self.put.is_empty() && self.delete.is_empty()
+    }
+
     /// What the transaction makes of its records, as of the revision that it got.
     #[must_use]
     pub fn changes(&self, version: u64) -> Vec<Change> {

@@ -74,6 +74,18 @@ fn a_gateway_that_was_away_ends_no_lease_before_it_has_listened() {
 }
 
 #[test]
+fn a_gateway_that_has_not_been_told_lets_nobody_in_either() {
+    let mut world = World::new(3);
+    enrolled(&mut world, 3, 1).unwrap();
+    world.revoke(1, 1);
+    world.settle(1, 0, Fate::Arrives);
+    // Its token was good here a moment ago, and nothing would have to be written.
+    world.enrol(0, peer(3), 1);
+    world.settle(0, 0, Fate::Arrives);
+    assert_eq!(world.answers.pop(), Some(Err(Refusal::Revoked)));
+}
+
+#[test]
 fn refusals_tell_figures_and_change_nothing() {
     let mut world = World::new(1);
     for key in 0..2 {

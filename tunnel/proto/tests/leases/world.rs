@@ -322,7 +322,9 @@ impl World {
     fn commit(&mut self, node: usize, transaction: &Transaction, given: UnixTime) -> Outcome {
         let before = self.leases();
         let outcome = self.table.commit(transaction);
-        if let Outcome::Committed(revision) = outcome {
+        if let Outcome::Committed(revision) = outcome
+            && !transaction.is_check()
+        {
             self.log.push((revision, transaction.changes(revision)));
             self.changed(node, &before, given);
         }
@@ -387,7 +389,7 @@ impl World {
         match (request, result) {
             (Request::Enrol(key, token, asked), Ok(Some(grant))) => {
                 assert!(
-                    self.evicted.get(&key).is_none_or(|until| *until <= asked),
+                    self.evicted.get(&key).is_none_or(|until| *until <= self.now),
                     "an evicted key was let in"
                 );
                 assert!(!self.revoked.contains(&token), "a revoked token let somebody in");
