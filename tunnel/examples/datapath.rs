@@ -13,6 +13,7 @@ use rustix::event::{PollFd, PollFlags, poll};
 use rustix::time::Timespec;
 use warren_device::tun::Tun;
 use warren_proto::engine::{Engine, EngineConfig, Output, PeerConfig};
+use warren_transport::tls::Streams;
 use warren_transport::udp::{Udp, UdpOptions};
 use warren_tunnel::datapath::{Clock, Control, Datapath, DatapathConfig, Device, control_channel};
 use warren_wire::{PrivateKey, PublicKey};
@@ -71,6 +72,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         plane: Arc::clone(&plane),
         device: Device::Tun(tun),
         udp: Arc::clone(&udp),
+        streams: Streams::new(|| Clock.mono(), Box::new(|| {}))?,
         control: sender,
         clock,
         mtu: 1420,

@@ -1,10 +1,15 @@
 //! The command line. Precedence everywhere: flags, then environment, then the configuration file.
 
-use std::{net::SocketAddr, path::PathBuf};
+use std::{ffi::OsString, net::SocketAddr, path::PathBuf};
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
-use crate::{name::InterfaceName, problem::Problem};
+use warren_wire::{
+    config::{Endpoint, EndpointError},
+    stream::Pin,
+};
+
+use crate::{name::InterfaceName, problem::Problem, services::ServiceArgs};
 
 const AGENT_HELP: &str = "\
 Precedence: flags, then environment (WARREN_*), then the file.
@@ -13,6 +18,17 @@ The private key comes from --private-key-file, or WARREN_PRIVATE_KEY, or the fil
 never from the argument list, which every user of the machine can read.
 
 Signals: SIGTERM and SIGINT undo everything and end; SIGHUP reads the file again.";
+
+const EXEC_HELP: &str = "\
+Starts the program once a peer has answered. Where the tunnel has no interface the program finds the
+proxies in HTTPS_PROXY, HTTP_PROXY, ALL_PROXY and NO_PROXY, in both spellings; they listen on free
+ports unless --socks5 or --http-proxy name some. Standard input and output are the program's own.
+
+Signals are passed on to the program; `warren-tunnel reload` reads the file again. As process 1 of a
+container it also takes in orphans.
+
+Exit code: the program's, or 128 and the signal's number if one ended it; 125 the tunnel did not come up,
+126 the program cannot be run, 127 there is no such program.";
 
 /// WireGuard in user space, or by the kernel where it can.
 #[derive(Debug, Parser)]
@@ -31,6 +47,7 @@ impl Cli {
     pub fn refuse_keys(&self) -> Result<(), Problem> {
         let given = match &self.command {
             Command::Agent(args) => args.private_key,
+            Command::Exec(args) => args.agent.private_key,
             Command::Pubkey(args) => args.key,
             _ => None,
         };
@@ -56,6 +73,9 @@ pub enum Command {
     /// Bring a tunnel up from a wg-quick file and keep it up
     #[command(after_help = AGENT_HELP)]
     Agent(Box<AgentArgs>),
+    /// Bring a tunnel up and run a program beside it, for as long as the program runs
+    #[command(after_help = EXEC_HELP)]
+    Exec(Box<ExecArgs>),
     /// Show interfaces and peers
     Status(StatusArgs),
     /// Read the configuration file of a running agent again; sessions of unchanged peers stay
@@ -89,6 +109,17 @@ pub enum DeviceChoice {
     User,
 }
 
+/// What moves datagrams to peers that have a TLS endpoint.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum CarrierChoice {
+    /// UDP, and TLS while UDP does not get through
+    Auto,
+    /// UDP alone
+    Udp,
+    /// TLS alone
+    Tls,
+}
+
 /// How log lines look.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum LogFormat {
@@ -98,23 +129,20 @@ pub enum LogFormat {
     Json,
 }
 
-/// Where metrics are served.
+/// Where something is served.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum MetricsAddress {
+pub enum Address {
     /// Nowhere.
     Off,
     /// There.
     On(SocketAddr),
 }
 
-impl MetricsAddress {
-    /// Loopback: figures and public keys are not for everybody.
-    pub const DEFAULT: SocketAddr =
-        SocketAddr::new(std::net::IpAddr::V4(std::net::Ipv4Addr::LOCALHOST), 9586);
-}
+/// Of metrics; loopback, since figures and public keys are not for everybody.
+pub const METRICS: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(std::net::Ipv4Addr::LOCALHOST), 9586);
 
 /// Arguments of `agent`.
-#[derive(Debug, Args)]
+#[derive(Debug, Clone, Args)]
 pub struct AgentArgs {
     /// wg-quick file; `-` is standard input [default: /etc/wireguard/INTERFACE.conf]
     #[arg(long, short, value_name = "FILE", env = "WARREN_CONFIG")]
@@ -131,15 +159,33 @@ pub struct AgentArgs {
     /// UDP port to listen on [default: the file's ListenPort, else chosen by the kernel]
     #[arg(long, value_name = "PORT", env = "WARREN_LISTEN_PORT")]
     pub listen_port: Option<u16>,
+    /// What moves datagrams to peers that have a TLS endpoint
+    #[arg(long, value_enum, default_value = "auto", env = "WARREN_CARRIER")]
+    pub carrier: CarrierChoice,
+    /// Where the only peer of the file takes TLS connections [default: the file's `# warren: TLSEndpoint`]
+    #[arg(long, value_name = "HOST:PORT", env = "WARREN_TLS_ENDPOINT", value_parser = endpoint)]
+    pub tls_endpoint: Option<Endpoint>,
+    /// What it is known by: sha256// and base64 of its key's hash [default: TLSPin, else a certificate for its name]
+    #[arg(long, value_name = "PIN", env = "WARREN_TLS_PIN")]
+    pub tls_pin: Option<Pin>,
+    /// The name that is asked for instead of the endpoint's [default: TLSName]
+    #[arg(long, value_name = "NAME", env = "WARREN_TLS_NAME")]
+    pub tls_name: Option<String>,
+    /// Address and TCP port that takes TLS connections [default: the file's `# warren: ListenTLS`, else none]
+    #[arg(long, value_name = "ADDR", env = "WARREN_LISTEN_TLS")]
+    pub listen_tls: Option<SocketAddr>,
+    /// Certificate of that port; made with its key if it is missing [default: the configuration's name with .tls.pem]
+    #[arg(long, value_name = "FILE", env = "WARREN_TLS_CERTIFICATE")]
+    pub tls_certificate: Option<PathBuf>,
+    /// Its private key, if that is in a file of its own
+    #[arg(long, value_name = "FILE", env = "WARREN_TLS_KEY", requires = "tls_certificate")]
+    pub tls_key: Option<PathBuf>,
     /// Rate that was planned for this link: metrics and status show how much of it is used
     #[arg(long, value_name = "MBIT", env = "WARREN_PLANNED_RATE", value_parser = clap::value_parser!(u32).range(1..))]
     pub planned_rate: Option<u32>,
     /// Where Prometheus finds metrics, /healthz and /readyz; `off` for nowhere [default: 127.0.0.1:9586]
-    #[arg(long, value_name = "ADDR", env = "WARREN_METRICS", value_parser = metrics_address)]
-    pub metrics: Option<MetricsAddress>,
-    /// Local address whose connections go on through the tunnel; may be repeated. Only without an interface
-    #[arg(long, value_name = "LISTEN=TO", env = "WARREN_FORWARD", value_delimiter = ',', value_parser = forward)]
-    pub forward: Vec<Forward>,
+    #[arg(long, value_name = "ADDR", env = "WARREN_METRICS", value_parser = address)]
+    pub metrics: Option<Address>,
     /// File with the private key, in place of the configuration's PrivateKey
     #[arg(long, value_name = "FILE", env = "WARREN_PRIVATE_KEY_FILE")]
     pub private_key_file: Option<PathBuf>,
@@ -152,9 +198,26 @@ pub struct AgentArgs {
     /// off, error, warn, info, debug or trace; also by module: info,warren_proto=debug
     #[arg(long, value_name = "LEVEL", env = "WARREN_LOG_LEVEL", default_value = "info")]
     pub log_level: String,
+    /// What programs reach the tunnel by where it has no interface.
+    #[command(flatten)]
+    pub services: ServiceArgs,
     /// Refused: see [`Cli::refuse_keys`].
     #[arg(long, hide = true, value_parser = not_a_key)]
     private_key: Option<GivenKey>,
+}
+
+/// Arguments of `exec`.
+#[derive(Debug, Args)]
+pub struct ExecArgs {
+    /// Longest wait for a peer's answer before the program is started; 0 starts it at once
+    #[arg(long, value_name = "SECONDS", env = "WARREN_WAIT", default_value = "30", value_parser = clap::value_parser!(u64).range(0..=3600))]
+    pub wait: u64,
+    /// The tunnel.
+    #[command(flatten)]
+    pub agent: AgentArgs,
+    /// The program and its arguments
+    #[arg(last = true, required = true, value_name = "COMMAND")]
+    pub command: Vec<OsString>,
 }
 
 /// Arguments of `status`.
@@ -202,31 +265,24 @@ pub struct DoctorArgs {
     /// Look at the way to the peers of this file too
     #[arg(long, short, value_name = "FILE", env = "WARREN_CONFIG")]
     pub config: Option<PathBuf>,
+    /// Try to enter a user namespace, and end: what `doctor` has a process of its own do.
+    #[arg(long, hide = true)]
+    pub probe_user_namespace: bool,
 }
 
-/// From an address of this machine to one inside the tunnel.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Forward {
-    /// Where programs connect.
-    pub listen: SocketAddr,
-    /// Where their connections end.
-    pub to: SocketAddr,
+fn endpoint(text: &str) -> Result<Endpoint, Problem> {
+    text.parse().map_err(|error: EndpointError| Problem::new(error.what).hint(error.hint))
 }
 
-fn forward(text: &str) -> Result<Forward, Problem> {
-    let parsed = text
-        .split_once('=')
-        .and_then(|(listen, to)| Some(Forward { listen: listen.parse().ok()?, to: to.parse().ok()? }));
-    parsed.ok_or_else(|| {
-        Problem::new("not two addresses with ports").hint("for example 127.0.0.1:8080=10.0.0.5:80")
-    })
-}
-
-fn metrics_address(text: &str) -> Result<MetricsAddress, Problem> {
+/// An address with a port, or `off`.
+///
+/// # Errors
+/// Neither.
+pub fn address(text: &str) -> Result<Address, Problem> {
     if text == "off" {
-        return Ok(MetricsAddress::Off);
+        return Ok(Address::Off);
     }
-    text.parse().map(MetricsAddress::On).map_err(|_| {
+    text.parse().map(Address::On).map_err(|_| {
         Problem::new("neither an address with a port nor `off`")
             .hint("for example 127.0.0.1:9586, or [::1]:9586")
     })
@@ -253,7 +309,7 @@ mod tests {
     #[test]
     fn help_is_as_documented() {
         Cli::command().debug_assert();
-        for of in ["", "agent", "status", "reload", "genkey", "pubkey", "doctor"] {
+        for of in ["", "agent", "exec", "status", "reload", "genkey", "pubkey", "doctor"] {
             insta::assert_snapshot!(format!("help_{of}"), help(of));
         }
     }
@@ -269,9 +325,9 @@ mod tests {
     }
 
     #[test]
-    fn metrics_can_be_off() {
-        assert_eq!(metrics_address("off"), Ok(MetricsAddress::Off));
-        assert_eq!(metrics_address("[::1]:9"), Ok(MetricsAddress::On("[::1]:9".parse().unwrap())));
-        insta::assert_snapshot!(metrics_address("localhost").unwrap_err());
+    fn services_can_be_off() {
+        assert_eq!(address("off"), Ok(Address::Off));
+        assert_eq!(address("[::1]:9"), Ok(Address::On("[::1]:9".parse().unwrap())));
+        insta::assert_snapshot!(address("localhost").unwrap_err());
     }
 }

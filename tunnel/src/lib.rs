@@ -12,6 +12,8 @@ pub mod commands;
 pub mod control;
 pub mod datapath;
 pub mod doctor;
+pub mod enrolment;
+pub mod exec;
 pub mod folders;
 pub mod log;
 pub mod machine;
@@ -44,6 +46,7 @@ pub fn run(cli: Cli) -> u8 {
                 }
             })
         }),
+        Command::Exec(args) => return exec::run(&args),
         Command::Status(args) => quiet().and_then(|()| commands::status::status(&args)),
         Command::Reload(args) => commands::reload::reload(args.interface.as_ref()),
         Command::Genkey(args) => commands::keys::genkey(args.out.as_deref()),

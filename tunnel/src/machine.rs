@@ -2,6 +2,8 @@
 
 use std::{fs, io, path::Path};
 
+use rustix::process::{Resource, getrlimit, setrlimit};
+
 /// CAP_NET_ADMIN's bit (linux/capability.h).
 const CAP_NET_ADMIN: u32 = 12;
 /// The device that makes TUN interfaces.
@@ -27,6 +29,15 @@ fn has_capability(status: &str, bit: u32) -> bool {
 /// Why not.
 pub fn tun_device() -> io::Result<()> {
     fs::OpenOptions::new().read(true).write(true).open(TUN_DEVICE).map(drop)
+}
+
+/// Lets this process have as many open files as it may: each connection of a proxy is one.
+pub fn raise_descriptors() {
+    let mut limit = getrlimit(Resource::Nofile);
+    limit.current = limit.maximum;
+    if let Err(error) = setrlimit(Resource::Nofile, limit) {
+        tracing::debug!(%error, "the limit of open files stays as it is");
+    }
 }
 
 /// Whether this looks like a container, for hints.

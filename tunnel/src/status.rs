@@ -36,8 +36,47 @@ pub struct Status {
     pub offloads: Vec<Offload>,
     /// Packets that were dropped without belonging to a peer, by reason.
     pub drops: BTreeMap<String, u64>,
+    /// The port that takes TLS connections.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tls: Option<TlsListen>,
     /// All peers.
     pub peers: Vec<Peer>,
+}
+
+/// A port that takes TLS connections.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TlsListen {
+    /// Where it is.
+    pub address: SocketAddr,
+    /// What clients know it by: `sha256//` and base64.
+    pub pin: String,
+    /// Tunnels open now.
+    pub connections: u64,
+    /// Connections accepted.
+    pub accepted: u64,
+    /// Of them those that were too many.
+    pub limited: u64,
+    /// Of them those whose handshake failed or took too long.
+    pub failed: u64,
+    /// Of them those that became tunnels.
+    pub tunnels: u64,
+}
+
+/// What moves the datagrams of a peer that has two ways.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct PeerCarrier {
+    /// `udp` or `tls`.
+    pub kind: String,
+    /// Why this one.
+    pub why: String,
+    /// Seconds of a round trip by TLS, the wait in the socket included.
+    pub rtt: Option<f64>,
+    /// Datagrams dropped because the connection was congested.
+    pub dropped: Option<u64>,
+    /// Connections made so far, if they are made from here.
+    pub connections: Option<u64>,
+    /// Where they lead.
+    pub tls_endpoint: Option<String>,
 }
 
 /// One offload of the device or the socket.
@@ -62,6 +101,9 @@ pub struct Peer {
     pub endpoint: Option<SocketAddr>,
     /// The name in the configuration that the endpoint came from.
     pub endpoint_name: Option<String>,
+    /// What moves its datagrams, if there is anything but UDP.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub carrier: Option<PeerCarrier>,
     /// Its prefixes.
     pub allowed_ips: Vec<IpNet>,
     /// Seconds between keepalives.
@@ -140,6 +182,14 @@ pub(crate) mod tests {
             preshared_key: true,
             endpoint: Some("203.0.113.7:51820".parse().unwrap()),
             endpoint_name: Some("hub.example.net:51820".into()),
+            carrier: Some(PeerCarrier {
+                kind: "tls".into(),
+                why: "UDP does not answer".into(),
+                rtt: Some(0.0815),
+                dropped: Some(3),
+                connections: Some(2),
+                tls_endpoint: Some("hub.example.net:443".into()),
+            }),
             allowed_ips: vec!["10.100.0.0/24".parse().unwrap(), "fd00::/64".parse().unwrap()],
             persistent_keepalive: Some(25),
             last_handshake: Some(1_800_000_000.0 - 75.0),
@@ -157,6 +207,7 @@ pub(crate) mod tests {
             preshared_key: false,
             endpoint: None,
             endpoint_name: Some("gone.example.net:51820".into()),
+            carrier: None,
             allowed_ips: vec![],
             persistent_keepalive: None,
             last_handshake: None,
@@ -191,6 +242,15 @@ pub(crate) mod tests {
                 },
             ],
             drops: [("no_route".to_owned(), 4)].into(),
+            tls: Some(TlsListen {
+                address: "[::]:443".parse().unwrap(),
+                pin: "sha256//ypeBEsobvcr6wjGzmiPcTaeG7/gUfE5yuYB3ha/uSLs=".into(),
+                connections: 4,
+                accepted: 9,
+                limited: 1,
+                failed: 2,
+                tunnels: 6,
+            }),
             peers: vec![peer, silent],
         }
     }

@@ -42,14 +42,32 @@ impl fmt::Display for KillReport {
     }
 }
 
-/// Kills the provider before and after every `every`-th API call of an apply and of a destroy. After each kill, apply
+/// Which calls to kill at.
+#[derive(Clone, Copy, Debug)]
+pub struct KillCalls {
+    /// Every n-th.
+    pub every: usize,
+    /// From this one on; 1 is the first.
+    pub first: usize,
+    /// Of this alone; `None` is both.
+    pub only: Option<Moment>,
+}
+
+impl KillCalls {
+    /// Every n-th call of both.
+    pub fn every(every: usize) -> KillCalls {
+        KillCalls { every, first: 1, only: None }
+    }
+}
+
+/// Kills the provider before and after these API calls of an apply and of a destroy. After each kill, apply
 /// must converge without duplicates and leave no change to plan, and destroy must leave nothing.
 ///
 /// # Errors
 /// The first kill point that was not survived, with Terraform's output.
 pub fn kill_points<C: Emulated>(
     stage: &mut Stage<C>,
-    every: usize,
+    at: KillCalls,
     told: &mut dyn FnMut(&str),
 ) -> Result<KillReport> {
     let mut report = KillReport::default();
@@ -63,9 +81,13 @@ pub fn kill_points<C: Emulated>(
     stage.nothing_left()?;
 
     for (moment, calls) in report.calls.clone() {
-        for call in (1..=calls).step_by(every.max(1)) {
+        if at.only.is_some_and(|only| only != moment) {
+            continue;
+        }
+        for call in (at.first..=calls).step_by(at.every.max(1)) {
             for phase in [Phase::Before, Phase::After] {
                 let told_as = format!("{moment:?}, {phase:?} call {call} of {calls}");
+                // The emulator lists what was deleted for ever, and gets slower by it.
                 stage.cloud.reset()?;
                 let killed = survive(stage, moment, call, phase).with_context(|| told_as.clone())?;
                 match killed {

@@ -4,5 +4,5 @@
 mod kill;
 mod stage;
 
-pub use kill::{KillReport, Moment, kill_points};
+pub use kill::{KillCalls, KillReport, Moment, kill_points};
 pub use stage::{AwsStage, Both, BothStage, Emulated, GoogleStage, Stage, build_folder, flat};

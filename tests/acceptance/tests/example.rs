@@ -1,7 +1,7 @@
 //! The example, by real Terraform against an emulated AWS.
 
 use anyhow::{Result, ensure};
-use warren_acceptance::{AwsStage, flat, kill_points};
+use warren_acceptance::{AwsStage, KillCalls, flat, kill_points};
 use warren_harness::{Fault, Kind, ProxyConfig};
 
 fn counts(stage: &AwsStage) -> Result<Vec<(Kind, usize)>> {
@@ -71,7 +71,7 @@ fn a_slow_forgetful_and_failing_cloud_is_survived() -> Result<()> {
 fn a_killed_provider_leaves_nothing_behind() -> Result<()> {
     let mut stage = AwsStage::example("aws-hub-spoke", ProxyConfig::default())?;
     let every = 29;
-    let report = kill_points(&mut stage, every, &mut |line| println!("{line}"))?;
+    let report = kill_points(&mut stage, KillCalls::every(every), &mut |line| println!("{line}"))?;
     println!("{report}");
     ensure!(report.survived >= 8, "{report}");
     Ok(())

@@ -2,7 +2,7 @@
 
 use anyhow::{Result, ensure};
 use serde_json::json;
-use warren_acceptance::{BothStage, GoogleStage, flat, kill_points};
+use warren_acceptance::{BothStage, GoogleStage, KillCalls, flat, kill_points};
 use warren_harness::{Fault, GoogleConfig, ProxyConfig};
 
 const NETWORK: &str = r#"
@@ -146,7 +146,7 @@ fn the_example_is_built_changed_in_place_and_taken_down() -> Result<()> {
 fn a_killed_provider_leaves_nothing_behind() -> Result<()> {
     let mut stage =
         GoogleStage::example("gcp-hub-spoke", GoogleConfig { polls: 1, ..GoogleConfig::default() })?;
-    let report = kill_points(&mut stage, 71, &mut |line| println!("{line}"))?;
+    let report = kill_points(&mut stage, KillCalls::every(71), &mut |line| println!("{line}"))?;
     println!("{report}");
     ensure!(report.survived >= 4, "{report}");
     Ok(())

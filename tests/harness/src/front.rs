@@ -204,7 +204,9 @@ impl Front {
         let Some(switch) = self.state().kill.due(number, phase, call) else { return false };
         let (front, call) = (self.clone(), call.clone());
         let fired = tokio::task::spawn_blocking(move || {
-            switch.fire(&call, connection.peer);
+            if !switch.fire(&call, (connection.peer, connection.ours)) {
+                front.state().kill.spared();
+            }
             let now = front.tick();
             front.state().kill.cut_before = now + 1;
         });

@@ -8,6 +8,9 @@ use anyhow::{Context as _, Result, bail, ensure};
 
 /// Programs that Debian has, and their packages.
 const DEBIAN: &[(&str, &str)] = &[
+    ("curl", "curl"),
+    ("etcd", "etcd-server"),
+    ("etcdctl", "etcd-client"),
     ("ethtool", "ethtool"),
     ("gh", "gh"),
     ("ip", "iproute2"),
@@ -18,8 +21,11 @@ const DEBIAN: &[(&str, &str)] = &[
 ];
 
 /// Crates that bring a program, the versions that the figures in our documents are of, and the program's file.
-const CRATES: &[(&str, &str, &str)] =
-    &[("boringtun-cli", "0.7.1", "boringtun-cli"), ("gotatun-cli", "0.10.2", "gotatun")];
+const CRATES: &[(&str, &str, &str)] = &[
+    ("boringtun-cli", "0.7.1", "boringtun-cli"),
+    ("gotatun-cli", "0.10.2", "gotatun"),
+    ("onetun", "0.3.10", "onetun"),
+];
 
 /// The root folder of this workspace.
 pub fn workspace_root() -> PathBuf {

@@ -3,6 +3,7 @@
 //! `tests/fuzz` lets libFuzzer choose the bytes; `tests/hostile.rs` chooses them from a seed, within seconds.
 
 use std::net::SocketAddr;
+use std::num::NonZeroU32;
 use std::time::Duration;
 
 use warren_device::tun::coalesce::{Coalescer, Joins};
@@ -12,7 +13,12 @@ use warren_proto::Now;
 use warren_proto::engine::{Engine, EngineConfig, Output, PeerConfig};
 use warren_proto::plane::Endpoint;
 use warren_tunnel::uapi;
-use warren_wire::{PrivateKey, config::Config};
+use warren_wire::enrolment::{self, Answer, Enrol, Release};
+use warren_wire::gateway::GatewayConfig;
+use warren_wire::stream::frame::{self, Frame, FrameError};
+use warren_wire::stream::http;
+use warren_wire::token::{Claims, KeyRing, SigningKey, TokenId, Validity};
+use warren_wire::{PrivateKey, Token, UnixTime, config::Config};
 
 /// A parser and its name.
 pub type Target = (&'static str, fn(&[u8]));
@@ -25,7 +31,37 @@ pub const TARGETS: &[Target] = &[
     ("coalescer", coalescer),
     ("wg_quick", wg_quick),
     ("uapi", uapi_request),
+    ("stream", stream),
+    ("socks", warren_proxy::fuzz::socks),
+    ("http", warren_proxy::fuzz::http),
+    ("dns", warren_proxy::fuzz::dns),
+    ("token", token),
+    ("enrolment", enrolment),
+    ("gateway_config", gateway_config),
 ];
+
+/// What comes over a TLS connection: the HTTP before the frames, and the frames. Wherever the bytes are cut, the same
+/// frames come of them.
+pub fn stream(bytes: &[u8]) {
+    let _ = http::Head::parse(bytes);
+    let _ = http::parse_status(bytes);
+    let cut = bytes.first().map_or(0, |first| usize::from(*first)).min(bytes.len());
+    let (Ok(whole), Ok(mut parts)) = (frames(bytes, 0), frames(&bytes[..cut], 0)) else { return };
+    if let Ok((rest, end)) = frames(bytes, parts.1) {
+        parts.0.extend(rest);
+        assert_eq!((parts.0, end), whole, "frames depend on where the stream is cut");
+    }
+}
+
+fn frames(bytes: &[u8], mut at: usize) -> Result<(Vec<Frame>, usize), FrameError> {
+    let mut all = Vec::new();
+    while let Some((found, end)) = frame::next(bytes, at)? {
+        assert!(end > at && end <= bytes.len(), "a frame that ends nowhere");
+        all.push(found);
+        at = end;
+    }
+    Ok((all, at))
+}
 
 /// Handshake messages of strangers: none is answered, whatever it is.
 pub fn datagram(bytes: &[u8]) {
@@ -142,6 +178,69 @@ pub fn wg_quick(bytes: &[u8]) {
 /// A request on the UAPI socket.
 pub fn uapi_request(bytes: &[u8]) {
     let _ = uapi::parse(bytes);
+}
+
+/// A token: none but the one that was signed is good.
+pub fn token(bytes: &[u8]) {
+    let text = String::from_utf8_lossy(bytes);
+    let Ok(token) = Token::parse(&text) else { return };
+    let ring = KeyRing::new([signer().verifying_key()]);
+    assert!(ring.verify(&token).is_err() || token == signed_token(), "a token that nobody signed");
+    assert!(token.peek().is_ok() && Token::parse(token.secret()).is_ok());
+    _ = token.key_id();
+}
+
+/// The only token that is good for [`token`].
+///
+/// # Panics
+/// Never: the claims are a constant.
+pub fn signed_token() -> Token {
+    let gateways = r#"[{"name":"gw-a","key":"zhfKdDHZcX0PG5KWPqvLZyRj8kpBMsCjqvYhAXi7Ugg=","tls":"192.0.2.1:443",
+        "pins":["AwMDAwMDAwMDAwMDAwMDAwMDAwMDAwMDAwMDAwMDAwM"]}]"#;
+    let claims = || {
+        let time = UnixTime::from_secs;
+        Some(Claims {
+            id: TokenId::from_random([4; 16]),
+            validity: Validity::new(time(1_800_000_000), time(1_800_003_600)).ok()?,
+            fabric: "llm-training".parse().ok()?,
+            group: "gpu".parse().ok()?,
+            uses: NonZeroU32::new(5),
+            gateways: serde_json::from_str(gateways).ok()?,
+        })
+    };
+    claims().and_then(|claims| claims.sign(&signer()).ok()).expect("a constant")
+}
+
+fn signer() -> SigningKey {
+    SigningKey::from_random([1; 32])
+}
+
+/// Bodies of requests and answers: what is understood is understood again when it is printed.
+pub fn enrolment(bytes: &[u8]) {
+    if let Ok(request) = Enrol::from_json(bytes) {
+        let again = request.to_json().and_then(|body| Enrol::from_json(&body));
+        assert!(again.is_ok_and(|again| again == request), "a printed request means something else");
+    }
+    if let Ok(request) = Release::from_json(bytes) {
+        let again = request.to_json().and_then(|body| Release::from_json(&body));
+        assert!(again.is_ok_and(|again| again == request), "a printed request means something else");
+    }
+    if let Ok(answer) = Answer::from_json(bytes) {
+        assert!((1..=2).contains(&answer.addresses.len()));
+    }
+    if let Some(problem) = enrolment::Problem::from_json(bytes) {
+        let again = enrolment::Problem::from_json(&problem.to_json());
+        assert!(again == Some(problem), "a printed problem means something else");
+    }
+}
+
+/// A gateway's configuration: a file, or an error that has a place in it.
+pub fn gateway_config(bytes: &[u8]) {
+    let text = String::from_utf8_lossy(bytes);
+    if let Err(error) = GatewayConfig::parse(&text) {
+        assert!(error.line <= text.matches('\n').count() + 1, "line {} of {text:?}", error.line);
+        assert!(error.column >= 1 && !error.hint.is_empty());
+    }
 }
 
 fn engine(own: u8, other: u8, remote: Option<SocketAddr>) -> Engine {

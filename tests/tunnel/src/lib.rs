@@ -5,6 +5,7 @@
 //! - [`Device`] is such a program at work on one interface, configured, observable and stoppable.
 //! - [`Pair`] is the usual experiment: two hosts, a wire between them, a device on each.
 //! - [`Pod`] is our tunnel as it runs in a rented container: an ordinary user without any privilege or device.
+//! - [`Relay`] is a long and lossy way between two hosts.
 //! - [`traffic`] sends through the tunnel: streams checked by digest, datagrams and their echoes.
 //! - [`fuzz`] has an entry for each parser of bytes from outside; it alone needs no root.
 //!
@@ -16,8 +17,9 @@ pub mod fuzz;
 mod implementation;
 mod namespace;
 mod pair;
-mod pod;
+pub mod pod;
 mod process;
+mod relay;
 pub mod traffic;
 mod wait;
 
@@ -28,5 +30,6 @@ pub use namespace::Namespace;
 pub use pair::{Family, Pair, Settings, Side};
 pub use pod::Pod;
 pub use process::Daemon;
+pub use relay::{Impairment, Relay};
 pub use wait::wait_for;
 pub use warren_programs::{cache_folder, program, workspace_root};

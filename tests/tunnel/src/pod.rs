@@ -31,12 +31,8 @@ impl Pod {
     /// # Errors
     /// The program is missing, or ends; the error has its log.
     pub fn start(host: &Arc<Namespace>, interface: &Interface, arguments: &[&str]) -> Result<Pod> {
-        let folder = tempfile::Builder::new().prefix("warren-pod-").tempdir()?;
-        own(folder.path())?;
+        let folder = home(interface)?;
         let config = folder.path().join("pod.conf");
-        fs::write(&config, interface.wg_quick())?;
-        fs::set_permissions(&config, fs::Permissions::from_mode(0o600))?;
-        own(&config)?;
         let mut command = unprivileged(host, folder.path(), &Implementation::WarrenTunnel.path()?);
         command.arg("agent").arg("--config").arg(&config).args(arguments);
         let daemon = Daemon::start(&mut command)?;
@@ -99,12 +95,26 @@ impl Pod {
     }
 }
 
+/// A folder of nobody's, with `interface` as its `pod.conf`.
+///
+/// # Errors
+/// This process may not give files away.
+pub fn home(interface: &Interface) -> Result<TempDir> {
+    let folder = tempfile::Builder::new().prefix("warren-pod-").tempdir()?;
+    own(folder.path())?;
+    let config = folder.path().join("pod.conf");
+    fs::write(&config, interface.wg_quick())?;
+    fs::set_permissions(&config, fs::Permissions::from_mode(0o600))?;
+    own(&config)?;
+    Ok(folder)
+}
+
 fn own(path: &Path) -> Result<()> {
     chown(path, Some(NOBODY), Some(NOBODY)).with_context(|| format!("cannot give {} away", path.display()))
 }
 
 /// A command that runs `program` on `host` as nobody. It has mounts of its own, in which there is no TUN device.
-pub(crate) fn unprivileged(host: &Namespace, runtime: &Path, program: &Path) -> Command {
+pub fn unprivileged(host: &Namespace, runtime: &Path, program: &Path) -> Command {
     let mut command = host.command("unshare");
     command.args([
         "--mount",

@@ -17,6 +17,8 @@ use crate::wait_for;
 pub struct Daemon {
     child: Child,
     folder: TempDir,
+    /// What it was started from.
+    kept: Option<TempDir>,
 }
 
 impl Daemon {
@@ -33,7 +35,14 @@ impl Daemon {
             .stderr(log)
             .spawn()
             .with_context(|| format!("cannot start {command:?}"))?;
-        Ok(Daemon { child, folder })
+        Ok(Daemon { child, folder, kept: None })
+    }
+
+    /// Keeps a folder as long as the process is kept.
+    #[must_use]
+    pub fn keep(mut self, folder: TempDir) -> Daemon {
+        self.kept = Some(folder);
+        self
     }
 
     /// The number of the process.

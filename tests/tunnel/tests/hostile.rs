@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use warren_tunnel_tests::fuzz::TARGETS;
+use warren_tunnel_tests::fuzz::{TARGETS, signed_token};
 
 /// How long each parser is tried, at most.
 const TIME: Duration = Duration::from_millis(1500);
@@ -56,6 +56,8 @@ const FILE: &str = "[Interface]\nPrivateKey = yAnz5TF+lXXJte14tji3zlMNq+hd2rYUIg
 
 const REQUEST: &str = "set=1\nprivate_key=e84b5a6d2717c1003a13b431570353dbaca9146cf150c5f8575680feba52027a\nlisten_port=12912\nfwmark=0\nreplace_peers=true\npublic_key=b85996fecc9c7f1fc6d2572a76eda11d59bcd20be8e543b15ce4bd85a8e75a33\npreshared_key=188515093e952f5f22e865cef3012e72f8b5f0b598ac0309d5dacce3b70fcf52\nreplace_allowed_ips=true\nallowed_ip=192.168.4.4/32\nendpoint=[abcd:23::33%2]:51820\npersistent_keepalive_interval=111\n\n";
 
+const GATEWAY: &str = "fabric = \"llm-training\"\nname = \"gw-a\"\n[listen]\ntls = \"0.0.0.0:443\"\n[keys]\nprivate_key_file = \"k\"\ncertificate_file = \"c\"\ncertificate_key_file = \"ck\"\ntoken_keys = [\"k4.public.Hrnbu7wEfAP9cGBOAHHwmH4Wsot1ciXBHwBBXQ4gsaI\"]\n[pool]\nprefixes = [\"10.100.0.0/16\", \"fd00:1::/64\"]\nreserved = [\"10.100.0.1\"]\n[lease]\nttl = \"10m\"\n[[gateways]]\nname = \"gw-a\"\nkey = \"zhfKdDHZcX0PG5KWPqvLZyRj8kpBMsCjqvYhAXi7Ugg=\"\ntls = \"gw-a.example.com:443\"\npins = [\"AwMDAwMDAwMDAwMDAwMDAwMDAwMDAwMDAwMDAwMDAwM\"]\n[groups.gpu]\nrate_mbit = 2000\n[[groups.gpu.allow]]\nto = [\"10.0.0.0/16\"]\nports = [443, \"8000-8100\"]\nprotocols = [\"tcp\"]\n";
+
 /// A frame of a TCP packet over IPv4 (and one over IPv6) that is to be cut into segments.
 fn frames() -> Vec<Vec<u8>> {
     let payload = 5000_u16;
@@ -76,6 +78,27 @@ fn frames() -> Vec<Vec<u8>> {
         .collect()
 }
 
+/// A request, an answer and a refusal.
+fn enrolments() -> Vec<Vec<u8>> {
+    let key = "zhfKdDHZcX0PG5KWPqvLZyRj8kpBMsCjqvYhAXi7Ugg=";
+    let proof = "AwMDAwMDAwMDAwMDAwMDAwMDAwMDAwMDAwMDAwMDAwM";
+    let token = signed_token();
+    let gateways = serde_json::to_string(&token.peek().unwrap().gateways).unwrap();
+    [
+        format!(
+            r#"{{"version":1,"token":"{}","public_key":"{key}","proof":"{proof}","host":{{"name":"pod","labels":{{"a":"b"}}}}}}"#,
+            token.secret()
+        ),
+        format!(r#"{{"version":1,"public_key":"{key}","proof":"{proof}"}}"#),
+        format!(
+            r#"{{"version":1,"group":"gpu","addresses":["10.0.0.2","fd00::2"],"routes":["10.0.0.0/8"],"dns":{{"servers":["10.0.0.1"],"domains":["example.com"]}},"gateways":{gateways},"lease_seconds":600,"mtu":1420,"keepalive_seconds":25}}"#
+        ),
+        r#"{"type":"urn:warren:problem:store","title":"t","status":503,"detail":"d","retry_after":2}"#.to_owned(),
+    ]
+    .map(String::into_bytes)
+    .to_vec()
+}
+
 /// Packets of one flow, as the coalescer's target takes them.
 fn packets() -> Vec<u8> {
     let mut all = Vec::new();
@@ -94,9 +117,27 @@ fn seeds(target: &str) -> Vec<Vec<u8>> {
     match target {
         "wg_quick" => vec![FILE.into()],
         "uapi" => vec![REQUEST.into(), "get=1\n\n".into()],
+        "token" => vec![signed_token().secret().into()],
+        "enrolment" => enrolments(),
+        "gateway_config" => vec![GATEWAY.into()],
         "frame" => frames(),
         "coalescer" => vec![packets()],
         "handshake" => vec![vec![], vec![0, 9, 1], vec![1, 40, 0x80, 1, 41, 1]],
+        "socks" => vec![
+            b"\x05\x02\x00\x02\x05\x01\x00\x03\x0bexample.com\x01\xbb".to_vec(),
+            b"\x05\x01\x02\x01\x01u\x01p\x05\x03\x00\x01\x00\x00\x00\x00\x00\x00".to_vec(),
+            b"\x00\x00\x00\x04\xfd\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x01\x00\x35data".to_vec(),
+        ],
+        "http" => vec![
+            b"CONNECT s3.example:443 HTTP/1.1\r\nHost: s3.example:443\r\n\r\nearly".to_vec(),
+            b"PUT http://[fd00::1]:80/a?b HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\nConnection: x-hop\r\nX-Hop: 1\r\n\r\n5\r\nhello\r\n0\r\n\r\n".to_vec(),
+            b"http://s3.example:8080/path".to_vec(),
+            b"[fd00::1]:443".to_vec(),
+        ],
+        "dns" => vec![
+            b"\x12\x34\x01\x00\x00\x01\x00\x00\x00\x00\x00\x01\x02db\x04corp\x04test\x00\x00\x01\x00\x01\x00\x00\x29\x10\x00\x00\x00\x80\x00\x00\x00".to_vec(),
+            b"\x12\x34\x01\x00\x00\x01\x00\x02\x00\x00\x00\x00\x01a\x00\x00\x01\x00\x01\xc0\x0c\x00\x05\x00\x01\x00\x00\x00\x3c\x00\x03\x01b\x00\x01b\x00\x00\x01\x00\x01\x00\x00\x00\x3c\x00\x04\x0a\x00\x00\x01".to_vec(),
+        ],
         _ => [(1, 148), (2, 92), (3, 64), (4, 32), (4, 1452)]
             .map(|(kind, length)| {
                 let mut message = vec![7; length];

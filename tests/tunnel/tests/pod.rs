@@ -4,7 +4,7 @@
 
 use std::fs;
 use std::io::{ErrorKind, Read as _, Write as _};
-use std::net::{Ipv4Addr, Shutdown, SocketAddr, TcpListener, TcpStream};
+use std::net::{Ipv4Addr, Shutdown, SocketAddr, TcpListener, TcpStream, UdpSocket};
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,7 +13,7 @@ use rustix::net::sockopt::set_socket_linger;
 use rustix::process::Signal;
 use warren_tunnel_tests::traffic::Stream;
 use warren_tunnel_tests::{
-    Device, Family, Implementation, Interface, Namespace, Pair, Pod, Settings, Side, wait_for,
+    Device, Family, Implementation, Interface, Namespace, Pair, Pod, Settings, Side, program, wait_for,
 };
 
 /// A pod on the left, a gateway on the right, and ways from the one to the other.
@@ -25,9 +25,13 @@ struct Lab {
 }
 
 /// Where the pod's programs connect for a port of the gateway's host.
-const FORWARDS: [&str; 4] = [
+const FORWARDS: [&str; 8] = [
     "--forward",
     "127.0.0.1:7001=10.77.0.2:7001,127.0.0.1:7002=10.77.0.2:7002,127.0.0.1:7006=[fd00:77::2]:7006",
+    "--forward",
+    "udp:127.0.0.1:7053=10.77.0.2:7053",
+    "--reverse",
+    "8022=127.0.0.1:22",
     "--metrics",
     "127.0.0.1:9586",
 ];
@@ -157,6 +161,57 @@ fn many_streams_at_once_keep_their_bytes() {
         .collect();
     clients.into_iter().for_each(|client| client.join().unwrap());
     server.join().unwrap();
+}
+
+#[test]
+fn programs_reach_the_tunnel_by_proxies_and_the_overlay_reaches_programs() {
+    let lab = lab(&Implementation::WarrenTunnel);
+    let listener = lab.listen(7001);
+    let server = std::thread::spawn(move || (0..3).for_each(|_| greet(accept(&listener))));
+    let curl = program("curl").unwrap();
+    let get = |arguments: &[&str]| {
+        let all = [&["--silent", "--show-error", "--max-time", "20"], arguments].concat();
+        lab.hosts[0].run(&curl, &all)
+    };
+    let url = "http://10.77.0.2:7001/";
+    assert_eq!(get(&["--proxy", "http://127.0.0.1:3128", url]).unwrap(), "hello");
+    assert_eq!(get(&["--proxy", "http://127.0.0.1:3128", "--proxytunnel", url]).unwrap(), "hello");
+    assert_eq!(get(&["--proxy", "socks5h://127.0.0.1:1080", url]).unwrap(), "hello");
+    server.join().unwrap();
+    // What no peer has is reached beside the tunnel: here the gateway's outer address, where nobody listens.
+    let outside = ["--proxy", "http://127.0.0.1:3128", "--proxytunnel", "http://10.200.0.2:1/"];
+    let refused = get(&outside).unwrap_err();
+    assert!(format!("{refused:#}").contains("502"), "{refused:#}");
+
+    let ssh = lab.hosts[0].inside(|| Ok(TcpListener::bind("127.0.0.1:22")?)).unwrap();
+    let mut caller = lab.hosts[1].inside(|| Ok(TcpStream::connect("10.77.0.1:8022")?)).unwrap();
+    let mut called = accept(&ssh);
+    called.write_all(b"SSH-2.0").unwrap();
+    caller.read_exact(&mut [0; 7]).unwrap();
+
+    let far = lab.hosts[1].inside(|| Ok(UdpSocket::bind("10.77.0.2:7053")?)).unwrap();
+    let near = lab.hosts[0].inside(|| Ok(UdpSocket::bind("127.0.0.1:0")?)).unwrap();
+    for socket in [&far, &near] {
+        socket.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
+    }
+    near.send_to(b"question", "127.0.0.1:7053").unwrap();
+    let mut buffer = [0; 64];
+    let (length, from) = far.recv_from(&mut buffer).unwrap();
+    assert_eq!(&buffer[..length], b"question");
+    far.send_to(b"answer", from).unwrap();
+    let (length, _) = near.recv_from(&mut buffer).unwrap();
+    assert_eq!(&buffer[..length], b"answer");
+}
+
+/// Answers one request of HTTP.
+fn greet(mut stream: TcpStream) {
+    let mut head = Vec::new();
+    while !head.ends_with(b"\r\n\r\n") {
+        let mut byte = [0];
+        stream.read_exact(&mut byte).unwrap();
+        head.push(byte[0]);
+    }
+    stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\nConnection: close\r\n\r\nhello").unwrap();
 }
 
 #[test]

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, ensure};
 use clap::ValueEnum;
-use warren_acceptance::{AwsStage, GoogleStage, kill_points};
+use warren_acceptance::{AwsStage, GoogleStage, KillCalls, Moment, kill_points};
 use warren_harness::driver::Plugin;
 use warren_harness::{GoogleConfig, ProxyConfig, workspace_root};
 
@@ -23,14 +23,20 @@ pub(crate) enum What {
     Provider,
     /// The tunnel, against other implementations of WireGuard, in network namespaces. Needs root.
     Tunnel,
+    /// The tunnel without any privilege, against programs that end a tunnel in their own process. Needs root for the lab.
+    Pod,
 }
 
 pub(crate) fn run(what: What, rest: &[String]) -> Result<()> {
-    ensure!(rest.is_empty() || matches!(what, What::Tunnel), "only `bench tunnel` takes more arguments");
+    ensure!(
+        rest.is_empty() || matches!(what, What::Tunnel | What::Pod),
+        "only `bench tunnel` and `bench pod` take more arguments"
+    );
     match what {
         What::Cidr => cidr(),
         What::Provider => provider(),
         What::Tunnel => tunnel(rest),
+        What::Pod => tunnel(&[&["--pod".to_owned()], rest].concat()),
     }
 }
 
@@ -207,23 +213,41 @@ fn megabytes(bytes: u64) -> f64 {
     bytes as f64 / 1e6
 }
 
-/// Every `every`-th kill point of an example.
-pub(crate) fn kill(example: Example, every: usize) -> Result<()> {
+/// Kill points of an example.
+pub(crate) fn kill(example: Example, at: KillCalls) -> Result<()> {
     build::provider(false)?;
     let mut tell = |line: &str| println!("{line}");
     let report = match example {
         Example::AwsHubSpoke => {
             let mut stage = AwsStage::example("aws-hub-spoke", ProxyConfig::default())?;
-            kill_points(&mut stage, every, &mut tell)?
+            kill_points(&mut stage, at, &mut tell)?
         }
         Example::GcpHubSpoke => {
             let mut stage = GoogleStage::example("gcp-hub-spoke", GoogleConfig::default())?;
-            kill_points(&mut stage, every, &mut tell)?
+            kill_points(&mut stage, at, &mut tell)?
         }
     };
     ensure!(report.survived > 0, "no kill point was reached");
     println!("{report}");
     Ok(())
+}
+
+/// What is interrupted by a kill.
+#[derive(Clone, Copy, Debug, clap::ValueEnum)]
+pub(crate) enum Run {
+    /// An apply onto nothing.
+    Apply,
+    /// A destroy of everything.
+    Destroy,
+}
+
+impl From<Run> for Moment {
+    fn from(run: Run) -> Moment {
+        match run {
+            Run::Apply => Moment::Apply,
+            Run::Destroy => Moment::Destroy,
+        }
+    }
 }
 
 /// An example that runs on one emulated cloud.

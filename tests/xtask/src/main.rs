@@ -12,6 +12,7 @@ mod suite;
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
+use warren_acceptance::KillCalls;
 
 #[derive(Parser)]
 #[command(name = "cargo xtask", about = "Developer tasks of Warren")]
@@ -54,6 +55,12 @@ enum Task {
         /// Try only every n-th kill point.
         #[arg(long, default_value_t = 1)]
         every: usize,
+        /// Begin with this API call.
+        #[arg(long, default_value_t = 1)]
+        first: usize,
+        /// Only those of an apply, or of a destroy.
+        #[arg(long, value_enum)]
+        only: Option<bench::Run>,
     },
 }
 
@@ -64,7 +71,9 @@ fn main() -> ExitCode {
         Task::Bench { what, rest } => bench::run(what, &rest),
         Task::Docs { check } => docs::run(check),
         Task::Purity => purity::run(),
-        Task::Kill { example, every } => bench::kill(example, every),
+        Task::Kill { example, every, first, only } => {
+            bench::kill(example, KillCalls { every, first, only: only.map(Into::into) })
+        }
     };
     match outcome {
         Ok(()) => ExitCode::SUCCESS,

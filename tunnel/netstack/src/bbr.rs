@@ -322,12 +322,15 @@ impl Bbr {
     }
 
     fn update_rate(&mut self, ack: &Ack) {
-        let bandwidth = self.bandwidth.get();
-        let rate = if bandwidth == 0 {
-            let Some(rtt) = ack.smoothed_rtt else { return };
-            self.pacing_gain * (INITIAL_WINDOW * self.mss) as f64 * SEC as f64 / rtt.max(MS) as f64
+        let measured = self.pacing_gain * self.bandwidth.get() as f64 * MARGIN;
+        let rate = if self.full {
+            measured
         } else {
-            self.pacing_gain * bandwidth as f64 * MARGIN
+            // A few bytes of an application that had no more say nothing of the path: the initial window a round trip may
+            // always be tried before it is known.
+            let Some(rtt) = ack.smoothed_rtt else { return };
+            let initial = (INITIAL_WINDOW * self.mss) as f64 * SEC as f64 / rtt.max(MS) as f64;
+            measured.max(self.pacing_gain * initial)
         };
         let rate = rate as u64;
         if self.full || self.rate.is_none_or(|known| rate > known) {
@@ -387,5 +390,27 @@ impl Controller for Bbr {
 
     fn pacing_rate(&self) -> Option<u64> {
         self.rate
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::rate::RateSample;
+
+    #[test]
+    fn a_few_bytes_at_the_beginning_do_not_slow_what_follows() {
+        let mut bbr = Bbr::new(1_368, 0, 7);
+        bbr.on_ack(&Ack {
+            now: 80 * MS,
+            delivered: 37,
+            total_delivered: 37,
+            rtt: Some(80 * MS),
+            smoothed_rtt: Some(80 * MS),
+            rate: Some(RateSample { rate: 462, prior_delivered: 0, app_limited: true }),
+            ..Ack::default()
+        });
+        // The initial window in a round trip.
+        assert!(bbr.pacing_rate().is_some_and(|rate| rate >= 10 * 1_368 * 12), "{:?}", bbr.pacing_rate());
     }
 }

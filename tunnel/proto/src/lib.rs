@@ -6,14 +6,20 @@
 //! * [`plane`]: what the data path sees of it. Shared, lock-free look-ups.
 //! * [`transport`]: sealing and opening of data messages.
 //! * [`allowed`]: the allowed-IPs table.
+//! * [`carrier`]: UDP or a connection: which of them a peer is reached by.
+//! * [`lease`]: which peer has which addresses, and for how long.
+//! * [`policy`]: what a peer may reach, how fast, and the record of it.
 //! * [`time`]: clocks as arguments, and the constants of whitepaper section 6.1.
 //!
 //! Sections are those of <https://www.wireguard.com/papers/wireguard.pdf>.
 
 pub mod allowed;
+pub mod carrier;
 pub mod engine;
 mod handshake;
+pub mod lease;
 pub mod plane;
+pub mod policy;
 pub mod time;
 pub mod transport;
 

@@ -19,7 +19,7 @@ use warren_wire::{
 };
 
 use super::{
-    Reloader,
+    Carriers, Reloader,
     network::Network,
     peers,
     settings::Settings,
@@ -66,7 +66,7 @@ impl KernelTunnel {
         told: &str,
     ) -> Result<Up> {
         let Settings { interface, config, .. } = settings;
-        let file_peers = peers::of(config, true);
+        let file_peers = peers::of(config, &Carriers::udp_only(), None, true);
         let addresses =
             file_peers.iter().filter_map(|peer| peer.config.endpoint).map(|endpoint| endpoint.ip());
         let mtu = mtu_for(config, addresses, |peers| network.outside_mtu(peers));
@@ -81,6 +81,7 @@ impl KernelTunnel {
             up_since: Clock.now().wall.as_secs_f64(),
             planned_rate_mbit: settings.planned_rate,
             device_offloads: Vec::new(),
+            tls: None,
         };
         let shared = Arc::new(Shared {
             interface: interface.clone(),
@@ -99,28 +100,32 @@ impl KernelTunnel {
 impl Tunnel for KernelTunnel {
     fn apply(&mut self, before: &Config, after: &Config, mark: (Option<u32>, Option<u32>)) -> Result<String> {
         let (old, new) = (&before.interface, &after.interface);
-        let (known, wanted) = (peers::of(before, false), peers::of(after, true));
+        let (known, wanted) = (
+            peers::of(before, &Carriers::udp_only(), None, false),
+            peers::of(after, &Carriers::udp_only(), None, true),
+        );
         let kernel = self.shared.kernel.lock();
-        let said =
-            if old.private_key != new.private_key || old.listen_port != new.listen_port || mark.0 != mark.1 {
-                // This way of configuring the kernel has no smaller step than the whole interface.
-                kernel
-                    .configure(self.shared.interface.as_str(), &kernel_config(after, mark.1, &wanted)?)
-                    .map_err(|error| refused(&error))?;
-                "key, port or mark, so all sessions".to_owned()
-            } else {
-                // Compared as the file has them: a name that resolves otherwise today is no change of the file.
-                let (gone, changed) = difference(&known, &peers::of(after, false));
-                for key in &gone {
-                    kernel.remove(key).map_err(|error| refused(&error))?;
-                }
-                let changed_keys: Vec<PublicKey> =
-                    changed.iter().map(|peer| peer.config.public_key).collect();
-                for peer in wanted.iter().filter(|peer| changed_keys.contains(&peer.config.public_key)) {
-                    kernel.put(&kernel_peer(peer)).map_err(|error| refused(&error))?;
-                }
-                format!("{} peers removed, {} added or changed", gone.len(), changed.len())
-            };
+        let said = if old.private_key != new.private_key
+            || old.listen_port != new.listen_port
+            || mark.0 != mark.1
+        {
+            // This way of configuring the kernel has no smaller step than the whole interface.
+            kernel
+                .configure(self.shared.interface.as_str(), &kernel_config(after, mark.1, &wanted)?)
+                .map_err(|error| refused(&error))?;
+            "key, port or mark, so all sessions".to_owned()
+        } else {
+            // Compared as the file has them: a name that resolves otherwise today is no change of the file.
+            let (gone, changed) = difference(&known, &peers::of(after, &Carriers::udp_only(), None, false));
+            for key in &gone {
+                kernel.remove(key).map_err(|error| refused(&error))?;
+            }
+            let changed_keys: Vec<PublicKey> = changed.iter().map(|peer| peer.config.public_key).collect();
+            for peer in wanted.iter().filter(|peer| changed_keys.contains(&peer.config.public_key)) {
+                kernel.put(&kernel_peer(peer)).map_err(|error| refused(&error))?;
+            }
+            format!("{} peers removed, {} added or changed", gone.len(), changed.len())
+        };
         drop(kernel);
         *self.shared.names.lock() = names(&wanted);
         Ok(said)
@@ -228,6 +233,7 @@ fn status(
         public_key: peer.public_key.to_string(),
         preshared_key: peer.preshared_key_set,
         endpoint: peer.endpoint,
+        carrier: None,
         allowed_ips: peer.allowed_ips,
         persistent_keepalive: peer.persistent_keepalive,
         last_handshake: peer.last_handshake.map(|time| time.as_secs_f64()),
@@ -255,6 +261,7 @@ fn status(
         planned_rate_mbit: facts.planned_rate_mbit,
         offloads: Vec::new(),
         drops: BTreeMap::new(),
+        tls: None,
         peers: read.peers.into_iter().map(peer).collect(),
     }
 }
@@ -275,7 +282,7 @@ mod tests {
             key.to_base64().as_str()
         ))
         .unwrap();
-        let peers = peers::of(&config, false);
+        let peers = peers::of(&config, &Carriers::udp_only(), None, false);
         let wanted = kernel_config(&config, Some(51820), &peers).unwrap();
         assert_eq!((wanted.listen_port, wanted.fwmark), (7, Some(51820)));
         assert_eq!(wanted.peers[0].allowed_ips, ["10.0.0.0/24".parse().unwrap()]);

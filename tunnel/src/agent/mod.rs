@@ -1,5 +1,7 @@
 //! `agent`: brings a tunnel up, keeps it, undoes it.
 
+mod beside;
+mod carriers;
 mod choice;
 mod hooks;
 mod journal;
@@ -28,6 +30,8 @@ use signal_hook::{
 };
 use warren_wire::config::Config;
 
+pub use beside::{Beside, beside};
+pub use carriers::{Carriers, TlsOverrides};
 pub use journal::{Change, Journal};
 pub use settings::{Settings, Source};
 
@@ -41,8 +45,8 @@ use self::{
     tunnel::{Tunnel, Up},
 };
 use crate::{
-    cli::{AgentArgs, MetricsAddress},
-    folders, log, metrics,
+    cli::{Address, AgentArgs, METRICS},
+    folders, log, machine, metrics,
     problem::{Context, Problem, Result},
     status::Status,
 };
@@ -50,6 +54,8 @@ use crate::{
 /// What the main thread waits for.
 enum Event {
     Stop(i32),
+    /// Whoever worked beside the tunnel is done.
+    Done,
     /// The tunnel cannot go on.
     Failed,
     /// Read the file again; the answer goes to whoever asked, a signal to nobody.
@@ -83,12 +89,11 @@ impl Reloader {
 /// # Errors
 /// What kept the tunnel from coming up. Everything done by then is undone.
 pub fn run(args: &AgentArgs) -> Result<()> {
-    let env_key = std::env::var("WARREN_PRIVATE_KEY").ok().map(zeroize::Zeroizing::new);
     if args.cleanup {
+        let env_key = env_key();
         return clean(args, env_key.as_deref().map(String::as_str));
     }
-    let settings = Settings::gather(args, env_key.as_deref().map(String::as_str))?;
-    drop(env_key);
+    let settings = gather(args)?;
     let chosen = choice::choose(settings.device)?;
     let _lock = Lock::take(&settings.interface, &settings.folder)?;
     let (events, received) = mpsc::channel();
@@ -96,6 +101,14 @@ pub fn run(args: &AgentArgs) -> Result<()> {
     let live = Arc::new(Live::default());
     let _metrics = serve_metrics(args.metrics, &live)?;
     Agent::up(settings, &chosen, &events, &live)?.run(&received)
+}
+
+fn env_key() -> Option<zeroize::Zeroizing<String>> {
+    std::env::var("WARREN_PRIVATE_KEY").ok().map(zeroize::Zeroizing::new)
+}
+
+fn gather(args: &AgentArgs) -> Result<Settings> {
+    Settings::gather(args, env_key().as_deref().map(String::as_str))
 }
 
 fn clean(args: &AgentArgs, env_key: Option<&str>) -> Result<()> {
@@ -132,12 +145,12 @@ fn listen_to_signals(events: &Sender<Event>) -> Result<()> {
 }
 
 /// A default address that is taken is no reason not to run: a second agent on one machine has none of its own.
-fn serve_metrics(asked: Option<MetricsAddress>, live: &Arc<Live>) -> Result<Option<metrics::Server>> {
+fn serve_metrics(asked: Option<Address>, live: &Arc<Live>) -> Result<Option<metrics::Server>> {
     let source = Arc::clone(live) as Arc<dyn metrics::Source>;
     let started = match asked {
-        Some(MetricsAddress::Off) => return Ok(None),
-        Some(MetricsAddress::On(address)) => return metrics::Server::start(address, source).map(Some),
-        None => metrics::Server::start(MetricsAddress::DEFAULT, source),
+        Some(Address::Off) => return Ok(None),
+        Some(Address::On(address)) => return metrics::Server::start(address, source).map(Some),
+        None => metrics::Server::start(METRICS, source),
     };
     match started {
         Ok(server) => Ok(Some(server)),
@@ -174,9 +187,9 @@ impl Agent {
                 return Ok(Self { settings, network: None, tunnel, live: Arc::clone(live) });
             }
         };
-        if !settings.forwards.is_empty() {
-            return Err(Problem::new("forwards are not for a tunnel with an interface")
-                .hint("programs reach the tunnel by its routes; or take --device user"));
+        if settings.services.asked() {
+            return Err(Problem::new("proxies and forwards are not for a tunnel with an interface")
+                .hint("programs reach the tunnel by its routes; leave them out, or take --device user"));
         }
         let mut network = Network::new(interface, config, &settings.folder)?;
         match Self::bring_up(&settings, backend, &mut network, events) {
@@ -207,6 +220,7 @@ impl Agent {
                     .hint("take it out of the file"),
             );
         }
+        machine::raise_descriptors();
         let Up { tunnel, told, .. } = OwnTunnel::over_netstack(settings, Reloader(events.clone()), why)?;
         announce(tunnel.look().status()?, &told);
         Ok(tunnel)
@@ -249,6 +263,10 @@ impl Agent {
                 Ok(Event::Stop(signal)) => {
                     let name = if signal == SIGINT { "SIGINT" } else { "SIGTERM" };
                     tracing::info!(interface = %self.settings.interface, signal = name, "ending");
+                    self.down();
+                    return Ok(());
+                }
+                Ok(Event::Done) => {
                     self.down();
                     return Ok(());
                 }

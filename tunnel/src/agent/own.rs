@@ -14,7 +14,7 @@ use warren_transport::udp::Udp;
 use warren_wire::config::Config;
 
 use super::{
-    Reloader, lookups,
+    Carriers, Reloader, lookups,
     network::Network,
     peers,
     settings::Settings,
@@ -23,12 +23,12 @@ use super::{
 };
 use crate::{
     commands::keys::random,
-    control::{self, Command, Facts, FilePeer, Handle, Lookup, Parts},
+    control::{self, Command, Facts, FilePeer, Handle, Lookup, Parts, Traffic as _},
     datapath::Device,
     folders, log,
     net::{self, Netlink},
     problem::{Context, Problem, Result},
-    services::Services,
+    services::{Proxies, Services},
     status::{Offload, Status},
     uapi::{self, Request, errno},
 };
@@ -41,13 +41,14 @@ const LEAST_MTU: u32 = 1280;
 /// A running tunnel; dropping it ends it, and its interface with it.
 pub(super) struct OwnTunnel {
     // In the order in which they end: streams before the device, and nobody asks a control thread that has gone.
-    _services: Option<Services>,
+    services: Option<Services>,
     _uapi: uapi::Server,
     _thread: control::Thread,
     handle: Handle,
     facts: Facts,
     lookups: std::sync::mpsc::SyncSender<Lookup>,
     net: Option<Net>,
+    carriers: Carriers,
 }
 
 /// What is particular to a device.
@@ -69,14 +70,15 @@ impl OwnTunnel {
         told: &str,
     ) -> Result<Up> {
         let Settings { interface, config, .. } = settings;
-        let file_peers = peers::of(config, true);
+        let fwmark = network.fwmark(config);
+        let file_peers = peers::of(config, &settings.carriers, fwmark, true);
         let mtu = mtu_for(config, endpoints(&file_peers), |peers| network.outside_mtu(peers));
         let queues = Tun::open(interface.as_str(), 1).map_err(|error| device_problem(&error))?;
         let kind = Kind {
             backend: "tun",
             told: told.to_owned(),
             mtu,
-            fwmark: network.fwmark(config),
+            fwmark,
             offloads: queues.first().map(device_offloads).unwrap_or_default(),
             socket: interface.socket(),
         };
@@ -86,7 +88,7 @@ impl OwnTunnel {
     /// Starts a tunnel that ends in this process: nothing of the machine is changed, nothing needs a privilege.
     pub(super) fn over_netstack(settings: &Settings, reloader: Reloader, told: &str) -> Result<Up> {
         let Settings { interface, config, .. } = settings;
-        let file_peers = peers::of(config, true);
+        let file_peers = peers::of(config, &settings.carriers, None, true);
         // Some sandboxes have no netlink: then the usual MTU is taken.
         let mtu = mtu_for(config, endpoints(&file_peers), |peers| {
             net::outside_mtu(&mut Netlink::open().ok()?, peers)
@@ -137,6 +139,7 @@ impl OwnTunnel {
         let engine = Engine::new(EngineConfig::new(private_key.clone()), *random()?);
         let (device, net) = make(&engine.plane())?;
         let traffic = Box::new(Moving::start(engine.plane(), device, Arc::clone(&udp), mtu as usize)?);
+        let tls = settings.carriers.listen(config, traffic.streams())?;
         let (handle, commands) = Handle::new()?;
         let lookups = lookups::start(handle.clone())?;
         let facts = Facts {
@@ -148,6 +151,7 @@ impl OwnTunnel {
             up_since: wall(),
             planned_rate_mbit: settings.planned_rate,
             device_offloads: offloads,
+            tls,
         };
         let parts = Parts {
             engine,
@@ -166,10 +170,19 @@ impl OwnTunnel {
         let answers = handle.clone();
         let uapi = uapi::Server::bind(socket, Arc::new(move |request| answer(request, &answers, &reloader)))?;
         let services = match &net {
-            Some(net) => Some(Services::start(net.clone(), &settings.forwards)?),
+            Some(net) => Some(Services::start(net.clone(), &settings.services, config)?),
             None => None,
         };
-        let tunnel = Self { _services: services, _uapi: uapi, _thread: thread, handle, facts, lookups, net };
+        let tunnel = Self {
+            services,
+            _uapi: uapi,
+            _thread: thread,
+            handle,
+            facts,
+            lookups,
+            net,
+            carriers: settings.carriers.clone(),
+        };
         tunnel.put(Vec::new(), file_peers)?;
         Ok(Up { tunnel: Box::new(tunnel), mtu, told })
     }
@@ -210,7 +223,10 @@ impl Tunnel for OwnTunnel {
             self.handle.tell(Command::PrivateKey(key.clone()));
             said.push("private key, so all sessions".to_owned());
         }
-        let (gone, changed) = control::difference(&peers::of(before, false), &peers::of(after, false));
+        let (gone, changed) = control::difference(
+            &peers::of(before, &self.carriers, mark.0, false),
+            &peers::of(after, &self.carriers, mark.1, false),
+        );
         if !gone.is_empty() {
             said.push(format!("{} peers removed", gone.len()));
         }
@@ -218,6 +234,11 @@ impl Tunnel for OwnTunnel {
             said.push(format!("{} peers added or changed", changed.len()));
         }
         self.put(gone, changed)?;
+        if old.listen_tls != new.listen_tls {
+            log::warn(
+                &Problem::new("ListenTLS has changed, the port stays as it is").hint("start the agent again"),
+            );
+        }
         if old.addresses != new.addresses
             || old.mtu != new.mtu
             || old.dns != new.dns
@@ -239,11 +260,18 @@ impl Tunnel for OwnTunnel {
             net.set_addresses(own_addresses(config));
             net.set_mtu(self.facts.mtu as usize);
         }
+        if let Some(services) = &self.services {
+            services.reload(config);
+        }
         self.handle.tell(Command::Facts(Box::new(self.facts.clone())));
     }
 
     fn look(&self) -> Arc<dyn Look> {
         Arc::new(self.handle.clone())
+    }
+
+    fn proxies(&self) -> Option<Proxies> {
+        self.services.as_ref().map(Services::proxies)
     }
 }
 
@@ -254,6 +282,10 @@ impl Look for Handle {
 
     fn alive(&self) -> bool {
         self.ask(Command::Ping).is_ok()
+    }
+
+    fn greet(&self) {
+        self.tell(Command::Greet);
     }
 }
 

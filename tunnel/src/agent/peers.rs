@@ -3,20 +3,27 @@
 use warren_proto::engine::PeerConfig;
 use warren_wire::config::{Config, Host};
 
+use super::Carriers;
 use crate::{control::FilePeer, net::resolve};
 
 /// Peers as the file has them. With `look_up` names are looked up now, before the tunnel's own routes can be in
 /// the way; after the first that fails the rest is left to the lookups' thread, so that a machine without DNS
 /// does not keep the tunnel from coming up.
-pub(super) fn of(config: &Config, mut look_up: bool) -> Vec<FilePeer> {
+pub(super) fn of(
+    config: &Config,
+    carriers: &Carriers,
+    fwmark: Option<u32>,
+    mut look_up: bool,
+) -> Vec<FilePeer> {
     let mut peers = Vec::with_capacity(config.peers.len());
     for peer in &config.peers {
         let mut known = PeerConfig::new(peer.public_key);
         known.preshared_key.clone_from(&peer.preshared_key);
         known.allowed_ips = peer.allowed_ips.iter().map(ipnet::IpNet::trunc).collect();
         known.persistent_keepalive = peer.persistent_keepalive.filter(|seconds| *seconds > 0);
-        let name = peer.endpoint.clone().filter(|endpoint| matches!(endpoint.host, Host::Name(_)));
-        if let Some(endpoint) = &peer.endpoint
+        let udp = peer.endpoint.as_ref().filter(|_| carriers.udp());
+        let name = udp.cloned().filter(|endpoint| matches!(endpoint.host, Host::Name(_)));
+        if let Some(endpoint) = udp
             && (name.is_none() || look_up)
         {
             match resolve(endpoint, None) {
@@ -28,7 +35,7 @@ pub(super) fn of(config: &Config, mut look_up: bool) -> Vec<FilePeer> {
                 }
             }
         }
-        peers.push(FilePeer { config: known, name });
+        peers.push(FilePeer { config: known, name, tls: carriers.way(peer, fwmark) });
     }
     peers
 }

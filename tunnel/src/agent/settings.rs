@@ -10,11 +10,13 @@ use std::{
 use warren_wire::{config::Config, key::PrivateKey};
 use zeroize::Zeroizing;
 
+use super::{Carriers, TlsOverrides};
 use crate::{
-    cli::{AgentArgs, DeviceChoice, Forward},
+    cli::{AgentArgs, DeviceChoice},
     folders,
     name::InterfaceName,
     problem::{Context, Problem, Result},
+    services::ServiceArgs,
 };
 
 /// A configuration longer than this is none.
@@ -44,8 +46,10 @@ pub struct Settings {
     pub planned_rate: Option<u32>,
     /// Where run-time files lie.
     pub folder: PathBuf,
-    /// Connections to this machine's own ports that go on through the tunnel.
-    pub forwards: Vec<Forward>,
+    /// What programs reach the tunnel by where it has no interface.
+    pub services: ServiceArgs,
+    /// How peers are reached.
+    pub carriers: Carriers,
     /// What is put over the file again at a reload.
     pub over: Overrides,
 }
@@ -59,6 +63,8 @@ pub struct Overrides {
     pub listen_port: Option<u16>,
     /// Private key.
     pub private_key: Option<PrivateKey>,
+    /// What the file has in comments of ours.
+    pub tls: TlsOverrides,
 }
 
 /// The name an agent works on: told, or from the file's name.
@@ -96,8 +102,15 @@ impl Settings {
             mtu: args.mtu,
             listen_port: args.listen_port,
             private_key: private_key(args.private_key_file.as_deref(), env_key)?,
+            tls: TlsOverrides::of(args),
         };
         let config = read(&source, &over)?;
+        let beside = match &source {
+            Source::File(path) => path.with_extension("tls.pem"),
+            Source::Stdin => interface.config().with_extension("tls.pem"),
+        };
+        let carriers = Carriers::gather(args, beside);
+        carriers.check(&config)?;
         Ok(Self {
             interface,
             source,
@@ -105,7 +118,8 @@ impl Settings {
             device: args.device,
             planned_rate: args.planned_rate,
             folder: folders::own()?,
-            forwards: args.forward.clone(),
+            services: args.services.clone(),
+            carriers,
             over,
         })
     }
@@ -139,6 +153,7 @@ pub(super) fn read(source: &Source, over: &Overrides) -> Result<Config> {
     if let Some(key) = &over.private_key {
         config.interface.private_key = Some(key.clone());
     }
+    over.tls.apply(&mut config)?;
     if config.interface.private_key.is_none() {
         return Err(Problem::new(format!("{name}: no private key"))
             .hint("PrivateKey under [Interface], --private-key-file, or WARREN_PRIVATE_KEY; make one: warren-tunnel genkey"));

@@ -7,7 +7,7 @@ use std::{
 };
 
 use warren_proto::plane::{Peer, Plane};
-use warren_transport::udp::Udp;
+use warren_transport::{tls::Streams, udp::Udp};
 
 use crate::{
     control::Traffic,
@@ -25,6 +25,7 @@ pub(super) struct Moving {
     datapath: Option<Datapath>,
     plane: Arc<Plane>,
     udp: Arc<Udp>,
+    streams: Arc<Streams>,
     sender: ControlSender,
     receiver: ControlReceiver,
     mtu: usize,
@@ -38,7 +39,10 @@ impl Moving {
     pub(super) fn start(plane: Arc<Plane>, device: Device, udp: Arc<Udp>, mtu: usize) -> Result<Self> {
         let (sender, receiver) =
             control_channel(WAITING).while_doing(|| "queue to the control thread".into())?;
-        let mut moving = Self { datapath: None, plane, udp, sender, receiver, mtu };
+        let waker = sender.clone();
+        let streams = Streams::new(|| Clock.mono(), Box::new(move || waker.wake()))
+            .while_doing(|| "TLS connections".into())?;
+        let mut moving = Self { datapath: None, plane, udp, streams, sender, receiver, mtu };
         moving.run(device).while_doing(|| "starting the data path".into())?;
         Ok(moving)
     }
@@ -48,6 +52,7 @@ impl Moving {
             plane: Arc::clone(&self.plane),
             device,
             udp: Arc::clone(&self.udp),
+            streams: Arc::clone(&self.streams),
             control: self.sender.clone(),
             clock: Clock,
             mtu: self.mtu,
@@ -84,6 +89,10 @@ impl Traffic for Moving {
 
     fn udp(&self) -> &Arc<Udp> {
         &self.udp
+    }
+
+    fn streams(&self) -> &Arc<Streams> {
+        &self.streams
     }
 
     /// The threads sleep in calls on the old socket, so they are ended and begun again on the new one; the device

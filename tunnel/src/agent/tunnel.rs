@@ -10,8 +10,9 @@ use super::{
     settings::Settings,
 };
 use crate::{
-    net,
+    log, net,
     problem::{Context, Problem, Result},
+    services::Proxies,
     status::Status,
     uapi::errno,
 };
@@ -34,6 +35,10 @@ pub(super) trait Tunnel {
     fn facts(&mut self, config: &Config, mtu: Option<u32>);
     /// A view of it.
     fn look(&self) -> Arc<dyn Look>;
+    /// Where programs reach it, if it has no interface.
+    fn proxies(&self) -> Option<Proxies> {
+        None
+    }
 }
 
 /// A view of a tunnel that outlives nothing: it says so when the tunnel has gone.
@@ -42,6 +47,8 @@ pub(super) trait Look: Send + Sync {
     fn status(&self) -> Result<Status>;
     /// Whether it moves.
     fn alive(&self) -> bool;
+    /// Begins handshakes where there is no session yet. The kernel begins its own when there is something to send.
+    fn greet(&self) {}
 }
 
 /// Makes the interface by the backend that was asked for, or by the best there is.
@@ -52,7 +59,17 @@ pub(super) fn up(
     reloader: Reloader,
 ) -> Result<Up> {
     let name = settings.interface.as_str();
+    let tls = settings.carriers.wanted(&settings.config);
+    if tls && matches!(backend, Backend::Kernel) {
+        log::warn(
+            &Problem::new("the kernel's WireGuard has UDP alone: TLS endpoints and ports are left out")
+                .hint("--device tun has both"),
+        );
+    }
     let missing = match backend {
+        Backend::Best if tls => {
+            return OwnTunnel::over_tun(settings, network, reloader, "the kernel's WireGuard has no TLS");
+        }
         Backend::Tun => return OwnTunnel::over_tun(settings, network, reloader, "asked for"),
         Backend::Best => match make(network, name)? {
             Ok(kernel) => {

@@ -26,6 +26,13 @@ pub(super) fn status(now: &Status, before: Option<&Status>) -> String {
     for missing in now.offloads.iter().filter(|offload| !offload.on) {
         line("missing offload", &format!("{}: {}", missing.name, missing.why));
     }
+    if let Some(tls) = &now.tls {
+        line("tls port", &format!("{}, {} connections, {}", tls.address, tls.connections, tls.pin));
+        line(
+            "tls handshakes",
+            &format!("{} tunnels, {} failed, {} too many", tls.tunnels, tls.failed, tls.limited),
+        );
+    }
     let (rx, tx) = now.bytes();
     let rate = before.and_then(|before| now.rate_since(before));
     line("transfer", &transfer(rx, tx, rate));
@@ -62,6 +69,22 @@ fn peer(out: &mut String, peer: &Peer, at: f64, rate: Option<Rate>) {
         (Some(endpoint), None) => line("endpoint", &endpoint.to_string()),
         (None, Some(name)) => line("endpoint", &format!("(unresolved: {name})")),
         (None, None) => {}
+    }
+    if let Some(carrier) = &peer.carrier {
+        let mut text = format!("{} ({})", carrier.kind, carrier.why);
+        if let Some(rtt) = carrier.rtt {
+            _ = write!(text, ", round trip {:.1} ms", rtt * 1e3);
+        }
+        if let Some(connections) = carrier.connections.filter(|n| *n > 0) {
+            _ = write!(text, ", connected {connections} times");
+        }
+        if let Some(dropped) = carrier.dropped.filter(|n| *n > 0) {
+            _ = write!(text, ", {dropped} dropped");
+        }
+        line("carrier", &text);
+        if let Some(endpoint) = &carrier.tls_endpoint {
+            line("tls endpoint", endpoint);
+        }
     }
     line(
         "allowed ips",

@@ -4,12 +4,14 @@
 //! data path threads --bounded queue + eventfd--+
 //! UAPI, agent, metrics --commands + eventfd----+--> poll --> engine --> UDP, flush, log
 //! next timer ----------------------------------+
+//! TLS connections made and lost ---------------+
 //! ```
 //!
-//! It sleeps until one of the three has something. A flood of handshakes cannot keep commands waiting: after each
+//! It sleeps until one of them has something. A flood of handshakes cannot keep commands waiting: after each
 //! [`BATCH`] of datagrams it looks at the commands and at the timers. It cannot keep data waiting at all, for data
 //! never comes by here.
 
+mod carriers;
 mod model;
 mod report;
 mod run;
@@ -29,8 +31,9 @@ use std::{
 use rustix::event::EventfdFlags;
 use warren_wire::key::{PrivateKey, PublicKey};
 
+pub use carriers::{Dialled, TlsWay};
 pub use model::{FilePeer, difference};
-pub use report::Facts;
+pub use report::{Facts, TlsPort};
 pub use run::{Parts, Thread, Traffic, start};
 
 use crate::{
@@ -50,6 +53,8 @@ const PATIENCE: Duration = Duration::from_secs(5);
 pub enum Command {
     /// Answer, to show that the thread is alive.
     Ping(SyncSender<()>),
+    /// Begin a handshake with every peer whose address is known and that has no session.
+    Greet,
     /// `get=1`
     Get(SyncSender<Device>),
     /// `set=1`; the answer is an errno.
@@ -58,6 +63,8 @@ pub enum Command {
     Status(SyncSender<Status>),
     /// A name was looked up.
     Endpoint(PublicKey, SocketAddr),
+    /// A TLS connection that was asked for, by an attempt of this number.
+    Dialled(PublicKey, u64, Box<Dialled>),
     /// Peers of a configuration file.
     Peers {
         /// To be removed.
@@ -119,6 +126,12 @@ impl Handle {
         let sent = self.commands.send(command).is_ok();
         _ = rustix::io::write(self.wake.as_fd(), &1_u64.to_ne_bytes());
         sent
+    }
+
+    /// Sends a command unless too many wait, for the control thread itself.
+    fn hint(&self, command: Command) {
+        _ = self.commands.try_send(command);
+        _ = rustix::io::write(self.wake.as_fd(), &1_u64.to_ne_bytes());
     }
 
     /// Sends a command and waits for its answer.

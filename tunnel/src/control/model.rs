@@ -21,6 +21,8 @@ pub struct FilePeer {
     pub config: PeerConfig,
     /// The endpoint as the file has it, if it is a name.
     pub name: Option<config::Endpoint>,
+    /// The other way to it.
+    pub tls: Option<super::TlsWay>,
 }
 
 /// Secrets and names beside the engine.
@@ -43,7 +45,7 @@ impl Model {
     /// Adds or replaces peers as a file has them.
     pub(super) fn put(&mut self, engine: &mut Engine, now: Now, peers: Vec<FilePeer>) {
         let mut configs = Vec::with_capacity(peers.len());
-        for FilePeer { config, name } in peers {
+        for FilePeer { config, name, .. } in peers {
             let beside = Beside { preshared_key: config.preshared_key.clone(), name };
             self.peers.insert(config.public_key, beside);
             configs.push(config);

@@ -1,14 +1,15 @@
 //! The status of a tunnel that our own data path moves.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, sync::Arc};
 
 use ipnet::IpNet;
 use warren_proto::{Now, engine::PeerStatus};
 
+use warren_transport::tls::{Listener, Pin};
 use warren_wire::config::{Endpoint, Host};
 
-use super::model::Model;
-use crate::status::{Offload, Peer, Status};
+use super::{carriers::Ways, model::Model};
+use crate::status::{Offload, Peer, Status, TlsListen};
 
 /// What the agent knows of the interface and the control thread does not find out by itself.
 #[derive(Debug, Clone, Default)]
@@ -29,6 +30,32 @@ pub struct Facts {
     pub planned_rate_mbit: Option<u32>,
     /// Of the device; those of the socket are asked for each time, for they may go off.
     pub device_offloads: Vec<Offload>,
+    /// Where TLS connections are taken.
+    pub tls: Option<TlsPort>,
+}
+
+/// A port that takes TLS connections. Clones are of the same one.
+#[derive(Debug, Clone)]
+pub struct TlsPort {
+    /// It.
+    pub listener: Arc<Listener>,
+    /// What clients know it by.
+    pub pin: Pin,
+}
+
+impl TlsPort {
+    fn status(&self, connections: usize) -> TlsListen {
+        let stats = self.listener.stats();
+        TlsListen {
+            address: self.listener.address(),
+            pin: self.pin.to_string(),
+            connections: connections as u64,
+            accepted: stats.accepted,
+            limited: stats.limited,
+            failed: stats.failed,
+            tunnels: stats.tunnels,
+        }
+    }
 }
 
 /// Puts a status together.
@@ -36,10 +63,10 @@ pub(super) fn status(
     facts: &Facts,
     model: &Model,
     now: Now,
-    listen_port: u16,
-    socket_offloads: Vec<Offload>,
+    (listen_port, socket_offloads): (u16, Vec<Offload>),
     drops: BTreeMap<String, u64>,
     peers: Vec<PeerStatus>,
+    (ways, connections): (&Ways, usize),
 ) -> Status {
     let mut offloads = facts.device_offloads.clone();
     offloads.extend(socket_offloads);
@@ -58,7 +85,8 @@ pub(super) fn status(
         planned_rate_mbit: facts.planned_rate_mbit,
         offloads,
         drops,
-        peers: peers.into_iter().map(|known| peer(known, model)).collect(),
+        tls: facts.tls.as_ref().map(|tls| tls.status(connections)),
+        peers: peers.into_iter().map(|known| peer(known, model, ways)).collect(),
     }
 }
 
@@ -69,8 +97,9 @@ fn told(name: &Endpoint) -> String {
     }
 }
 
-fn peer(known: PeerStatus, model: &Model) -> Peer {
+fn peer(known: PeerStatus, model: &Model, ways: &Ways) -> Peer {
     Peer {
+        carrier: ways.status(&known.public_key, known.endpoint),
         endpoint_name: model.name(&known.public_key).map(told),
         public_key: known.public_key.to_string(),
         preshared_key: known.preshared_key_set,

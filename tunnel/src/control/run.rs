@@ -13,12 +13,15 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use warren_proto::{
     Now,
     engine::{Engine, Output},
-    plane::{Endpoint, Peer, PeerId},
+    plane::{Carrier, Endpoint, Peer, PeerId},
 };
+use warren_transport::tls::Streams;
 use warren_transport::udp::Udp;
 use warren_wire::key::{PrivateKey, PublicKey};
 
-use super::{BATCH, Command, Commands, Facts, Handle, Lookup, model::Model, report};
+use super::{
+    BATCH, Command, Commands, Facts, FilePeer, Handle, Lookup, carriers::Ways, model::Model, report,
+};
 use crate::{
     commands::keys::random,
     datapath::{Clock, Control as Message},
@@ -47,6 +50,8 @@ pub trait Traffic: Send {
     fn established(&self);
     /// The socket in use.
     fn udp(&self) -> &Arc<Udp>;
+    /// The TLS connections.
+    fn streams(&self) -> &Arc<Streams>;
     /// Goes on with another socket.
     ///
     /// # Errors
@@ -95,7 +100,10 @@ pub struct Thread {
 pub fn start(parts: Parts, handle: Handle) -> Result<Thread> {
     let thread = thread::Builder::new()
         .name("control".into())
-        .spawn(move || Control::new(parts).run())
+        .spawn({
+            let handle = handle.clone();
+            move || Control::new(parts, handle).run()
+        })
         .while_doing(|| "control thread".into())?;
     Ok(Thread { handle, thread: Some(thread) })
 }
@@ -126,6 +134,7 @@ fn trying_is_vain(trying: Option<&Trying>) -> bool {
 struct Control {
     engine: Engine,
     model: Model,
+    ways: Ways,
     traffic: Box<dyn Traffic>,
     commands: Commands,
     lookups: SyncSender<Lookup>,
@@ -138,13 +147,14 @@ struct Control {
 }
 
 impl Control {
-    fn new(parts: Parts) -> Self {
+    fn new(parts: Parts, handle: Handle) -> Self {
         let mut model = Model::default();
         model.private_key = Some(parts.private_key);
         model.fwmark = parts.fwmark;
         Self {
             engine: parts.engine,
             model,
+            ways: Ways::new(Arc::clone(parts.traffic.streams()), handle),
             traffic: parts.traffic,
             commands: parts.commands,
             lookups: parts.lookups,
@@ -183,8 +193,19 @@ impl Control {
                 self.engine.handle_timeout(now);
                 self.outputs();
             }
+            self.choose(now);
         }
         self.traffic.stop();
+    }
+
+    /// Lets peers with two ways choose.
+    fn choose(&mut self, now: Now) {
+        self.ways.closed(now);
+        if self.ways.poll_timeout().is_some_and(|due| due <= now.mono) {
+            let wanted = self.ways.poll(&mut self.engine, now);
+            self.outputs();
+            wanted.lookups.into_iter().for_each(|id| self.look_up(id));
+        }
     }
 
     /// Dropped messages count as load: the engine then asks for cookies.
@@ -208,7 +229,8 @@ impl Control {
     }
 
     fn until_timer(&self) -> Option<Duration> {
-        self.engine.poll_timeout().map(|due| due.saturating_sub(now().mono))
+        let due = [self.engine.poll_timeout(), self.ways.poll_timeout()].into_iter().flatten().min();
+        due.map(|due| due.saturating_sub(now().mono))
     }
 
     /// Sleeps until there is a command, an event, or the time has come.
@@ -259,8 +281,17 @@ impl Control {
     }
 
     fn transmit(&mut self, to: &Endpoint, peer: Option<PeerId>, bytes: &[u8]) {
-        if let Err(error) = self.traffic.udp().send_one(to, bytes) {
-            tracing::debug!(to = %to.remote, %error, "handshake not sent");
+        match to.carrier {
+            Carrier::Udp => {
+                if let Err(error) = self.traffic.udp().send_one(to, bytes) {
+                    tracing::debug!(to = %to.remote, %error, "handshake not sent");
+                }
+            }
+            Carrier::Stream(id) => {
+                if !self.traffic.streams().send_one(id, bytes) {
+                    tracing::debug!(to = %to.remote, "handshake not sent: no TLS connection");
+                }
+            }
         }
         // Type 1 is an initiation (whitepaper section 5.4.2).
         let (Some(id), Some(1)) = (peer, bytes.first()) else { return };
@@ -277,7 +308,8 @@ impl Control {
     fn look_up(&mut self, id: PeerId) {
         let Some(status) = self.engine.peer(now(), id) else { return };
         let Some(name) = self.model.name(&status.public_key) else { return };
-        let not = status.endpoint.map(|endpoint| endpoint.remote);
+        let udp = status.endpoint.filter(|endpoint| endpoint.carrier == Carrier::Udp);
+        let not = udp.map(|endpoint| endpoint.remote);
         // When many wait already, this one is asked for again with its next initiations.
         _ = self.lookups.try_send(Lookup { peer: status.public_key, name: name.clone(), not });
     }
@@ -330,6 +362,13 @@ impl Control {
             // A tunnel whose data path has ended is not alive, whatever this thread thinks.
             Command::Ping(done) if self.traffic.failed() == 0 => _ = done.try_send(()),
             Command::Ping(_) => {}
+            Command::Greet => {
+                for peer in self.engine.peers(now()) {
+                    if peer.endpoint.is_some() && peer.last_handshake.is_none() {
+                        self.engine.want_session(now(), peer.id);
+                    }
+                }
+            }
             Command::Get(answer) => {
                 let device = self.model.device(self.traffic.udp().port(), self.engine.peers(now()));
                 _ = answer.try_send(device);
@@ -341,20 +380,25 @@ impl Control {
                     &self.facts,
                     &self.model,
                     now,
-                    self.traffic.udp().port(),
-                    socket_offloads(self.traffic.udp()),
+                    (self.traffic.udp().port(), socket_offloads(self.traffic.udp())),
                     self.drops(),
                     self.engine.peers(now),
+                    (&self.ways, self.traffic.streams().count()),
                 );
                 _ = answer.try_send(status);
             }
             Command::Endpoint(peer, remote) => self.endpoint(&peer, remote),
+            Command::Dialled(peer, attempt, dialled) => {
+                self.ways.dialled(now(), &peer, attempt, *dialled);
+            }
             Command::Peers { gone, changed, done } => {
                 let now = now();
                 for key in &gone {
                     self.model.remove(&mut self.engine, key);
                 }
+                let ways: Vec<_> = changed.iter().map(FilePeer::way).collect();
                 self.model.put(&mut self.engine, now, changed);
+                self.ways.put(&mut self.engine, &ways);
                 self.sweep();
                 _ = done.try_send(());
             }
@@ -370,6 +414,9 @@ impl Control {
 
     /// A looked-up address: taken unless the peer has made itself known elsewhere meanwhile.
     fn endpoint(&mut self, key: &PublicKey, remote: std::net::SocketAddr) {
+        if self.ways.note_udp(key, Some(remote)) {
+            return;
+        }
         let Some(status) = self.engine.find_peer(key).and_then(|id| self.engine.peer(now(), id)) else {
             return;
         };
@@ -450,6 +497,7 @@ impl Control {
     fn sweep(&mut self) {
         let plane = self.engine.plane();
         self.trying.retain(|id, _| plane.peer(*id).is_some());
+        self.ways.sweep(&self.engine);
     }
 }
 

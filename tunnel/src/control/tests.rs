@@ -15,6 +15,7 @@ use warren_proto::{
     engine::{Engine, EngineConfig, PeerConfig},
     plane::{Endpoint, Peer},
 };
+use warren_transport::tls::Streams;
 use warren_transport::udp::Udp;
 use warren_wire::key::{PresharedKey, PrivateKey, PublicKey};
 
@@ -27,6 +28,7 @@ use crate::{
 /// A data path that moves nothing, and floods on demand.
 struct Fake {
     udp: Arc<Udp>,
+    streams: Arc<Streams>,
     wake: OwnedFd,
     flood: Arc<AtomicBool>,
     waiting: VecDeque<Message>,
@@ -52,6 +54,9 @@ impl Traffic for Fake {
     fn flush(&self, _: &Arc<Peer>) {}
     fn udp(&self) -> &Arc<Udp> {
         &self.udp
+    }
+    fn streams(&self) -> &Arc<Streams> {
+        &self.streams
     }
     fn rebind(&mut self, udp: Arc<Udp>) -> Result<()> {
         self.udp = udp;
@@ -84,6 +89,7 @@ fn start_one() -> Running {
     let flood = Arc::new(AtomicBool::new(false));
     let traffic = Fake {
         udp: Arc::new(Udp::bind(0, None).unwrap()),
+        streams: Streams::new(|| Clock.mono(), Box::new(|| {})).unwrap(),
         wake: eventfd(0, EventfdFlags::NONBLOCK).unwrap(),
         flood: Arc::clone(&flood),
         waiting: VecDeque::new(),
@@ -198,7 +204,7 @@ fn the_first_handshake_goes_out_at_once() {
     let mut config = PeerConfig::new(PrivateKey::from_random([2; 32]).public());
     config.endpoint = Some(other.local_addr().unwrap());
     config.persistent_keepalive = Some(25);
-    let peer = FilePeer { config, name: None };
+    let peer = FilePeer { config, name: None, tls: None };
     running.handle.ask(|done| Command::Peers { gone: vec![], changed: vec![peer], done }).unwrap();
     let mut bytes = [0; 2048];
     let (n, from) = other.recv_from(&mut bytes).unwrap();
@@ -219,7 +225,7 @@ fn a_looked_up_address_is_taken_and_the_name_kept() {
         host: warren_wire::config::Host::Name("hub.example.net".into()),
         port: 51820,
     };
-    let peer = FilePeer { config: PeerConfig::new(key), name: Some(name) };
+    let peer = FilePeer { config: PeerConfig::new(key), name: Some(name), tls: None };
     running.handle.ask(|done| Command::Peers { gone: vec![], changed: vec![peer], done }).unwrap();
     running.handle.tell(Command::Endpoint(key, "192.0.2.7:51820".parse().unwrap()));
     let status = running.handle.ask(Command::Status).unwrap();
@@ -241,7 +247,7 @@ fn what_differs_between_two_files() {
     let peer = |byte: u8, keepalive: Option<u16>| {
         let mut config = PeerConfig::new(PublicKey::from_bytes([byte; 32]));
         config.persistent_keepalive = keepalive;
-        FilePeer { config, name: None }
+        FilePeer { config, name: None, tls: None }
     };
     let before = [peer(1, None), peer(2, None), peer(3, None)];
     let after = [peer(2, None), peer(3, Some(25)), peer(4, None)];

@@ -114,17 +114,13 @@ impl Batch {
     /// Sends what there is.
     pub(super) fn send(&mut self, shared: &Shared, now: Duration) {
         if self.used > 0
-            && let Some(Target { peer, endpoint: Some(endpoint), .. }) = &self.peer
+            && let Some(target) = &mut self.peer
+            && let Some(attention) =
+                target.send(shared, self.queue, now, &self.buffer[..self.used], self.segment, self.ecn)
         {
-            let bytes = &self.buffer[..self.used];
-            match shared.udp.send_segments(self.queue, endpoint, bytes, self.segment, self.ecn) {
-                Ok(()) => {
-                    self.attention |= peer.sent(now, self.count as u64, self.used as u64);
-                    self.sends += 1;
-                    self.packets += self.count as u64;
-                }
-                Err(_) => peer.drops().count(DropReason::Send, self.count as u64),
-            }
+            self.attention |= attention;
+            self.sends += 1;
+            self.packets += self.count as u64;
         }
         self.used = 0;
         self.count = 0;

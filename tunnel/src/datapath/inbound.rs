@@ -9,55 +9,39 @@ use std::time::Duration;
 
 use warren_device::tun::vnet::GSO_UDP_L4;
 use warren_device::tun::{Queue, coalesce::Coalescer};
-use warren_proto::plane::DropReason;
+use warren_proto::plane::{DropReason, Endpoint};
 use warren_proto::transport::{DATA_HEADER, TAG};
+use warren_transport::tls;
 use warren_transport::udp::{Receiver, Wake};
 
-use super::Shared;
 use super::moderation::{Moderation, PAUSE};
 use super::open::Opener;
+use super::{Counters, Shared};
 
-/// Receives until told to stop.
+/// Receives from a pair of sockets until told to stop.
 pub(super) fn run(shared: &Shared, queue: usize) -> io::Result<()> {
-    let Some(tun) = shared.tun.get(queue).or(shared.tun.first()) else { return Ok(()) };
-    let Some(counters) = shared.inbound.get(queue) else { return Ok(()) };
     let mut receiver = Receiver::new(Arc::clone(&shared.udp), queue);
-    let mut opener = Opener::new(shared);
-    let mut inbound =
-        Inbound { shared, tun, coalescer: Coalescer::new(tun.offload().joins()), frames: 0, packets: 0 };
-    let mut complained = false;
+    let mut complaint = Complaint::default();
     let mut moderation = Moderation::default();
+    let Some(mut inbound) = Inbound::new(shared, queue) else { return Ok(()) };
     while !shared.stopping() {
         match receiver.receive(shared.stop.as_fd()) {
             Ok(Wake::Datagrams) => {}
             Ok(Wake::Stop) => break,
             // Nothing was asked for that they tell of.
             Ok(Wake::Called | Wake::Timeout) => continue,
-            Err(error) => {
-                if !std::mem::replace(&mut complained, true) {
-                    tracing::warn!(%error, "receiving failed; trying on");
-                }
-                if shared.rest(Duration::from_millis(10)) {
-                    break;
-                }
-                continue;
-            }
+            Err(error) if complaint.ends(shared, &error) => break,
+            Err(_) => continue,
         }
         let now = shared.clock.mono();
         let (buffer, found) = receiver.parts();
         let items = found.len();
         for datagram in found {
             for place in datagram.places() {
-                if let Some(packet) = opener.open(now, buffer, place, &datagram.from, datagram.ecn) {
-                    inbound.packet(buffer, packet);
-                }
+                inbound.datagram(now, buffer, place, &datagram.from, datagram.ecn);
             }
         }
-        inbound.write(buffer);
-        opener.finish(now);
-        counters.frames.store(inbound.frames, Ordering::Relaxed);
-        counters.packets.store(inbound.packets, Ordering::Relaxed);
-        counters.calls.fetch_add(1, Ordering::Relaxed);
+        inbound.finish(now, buffer);
         if moderation.pause(now, items) && shared.rest(PAUSE) {
             break;
         }
@@ -65,22 +49,87 @@ pub(super) fn run(shared: &Shared, queue: usize) -> io::Result<()> {
     Ok(())
 }
 
+/// Receives from all TLS connections until told to stop. What TCP gathers needs no moderation.
+pub(super) fn run_tls(shared: &Shared, counters: usize) -> io::Result<()> {
+    let mut receiver = tls::Receiver::new(Arc::clone(&shared.streams), shared.stop.as_fd())?;
+    let mut complaint = Complaint::default();
+    let Some(mut inbound) = Inbound::new(shared, counters) else { return Ok(()) };
+    while !shared.stopping() {
+        match receiver.receive() {
+            Ok(Wake::Datagrams) => {}
+            Ok(Wake::Stop) => break,
+            Ok(Wake::Called | Wake::Timeout) => continue,
+            Err(error) if complaint.ends(shared, &error) => break,
+            Err(_) => continue,
+        }
+        let now = shared.clock.mono();
+        let (buffer, found) = receiver.parts();
+        for arrival in found {
+            // TCP has no congestion marks of single packets: the outer header counts as one that cannot be marked.
+            inbound.datagram(now, buffer, arrival.place.clone(), &arrival.from, 0);
+        }
+        inbound.finish(now, buffer);
+    }
+    Ok(())
+}
+
+/// An error of receiving is told once, and tried again after a rest.
+#[derive(Default)]
+struct Complaint(bool);
+
+impl Complaint {
+    /// True: the thread is to stop.
+    fn ends(&mut self, shared: &Shared, error: &io::Error) -> bool {
+        if !std::mem::replace(&mut self.0, true) {
+            tracing::warn!(%error, "receiving failed; trying on");
+        }
+        shared.rest(Duration::from_millis(10))
+    }
+}
+
 struct Inbound<'a> {
     shared: &'a Shared,
+    opener: Opener<'a>,
+    counters: &'a Counters,
     tun: &'a Queue,
     coalescer: Coalescer,
     frames: u64,
     packets: u64,
 }
 
-impl Inbound<'_> {
-    /// A packet that was opened goes to the device with those of its kind.
+impl<'a> Inbound<'a> {
+    /// Of the thread that counts in place `number`.
+    fn new(shared: &'a Shared, number: usize) -> Option<Self> {
+        let tun = shared.tun.get(number).or(shared.tun.first())?;
+        Some(Self {
+            shared,
+            opener: Opener::new(shared),
+            counters: shared.inbound.get(number)?,
+            tun,
+            coalescer: Coalescer::new(tun.offload().joins()),
+            frames: 0,
+            packets: 0,
+        })
+    }
+
+    /// What a datagram holds goes to the device with packets of its kind.
     #[inline]
-    fn packet(&mut self, buffer: &mut [u8], place: Range<usize>) {
-        if self.coalescer.is_full() {
-            self.write(buffer);
+    fn datagram(&mut self, now: Duration, buffer: &mut [u8], place: Range<usize>, from: &Endpoint, ecn: u8) {
+        if let Some(packet) = self.opener.open(now, buffer, place, from, ecn) {
+            if self.coalescer.is_full() {
+                self.write(buffer);
+            }
+            self.coalescer.push(buffer, packet);
         }
-        self.coalescer.push(buffer, place);
+    }
+
+    /// The end of a batch.
+    fn finish(&mut self, now: Duration, buffer: &mut [u8]) {
+        self.write(buffer);
+        self.opener.finish(now);
+        self.counters.frames.store(self.frames, Ordering::Relaxed);
+        self.counters.packets.store(self.packets, Ordering::Relaxed);
+        self.counters.calls.fetch_add(1, Ordering::Relaxed);
     }
 
     fn write(&mut self, buffer: &mut [u8]) {

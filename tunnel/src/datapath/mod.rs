@@ -1,8 +1,8 @@
-//! Packets between the device and UDP.
+//! Packets between the device and the carriers.
 //!
 //! Each queue of a TUN device has two blocking threads and nothing between them: `warren-out-N` reads frames,
 //! cuts them, seals the packets in the buffer they are sent from; `warren-in-N` opens datagrams in the buffer
-//! they were received in, joins them and writes them to the device. No packet is handed from thread to
+//! they were received in, joins them and writes them to the device; `warren-in-tls` does so for all TLS connections. No packet is handed from thread to
 //! thread, and no lock is taken for one; what threads share is read through [`warren_proto::plane::Reader`].
 //!
 //! The netstack of this process has one thread, `warren-user`: what it is given makes what it sends.
@@ -36,7 +36,8 @@ use warren_device::{
     tun::Queue,
     user::{Driver, Net},
 };
-use warren_proto::plane::{Peer, Plane};
+use warren_proto::plane::{Peer, Plane, StreamId};
+use warren_transport::tls::Streams;
 use warren_transport::udp::Udp;
 
 use batch::Batch;
@@ -62,6 +63,8 @@ pub struct DatapathConfig {
     pub device: Device,
     /// The sockets.
     pub udp: Arc<Udp>,
+    /// The TLS connections.
+    pub streams: Arc<Streams>,
     /// Where handshakes go.
     pub control: ControlSender,
     /// The clock that the engine's times come from, too.
@@ -108,6 +111,7 @@ struct Shared {
     user: Mutex<Option<Box<Driver>>>,
     net: Option<Net>,
     udp: Arc<Udp>,
+    streams: Arc<Streams>,
     control: ControlSender,
     clock: Clock,
     mtu: AtomicUsize,
@@ -125,17 +129,18 @@ pub struct Datapath {
 }
 
 impl Datapath {
-    /// Starts the threads: for TUN one outbound for each queue of the device and one inbound for each pair of sockets,
-    /// for the netstack one.
+    /// Starts the threads: for TUN one outbound for each queue of the device, one inbound for each pair of sockets and one for
+    /// the connections; for the netstack one in all.
     pub fn start(config: DatapathConfig) -> io::Result<Self> {
-        let DatapathConfig { plane, device, udp, control, clock, mtu } = config;
+        let DatapathConfig { plane, device, udp, streams, control, clock, mtu } = config;
         let (tun, user) = match device {
             Device::Tun(queues) => (queues, None),
             Device::User(driver) => (Vec::new(), Some(driver)),
         };
         let netstack = user.is_some();
         let outbound = tun.len().max(1);
-        let inbound = if netstack { 1 } else { udp.queues() };
+        let sockets = udp.queues();
+        let inbound = if netstack { 1 } else { sockets + 1 };
         let counters = |count: usize| (0..count).map(|_| Counters::default()).collect();
         let shared = Arc::new(Shared {
             plane,
@@ -143,6 +148,7 @@ impl Datapath {
             net: user.as_ref().map(|driver| driver.net()),
             user: Mutex::new(user),
             udp,
+            streams,
             control,
             clock,
             mtu: AtomicUsize::new(mtu),
@@ -161,9 +167,10 @@ impl Datapath {
         for queue in 0..outbound {
             datapath.spawn(format!("warren-out-{queue}"), move |shared| outbound::run(shared, queue))?;
         }
-        for queue in 0..inbound {
+        for queue in 0..sockets {
             datapath.spawn(format!("warren-in-{queue}"), move |shared| inbound::run(shared, queue))?;
         }
+        datapath.spawn("warren-in-tls".into(), move |shared| inbound::run_tls(shared, sockets))?;
         Ok(datapath)
     }
 
@@ -262,6 +269,13 @@ impl Drop for Datapath {
 }
 
 impl Shared {
+    /// Notes that something authentic came by a connection.
+    fn prove(&self, id: StreamId) {
+        if let Some(stream) = self.streams.get(id) {
+            stream.prove();
+        }
+    }
+
     /// Checked once a batch, since a busy thread never waits for `stop`.
     fn stopping(&self) -> bool {
         self.stopping.load(Ordering::Relaxed)

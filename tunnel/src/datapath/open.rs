@@ -137,6 +137,9 @@ impl<'a> Opener<'a> {
         {
             self.attention |=
                 current.session.peer.received(now, &current.from, current.packets, current.bytes);
+            if let Some(stream) = current.from.carrier.stream() {
+                self.shared.prove(stream);
+            }
         }
     }
 }

@@ -3,13 +3,18 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use warren_proto::plane::{Endpoint, Peer};
+use warren_proto::plane::{Attention, Carrier, DropReason, Endpoint, Peer, StreamId};
 use warren_proto::transport::SendKey;
+use warren_transport::tls::Stream;
+
+use super::Shared;
 
 /// A peer with its key and address as they were looked up.
 pub(super) struct Target {
     pub(super) peer: Arc<Peer>,
-    pub(super) endpoint: Option<Endpoint>,
+    endpoint: Option<Endpoint>,
+    /// The connection of the endpoint, when it was looked up.
+    stream: Option<Arc<Stream>>,
     /// `None`: packets wait for a session.
     key: Option<Arc<SendKey>>,
     /// When they were looked up.
@@ -28,7 +33,7 @@ pub(super) enum Key {
 
 impl Target {
     pub(super) fn new(peer: &Arc<Peer>) -> Self {
-        Self { peer: Arc::clone(peer), key: None, endpoint: None, at: Duration::MAX }
+        Self { peer: Arc::clone(peer), key: None, endpoint: None, stream: None, at: Duration::MAX }
     }
 
     pub(super) fn is(&self, peer: &Arc<Peer>) -> bool {
@@ -51,5 +56,44 @@ impl Target {
                 None => Key::Missing,
             },
         }
+    }
+
+    /// Sends `bytes` as datagrams of `segment` bytes, of which the last may be shorter, by the carrier of the peer, and
+    /// notes it there. `None`: nothing was sent.
+    #[inline]
+    pub(super) fn send(
+        &mut self,
+        shared: &Shared,
+        queue: usize,
+        now: Duration,
+        bytes: &[u8],
+        segment: usize,
+        ecn: u8,
+    ) -> Option<Attention> {
+        let endpoint = self.endpoint.as_ref()?;
+        let count = bytes.len().div_ceil(segment.max(1)) as u64;
+        let sent = match endpoint.carrier {
+            Carrier::Udp => shared.udp.send_segments(queue, endpoint, bytes, segment, ecn).is_ok(),
+            Carrier::Stream(id) => self.by_stream(shared, id, now, bytes, segment),
+        };
+        if !sent {
+            self.peer.drops().count(DropReason::Send, count);
+            return None;
+        }
+        Some(self.peer.sent(now, count, bytes.len() as u64))
+    }
+
+    fn by_stream(
+        &mut self,
+        shared: &Shared,
+        id: StreamId,
+        now: Duration,
+        bytes: &[u8],
+        segment: usize,
+    ) -> bool {
+        if self.stream.as_ref().is_none_or(|stream| stream.id() != id) {
+            self.stream = shared.streams.get(id);
+        }
+        self.stream.as_ref().is_some_and(|stream| stream.send(now, bytes, segment))
     }
 }

@@ -41,6 +41,7 @@ fn side(number: u8) -> Side {
         plane: engine.plane(),
         device: Device::Tun(vec![Queue::from_fd(ours, "test", offload)]),
         udp: Arc::clone(&udp),
+        streams: Streams::new(|| Clock.mono(), Box::new(|| {})).unwrap(),
         control,
         clock: Clock,
         mtu: 1420,

@@ -15,6 +15,7 @@ use warren_device::tun::{ip, vnet::VNET_HEADER};
 use warren_device::user::{Driver, HEADROOM, Place, TAILROOM, Turn};
 use warren_proto::plane::{Attention, DropReason, Reader};
 use warren_proto::transport::{DATA_HEADER, TAG};
+use warren_transport::tls;
 use warren_transport::udp::{MAX_BYTES, MAX_SEGMENTS, Receiver, Wake};
 
 use super::Shared;
@@ -24,6 +25,8 @@ use super::unreachable::Unreachable;
 
 /// Packets that are opened before the stack takes them: what stays in the processor's cache meanwhile.
 const GROUP: usize = 64;
+/// Batches of the TLS connections between two looks at the sockets.
+const TURNS: u32 = 4;
 
 /// Moves packets until told to stop; the device is put back then.
 pub(super) fn run(shared: &Shared) -> io::Result<()> {
@@ -38,13 +41,16 @@ fn drive(shared: &Shared, driver: &mut Driver) -> io::Result<()> {
         return Ok(());
     };
     let mut receiver = Receiver::new(Arc::clone(&shared.udp), 0);
+    let mut connections = tls::Receiver::new(Arc::clone(&shared.streams), shared.stop.as_fd())?;
     let mut opener = Opener::new(shared);
     let mut sender = Sender::new(shared);
     let mut packets: Vec<Range<usize>> = Vec::with_capacity(2 * GROUP);
     let mut patience = Some(Duration::ZERO);
     let mut complained = false;
     while !shared.stopping() {
-        match receiver.receive_until(shared.stop.as_fd(), Some(driver.wake_fd()), patience) {
+        let calls = [Some(driver.wake_fd()), Some(connections.readable().as_fd())];
+        let limit = [patience, connections.due()].into_iter().flatten().min();
+        match receiver.receive_until(shared.stop.as_fd(), calls, limit) {
             Ok(Wake::Datagrams | Wake::Timeout) => {}
             Ok(Wake::Called) => driver.acknowledge(),
             Ok(Wake::Stop) => break,
@@ -70,6 +76,21 @@ fn drive(shared: &Shared, driver: &mut Driver) -> io::Result<()> {
         }
         counters_in.packets.fetch_add(packets.len() as u64, Ordering::Relaxed);
         patience = sender.turn(driver, now, packets.drain(..).map(|place| &buffer[place]));
+        // Not without end: the sockets have their turn too.
+        for turn in 0..=TURNS {
+            if !connections.receive_now()? {
+                break;
+            }
+            let (buffer, found) = connections.parts();
+            for arrival in found {
+                packets.extend(opener.open(now, buffer, arrival.place.clone(), &arrival.from, 0));
+            }
+            counters_in.packets.fetch_add(packets.len() as u64, Ordering::Relaxed);
+            patience = sender.turn(driver, now, packets.drain(..).map(|place| &buffer[place]));
+            if turn == TURNS {
+                patience = Some(Duration::ZERO);
+            }
+        }
         opener.finish(now);
         sender.finish();
         counters_in.calls.fetch_add(1, Ordering::Relaxed);
@@ -163,17 +184,14 @@ impl<'a> Sender<'a> {
                 for (place, counter) in run.iter().zip(counters..) {
                     key.seal(counter, &mut arena[place.frame()]);
                 }
-                let Some(endpoint) = &target.endpoint else { return };
                 let end = run.last().unwrap_or(first).frame().end;
                 let bytes = &arena[first.frame().start..end];
                 // The stack marks nothing with ECN.
-                match self.shared.udp.send_segments(0, endpoint, bytes, first.frame().len(), 0) {
-                    Ok(()) => {
-                        self.attention |= target.peer.sent(now, count, bytes.len() as u64);
-                        self.sends += 1;
-                        self.packets += count;
-                    }
-                    Err(_) => target.peer.drops().count(DropReason::Send, count),
+                let sent = target.send(self.shared, 0, now, bytes, first.frame().len(), 0);
+                if let Some(attention) = sent {
+                    self.attention |= attention;
+                    self.sends += 1;
+                    self.packets += count;
                 }
             }
         }

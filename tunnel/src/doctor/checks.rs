@@ -13,7 +13,7 @@ use warren_device::{
 use warren_transport::udp::Udp;
 use warren_wire::config::{Config, Host};
 
-use super::{Finding, Report};
+use super::{Finding, Report, Verdict, pod};
 use crate::{
     datapath::Clock,
     machine,
@@ -38,35 +38,54 @@ pub(super) fn look(config: Option<&Config>) -> Report {
     findings.push(if permitted {
         Finding::ok("privileges", "CAP_NET_ADMIN")
     } else {
-        Finding::missing(
+        Finding::limited(
             "privileges",
-            "CAP_NET_ADMIN is missing",
-            container_or("run as root", "--cap-add NET_ADMIN"),
+            "CAP_NET_ADMIN is missing, so no interface can be made: programs use proxies",
+            format!("for an interface: {}", container_or("run as root", "--cap-add NET_ADMIN")),
         )
     });
     let tun = tun_device(&mut findings);
+    findings.push(pod::user_namespaces());
     let in_kernel = kernel_wireguard(&mut findings, permitted);
     if permitted && tun {
         findings.push(tun_offloads());
     }
     findings.extend(udp());
     findings.push(udp_out());
+    findings.extend(pod::tls_out(config));
+    findings.extend(pod::proxies(|name| std::env::var(name).ok()));
+    findings.push(pod::descriptors());
     findings.extend(mtu(config));
     findings.push(clock(Clock.now().wall));
     findings.extend(dns(config));
     findings.extend(reverse_path());
 
-    let (backend, because) = match (permitted, in_kernel, tun) {
-        (false, ..) => (None, "the privilege to make interfaces is missing"),
+    let can_send = findings.iter().all(|finding| finding.check != "UDP" || finding.verdict == Verdict::Ok);
+    let (backend, because) = choice(permitted, in_kernel, tun, can_send);
+    // What one backend lacks does not matter where the other is used.
+    let unused: &[&str] = match backend {
+        Some("kernel") => &["TUN device"],
+        Some("user") => &["TUN device", "kernel WireGuard", "reverse path"],
+        _ => &[],
+    };
+    findings.retain(|finding| finding.verdict == Verdict::Ok || !unused.contains(&finding.check));
+    Report { findings, backend, because: because.to_owned() }
+}
+
+/// What `--device auto` takes, and why.
+fn choice(permitted: bool, in_kernel: bool, tun: bool, udp: bool) -> (Option<&'static str>, &'static str) {
+    match (permitted, in_kernel, tun) {
+        _ if !udp => (None, "no UDP socket can be had"),
+        (false, ..) => {
+            (Some("user"), "the privilege to make interfaces is missing, so the tunnel ends in the process")
+        }
         (true, true, _) => (Some("kernel"), "the kernel has WireGuard"),
         (true, false, true) => (Some("tun"), "the kernel has no WireGuard, and a TUN device is there"),
-        (true, false, false) => (None, "there is neither WireGuard in the kernel nor a TUN device"),
-    };
-    // What one backend lacks does not matter where the other is used.
-    if backend == Some("kernel") {
-        findings.retain(|finding| finding.verdict == super::Verdict::Ok || finding.check != "TUN device");
+        (true, false, false) => (
+            Some("user"),
+            "there is neither WireGuard in the kernel nor a TUN device, so the tunnel ends in the process",
+        ),
     }
-    Report { findings, backend, because: because.to_owned() }
 }
 
 fn container_or(host: &str, container: &str) -> String {
@@ -83,12 +102,12 @@ fn tun_device(findings: &mut Vec<Finding>) -> bool {
     let there = result.is_ok();
     findings.push(match result {
         Ok(()) => Finding::ok("TUN device", format!("{device} opens")),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Finding::missing(
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Finding::limited(
             "TUN device",
             format!("{device} is not there"),
             container_or("`modprobe tun`", &format!("--device {device}")),
         ),
-        Err(error) => Finding::missing(
+        Err(error) => Finding::limited(
             "TUN device",
             format!("{device}: {error}"),
             container_or("run as root", &format!("--device {device}, and permit it in the device cgroup")),
@@ -306,12 +325,20 @@ fn reverse_path() -> Option<Finding> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::doctor::Verdict;
-
     #[test]
     fn name_servers_are_read() {
         let text = "# x\nnameserver 10.0.0.1\nnameserver fe80::1%eth0\noptions ndots:5\nnameserver x\n";
         assert_eq!(name_servers(text), ["10.0.0.1".parse::<IpAddr>().unwrap(), "fe80::1".parse().unwrap()]);
+    }
+
+    #[test]
+    fn every_machine_that_can_send_has_a_device() {
+        let device = |permitted, in_kernel, tun, udp| choice(permitted, in_kernel, tun, udp).0;
+        assert_eq!(device(false, true, true, true), Some("user"));
+        assert_eq!(device(true, true, false, true), Some("kernel"));
+        assert_eq!(device(true, false, true, true), Some("tun"));
+        assert_eq!(device(true, false, false, true), Some("user"));
+        assert_eq!(device(true, true, true, false), None);
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! `doctor`: looks at this machine and says what a tunnel would use, what is missing and what to do about it.
 
 mod checks;
+mod pod;
 
 use std::fmt::Write as _;
 
@@ -44,22 +45,22 @@ pub struct Finding {
 pub struct Report {
     /// The findings, in the order of the text.
     pub findings: Vec<Finding>,
-    /// `kernel`, `tun` or none.
+    /// `kernel`, `tun`, `user` or none.
     pub backend: Option<&'static str>,
     /// Why.
     pub because: String,
 }
 
 impl Finding {
-    fn ok(check: &'static str, seen: impl Into<String>) -> Self {
+    pub(crate) fn ok(check: &'static str, seen: impl Into<String>) -> Self {
         Self { check, verdict: Verdict::Ok, seen: seen.into(), hint: None }
     }
 
-    fn limited(check: &'static str, seen: impl Into<String>, hint: impl Into<String>) -> Self {
+    pub(crate) fn limited(check: &'static str, seen: impl Into<String>, hint: impl Into<String>) -> Self {
         Self { check, verdict: Verdict::Limited, seen: seen.into(), hint: Some(hint.into()) }
     }
 
-    fn missing(check: &'static str, seen: impl Into<String>, hint: impl Into<String>) -> Self {
+    pub(crate) fn missing(check: &'static str, seen: impl Into<String>, hint: impl Into<String>) -> Self {
         Self { check, verdict: Verdict::Missing, seen: seen.into(), hint: Some(hint.into()) }
     }
 }
@@ -75,6 +76,11 @@ impl Report {
             Some(Verdict::Limited) => 1,
             Some(Verdict::Missing) => 2,
         }
+    }
+
+    /// What is not as it should be.
+    pub fn troubles(&self) -> impl Iterator<Item = &Finding> {
+        self.findings.iter().filter(|finding| finding.verdict != Verdict::Ok)
     }
 
     /// For people.
@@ -99,11 +105,19 @@ impl Report {
     }
 }
 
+/// Looks at this machine.
+pub fn look(config: Option<&Config>) -> Report {
+    checks::look(config)
+}
+
 /// Looks, prints, and gives the exit code.
 ///
 /// # Errors
 /// When the configuration that was named cannot be read.
 pub fn run(args: &DoctorArgs) -> Result<u8> {
+    if args.probe_user_namespace {
+        return pod::enter_user_namespace().map(|()| 0).map_err(|error| Problem::new(error.to_string()));
+    }
     let config = match &args.config {
         Some(path) => {
             let text = std::fs::read_to_string(path).map(zeroize::Zeroizing::new);

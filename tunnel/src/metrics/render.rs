@@ -8,7 +8,7 @@ use crate::status::{Peer, Rate, Status};
 type PerPeer = (&'static str, &'static str, &'static str, fn(&Peer, &Status) -> Option<f64>);
 
 #[expect(clippy::cast_precision_loss, reason = "Prometheus' numbers are doubles")]
-const PER_PEER: [PerPeer; 8] = [
+const PER_PEER: [PerPeer; 12] = [
     ("peer_receive_bytes_total", "counter", "Bytes of UDP payload received from the peer.", |p, _| {
         Some(p.rx_bytes as f64)
     }),
@@ -41,6 +41,24 @@ const PER_PEER: [PerPeer; 8] = [
         "gauge",
         "Configured interval of keepalives; absent without.",
         |p, _| p.persistent_keepalive.filter(|s| *s > 0).map(f64::from),
+    ),
+    (
+        "peer_on_tls",
+        "gauge",
+        "1 if the peer is reached by TLS, 0 by UDP; absent without a second way.",
+        |p, _| p.carrier.as_ref().map(|carrier| f64::from(u8::from(carrier.kind == "tls"))),
+    ),
+    ("peer_tls_rtt_seconds", "gauge", "Round trip by TLS; absent while on UDP.", |p, _| {
+        p.carrier.as_ref()?.rtt
+    }),
+    ("peer_tls_connects_total", "counter", "TLS connections made to the peer.", |p, _| {
+        p.carrier.as_ref()?.connections.map(|n| n as f64)
+    }),
+    (
+        "peer_tls_drops",
+        "gauge",
+        "Datagrams that the TLS connection in use dropped because it was congested.",
+        |p, _| p.carrier.as_ref()?.dropped.map(|n| n as f64),
     ),
 ];
 
@@ -93,6 +111,14 @@ pub fn render(status: &Status, rate: Option<Rate>) -> String {
         text.head("drops_total", "counter", "Dropped packets that belong to no peer, by reason.");
         for (reason, n) in &status.drops {
             text.line("drops_total", &[name[0], ("reason", reason)], n);
+        }
+    }
+    if let Some(tls) = &status.tls {
+        text.head("tls_connections", "gauge", "Tunnels open on the TLS port.");
+        text.line("tls_connections", &name, tls.connections);
+        text.head("tls_accepted_total", "counter", "Connections to the TLS port, by what became of them.");
+        for (outcome, n) in [("tunnel", tls.tunnels), ("failed", tls.failed), ("limited", tls.limited)] {
+            text.line("tls_accepted_total", &[name[0], ("outcome", outcome)], n);
         }
     }
     peers(&mut text, status);

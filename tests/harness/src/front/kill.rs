@@ -50,17 +50,18 @@ impl KillSwitch {
         Self { call, phase, target: Target::Callback(Box::new(callback)) }
     }
 
-    /// Does it, and returns once the process is dead.
-    pub(super) fn fire(self, call: &Call, peer_port: u16) {
+    /// Does it, and returns once the process is dead. `ports` are those of the connection: the client's and ours.
+    /// False: there was nobody to kill.
+    pub(super) fn fire(self, call: &Call, ports: (u16, u16)) -> bool {
         match self.target {
             Target::Callback(callback) => callback(call),
             Target::Pid(pid) => kill(pid),
-            Target::Caller => {
-                if let Some(pid) = peer::process_at(peer_port) {
-                    kill(pid);
-                }
-            }
+            Target::Caller => match peer::process_at(ports.0, ports.1) {
+                Some(pid) => kill(pid),
+                None => return false,
+            },
         }
+        true
     }
 }
 
@@ -104,6 +105,11 @@ pub(super) struct Kills {
 impl Kills {
     pub(super) fn arm(&mut self, switch: KillSwitch) {
         *self = Self { armed: Some(switch), cut_before: self.cut_before, ..Self::default() };
+    }
+
+    /// Takes back that the switch has fired.
+    pub(super) fn spared(&mut self) {
+        self.fired = None;
     }
 
     pub(super) fn disarm(&mut self) -> Option<Call> {

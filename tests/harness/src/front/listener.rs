@@ -18,6 +18,8 @@ use super::{Cloud, Front};
 pub(super) struct Connection {
     /// The client's port.
     pub(super) peer: u16,
+    /// Our port.
+    pub(super) ours: u16,
     /// When it was accepted, on the front's clock.
     pub(super) born: u64,
 }
@@ -26,13 +28,13 @@ pub(super) struct Connection {
 pub(super) async fn listen<C: Cloud>(front: Front, cloud: Arc<C>) -> Result<u16> {
     let listener = TcpListener::bind("127.0.0.1:0").await.context("cannot listen on loopback")?;
     let port = listener.local_addr()?.port();
-    tokio::spawn(accept(listener, front, cloud));
+    tokio::spawn(accept(listener, port, front, cloud));
     Ok(port)
 }
 
-async fn accept<C: Cloud>(listener: TcpListener, front: Front, cloud: Arc<C>) {
+async fn accept<C: Cloud>(listener: TcpListener, ours: u16, front: Front, cloud: Arc<C>) {
     while let Ok((stream, peer)) = listener.accept().await {
-        let connection = Connection { peer: peer.port(), born: front.tick() };
+        let connection = Connection { peer: peer.port(), ours, born: front.tick() };
         tokio::spawn(serve(stream, connection, front.clone(), Arc::clone(&cloud)));
     }
 }

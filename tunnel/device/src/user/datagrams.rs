@@ -15,17 +15,17 @@ use super::shared::Shared;
 pub struct Datagrams {
     shared: Arc<Shared>,
     id: SocketId,
-    port: u16,
+    local: SocketAddr,
 }
 
 impl Datagrams {
-    pub(super) fn new(shared: Arc<Shared>, id: SocketId, port: u16) -> Self {
-        Self { shared, id, port }
+    pub(super) fn new(shared: Arc<Shared>, id: SocketId, local: SocketAddr) -> Self {
+        Self { shared, id, local }
     }
 
-    /// The port, of all own addresses.
-    pub fn port(&self) -> u16 {
-        self.port
+    /// Where it is bound; unspecified for all own addresses.
+    pub fn local(&self) -> SocketAddr {
+        self.local
     }
 
     /// Sends one datagram, and waits while too many are under way.

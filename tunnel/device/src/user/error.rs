@@ -67,6 +67,9 @@ pub enum BindError {
     /// Somebody has it.
     #[error("port {0} of the tunnel is in use")]
     InUse(u16),
+    /// A listener needs one.
+    #[error("port 0 cannot be listened on")]
+    NoPort,
     /// The tunnel has ended.
     #[error("the tunnel is down")]
     Down,
@@ -76,6 +79,7 @@ impl From<BindError> for io::Error {
     fn from(error: BindError) -> Self {
         let kind = match error {
             BindError::InUse(_) => ErrorKind::AddrInUse,
+            BindError::NoPort => ErrorKind::InvalidInput,
             BindError::Down => ErrorKind::NetworkDown,
         };
         io::Error::new(kind, error)

@@ -1,6 +1,7 @@
 //! Connections from the other side of the tunnel.
 
 use std::io;
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
@@ -14,17 +15,17 @@ use super::shared::Shared;
 pub struct Listener {
     shared: Arc<Shared>,
     id: ListenerId,
-    port: u16,
+    local: SocketAddr,
 }
 
 impl Listener {
-    pub(super) fn new(shared: Arc<Shared>, id: ListenerId, port: u16) -> Self {
-        Self { shared, id, port }
+    pub(super) fn new(shared: Arc<Shared>, id: ListenerId, local: SocketAddr) -> Self {
+        Self { shared, id, local }
     }
 
-    /// The port.
-    pub fn port(&self) -> u16 {
-        self.port
+    /// Where it listens; unspecified for all own addresses.
+    pub fn local(&self) -> SocketAddr {
+        self.local
     }
 
     /// The next connection.

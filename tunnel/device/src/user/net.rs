@@ -66,36 +66,41 @@ impl Net {
         Ok(stream)
     }
 
-    /// Listens on a port of all own addresses.
+    /// Listens at an own address, or at all of them where it is unspecified.
     ///
     /// # Errors
-    /// When somebody listens there.
-    pub fn listen(&self, port: u16) -> Result<Listener, BindError> {
+    /// When somebody listens there, or the port is 0.
+    pub fn listen(&self, at: SocketAddr) -> Result<Listener, BindError> {
+        if at.port() == 0 {
+            return Err(BindError::NoPort);
+        }
         let id = self.shared.with(|state, _| {
             if state.closed {
                 return Err(BindError::Down);
             }
-            let id = state.stack.listen(Listen::port(port)).ok_or(BindError::InUse(port))?;
+            let listen = Listen { address: specific(at), ..Listen::port(at.port()) };
+            let id = state.stack.listen(listen).ok_or(BindError::InUse(at.port()))?;
             state.add_listener(id);
             Ok(id)
         })?;
-        Ok(Listener::new(Arc::clone(&self.shared), id, port))
+        Ok(Listener::new(Arc::clone(&self.shared), id, at))
     }
 
-    /// A UDP socket on a port, or on any free one (0), of all own addresses.
+    /// A UDP socket at an own address, or at all of them where it is unspecified; port 0 is any free one.
     ///
     /// # Errors
     /// When somebody has the port.
-    pub fn bind_udp(&self, port: u16) -> Result<Datagrams, BindError> {
+    pub fn bind_udp(&self, at: SocketAddr) -> Result<Datagrams, BindError> {
         let (id, port) = self.shared.with(|state, _| {
             if state.closed {
                 return Err(BindError::Down);
             }
-            let id = state.stack.udp_bind(None, port).map_err(|_| BindError::InUse(port))?;
+            let bound = state.stack.udp_bind(specific(at), at.port());
+            let id = bound.map_err(|_| BindError::InUse(at.port()))?;
             state.add_socket(id);
-            Ok((id, state.stack.udp_port(id).unwrap_or(port)))
+            Ok((id, state.stack.udp_port(id).unwrap_or(at.port())))
         })?;
-        Ok(Datagrams::new(Arc::clone(&self.shared), id, port))
+        Ok(Datagrams::new(Arc::clone(&self.shared), id, SocketAddr::new(at.ip(), port)))
     }
 
     /// Changes the device's own addresses. Streams of an address that is gone end.
@@ -127,4 +132,8 @@ impl Net {
     pub fn memory(&self) -> Memory {
         self.shared.lock().stack.memory()
     }
+}
+
+fn specific(at: SocketAddr) -> Option<IpAddr> {
+    (!at.ip().is_unspecified()).then(|| at.ip().to_canonical())
 }

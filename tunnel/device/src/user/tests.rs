@@ -54,6 +54,10 @@ fn joined<T: Future<Output = ()>>(memory: usize, test: impl FnOnce(Net, Net) -> 
     });
 }
 
+fn at(port: u16) -> SocketAddr {
+    (Ipv4Addr::UNSPECIFIED, port).into()
+}
+
 fn bytes(length: usize) -> Vec<u8> {
     (0..length as u64).map(|at| (at * at / 7) as u8).collect()
 }
@@ -61,7 +65,7 @@ fn bytes(length: usize) -> Vec<u8> {
 #[test]
 fn bytes_go_both_ways_and_each_direction_ends_by_itself() {
     joined(8 << 20, |left, right| async move {
-        let listener = right.listen(80).unwrap();
+        let listener = right.listen(at(80)).unwrap();
         let data = bytes(3_000_000);
         let expected = data.clone();
         let server = tokio::task::spawn_local(async move {
@@ -100,16 +104,16 @@ fn reasons_are_told_apart() {
         let elsewhere = IpAddr::from([192, 0, 2, 1]);
         assert_eq!(connect(elsewhere, 80).await, ConnectError::NoRoute(elsewhere));
         assert_eq!(connect("::ffff:192.0.2.1".parse().unwrap(), 80).await, ConnectError::NoRoute(elsewhere));
-        assert!(right.listen(80).is_ok());
-        let _listener = right.listen(80).unwrap();
-        assert_eq!(right.listen(80).err(), Some(BindError::InUse(80)));
+        assert!(right.listen(at(80)).is_ok());
+        let _listener = right.listen(at(80)).unwrap();
+        assert_eq!(right.listen(at(80)).err(), Some(BindError::InUse(80)));
     });
 }
 
 #[test]
 fn a_stream_that_is_dropped_unfinished_is_reset() {
     joined(8 << 20, |left, right| async move {
-        let listener = right.listen(80).unwrap();
+        let listener = right.listen(at(80)).unwrap();
         let stream = left.connect(SocketAddr::new(RIGHT, 80)).await.unwrap();
         let mut accepted = listener.accept().await.unwrap();
         drop(stream);
@@ -129,7 +133,7 @@ fn a_stream_that_is_dropped_unfinished_is_reset() {
 fn a_reader_that_does_not_read_stops_the_writer_and_not_the_others() {
     const MEMORY: usize = 2 << 20;
     joined(MEMORY, |left, right| async move {
-        let listener = right.listen(80).unwrap();
+        let listener = right.listen(at(80)).unwrap();
         let mut stuck = Vec::new();
         let written = Rc::new(std::cell::Cell::new(0_usize));
         for _ in 0..20 {
@@ -168,14 +172,17 @@ fn a_reader_that_does_not_read_stops_the_writer_and_not_the_others() {
 #[test]
 fn datagrams_cross_and_say_who_sent_them() {
     joined(1 << 20, |left, right| async move {
-        let server = right.bind_udp(53).unwrap();
-        assert_eq!(right.bind_udp(53).err(), Some(BindError::InUse(53)));
-        let client = left.bind_udp(0).unwrap();
+        let server = right.bind_udp(at(53)).unwrap();
+        assert_eq!(right.bind_udp(at(53)).err(), Some(BindError::InUse(53)));
+        let client = left.bind_udp(at(0)).unwrap();
         for size in [0, 1, 1_300] {
             client.send_to(&bytes(size), SocketAddr::new(RIGHT, 53)).await.unwrap();
             let mut buffer = [0; 2_000];
             let (length, from) = server.recv_from(&mut buffer).await.unwrap();
-            assert_eq!((&buffer[..length], from), (&bytes(size)[..], SocketAddr::new(LEFT, client.port())));
+            assert_eq!(
+                (&buffer[..length], from),
+                (&bytes(size)[..], SocketAddr::new(LEFT, client.local().port()))
+            );
         }
         let error = client.send_to(&[0; 1_400], SocketAddr::new(RIGHT, 53)).await.unwrap_err();
         assert_eq!(error.kind(), ErrorKind::InvalidInput);
@@ -191,8 +198,8 @@ fn the_end_of_the_device_is_told_to_all() {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
     let (driver, net) = device(LEFT, 1 << 20);
     runtime.block_on(async {
-        let listener = net.listen(80).unwrap();
-        let socket = net.bind_udp(0).unwrap();
+        let listener = net.listen(at(80)).unwrap();
+        let socket = net.bind_udp(at(0)).unwrap();
         let ended = tokio::task::spawn({
             let net = net.clone();
             async move { net.connect(SocketAddr::new(RIGHT, 80)).await.unwrap_err() }
@@ -202,14 +209,14 @@ fn the_end_of_the_device_is_told_to_all() {
         assert_eq!(ended.await.unwrap(), ConnectError::Down);
         assert_eq!(listener.accept().await.unwrap_err().kind(), ErrorKind::NetworkDown);
         assert_eq!(socket.recv_from(&mut [0; 9]).await.unwrap_err().kind(), ErrorKind::NetworkDown);
-        assert_eq!(net.listen(81).err(), Some(BindError::Down));
+        assert_eq!(net.listen(at(81)).err(), Some(BindError::Down));
     });
 }
 
 #[test]
 fn streams_of_an_address_that_is_gone_end() {
     joined(1 << 20, |left, right| async move {
-        let listener = right.listen(80).unwrap();
+        let listener = right.listen(at(80)).unwrap();
         let mut stream = left.connect(SocketAddr::new(RIGHT, 80)).await.unwrap();
         let mut accepted = listener.accept().await.unwrap();
         left.set_addresses(vec![IpAddr::from([10, 0, 0, 3])]);

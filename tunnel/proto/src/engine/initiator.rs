@@ -36,6 +36,12 @@ impl Engine {
         let jitter = REKEY_JITTER.mul_f64(f64::from(self.rng.u32()) / f64::from(u32::MAX));
         state.timers.retry = Some(now.mono + REKEY_TIMEOUT + jitter);
         state.last_sent = Some(now.mono);
+        self.send_initiation(now, slot, to, false);
+    }
+
+    /// Sends an initiation in place of the one that may be on its way. A `probe` is one that nothing depends on.
+    pub(super) fn send_initiation(&mut self, now: Now, slot: u32, to: Endpoint, probe: bool) {
+        let Some(state) = self.peers.get_mut(slot) else { return };
         if let Some(old) = state.outgoing.take() {
             self.indices.release(old.index);
         }
@@ -53,8 +59,11 @@ impl Engine {
             state.cookie.as_ref().filter(|cookie| now.mono.saturating_sub(cookie.received) < COOKIE_LIFETIME);
         let mac1 = state.mac_keys().seal(&mut bytes, cookie.map(|cookie| &cookie.bytes));
         state.last_message = Some((index, mac1));
-        state.outgoing = Some(Box::new(Outgoing { index, state: noise, sent: now.mono }));
+        state.outgoing = Some(Box::new(Outgoing { index, state: noise, sent: now.mono, probe }));
         state.initiations += 1;
+        if !probe {
+            state.waiting.get_or_insert(now.mono);
+        }
         state.shared.count_handshake(now.mono, bytes.len() as u64, 0);
         self.outputs.push_back(Output::Transmit { to, peer: Some(state.shared.id()), bytes });
     }
@@ -77,6 +86,7 @@ impl Engine {
         state.outgoing = None;
         state.rtt = Some(now.mono.saturating_sub(sent));
         state.initiated += 1;
+        state.waiting = None;
         state.shared.set_endpoint(from);
         state.shared.count_handshake(now.mono, 0, message.len() as u64);
         state.shared.clear_unanswered();

@@ -9,9 +9,10 @@
 //! time -----------------------> handle_timeout --+
 //! ```
 //!
-//! The parts: `peers` (configuration and status), `initiator` and `responder` (handshakes), `sessions` (their
+//! The parts: `carriers` (the way to a peer), `peers` (configuration and status), `initiator` and `responder` (handshakes), `sessions` (their
 //! rotation, with its diagram), `timers` (with the state diagram of a handshake), `indices`.
 
+mod carriers;
 mod config;
 mod indices;
 mod initiator;
@@ -37,6 +38,7 @@ use crate::handshake::random::Rng;
 use crate::handshake::stamp::Stamps;
 use crate::plane::{Endpoint, PeerId, Plane};
 
+pub use carriers::Signs;
 pub use config::{EngineConfig, EngineStats, Output, PeerConfig, PeerStatus};
 
 /// Handshakes, timers and peers of one interface.

@@ -22,6 +22,8 @@ pub(super) struct Outgoing {
     pub(super) index: u32,
     pub(super) state: HandshakeState,
     pub(super) sent: Duration,
+    /// Nothing depends on its answer.
+    pub(super) probe: bool,
 }
 
 /// A cookie that the peer gave us.
@@ -56,6 +58,8 @@ pub(super) struct PeerState {
     pub(super) last_sent: Option<Duration>,
     /// When the present attempt began.
     pub(super) attempt: Duration,
+    /// Since when initiations have had no answer.
+    pub(super) waiting: Option<Duration>,
     pub(super) stamp_sent: Option<Stamp>,
     pub(super) stamp_received: Option<Stamp>,
     pub(super) initiation_received: Option<Duration>,
@@ -256,6 +260,7 @@ impl Engine {
             last_message: None,
             last_sent: None,
             attempt: Duration::ZERO,
+            waiting: None,
             stamp_sent: self.stamps.unknown(),
             stamp_received: None,
             initiation_received: None,
@@ -284,6 +289,10 @@ impl PeerState {
     /// and the configured one are tried in turn.
     pub(super) fn try_elsewhere(&mut self, long: bool) {
         let Some(endpoint) = self.shared.endpoint() else { return };
+        if endpoint.carrier.stream().is_some() {
+            // Which carrier to take is not decided here.
+            return;
+        }
         let mut next = endpoint.without_local();
         if long && let Some(home) = self.home {
             if next.remote == home {
@@ -312,7 +321,7 @@ impl PeerState {
             last_handshake: self.last_handshake,
             traffic: self.shared.traffic(),
             session_age: current.map(|session| now.mono.saturating_sub(session.send.born())),
-            handshaking: self.outgoing.is_some(),
+            handshaking: self.outgoing.as_ref().is_some_and(|outgoing| !outgoing.probe),
             handshakes_initiated: self.initiated,
             handshakes_answered: self.answered,
             initiations_sent: self.initiations,

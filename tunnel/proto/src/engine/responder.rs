@@ -54,7 +54,11 @@ impl Engine {
         }
         state.stamp_received = Some(stamp);
         state.initiation_received = Some(now.mono);
-        state.shared.set_endpoint(from);
+        // Where the peer tries another carrier, the answer must be seen to arrive before its data takes that way: it
+        // moves with the first message of the session.
+        if state.shared.endpoint().is_none_or(|known| known.carrier.same_kind(from.carrier)) {
+            state.shared.set_endpoint(from);
+        }
         let (Some(theirs), Some(ours)) = (u32_at(message, 4), self.indices.allocate(&mut self.rng, slot))
         else {
             return;

@@ -93,6 +93,7 @@ impl Engine {
         state.shared.set_rekey(rekey.map(|at| at.0), rekey.map(|at| at.1));
         state.last_handshake = Some(now.wall);
         state.timers.retry = None;
+        state.waiting = None;
         state.away = None;
         let outgoing = state.outgoing.take();
         // Only now is it sure that a packet staged in the meantime is either seen here or asks itself.
@@ -136,6 +137,7 @@ impl Engine {
         state.shared.set_rekey(None, None);
         state.shared.set_pursuing(false);
         state.timers.retry = None;
+        state.waiting = None;
         state.last_message = None;
         state.last_sent = None;
         if let Some(outgoing) = outgoing {

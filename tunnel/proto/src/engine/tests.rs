@@ -437,3 +437,52 @@ fn a_clock_that_jumps_back_does_not_lock_us_out() {
     pair.a_knows = pair.a.upsert_peer(back, peer_config(2));
     pair.establish(Now::new(Duration::from_secs(300), Duration::from_secs(1000)));
 }
+
+/// The place of side A's peer by a connection.
+fn by_stream(number: u64) -> Endpoint {
+    Endpoint::stream(([192, 0, 2, 200], 443).into(), crate::plane::StreamId::new(number))
+}
+
+#[test]
+fn a_probe_moves_a_peer_only_when_it_is_answered() {
+    let mut pair = Pair::new();
+    pair.establish(at(0.0));
+    // Both know each other by a connection.
+    pair.a.hold(pair.a_knows, by_stream(1));
+    let packet = data(&pair.a_peer(), at(1.0), b"by a connection");
+    deliver(&mut pair.b, at(1.0), by_stream(9), packet);
+    assert_eq!(pair.b_peer().endpoint(), Some(by_stream(9)));
+
+    // Unanswered: A stays, and so does B, whose answer is lost.
+    assert!(pair.a.probe(at(6.0), pair.a_knows, address(2)));
+    let lost = transmits(&mut pair.a, &mut Vec::new()).pop().unwrap();
+    deliver(&mut pair.b, at(6.0), address(1), lost);
+    let answer = transmits(&mut pair.b, &mut Vec::new()).pop().unwrap();
+    assert_eq!(answer.len(), 92);
+    assert_eq!(pair.a_peer().endpoint(), Some(by_stream(1)));
+    assert_eq!(pair.b_peer().endpoint(), Some(by_stream(9)));
+    assert!(pair.a.signs(at(6.0), pair.a_knows).unwrap().session);
+
+    // Answered: A moves at once, B with the first message of the session.
+    deliver(&mut pair.a, at(6.1), address(2), answer);
+    assert_eq!(pair.a_peer().endpoint(), Some(address(2)));
+    let packet = data(&pair.a_peer(), at(6.2), b"by UDP");
+    deliver(&mut pair.b, at(6.2), address(1), packet);
+    assert_eq!(pair.b_peer().endpoint(), Some(address(1)));
+    assert_eq!(pair.a.signs(at(6.2), pair.a_knows).unwrap().handshakes, 2);
+}
+
+#[test]
+fn a_relocated_peer_is_told_at_once() {
+    let mut pair = Pair::new();
+    pair.establish(at(0.0));
+    pair.a.relocate(at(1.0), pair.a_knows, by_stream(1));
+    assert_eq!(pair.a_peer().endpoint(), Some(by_stream(1)));
+    let bytes = transmits(&mut pair.a, &mut Vec::new());
+    assert_eq!(bytes.iter().map(Vec::len).collect::<Vec<_>>(), [148]);
+    assert_eq!(pair.a.signs(at(2.0), pair.a_knows).unwrap().waiting, Some(at(1.0).mono));
+    // No probe takes the place of a handshake that is under way, and a connection is not left by itself.
+    assert!(!pair.a.probe(at(2.0), pair.a_knows, address(2)));
+    pair.a.handle_timeout(at(40.0));
+    assert_eq!(pair.a_peer().endpoint(), Some(by_stream(1)));
+}

@@ -187,6 +187,7 @@ impl Engine {
             return;
         }
         let outgoing = state.outgoing.take();
+        state.waiting = None;
         state.shared.set_pursuing(false);
         let dropped = state.shared.take_staged().len() as u64;
         state.shared.drops().count(DropReason::GivenUp, dropped);

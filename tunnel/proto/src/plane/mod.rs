@@ -43,7 +43,7 @@ use crate::allowed::AllowedIps;
 pub use attention::Attention;
 pub(crate) use attention::{AttentionQueue, CONFIRMED, REKEY, TRAFFIC, WANT_SESSION};
 pub use drops::{DropReason, Drops};
-pub use endpoint::Endpoint;
+pub use endpoint::{Carrier, Endpoint, StreamId};
 pub(crate) use index::PLACE_BITS;
 use index::SessionTable;
 pub use peer::{Peer, PeerId, STAGED, Traffic};

@@ -268,6 +268,11 @@ impl Peer {
         }
     }
 
+    /// When anything authentic came last.
+    pub(crate) fn last_received(&self) -> Option<Duration> {
+        time(self.rx.last.load(Ordering::Relaxed))
+    }
+
     /// When anything authentic passed last in either direction.
     pub(crate) fn last_traversal(&self) -> Option<Duration> {
         time(self.tx.last.load(Ordering::Relaxed).max(self.rx.last.load(Ordering::Relaxed)))

@@ -84,7 +84,7 @@ impl Node {
     /// A datagram from the network.
     pub(crate) fn inbound(&mut self, world: &mut Outside<'_>, from: SocketAddr, mut bytes: Vec<u8>) {
         let now = self.now(world.now);
-        let from = Endpoint { remote: from, local: Some((self.address.ip(), 1)) };
+        let from = Endpoint { local: Some((self.address.ip(), 1)), ..Endpoint::new(from) };
         let length = bytes.len() as u64;
         match data_receiver(&bytes) {
             None => self.engine.handle(now, from, &mut bytes),

@@ -52,7 +52,7 @@ pub enum Wake {
     Datagrams,
     /// `stop` is readable.
     Stop,
-    /// `call` is readable.
+    /// One of `calls` is readable.
     Called,
     /// Nothing came in time.
     Timeout,
@@ -89,15 +89,15 @@ impl Receiver {
 
     /// Waits for datagrams, or until `stop` is readable. An error is told once and not fatal: call again.
     pub fn receive(&mut self, stop: BorrowedFd<'_>) -> io::Result<Wake> {
-        self.receive_until(stop, None, None)
+        self.receive_until(stop, [None, None], None)
     }
 
-    /// As [`Self::receive`], but waits for `call` too, and no longer than `patience`. Datagrams that are there already
+    /// As [`Self::receive`], but waits for `calls` too, and no longer than `patience`. Datagrams that are there already
     /// come first.
     pub fn receive_until(
         &mut self,
         stop: BorrowedFd<'_>,
-        call: Option<BorrowedFd<'_>>,
+        calls: [Option<BorrowedFd<'_>>; 2],
         patience: Option<Duration>,
     ) -> io::Result<Wake> {
         self.found.clear();
@@ -108,7 +108,7 @@ impl Receiver {
                     return Ok(Wake::Datagrams);
                 }
             }
-            if let Some(wake) = self.wait(stop, call, patience)? {
+            if let Some(wake) = self.wait(stop, calls, patience)? {
                 return Ok(wake);
             }
         }
@@ -179,7 +179,7 @@ impl Receiver {
     fn wait(
         &mut self,
         stop: BorrowedFd<'_>,
-        call: Option<BorrowedFd<'_>>,
+        calls: [Option<BorrowedFd<'_>>; 2],
         patience: Option<Duration>,
     ) -> io::Result<Option<Wake>> {
         let Some(pair) = self.udp.pairs.get(self.queue) else { return Ok(Some(Wake::Stop)) };
@@ -193,7 +193,8 @@ impl Receiver {
             PollFd::from_borrowed_fd(stop, PollFlags::IN),
             PollFd::from_borrowed_fd(v4.unwrap_or(stop), entry(v4)),
             PollFd::from_borrowed_fd(v6.unwrap_or(stop), entry(v6)),
-            PollFd::from_borrowed_fd(call.unwrap_or(stop), entry(call)),
+            PollFd::from_borrowed_fd(calls[0].unwrap_or(stop), entry(calls[0])),
+            PollFd::from_borrowed_fd(calls[1].unwrap_or(stop), entry(calls[1])),
         ];
         let limit = patience.and_then(|time| Timespec::try_from(time).ok());
         let ready = match poll(&mut fds, limit.as_ref()) {
@@ -201,9 +202,9 @@ impl Receiver {
             Err(Errno::INTR) => return Ok(None),
             Err(error) => return Err(error.into()),
         };
-        let [stop, v4, v6, call] = fds.map(|fd| !fd.revents().is_empty());
+        let [stop, v4, v6, one, two] = fds.map(|fd| !fd.revents().is_empty());
         self.ready = [v4, v6];
-        Ok(match (stop, v4 || v6, call) {
+        Ok(match (stop, v4 || v6, one || two) {
             (true, ..) => Some(Wake::Stop),
             (_, true, _) => None,
             (.., true) => Some(Wake::Called),

@@ -29,8 +29,14 @@ fn set<T: Copy>(fd: BorrowedFd<'_>, level: c_int, name: c_int, value: T) -> io::
     if done < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
 }
 
-pub(super) fn set_mark(fd: BorrowedFd<'_>, mark: u32) -> io::Result<()> {
+pub(crate) fn set_mark(fd: BorrowedFd<'_>, mark: u32) -> io::Result<()> {
     set(fd, libc::SOL_SOCKET, libc::SO_MARK, mark)
+}
+
+/// Bounds what waits in a TCP socket: bytes that are not on their way, and milliseconds without an acknowledgement.
+pub(crate) fn tcp_limits(fd: BorrowedFd<'_>, not_sent: u32, user_timeout: u32) -> io::Result<()> {
+    set(fd, libc::IPPROTO_TCP, libc::TCP_NOTSENT_LOWAT, not_sent)?;
+    set(fd, libc::IPPROTO_TCP, libc::TCP_USER_TIMEOUT, user_timeout)
 }
 
 pub(super) fn force_send_buffer(fd: BorrowedFd<'_>, bytes: usize) -> io::Result<()> {
@@ -322,7 +328,7 @@ impl Slots {
         let remote = load(self.names.get(slot)?)?;
         let control = &self.controls.get(slot)?.0;
         let mut arrival = Arrival {
-            from: Endpoint { remote, local: None },
+            from: Endpoint::new(remote),
             len: header.msg_len as usize,
             segment: None,
             ecn: 0,

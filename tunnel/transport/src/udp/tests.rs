@@ -84,7 +84,7 @@ fn a_closed_port_is_no_error_for_good() {
 fn a_local_address_that_is_gone_is_left_out() {
     let (one, two) = (Udp::bind(0, None).unwrap(), Arc::new(Udp::bind(0, None).unwrap()));
     let remote = SocketAddr::from(([127, 0, 0, 1], two.port()));
-    let to = Endpoint { remote, local: Some(([192, 0, 2, 77].into(), 1)) };
+    let to = Endpoint { local: Some(([192, 0, 2, 77].into(), 1)), ..Endpoint::new(remote) };
     one.send_segments(0, &to, &[5; 3000], 1000, 0).unwrap();
     assert_eq!(receive(&mut Receiver::new(two, 0), 3).len(), 3);
 }

@@ -36,7 +36,7 @@ const MAYBE_KEY: usize = 20;
 const LONGEST: usize = 60;
 
 /// A value in quotes for a message, unless it may be a key that stands in the wrong place.
-pub(super) fn show(value: &str) -> String {
+pub(crate) fn show(value: &str) -> String {
     let key_like = |part: &str| {
         part.len() >= MAYBE_KEY
             && part.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '+' | '/' | '='))

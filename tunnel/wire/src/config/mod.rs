@@ -4,6 +4,12 @@
 //! a list's key may be repeated. `[Peer]` may stand before `[Interface]`. What wg ignores or takes the last of (an
 //! unknown key, a key twice, a peer twice) is an error here, since it is a mistake.
 //!
+//! What wg-quick does not know stands in comments that begin with `# warren:`, so that one file serves both:
+//!
+//! ```text
+//! # warren: TLSEndpoint = gateway.example.net:443
+//! ```
+//!
 //! [`Config::parse`] reads, [`Config`]'s `Display` prints, secrets included, and reading what was printed gives
 //! the same again.
 
@@ -14,13 +20,16 @@ mod print;
 mod tests;
 mod value;
 
-use std::net::IpAddr;
+use std::net::{IpAddr, SocketAddr};
 
 use ipnet::IpNet;
 
 use crate::key::{PresharedKey, PrivateKey, PublicKey};
+use crate::stream::Pin;
 
 pub use error::ParseError;
+pub(crate) use error::show;
+pub use value::EndpointError;
 
 /// A whole file.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -60,6 +69,8 @@ pub struct Interface {
     pub post_down: Vec<String>,
     /// `SaveConfig`.
     pub save_config: bool,
+    /// `# warren: ListenTLS`: where TLS connections are taken.
+    pub listen_tls: Option<SocketAddr>,
 }
 
 /// Where routes go.
@@ -87,6 +98,19 @@ pub struct Peer {
     pub endpoint: Option<Endpoint>,
     /// `PersistentKeepalive` in seconds; `off` and 0 are `None`.
     pub persistent_keepalive: Option<u16>,
+    /// `# warren: TLSEndpoint`, `TLSPin`, `TLSName`.
+    pub tls: Option<TlsEndpoint>,
+}
+
+/// Where a peer takes TLS connections, and by what it is known there.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TlsEndpoint {
+    /// Host and TCP port.
+    pub endpoint: Endpoint,
+    /// The key of its certificate; without, it has a certificate for its name by an authority.
+    pub pin: Option<Pin>,
+    /// The name that is asked for, if not the endpoint's.
+    pub name: Option<String>,
 }
 
 /// `host:port`, the host perhaps a name that is not resolved here.
@@ -94,7 +118,7 @@ pub struct Peer {
 pub struct Endpoint {
     /// The address or name.
     pub host: Host,
-    /// The UDP port, not 0.
+    /// The port, not 0.
     pub port: u16,
 }
 

@@ -3,7 +3,9 @@
 use std::collections::BTreeMap;
 
 use super::error::{Problem, show};
-use super::value::{boolean, endpoint, fwmark, is_name, keepalive, key, mtu, net, port, table};
+use super::value::{
+    boolean, endpoint, fwmark, is_name, keepalive, key, listen, mtu, net, pin, port, server_name, table,
+};
 use super::{Config, Interface, ParseError, Peer};
 use crate::key::{PresharedKey, PrivateKey, PublicKey};
 
@@ -22,6 +24,11 @@ const INTERFACE: &[&str] = &[
     "SaveConfig",
 ];
 const PEER: &[&str] = &["PublicKey", "PresharedKey", "AllowedIPs", "Endpoint", "PersistentKeepalive"];
+/// The same behind `# warren:`.
+const OWN_INTERFACE: &[&str] = &["ListenTLS"];
+const OWN_PEER: &[&str] = &["TLSEndpoint", "TLSPin", "TLSName"];
+/// What makes a setting of a comment.
+const OWN: &str = "warren:";
 /// Keys that may stand more than once in a section.
 const REPEATED: &[&str] = &["Address", "DNS", "PreUp", "PostUp", "PreDown", "PostDown", "AllowedIPs"];
 /// Longer words are not repeated in a message: they may be a key without its name.
@@ -72,6 +79,9 @@ struct Draft {
     allowed_ips: Vec<ipnet::IpNet>,
     endpoint: Option<super::Endpoint>,
     persistent_keepalive: Option<u16>,
+    tls_endpoint: Option<super::Endpoint>,
+    tls_pin: Option<crate::stream::Pin>,
+    tls_name: Option<String>,
 }
 
 enum Section {
@@ -108,7 +118,9 @@ impl Config {
             let whole = Part { text: content, line: number, column: 1 };
             let part = whole.sub(0, content);
             if !part.text.is_empty() {
-                parser.line(part)?;
+                parser.line(part, false)?;
+            } else if let Some(own) = own(line, number) {
+                parser.line(own, true)?;
             }
         }
         parser.finish_section()?;
@@ -116,9 +128,19 @@ impl Config {
     }
 }
 
+/// The setting in a comment of ours.
+fn own(line: &str, number: usize) -> Option<Part<'_>> {
+    let comment = line.trim_start().strip_prefix('#')?.trim_start();
+    let head = comment.get(..OWN.len()).filter(|head| head.eq_ignore_ascii_case(OWN))?;
+    let skipped = line.len() - comment.len() + head.len();
+    let whole = Part { text: line, line: number, column: 1 };
+    Some(whole.sub(skipped, &line[skipped..])).filter(|part| !part.text.is_empty())
+}
+
 impl Parser {
-    fn line(&mut self, part: Part<'_>) -> Result<(), ParseError> {
-        if part.text.starts_with('[') {
+    /// `own`: a setting of ours in a comment.
+    fn line(&mut self, part: Part<'_>, own: bool) -> Result<(), ParseError> {
+        if part.text.starts_with('[') && !own {
             return self.header(part);
         }
         let Some((name, value)) = part.text.split_once('=') else {
@@ -128,7 +150,7 @@ impl Parser {
         };
         let value = part.sub(name.len() + 1, value);
         let name = part.sub(0, name);
-        let known = self.known(name)?;
+        let known = self.known(name, own)?;
         if let Some(first) = self.seen.insert(known, part.line)
             && !REPEATED.contains(&known)
         {
@@ -168,13 +190,14 @@ impl Parser {
     }
 
     /// The name as it is written in the manual.
-    fn known(&self, name: Part<'_>) -> Result<&'static str, ParseError> {
+    fn known(&self, name: Part<'_>, ours: bool) -> Result<&'static str, ParseError> {
+        let (interface, peer) = if ours { (OWN_INTERFACE, OWN_PEER) } else { (INTERFACE, PEER) };
         let (own, own_title, other, other_title) = match self.section {
             Section::None => {
                 return Err(name.error("a setting before any section", "begin with [Interface] or [Peer]"));
             }
-            Section::Interface => (INTERFACE, "[Interface]", PEER, "[Peer]"),
-            Section::Peer(..) => (PEER, "[Peer]", INTERFACE, "[Interface]"),
+            Section::Interface => (interface, "[Interface]", peer, "[Peer]"),
+            Section::Peer(..) => (peer, "[Peer]", interface, "[Interface]"),
         };
         let find = |names: &[&'static str]| {
             names.iter().copied().find(|known| known.eq_ignore_ascii_case(name.text))
@@ -210,7 +233,7 @@ impl Parser {
     }
 
     fn finish_section(&mut self) -> Result<(), ParseError> {
-        let Section::Peer(line, draft) = std::mem::replace(&mut self.section, Section::None) else {
+        let Section::Peer(line, mut draft) = std::mem::replace(&mut self.section, Section::None) else {
             return Ok(());
         };
         let Some(public_key) = draft.public_key else {
@@ -220,7 +243,20 @@ impl Parser {
             )
             .at(line, 1));
         };
+        if draft.tls_endpoint.is_none() && (draft.tls_pin.is_some() || draft.tls_name.is_some()) {
+            return Err(Problem::new(
+                "this [Peer] has TLSPin or TLSName, but no TLSEndpoint",
+                "add `# warren: TLSEndpoint = host:443`",
+            )
+            .at(line, 1));
+        }
+        let tls = draft.tls_endpoint.take().map(|endpoint| super::TlsEndpoint {
+            endpoint,
+            pin: draft.tls_pin,
+            name: draft.tls_name.take(),
+        });
         self.config.peers.push(Peer {
+            tls,
             public_key,
             preshared_key: draft.preshared_key,
             allowed_ips: draft.allowed_ips,
@@ -240,6 +276,7 @@ fn set_interface(interface: &mut Interface, name: &'static str, value: Part<'_>)
         "FwMark" => interface.fwmark = fwmark(text).map_err(at)?,
         "MTU" => interface.mtu = Some(mtu(text).map_err(at)?),
         "Table" => interface.table = table(text).map_err(at)?,
+        "ListenTLS" => interface.listen_tls = Some(listen(name, text).map_err(at)?),
         "SaveConfig" => interface.save_config = boolean(name, text).map_err(at)?,
         "Address" => {
             for item in value.list() {
@@ -289,6 +326,9 @@ fn set_peer(
         }
         "PresharedKey" => draft.preshared_key = Some(key(name, text, PresharedKey::from_base64).map_err(at)?),
         "Endpoint" => draft.endpoint = Some(endpoint(text).map_err(at)?),
+        "TLSEndpoint" => draft.tls_endpoint = Some(endpoint(text).map_err(at)?),
+        "TLSPin" => draft.tls_pin = Some(pin(text).map_err(at)?),
+        "TLSName" => draft.tls_name = Some(server_name(text).map_err(at)?),
         "PersistentKeepalive" => draft.persistent_keepalive = keepalive(text).map_err(at)?,
         _ => {
             for item in value.list() {

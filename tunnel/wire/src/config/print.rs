@@ -40,7 +40,8 @@ impl Display for Interface {
         for (name, commands) in hooks {
             commands.iter().try_for_each(|command| line(f, name, Some(command)))?;
         }
-        line(f, "SaveConfig", self.save_config.then_some(true))
+        line(f, "SaveConfig", self.save_config.then_some(true))?;
+        line(f, "# warren: ListenTLS", self.listen_tls)
     }
 }
 
@@ -53,7 +54,11 @@ impl Display for Peer {
         }
         list(f, "AllowedIPs", self.allowed_ips.iter())?;
         line(f, "Endpoint", self.endpoint.as_ref())?;
-        line(f, "PersistentKeepalive", self.persistent_keepalive)
+        line(f, "PersistentKeepalive", self.persistent_keepalive)?;
+        let Some(tls) = &self.tls else { return Ok(()) };
+        line(f, "# warren: TLSEndpoint", Some(&tls.endpoint))?;
+        line(f, "# warren: TLSPin", tls.pin)?;
+        line(f, "# warren: TLSName", tls.name.as_ref())
     }
 }
 

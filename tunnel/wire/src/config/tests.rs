@@ -1,6 +1,7 @@
 use proptest::prelude::*;
 
 use super::*;
+use crate::stream::Pin;
 
 const PRIVATE: &str = "yAnz5TF+lXXJte14tji3zlMNq+hd2rYUIgJBgB3fBmk=";
 const PUBLIC: &str = "xTIBA5rboUvnH4htodjb6e697QjLERt1NAB4mZqp8Dg=";
@@ -206,6 +207,7 @@ fn interface() -> impl Strategy<Value = Interface> {
         mtu: numbers.3,
         table: numbers.4,
         save_config: numbers.5,
+        listen_tls: numbers.1.map(|port| ([0, 0, 0, 0], port).into()),
         addresses: lists.0,
         dns: lists.1,
         dns_search: lists.2,
@@ -228,12 +230,43 @@ fn peer() -> impl Strategy<Value = Peer> {
         proptest::option::of(1_u16..),
     )
         .prop_map(|(public, shared, nets, endpoint, persistent_keepalive)| Peer {
+            tls: endpoint.clone().filter(|_| public[0] > 99).map(|endpoint| TlsEndpoint {
+                endpoint,
+                pin: shared.map(Pin::from_bytes),
+                name: persistent_keepalive.map(|n| format!("n{n}.example")),
+            }),
             public_key: PublicKey::from_bytes(public),
             preshared_key: shared.map(PresharedKey::from_bytes),
             allowed_ips: nets.iter().map(IpNet::trunc).collect(),
             endpoint,
             persistent_keepalive,
         })
+}
+
+#[test]
+fn settings_of_ours_stand_in_comments() {
+    let text = "[Interface]\n# warren: ListenTLS = [::]:443\n[Peer]\nPublicKey = xTIBA5rboUvnH4htodjb6e697QjLERt1NAB4mZqp8Dg=\n\
+                #warren:TLSEndpoint=gw.example.net:443\n  # Warren: tlsname = www.example.net\n# warren is not\n";
+    let config = Config::parse(text).unwrap();
+    assert_eq!(config.interface.listen_tls, Some("[::]:443".parse().unwrap()));
+    let tls = config.peers[0].tls.clone().unwrap();
+    assert_eq!(
+        (tls.endpoint.to_string().as_str(), tls.name.as_deref()),
+        ("gw.example.net:443", Some("www.example.net"))
+    );
+    let wrong = |line: &str| {
+        let error = Config::parse(&text.replace("# warren is not", line)).unwrap_err();
+        format!("{}:{}: {} ({})", error.line, error.column, error.what, error.hint)
+    };
+    let lines = [
+        "# warren: TLSPinn = x",
+        "# warren: TLSPin = sha256//x",
+        "# warren: ListenTLS = 1",
+        "# warren: Endpoint = a:1",
+        "# warren: TLSEndpoint = a",
+        "# warren: [Peer]",
+    ];
+    insta::assert_snapshot!(lines.map(wrong).join("\n"));
 }
 
 proptest! {

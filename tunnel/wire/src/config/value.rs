@@ -1,11 +1,13 @@
 //! Values of single settings.
 
-use std::net::{IpAddr, Ipv6Addr};
+use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 
 use ipnet::IpNet;
 
 use super::error::{Problem, show};
 use super::{Endpoint, Host, Table};
+use crate::stream::Pin;
+use crate::text::serde_as_text;
 
 /// The least MTU that IPv4 wants every host to take.
 const LEAST_MTU: u16 = 576;
@@ -176,3 +178,47 @@ fn number(value: &str) -> Option<u32> {
     // `from_str_radix` would take a sign.
     digits.bytes().all(|c| c.is_ascii_hexdigit()).then(|| u32::from_str_radix(digits, radix).ok()).flatten()
 }
+
+pub(super) fn listen(name: &str, value: &str) -> Result<SocketAddr, Problem> {
+    value.parse().map_err(|_| {
+        Problem::new(
+            format!("{name} {} is not an address and port", show(value)),
+            "write it like 0.0.0.0:443, or [::]:443 for both families",
+        )
+    })
+}
+
+pub(super) fn pin(value: &str) -> Result<Pin, Problem> {
+    value.parse().map_err(|_| {
+        Problem::new(
+            format!("TLSPin {} is not a pin", show(value)),
+            "write `sha256//` and 44 characters of base64, as the gateway logs it when it starts",
+        )
+    })
+}
+
+pub(super) fn server_name(value: &str) -> Result<String, Problem> {
+    if is_name(value) {
+        return Ok(value.to_owned());
+    }
+    Err(Problem::new(format!("TLSName {} is not a name", show(value)), "write it like www.example.net"))
+}
+/// A text that is not `host:port`.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{what}; {hint}")]
+pub struct EndpointError {
+    /// What is wrong.
+    pub what: String,
+    /// What to write instead.
+    pub hint: String,
+}
+
+impl std::str::FromStr for Endpoint {
+    type Err = EndpointError;
+
+    fn from_str(text: &str) -> Result<Self, EndpointError> {
+        endpoint(text.trim()).map_err(|Problem { what, hint }| EndpointError { what, hint })
+    }
+}
+
+serde_as_text!(Endpoint);

@@ -130,6 +130,7 @@ macro_rules! secret {
     };
 }
 
+crate::text::serde_as_text!(PublicKey);
 secret!(PrivateKey);
 secret!(PresharedKey);
 

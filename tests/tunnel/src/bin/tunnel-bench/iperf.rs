@@ -10,6 +10,7 @@ use warren_tunnel_tests::{Daemon, Family, Namespace, Pair, Side, program, wait_f
 /// A server on the right side's inner address.
 pub(crate) struct Server {
     _daemon: Daemon,
+    /// Where clients connect.
     address: IpAddr,
 }
 
@@ -36,6 +37,11 @@ impl Server {
         // Buffered output says nothing until much later; being there is enough then.
         .or_else(|error| if daemon.cpu().is_ok() { Ok(()) } else { Err(error.context(daemon.log())) })?;
         Ok(Server { _daemon: daemon, address })
+    }
+
+    /// Clients connect to another address that leads here.
+    pub(crate) fn reached_at(self, address: IpAddr) -> Server {
+        Server { address, ..self }
     }
 
     /// The server of a tunnel.
@@ -65,19 +71,23 @@ impl Server {
         let mut words = vec!["--client", &target, "--time", &seconds, "--json"];
         words.extend(arguments);
         let begun = std::time::Instant::now();
-        let report = loop {
-            // A server is busy for a moment after its last client.
+        let report: Value = loop {
+            // A server is busy for a moment after its last client, and says so in either way.
+            let patient = begun.elapsed() < Duration::from_secs(60);
             match host.run(program("iperf3")?, &words) {
-                Err(error) if begun.elapsed() > Duration::from_secs(60) => return Err(error),
-                Err(error) if !format!("{error:#}").contains("busy") => return Err(error),
-                Err(_) => std::thread::sleep(Duration::from_millis(100)),
-                Ok(report) => break report,
+                Err(error) if patient && format!("{error:#}").contains("busy") => {}
+                Err(error) => return Err(error),
+                Ok(report) => {
+                    let report: Value = serde_json::from_str(&report).context("iperf3's report")?;
+                    match report.get("error") {
+                        Some(error) if patient && error.to_string().contains("busy") => {}
+                        Some(error) => bail!("iperf3: {error}"),
+                        None => break report,
+                    }
+                }
             }
+            std::thread::sleep(Duration::from_millis(100));
         };
-        let report: Value = serde_json::from_str(&report).context("iperf3's report")?;
-        if let Some(error) = report.get("error") {
-            bail!("iperf3: {error}");
-        }
         report.get("end").cloned().context("iperf3's report has no end")
     }
 }

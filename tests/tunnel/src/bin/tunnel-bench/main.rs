@@ -7,6 +7,7 @@ mod goals;
 mod idle;
 mod iperf;
 mod load;
+mod pod;
 mod scale;
 mod throughput;
 
@@ -40,7 +41,13 @@ struct Arguments {
     /// Instead: many configured peers, a storm of handshakes, a flood of forged ones, and what a flow feels of it.
     #[arg(long)]
     peers_scale: bool,
-    /// How many peers are configured for that.
+    /// Instead: a pod without privileges beside other programs that end a tunnel in their own process.
+    #[arg(long)]
+    pod: bool,
+    /// Only these parts of that: start, throughput, long, idle.
+    #[arg(long, value_delimiter = ',')]
+    parts: Vec<pod::Part>,
+    /// How many peers are configured for `--peers-scale`.
     #[arg(long, default_value_t = 10_000)]
     count: usize,
     /// Handshakes offered a second for that.
@@ -65,6 +72,15 @@ fn main() -> ExitCode {
 }
 
 fn measure(arguments: &Arguments) -> Result<()> {
+    if arguments.pod {
+        let plan = pod::Plan {
+            runs: arguments.runs,
+            seconds: arguments.seconds,
+            parts: arguments.parts.clone(),
+            programs: arguments.peers.clone(),
+        };
+        return write(arguments, &pod::measure(&plan)?);
+    }
     let peers = peers(&arguments.peers)?;
     let figures = if arguments.peers_scale {
         let peers = if arguments.peers.is_empty() { vec![Implementation::WarrenTunnel] } else { peers };
@@ -86,8 +102,12 @@ fn measure(arguments: &Arguments) -> Result<()> {
         };
         throughput::measure(&peers, &plan)?
     };
+    write(arguments, &figures)
+}
+
+fn write(arguments: &Arguments, figures: &Value) -> Result<()> {
     let path = arguments.json.clone().unwrap_or_else(|| target().join("tunnel-bench.json"));
-    std::fs::write(&path, serde_json::to_string_pretty(&with_machine(&figures)?)?)?;
+    std::fs::write(&path, serde_json::to_string_pretty(&with_machine(figures)?)?)?;
     println!("\nfigures: {}", path.display());
     Ok(())
 }

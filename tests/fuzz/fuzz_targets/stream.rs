@@ -1,0 +1,4 @@
+//! See `warren_tunnel_tests::fuzz::stream`.
+#![no_main]
+
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| warren_tunnel_tests::fuzz::stream(bytes));

@@ -1,0 +1,267 @@
+//! A pod without privileges: what a tunnel that ends in a process costs its programs.
+
+mod program;
+
+use std::collections::BTreeMap;
+use std::io::{Read as _, Write as _};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpListener, TcpStream};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context as _, Result};
+use clap::ValueEnum;
+use rustix::process::{Resource, getrlimit, setrlimit};
+use serde_json::{Value, json};
+use warren_tunnel_tests::{
+    Daemon, Device, Family, Impairment, Implementation, Interface, Namespace, Pair, Relay, Settings, Side,
+    wait_for,
+};
+
+use crate::figures::{cell, median, megabytes, table};
+use crate::iperf::Server;
+use program::Program;
+
+/// Ports of the gateway's host that the pod's own address leads to.
+pub(crate) const PORTS: [u16; 3] = [IPERF, GREETING, HOLDING];
+const IPERF: u16 = 5201;
+const GREETING: u16 = 7000;
+const HOLDING: u16 = 7100;
+
+/// The line of the long way, in Mbit/s.
+const LINE: u32 = 1_000;
+/// Round trips of the long way.
+const DELAYS: [u64; 2] = [40, 80];
+/// Lost datagrams in percent.
+const LOSSES: [f64; 3] = [0.0, 0.1, 1.0];
+/// Idle streams beside a bulk one.
+const STREAMS: [usize; 3] = [1, 1_000, 5_000];
+/// Each idle stream says one byte in this time.
+const BEAT: Duration = Duration::from_secs(10);
+
+/// What is measured.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Part {
+    /// From the start of the program to the first byte through the tunnel.
+    Start,
+    /// One stream and four, both directions.
+    Throughput,
+    /// A long and lossy way.
+    Long,
+    /// Mostly idle streams beside a bulk one.
+    Idle,
+}
+
+/// How much is measured.
+pub(crate) struct Plan {
+    pub(crate) runs: usize,
+    pub(crate) seconds: u64,
+    pub(crate) parts: Vec<Part>,
+    pub(crate) programs: Vec<String>,
+}
+
+/// Figures of one program by what was measured: Gbit/s, the pod's CPU seconds for 10^9 bytes, and others.
+type Figures = BTreeMap<String, Vec<f64>>;
+
+pub(crate) fn measure(plan: &Plan) -> Result<Value> {
+    let mut limit = getrlimit(Resource::Nofile);
+    limit.current = limit.maximum;
+    setrlimit(Resource::Nofile, limit)?;
+    let programs = Program::chosen(&plan.programs)?;
+    let mut results: BTreeMap<String, Figures> = BTreeMap::new();
+    for run in 1..=plan.runs {
+        for program in &programs {
+            eprintln!("run {run} of {}: {}", plan.runs, program.name());
+            let figures = results.entry(program.name().to_owned()).or_default();
+            if let Err(error) = one(program, plan, figures) {
+                eprintln!("{}: {error:#}", program.name());
+            }
+        }
+    }
+    print(&results);
+    Ok(json!({ "seconds": plan.seconds, "pod": results }))
+}
+
+fn one(program: &Program, plan: &Plan, figures: &mut Figures) -> Result<()> {
+    let wanted = |part: Part| plan.parts.is_empty() || plan.parts.contains(&part);
+    let lab = Lab::new()?;
+    if wanted(Part::Start) {
+        for _ in 0..5 {
+            let (_pod, time) = lab.start(program, None)?;
+            note(figures, "first byte, ms", time.as_secs_f64() * 1e3);
+        }
+    }
+    if wanted(Part::Throughput) {
+        let (pod, _) = lab.start(program, None)?;
+        for (name, arguments) in [
+            ("P1 down", &["--reverse"][..]),
+            ("P1 up", &[]),
+            ("P4 down", &["--parallel", "4", "--reverse"]),
+            ("P4 up", &["--parallel", "4"]),
+        ] {
+            lab.transfer(&pod, name, plan.seconds, arguments, figures)
+                .with_context(|| format!("{name}; its log:\n{}", pod.log()))?;
+        }
+        note(figures, "peak MB", megabytes(pod.peak_memory()?));
+    }
+    if wanted(Part::Long) {
+        long(&lab, program, plan, figures)?;
+    }
+    if wanted(Part::Idle) {
+        idle(&lab, program, plan, figures)?;
+    }
+    Ok(())
+}
+
+fn long(lab: &Lab, program: &Program, plan: &Plan, figures: &mut Figures) -> Result<()> {
+    for delay in DELAYS {
+        for loss in LOSSES {
+            let delay_each = Duration::from_millis(delay) / 2;
+            let way = Impairment { delay: delay_each, rate: LINE, loss: loss / 100.0 };
+            let relay = Relay::start(&lab.hosts[1], lab.gateway_at(PORT), way)?;
+            let (pod, _) = lab.start(program, Some(relay.port()))?;
+            for (direction, arguments) in [("down", &["--reverse"][..]), ("up", &[])] {
+                let name = format!("{delay} ms {loss} % {direction}");
+                lab.transfer(&pod, &name, plan.seconds, arguments, figures)?;
+            }
+            note(figures, "peak MB, long way", megabytes(pod.peak_memory()?));
+        }
+    }
+    Ok(())
+}
+
+fn idle(lab: &Lab, program: &Program, plan: &Plan, figures: &mut Figures) -> Result<()> {
+    for count in STREAMS {
+        let (pod, _) = lab.start(program, None)?;
+        let at = lab.gateway_at_inner(HOLDING);
+        let listener = lab.hosts[1].inside(move || Ok(TcpListener::bind(at)?))?;
+        let holder = std::thread::spawn(move || -> Result<Vec<TcpStream>> {
+            (0..count).map(|_| Ok(listener.accept()?.0)).collect()
+        });
+        let mut near = lab.hosts[0].inside(move || {
+            let to = (Ipv4Addr::LOCALHOST, HOLDING);
+            (0..count).map(|_| Ok(TcpStream::connect(to)?)).collect::<Result<Vec<_>>>()
+        })?;
+        let far = holder.join().map_err(|_| anyhow::anyhow!("the holder of streams panicked"))??;
+        let before = pod.cpu()?;
+        beat(&mut near, Duration::from_secs(2))?;
+        note(figures, &format!("{count} idle, CPU %"), (pod.cpu()? - before) / 2.0 * 100.0);
+        note(figures, &format!("{count} idle, MB"), megabytes(pod.memory()?));
+        let seconds = plan.seconds;
+        let beating =
+            std::thread::spawn(move || beat(&mut near, Duration::from_secs(seconds)).map(|()| near));
+        lab.transfer(&pod, &format!("{count} idle, bulk down"), seconds, &["--reverse"], figures)?;
+        drop(beating.join().map_err(|_| anyhow::anyhow!("the idle streams panicked"))??);
+        drop(far);
+    }
+    Ok(())
+}
+
+/// Each stream in turn says a byte.
+fn beat(streams: &mut [TcpStream], time: Duration) -> Result<()> {
+    let begun = Instant::now();
+    let pause = BEAT / u32::try_from(streams.len().max(1))?;
+    let mut next = 0;
+    while begun.elapsed() < time {
+        if let Some(stream) = streams.get_mut(next) {
+            stream.write_all(&[1])?;
+        }
+        next = (next + 1) % streams.len().max(1);
+        std::thread::sleep(pause.min(time.saturating_sub(begun.elapsed())));
+    }
+    Ok(())
+}
+
+/// The UDP port of the gateway.
+const PORT: u16 = 51820;
+
+/// A pod's host on the left, a gateway with our TUN device on the right.
+struct Lab {
+    hosts: [Arc<Namespace>; 2],
+    interfaces: [Interface; 2],
+    server: Server,
+    _gateway: Device,
+}
+
+impl Lab {
+    fn new() -> Result<Lab> {
+        let hosts = Pair::hosts()?;
+        let interfaces = Pair::interfaces(&Settings { initiator: Some(Side::Left), ..Settings::default() })?;
+        let gateway = Device::start(&Implementation::WarrenTunnel, &hosts[1], &interfaces[1])?;
+        let inner = Side::Right.inner(Family::V4);
+        let server = Server::start(&hosts[1], inner)?.reached_at(IpAddr::V4(Ipv4Addr::LOCALHOST));
+        let listener = hosts[1].inside(move || Ok(TcpListener::bind((inner, GREETING))?))?;
+        std::thread::spawn(move || {
+            // Ends with the program that measures.
+            while let Ok((mut stream, _)) = listener.accept() {
+                let _ = stream.write_all(b"!");
+            }
+        });
+        Ok(Lab { hosts, interfaces, server, _gateway: gateway })
+    }
+
+    fn gateway_at(&self, port: u16) -> SocketAddr {
+        SocketAddr::new(Side::Right.outer(Family::V4), port)
+    }
+
+    fn gateway_at_inner(&self, port: u16) -> SocketAddr {
+        SocketAddr::new(Side::Right.inner(Family::V4), port)
+    }
+
+    /// Starts a program, by another port of the gateway if told so, and waits for a byte through it.
+    fn start(&self, program: &Program, port: Option<u16>) -> Result<(Daemon, Duration)> {
+        let endpoint = self.gateway_at(port.unwrap_or(PORT));
+        let prepared = program.prepare(&self.interfaces[0], endpoint)?;
+        let host = Arc::clone(&self.hosts[0]);
+        self.hosts[0].inside(move || {
+            let begun = Instant::now();
+            let daemon = prepared.start()?;
+            let first = wait_for(Duration::from_secs(20), "byte through the tunnel", || {
+                let mut stream = TcpStream::connect((Ipv4Addr::LOCALHOST, GREETING))?;
+                stream.set_read_timeout(Some(Duration::from_secs(10)))?;
+                stream.read_exact(&mut [0])?;
+                Ok(Some(begun.elapsed()))
+            });
+            drop(host);
+            let first = first.with_context(|| daemon.log())?;
+            Ok((daemon, first))
+        })
+    }
+
+    fn transfer(
+        &self,
+        pod: &Daemon,
+        name: &str,
+        seconds: u64,
+        arguments: &[&str],
+        figures: &mut Figures,
+    ) -> Result<()> {
+        let before = pod.cpu()?;
+        let end = self.server.client(&self.hosts[0], seconds, arguments)?;
+        let used = pod.cpu()? - before;
+        let number = |path: &str| end.pointer(path).and_then(Value::as_f64).unwrap_or_default();
+        let received = number("/sum_received/bytes");
+        let time = number("/sum_received/seconds").max(0.001);
+        note(figures, &format!("{name}, Gbit/s"), received * 8e-9 / time);
+        note(figures, &format!("{name}, s/GB"), used / (received / 1e9).max(1e-9));
+        Ok(())
+    }
+}
+
+fn note(figures: &mut Figures, name: &str, value: f64) {
+    figures.entry(name.to_owned()).or_default().push(value);
+}
+
+fn print(results: &BTreeMap<String, Figures>) {
+    let mut header = vec!["median of"];
+    header.extend(results.keys().map(String::as_str));
+    let names: std::collections::BTreeSet<&String> = results.values().flat_map(BTreeMap::keys).collect();
+    let rows: Vec<Vec<String>> = names
+        .into_iter()
+        .map(|name| {
+            let of = |figures: &Figures| cell(median(figures.get(name).into_iter().flatten().copied()), 3);
+            std::iter::once(name.clone()).chain(results.values().map(of)).collect()
+        })
+        .collect();
+    println!();
+    table(&header, &rows);
+}

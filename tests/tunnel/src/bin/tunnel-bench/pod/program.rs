@@ -1,0 +1,136 @@
+//! Programs that end a tunnel in their own process, each with ports of loopback that lead through it.
+
+use std::fs;
+use std::net::SocketAddr;
+use std::os::unix::fs::{PermissionsExt as _, chown};
+use std::os::unix::process::CommandExt as _;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{Context as _, Result, bail};
+use tempfile::TempDir;
+use warren_tunnel_tests::{Daemon, Family, Implementation, Interface, Side, program};
+
+use super::PORTS;
+
+/// The user that owns nothing.
+const NOBODY: u32 = 65534;
+
+/// A program that is measured.
+pub(crate) enum Program {
+    /// Ours.
+    WarrenTunnel,
+    /// A released crate.
+    Onetun,
+    /// `wireproxy`, or what takes its configuration: `WARREN_BENCH_PEER_<NAME>=/path`.
+    Wireproxy(Implementation),
+}
+
+/// A program that only has to be started.
+pub(crate) struct Prepared {
+    command: Command,
+    folder: TempDir,
+}
+
+impl Program {
+    /// Those that were named, or all that can be had; one that cannot is told and left out.
+    pub(crate) fn chosen(names: &[String]) -> Result<Vec<Program>> {
+        let mut all = vec![Program::WarrenTunnel, Program::Onetun];
+        all.extend(Implementation::from_environment().into_iter().map(Program::Wireproxy));
+        if let Some(unknown) = names.iter().find(|name| !all.iter().any(|one| one.name() == *name)) {
+            bail!(
+                "no program for a pod is called `{unknown}`\nHint: warren-tunnel, onetun, or WARREN_BENCH_PEER_<NAME>"
+            );
+        }
+        all.retain(|one| names.is_empty() || names.iter().any(|name| one.name() == name));
+        all.retain(|one| match one.path() {
+            Ok(_) => true,
+            Err(error) => {
+                eprintln!("left out {}: {error:#}", one.name());
+                false
+            }
+        });
+        Ok(all)
+    }
+
+    pub(crate) fn name(&self) -> &str {
+        match self {
+            Program::WarrenTunnel => "warren-tunnel",
+            Program::Onetun => "onetun",
+            Program::Wireproxy(implementation) => implementation.name(),
+        }
+    }
+
+    fn path(&self) -> Result<PathBuf> {
+        match self {
+            Program::WarrenTunnel => Implementation::WarrenTunnel.path(),
+            Program::Onetun => program("onetun"),
+            Program::Wireproxy(implementation) => implementation.path(),
+        }
+    }
+
+    /// Writes what it is configured by. The gateway is at `endpoint`.
+    pub(crate) fn prepare(&self, interface: &Interface, endpoint: SocketAddr) -> Result<Prepared> {
+        let folder = tempfile::Builder::new().prefix("warren-pod-").tempdir()?;
+        chown(folder.path(), Some(NOBODY), Some(NOBODY))?;
+        let inner = Side::Right.inner(Family::V4);
+        let peer = interface.peers.first().context("an interface without a peer")?;
+        let mut command = Command::new(self.path()?);
+        match self {
+            Program::WarrenTunnel => {
+                let mut interface = interface.clone();
+                interface.port = 0;
+                interface.peers[0].endpoint = Some(endpoint.to_string());
+                let file = secret(folder.path(), "pod.conf", &interface.wg_quick())?;
+                let forwards: Vec<String> =
+                    PORTS.iter().map(|port| format!("127.0.0.1:{port}={inner}:{port}")).collect();
+                command.args(["agent", "--device", "user", "--metrics", "off", "--socks5", "off"]);
+                command.args(["--http-proxy", "off", "--forward", &forwards.join(",")]);
+                command.arg("--config").arg(file);
+            }
+            Program::Onetun => {
+                let file = secret(folder.path(), "key", &interface.keys.private)?;
+                command.args(PORTS.map(|port| format!("127.0.0.1:{port}:{inner}:{port}")));
+                command.args(["--endpoint-addr", &endpoint.to_string()]);
+                command.args(["--endpoint-public-key", &peer.public_key]);
+                command.arg("--private-key-file").arg(file);
+                command.args(["--source-peer-ip", &Side::Left.inner(Family::V4).to_string()]);
+                command.args(["--max-transmission-unit", &interface.mtu.to_string()]);
+            }
+            Program::Wireproxy(_) => {
+                let mut text = format!(
+                    "[Interface]\nPrivateKey = {}\nAddress = {}/32\nMTU = {}\n\n[Peer]\nPublicKey = {}\nEndpoint = {endpoint}\nAllowedIPs = {inner}/32\n",
+                    interface.keys.private,
+                    Side::Left.inner(Family::V4),
+                    interface.mtu,
+                    peer.public_key,
+                );
+                for port in PORTS {
+                    text += &format!(
+                        "\n[TCPClientTunnel]\nBindAddress = 127.0.0.1:{port}\nTarget = {inner}:{port}\n"
+                    );
+                }
+                command.arg("--config").arg(secret(folder.path(), "wireproxy.conf", &text)?);
+            }
+        }
+        command.env("XDG_RUNTIME_DIR", folder.path()).env("TMPDIR", folder.path());
+        command.current_dir("/").uid(NOBODY).gid(NOBODY);
+        Ok(Prepared { command, folder })
+    }
+}
+
+impl Prepared {
+    /// Starts it where the calling thread lives. It runs as nobody.
+    pub(crate) fn start(mut self) -> Result<Daemon> {
+        let daemon = Daemon::start(&mut self.command)?;
+        Ok(daemon.keep(self.folder))
+    }
+}
+
+fn secret(folder: &Path, name: &str, text: &str) -> Result<PathBuf> {
+    let path = folder.join(name);
+    fs::write(&path, text)?;
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o600))?;
+    chown(&path, Some(NOBODY), Some(NOBODY))?;
+    Ok(path)
+}

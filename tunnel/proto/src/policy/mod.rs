@@ -1,0 +1,109 @@
+//! What a peer may reach: allow-lists by group, default deny; rate limits; audit records.
+//!
+//! A packet that comes out of the tunnel is let through if its source is an address of the peer's own and a rule of the
+//! peer's group allows the destination. The rules of a group are compiled to one table for each protocol, in which
+//! the longest prefix that contains a destination knows all ports that any rule allows there: a verdict is one
+//! look-up, however many rules there are.
+
+mod audit;
+mod matcher;
+mod rate;
+#[cfg(test)]
+mod tests;
+
+use std::collections::BTreeMap;
+use std::net::IpAddr;
+
+use warren_wire::Name;
+use warren_wire::gateway::{Group, Protocol};
+
+use matcher::Matcher;
+
+pub use audit::{Audit, AuditRecord, FlowKey};
+pub use rate::RateLimit;
+
+/// The compiled allow-lists of all groups. Shared by whoever forwards; a reload makes another one.
+#[derive(Debug, Clone, Default)]
+pub struct Policy {
+    groups: Vec<Matcher>,
+    names: BTreeMap<Name, GroupId>,
+}
+
+/// Names a group in one [`Policy`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct GroupId(u32);
+
+/// What a packet wants.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Flow {
+    /// Where it says it comes from.
+    pub source: IpAddr,
+    /// Where it goes.
+    pub destination: IpAddr,
+    /// How.
+    pub protocol: Protocol,
+    /// To which port; 0 for ICMP.
+    pub port: u16,
+}
+
+/// Why a packet is refused.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, thiserror::Error)]
+pub enum Denial {
+    /// Its source is not an address of the peer.
+    #[error("the source address is not the peer's own")]
+    Source,
+    /// The peer's group is not in the policy, or has been taken out.
+    #[error("the peer's group has no rules")]
+    Group,
+    /// No rule allows the destination.
+    #[error("no rule of the group allows the destination, protocol and port")]
+    Destination,
+}
+
+impl Denial {
+    /// A stable name, for metrics and records.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Source => "source",
+            Self::Group => "group",
+            Self::Destination => "destination",
+        }
+    }
+}
+
+impl Policy {
+    /// Compiles the groups of a configuration.
+    #[must_use]
+    pub fn compile<'a>(groups: impl IntoIterator<Item = (&'a Name, &'a Group)>) -> Self {
+        let mut policy = Self::default();
+        for (name, group) in groups {
+            let id = GroupId(u32::try_from(policy.groups.len()).unwrap_or(u32::MAX));
+            policy.groups.push(Matcher::compile(&group.allow));
+            policy.names.insert(name.clone(), id);
+        }
+        policy
+    }
+
+    /// A group by its name; `None` if there is none, and then its peers reach nothing.
+    #[must_use]
+    pub fn group(&self, name: &Name) -> Option<GroupId> {
+        self.names.get(name).copied()
+    }
+
+    /// Whether a peer's packet may pass: `own` are the peer's addresses.
+    ///
+    /// # Errors
+    /// Why not.
+    pub fn check(&self, group: Option<GroupId>, own: &[IpAddr], flow: &Flow) -> Result<(), Denial> {
+        if !own.contains(&flow.source) {
+            return Err(Denial::Source);
+        }
+        let matcher = group.and_then(|id| self.groups.get(id.0 as usize)).ok_or(Denial::Group)?;
+        if matcher.allows(flow.destination, flow.protocol, flow.port) {
+            Ok(())
+        } else {
+            Err(Denial::Destination)
+        }
+    }
+}

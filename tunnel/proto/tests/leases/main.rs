@@ -1,0 +1,7 @@
+//! The lease machine against a reference, with crashes between any two steps; and what one machine does, case by case.
+
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+mod cases;
+mod model;
+mod world;

@@ -1,0 +1,31 @@
+//! Proxies in front of a network that they see only through [`net::Dial`] and [`net::Listen`].
+//!
+//! ```text
+//! service   accepts, within limits ──┬─ socks   RFC 1928, 1929
+//!                                    ├─ http    CONNECT, absolute-form requests
+//!                                    └─ forward one fixed target, either way
+//! outbound  target -> may it? -> addresses (dns) -> net::Dial      relay  bytes between two streams
+//! dns       names by suffix to the tunnel's servers; a cache; a server for this machine
+//! net       streams and datagrams: the system's, or both split by prefix
+//! ```
+
+pub mod auth;
+pub mod counters;
+pub mod dns;
+pub mod forward;
+pub mod fuzz;
+pub mod http;
+pub mod limits;
+pub mod net;
+pub mod outbound;
+pub mod relay;
+pub mod service;
+pub mod socks;
+pub mod target;
+
+pub use auth::Credentials;
+pub use counters::{Counters, Figures, Refusal};
+pub use limits::Limits;
+pub use outbound::Outbound;
+pub use service::Services;
+pub use target::{Host, Name, Target};

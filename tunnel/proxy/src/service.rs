@@ -1,0 +1,239 @@
+//! What all services of a process share: limits, counters, places, and how they end.
+
+use std::{
+    future::Future,
+    io,
+    net::SocketAddr,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering::Relaxed},
+    },
+    time::Duration,
+};
+
+use tokio::{
+    io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _},
+    sync::{OwnedSemaphorePermit, Semaphore},
+    time::{sleep, timeout},
+};
+use tokio_util::{sync::CancellationToken, task::TaskTracker};
+
+use crate::{
+    counters::{Counters, Refusal, Service},
+    limits::Limits,
+    net::{Gone, Listen as _, Listener, System, SystemListener},
+    relay::{self, Broken, Moved, Patience, Pool},
+};
+
+/// Pause after a failure to accept: most often a lack of descriptors, which passes.
+const PAUSE: Duration = Duration::from_millis(100);
+
+/// The services of a process. Each is started by its module; they end together.
+#[derive(Debug, Clone)]
+pub struct Services(pub(crate) Arc<Shared>);
+
+impl Services {
+    /// None yet.
+    pub fn new(limits: Limits) -> Self {
+        Self(Arc::new(Shared {
+            counters: Arc::default(),
+            pool: Pool::new(limits.buffer_bytes),
+            places: Arc::new(Semaphore::new(limits.streams)),
+            full: AtomicBool::new(false),
+            sessions: Arc::new(Semaphore::new(limits.udp_sessions)),
+            stop: CancellationToken::new(),
+            abort: CancellationToken::new(),
+            tasks: TaskTracker::new(),
+            limits,
+        }))
+    }
+
+    /// The counters of all of them.
+    pub fn counters(&self) -> &Arc<Counters> {
+        &self.0.counters
+    }
+
+    /// The limits that they keep.
+    pub fn limits(&self) -> &Limits {
+        &self.0.limits
+    }
+
+    /// Takes no more connections, lets streams end for at most `grace`, then resets what is left. Gives how many that were.
+    pub async fn shutdown(&self, grace: Duration) -> u64 {
+        self.0.stop.cancel();
+        self.0.tasks.close();
+        let ended = timeout(grace, self.0.tasks.wait()).await.is_ok();
+        let left = if ended { 0 } else { self.0.counters.figures().open() };
+        self.0.abort.cancel();
+        self.0.tasks.wait().await;
+        left
+    }
+}
+
+#[derive(Debug)]
+pub(crate) struct Shared {
+    pub(crate) limits: Limits,
+    pub(crate) counters: Arc<Counters>,
+    pub(crate) pool: Arc<Pool>,
+    pub(crate) sessions: Arc<Semaphore>,
+    pub(crate) stop: CancellationToken,
+    places: Arc<Semaphore>,
+    /// Whether it was told already that there is no place.
+    full: AtomicBool,
+    abort: CancellationToken,
+    tasks: TaskTracker,
+}
+
+impl Shared {
+    /// Runs a task that ends, at the latest, when the grace of a shutdown is over.
+    pub(crate) fn spawn(self: &Arc<Self>, task: impl Future<Output = ()> + Send + 'static) {
+        let abort = self.abort.clone();
+        self.tasks.spawn(async move {
+            tokio::select! {
+                biased;
+                () = abort.cancelled() => {}
+                () = task => {}
+            }
+        });
+    }
+
+    /// Accepts until a shutdown begins or the network has gone; each connection is served in a task of its own.
+    pub(crate) fn accept<L, S, F>(self: &Arc<Self>, mut listener: L, service: Service, serve: S)
+    where
+        L: Listener,
+        S: Fn(L::Stream, SocketAddr, Place) -> F + Send + 'static,
+        F: Future<Output = ()> + Send + 'static,
+    {
+        let shared = Arc::clone(self);
+        self.spawn(async move {
+            loop {
+                let accepted = tokio::select! {
+                    biased;
+                    () = shared.stop.cancelled() => return,
+                    accepted = listener.accept() => accepted,
+                };
+                match accepted {
+                    Ok((stream, from)) => {
+                        if let Some(place) = shared.place(service) {
+                            shared.spawn(serve(stream, from, place));
+                        }
+                    }
+                    Err(error) if Gone::is(&error) => return,
+                    Err(error) => {
+                        tracing::debug!(%error, service = service.label(), "accept");
+                        sleep(PAUSE).await;
+                    }
+                }
+            }
+        });
+    }
+
+    fn place(self: &Arc<Self>, service: Service) -> Option<Place> {
+        let Ok(permit) = Arc::clone(&self.places).try_acquire_owned() else {
+            self.counters.refuse(Refusal::Limit);
+            if !self.full.swap(true, Relaxed) {
+                tracing::warn!(limit = self.limits.streams, "no place for more streams: new ones are reset");
+            }
+            return None;
+        };
+        self.full.store(false, Relaxed);
+        Some(Place::new(self, service, permit))
+    }
+
+    /// A place among UDP sessions.
+    pub(crate) fn session(self: &Arc<Self>, service: Service) -> Option<Place> {
+        match Arc::clone(&self.sessions).try_acquire_owned() {
+            Ok(permit) => Some(Place::new(self, service, permit)),
+            Err(_) => {
+                self.counters.refuse(Refusal::Limit);
+                None
+            }
+        }
+    }
+
+    /// Joins a client's stream with its target's in a task of its own, which is small: what the handshake needed is gone by then.
+    pub(crate) fn join<A, B>(self: &Arc<Self>, client: A, target: B, early: Vec<u8>, place: Place)
+    where
+        A: AsyncRead + AsyncWrite + Send + Unpin + 'static,
+        B: AsyncRead + AsyncWrite + Send + Unpin + 'static,
+    {
+        let shared = Arc::clone(self);
+        self.spawn(async move {
+            // The whole of it, not its label alone: it is held as long as the stream.
+            let place = place;
+            let patience = Patience { idle: shared.limits.idle, half_closed: shared.limits.half_closed };
+            let counters = &shared.counters;
+            let moved = Moved { there: &counters.sent, back: &counters.received };
+            if let Err(broken) = relay::relay(client, target, &early, &shared.pool, patience, moved).await {
+                match broken {
+                    Broken::Idle => &counters.idle,
+                    Broken::Failed(_) => &counters.reset,
+                }
+                .fetch_add(1, Relaxed);
+                tracing::debug!(service = place.service.label(), "stream ended: {broken}");
+            }
+        });
+    }
+}
+
+/// One of the places that a limit gives out; counts as an open stream.
+#[derive(Debug)]
+pub(crate) struct Place {
+    _permit: OwnedSemaphorePermit,
+    counters: Arc<Counters>,
+    service: Service,
+}
+
+impl Place {
+    fn new(shared: &Shared, service: Service, permit: OwnedSemaphorePermit) -> Self {
+        shared.counters.opened(service);
+        Self { _permit: permit, counters: Arc::clone(&shared.counters), service }
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        self.counters.closed(self.service);
+    }
+}
+
+/// A listening socket of this machine. Beyond loopback it is everybody's, and so is what is behind it: that is told.
+///
+/// # Errors
+/// When the address is taken or not of this machine.
+pub(crate) async fn listen_here(what: &str, at: SocketAddr, guarded: bool) -> io::Result<SystemListener> {
+    let listener = System.listen(at).await?;
+    warn_exposed(what, at, guarded);
+    Ok(listener)
+}
+
+pub(crate) fn warn_exposed(what: &str, at: SocketAddr, guarded: bool) {
+    if at.ip().to_canonical().is_loopback() {
+        return;
+    }
+    if guarded {
+        tracing::warn!(%at, "the {what} can be reached from other machines; passwords cross that network in the clear");
+    } else {
+        tracing::warn!(%at, "the {what} can be reached from other machines, which then reach all that this one does: give it a loopback address, or a password");
+    }
+}
+
+/// Says the last word on a stream that will not be joined, and sees that it arrives: closing with bytes unread would reset it.
+pub(crate) async fn part<S: AsyncRead + AsyncWrite + Unpin>(mut stream: S, last: &[u8]) {
+    const PATIENCE: Duration = Duration::from_secs(1);
+    const MOST: usize = 64;
+    let farewell = async {
+        stream.write_all(last).await?;
+        stream.shutdown().await?;
+        let mut sink = [0; 1024];
+        for _ in 0..MOST {
+            if stream.read(&mut sink).await? == 0 {
+                break;
+            }
+        }
+        io::Result::Ok(())
+    };
+    if let Ok(Err(error)) = timeout(PATIENCE, farewell).await {
+        tracing::trace!(%error, "parting");
+    }
+}

@@ -1,0 +1,232 @@
+//! The TLS way to peers, and the port that takes such connections: from settings to what runs.
+
+use std::{path::PathBuf, sync::Arc};
+
+use warren_proto::carrier::Mode;
+use warren_transport::tls::{Identity, IdentityError, Listener, Proxy, Streams, Target, Trust};
+use warren_wire::config::{Config, Host, Peer, TlsEndpoint};
+
+use crate::{
+    cli::{AgentArgs, CarrierChoice},
+    control::{TlsPort, TlsWay},
+    log,
+    problem::{Problem, Result},
+};
+
+/// How peers are reached.
+#[derive(Debug, Clone)]
+pub struct Carriers {
+    choice: CarrierChoice,
+    proxy: Option<Proxy>,
+    /// Hosts that are reached without it: names with all below them, addresses, `*`.
+    direct: Vec<String>,
+    /// Certificate and key; the same file if there is no other for the key.
+    certificate: PathBuf,
+    key: Option<PathBuf>,
+}
+
+/// What flags and environment put over a file's `# warren:` settings.
+#[derive(Debug, Clone, Default)]
+pub struct TlsOverrides {
+    listen: Option<std::net::SocketAddr>,
+    endpoint: Option<warren_wire::config::Endpoint>,
+    pin: Option<warren_wire::stream::Pin>,
+    name: Option<String>,
+}
+
+impl TlsOverrides {
+    pub(super) fn of(args: &AgentArgs) -> Self {
+        Self {
+            listen: args.listen_tls,
+            endpoint: args.tls_endpoint.clone(),
+            pin: args.tls_pin,
+            name: args.tls_name.clone(),
+        }
+    }
+
+    /// Puts them over a configuration.
+    pub(super) fn apply(&self, config: &mut Config) -> Result<()> {
+        config.interface.listen_tls = self.listen.or(config.interface.listen_tls);
+        if self.endpoint.is_none() && self.pin.is_none() && self.name.is_none() {
+            return Ok(());
+        }
+        let [peer] = config.peers.as_mut_slice() else {
+            return Err(Problem::new(format!(
+                "--tls-endpoint, --tls-pin and --tls-name are for a file with one peer, this one has {}",
+                config.peers.len()
+            ))
+            .hint("write `# warren: TLSEndpoint = host:443` into the [Peer] section that is meant"));
+        };
+        let before = peer.tls.take();
+        let endpoint = self.endpoint.clone().or(before.as_ref().map(|tls| tls.endpoint.clone()));
+        let Some(endpoint) = endpoint else {
+            return Err(Problem::new("--tls-pin or --tls-name without a TLS endpoint")
+                .hint("--tls-endpoint host:443, or `# warren: TLSEndpoint = host:443` in the file"));
+        };
+        peer.tls = Some(TlsEndpoint {
+            endpoint,
+            pin: self.pin.or(before.as_ref().and_then(|tls| tls.pin)),
+            name: self.name.clone().or(before.and_then(|tls| tls.name)),
+        });
+        Ok(())
+    }
+}
+
+impl Carriers {
+    /// From flags and environment. `beside` is where a certificate lies that has no place of its own.
+    pub(super) fn gather(args: &AgentArgs, beside: PathBuf) -> Self {
+        let variable = |names: &[&str]| {
+            names.iter().find_map(|name| std::env::var(name).ok()).filter(|value| !value.is_empty())
+        };
+        let proxy = variable(&["HTTPS_PROXY", "https_proxy"]).and_then(|url| match url.parse::<Proxy>() {
+            Ok(proxy) => Some(proxy),
+            Err(error) => {
+                log::warn(
+                    &Problem::new(format!("HTTPS_PROXY is left out: {error}"))
+                        .hint("write it like http://proxy.example.net:3128"),
+                );
+                None
+            }
+        });
+        let direct = variable(&["NO_PROXY", "no_proxy"]).unwrap_or_default();
+        Self {
+            choice: args.carrier,
+            proxy,
+            direct: direct.split(',').map(|host| host.trim().to_owned()).filter(|h| !h.is_empty()).collect(),
+            certificate: args.tls_certificate.clone().unwrap_or(beside),
+            key: args.tls_key.clone(),
+        }
+    }
+
+    /// What the kernel's WireGuard can do.
+    pub(super) fn udp_only() -> Self {
+        Self {
+            choice: CarrierChoice::Udp,
+            proxy: None,
+            direct: Vec::new(),
+            certificate: PathBuf::new(),
+            key: None,
+        }
+    }
+
+    /// Whether a configuration asks for TLS at either end.
+    pub(super) fn wanted(&self, config: &Config) -> bool {
+        let ways = self.choice != CarrierChoice::Udp && config.peers.iter().any(|peer| peer.tls.is_some());
+        ways || config.interface.listen_tls.is_some()
+    }
+
+    /// Whether peers are reached by UDP at all.
+    pub(super) fn udp(&self) -> bool {
+        self.choice != CarrierChoice::Tls
+    }
+
+    /// The TLS way to a peer, if it has one and it may be taken.
+    pub(super) fn way(&self, peer: &Peer, fwmark: Option<u32>) -> Option<TlsWay> {
+        let mode = match self.choice {
+            CarrierChoice::Udp => return None,
+            CarrierChoice::Auto => Mode::Auto,
+            CarrierChoice::Tls => Mode::Stream,
+        };
+        let tls = peer.tls.as_ref()?;
+        let host = match &tls.endpoint.host {
+            Host::Ip(ip) => ip.to_string(),
+            Host::Name(name) => name.clone(),
+        };
+        // Without UDP in the file there is nothing to choose.
+        let mode = if peer.endpoint.is_none() { Mode::Stream } else { mode };
+        let target = Target {
+            proxy: self.proxy.clone().filter(|_| !self.is_direct(&host)),
+            host,
+            port: tls.endpoint.port,
+            server_name: tls.name.clone(),
+            trust: tls.pin.map_or(Trust::System, Trust::Pin),
+            fwmark,
+        };
+        Some(TlsWay { target, mode })
+    }
+
+    fn is_direct(&self, host: &str) -> bool {
+        let host = host.to_ascii_lowercase();
+        self.direct.iter().any(|direct| {
+            let direct = direct.trim_start_matches('.').to_ascii_lowercase();
+            let below = host.strip_suffix(&direct).is_some_and(|rest| rest.ends_with('.'));
+            direct == "*" || host == direct || below
+        })
+    }
+
+    /// Opens the port of the configuration.
+    ///
+    /// # Errors
+    /// When the certificate cannot be had or the port is taken.
+    pub(super) fn listen(&self, config: &Config, streams: &Arc<Streams>) -> Result<Option<TlsPort>> {
+        let Some(address) = config.interface.listen_tls else { return Ok(None) };
+        let identity = match &self.key {
+            Some(key) => Identity::read(&self.certificate, key),
+            None => Identity::load_or_make(&self.certificate),
+        };
+        let identity = identity.map_err(|error| identity_problem(&error))?;
+        let pin = identity.pin();
+        let tls = identity.server_config().map_err(|error| identity_problem(&error))?;
+        let listener = Listener::start(address, tls, Arc::clone(streams), None)
+            .map_err(|error| port_problem(address, &error))?;
+        tracing::info!(address = %listener.address(), %pin, "takes TLS connections");
+        Ok(Some(TlsPort { listener: Arc::new(listener), pin }))
+    }
+
+    /// Says what of the settings is of no use.
+    pub(super) fn check(&self, config: &Config) -> Result<()> {
+        if !self.udp()
+            && let Some(peer) = config.peers.iter().find(|peer| peer.endpoint.is_some() && peer.tls.is_none())
+        {
+            return Err(Problem::new(format!(
+                "peer {} has no TLS endpoint, but --carrier is tls",
+                peer.public_key
+            ))
+            .hint("--tls-endpoint host:443, or `# warren: TLSEndpoint = host:443` in its [Peer] section"));
+        }
+        Ok(())
+    }
+}
+
+fn identity_problem(error: &IdentityError) -> Problem {
+    let problem = Problem::new(format!("TLS certificate: {error}"));
+    match error {
+        IdentityError::Exposed { path, .. } => problem.hint(format!("chmod 600 {}", path.display())),
+        IdentityError::File { .. } => problem.hint(
+            "--tls-certificate names a file that can be written, or, with --tls-key, one that is there",
+        ),
+        _ => problem
+            .hint("PEM is wanted; without --tls-key the file has both, and is made where it is missing"),
+    }
+}
+
+fn port_problem(address: std::net::SocketAddr, error: &std::io::Error) -> Problem {
+    let problem = Problem::new(format!("TLS port {address}: {error}"));
+    match error.raw_os_error() {
+        Some(libc::EADDRINUSE) => {
+            problem.hint(format!("`ss -ltnp sport = :{}` tells who has it", address.port()))
+        }
+        Some(libc::EACCES) => problem.hint("ports below 1024 need CAP_NET_BIND_SERVICE; or take another"),
+        _ => problem,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn hosts_without_a_proxy() {
+        let direct = ["localhost", ".corp.example", "10.0.0.1"].map(String::from).to_vec();
+        let carriers = Carriers {
+            choice: CarrierChoice::Auto,
+            proxy: None,
+            direct,
+            certificate: PathBuf::new(),
+            key: None,
+        };
+        let direct = ["localhost", "GW.corp.example", "corp.example", "10.0.0.1"];
+        assert!(direct.iter().all(|host| carriers.is_direct(host)));
+        assert!(!["gw.example", "notcorp.example", "10.0.0.11"].iter().any(|host| carriers.is_direct(host)));
+    }
+}

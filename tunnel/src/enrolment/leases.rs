@@ -1,0 +1,282 @@
+//! The machine of leases at work: one task that has it, the store, and the clock.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::{Semaphore, mpsc, oneshot};
+use tokio::time::{sleep, timeout};
+use warren_proto::lease::{
+    COMMIT_WITHIN, Enrolment, Grant, Lease, Leases, Outcome, Output, Peer, PoolError, Refusal, RequestId,
+    Settings, Statistics, Transaction, TransactionId,
+};
+use warren_store::{News, Store};
+use warren_wire::token::TokenId;
+use warren_wire::{PublicKey, UnixTime};
+
+use super::now;
+
+/// Requests that may wait for the task.
+const WAITING: usize = 4096;
+/// Transactions that the store has at one time.
+const UNDER_WAY: usize = 256;
+/// Waiting for a place included, and well before the machine's own limit.
+const COMMIT: Duration = COMMIT_WITHIN.saturating_sub(Duration::from_secs(5));
+
+/// What the interface has to do.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum PeerEvent {
+    /// A peer is there or has changed.
+    Install(Peer),
+    /// A peer is gone.
+    Remove(PublicKey),
+}
+
+/// Asks the task. Cheap to clone; the task ends when all are dropped.
+#[derive(Debug, Clone)]
+pub struct LeaseService {
+    commands: mpsc::Sender<Command>,
+}
+
+type Answer = oneshot::Sender<Result<Option<Grant>, Refusal>>;
+
+#[derive(Debug)]
+enum Command {
+    Enrol(Enrolment, Answer),
+    Release(PublicKey, Answer),
+    Evict(PublicKey, UnixTime, Answer),
+    Readmit(PublicKey, Answer),
+    Revoke(TokenId, UnixTime, bool, Answer),
+    Seen(Vec<(PublicKey, UnixTime)>),
+    Leases(oneshot::Sender<(Vec<(PublicKey, Lease)>, Statistics)>),
+}
+
+impl LeaseService {
+    /// Starts the task on the present runtime. Peers that the store has are told as installed.
+    ///
+    /// # Errors
+    /// The pool has no address.
+    pub fn start(
+        settings: Settings,
+        store: Arc<dyn Store>,
+        peers: mpsc::UnboundedSender<PeerEvent>,
+    ) -> Result<Self, PoolError> {
+        let (commands, queue) = mpsc::channel(WAITING);
+        let (settled, outcomes) = mpsc::channel(UNDER_WAY);
+        let task = Task {
+            machine: Leases::new(settings, now())?,
+            store,
+            peers,
+            waiting: BTreeMap::new(),
+            next: 0,
+            ready: false,
+            places: Arc::new(Semaphore::new(UNDER_WAY)),
+            settled,
+        };
+        tokio::spawn(task.run(queue, outcomes));
+        Ok(Self { commands })
+    }
+
+    /// A peer wants to join; its token and proof have been verified.
+    ///
+    /// # Errors
+    /// Why not.
+    pub async fn enrol(&self, enrolment: Enrolment) -> Result<Grant, Refusal> {
+        self.ask(|answer| Command::Enrol(enrolment, answer)).await?.ok_or(Refusal::Contended)
+    }
+
+    /// A peer gives its lease back.
+    ///
+    /// # Errors
+    /// Why not.
+    pub async fn release(&self, key: PublicKey) -> Result<(), Refusal> {
+        self.ask(|answer| Command::Release(key, answer)).await.map(drop)
+    }
+
+    /// Ends a peer's lease, and keeps its key out until a time.
+    ///
+    /// # Errors
+    /// Why not.
+    pub async fn evict(&self, key: PublicKey, until: UnixTime) -> Result<(), Refusal> {
+        self.ask(|answer| Command::Evict(key, until, answer)).await.map(drop)
+    }
+
+    /// Lets an evicted key in again.
+    ///
+    /// # Errors
+    /// Why not.
+    pub async fn readmit(&self, key: PublicKey) -> Result<(), Refusal> {
+        self.ask(|answer| Command::Readmit(key, answer)).await.map(drop)
+    }
+
+    /// Revokes a token, and with `peers` ends what came of it.
+    ///
+    /// # Errors
+    /// Why not.
+    pub async fn revoke(&self, token: TokenId, until: UnixTime, peers: bool) -> Result<(), Refusal> {
+        self.ask(|answer| Command::Revoke(token, until, peers, answer)).await.map(drop)
+    }
+
+    /// The last handshakes with peers, every few seconds.
+    pub async fn seen(&self, handshakes: Vec<(PublicKey, UnixTime)>) {
+        // If the task has ended, so has the gateway.
+        _ = self.commands.send(Command::Seen(handshakes)).await;
+    }
+
+    /// All leases and the figures; nothing if the task has ended.
+    pub async fn leases(&self) -> (Vec<(PublicKey, Lease)>, Statistics) {
+        let (answer, leases) = oneshot::channel();
+        _ = self.commands.send(Command::Leases(answer)).await;
+        leases.await.unwrap_or_default()
+    }
+
+    async fn ask(&self, command: impl FnOnce(Answer) -> Command) -> Result<Option<Grant>, Refusal> {
+        let (answer, result) = oneshot::channel();
+        self.commands.send(command(answer)).await.map_err(|_| Refusal::Store)?;
+        result.await.map_err(|_| Refusal::Store)?
+    }
+}
+
+struct Task {
+    machine: Leases,
+    store: Arc<dyn Store>,
+    peers: mpsc::UnboundedSender<PeerEvent>,
+    waiting: BTreeMap<RequestId, Answer>,
+    next: u64,
+    /// Whether the store's contents are known.
+    ready: bool,
+    places: Arc<Semaphore>,
+    settled: mpsc::Sender<(TransactionId, Outcome)>,
+}
+
+impl Task {
+    async fn run(
+        mut self,
+        mut queue: mpsc::Receiver<Command>,
+        mut outcomes: mpsc::Receiver<(TransactionId, Outcome)>,
+    ) {
+        let mut news = self.store.follow();
+        loop {
+            let pause = self.machine.poll_timeout().since(now());
+            tokio::select! {
+                command = queue.recv() => match command {
+                    Some(command) => self.command(command),
+                    None => return,
+                },
+                Some((id, outcome)) = outcomes.recv() => self.machine.settled(now(), id, outcome),
+                told = news.recv() => match told {
+                    Some(told) => self.news(told),
+                    None => {
+                        tracing::error!("the store of leases has ended");
+                        return;
+                    }
+                },
+                () = sleep(pause), if self.ready => self.machine.handle_timeout(now()),
+            }
+            self.pump();
+        }
+    }
+
+    fn news(&mut self, news: News) {
+        match news {
+            News::Contents { revision, records } => {
+                self.machine.restore(now(), &records, revision);
+                self.ready = true;
+            }
+            News::Changes { revision, changes } => self.machine.apply(now(), &changes, revision),
+            News::Interrupted(reason) => tracing::warn!(%reason, "the store of leases does not answer"),
+        }
+    }
+
+    fn command(&mut self, command: Command) {
+        if !self.ready {
+            match command {
+                Command::Enrol(_, answer)
+                | Command::Release(_, answer)
+                | Command::Evict(_, _, answer)
+                | Command::Readmit(_, answer)
+                | Command::Revoke(_, _, _, answer) => _ = answer.send(Err(Refusal::Store)),
+                Command::Leases(answer) => _ = answer.send(Default::default()),
+                Command::Seen(_) => {}
+            }
+            return;
+        }
+        let now = now();
+        match command {
+            Command::Enrol(enrolment, answer) => {
+                let id = self.wait(answer);
+                self.machine.enrol(now, id, enrolment);
+            }
+            Command::Release(key, answer) => {
+                let id = self.wait(answer);
+                self.machine.release(now, id, key);
+            }
+            Command::Evict(key, until, answer) => {
+                let id = self.wait(answer);
+                self.machine.evict(now, id, key, until);
+            }
+            Command::Readmit(key, answer) => {
+                let id = self.wait(answer);
+                self.machine.readmit(now, id, key);
+            }
+            Command::Revoke(token, until, peers, answer) => {
+                let id = self.wait(answer);
+                self.machine.revoke(now, id, token, until, peers);
+            }
+            Command::Seen(handshakes) => {
+                for (key, at) in handshakes {
+                    self.machine.seen(now, key, at);
+                }
+            }
+            Command::Leases(answer) => {
+                let leases = self.machine.leases().map(|(key, lease)| (key, lease.clone())).collect();
+                // Whoever asked may have gone away.
+                _ = answer.send((leases, self.machine.statistics()));
+            }
+        }
+    }
+
+    fn wait(&mut self, answer: Answer) -> RequestId {
+        self.next += 1;
+        self.waiting.insert(RequestId(self.next), answer);
+        RequestId(self.next)
+    }
+
+    fn pump(&mut self) {
+        while let Some(output) = self.machine.poll_output() {
+            match output {
+                Output::Commit(id, transaction) => self.commit(id, transaction),
+                // Whoever listened may have gone away: then the gateway is about to end.
+                Output::Install(peer) => _ = self.peers.send(PeerEvent::Install(peer)),
+                Output::Remove(key) => _ = self.peers.send(PeerEvent::Remove(key)),
+                Output::Answer { request, result } => {
+                    if let Some(answer) = self.waiting.remove(&request) {
+                        _ = answer.send(result);
+                    }
+                }
+            }
+        }
+    }
+
+    fn commit(&self, id: TransactionId, transaction: Transaction) {
+        let (store, places, settled) =
+            (Arc::clone(&self.store), Arc::clone(&self.places), self.settled.clone());
+        tokio::spawn(async move {
+            let commit = async {
+                // The semaphore is never closed.
+                let _place = places.acquire().await;
+                store.commit(&transaction).await
+            };
+            let outcome = match timeout(COMMIT, commit).await {
+                Ok(Ok(outcome)) => outcome,
+                Ok(Err(error)) => {
+                    tracing::warn!(%error, "a change of leases may not have been written");
+                    Outcome::Unknown
+                }
+                Err(_) => Outcome::Unknown,
+            };
+            // If the task has ended, nobody waits.
+            _ = settled.send((id, outcome)).await;
+        });
+    }
+}

@@ -1,0 +1,226 @@
+//! The gateway's answers to requests, whoever speaks HTTP and TLS.
+
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use ipnet::IpNet;
+use warren_proto::lease::{Enrolment as Joining, Grant, Refusal};
+use warren_wire::enrolment::{
+    Answer, ChannelBinding, Dns, ENROL_PATH, Enrol, Kind, MEDIA_TYPE, PROBLEM_TYPE, Problem, Proof, Purpose,
+    RELEASE_PATH, REQUEST_MAX, Release, Version,
+};
+use warren_wire::gateway::{GatewayConfig, PeerSettings};
+use warren_wire::token::{Claims, GatewaySet, KeyRing};
+use warren_wire::{Name, PrivateKey, PublicKey};
+
+use super::leases::LeaseService;
+use super::limits::RequestLimits;
+use super::now;
+
+/// One request, its body whole.
+#[derive(Debug, Clone, Copy)]
+pub struct Request<'a> {
+    /// Who asks.
+    pub remote: SocketAddr,
+    /// What names the TLS connection.
+    pub binding: ChannelBinding,
+    /// `POST`.
+    pub method: &'a str,
+    /// The path, without a query.
+    pub path: &'a str,
+    /// The value of `Content-Type`; empty if there is none.
+    pub content_type: &'a str,
+    /// The body.
+    pub body: &'a [u8],
+}
+
+/// An answer.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Response {
+    /// HTTP status.
+    pub status: u16,
+    /// Value of `Content-Type`.
+    pub content_type: &'static str,
+    /// Value of `Retry-After`, in seconds.
+    pub retry_after: Option<u32>,
+    /// Body.
+    pub body: Vec<u8>,
+}
+
+/// Answers requests to enrol and to release.
+#[derive(Debug)]
+pub struct Enrolment {
+    fabric: Name,
+    key: PrivateKey,
+    public: PublicKey,
+    keys: KeyRing,
+    gateways: GatewaySet,
+    routes: BTreeMap<Name, Vec<IpNet>>,
+    dns: Dns,
+    peers: PeerSettings,
+    limits: RequestLimits,
+    leases: LeaseService,
+    draining: AtomicBool,
+}
+
+impl Enrolment {
+    /// Answers as a configuration says, with the gateway's WireGuard key.
+    #[must_use]
+    pub fn new(config: &GatewayConfig, key: PrivateKey, leases: LeaseService) -> Self {
+        Self {
+            fabric: config.fabric.clone(),
+            public: key.public(),
+            key,
+            keys: KeyRing::new(config.keys.token_keys.iter().copied()),
+            gateways: config.gateways.clone(),
+            routes: config.groups.keys().map(|group| (group.clone(), config.routes(group))).collect(),
+            dns: config.dns.clone(),
+            peers: config.peers,
+            limits: RequestLimits::new(&config.limits),
+            leases,
+            draining: AtomicBool::new(false),
+        }
+    }
+
+    /// Takes no new peers from now on, or does again. Releases are answered all the same.
+    pub fn set_draining(&self, draining: bool) {
+        self.draining.store(draining, Ordering::Relaxed);
+    }
+
+    /// Answers. What is refused has changed nothing.
+    pub async fn handle(&self, request: Request<'_>) -> Response {
+        let answer = match request.path {
+            _ if !self.limits.admit(request.remote.ip()) => {
+                let detail = "too many requests from this address, or from all together";
+                Err(Problem::new(Kind::RateLimited, detail).retry_after(5))
+            }
+            ENROL_PATH | RELEASE_PATH if request.method != "POST" => {
+                Err(Problem::new(Kind::Method, format!("{} takes POST", request.path)))
+            }
+            ENROL_PATH => self.enrol(&request).await,
+            RELEASE_PATH => self.release(&request).await,
+            _ => Err(Problem::new(Kind::NotFound, format!("try POST {ENROL_PATH}"))),
+        };
+        answer.unwrap_or_else(|problem| {
+            tracing::info!(remote = %request.remote, kind = %problem.kind, detail = problem.detail, "refused");
+            Response::from(&problem)
+        })
+    }
+
+    async fn enrol(&self, request: &Request<'_>) -> Result<Response, Problem> {
+        check_body(request)?;
+        let enrol = Enrol::from_json(request.body)?;
+        if self.draining.load(Ordering::Relaxed) {
+            let detail = "this gateway is being taken out of service; ask another of the token's";
+            return Err(Problem::new(Kind::Draining, detail));
+        }
+        let claims = self.verify(&enrol)?;
+        self.prove(&enrol.proof, Purpose::Enrol, &enrol.public_key, &request.binding)?;
+        let joining = Joining {
+            key: enrol.public_key,
+            token: claims.id,
+            expires: claims.validity.expires(),
+            uses: claims.uses,
+            group: claims.group,
+            host: enrol.host,
+        };
+        let grant = self.leases.enrol(joining).await.map_err(|refusal| problem(&refusal))?;
+        tracing::info!(remote = %request.remote, peer = %enrol.public_key, token = %claims.id, group = %grant.group,
+            addresses = ?grant.addresses, "enrolled");
+        let body = serde_json::to_vec(&self.answer(grant))
+            .map_err(|error| Problem::new(Kind::Unknown, error.to_string()))?;
+        Ok(Response { status: 200, content_type: MEDIA_TYPE, retry_after: None, body })
+    }
+
+    async fn release(&self, request: &Request<'_>) -> Result<Response, Problem> {
+        check_body(request)?;
+        let release = Release::from_json(request.body)?;
+        self.prove(&release.proof, Purpose::Release, &release.public_key, &request.binding)?;
+        self.leases.release(release.public_key).await.map_err(|refusal| problem(&refusal))?;
+        tracing::info!(remote = %request.remote, peer = %release.public_key, "released");
+        Ok(Response { status: 204, content_type: MEDIA_TYPE, retry_after: None, body: Vec::new() })
+    }
+
+    fn verify(&self, enrol: &Enrol) -> Result<Claims, Problem> {
+        let claims = self.keys.verify(&enrol.token)?;
+        claims.check(now(), &self.fabric)?;
+        if !claims.gateways.as_slice().iter().any(|gateway| gateway.key == self.public) {
+            let detail = "this gateway is not among the token's; issue a token with the present gateways";
+            return Err(Problem::new(Kind::TokenGateway, detail));
+        }
+        if !self.routes.contains_key(&claims.group) {
+            let detail = format!("group {} is not in this gateway's configuration", claims.group);
+            return Err(Problem::new(Kind::Group, detail));
+        }
+        Ok(claims)
+    }
+
+    fn prove(
+        &self,
+        proof: &Proof,
+        purpose: Purpose,
+        peer: &PublicKey,
+        binding: &ChannelBinding,
+    ) -> Result<(), Problem> {
+        if *peer != self.public && proof.verify(purpose, &self.key, peer, binding) {
+            return Ok(());
+        }
+        let detail =
+            "the proof is not of this key, this gateway and this connection; it cannot be sent again";
+        Err(Problem::new(Kind::Proof, detail))
+    }
+
+    fn answer(&self, grant: Grant) -> Answer {
+        Answer {
+            version: Version,
+            routes: self.routes.get(&grant.group).cloned().unwrap_or_default(),
+            group: grant.group,
+            addresses: grant.addresses,
+            dns: self.dns.clone(),
+            gateways: self.gateways.clone(),
+            lease_seconds: u32::try_from(grant.ttl.as_secs()).unwrap_or(u32::MAX),
+            mtu: self.peers.mtu,
+            keepalive_seconds: self.peers.keepalive_seconds,
+        }
+    }
+}
+
+impl From<&Problem> for Response {
+    fn from(problem: &Problem) -> Self {
+        Self {
+            status: problem.kind.status(),
+            content_type: PROBLEM_TYPE,
+            retry_after: problem.retry_after,
+            body: problem.to_json(),
+        }
+    }
+}
+
+fn check_body(request: &Request<'_>) -> Result<(), Problem> {
+    let media = request.content_type.split(';').next().unwrap_or_default().trim();
+    if !media.eq_ignore_ascii_case(MEDIA_TYPE) {
+        return Err(Problem::new(Kind::MediaType, format!("send {MEDIA_TYPE}")));
+    }
+    if request.body.len() > REQUEST_MAX {
+        return Err(Problem::new(Kind::TooLarge, format!("at most {REQUEST_MAX} bytes are taken")));
+    }
+    Ok(())
+}
+
+fn problem(refusal: &Refusal) -> Problem {
+    let (kind, retry) = match refusal {
+        Refusal::UsedUp(_) => (Kind::TokenUsedUp, None),
+        Refusal::Revoked => (Kind::TokenRevoked, None),
+        Refusal::Evicted(_) => (Kind::Evicted, None),
+        Refusal::Full(_) => (Kind::PoolExhausted, Some(30)),
+        Refusal::NoLease | Refusal::NotEvicted => (Kind::NoLease, None),
+        Refusal::Contended => (Kind::Busy, Some(1)),
+        Refusal::Store => (Kind::Store, Some(2)),
+    };
+    let problem = Problem::new(kind, refusal.to_string());
+    match retry {
+        Some(seconds) => problem.retry_after(seconds),
+        None => problem,
+    }
+}

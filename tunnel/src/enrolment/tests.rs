@@ -1,0 +1,447 @@
+//! Pods that join over real TLS, what is refused, and many at once.
+
+use std::io::Write as _;
+use std::net::{SocketAddr, TcpStream};
+use std::num::NonZeroU32;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
+use tokio::net::TcpListener;
+use tokio::sync::mpsc;
+use warren_proto::lease::{Peer, Settings};
+use warren_store::Embedded;
+use warren_wire::enrolment::{
+    ChannelBinding, ENROL_PATH, EXPORTER_LABEL, Enrol, HostInfo, MEDIA_TYPE, Problem, Proof, Purpose,
+    RELEASE_PATH, Version,
+};
+use warren_wire::gateway::GatewayConfig;
+use warren_wire::token::{Claims, Gateway, SigningKey, TokenId, Validity};
+use warren_wire::{PrivateKey, Token, UnixTime};
+
+use super::client::{self, ClientError};
+use super::leases::{LeaseService, PeerEvent};
+use super::server::{Enrolment, Request, Response};
+use super::{now, serve};
+
+const REMOTE: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(std::net::Ipv4Addr::LOCALHOST), 4000);
+const BINDING: ChannelBinding = ChannelBinding([9; 32]);
+
+fn own_key() -> PrivateKey {
+    PrivateKey::from_random([200; 32])
+}
+
+fn signer() -> SigningKey {
+    SigningKey::from_random([100; 32])
+}
+
+fn pod(number: u32) -> PrivateKey {
+    let mut bytes = [7; 32];
+    // Not the first byte, of which X25519 ignores three bits.
+    bytes[8..12].copy_from_slice(&number.to_le_bytes());
+    PrivateKey::from_random(bytes)
+}
+
+fn config(pool: &str, limits: &str) -> GatewayConfig {
+    let text = format!(
+        r#"
+fabric = "llm-training"
+name = "gw-a"
+[listen]
+tls = "127.0.0.1:443"
+[keys]
+private_key_file = "k"
+certificate_file = "c"
+certificate_key_file = "ck"
+token_keys = ["{}"]
+[pool]
+prefixes = ["{pool}"]
+[[gateways]]
+name = "gw-a"
+key = "{}"
+udp = "192.0.2.1:51820"
+tls = "192.0.2.1:443"
+pins = ["AwMDAwMDAwMDAwMDAwMDAwMDAwMDAwMDAwMDAwMDAwM"]
+[groups.gpu]
+[[groups.gpu.allow]]
+to = ["10.0.0.0/16"]
+[limits]
+requests_per_second = 1000000
+requests_per_minute_and_source = 1000000
+{limits}
+"#,
+        signer().verifying_key(),
+        own_key().public()
+    );
+    GatewayConfig::parse(&text).unwrap()
+}
+
+struct Bench {
+    enrolment: Arc<Enrolment>,
+    leases: LeaseService,
+    peers: mpsc::UnboundedReceiver<PeerEvent>,
+    config: GatewayConfig,
+}
+
+fn start(path: &Path, config: GatewayConfig) -> Bench {
+    let store = Arc::new(Embedded::open(path).unwrap());
+    let settings = Settings {
+        prefixes: config.pool.prefixes.clone(),
+        reserved: config.pool.reserved.clone(),
+        ttl: config.lease.ttl.get(),
+        quarantine: config.lease.quarantine.get(),
+    };
+    let (sender, peers) = mpsc::unbounded_channel();
+    let leases = LeaseService::start(settings, store, sender).unwrap();
+    let enrolment = Arc::new(Enrolment::new(&config, own_key(), leases.clone()));
+    Bench { enrolment, leases, peers, config }
+}
+
+impl Bench {
+    fn claims(&self) -> Claims {
+        let validity = Validity::new(now(), now().plus(Duration::from_secs(3600))).unwrap();
+        Claims {
+            id: TokenId::from_random([1; 16]),
+            validity,
+            fabric: self.config.fabric.clone(),
+            group: "gpu".parse().unwrap(),
+            uses: None,
+            gateways: self.config.gateways.clone(),
+        }
+    }
+
+    fn token(&self) -> Token {
+        self.claims().sign(&signer()).unwrap()
+    }
+
+    async fn post(&self, path: &str, body: &[u8]) -> Response {
+        let request = Request {
+            remote: REMOTE,
+            binding: BINDING,
+            method: "POST",
+            path,
+            content_type: MEDIA_TYPE,
+            body,
+        };
+        self.enrolment.handle(request).await
+    }
+
+    async fn enrol(&self, key: &PrivateKey, token: &Token) -> Response {
+        self.post(ENROL_PATH, &body(key, token)).await
+    }
+}
+
+fn body(key: &PrivateKey, token: &Token) -> Vec<u8> {
+    let proof = Proof::make(Purpose::Enrol, key, &own_key().public(), &BINDING).unwrap();
+    let host = HostInfo::default();
+    let request = Enrol { version: Version, token: token.clone(), public_key: key.public(), proof, host };
+    request.to_json().unwrap()
+}
+
+fn runtime() -> tokio::runtime::Runtime {
+    tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap()
+}
+
+/// A request with an edit, and what comes of it.
+#[test]
+fn what_is_refused_and_that_nothing_changes_by_it() {
+    let folder = tempfile::tempdir().unwrap();
+    runtime().block_on(async {
+        let mut bench = start(&folder.path().join("leases"), config("10.100.0.0/29", ""));
+        while bench.enrol(&pod(0), &bench.token()).await.status == 503 {
+            tokio::task::yield_now().await;
+        }
+        let good = body(&pod(1), &bench.token());
+        let with = |edit: &dyn Fn(&mut Claims)| {
+            let mut claims = bench.claims();
+            edit(&mut claims);
+            body(&pod(1), &claims.sign(&signer()).unwrap())
+        };
+        let past = |from, to| Validity::new(UnixTime::from_secs(from), UnixTime::from_secs(to)).unwrap();
+        let soon = now().plus(Duration::from_secs(3600));
+        let later = Validity::new(soon, soon.plus(Duration::from_secs(60))).unwrap();
+        let once = |claims: &mut Claims| {
+            claims.id = TokenId::from_random([2; 16]);
+            claims.uses = NonZeroU32::new(1);
+        };
+        let mut other_gateway = bench.config.gateways.as_slice().to_vec();
+        other_gateway[0].key = pod(50).public();
+        let other_gateway: warren_wire::token::GatewaySet = other_gateway.try_into().unwrap();
+        let forged = body(&pod(1), &bench.claims().sign(&SigningKey::from_random([101; 32])).unwrap());
+        let mut replayed: Enrol = Enrol::from_json(&good).unwrap();
+        replayed.proof =
+            Proof::make(Purpose::Enrol, &pod(1), &own_key().public(), &ChannelBinding([8; 32])).unwrap();
+        let mut stolen: Enrol = Enrol::from_json(&good).unwrap();
+        stolen.public_key = pod(2).public();
+        // A token for one peer, used by another; a revoked one; an evicted peer.
+        let mut claims = bench.claims();
+        once(&mut claims);
+        assert_eq!(bench.enrol(&pod(3), &claims.sign(&signer()).unwrap()).await.status, 200);
+        let revoked = TokenId::from_random([3; 16]);
+        bench.leases.revoke(revoked, soon, true).await.unwrap();
+        bench.leases.evict(pod(4).public(), soon).await.unwrap();
+
+        let cases: Vec<(&str, &str, Vec<u8>)> = vec![
+            ("expired", ENROL_PATH, with(&|claims| claims.validity = past(1_700_000_000, 1_700_000_060))),
+            ("not yet valid", ENROL_PATH, with(&|claims| claims.validity = later)),
+            ("forged", ENROL_PATH, forged),
+            ("another fabric", ENROL_PATH, with(&|claims| claims.fabric = "other".parse().unwrap())),
+            ("another gateway", ENROL_PATH, with(&|claims| claims.gateways = other_gateway.clone())),
+            ("unknown group", ENROL_PATH, with(&|claims| claims.group = "admins".parse().unwrap())),
+            ("over-used", ENROL_PATH, with(&once)),
+            ("revoked", ENROL_PATH, with(&|claims| claims.id = revoked)),
+            ("evicted", ENROL_PATH, body(&pod(4), &bench.token())),
+            ("replayed in another connection", ENROL_PATH, replayed.to_json().unwrap()),
+            ("another's key", ENROL_PATH, stolen.to_json().unwrap()),
+            ("the gateway's own key", ENROL_PATH, body(&own_key(), &bench.token())),
+            ("not JSON", ENROL_PATH, b"hello".to_vec()),
+            ("oversize", ENROL_PATH, vec![b' '; 20_000]),
+            ("released without a lease", RELEASE_PATH, release(&pod(60))),
+            ("another path", "/v1/admin", good.clone()),
+        ];
+        let before = bench.leases.leases().await.0;
+        let mut out = String::new();
+        for (name, path, body) in cases {
+            let response = bench.post(path, &body).await;
+            let problem = Problem::from_json(&response.body).expect("a problem");
+            assert_eq!(response.status, problem.kind.status());
+            out += &format!("{name}: {} {}: {}\n", response.status, problem.kind, problem.detail);
+        }
+        let get = Request {
+            remote: REMOTE,
+            binding: BINDING,
+            method: "GET",
+            path: ENROL_PATH,
+            content_type: "",
+            body: b"",
+        };
+        let get = bench.enrolment.handle(get).await;
+        let form = Request {
+            remote: REMOTE,
+            binding: BINDING,
+            method: "POST",
+            path: ENROL_PATH,
+            content_type: "text/plain",
+            body: &good,
+        };
+        let form = bench.enrolment.handle(form).await;
+        for (name, response) in [("GET", get), ("plain text", form)] {
+            out += &format!("{name}: {}\n", Problem::from_json(&response.body).unwrap());
+        }
+        assert_eq!(bench.leases.leases().await.0, before, "something has changed");
+        // The pool of six: two are in it.
+        for number in 10..14 {
+            assert_eq!(bench.enrol(&pod(number), &bench.token()).await.status, 200);
+        }
+        let full = Problem::from_json(&bench.enrol(&pod(14), &bench.token()).await.body).unwrap();
+        out += &format!("pool: {full}\n");
+        bench.enrolment.set_draining(true);
+        let draining = Problem::from_json(&bench.enrol(&pod(15), &bench.token()).await.body).unwrap();
+        out += &format!("draining: {draining}\n");
+        let out = out.replace(&soon.to_string(), "SOON");
+        insta::assert_snapshot!(out);
+
+        let mut installed = 0;
+        while let Ok(event) = bench.peers.try_recv() {
+            assert!(matches!(event, PeerEvent::Install(Peer { .. })));
+            installed += 1;
+        }
+        assert_eq!(installed, 6);
+    });
+}
+
+fn release(key: &PrivateKey) -> Vec<u8> {
+    let proof = Proof::make(Purpose::Release, key, &own_key().public(), &BINDING).unwrap();
+    warren_wire::enrolment::Release { version: Version, public_key: key.public(), proof }.to_json().unwrap()
+}
+
+/// A gateway's TLS port.
+async fn listen(enrolment: Arc<Enrolment>, within: Duration) -> (SocketAddr, CertificateDer<'static>) {
+    let certified = rcgen::generate_simple_self_signed(["gw-a".to_owned()]).unwrap();
+    let certificate = certified.cert.der().clone();
+    let key = PrivateKeyDer::Pkcs8(certified.signing_key.serialize_der().into());
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let tls = rustls::ServerConfig::builder_with_provider(provider)
+        .with_protocol_versions(&[&rustls::version::TLS13])
+        .unwrap()
+        .with_no_client_auth()
+        .with_single_cert(vec![certificate.clone()], key)
+        .unwrap();
+    let acceptor = tokio_rustls::TlsAcceptor::from(Arc::new(tls));
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    tokio::spawn(async move {
+        while let Ok((stream, remote)) = listener.accept().await {
+            let (acceptor, enrolment) = (acceptor.clone(), Arc::clone(&enrolment));
+            tokio::spawn(async move {
+                let stream = acceptor.accept(stream).await.unwrap();
+                let binding =
+                    stream.get_ref().1.export_keying_material([0; 32], EXPORTER_LABEL, None).unwrap();
+                // What the other end does is the test's.
+                _ = serve::serve(stream, remote, ChannelBinding(binding), enrolment, within).await;
+            });
+        }
+    });
+    (address, certificate)
+}
+
+type Tls = rustls::StreamOwned<rustls::ClientConnection, TcpStream>;
+
+fn connect(address: SocketAddr, certificate: &CertificateDer<'static>) -> (Tls, ChannelBinding) {
+    let mut roots = rustls::RootCertStore::empty();
+    roots.add(certificate.clone()).unwrap();
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let config = rustls::ClientConfig::builder_with_provider(provider)
+        .with_protocol_versions(&[&rustls::version::TLS13])
+        .unwrap()
+        .with_root_certificates(roots)
+        .with_no_client_auth();
+    let name = ServerName::try_from("gw-a").unwrap();
+    let connection = rustls::ClientConnection::new(Arc::new(config), name).unwrap();
+    let socket = TcpStream::connect(address).unwrap();
+    socket.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
+    let mut stream = rustls::StreamOwned::new(connection, socket);
+    while stream.conn.is_handshaking() {
+        stream.conn.complete_io(&mut stream.sock).unwrap();
+    }
+    let binding = stream.conn.export_keying_material([0; 32], EXPORTER_LABEL, None).unwrap();
+    (stream, ChannelBinding(binding))
+}
+
+#[test]
+fn a_pod_joins_and_leaves_over_tls() {
+    let folder = tempfile::tempdir().unwrap();
+    let runtime = runtime();
+    let bench = runtime.block_on(async { start(&folder.path().join("leases"), config("10.100.0.0/24", "")) });
+    let (address, certificate) =
+        runtime.block_on(listen(Arc::clone(&bench.enrolment), Duration::from_secs(10)));
+    let (gateway, token) = (bench.config.gateways.as_slice()[0].clone(), bench.token());
+    let join = |key: &PrivateKey| {
+        let (mut stream, binding) = connect(address, &certificate);
+        let host = HostInfo::new("pod-1".into(), Default::default()).unwrap();
+        client::enrol(&mut stream, &binding, &gateway, &token, key, host)
+    };
+    let answer = join(&pod(1)).unwrap();
+    assert_eq!(answer.routes, ["10.0.0.0/16".parse().unwrap()]);
+    assert_eq!((answer.lease_seconds, answer.mtu, answer.keepalive_seconds), (600, 1420, 25));
+    assert_eq!(answer.gateways, bench.config.gateways);
+    assert_eq!(join(&pod(1)).unwrap(), answer, "a restart");
+    assert_ne!(join(&pod(2)).unwrap().addresses, answer.addresses);
+
+    let (mut stream, binding) = connect(address, &certificate);
+    client::release(&mut stream, &binding, &gateway, &pod(1)).unwrap();
+    let (mut stream, binding) = connect(address, &certificate);
+    let again = client::release(&mut stream, &binding, &gateway, &pod(1));
+    assert!(matches!(again, Err(ClientError::Refused(problem)) if problem.kind.slug() == "no-lease"));
+    // The answer for another gateway's key: a man in the middle with a key of his own gets nothing.
+    let (mut stream, binding) = connect(address, &certificate);
+    let wrong = Gateway { key: pod(9).public(), ..gateway.clone() };
+    let refused = client::enrol(&mut stream, &binding, &wrong, &token, &pod(3), HostInfo::default());
+    assert!(matches!(refused, Err(ClientError::Refused(problem)) if problem.kind.slug() == "proof"));
+}
+
+#[test]
+fn slow_and_oversize_requests_are_ended() {
+    let folder = tempfile::tempdir().unwrap();
+    let runtime = runtime();
+    let bench = runtime.block_on(async { start(&folder.path().join("leases"), config("10.100.0.0/24", "")) });
+    let within = Duration::from_millis(300);
+    let (address, certificate) = runtime.block_on(listen(Arc::clone(&bench.enrolment), within));
+    let answer_to = |bytes: &[u8]| {
+        let (mut stream, _) = connect(address, &certificate);
+        stream.write_all(bytes).unwrap();
+        let mut answer = Vec::new();
+        // A connection that is cut has no closing message of TLS.
+        _ = std::io::Read::read_to_end(&mut stream, &mut answer);
+        String::from_utf8(answer).unwrap().lines().next().unwrap_or_default().to_owned()
+    };
+    let head = |length: usize| {
+        format!(
+            "POST {ENROL_PATH} HTTP/1.1\r\nHost: g\r\nContent-Type: {MEDIA_TYPE}\r\nContent-Length: {length}\r\n"
+        )
+    };
+    let started = Instant::now();
+    assert_eq!(answer_to(head(10).as_bytes()), "", "a head without an end");
+    assert_eq!(answer_to(format!("{}\r\n{{", head(100)).as_bytes()), "HTTP/1.1 408 Request Timeout");
+    let large = format!("{}\r\n{}", head(20_000), "x".repeat(20_000));
+    assert_eq!(answer_to(large.as_bytes()), "HTTP/1.1 413 Payload Too Large");
+    let long = format!("{}X: {}\r\n\r\n", head(0), "x".repeat(20_000));
+    assert_eq!(answer_to(long.as_bytes()), "HTTP/1.1 431 Request Header Fields Too Large");
+    assert!(started.elapsed() < Duration::from_secs(15), "{:?}", started.elapsed());
+}
+
+#[test]
+fn requests_of_one_source_are_bounded() {
+    let folder = tempfile::tempdir().unwrap();
+    runtime().block_on(async {
+        let mut settings = config("10.100.0.0/24", "");
+        settings.limits.requests_per_minute_and_source = 3;
+        let bench = start(&folder.path().join("leases"), settings);
+        let mut statuses = Vec::new();
+        for _ in 0..5 {
+            statuses.push(bench.post(ENROL_PATH, b"{").await);
+        }
+        let refused: Vec<u16> = statuses.iter().map(|response| response.status).collect();
+        assert_eq!(refused, [400, 400, 400, 429, 429]);
+        assert_eq!(statuses[4].retry_after, Some(5));
+    });
+}
+
+/// Resident memory of this process in MB.
+fn memory() -> u64 {
+    let text = std::fs::read_to_string("/proc/self/status").unwrap();
+    let line = text.lines().find(|line| line.starts_with("VmRSS:")).unwrap();
+    line.split_whitespace().nth(1).unwrap().parse::<u64>().unwrap() / 1024
+}
+
+#[test]
+fn ten_thousand_pods_join_and_join_again() {
+    const PODS: u32 = 10_000;
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("leases");
+    let mut granted = vec![Vec::new(); 2];
+    for (round, addresses) in granted.iter_mut().enumerate() {
+        let runtime = runtime();
+        runtime.block_on(async {
+            let bench = Arc::new(start(&path, config("10.100.0.0/16", "")));
+            let token = bench.token();
+            let bodies: Vec<Vec<u8>> = (0..PODS).map(|number| body(&pod(number), &token)).collect();
+            while bench.post(ENROL_PATH, &bodies[0]).await.status == 503 {
+                tokio::task::yield_now().await;
+            }
+            let (before, started) = (memory(), Instant::now());
+            let mut tasks = Vec::new();
+            for chunk in bodies.chunks(PODS as usize / 100) {
+                let (bench, chunk) = (Arc::clone(&bench), chunk.to_vec());
+                tasks.push(tokio::spawn(async move {
+                    let mut addresses = Vec::new();
+                    for body in chunk {
+                        let response = bench.post(ENROL_PATH, &body).await;
+                        assert_eq!(response.status, 200, "{}", String::from_utf8_lossy(&response.body));
+                        addresses.push(
+                            warren_wire::enrolment::Answer::from_json(&response.body).unwrap().addresses,
+                        );
+                    }
+                    addresses
+                }));
+            }
+            for task in tasks {
+                addresses.extend(task.await.unwrap());
+            }
+            let seconds = started.elapsed().as_secs_f64();
+            println!(
+                "round {round}: {PODS} enrolments in {seconds:.2} s, {:.0} a second; {} -> {} MB, file {} MB",
+                f64::from(PODS) / seconds,
+                before,
+                memory(),
+                std::fs::metadata(&path).unwrap().len() >> 20,
+            );
+            let (leases, statistics) = bench.leases.leases().await;
+            assert_eq!((leases.len(), statistics.live), (PODS as usize, u64::from(PODS)));
+        });
+    }
+    let distinct: std::collections::BTreeSet<_> = granted[0].iter().collect();
+    assert_eq!(distinct.len(), PODS as usize, "an address twice");
+    assert_eq!(granted[0], granted[1], "after a restart of the gateway each has its own again");
+}

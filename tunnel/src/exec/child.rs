@@ -1,0 +1,140 @@
+//! The program: signals to it, its end from it.
+//!
+//! It stays in our process group, so a terminal's Ctrl-C, Ctrl-\ and Ctrl-Z reach it as they reach us. What a terminal has sent
+//! is therefore not sent again; what somebody else sends to us is.
+
+use std::{
+    ffi::OsString,
+    io::ErrorKind,
+    os::unix::process::ExitStatusExt as _,
+    process::{Command, ExitStatus},
+    sync::mpsc::{self, Receiver, RecvTimeoutError, Sender},
+    thread,
+    time::Duration,
+};
+
+use parking_lot::Mutex;
+use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process, waitid};
+use signal_hook::{
+    consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2},
+    iterator::{SignalsInfo, exfiltrator::WithOrigin},
+    low_level::siginfo::Cause,
+};
+
+use crate::problem::{Context, Problem, Result};
+
+/// Signals that are the program's, not ours.
+const PASSED: [i32; 6] = [SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2];
+
+enum Notice {
+    Signal { number: i32, by_terminal: bool },
+    Ended,
+}
+
+/// Signals that came to us.
+pub(super) struct Signals {
+    notices: Mutex<Receiver<Notice>>,
+    sender: Sender<Notice>,
+}
+
+impl Signals {
+    /// Takes them from now on.
+    ///
+    /// # Errors
+    /// When the system refuses.
+    pub(super) fn listen() -> Result<Self> {
+        let mut signals = SignalsInfo::<WithOrigin>::new(PASSED).while_doing(|| "signals".into())?;
+        let (sender, notices) = mpsc::channel();
+        let told = sender.clone();
+        thread::Builder::new()
+            .name("signals".into())
+            .stack_size(128 << 10)
+            .spawn(move || {
+                for origin in signals.forever() {
+                    let by_terminal = matches!(origin.cause, Cause::Kernel);
+                    if told.send(Notice::Signal { number: origin.signal, by_terminal }).is_err() {
+                        return;
+                    }
+                }
+            })
+            .while_doing(|| "thread for signals".into())?;
+        Ok(Self { notices: Mutex::new(notices), sender })
+    }
+
+    /// The next signal that asks us to end, within a time.
+    pub(super) fn next(&self, within: Duration) -> Option<i32> {
+        match self.notices.lock().recv_timeout(within) {
+            Ok(Notice::Signal { number: number @ (SIGINT | SIGQUIT | SIGTERM | SIGHUP), .. }) => Some(number),
+            Ok(_) | Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => None,
+        }
+    }
+}
+
+/// Runs the program to its end; gives its exit code as a shell would.
+///
+/// # Errors
+/// When no thread can be started. A program that cannot be run is told and has an exit code of its own.
+pub(super) fn run(command: &[OsString], environment: Vec<(String, String)>, signals: &Signals) -> Result<u8> {
+    let Some((program, arguments)) = command.split_first() else {
+        return Err(Problem::new("no program").hint("warren-tunnel exec -- COMMAND"));
+    };
+    let mut child = match Command::new(program).args(arguments).envs(environment).spawn() {
+        Ok(child) => child,
+        Err(error) => {
+            tracing::error!("{}: {error}", program.display());
+            return Ok(if error.kind() == ErrorKind::NotFound { 127 } else { 126 });
+        }
+    };
+    let pid = Pid::from_child(&child);
+    let ended = signals.sender.clone();
+    thread::Builder::new()
+        .name("child".into())
+        .stack_size(128 << 10)
+        .spawn(move || {
+            // It is looked at, not taken in: until then its number is nobody else's, and a signal reaches no stranger.
+            while let Err(rustix::io::Errno::INTR) =
+                waitid(WaitId::Pid(pid), WaitIdOptions::EXITED | WaitIdOptions::NOWAIT)
+            {}
+            _ = ended.send(Notice::Ended);
+        })
+        .while_doing(|| "thread for the program".into())?;
+    loop {
+        match signals.notices.lock().recv() {
+            Ok(Notice::Signal { by_terminal: true, .. }) => {}
+            Ok(Notice::Signal { number, .. }) => {
+                if let Some(signal) = Signal::from_named_raw(number) {
+                    _ = kill_process(pid, signal);
+                }
+            }
+            Ok(Notice::Ended) | Err(_) => {
+                let status = child.wait().while_doing(|| format!("{}", program.display()))?;
+                return Ok(code(status));
+            }
+        }
+    }
+}
+
+/// As a shell has it.
+fn code(status: ExitStatus) -> u8 {
+    match (status.code(), status.signal()) {
+        (Some(code), _) => u8::try_from(code).unwrap_or(u8::MAX),
+        (None, Some(signal)) => code_of(signal),
+        (None, None) => u8::MAX,
+    }
+}
+
+/// Of whoever ended by a signal.
+pub(super) fn code_of(signal: i32) -> u8 {
+    u8::try_from(128 + signal).unwrap_or(u8::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn exit_codes_are_a_shells() {
+        assert_eq!(code(ExitStatus::from_raw(7 << 8)), 7);
+        assert_eq!(code(ExitStatus::from_raw(SIGTERM)), 143);
+    }
+}

@@ -1,0 +1,156 @@
+//! What is asked for.
+
+use std::{fmt, net::SocketAddr, path::PathBuf};
+
+use clap::Args;
+use warren_proxy::{Credentials, Target};
+
+use crate::{
+    cli::{Address, address},
+    problem::{Problem, Result},
+};
+
+/// Proxies and forwards of a tunnel without an interface.
+#[derive(Debug, Clone, Default, Args)]
+#[command(next_help_heading = "Without an interface (--device user)")]
+pub struct ServiceArgs {
+    /// SOCKS5 proxy, TCP and UDP; `off` for none [default: 127.0.0.1:1080]
+    #[arg(long, value_name = "ADDR", env = "WARREN_SOCKS5", value_parser = address)]
+    pub socks5: Option<Address>,
+    /// HTTP proxy: CONNECT and plain requests; `off` for none [default: 127.0.0.1:3128]
+    #[arg(long, value_name = "ADDR", env = "WARREN_HTTP_PROXY", value_parser = address)]
+    pub http_proxy: Option<Address>,
+    /// DNS server for programs: names of the tunnel by its servers, all others by this machine's [default: off]
+    #[arg(long, value_name = "ADDR", env = "WARREN_DNS", value_parser = address)]
+    pub dns: Option<Address>,
+    /// Port of this machine that leads into the tunnel, as [udp:]ADDR:PORT=HOST:PORT; may be repeated
+    #[arg(long, value_name = "FROM=TO", env = "WARREN_FORWARD", value_delimiter = ',', value_parser = forward)]
+    pub forward: Vec<Forward>,
+    /// Port of the tunnel's addresses that leads to a service of this machine, as [udp:]PORT=HOST:PORT; may be repeated
+    #[arg(long, value_name = "PORT=TO", env = "WARREN_REVERSE", value_delimiter = ',', value_parser = reverse)]
+    pub reverse: Vec<Reverse>,
+    /// Refuse what no peer has in AllowedIPs, instead of connecting to it beside the tunnel
+    #[arg(long, env = "WARREN_NO_DIRECT")]
+    pub no_direct: bool,
+    /// File with `user:password` that clients of both proxies must give; or WARREN_PROXY_CREDENTIALS
+    #[arg(long, value_name = "FILE", env = "WARREN_PROXY_CREDENTIALS_FILE")]
+    pub proxy_credentials_file: Option<PathBuf>,
+}
+
+/// What a forward carries.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Protocol {
+    /// Connections.
+    Tcp,
+    /// Datagrams.
+    Udp,
+}
+
+/// From an address of this machine into the tunnel.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Forward {
+    /// What it carries.
+    pub protocol: Protocol,
+    /// Where programs connect.
+    pub at: SocketAddr,
+    /// Where that leads.
+    pub to: Target,
+}
+
+/// From a port of the overlay to this machine.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Reverse {
+    /// What it carries.
+    pub protocol: Protocol,
+    /// Of all our overlay addresses.
+    pub port: u16,
+    /// Where that leads.
+    pub to: Target,
+}
+
+impl ServiceArgs {
+    /// Whether anything was asked for that needs the netstack.
+    pub(crate) fn asked(&self) -> bool {
+        let on = |address: Option<Address>| matches!(address, Some(Address::On(_)));
+        on(self.socks5)
+            || on(self.http_proxy)
+            || on(self.dns)
+            || !self.forward.is_empty()
+            || !self.reverse.is_empty()
+    }
+
+    /// Proxies at `at`, where nothing else is said.
+    pub(crate) fn or_proxies(&mut self, at: Address) {
+        self.socks5 = self.socks5.or(Some(at));
+        self.http_proxy = self.http_proxy.or(Some(at));
+    }
+
+    /// The credentials that clients must give, if any.
+    ///
+    /// # Errors
+    /// When they cannot be read or have another form. What they are is not repeated.
+    pub(crate) fn credentials(&self) -> Result<Option<Credentials>> {
+        let told = |name: String, error: &dyn fmt::Display| {
+            Problem::new(format!("{name}: {error}")).hint("one line: user:password")
+        };
+        if let Some(path) = &self.proxy_credentials_file {
+            let name = format!("proxy credentials {}", path.display());
+            return Credentials::read(path).map(Some).map_err(|error| told(name, &error));
+        }
+        let Ok(text) = std::env::var("WARREN_PROXY_CREDENTIALS").map(zeroize::Zeroizing::new) else {
+            return Ok(None);
+        };
+        let parsed = Credentials::parse(&text);
+        parsed.map(Some).map_err(|error| told("WARREN_PROXY_CREDENTIALS".into(), &error))
+    }
+}
+
+/// `udp:` or `tcp:` before the rest; without, connections are meant.
+fn protocol(text: &str) -> (Protocol, &str) {
+    match (text.strip_prefix("udp:"), text.strip_prefix("tcp:")) {
+        (Some(rest), _) => (Protocol::Udp, rest),
+        (_, Some(rest)) => (Protocol::Tcp, rest),
+        _ => (Protocol::Tcp, text),
+    }
+}
+
+fn forward(text: &str) -> Result<Forward> {
+    let (protocol, rest) = protocol(text);
+    let parsed = rest
+        .split_once('=')
+        .and_then(|(at, to)| Some(Forward { protocol, at: at.parse().ok()?, to: to.parse().ok()? }));
+    parsed.ok_or_else(|| {
+        Problem::new("not an address with a port, `=`, and a host with a port")
+            .hint("for example 127.0.0.1:5432=db.internal:5432, or udp:127.0.0.1:53=10.0.0.2:53")
+    })
+}
+
+fn reverse(text: &str) -> Result<Reverse> {
+    let (protocol, rest) = protocol(text);
+    let parsed = rest.split_once('=').and_then(|(port, to)| {
+        let port = port.parse().ok().filter(|port| *port != 0)?;
+        Some(Reverse { protocol, port, to: to.parse().ok()? })
+    });
+    parsed.ok_or_else(|| {
+        Problem::new("not a port, `=`, and a host with a port").hint("for example 8080=127.0.0.1:80")
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn forwards_are_read() {
+        let forward_of = |text| forward(text).unwrap();
+        assert_eq!(forward_of("udp:127.0.0.1:53=[fd00::1]:53").protocol, Protocol::Udp);
+        let named = forward_of("[::1]:5432=db.internal:5432");
+        assert_eq!((named.protocol, named.to.to_string()), (Protocol::Tcp, "db.internal:5432".to_owned()));
+        assert_eq!(reverse("tcp:8080=127.0.0.1:80").unwrap().port, 8080);
+        let told = [forward("8080=1.2.3.4:80"), forward("127.0.0.1:80"), forward("127.0.0.1:80=host")]
+            .map(|refused| refused.unwrap_err().to_string());
+        let reversed =
+            [reverse("0=127.0.0.1:80"), reverse("x")].map(|refused| refused.unwrap_err().to_string());
+        insta::assert_snapshot!([told.join("\n"), reversed.join("\n")].join("\n"));
+    }
+}

@@ -1,0 +1,223 @@
+//! What programs of this machine reach the netstack by: proxies, forwards and names, in a runtime of their own.
+//!
+//! ```text
+//! programs -> SOCKS5, HTTP, forwards -> split by prefix -> netstack: AllowedIPs
+//!             DNS by suffix                              -> this machine's own network: all else
+//! overlay  -> reverse forwards -> services of this machine
+//! ```
+
+mod args;
+mod network;
+
+use std::{
+    fs, io,
+    net::{Ipv4Addr, SocketAddr},
+    sync::Arc,
+    time::Duration,
+};
+
+use tokio::runtime::Runtime;
+use warren_device::user::Net;
+use warren_proxy::{
+    Credentials, Limits, Outbound,
+    dns::{Names, Servers, Suffixes, name_servers},
+    net::{Listen as _, Prefixes, Split, System},
+};
+use warren_wire::config::Config;
+
+pub use args::{Forward, Protocol, Reverse, ServiceArgs};
+use network::Tunnel;
+
+use crate::{
+    cli::Address,
+    log,
+    problem::{Context, Problem, Result},
+};
+
+/// Threads of the runtime: what they do is copying, and the data path has a thread of its own.
+const THREADS: usize = 2;
+/// How long an end waits for streams that are about to end.
+const GRACE: Duration = Duration::from_millis(200);
+/// Where proxies are looked for when nothing else is said.
+const SOCKS5: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::LOCALHOST), 1080);
+const HTTP: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::LOCALHOST), 3128);
+
+/// The way out: through the tunnel what its peers have, and the rest directly.
+type Way = Outbound<Split<Tunnel, System>, Names<Tunnel>>;
+
+/// Where the proxies listen.
+#[derive(Debug, Clone, Default)]
+pub struct Proxies {
+    /// SOCKS5.
+    pub socks5: Option<SocketAddr>,
+    /// HTTP.
+    pub http: Option<SocketAddr>,
+    /// What clients of both must give.
+    pub credentials: Option<Credentials>,
+}
+
+/// The running services. Dropping them ends their connections.
+pub(crate) struct Services {
+    runtime: Option<Runtime>,
+    proxies: warren_proxy::Services,
+    way: Arc<Way>,
+    at: Proxies,
+}
+
+impl Services {
+    /// Binds and serves from now on.
+    ///
+    /// # Errors
+    /// When an address that was asked for is taken, or the credentials cannot be read.
+    pub(crate) fn start(net: Net, args: &ServiceArgs, config: &Config) -> Result<Self> {
+        let credentials = args.credentials()?;
+        let runtime = tokio::runtime::Builder::new_multi_thread()
+            .worker_threads(THREADS)
+            .thread_name("services")
+            .enable_all()
+            .build()
+            .while_doing(|| "threads of the proxies".into())?;
+        let limits = Limits { buffer_bytes: 4 << 20, ..Limits::default() };
+        let patience = limits.connect;
+        let proxies = warren_proxy::Services::new(limits);
+        let tunnel = Tunnel(net);
+        let servers = Servers {
+            tunnel: config.interface.dns.iter().map(|server| SocketAddr::new(*server, 53)).collect(),
+            system: name_servers(&fs::read_to_string("/etc/resolv.conf").unwrap_or_default()),
+        };
+        let names = Names::new(&proxies, tunnel.clone(), suffixes(config), servers);
+        let direct = (!args.no_direct).then_some(System);
+        let split = Split::new(tunnel.clone(), prefixes(config), direct);
+        let way = Arc::new(Outbound::new(split, names.clone(), patience));
+        let mut services = Self { runtime: None, proxies, way, at: Proxies::default() };
+        services.at = runtime.block_on(services.serve(&tunnel, names, args, credentials))?;
+        services.runtime = Some(runtime);
+        Ok(services)
+    }
+
+    /// Where the proxies listen.
+    pub(crate) fn proxies(&self) -> Proxies {
+        self.at.clone()
+    }
+
+    /// Takes what another file has otherwise.
+    pub(crate) fn reload(&self, config: &Config) {
+        self.way.dial().set_prefixes(prefixes(config));
+    }
+
+    async fn serve(
+        &self,
+        tunnel: &Tunnel,
+        names: Names<Tunnel>,
+        args: &ServiceArgs,
+        credentials: Option<Credentials>,
+    ) -> Result<Proxies> {
+        let mut proxies = Proxies { credentials: credentials.clone(), ..Proxies::default() };
+        let way = || Arc::clone(&self.way);
+        if let Some(at) = wanted(args.socks5, SOCKS5) {
+            let served = self.proxies.socks(at, way(), credentials.clone()).await;
+            proxies.socks5 = settle("SOCKS5", "--socks5", at, args.socks5, served)?;
+        }
+        if let Some(at) = wanted(args.http_proxy, HTTP) {
+            let served = self.proxies.http(at, way(), credentials).await;
+            proxies.http = settle("HTTP proxy", "--http-proxy", at, args.http_proxy, served)?;
+        }
+        if let Some(Address::On(at)) = args.dns {
+            let served = self.proxies.dns(at, names).await;
+            settle("DNS", "--dns", at, args.dns, served)?;
+        }
+        for forward in &args.forward {
+            let Forward { protocol, at, to } = forward.clone();
+            let served = match protocol {
+                Protocol::Tcp => self.proxies.forward_tcp_here(at, way(), to).await,
+                Protocol::Udp => self.proxies.forward_udp_here(at, way(), to).await,
+            };
+            settle("forward", "--forward", at, Some(Address::On(at)), served)?;
+        }
+        for reverse in &args.reverse {
+            self.serve_overlay(tunnel, reverse.clone()).await?;
+        }
+        Ok(proxies)
+    }
+
+    /// A port of our overlay addresses that leads to a service of this machine.
+    async fn serve_overlay(&self, tunnel: &Tunnel, reverse: Reverse) -> Result<()> {
+        let Reverse { protocol, port, to } = reverse;
+        let local =
+            Arc::new(Outbound::new(System, warren_proxy::dns::SystemNames, self.proxies.limits().connect));
+        let at = SocketAddr::from((Ipv4Addr::UNSPECIFIED, port));
+        let doing = || format!("reverse forward of port {port}");
+        match protocol {
+            Protocol::Tcp => {
+                let listener = tunnel.listen(at).await.while_doing(doing)?;
+                self.proxies.forward_tcp(listener, local, to.clone());
+            }
+            Protocol::Udp => {
+                let socket = tunnel.bind(at).await.while_doing(doing)?;
+                self.proxies.forward_udp(socket, local, to.clone());
+            }
+        }
+        tracing::info!(port, %to, "the overlay reaches a service of this machine");
+        Ok(())
+    }
+}
+
+impl Drop for Services {
+    fn drop(&mut self) {
+        if let Some(runtime) = self.runtime.take() {
+            let left = runtime.block_on(self.proxies.shutdown(GRACE));
+            if left > 0 {
+                tracing::info!(streams = left, "streams were reset");
+            }
+            runtime.shutdown_timeout(GRACE);
+        }
+    }
+}
+
+fn wanted(asked: Option<Address>, otherwise: SocketAddr) -> Option<SocketAddr> {
+    match asked {
+        Some(Address::Off) => None,
+        Some(Address::On(at)) => Some(at),
+        None => Some(otherwise),
+    }
+}
+
+/// A default address that is taken is no reason not to run: a second agent on one machine has none of its own.
+fn settle(
+    what: &str,
+    flag: &str,
+    at: SocketAddr,
+    asked: Option<Address>,
+    served: io::Result<SocketAddr>,
+) -> Result<Option<SocketAddr>> {
+    match served {
+        Ok(bound) => {
+            tracing::info!(at = %bound, "{what}");
+            Ok(Some(bound))
+        }
+        Err(error) => {
+            let problem = Problem::new(format!("{what} on {at}: {error}"))
+                .hint(format!("{flag} takes another address of this machine"));
+            if asked.is_some() {
+                return Err(problem);
+            }
+            log::warn(&problem);
+            Ok(None)
+        }
+    }
+}
+
+/// What the peers have.
+fn prefixes(config: &Config) -> Prefixes {
+    let all: Vec<_> = config.peers.iter().flat_map(|peer| peer.allowed_ips.iter().copied()).collect();
+    Prefixes::new(&all)
+}
+
+/// As wg-quick means `DNS`: the search domains are the tunnel's, without any all names are.
+fn suffixes(config: &Config) -> Suffixes {
+    let search = &config.interface.dns_search;
+    if search.is_empty() {
+        return Suffixes::All;
+    }
+    Suffixes::These(search.iter().filter_map(|name| name.parse().ok()).collect())
+}

@@ -1,0 +1,118 @@
+//! The netstack as the proxies see a network.
+
+use std::{
+    io,
+    net::SocketAddr,
+    pin::Pin,
+    task::{Context, Poll},
+};
+
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use warren_device::user::{self, ConnectError, Net};
+use warren_proxy::net::{Datagrams, Dial, DialError, Gone, Listen, Listener, Stream};
+
+/// The inside of the tunnel.
+#[derive(Clone)]
+pub(super) struct Tunnel(pub(super) Net);
+
+/// A connection inside the tunnel.
+pub(super) struct TunnelStream(user::Stream);
+
+/// A listener inside the tunnel.
+pub(super) struct TunnelListener(user::Listener);
+
+/// A UDP socket inside the tunnel.
+pub(super) struct TunnelDatagrams(user::Datagrams);
+
+impl Dial for Tunnel {
+    type Stream = TunnelStream;
+    type Datagrams = TunnelDatagrams;
+
+    async fn connect(&self, to: SocketAddr) -> Result<TunnelStream, DialError> {
+        self.0.connect(to).await.map(TunnelStream).map_err(|error| match error {
+            ConnectError::NoRoute(_) | ConnectError::NoAddress(_) => DialError::NoRoute,
+            ConnectError::Refused | ConnectError::Reset => DialError::Refused,
+            ConnectError::Unreachable => DialError::HostUnreachable,
+            ConnectError::TimedOut => DialError::TimedOut,
+            ConnectError::TooMany => DialError::Exhausted,
+            ConnectError::Down => DialError::Failed,
+        })
+    }
+
+    async fn bind_udp(&self, ipv6: bool) -> io::Result<TunnelDatagrams> {
+        let any: SocketAddr = if ipv6 { ([0_u16; 8], 0).into() } else { ([0, 0, 0, 0], 0).into() };
+        Ok(TunnelDatagrams(self.0.bind_udp(any)?))
+    }
+}
+
+impl Listen for Tunnel {
+    type Listener = TunnelListener;
+    type Datagrams = TunnelDatagrams;
+
+    async fn listen(&self, at: SocketAddr) -> io::Result<TunnelListener> {
+        Ok(TunnelListener(self.0.listen(at)?))
+    }
+
+    async fn bind(&self, at: SocketAddr) -> io::Result<TunnelDatagrams> {
+        Ok(TunnelDatagrams(self.0.bind_udp(at)?))
+    }
+}
+
+impl Listener for TunnelListener {
+    type Stream = TunnelStream;
+
+    fn local_addr(&self) -> io::Result<SocketAddr> {
+        Ok(self.0.local())
+    }
+
+    async fn accept(&mut self) -> io::Result<(TunnelStream, SocketAddr)> {
+        // It fails only when the tunnel has ended.
+        let stream = self.0.accept().await.map_err(|_| Gone)?;
+        let from = stream.remote();
+        Ok((TunnelStream(stream), from))
+    }
+}
+
+impl Datagrams for TunnelDatagrams {
+    fn local_addr(&self) -> io::Result<SocketAddr> {
+        Ok(self.0.local())
+    }
+
+    fn poll_recv_from(&self, cx: &mut Context<'_>, buf: &mut ReadBuf<'_>) -> Poll<io::Result<SocketAddr>> {
+        self.0.poll_recv_from(cx, buf).map_err(gone)
+    }
+
+    fn poll_send_to(&self, cx: &mut Context<'_>, datagram: &[u8], to: SocketAddr) -> Poll<io::Result<()>> {
+        self.0.poll_send_to(cx, datagram, to).map_err(gone)
+    }
+}
+
+fn gone(error: io::Error) -> io::Error {
+    if error.kind() == io::ErrorKind::NetworkDown { Gone.into() } else { error }
+}
+
+impl Stream for TunnelStream {}
+
+impl AsyncRead for TunnelStream {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buf: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.0).poll_read(cx, buf)
+    }
+}
+
+impl AsyncWrite for TunnelStream {
+    fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &[u8]) -> Poll<io::Result<usize>> {
+        Pin::new(&mut self.0).poll_write(cx, buf)
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.0).poll_flush(cx)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.0).poll_shutdown(cx)
+    }
+}

@@ -1,0 +1,223 @@
+//! One file: redb, a copy-on-write B-tree. A thread of its own writes; what waits for it meanwhile goes into one
+//! commit, so that many transactions share one fsync.
+
+use std::collections::BTreeMap;
+use std::fs::OpenOptions;
+use std::os::unix::fs::OpenOptionsExt as _;
+use std::path::Path;
+use std::sync::{Arc, Mutex, PoisonError, mpsc as blocking};
+use std::thread;
+
+use async_trait::async_trait;
+use redb::backends::FileBackend;
+use redb::{Database, ReadableDatabase as _, ReadableTable as _, TableDefinition};
+use tokio::sync::{mpsc, oneshot};
+use warren_proto::lease::{Key, Outcome, Table, Transaction};
+
+use crate::{Member, NEWS, News, Presence, Store, StoreError};
+
+/// Record texts to versions and values.
+const RECORDS: TableDefinition<'_, &str, (u64, &[u8])> = TableDefinition::new("records");
+/// `revision` and `format`.
+const META: TableDefinition<'_, &str, u64> = TableDefinition::new("meta");
+/// What this program writes.
+const FORMAT: u64 = 1;
+/// So many transactions go into one commit at most.
+const BATCH: usize = 512;
+
+/// A store in one file, of mode 0600. One process has it at a time.
+#[derive(Debug)]
+pub struct Embedded {
+    jobs: Option<blocking::Sender<Job>>,
+    writer: Option<thread::JoinHandle<()>>,
+    members: Arc<Mutex<BTreeMap<String, Member>>>,
+}
+
+enum Job {
+    Commit(Transaction, oneshot::Sender<Result<Outcome, StoreError>>),
+    Follow(mpsc::Sender<News>),
+}
+
+impl Embedded {
+    /// Opens a file, or makes it.
+    ///
+    /// # Errors
+    /// It cannot be opened, another process has it, or it is of a newer program.
+    pub fn open(path: &Path) -> Result<Self, StoreError> {
+        let failed = |error: &dyn std::fmt::Display| StoreError::File(format!("{}: {error}", path.display()));
+        let mut options = OpenOptions::new();
+        options.read(true).write(true).create(true).truncate(false).mode(0o600);
+        let file = options.open(path).map_err(|error| failed(&error))?;
+        let backend = FileBackend::new(file).map_err(|error| failed(&error))?;
+        let database = Database::builder().create_with_backend(backend).map_err(|error| failed(&error))?;
+        let table = read(&database).map_err(|error| failed(&error))?;
+        let (jobs, queue) = blocking::channel();
+        let writer = Writer { database, table, followers: Vec::new(), broken: None };
+        let writer = move || writer.run(&queue);
+        let writer = thread::Builder::new().name("store".into()).spawn(writer);
+        let writer = writer.map_err(|error| failed(&error))?;
+        Ok(Self { jobs: Some(jobs), writer: Some(writer), members: Arc::default() })
+    }
+}
+
+impl Drop for Embedded {
+    /// Returns when what was asked for is written and the file is free for another.
+    fn drop(&mut self) {
+        self.jobs = None;
+        if self.writer.take().is_some_and(|writer| writer.join().is_err()) {
+            tracing::error!("the thread of the store has panicked");
+        }
+    }
+}
+
+/// The whole file.
+fn read(database: &Database) -> Result<Table, Box<dyn std::error::Error>> {
+    let write = database.begin_write()?;
+    {
+        let mut meta = write.open_table(META)?;
+        let format = meta.get("format")?.map_or(FORMAT, |format| format.value());
+        if format != FORMAT {
+            return Err(format!("the file has format {format}, this program knows {FORMAT}").into());
+        }
+        meta.insert("format", FORMAT)?;
+        write.open_table(RECORDS)?;
+    }
+    write.commit()?;
+    let read = database.begin_read()?;
+    let revision = read.open_table(META)?.get("revision")?.map_or(0, |revision| revision.value());
+    let mut contents = Vec::new();
+    for record in read.open_table(RECORDS)?.iter()? {
+        let (key, value) = record?;
+        let (version, value) = value.value();
+        let key: Key = key.value().parse().map_err(|error| format!("a record's name: {error}"))?;
+        contents.push((key, value.to_vec(), version));
+    }
+    Ok(Table::new(revision, contents))
+}
+
+/// Has the file. The table is what is in it.
+struct Writer {
+    database: Database,
+    table: Table,
+    followers: Vec<mpsc::Sender<News>>,
+    /// After a failed write nobody knows what is in the file: only a new start reads it again.
+    broken: Option<StoreError>,
+}
+
+type Waiting = (oneshot::Sender<Result<Outcome, StoreError>>, Outcome);
+
+impl Writer {
+    fn run(mut self, queue: &blocking::Receiver<Job>) {
+        while let Ok(first) = queue.recv() {
+            let mut batch = Vec::new();
+            for job in std::iter::once(first).chain(queue.try_iter()).take(BATCH) {
+                match job {
+                    Job::Commit(transaction, answer) => batch.push((transaction, answer)),
+                    Job::Follow(follower) => {
+                        // What was asked for before is told as contents, what comes after as changes.
+                        self.write(std::mem::take(&mut batch));
+                        self.follow(follower);
+                    }
+                }
+            }
+            self.write(batch);
+        }
+    }
+
+    fn follow(&mut self, follower: mpsc::Sender<News>) {
+        let records = self.table.contents().collect();
+        if follower.blocking_send(News::Contents { revision: self.table.revision(), records }).is_ok() {
+            self.followers.push(follower);
+        }
+    }
+
+    fn write(&mut self, batch: Vec<(Transaction, oneshot::Sender<Result<Outcome, StoreError>>)>) {
+        if batch.is_empty() {
+            return;
+        }
+        let mut waiting: Vec<Waiting> = Vec::with_capacity(batch.len());
+        let mut done: Vec<(Transaction, u64)> = Vec::new();
+        for (transaction, answer) in batch {
+            if let Some(error) = &self.broken {
+                // Whoever asked may have gone away.
+                _ = answer.send(Err(error.clone()));
+                continue;
+            }
+            let outcome = self.table.commit(&transaction);
+            if let Outcome::Committed(version) = outcome {
+                done.push((transaction, version));
+            }
+            waiting.push((answer, outcome));
+        }
+        if let Err(error) = self.persist(&done) {
+            let error = StoreError::File(format!("the store's file cannot be written: {error}"));
+            for (answer, _) in waiting {
+                _ = answer.send(Err(error.clone()));
+            }
+            self.broken = Some(error);
+            return;
+        }
+        for (transaction, version) in &done {
+            let news = News::Changes { revision: *version, changes: transaction.changes(*version) };
+            self.followers.retain(|follower| follower.blocking_send(news.clone()).is_ok());
+        }
+        for (answer, outcome) in waiting {
+            _ = answer.send(Ok(outcome));
+        }
+    }
+
+    /// Returns when it is on the disk.
+    fn persist(&self, done: &[(Transaction, u64)]) -> Result<(), redb::Error> {
+        let Some((_, revision)) = done.last() else { return Ok(()) };
+        let write = self.database.begin_write()?;
+        {
+            let mut records = write.open_table(RECORDS)?;
+            for (transaction, version) in done {
+                for (key, value) in &transaction.put {
+                    records.insert(key.to_string().as_str(), (*version, &value[..]))?;
+                }
+                for key in &transaction.delete {
+                    records.remove(key.to_string().as_str())?;
+                }
+            }
+            write.open_table(META)?.insert("revision", *revision)?;
+        }
+        write.commit()?;
+        Ok(())
+    }
+}
+
+#[async_trait]
+impl Store for Embedded {
+    async fn commit(&self, transaction: &Transaction) -> Result<Outcome, StoreError> {
+        let ended = || StoreError::File("the store's thread has ended".into());
+        let (answer, outcome) = oneshot::channel();
+        let job = Job::Commit(transaction.clone(), answer);
+        self.jobs.as_ref().and_then(|jobs| jobs.send(job).ok()).ok_or_else(ended)?;
+        outcome.await.map_err(|_| ended())?
+    }
+
+    fn follow(&self) -> mpsc::Receiver<News> {
+        let (sender, receiver) = mpsc::channel(NEWS);
+        // If the thread has ended, the receiver ends too.
+        _ = self.jobs.as_ref().map(|jobs| jobs.send(Job::Follow(sender)));
+        receiver
+    }
+
+    async fn announce(&self, member: Member) -> Result<Presence, StoreError> {
+        let (end, ended) = oneshot::channel();
+        let members = Arc::clone(&self.members);
+        let name = member.name.to_string();
+        members.lock().unwrap_or_else(PoisonError::into_inner).insert(name.clone(), member);
+        tokio::spawn(async move {
+            // Either way the gateway has gone.
+            _ = ended.await;
+            members.lock().unwrap_or_else(PoisonError::into_inner).remove(&name);
+        });
+        Ok(Presence { _end: end })
+    }
+
+    async fn members(&self) -> Result<Vec<Member>, StoreError> {
+        Ok(self.members.lock().unwrap_or_else(PoisonError::into_inner).values().cloned().collect())
+    }
+}

@@ -1,0 +1,531 @@
+//! The gateway's end: accepting, TLS, and HTTP until it is clear what is wanted.
+//!
+//! One thread has all handshakes and no tunnel: a flood of strangers costs the strangers. What is no request for a tunnel
+//! is answered by an [`Answer`] on a second thread, which may take its time.
+
+use std::collections::{HashMap, VecDeque};
+use std::io;
+use std::net::{IpAddr, SocketAddr};
+use std::os::fd::{AsFd as _, OwnedFd};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use parking_lot::Mutex;
+use rustix::event::{EventfdFlags, Timespec, epoll, eventfd};
+use rustix::io::Errno;
+use rustix::net::{
+    AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType, accept_with, getpeername, recv, send,
+    sockopt,
+};
+use rustls::{ServerConfig, ServerConnection};
+use warren_wire::stream::http::{Head, HttpError, response, tunnel_response};
+
+use super::limits::{Bucket, HANDSHAKE, HANDSHAKE_BYTES, HANDSHAKES, HANDSHAKES_OF_ONE};
+use super::session::{Session, State};
+use super::stream::Left;
+use super::streams::{Opened, Role, Streams};
+
+const BACKLOG: i32 = 512;
+/// Requests that may wait for their answers.
+const REQUESTS: usize = 64;
+/// Time for a request to be answered and the answer to be taken.
+const ANSWER: Duration = Duration::from_secs(20);
+const TICK: Duration = Duration::from_millis(250);
+/// Data of the events that are no handshake's.
+const ACCEPT: u64 = 0;
+const WAKE: u64 = 1;
+const FIRST: u64 = 2;
+
+/// An HTTP answer, after which the connection is closed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Reply {
+    /// Status.
+    pub status: u16,
+    /// Content type.
+    pub content_type: &'static str,
+    /// Body.
+    pub body: Vec<u8>,
+}
+
+/// A request that is not for a tunnel.
+#[derive(Clone, Debug)]
+pub struct Request {
+    /// The other end; it may be a proxy's.
+    pub remote: SocketAddr,
+    /// Method, path, headers.
+    pub head: Head,
+    /// Body of at most 64 KiB.
+    pub body: Vec<u8>,
+    /// 32 bytes that both ends of this connection know and no other connection has: `tls-exporter` of RFC 9266.
+    pub binding: [u8; 32],
+}
+
+/// Who answers requests that are not for a tunnel. Called on a thread of its own, one request at a time.
+pub trait Answer: Send + Sync {
+    /// The answer to a request.
+    fn answer(&self, request: &Request) -> Reply;
+}
+
+/// Figures since the start.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ListenStats {
+    /// Connections accepted.
+    pub accepted: u64,
+    /// Of them those that were closed at once: too many.
+    pub limited: u64,
+    /// Of them those whose handshake failed or took too long.
+    pub failed: u64,
+    /// Of them those that became tunnels.
+    pub tunnels: u64,
+}
+
+#[derive(Default)]
+struct Counters {
+    accepted: AtomicU64,
+    limited: AtomicU64,
+    failed: AtomicU64,
+    tunnels: AtomicU64,
+}
+
+struct Shared {
+    streams: Arc<Streams>,
+    tls: Arc<ServerConfig>,
+    wake: OwnedFd,
+    stop: std::sync::atomic::AtomicBool,
+    answers: Mutex<Vec<(u64, Vec<u8>)>>,
+    counters: Counters,
+}
+
+/// A listening port. Closed when dropped; tunnels stay.
+pub struct Listener {
+    shared: Arc<Shared>,
+    address: SocketAddr,
+    thread: Option<JoinHandle<()>>,
+}
+
+struct Asked {
+    number: u64,
+    request: Box<Request>,
+}
+
+impl Listener {
+    /// Listens on `address`; what becomes a tunnel goes to `streams`.
+    ///
+    /// # Errors
+    /// When the address is taken or may not be used.
+    pub fn start(
+        address: SocketAddr,
+        tls: Arc<ServerConfig>,
+        streams: Arc<Streams>,
+        answer: Option<Arc<dyn Answer>>,
+    ) -> io::Result<Self> {
+        let socket = listen(address)?;
+        let address = SocketAddr::try_from(rustix::net::getsockname(&socket)?).map_err(io::Error::from)?;
+        let shared = Arc::new(Shared {
+            streams,
+            tls,
+            wake: eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?,
+            stop: false.into(),
+            answers: Mutex::default(),
+            counters: Counters::default(),
+        });
+        let requests = answer.map(|answer| answering(answer, &shared)).transpose()?;
+        let epoll = epoll::create(epoll::CreateFlags::CLOEXEC)?;
+        epoll::add(&epoll, &socket, epoll::EventData::new_u64(ACCEPT), epoll::EventFlags::IN)?;
+        epoll::add(&epoll, &shared.wake, epoll::EventData::new_u64(WAKE), epoll::EventFlags::IN)?;
+        let porter = Porter {
+            shared: Arc::clone(&shared),
+            socket,
+            epoll,
+            requests,
+            pending: HashMap::new(),
+            order: VecDeque::new(),
+            next: FIRST,
+            bucket: Bucket::default(),
+        };
+        let thread = std::thread::Builder::new().name("tls-accept".into()).spawn(move || porter.run())?;
+        Ok(Self { shared, address, thread: Some(thread) })
+    }
+
+    /// Where it listens.
+    #[must_use]
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// Figures since the start.
+    #[must_use]
+    pub fn stats(&self) -> ListenStats {
+        let get = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
+        let counters = &self.shared.counters;
+        ListenStats {
+            accepted: get(&counters.accepted),
+            limited: get(&counters.limited),
+            failed: get(&counters.failed),
+            tunnels: get(&counters.tunnels),
+        }
+    }
+}
+
+impl std::fmt::Debug for Listener {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Listener({})", self.address)
+    }
+}
+
+impl Drop for Listener {
+    fn drop(&mut self) {
+        self.shared.stop.store(true, Ordering::Relaxed);
+        self.shared.wake();
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}
+
+impl Shared {
+    fn wake(&self) {
+        let _ = rustix::io::write(&self.wake, &1u64.to_ne_bytes());
+    }
+}
+
+fn listen(address: SocketAddr) -> io::Result<OwnedFd> {
+    let family = if address.is_ipv4() { AddressFamily::INET } else { AddressFamily::INET6 };
+    let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+    let socket = rustix::net::socket_with(family, SocketType::STREAM, flags, None)?;
+    // Connections of a gateway that ran before do not keep its port.
+    sockopt::set_socket_reuseaddr(&socket, true)?;
+    rustix::net::bind(&socket, &address)?;
+    rustix::net::listen(&socket, BACKLOG)?;
+    Ok(socket)
+}
+
+/// The thread that answers requests; it ends with its queue.
+fn answering(answer: Arc<dyn Answer>, shared: &Arc<Shared>) -> io::Result<SyncSender<Asked>> {
+    let (sender, asked): (SyncSender<Asked>, Receiver<Asked>) = sync_channel(REQUESTS);
+    let shared = Arc::clone(shared);
+    std::thread::Builder::new().name("tls-requests".into()).spawn(move || {
+        for Asked { number, request } in asked {
+            let reply = answer.answer(&request);
+            shared.answers.lock().push((number, response(reply.status, reply.content_type, &reply.body)));
+            shared.wake();
+        }
+    })?;
+    Ok(sender)
+}
+
+/// A connection of which it is not known yet what it wants.
+struct Pending {
+    socket: OwnedFd,
+    remote: SocketAddr,
+    session: Session,
+    until: Duration,
+    received: usize,
+    plain: Vec<u8>,
+    out: Vec<u8>,
+    stage: Stage,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Stage {
+    Reading,
+    Answering,
+    /// The answer is in `out`; then it is over.
+    Closing,
+}
+
+enum Next {
+    Wait,
+    Tunnel,
+    Ask(Head, Vec<u8>),
+    End,
+}
+
+struct Porter {
+    shared: Arc<Shared>,
+    socket: OwnedFd,
+    epoll: OwnedFd,
+    requests: Option<SyncSender<Asked>>,
+    pending: HashMap<u64, Pending>,
+    /// The numbers, oldest first; some may be gone.
+    order: VecDeque<u64>,
+    next: u64,
+    bucket: Bucket,
+}
+
+impl Porter {
+    fn run(mut self) {
+        let mut events = Vec::with_capacity(64);
+        while !self.shared.stop.load(Ordering::Relaxed) {
+            events.clear();
+            let patience = Timespec { tv_sec: 0, tv_nsec: TICK.subsec_nanos().into() };
+            let patience = (!self.pending.is_empty()).then_some(&patience);
+            match epoll::wait(&self.epoll, rustix::buffer::spare_capacity(&mut events), patience) {
+                Ok(_) | Err(Errno::INTR) => {}
+                Err(error) => {
+                    tracing::error!(%error, "the TLS port has ended");
+                    return;
+                }
+            }
+            let now = self.shared.streams.now();
+            for event in &events {
+                match event.data.u64() {
+                    ACCEPT => self.accept(now),
+                    WAKE => self.answers(),
+                    number => self.turn(now, number),
+                }
+            }
+            self.expire(now);
+        }
+    }
+
+    fn accept(&mut self, now: Duration) {
+        for _ in 0..64 {
+            let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+            let socket = match accept_with(&self.socket, flags) {
+                Ok(socket) => socket,
+                Err(Errno::AGAIN) => return,
+                Err(Errno::MFILE | Errno::NFILE | Errno::NOMEM | Errno::NOBUFS) => {
+                    // The listening socket stays readable: without room made this would turn without end.
+                    if !self.evict() {
+                        std::thread::sleep(Duration::from_millis(50));
+                    }
+                    return;
+                }
+                Err(_) => continue,
+            };
+            self.shared.counters.accepted.fetch_add(1, Ordering::Relaxed);
+            if !self.admit(now, socket) {
+                self.shared.counters.limited.fetch_add(1, Ordering::Relaxed);
+            }
+        }
+    }
+
+    /// Begins a handshake; false: there are too many.
+    fn admit(&mut self, now: Duration, socket: OwnedFd) -> bool {
+        let Some(remote) =
+            getpeername(&socket).ok().flatten().and_then(|name| SocketAddr::try_from(name).ok())
+        else {
+            return false;
+        };
+        let of_one = |ip: IpAddr| self.pending.values().filter(|pending| pending.remote.ip() == ip).count();
+        if of_one(remote.ip()) >= HANDSHAKES_OF_ONE || !self.bucket.admits(now) {
+            return false;
+        }
+        if self.pending.len() >= HANDSHAKES {
+            self.evict();
+        }
+        let Ok(connection) = ServerConnection::new(Arc::clone(&self.shared.tls)) else { return false };
+        let number = self.next;
+        self.next += 1;
+        let flags = epoll::EventFlags::IN | epoll::EventFlags::RDHUP;
+        if epoll::add(&self.epoll, socket.as_fd(), epoll::EventData::new_u64(number), flags).is_err() {
+            return false;
+        }
+        let pending = Pending {
+            socket,
+            remote,
+            session: Session::new(connection),
+            until: now + HANDSHAKE,
+            received: 0,
+            plain: Vec::new(),
+            out: Vec::new(),
+            stage: Stage::Reading,
+        };
+        self.pending.insert(number, pending);
+        self.order.push_back(number);
+        true
+    }
+
+    /// Ends the oldest handshake; false: there is none.
+    fn evict(&mut self) -> bool {
+        while let Some(number) = self.order.pop_front() {
+            if self.pending.remove(&number).is_some() {
+                self.shared.counters.failed.fetch_add(1, Ordering::Relaxed);
+                return true;
+            }
+        }
+        false
+    }
+
+    /// Something came, or the socket takes more.
+    fn turn(&mut self, now: Duration, number: u64) {
+        let Some(pending) = self.pending.get_mut(&number) else { return };
+        match pending.turn() {
+            Next::Wait => self.watch(number),
+            Next::Ask(head, body) => self.ask(now, number, head, body),
+            Next::End => self.end(number),
+            Next::Tunnel => {
+                let Some(pending) = self.pending.remove(&number) else { return };
+                let _ = epoll::delete(&self.epoll, &pending.socket);
+                let Pending { socket, remote, session, plain, .. } = pending;
+                let left = Left { plain };
+                let opened = Opened { socket, remote, session, left, role: Role::Server };
+                let counter = match self.shared.streams.adopt(opened) {
+                    Ok(_) => &self.shared.counters.tunnels,
+                    Err(_) => &self.shared.counters.limited,
+                };
+                counter.fetch_add(1, Ordering::Relaxed);
+            }
+        }
+    }
+
+    /// Wants to be told what the connection waits for.
+    fn watch(&mut self, number: u64) {
+        let Some(pending) = self.pending.get(&number) else { return };
+        let mut flags = epoll::EventFlags::empty();
+        if pending.stage == Stage::Reading {
+            flags |= epoll::EventFlags::IN | epoll::EventFlags::RDHUP;
+        }
+        if !pending.out.is_empty() {
+            flags |= epoll::EventFlags::OUT;
+        }
+        let _ = epoll::modify(&self.epoll, &pending.socket, epoll::EventData::new_u64(number), flags);
+    }
+
+    fn ask(&mut self, now: Duration, number: u64, head: Head, body: Vec<u8>) {
+        let Some(pending) = self.pending.get_mut(&number) else { return };
+        pending.stage = Stage::Answering;
+        pending.until = now + ANSWER;
+        let Ok(binding) = pending.session.binding() else { return self.end(number) };
+        let asked =
+            Asked { number, request: Box::new(Request { remote: pending.remote, head, body, binding }) };
+        let refusal = match self.requests.as_ref().map(|requests| requests.try_send(asked)) {
+            Some(Ok(())) => return self.watch(number),
+            Some(Err(TrySendError::Full(_) | TrySendError::Disconnected(_))) => 503,
+            None => 404,
+        };
+        self.answer(number, &response(refusal, "text/plain", b""));
+    }
+
+    fn answers(&mut self) {
+        let _ = rustix::io::read(&self.shared.wake, &mut [0u8; 8]);
+        let answers = std::mem::take(&mut *self.shared.answers.lock());
+        for (number, bytes) in answers {
+            self.answer(number, &bytes);
+        }
+    }
+
+    fn answer(&mut self, number: u64, bytes: &[u8]) {
+        let Some(pending) = self.pending.get_mut(&number) else { return };
+        match pending.close_with(bytes) {
+            Next::Wait => self.watch(number),
+            _ => self.end(number),
+        }
+    }
+
+    fn end(&mut self, number: u64) {
+        if let Some(pending) = self.pending.remove(&number)
+            && pending.stage == Stage::Reading
+        {
+            self.shared.counters.failed.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    fn expire(&mut self, now: Duration) {
+        let late: Vec<u64> = self
+            .pending
+            .iter()
+            .filter(|(_, pending)| pending.until <= now)
+            .map(|(number, _)| *number)
+            .collect();
+        late.into_iter().for_each(|number| self.end(number));
+        if self.order.len() > 2 * HANDSHAKES {
+            let pending = &self.pending;
+            self.order.retain(|number| pending.contains_key(number));
+        }
+    }
+}
+
+impl Pending {
+    fn turn(&mut self) -> Next {
+        if self.stage != Stage::Reading {
+            return self.flush();
+        }
+        match self.read() {
+            Ok(true) => {}
+            Ok(false) => return Next::Wait,
+            // An alert may say why.
+            Err(()) => {
+                self.flush();
+                return Next::End;
+            }
+        }
+        let decided = match Head::parse(&self.plain) {
+            Ok(None) => return self.flush(),
+            Ok(Some((head, end))) if head.asks_for_tunnel() => {
+                self.plain.drain(..end);
+                if self.session.seal(tunnel_response().as_bytes(), &mut self.out).is_err() {
+                    return Next::End;
+                }
+                // It fits into any socket that has sent so little.
+                return match self.flush() {
+                    Next::Wait if self.out.is_empty() => Next::Tunnel,
+                    _ => Next::End,
+                };
+            }
+            Ok(Some((head, end))) => match self.plain.get(end..end + head.body) {
+                Some(body) => Ok((head, body.to_vec())),
+                None => return self.flush(),
+            },
+            Err(error) => Err(error),
+        };
+        match decided {
+            Ok((head, body)) => {
+                self.flush();
+                Next::Ask(head, body)
+            }
+            Err(error) => {
+                let status = match error {
+                    HttpError::Malformed => 400,
+                    HttpError::LongHead => 431,
+                    HttpError::LongBody => 413,
+                };
+                self.close_with(&response(status, "text/plain", b""))
+            }
+        }
+    }
+
+    /// True: there may be something new to look at.
+    fn read(&mut self) -> Result<bool, ()> {
+        let mut cipher = [0; 8 << 10];
+        let received = match recv(&self.socket, &mut cipher, RecvFlags::DONTWAIT) {
+            Ok((0, _)) => return Err(()),
+            Ok((received, _)) => received,
+            Err(Errno::AGAIN | Errno::INTR) => return Ok(false),
+            Err(_) => return Err(()),
+        };
+        self.received += received;
+        if self.received > HANDSHAKE_BYTES {
+            return Err(());
+        }
+        let (_, state) =
+            self.session.read(&cipher[..received], &mut self.plain, &mut self.out).map_err(|_| ())?;
+        if state == State::Closed { Err(()) } else { Ok(true) }
+    }
+
+    fn close_with(&mut self, bytes: &[u8]) -> Next {
+        self.stage = Stage::Closing;
+        for part in bytes.chunks(super::RECORD) {
+            if self.session.seal(part, &mut self.out).is_err() {
+                return Next::End;
+            }
+        }
+        self.flush()
+    }
+
+    fn flush(&mut self) -> Next {
+        while !self.out.is_empty() {
+            match send(&self.socket, &self.out, SendFlags::DONTWAIT | SendFlags::NOSIGNAL) {
+                Ok(sent) => drop(self.out.drain(..sent)),
+                Err(Errno::INTR) => {}
+                Err(Errno::AGAIN) => return Next::Wait,
+                Err(_) => return Next::End,
+            }
+        }
+        if self.stage == Stage::Closing { Next::End } else { Next::Wait }
+    }
+}

@@ -1,0 +1,298 @@
+//! The thread that receives from all connections, sends what waited, and keeps them alive.
+
+use std::collections::VecDeque;
+use std::io;
+use std::mem::MaybeUninit;
+use std::ops::Range;
+use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use rustix::event::{Timespec, epoll};
+use rustix::io::Errno;
+use rustix::net::{RecvFlags, recv};
+use warren_proto::plane::{Endpoint, StreamId};
+use warren_wire::stream::frame::{self, Frame};
+
+use super::limits::UNPROVEN;
+use super::session::State;
+use super::stream::{Stream, nanos};
+use super::streams::{Role, Streams};
+use crate::udp::Wake;
+
+/// Encrypted bytes of one call: what a batch of the data path is made of.
+const BUFFER: usize = 256 << 10;
+/// Data of the event that is no connection's.
+const STOP: u64 = 0;
+const EVENTS: usize = 64;
+/// Time between two looks at all connections.
+const TICK: Duration = Duration::from_millis(500);
+/// A ping is due when nothing has come for so long: after something was sent, and at all.
+const ANXIOUS: Duration = Duration::from_secs(1);
+const IDLE: Duration = Duration::from_secs(15);
+/// A connection ends when nothing comes for so long after a ping.
+const DEAD: Duration = Duration::from_secs(4);
+
+/// A datagram in the receiver's buffer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Arrival {
+    /// The connection it came by.
+    pub from: Endpoint,
+    /// Its place.
+    pub place: Range<usize>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Woken {
+    Ready,
+    Nothing,
+    Stop,
+}
+
+/// Receives from all connections. For one thread.
+pub struct Receiver {
+    streams: Arc<Streams>,
+    stop: OwnedFd,
+    /// Connections that may have more.
+    ready: VecDeque<u64>,
+    cipher: Vec<u8>,
+    plain: Vec<u8>,
+    out: Vec<u8>,
+    found: Vec<Arrival>,
+    tick: Duration,
+}
+
+impl Receiver {
+    /// Receives from all connections there are and will be, until `stop` is readable.
+    ///
+    /// # Errors
+    /// When another receiver is at work, or the kernel refuses.
+    pub fn new(streams: Arc<Streams>, stop: BorrowedFd<'_>) -> io::Result<Self> {
+        let stop = stop.try_clone_to_owned()?;
+        epoll::add(&streams.epoll, &stop, epoll::EventData::new_u64(STOP), epoll::EventFlags::IN)?;
+        // A receiver before this one may have left some half way.
+        let ready = streams.all().iter().map(|stream| stream.id().number()).collect();
+        Ok(Self {
+            streams,
+            stop,
+            ready,
+            cipher: vec![0; BUFFER],
+            plain: Vec::with_capacity(BUFFER),
+            out: Vec::new(),
+            found: Vec::new(),
+            tick: Duration::ZERO,
+        })
+    }
+
+    /// Waits for datagrams of any connection, or until the end.
+    ///
+    /// # Errors
+    /// Told once and not fatal: call again.
+    pub fn receive(&mut self) -> io::Result<Wake> {
+        loop {
+            if self.look() {
+                return Ok(Wake::Datagrams);
+            }
+            if self.wait(self.due())? == Woken::Stop {
+                return Ok(Wake::Stop);
+            }
+        }
+    }
+
+    /// The same without waiting; true: there are datagrams, and there may be more.
+    ///
+    /// # Errors
+    /// As [`Self::receive`].
+    pub fn receive_now(&mut self) -> io::Result<bool> {
+        loop {
+            if self.look() {
+                return Ok(true);
+            }
+            if self.wait(Some(Duration::ZERO))? != Woken::Ready {
+                return Ok(false);
+            }
+        }
+    }
+
+    /// How long [`Self::receive_now`] can be left alone while [`Self::readable`] is not; `None`: as long as it likes.
+    #[must_use]
+    pub fn due(&self) -> Option<Duration> {
+        (self.streams.count() > 0).then(|| self.tick.saturating_sub(self.streams.now()))
+    }
+
+    /// Readable when [`Self::receive_now`] is to be called.
+    #[must_use]
+    pub fn readable(&self) -> &OwnedFd {
+        &self.streams.epoll
+    }
+
+    /// Reads what is known to be there; true: there are datagrams.
+    fn look(&mut self) -> bool {
+        self.found.clear();
+        let now = self.streams.now();
+        if self.tick <= now {
+            self.tick = now + TICK;
+            self.look_after(now);
+        }
+        while let Some(number) = self.ready.pop_front() {
+            if let Some(stream) = self.streams.get(StreamId::new(number)) {
+                self.take(now, &stream);
+                if !self.found.is_empty() {
+                    return true;
+                }
+            }
+        }
+        false
+    }
+
+    /// The buffer and what is in it.
+    #[inline]
+    pub fn parts(&mut self) -> (&mut [u8], &[Arrival]) {
+        (&mut self.plain, &self.found)
+    }
+
+    fn wait(&mut self, patience: Option<Duration>) -> io::Result<Woken> {
+        let patience = patience.map(|time| Timespec { tv_sec: 0, tv_nsec: time.subsec_nanos().into() });
+        let mut room = [MaybeUninit::uninit(); EVENTS];
+        let (events, _) = match epoll::wait(&self.streams.epoll, &mut room, patience.as_ref()) {
+            Ok(events) => events,
+            Err(Errno::INTR) => return Ok(Woken::Nothing),
+            Err(error) => return Err(error.into()),
+        };
+        let woken = if events.is_empty() { Woken::Nothing } else { Woken::Ready };
+        let now = self.streams.now();
+        for event in events {
+            let (number, flags) = (event.data.u64(), event.flags);
+            if number == STOP {
+                return Ok(Woken::Stop);
+            }
+            if flags.contains(epoll::EventFlags::OUT)
+                && let Some(stream) = self.streams.get(StreamId::new(number))
+            {
+                stream.writable(now);
+            }
+            self.ready.push_back(number);
+        }
+        Ok(woken)
+    }
+
+    /// Reads a connection once.
+    fn take(&mut self, now: Duration, stream: &Arc<Stream>) {
+        let mut left = stream.left.lock();
+        self.plain.clear();
+        self.plain.append(&mut left.plain);
+        let received = match recv(&stream.socket, &mut *self.cipher, RecvFlags::DONTWAIT) {
+            Ok((0, _)) => return self.streams.ended(stream, "the other end closed it"),
+            Ok((received, _)) => received,
+            Err(Errno::AGAIN | Errno::INTR) => 0,
+            Err(_) => return self.streams.ended(stream, "it was reset"),
+        };
+        if received > 0 {
+            stream.beat.heard.store(nanos(now), Ordering::Relaxed);
+            stream.beat.unanswered.store(0, Ordering::Relaxed);
+        }
+        if received == BUFFER {
+            self.ready.push_back(stream.id().number());
+        }
+        let mut rest = &self.cipher[..received];
+        while !rest.is_empty() {
+            let read = stream.session.lock().read(rest, &mut self.plain, &mut self.out);
+            match read {
+                Ok((used, State::Open)) => rest = rest.get(used..).unwrap_or_default(),
+                Ok((_, State::Closed)) => return self.streams.ended(stream, "the other end closed it"),
+                Ok((_, State::Handshake)) | Err(_) => {
+                    return self.streams.ended(stream, "it broke the rules of TLS");
+                }
+            }
+        }
+        if !self.out.is_empty() {
+            stream.raw(now, &self.out);
+            self.out.clear();
+        }
+        match self.frames(now, stream) {
+            Ok(end) => left.plain.extend_from_slice(&self.plain[end..]),
+            Err(()) => self.streams.ended(stream, "what came is no tunnel's"),
+        }
+    }
+
+    /// Finds the datagrams, answers pings; returns where the first frame begins that is not whole.
+    fn frames(&mut self, now: Duration, stream: &Stream) -> Result<usize, ()> {
+        let from = Endpoint::stream(stream.remote(), stream.id());
+        let (mut at, mut bytes) = (0, 0);
+        while let Some((content, end)) = frame::next(&self.plain, at).map_err(|_| self.found.clear())? {
+            match content {
+                Frame::Datagram(place) => {
+                    bytes += place.len() as u64;
+                    self.found.push(Arrival { from, place });
+                }
+                Frame::Ping(number) => stream.control(now, &frame::pong(number)),
+                Frame::Pong(sent) => pong(now, stream, sent),
+                Frame::Unknown => {}
+            }
+            at = end;
+        }
+        let all = stream.count_received(self.found.len() as u64, bytes);
+        if stream.role() == Role::Server && !stream.proven() && all > UNPROVEN.1 {
+            self.found.clear();
+            return Err(());
+        }
+        Ok(at)
+    }
+
+    /// Pings where it is due, and ends what does not answer.
+    fn look_after(&mut self, now: Duration) {
+        for stream in self.streams.all() {
+            let since = |mark: &std::sync::atomic::AtomicU64| match mark.load(Ordering::Relaxed) {
+                0 => None,
+                nanos => Some(now.saturating_sub(Duration::from_nanos(nanos))),
+            };
+            let silent = since(&stream.beat.heard).unwrap_or_default();
+            let pinged = since(&stream.beat.pinged);
+            if stream.role() == Role::Server
+                && !stream.proven()
+                && now.saturating_sub(stream.opened()) > UNPROVEN.0
+            {
+                self.streams.ended(&stream, "nobody known came by it");
+                continue;
+            }
+            if let Some(pinged) = pinged {
+                // Anything that came since is as good as the answer.
+                if silent < pinged {
+                    stream.beat.pinged.store(0, Ordering::Relaxed);
+                } else if pinged >= DEAD {
+                    self.streams.ended(&stream, "it does not answer any more");
+                }
+                continue;
+            }
+            let anxious = since(&stream.beat.unanswered).is_some_and(|time| time >= ANXIOUS);
+            if anxious || silent >= IDLE {
+                stream.beat.pinged.store(nanos(now), Ordering::Relaxed);
+                stream.control(now, &frame::ping(nanos(now)));
+            } else if stream.beat.rtt.load(Ordering::Relaxed) == 0 {
+                // Once early, to know the round trip.
+                stream.beat.rtt.store(1, Ordering::Relaxed);
+                stream.control(now, &frame::ping(nanos(now)));
+            }
+            stream.writable(now);
+            stream.shrink();
+        }
+    }
+}
+
+/// The other end repeats the number, so it is not believed beyond what can be.
+fn pong(now: Duration, stream: &Stream, sent: u64) {
+    let took = nanos(now).saturating_sub(sent);
+    if sent <= nanos(stream.opened()) || took == 0 {
+        return;
+    }
+    let old = stream.beat.rtt.load(Ordering::Relaxed);
+    let rtt = if old <= 1 { took } else { old - old / 8 + took / 8 };
+    stream.beat.rtt.store(rtt, Ordering::Relaxed);
+}
+
+impl Drop for Receiver {
+    fn drop(&mut self) {
+        let _ = epoll::delete(&self.streams.epoll, self.stop.as_fd());
+    }
+}

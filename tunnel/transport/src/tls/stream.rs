@@ -1,0 +1,346 @@
+//! One connection: sealing, sending, and what waits for the socket.
+
+use std::net::SocketAddr;
+use std::os::fd::OwnedFd;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::Duration;
+
+use parking_lot::Mutex;
+use rustix::io::Errno;
+use rustix::net::{SendFlags, Shutdown, send, shutdown};
+use warren_proto::plane::StreamId;
+use warren_wire::stream::frame;
+
+use super::RECORD;
+use super::queue::Queue;
+use super::session::Session;
+use super::streams::Role;
+
+/// Encrypted bytes that are made before the socket takes any: four records.
+const AHEAD: usize = 4 * RECORD;
+
+/// A connection that carries datagrams. Shared between threads; sending never waits.
+pub struct Stream {
+    id: StreamId,
+    remote: SocketAddr,
+    role: Role,
+    opened: Duration,
+    pub(super) socket: OwnedFd,
+    pub(super) session: Mutex<Session>,
+    pub(super) left: Mutex<Left>,
+    sending: Mutex<Sending>,
+    /// Something waits for the socket.
+    backlog: AtomicBool,
+    pub(super) beat: Beat,
+    counters: Counters,
+}
+
+/// What was received and is not whole yet.
+#[derive(Default)]
+pub(super) struct Left {
+    /// A part of a frame.
+    pub(super) plain: Vec<u8>,
+}
+
+/// Times as nanoseconds of monotonic time; 0 is none.
+#[derive(Default)]
+pub(super) struct Beat {
+    /// When anything came last.
+    pub(super) heard: AtomicU64,
+    /// Since when nothing has come after something was sent.
+    pub(super) unanswered: AtomicU64,
+    /// When the ping was sent that waits for its pong.
+    pub(super) pinged: AtomicU64,
+    /// Smoothed round trip of pings.
+    pub(super) rtt: AtomicU64,
+}
+
+#[derive(Default)]
+struct Counters {
+    received: AtomicU64,
+    received_bytes: AtomicU64,
+    sent: AtomicU64,
+    sent_bytes: AtomicU64,
+    proven: AtomicBool,
+}
+
+#[derive(Default)]
+struct Sending {
+    /// Encrypted bytes, of which those before `at` are sent.
+    cipher: Vec<u8>,
+    at: usize,
+    /// Frames of the next record.
+    plain: Vec<u8>,
+    queue: Queue,
+    /// Failed: nothing is sent any more.
+    broken: bool,
+}
+
+/// What a connection has done.
+#[derive(Clone, Debug, PartialEq)]
+pub struct StreamStats {
+    /// Its id.
+    pub id: StreamId,
+    /// The other end.
+    pub remote: SocketAddr,
+    /// When it was opened, of monotonic time.
+    pub opened: Duration,
+    /// Datagrams and their bytes received.
+    pub received: (u64, u64),
+    /// Datagrams and their bytes sent.
+    pub sent: (u64, u64),
+    /// Datagrams that were dropped because the connection is congested.
+    pub dropped: u64,
+    /// Round trip of pings, the wait for the socket included; `None` before the first.
+    pub rtt: Option<Duration>,
+    /// Whether an authentic WireGuard message came by it.
+    pub proven: bool,
+}
+
+impl Stream {
+    pub(super) fn new(
+        id: StreamId,
+        remote: SocketAddr,
+        role: Role,
+        socket: OwnedFd,
+        session: Session,
+        left: Left,
+        now: Duration,
+    ) -> Self {
+        let beat = Beat::default();
+        beat.heard.store(nanos(now), Ordering::Relaxed);
+        Self {
+            id,
+            remote,
+            role,
+            opened: now,
+            socket,
+            session: Mutex::new(session),
+            left: Mutex::new(left),
+            sending: Mutex::default(),
+            backlog: AtomicBool::new(false),
+            beat,
+            counters: Counters::default(),
+        }
+    }
+
+    /// Its id.
+    #[must_use]
+    pub fn id(&self) -> StreamId {
+        self.id
+    }
+
+    /// The other end.
+    #[must_use]
+    pub fn remote(&self) -> SocketAddr {
+        self.remote
+    }
+
+    pub(super) fn role(&self) -> Role {
+        self.role
+    }
+
+    pub(super) fn opened(&self) -> Duration {
+        self.opened
+    }
+
+    /// Sends `bytes` as datagrams of `segment` bytes, of which the last may be shorter, or lets them wait for the socket, or
+    /// drops what there is no room for. False: the connection has ended.
+    pub fn send(&self, now: Duration, bytes: &[u8], segment: usize) -> bool {
+        let mut sending = self.sending.lock();
+        if sending.broken {
+            return false;
+        }
+        let datagrams = bytes.chunks(segment.max(1));
+        self.counters.sent.fetch_add(datagrams.len() as u64, Ordering::Relaxed);
+        self.counters.sent_bytes.fetch_add(bytes.len() as u64, Ordering::Relaxed);
+        if self.beat.unanswered.load(Ordering::Relaxed) == 0 {
+            self.beat.unanswered.store(nanos(now), Ordering::Relaxed);
+        }
+        if self.backlog.load(Ordering::Relaxed) {
+            datagrams.for_each(|datagram| sending.queue.push(now, datagram));
+            return true;
+        }
+        for datagram in datagrams {
+            if sending.plain.len() + frame::PREFIX + datagram.len() > RECORD && !self.seal(&mut sending) {
+                return false;
+            }
+            if frame::PREFIX + datagram.len() > RECORD {
+                self.long(&mut sending, datagram);
+                continue;
+            }
+            sending.plain.extend_from_slice(&frame::prefix(datagram.len()));
+            sending.plain.extend_from_slice(datagram);
+        }
+        self.seal(&mut sending) && self.write(now, &mut sending)
+    }
+
+    /// A datagram longer than a record.
+    #[cold]
+    fn long(&self, sending: &mut Sending, datagram: &[u8]) {
+        let mut whole = frame::prefix(datagram.len()).to_vec();
+        whole.extend_from_slice(datagram);
+        for part in whole.chunks(RECORD) {
+            sending.plain.extend_from_slice(part);
+            self.seal(sending);
+        }
+    }
+
+    /// Sends a ping or pong before all that waits.
+    pub(super) fn control(&self, now: Duration, frame: &[u8]) {
+        let mut sending = self.sending.lock();
+        if !sending.broken {
+            sending.plain.extend_from_slice(frame);
+            let _ = self.seal(&mut sending) && self.write(now, &mut sending);
+        }
+    }
+
+    /// Sends what TLS itself wants to say.
+    pub(super) fn raw(&self, now: Duration, cipher: &[u8]) {
+        let mut sending = self.sending.lock();
+        if !sending.broken {
+            sending.cipher.extend_from_slice(cipher);
+            let _ = self.write(now, &mut sending);
+        }
+    }
+
+    /// The socket may take more.
+    pub(super) fn writable(&self, now: Duration) {
+        if self.backlog.load(Ordering::Relaxed) {
+            let mut sending = self.sending.lock();
+            if !sending.broken {
+                let _ = self.write(now, &mut sending);
+            }
+        }
+    }
+
+    /// Notes that an authentic WireGuard message came by it.
+    pub fn prove(&self) {
+        if !self.counters.proven.load(Ordering::Relaxed) {
+            self.counters.proven.store(true, Ordering::Relaxed);
+        }
+    }
+
+    pub(super) fn proven(&self) -> bool {
+        self.counters.proven.load(Ordering::Relaxed)
+    }
+
+    pub(super) fn count_received(&self, datagrams: u64, bytes: u64) -> u64 {
+        self.counters.received.fetch_add(datagrams, Ordering::Relaxed);
+        self.counters.received_bytes.fetch_add(bytes, Ordering::Relaxed) + bytes
+    }
+
+    /// Gives back memory that a burst needed.
+    pub(super) fn shrink(&self) {
+        let Some(mut sending) = self.sending.try_lock() else { return };
+        if sending.cipher.is_empty() && sending.queue.is_empty() {
+            sending.cipher.shrink_to(RECORD);
+            sending.queue.shrink();
+        }
+    }
+
+    /// What it has done.
+    #[must_use]
+    pub fn stats(&self) -> StreamStats {
+        let get = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
+        let counters = &self.counters;
+        StreamStats {
+            id: self.id,
+            remote: self.remote,
+            opened: self.opened,
+            received: (get(&counters.received), get(&counters.received_bytes)),
+            sent: (get(&counters.sent), get(&counters.sent_bytes)),
+            dropped: self.sending.lock().queue.dropped(),
+            rtt: Some(Duration::from_nanos(get(&self.beat.rtt))).filter(|rtt| !rtt.is_zero()),
+            proven: self.proven(),
+        }
+    }
+
+    /// Makes a record of the frames that were put together; false: it cannot be, and the connection is ended.
+    fn seal(&self, sending: &mut Sending) -> bool {
+        let Sending { plain, cipher, .. } = sending;
+        if plain.is_empty() {
+            return true;
+        }
+        let sealed = self.session.lock().seal(plain, cipher);
+        plain.clear();
+        if let Err(error) = sealed {
+            tracing::debug!(%error, "sealing failed");
+            self.end(sending);
+            return false;
+        }
+        true
+    }
+
+    /// Writes until all is sent or the socket is full; false: the connection has ended.
+    fn write(&self, now: Duration, sending: &mut Sending) -> bool {
+        loop {
+            while let Some(rest) = sending.cipher.get(sending.at..).filter(|rest| !rest.is_empty()) {
+                match send(&self.socket, rest, SendFlags::DONTWAIT | SendFlags::NOSIGNAL) {
+                    Ok(sent) => sending.at += sent,
+                    Err(Errno::INTR) => {}
+                    Err(Errno::AGAIN) => {
+                        // The kernel has noted that somebody waits, so the event cannot be missed.
+                        self.backlog.store(true, Ordering::Relaxed);
+                        return true;
+                    }
+                    Err(error) => {
+                        tracing::debug!(%error, remote = %self.remote, "sending failed");
+                        self.end(sending);
+                        return false;
+                    }
+                }
+            }
+            sending.cipher.clear();
+            sending.at = 0;
+            if sending.queue.is_empty() {
+                self.backlog.store(false, Ordering::Relaxed);
+                return true;
+            }
+            while sending.cipher.len() < AHEAD
+                && let Some(length) = sending.queue.peek(now)
+            {
+                if !sending.plain.is_empty()
+                    && sending.plain.len() + frame::PREFIX + length > RECORD
+                    && !self.seal(sending)
+                {
+                    return false;
+                }
+                if frame::PREFIX + length > RECORD {
+                    let mut datagram = Vec::with_capacity(length);
+                    sending.queue.take(&mut datagram);
+                    self.long(sending, &datagram);
+                    continue;
+                }
+                let Sending { plain, queue, .. } = sending;
+                plain.extend_from_slice(&frame::prefix(length));
+                queue.take(plain);
+            }
+            if !self.seal(sending) {
+                return false;
+            }
+        }
+    }
+
+    /// Nothing goes any more; the receiving thread sees the end and tells it.
+    fn end(&self, sending: &mut Sending) {
+        sending.broken = true;
+        let _ = shutdown(&self.socket, Shutdown::Both);
+    }
+
+    /// Ends the connection from this side.
+    pub(super) fn close(&self) {
+        self.end(&mut self.sending.lock());
+    }
+}
+
+/// Nanoseconds, never 0, which stands for "none".
+pub(super) fn nanos(time: Duration) -> u64 {
+    u64::try_from(time.as_nanos()).unwrap_or(u64::MAX).max(1)
+}
+
+impl std::fmt::Debug for Stream {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Stream").field("id", &self.id).field("remote", &self.remote).finish_non_exhaustive()
+    }
+}

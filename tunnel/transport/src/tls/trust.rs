@@ -1,0 +1,107 @@
+//! Whom a client takes for its gateway.
+
+use std::sync::Arc;
+
+use parking_lot::Mutex;
+use ring::digest::{SHA256, digest};
+use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
+use rustls::crypto::{CryptoProvider, verify_tls12_signature, verify_tls13_signature};
+use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
+use rustls::server::ParsedCertificate;
+use rustls::{CertificateError, ClientConfig, DigitallySignedStruct, RootCertStore, SignatureScheme};
+use warren_wire::stream::Pin;
+
+/// The pin of a certificate; `None` if it is none.
+#[must_use]
+pub(super) fn pin_of(certificate: &CertificateDer<'_>) -> Option<Pin> {
+    let parsed = ParsedCertificate::try_from(certificate).ok()?;
+    let hash = digest(&SHA256, parsed.subject_public_key_info().as_ref());
+    hash.as_ref().try_into().ok().map(Pin::from_bytes)
+}
+
+/// By what a gateway is known.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Trust {
+    /// The key of its certificate; names and dates do not count.
+    Pin(Pin),
+    /// A certificate for its name by an authority that this system trusts.
+    System,
+}
+
+/// The pin of the certificate that was refused.
+pub(super) type Seen = Arc<Mutex<Option<Pin>>>;
+
+/// The algorithms: those of the library that the binary has anyway.
+pub(super) fn provider() -> Arc<CryptoProvider> {
+    Arc::new(rustls::crypto::ring::default_provider())
+}
+
+/// TLS 1.3 only.
+pub(super) fn client_config(trust: Trust, seen: Seen) -> Result<ClientConfig, rustls::Error> {
+    let provider = provider();
+    let builder = ClientConfig::builder_with_provider(Arc::clone(&provider))
+        .with_protocol_versions(&[&rustls::version::TLS13])?;
+    let mut config = match trust {
+        Trust::Pin(pin) => builder
+            .dangerous()
+            .with_custom_certificate_verifier(Arc::new(Pinned { pin, seen, provider }))
+            .with_no_client_auth(),
+        Trust::System => {
+            let mut roots = RootCertStore::empty();
+            roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
+            builder.with_root_certificates(roots).with_no_client_auth()
+        }
+    };
+    // What any web client of one version offers: a name of ours would only be there to be filtered.
+    config.alpn_protocols = vec![b"http/1.1".to_vec()];
+    Ok(config)
+}
+
+#[derive(Debug)]
+struct Pinned {
+    pin: Pin,
+    seen: Seen,
+    provider: Arc<CryptoProvider>,
+}
+
+impl ServerCertVerifier for Pinned {
+    fn verify_server_cert(
+        &self,
+        end_entity: &CertificateDer<'_>,
+        _: &[CertificateDer<'_>],
+        _: &ServerName<'_>,
+        _: &[u8],
+        _: UnixTime,
+    ) -> Result<ServerCertVerified, rustls::Error> {
+        let found = pin_of(end_entity).ok_or(CertificateError::BadEncoding)?;
+        if found == self.pin {
+            return Ok(ServerCertVerified::assertion());
+        }
+        *self.seen.lock() = Some(found);
+        Err(CertificateError::ApplicationVerificationFailure.into())
+    }
+
+    fn verify_tls12_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signature: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, rustls::Error> {
+        let algorithms = &self.provider.signature_verification_algorithms;
+        verify_tls12_signature(message, certificate, signature, algorithms)
+    }
+
+    fn verify_tls13_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signature: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, rustls::Error> {
+        let algorithms = &self.provider.signature_verification_algorithms;
+        verify_tls13_signature(message, certificate, signature, algorithms)
+    }
+
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        self.provider.signature_verification_algorithms.supported_schemes()
+    }
+}

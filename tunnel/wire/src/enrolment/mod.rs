@@ -1,0 +1,345 @@
+//! How a pod joins: JSON messages over HTTPS, version 1.
+//!
+//! | request | body | answer |
+//! |---|---|---|
+//! | `POST /v1/enrol` | [`Enrol`] | [`Answer`] |
+//! | `POST /v1/release` | [`Release`] | empty, status 204 |
+//!
+//! There is no request for renewal: a lease lives while WireGuard handshakes do. Anything else is answered with
+//! a [`Problem`] (RFC 9457).
+//!
+//! A WireGuard key cannot sign, so possession of it is shown by agreement: [`Proof`] is a MAC under the secret that
+//! the pod's and the gateway's WireGuard keys have in common, over the TLS channel binding (RFC 9266). Only a holder
+//! of the pod's key can make it, and it is good in that one TLS connection alone: a recorded request is worth
+//! nothing in another.
+
+mod problem;
+mod proof;
+#[cfg(test)]
+mod tests;
+
+use std::collections::BTreeMap;
+use std::net::IpAddr;
+
+use ipnet::IpNet;
+use serde::{Deserialize, Serialize};
+
+use crate::config::Endpoint;
+use crate::key::PublicKey;
+use crate::name::Name;
+use crate::token::{GatewaySet, Token};
+
+pub use problem::{Kind, Problem};
+pub use proof::{ChannelBinding, EXPORTER_LABEL, Proof, Purpose};
+
+/// Where to enrol.
+pub const ENROL_PATH: &str = "/v1/enrol";
+/// Where to give a lease back.
+pub const RELEASE_PATH: &str = "/v1/release";
+/// The media type of requests and answers.
+pub const MEDIA_TYPE: &str = "application/json";
+/// The media type of problems.
+pub const PROBLEM_TYPE: &str = "application/problem+json";
+/// The largest body of a request, in bytes.
+pub const REQUEST_MAX: usize = 16 * 1024;
+/// The largest body of an answer, in bytes.
+pub const ANSWER_MAX: usize = 256 * 1024;
+/// The most labels of a host.
+pub const LABELS_MAX: usize = 16;
+/// The longest value of a label, and the longest host name.
+const TEXT_MAX: usize = 253;
+
+/// A request to join.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Enrol {
+    /// The version of the messages.
+    pub version: Version,
+    /// Who may join.
+    #[serde(with = "secret")]
+    pub token: Token,
+    /// Who joins.
+    pub public_key: PublicKey,
+    /// That the sender has the private key.
+    pub proof: Proof,
+    /// The host as its owner calls it, for people who look at lists of peers.
+    #[serde(default)]
+    pub host: HostInfo,
+}
+
+/// A request to end a lease.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Release {
+    /// The version of the messages.
+    pub version: Version,
+    /// Whose lease.
+    pub public_key: PublicKey,
+    /// That the sender has the private key.
+    pub proof: Proof,
+}
+
+/// What a peer needs to be one.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Answer {
+    /// The version of the messages.
+    pub version: Version,
+    /// The group that the token put the peer in.
+    pub group: Name,
+    /// The peer's own addresses: at most one of each family, at least one.
+    pub addresses: Vec<IpAddr>,
+    /// What is reached through the tunnel.
+    pub routes: Vec<IpNet>,
+    /// How names inside are resolved.
+    pub dns: Dns,
+    /// All gateways of the fabric: if one dies, the peer goes on with another.
+    pub gateways: GatewaySet,
+    /// For how many seconds after the last handshake the lease lives.
+    pub lease_seconds: u32,
+    /// The largest packet inside the tunnel, in bytes.
+    pub mtu: u16,
+    /// How often to send when there is nothing to send, in seconds: keeps NAT mappings and the lease.
+    pub keepalive_seconds: u16,
+}
+
+/// Resolvers inside the fabric.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Dns {
+    /// Their addresses.
+    #[serde(default)]
+    pub servers: Vec<IpAddr>,
+    /// The domains that they are asked for; none means all.
+    #[serde(default)]
+    pub domains: Vec<Domain>,
+}
+
+/// A domain name, in lower case, without a dot at its end.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Domain(String);
+
+crate::text::serde_as_text!(Domain);
+
+/// A text that is no domain name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("not a domain name; write it like storage.googleapis.com")]
+pub struct DomainError;
+
+/// Version 1 of the messages, the only one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(try_from = "u32", into = "u32")]
+pub struct Version;
+
+/// A version that this program does not speak.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("version {0} is not known, version 1 is; update the older of both programs")]
+pub struct VersionError(u32);
+
+/// A host's name and labels. Bounded, without control characters: they end up in logs and on terminals.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(try_from = "HostInfoText", deny_unknown_fields)]
+pub struct HostInfo {
+    name: String,
+    labels: BTreeMap<Name, String>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct HostInfoText {
+    #[serde(default)]
+    name: String,
+    #[serde(default)]
+    labels: BTreeMap<Name, String>,
+}
+
+/// Why a host's description is refused.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum HostInfoError {
+    /// Too long, or with control characters.
+    #[error("a host's name and label values have at most {TEXT_MAX} printable characters")]
+    Text,
+    /// Too many.
+    #[error("{0} labels, at most {LABELS_MAX}")]
+    Labels(usize),
+}
+
+impl HostInfo {
+    /// A host's name, perhaps empty, and its labels.
+    ///
+    /// # Errors
+    /// Texts too long or not printable, or too many labels.
+    pub fn new(name: String, labels: BTreeMap<Name, String>) -> Result<Self, HostInfoError> {
+        if labels.len() > LABELS_MAX {
+            return Err(HostInfoError::Labels(labels.len()));
+        }
+        let good = |text: &str| text.len() <= TEXT_MAX && !text.chars().any(char::is_control);
+        let all = good(&name) && labels.values().all(|value| good(value));
+        all.then_some(Self { name, labels }).ok_or(HostInfoError::Text)
+    }
+
+    /// The name; empty if there is none.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// The labels.
+    #[must_use]
+    pub fn labels(&self) -> &BTreeMap<Name, String> {
+        &self.labels
+    }
+}
+
+impl TryFrom<HostInfoText> for HostInfo {
+    type Error = HostInfoError;
+
+    fn try_from(text: HostInfoText) -> Result<Self, HostInfoError> {
+        Self::new(text.name, text.labels)
+    }
+}
+
+impl TryFrom<u32> for Version {
+    type Error = VersionError;
+
+    fn try_from(version: u32) -> Result<Self, VersionError> {
+        if version == 1 { Ok(Self) } else { Err(VersionError(version)) }
+    }
+}
+
+impl From<Version> for u32 {
+    fn from(_: Version) -> Self {
+        1
+    }
+}
+
+impl std::str::FromStr for Domain {
+    type Err = DomainError;
+
+    fn from_str(text: &str) -> Result<Self, DomainError> {
+        let text = text.strip_suffix('.').unwrap_or(text);
+        let label = |label: &str| {
+            (1..=63).contains(&label.len())
+                && label.bytes().all(|c| c.is_ascii_alphanumeric() || c == b'-' || c == b'_')
+        };
+        let good = text.len() <= TEXT_MAX && text.split('.').all(label);
+        good.then(|| Self(text.to_ascii_lowercase())).ok_or(DomainError)
+    }
+}
+
+impl std::fmt::Display for Domain {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.pad(&self.0)
+    }
+}
+
+impl Enrol {
+    /// Reads a request's body.
+    ///
+    /// # Errors
+    /// [`Kind::TooLarge`], [`Kind::Malformed`], [`Kind::TokenMalformed`] or [`Kind::Version`].
+    pub fn from_json(body: &[u8]) -> Result<Self, Problem> {
+        read(body)
+    }
+
+    /// The request's body.
+    ///
+    /// # Errors
+    /// It would be larger than [`REQUEST_MAX`].
+    pub fn to_json(&self) -> Result<Vec<u8>, Problem> {
+        write(self)
+    }
+}
+
+impl Release {
+    /// Reads a request's body.
+    ///
+    /// # Errors
+    /// [`Kind::TooLarge`], [`Kind::Malformed`] or [`Kind::Version`].
+    pub fn from_json(body: &[u8]) -> Result<Self, Problem> {
+        read(body)
+    }
+
+    /// The request's body.
+    ///
+    /// # Errors
+    /// It would be larger than [`REQUEST_MAX`].
+    pub fn to_json(&self) -> Result<Vec<u8>, Problem> {
+        write(self)
+    }
+}
+
+impl Answer {
+    /// Reads an answer's body. Fields that are not known are ignored: a newer gateway may say more.
+    ///
+    /// # Errors
+    /// [`Kind::TooLarge`] or [`Kind::Malformed`].
+    pub fn from_json(body: &[u8]) -> Result<Self, Problem> {
+        if body.len() > ANSWER_MAX {
+            return Err(Problem::new(Kind::TooLarge, format!("the answer has {} bytes", body.len())));
+        }
+        let answer: Self = serde_json::from_slice(body).map_err(|error| malformed(&error))?;
+        let family = |v4: bool| answer.addresses.iter().filter(|address| address.is_ipv4() == v4).count();
+        if answer.addresses.is_empty() || family(true) > 1 || family(false) > 1 {
+            return Err(Problem::new(
+                Kind::Malformed,
+                "the answer has not one address of a family".to_owned(),
+            ));
+        }
+        Ok(answer)
+    }
+
+    /// Where the peer's gateways take WireGuard over UDP.
+    pub fn udp_endpoints(&self) -> impl Iterator<Item = (PublicKey, &Endpoint)> {
+        self.gateways.as_slice().iter().filter_map(|gateway| Some((gateway.key, gateway.udp.as_ref()?)))
+    }
+}
+
+fn read<T: for<'de> Deserialize<'de>>(body: &[u8]) -> Result<T, Problem> {
+    if body.len() > REQUEST_MAX {
+        let detail = format!("the body has {} bytes, at most {REQUEST_MAX} are taken", body.len());
+        return Err(Problem::new(Kind::TooLarge, detail));
+    }
+    serde_json::from_slice(body).map_err(|error| malformed(&error))
+}
+
+fn write(message: &impl Serialize) -> Result<Vec<u8>, Problem> {
+    let body = serde_json::to_vec(message)
+        .map_err(|_| Problem::new(Kind::Malformed, "the message has no JSON form".to_owned()))?;
+    if body.len() > REQUEST_MAX {
+        return Err(Problem::new(Kind::TooLarge, format!("the body would have {} bytes", body.len())));
+    }
+    Ok(body)
+}
+
+/// The place, and the cause where it says nothing of the contents.
+fn malformed(error: &serde_json::Error) -> Problem {
+    let text = error.to_string();
+    let place = format!("line {}, column {}", error.line(), error.column());
+    let (kind, what) = if text.starts_with("version ") {
+        (Kind::Version, "only version 1 of the messages is spoken here")
+    } else if text.starts_with("the token") || text.starts_with("the text does not begin with `v4") {
+        (Kind::TokenMalformed, "the token is damaged, cut off or of another kind")
+    } else if error.is_data() {
+        (Kind::Malformed, "a field is missing, unknown or of the wrong form")
+    } else {
+        (Kind::Malformed, "the body is not whole JSON")
+    };
+    Problem::new(kind, format!("{what} ({place})"))
+}
+
+/// A token in a message.
+mod secret {
+    use serde::{Deserialize, Deserializer, Serializer};
+    use zeroize::Zeroizing;
+
+    use crate::token::Token;
+
+    pub(super) fn serialize<S: Serializer>(token: &Token, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(token.secret())
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Token, D::Error> {
+        let text = Zeroizing::new(String::deserialize(deserializer)?);
+        Token::parse(&text).map_err(serde::de::Error::custom)
+    }
+}

@@ -1,0 +1,170 @@
+//! Refusals as problem details (RFC 9457).
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+use crate::token::TokenError;
+
+/// What `type` begins with. The rest of it is stable: programs may branch on it.
+const TYPE: &str = "urn:warren:problem:";
+
+/// A refusal: what, why, and when to try again if that may help.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{}: {detail}", kind.title())]
+pub struct Problem {
+    /// Which one.
+    pub kind: Kind,
+    /// What happened this time. No secret.
+    pub detail: String,
+    /// Seconds after which to try again.
+    pub retry_after: Option<u32>,
+}
+
+macro_rules! kinds {
+    ($($kind:ident $status:literal $slug:literal $title:literal,)*) => {
+        /// The kinds of refusal. The last part of `type` in brackets.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+        pub enum Kind {
+            $(#[doc = concat!($title, " (`", $slug, "`, status ", $status, ").")] $kind,)*
+        }
+
+        impl Kind {
+            /// All of them.
+            pub const ALL: &[Self] = &[$(Self::$kind),*];
+
+            /// The HTTP status.
+            #[must_use]
+            pub fn status(self) -> u16 {
+                match self { $(Self::$kind => $status),* }
+            }
+
+            /// The stable name.
+            #[must_use]
+            pub fn slug(self) -> &'static str {
+                match self { $(Self::$kind => $slug),* }
+            }
+
+            /// A sentence without a period that is the same each time.
+            #[must_use]
+            pub fn title(self) -> &'static str {
+                match self { $(Self::$kind => $title),* }
+            }
+        }
+    };
+}
+
+kinds! {
+    Malformed 400 "malformed" "The request is not understood",
+    Version 400 "version" "The version of the messages is not spoken here",
+    NotFound 404 "not-found" "There is nothing under this path",
+    Method 405 "method" "Only POST is answered here",
+    Slow 408 "slow" "The request took too long",
+    TooLarge 413 "too-large" "The message is too large",
+    MediaType 415 "media-type" "The body is not application/json",
+    TokenMalformed 400 "token-malformed" "The token is not one",
+    TokenForged 401 "token-forged" "The token was not signed by a key that is accepted here",
+    TokenExpired 401 "token-expired" "The token has expired",
+    TokenEarly 401 "token-early" "The token is not valid yet",
+    TokenFabric 403 "token-fabric" "The token is for another fabric",
+    TokenGateway 403 "token-gateway" "The token does not admit to this gateway",
+    TokenUsedUp 403 "token-used-up" "The token has been used as often as it may be",
+    TokenRevoked 403 "token-revoked" "The token has been revoked",
+    Group 403 "group" "The token's group does not exist here",
+    Proof 403 "proof" "The sender has not shown that it has the private key in this connection",
+    Evicted 403 "evicted" "The peer has been evicted",
+    NoLease 404 "no-lease" "The key has no lease",
+    RateLimited 429 "rate-limited" "Too many requests",
+    PoolExhausted 503 "pool-exhausted" "No address is free",
+    Busy 503 "busy" "The gateway has too much to do",
+    Store 503 "store" "The gateway cannot reach its store of leases",
+    Draining 503 "draining" "The gateway takes no new peers",
+    Unknown 500 "unknown" "The gateway refused for a reason that this version does not know",
+}
+
+#[derive(Serialize, Deserialize)]
+struct Details {
+    #[serde(rename = "type")]
+    kind: String,
+    title: String,
+    status: u16,
+    detail: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    retry_after: Option<u32>,
+}
+
+impl Problem {
+    /// A refusal of this kind.
+    #[must_use]
+    pub fn new(kind: Kind, detail: impl Into<String>) -> Self {
+        Self { kind, detail: detail.into(), retry_after: None }
+    }
+
+    /// Says when to try again.
+    #[must_use]
+    pub fn retry_after(mut self, seconds: u32) -> Self {
+        self.retry_after = Some(seconds);
+        self
+    }
+
+    /// The body of the answer, of type [`super::PROBLEM_TYPE`].
+    #[must_use]
+    pub fn to_json(&self) -> Vec<u8> {
+        let details = Details {
+            kind: format!("{TYPE}{}", self.kind.slug()),
+            title: self.kind.title().to_owned(),
+            status: self.kind.status(),
+            detail: self.detail.clone(),
+            retry_after: self.retry_after,
+        };
+        // Texts and numbers always have a JSON form.
+        serde_json::to_vec(&details).unwrap_or_default()
+    }
+
+    /// Reads a problem; `None` if the body is not one. A kind that is not known is [`Kind::Unknown`].
+    #[must_use]
+    pub fn from_json(body: &[u8]) -> Option<Self> {
+        let details: Details = serde_json::from_slice(body).ok()?;
+        let slug = details.kind.strip_prefix(TYPE)?;
+        let kind = Kind::ALL.iter().copied().find(|kind| kind.slug() == slug).unwrap_or(Kind::Unknown);
+        // What a stranger wrote ends up on a terminal.
+        let detail = details.detail.chars().filter(|c| !c.is_control()).take(1000).collect();
+        Some(Self { kind, detail, retry_after: details.retry_after })
+    }
+
+    /// Whether the same request may succeed later.
+    #[must_use]
+    pub fn is_temporary(&self) -> bool {
+        matches!(
+            self.kind,
+            Kind::RateLimited
+                | Kind::PoolExhausted
+                | Kind::Busy
+                | Kind::Store
+                | Kind::Draining
+                | Kind::Slow
+                | Kind::TokenEarly
+        )
+    }
+}
+
+impl fmt::Display for Kind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.slug())
+    }
+}
+
+impl From<TokenError> for Problem {
+    fn from(error: TokenError) -> Self {
+        let kind = match &error {
+            TokenError::Long(_) | TokenError::Version | TokenError::Malformed | TokenError::Claims(_) => {
+                Kind::TokenMalformed
+            }
+            TokenError::UnknownKey(_) | TokenError::Forged => Kind::TokenForged,
+            TokenError::Early(_) => Kind::TokenEarly,
+            TokenError::Expired(_) => Kind::TokenExpired,
+            TokenError::Fabric { .. } => Kind::TokenFabric,
+        };
+        Self::new(kind, error.to_string())
+    }
+}

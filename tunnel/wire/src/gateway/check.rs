@@ -1,0 +1,127 @@
+//! What one value alone does not show.
+
+use std::ops::Range;
+
+use ipnet::IpNet;
+
+use super::error::at;
+use super::{GatewayConfig, LEASE_MAX, LEASE_MIN, Period, QUARANTINE_MAX, StoreConfig};
+use crate::config::ParseError;
+
+/// The most groups, and the most rules in all.
+const GROUPS_MAX: usize = 1024;
+const RULES_MAX: usize = 65_536;
+/// The least and the largest MTU inside the tunnel: IPv6 wants 1280 (RFC 8200 section 5).
+const MTU: std::ops::RangeInclusive<u16> = 1280..=9000;
+
+/// Looks for the first contradiction, in the order of the settings.
+pub(super) fn check(text: &str, config: &GatewayConfig) -> Result<(), ParseError> {
+    let wrong = |table: &str, key: &str, what: String, hint: &str| {
+        Err(at(text, find(text, table, key), what, hint.to_owned()))
+    };
+    if config.keys.token_keys.is_empty() {
+        let hint = "add the public key that `warren-tunnel token keygen` printed";
+        return wrong("keys", "token_keys", "no key signs tokens, so nobody could join".into(), hint);
+    }
+    let pool = &config.pool.prefixes;
+    if pool.is_empty() {
+        return wrong("pool", "prefixes", "the pool is empty".into(), "add a range like 10.100.0.0/16");
+    }
+    for (index, net) in pool.iter().enumerate() {
+        if net.trunc() != *net {
+            let hint = format!("write {}", net.trunc());
+            return wrong("pool", "prefixes", format!("{net} has bits behind its prefix"), &hint);
+        }
+        if let Some(other) = pool[..index].iter().find(|other| overlap(other, net)) {
+            let what = format!("{other} and {net} overlap");
+            return wrong("pool", "prefixes", what, "take one of them out, or make it smaller");
+        }
+    }
+    if let Some(address) =
+        config.pool.reserved.iter().find(|address| !pool.iter().any(|net| net.contains(*address)))
+    {
+        let what = format!("{address} is not in the pool");
+        return wrong("pool", "reserved", what, "only addresses of the pool need to be reserved");
+    }
+    let ttl = config.lease.ttl.get();
+    if !(LEASE_MIN..=LEASE_MAX).contains(&ttl) {
+        let hint = "write from 4m, since handshakes are 120 s apart, to 24h";
+        return wrong("lease", "ttl", format!("a lease of {}", config.lease.ttl), hint);
+    }
+    if config.lease.quarantine.get() > QUARANTINE_MAX {
+        let what = format!("a quarantine of {}", config.lease.quarantine);
+        return wrong("lease", "quarantine", what, "write at most 7d");
+    }
+    if let StoreConfig::Etcd(etcd) = &config.store {
+        if etcd.endpoints.is_empty() {
+            return wrong("store", "endpoints", "no member of etcd".into(), "add http://127.0.0.1:2379");
+        }
+        let known = |url: &String| url.starts_with("http://") || url.starts_with("https://");
+        if !etcd.endpoints.iter().all(known) {
+            let what = "an endpoint of etcd has no scheme".to_owned();
+            return wrong("store", "endpoints", what, "write http://host:2379 or https://host:2379");
+        }
+        if etcd.certificate_file.is_some() != etcd.certificate_key_file.is_some() {
+            let what = "a client certificate needs its key, and a key its certificate".to_owned();
+            return wrong("store", "certificate_file", what, "set both files or none");
+        }
+    }
+    if !MTU.contains(&config.peers.mtu) {
+        let what = format!("an MTU of {}", config.peers.mtu);
+        return wrong("peers", "mtu", what, "write 1280 to 9000; 1420 fits a path of 1500");
+    }
+    if !(1..=60).contains(&config.peers.keepalive_seconds) {
+        let hint = "write 1 to 60; NAT mappings live for as little as 30 s, and leases need keepalives";
+        return wrong("peers", "keepalive_seconds", "a keepalive that keeps nothing alive".into(), hint);
+    }
+    if !config.gateways.as_slice().iter().any(|gateway| gateway.name == config.name) {
+        let what = format!("the list has no gateway `{}`, which is this one", config.name);
+        return wrong("", "gateways", what, "add this gateway as its peers reach it");
+    }
+    let rules = config.groups.values().map(|group| group.allow.len()).sum::<usize>();
+    if config.groups.len() > GROUPS_MAX || rules > RULES_MAX {
+        let what = format!("{} groups with {rules} rules", config.groups.len());
+        return wrong("", "groups", what, "at most 1,024 groups and 65,536 rules");
+    }
+    let rates = config.groups.values().flat_map(|group| [group.rate_mbit, group.peer_rate_mbit]);
+    if rates.flatten().any(|rate| rate == 0) {
+        let hint = "leave the rate out for no limit; a group without `allow` reaches nothing";
+        return wrong("", "groups", "a rate of 0 Mbit/s".into(), hint);
+    }
+    let limits = &config.limits;
+    let counts = [limits.requests_per_second, limits.requests_per_minute_and_source, limits.connections];
+    if counts.contains(&0) || limits.request_timeout == Period::from_secs(0) {
+        return wrong("limits", "", "a limit of 0 lets nobody in".into(), "write at least 1");
+    }
+    Ok(())
+}
+
+fn overlap(a: &IpNet, b: &IpNet) -> bool {
+    a.contains(b) || b.contains(a)
+}
+
+/// Where a setting stands; the table if it has none, and the beginning if there is no such table either.
+fn find(text: &str, table: &str, key: &str) -> Range<usize> {
+    let mut here = table.is_empty();
+    let mut place = 0;
+    let mut offset = 0;
+    for line in text.split_inclusive('\n') {
+        let bare = line.trim_start();
+        let start = offset + (line.len() - bare.len());
+        if let Some(header) = bare.strip_prefix('[') {
+            let name = header.trim_start_matches('[').split(']').next().unwrap_or_default().trim();
+            let root = name.split('.').next().unwrap_or_default();
+            here = root == table;
+            if (here || (table.is_empty() && root == key)) && place == 0 {
+                place = start;
+            }
+        } else if here
+            && !key.is_empty()
+            && bare.strip_prefix(key).is_some_and(|rest| rest.trim_start().starts_with('='))
+        {
+            return start..start;
+        }
+        offset += line.len();
+    }
+    place..place
+}

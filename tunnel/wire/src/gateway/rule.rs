@@ -1,0 +1,111 @@
+//! One line of an allow-list.
+
+use std::fmt;
+use std::str::FromStr;
+
+use ipnet::IpNet;
+use serde::de::{self, Visitor};
+use serde::{Deserialize, Deserializer, Serialize};
+
+/// Allows what goes to one of the prefixes, by one of the protocols, to one of the ports.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Allow {
+    /// Destinations.
+    pub to: Vec<IpNet>,
+    /// Ports; all if left out. They do not count for ICMP.
+    #[serde(default)]
+    pub ports: Option<Vec<PortRange>>,
+    /// Protocols; all if left out.
+    #[serde(default)]
+    pub protocols: Option<Vec<Protocol>>,
+}
+
+/// What the gateway forwards.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Protocol {
+    /// TCP.
+    Tcp,
+    /// UDP.
+    Udp,
+    /// ICMP and ICMPv6 echo, and errors about what is allowed.
+    Icmp,
+}
+
+/// A port, or ports from one to another. In TOML `443` or `"8000-8100"`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct PortRange {
+    first: u16,
+    last: u16,
+}
+
+/// A value that is no range of ports.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("not a port or a range of ports; write 443 or \"8000-8100\", from 1 to 65535")]
+pub struct PortRangeError;
+
+impl Protocol {
+    /// All of them.
+    pub const ALL: [Self; 3] = [Self::Tcp, Self::Udp, Self::Icmp];
+}
+
+impl PortRange {
+    /// Every port, 0 too: what has no port counts as 0.
+    pub const ALL: Self = Self { first: 0, last: u16::MAX };
+
+    /// From a port to another, both included; 0 is none.
+    ///
+    /// # Errors
+    /// The first is 0 or after the last.
+    pub fn new(first: u16, last: u16) -> Result<Self, PortRangeError> {
+        if first == 0 || first > last { Err(PortRangeError) } else { Ok(Self { first, last }) }
+    }
+
+    /// The first port.
+    #[must_use]
+    pub fn first(self) -> u16 {
+        self.first
+    }
+
+    /// The last port.
+    #[must_use]
+    pub fn last(self) -> u16 {
+        self.last
+    }
+}
+
+impl FromStr for PortRange {
+    type Err = PortRangeError;
+
+    fn from_str(text: &str) -> Result<Self, PortRangeError> {
+        let (first, last) = text.split_once('-').unwrap_or((text, text));
+        let port = |text: &str| text.trim().parse().map_err(|_| PortRangeError);
+        Self::new(port(first)?, port(last)?)
+    }
+}
+
+impl<'de> Deserialize<'de> for PortRange {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Ports;
+
+        impl Visitor<'_> for Ports {
+            type Value = PortRange;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a port or a range of ports")
+            }
+
+            fn visit_i64<E: de::Error>(self, port: i64) -> Result<PortRange, E> {
+                let port = u16::try_from(port).map_err(|_| E::custom(PortRangeError))?;
+                PortRange::new(port, port).map_err(E::custom)
+            }
+
+            fn visit_str<E: de::Error>(self, text: &str) -> Result<PortRange, E> {
+                text.parse().map_err(E::custom)
+            }
+        }
+
+        deserializer.deserialize_any(Ports)
+    }
+}

@@ -1,0 +1,125 @@
+use super::*;
+
+const GOOD: &str = r#"
+fabric = "llm-training"
+name = "gw-a"
+
+[listen]
+tls = "0.0.0.0:443"
+
+[keys]
+private_key_file = "/etc/warren/gateway.key"
+certificate_file = "/etc/warren/gateway.crt"
+certificate_key_file = "/etc/warren/gateway-tls.key"
+token_keys = ["k4.public.Hrnbu7wEfAP9cGBOAHHwmH4Wsot1ciXBHwBBXQ4gsaI"]
+
+[pool]
+prefixes = ["10.100.0.0/16", "fd00:1::/64"]
+reserved = ["10.100.0.1"]
+
+[lease]
+ttl = "10m"
+quarantine = "5m"
+
+[store.embedded]
+path = "/var/lib/warren/leases.redb"
+
+[dns]
+servers = ["10.0.0.2"]
+domains = ["storage.googleapis.com."]
+
+[peers]
+mtu = 1380
+
+[[gateways]]
+name = "gw-a"
+key = "zhfKdDHZcX0PG5KWPqvLZyRj8kpBMsCjqvYhAXi7Ugg="
+udp = "gw-a.example.com:51820"
+tls = "gw-a.example.com:443"
+pins = ["AwMDAwMDAwMDAwMDAwMDAwMDAwMDAwMDAwMDAwMDAwM"]
+
+[groups.gpu]
+rate_mbit = 2000
+[[groups.gpu.allow]]
+to = ["10.0.0.0/16", "10.1.0.0/16"]
+ports = [443, "8000-8100"]
+protocols = ["tcp"]
+[[groups.gpu.allow]]
+to = ["10.0.0.2/32"]
+
+[groups.idle]
+
+[limits]
+request_timeout = "5s"
+"#;
+
+#[test]
+fn a_whole_file_is_read() {
+    let config = GatewayConfig::parse(GOOD).unwrap();
+    assert_eq!(config.listen.udp, 51820);
+    assert_eq!(config.peers.mtu, 1380);
+    assert_eq!(config.lease.ttl.get(), Duration::from_secs(600));
+    assert_eq!(config.limits.request_timeout.to_string(), "5s");
+    let rule = &config.groups[&"gpu".parse().unwrap()].allow[0];
+    assert_eq!(rule.ports.as_ref().unwrap()[1], "8000-8100".parse().unwrap());
+    assert_eq!(rule.protocols, Some(vec![Protocol::Tcp]));
+    assert_eq!(config.routes(&"gpu".parse().unwrap()), ["10.0.0.0/15".parse().unwrap()]);
+    assert_eq!(config.routes(&"idle".parse().unwrap()), []);
+    assert_eq!(config.dns.domains[0].to_string(), "storage.googleapis.com");
+}
+
+#[test]
+fn mistakes_are_told_with_place_and_hint() {
+    let mut out = String::new();
+    for (from, to) in [
+        ("name = \"gw-a\"\n\n", "\n"),
+        ("fabric = \"llm-training\"", "fabric = \"LLM training\""),
+        ("fabric = ", "fabrik = "),
+        ("prefixes = [\"10", "prefix = [\"10"),
+        ("prefixes = [\"10.100.0.0/16\"", "prefixes = [\"10.100.0.1/16\""),
+        ("prefixes = [\"10.100.0.0/16\"", "prefixes = [\"10.100.0.0/16\", \"10.100.7.0/24\""),
+        ("prefixes = [\"10.100.0.0/16\"", "prefixes = [\"10.100.0.0\""),
+        ("prefixes = [\"10.100.0.0/16\", \"fd00:1::/64\"]", "prefixes = []"),
+        ("reserved = [\"10.100.0.1\"]", "reserved = [\"10.99.0.1\"]"),
+        ("ttl = \"10m\"", "ttl = \"10 minutes\""),
+        ("ttl = \"10m\"", "ttl = \"30s\""),
+        ("ttl = \"10m\"", "ttl = 600"),
+        ("quarantine = \"5m\"", "quarantine = \"8d\""),
+        ("[store.embedded]\npath", "[store.etcd]\nendpoints = [\"etcd-1:2379\"]\nprefix"),
+        ("[store.embedded]", "[store.redis]"),
+        ("mtu = 1380", "mtu = 500"),
+        ("mtu = 1380", "mtu = 100000"),
+        ("mtu = 1380", "keepalive_seconds = 0"),
+        ("name = \"gw-a\"\nkey", "name = \"gw-b\"\nkey"),
+        ("pins = [", "pins = [\"short\", "),
+        ("ports = [443, ", "ports = [0, "),
+        ("\"8000-8100\"", "\"8100-8000\""),
+        ("protocols = [\"tcp\"]", "protocols = [\"sctp\"]"),
+        ("rate_mbit = 2000", "rate_mbit = 0"),
+        ("request_timeout = \"5s\"", "connections = 0"),
+        ("token_keys = [\"k4.public.", "token_keys = [\"k4.secret."),
+        ("token_keys = [\"k4.public.Hrnbu7wEfAP9cGBOAHHwmH4Wsot1ciXBHwBBXQ4gsaI\"]", "token_keys = []"),
+        (
+            "private_key_file = \"/etc/warren/gateway.key\"",
+            "private_key = \"qOV1PxhHpRWQrXlTI0I4QKMKVJ2TWMRwGQ3qRtT7XXw=\"",
+        ),
+        ("[dns]", "[dns"),
+    ] {
+        assert!(GOOD.contains(from), "{from}");
+        let error = GatewayConfig::parse(&GOOD.replacen(from, to, 1)).unwrap_err();
+        assert!(!error.to_string().contains("qOV1"), "{error}");
+        out += &format!("# {}\n{error}\n\n", to.replace('\n', " "));
+    }
+    insta::assert_snapshot!(out);
+}
+
+#[test]
+fn durations_round_trip() {
+    for text in ["0s", "90s", "10m", "24h", "7d"] {
+        let period: Period = text.parse().unwrap();
+        assert_eq!(period.to_string().parse(), Ok(period));
+    }
+    for bad in ["", "s", "10", "-1s", "1.5h", "+3s", "99999999999999999999d", "9223372036854775807d"] {
+        assert_eq!(bad.parse::<Period>(), Err(PeriodError), "{bad}");
+    }
+}

@@ -1,0 +1,182 @@
+//! The HTTP/1.1 before the frames: requests as the gateway reads them, and its answers.
+
+use std::fmt::Write as _;
+
+/// Where a tunnel is asked for.
+pub const TUNNEL_PATH: &str = "/warren/tunnel";
+/// The protocol after the upgrade, with its version.
+pub const PROTOCOL: &str = "warren-tunnel/1";
+/// The longest head of a request or response.
+pub const LONGEST_HEAD: usize = 8 << 10;
+/// The longest body of a request.
+pub const LONGEST_BODY: usize = 64 << 10;
+const HEADERS: usize = 64;
+
+/// A request, without its body.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Head {
+    /// Method.
+    pub method: String,
+    /// Path and query.
+    pub target: String,
+    /// Names in small letters, and values.
+    pub headers: Vec<(String, String)>,
+    /// Bytes of the body.
+    pub body: usize,
+}
+
+/// Why no request or response can be made of the bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum HttpError {
+    /// Not HTTP/1.
+    #[error("not HTTP/1.1")]
+    Malformed,
+    /// The head is longer than [`LONGEST_HEAD`].
+    #[error("a head of more than 8 KiB")]
+    LongHead,
+    /// The body is longer than [`LONGEST_BODY`], or its length is not told.
+    #[error("a body of more than 64 KiB, or without a length")]
+    LongBody,
+}
+
+impl Head {
+    /// Reads a request; with it comes where the body begins. `None`: more is to come.
+    ///
+    /// # Errors
+    /// When no request can come of it.
+    pub fn parse(bytes: &[u8]) -> Result<Option<(Self, usize)>, HttpError> {
+        let mut headers = [httparse::EMPTY_HEADER; HEADERS];
+        let mut request = httparse::Request::new(&mut headers);
+        let end = match request.parse(bytes) {
+            Ok(httparse::Status::Complete(end)) if end <= LONGEST_HEAD => end,
+            Ok(httparse::Status::Partial) if bytes.len() < LONGEST_HEAD => return Ok(None),
+            Ok(_) => return Err(HttpError::LongHead),
+            Err(_) => return Err(HttpError::Malformed),
+        };
+        let headers: Vec<(String, String)> = request
+            .headers
+            .iter()
+            .map(|header| {
+                let value = String::from_utf8_lossy(header.value).trim().to_owned();
+                (header.name.to_ascii_lowercase(), value)
+            })
+            .collect();
+        let mut head = Self {
+            method: request.method.unwrap_or_default().to_owned(),
+            target: request.path.unwrap_or_default().to_owned(),
+            headers,
+            body: 0,
+        };
+        if head.header("transfer-encoding").is_some() {
+            return Err(HttpError::LongBody);
+        }
+        let length = head.header("content-length").map_or(Ok(0), str::parse);
+        head.body = length.ok().filter(|length| *length <= LONGEST_BODY).ok_or(HttpError::LongBody)?;
+        Ok(Some((head, end)))
+    }
+
+    /// The first value of a header, by its name in small letters.
+    #[must_use]
+    pub fn header(&self, name: &str) -> Option<&str> {
+        self.headers.iter().find(|header| header.0 == name).map(|header| header.1.as_str())
+    }
+
+    /// Whether it asks for a tunnel in a version that we speak.
+    #[must_use]
+    pub fn asks_for_tunnel(&self) -> bool {
+        let offered = self.header("upgrade").unwrap_or_default();
+        self.method == "GET"
+            && self.target == TUNNEL_PATH
+            && self.body == 0
+            && offered.split(',').any(|protocol| protocol.trim().eq_ignore_ascii_case(PROTOCOL))
+    }
+}
+
+/// The request for a tunnel.
+#[must_use]
+pub fn tunnel_request(host: &str) -> String {
+    format!(
+        "GET {TUNNEL_PATH} HTTP/1.1\r\nHost: {host}\r\nConnection: Upgrade\r\nUpgrade: {PROTOCOL}\r\n\r\n"
+    )
+}
+
+/// The answer that makes a tunnel of the connection.
+#[must_use]
+pub fn tunnel_response() -> String {
+    format!("HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: {PROTOCOL}\r\n\r\n")
+}
+
+/// Any other answer, after which the connection is closed.
+#[must_use]
+pub fn response(status: u16, content_type: &str, body: &[u8]) -> Vec<u8> {
+    let reason = match status {
+        200 => "OK",
+        400 => "Bad Request",
+        403 => "Forbidden",
+        404 => "Not Found",
+        409 => "Conflict",
+        413 => "Content Too Large",
+        429 => "Too Many Requests",
+        431 => "Request Header Fields Too Large",
+        503 => "Service Unavailable",
+        _ => "Status",
+    };
+    let mut head = String::new();
+    _ = write!(
+        head,
+        "HTTP/1.1 {status} {reason}\r\nContent-Type: {content_type}\r\nContent-Length: {}\r\nConnection: close\r\n\r\n",
+        body.len()
+    );
+    [head.as_bytes(), body].concat()
+}
+
+/// Status and end of a response's head; `None`: more is to come.
+///
+/// # Errors
+/// When no response can come of it.
+pub fn parse_status(bytes: &[u8]) -> Result<Option<(u16, usize)>, HttpError> {
+    let mut headers = [httparse::EMPTY_HEADER; HEADERS];
+    let mut response = httparse::Response::new(&mut headers);
+    match response.parse(bytes) {
+        Ok(httparse::Status::Complete(end)) => Ok(Some((response.code.unwrap_or(0), end))),
+        Ok(httparse::Status::Partial) if bytes.len() < LONGEST_HEAD => Ok(None),
+        Ok(httparse::Status::Partial) => Err(HttpError::LongHead),
+        Err(_) => Err(HttpError::Malformed),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_tunnel_is_asked_for_and_granted() {
+        let text = tunnel_request("gw.example.net");
+        let (head, end) = Head::parse(text.as_bytes()).unwrap().unwrap();
+        assert!(head.asks_for_tunnel());
+        assert_eq!((head.header("host"), end), (Some("gw.example.net"), text.len()));
+        assert_eq!(Head::parse(&text.as_bytes()[..text.len() - 1]), Ok(None));
+        let answer = tunnel_response();
+        assert_eq!(parse_status(answer.as_bytes()), Ok(Some((101, answer.len()))));
+        assert_eq!(parse_status(b"HTTP/1.1 101"), Ok(None));
+    }
+
+    #[test]
+    fn others_are_told_apart() {
+        let parse = |text: &str| Head::parse(text.as_bytes());
+        let plain = parse("GET / HTTP/1.1\r\nHost: a\r\n\r\n").unwrap().unwrap().0;
+        assert!(!plain.asks_for_tunnel());
+        let later = tunnel_request("a").replace("warren-tunnel/1", "warren-tunnel/9");
+        assert!(!parse(&later).unwrap().unwrap().0.asks_for_tunnel());
+        let both = tunnel_request("a").replace("warren-tunnel/1", "warren-tunnel/9, warren-tunnel/1");
+        assert!(parse(&both).unwrap().unwrap().0.asks_for_tunnel());
+        let post = parse("POST /x HTTP/1.1\r\nContent-Length: 12\r\n\r\n").unwrap().unwrap().0;
+        assert_eq!(post.body, 12);
+        assert_eq!(parse("POST /x HTTP/1.1\r\nContent-Length: 99999999\r\n\r\n"), Err(HttpError::LongBody));
+        assert_eq!(parse("POST /x HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n"), Err(HttpError::LongBody));
+        assert_eq!(parse("\u{16}\u{3}\u{1}"), Err(HttpError::Malformed));
+        assert_eq!(parse(&format!("GET / HTTP/1.1\r\nA: {}", "a".repeat(9000))), Err(HttpError::LongHead));
+        let answer = response(404, "text/plain", b"not here\n");
+        assert_eq!(parse_status(&answer).unwrap().unwrap().0, 404);
+    }
+}
