@@ -94,14 +94,13 @@ pub(super) async fn find(gcp: &Gcp, planned: &Endpoint) -> Result<Vec<String>, A
 /// Begins to make the rule and gives its id.
 pub(super) async fn create(gcp: &Gcp, planned: &Endpoint, description: &str) -> Result<String, ApiError> {
     let id = planned.place(&gcp.project).unwrap_or_default();
+    // Without a load balancing scheme: with a target of Google's APIs the rule is neither external nor internal.
     let body = model::ForwardingRule::new()
         .set_name(planned.name.text())
         .set_description(description)
         .set_ip_address(address_id(gcp, planned))
         .set_network(link::id(planned.network.text()))
         .set_target(planned.bundle.text())
-        // Neither external nor internal: Google wants the field, and wants it empty.
-        .set_load_balancing_scheme("")
         .set_no_automate_dns_zone(!planned.automate_dns.is_true());
     let call = gcp.clients.forwarding_rules.insert().set_project(&gcp.project).set_body(body);
     gcp.began(&id, begin!("globalForwardingRules.insert", &id, call));
