@@ -4,7 +4,7 @@
 
 use std::io::{Read as _, Write as _};
 use std::net::{Shutdown, SocketAddr, TcpStream};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -107,7 +107,7 @@ impl Lab {
     }
 }
 
-fn gateway(host: &Arc<Namespace>, interface: &Interface, certificate: &PathBuf) -> Device {
+fn gateway(host: &Arc<Namespace>, interface: &Interface, certificate: &Path) -> Device {
     let certificate = certificate.display().to_string();
     let arguments = ["--tls-certificate", &certificate];
     Device::start_with(&Implementation::WarrenTunnel, host, interface, &arguments).unwrap()
