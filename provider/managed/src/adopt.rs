@@ -51,7 +51,7 @@ where
 {
     let Work { session, ctx, op, .. } = work;
     let mark = mark(ctx);
-    let mut pause = Pause::new();
+    let mut pause = Pause::default();
     let mut attempts = 0;
     // Whether an answer was lost: then a conflict may be with the object that the lost call made, which lists
     // do not show yet.
@@ -79,7 +79,7 @@ where
                 lost |= error.is_ambiguous();
                 tracing::debug!(kind = M::KIND, %error, "looking again before another create");
                 for _ in 0..4 {
-                    op.sleep(pause.next()).await?;
+                    op.sleep(pause.grow()).await?;
                 }
             }
             Err(error) => return Err(op.told(error)),

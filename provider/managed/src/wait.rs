@@ -132,7 +132,7 @@ impl<E: Failure> Op<E> {
                 let seconds = (now - begun).as_secs();
                 tracing::info!(object = self.what, state, wanted, seconds, "still waiting");
             }
-            self.sleep(pause.next()).await?;
+            self.sleep(pause.grow()).await?;
         }
     }
 
@@ -169,7 +169,7 @@ impl<E: Failure> Op<E> {
             match look().await {
                 Err(error) if error.is_not_found() => return Ok(()),
                 Err(error) => return Err(self.told(error)),
-                Ok(_) => self.sleep(pause.next()).await?,
+                Ok(_) => self.sleep(pause.grow()).await?,
             }
         }
     }
@@ -258,7 +258,7 @@ impl<E: Failure> Op<E> {
                         reported = Instant::now();
                         tracing::info!(object = self.what, %error, "still trying");
                     }
-                    self.sleep(pause.next()).await?;
+                    self.sleep(pause.grow()).await?;
                 }
                 Err(error) => return Err(self.told(error)),
             }
@@ -304,18 +304,20 @@ pub struct Pause {
     longest: Duration,
 }
 
-impl Pause {
-    /// As every operation waits.
-    pub fn new() -> Pause {
+/// As every operation waits.
+impl Default for Pause {
+    fn default() -> Pause {
         Pause::at(PACE)
     }
+}
 
+impl Pause {
     fn at(pace: Pace) -> Pause {
         Pause { next: pace.first, longest: pace.longest }
     }
 
-    /// How long to wait now.
-    pub fn next(&mut self) -> Duration {
+    /// How long to wait now; longer every time.
+    pub fn grow(&mut self) -> Duration {
         let pause = self.next;
         self.next = pause.mul_f64(1.6).min(self.longest);
         pause.mul_f64(1.0 - rand::random::<f64>() / 3.0)
@@ -443,8 +445,8 @@ mod tests {
 
     #[test]
     fn pauses_grow_to_a_bound() {
-        let mut pause = Pause::new();
-        let all: Vec<Duration> = (0..30).map(|_| pause.next()).collect();
+        let mut pause = Pause::default();
+        let all: Vec<Duration> = (0..30).map(|_| pause.grow()).collect();
         assert!(all[0] <= PACE.first);
         assert!(all.iter().all(|pause| *pause <= PACE.longest && *pause >= PACE.first.mul_f64(0.66)));
         assert!(all[29] >= PACE.longest.mul_f64(0.66));

@@ -66,12 +66,12 @@ where
     F: Future<Output = Result<Option<Begun>, ApiError>>,
 {
     let Work { op, cloud: gcp, .. } = work;
-    let mut pause = Pause::new();
+    let mut pause = Pause::default();
     loop {
         let Some(begun) = op.call(&mut change).await? else { return Ok(()) };
         match end(work, gcp, &begun).await? {
             Ok(()) => return Ok(()),
-            Err(error) if error.is_not_ready() && !op.is_over() => op.sleep(pause.next()).await?,
+            Err(error) if error.is_not_ready() && !op.is_over() => op.sleep(pause.grow()).await?,
             Err(error) => return Err(op.told(error)),
         }
     }
@@ -88,7 +88,7 @@ where
     L: Future<Output = Result<T, ApiError>>,
 {
     let Work { op, cloud: gcp, .. } = work;
-    let mut pause = Pause::new();
+    let mut pause = Pause::default();
     let mut known = || {
         let call = delete();
         async { ApiError::if_found(call.await) }
@@ -100,7 +100,7 @@ where
             Err(error) if error.is_not_found() => break,
             Err(error) if (error.is_in_use() || error.is_not_ready()) && !op.is_over() => {
                 tracing::debug!(%error, "deleting again");
-                op.sleep(pause.next()).await?;
+                op.sleep(pause.grow()).await?;
             }
             Err(error) => return Err(op.told(error)),
         }
