@@ -80,7 +80,7 @@ impl Cloud for Aws {
                 .into());
             }
         }
-        Ok(request.id_or("id")?)
+        request.id_or("id")
     }
 }
 

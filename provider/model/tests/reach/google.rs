@@ -72,6 +72,9 @@ impl Filters<'_> {
     }
 }
 
+/// (network, priority, allow, ingress, any port, peer, target tag, source tag)
+type FirewallDraft = (usize, u32, bool, bool, bool, usize, usize, usize);
+
 #[derive(Debug, Clone)]
 struct Draft {
     /// By network: (destination, target).
@@ -79,8 +82,7 @@ struct Draft {
     /// By network: none, all, or one subnet.
     nat: Vec<usize>,
     peered: Vec<bool>,
-    /// (network, priority, allow, ingress, any port, peer, target tag, source tag)
-    firewalls: Vec<(usize, u32, bool, bool, bool, usize, usize, usize)>,
+    firewalls: Vec<FirewallDraft>,
     /// (subnet, public, tag)
     hosts: Vec<(usize, bool, usize)>,
 }

@@ -112,6 +112,9 @@ impl Filters<'_> {
     }
 }
 
+/// (port, peer)
+type RuleDrafts = Vec<(usize, usize)>;
+
 #[derive(Debug, Clone)]
 struct Draft {
     /// By subnet: (destination, target).
@@ -119,8 +122,8 @@ struct Draft {
     public: Vec<bool>,
     /// (subnet, public address, groups)
     hosts: Vec<(usize, Option<bool>, Vec<usize>)>,
-    /// By group, in and out: (port, peer).
-    rules: Vec<(Vec<(usize, usize)>, Vec<(usize, usize)>)>,
+    /// By group, in and out.
+    rules: Vec<(RuleDrafts, RuleDrafts)>,
     /// (interface, subnets or tables, groups)
     endpoints: Vec<(bool, Vec<usize>, Vec<usize>)>,
     private_nat: bool,
