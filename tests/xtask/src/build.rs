@@ -7,9 +7,18 @@ use anyhow::{Context as _, Result, ensure};
 use warren_harness::workspace_root;
 
 /// The cargo that runs this.
+///
+/// What `cargo run` tells this program of its own package must not reach it: build scripts that look at these variables,
+/// such as ring's, would be run again, and every cloud SDK behind them compiled a second time.
 pub(crate) fn cargo() -> Command {
     let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
     command.current_dir(workspace_root());
+    let ours = ["CARGO_PKG_", "CARGO_MANIFEST_"];
+    for (name, _) in std::env::vars_os() {
+        if name.to_str().is_some_and(|name| ours.iter().any(|prefix| name.starts_with(prefix))) {
+            command.env_remove(name);
+        }
+    }
     command
 }
 
