@@ -167,8 +167,10 @@ impl Failure for ApiError {
                 "conditionNotMet",
                 "resourceOperationInProgress",
                 "backendError",
+                "ABORTED",
             ])
             || self.message.contains("peering operation in progress")
+            || (self.is(&["FAILED_PRECONDITION"]) && is_under_change(&self.message))
     }
 }
 
@@ -189,6 +191,11 @@ impl From<ApiError> for Diagnostics {
     fn from(error: ApiError) -> Diagnostics {
         Diagnostic::from(error).into()
     }
+}
+
+/// Whether a failed precondition is another change of the object, which passes; `google.rpc.Code` keeps no reason for it.
+fn is_under_change(message: &str) -> bool {
+    ["not ready", "being created", "being deleted", "in progress"].iter().any(|words| message.contains(words))
 }
 
 /// The HTTP status of a failure that came without one, such as that of a long-running operation.
@@ -293,6 +300,14 @@ mod tests {
         assert!(error("RESOURCE_IN_USE_BY_ANOTHER_RESOURCE", 0).is_in_use());
         assert!(!error("RESOURCE_IN_USE_BY_ANOTHER_RESOURCE", 0).is_ambiguous());
         assert!(!error("invalid", 400).is_not_ready());
+    }
+
+    #[test]
+    fn a_precondition_that_passes_is_waited_for() {
+        let told = |message: &str| ApiError { message: message.into(), ..error("FAILED_PRECONDITION", 400) };
+        assert!(told("The resource 'projects/p/locations/l/repositories/r' is not ready").is_not_ready());
+        assert!(told("Repository r is being deleted").is_not_ready());
+        assert!(!told("The key does not exist").is_not_ready());
     }
 
     #[test]
