@@ -16,9 +16,13 @@ const DEBIAN: &[(&str, &str)] = &[
     ("ip", "iproute2"),
     ("iperf3", "iperf3"),
     ("ping", "iputils-ping"),
+    ("systemd-analyze", "systemd"),
     ("wg", "wireguard-tools"),
     ("wireguard-go", "wireguard-go"),
 ];
+
+/// Programs of Debian packages that start a service when they are installed: these are unpacked instead.
+const UNPACKED: &[(&str, &str)] = &[("promtool", "prometheus")];
 
 /// Crates that bring a program, the versions that the figures in our documents are of, and the program's file.
 const CRATES: &[(&str, &str, &str)] = &[
@@ -52,6 +56,9 @@ pub fn program(name: &str) -> Result<PathBuf> {
     if let Some(found) = on_path(name) {
         return Ok(found);
     }
+    if let Some((_, package)) = UNPACKED.iter().find(|(known, _)| *known == name) {
+        return unpacked(name, package);
+    }
     let Some((_, package)) = DEBIAN.iter().find(|(known, _)| *known == name) else {
         bail!("`{name}` is not on PATH");
     };
@@ -65,10 +72,38 @@ pub fn program(name: &str) -> Result<PathBuf> {
     on_path(name).with_context(|| format!("package {package} brought no `{name}`"))
 }
 
+/// A program of a Debian package, which is unpacked once into the cache folder.
+fn unpacked(name: &str, package: &str) -> Result<PathBuf> {
+    let root = cache_folder().join("peers").join(package);
+    let binary = root.join("usr/bin").join(name);
+    let _lock = lock(package)?;
+    if binary.is_file() {
+        return Ok(binary);
+    }
+    let hint = format!("`{name}` is not on PATH\nHint: apt-get install {package}");
+    ensure!(on_path("apt-get").is_some() && on_path("dpkg").is_some(), "{hint}");
+    let folder = tempfile::tempdir_in(cache_folder())?;
+    if apt_in(folder.path(), &["download", package]).is_err() {
+        let _lock = lock("apt")?;
+        apt(&["update"]).with_context(|| hint.clone())?;
+        apt_in(folder.path(), &["download", package]).with_context(|| hint.clone())?;
+    }
+    let archive = fs::read_dir(folder.path())?.next().with_context(|| hint.clone())??.path();
+    let output = Command::new("dpkg").arg("-x").args([&archive, &root]).output()?;
+    ensure!(output.status.success(), "dpkg: {}", String::from_utf8_lossy(&output.stderr).trim());
+    ensure!(binary.is_file(), "package {package} brought no `{name}`");
+    Ok(binary)
+}
+
 fn apt(arguments: &[&str]) -> Result<()> {
+    apt_in(Path::new("/"), arguments)
+}
+
+fn apt_in(folder: &Path, arguments: &[&str]) -> Result<()> {
     let output = Command::new("apt-get")
         .args(["--quiet", "--quiet", "-o", "DPkg::Lock::Timeout=120"])
         .args(arguments)
+        .current_dir(folder)
         .env("DEBIAN_FRONTEND", "noninteractive")
         .output()?;
     ensure!(output.status.success(), "apt-get: {}", String::from_utf8_lossy(&output.stderr).trim());
