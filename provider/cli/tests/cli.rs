@@ -1,7 +1,7 @@
 //! The command, run through the library with captured output.
 
 use proptest::prelude::*;
-use serde_json::Value;
+use serde_json::{Value, json};
 use std::ffi::OsString;
 use warren_cli::{FINDINGS, FINE, Streams, UNUSABLE, run};
 
@@ -50,6 +50,160 @@ fn google_plan() {
     let (code, out, _) = warren(&["check", "F:plan_google.json"]);
     assert_eq!(code, FINDINGS);
     insta::assert_snapshot!(out);
+}
+
+/// A plan that creates these resources: type, name, attributes.
+fn planned(resources: &[(&str, &str, Value)]) -> String {
+    let changes = resources.iter().map(|(kind, name, after)| {
+        let provider = if kind.starts_with("aws_") { "aws" } else { "google" };
+        json!({
+            "address": format!("{kind}.{name}"), "mode": "managed", "type": kind, "name": name,
+            "provider_name": format!("registry.terraform.io/hashicorp/{provider}"),
+            "change": {
+                "actions": ["create"], "before": null, "after": after, "after_unknown": {},
+                "before_sensitive": false, "after_sensitive": {},
+            },
+        })
+    });
+    let changes: Vec<Value> = changes.collect();
+    json!({"format_version": "1.2", "terraform_version": "1.11.4", "resource_changes": changes}).to_string()
+}
+
+const HUB: &str = "projects/acme/global/networks/hub";
+
+/// Every attribute of hashicorp/google that holds a range, against a VPC of AWS that has it already.
+#[test]
+fn google_ranges_of_every_kind_are_compared() {
+    let network = ("google_compute_network", "hub", json!({"name": "hub", "id": HUB}));
+    let cluster =
+        |block: &str, key: &str| json!({"name": "c", "network": HUB, block: [{key: "10.60.8.0/21"}]});
+    let table = [
+        (
+            "google_compute_subnetwork",
+            "ip_cidr_range",
+            json!({"network": HUB, "ip_cidr_range": "10.60.8.0/21"}),
+        ),
+        (
+            "google_compute_subnetwork",
+            "secondary_ip_range[0].ip_cidr_range",
+            json!({"network": HUB, "ip_cidr_range": "10.9.0.0/24",
+                "secondary_ip_range": [{"range_name": "pods", "ip_cidr_range": "10.60.8.0/21"}]}),
+        ),
+        (
+            "google_compute_global_address",
+            "address",
+            json!({"network": HUB, "purpose": "VPC_PEERING", "address": "10.60.8.0", "prefix_length": 21}),
+        ),
+        (
+            "google_container_cluster",
+            "cluster_ipv4_cidr",
+            json!({"network": HUB, "cluster_ipv4_cidr": "10.60.8.0/21"}),
+        ),
+        (
+            "google_container_cluster",
+            "private_cluster_config[0].master_ipv4_cidr_block",
+            cluster("private_cluster_config", "master_ipv4_cidr_block"),
+        ),
+        (
+            "google_container_cluster",
+            "ip_allocation_policy[0].cluster_ipv4_cidr_block",
+            cluster("ip_allocation_policy", "cluster_ipv4_cidr_block"),
+        ),
+        (
+            "google_container_cluster",
+            "ip_allocation_policy[0].services_ipv4_cidr_block",
+            cluster("ip_allocation_policy", "services_ipv4_cidr_block"),
+        ),
+    ];
+    for (kind, path, after) in table {
+        let vpc = |cidr: &str| ("aws_vpc", "lab", json!({"cidr_block": cidr}));
+        let check = |cidr: &str| {
+            let plan = planned(&[network.clone(), vpc(cidr), (kind, "one", after.clone())]);
+            warren_in(&plan, &["check", "-"])
+        };
+        let (code, out, err) = check("10.60.0.0/16");
+        assert_eq!(code, FINDINGS, "{kind}.{path}: {out}{err}");
+        assert!(out.contains("10.60.8.0/21") && out.contains("aws_vpc.lab"), "{out}");
+        assert!(out.contains(&format!("{kind}.one.{path}")), "no {path} in {out}");
+        let (code, out, err) = check("10.70.0.0/16");
+        assert_eq!(code, FINE, "{kind}.{path}: {out}{err}");
+    }
+    // Ranges of one network, and of two that are peered.
+    let subnet = |network: &str, name: &'static str, range: &str| {
+        ("google_compute_subnetwork", name, json!({"network": network, "ip_cidr_range": range}))
+    };
+    let spoke = "projects/acme/global/networks/spoke";
+    let two = ("google_compute_network", "spoke", json!({"name": "spoke", "id": spoke}));
+    let peering =
+        ("google_compute_network_peering", "p", json!({"name": "p", "network": HUB, "peer_network": spoke}));
+    for (one, other, code) in [("10.1.0.0/20", "10.1.8.0/24", FINDINGS), ("10.1.0.0/20", "10.2.0.0/20", FINE)]
+    {
+        let plan = planned(&[network.clone(), subnet(HUB, "a", one), subnet(HUB, "b", other)]);
+        assert_eq!(warren_in(&plan, &["check", "-"]).0, code);
+        let plan = planned(&[
+            network.clone(),
+            two.clone(),
+            peering.clone(),
+            subnet(HUB, "a", one),
+            subnet(spoke, "b", other),
+        ]);
+        assert_eq!(warren_in(&plan, &["check", "-"]).0, code);
+    }
+}
+
+/// Cloud NAT, and peering of one and of both sides, as a policy sees them.
+#[test]
+fn google_paths_follow_from_nat_and_from_both_sides_of_a_peering() {
+    let folder = tempfile::tempdir().unwrap();
+    let link = |name: &str| format!("projects/acme/global/networks/{name}");
+    let network =
+        |name: &'static str| ("google_compute_network", name, json!({"name": name, "id": link(name)}));
+    let subnet = |network: &'static str, range: &str| {
+        let after = json!({"name": network, "network": link(network), "ip_cidr_range": range});
+        ("google_compute_subnetwork", network, after)
+    };
+    let open = |network: &'static str| {
+        let after = json!({"name": network, "network": link(network), "direction": "INGRESS",
+            "source_ranges": ["10.0.0.0/8"], "allow": [{"protocol": "all"}]});
+        ("google_compute_firewall", network, after)
+    };
+    let side = |name: &'static str, from: &str, to: &str| {
+        let after = json!({"name": name, "network": link(from), "peer_network": link(to)});
+        ("google_compute_network_peering", name, after)
+    };
+    let mut plan = vec![network("hub"), network("data"), network("ml")];
+    plan.extend([subnet("hub", "10.0.0.0/20"), subnet("data", "10.1.0.0/20"), subnet("ml", "10.2.0.0/20")]);
+    plan.extend([open("hub"), open("data"), open("ml"), side("a", "data", "hub")]);
+    let holds = |plan: &[(&str, &str, Value)], from: &str, to: &str| {
+        let (file, policy) = (folder.path().join("plan.json"), folder.path().join("policy.yaml"));
+        std::fs::write(&file, planned(plan)).unwrap();
+        let rule =
+            format!("{{name: x, from: {from:?}, to: {to:?}, protocol: tcp, port: 443, expect: reachable}}");
+        std::fs::write(&policy, format!("assertions: [{rule}]\n")).unwrap();
+        let (code, out, err) =
+            warren(&["check", file.to_str().unwrap(), "--policy", policy.to_str().unwrap()]);
+        assert!(code == FINE || code == FINDINGS, "{out}{err}");
+        (code == FINE, out)
+    };
+    assert!(!holds(&plan, "network:data", "network:hub").0, "a peering with one side is not active");
+    plan.extend([side("b", "hub", "data"), side("c", "hub", "ml"), side("d", "ml", "hub")]);
+    for (from, to) in [("data", "hub"), ("hub", "data"), ("ml", "hub")] {
+        let (held, told) = holds(&plan, &format!("network:{from}"), &format!("network:{to}"));
+        assert!(held, "{from} to {to}: {told}");
+    }
+    let (held, told) = holds(&plan, "network:data", "network:ml");
+    assert!(
+        !held && told.contains("data and ml are both peered with hub, and peering is not transitive"),
+        "{told}"
+    );
+
+    assert!(!holds(&plan, "network:hub", "internet").0);
+    let router = json!({"name": "r", "region": "us-central1", "network": link("hub")});
+    let nat = json!({"name": "n", "router": "r", "region": "us-central1",
+        "source_subnetwork_ip_ranges_to_nat": "ALL_SUBNETWORKS_ALL_IP_RANGES"});
+    plan.extend([("google_compute_router", "r", router), ("google_compute_router_nat", "n", nat)]);
+    assert!(holds(&plan, "network:hub", "internet").0);
+    assert!(!holds(&plan, "network:data", "internet").0, "the hub's Cloud NAT serves no spoke");
 }
 
 #[test]

@@ -1,8 +1,10 @@
 //! Google Cloud resources, by real Terraform against a double that is held to Google's discovery documents.
 
+use std::process::Command;
+
 use anyhow::{Result, ensure};
 use serde_json::json;
-use warren_acceptance::{BothStage, GoogleStage, KillCalls, flat, kill_points};
+use warren_acceptance::{BothStage, GoogleStage, KillCalls, build_folder, flat, kill_points};
 use warren_harness::{Fault, GoogleConfig, ProxyConfig};
 
 const NETWORK: &str = r#"
@@ -268,5 +270,69 @@ fn both_clouds_live_in_one_address_plan() -> Result<()> {
     let refused = terraform.plan(&["-var", "aws_cidr_block=10.1.0.0/16"])?.failure()?;
     ensure!(flat(&refused.output()).contains("10.1.0.0/16"), "{}", refused.output());
     terraform.destroy(&[])?.success()?;
+    stage.nothing_left()
+}
+
+/// Who reaches whom in the example, by design of Google's peering.
+const DESIGN: &str = r#"
+assertions:
+  - name: the spokes reach the hub and the hub reaches them
+    from: [network:data, network:ml, network:shared, network:hub]
+    to: network:hub
+    protocol: tcp
+    port: 443
+    expect: reachable
+  - name: no spoke reaches another
+    from: network:data
+    to: [network:ml, network:shared]
+    expect: unreachable
+  - name: nothing comes in from the internet
+    from: internet
+    to: "*"
+    expect: unreachable
+  - name: data has no way out
+    from: network:data
+    to: internet
+    expect: unreachable
+  - name: ML has its own
+    from: network:ml
+    to: internet
+    protocol: tcp
+    port: 443
+    expect: reachable
+"#;
+
+/// What a reader of the example could hope for, and Google does not do.
+const HOPE: &str = r#"
+assertions:
+  - name: spokes reach each other over the hub
+    from: network:data
+    to: network:ml
+    protocol: tcp
+    port: 443
+    expect: reachable
+"#;
+
+#[test]
+fn paths_that_peering_does_not_give_are_told_from_the_examples_own_plan() -> Result<()> {
+    let stage = GoogleStage::example("gcp-hub-spoke", GoogleConfig::default())?;
+    stage.terraform.plan(&["-out=network.tfplan"])?.success()?;
+    let file = |name: &str| stage.terraform.folder().join(name);
+    let plan = file("plan.json");
+    std::fs::write(&plan, stage.terraform.show(Some("network.tfplan"))?.to_string())?;
+    let check = |policy: &str| -> Result<(Option<i32>, String)> {
+        std::fs::write(file("policy.yaml"), policy)?;
+        let mut command = Command::new(build_folder()?.join("warren"));
+        let output = command.arg("check").arg(&plan).arg("--policy").arg(file("policy.yaml")).output()?;
+        Ok((
+            output.status.code(),
+            String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned(),
+        ))
+    };
+    let (code, told) = check(DESIGN)?;
+    ensure!(code == Some(0), "{told}");
+    let (code, told) = check(HOPE)?;
+    ensure!(code == Some(1), "{told}");
+    ensure!(told.contains("are both peered with hub, and peering is not transitive"), "{told}");
     stage.nothing_left()
 }

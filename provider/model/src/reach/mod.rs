@@ -97,6 +97,8 @@ pub struct Lists<'a> {
     tables: BTreeMap<&'a str, &'a RouteTable>,
     main: BTreeMap<&'a str, &'a RouteTable>,
     attachments: BTreeMap<&'a str, Vec<&'a Attachment>>,
+    /// Networks that a network is peered with.
+    peers: BTreeMap<&'a str, BTreeSet<&'a str>>,
     /// First addresses of ranges that some table knows, and those behind their ends: where treatment may change.
     cuts: BTreeSet<IpAddr>,
 }
@@ -110,6 +112,7 @@ impl<'a> Lists<'a> {
             tables: BTreeMap::new(),
             main: BTreeMap::new(),
             attachments: BTreeMap::new(),
+            peers: BTreeMap::new(),
             cuts: BTreeSet::new(),
         };
         let mut ranges: Vec<IpNet> = Vec::new();
@@ -135,6 +138,12 @@ impl<'a> Lists<'a> {
         for attachment in all.attachments.values() {
             if let Some(gateway) = &attachment.gateway {
                 lists.attachments.entry(gateway).or_default().push(attachment);
+            }
+        }
+        for peering in all.peerings.values() {
+            if let (Some(left), Some(right)) = (&peering.left, &peering.right) {
+                lists.peers.entry(left).or_default().insert(right);
+                lists.peers.entry(right).or_default().insert(left);
             }
         }
         ranges.extend(all.networks.values().flat_map(|network| &network.ranges));
@@ -264,7 +273,10 @@ impl<'a> Lists<'a> {
                 return Answer::no(hops, format!("{b} is in subnet {} on that path", self.all.name(key)));
             }
             End::Internet => return Answer::no(hops, format!("{b} is looked for on the internet")),
-            End::Dropped(why) => return Answer::no(hops, why.clone()),
+            End::Dropped(why) => {
+                let between = self.between_peers(from.subnet, to.subnet);
+                return Answer::no(hops, between.map_or_else(|| why.clone(), |it| format!("{why}; {it}")));
+            }
         }
         let blocked = filter::leaves(self, from, (to.groups.unwrap_or_default(), b), protocol)
             // Behind NAT nobody is a member of anything.
@@ -295,6 +307,15 @@ impl<'a> Lists<'a> {
             }
         }
         Answer { reached: true, way: Way::Network, hops, why: None }
+    }
+
+    /// Whether nothing but two peerings in a row lies between two networks, which leads nowhere by design.
+    fn between_peers(&self, from: &Subnet, to: &Subnet) -> Option<String> {
+        let (from, to) = (from.network.as_deref()?, to.network.as_deref()?);
+        let (mine, theirs) = (self.peers.get(from)?, self.peers.get(to)?);
+        let hub = mine.intersection(theirs).next().filter(|_| !mine.contains(to))?;
+        let [from, to, hub] = [from, to, hub].map(|key| self.all.name(key));
+        Some(format!("{from} and {to} are both peered with {hub}, and peering is not transitive"))
     }
 
     /// Addresses of the internet that tables tell apart.

@@ -6,8 +6,8 @@ use super::aws::store;
 use super::view::{Item, Link, View, blurred, flag, integer, range, texts};
 use std::collections::BTreeMap;
 use warren_model::topology::{
-    Change, Destination, Endpoint, EndpointKind, Firewall, Gateway, GatewayKind, Home, Host, Network, Peer,
-    Peering, Protocol, Route, RouteTable, Rule, StoreKind, Subnet, Target,
+    Change, Destination, Endpoint, EndpointKind, Firewall, Gateway, GatewayKind, Home, Host, Key, Network,
+    Peer, Peering, Protocol, Route, RouteTable, Rule, StoreKind, Subnet, Target,
 };
 
 pub(super) const READERS: &[(&str, Reader)] = &[
@@ -160,7 +160,60 @@ fn peering(view: &mut View<'_>, item: &Item<'_>) {
         left: view.link(item, "network", NETWORKS).key(),
         right: view.link(item, "peer_network", NETWORKS).key(),
     };
+    for (attribute, keys) in
+        [("import_custom_routes", &mut view.imports), ("export_custom_routes", &mut view.exports)]
+    {
+        if flag(&item.resource.values, attribute) == Some(true) {
+            keys.insert(peering.head.key.clone());
+        }
+    }
     view.topology.peerings.insert(peering.head.key.clone(), peering);
+}
+
+/// Writes the routes that peerings make: to the subnets of the other network, and to what it exports. A peering with one
+/// side is not active and makes none.
+pub(super) fn settle(view: &mut View<'_>) {
+    let sides: Vec<(Key, Key, Key, Change)> = view
+        .topology
+        .peerings
+        .values()
+        .filter(|side| side.head.home == Home::Google)
+        .filter_map(|side| {
+            let (near, far) = (side.left.clone()?, side.right.clone()?);
+            Some((near, far, side.head.key.clone(), side.head.change))
+        })
+        .collect();
+    let mut by_ends: BTreeMap<(&str, &str), &Key> = BTreeMap::new();
+    for (near, far, key, _) in &sides {
+        by_ends.insert((near, far), key);
+    }
+    let mut ranges: BTreeMap<&str, Vec<ipnet::IpNet>> = BTreeMap::new();
+    for subnet in view.topology.subnets.values() {
+        if let Some(network) = &subnet.network {
+            ranges.entry(network).or_default().extend(&subnet.ranges);
+        }
+    }
+    let mut made: Vec<(String, Vec<Route>)> = Vec::new();
+    for (near, far, key, change) in &sides {
+        let Some(other) = by_ends.get(&(far.as_str(), near.as_str())) else { continue };
+        let to_subnets = ranges.get(far.as_str()).into_iter().flatten().map(|range| Route {
+            destination: Destination::Range(*range),
+            target: Target::Peering(key.clone()),
+            change: *change,
+        });
+        // Next hops of the other network that the plan does not describe; its internet gateway is not exported.
+        let exported = view.imports.contains(key) && view.exports.contains(*other);
+        let theirs = view.topology.tables.get(&format!("{far}#routes")).filter(|_| exported);
+        let custom = theirs.into_iter().flat_map(|table| &table.routes);
+        let custom = custom.filter(|route| matches!(route.target, Target::Other(_) | Target::Unknown(_)));
+        made.push((format!("{near}#routes"), to_subnets.chain(custom.cloned()).collect()));
+    }
+    for (key, routes) in made {
+        if let Some(table) = view.topology.tables.get_mut(&key) {
+            table.routes.extend(routes);
+            table.routes.sort();
+        }
+    }
 }
 
 fn firewall(view: &mut View<'_>, item: &Item<'_>) {

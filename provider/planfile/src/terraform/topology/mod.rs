@@ -75,6 +75,8 @@ pub(crate) fn read(file: &str, tree: &Node) -> Plan {
             references: &references,
             ids: &ids,
             routers: BTreeMap::new(),
+            imports: BTreeSet::new(),
+            exports: BTreeSet::new(),
             topology: Topology::default(),
             unknown: 0,
         };
@@ -84,6 +86,7 @@ pub(crate) fn read(file: &str, tree: &Node) -> Plan {
         for ((_, reader), item) in ordered {
             reader(&mut view, item);
         }
+        google::settle(&mut view);
         aws_routes::settle(&mut view.topology);
         mention(&mut view.topology);
         (view.topology, view.unknown)

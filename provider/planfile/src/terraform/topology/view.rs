@@ -20,6 +20,9 @@ pub(super) struct View<'a> {
     pub(super) ids: &'a BTreeMap<String, String>,
     /// Networks of Google's routers, by address and by name.
     pub(super) routers: BTreeMap<String, Key>,
+    /// Google's peerings that take the custom routes of the other network, and those that give it their own's.
+    pub(super) imports: BTreeSet<Key>,
+    pub(super) exports: BTreeSet<Key>,
     pub(super) topology: Topology,
     pub(super) unknown: usize,
 }
