@@ -53,6 +53,7 @@ mod filter;
 mod key;
 mod list;
 mod operation;
+mod perimeter;
 mod request;
 mod served;
 mod service;

@@ -23,6 +23,7 @@ def client(name, path):
 
 compute = client("compute", "/compute/v1/")
 registry = client("artifactregistry", "/")
+perimeters = client("accesscontextmanager", "/").accessPolicies().servicePerimeters()
 
 
 def done(operation):
@@ -126,6 +127,27 @@ patched = repositories.patch(
 assert patched["labels"] == {"fabric": "llm"}, patched
 assert [item["format"] for item in repositories.list(parent=parent).execute()["repositories"]] == ["DOCKER"]
 ended(repositories.delete(name=f"{parent}/repositories/images").execute())
+
+policy = "accessPolicies/123"
+training = f"{policy}/servicePerimeters/training"
+status = {"resources": ["projects/42"], "restrictedServices": ["storage.googleapis.com"]}
+body = {"name": training, "title": "Training", "status": status}
+
+
+def settled(operation):
+    while not operation.get("done"):
+        operation = client("accesscontextmanager", "/").operations().get(name=operation["name"]).execute()
+    assert "error" not in operation, operation
+    return operation
+
+
+assert settled(perimeters.create(parent=policy, body=body).execute())["response"]["name"] == training
+found = perimeters.get(name=training).execute()
+changed = {"title": "Training runs", "etag": found["etag"]}
+settled(perimeters.patch(name=training, updateMask="title", body=changed).execute())
+refused(perimeters.patch(name=training, updateMask="title", body=changed), 409)
+assert [item["title"] for item in perimeters.list(parent=policy).execute()["servicePerimeters"]] == ["Training runs"]
+settled(perimeters.delete(name=training).execute())
 
 for place in range(7):
     done(subnets.delete(project=PROJECT, region=REGION, subnetwork=f"hub-{place}").execute())

@@ -14,6 +14,7 @@ use google_cloud_gax::retry_policy::RetryPolicy;
 use google_cloud_gax::retry_result::RetryResult;
 use google_cloud_gax::retry_state::RetryState;
 use google_cloud_gax::retry_throttler::CircuitBreaker;
+use google_cloud_identity_accesscontextmanager_v1::client::AccessContextManager;
 use tf_provider_rs::{Diagnostic, Diagnostics, Path};
 
 /// Attempts of one call, the first included.
@@ -31,6 +32,7 @@ pub(crate) struct Clients {
     pub(crate) global_operations: GlobalOperations,
     pub(crate) region_operations: RegionOperations,
     pub(crate) artifacts: ArtifactRegistry,
+    pub(crate) perimeters: AccessContextManager,
 }
 
 /// Builds a client of one collection.
@@ -77,6 +79,7 @@ impl Clients {
             global_operations: client!(GlobalOperations, settings),
             region_operations: client!(RegionOperations, settings),
             artifacts: client!(ArtifactRegistry, settings),
+            perimeters: client!(AccessContextManager, settings),
         })
     }
 }

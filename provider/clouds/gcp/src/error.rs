@@ -89,7 +89,8 @@ impl ApiError {
             }
             _ if self.status == 403 && !self.is_throttle() && !self.is(&["quotaExceeded"]) => {
                 "Give the principal that runs Terraform a role that allows this (`roles/compute.networkAdmin`, for \
-                 firewalls `roles/compute.securityAdmin`), or look for an organisation policy in the message."
+                 firewalls `roles/compute.securityAdmin`, for perimeters `roles/accesscontextmanager.policyEditor` of \
+                 the organisation), or look for an organisation policy in the message."
             }
             _ if self.is(&["quotaExceeded", "limitExceeded"]) => {
                 "A quota of the project is used up: raise it in IAM & Admin > Quotas, or remove what is not needed."

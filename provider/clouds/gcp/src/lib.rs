@@ -22,6 +22,7 @@ mod operation;
 mod private_service_connect;
 mod route;
 mod router_nat;
+mod service_perimeter;
 mod session;
 mod subnetwork;
 
@@ -44,4 +45,5 @@ pub fn registry(session: &Session) -> Registry {
         .resource(Managed::<network_peering::NetworkPeering>::new(session))
         .resource(Managed::<private_service_connect::Endpoint>::new(session))
         .resource(Managed::<artifact_registry_repository::Repository>::new(session))
+        .resource(Managed::<service_perimeter::ServicePerimeter>::new(session))
 }

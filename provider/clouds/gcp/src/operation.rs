@@ -3,6 +3,7 @@
 use google_cloud_compute_v1::model::Operation;
 use google_cloud_compute_v1::model::operation::Status;
 use google_cloud_gax::error::Error;
+use google_cloud_longrunning::model::Operation as LongRunning;
 use google_cloud_longrunning::model::operation::Result as Outcome;
 use tf_provider_rs::Diagnostics;
 use warren_managed::{Look, Pause};
@@ -28,6 +29,8 @@ enum Place {
     Region(String),
     /// Artifact Registry, whose operations have long names.
     Registry,
+    /// Access Context Manager, whose operations have long names too.
+    Perimeters,
 }
 
 impl Begun {
@@ -46,6 +49,11 @@ impl Begun {
     /// A change in Artifact Registry, from the name of its operation.
     pub(crate) fn in_registry(call: &'static str, name: String) -> Begun {
         Begun { call, project: String::new(), place: Place::Registry, name }
+    }
+
+    /// A change in Access Context Manager, from the name of its operation.
+    pub(crate) fn in_perimeters(call: &'static str, name: String) -> Begun {
+        Begun { call, project: String::new(), place: Place::Perimeters, name }
     }
 }
 
@@ -122,8 +130,15 @@ async fn end(work: &Work<'_>, gcp: &Gcp, begun: &Begun) -> Result<Result<(), Api
     work.op
         .until("done", || async {
             let looked = match &begun.place {
-                Place::Registry => in_registry(gcp, begun).await?,
-                _ => in_compute(gcp, begun).await?,
+                Place::Registry => {
+                    let call = gcp.clients.artifacts.get_operation().set_name(&begun.name);
+                    long_running(begun, call.send().await.named("operations.get")?)
+                }
+                Place::Perimeters => {
+                    let call = gcp.clients.perimeters.get_operation().set_name(&begun.name);
+                    long_running(begun, call.send().await.named("operations.get")?)
+                }
+                Place::Global | Place::Region(_) => in_compute(gcp, begun).await?,
             };
             Ok(looked
                 .map_or_else(|| Look::Pending(format!("operation {} is not done", begun.name)), Look::Done))
@@ -154,14 +169,12 @@ async fn in_compute(gcp: &Gcp, begun: &Begun) -> Result<Option<Result<(), ApiErr
     Ok((operation.status == Some(Status::Done)).then(|| outcome(begun, operation)))
 }
 
-/// What became of an operation of Artifact Registry; `None` while it is under way.
-async fn in_registry(gcp: &Gcp, begun: &Begun) -> Result<Option<Result<(), ApiError>>, ApiError> {
-    let call = gcp.clients.artifacts.get_operation().set_name(&begun.name);
-    let operation = call.send().await.named("operations.get")?;
-    Ok(operation.done.then(|| match operation.result {
+/// What became of an operation of another API; `None` while it is under way.
+fn long_running(begun: &Begun, operation: LongRunning) -> Option<Result<(), ApiError>> {
+    operation.done.then(|| match operation.result {
         Some(Outcome::Error(status)) => Err(ApiError::new(begun.call, &Error::service((&*status).into()))),
         _ => Ok(()),
-    }))
+    })
 }
 
 fn outcome(begun: &Begun, operation: Operation) -> Result<(), ApiError> {

@@ -86,7 +86,7 @@ pub(crate) fn answer(
                 return Err(Refusal::not_found(&name));
             }
             world.advance(id);
-            Ok(shown(world, id))
+            Ok(long_running(world, id))
         }
         _ => Err(unserved(&request.action())),
     }
@@ -109,31 +109,39 @@ fn create(
 
 /// Only the fields of the mask change; those that the body leaves out are cleared. Without a mask all that are sent do.
 fn patch(world: &mut World, request: &Request, key: &Key) -> Result<Value, Refusal> {
-    let old = world.idle(key)?.clone();
-    let (mut new, sent) = (old.clone(), request.body());
-    match request.query("updateMask").filter(|mask| !mask.is_empty()) {
-        None => merge(&mut new, &sent),
-        Some(mask) => {
-            for field in mask.split(',') {
-                let field = camel(field);
-                let (top, deeper) = field.split_once('.').unwrap_or((&field, ""));
-                if !deeper.is_empty() && top != "labels" {
-                    let mut part = Body::new();
-                    part.insert(top.to_owned(), sent.get(top).cloned().unwrap_or_else(|| json!({})));
-                    merge(&mut new, &part);
-                    continue;
-                }
-                match sent.get(top) {
-                    Some(value) => new.insert(top.to_owned(), value.clone()),
-                    None => new.remove(top),
-                };
-            }
+    let (old, sent) = (world.idle(key)?.clone(), request.body());
+    let mut new = match request.query("updateMask").filter(|mask| !mask.is_empty()) {
+        None => {
+            let mut new = old.clone();
+            merge(&mut new, &sent);
+            new
         }
-    }
+        Some(mask) => masked(&old, &sent, mask),
+    };
     new.insert("name".to_owned(), json!(key.path()));
     Repositories.change(world, key, Judged { old: &old, new: &mut new, sent: &sent })?;
     world.put(key.clone(), new.clone());
     Ok(world.present(key, &new))
+}
+
+/// The object with the fields of the mask as they were sent; those that were not are cleared.
+pub(crate) fn masked(old: &Body, sent: &Body, mask: &str) -> Body {
+    let mut new = old.clone();
+    for field in mask.split(',') {
+        let field = camel(field);
+        let (top, deeper) = field.split_once('.').unwrap_or((&field, ""));
+        if !deeper.is_empty() && top != "labels" {
+            let mut part = Body::new();
+            part.insert(top.to_owned(), sent.get(top).cloned().unwrap_or_else(|| json!({})));
+            merge(&mut new, &part);
+            continue;
+        }
+        match sent.get(top) {
+            Some(value) => new.insert(top.to_owned(), value.clone()),
+            None => new.remove(top),
+        };
+    }
+    new
 }
 
 /// Masks are written `cleanup_policies` or `cleanupPolicies`.
@@ -178,19 +186,32 @@ fn set_policy(world: &mut World, key: &Key, sent: &Body) -> Result<Value, Refusa
     Ok(Value::Object(new))
 }
 
-fn begin(world: &mut World, request: &Request, key: Key, change: Change, effect: Option<&Effect>) -> Value {
+/// Begins an operation and shows it.
+pub(crate) fn begin(
+    world: &mut World,
+    request: &Request,
+    key: Key,
+    change: Change,
+    effect: Option<&Effect>,
+) -> Value {
     let fail = match effect {
+        Some(Effect::FailLate { code, message }) if code == "ABORTED" => {
+            Some(Refusal::new(http::StatusCode::CONFLICT, "aborted", message.as_str()))
+        }
         Some(Effect::FailLate { code, message }) => Some(Refusal::bad(code, message.as_str())),
         _ => None,
     };
     let action = request.action();
     let asked = Asked { method: &action, key, text: request.text(), request_id: None, fail };
     let name = world.begin(asked, change);
-    shown(world, &name)
+    long_running(world, &name)
 }
 
-fn shown(world: &World, name: &str) -> Value {
+/// An operation as `google.longrunning` shows it.
+pub(crate) fn long_running(world: &World, name: &str) -> Value {
     let Some(operation) = world.operations.get(name) else { return Value::Null };
     let result = world.find(&operation.target).map(|object| world.present(&operation.target, &object.body));
-    operation.long_running(Repositories.kind(), result)
+    let kind =
+        collections::rules(&operation.target.collection).map_or(Repositories.kind(), |rules| rules.kind());
+    operation.long_running(kind, result)
 }

@@ -13,6 +13,7 @@ mod instances;
 pub(crate) mod labels;
 mod networks;
 mod peerings;
+pub(crate) mod perimeters;
 mod places;
 mod ranges;
 pub(crate) mod repositories;
@@ -155,7 +156,7 @@ pub(crate) fn link(
 }
 
 /// Every collection: its resources in the document, its name in links, its rules.
-const TABLE: [(&[&str], &str, &dyn Rules); 9] = [
+const TABLE: [(&[&str], &str, &dyn Rules); 10] = [
     (&["networks"], "networks", &networks::Networks),
     (&["subnetworks"], "subnetworks", &subnetworks::Subnetworks),
     (&["firewalls"], "firewalls", &firewalls::Firewalls),
@@ -165,6 +166,7 @@ const TABLE: [(&[&str], &str, &dyn Rules); 9] = [
     (&["forwardingRules", "globalForwardingRules"], "forwardingRules", &forwarding_rules::ForwardingRules),
     (&["instances"], "instances", &instances::Instances),
     (&["repositories"], "repositories", &repositories::Repositories),
+    (&["servicePerimeters"], "servicePerimeters", &perimeters::Perimeters),
 ];
 
 /// The rules of a collection by the name that links have.

@@ -7,6 +7,8 @@ use std::collections::BTreeMap;
 pub struct GoogleConfig {
     /// The projects that exist.
     pub projects: Vec<String>,
+    /// The numbers of the access policies that may be changed.
+    pub access_policies: Vec<String>,
     /// The regions that exist, each with zones `-a`, `-b` and `-c`.
     pub regions: Vec<String>,
     /// How many looks at an operation show it unfinished. Looks at its object, and calls refused because of it, count
@@ -27,6 +29,7 @@ impl Default for GoogleConfig {
     fn default() -> Self {
         Self {
             projects: vec!["acme-ml".to_owned()],
+            access_policies: vec!["123".to_owned()],
             regions: ["us-central1", "us-east1", "us-west1", "europe-west1", "europe-west4", "asia-east1"]
                 .map(str::to_owned)
                 .to_vec(),

@@ -18,7 +18,7 @@ pub(crate) use check::{Problem, Side};
 pub use exceptions::{EXCEPTIONS, Exception, Waiver};
 
 /// The documents that the double serves, by file name.
-const DOCUMENTS: [&str; 2] = ["compute.v1.json", "artifactregistry.v1.json"];
+const DOCUMENTS: [&str; 3] = ["compute.v1.json", "artifactregistry.v1.json", "accesscontextmanager.v1.json"];
 
 /// One API as its document describes it.
 #[derive(Debug)]

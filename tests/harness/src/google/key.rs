@@ -18,7 +18,7 @@ pub enum Place {
 pub struct Key {
     /// The collection as links write it: `networks`, `addresses`, `repositories`.
     pub collection: String,
-    /// The project's id.
+    /// The project's id; of a service perimeter, the access policy's number.
     pub project: String,
     /// Where it lives.
     pub place: Place,
@@ -28,6 +28,9 @@ pub struct Key {
 
 /// The collections of services that write `locations` in their names.
 const LOCATED: [&str; 1] = ["repositories"];
+
+/// The collection whose objects live in an access policy; its number stands in [`Key::project`].
+pub(crate) const PERIMETERS: &str = "servicePerimeters";
 
 /// Compute's prefix of every link.
 pub(crate) const COMPUTE: &str = "https://www.googleapis.com/compute/v1/";
@@ -46,6 +49,9 @@ impl Key {
     pub fn path(&self) -> String {
         let Self { collection, project, place, name } = self;
         match place {
+            Place::Global if collection == PERIMETERS => {
+                format!("accessPolicies/{project}/{collection}/{name}")
+            }
             Place::Global => format!("projects/{project}/global/{collection}/{name}"),
             Place::Region(location) if LOCATED.contains(&collection.as_str()) => {
                 format!("projects/{project}/locations/{location}/{collection}/{name}")

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::error::Refusal;
-use super::key::{COMPUTE, Key, Place};
+use super::key::{COMPUTE, Key, PERIMETERS, Place};
 use super::world::{Asked, Change, World};
 
 /// A change under way, or ended.
@@ -102,9 +102,17 @@ impl Operation {
             Place::Region(place) | Place::Zone(place) => place,
         };
         let package = kind.rsplit_once('.').map_or(kind, |(package, _)| package);
+        let (name, metadata) = if self.target.collection == PERIMETERS {
+            let verb = self.method.rsplit('.').next().unwrap_or_default();
+            let name = format!("operations/{}/{verb}/{}", self.target, self.name);
+            (name, "AccessContextManagerOperationMetadata")
+        } else {
+            let name = format!("projects/{}/locations/{place}/operations/{}", self.target.project, self.name);
+            (name, "OperationMetadata")
+        };
         let mut shown = json!({
-            "name": format!("projects/{}/locations/{place}/operations/{}", self.target.project, self.name),
-            "metadata": {"@type": format!("type.googleapis.com/{package}.OperationMetadata")},
+            "name": name,
+            "metadata": {"@type": format!("type.googleapis.com/{package}.{metadata}")},
         });
         if self.done {
             shown["done"] = json!(true);

@@ -2,6 +2,12 @@
 
 /// Ids as the documents have them.
 pub const SERVED: &[&str] = &[
+    "accesscontextmanager.accessPolicies.servicePerimeters.create",
+    "accesscontextmanager.accessPolicies.servicePerimeters.delete",
+    "accesscontextmanager.accessPolicies.servicePerimeters.get",
+    "accesscontextmanager.accessPolicies.servicePerimeters.list",
+    "accesscontextmanager.accessPolicies.servicePerimeters.patch",
+    "accesscontextmanager.operations.get",
     "artifactregistry.projects.locations.operations.get",
     "artifactregistry.projects.locations.repositories.create",
     "artifactregistry.projects.locations.repositories.delete",

@@ -10,6 +10,7 @@ use super::artifact;
 use super::compute;
 use super::discovery::{Document, Side};
 use super::error::Refusal;
+use super::perimeter;
 use super::request::Request;
 use super::served::SERVED;
 use super::world::World;
@@ -59,6 +60,7 @@ impl Service {
             match method.id.split_once('.') {
                 Some(("compute", rest)) => compute::answer(&mut world, request, rest, effect),
                 Some(("artifactregistry", rest)) => artifact::answer(&mut world, request, rest, effect),
+                Some(("accesscontextmanager", rest)) => perimeter::answer(&mut world, request, rest, effect),
                 _ => Err(compute::unserved(&action)),
             }
         };

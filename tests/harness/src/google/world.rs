@@ -187,7 +187,7 @@ impl World {
     pub(crate) fn overtake(&mut self, key: &Key) {
         let fresh = self.fingerprint();
         if let Some(object) = self.objects.get_mut(key) {
-            for name in ["fingerprint", "labelFingerprint"] {
+            for name in ["fingerprint", "labelFingerprint", "etag"] {
                 if object.body.contains_key(name) {
                     object.body.insert(name.to_owned(), json!(fresh));
                 }

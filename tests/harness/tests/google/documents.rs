@@ -12,6 +12,9 @@ use warren_harness::{Google, GoogleConfig, Venv};
 
 use crate::client::call;
 
+/// The documents of the APIs that the double serves.
+const APIS: [&str; 3] = ["compute", "artifactregistry", "accesscontextmanager"];
+
 /// How deep bodies are spoilt.
 const DEPTH: usize = 2;
 
@@ -40,7 +43,7 @@ struct Case {
 fn documents() -> Documents {
     let folder = Venv::ensure().unwrap().discovery_documents().unwrap();
     let mut found = Documents { schemas: BTreeMap::new(), methods: Vec::new() };
-    for name in ["compute", "artifactregistry"] {
+    for name in APIS {
         let text = fs::read(folder.join(format!("{name}.v1.json"))).unwrap();
         let document: Value = serde_json::from_slice(&text).unwrap();
         for (schema, value) in document["schemas"].as_object().unwrap() {
@@ -80,6 +83,11 @@ impl Method {
                 _ if whole.contains("/repositories/") => {
                     "projects/acme-ml/locations/us-central1/repositories/x"
                 }
+                _ if whole.starts_with("^operations/") => {
+                    "operations/accessPolicies/123/servicePerimeters/x/create/x"
+                }
+                _ if whole.contains("/servicePerimeters/") => "accessPolicies/123/servicePerimeters/x",
+                _ if whole.starts_with("^accessPolicies/") => "accessPolicies/123",
                 _ if whole.contains("/locations/") => "projects/acme-ml/locations/us-central1",
                 _ => "x",
             };
@@ -305,7 +313,7 @@ fn every_spoilt_request_is_refused_for_what_is_wrong_with_it() {
             let answer = crate::client::send(&google, &method.verb, &case.path, &case.body);
             let (status, answer) = answer.unwrap();
             let error = &answer["error"];
-            let modern = method.id.starts_with("artifactregistry.");
+            let modern = !method.id.starts_with("compute.");
             let told = if modern {
                 error["status"] == "INVALID_ARGUMENT"
             } else {
@@ -346,7 +354,7 @@ fn every_exception_is_about_something_in_the_documents() {
     let documents = documents();
     let field = |full: &str| {
         let (schema, name) = full.split_once('.').unwrap();
-        ["compute", "artifactregistry"].iter().any(|api| {
+        APIS.iter().any(|api| {
             documents
                 .schemas
                 .get(&format!("{api}.{schema}"))

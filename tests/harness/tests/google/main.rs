@@ -6,5 +6,6 @@
 mod client;
 mod documents;
 mod operations;
+mod perimeters;
 mod python;
 mod rules;

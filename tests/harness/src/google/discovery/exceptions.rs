@@ -58,6 +58,13 @@ const fn required(method: &'static str, field: &'static str, reason: &'static st
 
 const UNMARKED: &str = "the field's prose demands it at creation, but the document has no mark";
 
+const IDENTITY_TYPES: &[(&str, i64)] = &[
+    ("IDENTITY_TYPE_UNSPECIFIED", 0),
+    ("ANY_IDENTITY", 1),
+    ("ANY_USER_ACCOUNT", 2),
+    ("ANY_SERVICE_ACCOUNT", 3),
+];
+
 /// All deviations.
 pub const EXCEPTIONS: &[Exception] = &[
     Exception {
@@ -148,6 +155,21 @@ pub const EXCEPTIONS: &[Exception] = &[
             field: "VulnerabilityScanningConfig.enablementConfig",
             values: &[("ENABLEMENT_CONFIG_UNSPECIFIED", 0), ("INHERITED", 1), ("DISABLED", 2)],
         },
+        reason: "as for Repository.format",
+    },
+    Exception {
+        waiver: Waiver::Numbers {
+            field: "ServicePerimeter.perimeterType",
+            values: &[("PERIMETER_TYPE_REGULAR", 0), ("PERIMETER_TYPE_BRIDGE", 1)],
+        },
+        reason: "as for Repository.format",
+    },
+    Exception {
+        waiver: Waiver::Numbers { field: "IngressFrom.identityType", values: IDENTITY_TYPES },
+        reason: "as for Repository.format",
+    },
+    Exception {
+        waiver: Waiver::Numbers { field: "EgressFrom.identityType", values: IDENTITY_TYPES },
         reason: "as for Repository.format",
     },
 ];

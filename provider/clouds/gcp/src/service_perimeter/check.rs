@@ -1,0 +1,187 @@
+//! What Google refuses in a perimeter, told before it is asked.
+
+use tf_provider_rs::{Attr, Diagnostics, Path, Value};
+use warren_managed::sets::{self, Texts};
+
+use super::schema::{self, Config, Operation, ServicePerimeter};
+
+/// A check of the attribute `name`.
+pub(super) fn name(value: &Value, path: &Path, diagnostics: &mut Diagnostics) {
+    let name = value.as_str().unwrap_or_default();
+    let fits = (1..=50).contains(&name.len())
+        && name.starts_with(|c: char| c.is_ascii_alphabetic())
+        && name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_');
+    if !fits {
+        let detail = format!(
+            "{name:?} is no name of a perimeter: 1 to 50 letters, digits and `_`, a letter first; it has no `-`."
+        );
+        diagnostics.error_at(path.clone(), "Name not possible", detail);
+    }
+}
+
+/// A check of the attribute `access_policy`.
+pub(super) fn policy(value: &Value, path: &Path, diagnostics: &mut Diagnostics) {
+    let number = value.as_str().unwrap_or_default();
+    if !is_number(number) {
+        let detail = format!(
+            "{number:?} is no number of an access policy; `gcloud access-context-manager policies list --organization N` \
+             shows it. Leave `accessPolicies/` away."
+        );
+        diagnostics.error_at(path.clone(), "Not an access policy", detail);
+    }
+}
+
+/// A check of the attribute `title`.
+pub(super) fn title(value: &Value, path: &Path, diagnostics: &mut Diagnostics) {
+    if value.as_str().unwrap_or_default().trim().is_empty() {
+        diagnostics.error_at(path.clone(), "No title", "A perimeter has a title that people know it by.");
+    }
+}
+
+/// What no single attribute shows.
+pub(super) fn check(perimeter: &ServicePerimeter, diagnostics: &mut Diagnostics) {
+    for (path, config) in schema::configs(perimeter) {
+        Check { perimeter, diagnostics: &mut *diagnostics }.config(&path, config);
+    }
+}
+
+struct Check<'a> {
+    perimeter: &'a ServicePerimeter,
+    diagnostics: &'a mut Diagnostics,
+}
+
+impl Check<'_> {
+    fn config(&mut self, path: &Path, config: &Config) {
+        self.members(&path.attribute("resources"), &config.resources, false);
+        self.levels(&path.attribute("access_levels"), &config.access_levels, false);
+        self.services(&path.attribute("restricted_services"), &config.restricted_services, false);
+        self.services(&path.attribute("vpc_accessible_services"), &config.vpc_accessible_services, true);
+        let at = path.attribute("ingress_policies");
+        for policy in config.ingress_policies.known().into_iter().flatten() {
+            self.who(&at, &policy.identity_type, &policy.identities);
+            self.levels(&at, &policy.source_access_levels, true);
+            self.members(&at, &policy.source_resources, false);
+            self.members(&at, &policy.resources, true);
+            self.some(
+                &at,
+                &[&policy.source_access_levels, &policy.source_resources],
+                "a source: `source_access_levels` or `source_resources`",
+            );
+            self.some(&at, &[&policy.resources], "`resources`");
+            self.operations(&at, &policy.operations);
+        }
+        let at = path.attribute("egress_policies");
+        for policy in config.egress_policies.known().into_iter().flatten() {
+            self.who(&at, &policy.identity_type, &policy.identities);
+            self.members(&at, &policy.resources, true);
+            self.some(
+                &at,
+                &[&policy.resources, &policy.external_resources],
+                "a target: `resources` or `external_resources`",
+            );
+            self.operations(&at, &policy.operations);
+        }
+    }
+
+    fn wrong(&mut self, path: &Path, summary: &str, detail: String) {
+        self.diagnostics.error_at(path.clone(), summary, detail);
+    }
+
+    fn members(&mut self, path: &Path, set: &Texts, all: bool) {
+        for member in sets::known(set) {
+            let project = member.strip_prefix("projects/");
+            let network = member.strip_prefix("//compute.googleapis.com/projects/");
+            let fits = (all && member == "*")
+                || project.is_some_and(is_number)
+                || member.strip_prefix("folders/").is_some_and(is_number)
+                || member.strip_prefix("organizations/").is_some_and(is_number)
+                || network.is_some_and(|rest| rest.contains("/global/networks/"));
+            let hint = match project {
+                Some(id) if !fits => format!(
+                    " Perimeters know projects by number: \
+                     `gcloud projects describe {id} --format='value(projectNumber)'`."
+                ),
+                _ => String::new(),
+            };
+            if !fits {
+                let detail = format!(
+                    "{member:?} is neither `projects/123456789012`, `folders/123` nor \
+                     `//compute.googleapis.com/projects/acme-ml/global/networks/hub`.{hint}"
+                );
+                self.wrong(path, "Not a resource of a perimeter", detail);
+            }
+        }
+    }
+
+    fn levels(&mut self, path: &Path, set: &Texts, all: bool) {
+        let prefix = self
+            .perimeter
+            .access_policy
+            .known()
+            .map(|number| format!("{}/accessLevels/", schema::policy(number)));
+        let Some(prefix) = prefix else { return };
+        for level in sets::known(set).into_iter().filter(|level| !(all && level == "*")) {
+            if level.strip_prefix(&prefix).is_none_or(str::is_empty) {
+                let detail =
+                    format!("{level:?} is no access level of this policy; write it as `{prefix}office`.");
+                self.wrong(path, "Not an access level of the policy", detail);
+            }
+        }
+    }
+
+    fn services(&mut self, path: &Path, set: &Texts, group: bool) {
+        for service in sets::known(set).into_iter().filter(|it| !(group && it == "RESTRICTED-SERVICES")) {
+            if service.strip_suffix(".googleapis.com").is_none_or(str::is_empty) {
+                let detail = format!(
+                    "{service:?} is no API that a perimeter protects; write it as `storage.googleapis.com`."
+                );
+                self.wrong(path, "Not an API", detail);
+            }
+        }
+    }
+
+    fn who(&mut self, path: &Path, kind: &Attr<String>, identities: &Texts) {
+        let (none, some) =
+            (kind.is_null() && sets::is_empty(identities), !sets::known(identities).is_empty());
+        if none || (kind.is_known() && some) {
+            let detail = "A policy lets a kind of callers pass or some that it names: set one of `identity_type` and \
+                          `identities`.";
+            self.wrong(path, "Neither or both of identity_type and identities", detail.to_owned());
+        }
+    }
+
+    fn some(&mut self, path: &Path, parts: &[&Texts], what: &str) {
+        if parts.iter().all(|set| sets::is_empty(set)) {
+            self.wrong(path, "A policy that lets nothing pass", format!("The policy needs {what}."));
+        }
+    }
+
+    fn operations(&mut self, path: &Path, operations: &Attr<std::collections::BTreeSet<Operation>>) {
+        if operations.known().map_or(operations.is_null(), std::collections::BTreeSet::is_empty) {
+            let detail = "The policy needs `operations`; `[{ service_name = \"*\" }]` is every call.";
+            self.wrong(path, "A policy that lets nothing pass", detail.to_owned());
+        }
+        for Operation { service_name, methods, permissions } in operations.known().into_iter().flatten() {
+            let none = sets::is_empty(methods) && sets::is_empty(permissions);
+            let some = !sets::known(methods).is_empty() || !sets::known(permissions).is_empty();
+            match service_name.known().map(String::as_str) {
+                Some("*") if some => self.wrong(
+                    path,
+                    "Methods of every API",
+                    "`service_name = \"*\"` is every method of every API: leave `methods` and `permissions` away."
+                        .to_owned(),
+                ),
+                Some(service) if service != "*" && none => self.wrong(
+                    path,
+                    "An API without methods",
+                    format!("Say what may be called of {service}: `methods = [\"*\"]` is all."),
+                ),
+                _ => {}
+            }
+        }
+    }
+}
+
+fn is_number(text: &str) -> bool {
+    !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit())
+}

@@ -1,0 +1,174 @@
+use std::collections::BTreeSet;
+
+use tf_provider_rs::{Attr, Diagnostics};
+use warren_managed::sets::{self, Texts};
+use warren_managed::{Common as _, listed};
+
+use super::schema::{Config, Egress, Ingress, Operation};
+use super::*;
+use crate::common::Located as _;
+use crate::session::tests::session;
+
+fn texts<const N: usize>(items: [&str; N]) -> Texts {
+    sets::of(items.map(str::to_owned))
+}
+
+fn call(service_name: &str, methods: Texts) -> Attr<BTreeSet<Operation>> {
+    let operation = Operation { service_name: service_name.into(), methods, permissions: Attr::Null };
+    Attr::Known(BTreeSet::from([operation]))
+}
+
+fn ingress() -> Ingress {
+    Ingress {
+        identity_type: "ANY_SERVICE_ACCOUNT".into(),
+        source_resources: texts(["projects/42"]),
+        resources: texts(["*"]),
+        operations: call("storage.googleapis.com", texts(["*"])),
+        ..Ingress::default()
+    }
+}
+
+fn egress() -> Egress {
+    Egress {
+        identities: texts(["serviceAccount:trainer@acme-ml.iam.gserviceaccount.com"]),
+        external_resources: texts(["s3://acme-datasets"]),
+        operations: call("*", Attr::Null),
+        ..Egress::default()
+    }
+}
+
+fn config() -> Config {
+    Config {
+        resources: texts([
+            "projects/1000000",
+            "//compute.googleapis.com/projects/acme-ml/global/networks/hub",
+        ]),
+        restricted_services: texts(["storage.googleapis.com"]),
+        access_levels: texts(["accessPolicies/123/accessLevels/office"]),
+        vpc_accessible_services: texts(["RESTRICTED-SERVICES"]),
+        ingress_policies: Attr::Known(BTreeSet::from([ingress()])),
+        egress_policies: Attr::Known(BTreeSet::from([egress()])),
+    }
+}
+
+fn perimeter() -> ServicePerimeter {
+    ServicePerimeter {
+        name: "training".into(),
+        id: Attr::Unknown,
+        access_policy: "123".into(),
+        title: "Training".into(),
+        status: config().into(),
+        ..ServicePerimeter::default()
+    }
+}
+
+fn told(perimeter: &ServicePerimeter) -> String {
+    let mut diagnostics = Diagnostics::default();
+    check::check(perimeter, &mut diagnostics);
+    let lines: Vec<String> = diagnostics
+        .0
+        .into_iter()
+        .map(|d| format!("{}: {}: {}", d.path.unwrap_or_default(), d.summary, d.detail))
+        .collect();
+    lines.join("\n")
+}
+
+#[test]
+fn attributes() {
+    insta::assert_snapshot!(listed(&ServicePerimeter::schema()));
+}
+
+#[tokio::test]
+async fn the_id_is_known_at_plan_and_only_our_own_leftover_is_adopted() {
+    let gcp = session().await.get().unwrap();
+    let mut perimeter = perimeter();
+    perimeter.plan_marks(Some(&gcp));
+    let id = "accessPolicies/123/servicePerimeters/training";
+    assert_eq!(perimeter.id.text(), id);
+    let mine = perimeter.marks(&gcp);
+    assert_eq!(perimeter.adoptable(&gcp, &mine, true).unwrap(), [id]);
+    for (description, same) in
+        [("by hand", true), ("[warren:training/research/training]", true), (&*mine, false)]
+    {
+        perimeter.adoptable(&gcp, description, same).unwrap_err();
+    }
+}
+
+#[test]
+fn an_import_names_a_perimeter() {
+    for wrong in [
+        "training",
+        "accessPolicies/1",
+        "accessPolicies//servicePerimeters/a",
+        "projects/p/global/networks/n",
+    ] {
+        schema::imported(wrong).unwrap_err();
+    }
+    let id = "accessPolicies/123/servicePerimeters/training";
+    assert_eq!(schema::imported(id).unwrap().id.text(), id);
+}
+
+#[test]
+fn what_google_refuses_is_told() {
+    assert_eq!(told(&perimeter()), "");
+    let unknown = Config {
+        resources: Attr::Unknown,
+        ingress_policies: Attr::Known(BTreeSet::from([Ingress {
+            identity_type: Attr::Unknown,
+            source_resources: Attr::Known(BTreeSet::from([Attr::Unknown])),
+            resources: Attr::Unknown,
+            operations: Attr::Unknown,
+            ..Ingress::default()
+        }])),
+        ..Config::default()
+    };
+    assert_eq!(told(&ServicePerimeter { spec: unknown.into(), ..perimeter() }), "");
+    let ingress_of = |ingress: Ingress| Config {
+        ingress_policies: Attr::Known(BTreeSet::from([ingress])),
+        ..Config::default()
+    };
+    let egress_of = |egress: Egress| Config {
+        egress_policies: Attr::Known(BTreeSet::from([egress])),
+        ..Config::default()
+    };
+    let wrong = [
+        Config { resources: texts(["projects/acme-ml", "*"]), ..Config::default() },
+        Config { restricted_services: texts(["storage", "RESTRICTED-SERVICES"]), ..Config::default() },
+        Config { access_levels: texts(["accessPolicies/7/accessLevels/office"]), ..Config::default() },
+        ingress_of(Ingress { identities: texts(["user:a@acme.dev"]), ..ingress() }),
+        ingress_of(Ingress { source_resources: Attr::Null, ..ingress() }),
+        ingress_of(Ingress { operations: call("storage.googleapis.com", Attr::Null), ..ingress() }),
+        egress_of(Egress { identities: Attr::Null, external_resources: Attr::Null, ..egress() }),
+        egress_of(Egress { operations: call("*", texts(["*"])), ..egress() }),
+        egress_of(Egress { operations: Attr::Null, ..egress() }),
+    ];
+    let told: Vec<String> =
+        wrong.into_iter().map(|spec| told(&ServicePerimeter { spec: spec.into(), ..perimeter() })).collect();
+    assert!(told.iter().all(|told| !told.is_empty()));
+    insta::assert_snapshot!(told.join("\n---\n"));
+}
+
+#[test]
+fn what_was_written_stays_where_it_means_what_was_found() {
+    let written = Config { resources: texts([]), ..config() };
+    let before =
+        ServicePerimeter { status: written.clone().into(), spec: Config::default().into(), ..perimeter() };
+    let found = |status: Option<Config>| api::Found {
+        id: "accessPolicies/123/servicePerimeters/training".into(),
+        title: "Training".into(),
+        description: "[warren:training/platform/training] of runs".into(),
+        status,
+        spec: None,
+    };
+    let same = schema::state(found(Some(Config { resources: Attr::Null, ..config() })), &before);
+    assert_eq!((&same.status, &same.spec), (&before.status, &before.spec));
+    assert_eq!(
+        (same.name.text(), same.access_policy.text(), same.description.text()),
+        ("training", "123", "of runs")
+    );
+    assert!(schema::state(found(None), &before).status.is_null());
+    // What networks may call: nothing is not the same as everything.
+    let closed = Config { vpc_accessible_services: texts([]), ..Config::default() };
+    let open = schema::state(found(None), &ServicePerimeter { status: closed.into(), ..before });
+    assert!(open.status.is_null());
+}
