@@ -33,6 +33,10 @@ pub mod limits {
     pub const REKEY_ATTEMPT_TIME: Duration = Duration::from_secs(90);
     /// Time between two initiations, to which up to [`REKEY_JITTER`] is added.
     pub const REKEY_TIMEOUT: Duration = Duration::from_secs(5);
+    /// Time after which the very first initiation to a peer is repeated, once. The peer drops an initiation that comes too
+    /// soon after one of the same key ([`INITIATION_INTERVAL`], and stamps of 16 ms), which a program that has just been
+    /// started again cannot know of; and at a start nothing else would notice a lost datagram for [`REKEY_TIMEOUT`].
+    pub const FIRST_RETRY: Duration = Duration::from_millis(250);
     /// Upper bound of the random addition that keeps two peers from initiating in step.
     pub const REKEY_JITTER: Duration = Duration::from_millis(333);
     /// Silence after which received data is answered by a keepalive.

@@ -30,10 +30,11 @@ use crate::{
     uapi::Set,
 };
 
-/// An initiation that is answered by nothing is repeated every 5 s: after this many the name is looked up again.
+/// An initiation that is answered by nothing is repeated every 5 s, the very first sooner: after this many the name is looked
+/// up again.
 const TRIES_BEFORE_LOOKUP: u32 = 3;
 
-/// After this many it is told: 15 to 20 s without an answer.
+/// After this many it is told: 10 to 16 s without an answer.
 const TRIES_BEFORE_WARNING: u32 = 4;
 
 /// What the control thread needs of the data path.

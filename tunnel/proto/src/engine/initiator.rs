@@ -1,12 +1,14 @@
 //! Our initiations and what comes back to them.
 
-use super::peers::{Cookie, Outgoing};
+use std::time::Duration;
+
+use super::peers::{Cookie, Outgoing, PeerState};
 use super::{Engine, Output};
 use crate::Now;
 use crate::handshake::message::{INITIATION, blank, u32_at};
 use crate::handshake::noise::read_response;
 use crate::plane::Endpoint;
-use crate::time::limits::{COOKIE_LIFETIME, REKEY_JITTER, REKEY_TIMEOUT};
+use crate::time::limits::{COOKIE_LIFETIME, FIRST_RETRY, REKEY_JITTER, REKEY_TIMEOUT};
 
 impl Engine {
     /// Begins an attempt to make a session, or prolongs the one under way.
@@ -27,16 +29,19 @@ impl Engine {
             return;
         };
         state.shared.set_pursuing(true);
+        let pause = state.pause();
         if let Some(last) = state.last_sent
-            && now.mono.saturating_sub(last) < REKEY_TIMEOUT
+            && now.mono.saturating_sub(last) < pause
         {
-            state.timers.retry = Some(last + REKEY_TIMEOUT);
+            state.timers.retry = Some(last + pause);
             return;
         }
         let jitter = REKEY_JITTER.mul_f64(f64::from(self.rng.u32()) / f64::from(u32::MAX));
-        state.timers.retry = Some(now.mono + REKEY_TIMEOUT + jitter);
         state.last_sent = Some(now.mono);
         self.send_initiation(now, slot, to, false);
+        let Some(state) = self.peers.get_mut(slot) else { return };
+        let pause = state.pause();
+        state.timers.retry = Some(now.mono + pause + if pause == FIRST_RETRY { Duration::ZERO } else { jitter });
     }
 
     /// Sends an initiation in place of the one that may be on its way. A `probe` is one that nothing depends on.
@@ -109,5 +114,14 @@ impl Engine {
             Some(()) => self.stats.cookies_received += 1,
             None => self.stats.refused_cookies += 1,
         }
+    }
+}
+
+impl PeerState {
+    /// Time from our last handshake message to the next initiation: short after the first one that this engine ever
+    /// sent to the peer, unless there was a session meanwhile.
+    fn pause(&self) -> Duration {
+        let first = self.initiations == 1 && self.last_handshake.is_none();
+        if first { FIRST_RETRY } else { REKEY_TIMEOUT }
     }
 }

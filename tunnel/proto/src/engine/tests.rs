@@ -4,6 +4,7 @@ use warren_wire::{PresharedKey, PrivateKey};
 
 use super::*;
 use crate::plane::Peer;
+use crate::time::limits;
 use crate::transport::{DATA_HEADER, TAG};
 
 fn key(byte: u8) -> PrivateKey {
@@ -178,8 +179,9 @@ fn initiations_are_repeated_and_given_up() {
     }
     sent.extend(transmits(&mut a, &mut others).into_iter().map(|_| time));
     assert_eq!(others, [Output::Expired(id)]);
-    assert!(sent.len() >= 17 && sent.len() <= 18, "{sent:?}");
-    for pair in sent.windows(2) {
+    assert!(sent.len() >= 18 && sent.len() <= 19, "{sent:?}");
+    assert_eq!(sent[1] - sent[0], limits::FIRST_RETRY);
+    for pair in sent[1..].windows(2) {
         let gap = pair[1] - pair[0];
         assert!(gap >= Duration::from_secs(5) && gap <= Duration::from_millis(5334), "{gap:?}");
     }
@@ -485,4 +487,35 @@ fn a_relocated_peer_is_told_at_once() {
     assert!(!pair.a.probe(at(2.0), pair.a_knows, address(2)));
     pair.a.handle_timeout(at(40.0));
     assert_eq!(pair.a_peer().endpoint(), Some(by_stream(1)));
+}
+
+/// A program that is started again at once sends its initiation so soon after the last one that the peer takes it for a
+/// replay or a flood. It does not wait for REKEY_TIMEOUT then.
+#[test]
+fn a_restart_within_the_peers_limits_costs_a_quarter_of_a_second() {
+    for gap in [0.001, 0.015, 0.018] {
+        let mut pair = Pair::new();
+        pair.establish(at(10.0));
+        pair.a = engine(1);
+        pair.a_knows = pair.a.upsert_peer(at(10.0 + gap), peer_config(2));
+        pair.a.want_session(at(10.0 + gap), pair.a_knows);
+        pair.settle(at(10.0 + gap));
+        assert!(pair.a_peer().sealer(at(10.0).mono).is_none(), "{gap}");
+        let again = pair.a.poll_timeout().unwrap();
+        assert_eq!(again, at(10.0 + gap).mono + limits::FIRST_RETRY);
+        let later = at(10.0 + gap + 0.25);
+        pair.a.handle_timeout(later);
+        pair.settle(later);
+        assert!(pair.a_peer().sealer(later.mono).is_some(), "{gap}");
+    }
+}
+
+#[test]
+fn an_initiation_that_follows_a_session_is_not_repeated_soon() {
+    let mut pair = Pair::new();
+    pair.establish(at(1.0));
+    pair.a.relocate(at(50.0), pair.a_knows, address(3));
+    assert_eq!(transmits(&mut pair.a, &mut Vec::new()).len(), 1);
+    pair.a.handle_timeout(at(54.9));
+    assert!(transmits(&mut pair.a, &mut Vec::new()).is_empty());
 }

@@ -10,8 +10,8 @@
 //!         +<---------------- REJECT_AFTER_TIME ------------------- session in use
 //! ```
 //!
-//! * retry: as drawn. An initiation that is wanted within REKEY_TIMEOUT of our last handshake message waits for
-//!   the end of it.
+//! * retry: as drawn, but the very first initiation to a peer is repeated after FIRST_RETRY. An initiation that is
+//!   wanted within REKEY_TIMEOUT of our last handshake message waits for the end of it.
 //! * traffic: data received is answered by a keepalive after KEEPALIVE_TIMEOUT, data sent without any answer for
 //!   KEEPALIVE_TIMEOUT + REKEY_TIMEOUT starts a new handshake. The data path only sets marks; the timer looks at
 //!   them at least every KEEPALIVE_TIMEOUT while there is one, and stops when there is none.

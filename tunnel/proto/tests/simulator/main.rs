@@ -10,7 +10,8 @@
 //!   and at most once;
 //! * no key is used at the age of `REJECT_AFTER_TIME` or later, seen from outside: by the times at which data
 //!   messages of one index leave and arrive;
-//! * nothing is sent to a peer whose address is unknown, and initiations are `REKEY_TIMEOUT` apart;
+//! * nothing is sent to a peer whose address is unknown, and initiations are `REKEY_TIMEOUT` apart, but for
+//!   the repetition of the very first;
 //! * after the faults end, everything sent later than [`world::RECOVERY`] arrives.
 
 mod day;

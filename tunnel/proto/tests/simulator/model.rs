@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use warren_proto::plane::PeerId;
-use warren_proto::time::limits::{REJECT_AFTER_TIME, REKEY_TIMEOUT};
+use warren_proto::time::limits::{FIRST_RETRY, REJECT_AFTER_TIME, REKEY_TIMEOUT};
 
 /// Bytes of an inner packet: an IPv4 header, the packet's number and its check.
 pub(crate) const PACKET: usize = 48;
@@ -22,7 +22,8 @@ pub(crate) struct Model {
     sent: Vec<Sent>,
     /// First time that a data message of an index arrived at a node.
     first_use: BTreeMap<(usize, u32), Duration>,
-    last_initiation: BTreeMap<(usize, PeerId), Duration>,
+    /// The last initiation of a node to a peer, and how many there were.
+    last_initiation: BTreeMap<(usize, PeerId), (Duration, u64)>,
     pub(crate) delivered: u64,
     /// A digest of everything that was delivered and when.
     pub(crate) trace: u64,
@@ -69,9 +70,14 @@ impl Model {
 
     /// A node sent an initiation.
     pub(crate) fn initiated(&mut self, now: Duration, node: usize, to: PeerId) {
-        if let Some(last) = self.last_initiation.insert((node, to), now) {
-            assert!(now - last >= REKEY_TIMEOUT, "initiations of node {node} only {:?} apart", now - last);
-        }
+        let (last, count) = self.last_initiation.get(&(node, to)).copied().unwrap_or_default();
+        self.last_initiation.insert((node, to), (now, count + 1));
+        let least = match count {
+            0 => return,
+            1 => FIRST_RETRY,
+            _ => REKEY_TIMEOUT,
+        };
+        assert!(now - last >= least, "initiations of node {node} only {:?} apart", now - last);
     }
 
     /// A node forgot all it knew.
