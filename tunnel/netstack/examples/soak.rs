@@ -17,17 +17,20 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             .unwrap_or(default)
     };
     let (from, seeds) = (value("--from", 0), value("--seeds", 10_000));
-    let mut steps = 0;
+    let (mut steps, mut failed) = (0, 0);
     let mut out = std::io::stdout();
     for seed in from..from + seeds {
         let result = std::panic::catch_unwind(|| random::run(seed));
         match result {
             Ok(count) => steps += count,
-            Err(_) => writeln!(out, "FAILED seed {seed}")?,
+            Err(_) => {
+                failed += 1;
+                writeln!(out, "FAILED seed {seed}")?;
+            }
         }
     }
-    writeln!(out, "{seeds} seeds, {steps} steps of virtual time")?;
-    Ok(())
+    writeln!(out, "{seeds} seeds from {from}, {steps} steps of virtual time, {failed} failed")?;
+    if failed > 0 { Err("some seeds failed".into()) } else { Ok(()) }
 }
 
 #[expect(clippy::disallowed_methods, reason = "an example may read its arguments")]

@@ -4,7 +4,7 @@
 //!  IP packets -> Stack::input -> demux -> tcp -> receiver -> recv
 //!                                  |       |
 //!                                udp     sender <- send
-//!                                icmp      |  scoreboard, rack, rtt, rate, bbr|cubic, pacing
+//!                           icmp, echo      |  scoreboard, rack, rtt, rate, bbr|cubic, pacing
 //!  IP packets <- Stack::poll <-------------+        timers in a wheel, buffers from one budget
 //! ```
 //!
@@ -27,6 +27,7 @@ mod config;
 mod congestion;
 mod cubic;
 mod demux;
+mod echo;
 #[doc(hidden)]
 pub mod fuzz;
 mod icmp;
@@ -49,6 +50,7 @@ mod wire;
 pub use batch::{BATCH, Batch, HEADROOM, Place, TAILROOM};
 pub use config::{Config, Keepalive};
 pub use congestion::Congestion;
+pub use echo::{Echo, EchoKind};
 pub use listen::{Listen, ListenerId};
 pub use stack::{ConnectError, Event, Memory, RecvError, Stack, Stats, StreamId, StreamInfo};
 pub use tcp::{CloseReason, State};

@@ -14,6 +14,7 @@ use crate::batch::Batch;
 use crate::buffer::Pool;
 use crate::config::Config;
 use crate::demux::{Demux, Flow, TimeWait, Waiting};
+use crate::echo::Echoes;
 use crate::icmp::{self, Message};
 use crate::listen::{ListenerId, Listeners};
 use crate::random::{Keyed, Rng, address_bits};
@@ -71,6 +72,8 @@ pub enum Event {
     Closed(StreamId, CloseReason),
     /// A socket has datagrams.
     Datagram(SocketId),
+    /// [`Stack::echo_recv`] has something.
+    Echo,
 }
 
 /// Why there is no connection.
@@ -174,7 +177,7 @@ pub struct Stack {
     config: Config,
     isn: Keyed,
     rng: Rng,
-    pool: Pool,
+    pub(crate) pool: Pool,
     wheel: Wheel,
     slots: Vec<Slot>,
     free: Vec<u32>,
@@ -186,10 +189,11 @@ pub struct Stack {
     /// Streams whose application was refused space.
     starved: VecDeque<StreamId>,
     ready: VecDeque<u32>,
-    events: VecDeque<Event>,
+    pub(crate) events: VecDeque<Event>,
     control: VecDeque<Control>,
     raw: VecDeque<Vec<u8>>,
     udp: Udp,
+    pub(crate) echoes: Echoes,
     paths: HashMap<IpAddr, (usize, Nanos), Keyed>,
     challenges: u32,
     icmp_tokens: u32,
@@ -223,6 +227,7 @@ impl Stack {
             control: VecDeque::new(),
             raw: VecDeque::new(),
             udp: Udp::new(keyed),
+            echoes: Echoes::default(),
             paths: HashMap::with_hasher(keyed),
             challenges: CHALLENGES,
             icmp_tokens: ICMP_RATE,
@@ -329,7 +334,7 @@ impl Stack {
         self.config.addresses.iter().copied().find(|own| own.is_ipv4() == remote.is_ipv4())
     }
 
-    fn path_mtu(&self, remote: IpAddr) -> usize {
+    pub(crate) fn path_mtu(&self, remote: IpAddr) -> usize {
         match self.paths.get(&remote) {
             Some((mtu, at)) if self.now.saturating_sub(*at) < PATH_AGE => (*mtu).min(self.config.mtu),
             _ => self.config.mtu,

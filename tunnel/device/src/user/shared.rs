@@ -190,8 +190,8 @@ impl State {
                     let found = self.sockets.iter_mut().find(|(known, _)| *known == id);
                     woken.extend(found.and_then(|(_, slot)| slot.take()));
                 }
-                // No listener of ours defers.
-                Event::Incoming(..) => {}
+                // No listener of ours defers, and nobody asks for echoes.
+                Event::Incoming(..) | Event::Echo => {}
             }
         }
         if !self.senders.is_empty() {

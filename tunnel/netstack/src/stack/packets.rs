@@ -21,8 +21,8 @@ impl Stack {
         match ip.protocol {
             TCP if own || self.config.accept_any => self.input_tcp(&ip),
             UDP if own || self.config.accept_any => self.input_udp(&ip),
-            ICMP4 if own && ip.source.is_ipv4() => self.input_icmp(&ip),
-            ICMP6 if own && ip.source.is_ipv6() => self.input_icmp(&ip),
+            ICMP4 if ip.source.is_ipv4() && (own || self.config.accept_any) => self.input_icmp(&ip, own),
+            ICMP6 if ip.source.is_ipv6() && (own || self.config.accept_any) => self.input_icmp(&ip, own),
             _ => None,
         }
     }
@@ -181,9 +181,10 @@ impl Stack {
         }
     }
 
-    pub(super) fn input_icmp(&mut self, ip: &Ip<'_>) -> Option<()> {
-        match icmp::parse(ip)? {
+    pub(super) fn input_icmp(&mut self, ip: &Ip<'_>, own: bool) -> Option<()> {
+        match icmp::parse(ip, own)? {
             Message::Reply(packet) => self.push_raw(packet),
+            Message::Echo(echo) => self.deliver_echo(echo)?,
             Message::TooBig(mtu, quoted) => {
                 let index = self.quoted_stream(&quoted)?;
                 let floor = if quoted.destination.is_ipv4() { MIN_PATH_V4 } else { MIN_MTU };
@@ -223,11 +224,20 @@ impl Stack {
         conn.quoted(u32::from_be_bytes([s0, s1, s2, s3])).then_some(index)
     }
 
+    /// An answer of the stack's own, at a limited rate.
     pub(super) fn push_raw(&mut self, packet: Vec<u8>) {
-        if self.icmp_tokens > 0 && self.raw.len() < MAX_RAW && packet.len() <= self.config.mtu {
+        if self.icmp_tokens > 0 && self.queue_raw(packet) {
             self.icmp_tokens -= 1;
+        }
+    }
+
+    /// A packet as it is; false when too many wait.
+    pub(crate) fn queue_raw(&mut self, packet: Vec<u8>) -> bool {
+        let room = self.raw.len() < MAX_RAW && packet.len() <= self.config.mtu;
+        if room {
             self.raw.push_back(packet);
         }
+        room
     }
 
     /// Writes packets until the batch is full or nothing may leave now; returns how many. A full batch may mean that
@@ -326,7 +336,7 @@ impl Stack {
                 self.listeners.told(listener);
                 return Some(event);
             }
-            Event::Incoming(..) | Event::Datagram(_) => return Some(event),
+            Event::Incoming(..) | Event::Datagram(_) | Event::Echo => return Some(event),
         };
         if let Some(slot) = self.slots.get_mut(id.index as usize)
             && slot.generation == id.generation

@@ -41,7 +41,8 @@ impl Engine {
         self.send_initiation(now, slot, to, false);
         let Some(state) = self.peers.get_mut(slot) else { return };
         let pause = state.pause();
-        state.timers.retry = Some(now.mono + pause + if pause == FIRST_RETRY { Duration::ZERO } else { jitter });
+        state.timers.retry =
+            Some(now.mono + pause + if pause == FIRST_RETRY { Duration::ZERO } else { jitter });
     }
 
     /// Sends an initiation in place of the one that may be on its way. A `probe` is one that nothing depends on.
