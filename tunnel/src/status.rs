@@ -39,8 +39,60 @@ pub struct Status {
     /// The port that takes TLS connections.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tls: Option<TlsListen>,
+    /// What programs reach a tunnel without an interface by.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub services: Option<Services>,
     /// All peers.
     pub peers: Vec<Peer>,
+}
+
+/// Proxies, forwards and names of a tunnel without an interface.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Services {
+    /// Streams and sessions by service.
+    pub streams: BTreeMap<String, Streams>,
+    /// Clients that were not served, by reason.
+    pub refused: BTreeMap<String, u64>,
+    /// Payload in bytes from clients to their targets.
+    pub sent_bytes: u64,
+    /// Payload in bytes from targets to clients.
+    pub received_bytes: u64,
+    /// Streams that one end reset.
+    pub reset: u64,
+    /// Streams that ended because nothing moved.
+    pub idle: u64,
+    /// Datagrams that were not passed on.
+    pub datagrams_dropped: u64,
+    /// Questions for names.
+    pub dns: Dns,
+    /// Bytes in the buffers of all streams of the netstack now.
+    pub buffer_bytes: u64,
+    /// The most that these ever were.
+    pub buffer_peak_bytes: u64,
+    /// The most that they may be.
+    pub buffer_limit_bytes: u64,
+}
+
+/// Streams of one service.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Streams {
+    /// Open now.
+    pub open: u64,
+    /// Served since the start.
+    pub total: u64,
+}
+
+/// What became of questions for names.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Dns {
+    /// Asked.
+    pub questions: u64,
+    /// Of these answered from the cache.
+    pub cached: u64,
+    /// Of these answered by no server in time.
+    pub failed: u64,
+    /// Datagrams that came in place of an answer.
+    pub strange: u64,
 }
 
 /// A port that takes TLS connections.
@@ -250,6 +302,21 @@ pub(crate) mod tests {
                 limited: 1,
                 failed: 2,
                 tunnels: 6,
+            }),
+            services: Some(Services {
+                streams: [("http", 2, 9), ("socks", 1, 4), ("udp_forward", 0, 0)]
+                    .map(|(name, open, total)| (name.to_owned(), Streams { open, total }))
+                    .into(),
+                refused: [("authentication".to_owned(), 0), ("refused".to_owned(), 3)].into(),
+                sent_bytes: 4096,
+                received_bytes: 3 << 30,
+                reset: 2,
+                idle: 0,
+                datagrams_dropped: 5,
+                dns: Dns { questions: 12, cached: 7, failed: 1, strange: 0 },
+                buffer_bytes: 1 << 20,
+                buffer_peak_bytes: 9 << 20,
+                buffer_limit_bytes: 32 << 20,
             }),
             peers: vec![peer, silent],
         }

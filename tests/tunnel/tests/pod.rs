@@ -178,10 +178,24 @@ fn programs_reach_the_tunnel_by_proxies_and_the_overlay_reaches_programs() {
     assert_eq!(get(&["--proxy", "http://127.0.0.1:3128", "--proxytunnel", url]).unwrap(), "hello");
     assert_eq!(get(&["--proxy", "socks5h://127.0.0.1:1080", url]).unwrap(), "hello");
     server.join().unwrap();
+    let metrics = lab.get("/metrics");
+    for (service, total) in [("http", 2), ("socks", 1), ("tcp_forward", 0)] {
+        let line =
+            format!("warren_tunnel_proxy_streams_total{{interface=\"pod\",service=\"{service}\"}} {total}\n");
+        assert!(metrics.contains(&line), "{line} in {metrics}");
+    }
+    let status = lab.pod.run(&["status", "--json", "--interval", "0"]).unwrap();
+    let status: serde_json::Value = serde_json::from_str(&status).unwrap();
+    let status = if status.is_array() { &status[0] } else { &status };
+    assert_eq!(status["services"]["streams"]["http"]["total"], 2, "{status}");
+    assert!(status["services"]["received_bytes"].as_u64() > Some(10), "{status}");
     // What no peer has is reached beside the tunnel: here the gateway's outer address, where nobody listens.
     let outside = ["--proxy", "http://127.0.0.1:3128", "--proxytunnel", "http://10.200.0.2:1/"];
     let refused = get(&outside).unwrap_err();
     assert!(format!("{refused:#}").contains("502"), "{refused:#}");
+    let told = lab.pod.run(&["status", "--interval", "0"]).unwrap();
+    assert!(told.contains("1 socks of") || told.contains("0 socks of 1"), "{told}");
+    assert!(told.contains("refused or broken: 1 refused"), "{told}");
 
     let ssh = lab.hosts[0].inside(|| Ok(TcpListener::bind("127.0.0.1:22")?)).unwrap();
     let mut caller = lab.hosts[1].inside(|| Ok(TcpStream::connect("10.77.0.1:8022")?)).unwrap();

@@ -82,6 +82,7 @@ impl KernelTunnel {
             planned_rate_mbit: settings.planned_rate,
             device_offloads: Vec::new(),
             tls: None,
+            services: None,
         };
         let shared = Arc::new(Shared {
             interface: interface.clone(),
@@ -262,6 +263,7 @@ fn status(
         offloads: Vec::new(),
         drops: BTreeMap::new(),
         tls: None,
+        services: None,
         peers: read.peers.into_iter().map(peer).collect(),
     }
 }

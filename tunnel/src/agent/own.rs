@@ -28,13 +28,11 @@ use crate::{
     folders, log,
     net::{self, Netlink},
     problem::{Context, Problem, Result},
-    services::{Proxies, Services},
+    services::{BUFFERS, Proxies, Services},
     status::{Offload, Status},
     uapi::{self, Request, errno},
 };
 
-/// Bytes that the buffers of all streams may take together.
-const MEMORY: usize = 32 << 20;
 /// The least MTU of the netstack, which is IPv6's.
 const LEAST_MTU: u32 = 1280;
 
@@ -114,7 +112,7 @@ impl OwnTunnel {
             let (driver, net) = user::open(UserConfig {
                 addresses,
                 mtu: mtu as usize,
-                memory: MEMORY,
+                memory: BUFFERS,
                 congestion: Congestion::Bbr,
                 seed,
                 routes: Box::new(move |to| routed.route(to).is_some()),
@@ -140,6 +138,10 @@ impl OwnTunnel {
         let (device, net) = make(&engine.plane())?;
         let traffic = Box::new(Moving::start(engine.plane(), device, Arc::clone(&udp), mtu as usize)?);
         let tls = settings.carriers.listen(config, traffic.streams())?;
+        let services = match &net {
+            Some(net) => Some(Services::start(net.clone(), &settings.services, config)?),
+            None => None,
+        };
         let (handle, commands) = Handle::new()?;
         let lookups = lookups::start(handle.clone())?;
         let facts = Facts {
@@ -152,6 +154,7 @@ impl OwnTunnel {
             planned_rate_mbit: settings.planned_rate,
             device_offloads: offloads,
             tls,
+            services: services.as_ref().map(Services::figures),
         };
         let parts = Parts {
             engine,
@@ -169,10 +172,6 @@ impl OwnTunnel {
         let thread = control::start(parts, handle.clone())?;
         let answers = handle.clone();
         let uapi = uapi::Server::bind(socket, Arc::new(move |request| answer(request, &answers, &reloader)))?;
-        let services = match &net {
-            Some(net) => Some(Services::start(net.clone(), &settings.services, config)?),
-            None => None,
-        };
         let tunnel = Self {
             services,
             _uapi: uapi,

@@ -4,7 +4,7 @@ use std::{collections::HashMap, fmt::Write as _};
 
 use ipnet::IpNet;
 
-use crate::status::{Peer, Rate, Status};
+use crate::status::{Peer, Rate, Services, Status};
 
 /// The text of one interface.
 pub(super) fn status(now: &Status, before: Option<&Status>) -> String {
@@ -33,6 +33,9 @@ pub(super) fn status(now: &Status, before: Option<&Status>) -> String {
             &format!("{} tunnels, {} failed, {} too many", tls.tunnels, tls.failed, tls.limited),
         );
     }
+    if let Some(served) = &now.services {
+        services(&mut line, served);
+    }
     let (rx, tx) = now.bytes();
     let rate = before.and_then(|before| now.rate_since(before));
     line("transfer", &transfer(rx, tx, rate));
@@ -56,6 +59,42 @@ pub(super) fn status(now: &Status, before: Option<&Status>) -> String {
         peer(&mut out, shown, now.at, rate);
     }
     format!("interface: {}\n{out}", now.interface)
+}
+
+fn services(line: &mut impl FnMut(&str, &str), served: &Services) {
+    let used = served.streams.iter().filter(|(_, streams)| streams.total > 0);
+    let streams: Vec<String> =
+        used.map(|(service, streams)| format!("{} {service} of {}", streams.open, streams.total)).collect();
+    line("streams", &if streams.is_empty() { "none yet".to_owned() } else { streams.join(", ") });
+    line("proxied", &transfer(served.received_bytes, served.sent_bytes, None));
+    line(
+        "stream buffers",
+        &format!(
+            "{}, at most {} so far of {}",
+            bytes(served.buffer_bytes),
+            bytes(served.buffer_peak_bytes),
+            bytes(served.buffer_limit_bytes)
+        ),
+    );
+    let mut troubles: Vec<(&str, u64)> =
+        served.refused.iter().map(|(reason, n)| (reason.as_str(), *n)).collect();
+    troubles.extend([("reset", served.reset), ("idle", served.idle)]);
+    troubles.extend([("datagrams dropped", served.datagrams_dropped)]);
+    let troubles: Vec<String> =
+        troubles.into_iter().filter(|(_, n)| *n > 0).map(|(reason, n)| format!("{n} {reason}")).collect();
+    if !troubles.is_empty() {
+        line("refused or broken", &troubles.join(", "));
+    }
+    let dns = served.dns;
+    if dns.questions > 0 {
+        line(
+            "names",
+            &format!(
+                "{} asked, {} from the cache, {} without an answer",
+                dns.questions, dns.cached, dns.failed
+            ),
+        );
+    }
 }
 
 fn peer(out: &mut String, peer: &Peer, at: f64, rate: Option<Rate>) {

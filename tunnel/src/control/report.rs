@@ -9,6 +9,7 @@ use warren_transport::tls::{Listener, Pin};
 use warren_wire::config::{Endpoint, Host};
 
 use super::{carriers::Ways, model::Model};
+use crate::services::Figures;
 use crate::status::{Offload, Peer, Status, TlsListen};
 
 /// What the agent knows of the interface and the control thread does not find out by itself.
@@ -32,6 +33,8 @@ pub struct Facts {
     pub device_offloads: Vec<Offload>,
     /// Where TLS connections are taken.
     pub tls: Option<TlsPort>,
+    /// What programs reach the tunnel by, if it has no interface.
+    pub services: Option<Figures>,
 }
 
 /// A port that takes TLS connections. Clones are of the same one.
@@ -86,6 +89,7 @@ pub(super) fn status(
         offloads,
         drops,
         tls: facts.tls.as_ref().map(|tls| tls.status(connections)),
+        services: facts.services.as_ref().map(Figures::now),
         peers: peers.into_iter().map(|known| peer(known, model, ways)).collect(),
     }
 }

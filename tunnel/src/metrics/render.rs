@@ -2,7 +2,7 @@
 
 use std::fmt::{Display, Write as _};
 
-use crate::status::{Peer, Rate, Status};
+use crate::status::{Peer, Rate, Services, Status};
 
 /// A gauge or counter of a peer: name, kind, help, value.
 type PerPeer = (&'static str, &'static str, &'static str, fn(&Peer, &Status) -> Option<f64>);
@@ -121,8 +121,47 @@ pub fn render(status: &Status, rate: Option<Rate>) -> String {
             text.line("tls_accepted_total", &[name[0], ("outcome", outcome)], n);
         }
     }
+    if let Some(served) = &status.services {
+        services(&mut text, interface, served);
+    }
     peers(&mut text, status);
     text.0
+}
+
+fn services(text: &mut Text, interface: &str, served: &Services) {
+    let name = [("interface", interface)];
+    text.head("proxy_streams", "gauge", "Streams and UDP sessions open, by service.");
+    for (service, streams) in &served.streams {
+        text.line("proxy_streams", &[name[0], ("service", service)], streams.open);
+    }
+    text.head("proxy_streams_total", "counter", "Streams and UDP sessions served, by service.");
+    for (service, streams) in &served.streams {
+        text.line("proxy_streams_total", &[name[0], ("service", service)], streams.total);
+    }
+    text.head("proxy_refused_total", "counter", "Clients that were not served, by reason.");
+    for (reason, n) in &served.refused {
+        text.line("proxy_refused_total", &[name[0], ("reason", reason)], n);
+    }
+    text.head("proxy_broken_total", "counter", "Streams that did not end in order, by reason.");
+    for (reason, n) in [("reset", served.reset), ("idle", served.idle)] {
+        text.line("proxy_broken_total", &[name[0], ("reason", reason)], n);
+    }
+    let dns = &served.dns;
+    for (metric, kind, help, value) in [
+        ("proxy_sent_bytes_total", "counter", "Payload from clients to their targets.", served.sent_bytes),
+        ("proxy_received_bytes_total", "counter", "Payload from targets to clients.", served.received_bytes),
+        ("proxy_datagrams_dropped_total", "counter", "Datagrams not passed on.", served.datagrams_dropped),
+        ("dns_questions_total", "counter", "Questions for names.", dns.questions),
+        ("dns_cached_total", "counter", "Of the questions those answered from the cache.", dns.cached),
+        ("dns_failed_total", "counter", "Of the questions those answered by no server in time.", dns.failed),
+        ("dns_strange_total", "counter", "Datagrams that came in place of an answer.", dns.strange),
+        ("netstack_buffer_bytes", "gauge", "Bytes in the buffers of all streams.", served.buffer_bytes),
+        ("netstack_buffer_peak_bytes", "gauge", "The most that these ever were.", served.buffer_peak_bytes),
+        ("netstack_buffer_limit_bytes", "gauge", "The most that they may be.", served.buffer_limit_bytes),
+    ] {
+        text.head(metric, kind, help);
+        text.line(metric, &name, value);
+    }
 }
 
 fn peers(text: &mut Text, status: &Status) {

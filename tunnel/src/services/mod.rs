@@ -7,6 +7,7 @@
 //! ```
 
 mod args;
+mod figures;
 mod network;
 
 use std::{
@@ -26,6 +27,7 @@ use warren_proxy::{
 use warren_wire::config::Config;
 
 pub use args::{Forward, Protocol, Reverse, ServiceArgs};
+pub use figures::Figures;
 use network::Tunnel;
 
 use crate::{
@@ -34,6 +36,8 @@ use crate::{
     problem::{Context, Problem, Result},
 };
 
+/// Bytes that the buffers of all streams of the netstack may take together.
+pub(crate) const BUFFERS: usize = 32 << 20;
 /// Threads of the runtime: what they do is copying, and the data path has a thread of its own.
 const THREADS: usize = 2;
 /// How long an end waits for streams that are about to end.
@@ -61,6 +65,7 @@ pub(crate) struct Services {
     runtime: Option<Runtime>,
     proxies: warren_proxy::Services,
     way: Arc<Way>,
+    figures: Figures,
     at: Proxies,
 }
 
@@ -89,7 +94,8 @@ impl Services {
         let direct = (!args.no_direct).then_some(System);
         let split = Split::new(tunnel.clone(), prefixes(config), direct);
         let way = Arc::new(Outbound::new(split, names.clone(), patience));
-        let mut services = Self { runtime: None, proxies, way, at: Proxies::default() };
+        let figures = Figures::of(&proxies, tunnel.0.clone());
+        let mut services = Self { runtime: None, proxies, way, figures, at: Proxies::default() };
         services.at = runtime.block_on(services.serve(&tunnel, names, args, credentials))?;
         services.runtime = Some(runtime);
         Ok(services)
@@ -98,6 +104,11 @@ impl Services {
     /// Where the proxies listen.
     pub(crate) fn proxies(&self) -> Proxies {
         self.at.clone()
+    }
+
+    /// What they count.
+    pub(crate) fn figures(&self) -> Figures {
+        self.figures.clone()
     }
 
     /// Takes what another file has otherwise.
