@@ -131,7 +131,7 @@ impl<'a> Opener<'a> {
     }
 
     /// Reports what came to the peer of the current session.
-    fn settle(&mut self, now: Duration) {
+    pub(super) fn settle(&mut self, now: Duration) {
         if let Some(current) = self.current.take()
             && current.bytes > 0
         {

@@ -70,10 +70,14 @@ fn drive(shared: &Shared, driver: &mut Driver) -> io::Result<()> {
                 packets.extend(opener.open(now, buffer, place, &datagram.from, datagram.ecn));
             }
             if packets.len() >= GROUP {
+                opener.settle(now);
                 counters_in.packets.fetch_add(packets.len() as u64, Ordering::Relaxed);
                 sender.turn(driver, now, packets.drain(..).map(|place| &buffer[place]));
             }
         }
+        // What came is reported before what it makes the stack send: else an acknowledgement that is never answered would
+        // count as answered by what it acknowledges, and nobody would notice that the way is lost.
+        opener.settle(now);
         counters_in.packets.fetch_add(packets.len() as u64, Ordering::Relaxed);
         patience = sender.turn(driver, now, packets.drain(..).map(|place| &buffer[place]));
         // Not without end: the sockets have their turn too.
@@ -85,6 +89,7 @@ fn drive(shared: &Shared, driver: &mut Driver) -> io::Result<()> {
             for arrival in found {
                 packets.extend(opener.open(now, buffer, arrival.place.clone(), &arrival.from, 0));
             }
+            opener.settle(now);
             counters_in.packets.fetch_add(packets.len() as u64, Ordering::Relaxed);
             patience = sender.turn(driver, now, packets.drain(..).map(|place| &buffer[place]));
             if turn == TURNS {
