@@ -79,6 +79,24 @@ impl Device {
         Device::start_as(implementation, host, interface, name, folder, arguments)
     }
 
+    /// Our gateway with the TLS port that `interface` asks for, and the pin that its clients know it by.
+    ///
+    /// # Errors
+    /// It does not come up, or tells no pin.
+    pub fn tls_gateway(
+        host: &Arc<Namespace>,
+        interface: &Interface,
+        certificate: &Path,
+    ) -> Result<(Device, String)> {
+        let certificate = certificate.display().to_string();
+        let arguments = ["--tls-certificate", &certificate];
+        let device = Device::start_with(&Implementation::WarrenTunnel, host, interface, &arguments)?;
+        let log = device.log();
+        let pin = log.split("pin=").nth(1).and_then(|rest| rest.split_whitespace().next());
+        let pin = pin.with_context(|| format!("no pin in the gateway's log:\n{log}"))?.to_owned();
+        Ok((device, pin))
+    }
+
     fn start_as(
         implementation: &Implementation,
         host: &Arc<Namespace>,

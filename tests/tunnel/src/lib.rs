@@ -7,6 +7,7 @@
 //! - [`Pod`] is our tunnel as it runs in a rented container: an ordinary user without any privilege or device.
 //! - [`Relay`] is a long and lossy way between two hosts.
 //! - [`traffic`] sends through the tunnel: streams checked by digest, datagrams and their echoes.
+//! - [`wire`] drops UDP between two hosts, or slows everything down.
 //! - [`fuzz`] has an entry for each parser of bytes from outside; it alone needs no root.
 //!
 //! Everything needs root and Linux; without them a test fails and says so.
@@ -22,6 +23,7 @@ mod process;
 mod relay;
 pub mod traffic;
 mod wait;
+pub mod wire;
 
 pub use config::{Interface, KeyPair, Remote, preshared_key};
 pub use device::{Device, PeerState};

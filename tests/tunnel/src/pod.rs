@@ -115,16 +115,37 @@ fn own(path: &Path) -> Result<()> {
 
 /// A command that runs `program` on `host` as nobody. It has mounts of its own, in which there is no TUN device.
 pub fn unprivileged(host: &Namespace, runtime: &Path, program: &Path) -> Command {
+    unprivileged_with(host, runtime, program, &[])
+}
+
+/// The same for a program that needs `folders`, which may lie where nobody may not go, such as in root's home: in its mounts
+/// there is a folder in that place that everybody may enter, and nothing else in it.
+pub fn unprivileged_with(host: &Namespace, runtime: &Path, program: &Path, folders: &[&Path]) -> Command {
+    let mut script = "mount -t tmpfs none /dev/net 2>/dev/null\n".to_owned();
+    for folder in folders {
+        let Some(closed) = closed(folder) else { continue };
+        let (folder, closed) = (folder.display(), closed.display());
+        script += &format!(
+            "mkdir /dev/net/kept && mount --bind '{folder}' /dev/net/kept && mount -t tmpfs -o mode=755 none '{closed}' \
+             && mkdir -p '{folder}' && mount --move /dev/net/kept '{folder}' && rmdir /dev/net/kept || exit\n"
+        );
+    }
+    script += "exec setpriv \"$@\"";
     let mut command = host.command("unshare");
-    command.args([
-        "--mount",
-        "sh",
-        "-c",
-        "mount -t tmpfs none /dev/net 2>/dev/null; exec setpriv \"$@\"",
-        "pod",
-    ]);
+    command.args(["--mount", "sh", "-c", &script, "pod"]);
     command.args(["--reuid", "65534", "--regid", "65534", "--clear-groups", "--no-new-privs"]);
     command.args(["--bounding-set", "-all", "--inh-caps", "-all", "--pdeathsig", "KILL"]);
     command.arg(program).env("XDG_RUNTIME_DIR", runtime).current_dir("/");
     command
+}
+
+/// The outermost folder on the way to `path` that others than its owner may not enter.
+fn closed(path: &Path) -> Option<&Path> {
+    let mut found = None;
+    for folder in path.ancestors() {
+        if fs::metadata(folder).is_ok_and(|known| known.permissions().mode() & 0o001 == 0) {
+            found = Some(folder);
+        }
+    }
+    found
 }

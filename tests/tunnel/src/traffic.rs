@@ -47,7 +47,7 @@ impl Stream {
         (server, at): (&Namespace, SocketAddr),
         length: u64,
     ) -> Result<Stream> {
-        let listener = server.inside(move || Ok(TcpListener::bind(at)?))?;
+        let listener = server.inside(move || bind(at))?;
         Stream::between((client, target), (server, listener), length, true)
     }
 
@@ -60,7 +60,7 @@ impl Stream {
         (server, at): (&Namespace, SocketAddr),
         length: u64,
     ) -> Result<Stream> {
-        let listener = server.inside(move || Ok(TcpListener::bind(at)?))?;
+        let listener = server.inside(move || bind(at))?;
         Stream::between((client, target), (server, listener), length, false)
     }
 
@@ -110,6 +110,14 @@ impl Stream {
         ensure!(sent? == received, "the bytes changed on their way");
         Ok(self.begun.elapsed().as_secs_f64())
     }
+}
+
+/// A child that is just being started holds the sockets of this process for a moment, also one that was closed meanwhile.
+fn bind(at: SocketAddr) -> Result<TcpListener> {
+    crate::wait_for(PATIENCE, "port", || match TcpListener::bind(at) {
+        Err(error) if error.kind() == std::io::ErrorKind::AddrInUse => Ok(None),
+        bound => Ok(Some(bound?)),
+    })
 }
 
 fn connect(target: SocketAddr) -> Result<TcpStream> {

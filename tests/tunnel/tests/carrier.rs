@@ -4,12 +4,12 @@
 
 use std::io::{Read as _, Write as _};
 use std::net::{Shutdown, SocketAddr, TcpStream};
-use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
 use warren_tunnel_tests::traffic::Stream;
+use warren_tunnel_tests::wire::{drop_udp, pass_udp, slow};
 use warren_tunnel_tests::{
     Device, Family, Implementation, Interface, Namespace, Pair, Settings, Side, wait_for,
 };
@@ -37,12 +37,10 @@ impl Lab {
         let settings = Settings { initiator: Some(Side::Left), ..Settings::default() };
         let mut interfaces = Pair::interfaces(&settings).unwrap();
         interfaces[1].extra.push(format!("# warren: ListenTLS = {TLS}"));
-        let gateway = gateway(&hosts[1], &interfaces[1], &folder.path().join("tls.pem"));
-        let log = gateway.log();
-        let own = log.split("pin=").nth(1).and_then(|rest| rest.split_whitespace().next());
-        let own = own.unwrap_or_else(|| panic!("no pin in the gateway's log: {log}")).to_owned();
+        let (gateway, own) =
+            Device::tls_gateway(&hosts[1], &interfaces[1], &folder.path().join("tls.pem")).unwrap();
         if blocked {
-            block(&hosts);
+            drop_udp(&hosts).unwrap();
         }
         let pin = pin.unwrap_or(&own);
         let arguments = ["--carrier", carrier, "--tls-endpoint", TLS, "--tls-pin", pin];
@@ -57,8 +55,9 @@ impl Lab {
 
     fn restart_gateway(&mut self) {
         self.gateway = None;
-        self.gateway =
-            Some(gateway(&self.hosts[1], &self.interfaces[1], &self.folder.path().join("tls.pem")));
+        let certificate = self.folder.path().join("tls.pem");
+        let (gateway, _) = Device::tls_gateway(&self.hosts[1], &self.interfaces[1], &certificate).unwrap();
+        self.gateway = Some(gateway);
     }
 
     fn meet(&self) {
@@ -104,40 +103,6 @@ impl Lab {
     fn wait_for_carrier(&self, kind: &str) {
         wait_for(LONG, kind, || Ok((self.carrier().0 == kind).then_some(())))
             .unwrap_or_else(|error| panic!("{error}\n{}", self.agent.log()));
-    }
-}
-
-fn gateway(host: &Arc<Namespace>, interface: &Interface, certificate: &Path) -> Device {
-    let certificate = certificate.display().to_string();
-    let arguments = ["--tls-certificate", &certificate];
-    Device::start_with(&Implementation::WarrenTunnel, host, interface, &arguments).unwrap()
-}
-
-/// Drops all UDP where it arrives, so that no sender is told.
-fn block(hosts: &[Arc<Namespace>; 2]) {
-    for host in hosts {
-        host.run("nft", &["add table inet lab"]).unwrap();
-        host.run("nft", &["add chain inet lab in { type filter hook input priority 0; }"]).unwrap();
-        host.run("nft", &["add rule inet lab in iifname wire meta l4proto udp drop"]).unwrap();
-    }
-}
-
-fn unblock(hosts: &[Arc<Namespace>; 2]) {
-    for host in hosts {
-        host.run("nft", &["delete table inet lab"]).unwrap();
-    }
-}
-
-/// Slows the wire down, so that a transfer lasts.
-fn slow(lab: &Lab) {
-    for host in &lab.hosts {
-        host.run(
-            "tc",
-            &"qdisc add dev wire root tbf rate 100mbit burst 128kb latency 30ms"
-                .split(' ')
-                .collect::<Vec<_>>(),
-        )
-        .unwrap();
     }
 }
 
@@ -187,17 +152,17 @@ fn tls_carries_it_where_udp_is_dropped_from_the_start() {
 fn a_transfer_goes_on_when_udp_is_lost_and_when_it_returns() {
     let lab = Lab::start("auto", false);
     lab.meet();
-    slow(&lab);
+    slow(&lab.hosts).unwrap();
     for from in [Side::Left, Side::Right] {
         let length = 40_000_000;
         let stream = lab.stream(from, length);
         stream.reached(0.2).unwrap();
-        block(&lab.hosts);
+        drop_udp(&lab.hosts).unwrap();
         let pause = longest_pause(&stream, length, 0.7);
         println!("{from:?} sends, UDP is lost: {pause:?} without data");
         assert_eq!(lab.carrier().0, "tls", "{}", lab.agent.log());
         assert!(pause < Duration::from_secs(10), "{pause:?}\n{}", lab.agent.log());
-        unblock(&lab.hosts);
+        pass_udp(&lab.hosts).unwrap();
         stream.finish().unwrap();
         let begun = Instant::now();
         lab.wait_for_carrier("udp");
