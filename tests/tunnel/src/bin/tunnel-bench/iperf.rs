@@ -30,12 +30,12 @@ pub(crate) struct Transfer {
 impl Server {
     pub(crate) fn start(host: &Namespace, address: IpAddr) -> Result<Server> {
         let mut command = host.command(program("iperf3")?);
-        let daemon = Daemon::start(command.args(["--server", "--bind", &address.to_string()]))?;
-        wait_for(Duration::from_secs(5), "iperf3 server", || {
+        let daemon =
+            Daemon::start(command.args(["--server", "--forceflush", "--bind", &address.to_string()]))?;
+        wait_for(Duration::from_secs(10), "iperf3 server", || {
             Ok(daemon.log().contains("Server listening").then_some(()))
         })
-        // Buffered output says nothing until much later; being there is enough then.
-        .or_else(|error| if daemon.cpu().is_ok() { Ok(()) } else { Err(error.context(daemon.log())) })?;
+        .with_context(|| daemon.log())?;
         Ok(Server { _daemon: daemon, address })
     }
 

@@ -44,7 +44,7 @@ struct Arguments {
     /// Instead: a pod without privileges beside other programs that end a tunnel in their own process.
     #[arg(long)]
     pod: bool,
-    /// Only these parts of that: start, throughput, long, idle.
+    /// Only these parts of that: start, throughput, tls, long, idle, unread.
     #[arg(long, value_delimiter = ',')]
     parts: Vec<pod::Part>,
     /// How many peers are configured for `--peers-scale`.

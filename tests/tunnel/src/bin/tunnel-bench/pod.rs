@@ -1,6 +1,7 @@
 //! A pod without privileges: what a tunnel that ends in a process costs its programs.
 
 mod program;
+mod streams;
 
 use std::collections::BTreeMap;
 use std::io::{Read as _, Write as _};
@@ -12,9 +13,9 @@ use anyhow::{Context as _, Result};
 use clap::ValueEnum;
 use rustix::process::{Resource, getrlimit, setrlimit};
 use serde_json::{Value, json};
+use tempfile::TempDir;
 use warren_tunnel_tests::{
-    Daemon, Device, Family, Impairment, Implementation, Interface, Namespace, Pair, Relay, Settings, Side,
-    wait_for,
+    Daemon, Device, Family, Impairment, Interface, Namespace, Pair, Relay, Settings, Side, wait_for,
 };
 
 use crate::figures::{cell, median, megabytes, table};
@@ -33,10 +34,9 @@ const LINE: u32 = 1_000;
 const DELAYS: [u64; 2] = [40, 80];
 /// Lost datagrams in percent.
 const LOSSES: [f64; 3] = [0.0, 0.1, 1.0];
-/// Idle streams beside a bulk one.
-const STREAMS: [usize; 3] = [1, 1_000, 5_000];
-/// Each idle stream says one byte in this time.
-const BEAT: Duration = Duration::from_secs(10);
+/// Between the end of one start and the next: an implementation of WireGuard takes no two handshakes of a key within 20 ms,
+/// and knows times in steps of 16 ms.
+const BETWEEN_STARTS: Duration = Duration::from_millis(50);
 
 /// What is measured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -45,10 +45,14 @@ pub(crate) enum Part {
     Start,
     /// One stream and four, both directions.
     Throughput,
+    /// The same by TLS; only for programs that can.
+    Tls,
     /// A long and lossy way.
     Long,
     /// Mostly idle streams beside a bulk one.
     Idle,
+    /// Memory with many streams whose other ends do not read.
+    Unread,
 }
 
 /// How much is measured.
@@ -86,29 +90,43 @@ fn one(program: &Program, plan: &Plan, figures: &mut Figures) -> Result<()> {
     let lab = Lab::new()?;
     if wanted(Part::Start) {
         for _ in 0..5 {
-            let (_pod, time) = lab.start(program, None)?;
+            let (pod, time) = lab.start(program, &Way::Udp(PORT))?;
             note(figures, "first byte, ms", time.as_secs_f64() * 1e3);
+            drop(pod);
+            std::thread::sleep(BETWEEN_STARTS);
         }
     }
     if wanted(Part::Throughput) {
-        let (pod, _) = lab.start(program, None)?;
-        for (name, arguments) in [
-            ("P1 down", &["--reverse"][..]),
-            ("P1 up", &[]),
-            ("P4 down", &["--parallel", "4", "--reverse"]),
-            ("P4 up", &["--parallel", "4"]),
-        ] {
-            lab.transfer(&pod, name, plan.seconds, arguments, figures)
-                .with_context(|| format!("{name}; its log:\n{}", pod.log()))?;
-        }
-        note(figures, "peak MB", megabytes(pod.peak_memory()?));
+        throughput(&lab, program, &Way::Udp(PORT), plan, figures)?;
+    }
+    if wanted(Part::Tls) && program.knows_tls() {
+        throughput(&lab, program, &Way::Tls, plan, figures)?;
     }
     if wanted(Part::Long) {
         long(&lab, program, plan, figures)?;
     }
     if wanted(Part::Idle) {
-        idle(&lab, program, plan, figures)?;
+        streams::idle(&lab, program, plan, figures)?;
     }
+    if wanted(Part::Unread) {
+        streams::unread(&lab, program, figures)?;
+    }
+    Ok(())
+}
+
+fn throughput(lab: &Lab, program: &Program, way: &Way, plan: &Plan, figures: &mut Figures) -> Result<()> {
+    let by = if matches!(way, Way::Tls) { ", TLS" } else { "" };
+    let (pod, _) = lab.start(program, way)?;
+    for (name, arguments) in [
+        ("P1 down", &["--reverse"][..]),
+        ("P1 up", &[]),
+        ("P4 down", &["--parallel", "4", "--reverse"]),
+        ("P4 up", &["--parallel", "4"]),
+    ] {
+        lab.transfer(&pod, &format!("{name}{by}"), plan.seconds, arguments, figures)
+            .with_context(|| format!("{name}{by}; its log:\n{}", pod.log()))?;
+    }
+    note(figures, &format!("peak MB{by}"), megabytes(pod.peak_memory()?));
     Ok(())
 }
 
@@ -116,9 +134,9 @@ fn long(lab: &Lab, program: &Program, plan: &Plan, figures: &mut Figures) -> Res
     for delay in DELAYS {
         for loss in LOSSES {
             let delay_each = Duration::from_millis(delay) / 2;
-            let way = Impairment { delay: delay_each, rate: LINE, loss: loss / 100.0 };
-            let relay = Relay::start(&lab.hosts[1], lab.gateway_at(PORT), way)?;
-            let (pod, _) = lab.start(program, Some(relay.port()))?;
+            let impairment = Impairment { delay: delay_each, rate: LINE, loss: loss / 100.0 };
+            let relay = Relay::start(&lab.hosts[1], lab.gateway_at(PORT), impairment)?;
+            let (pod, _) = lab.start(program, &Way::Udp(relay.port()))?;
             for (direction, arguments) in [("down", &["--reverse"][..]), ("up", &[])] {
                 let name = format!("{delay} ms {loss} % {direction}");
                 lab.transfer(&pod, &name, plan.seconds, arguments, figures)?;
@@ -129,66 +147,39 @@ fn long(lab: &Lab, program: &Program, plan: &Plan, figures: &mut Figures) -> Res
     Ok(())
 }
 
-fn idle(lab: &Lab, program: &Program, plan: &Plan, figures: &mut Figures) -> Result<()> {
-    for count in STREAMS {
-        let (pod, _) = lab.start(program, None)?;
-        let at = lab.gateway_at_inner(HOLDING);
-        let listener = lab.hosts[1].inside(move || Ok(TcpListener::bind(at)?))?;
-        let holder = std::thread::spawn(move || -> Result<Vec<TcpStream>> {
-            (0..count).map(|_| Ok(listener.accept()?.0)).collect()
-        });
-        let mut near = lab.hosts[0].inside(move || {
-            let to = (Ipv4Addr::LOCALHOST, HOLDING);
-            (0..count).map(|_| Ok(TcpStream::connect(to)?)).collect::<Result<Vec<_>>>()
-        })?;
-        let far = holder.join().map_err(|_| anyhow::anyhow!("the holder of streams panicked"))??;
-        let before = pod.cpu()?;
-        beat(&mut near, Duration::from_secs(2))?;
-        note(figures, &format!("{count} idle, CPU %"), (pod.cpu()? - before) / 2.0 * 100.0);
-        note(figures, &format!("{count} idle, MB"), megabytes(pod.memory()?));
-        let seconds = plan.seconds;
-        let beating =
-            std::thread::spawn(move || beat(&mut near, Duration::from_secs(seconds)).map(|()| near));
-        lab.transfer(&pod, &format!("{count} idle, bulk down"), seconds, &["--reverse"], figures)?;
-        drop(beating.join().map_err(|_| anyhow::anyhow!("the idle streams panicked"))??);
-        drop(far);
-    }
-    Ok(())
-}
-
-/// Each stream in turn says a byte.
-fn beat(streams: &mut [TcpStream], time: Duration) -> Result<()> {
-    let begun = Instant::now();
-    let pause = BEAT / u32::try_from(streams.len().max(1))?;
-    let mut next = 0;
-    while begun.elapsed() < time {
-        if let Some(stream) = streams.get_mut(next) {
-            stream.write_all(&[1])?;
-        }
-        next = (next + 1) % streams.len().max(1);
-        std::thread::sleep(pause.min(time.saturating_sub(begun.elapsed())));
-    }
-    Ok(())
-}
-
 /// The UDP port of the gateway.
 const PORT: u16 = 51820;
+/// Its TLS port.
+const TLS_PORT: u16 = 443;
+
+/// How a program reaches the gateway.
+pub(crate) enum Way {
+    /// By UDP to this port of its host.
+    Udp(u16),
+    /// By TLS.
+    Tls,
+}
 
 /// A pod's host on the left, a gateway with our TUN device on the right.
 struct Lab {
     hosts: [Arc<Namespace>; 2],
     interfaces: [Interface; 2],
-    server: Server,
+    pin: String,
     _gateway: Device,
+    _certificate: TempDir,
 }
 
 impl Lab {
     fn new() -> Result<Lab> {
         let hosts = Pair::hosts()?;
-        let interfaces = Pair::interfaces(&Settings { initiator: Some(Side::Left), ..Settings::default() })?;
-        let gateway = Device::start(&Implementation::WarrenTunnel, &hosts[1], &interfaces[1])?;
+        let mut interfaces =
+            Pair::interfaces(&Settings { initiator: Some(Side::Left), ..Settings::default() })?;
+        let tls = SocketAddr::new(Side::Right.outer(Family::V4), TLS_PORT);
+        interfaces[1].extra.push(format!("# warren: ListenTLS = {tls}"));
+        let certificate = tempfile::tempdir()?;
+        let (gateway, pin) =
+            Device::tls_gateway(&hosts[1], &interfaces[1], &certificate.path().join("tls.pem"))?;
         let inner = Side::Right.inner(Family::V4);
-        let server = Server::start(&hosts[1], inner)?.reached_at(IpAddr::V4(Ipv4Addr::LOCALHOST));
         let listener = hosts[1].inside(move || Ok(TcpListener::bind((inner, GREETING))?))?;
         std::thread::spawn(move || {
             // Ends with the program that measures.
@@ -196,7 +187,7 @@ impl Lab {
                 let _ = stream.write_all(b"!");
             }
         });
-        Ok(Lab { hosts, interfaces, server, _gateway: gateway })
+        Ok(Lab { hosts, interfaces, pin, _gateway: gateway, _certificate: certificate })
     }
 
     fn gateway_at(&self, port: u16) -> SocketAddr {
@@ -207,10 +198,12 @@ impl Lab {
         SocketAddr::new(Side::Right.inner(Family::V4), port)
     }
 
-    /// Starts a program, by another port of the gateway if told so, and waits for a byte through it.
-    fn start(&self, program: &Program, port: Option<u16>) -> Result<(Daemon, Duration)> {
-        let endpoint = self.gateway_at(port.unwrap_or(PORT));
-        let prepared = program.prepare(&self.interfaces[0], endpoint)?;
+    /// Starts a program and waits for a byte through it.
+    fn start(&self, program: &Program, way: &Way) -> Result<(Daemon, Duration)> {
+        let prepared = match way {
+            Way::Udp(port) => program.prepare(&self.interfaces[0], self.gateway_at(*port), None)?,
+            Way::Tls => program.prepare(&self.interfaces[0], self.gateway_at(TLS_PORT), Some(&self.pin))?,
+        };
         let host = Arc::clone(&self.hosts[0]);
         self.hosts[0].inside(move || {
             let begun = Instant::now();
@@ -235,8 +228,11 @@ impl Lab {
         arguments: &[&str],
         figures: &mut Figures,
     ) -> Result<()> {
+        // One of its own for each: a server whose last client went away with its pod would wait for it.
+        let inner = Side::Right.inner(Family::V4);
+        let server = Server::start(&self.hosts[1], inner)?.reached_at(IpAddr::V4(Ipv4Addr::LOCALHOST));
         let before = pod.cpu()?;
-        let end = self.server.client(&self.hosts[0], seconds, arguments)?;
+        let end = server.client(&self.hosts[0], seconds, arguments)?;
         let used = pod.cpu()? - before;
         let number = |path: &str| end.pointer(path).and_then(Value::as_f64).unwrap_or_default();
         let received = number("/sum_received/bytes");

@@ -69,8 +69,18 @@ impl Program {
         }
     }
 
-    /// Writes what it is configured by. The gateway is at `endpoint`.
-    pub(crate) fn prepare(&self, interface: &Interface, endpoint: SocketAddr) -> Result<Prepared> {
+    /// Whether it has another carrier than UDP.
+    pub(crate) fn knows_tls(&self) -> bool {
+        matches!(self, Program::WarrenTunnel)
+    }
+
+    /// Writes what it is configured by. The gateway is at `endpoint`, which is its TLS port where its `pin` is given.
+    pub(crate) fn prepare(
+        &self,
+        interface: &Interface,
+        endpoint: SocketAddr,
+        pin: Option<&str>,
+    ) -> Result<Prepared> {
         let folder = tempfile::Builder::new().prefix("warren-pod-").tempdir()?;
         chown(folder.path(), Some(NOBODY), Some(NOBODY))?;
         let inner = Side::Right.inner(Family::V4);
@@ -87,6 +97,10 @@ impl Program {
                 command.args(["agent", "--device", "user", "--metrics", "off", "--socks5", "off"]);
                 command.args(["--http-proxy", "off", "--forward", &forwards.join(",")]);
                 command.arg("--config").arg(file);
+                if let Some(pin) = pin {
+                    let endpoint = endpoint.to_string();
+                    command.args(["--carrier", "tls", "--tls-endpoint", &endpoint, "--tls-pin", pin]);
+                }
             }
             Program::Onetun => {
                 let file = secret(folder.path(), "key", &interface.keys.private)?;
