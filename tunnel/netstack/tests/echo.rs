@@ -1,5 +1,7 @@
 //! ICMP echo: what a stack asks for itself, and what a gateway answers in the name of others.
 
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
 use std::net::IpAddr;
 use std::time::Duration;
 
