@@ -1,5 +1,7 @@
 //! What operators are given beside the binary: `tunnel/operations`.
 
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
 use std::path::PathBuf;
 use std::process::{Command, Output};
 

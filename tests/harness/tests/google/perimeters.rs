@@ -55,7 +55,7 @@ fn a_perimeter_is_made_changed_and_deleted_one_change_at_a_time() {
     let patch = format!("{path}?updateMask=title");
     done(&google, "PATCH", &patch, change.clone());
     assert_eq!(get(&google, &path)["status"], found["status"]);
-    let stale = refused(&google, "PATCH", &patch, change.clone());
+    let stale = refused(&google, "PATCH", &patch, change);
     assert!(stale.starts_with("409 ABORTED") && stale.contains("etag"), "{stale}");
     // Without one the last change wins.
     done(&google, "PATCH", &patch, json!({"title": "Runs"}));
