@@ -28,10 +28,16 @@ pub(crate) fn problems(action: &str, variables: &Value) -> Vec<String> {
     let members = variables.as_object().unwrap_or(&empty);
     let mut problems = Vec::new();
     let mut only = |at: &str, members: &Body, required: &[&str], optional: &[&str]| {
-        for name in required.iter().filter(|name| !members.get(**name).is_some_and(|v| v.is_string() || v.is_object())) {
+        for name in required
+            .iter()
+            .filter(|name| !members.get(**name).is_some_and(|v| v.is_string() || v.is_object()))
+        {
             problems.push(format!("{at}: Variable {name} of required type was not provided."));
         }
-        for name in members.keys().filter(|name| !required.contains(&name.as_str()) && !optional.contains(&name.as_str())) {
+        for name in members
+            .keys()
+            .filter(|name| !required.contains(&name.as_str()) && !optional.contains(&name.as_str()))
+        {
             problems.push(format!("{at}: Field {name} is not defined."));
         }
     };
@@ -56,7 +62,9 @@ impl World {
                 let name = text(&input, "name");
                 let fits = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-');
                 if name.is_empty() || name.len() > 64 || !name.chars().all(fits) {
-                    return Err(Refusal::bad("Secret name may only contain letters, numbers, hyphens and underscores"));
+                    return Err(Refusal::bad(
+                        "Secret name may only contain letters, numbers, hyphens and underscores",
+                    ));
                 }
                 if self.secrets.values().any(|secret| secret.name == name) {
                     return Err(Refusal::bad(format!("Secret with name {name} already exists")));

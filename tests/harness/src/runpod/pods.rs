@@ -41,7 +41,10 @@ impl Pod {
         self.body.insert("status".to_owned(), json!(status));
         self.body.insert("actions".to_owned(), actions);
         self.body.insert("cost".to_owned(), if status == "EXITED" { json!(0.0) } else { json!(0.44) });
-        self.body.insert("runtime".to_owned(), if running { json!({"uptime": 1, "ports": []}) } else { Value::Null });
+        self.body.insert(
+            "runtime".to_owned(),
+            if running { json!({"uptime": 1, "ports": []}) } else { Value::Null },
+        );
         self.body.insert("ssh".to_owned(), json!({"proxy": proxy, "direct": null}));
         if running {
             self.body.insert("startedAt".to_owned(), json!(MADE));
@@ -73,9 +76,9 @@ impl World {
             return;
         }
         pod.looks += 1;
-        let refused = pod.body["registry"].as_str().is_some_and(|registry| {
-            self.registries.get(registry).is_none_or(|registry| registry.expired)
-        });
+        let refused = pod.body["registry"]
+            .as_str()
+            .is_some_and(|registry| self.registries.get(registry).is_none_or(|registry| registry.expired));
         let next = match pod.looks {
             looks if looks <= polls => "PROVISIONING",
             looks if looks <= 2 * polls => "STARTING",
@@ -96,9 +99,12 @@ impl World {
             return Err(Refusal::bad("cpu.vcpuCount must be a power of two"));
         }
         let allowed = gpu.and_then(|gpu| gpu["allowedCudaVersions"].as_array());
-        if allowed.is_some_and(|allowed| !allowed.is_empty()) && gpu.is_some_and(|gpu| gpu.get("minCudaVersion").is_some())
+        if allowed.is_some_and(|allowed| !allowed.is_empty())
+            && gpu.is_some_and(|gpu| gpu.get("minCudaVersion").is_some())
         {
-            return Err(Refusal::bad("gpu.allowedCudaVersions and gpu.minCudaVersion are mutually exclusive"));
+            return Err(Refusal::bad(
+                "gpu.allowedCudaVersions and gpu.minCudaVersion are mutually exclusive",
+            ));
         }
         let mounts = request.get("mounts").cloned().unwrap_or_else(|| json!({}));
         if mounts.get("persistent").is_some() && (cpu.is_some() || mounts.get("network").is_some()) {
@@ -132,7 +138,8 @@ impl World {
                 json!({"id": cpu["id"], "vcpuCount": cpu["vcpuCount"], "memory": memory}),
             );
         }
-        let injected = [("startSsh", "PUBLIC_KEY", "ssh-ed25519 AAAA"), ("startJupyter", "JUPYTER_PASSWORD", "made-up")];
+        let injected =
+            [("startSsh", "PUBLIC_KEY", "ssh-ed25519 AAAA"), ("startJupyter", "JUPYTER_PASSWORD", "made-up")];
         for (flag, name, value) in injected {
             if request.get(flag) == Some(&json!(true)) && body["env"].get(name).is_none() {
                 body["env"][name] = json!(value);
@@ -221,7 +228,8 @@ impl World {
     pub(crate) fn act(&mut self, id: &str, action: &str) -> Result<Value, Refusal> {
         let pod = self.pod(id)?;
         let (status, locked) = (pod.status().to_owned(), pod.body["locked"] == json!(true));
-        let permitted = pod.body["actions"].as_array().is_some_and(|actions| actions.contains(&json!(action)));
+        let permitted =
+            pod.body["actions"].as_array().is_some_and(|actions| actions.contains(&json!(action)));
         if !permitted {
             return Err(Refusal::conflict(format!("action {action} is not valid for status {status}")));
         }

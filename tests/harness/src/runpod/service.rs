@@ -60,7 +60,12 @@ impl Service {
         Err(Refusal::new(StatusCode::UNAUTHORIZED, detail))
     }
 
-    fn rest(&self, sequence: u64, operation: &Operation, request: &Request) -> Result<(StatusCode, Value), Refusal> {
+    fn rest(
+        &self,
+        sequence: u64,
+        operation: &Operation,
+        request: &Request,
+    ) -> Result<(StatusCode, Value), Refusal> {
         let violate = |problem: &str| self.front.violate(sequence, &operation.id, problem.to_owned());
         let body = request.body.as_ref().map_err(|error| {
             violate(error);
@@ -104,7 +109,13 @@ impl Service {
     }
 
     /// An answer that does not fit the schema is a defect of the double, and is told as loudly as can be.
-    fn held(&self, sequence: u64, operation: &Operation, status: StatusCode, body: Value) -> (StatusCode, Value) {
+    fn held(
+        &self,
+        sequence: u64,
+        operation: &Operation,
+        status: StatusCode,
+        body: Value,
+    ) -> (StatusCode, Value) {
         let problems = self.document.check_response(operation, status.as_u16(), &body);
         let Some(first) = problems.first() else { return (status, body) };
         for problem in &problems {
@@ -144,7 +155,8 @@ impl Cloud for Service {
         } else {
             self.document.operation(raw.method().as_str(), &path).map(Ask::Rest)
         };
-        let request = Request { line: format!("{} {path}", raw.method()), ask, key: bearer(raw.headers()), body };
+        let request =
+            Request { line: format!("{} {path}", raw.method()), ask, key: bearer(raw.headers()), body };
         let mut params = match &request.body {
             Ok(body) if !body.is_null() => Params::from_json(body),
             _ => Params::default(),
@@ -183,7 +195,8 @@ impl Cloud for Service {
                 Err(refusal) => reply(StatusCode::OK, "application/json", &refusal.graphql()),
             },
             Some(Ask::Rest(operation)) => {
-                let handled = self.authorised(&request).and_then(|()| self.rest(sequence, operation, &request));
+                let handled =
+                    self.authorised(&request).and_then(|()| self.rest(sequence, operation, &request));
                 let (status, body) = match handled {
                     Ok((status, body)) => {
                         self.front.note(sequence, |call| call.forwarded = true);
@@ -192,7 +205,11 @@ impl Cloud for Service {
                     Err(refusal) => (refusal.status, refusal.problem()),
                 };
                 let (status, body) = self.held(sequence, operation, status, body);
-                if status.is_success() { reply(status, "application/json", &body) } else { problem(status, &body) }
+                if status.is_success() {
+                    reply(status, "application/json", &body)
+                } else {
+                    problem(status, &body)
+                }
             }
         }
     }

@@ -72,8 +72,7 @@ impl World {
             format!("{kind}/{id} ({})", name.as_str().unwrap_or_default())
         };
         let pods = self.pods.iter().map(|(id, pod)| named("pods", id, &pod.body["name"]));
-        let volumes =
-            self.volumes.iter().map(|(id, volume)| named("network-volumes", id, &volume["name"]));
+        let volumes = self.volumes.iter().map(|(id, volume)| named("network-volumes", id, &volume["name"]));
         let registries =
             self.registries.iter().map(|(id, found)| format!("registries/{id} ({})", found.name));
         let secrets = self.secrets.iter().map(|(id, secret)| format!("secrets/{id} ({})", secret.name));
@@ -167,7 +166,9 @@ impl World {
             text
         };
         Some(
-            env.iter().map(|(name, value)| (name.clone(), fill(value.as_str().unwrap_or_default()))).collect(),
+            env.iter()
+                .map(|(name, value)| (name.clone(), fill(value.as_str().unwrap_or_default())))
+                .collect(),
         )
     }
 
