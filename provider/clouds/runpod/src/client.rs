@@ -122,7 +122,8 @@ impl Client {
     {
         let mut backoff = Duration::from_millis(200);
         for attempt in 1.. {
-            if let Some(until) = *self.pause.lock().unwrap_or_else(PoisonError::into_inner) {
+            let pause = *self.pause.lock().unwrap_or_else(PoisonError::into_inner);
+            if let Some(until) = pause {
                 tokio::time::sleep(until.saturating_duration_since(Instant::now())).await;
             }
             let error = match once().await {
