@@ -81,7 +81,10 @@ fn requests_that_the_schema_refuses_are_refused() {
         assert_eq!(status, 422, "{body}: {answer}");
         assert!(answer["errors"].to_string().contains(problem), "{body}: {answer}");
     }
-    assert_eq!(runpod.front().violations().len(), 13);
+    let violations = runpod.front().violations();
+    let calls: std::collections::BTreeSet<u64> =
+        violations.iter().map(|violation| violation.sequence).collect();
+    assert_eq!(calls.len(), 13);
     assert!(runpod.left().is_empty());
     assert_eq!(call(&runpod, "GET", "/v2/templates", Value::Null).0, 404, "not in the document");
 }

@@ -110,8 +110,9 @@ impl Failure for ApiError {
             && self.says(&["in use", "attached"])
     }
 
+    /// Never: the client has waited as often as makes sense.
     fn is_throttle(&self) -> bool {
-        self.status == 429 && self.retry_after.is_none_or(|wait| wait <= Duration::from_secs(60))
+        false
     }
 
     fn is_ambiguous(&self) -> bool {
@@ -123,7 +124,7 @@ impl Failure for ApiError {
     }
 
     fn is_not_ready(&self) -> bool {
-        self.status == 503 || self.is_throttle()
+        self.status == 503
     }
 }
 
@@ -199,8 +200,5 @@ mod tests {
         assert!(!error("createPod", 400, "registry is in use").is_in_use());
         assert!(error("createPod", 0, "").is_ambiguous() && error("createPod", 503, "").is_ambiguous());
         assert!(!error("createPod", 400, "").is_ambiguous());
-        assert!(error("listPods", 429, "").is_throttle());
-        let hour = Some(Duration::from_secs(1800));
-        assert!(!ApiError { retry_after: hour, ..error("listPods", 429, "") }.is_throttle());
     }
 }
