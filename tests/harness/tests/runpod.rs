@@ -102,7 +102,7 @@ fn answers_that_do_not_fit_are_defects_and_told() {
     let runpod = start();
     let id = made(&runpod, "/v2/pods", pod());
     runpod.change(&id, |pod| {
-        pod.remove("cost");
+        pod.remove("disk");
     });
     let (status, answer) = call(&runpod, "GET", &format!("/v2/pods/{id}"), Value::Null);
     assert_eq!(status, 500, "{answer}");

@@ -213,10 +213,9 @@ impl Document {
                 (None, None) => {}
             }
         }
-        for name in schema.get("required").and_then(Value::as_array).into_iter().flatten() {
-            if name.as_str().is_some_and(|name| !members.contains_key(name)) {
-                problems.push(format!("{at}: missing property {name}"));
-            }
+        let required = schema.get("required").and_then(Value::as_array).into_iter().flatten();
+        for name in required.filter_map(Value::as_str).filter(|name| !members.contains_key(*name)) {
+            problems.push(format!("{at}: missing property {name}"));
         }
         known
     }
