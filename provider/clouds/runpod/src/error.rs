@@ -132,7 +132,7 @@ impl From<ApiError> for Diagnostic {
     fn from(error: ApiError) -> Diagnostic {
         let hint = error.hint().map(|hint| format!("\n\n{hint}")).unwrap_or_default();
         let wait = match error.retry_after {
-            Some(wait) => format!(" It asks to wait {} seconds.", wait.as_secs()),
+            Some(wait) => format!(". It asks to wait {} seconds.", wait.as_secs()),
             None => String::new(),
         };
         let message = error.message.trim();

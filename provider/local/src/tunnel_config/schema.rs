@@ -149,10 +149,10 @@ fn settings() -> Vec<Attribute> {
         Attribute::string("dns").optional().validate(address).describe(
             "Where DNS through the tunnel is served, `ADDR:PORT` or `off`. Default: `off`.",
         ),
-        Attribute::of("forwards", Type::list(Type::String)).optional().describe(
+        Attribute::of("forwards", Type::list(Type::String)).optional().validate(words).describe(
             "Ports here that lead into the tunnel: `[udp:]ADDR:PORT=HOST:PORT`.",
         ),
-        Attribute::of("reverse", Type::list(Type::String)).optional().describe(
+        Attribute::of("reverse", Type::list(Type::String)).optional().validate(words).describe(
             "Ports of the tunnel's addresses that lead here: `[udp:]PORT=HOST:PORT`.",
         ),
         Attribute::bool("direct").optional().describe(
@@ -277,6 +277,12 @@ fn word(value: &Value, path: &Path, diagnostics: &mut Diagnostics) {
             format!("{text:?} cannot be used here: write it without blanks, quotes and signs of the shell."),
         );
     }
+}
+
+fn words(value: &Value, path: &Path, diagnostics: &mut Diagnostics) {
+    value.as_slice().into_iter().flatten().filter(|item| item.as_str().is_some()).for_each(|item| {
+        word(item, path, diagnostics);
+    });
 }
 
 fn line(value: &Value, path: &Path, diagnostics: &mut Diagnostics) {
