@@ -73,9 +73,8 @@ pub(super) fn schema() -> Schema {
              anew then. Default: any number.",
         ),
         Attribute::string("signing_key").optional().sensitive().describe(
-            "Key that signs, as PASERK text (`k4.secret.…`): take it from an ephemeral value, such as \
-             `ephemeral.warren_aws_signing_key.pods.secret`. One of `signing_key`, `signing_key_env` and \
-             `signing_key_file`.",
+            "Key that signs, as PASERK text (`k4.secret.…`): take it from an ephemeral value, such as one that reads it \
+             from a secret store. One of `signing_key`, `signing_key_env` and `signing_key_file`.",
         ),
         Attribute::string("signing_key_env").optional().describe(
             "Name of the environment variable of Terraform's process that has the key.",
