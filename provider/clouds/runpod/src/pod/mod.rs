@@ -72,12 +72,12 @@ impl Object for Pod {
         }
         let found =
             if self.shall_run() { run(self, work, &have.status).await? } else { stop(self, work).await? };
-        Ok(schema::state(found, self))
+        Ok(schema::state(&found, self))
     }
 
     async fn look(&self, work: &Work<'_>) -> Result<Option<Pod>, Diagnostics> {
         let found = ApiError::if_found(api::get(&work.cloud, self.id.text()).await)?;
-        Ok(found.map(|found| schema::state(found, self)))
+        Ok(found.map(|found| schema::state(&found, self)))
     }
 
     async fn delete(&self, work: &Work<'_>) -> Result<(), Diagnostics> {

@@ -315,7 +315,7 @@ fn life() -> Vec<Attribute> {
 }
 
 /// The state that what was found makes of `before`.
-pub(super) fn state(found: Found, before: &Pod) -> Pod {
+pub(super) fn state(found: &Found, before: &Pod) -> Pod {
     let imported = before.image.is_null();
     let flag = |flag: Attr<bool>, variable: &str| {
         if imported { found.env.contains_key(variable).into() } else { flag }

@@ -50,7 +50,7 @@ fn attributes() {
 
 #[test]
 fn secret_variables_reach_the_pod_and_no_state() {
-    let state = schema::state(found(), &pod());
+    let state = schema::state(&found(), &pod());
     assert_eq!(state.env, pod().env);
     let shown = format!("{state:?} {:?} {:?}", pod(), state.to_value());
     assert!(!shown.contains("hunter2") && !shown.contains("BY_HAND"), "{shown}");
@@ -82,7 +82,7 @@ fn an_update_that_does_not_concern_them_keeps_secret_values() {
 #[test]
 fn what_has_stopped_shows_and_is_started_or_replaced() {
     let stopped = |when: &str| {
-        let prior = schema::state(Found { status: "EXITED".to_owned(), ..found() }, &pod());
+        let prior = schema::state(&Found { status: "EXITED".to_owned(), ..found() }, &pod());
         assert_eq!(prior.desired_status.text(), "EXITED");
         let planned = Pod { when_stopped: when.into(), ..pod() };
         let mut change = Change {
@@ -104,7 +104,7 @@ fn a_pod_is_replaced_where_it_is_in_no_wanted_data_center() {
     let moved = |wanted: &str| {
         let planned = Pod { data_center_ids: sets::of([wanted.to_owned()]), ..pod() };
         let mut change = Change {
-            prior: Some(schema::state(found(), &pod())),
+            prior: Some(schema::state(&found(), &pod())),
             config: planned.clone(),
             planned,
             requires_replace: Vec::new(),
