@@ -1,5 +1,8 @@
 //! The double of RunPod: held to the published schema, and to rules that the schema does not say.
 
+#![expect(clippy::unwrap_used, reason = "a test ends where its footing gives way")]
+#![expect(clippy::needless_pass_by_value, reason = "bodies are written where they are sent")]
+
 use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
 use std::time::Duration;
