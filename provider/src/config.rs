@@ -11,6 +11,7 @@ model! {
         pub(crate) claims: Attr<String>,
         pub(crate) aws: Attr<warren_aws::AwsConfig>,
         pub(crate) gcp: Attr<warren_gcp::GcpConfig>,
+        pub(crate) runpod: Attr<warren_runpod::RunPodConfig>,
     }
 }
 
@@ -36,6 +37,7 @@ pub(crate) fn schema() -> Schema {
     ))
     .attribute(warren_aws::provider_attribute())
     .attribute(warren_gcp::provider_attribute())
+    .attribute(warren_runpod::provider_attribute())
 }
 
 fn name(value: &Value, path: &Path, diagnostics: &mut Diagnostics) {

@@ -10,6 +10,7 @@ pub(crate) struct Warren {
     guard: Guard,
     aws: warren_aws::Session,
     gcp: warren_gcp::Session,
+    runpod: warren_runpod::Session,
 }
 
 impl Default for Warren {
@@ -18,6 +19,7 @@ impl Default for Warren {
         Warren {
             aws: warren_aws::Session::new(guard.clone()),
             gcp: warren_gcp::Session::new(guard.clone()),
+            runpod: warren_runpod::Session::new(guard.clone()),
             guard,
         }
     }
@@ -35,13 +37,15 @@ impl Provider for Warren {
         warren_local::registry(self.guard.clone())
             .merge(warren_aws::registry(&self.aws))
             .merge(warren_gcp::registry(&self.gcp))
+            .merge(warren_runpod::registry(&self.runpod))
     }
 
     async fn configure(&self, _: &Context, _: &str, config: Config, diagnostics: &mut Diagnostics) {
         let (fabric, owner) = (config.fabric.text().to_owned(), config.owner.text().to_owned());
         let scope = warren_managed::Scope { fabric: fabric.clone(), owner: owner.clone() };
         diagnostics.extend(self.aws.configure(&config.aws, scope.clone()).await);
-        diagnostics.extend(self.gcp.configure(&config.gcp, scope).await);
+        diagnostics.extend(self.gcp.configure(&config.gcp, scope.clone()).await);
+        diagnostics.extend(self.runpod.configure(&config.runpod, scope).await);
         match config::claims(&config.claims) {
             Ok(claims) => self.guard.configure(warren_guard::GuardConfig {
                 fabric,

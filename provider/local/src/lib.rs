@@ -1,7 +1,10 @@
-//! What the provider offers without calling any API: the address plan, and functions over ranges.
+//! What the provider offers without calling any API: the address plan, functions over ranges, tokens that let pods join
+//! the tunnel, and the agent's configuration.
 
 mod address_plan;
+mod enrolment_token;
 mod functions;
+mod tunnel_config;
 
 use tf_provider_rs::Registry;
 use warren_guard::Guard;
@@ -10,5 +13,9 @@ use address_plan::AddressPlan;
 
 /// Everything of this crate. The guard is that of the provider process; it may be configured later.
 pub fn registry(guard: Guard) -> Registry {
-    functions::register(Registry::new().resource(AddressPlan::new(guard)))
+    let registry = Registry::new()
+        .resource(AddressPlan::new(guard))
+        .ephemeral(enrolment_token::Tokens)
+        .data_source(tunnel_config::TunnelConfigs);
+    functions::register(registry)
 }

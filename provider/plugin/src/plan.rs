@@ -119,8 +119,8 @@ fn with_defaults(attributes: &[Attribute], config: &Value, planned: Value) -> Va
     Value::Object(items)
 }
 
-/// Write-only values are never planned.
-fn without_write_only(attributes: &[Attribute], planned: Value) -> Value {
+/// Write-only values are never planned, and never stored.
+pub(crate) fn without_write_only(attributes: &[Attribute], planned: Value) -> Value {
     let Some(mut items) = object(planned) else { return Value::Null };
     for attribute in attributes {
         let Some(slot) = items.get_mut(&attribute.name) else { continue };

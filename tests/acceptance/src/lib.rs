@@ -5,4 +5,4 @@ mod kill;
 mod stage;
 
 pub use kill::{KillCalls, KillReport, Moment, kill_points};
-pub use stage::{AwsStage, Both, BothStage, Emulated, GoogleStage, Stage, build_folder, flat};
+pub use stage::{AwsStage, Both, BothStage, Emulated, GoogleStage, RunPodStage, Stage, build_folder, flat};

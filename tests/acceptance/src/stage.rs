@@ -3,7 +3,9 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result, ensure};
-use warren_harness::{Emulator, Front, Google, GoogleConfig, Kind, ProxyConfig, Terraform, workspace_root};
+use warren_harness::{
+    Emulator, Front, Google, GoogleConfig, Kind, ProxyConfig, RunPod, RunPodConfig, Terraform, workspace_root,
+};
 
 /// The address of the provider.
 const SOURCE: &str = "warren-net/warren";
@@ -45,6 +47,11 @@ pub trait Emulated: Sized {
 
     /// The variables that lead Terraform to it, without `TF_VAR_`.
     fn variables(&self) -> Vec<(&'static str, String)>;
+
+    /// Variables of Terraform's own environment, such as keys.
+    fn environment(&self) -> Vec<(&'static str, String)> {
+        Vec::new()
+    }
 
     /// The record and the controls of its calls.
     fn front(&self) -> &Front;
@@ -153,6 +160,55 @@ provider "warren" {
     }
 }
 
+impl Emulated for RunPod {
+    type Habits = RunPodConfig;
+
+    const PROVIDER: &'static str = r#"
+provider "warren" {
+  fabric = "acceptance"
+  owner  = "tests"
+  runpod = { endpoint_url = var.endpoint_url }
+}
+"#;
+
+    fn start(habits: RunPodConfig) -> Result<Self> {
+        RunPod::start(habits)
+    }
+
+    fn variables(&self) -> Vec<(&'static str, String)> {
+        vec![("endpoint_url", self.endpoint())]
+    }
+
+    fn environment(&self) -> Vec<(&'static str, String)> {
+        vec![("RUNPOD_API_KEY", RunPodConfig::default().api_key)]
+    }
+
+    fn front(&self) -> &Front {
+        RunPod::front(self)
+    }
+
+    fn reset(&mut self) -> Result<()> {
+        RunPod::reset(self);
+        Ok(())
+    }
+
+    fn nothing_left(&self) -> Result<()> {
+        let left = self.left();
+        ensure!(left.is_empty(), "left behind: {left:?}");
+        let violations = self.front().violations();
+        ensure!(violations.is_empty(), "requests that RunPod would refuse: {violations:#?}");
+        Ok(())
+    }
+
+    fn made_twice(&self) -> Result<String> {
+        let mut names: Vec<String> =
+            self.left().iter().filter_map(|name| Some(name.split_once(' ')?.1.to_owned())).collect();
+        names.sort();
+        let twice = names.windows(2).filter(|pair| pair[0] == pair[1]).map(|pair| pair[0].clone());
+        Ok(twice.collect::<Vec<_>>().join(", "))
+    }
+}
+
 /// An emulated AWS and a double of Google Cloud, in one run.
 #[derive(Debug)]
 pub struct Both {
@@ -219,6 +275,9 @@ pub type AwsStage = Stage<Emulator>;
 /// Terraform and Google Cloud.
 pub type GoogleStage = Stage<Google>;
 
+/// Terraform and RunPod.
+pub type RunPodStage = Stage<RunPod>;
+
 /// Terraform and both.
 pub type BothStage = Stage<Both>;
 
@@ -240,6 +299,9 @@ impl<C: Emulated> Stage<C> {
         let mut terraform = Terraform::new(SOURCE, folder)?;
         for (name, value) in cloud.variables() {
             terraform.env(&format!("TF_VAR_{name}"), value);
+        }
+        for (name, value) in cloud.environment() {
+            terraform.env(name, value);
         }
         Ok(Stage { cloud, terraform })
     }

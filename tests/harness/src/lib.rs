@@ -4,6 +4,7 @@
 //!   records and validates every call, fails on demand and supplies the strictness that `moto` lacks.
 //! - [`Inventory`] is what exists in the emulator, asked of its own API, so that a test can prove that nothing is left.
 //! - [`Google`] is Google Cloud on loopback: a double of our own, held to Google's discovery documents.
+//! - [`RunPod`] is RunPod on loopback: a double of our own, held to the schema of its REST API.
 //! - [`Terraform`] runs the real program against a provider built here.
 //! - [`driver::Plugin`] plays Terraform to a provider over gRPC, where starting Terraform would take too long.
 //! - [`NetNs`] is a network namespace, as root or in a user namespace of our own.
@@ -20,6 +21,7 @@ mod moto;
 mod netns;
 mod proxy;
 mod query;
+pub mod runpod;
 mod terraform;
 mod venv;
 mod xml;
@@ -32,5 +34,6 @@ pub use moto::{Inventory, InventoryDiff, Kind, MotoServer, Object};
 pub use netns::NetNs;
 pub use proxy::{Consistency, Proxy, ProxyConfig};
 pub use query::Params;
+pub use runpod::{RunPod, RunPodConfig};
 pub use terraform::{Killer, Run, Running, Terraform};
 pub use venv::{Venv, cache_dir, workspace_root};

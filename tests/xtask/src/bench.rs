@@ -8,9 +8,9 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, ensure};
 use clap::ValueEnum;
-use warren_acceptance::{AwsStage, GoogleStage, KillCalls, Moment, kill_points};
+use warren_acceptance::{AwsStage, GoogleStage, KillCalls, Moment, RunPodStage, kill_points};
 use warren_harness::driver::Plugin;
-use warren_harness::{GoogleConfig, ProxyConfig, workspace_root};
+use warren_harness::{GoogleConfig, ProxyConfig, RunPodConfig, workspace_root};
 
 use crate::build;
 
@@ -226,6 +226,12 @@ pub(crate) fn kill(example: Example, at: KillCalls) -> Result<()> {
             let mut stage = GoogleStage::example("gcp-hub-spoke", GoogleConfig::default())?;
             kill_points(&mut stage, at, &mut tell)?
         }
+        Example::GpuPods => {
+            let mut stage = RunPodStage::example("gpu-pods", RunPodConfig::default())?;
+            stage.terraform.env("WARREN_SIGNING_KEY", SIGNING_KEY);
+            stage.terraform.env("TF_VAR_registry_password", "made-up");
+            kill_points(&mut stage, at, &mut tell)?
+        }
     };
     ensure!(report.survived > 0, "no kill point was reached");
     println!("{report}");
@@ -250,6 +256,10 @@ impl From<Run> for Moment {
     }
 }
 
+/// Signs the tokens of the example; made for this.
+const SIGNING_KEY: &str =
+    "k4.secret.BwcHBwcHBwcHBwcHBwcHBwcHBwcHBwcHBwcHBwcHBwfqSmxj4pxSCr71UHsTLsX5lUd2rr6-e5JCHuppFEbSLA";
+
 /// An example that runs on one emulated cloud.
 #[derive(Clone, Copy, Debug, ValueEnum)]
 pub(crate) enum Example {
@@ -257,4 +267,6 @@ pub(crate) enum Example {
     AwsHubSpoke,
     /// On a double of Google Cloud.
     GcpHubSpoke,
+    /// On a double of RunPod.
+    GpuPods,
 }

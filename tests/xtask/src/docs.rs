@@ -16,7 +16,11 @@ pub(crate) fn run(check: bool) -> Result<()> {
     let provider = &schema["provider_schemas"]["registry.terraform.io/warren-net/warren"];
     ensure!(provider.is_object(), "Terraform tells no schema of the provider");
     let mut files = BTreeMap::from([("index.md".to_owned(), provider_page(provider))]);
-    for (kind, title) in [("resource_schemas", "resources"), ("data_source_schemas", "data-sources")] {
+    for (kind, title) in [
+        ("resource_schemas", "resources"),
+        ("data_source_schemas", "data-sources"),
+        ("ephemeral_resource_schemas", "ephemeral-resources"),
+    ] {
         for (name, schema) in provider[kind].as_object().into_iter().flatten() {
             let short = name.strip_prefix("warren_").unwrap_or(name);
             files.insert(format!("{title}/{short}.md"), page(name, schema));
@@ -69,7 +73,7 @@ fn schema() -> Result<Value> {
 
 fn obsolete(folder: &std::path::Path, files: &BTreeMap<String, String>) -> Result<Vec<PathBuf>> {
     let mut gone = Vec::new();
-    for part in ["resources", "data-sources", "functions"] {
+    for part in ["resources", "data-sources", "ephemeral-resources", "functions"] {
         let Ok(entries) = std::fs::read_dir(folder.join(part)) else { continue };
         for entry in entries {
             let path = entry?.path();

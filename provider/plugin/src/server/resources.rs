@@ -35,8 +35,10 @@ impl Entry {
         wire::decode(value, &self.ty)
     }
 
+    /// A plan or state as it goes to the client, which stores it: whatever the resource left in a write-only
+    /// attribute stays here.
     fn encode(&self, value: &Value) -> Result<proto::DynamicValue, Diagnostic> {
-        wire::encode(value, &self.ty)
+        wire::encode(&plan::without_write_only(&self.schema.attributes, value.clone()), &self.ty)
     }
 
     fn identity_of(&self, state: &Value) -> Result<Option<proto::ResourceIdentityData>, Diagnostic> {

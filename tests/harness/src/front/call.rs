@@ -17,6 +17,8 @@ pub enum Service {
     Logs,
     /// Any service of Google.
     Google,
+    /// RunPod, REST and GraphQL.
+    RunPod,
     /// Any other; passed through.
     Other,
 }
@@ -45,10 +47,12 @@ pub struct Call {
     /// The service.
     pub service: Service,
     /// The operation: `CreateSubnet` on AWS; for S3 derived from method and path, such as `PutObject`; on Google the
-    /// method's id in the discovery document, such as `compute.subnetworks.insert`.
+    /// method's id in the discovery document, such as `compute.subnetworks.insert`; on RunPod the operation's id, such
+    /// as `createPod`.
     pub action: String,
     /// Its parameters as the client sent them. S3 calls have `bucket`, `key`, the URL's query and any `If-…` header.
-    /// Google's have those of path and query, and the body flattened under `resource`.
+    /// Google's have those of path and query, and the body flattened under `resource`; RunPod's those of the path, and
+    /// the body.
     pub params: Params,
     /// The status of the answer; `None` while under way, and where the connection was cut instead.
     pub status: Option<u16>,

@@ -33,8 +33,8 @@ pub struct Fault {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Effect {
     /// The service's own throttling error: 503 `RequestLimitExceeded` from EC2, 503 `SlowDown` from S3, 400
-    /// `ThrottlingException` from JSON services, 429 `rateLimitExceeded` from Google, 400 `Throttling` from others. The
-    /// emulator does not see the call.
+    /// `ThrottlingException` from JSON services, 429 `rateLimitExceeded` from Google, 429 with `Retry-After` from RunPod,
+    /// 400 `Throttling` from others. The emulator does not see the call.
     Throttle,
     /// An error with this status, code and message. The emulator does not see the call.
     Error {
@@ -183,6 +183,11 @@ impl Effect {
                     StatusCode::TOO_MANY_REQUESTS,
                     "rateLimitExceeded",
                     "Quota exceeded for quota metric 'Queries' and limit 'Queries per minute'.",
+                ),
+                Service::RunPod => Rejection::with_status(
+                    StatusCode::TOO_MANY_REQUESTS,
+                    "Too Many Requests",
+                    "rate limit exceeded for the minute window",
                 ),
                 Service::Sts | Service::Iam => Rejection::new("Throttling", "Rate exceeded"),
             }),

@@ -51,6 +51,10 @@ impl Rejection {
                 ("application/x-amz-json-1.1", json!({"__type": code, "message": message}).to_string())
             }
             Service::Google => ("application/json; charset=UTF-8", google(self.status, code, message)),
+            Service::RunPod => {
+                let problem = json!({"title": code, "status": self.status.as_u16(), "detail": message});
+                ("application/problem+json", problem.to_string())
+            }
             Service::S3 => ("application/xml", error("Error").document()),
             Service::Sts | Service::Iam => {
                 let mut root = Element::new("ErrorResponse");
@@ -69,6 +73,9 @@ impl Rejection {
         let mut reply = Response::new(Bytes::from(body));
         *reply.status_mut() = self.status;
         reply.headers_mut().insert(header::CONTENT_TYPE, header::HeaderValue::from_static(kind));
+        if service == Service::RunPod && self.status == StatusCode::TOO_MANY_REQUESTS {
+            reply.headers_mut().insert(header::RETRY_AFTER, header::HeaderValue::from_static("1"));
+        }
         reply
     }
 }
@@ -99,6 +106,9 @@ pub(crate) fn error_code(reply: &Reply) -> Option<String> {
     if let Ok(body) = serde_json::from_slice::<serde_json::Value>(reply.body()) {
         if let Some(reason) = body["error"]["errors"][0]["reason"].as_str() {
             return Some(reason.to_owned());
+        }
+        if let Some(title) = body["title"].as_str() {
+            return Some(title.to_owned());
         }
         let kind = body["__type"].as_str()?;
         return Some(kind.rsplit('#').next().unwrap_or(kind).to_owned());

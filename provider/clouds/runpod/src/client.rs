@@ -1,0 +1,225 @@
+//! RunPod's REST and GraphQL over one HTTP client.
+//!
+//! Calls that RunPod puts off (429) are repeated after the time that it asks for; all calls of the process wait then, for
+//! the limit is the account's. Calls whose answer is lost, or that fail on RunPod's side, are repeated where a repeat
+//! does no harm: all but creates and actions, whose callers look at what became of them first.
+
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use reqwest::header::{AUTHORIZATION, HeaderMap, HeaderValue, RETRY_AFTER};
+use reqwest::{Method, StatusCode, Url};
+use serde_json::{Value, json};
+use tf_provider_rs::{Diagnostic, Diagnostics, Path};
+
+use crate::error::ApiError;
+
+/// Attempts of one call, the first included.
+const ATTEMPTS: u32 = 8;
+/// A longer wait is told to the user instead: the quota of an hour or a day is used up.
+const LONGEST_WAIT: Duration = Duration::from_secs(90);
+
+/// A client of one account.
+pub(crate) struct Client {
+    http: reqwest::Client,
+    endpoint: String,
+    /// The key, to take it out of messages.
+    key: String,
+    /// No call before this time: RunPod has asked for a pause.
+    pause: Mutex<Option<Instant>>,
+}
+
+/// One call.
+#[derive(Clone, Copy)]
+pub(crate) struct Call<'a> {
+    /// Such as `createPod`.
+    pub(crate) operation: &'static str,
+    pub(crate) method: &'a Method,
+    /// From `/v2` on.
+    pub(crate) path: &'a str,
+    pub(crate) body: Option<&'a Value>,
+    /// Texts of the body that must appear in no message.
+    pub(crate) secrets: &'a [&'a str],
+}
+
+impl Client {
+    /// A client of what answers at `endpoint`.
+    ///
+    /// # Errors
+    /// The endpoint is no URL, or the key has characters that no key has.
+    pub(crate) fn new(endpoint: &str, key: &str) -> Result<Client, Diagnostics> {
+        let parsed = Url::parse(endpoint).ok().filter(|url| matches!(url.scheme(), "http" | "https"));
+        if parsed.is_none() {
+            return Err(unusable("endpoint_url", "it is not a URL that begins with http:// or https://"));
+        }
+        let mut authorization = HeaderValue::from_str(&format!("Bearer {key}"))
+            .map_err(|_| unusable("api_key", "it has characters that no key has; copy it again"))?;
+        authorization.set_sensitive(true);
+        let http = reqwest::Client::builder()
+            .default_headers(HeaderMap::from_iter([(AUTHORIZATION, authorization)]))
+            .user_agent(concat!("terraform-provider-warren/", env!("CARGO_PKG_VERSION")))
+            .connect_timeout(Duration::from_secs(20))
+            .timeout(Duration::from_secs(60))
+            .redirect(reqwest::redirect::Policy::none())
+            .build()
+            .map_err(|_| unusable("endpoint_url", "the HTTP client cannot be made"))?;
+        Ok(Client {
+            http,
+            endpoint: endpoint.trim_end_matches('/').to_owned(),
+            key: key.to_owned(),
+            pause: Mutex::default(),
+        })
+    }
+
+    /// Reads something.
+    pub(crate) async fn get(&self, operation: &'static str, path: &str) -> Result<Value, ApiError> {
+        self.call(Call { operation, method: &Method::GET, path, body: None, secrets: &[] }).await
+    }
+
+    /// Deletes something.
+    pub(crate) async fn delete(&self, operation: &'static str, path: &str) -> Result<(), ApiError> {
+        let call = Call { operation, method: &Method::DELETE, path, body: None, secrets: &[] };
+        self.call(call).await.map(drop)
+    }
+
+    /// Makes a call of the REST API; an answer without a body is null.
+    ///
+    /// # Errors
+    /// What RunPod answers at last, or that nothing does.
+    pub(crate) async fn call(&self, call: Call<'_>) -> Result<Value, ApiError> {
+        let harmless = *call.method != Method::POST;
+        self.patient(harmless, || self.once(call)).await
+    }
+
+    /// Asks GraphQL; `root` is the field of `data` that is returned.
+    ///
+    /// # Errors
+    /// What RunPod answers at last; its errors come with status 200.
+    pub(crate) async fn graphql(
+        &self,
+        operation: &'static str,
+        root: &str,
+        query: &str,
+        variables: Value,
+        secrets: &[&str],
+    ) -> Result<Value, ApiError> {
+        let body = json!({"query": query, "variables": variables});
+        let call = Call { operation, method: &Method::POST, path: "/graphql", body: Some(&body), secrets };
+        let harmless = !query.starts_with("mutation");
+        let mut answer = self.patient(harmless, || self.once(call)).await?;
+        match answer["errors"][0]["message"].as_str() {
+            Some(message) => {
+                let message = self.redact(message, secrets);
+                Err(ApiError::answered(operation, 200, "GraphQL error", message))
+            }
+            None => Ok(answer["data"][root].take()),
+        }
+    }
+
+    async fn patient<F>(&self, harmless: bool, once: impl Fn() -> F) -> Result<Value, ApiError>
+    where
+        F: Future<Output = Result<Value, ApiError>>,
+    {
+        let mut backoff = Duration::from_millis(200);
+        for attempt in 1.. {
+            let pause = *self.pause.lock().unwrap_or_else(PoisonError::into_inner);
+            if let Some(until) = pause {
+                tokio::time::sleep(until.saturating_duration_since(Instant::now())).await;
+            }
+            let error = match once().await {
+                Ok(answer) => return Ok(answer),
+                Err(error) => error,
+            };
+            let asked = error.retry_after.filter(|asked| *asked <= LONGEST_WAIT);
+            let put_off = error.status == 429 && (asked.is_some() || error.retry_after.is_none());
+            if attempt >= ATTEMPTS || !(put_off || (harmless && error.is_lost())) {
+                return Err(error);
+            }
+            let wait = asked.unwrap_or_else(|| backoff.mul_f64(1.0 - rand::random::<f64>() / 3.0));
+            backoff = (backoff * 2).min(Duration::from_secs(10));
+            tracing::debug!(operation = error.operation, status = error.status, ?wait, "repeating a call");
+            if put_off {
+                let until = Instant::now() + wait;
+                let mut pause = self.pause.lock().unwrap_or_else(PoisonError::into_inner);
+                *pause = Some(pause.map_or(until, |other| other.max(until)));
+            } else {
+                tokio::time::sleep(wait).await;
+            }
+        }
+        unreachable!("the last attempt returns")
+    }
+
+    async fn once(&self, call: Call<'_>) -> Result<Value, ApiError> {
+        let Call { operation, method, path, body, secrets } = call;
+        let mut request = self.http.request(method.clone(), format!("{}{path}", self.endpoint));
+        if let Some(body) = body {
+            request = request.json(body);
+        }
+        let silent = |error: reqwest::Error| {
+            // The URL holds nothing secret, but says nothing that the operation does not.
+            ApiError::unanswered(operation, self.redact(&chain(&error.without_url()), secrets))
+        };
+        let answer = request.send().await.map_err(silent)?;
+        let (status, retry_after) = (answer.status(), retry_after(answer.headers()));
+        let text = answer.text().await.map_err(silent)?;
+        let body: Value = serde_json::from_str(&text).unwrap_or(Value::Null);
+        if status.is_success() && (!body.is_null() || status == StatusCode::NO_CONTENT) {
+            return Ok(body);
+        }
+        if status.is_success() {
+            let message = "the answer is not JSON; is `runpod.endpoint_url` that of RunPod's API?";
+            return Err(ApiError::answered(operation, 502, "Not an answer", message.to_owned()));
+        }
+        let mut message = body["detail"].as_str().unwrap_or_default().to_owned();
+        for error in body["errors"].as_array().into_iter().flatten().filter_map(Value::as_str) {
+            message += &format!("\n  {error}");
+        }
+        let title = body["title"].as_str().or(status.canonical_reason()).unwrap_or("Error");
+        let message = self.redact(message.trim(), secrets);
+        Err(ApiError { retry_after, ..ApiError::answered(operation, status.as_u16(), title, message) })
+    }
+
+    /// A message without the key and without what a call has sent that is secret.
+    fn redact(&self, message: &str, secrets: &[&str]) -> String {
+        let all = secrets.iter().copied().chain([self.key.as_str()]);
+        // Nothing shorter is a secret, and would tear words apart.
+        all.filter(|secret| secret.len() >= 4)
+            .fold(message.to_owned(), |message, secret| message.replace(secret, "(redacted)"))
+    }
+}
+
+/// Seconds; RunPod sends no dates.
+fn retry_after(headers: &HeaderMap) -> Option<Duration> {
+    headers.get(RETRY_AFTER)?.to_str().ok()?.trim().parse().ok().map(Duration::from_secs)
+}
+
+fn chain(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut source = error.source();
+    while let Some(cause) = source {
+        let told = cause.to_string();
+        if !text.contains(&told) {
+            text += &format!(": {told}");
+        }
+        source = cause.source();
+    }
+    text
+}
+
+fn unusable(attribute: &str, why: &str) -> Diagnostics {
+    Diagnostic::error("RunPod cannot be called", format!("`runpod.{attribute}` cannot be used: {why}."))
+        .at(Path::of("runpod").attribute(attribute))
+        .into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn secrets_are_taken_out_of_messages() {
+        let client = Client::new("http://127.0.0.1:9", "rpa_KEY").unwrap();
+        let message = client.redact("bad value hunter2 for key rpa_KEY, a", &["hunter2", "a"]);
+        assert_eq!(message, "bad value (redacted) for key (redacted), a");
+    }
+}

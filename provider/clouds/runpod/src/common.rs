@@ -1,0 +1,120 @@
+//! What all resources of RunPod have: name, id, timeouts.
+
+use tf_provider_rs::schema::Attribute;
+use tf_provider_rs::{Diagnostics, Path, Progress, Value};
+use warren_managed::{Cloud as _, Object, adopt, timeouts};
+
+use crate::session::{RunPod, Work};
+
+/// Implements [`warren_managed::Common`] for a model with the fields `name`, `id`, `timeouts`.
+macro_rules! common {
+    ($model:ty, $kind:literal, $marks:expr) => {
+        impl warren_managed::Common for $model {
+            type Cloud = $crate::session::RunPod;
+            const KIND: &'static str = $kind;
+            fn name(&self) -> &tf_provider_rs::Attr<String> {
+                &self.name
+            }
+            fn id(&self) -> &tf_provider_rs::Attr<String> {
+                &self.id
+            }
+            fn timeouts(&self) -> &tf_provider_rs::Attr<warren_managed::Timeouts> {
+                &self.timeouts
+            }
+            fn set_id(&mut self, id: &str) {
+                self.id = id.into();
+            }
+            fn marks(&self, runpod: &$crate::session::RunPod) -> String {
+                let marks: fn(&warren_managed::Scope, &$model) -> String = $marks;
+                marks(&runpod.scope, self)
+            }
+        }
+    };
+}
+pub(crate) use common;
+
+/// The attribute `id`.
+pub(crate) fn id() -> Attribute {
+    Attribute::string("id").computed().keeps().describe("Id at RunPod.")
+}
+
+/// The attribute `timeouts`, which comes last in every schema.
+pub(crate) fn tail() -> [Attribute; 1] {
+    [timeouts::attribute(RunPod::NAME)]
+}
+
+/// A check of names: 1 to 63 characters, none of them `/`, `[` or `]`, no blank at either end.
+pub(crate) fn check_name(value: &Value, path: &Path, diagnostics: &mut Diagnostics) {
+    let text = value.as_str().unwrap_or_default();
+    let bad = |c: char| c.is_control() || matches!(c, '/' | '[' | ']');
+    if text.is_empty() || text.chars().count() > 63 || text.trim() != text || text.contains(bad) {
+        diagnostics.error_at(
+            path.clone(),
+            "Name not possible",
+            format!(
+                "{text:?} cannot be a name: write 1 to 63 characters without `/`, `[` and `]`, which belong to the \
+                 marker of its owner, and without blanks at the ends."
+            ),
+        );
+    }
+}
+
+/// A check that the text is not empty.
+pub(crate) fn filled(value: &Value, path: &Path, diagnostics: &mut Diagnostics) {
+    if value.as_str().is_some_and(|text| text.trim().is_empty()) {
+        diagnostics.error_at(
+            path.clone(),
+            "Empty text",
+            format!("`{path}` is empty: give a value, or leave it away."),
+        );
+    }
+}
+
+/// A check that the value is one of `words`.
+pub(crate) fn one_of(
+    words: &'static [&'static str],
+) -> impl Fn(&Value, &Path, &mut Diagnostics) + Send + Sync {
+    move |value, path, diagnostics| {
+        let text = value.as_str().unwrap_or_default();
+        if !words.contains(&text) {
+            let list = words.iter().map(|word| format!("`{word}`")).collect::<Vec<_>>().join(", ");
+            diagnostics.error_at(
+                path.clone(),
+                "Unknown value",
+                format!("{text:?} is not possible; choose one of {list}."),
+            );
+        }
+    }
+}
+
+/// A check that the value is a whole number in this range.
+pub(crate) fn between(least: i64, most: i64) -> impl Fn(&Value, &Path, &mut Diagnostics) + Send + Sync {
+    move |value, path, diagnostics| {
+        let number = match value {
+            Value::Number(number) => number.to_i64(),
+            _ => None,
+        };
+        if !number.is_some_and(|number| (least..=most).contains(&number)) {
+            diagnostics.error_at(
+                path.clone(),
+                "Number out of range",
+                format!("`{path}` is a whole number from {least} to {most}."),
+            );
+        }
+    }
+}
+
+/// Makes an object whose value cannot be read back. What an interrupted run left may hold another value, so it is
+/// deleted first.
+pub(crate) async fn made_afresh<O: Object<Cloud = RunPod>>(
+    planned: &mut O,
+    work: &Work<'_>,
+    progress: &Progress,
+) -> Result<(), Diagnostics> {
+    if let Some(id) = adopt::leftover(work, planned, || planned.find(&work.cloud)).await? {
+        let mut left = planned.clone();
+        left.set_id(&id);
+        left.delete(work).await?;
+    }
+    warren_managed::ensure(planned, work, progress).await
+}

@@ -1,0 +1,204 @@
+//! What RunPod answers, told with one hint; secrets redacted.
+
+use std::time::Duration;
+
+use tf_provider_rs::{Diagnostic, Diagnostics};
+pub(crate) use warren_managed::Failure;
+
+/// A failed API call.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{operation}: {title}: {message}")]
+pub struct ApiError {
+    /// Such as `createPod`.
+    pub(crate) operation: &'static str,
+    /// HTTP status; 0 when no answer came, 200 for an error of GraphQL.
+    pub(crate) status: u16,
+    /// Such as `Bad Request`.
+    pub(crate) title: String,
+    /// RunPod's message, redacted.
+    pub(crate) message: String,
+    /// How long RunPod asks to wait.
+    pub(crate) retry_after: Option<Duration>,
+}
+
+/// How RunPod says that it has none. It has no code for that (the documentation of `createPod` says so).
+const NO_CAPACITY: [&str; 4] =
+    ["no longer any instances", "not enough free gpus", "no instances available", "capacity"];
+
+impl ApiError {
+    /// An answer that tells an error.
+    pub(crate) fn answered(operation: &'static str, status: u16, title: &str, message: String) -> ApiError {
+        ApiError { operation, status, title: title.to_owned(), message, retry_after: None }
+    }
+
+    /// No answer came.
+    pub(crate) fn unanswered(operation: &'static str, message: String) -> ApiError {
+        ApiError::answered(operation, 0, "No answer", message)
+    }
+
+    /// An object that is asked for and is not there.
+    pub(crate) fn absent(operation: &'static str, what: &str) -> ApiError {
+        ApiError::answered(operation, 404, "Not Found", format!("{what} does not exist"))
+    }
+
+    /// Whether the answer was lost, or RunPod failed.
+    pub(crate) fn is_lost(&self) -> bool {
+        self.status == 0 || self.status >= 500
+    }
+
+    /// Whether RunPod has no machine for what is asked.
+    pub(crate) fn is_no_capacity(&self) -> bool {
+        self.status == 400 && self.says(&NO_CAPACITY)
+    }
+
+    fn says(&self, words: &[&str]) -> bool {
+        let message = self.message.to_lowercase();
+        words.iter().any(|word| message.contains(word))
+    }
+
+    fn hint(&self) -> Option<&'static str> {
+        Some(match self.status {
+            400 if self.is_no_capacity() && self.operation == "podAction" => {
+                "The machine that the stopped pod belongs to has given its GPUs to others; its disk is there and nowhere \
+                 else. Apply again later, or make the pod anew on another machine: `terraform apply -replace=ADDRESS`, or \
+                 `when_stopped = \"replace\"`."
+            }
+            400 if self.is_no_capacity() => {
+                "RunPod has no such machine free now; nothing was rented. Apply again later, or widen the choice: another \
+                 `gpu.id`, fewer of them, `cloud = \"COMMUNITY\"`, or more `data_center_ids` (a network volume binds the \
+                 pod to its own)."
+            }
+            401 => {
+                "RunPod does not accept the API key: check RUNPOD_API_KEY, or make a new key under Settings > API Keys."
+            }
+            402 => "The account's balance does not last: add credit in the RunPod console, then apply again.",
+            403 => {
+                "The API key may not do this: give it write access in the RunPod console under Settings > API Keys."
+            }
+            429 if self.retry_after.is_some_and(|wait| wait > Duration::from_secs(60)) => {
+                "The account has used up its calls of this hour or day: wait as long as RunPod says, then apply again."
+            }
+            429 => {
+                "RunPod limits the calls of the account: apply again in a minute, or lower `terraform apply -parallelism`."
+            }
+            _ if self.is_conflict() => {
+                "Another object has this name: import it, delete it in the RunPod console, or choose another name."
+            }
+            _ if self.is_in_use() => {
+                "A pod that this configuration does not manage still uses it: RunPod names it in the message."
+            }
+            404 => "It was deleted outside of Terraform: run `terraform apply -refresh-only`.",
+            409 => "The pod is in a state in which this is not possible: apply again.",
+            400 | 422 => "RunPod refuses a value of this resource: compare it with the message.",
+            0 => {
+                "No answer came: check the network, proxy settings and `runpod.endpoint_url`, then apply again."
+            }
+            500.. => "The failure is RunPod's: apply again later.",
+            _ => return None,
+        })
+    }
+}
+
+impl Failure for ApiError {
+    fn is_not_found(&self) -> bool {
+        self.status == 404 || (self.status == 200 && self.says(&["not found"]))
+    }
+
+    fn is_in_use(&self) -> bool {
+        self.operation.starts_with("delete")
+            && matches!(self.status, 400 | 409)
+            && self.says(&["in use", "attached"])
+    }
+
+    /// Never: the client has waited as often as makes sense.
+    fn is_throttle(&self) -> bool {
+        false
+    }
+
+    fn is_ambiguous(&self) -> bool {
+        self.is_lost()
+    }
+
+    fn is_conflict(&self) -> bool {
+        matches!(self.status, 200 | 400 | 409) && self.says(&["already exists", "must be unique"])
+    }
+
+    fn is_not_ready(&self) -> bool {
+        self.status == 503
+    }
+}
+
+impl From<ApiError> for Diagnostic {
+    fn from(error: ApiError) -> Diagnostic {
+        let hint = error.hint().map(|hint| format!("\n\n{hint}")).unwrap_or_default();
+        let wait = match error.retry_after {
+            Some(wait) => format!(". It asks to wait {} seconds.", wait.as_secs()),
+            None => String::new(),
+        };
+        let message = error.message.trim();
+        let detail = if error.status == 0 {
+            format!("{message}{hint}")
+        } else {
+            format!("RunPod says: {message}{wait}{hint}")
+        };
+        Diagnostic::error(format!("{} failed: {}", error.operation, error.title), detail)
+    }
+}
+
+impl From<ApiError> for Diagnostics {
+    fn from(error: ApiError) -> Diagnostics {
+        Diagnostic::from(error).into()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_failure_is_told_with_one_hint() {
+        let told = |operation, status, message: &str| {
+            let diagnostic = Diagnostic::from(ApiError::answered(operation, status, "T", message.to_owned()));
+            format!("{}\n{}\n----\n", diagnostic.summary, diagnostic.detail)
+        };
+        let no_capacity = "There are no longer any instances available with the requested specifications.";
+        let no_gpu = "There are not enough free GPUs on the host machine to start this pod.";
+        let mut all = String::new();
+        for (operation, status, message) in [
+            ("createPod", 400, no_capacity),
+            ("podAction", 400, no_gpu),
+            ("createPod", 400, "exactly one of gpu or cpu must be set"),
+            ("createPod", 401, "invalid bearer token"),
+            ("createPod", 402, "insufficient balance"),
+            ("createPod", 403, "access denied"),
+            ("getPod", 404, "pod not found"),
+            ("podAction", 409, "action start is not valid for status RUNNING"),
+            ("createPod", 422, "Request validation failed.\n  $: missing property image"),
+            ("createPod", 429, "rate limit exceeded for the minute window"),
+            ("deleteRegistry", 400, "registry credential is in use by pod pod1"),
+            ("createRegistry", 400, "a registry credential named \"x\" already exists"),
+            ("secretCreate", 200, "Secret with name token already exists"),
+            ("createPod", 500, "boom"),
+            ("createPod", 0, "connection refused"),
+        ] {
+            all += &told(operation, status, message);
+        }
+        let hour = Some(Duration::from_secs(1800));
+        let used_up =
+            ApiError::answered("listPods", 429, "T", "rate limit exceeded for the hour window".to_owned());
+        all += &Diagnostic::from(ApiError { retry_after: hour, ..used_up }).detail;
+        insta::assert_snapshot!(all);
+    }
+
+    #[test]
+    fn what_is_to_be_done_follows_from_status_and_message() {
+        let error =
+            |operation, status, message: &str| ApiError::answered(operation, status, "T", message.to_owned());
+        assert!(error("getPod", 404, "x").is_not_found());
+        assert!(error("secretDelete", 200, "Secret not found").is_not_found());
+        assert!(error("deleteNetworkVolume", 400, "network volume is attached to pod p").is_in_use());
+        assert!(!error("createPod", 400, "registry is in use").is_in_use());
+        assert!(error("createPod", 0, "").is_ambiguous() && error("createPod", 503, "").is_ambiguous());
+        assert!(!error("createPod", 400, "").is_ambiguous());
+    }
+}

@@ -1,0 +1,77 @@
+//! What tells an object of ours from others: RunPod has no tags.
+//!
+//! | kind | where | how |
+//! |---|---|---|
+//! | pod | a variable of its environment | `WARREN_RESOURCE=training/platform/worker-0` |
+//! | secret | its description | `[warren:training/platform] what the user says` |
+//! | network volume, registry credential | its name, for want of anything else | `datasets [warren:training/platform]` |
+
+use warren_managed::Scope;
+
+/// The variable of a pod that says whose it is.
+pub(crate) const VARIABLE: &str = "WARREN_RESOURCE";
+
+/// The value of [`VARIABLE`]: fabric, owner, name.
+pub(crate) fn variable(scope: &Scope, name: &str) -> String {
+    format!("{}/{}/{name}", scope.fabric, scope.owner)
+}
+
+/// The name at RunPod of an object called `name`.
+pub(crate) fn name(scope: &Scope, name: &str) -> String {
+    format!("{name} {}", tag(scope))
+}
+
+/// The user's name in a name at RunPod; one without a marker is the user's whole.
+pub(crate) fn plain_name(marked: &str) -> &str {
+    match marked.rsplit_once(" [warren:") {
+        Some((name, scope)) if scope.ends_with(']') && scope.matches('/').count() == 1 => name,
+        _ => marked,
+    }
+}
+
+/// The description at RunPod of an object that the user describes so.
+pub(crate) fn description(scope: &Scope, text: &str) -> String {
+    let space = if text.is_empty() { "" } else { " " };
+    format!("{}{space}{text}", tag(scope))
+}
+
+/// Whether a description has the marker of this fabric and owner.
+pub(crate) fn is_ours(scope: &Scope, description: &str) -> bool {
+    description.starts_with(&tag(scope))
+}
+
+/// The user's part of a description.
+pub(crate) fn plain_description(marked: &str) -> &str {
+    match marked.strip_prefix("[warren:").and_then(|rest| rest.split_once(']')) {
+        Some((_, text)) => text.strip_prefix(' ').unwrap_or(text),
+        None => marked,
+    }
+}
+
+fn tag(scope: &Scope) -> String {
+    format!("[warren:{}/{}]", scope.fabric, scope.owner)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn markers_are_put_on_and_taken_off() {
+        let scope = Scope { fabric: "training".into(), owner: "platform".into() };
+        assert_eq!(variable(&scope, "worker-0"), "training/platform/worker-0");
+        assert_eq!(name(&scope, "data"), "data [warren:training/platform]");
+        for text in ["data", "a [b] c", "x [warren:y"] {
+            assert_eq!(plain_name(&name(&scope, text)), text);
+            assert_eq!(plain_name(text), text);
+        }
+        for text in ["", "the token", "[x]"] {
+            let marked = description(&scope, text);
+            assert_eq!((plain_description(&marked), is_ours(&scope, &marked)), (text, true));
+        }
+        assert!(!is_ours(
+            &Scope { fabric: "training".into(), owner: "other".into() },
+            &description(&scope, "x")
+        ));
+    }
+}

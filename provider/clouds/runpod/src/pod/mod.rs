@@ -1,0 +1,221 @@
+//! `warren_runpod_pod`: a rented container.
+//!
+//! ```text
+//! create -> PROVISIONING -> STARTING -> RUNNING        reconcile: patch what differs -> start or stop -> wait
+//!                     \________\-> ERROR               gone, TERMINATED: drift, made anew
+//! RUNNING <-> EXITED                                   EXITED, ERROR: drift, started (or made anew, `when_stopped`)
+//! ```
+
+mod api;
+mod check;
+mod env;
+mod schema;
+#[cfg(test)]
+mod tests;
+
+use serde_json::{Value, json};
+use tf_provider_rs::{Change, Diagnostic, Diagnostics, Schema, async_trait};
+use warren_managed::{Common as _, Look, Object};
+
+use crate::error::{ApiError, Failure};
+use crate::session::{RunPod, Session, Work};
+use api::Found;
+pub(crate) use schema::Pod;
+
+#[async_trait]
+impl Object for Pod {
+    fn schema() -> Schema {
+        schema::schema()
+    }
+
+    fn validate(&self, _session: &Session, diagnostics: &mut Diagnostics) {
+        check::pod(self, diagnostics);
+        env::check_both(self, diagnostics);
+    }
+
+    async fn plan(_: &Session, change: &mut Change<Pod>, diagnostics: &mut Diagnostics) {
+        change.planned.secret_env_names = env::names(&change.config);
+        check::replaced(change, diagnostics);
+    }
+
+    async fn prepare(
+        &mut self,
+        work: &Work<'_>,
+        prior: Option<&Pod>,
+        config: &Pod,
+    ) -> Result<(), Diagnostics> {
+        self.env_wo = config.env_wo.clone();
+        if let Some(prior) = prior
+            && prior.env_wo_version == self.env_wo_version
+            && self.env_wo.is_known()
+        {
+            let have = work.op.call(|| api::get(&work.cloud, self.id.text())).await?;
+            env::kept(self, &have.env);
+        }
+        Ok(())
+    }
+
+    async fn find(&self, runpod: &RunPod) -> Result<Vec<String>, ApiError> {
+        api::find(runpod, self).await
+    }
+
+    async fn create(&self, runpod: &RunPod, mark: &String) -> Result<String, ApiError> {
+        api::create(runpod, self, mark).await
+    }
+
+    async fn reconcile(&self, work: &Work<'_>) -> Result<Pod, Diagnostics> {
+        let Work { cloud: runpod, op, .. } = work;
+        let have = op.call(|| api::get(runpod, self.id.text())).await?;
+        let change = difference(self, &have, &self.marks(runpod));
+        if change != json!({}) {
+            op.call(|| api::update(runpod, self, &change)).await?;
+        }
+        let found =
+            if self.shall_run() { run(self, work, &have.status).await? } else { stop(self, work).await? };
+        Ok(schema::state(&found, self))
+    }
+
+    async fn look(&self, work: &Work<'_>) -> Result<Option<Pod>, Diagnostics> {
+        let found = ApiError::if_found(api::get(&work.cloud, self.id.text()).await)?;
+        Ok(found.map(|found| schema::state(&found, self)))
+    }
+
+    async fn delete(&self, work: &Work<'_>) -> Result<(), Diagnostics> {
+        let (runpod, id) = (&work.cloud, self.id.text());
+        work.op.delete(|| api::delete(runpod, id), || api::get(runpod, id)).await
+    }
+}
+
+/// What a patch must say to make the pod what is planned.
+fn difference(planned: &Pod, have: &Found, mark: &str) -> Value {
+    let mut change = json!({});
+    let env = env::wanted(planned, mark, &have.env);
+    let mounts = planned.mounts();
+    let mounted = Pod {
+        network_volume: have
+            .network
+            .clone()
+            .map(|(id, path)| schema::NetworkMount { id: id.into(), path: path.into() })
+            .into(),
+        persistent_volume: have
+            .persistent
+            .clone()
+            .map(|(size, path)| schema::PersistentMount { size: size.into(), path: path.into() })
+            .into(),
+        ..Pod::default()
+    };
+    let ports: Vec<&String> = have.ports.iter().collect();
+    for (name, wanted, differs) in [
+        ("name", json!(planned.name.text()), have.name != planned.name.text()),
+        ("image", json!(planned.image.text()), have.image != planned.image.text()),
+        ("args", json!(planned.args.text()), have.args != planned.args.text()),
+        ("disk", json!(planned.disk.known()), Some(&have.disk) != planned.disk.known()),
+        ("ports", json!(planned.ports()), json!(ports) != json!(planned.ports())),
+        ("env", json!(env), have.env != env),
+        (
+            "registry",
+            json!(planned.registry_auth_id.known()),
+            have.registry.as_ref() != planned.registry_auth_id.known(),
+        ),
+        ("locked", json!(planned.locked.is_true()), have.locked != planned.locked.is_true()),
+        (
+            "globalNetworking",
+            json!(planned.global_networking.is_true()),
+            have.global_networking != planned.global_networking.is_true(),
+        ),
+        ("mounts", mounts.clone(), mounted.mounts() != mounts),
+    ] {
+        if differs {
+            change[name] = wanted;
+        }
+    }
+    change
+}
+
+/// Starts the pod when it was stopped, and waits until its container runs.
+async fn run(planned: &Pod, work: &Work<'_>, was: &str) -> Result<Found, Diagnostics> {
+    let Work { cloud: runpod, op, .. } = work;
+    let id = planned.id.text();
+    if matches!(was, "EXITED" | "ERROR") {
+        match api::act(runpod, id, "start").await {
+            Ok(()) => {}
+            // Lost answers and other starts: what the pod does tells.
+            Err(error) if error.is_lost() || error.status == 409 => {}
+            Err(error) => return Err(op.told(error)),
+        }
+    }
+    if !planned.wait_for_running.is_true() {
+        return op.call(|| api::get(runpod, id)).await;
+    }
+    let found = op
+        .until("RUNNING", || async {
+            let found = api::get(runpod, id).await?;
+            Ok(match found.status.as_str() {
+                "PROVISIONING" | "STARTING" => Look::Pending(told(&found)),
+                _ => Look::Done(found),
+            })
+        })
+        .await?;
+    if found.status == "RUNNING" { Ok(found) } else { Err(op.told(failed(&found))) }
+}
+
+/// Stops the pod, and waits until it has.
+async fn stop(planned: &Pod, work: &Work<'_>) -> Result<Found, Diagnostics> {
+    let Work { cloud: runpod, op, .. } = work;
+    let id = planned.id.text();
+    op.until("EXITED", || async {
+        let found = api::get(runpod, id).await?;
+        if matches!(found.status.as_str(), "EXITED" | "ERROR") {
+            return Ok(Look::Done(found));
+        }
+        match api::act(runpod, id, "stop").await {
+            Ok(()) => {}
+            Err(error) if error.is_lost() || (error.status == 409 && !found.locked) => {}
+            Err(error) => return Err(error),
+        }
+        Ok(Look::Pending(found.status))
+    })
+    .await
+}
+
+/// A state that the container does not get out of, with what most often is behind it.
+fn told(found: &Found) -> String {
+    match &found.registry {
+        Some(registry) => format!(
+            "{} (an image that cannot be pulled looks the same: the registry credential {registry} may have expired, those \
+             of Amazon ECR do after 12 hours)",
+            found.status
+        ),
+        None => found.status.clone(),
+    }
+}
+
+/// What to say of a pod that came to an end instead of running.
+fn failed(found: &Found) -> Diagnostic {
+    if found.status == "EXITED" {
+        return Diagnostic::error(
+            "The container ended",
+            format!(
+                "The pod {} started, and its program ended at once.\n\nLook at the pod's container log in the RunPod \
+                 console; for programs that are meant to end set `wait_for_running = false`.",
+                found.id
+            ),
+        );
+    }
+    let hint = match &found.registry {
+        Some(registry) => format!(
+            "It pulls its image with the registry credential {registry}, which may have expired: tokens of Amazon ECR last \
+             12 hours. Give the `warren_runpod_registry_auth` a fresh token in `password_wo`, raise `password_wo_version`, \
+             and apply again."
+        ),
+        None => format!(
+            "Check that {:?} exists and is public, and look at the pod's system log in the RunPod console, then apply \
+             again. A private image needs `registry_auth_id`.",
+            found.image
+        ),
+    };
+    Diagnostic::error(
+        "The container cannot start",
+        format!("RunPod says: the pod {} is in state {}.\n\n{hint}", found.id, found.status),
+    )
+}

@@ -1,0 +1,65 @@
+//! `warren_runpod_secret`: a value that RunPod puts into the environment of pods.
+
+mod api;
+mod schema;
+#[cfg(test)]
+mod tests;
+
+use tf_provider_rs::{Change, Diagnostics, Progress, Schema, async_trait};
+use warren_managed::Object;
+
+use crate::common::made_afresh;
+use crate::error::{ApiError, Failure};
+use crate::session::{RunPod, Session, Work};
+pub(crate) use schema::Secret;
+
+#[async_trait]
+impl Object for Secret {
+    fn schema() -> Schema {
+        schema::schema()
+    }
+
+    async fn plan(_: &Session, change: &mut Change<Secret>, _diagnostics: &mut Diagnostics) {
+        if let Some(name) = change.planned.name.known() {
+            change.planned.reference = schema::reference(name).into();
+        }
+    }
+
+    async fn prepare(
+        &mut self,
+        _work: &Work<'_>,
+        _prior: Option<&Secret>,
+        config: &Secret,
+    ) -> Result<(), Diagnostics> {
+        self.value_wo = config.value_wo.clone();
+        Ok(())
+    }
+
+    async fn find(&self, runpod: &RunPod) -> Result<Vec<String>, ApiError> {
+        api::find(runpod, self.name.text()).await
+    }
+
+    async fn create(&self, runpod: &RunPod, description: &String) -> Result<String, ApiError> {
+        api::create(runpod, self, description).await
+    }
+
+    async fn ensure(&mut self, work: &Work<'_>, progress: &Progress) -> Result<(), Diagnostics> {
+        made_afresh(self, work, progress).await
+    }
+
+    async fn reconcile(&self, work: &Work<'_>) -> Result<Secret, Diagnostics> {
+        let Work { cloud: runpod, op, .. } = work;
+        let found = op.call(|| api::get(runpod, self.id.text())).await?;
+        Ok(schema::state(&found, self))
+    }
+
+    async fn look(&self, work: &Work<'_>) -> Result<Option<Secret>, Diagnostics> {
+        let found = ApiError::if_found(api::get(&work.cloud, self.id.text()).await)?;
+        Ok(found.map(|found| schema::state(&found, self)))
+    }
+
+    async fn delete(&self, work: &Work<'_>) -> Result<(), Diagnostics> {
+        let (runpod, id) = (&work.cloud, self.id.text());
+        work.op.delete(|| api::delete(runpod, id), || api::get(runpod, id)).await
+    }
+}

@@ -1,0 +1,314 @@
+//! Attributes of `warren_tunnel_config`.
+
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+
+use tf_provider_rs::schema::{Attribute, Nesting, Schema};
+use tf_provider_rs::{Attr, Diagnostics, Path, Type, Value, model};
+
+/// Variables by name.
+pub(super) type Variables = Attr<BTreeMap<String, Attr<String>>>;
+
+model! {
+    /// What an agent is to do, and its configuration for each platform.
+    pub(crate) struct TunnelConfig {
+        /// What stands for the token.
+        pub(crate) token_reference: Attr<String>,
+        /// `auto`, `user`, `tun`, `kernel`.
+        pub(crate) device: Attr<String>,
+        /// `auto`, `udp`, `tls`.
+        pub(crate) carrier: Attr<String>,
+        /// Where SOCKS5 is served.
+        pub(crate) socks5: Attr<String>,
+        /// Where HTTP CONNECT is served.
+        pub(crate) http_proxy: Attr<String>,
+        /// Where DNS is served.
+        pub(crate) dns: Attr<String>,
+        /// `[udp:]ADDR:PORT=HOST:PORT`.
+        pub(crate) forwards: Attr<Vec<Attr<String>>>,
+        /// `[udp:]PORT=HOST:PORT`.
+        pub(crate) reverse: Attr<Vec<Attr<String>>>,
+        /// Whether other destinations are dialled directly.
+        pub(crate) direct: Attr<bool>,
+        /// Where metrics are served.
+        pub(crate) metrics: Attr<String>,
+        /// For a fixed peer.
+        pub(crate) wireguard: Attr<WireGuard>,
+        /// For a sidecar.
+        pub(crate) kubernetes: Attr<Kubernetes>,
+        /// For a virtual machine.
+        pub(crate) cloud_init: Attr<CloudInit>,
+        /// The agent's variables.
+        pub(crate) environment: Variables,
+        /// Variables of programs beside it.
+        pub(crate) proxy_environment: Variables,
+        /// A wg-quick file.
+        pub(crate) wg_quick: Attr<String>,
+        /// Part of a pod's `spec`.
+        pub(crate) kubernetes_sidecar: Attr<String>,
+        /// User data.
+        pub(crate) cloud_config: Attr<String>,
+    }
+
+    /// A fixed peer, without enrolment.
+    pub(crate) struct WireGuard {
+        /// Addresses of the tunnel, with prefix length.
+        pub(crate) addresses: Attr<Vec<Attr<String>>>,
+        /// Resolvers and search domains.
+        pub(crate) dns: Attr<Vec<Attr<String>>>,
+        /// Bytes of the largest packet.
+        pub(crate) mtu: Attr<i64>,
+        /// Where the private key is.
+        pub(crate) private_key_file: Attr<String>,
+        /// The other ends.
+        pub(crate) peers: Attr<Vec<Peer>>,
+    }
+
+    /// The other end.
+    pub(crate) struct Peer {
+        /// Base64.
+        pub(crate) public_key: Attr<String>,
+        /// `host:port` of WireGuard over UDP.
+        pub(crate) endpoint: Attr<String>,
+        /// Ranges behind it.
+        pub(crate) allowed_ips: Attr<Vec<Attr<String>>>,
+        /// Seconds.
+        pub(crate) persistent_keepalive: Attr<i64>,
+        /// `host:port` of TLS.
+        pub(crate) tls_endpoint: Attr<String>,
+        /// `sha256//…`.
+        pub(crate) tls_pin: Attr<String>,
+    }
+
+    /// A sidecar.
+    pub(crate) struct Kubernetes {
+        /// The agent's image.
+        pub(crate) image: Attr<String>,
+        /// The `Secret` with the token.
+        pub(crate) secret_name: Attr<String>,
+        /// Its key.
+        pub(crate) secret_key: Attr<String>,
+    }
+
+    /// A virtual machine.
+    pub(crate) struct CloudInit {
+        /// Where the agent's binary is.
+        pub(crate) binary_url: Attr<String>,
+        /// Its hash.
+        pub(crate) binary_sha256: Attr<String>,
+        /// What prints the token.
+        pub(crate) token_command: Attr<String>,
+    }
+}
+
+pub(super) fn schema() -> Schema {
+    Schema::new(
+        "The agent's configuration for any platform of pods: variables, a wg-quick file, a Kubernetes sidecar without \
+         privileges, cloud-init. It calls nothing, and no secret goes in or comes out: tokens and keys are named by where \
+         they are.",
+    )
+    .attributes(settings())
+    .attributes([wireguard(), kubernetes(), cloud_init()])
+    .attributes([
+        Attribute::of("environment", Type::map(Type::String)).computed().describe(
+            "Variables of the agent (`warren-tunnel agent`, `warren-tunnel exec`).",
+        ),
+        Attribute::of("proxy_environment", Type::map(Type::String)).computed().describe(
+            "Variables of programs beside an agent: the proxies, in both spellings. `warren-tunnel exec` sets them itself.",
+        ),
+        Attribute::string("wg_quick").computed().describe(
+            "A wg-quick file with the settings of `wireguard`, without the private key. Null without `wireguard`.",
+        ),
+        Attribute::string("kubernetes_sidecar").computed().describe(
+            "Part of a pod's `spec` as YAML: the agent as a sidecar. Null without `kubernetes`.",
+        ),
+        Attribute::string("cloud_config").computed().describe(
+            "User data for cloud-init: the agent as a service without privileges. Null without `cloud_init`.",
+        ),
+    ])
+}
+
+fn settings() -> Vec<Attribute> {
+    vec![
+        Attribute::string("token_reference").optional().validate(no_token).describe(
+            "What the platform replaces by the token, such as `warren_runpod_secret.token.reference`: the value of \
+             `WARREN_TOKEN` in `environment`. Not the token itself.",
+        ),
+        Attribute::string("device").optional().validate(one_of(&["auto", "user", "tun", "kernel"])).describe(
+            "Who moves the packets. Default: `auto`, which in a rented container is `user`.",
+        ),
+        Attribute::string("carrier").optional().validate(one_of(&["auto", "udp", "tls"])).describe(
+            "What carries the tunnel. Default: `auto`: UDP, and TLS where that does not pass.",
+        ),
+        Attribute::string("socks5").optional().validate(address).describe(
+            "Where SOCKS5 is served, `ADDR:PORT` or `off`. Default: `127.0.0.1:1080`.",
+        ),
+        Attribute::string("http_proxy").optional().validate(address).describe(
+            "Where HTTP CONNECT is served, which S3 clients need, `ADDR:PORT` or `off`. Default: `127.0.0.1:3128`.",
+        ),
+        Attribute::string("dns").optional().validate(address).describe(
+            "Where DNS through the tunnel is served, `ADDR:PORT` or `off`. Default: `off`.",
+        ),
+        Attribute::of("forwards", Type::list(Type::String)).optional().validate(words).describe(
+            "Ports here that lead into the tunnel: `[udp:]ADDR:PORT=HOST:PORT`.",
+        ),
+        Attribute::of("reverse", Type::list(Type::String)).optional().validate(words).describe(
+            "Ports of the tunnel's addresses that lead here: `[udp:]PORT=HOST:PORT`.",
+        ),
+        Attribute::bool("direct").optional().describe(
+            "Whether the proxies dial destinations outside of the tunnel directly. Default: `true`.",
+        ),
+        Attribute::string("metrics").optional().validate(address).describe(
+            "Where Prometheus finds metrics, `ADDR:PORT` or `off`. Default: `127.0.0.1:9586`; in a sidecar `0.0.0.0:9586`, \
+             because the kubelet asks from outside of the pod's loopback.",
+        ),
+    ]
+}
+
+fn wireguard() -> Attribute {
+    let texts = |name: &str| Attribute::of(name, Type::list(Type::String));
+    Attribute::nested(
+        "wireguard",
+        Nesting::Single,
+        [
+            texts("addresses")
+                .required()
+                .describe("Addresses of the tunnel with prefix length, such as `10.100.0.7/32`."),
+            texts("dns")
+                .optional()
+                .describe("Resolvers in the tunnel, and the domains that are asked of them."),
+            Attribute::number("mtu")
+                .optional()
+                .describe("Bytes of the largest packet. Default: chosen by the agent."),
+            Attribute::string("private_key_file").optional().describe(
+                "Path of the file with the private key on the machine. Default: `/etc/warren/private.key`.",
+            ),
+            Attribute::nested(
+                "peers",
+                Nesting::List,
+                [
+                    Attribute::string("public_key").required().describe("Its public key, base64."),
+                    Attribute::string("endpoint").optional().describe("`host:port` of WireGuard over UDP."),
+                    texts("allowed_ips").required().describe("Ranges behind it."),
+                    Attribute::number("persistent_keepalive")
+                        .optional()
+                        .describe("Seconds, 1 to 65535. Default: 25."),
+                    Attribute::string("tls_endpoint").optional().describe("`host:port` where it takes TLS."),
+                    Attribute::string("tls_pin").optional().describe("`sha256//…` of its certificate's key."),
+                ],
+            )
+            .required()
+            .describe("The other ends, at least one."),
+        ],
+    )
+    .optional()
+    .describe("A fixed peer, without enrolment.")
+}
+
+fn kubernetes() -> Attribute {
+    Attribute::nested(
+        "kubernetes",
+        Nesting::Single,
+        [
+            Attribute::string("image").required().validate(word).describe("Image with the agent."),
+            Attribute::string("secret_name")
+                .required()
+                .validate(word)
+                .describe("`Secret` that has the token."),
+            Attribute::string("secret_key").optional().validate(word).describe("Its key. Default: `token`."),
+        ],
+    )
+    .optional()
+    .describe("For a sidecar.")
+}
+
+fn cloud_init() -> Attribute {
+    Attribute::nested(
+        "cloud_init",
+        Nesting::Single,
+        [
+            Attribute::string("binary_url").required().validate(word).describe("URL of the agent's static binary."),
+            Attribute::string("binary_sha256").required().validate(sha256).describe("Its SHA-256, 64 hexadecimal digits."),
+            Attribute::string("token_command").required().validate(line).describe(
+                "Shell command that prints the token, such as `aws ssm get-parameter --name /warren/token \
+                 --with-decryption --query Parameter.Value --output text`. It runs as the service's user, at each start.",
+            ),
+        ],
+    )
+    .optional()
+    .describe("For a virtual machine with systemd.")
+}
+
+fn wrong(path: &Path, diagnostics: &mut Diagnostics, why: String) {
+    diagnostics.error_at(path.clone(), "Not a setting of the agent", why);
+}
+
+fn no_token(value: &Value, path: &Path, diagnostics: &mut Diagnostics) {
+    if value.as_str().is_some_and(|text| text.contains("v4.public.")) {
+        wrong(
+            path,
+            diagnostics,
+            format!(
+                "`{path}` is a token itself, which would be stored. Give what stands for it, such as the `reference` of a secret."
+            ),
+        );
+    }
+}
+
+fn address(value: &Value, path: &Path, diagnostics: &mut Diagnostics) {
+    let text = value.as_str().unwrap_or_default();
+    if text != "off" && text.parse::<SocketAddr>().is_err() {
+        wrong(
+            path,
+            diagnostics,
+            format!("{text:?} is no address with a port: write `127.0.0.1:1080`, or `off`."),
+        );
+    }
+}
+
+fn word(value: &Value, path: &Path, diagnostics: &mut Diagnostics) {
+    let text = value.as_str().unwrap_or_default();
+    if text.is_empty()
+        || text.contains(|c: char| c.is_whitespace() || c.is_control() || "'\"`$;&|<>(){}\\".contains(c))
+    {
+        wrong(
+            path,
+            diagnostics,
+            format!("{text:?} cannot be used here: write it without blanks, quotes and signs of the shell."),
+        );
+    }
+}
+
+fn words(value: &Value, path: &Path, diagnostics: &mut Diagnostics) {
+    value.as_slice().into_iter().flatten().filter(|item| item.as_str().is_some()).for_each(|item| {
+        word(item, path, diagnostics);
+    });
+}
+
+fn line(value: &Value, path: &Path, diagnostics: &mut Diagnostics) {
+    let text = value.as_str().unwrap_or_default();
+    if text.trim().is_empty() || text.contains(char::is_control) {
+        wrong(path, diagnostics, format!("`{path}` is one line with a command."));
+    }
+}
+
+fn sha256(value: &Value, path: &Path, diagnostics: &mut Diagnostics) {
+    let text = value.as_str().unwrap_or_default();
+    if text.len() != 64 || !text.bytes().all(|b| b.is_ascii_hexdigit()) {
+        wrong(
+            path,
+            diagnostics,
+            format!("{text:?} is no SHA-256: write 64 hexadecimal digits, as `sha256sum` prints them."),
+        );
+    }
+}
+
+fn one_of(words: &'static [&'static str]) -> impl Fn(&Value, &Path, &mut Diagnostics) + Send + Sync {
+    move |value, path, diagnostics| {
+        let text = value.as_str().unwrap_or_default();
+        if !words.contains(&text) {
+            let list = words.iter().map(|word| format!("`{word}`")).collect::<Vec<_>>().join(", ");
+            wrong(path, diagnostics, format!("{text:?} is not possible; choose one of {list}."));
+        }
+    }
+}
