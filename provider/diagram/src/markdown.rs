@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use tera::{Context, Tera};
 use warren_model::reach::Lists;
-use warren_model::topology::{Change, Destination, Plan, Target, Topology, overlay};
+use warren_model::topology::{Change, Destination, Plan, Target, Topology, compare};
 
 /// Rows of the table of changes; the rest is counted.
 const ROWS: usize = 100;
@@ -24,7 +24,7 @@ struct Row {
 
 /// Text of the summary.
 pub(crate) fn render(plan: &Plan, title: &str) -> Result<String, tera::Error> {
-    let all = overlay(plan);
+    let all = compare(plan);
     let mut rows = rows(&all);
     rows.sort_by_key(|row| row.word);
     let more = rows.len().saturating_sub(ROWS);

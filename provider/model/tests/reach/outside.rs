@@ -219,7 +219,8 @@ fn build(draft: &Draft) -> Topology {
         let key = format!("h{at}");
         let (subnet, groups, public) = (Some(subnet_key(*subnet)), group_keys(groups), *public);
         let (tags, what) = (Vec::new(), "instance".to_owned());
-        all.hosts.insert(key.clone(), Host { head: aws(&key), subnet, groups, public, tags, what });
+        all.hosts
+            .insert(key.clone(), Host { head: aws(&key), subnet, groups, public, tags, what, config: None });
     }
     for (at, (interface, places, groups)) in draft.endpoints.iter().enumerate() {
         let key = format!("e{at}");
