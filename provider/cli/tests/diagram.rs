@@ -46,6 +46,9 @@ const MADE: &[(&str, &[&str])] = &[
     ("change.dot", &["F:change.json", "--diff", "--format", "dot"]),
     ("change.html", &["F:change.json", "--diff", "--format", "html", "--title", "aws-hub-spoke"]),
     ("space.svg", &["F:change.json", "--diff", "--format", "space", "--title", "aws-hub-spoke"]),
+    ("overlay.svg", &["F:overlay.json", "--diff", "--title", "a gateway added, an allow-list changed"]),
+    ("overlay.md", &["F:overlay.json", "--format", "markdown", "--title", "a gateway added"]),
+    ("overlay.mmd", &["F:overlay.json", "--diff", "--format", "mermaid"]),
     ("clouds.svg", &["F:clouds.json", "--diff", "--title", "hashicorp/aws and hashicorp/google"]),
 ];
 

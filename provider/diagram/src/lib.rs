@@ -8,6 +8,7 @@ mod html;
 mod index;
 mod markdown;
 mod mermaid;
+mod overlay;
 mod png;
 mod route;
 mod scene;

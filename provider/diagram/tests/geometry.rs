@@ -125,6 +125,7 @@ fn pictures_of_real_plans() {
         include_str!("fixtures/change.json"),
         include_str!("fixtures/state.json"),
         include_str!("fixtures/clouds.json"),
+        include_str!("fixtures/overlay.json"),
     ] {
         let plan = common::read("plan.json", text);
         sound(&picture(&plan));
