@@ -123,6 +123,34 @@ fn assertions_are_held_against_the_plan() {
 }
 
 #[test]
+fn assertions_speak_of_groups_of_peers() {
+    let (code, out) = text(&["check", "F:overlay.json", "--policy", "F:overlay-policy.yaml"]);
+    assert_eq!(code, FINDINGS);
+    insta::assert_snapshot!(out);
+}
+
+/// Before the first apply the file holds addresses and keys that nobody knows.
+#[test]
+fn a_gateways_file_that_is_not_known_is_told_and_proves_nothing() {
+    let plan = std::fs::read_to_string(format!("{FIXTURES}overlay.json")).unwrap();
+    let mut plan: serde_json::Value = serde_json::from_str(&plan).unwrap();
+    for change in plan["resource_changes"].as_array_mut().unwrap() {
+        if change["type"] == "warren_aws_gateway_config" {
+            change["change"]["after"]["content"] = serde_json::Value::Null;
+            change["change"]["after_unknown"]["content"] = true.into();
+        }
+    }
+    let plan = plan.to_string();
+    let (code, out, _) = warren_in(&plan, &["diagram", "-", "--diff"]);
+    assert_eq!(code, FINE);
+    assert!(String::from_utf8(out).unwrap().contains("known after apply"));
+    let (code, out, err) = warren_in(&plan, &["check", "-", "--policy", "F:overlay-policy.yaml", "--strict"]);
+    let out = format!("{}{err}", String::from_utf8(out).unwrap());
+    assert_eq!(code, FINDINGS, "{out}");
+    assert!(out.contains("may reach") && out.contains("is known only after apply"), "{out}");
+}
+
+#[test]
 fn a_policy_that_cannot_be_read_is_refused() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("policy.toml");
