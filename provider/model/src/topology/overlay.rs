@@ -156,15 +156,24 @@ impl Overlay<'_> {
         all
     }
 
-    /// Groups by name. Where gateways differ a name stands several times, each with the files that say so.
+    /// Groups by name. Where gateways differ a name stands several times, each with the files that say so. What a new
+    /// gateway says like the others, or one that goes, is told by the others' marks.
     pub fn groups(&self) -> Vec<(&PeerGroup, Vec<&GatewayConfig>)> {
-        let mut found: BTreeMap<&PeerGroup, Vec<&GatewayConfig>> = BTreeMap::new();
-        for config in &self.configs {
+        let mut configs: Vec<&GatewayConfig> = self.configs.clone();
+        configs.sort_by_key(|config| matches!(config.head.change, Change::Create | Change::Delete));
+        let mut found: BTreeMap<_, (&PeerGroup, Vec<&GatewayConfig>)> = BTreeMap::new();
+        for config in configs {
+            let going = config.head.change == Change::Delete;
             for group in &config.groups {
-                found.entry(group).or_default().push(config);
+                let stays = |rule: &&Allow| going || rule.change != Change::Delete;
+                let rules: Vec<_> =
+                    group.allow.iter().filter(stays).map(|it| (&it.to, &it.protocols)).collect();
+                let gone = !going && group.change == Change::Delete;
+                let new = || (group, Vec::new());
+                found.entry((&group.name, gone, rules)).or_insert_with(new).1.push(config);
             }
         }
-        found.into_iter().collect()
+        found.into_values().collect()
     }
 }
 
