@@ -254,6 +254,8 @@ pub(crate) fn links(
             lines.push(Line { kind, net, change: mixed, points, ends, tip: String::new() });
         };
         if number == at + 1 {
+            // Not over the name of the cloud, which stands at the left.
+            let x = port.right() - 16;
             line(vec![(x, target.bottom()), (x, port.y)], true);
         } else if number + 1 == at {
             line(vec![(x, port.bottom()), (x, target.y)], true);
