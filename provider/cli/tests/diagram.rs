@@ -144,8 +144,11 @@ fn a_gateways_file_that_is_not_known_is_told_and_proves_nothing() {
     let (code, out, _) = warren_in(&plan, &["diagram", "-", "--diff"]);
     assert_eq!(code, FINE);
     assert!(String::from_utf8(out).unwrap().contains("known after apply"));
-    let (code, out, err) = warren_in(&plan, &["check", "-", "--policy", "F:overlay-policy.yaml", "--strict"]);
-    let out = format!("{}{err}", String::from_utf8(out).unwrap());
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("plan.json");
+    std::fs::write(&file, plan).unwrap();
+    let (code, out) =
+        text(&["check", file.to_str().unwrap(), "--policy", "F:overlay-policy.yaml", "--strict"]);
     assert_eq!(code, FINDINGS, "{out}");
     assert!(out.contains("may reach") && out.contains("is known only after apply"), "{out}");
 }

@@ -55,8 +55,13 @@ impl Filters<'_> {
             if ingress { &group.ingress } else { &group.egress }
         });
         rules.any(|rule| {
-            let ports =
-                rule.protocols.iter().any(|it| *it == Protocol::Any || *it == port || port == Protocol::Any);
+            let ports = rule.protocols.iter().any(|it| match (*it, port) {
+                (Protocol::Any, _) | (_, Protocol::Any) => true,
+                (Protocol::Tcp(low, high), Protocol::Tcp(from, to)) => {
+                    (low..=high).any(|it| (from..=to).contains(&it))
+                }
+                _ => false,
+            });
             let peers = rule.peers.iter().any(|peer| match peer {
                 Peer::Range(range) => holds(*range, far),
                 Peer::Group(key) => theirs.contains(key),

@@ -7,8 +7,6 @@ use proptest::prelude::*;
 use warren_model::reach::{Lists, Place, Way};
 use warren_model::topology::*;
 
-/// Ports that rules and questions name, and one that only a range holds.
-const PORTS: [u16; 5] = [22, 80, 443, 8000, 8050];
 const GROUP: &str = "gpu";
 
 /// (destinations, protocols)
@@ -53,22 +51,16 @@ fn with_gateways(draft: &Draft, lists: &[Vec<RuleDraft>], pool: usize) -> Topolo
     all
 }
 
-/// The packets that a question is about and that a rule allows, as the questions to ask of the gateway.
+/// The packets that a question is about and that a rule allows, as the questions to ask of the gateway. Questions are
+/// about one port, or anything.
 fn packets(asked: Protocol, rule: &Allow) -> Vec<Protocol> {
-    if asked == Protocol::Any && rule.protocols == [Protocol::Any] {
-        return vec![Protocol::Any];
-    }
-    let tcp = PORTS.map(|port| Protocol::Tcp(port, port));
-    let udp = PORTS.map(|port| Protocol::Udp(port, port));
-    let within = |packet: &Protocol, of: &Protocol| match (packet, of) {
-        (_, Protocol::Any) => true,
-        (Protocol::Tcp(port, _), Protocol::Tcp(low, high))
-        | (Protocol::Udp(port, _), Protocol::Udp(low, high)) => (low..=high).contains(&port),
-        (Protocol::Other, Protocol::Other) => true,
-        _ => false,
+    let both = |of: &Protocol| match (asked, *of) {
+        (Protocol::Any, of) => Some(of),
+        (asked, Protocol::Any) => Some(asked),
+        (Protocol::Tcp(port, _), Protocol::Tcp(low, high)) if (low..=high).contains(&port) => Some(asked),
+        _ => None,
     };
-    let all = tcp.into_iter().chain(udp).chain([Protocol::Other]);
-    all.filter(|it| within(it, &asked) && rule.protocols.iter().any(|of| within(it, of))).collect()
+    rule.protocols.iter().filter_map(both).collect()
 }
 
 /// What the gateway's list lets a peer send to, port by port.
