@@ -69,7 +69,7 @@ fn ask(lists: &Lists<'_>, all: &Topology, file: &str, assertion: &Assertion) -> 
 
 /// What is wrong with an answer. What is known only after apply is no proof of either.
 fn verdict(expect: Expect, answer: &Answer) -> Option<(Severity, &'static str)> {
-    let unsure = answer.why.as_deref().is_some_and(|why| why.contains("known only after apply"));
+    let unsure = answer.unsure();
     match (expect, answer.reached) {
         (Expect::Unreachable, true) => Some((Severity::Error, "reaches")),
         (Expect::Unreachable, false) if unsure => Some((Severity::Warning, "may reach")),
@@ -106,6 +106,7 @@ fn name(all: &Topology, place: &Place) -> String {
         Place::Internet => "the internet".to_owned(),
         Place::Service(service) => service.clone(),
         Place::Host(key) => all.name(key).to_owned(),
+        Place::Peers { group, .. } => format!("group {group}"),
         Place::Subnet(key) => {
             let network = all.subnets.get(key).and_then(|subnet| subnet.network.as_deref());
             match network {
@@ -135,9 +136,32 @@ fn select(all: &Topology, selector: &Selector) -> Vec<Place> {
         Selector::Network(pattern) => subnets(Some(pattern), None),
         Selector::Subnet(pattern) => subnets(None, Some(pattern)),
         Selector::Any(pattern) => subnets(Some(pattern), Some(pattern)),
+        Selector::Group(pattern) => groups(all, pattern),
         Selector::Host(pattern) => {
             let found = all.hosts.values().filter(|host| is(pattern, &host.head));
             found.map(|host| Place::Host(host.head.key.clone())).collect()
         }
     }
+}
+
+/// Groups of peers. Where a gateway's file is not known a group of that name may be in it: then its name stands for it.
+fn groups(all: &Topology, pattern: &str) -> Vec<Place> {
+    let mut found = Vec::new();
+    for overlay in all.overlays() {
+        let mut of = |group: &str| {
+            found.push(Place::Peers { fabric: overlay.fabric.to_owned(), group: group.to_owned() });
+        };
+        for (group, _) in overlay.groups() {
+            let whole = format!("{}/{}", overlay.fabric, group.name);
+            if matches(pattern, &group.name) || matches(pattern, &whole) {
+                of(&group.name);
+            }
+        }
+        if overlay.configs.iter().any(|config| config.unread.is_some()) {
+            of(pattern.rsplit('/').next().unwrap_or(pattern));
+        }
+    }
+    found.sort();
+    found.dedup();
+    found
 }

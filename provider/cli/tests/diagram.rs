@@ -46,6 +46,9 @@ const MADE: &[(&str, &[&str])] = &[
     ("change.dot", &["F:change.json", "--diff", "--format", "dot"]),
     ("change.html", &["F:change.json", "--diff", "--format", "html", "--title", "aws-hub-spoke"]),
     ("space.svg", &["F:change.json", "--diff", "--format", "space", "--title", "aws-hub-spoke"]),
+    ("overlay.svg", &["F:overlay.json", "--diff", "--title", "a gateway added, an allow-list changed"]),
+    ("overlay.md", &["F:overlay.json", "--format", "markdown", "--title", "a gateway added"]),
+    ("overlay.mmd", &["F:overlay.json", "--diff", "--format", "mermaid"]),
     ("clouds.svg", &["F:clouds.json", "--diff", "--title", "hashicorp/aws and hashicorp/google"]),
 ];
 
@@ -117,6 +120,37 @@ fn assertions_are_held_against_the_plan() {
     insta::assert_snapshot!(out);
     let (_, json) = text(&["check", "F:example.json", "--policy", "F:policy.yaml", "--format", "sarif"]);
     assert!(json.contains("\"ruleId\": \"policy\""));
+}
+
+#[test]
+fn assertions_speak_of_groups_of_peers() {
+    let (code, out) = text(&["check", "F:overlay.json", "--policy", "F:overlay-policy.yaml"]);
+    assert_eq!(code, FINDINGS);
+    insta::assert_snapshot!(out);
+}
+
+/// Before the first apply the file holds addresses and keys that nobody knows.
+#[test]
+fn a_gateways_file_that_is_not_known_is_told_and_proves_nothing() {
+    let plan = std::fs::read_to_string(format!("{FIXTURES}overlay.json")).unwrap();
+    let mut plan: serde_json::Value = serde_json::from_str(&plan).unwrap();
+    for change in plan["resource_changes"].as_array_mut().unwrap() {
+        if change["type"] == "warren_aws_gateway_config" {
+            change["change"]["after"]["content"] = serde_json::Value::Null;
+            change["change"]["after_unknown"]["content"] = true.into();
+        }
+    }
+    let plan = plan.to_string();
+    let (code, out, _) = warren_in(&plan, &["diagram", "-", "--diff"]);
+    assert_eq!(code, FINE);
+    assert!(String::from_utf8(out).unwrap().contains("known after apply"));
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("plan.json");
+    std::fs::write(&file, plan).unwrap();
+    let (code, out) =
+        text(&["check", file.to_str().unwrap(), "--policy", "F:overlay-policy.yaml", "--strict"]);
+    assert_eq!(code, FINDINGS, "{out}");
+    assert!(out.contains("may reach") && out.contains("is known only after apply"), "{out}");
 }
 
 #[test]

@@ -3,6 +3,7 @@
 
 use crate::card::{COMPACT, Cards, Words, count, visible};
 use crate::index::{Index, common};
+use crate::overlay;
 use crate::route::{Net, Terminal, Unit, draw};
 use crate::scene::{Block, BoxKind, LinkKind, Rect, Sample, Scene, Style, TILE};
 use crate::text::Ruler;
@@ -55,10 +56,21 @@ pub(crate) fn arrange(all: &Topology, title: &str, changes: bool, detail: Detail
         lines: Vec::new(),
         samples: Vec::new(),
     };
+    let clouds: Vec<_> = [Home::Aws, Home::Google, Home::Runpod]
+        .into_iter()
+        .map(|home| (home, cloud(&cards, home, detail)))
+        .filter_map(|(home, found)| found.map(|(cloud, lines)| (home, cloud, lines)))
+        .collect();
+    let widest = clouds.iter().map(|(_, cloud, _)| cloud.rect.w).max().unwrap_or_default();
+    // Where pods are rented stands below the overlay, which joins them to what stands above.
+    let mut overlay = overlay::block(&cards, widest.max(460 - MARGIN));
+    let mut joined = None;
     let mut y = 84;
     let mut right = 460;
-    for home in [Home::Aws, Home::Google, Home::Runpod] {
-        let Some((mut cloud, mut lines)) = cloud(&cards, home, detail) else { continue };
+    for (home, mut cloud, mut lines) in clouds {
+        if home == Home::Runpod {
+            joined = joined.or(put_overlay(&mut scene, &mut overlay, &mut y));
+        }
         cloud.shift(MARGIN, y);
         for line in &mut lines {
             line.points.iter_mut().for_each(|point| *point = (point.0 + MARGIN, point.1 + y));
@@ -66,14 +78,28 @@ pub(crate) fn arrange(all: &Topology, title: &str, changes: bool, detail: Detail
             line.net += scene.lines.len() * 1000;
         }
         y = cloud.rect.bottom() + 20;
-        right = right.max(cloud.rect.right());
         scene.blocks.push(cloud);
         scene.lines.append(&mut lines);
+    }
+    joined = joined.or(put_overlay(&mut scene, &mut overlay, &mut y));
+    right = scene.blocks.iter().map(|block| block.rect.right()).fold(right, i32::max);
+    if let Some(at) = joined {
+        let nets = (scene.lines.len() + 1) * 1000;
+        right = right.max(overlay::links(&cards, &scene.blocks, at, nets, &mut scene.lines));
     }
     scene.w = right + MARGIN;
     head(&cards, &mut scene, all, changes);
     scene.h = legend(&cards, &mut scene, y, changes) + 16;
     scene
+}
+
+/// Puts the box of the overlays below what is there. Returns its place among the blocks.
+fn put_overlay(scene: &mut Scene, overlay: &mut Option<Block>, y: &mut i32) -> Option<usize> {
+    let mut block = overlay.take()?;
+    block.shift(MARGIN, *y);
+    *y = block.rect.bottom() + 20;
+    scene.blocks.push(block);
+    Some(scene.blocks.len() - 1)
 }
 
 /// The title, and in one line what is there and what changes.
@@ -192,6 +218,7 @@ fn cloud(cards: &Cards<'_>, home: Home, detail: Detail) -> Option<(Block, Vec<cr
         centre.push(at);
         at
     });
+    let port = overlay::place(cards, home, &mut units, &mut centre);
     let mut spokes: Vec<&Network> = networks
         .iter()
         .copied()
@@ -219,7 +246,9 @@ fn cloud(cards: &Cards<'_>, home: Home, detail: Detail) -> Option<(Block, Vec<cr
         let block = node(cards, &host.head.name, &host.what, host.head.change, &host.head.key);
         sides.push(put(&mut units, block, std::slice::from_ref(&host.head.key)));
     }
-    let nets = nets(cards.index, home, &place, internet, services);
+    let mut nets = nets(cards.index, home, &place, internet, services);
+    nets.extend(port.map(|root| overlay::net(cards, home, root, &place)));
+    nets.retain(|net| net.terminals.len() > 1);
     let (mut inner, lines, w, h) = draw(units, &centre, &sides, &nets, GAP);
     let mut block = Block::new(BoxKind::Cloud, &format!("cloud:{home}"), Change::Keep);
     let name = home.to_string();
@@ -253,7 +282,7 @@ fn transit_node(
 }
 
 /// A box of a name and one line.
-fn node(cards: &Cards<'_>, name: &str, about: &str, change: Change, key: &str) -> Block {
+pub(crate) fn node(cards: &Cards<'_>, name: &str, about: &str, change: Change, key: &str) -> Block {
     let mut block = Block::new(BoxKind::Node, key, change);
     let badge = if change == Change::Keep { 0 } else { 26 };
     let first =
@@ -523,7 +552,6 @@ fn nets(
         }
         nets.push(net);
     }
-    nets.retain(|net| net.terminals.len() > 1);
     nets
 }
 
@@ -563,11 +591,11 @@ fn peering_nets(index: &Index<'_>, home: Home, place: &BTreeMap<Key, usize>) -> 
 }
 
 impl Net {
-    fn new(kind: LinkKind, root: usize) -> Self {
+    pub(crate) fn new(kind: LinkKind, root: usize) -> Self {
         Self { kind, root, terminals: vec![Terminal::new(root)] }
     }
 
-    fn push(&mut self, at: usize, change: Change, ends: (&str, &str), tip: &str) {
+    pub(crate) fn push(&mut self, at: usize, change: Change, ends: (&str, &str), tip: &str) {
         match self.terminals.iter_mut().find(|terminal| terminal.at == at) {
             Some(terminal) if at != self.root => {
                 // One line stands for several objects.

@@ -8,6 +8,7 @@ mod html;
 mod index;
 mod markdown;
 mod mermaid;
+mod overlay;
 mod png;
 mod route;
 mod scene;
@@ -16,7 +17,7 @@ mod svg;
 mod text;
 pub mod theme;
 
-use warren_model::topology::{Change, Plan, Topology, overlay};
+use warren_model::topology::{Change, Plan, Topology, compare};
 
 pub use arrange::Detail;
 pub use scene::{Block, BoxKind, Label, Line, LinkKind, Rect, Sample, Scene, Style};
@@ -38,7 +39,7 @@ pub struct Options {
 /// What is drawn: the network as it is after the run, with what changes if that is wanted.
 fn drawn(plan: &Plan, options: &Options) -> Topology {
     if options.diff && plan.changes {
-        return overlay(plan);
+        return compare(plan);
     }
     let mut after = plan.after.clone();
     after.heads_mut().for_each(|head| head.change = Change::Keep);

@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use tera::{Context, Tera};
 use warren_model::reach::Lists;
-use warren_model::topology::{Change, Destination, Plan, Target, Topology, overlay};
+use warren_model::topology::{Change, Destination, GatewayConfig, Plan, Target, Topology, compare};
 
 /// Rows of the table of changes; the rest is counted.
 const ROWS: usize = 100;
@@ -24,7 +24,7 @@ struct Row {
 
 /// Text of the summary.
 pub(crate) fn render(plan: &Plan, title: &str) -> Result<String, tera::Error> {
-    let all = overlay(plan);
+    let all = compare(plan);
     let mut rows = rows(&all);
     rows.sort_by_key(|row| row.word);
     let more = rows.len().saturating_sub(ROWS);
@@ -150,6 +150,9 @@ fn rows(all: &Topology) -> Vec<Row> {
     for host in all.hosts.values() {
         add(&host.head, "host", escape(&host.what));
     }
+    for config in all.configs.values() {
+        add(&config.head, "gateway's file", groups(config));
+    }
     for store in all.stores.values() {
         add(&store.head, "store", String::new());
     }
@@ -157,6 +160,24 @@ fn rows(all: &Topology) -> Vec<Row> {
         add(&log.head, "flow log", escape(&log.destination));
     }
     rows
+}
+
+/// What changes in a gateway's file.
+fn groups(config: &GatewayConfig) -> String {
+    if let Some(why) = config.unread {
+        return escape(why.words());
+    }
+    let mut lines = Vec::new();
+    if !config.was.is_empty() {
+        lines.push(format!("peers get {} (was {})", join(&config.prefixes), join(&config.was)));
+    }
+    let changed = config.groups.iter().filter(|group| group.change != Change::Keep);
+    for group in changed.take(6) {
+        lines.push(format!("{} group {}", group.change.sign(), escape(&group.name)));
+        let rules = group.allow.iter().filter(|rule| rule.change != Change::Keep).take(6);
+        lines.extend(rules.map(|rule| format!("{} {}", rule.change.sign(), escape(&rule.short()))));
+    }
+    lines.join("<br>")
 }
 
 /// A text without any meaning to Markdown or HTML: all ASCII punctuation but that of CIDRs becomes an entity.

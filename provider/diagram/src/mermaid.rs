@@ -2,9 +2,10 @@
 //! networks there are, because such tools cannot lay out ten thousand.
 
 use crate::card::{join, visible};
+use crate::index::common;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
-use warren_model::topology::{Change, EndpointKind, GatewayKind, Home, Target, Topology};
+use warren_model::topology::{Change, EndpointKind, GatewayKind, Home, Host, Target, Topology};
 
 /// Networks drawn; the rest is counted.
 const MOST: usize = 60;
@@ -12,6 +13,7 @@ const MOST: usize = 60;
 /// A graph: boxes by cloud and network, and links.
 struct Graph {
     clouds: BTreeMap<Home, Vec<Cluster>>,
+    overlays: Vec<Cluster>,
     nodes: Vec<(String, String, Change)>,
     links: Vec<(String, String, String, Change)>,
 }
@@ -29,7 +31,8 @@ fn sign(change: Change) -> String {
 
 fn graph(all: &Topology) -> Graph {
     let mut ids: BTreeMap<&str, String> = BTreeMap::new();
-    let mut graph = Graph { clouds: BTreeMap::new(), nodes: Vec::new(), links: Vec::new() };
+    let mut graph =
+        Graph { clouds: BTreeMap::new(), overlays: Vec::new(), nodes: Vec::new(), links: Vec::new() };
     // What changes first: if not all can be drawn, what is left out is what stays.
     let mut networks: Vec<_> = all.networks.values().collect();
     networks.sort_by_key(|network| (network.head.change == Change::Keep, &network.head.key));
@@ -67,6 +70,16 @@ fn graph(all: &Topology) -> Graph {
             let label = format!("{}endpoint {}", sign(endpoint.head.change), endpoint.service);
             nodes.push((inner, label, endpoint.head.change));
         }
+        let inside = |host: &&Host| {
+            let subnet = host.subnet.as_ref().and_then(|key| all.subnets.get(key));
+            subnet.is_some_and(|subnet| subnet.network.as_ref() == Some(&network.head.key))
+        };
+        for host in all.hosts.values().filter(|host| host.config.is_some()).filter(inside) {
+            let inner = format!("{id}h{}", nodes.len());
+            ids.insert(&host.head.key, inner.clone());
+            let label = format!("{}gateway {}", sign(host.head.change), host.head.name);
+            nodes.push((inner, label, host.head.change));
+        }
         let cluster = Cluster { id, label, change: network.head.change, nodes };
         graph.clouds.entry(network.head.home).or_default().push(cluster);
     }
@@ -79,6 +92,7 @@ fn graph(all: &Topology) -> Graph {
         let label = format!("{}TGW {}", sign(gateway.head.change), gateway.head.name);
         graph.nodes.push((id, label, gateway.head.change));
     }
+    peers(all, &mut graph, &mut ids);
     for attachment in all.attachments.values() {
         let (Some(network), Some(gateway)) = (&attachment.network, &attachment.gateway) else { continue };
         if let (Some(from), Some(to)) = (ids.get(network.as_str()), ids.get(gateway.as_str())) {
@@ -113,24 +127,68 @@ fn graph(all: &Topology) -> Graph {
     graph
 }
 
+/// Overlays with their groups, rented pods, and the links of both with gateways.
+fn peers<'a>(all: &'a Topology, graph: &mut Graph, ids: &mut BTreeMap<&'a str, String>) {
+    let pods: Vec<&Host> = all.hosts.values().filter(|host| host.head.home == Home::Runpod).collect();
+    let mut nodes = Vec::new();
+    for pod in pods.iter().take(MOST) {
+        let id = format!("p{}", nodes.len());
+        ids.insert(&pod.head.key, id.clone());
+        let label = format!("{}{} {}", sign(pod.head.change), pod.what, pod.head.name);
+        nodes.push((id, label, pod.head.change));
+    }
+    if pods.len() > MOST {
+        nodes.push(("pmore".to_owned(), format!("and {} more pods", pods.len() - MOST), Change::Keep));
+    }
+    if !nodes.is_empty() {
+        let cluster =
+            Cluster { id: "pods".to_owned(), label: "pods".to_owned(), change: Change::Keep, nodes };
+        graph.clouds.entry(Home::Runpod).or_default().push(cluster);
+    }
+    let overlays = all.overlays();
+    for overlay in &overlays {
+        let id = format!("o{}", graph.overlays.len());
+        let change = common(overlay.configs.iter().map(|config| config.head.change));
+        let label = format!("{}overlay {} {}", sign(change), overlay.name(), join(&overlay.prefixes()));
+        let mut nodes = Vec::new();
+        for (group, _) in overlay.groups().into_iter().take(MOST) {
+            let rules = group.allow.iter().map(|rule| format!("{}{}", sign(rule.change), rule.short()));
+            let rules: Vec<String> = rules.collect();
+            let label = format!("{}group {}: {}", sign(group.change), group.name, rules.join("; "));
+            nodes.push((format!("{id}g{}", nodes.len()), label, group.change));
+        }
+        if overlay.configs.iter().any(|config| config.unread.is_some()) {
+            nodes.push((format!("{id}u"), "groups known after apply".to_owned(), Change::Keep));
+        }
+        for (host, _) in &overlay.gateways {
+            if let Some(from) = ids.get(host.head.key.as_str()) {
+                graph.links.push((from.clone(), id.clone(), String::new(), host.head.change));
+            }
+        }
+        if overlays.len() == 1 {
+            for pod in pods.iter().take(MOST) {
+                graph.links.push((
+                    ids[pod.head.key.as_str()].clone(),
+                    id.clone(),
+                    "tunnel".to_owned(),
+                    pod.head.change,
+                ));
+            }
+        }
+        graph.overlays.push(Cluster { id, label, change, nodes });
+    }
+}
+
 /// Text of a Mermaid flowchart.
 pub(crate) fn mermaid(all: &Topology) -> String {
     let graph = graph(all);
     let mut out = String::from("flowchart LR\n");
     for (home, clusters) in &graph.clouds {
         let _ = writeln!(out, "  subgraph {home:?}[\"{}\"]", entities(&home.to_string()));
-        for cluster in clusters {
-            let _ = writeln!(out, "    subgraph {}[\"{}\"]", cluster.id, entities(&cluster.label));
-            for (id, label, change) in &cluster.nodes {
-                let _ = writeln!(out, "      {id}[\"{}\"]{}", entities(label), class(*change));
-            }
-            out.push_str("    end\n");
-            if cluster.change != Change::Keep {
-                let _ = writeln!(out, "    class {} {}", cluster.id, cluster.change.word());
-            }
-        }
+        clusters.iter().for_each(|cluster| subgraph(&mut out, cluster));
         out.push_str("  end\n");
     }
+    graph.overlays.iter().for_each(|cluster| subgraph(&mut out, cluster));
     for (id, label, change) in &graph.nodes {
         let _ = writeln!(out, "  {id}([\"{}\"]){}", entities(label), class(*change));
     }
@@ -155,6 +213,17 @@ pub(crate) fn mermaid(all: &Topology) -> String {
         let _ = writeln!(out, "  classDef {change} {style}");
     }
     out
+}
+
+fn subgraph(out: &mut String, cluster: &Cluster) {
+    let _ = writeln!(out, "    subgraph {}[\"{}\"]", cluster.id, entities(&cluster.label));
+    for (id, label, change) in &cluster.nodes {
+        let _ = writeln!(out, "      {id}[\"{}\"]{}", entities(label), class(*change));
+    }
+    out.push_str("    end\n");
+    if cluster.change != Change::Keep {
+        let _ = writeln!(out, "    class {} {}", cluster.id, cluster.change.word());
+    }
 }
 
 fn class(change: Change) -> String {
@@ -185,23 +254,10 @@ pub(crate) fn dot(all: &Topology) -> String {
     );
     for (home, clusters) in &graph.clouds {
         let _ = writeln!(out, "  subgraph \"cluster_{home:?}\" {{\n    label={};", quote(&home.to_string()));
-        for cluster in clusters {
-            let _ = writeln!(
-                out,
-                "    subgraph \"cluster_{}\" {{\n      label={};",
-                cluster.id,
-                quote(&cluster.label)
-            );
-            let _ = writeln!(out, "      {}", look(cluster.change));
-            // A cluster cannot end a link; an invisible point in it does.
-            let _ = writeln!(out, "      {} [shape=point, style=invis];", cluster.id);
-            for (id, label, change) in &cluster.nodes {
-                let _ = writeln!(out, "      {id} [label={}{}];", quote(label), colour(*change));
-            }
-            out.push_str("    }\n");
-        }
+        clusters.iter().for_each(|item| cluster(&mut out, item));
         out.push_str("  }\n");
     }
+    graph.overlays.iter().for_each(|item| cluster(&mut out, item));
     for (id, label, change) in &graph.nodes {
         let _ = writeln!(out, "  {id} [label={}{}];", quote(label), colour(*change));
     }
@@ -210,6 +266,18 @@ pub(crate) fn dot(all: &Topology) -> String {
     }
     out.push_str("}\n");
     out
+}
+
+fn cluster(out: &mut String, cluster: &Cluster) {
+    let label = quote(&cluster.label);
+    let _ = writeln!(out, "    subgraph \"cluster_{}\" {{\n      label={label};", cluster.id);
+    let _ = writeln!(out, "      {}", look(cluster.change));
+    // A cluster cannot end a link; an invisible point in it does.
+    let _ = writeln!(out, "      {} [shape=point, style=invis];", cluster.id);
+    for (id, label, change) in &cluster.nodes {
+        let _ = writeln!(out, "      {id} [label={}{}];", quote(label), colour(*change));
+    }
+    out.push_str("    }\n");
 }
 
 fn colours(change: Change) -> Option<(&'static str, &'static str, &'static str)> {

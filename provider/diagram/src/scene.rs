@@ -185,6 +185,8 @@ pub enum LinkKind {
     Internet,
     /// To services, through endpoints.
     Service,
+    /// To the overlay: a gateway, or a pod's tunnel.
+    Overlay,
 }
 
 impl LinkKind {
@@ -195,11 +197,12 @@ impl LinkKind {
             LinkKind::Peering => "peering",
             LinkKind::Internet => "internet",
             LinkKind::Service => "service endpoint",
+            LinkKind::Overlay => "overlay",
         }
     }
 
-    pub(crate) const ALL: [LinkKind; 4] =
-        [LinkKind::Transit, LinkKind::Peering, LinkKind::Internet, LinkKind::Service];
+    pub(crate) const ALL: [LinkKind; 5] =
+        [LinkKind::Transit, LinkKind::Peering, LinkKind::Internet, LinkKind::Service, LinkKind::Overlay];
 }
 
 /// A part of a link: a line with corners.

@@ -8,7 +8,7 @@ use crate::text::Ruler;
 use ipnet::IpNet;
 use std::collections::BTreeMap;
 use warren_cidr::{SEPARATOR, free_blocks};
-use warren_model::topology::{Change, Home, Topology};
+use warren_model::topology::{Change, Home, Overlay, Topology};
 
 const WIDTH: i32 = 1040;
 const PAD: i32 = 18;
@@ -39,6 +39,8 @@ struct Pool {
     ranges: Vec<IpNet>,
     reserved: Vec<(String, IpNet)>,
     rows: Vec<Row>,
+    /// Whether an address plan says so.
+    planned: bool,
 }
 
 /// Lays the map out.
@@ -97,10 +99,47 @@ fn pools(all: &Topology) -> Vec<Pool> {
             }
             let reserved = reserved.iter().filter(|(_, range)| inside(range)).cloned().collect();
             let ranges = ranges.clone();
-            pools.push(Pool { name: format!("pool {name}"), ranges, reserved, rows });
+            pools.push(Pool { name: format!("pool {name}"), ranges, reserved, rows, planned: true });
         }
     }
-    if pools.is_empty() { of_networks(all) } else { pools }
+    let mut pools = if pools.is_empty() { of_networks(all) } else { pools };
+    for overlay in all.overlays() {
+        let rows = peers(&overlay, &pools);
+        if !rows.is_empty() {
+            let name = format!("overlay {}", overlay.name());
+            let ranges = aggregate(&rows);
+            pools.push(Pool { name, ranges, reserved: Vec::new(), rows, planned: false });
+        }
+    }
+    pools
+}
+
+/// Ranges of peers that no address plan holds, by gateway.
+fn peers(overlay: &Overlay<'_>, pools: &[Pool]) -> Vec<Row> {
+    let planned = |range: &IpNet| {
+        pools.iter().any(|pool| pool.planned && pool.ranges.iter().any(|it| it.contains(range)))
+    };
+    let mut rows: Vec<Row> = Vec::new();
+    for config in &overlay.configs {
+        let host = overlay.gateways.iter().find(|(_, it)| it.head.key == config.head.key);
+        let name = host.map_or(config.head.name.as_str(), |(host, _)| host.head.name.as_str());
+        for range in config.prefixes.iter().filter(|range| !planned(range)) {
+            match rows.iter_mut().find(|row| row.range == *range) {
+                // Gateways that share leases share the range.
+                Some(row) => row.name = format!("{}, {name}", row.name),
+                None => {
+                    let (name, range, change) = (name.to_owned(), *range, config.head.change);
+                    let change = if change == Change::Update { Change::Keep } else { change };
+                    rows.push(Row { name, range, change, parts: Vec::new() });
+                }
+            }
+        }
+    }
+    rows
+}
+
+fn aggregate(rows: &[Row]) -> Vec<IpNet> {
+    IpNet::aggregate(&rows.iter().map(|row| row.range).collect())
 }
 
 fn of_networks(all: &Topology) -> Vec<Pool> {
@@ -147,7 +186,13 @@ fn of_networks(all: &Topology) -> Vec<Pool> {
             by_range.entry(pool).or_default().push(row);
         }
         for (range, rows) in by_range {
-            pools.push(Pool { name: home.to_string(), ranges: vec![range], reserved: Vec::new(), rows });
+            pools.push(Pool {
+                name: home.to_string(),
+                ranges: vec![range],
+                reserved: Vec::new(),
+                rows,
+                planned: false,
+            });
         }
     }
     pools

@@ -7,7 +7,7 @@ use warren_model::topology::Change;
 
 /// Classes of changes, in the order of [`Palette::changes`].
 const NAMES: [&str; 4] = ["create", "update", "replace", "delete"];
-const LINKS: [&str; 4] = ["transit", "peering", "internet", "service"];
+const LINKS: [&str; 5] = ["transit", "peering", "internet", "service", "overlay"];
 
 /// The picture as a file of its own.
 pub(crate) fn render(scene: &Scene, theme: Theme) -> String {

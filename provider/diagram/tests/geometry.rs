@@ -38,6 +38,10 @@ fn sound(scene: &Scene) {
             // A line touches the edge of the box it ends at and enters none.
             let way = Rect { x: x1.min(x2), y: y1.min(y2), w: (x1 - x2).abs(), h: (y1 - y2).abs() };
             assert!(page.contains(&way), "{line:?} leaves the page");
+            for name in scene.blocks.iter().flat_map(|cloud| &cloud.labels) {
+                let area = Rect { w: way.w.max(1), h: way.h.max(1), ..way };
+                assert!(!name.rect().overlaps(&area), "{line:?} crosses {:?}", name.text);
+            }
             for block in &boxes {
                 let rect = block.rect;
                 let inside = way.x < rect.right() && rect.x < way.right().max(way.x + 1)
@@ -125,6 +129,7 @@ fn pictures_of_real_plans() {
         include_str!("fixtures/change.json"),
         include_str!("fixtures/state.json"),
         include_str!("fixtures/clouds.json"),
+        include_str!("fixtures/overlay.json"),
     ] {
         let plan = common::read("plan.json", text);
         sound(&picture(&plan));
@@ -167,6 +172,70 @@ proptest! {
         }
         let plan = common::read("plan.json", &common::plan(all));
         sound(&picture(&plan));
+    }
+}
+
+/// Gateways in two clouds, groups of any name, lists of any length, pods, and one or two overlays.
+#[test]
+fn overlays_of_every_size() {
+    for (gateways, groups, pods, fabrics) in
+        [(1, 0, 0, 1), (2, 3, 1, 1), (3, 30, 70, 1), (4, 7, 12, 2), (9, 2, 3, 1)]
+    {
+        let spokes: serde_json::Value = serde_json::from_str(&common::spokes(12, true)).expect("JSON");
+        let mut all = spokes["resource_changes"].as_array().cloned().unwrap_or_default();
+        all.push(common::change(
+            "google_compute_network.g",
+            "no-op",
+            json!({"id": "projects/p/global/networks/g", "name": "g"}),
+        ));
+        all.push(common::change(
+            "google_compute_subnetwork.g",
+            "no-op",
+            json!({"id": "s-g", "name": "g",
+            "network": "projects/p/global/networks/g", "ip_cidr_range": "10.200.0.0/24"}),
+        ));
+        for at in 0..gateways {
+            let fabric = format!("f{}", at % fabrics);
+            let mut content =
+                format!("fabric = \"{fabric}\"\n[pool]\nprefixes = [\"10.{}.0.0/24\"]\n", 210 + at);
+            for group in 0..groups {
+                content += &format!("[groups.\"{}-{group}\"]\n", "long-name-".repeat(group % 9));
+                for rule in 0..group % 12 {
+                    content += &format!(
+                        "[[groups.\"{}-{group}\".allow]]\nto = [\"10.0.{rule}.0/24\", \"fd00:{at}::/64\"]\nports = [443, \"8000-8100\"]\n",
+                        "long-name-".repeat(group % 9)
+                    );
+                }
+            }
+            let action = ["no-op", "create", "delete"][at % 3];
+            let (cloud, place) = if at % 2 == 0 {
+                (
+                    "aws",
+                    json!({"name": format!("gw-{at}"), "subnet_id": "subnet-hub-0", "config": format!("c-{at}")}),
+                )
+            } else {
+                ("gcp", json!({"name": format!("gw-{at}"), "subnetwork": "s-g", "config": format!("c-{at}")}))
+            };
+            all.push(common::change(
+                &format!("warren_{cloud}_gateway_config.c[{at}]"),
+                action,
+                json!({"name": format!("c-{at}"), "content": content}),
+            ));
+            all.push(common::change(&format!("warren_{cloud}_gateway.c[{at}]"), action, place));
+        }
+        for at in 0..pods {
+            all.push(common::change(
+                &format!("warren_runpod_pod.p[{at}]"),
+                ["no-op", "create", "delete"][at % 3],
+                json!({"name": format!("pod-{at}")}),
+            ));
+        }
+        let plan = common::read("plan.json", &common::plan(all));
+        assert_eq!(plan.after.overlays().len() + plan.before.overlays().len() > 0, gateways > 0);
+        for detail in [Detail::Full, Detail::Compact, Detail::Grouped] {
+            sound(&scene(&plan, &Options { diff: true, detail, ..Options::default() }));
+        }
+        sound(&space_scene(&plan, &Options { diff: true, ..Options::default() }));
     }
 }
 

@@ -27,6 +27,8 @@ pub enum Selector {
     Subnet(String),
     /// Instances of this name.
     Host(String),
+    /// Peers of groups of this name; `FABRIC/GROUP` where there are several overlays.
+    Group(String),
     /// Networks or subnets of this name.
     Any(String),
 }

@@ -165,6 +165,7 @@ fn selector(text: &str) -> Selector {
         Some(("service", name)) => Selector::Service(name.to_owned()),
         Some(("network", name)) => Selector::Network(name.to_owned()),
         Some(("subnet", name)) => Selector::Subnet(name.to_owned()),
+        Some(("group", name)) => Selector::Group(name.to_owned()),
         Some(("host", name)) => Selector::Host(name.to_owned()),
         _ => Selector::Any(text.to_owned()),
     }

@@ -5,12 +5,14 @@
 //! on a Google network. A subnet stands for every host in it; addresses that all tables treat alike are tried once.
 
 mod filter;
+mod overlay;
 mod walk;
 
 use crate::topology::{
     Attachment, EndpointKind, GatewayKind, Home, Key, Protocol, RouteTable, Subnet, Topology,
 };
 use ipnet::IpNet;
+use overlay::Permit;
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
@@ -30,7 +32,17 @@ pub enum Place {
     Host(Key),
     /// A service of the cloud: `s3`, `ecr.api`.
     Service(String),
+    /// Any peer of a group of an overlay.
+    Peers {
+        /// The overlay's fabric.
+        fabric: String,
+        /// The group.
+        group: String,
+    },
 }
+
+/// Services are reached by HTTPS.
+const HTTPS: Protocol = Protocol::Tcp(443, 443);
 
 /// A step of a path.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -76,6 +88,12 @@ impl Answer {
     fn no(hops: Vec<Hop>, why: impl Into<String>) -> Self {
         Self { reached: false, way: Way::Network, hops, why: Some(why.into()) }
     }
+
+    /// Whether the answer is "no" only because something is not known.
+    pub fn unsure(&self) -> bool {
+        let why = self.why.as_deref().unwrap_or_default();
+        why.contains("known only after apply") || why.contains("cannot be read")
+    }
 }
 
 /// A place inside, with what gateways and filters know of it.
@@ -88,6 +106,14 @@ struct Side<'a> {
     groups: Option<&'a [Key]>,
     /// Its tags; `None` stands for hosts of any tag.
     tags: Option<&'a [String]>,
+    /// A gateway that opens a peer's connection: where to it may.
+    permit: Option<Permit<'a>>,
+}
+
+impl Side<'_> {
+    fn permits(&self, to: IpAddr) -> bool {
+        self.permit.is_none_or(|permit| permit.holds(to))
+    }
 }
 
 /// A topology with its lists, to be asked many times.
@@ -149,6 +175,7 @@ impl<'a> Lists<'a> {
         ranges.extend(all.networks.values().flat_map(|network| &network.ranges));
         ranges.extend(all.transit_tables.values().flat_map(|table| table.routes.iter().map(|(net, _)| net)));
         ranges.extend(filter::ranges(all));
+        ranges.extend(overlay::ranges(all));
         for range in ranges {
             lists.cuts.insert(range.network());
             lists.cuts.extend(after(range.broadcast()));
@@ -207,6 +234,8 @@ impl<'a> Lists<'a> {
             (Place::Internet, Place::Internet | Place::Service(_)) => {
                 Err(Answer::no(Vec::new(), "that path does not touch the plan"))
             }
+            (Place::Peers { fabric, group }, to) => Ok(self.from_peers(fabric, group, to, protocol)),
+            (from, Place::Peers { fabric, .. }) => Ok(self.to_peers(from, fabric)),
             (Place::Internet, to) => self.side(to).map(|to| self.inbound(&to, protocol)),
             (from, Place::Internet) => self.side(from).map(|from| self.outbound(&from, protocol)),
             (from, Place::Service(service)) => self.side(from).map(|from| self.service(&from, service)),
@@ -230,14 +259,15 @@ impl<'a> Lists<'a> {
                     public: host.public.unwrap_or(subnet.public),
                     groups: host.groups.as_deref(),
                     tags: Some(&host.tags),
+                    permit: None,
                 })
             }
             Place::Subnet(key) => {
                 let subnet = subnet(Some(key))?;
                 let public = self.public(subnet);
-                Ok(Side { name: &subnet.head.name, subnet, public, groups: None, tags: None })
+                Ok(Side { name: &subnet.head.name, subnet, public, groups: None, tags: None, permit: None })
             }
-            Place::Internet | Place::Service(_) => Err(unknown()),
+            Place::Internet | Place::Service(_) | Place::Peers { .. } => Err(unknown()),
         }
     }
 
@@ -247,7 +277,9 @@ impl<'a> Lists<'a> {
         }
         let mut last = None;
         for a in self.samples(from.subnet) {
-            for b in self.samples(to.subnet).into_iter().filter(|b| b.is_ipv4() == a.is_ipv4()) {
+            for b in
+                self.samples(to.subnet).into_iter().filter(|b| b.is_ipv4() == a.is_ipv4() && from.permits(*b))
+            {
                 let answer = self.packet((from, a), (to, b), protocol);
                 if answer.reached {
                     return answer;
@@ -319,10 +351,11 @@ impl<'a> Lists<'a> {
     }
 
     /// Addresses of the internet that tables tell apart.
-    fn outside(&self) -> Vec<IpAddr> {
+    fn outside(&self, wanted: impl Fn(&IpAddr) -> bool) -> Vec<IpAddr> {
         let anywhere = IpAddr::from([198, 51, 100, 1]);
         let anywhere6 = IpAddr::from([0x2600, 0, 0, 0, 0, 0, 0, 1]);
         let mut found = vec![anywhere, anywhere6];
+        found.retain(&wanted);
         let inside = |address: &IpAddr| {
             self.all
                 .networks
@@ -332,7 +365,7 @@ impl<'a> Lists<'a> {
         found.extend(
             self.cuts
                 .iter()
-                .filter(|it| !walk::is_private(**it) && !it.is_unspecified() && !inside(it))
+                .filter(|it| !walk::is_private(**it) && !it.is_unspecified() && !inside(it) && wanted(it))
                 .take(64),
         );
         found
@@ -341,7 +374,7 @@ impl<'a> Lists<'a> {
     fn outbound(&self, from: &Side<'_>, protocol: Protocol) -> Answer {
         let mut last = None;
         for a in self.samples(from.subnet) {
-            for b in self.outside().into_iter().filter(|b| b.is_ipv4() == a.is_ipv4()) {
+            for b in self.outside(|b| b.is_ipv4() == a.is_ipv4() && from.permits(*b)) {
                 let there = walk(self, from.subnet, a, b, from.public);
                 let answer = match &there.end {
                     End::Internet => match self
@@ -388,7 +421,7 @@ impl<'a> Lists<'a> {
         }
         let mut why = "its range is known only after apply".to_owned();
         for a in self.samples(target) {
-            for b in self.outside().into_iter().filter(|b| b.is_ipv4() == a.is_ipv4()) {
+            for b in self.outside(|b| b.is_ipv4() == a.is_ipv4()) {
                 let back = walk(self, target, a, b, true);
                 why = match back.end {
                     End::Internet if back.nat.is_empty() => {
@@ -419,17 +452,19 @@ impl<'a> Lists<'a> {
             hops: vec![start.clone(), Hop::new(key, format!("endpoint {name} of {service}"))],
             why: None,
         };
+        // These two answer at public addresses of the service.
+        let public = from.permit.is_none() || !self.outside(|it| from.permits(*it)).is_empty();
         let mut why = None;
         for endpoint in self.all.endpoints.values().filter(|it| it.service == service) {
             match endpoint.kind {
                 EndpointKind::Gateway => {
                     let table = self.table(source);
-                    if table.is_some_and(|table| endpoint.tables.contains(&table.head.key)) {
+                    if public && table.is_some_and(|table| endpoint.tables.contains(&table.head.key)) {
                         return through(&endpoint.head.key, &endpoint.head.name);
                     }
                 }
                 EndpointKind::PrivateAccess => {
-                    if endpoint.subnets.contains(&source.head.key) {
+                    if public && endpoint.subnets.contains(&source.head.key) {
                         return through(&endpoint.head.key, &endpoint.head.name);
                     }
                 }
@@ -437,8 +472,8 @@ impl<'a> Lists<'a> {
                     let same = endpoint.network.is_some() && endpoint.network == source.network;
                     for subnet in endpoint.subnets.iter().filter_map(|key| self.all.subnets.get(key)) {
                         let (name, groups) = (endpoint.head.name.as_str(), endpoint.groups.as_deref());
-                        let to = Side { name, subnet, public: false, groups, tags: None };
-                        let answer = self.between(from, &to, Protocol::Tcp(443, 443));
+                        let to = Side { name, subnet, public: false, groups, tags: None, permit: None };
+                        let answer = self.between(from, &to, HTTPS);
                         if answer.reached {
                             let mut hops = answer.hops;
                             let text = format!("endpoint {name} of {service}");
@@ -453,7 +488,7 @@ impl<'a> Lists<'a> {
                 }
             }
         }
-        let answer = self.outbound(from, Protocol::Tcp(443, 443));
+        let answer = self.outbound(from, HTTPS);
         match (answer.reached, why) {
             (true, _) => answer,
             (false, Some(why)) => Answer { why: Some(why), ..answer },
@@ -502,7 +537,36 @@ impl<'a> Lists<'a> {
                 }
             }
         }
+        self.peer_pairs(&services, &mut found);
         found
+    }
+
+    /// The same of groups of peers.
+    fn peer_pairs(&self, services: &BTreeSet<&str>, found: &mut BTreeSet<(Key, String)>) {
+        let any = Protocol::Any;
+        for overlay in self.all.overlays() {
+            let groups: BTreeSet<&str> =
+                overlay.groups().iter().map(|(group, _)| group.name.as_str()).collect();
+            for group in groups {
+                let name = format!("peers of {group}");
+                let from = Place::Peers { fabric: overlay.fabric.to_owned(), group: group.to_owned() };
+                if self.ask(&from, &Place::Internet, any).reached {
+                    found.insert((name.clone(), "the internet".to_owned()));
+                }
+                for service in services {
+                    let answer = self.ask(&from, &Place::Service((*service).to_owned()), any);
+                    if answer.reached && answer.way == Way::Endpoint {
+                        found.insert((name.clone(), format!("{service} by endpoint")));
+                    }
+                }
+                for (network, subnets) in &self.subnets {
+                    let mut subnets = subnets.iter().map(|subnet| Place::Subnet(subnet.head.key.clone()));
+                    if subnets.any(|to| self.ask(&from, &to, any).reached) {
+                        found.insert((name.clone(), (*network).to_owned()));
+                    }
+                }
+            }
+        }
     }
 
     fn linked(&self, network: &str) -> bool {

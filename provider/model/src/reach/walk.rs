@@ -116,6 +116,12 @@ fn step<'a>(
             }
         }
         Target::Endpoint(key) => dropped(format!("endpoint {} takes it", lists.all.name(key))),
+        Target::Other(key) if lists.all.hosts.get(key).is_some_and(|host| host.config.is_some()) => {
+            let name = lists.all.name(key);
+            walk.hops.push(hop(format!("gateway {name}")));
+            walk.hops.push(Hop::new(key, format!("gateway {name}")));
+            dropped(format!("gateway {name} forwards nothing that comes from the network"))
+        }
         Target::Other(key) => {
             dropped(format!("it goes to {}, which the plan does not describe", lists.all.name(key)))
         }

@@ -4,6 +4,7 @@
 //! how they refer to each other, for pictures and for [`crate::reach`]. A [`Plan`] has two of them: before the run
 //! and after it.
 
+mod compare;
 mod overlay;
 mod rules;
 
@@ -12,7 +13,8 @@ use serde::Serialize;
 use std::collections::BTreeMap;
 use std::fmt;
 
-pub use overlay::overlay;
+pub use compare::compare;
+pub use overlay::{Allow, GatewayConfig, Overlay, PeerGroup, Unread};
 pub use rules::{Firewall, Peer, Protocol, Rule, SecurityGroup};
 
 /// Identity of an object inside one plan: its resource address; the cloud's id for what the plan only mentions.
@@ -354,6 +356,8 @@ pub struct Host {
     pub tags: Vec<String>,
     /// What it is: `instance`, `pod`, `WireGuard gateway`.
     pub what: String,
+    /// A gateway's file.
+    pub config: Option<Key>,
 }
 
 /// What a store keeps.
@@ -464,6 +468,8 @@ topology! {
     firewalls: Firewall,
     /// Hosts.
     hosts: Host,
+    /// Files of gateways.
+    configs: GatewayConfig,
     /// Registries and buckets.
     stores: Store,
     /// Flow logs.
@@ -492,7 +498,8 @@ impl Topology {
             .or_else(|| self.endpoints.get(key).map(|object| &object.head))
             .or_else(|| self.tables.get(key).map(|object| &object.head))
             .or_else(|| self.groups.get(key).map(|object| &object.head))
-            .or_else(|| self.hosts.get(key).map(|object| &object.head));
+            .or_else(|| self.hosts.get(key).map(|object| &object.head))
+            .or_else(|| self.configs.get(key).map(|object| &object.head));
         head.map_or(key, |head| head.name.as_str())
     }
 }

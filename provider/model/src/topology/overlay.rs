@@ -1,77 +1,240 @@
-//! Before and after, laid over each other: what pictures of a change show.
+//! The overlay: peers that gateways take in, and what the gateways let each group of them reach.
 
-use super::{AddressSpace, Change, Entry, Plan, Route, RouteTable, Topology};
+use super::{Change, Head, Host, Key, Protocol, Topology};
+use ipnet::IpNet;
+use serde::Serialize;
+use std::collections::BTreeMap;
 
-/// Everything that is there after the run or was before it. What goes away is marked [`Change::Delete`]; routes and
-/// ranges that differ are marked one by one.
-pub fn overlay(plan: &Plan) -> Topology {
-    let mut all = plan.after.clone();
-    if !plan.changes {
-        return all;
-    }
-    // What stays may still mention a network that goes: it goes, and is not somebody else's.
-    all.networks.retain(|key, network| {
-        !network.head.external || plan.before.networks.get(key).is_none_or(|before| before.head.external)
-    });
-    all.adopt(&plan.before);
-    for network in all.networks.values_mut() {
-        if let Some(before) = plan.before.networks.get(&network.head.key) {
-            network.was = was(&before.ranges, &network.ranges);
+/// The file of a gateway: which peers it takes in, and what they may reach.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct GatewayConfig {
+    /// What every object has.
+    pub head: Head,
+    /// The fabric whose overlay it serves; empty where nobody knows.
+    pub fabric: String,
+    /// Why the rest is not known; `None` where it is.
+    pub unread: Option<Unread>,
+    /// Ranges that peers get their addresses from.
+    pub prefixes: Vec<IpNet>,
+    /// Those ranges before the run, where they were others.
+    pub was: Vec<IpNet>,
+    /// Groups of peers, by name.
+    pub groups: Vec<PeerGroup>,
+}
+
+/// Why the content of a gateway's file is not known.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Unread {
+    /// Known only after apply.
+    Later,
+    /// Marked sensitive, and not looked at.
+    Sensitive,
+    /// Not a gateway's file.
+    Malformed,
+}
+
+impl Unread {
+    /// The words for it, after "the file of a gateway".
+    pub fn words(self) -> &'static str {
+        match self {
+            Unread::Later => "is known only after apply",
+            Unread::Sensitive => "cannot be read: it is marked sensitive",
+            Unread::Malformed => "cannot be read: it is not TOML as a gateway wants it",
         }
     }
-    for subnet in all.subnets.values_mut() {
-        if let Some(before) = plan.before.subnets.get(&subnet.head.key) {
-            subnet.was = was(&before.ranges, &subnet.ranges);
+}
+
+/// Peers with the same rights.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+pub struct PeerGroup {
+    /// Its name.
+    pub name: String,
+    /// What its peers may reach; what no rule names is refused.
+    pub allow: Vec<Allow>,
+    /// What the run does to it: an update where its list differs.
+    pub change: Change,
+}
+
+/// One rule of an allow-list, and what the run does to it.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+pub struct Allow {
+    /// Destinations.
+    pub to: Vec<IpNet>,
+    /// Protocols and ports.
+    pub protocols: Vec<Protocol>,
+    /// What the run does to it.
+    pub change: Change,
+}
+
+impl Allow {
+    /// `10.0.0.0/16, 10.1.0.0/16 tcp 443, 8000-8100`, without protocols where all are allowed.
+    pub fn short(&self) -> String {
+        let to: Vec<String> = self.to.iter().map(ToString::to_string).collect();
+        let mut ports: BTreeMap<&str, Vec<String>> = BTreeMap::new();
+        for protocol in &self.protocols {
+            let (word, range) = match protocol {
+                Protocol::Any => return to.join(", "),
+                Protocol::Tcp(low, high) => ("tcp", (*low, *high)),
+                Protocol::Udp(low, high) => ("udp", (*low, *high)),
+                Protocol::Other => ("icmp", (0, u16::MAX)),
+            };
+            let ports = ports.entry(word).or_default();
+            match range {
+                (0, u16::MAX) => {}
+                (low, high) if low == high => ports.push(low.to_string()),
+                (low, high) => ports.push(format!("{low}-{high}")),
+            }
         }
+        let mut by_ports: Vec<(String, Vec<&str>)> = Vec::new();
+        for word in ["tcp", "udp", "icmp"] {
+            let Some(ports) = ports.get(word).map(|ports| ports.join(", ")) else { continue };
+            match by_ports.iter_mut().find(|(other, _)| *other == ports) {
+                Some((_, words)) => words.push(word),
+                None => by_ports.push((ports, vec![word])),
+            }
+        }
+        let protocols = by_ports
+            .iter()
+            .map(|(ports, words)| format!("{} {ports}", words.join("/")).trim_end().to_owned())
+            .collect::<Vec<_>>();
+        format!("{} {}", to.join(", "), protocols.join(", "))
     }
-    for (key, table) in &mut all.tables {
-        routes(table, plan.before.tables.get(key), plan.after.tables.contains_key(key));
+
+    /// What of `wanted` packets the rule allows: its protocols, each narrowed to what is asked for.
+    pub fn narrowed(&self, wanted: Protocol) -> Vec<Protocol> {
+        self.protocols.iter().filter_map(|protocol| narrower(*protocol, wanted)).collect()
     }
-    for (key, space) in &mut all.spaces {
-        entries(space, plan.before.spaces.get(key), plan.after.spaces.contains_key(key));
-    }
-    all
 }
 
-fn was(before: &[ipnet::IpNet], after: &[ipnet::IpNet]) -> Vec<ipnet::IpNet> {
-    if before == after || after.is_empty() { Vec::new() } else { before.to_vec() }
-}
-
-fn routes(table: &mut RouteTable, before: Option<&RouteTable>, stays: bool) {
-    let Some(before) = before.filter(|_| stays) else {
-        let change = if stays { Change::Create } else { Change::Delete };
-        table.routes.iter_mut().for_each(|route| route.change = change);
-        return;
+fn narrower(one: Protocol, other: Protocol) -> Option<Protocol> {
+    let ports = |a: (u16, u16), b: (u16, u16)| {
+        let (low, high) = (a.0.max(b.0), a.1.min(b.1));
+        (low <= high).then_some((low, high))
     };
-    let mut gone: Vec<&Route> = before.routes.iter().collect();
-    for route in &mut table.routes {
-        let same = gone.iter().position(|old| old.destination == route.destination);
-        route.change = match same.map(|at| gone.remove(at)) {
-            // The target is the same object, or one of the same kind that is known only after apply.
-            Some(old) if old.target == route.target => Change::Keep,
-            Some(_) => Change::Update,
+    match (one, other) {
+        (Protocol::Any, protocol) | (protocol, Protocol::Any) => Some(protocol),
+        (Protocol::Tcp(a, b), Protocol::Tcp(c, d)) => {
+            ports((a, b), (c, d)).map(|(low, high)| Protocol::Tcp(low, high))
+        }
+        (Protocol::Udp(a, b), Protocol::Udp(c, d)) => {
+            ports((a, b), (c, d)).map(|(low, high)| Protocol::Udp(low, high))
+        }
+        (Protocol::Other, Protocol::Other) => Some(Protocol::Other),
+        _ => None,
+    }
+}
+
+/// The network of a fabric's peers: what its gateways' files say together.
+#[derive(Debug, Clone)]
+pub struct Overlay<'a> {
+    /// The fabric; empty where nobody knows.
+    pub fabric: &'a str,
+    /// Files of its gateways, by address.
+    pub configs: Vec<&'a GatewayConfig>,
+    /// Gateways that the run describes, each with its file.
+    pub gateways: Vec<(&'a Host, &'a GatewayConfig)>,
+}
+
+impl Overlay<'_> {
+    /// Identity: `overlay:FABRIC`.
+    pub fn key(&self) -> Key {
+        format!("overlay:{}", self.fabric)
+    }
+
+    /// What people call it.
+    pub fn name(&self) -> &str {
+        if self.fabric.is_empty() { "fabric known after apply" } else { self.fabric }
+    }
+
+    /// Ranges of peers, each once, in order.
+    pub fn prefixes(&self) -> Vec<IpNet> {
+        let mut all: Vec<IpNet> =
+            self.configs.iter().flat_map(|config| config.prefixes.iter().copied()).collect();
+        all.sort();
+        all.dedup();
+        all
+    }
+
+    /// Groups by name. Where gateways differ a name stands several times, each with the files that say so. What a new
+    /// gateway says like the others, or one that goes, is told by the others' marks.
+    pub fn groups(&self) -> Vec<(&PeerGroup, Vec<&GatewayConfig>)> {
+        let mut configs: Vec<&GatewayConfig> = self.configs.clone();
+        configs.sort_by_key(|config| matches!(config.head.change, Change::Create | Change::Delete));
+        let mut found: BTreeMap<_, (&PeerGroup, Vec<&GatewayConfig>)> = BTreeMap::new();
+        for config in configs {
+            let going = config.head.change == Change::Delete;
+            for group in &config.groups {
+                let stays = |rule: &&Allow| going || rule.change != Change::Delete;
+                let rules: Vec<_> =
+                    group.allow.iter().filter(stays).map(|it| (&it.to, &it.protocols)).collect();
+                let gone = !going && group.change == Change::Delete;
+                let new = || (group, Vec::new());
+                found.entry((&group.name, gone, rules)).or_insert_with(new).1.push(config);
+            }
+        }
+        found.into_values().collect()
+    }
+}
+
+impl Topology {
+    /// The overlays, by fabric.
+    pub fn overlays(&self) -> Vec<Overlay<'_>> {
+        let mut found: BTreeMap<&str, Overlay<'_>> = BTreeMap::new();
+        for config in self.configs.values() {
+            let fabric = config.fabric.as_str();
+            let new = || Overlay { fabric, configs: Vec::new(), gateways: Vec::new() };
+            found.entry(fabric).or_insert_with(new).configs.push(config);
+        }
+        for host in self.hosts.values() {
+            if let Some(config) = host.config.as_ref().and_then(|key| self.configs.get(key))
+                && let Some(overlay) = found.get_mut(config.fabric.as_str())
+            {
+                overlay.gateways.push((host, config));
+            }
+        }
+        found.into_values().collect()
+    }
+}
+
+/// Marks groups and rules that differ; what was there before and no longer is stays, marked as going.
+pub(super) fn mark(config: &mut GatewayConfig, before: Option<&GatewayConfig>, stays: bool) {
+    let all = |config: &mut GatewayConfig, change: Change| {
+        for group in &mut config.groups {
+            group.change = change;
+            group.allow.iter_mut().for_each(|rule| rule.change = change);
+        }
+    };
+    let Some(before) = before.filter(|_| stays) else {
+        return all(config, if stays { Change::Create } else { Change::Delete });
+    };
+    // What is not known is neither new nor gone.
+    if config.unread.is_some() || before.unread.is_some() {
+        return;
+    }
+    let mut gone: Vec<&PeerGroup> = before.groups.iter().collect();
+    for group in &mut config.groups {
+        let old = gone.iter().position(|old| old.name == group.name).map(|at| gone.remove(at));
+        let mut rules: Vec<&Allow> = old.map(|old| old.allow.iter().collect()).unwrap_or_default();
+        for rule in &mut group.allow {
+            let same = rules.iter().position(|old| old.to == rule.to && old.protocols == rule.protocols);
+            rule.change = match same.map(|at| rules.remove(at)) {
+                Some(_) => Change::Keep,
+                None => Change::Create,
+            };
+        }
+        group.allow.extend(rules.into_iter().map(|old| Allow { change: Change::Delete, ..old.clone() }));
+        group.change = match old {
             None => Change::Create,
+            Some(_) if group.allow.iter().any(|rule| rule.change != Change::Keep) => Change::Update,
+            Some(_) => Change::Keep,
         };
     }
-    table.routes.extend(gone.into_iter().map(|old| Route { change: Change::Delete, ..old.clone() }));
-    table.routes.sort();
-}
-
-fn entries(space: &mut AddressSpace, before: Option<&AddressSpace>, stays: bool) {
-    let Some(before) = before.filter(|_| stays) else {
-        let change = if stays { Change::Create } else { Change::Delete };
-        space.entries.iter_mut().for_each(|entry| entry.change = change);
-        return;
-    };
-    let mut gone: Vec<&Entry> = before.entries.iter().collect();
-    for entry in &mut space.entries {
-        let same = gone.iter().position(|old| old.path == entry.path);
-        entry.change = match same.map(|at| gone.remove(at)) {
-            Some(old) if old.range == entry.range => Change::Keep,
-            Some(_) => Change::Replace,
-            None => Change::Create,
-        };
+    for old in gone {
+        let mut old = old.clone();
+        old.change = Change::Delete;
+        old.allow.iter_mut().for_each(|rule| rule.change = Change::Delete);
+        config.groups.push(old);
     }
-    space.entries.extend(gone.into_iter().map(|old| Entry { change: Change::Delete, ..old.clone() }));
-    space.entries.sort_by(|a, b| (a.range, &a.path).cmp(&(b.range, &b.path)));
+    config.groups.sort();
 }

@@ -181,7 +181,10 @@ fn build(draft: &Draft) -> Topology {
         let key = format!("h{at}");
         let subnet = Some(format!("n{}s{}", subnet / 2, subnet % 2));
         let (public, tags, what) = (Some(*public), tags(*tag), "instance".to_owned());
-        all.hosts.insert(key.clone(), Host { head: google(&key), subnet, groups: None, public, tags, what });
+        all.hosts.insert(
+            key.clone(),
+            Host { head: google(&key), subnet, groups: None, public, tags, what, config: None },
+        );
     }
     all
 }

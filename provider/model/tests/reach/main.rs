@@ -3,4 +3,5 @@
 mod google;
 mod inside;
 mod outside;
+mod overlay;
 mod world;

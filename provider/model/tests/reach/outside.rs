@@ -8,21 +8,21 @@ use std::collections::BTreeMap;
 use warren_model::reach::{Lists, Place, Way};
 use warren_model::topology::*;
 
-const SERVICE: &str = "s3";
-const HTTPS: Protocol = Protocol::Tcp(443, 443);
+pub(crate) const SERVICE: &str = "s3";
+pub(crate) const HTTPS: Protocol = Protocol::Tcp(443, 443);
 
 /// An end of a connection inside.
-struct Side<'a> {
-    subnet: &'a Subnet,
-    public: bool,
+pub(crate) struct Side<'a> {
+    pub(crate) subnet: &'a Subnet,
+    pub(crate) public: bool,
     /// `None`: nothing filters.
     groups: Option<&'a [String]>,
 }
 
-struct Filters<'a>(&'a World<'a>);
+pub(crate) struct Filters<'a>(pub(crate) &'a World<'a>);
 
 impl Filters<'_> {
-    fn side(&self, place: &Place) -> Side<'_> {
+    pub(crate) fn side(&self, place: &Place) -> Side<'_> {
         let all = self.0.0;
         match place {
             Place::Subnet(key) => {
@@ -55,8 +55,13 @@ impl Filters<'_> {
             if ingress { &group.ingress } else { &group.egress }
         });
         rules.any(|rule| {
-            let ports =
-                rule.protocols.iter().any(|it| *it == Protocol::Any || *it == port || port == Protocol::Any);
+            let ports = rule.protocols.iter().any(|it| match (*it, port) {
+                (Protocol::Any, _) | (_, Protocol::Any) => true,
+                (Protocol::Tcp(low, high), Protocol::Tcp(from, to)) => {
+                    (low..=high).any(|it| (from..=to).contains(&it))
+                }
+                _ => false,
+            });
             let peers = rule.peers.iter().any(|peer| match peer {
                 Peer::Range(range) => holds(*range, far),
                 Peer::Group(key) => theirs.contains(key),
@@ -67,8 +72,19 @@ impl Filters<'_> {
     }
 
     fn between(&self, from: &Side<'_>, to: &Side<'_>, port: Protocol) -> bool {
+        self.between_where(from, to, port, &|_| true)
+    }
+
+    /// Only to addresses that are wanted.
+    pub(crate) fn between_where(
+        &self,
+        from: &Side<'_>,
+        to: &Side<'_>,
+        port: Protocol,
+        wanted: &dyn Fn(u32) -> bool,
+    ) -> bool {
         addresses(from.subnet).into_iter().any(|a| {
-            addresses(to.subnet).into_iter().any(|b| {
+            addresses(to.subnet).into_iter().filter(|b| wanted(*b)).any(|b| {
                 let (at, goal) = (&from.subnet.head.key, &to.subnet.head.key);
                 self.0.round_trip(at, a, from.public, goal, b).is_some_and(|seen| {
                     let members = from.groups.filter(|_| seen == a).unwrap_or_default();
@@ -80,8 +96,18 @@ impl Filters<'_> {
     }
 
     fn outbound(&self, from: &Side<'_>, port: Protocol) -> bool {
+        self.outbound_where(from, port, &|_| true)
+    }
+
+    /// Only to addresses that are wanted.
+    pub(crate) fn outbound_where(
+        &self,
+        from: &Side<'_>,
+        port: Protocol,
+        wanted: &dyn Fn(u32) -> bool,
+    ) -> bool {
         addresses(from.subnet).into_iter().any(|a| {
-            internet().any(|b| {
+            internet().filter(|b| wanted(*b)).any(|b| {
                 self.0.goes_out(&from.subnet.head.key, a, from.public, b)
                     && self.admits(from.groups, b, &[], port, false)
             })
@@ -98,15 +124,23 @@ impl Filters<'_> {
     }
 
     fn by_endpoint(&self, from: &Side<'_>) -> bool {
+        self.by_endpoint_where(from, &|_| true)
+    }
+
+    /// Only at addresses that are wanted; those of a gateway endpoint are public.
+    pub(crate) fn by_endpoint_where(&self, from: &Side<'_>, wanted: &dyn Fn(u32) -> bool) -> bool {
         let all = self.0.0;
         all.endpoints.values().any(|endpoint| match endpoint.kind {
-            EndpointKind::Gateway => all.tables.values().any(|it| {
-                endpoint.tables.contains(&it.head.key) && it.subnets.contains(&from.subnet.head.key)
-            }),
+            EndpointKind::Gateway => {
+                internet().any(wanted)
+                    && all.tables.values().any(|it| {
+                        endpoint.tables.contains(&it.head.key) && it.subnets.contains(&from.subnet.head.key)
+                    })
+            }
             _ => endpoint.subnets.iter().any(|key| {
                 let to =
                     Side { subnet: &all.subnets[key], public: false, groups: endpoint.groups.as_deref() };
-                self.between(from, &to, HTTPS)
+                self.between_where(from, &to, HTTPS, wanted)
             }),
         })
     }
@@ -116,7 +150,7 @@ impl Filters<'_> {
 type RuleDrafts = Vec<(usize, usize)>;
 
 #[derive(Debug, Clone)]
-struct Draft {
+pub(crate) struct Draft {
     /// By subnet: (destination, target).
     tables: Vec<Vec<(usize, usize)>>,
     public: Vec<bool>,
@@ -132,7 +166,7 @@ struct Draft {
 const NETWORKS: u32 = 2;
 const SUBNETS: u32 = 2;
 
-fn destination(choice: usize) -> ipnet::IpNet {
+pub(crate) fn destination(choice: usize) -> ipnet::IpNet {
     match choice {
         0 | 1 => net(0, 0),
         2 => net(OUTSIDE, 28),
@@ -155,7 +189,7 @@ fn rules(drafts: &[(usize, usize)]) -> Vec<Rule> {
     drafts.iter().map(rule).collect()
 }
 
-fn build(draft: &Draft) -> Topology {
+pub(crate) fn build(draft: &Draft) -> Topology {
     let mut all = Topology::default();
     let aws = |key: &str| head(key, Home::Aws);
     let subnet_key = |at: usize| format!("n{}s{}", at / SUBNETS as usize, at % SUBNETS as usize);
@@ -219,7 +253,8 @@ fn build(draft: &Draft) -> Topology {
         let key = format!("h{at}");
         let (subnet, groups, public) = (Some(subnet_key(*subnet)), group_keys(groups), *public);
         let (tags, what) = (Vec::new(), "instance".to_owned());
-        all.hosts.insert(key.clone(), Host { head: aws(&key), subnet, groups, public, tags, what });
+        all.hosts
+            .insert(key.clone(), Host { head: aws(&key), subnet, groups, public, tags, what, config: None });
     }
     for (at, (interface, places, groups)) in draft.endpoints.iter().enumerate() {
         let key = format!("e{at}");
@@ -237,7 +272,7 @@ fn build(draft: &Draft) -> Topology {
     all
 }
 
-fn drafts() -> impl Strategy<Value = Draft> {
+pub(crate) fn drafts() -> impl Strategy<Value = Draft> {
     let count = (NETWORKS * SUBNETS) as usize;
     use proptest::collection::vec as some;
     let rules = || some((0_usize..4, 0_usize..17), 0..3);

@@ -30,7 +30,6 @@ pub(super) const READERS: &[(&str, Reader)] = &[
     ("aws_vpc_endpoint", endpoint),
     ("warren_aws_vpc_endpoint", endpoint),
     ("aws_instance", instance),
-    ("warren_aws_gateway", gateway_host),
     ("aws_flow_log", flow_log),
     ("warren_aws_flow_log", flow_log),
     ("aws_ecr_repository", registry),
@@ -239,7 +238,7 @@ fn gateway_attachment(view: &mut View<'_>, item: &Item<'_>) {
     }
 }
 
-fn host(view: &View<'_>, item: &Item<'_>, what: &str, group_attribute: &str) -> Host {
+pub(super) fn host(view: &View<'_>, item: &Item<'_>, what: &str, group_attribute: &str) -> Host {
     let values = &item.resource.values;
     let groups = view.links(item, group_attribute, GROUPS);
     let unsure = groups.is_empty() && blurred(values, group_attribute);
@@ -251,6 +250,7 @@ fn host(view: &View<'_>, item: &Item<'_>, what: &str, group_attribute: &str) -> 
         public: flag(values, "associate_public_ip_address").or(address.then_some(true)),
         tags: Vec::new(),
         what: what.to_owned(),
+        config: None,
     }
 }
 
@@ -260,11 +260,6 @@ fn instance(view: &mut View<'_>, item: &Item<'_>) {
         // Without a group it is in the network's default one.
         host.groups = None;
     }
-    view.topology.hosts.insert(host.head.key.clone(), host);
-}
-
-fn gateway_host(view: &mut View<'_>, item: &Item<'_>) {
-    let host = host(view, item, "WireGuard gateway", "security_group_ids");
     view.topology.hosts.insert(host.head.key.clone(), host);
 }
 

@@ -362,6 +362,7 @@ fn instance(view: &mut View<'_>, item: &Item<'_>) {
         public: Some(!first.children("access_config").is_empty()),
         tags: texts(values, "tags"),
         what: "instance".to_owned(),
+        config: None,
     };
     view.topology.hosts.insert(host.head.key.clone(), host);
 }

@@ -3,6 +3,7 @@
 mod aws;
 mod aws_routes;
 mod aws_rules;
+mod gateway;
 mod google;
 mod references;
 mod view;
@@ -19,8 +20,14 @@ use warren_model::topology::{Change, Head, Home, Network, Plan, Topology};
 type Reader = fn(&mut View<'_>, &Item<'_>);
 
 /// What is an object of its own. Networks, subnets and gateways stand before what refers to them.
-const OBJECTS: &[&[(&str, Reader)]] =
-    &[aws::READERS, google::READERS, aws_routes::READERS, aws_rules::READERS, warren::READERS];
+const OBJECTS: &[&[(&str, Reader)]] = &[
+    aws::READERS,
+    google::READERS,
+    aws_routes::READERS,
+    aws_rules::READERS,
+    warren::READERS,
+    gateway::READERS,
+];
 
 /// What adds to an object.
 const EDGES: &[&[(&str, Reader)]] = &[aws::EDGES, google::EDGES, aws_routes::EDGES, aws_rules::EDGES];
@@ -70,10 +77,13 @@ pub(crate) fn read(file: &str, tree: &Node) -> Plan {
         }
     }
     google::names(&before, &after, &mut ids);
+    gateway::names(&before, &after, &mut ids);
+    let fabrics = gateway::fabrics(&before, &after);
     let side = |items: &[Item<'_>]| {
         let mut view = View {
             references: &references,
             ids: &ids,
+            fabrics: &fabrics,
             routers: BTreeMap::new(),
             imports: BTreeSet::new(),
             exports: BTreeSet::new(),

@@ -18,6 +18,8 @@ pub(super) struct View<'a> {
     pub(super) references: &'a References<'a>,
     /// Address by the cloud's id, with the ids of both sides.
     pub(super) ids: &'a BTreeMap<String, String>,
+    /// Fabrics of gateways' files, by address.
+    pub(super) fabrics: &'a BTreeMap<String, String>,
     /// Networks of Google's routers, by address and by name.
     pub(super) routers: BTreeMap<String, Key>,
     /// Google's peerings that take the custom routes of the other network, and those that give it their own's.

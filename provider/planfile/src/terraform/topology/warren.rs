@@ -2,7 +2,7 @@
 
 use super::super::resource::Attribute;
 use super::Reader;
-use super::view::{Item, View, integer, range};
+use super::view::{Item, View, range};
 use crate::node::{Kind, Node};
 use std::collections::BTreeMap;
 use warren_cidr::{IpNet, SEPARATOR};
@@ -65,8 +65,13 @@ fn asked(networks: Option<&Node>, path: &str) -> (Option<u64>, Option<u64>) {
 
 /// A rented pod. It has no network of ours; it reaches one by the tunnel.
 fn pod(view: &mut View<'_>, item: &Item<'_>) {
-    let count = integer(&item.resource.values, "gpu_count");
-    let what = count.map_or_else(|| "pod".to_owned(), |count| format!("pod with {count} GPU"));
+    let what = match item.resource.values.attribute("gpu") {
+        Attribute::Known(gpu) => match gpu.get("count").map(|count| &count.kind) {
+            Some(Kind::Number(count)) => format!("pod with {count} GPU"),
+            _ => "pod with GPUs".to_owned(),
+        },
+        _ => "pod".to_owned(),
+    };
     let host = Host {
         head: view.head(item, Home::Runpod),
         subnet: None,
@@ -74,6 +79,7 @@ fn pod(view: &mut View<'_>, item: &Item<'_>) {
         public: Some(false),
         tags: Vec::new(),
         what,
+        config: None,
     };
     view.topology.hosts.insert(host.head.key.clone(), host);
 }

@@ -1,0 +1,183 @@
+//! Gateways and their files: who may join the overlay, and what its peers may reach.
+
+use super::super::resource::Attribute;
+use super::Reader;
+use super::aws::host;
+use super::view::{Item, View, range, texts};
+use crate::node::{Kind, Node, parse_toml};
+use std::collections::{BTreeMap, BTreeSet};
+use warren_cidr::IpNet;
+use warren_model::topology::{Allow, Change, GatewayConfig, Home, Host, PeerGroup, Protocol, Unread};
+
+pub(super) const READERS: &[(&str, Reader)] = &[
+    ("warren_aws_gateway_config", aws_config),
+    ("warren_gcp_gateway_config", google_config),
+    ("warren_aws_gateway", aws_gateway),
+    ("warren_gcp_gateway", google_gateway),
+];
+
+const CONFIGS: &[&str] = &["warren_aws_gateway_config", "warren_gcp_gateway_config"];
+const GATEWAYS: &[&str] = &["warren_aws_gateway", "warren_gcp_gateway"];
+const SUBNETS: &[&str] = &["google_compute_subnetwork", "warren_gcp_subnetwork"];
+
+/// A gateway names its file by the file's name, and routes name a gateway by its network interface.
+pub(super) fn names(before: &[Item<'_>], after: &[Item<'_>], ids: &mut BTreeMap<String, String>) {
+    for item in before.iter().chain(after) {
+        let resource = &item.resource;
+        let attribute = match resource.kind {
+            kind if CONFIGS.contains(&kind) => "name",
+            kind if GATEWAYS.contains(&kind) => "network_interface_id",
+            _ => continue,
+        };
+        if let Some(text) = resource.values.text(attribute) {
+            ids.insert(text.to_owned(), resource.address.clone());
+        }
+    }
+}
+
+/// The fabric of each file: as it says itself, before the run or after it; else by its tags; else that of all others.
+pub(super) fn fabrics(before: &[Item<'_>], after: &[Item<'_>]) -> BTreeMap<String, String> {
+    let configs = || after.iter().chain(before).filter(|item| CONFIGS.contains(&item.resource.kind));
+    let mut found: BTreeMap<String, String> = BTreeMap::new();
+    for item in configs() {
+        if let Some(fabric) = said(item).or_else(|| tagged(item)) {
+            found.entry(item.resource.address.clone()).or_insert(fabric);
+        }
+    }
+    let all: BTreeSet<String> = found.values().cloned().collect();
+    if let (1, Some(only)) = (all.len(), all.first()) {
+        for item in configs() {
+            found.entry(item.resource.address.clone()).or_insert_with(|| only.clone());
+        }
+    }
+    found
+}
+
+fn said(item: &Item<'_>) -> Option<String> {
+    let tree = parse_toml("content", item.resource.values.text("content")?).ok()?;
+    tree.get("fabric")?.text().map(str::to_owned)
+}
+
+fn tagged(item: &Item<'_>) -> Option<String> {
+    let marks = [("tags_all", "warren:fabric"), ("effective_labels", "warren-fabric")];
+    marks.into_iter().find_map(|(attribute, key)| match item.resource.values.attribute(attribute) {
+        Attribute::Known(node) => node.get(key)?.text().map(str::to_owned),
+        _ => None,
+    })
+}
+
+fn aws_config(view: &mut View<'_>, item: &Item<'_>) {
+    config(view, item, Home::Aws);
+}
+
+fn google_config(view: &mut View<'_>, item: &Item<'_>) {
+    config(view, item, Home::Google);
+}
+
+fn config(view: &mut View<'_>, item: &Item<'_>, home: Home) {
+    let head = view.head(item, home);
+    let content = match item.resource.values.attribute("content") {
+        Attribute::Known(node) => node
+            .text()
+            .and_then(|text| parse_toml("content", text).ok())
+            .and_then(|tree| content(&tree))
+            .ok_or(Unread::Malformed),
+        Attribute::Absent => Err(Unread::Malformed),
+        Attribute::Unknown => Err(Unread::Later),
+        Attribute::Sensitive => Err(Unread::Sensitive),
+    };
+    if content.as_ref().is_err_and(|why| *why == Unread::Later) {
+        view.unknown += 1;
+    }
+    let (unread, (prefixes, groups)) = match content {
+        Ok(content) => (None, content),
+        Err(why) => (Some(why), (Vec::new(), Vec::new())),
+    };
+    let fabric = view.fabrics.get(&head.key).cloned().unwrap_or_default();
+    let config = GatewayConfig { head, fabric, unread, prefixes, was: Vec::new(), groups };
+    view.topology.configs.insert(config.head.key.clone(), config);
+}
+
+/// Ranges and groups. Half of an allow-list would be a lie: what is not understood makes the whole file unread.
+fn content(tree: &Node) -> Option<(Vec<IpNet>, Vec<PeerGroup>)> {
+    let mut prefixes = ranges(tree.get("pool")?.get("prefixes")?)?;
+    prefixes.sort();
+    let mut groups = Vec::new();
+    for entry in tree.get("groups").map(Node::entries).unwrap_or_default() {
+        let rules = entry.value.get("allow").map(Node::items).unwrap_or_default();
+        let allow = rules.iter().map(rule).collect::<Option<Vec<Allow>>>()?;
+        groups.push(PeerGroup { name: entry.key.clone(), allow, change: Change::Keep });
+    }
+    groups.sort();
+    Some((prefixes, groups))
+}
+
+fn ranges(node: &Node) -> Option<Vec<IpNet>> {
+    node.items().iter().map(|item| range(item.text()?)).collect()
+}
+
+/// One `[[groups.NAME.allow]]`: ports do not count for ICMP, and what is left out is everything.
+fn rule(node: &Node) -> Option<Allow> {
+    let to = ranges(node.get("to")?)?;
+    let ports = match node.get("ports") {
+        Some(ports) => ports.items().iter().map(port).collect::<Option<Vec<_>>>()?,
+        None => vec![(0, u16::MAX)],
+    };
+    let words: Vec<&str> = match node.get("protocols") {
+        Some(words) => words.items().iter().map(Node::text).collect::<Option<_>>()?,
+        None if node.get("ports").is_none() => {
+            return Some(Allow { to, protocols: vec![Protocol::Any], change: Change::Keep });
+        }
+        None => vec!["tcp", "udp", "icmp"],
+    };
+    let mut protocols = Vec::new();
+    for word in words {
+        match word {
+            "tcp" => protocols.extend(ports.iter().map(|(low, high)| Protocol::Tcp(*low, *high))),
+            "udp" => protocols.extend(ports.iter().map(|(low, high)| Protocol::Udp(*low, *high))),
+            "icmp" => protocols.push(Protocol::Other),
+            _ => return None,
+        }
+    }
+    protocols.sort();
+    Some(Allow { to, protocols, change: Change::Keep })
+}
+
+/// `443` or `"8000-8100"`.
+fn port(node: &Node) -> Option<(u16, u16)> {
+    let text = match &node.kind {
+        Kind::Number(text) | Kind::Text(text) => text,
+        _ => return None,
+    };
+    let (low, high) = text.split_once('-').unwrap_or((text, text));
+    Some((low.trim().parse().ok()?, high.trim().parse().ok()?))
+}
+
+fn aws_gateway(view: &mut View<'_>, item: &Item<'_>) {
+    let host = host(view, item, "WireGuard gateway", "security_group_ids");
+    // Its public address is an object of its own, whose number nobody knows before it is made.
+    let address = !matches!(item.resource.values.attribute("allocation_id"), Attribute::Absent);
+    let public = host.public.or(address.then_some(true));
+    add(view, item, Host { public, ..host });
+}
+
+fn google_gateway(view: &mut View<'_>, item: &Item<'_>) {
+    let values = &item.resource.values;
+    let address = ["address", "address_id", "external_address", "public_ip"];
+    let public = address.iter().any(|key| !matches!(values.attribute(key), Attribute::Absent));
+    let host = Host {
+        head: view.head(item, Home::Google),
+        subnet: view.link(item, "subnetwork", SUBNETS).key(),
+        groups: None,
+        public: Some(public),
+        tags: texts(values, "tags"),
+        what: "WireGuard gateway".to_owned(),
+        config: None,
+    };
+    add(view, item, host);
+}
+
+fn add(view: &mut View<'_>, item: &Item<'_>, host: Host) {
+    let config = view.link(item, "config", CONFIGS).key();
+    view.topology.hosts.insert(host.head.key.clone(), Host { config, ..host });
+}
