@@ -13,8 +13,13 @@ const MAX_ERROR: usize = 576;
 /// What an ICMP message means to the stack.
 #[derive(Debug)]
 pub(crate) enum Message<'a> {
-    /// To be answered with this packet.
-    Reply(Vec<u8>),
+    /// Somebody asks whether we are there.
+    Echo {
+        /// Identifier and sequence number.
+        number: (u16, u16),
+        /// What is to be sent back.
+        data: &'a [u8],
+    },
     /// A packet of ours was too big; the MTU told, and the packet quoted.
     TooBig(usize, Ip<'a>),
     /// A packet of ours did not arrive; `true` when the destination itself refused.
@@ -32,7 +37,7 @@ fn parse4<'a>(ip: &Ip<'a>) -> Option<Message<'a>> {
         return None;
     }
     match (view.msg_type(), view.msg_code()) {
-        (Icmpv4Message::EchoRequest, 0) => Some(Message::Reply(reply(ip, 0))),
+        (Icmpv4Message::EchoRequest, 0) => Some(request(ip)),
         (Icmpv4Message::DstUnreachable, code) => {
             let quoted = parse_quoted(ip.payload.get(8..)?)?;
             if code == 4 {
@@ -53,7 +58,7 @@ fn parse6<'a>(ip: &Ip<'a>) -> Option<Message<'a>> {
         return None;
     }
     match view.msg_type() {
-        Icmpv6Message::EchoRequest => Some(Message::Reply(reply(ip, 129))),
+        Icmpv6Message::EchoRequest => Some(request(ip)),
         Icmpv6Message::PktTooBig => {
             let mtu = view.pkt_too_big_mtu() as usize;
             Some(Message::TooBig(mtu, parse_quoted(ip.payload.get(8..)?)?))
@@ -65,24 +70,74 @@ fn parse6<'a>(ip: &Ip<'a>) -> Option<Message<'a>> {
     }
 }
 
-fn reply(ip: &Ip<'_>, kind: u8) -> Vec<u8> {
-    let header = ip_header(ip.source);
-    let mut packet = vec![0; header + ip.payload.len()];
-    packet[header..].copy_from_slice(ip.payload);
-    packet[header] = kind;
-    finish(packet, ip.destination, ip.source)
+/// Its header has been found to be whole.
+fn request<'a>(ip: &Ip<'a>) -> Message<'a> {
+    let (head, data) = ip.payload.split_at(8);
+    let number = (u16::from_be_bytes([head[4], head[5]]), u16::from_be_bytes([head[6], head[7]]));
+    Message::Echo { number, data }
 }
 
-/// "Port unreachable" for a packet that nobody here takes; `None` for what must not be answered.
-pub(crate) fn port_unreachable(ip: &Ip<'_>) -> Option<Vec<u8>> {
-    let header = ip_header(ip.source);
-    let quoted = &ip.whole[..ip.whole.len().min(MAX_ERROR - header - 8)];
+/// Why a packet did not reach its destination.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Unreachable {
+    /// No way to the network.
+    Network,
+    /// The host does not answer.
+    Host,
+    /// Nobody takes it there.
+    Port,
+    /// A rule forbids it.
+    Prohibited,
+}
+
+impl Unreachable {
+    /// Type and code (RFC 792, RFC 1812 section 5.2.7.1; RFC 4443 section 3.1).
+    fn code(self, v4: bool) -> (u8, u8) {
+        match (self, v4) {
+            (Self::Network, true) => (3, 0),
+            (Self::Host, true) => (3, 1),
+            (Self::Port, true) => (3, 3),
+            (Self::Prohibited, true) => (3, 13),
+            (Self::Network, false) => (1, 0),
+            (Self::Host, false) => (1, 3),
+            (Self::Port, false) => (1, 4),
+            (Self::Prohibited, false) => (1, 1),
+        }
+    }
+}
+
+/// Tells the sender of a packet, in the name of its destination, that it did not arrive.
+pub(crate) fn unreachable(why: Unreachable, source: IpAddr, destination: IpAddr, whole: &[u8]) -> Vec<u8> {
+    let header = ip_header(source);
+    let quoted = &whole[..whole.len().min(MAX_ERROR - header - 8)];
     let mut packet = vec![0; header + 8 + quoted.len()];
-    let (kind, code) = if ip.source.is_ipv4() { (3, 3) } else { (1, 4) };
+    let (kind, code) = why.code(source.is_ipv4());
     packet[header] = kind;
     packet[header + 1] = code;
     packet[header + 8..].copy_from_slice(quoted);
-    Some(finish(packet, ip.destination, ip.source))
+    finish(packet, destination, source)
+}
+
+/// The packet of an echo: a request, or the reply to one.
+pub(crate) fn echo(
+    source: IpAddr,
+    destination: IpAddr,
+    reply: bool,
+    number: (u16, u16),
+    data: &[u8],
+) -> Vec<u8> {
+    let header = ip_header(source);
+    let mut packet = vec![0; header + 8 + data.len()];
+    packet[header] = match (source.is_ipv4(), reply) {
+        (true, true) => 0,
+        (true, false) => 8,
+        (false, true) => 129,
+        (false, false) => 128,
+    };
+    packet[header + 4..header + 6].copy_from_slice(&number.0.to_be_bytes());
+    packet[header + 6..header + 8].copy_from_slice(&number.1.to_be_bytes());
+    packet[header + 8..].copy_from_slice(data);
+    finish(packet, source, destination)
 }
 
 fn finish(mut packet: Vec<u8>, source: IpAddr, destination: IpAddr) -> Vec<u8> {

@@ -1,6 +1,7 @@
 //! The stack: packets in, packets out, and what the application calls.
 
 mod datagrams;
+mod forward;
 mod packets;
 mod streams;
 
@@ -14,7 +15,7 @@ use crate::batch::Batch;
 use crate::buffer::Pool;
 use crate::config::Config;
 use crate::demux::{Demux, Flow, TimeWait, Waiting};
-use crate::icmp::{self, Message};
+use crate::icmp::{self, Message, Unreachable};
 use crate::listen::{ListenerId, Listeners};
 use crate::random::{Keyed, Rng, address_bits};
 use crate::seq::{MS, Nanos, SEC, before};
@@ -71,6 +72,21 @@ pub enum Event {
     Closed(StreamId, CloseReason),
     /// A socket has datagrams.
     Datagram(SocketId),
+    /// [`Stack::echo_recv`] has something.
+    Echo,
+}
+
+/// An echo request for somebody else (with `accept_any`).
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Echo {
+    /// Who asks.
+    pub source: IpAddr,
+    /// Who is asked.
+    pub destination: IpAddr,
+    /// Identifier and sequence number.
+    pub number: (u16, u16),
+    /// What is to be sent back.
+    pub data: Vec<u8>,
 }
 
 /// Why there is no connection.
@@ -189,6 +205,7 @@ pub struct Stack {
     events: VecDeque<Event>,
     control: VecDeque<Control>,
     raw: VecDeque<Vec<u8>>,
+    echoes: VecDeque<Echo>,
     udp: Udp,
     paths: HashMap<IpAddr, (usize, Nanos), Keyed>,
     challenges: u32,
@@ -222,6 +239,7 @@ impl Stack {
             events: VecDeque::new(),
             control: VecDeque::new(),
             raw: VecDeque::new(),
+            echoes: VecDeque::new(),
             udp: Udp::new(keyed),
             paths: HashMap::with_hasher(keyed),
             challenges: CHALLENGES,

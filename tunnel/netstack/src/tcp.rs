@@ -406,6 +406,8 @@ impl Conn {
         if std::mem::take(&mut self.held) {
             self.syn_due = true;
             self.started_at = now;
+            // It ran for whoever was to decide.
+            self.snd.timeout_at = None;
         }
     }
 }

@@ -21,8 +21,8 @@ impl Stack {
         match ip.protocol {
             TCP if own || self.config.accept_any => self.input_tcp(&ip),
             UDP if own || self.config.accept_any => self.input_udp(&ip),
-            ICMP4 if own && ip.source.is_ipv4() => self.input_icmp(&ip),
-            ICMP6 if own && ip.source.is_ipv6() => self.input_icmp(&ip),
+            ICMP4 if (own || self.config.accept_any) && ip.source.is_ipv4() => self.input_icmp(&ip, own),
+            ICMP6 if (own || self.config.accept_any) && ip.source.is_ipv6() => self.input_icmp(&ip, own),
             _ => None,
         }
     }
@@ -124,7 +124,8 @@ impl Stack {
             {
                 self.stats.half_open_evicted += 1;
                 self.with(oldest.index, |conn, ctx| {
-                    conn.detached = true;
+                    // One that was admitted is somebody's, who lets go of it.
+                    conn.detached = conn.listener.is_some();
                     conn.abort(ctx, CloseReason::TimedOut);
                 });
             }
@@ -174,16 +175,18 @@ impl Stack {
                 Some(())
             }
             Err(()) => {
-                let error = icmp::port_unreachable(ip);
-                self.push_raw(error?);
+                self.push_raw(icmp::unreachable(Unreachable::Port, ip.source, ip.destination, ip.whole));
                 None
             }
         }
     }
 
-    pub(super) fn input_icmp(&mut self, ip: &Ip<'_>) -> Option<()> {
+    pub(super) fn input_icmp(&mut self, ip: &Ip<'_>, own: bool) -> Option<()> {
         match icmp::parse(ip)? {
-            Message::Reply(packet) => self.push_raw(packet),
+            Message::Echo { number, data } if own => {
+                self.push_raw(icmp::echo(ip.destination, ip.source, true, number, data));
+            }
+            Message::Echo { number, data } => return self.forward_echo(ip, number, data),
             Message::TooBig(mtu, quoted) => {
                 let index = self.quoted_stream(&quoted)?;
                 let floor = if quoted.destination.is_ipv4() { MIN_PATH_V4 } else { MIN_MTU };
@@ -326,7 +329,7 @@ impl Stack {
                 self.listeners.told(listener);
                 return Some(event);
             }
-            Event::Incoming(..) | Event::Datagram(_) => return Some(event),
+            Event::Incoming(..) | Event::Datagram(_) | Event::Echo => return Some(event),
         };
         if let Some(slot) = self.slots.get_mut(id.index as usize)
             && slot.generation == id.generation
