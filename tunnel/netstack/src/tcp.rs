@@ -401,6 +401,13 @@ impl Conn {
         self.syn_due = !self.held;
     }
 
+    /// Answers nothing until it is admitted.
+    pub(crate) fn hold(&mut self, until: Nanos) {
+        self.held = true;
+        self.syn_due = false;
+        self.snd.timeout_at = Some(until);
+    }
+
     /// Lets a held connection answer.
     pub(crate) fn admit(&mut self, now: Nanos) {
         if std::mem::take(&mut self.held) {

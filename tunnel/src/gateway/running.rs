@@ -104,7 +104,10 @@ impl Running {
             Nat::start(runtime.handle(), &net, Arc::clone(&roster), Arc::clone(&access), Arc::clone(&audit))?;
 
         let (interface, commands) = Handle::new()?;
-        let store = settings::store(&config)?;
+        let store = {
+            let _context = runtime.enter();
+            settings::store(&config)?
+        };
         let (told, events) = mpsc::unbounded_channel();
         let leases = runtime
             .block_on(async { LeaseService::start(lease_settings(&config), Arc::clone(&store), told) })

@@ -143,9 +143,8 @@ impl Stack {
         let mut conn = Conn::answer(&mut ctx, flow.local, flow.remote, initial, mtu, syn);
         conn.listener = Some(listener.index);
         let deferred = self.listeners.deferred(listener);
-        conn.held = deferred;
         if deferred {
-            conn.snd.timeout_at = Some(self.now + self.config.connect_timeout.as_nanos() as Nanos);
+            conn.hold(self.now + self.config.connect_timeout.as_nanos() as Nanos);
         }
         let id = self.adopt(conn, flow);
         self.slots[id.index as usize].half_open = true;
