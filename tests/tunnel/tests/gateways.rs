@@ -209,7 +209,7 @@ fn no_address_twice(peers: &[(String, String)]) {
 
 #[test]
 fn gateways_pods_and_etcd_die_and_traffic_goes_on() {
-    let mut lab = Lab::new();
+    let lab = Lab::new();
     let mut gateways: Vec<Gateway> = (0..GATEWAYS).map(|index| lab.gateway(index)).collect();
     let token = lab.fabric.token("gpu", &[]).unwrap();
     let mut pods: Vec<Member> = (0..PODS).map(|number| lab.pod(number, &token)).collect();

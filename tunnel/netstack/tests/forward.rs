@@ -119,7 +119,8 @@ fn echoes_of_other_hosts_are_told_and_answered() {
 fn request(echo: &Echo) -> Vec<u8> {
     let sum = |parts: &[&[u8]]| {
         let bytes: Vec<u8> = parts.concat();
-        let mut sum: u32 = bytes.chunks(2).map(|pair| u32::from(pair[0]) << 8 | u32::from(*pair.get(1).unwrap_or(&0))).sum();
+        let mut sum: u32 =
+            bytes.chunks(2).map(|pair| u32::from(pair[0]) << 8 | u32::from(*pair.get(1).unwrap_or(&0))).sum();
         while sum > 0xffff {
             sum = (sum & 0xffff) + (sum >> 16);
         }

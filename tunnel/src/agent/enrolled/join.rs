@@ -13,31 +13,59 @@ use warren_wire::{PrivateKey, PublicKey, Token};
 use super::super::Carriers;
 use crate::commands::keys::random;
 use crate::enrolment::client::{self, ClientError};
+use crate::log;
 use crate::problem::{Context as _, Problem, Result};
 
 /// For a connection, and again for each part of the answer.
 const PATIENCE: Duration = Duration::from_secs(10);
 /// The same where the answer matters little.
 const SHORT: Duration = Duration::from_secs(2);
+/// How long an agent that starts goes on trying, and the pause between two attempts.
+const AT_FIRST: Duration = Duration::from_secs(30);
+const PAUSE: Duration = Duration::from_millis(500);
 /// Head start of each gateway before the next.
 const STAGGER: Duration = Duration::from_millis(300);
+
+/// Who wants to join, and how.
+pub(super) struct Request<'a> {
+    pub(super) claims: &'a Claims,
+    pub(super) token: &'a Token,
+    pub(super) key: &'a PrivateKey,
+    pub(super) host: &'a HostInfo,
+    pub(super) carriers: &'a Carriers,
+}
+
+/// Enrols at the first gateway that lets it in, and goes on trying for a while where that may help; the answer and the
+/// gateway's key.
+///
+/// # Errors
+/// What each of them said last.
+pub(super) fn patiently(request: &Request<'_>) -> Result<(Answer, PublicKey)> {
+    let until = Instant::now() + AT_FIRST;
+    let mut told = false;
+    loop {
+        match first(request) {
+            Err((problem, true)) if Instant::now() < until => {
+                if !std::mem::replace(&mut told, true) {
+                    log::warn(&Problem::new(format!("{}\n  trying on", problem.what())));
+                }
+                thread::sleep(spread(PAUSE));
+            }
+            other => return other.map_err(|(problem, _)| problem),
+        }
+    }
+}
 
 /// Enrols at the first gateway that answers; its answer and its key.
 ///
 /// # Errors
-/// What each of them said.
-pub(super) fn first(
-    claims: &Claims,
-    token: &Token,
-    key: &PrivateKey,
-    host: &HostInfo,
-    carriers: &Carriers,
-) -> Result<(Answer, PublicKey)> {
+/// What each of them said, and whether it may be otherwise in a moment.
+pub(super) fn first(request: &Request<'_>) -> std::result::Result<(Answer, PublicKey), (Problem, bool)> {
     // Pods begin with different gateways, each pod always with the same.
-    let mut gateways = claims.gateways.as_slice().to_vec();
-    let start = usize::from(key.public().as_bytes()[0]) % gateways.len().max(1);
+    let mut gateways = request.claims.gateways.as_slice().to_vec();
+    let start = usize::from(request.key.public().as_bytes()[0]) % gateways.len().max(1);
     gateways.rotate_left(start);
-    let mut reasons = Vec::new();
+    let mut reasons: Vec<Reason> = Vec::new();
     let (connected, connections) = mpsc::channel();
     let mut rest = gateways.iter();
     let mut waiting = 0;
@@ -45,43 +73,54 @@ pub(super) fn first(
     loop {
         if let Some(gateway) = rest.next() {
             waiting += 1;
-            connect(gateway, carriers, &connected)?;
+            connect(gateway, request.carriers, &connected).map_err(|problem| (problem, false))?;
         }
         if waiting == 0 {
             return Err(refused(&reasons));
         }
         let patience = if rest.len() > 0 { STAGGER } else { until.saturating_duration_since(Instant::now()) };
-        match connections.recv_timeout(patience) {
-            Ok((gateway, Ok(mut connection))) => {
-                waiting -= 1;
-                let binding = ChannelBinding(connection.binding());
-                match client::enrol(&mut connection, &binding, &gateway, token, key, host.clone()) {
-                    Ok(answer) => {
-                        tracing::info!(gateway = %gateway.name, group = %answer.group, addresses = ?answer.addresses,
-                            lease_seconds = answer.lease_seconds, "enrolled");
-                        return Ok((answer, gateway.key));
-                    }
-                    Err(error) => reasons.push((gateway.name.to_string(), told(error))),
-                }
-            }
-            Ok((gateway, Err(error))) => {
-                waiting -= 1;
-                reasons.push((
-                    gateway.name.to_string(),
-                    (error.to_string(), Some(error.hint().to_owned()), false),
-                ));
-            }
-            Err(RecvTimeoutError::Timeout) if rest.len() > 0 => {}
+        let (gateway, connection) = match connections.recv_timeout(patience) {
+            Ok(connected) => connected,
+            Err(RecvTimeoutError::Timeout) if rest.len() > 0 => continue,
             Err(_) => {
-                reasons.push(("the others".into(), ("no answer in time".into(), None, false)));
+                reasons.push(Reason {
+                    gateway: "the others".into(),
+                    what: "no answer in time".into(),
+                    hint: None,
+                    end: End::Again,
+                });
                 return Err(refused(&reasons));
             }
-        }
-        // What the token is refused for at one gateway it is refused for at all.
-        if reasons.iter().any(|(_, (_, _, last))| *last) {
+        };
+        waiting -= 1;
+        let name = gateway.name.to_string();
+        reasons.push(match connection {
+            Ok(connection) => match enrol(connection, &gateway, request) {
+                Ok(answer) => {
+                    tracing::info!(gateway = %gateway.name, group = %answer.group, addresses = ?answer.addresses,
+                        lease_seconds = answer.lease_seconds, "enrolled");
+                    return Ok((answer, gateway.key));
+                }
+                Err(error) => Reason { gateway: name, what: error.to_string(), hint: None, end: End::of(&error) },
+            },
+            Err(error) => {
+                let end = if matches!(error, DialError::WrongPin { .. }) { End::Elsewhere } else { End::Again };
+                Reason { gateway: name, what: error.to_string(), hint: Some(error.hint()), end }
+            }
+        });
+        if reasons.iter().any(|reason| reason.end == End::Everywhere) {
             return Err(refused(&reasons));
         }
     }
+}
+
+fn enrol(
+    mut connection: Exchange,
+    gateway: &Gateway,
+    request: &Request<'_>,
+) -> std::result::Result<Answer, ClientError> {
+    let binding = ChannelBinding(connection.binding());
+    client::enrol(&mut connection, &binding, gateway, request.token, request.key, request.host.clone())
 }
 
 /// Gives the lease back: to the active gateway, else to any other.
@@ -135,33 +174,54 @@ fn target(gateway: &Gateway, carriers: &Carriers) -> Option<Target> {
     Some(carriers.target(&tls, None))
 }
 
-/// What went wrong, what to do, and whether there is no use in asking another.
-fn told(error: ClientError) -> (String, Option<String>, bool) {
-    match error {
-        ClientError::Refused(problem) => {
-            let last = matches!(
-                problem.kind,
+/// Why one gateway did not let the pod in.
+struct Reason {
+    gateway: String,
+    what: String,
+    hint: Option<&'static str>,
+    end: End,
+}
+
+/// What a refusal means for other attempts.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum End {
+    /// The same gateway may do it in a moment.
+    Again,
+    /// Another may.
+    Elsewhere,
+    /// None will.
+    Everywhere,
+}
+
+impl End {
+    fn of(error: &ClientError) -> Self {
+        match error {
+            ClientError::Refused(problem) => match problem.kind {
                 Kind::TokenExpired
-                    | Kind::TokenEarly
-                    | Kind::TokenFabric
-                    | Kind::TokenRevoked
-                    | Kind::TokenUsedUp
-                    | Kind::Evicted
-            );
-            (problem.to_string(), None, last)
+                | Kind::TokenEarly
+                | Kind::TokenFabric
+                | Kind::TokenRevoked
+                | Kind::TokenUsedUp
+                | Kind::Evicted => Self::Everywhere,
+                Kind::RateLimited | Kind::Busy | Kind::Store => Self::Again,
+                _ => Self::Elsewhere,
+            },
+            ClientError::Connection(_) => Self::Again,
+            ClientError::Answer(_) | ClientError::Key => Self::Elsewhere,
         }
-        other => (other.to_string(), None, false),
     }
 }
 
-fn refused(reasons: &[(String, (String, Option<String>, bool))]) -> Problem {
+fn refused(reasons: &[Reason]) -> (Problem, bool) {
     let mut what = "no gateway of the token let this pod in".to_owned();
-    for (gateway, (reason, ..)) in reasons {
+    for Reason { gateway, what: reason, .. } in reasons {
         what += &format!("\n  {gateway}: {reason}");
     }
-    let hint = reasons.iter().find_map(|(_, (_, hint, _))| hint.clone());
-    Problem::new(what)
-        .hint(hint.unwrap_or_else(|| "`warren-tunnel token inspect` shows what the token says".into()))
+    let hint = reasons.iter().find_map(|reason| reason.hint);
+    let hint = hint.unwrap_or("`warren-tunnel token inspect` shows what the token says");
+    let final_word = reasons.iter().any(|reason| reason.end == End::Everywhere);
+    let again = !final_word && reasons.iter().any(|reason| reason.end == End::Again);
+    (Problem::new(what).hint(hint), again)
 }
 
 /// A pause of about so long: many pods must not come back at one moment.

@@ -22,6 +22,7 @@ use warren_wire::token::Claims;
 use warren_wire::{PrivateKey, PublicKey, Token};
 use zeroize::Zeroizing;
 
+use self::join::Request;
 use super::settings::{Overrides, Settings, Source};
 use super::{Carriers, TlsOverrides};
 use crate::cli::AgentArgs;
@@ -103,7 +104,8 @@ pub(super) fn settings(args: &AgentArgs, token: Token) -> Result<Settings> {
         private_key: None,
         tls: TlsOverrides::default(),
     };
-    let (answer, active) = join::first(&claims, &token, &key, &host, &carriers)?;
+    let request = Request { claims: &claims, token: &token, key: &key, host: &host, carriers: &carriers };
+    let (answer, active) = join::patiently(&request)?;
     let enrolled = Arc::new(Enrolled {
         token,
         claims,
@@ -163,7 +165,9 @@ impl Enrolled {
     /// # Errors
     /// None let it in.
     pub(super) fn rejoin(&self) -> Result<Config> {
-        let (answer, active) = join::first(&self.claims, &self.token, &self.key, &self.host, &self.carriers)?;
+        let Self { claims, token, key, host, carriers, .. } = self;
+        let request = Request { claims, token, key, host, carriers };
+        let (answer, active) = join::first(&request).map_err(|(problem, _)| problem)?;
         *self.told.lock() = Told { answer, active };
         Ok(self.config())
     }
