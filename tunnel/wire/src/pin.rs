@@ -26,7 +26,7 @@ serde_as_text!(Pin);
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum PinError {
     /// The text is no pin.
-    #[error("not a pin: sha256// and 44 characters of base64, as the gateway logs it when it starts")]
+    #[error("not a pin; write sha256// and 44 characters of base64, as the gateway logs it when it starts")]
     Text,
     /// None or too many.
     #[error("{0} pins; a gateway has 1 to {PINS_MAX}")]

@@ -76,7 +76,7 @@ fn serve(stream: &UnixStream, inner: &Inner) -> Result<()> {
     let mut line = String::new();
     BufReader::new(stream.take(LONGEST)).read_line(&mut line).while_doing(told)?;
     let said = match serde_json::from_str::<Ask>(&line) {
-        Ok(ask) => answer(ask, inner).unwrap_or_else(|problem| Said::Problem {
+        Ok(ask) => answer(&ask, inner).unwrap_or_else(|problem| Said::Problem {
             what: problem.what().to_owned(),
             hint: problem.advice().map(str::to_owned),
         }),
@@ -91,10 +91,10 @@ fn serve(stream: &UnixStream, inner: &Inner) -> Result<()> {
     stream.write_all(text.as_bytes()).while_doing(told)
 }
 
-fn answer(ask: Ask, inner: &Inner) -> Result<Said> {
+fn answer(ask: &Ask, inner: &Inner) -> Result<Said> {
     let refused = |refusal: warren_proto::lease::Refusal| Problem::new(refusal.to_string());
     let leases = inner.leases.clone();
-    Ok(match ask {
+    Ok(match *ask {
         Ask::Status => Said::Status(Box::new(inner.status()?)),
         Ask::Peers => Said::Peers(inner.peers()?),
         Ask::Evict { key, until } => {
