@@ -1,18 +1,23 @@
 //! The command line. Precedence everywhere: flags, then environment, then the configuration file.
 
-use std::{ffi::OsString, net::SocketAddr, path::PathBuf};
+use std::{ffi::OsString, net::SocketAddr, num::NonZeroU32, path::PathBuf};
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
 use warren_wire::{
+    Name, Pins, PublicKey,
     config::{Endpoint, EndpointError},
-    stream::Pin,
+    gateway::Period,
+    token::TokenId,
 };
 
 use crate::{name::InterfaceName, problem::Problem, services::ServiceArgs};
 
 const AGENT_HELP: &str = "\
 Precedence: flags, then environment (WARREN_*), then the file.
+
+With a token (WARREN_TOKEN, --token-file) there is no file: the agent makes a key, enrols at one of the token's gateways, and moves
+to another when that one dies.
 
 The private key comes from --private-key-file, or WARREN_PRIVATE_KEY, or the file's PrivateKey;
 never from the argument list, which every user of the machine can read.
@@ -29,6 +34,11 @@ container it also takes in orphans.
 
 Exit code: the program's, or 128 and the signal's number if one ended it; 125 the tunnel did not come up,
 126 the program cannot be run, 127 there is no such program.";
+
+const GATEWAY_HELP: &str = "\
+Needs no privilege: what pods send is forwarded by sockets of this process. docs/gateway.md is a guide.
+
+Signals: SIGTERM and SIGINT end it; SIGHUP reads the file again: groups, token keys, gateways, limits.";
 
 /// WireGuard in user space, or by the kernel where it can.
 #[derive(Debug, Parser)]
@@ -70,12 +80,18 @@ struct GivenKey;
 /// The subcommands.
 #[derive(Debug, Subcommand)]
 pub enum Command {
-    /// Bring a tunnel up from a wg-quick file and keep it up
+    /// Bring a tunnel up from a wg-quick file, or an enrolment token, and keep it up
     #[command(after_help = AGENT_HELP)]
     Agent(Box<AgentArgs>),
     /// Bring a tunnel up and run a program beside it, for as long as the program runs
     #[command(after_help = EXEC_HELP)]
     Exec(Box<ExecArgs>),
+    /// Be the other end: take pods in, forward what their groups may reach; or ask a gateway that runs
+    #[command(after_help = GATEWAY_HELP, args_conflicts_with_subcommands = true)]
+    Gateway(GatewayArgs),
+    /// Make, read and revoke the tokens by which pods join
+    #[command(subcommand)]
+    Token(TokenCommand),
     /// Show interfaces and peers
     Status(StatusArgs),
     /// Read the configuration file of a running agent again; sessions of unchanged peers stay
@@ -165,9 +181,9 @@ pub struct AgentArgs {
     /// Where the only peer of the file takes TLS connections [default: the file's `# warren: TLSEndpoint`]
     #[arg(long, value_name = "HOST:PORT", env = "WARREN_TLS_ENDPOINT", value_parser = endpoint)]
     pub tls_endpoint: Option<Endpoint>,
-    /// What it is known by: sha256// and base64 of its key's hash [default: TLSPin, else a certificate for its name]
+    /// What it is known by: sha256// and base64 of its key's hash; several by commas [default: TLSPin, else a certificate for its name]
     #[arg(long, value_name = "PIN", env = "WARREN_TLS_PIN")]
-    pub tls_pin: Option<Pin>,
+    pub tls_pin: Option<Pins>,
     /// The name that is asked for instead of the endpoint's [default: TLSName]
     #[arg(long, value_name = "NAME", env = "WARREN_TLS_NAME")]
     pub tls_name: Option<String>,
@@ -186,6 +202,15 @@ pub struct AgentArgs {
     /// Where Prometheus finds metrics, /healthz and /readyz; `off` for nowhere [default: 127.0.0.1:9586]
     #[arg(long, value_name = "ADDR", env = "WARREN_METRICS", value_parser = address)]
     pub metrics: Option<Address>,
+    /// File with an enrolment token, in place of a configuration; or the token in WARREN_TOKEN
+    #[arg(long, value_name = "FILE", env = "WARREN_TOKEN_FILE", conflicts_with = "config")]
+    pub token_file: Option<PathBuf>,
+    /// Folder in which the key of an enrolled agent is kept: with it a restarted pod gets its address back
+    #[arg(long, value_name = "FOLDER", env = "WARREN_STATE")]
+    pub state: Option<PathBuf>,
+    /// How gateways call this pod [default: the host's name]
+    #[arg(long, value_name = "NAME", env = "WARREN_HOST_NAME")]
+    pub host_name: Option<String>,
     /// File with the private key, in place of the configuration's PrivateKey
     #[arg(long, value_name = "FILE", env = "WARREN_PRIVATE_KEY_FILE")]
     pub private_key_file: Option<PathBuf>,
@@ -238,6 +263,142 @@ pub struct StatusArgs {
 pub struct ReloadArgs {
     /// Interface of the agent [default: the only one]
     pub interface: Option<InterfaceName>,
+}
+
+/// Arguments of `gateway`.
+#[derive(Debug, Args)]
+pub struct GatewayArgs {
+    /// The gateway's file
+    #[arg(long, short, value_name = "FILE", env = "WARREN_GATEWAY_CONFIG", default_value = GATEWAY_FILE)]
+    pub config: PathBuf,
+    /// Where Prometheus finds metrics, /healthz and /readyz; `off` for nowhere [default: the file's, else 127.0.0.1:9586]
+    #[arg(long, value_name = "ADDR", env = "WARREN_METRICS", value_parser = address)]
+    pub metrics: Option<Address>,
+    /// How log lines look
+    #[arg(long, value_enum, default_value = "human", env = "WARREN_LOG_FORMAT")]
+    pub log_format: LogFormat,
+    /// off, error, warn, info, debug or trace; also by module: info,warren_proto=debug
+    #[arg(long, value_name = "LEVEL", env = "WARREN_LOG_LEVEL", default_value = "info")]
+    pub log_level: String,
+    /// What is asked of a gateway that runs; without, this process is one.
+    #[command(subcommand)]
+    pub ask: Option<GatewayCommand>,
+}
+
+/// Where the gateway's file is looked for.
+const GATEWAY_FILE: &str = "/etc/warren/gateway.toml";
+
+/// What can be asked of a gateway.
+#[derive(Debug, Subcommand)]
+pub enum GatewayCommand {
+    /// How it does
+    Status(AskArgs),
+    /// All leases: who has which address, and since when
+    Peers(AskArgs),
+    /// End a peer's lease at once, at all gateways, and keep its key out
+    Evict {
+        /// Its public key, as `peers` prints it
+        key: PublicKey,
+        /// For how long: 30m, 12h, 7d
+        #[arg(long = "for", value_name = "TIME", default_value = "24h")]
+        time: Period,
+        /// Which gateway is asked.
+        #[command(flatten)]
+        ask: AskArgs,
+    },
+    /// Let an evicted key in again
+    Readmit {
+        /// Its public key
+        key: PublicKey,
+        /// Which gateway is asked.
+        #[command(flatten)]
+        ask: AskArgs,
+    },
+    /// Take no new peers, before the gateway is ended
+    Drain {
+        /// Take new peers again
+        #[arg(long)]
+        undo: bool,
+        /// Which gateway is asked.
+        #[command(flatten)]
+        ask: AskArgs,
+    },
+    /// Read the file again
+    Reload(AskArgs),
+    /// Print a gateway's [[gateways]] entry from its files; keys that are missing are made
+    Identity {
+        /// File with the WireGuard key
+        #[arg(long, value_name = "FILE", default_value = "/etc/warren/gateway.key")]
+        key: PathBuf,
+        /// File with the TLS certificate and its key
+        #[arg(long, value_name = "FILE", default_value = "/etc/warren/gateway.tls.pem")]
+        certificate: PathBuf,
+    },
+}
+
+/// Which gateway is asked, and how it answers.
+#[derive(Debug, Clone, Args)]
+pub struct AskArgs {
+    /// Its control socket [default: that of the only gateway of this user]
+    #[arg(long, value_name = "FILE", env = "WARREN_GATEWAY_SOCKET")]
+    pub socket: Option<PathBuf>,
+    /// For programs
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// What can be done with tokens.
+#[derive(Debug, Subcommand)]
+pub enum TokenCommand {
+    /// Make a token from a gateway's file, signed by a key of WARREN_SIGNING_KEY or a file
+    Create {
+        /// File with fabric, groups and gateways
+        #[arg(long, short, value_name = "FILE", env = "WARREN_GATEWAY_CONFIG", default_value = GATEWAY_FILE)]
+        config: PathBuf,
+        /// The group that peers come into
+        #[arg(long, value_name = "NAME")]
+        group: Name,
+        /// For how long it admits: 30m, 12h, 90d, at most 400 days
+        #[arg(long, value_name = "TIME", default_value = "24h")]
+        valid: Period,
+        /// How many peers may join with it [default: any number]
+        #[arg(long, value_name = "COUNT")]
+        uses: Option<NonZeroU32>,
+        /// File with the signing key, in place of WARREN_SIGNING_KEY
+        #[arg(long, value_name = "FILE", env = "WARREN_SIGNING_KEY_FILE")]
+        key_file: Option<PathBuf>,
+        /// Write to a new file that its owner alone can read
+        #[arg(long, value_name = "FILE")]
+        out: Option<PathBuf>,
+    },
+    /// Show what a token says; it is read from a file, WARREN_TOKEN, or standard input
+    Inspect {
+        /// File with the token; `-` is standard input
+        file: Option<PathBuf>,
+        /// Gateway's file with the keys that its signature is checked with
+        #[arg(long, short, value_name = "FILE")]
+        config: Option<PathBuf>,
+        /// For programs
+        #[arg(long)]
+        json: bool,
+    },
+    /// Make a key that signs tokens; its public half is printed for `token_keys`
+    Keygen {
+        /// New file for the secret half, which its owner alone can read
+        #[arg(long, value_name = "FILE")]
+        out: PathBuf,
+    },
+    /// Make a token worthless, at all gateways
+    Revoke {
+        /// Its id, as `token inspect` prints it
+        id: TokenId,
+        /// End the peers that came with it too
+        #[arg(long)]
+        peers: bool,
+        /// Which gateway is asked.
+        #[command(flatten)]
+        ask: AskArgs,
+    },
 }
 
 /// Where a new key goes.
@@ -309,7 +470,8 @@ mod tests {
     #[test]
     fn help_is_as_documented() {
         Cli::command().debug_assert();
-        for of in ["", "agent", "exec", "status", "reload", "genkey", "pubkey", "doctor"] {
+        for of in ["", "agent", "exec", "gateway", "token", "status", "reload", "genkey", "pubkey", "doctor"]
+        {
             insta::assert_snapshot!(format!("help_{of}"), help(of));
         }
     }

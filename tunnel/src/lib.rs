@@ -1,7 +1,8 @@
 //! The tunnel: agent and gateway in one binary.
 //!
 //! ```text
-//! cli -> agent -> { net: addresses, routes, DNS }
+//! cli -> gateway: enrolment, leases, forwarding; control and datapath as below
+//!     -> agent -> { net: addresses, routes, DNS }
 //!              -> { control: the engine's thread } <- uapi, metrics, lookups
 //!                   datapath: packets
 //! ```
@@ -15,12 +16,14 @@ pub mod doctor;
 pub mod enrolment;
 pub mod exec;
 pub mod folders;
+pub mod gateway;
 pub mod log;
 pub mod machine;
 pub mod metrics;
 pub mod name;
 pub mod net;
 pub mod problem;
+pub mod secret;
 pub mod services;
 pub mod status;
 pub mod uapi;
@@ -47,6 +50,8 @@ pub fn run(cli: Cli) -> u8 {
             })
         }),
         Command::Exec(args) => return exec::run(&args),
+        Command::Gateway(args) => commands::gateway::gateway(&args),
+        Command::Token(command) => commands::token::token(&command),
         Command::Status(args) => quiet().and_then(|()| commands::status::status(&args)),
         Command::Reload(args) => commands::reload::reload(args.interface.as_ref()),
         Command::Genkey(args) => commands::keys::genkey(args.out.as_deref()),

@@ -5,6 +5,7 @@
 //! - [`Device`] is such a program at work on one interface, configured, observable and stoppable.
 //! - [`Pair`] is the usual experiment: two hosts, a wire between them, a device on each.
 //! - [`Pod`] is our tunnel as it runs in a rented container: an ordinary user without any privilege or device.
+//! - [`Fabric`] is gateways of ours and pods that enrol with them.
 //! - [`Relay`] is a long and lossy way between two hosts.
 //! - [`traffic`] sends through the tunnel: streams checked by digest, datagrams and their echoes.
 //! - [`wire`] drops UDP between two hosts, or slows everything down.
@@ -14,6 +15,7 @@
 
 mod config;
 mod device;
+pub mod fabric;
 pub mod fuzz;
 mod implementation;
 mod namespace;
@@ -27,6 +29,7 @@ pub mod wire;
 
 pub use config::{Interface, KeyPair, Remote, preshared_key};
 pub use device::{Device, PeerState};
+pub use fabric::Fabric;
 pub use implementation::Implementation;
 pub use namespace::Namespace;
 pub use pair::{Family, Pair, Settings, Side};

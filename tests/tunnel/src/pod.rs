@@ -109,7 +109,7 @@ pub fn home(interface: &Interface) -> Result<TempDir> {
     Ok(folder)
 }
 
-fn own(path: &Path) -> Result<()> {
+pub(crate) fn own(path: &Path) -> Result<()> {
     chown(path, Some(NOBODY), Some(NOBODY)).with_context(|| format!("cannot give {} away", path.display()))
 }
 

@@ -5,43 +5,39 @@ use std::net::IpAddr;
 use smoltcp::wire::{Icmpv4Message, Icmpv4Packet, Icmpv6Message, Icmpv6Packet};
 
 use crate::checksum;
-use crate::echo::{Echo, EchoKind};
 use crate::wire::{ICMP4, ICMP6, Ip, emit_ip, ip_header, parse_quoted};
 
 /// Longest error message: what IPv6 may send without asking (RFC 4443 §2.4 c), and enough for IPv4.
 const MAX_ERROR: usize = 576;
 
-/// Bytes of an echo before its data.
-pub(crate) const HEADER: usize = 8;
-
 /// What an ICMP message means to the stack.
 #[derive(Debug)]
 pub(crate) enum Message<'a> {
-    /// To be answered with this packet.
-    Reply(Vec<u8>),
-    /// For the application: a reply, or a request to somebody else.
-    Echo(Echo),
+    /// Somebody asks whether we are there.
+    Echo {
+        /// Identifier and sequence number.
+        number: (u16, u16),
+        /// What is to be sent back.
+        data: &'a [u8],
+    },
     /// A packet of ours was too big; the MTU told, and the packet quoted.
     TooBig(usize, Ip<'a>),
     /// A packet of ours did not arrive; `true` when the destination itself refused.
     Unreachable(bool, Ip<'a>),
 }
 
-/// Reads and verifies an ICMP message. One that is not for an `own` address can only be a request.
-pub(crate) fn parse<'a>(ip: &Ip<'a>, own: bool) -> Option<Message<'a>> {
-    let message = if ip.protocol == ICMP4 { parse4(ip, own) } else { parse6(ip, own) };
-    message.filter(|message| own || matches!(message, Message::Echo(Echo { kind: EchoKind::Request, .. })))
+/// Reads and verifies an ICMP message.
+pub(crate) fn parse<'a>(ip: &Ip<'a>) -> Option<Message<'a>> {
+    if ip.protocol == ICMP4 { parse4(ip) } else { parse6(ip) }
 }
 
-fn parse4<'a>(ip: &Ip<'a>, own: bool) -> Option<Message<'a>> {
+fn parse4<'a>(ip: &Ip<'a>) -> Option<Message<'a>> {
     let view = Icmpv4Packet::new_checked(ip.payload).ok()?;
     if ip.payload.len() < 8 || checksum::fold(checksum::sum(ip.payload)) != 0xffff {
         return None;
     }
     match (view.msg_type(), view.msg_code()) {
-        (Icmpv4Message::EchoRequest, 0) if own => Some(Message::Reply(reply(ip, 0))),
-        (Icmpv4Message::EchoRequest, 0) => Some(Message::Echo(taken(ip, EchoKind::Request))),
-        (Icmpv4Message::EchoReply, 0) => Some(Message::Echo(taken(ip, EchoKind::Reply))),
+        (Icmpv4Message::EchoRequest, 0) => Some(request(ip)),
         (Icmpv4Message::DstUnreachable, code) => {
             let quoted = parse_quoted(ip.payload.get(8..)?)?;
             if code == 4 {
@@ -55,16 +51,14 @@ fn parse4<'a>(ip: &Ip<'a>, own: bool) -> Option<Message<'a>> {
     }
 }
 
-fn parse6<'a>(ip: &Ip<'a>, own: bool) -> Option<Message<'a>> {
+fn parse6<'a>(ip: &Ip<'a>) -> Option<Message<'a>> {
     let view = Icmpv6Packet::new_checked(ip.payload).ok()?;
     let pseudo = checksum::pseudo(ip.source, ip.destination, ICMP6, ip.payload.len());
     if ip.payload.len() < 8 || checksum::fold(pseudo + checksum::sum(ip.payload)) != 0xffff {
         return None;
     }
     match view.msg_type() {
-        Icmpv6Message::EchoRequest if own => Some(Message::Reply(reply(ip, 129))),
-        Icmpv6Message::EchoRequest => Some(Message::Echo(taken(ip, EchoKind::Request))),
-        Icmpv6Message::EchoReply => Some(Message::Echo(taken(ip, EchoKind::Reply))),
+        Icmpv6Message::EchoRequest => Some(request(ip)),
         Icmpv6Message::PktTooBig => {
             let mtu = view.pkt_too_big_mtu() as usize;
             Some(Message::TooBig(mtu, parse_quoted(ip.payload.get(8..)?)?))
@@ -76,53 +70,74 @@ fn parse6<'a>(ip: &Ip<'a>, own: bool) -> Option<Message<'a>> {
     }
 }
 
-fn reply(ip: &Ip<'_>, kind: u8) -> Vec<u8> {
-    let header = ip_header(ip.source);
-    let mut packet = vec![0; header + ip.payload.len()];
-    packet[header..].copy_from_slice(ip.payload);
-    packet[header] = kind;
-    finish(packet, ip.destination, ip.source)
+/// Its header has been found to be whole.
+fn request<'a>(ip: &Ip<'a>) -> Message<'a> {
+    let (head, data) = ip.payload.split_at(8);
+    let number = (u16::from_be_bytes([head[4], head[5]]), u16::from_be_bytes([head[6], head[7]]));
+    Message::Echo { number, data }
 }
 
-/// An echo as the application sees it. The message is at least [`HEADER`] long.
-fn taken(ip: &Ip<'_>, kind: EchoKind) -> Echo {
-    let word = |at: usize| u16::from_be_bytes([ip.payload[at], ip.payload[at + 1]]);
-    Echo {
-        kind,
-        local: ip.destination,
-        remote: ip.source,
-        identifier: word(4),
-        sequence: word(6),
-        data: ip.payload[HEADER..].to_vec(),
+/// Why a packet did not reach its destination.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Unreachable {
+    /// No way to the network.
+    Network,
+    /// The host does not answer.
+    Host,
+    /// Nobody takes it there.
+    Port,
+    /// A rule forbids it.
+    Prohibited,
+}
+
+impl Unreachable {
+    /// Type and code (RFC 792, RFC 1812 section 5.2.7.1; RFC 4443 section 3.1).
+    fn code(self, v4: bool) -> (u8, u8) {
+        match (self, v4) {
+            (Self::Network, true) => (3, 0),
+            (Self::Host, true) => (3, 1),
+            (Self::Port, true) => (3, 3),
+            (Self::Prohibited, true) => (3, 13),
+            (Self::Network, false) => (1, 0),
+            (Self::Host, false) => (1, 3),
+            (Self::Port, false) => (1, 4),
+            (Self::Prohibited, false) => (1, 1),
+        }
     }
 }
 
-/// The packet of an echo whose two ends are of one family.
-pub(crate) fn echo(echo: &Echo) -> Vec<u8> {
-    let header = ip_header(echo.local);
-    let mut packet = vec![0; header + HEADER + echo.data.len()];
-    packet[header] = match (echo.local.is_ipv4(), echo.kind) {
-        (true, EchoKind::Request) => 8,
-        (true, EchoKind::Reply) => 0,
-        (false, EchoKind::Request) => 128,
-        (false, EchoKind::Reply) => 129,
-    };
-    packet[header + 4..header + 6].copy_from_slice(&echo.identifier.to_be_bytes());
-    packet[header + 6..header + 8].copy_from_slice(&echo.sequence.to_be_bytes());
-    packet[header + HEADER..].copy_from_slice(&echo.data);
-    finish(packet, echo.local, echo.remote)
-}
-
-/// "Port unreachable" for a packet that nobody here takes; `None` for what must not be answered.
-pub(crate) fn port_unreachable(ip: &Ip<'_>) -> Option<Vec<u8>> {
-    let header = ip_header(ip.source);
-    let quoted = &ip.whole[..ip.whole.len().min(MAX_ERROR - header - 8)];
+/// Tells the sender of a packet, in the name of its destination, that it did not arrive.
+pub(crate) fn unreachable(why: Unreachable, source: IpAddr, destination: IpAddr, whole: &[u8]) -> Vec<u8> {
+    let header = ip_header(source);
+    let quoted = &whole[..whole.len().min(MAX_ERROR - header - 8)];
     let mut packet = vec![0; header + 8 + quoted.len()];
-    let (kind, code) = if ip.source.is_ipv4() { (3, 3) } else { (1, 4) };
+    let (kind, code) = why.code(source.is_ipv4());
     packet[header] = kind;
     packet[header + 1] = code;
     packet[header + 8..].copy_from_slice(quoted);
-    Some(finish(packet, ip.destination, ip.source))
+    finish(packet, destination, source)
+}
+
+/// The packet of an echo: a request, or the reply to one.
+pub(crate) fn echo(
+    source: IpAddr,
+    destination: IpAddr,
+    reply: bool,
+    number: (u16, u16),
+    data: &[u8],
+) -> Vec<u8> {
+    let header = ip_header(source);
+    let mut packet = vec![0; header + 8 + data.len()];
+    packet[header] = match (source.is_ipv4(), reply) {
+        (true, true) => 0,
+        (true, false) => 8,
+        (false, true) => 129,
+        (false, false) => 128,
+    };
+    packet[header + 4..header + 6].copy_from_slice(&number.0.to_be_bytes());
+    packet[header + 6..header + 8].copy_from_slice(&number.1.to_be_bytes());
+    packet[header + 8..].copy_from_slice(data);
+    finish(packet, source, destination)
 }
 
 fn finish(mut packet: Vec<u8>, source: IpAddr, destination: IpAddr) -> Vec<u8> {

@@ -4,7 +4,7 @@
 //!  IP packets -> Stack::input -> demux -> tcp -> receiver -> recv
 //!                                  |       |
 //!                                udp     sender <- send
-//!                           icmp, echo      |  scoreboard, rack, rtt, rate, bbr|cubic, pacing
+//!                                icmp      |  scoreboard, rack, rtt, rate, bbr|cubic, pacing
 //!  IP packets <- Stack::poll <-------------+        timers in a wheel, buffers from one budget
 //! ```
 //!
@@ -27,7 +27,6 @@ mod config;
 mod congestion;
 mod cubic;
 mod demux;
-mod echo;
 #[doc(hidden)]
 pub mod fuzz;
 mod icmp;
@@ -50,9 +49,9 @@ mod wire;
 pub use batch::{BATCH, Batch, HEADROOM, Place, TAILROOM};
 pub use config::{Config, Keepalive};
 pub use congestion::Congestion;
-pub use echo::{Echo, EchoKind};
+pub use icmp::Unreachable;
 pub use listen::{Listen, ListenerId};
-pub use stack::{ConnectError, Event, Memory, RecvError, Stack, Stats, StreamId, StreamInfo};
+pub use stack::{ConnectError, Echo, Event, Memory, RecvError, Stack, Stats, StreamId, StreamInfo};
 pub use tcp::{CloseReason, State};
 pub use udp::{Datagram, SocketId, UdpError};
 pub use wire::{MAX_MTU, MIN_MTU};

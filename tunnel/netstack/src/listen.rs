@@ -23,8 +23,9 @@ pub struct Listen {
     pub port: Option<u16>,
     /// Connections that wait for [`Stack::accept`] at most; SYNs beyond are dropped, and sent again by their peers.
     pub backlog: usize,
-    /// Tell of a SYN with [`Event::Incoming`](crate::Event::Incoming) and answer it only after [`Stack::admit`]: a
-    /// gateway first finds out whether the destination can be reached.
+    /// Tell of a SYN with [`Event::Incoming`](crate::Event::Incoming) and answer it only after [`Stack::admit`], or
+    /// [`Stack::deny`] it: a gateway first finds out whether the destination can be reached. [`Stack::accept`] has none of
+    /// these.
     pub defer: bool,
 }
 

@@ -1,6 +1,7 @@
 //! The stack: packets in, packets out, and what the application calls.
 
 mod datagrams;
+mod forward;
 mod packets;
 mod streams;
 
@@ -14,8 +15,7 @@ use crate::batch::Batch;
 use crate::buffer::Pool;
 use crate::config::Config;
 use crate::demux::{Demux, Flow, TimeWait, Waiting};
-use crate::echo::Echoes;
-use crate::icmp::{self, Message};
+use crate::icmp::{self, Message, Unreachable};
 use crate::listen::{ListenerId, Listeners};
 use crate::random::{Keyed, Rng, address_bits};
 use crate::seq::{MS, Nanos, SEC, before};
@@ -74,6 +74,19 @@ pub enum Event {
     Datagram(SocketId),
     /// [`Stack::echo_recv`] has something.
     Echo,
+}
+
+/// An echo request for somebody else (with `accept_any`).
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Echo {
+    /// Who asks.
+    pub source: IpAddr,
+    /// Who is asked.
+    pub destination: IpAddr,
+    /// Identifier and sequence number.
+    pub number: (u16, u16),
+    /// What is to be sent back.
+    pub data: Vec<u8>,
 }
 
 /// Why there is no connection.
@@ -177,7 +190,7 @@ pub struct Stack {
     config: Config,
     isn: Keyed,
     rng: Rng,
-    pub(crate) pool: Pool,
+    pool: Pool,
     wheel: Wheel,
     slots: Vec<Slot>,
     free: Vec<u32>,
@@ -189,11 +202,11 @@ pub struct Stack {
     /// Streams whose application was refused space.
     starved: VecDeque<StreamId>,
     ready: VecDeque<u32>,
-    pub(crate) events: VecDeque<Event>,
+    events: VecDeque<Event>,
     control: VecDeque<Control>,
     raw: VecDeque<Vec<u8>>,
+    echoes: VecDeque<Echo>,
     udp: Udp,
-    pub(crate) echoes: Echoes,
     paths: HashMap<IpAddr, (usize, Nanos), Keyed>,
     challenges: u32,
     icmp_tokens: u32,
@@ -226,8 +239,8 @@ impl Stack {
             events: VecDeque::new(),
             control: VecDeque::new(),
             raw: VecDeque::new(),
+            echoes: VecDeque::new(),
             udp: Udp::new(keyed),
-            echoes: Echoes::default(),
             paths: HashMap::with_hasher(keyed),
             challenges: CHALLENGES,
             icmp_tokens: ICMP_RATE,
@@ -334,7 +347,7 @@ impl Stack {
         self.config.addresses.iter().copied().find(|own| own.is_ipv4() == remote.is_ipv4())
     }
 
-    pub(crate) fn path_mtu(&self, remote: IpAddr) -> usize {
+    fn path_mtu(&self, remote: IpAddr) -> usize {
         match self.paths.get(&remote) {
             Some((mtu, at)) if self.now.saturating_sub(*at) < PATH_AGE => (*mtu).min(self.config.mtu),
             _ => self.config.mtu,

@@ -401,11 +401,20 @@ impl Conn {
         self.syn_due = !self.held;
     }
 
+    /// Answers nothing until it is admitted.
+    pub(crate) fn hold(&mut self, until: Nanos) {
+        self.held = true;
+        self.syn_due = false;
+        self.snd.timeout_at = Some(until);
+    }
+
     /// Lets a held connection answer.
     pub(crate) fn admit(&mut self, now: Nanos) {
         if std::mem::take(&mut self.held) {
             self.syn_due = true;
             self.started_at = now;
+            // It ran for whoever was to decide.
+            self.snd.timeout_at = None;
         }
     }
 }

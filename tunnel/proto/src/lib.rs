@@ -16,6 +16,7 @@
 pub mod allowed;
 pub mod carrier;
 pub mod engine;
+pub mod failover;
 mod handshake;
 pub mod lease;
 pub mod plane;

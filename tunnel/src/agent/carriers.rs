@@ -3,7 +3,7 @@
 use std::{path::PathBuf, sync::Arc};
 
 use warren_proto::carrier::Mode;
-use warren_transport::tls::{Identity, IdentityError, Listener, Proxy, Streams, Target, Trust};
+use warren_transport::tls::{Identity, IdentityError, ListenLimits, Listener, Proxy, Streams, Target, Trust};
 use warren_wire::config::{Config, Host, Peer, TlsEndpoint};
 
 use crate::{
@@ -30,7 +30,7 @@ pub struct Carriers {
 pub struct TlsOverrides {
     listen: Option<std::net::SocketAddr>,
     endpoint: Option<warren_wire::config::Endpoint>,
-    pin: Option<warren_wire::stream::Pin>,
+    pins: Option<warren_wire::Pins>,
     name: Option<String>,
 }
 
@@ -39,7 +39,7 @@ impl TlsOverrides {
         Self {
             listen: args.listen_tls,
             endpoint: args.tls_endpoint.clone(),
-            pin: args.tls_pin,
+            pins: args.tls_pin.clone(),
             name: args.tls_name.clone(),
         }
     }
@@ -47,7 +47,7 @@ impl TlsOverrides {
     /// Puts them over a configuration.
     pub(super) fn apply(&self, config: &mut Config) -> Result<()> {
         config.interface.listen_tls = self.listen.or(config.interface.listen_tls);
-        if self.endpoint.is_none() && self.pin.is_none() && self.name.is_none() {
+        if self.endpoint.is_none() && self.pins.is_none() && self.name.is_none() {
             return Ok(());
         }
         let [peer] = config.peers.as_mut_slice() else {
@@ -65,7 +65,7 @@ impl TlsOverrides {
         };
         peer.tls = Some(TlsEndpoint {
             endpoint,
-            pin: self.pin.or(before.as_ref().and_then(|tls| tls.pin)),
+            pins: self.pins.clone().or_else(|| before.as_ref().and_then(|tls| tls.pins.clone())),
             name: self.name.clone().or(before.and_then(|tls| tls.name)),
         });
         Ok(())
@@ -127,22 +127,25 @@ impl Carriers {
             CarrierChoice::Auto => Mode::Auto,
             CarrierChoice::Tls => Mode::Stream,
         };
-        let tls = peer.tls.as_ref()?;
+        // Without UDP in the file there is nothing to choose.
+        let mode = if peer.endpoint.is_none() { Mode::Stream } else { mode };
+        Some(TlsWay { target: self.target(peer.tls.as_ref()?, fwmark), mode })
+    }
+
+    /// Where TLS connections to an endpoint lead.
+    pub(super) fn target(&self, tls: &TlsEndpoint, fwmark: Option<u32>) -> Target {
         let host = match &tls.endpoint.host {
             Host::Ip(ip) => ip.to_string(),
             Host::Name(name) => name.clone(),
         };
-        // Without UDP in the file there is nothing to choose.
-        let mode = if peer.endpoint.is_none() { Mode::Stream } else { mode };
-        let target = Target {
+        Target {
             proxy: self.proxy.clone().filter(|_| !self.is_direct(&host)),
             host,
             port: tls.endpoint.port,
             server_name: tls.name.clone(),
-            trust: tls.pin.map_or(Trust::System, Trust::Pin),
+            trust: tls.pins.clone().map_or(Trust::System, Trust::Pins),
             fwmark,
-        };
-        Some(TlsWay { target, mode })
+        }
     }
 
     fn is_direct(&self, host: &str) -> bool {
@@ -167,7 +170,7 @@ impl Carriers {
         let identity = identity.map_err(|error| identity_problem(&error))?;
         let pin = identity.pin();
         let tls = identity.server_config().map_err(|error| identity_problem(&error))?;
-        let listener = Listener::start(address, tls, Arc::clone(streams), None)
+        let listener = Listener::start(address, tls, Arc::clone(streams), None, ListenLimits::default())
             .map_err(|error| port_problem(address, &error))?;
         tracing::info!(address = %listener.address(), %pin, "takes TLS connections");
         Ok(Some(TlsPort { listener: Arc::new(listener), pin }))

@@ -3,6 +3,7 @@
 mod beside;
 mod carriers;
 mod choice;
+mod enrolled;
 mod hooks;
 mod journal;
 mod kernel;
@@ -32,8 +33,10 @@ use warren_wire::config::Config;
 
 pub use beside::{Beside, beside};
 pub use carriers::{Carriers, TlsOverrides};
+pub use enrolled::Enrolled;
 pub use journal::{Change, Journal};
 pub use settings::{Settings, Source};
+pub(crate) use traffic::Moving;
 
 use self::{
     choice::{Backend, Chosen},
@@ -58,6 +61,8 @@ enum Event {
     Done,
     /// The tunnel cannot go on.
     Failed,
+    /// Go on with this configuration.
+    Become(Box<Config>),
     /// Read the file again; the answer goes to whoever asked, a signal to nobody.
     Reload(Option<SyncSender<Result<String>>>),
 }
@@ -108,6 +113,9 @@ fn env_key() -> Option<zeroize::Zeroizing<String>> {
 }
 
 fn gather(args: &AgentArgs) -> Result<Settings> {
+    if let Some(token) = enrolled::token(args)? {
+        return enrolled::settings(args, token);
+    }
     Settings::gather(args, env_key().as_deref().map(String::as_str))
 }
 
@@ -184,6 +192,7 @@ impl Agent {
             Chosen::Netstack(told) => {
                 let tunnel = Self::bring_up_alone(&settings, told, events)?;
                 live.set(tunnel.look());
+                watch_gateways(&settings, tunnel.as_ref(), events)?;
                 return Ok(Self { settings, network: None, tunnel, live: Arc::clone(live) });
             }
         };
@@ -195,6 +204,7 @@ impl Agent {
         match Self::bring_up(&settings, backend, &mut network, events) {
             Ok(tunnel) => {
                 live.set(tunnel.look());
+                watch_gateways(&settings, tunnel.as_ref(), events)?;
                 Ok(Self { settings, network: Some(network), tunnel, live: Arc::clone(live) })
             }
             Err(problem) => {
@@ -260,6 +270,11 @@ impl Agent {
                         _ = asker.try_send(result);
                     }
                 }
+                Ok(Event::Become(config)) => {
+                    if let Err(problem) = self.take(*config) {
+                        log::warn(&problem);
+                    }
+                }
                 Ok(Event::Stop(signal)) => {
                     let name = if signal == SIGINT { "SIGINT" } else { "SIGTERM" };
                     tracing::info!(interface = %self.settings.interface, signal = name, "ending");
@@ -297,15 +312,22 @@ impl Agent {
         if let Some(network) = network {
             network.down(config);
         }
+        if let Source::Token(enrolled) = &settings.source {
+            enrolled.release();
+        }
         tracing::info!(%interface, "down");
     }
 
     fn reload(&mut self) -> Result<String> {
-        if self.settings.source == Source::Stdin {
+        if matches!(self.settings.source, Source::Stdin) {
             return Err(Problem::new("the configuration came from standard input and cannot be read again")
                 .hint("give it as a file, or use `wg set`"));
         }
-        let config: Config = settings::read(&self.settings.source, &self.settings.over)?;
+        self.take(settings::read(&self.settings.source, &self.settings.over)?)
+    }
+
+    /// Goes on with another configuration; says what it has otherwise.
+    fn take(&mut self, config: Config) -> Result<String> {
         // The mark comes before the routes that need it: else the tunnel's own datagrams would go into the tunnel.
         let mark = match &self.network {
             Some(network) => (network.fwmark(&self.settings.config), network.fwmark(&config)),
@@ -319,6 +341,14 @@ impl Agent {
         self.tunnel.facts(&config, mtu.map(u32::from));
         self.settings.config = config;
         Ok(changes)
+    }
+}
+
+/// An enrolled agent has several gateways.
+fn watch_gateways(settings: &Settings, tunnel: &dyn Tunnel, events: &Sender<Event>) -> Result<()> {
+    match &settings.source {
+        Source::Token(enrolled) => enrolled::watch(Arc::clone(enrolled), tunnel.look(), events.clone()),
+        Source::File(_) | Source::Stdin => Ok(()),
     }
 }
 

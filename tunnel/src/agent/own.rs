@@ -1,17 +1,17 @@
 //! A tunnel that our own data path moves: over a TUN device, or to and from the netstack of this process.
 
-use std::{net::IpAddr, path::PathBuf, sync::Arc};
+use std::{net::IpAddr, path::PathBuf, sync::Arc, time::Duration};
 
 use warren_device::{
     tun::{Queue, Tun},
     user::{self, Congestion, Net, UserConfig},
 };
 use warren_proto::{
-    engine::{Engine, EngineConfig},
+    engine::{Engine, EngineConfig, Signs},
     plane::Plane,
 };
 use warren_transport::udp::Udp;
-use warren_wire::config::Config;
+use warren_wire::{PublicKey, config::Config};
 
 use super::{
     Carriers, Reloader, lookups,
@@ -116,6 +116,7 @@ impl OwnTunnel {
                 congestion: Congestion::Bbr,
                 seed,
                 routes: Box::new(move |to| routed.route(to).is_some()),
+                forward: None,
             })
             .while_doing(|| "netstack".into())?;
             Ok((Device::User(Box::new(driver)), Some(net)))
@@ -187,7 +188,7 @@ impl OwnTunnel {
     }
 
     /// Hands peers to the control thread, and names that are still to be looked up to theirs.
-    fn put(&self, gone: Vec<warren_wire::PublicKey>, changed: Vec<FilePeer>) -> Result<()> {
+    fn put(&self, gone: Vec<PublicKey>, changed: Vec<FilePeer>) -> Result<()> {
         let unknown: Vec<Lookup> = changed
             .iter()
             .filter(|peer| peer.config.endpoint.is_none())
@@ -233,6 +234,10 @@ impl Tunnel for OwnTunnel {
             said.push(format!("{} peers added or changed", changed.len()));
         }
         self.put(gone, changed)?;
+        if let Some(net) = &self.net {
+            // Streams whose packets went nowhere need not wait for their timers.
+            net.nudge();
+        }
         if old.listen_tls != new.listen_tls {
             log::warn(
                 &Problem::new("ListenTLS has changed, the port stays as it is").hint("start the agent again"),
@@ -285,6 +290,14 @@ impl Look for Handle {
 
     fn greet(&self) {
         self.tell(Command::Greet);
+    }
+
+    fn signs(&self, keys: Vec<PublicKey>) -> Result<(Duration, Vec<(PublicKey, Signs)>)> {
+        self.ask(|answer| Command::Signs(keys, answer))
+    }
+
+    fn probe(&self, key: PublicKey) {
+        self.tell(Command::Probe(key));
     }
 }
 

@@ -5,12 +5,13 @@ use std::{
     io::Read,
     os::unix::fs::PermissionsExt,
     path::{Path, PathBuf},
+    sync::Arc,
 };
 
 use warren_wire::{config::Config, key::PrivateKey};
 use zeroize::Zeroizing;
 
-use super::{Carriers, TlsOverrides};
+use super::{Carriers, Enrolled, TlsOverrides};
 use crate::{
     cli::{AgentArgs, DeviceChoice},
     folders,
@@ -23,12 +24,14 @@ use crate::{
 const MAX_FILE: u64 = 256 << 20;
 
 /// Where the configuration comes from.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone)]
 pub enum Source {
     /// A file, which can be read again.
     File(PathBuf),
     /// Standard input, which can not.
     Stdin,
+    /// An enrolment token: gateways say the rest.
+    Token(Arc<Enrolled>),
 }
 
 /// The agent's settings after precedence.
@@ -77,7 +80,7 @@ pub(super) fn interface_of(args: &AgentArgs) -> Result<InterfaceName> {
     }
     match &args.config {
         None => Err(Problem::new("no configuration")
-            .hint("--config FILE, or --interface NAME for /etc/wireguard/NAME.conf")),
+            .hint("--config FILE, --interface NAME for /etc/wireguard/NAME.conf, or an enrolment token in WARREN_TOKEN")),
         Some(path) if path == Path::new("-") => {
             Err(Problem::new("a configuration from standard input has no name")
                 .hint("name the interface: --interface wg0"))
@@ -107,7 +110,7 @@ impl Settings {
         let config = read(&source, &over)?;
         let beside = match &source {
             Source::File(path) => path.with_extension("tls.pem"),
-            Source::Stdin => interface.config().with_extension("tls.pem"),
+            Source::Stdin | Source::Token(_) => interface.config().with_extension("tls.pem"),
         };
         let carriers = Carriers::gather(args, beside);
         carriers.check(&config)?;
@@ -131,6 +134,7 @@ impl Settings {
 /// When it cannot be read or understood, or has no private key.
 pub(super) fn read(source: &Source, over: &Overrides) -> Result<Config> {
     let (name, text) = match source {
+        Source::Token(enrolled) => return enrolled.rejoin(),
         Source::Stdin => {
             let mut text = Zeroizing::new(String::new());
             std::io::stdin()

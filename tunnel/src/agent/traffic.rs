@@ -21,7 +21,7 @@ use crate::{
 const WAITING: usize = 1024;
 
 /// A running data path and its queue to the control thread.
-pub(super) struct Moving {
+pub(crate) struct Moving {
     datapath: Option<Datapath>,
     plane: Arc<Plane>,
     udp: Arc<Udp>,
@@ -36,7 +36,7 @@ impl Moving {
     ///
     /// # Errors
     /// When its threads cannot be started.
-    pub(super) fn start(plane: Arc<Plane>, device: Device, udp: Arc<Udp>, mtu: usize) -> Result<Self> {
+    pub(crate) fn start(plane: Arc<Plane>, device: Device, udp: Arc<Udp>, mtu: usize) -> Result<Self> {
         let (sender, receiver) =
             control_channel(WAITING).while_doing(|| "queue to the control thread".into())?;
         let waker = sender.clone();

@@ -1,9 +1,10 @@
 //! The tunnel by whichever backend moves its packets.
 
-use std::{net::IpAddr, sync::Arc};
+use std::{net::IpAddr, sync::Arc, time::Duration};
 
 use warren_device::kernel::{Kernel, KernelError};
-use warren_wire::config::Config;
+use warren_proto::engine::Signs;
+use warren_wire::{PublicKey, config::Config};
 
 use super::{
     Reloader, choice::Backend, journal::Change, kernel::KernelTunnel, network::Network, own::OwnTunnel,
@@ -49,6 +50,15 @@ pub(super) trait Look: Send + Sync {
     fn alive(&self) -> bool;
     /// Begins handshakes where there is no session yet. The kernel begins its own when there is something to send.
     fn greet(&self) {}
+    /// How the ways to peers do, and what time it is for them.
+    ///
+    /// # Errors
+    /// The tunnel has ended, or does not tell.
+    fn signs(&self, _: Vec<PublicKey>) -> Result<(Duration, Vec<(PublicKey, Signs)>)> {
+        Err(Problem::new("the kernel's WireGuard tells no signs"))
+    }
+    /// Begins a handshake with a peer.
+    fn probe(&self, _: PublicKey) {}
 }
 
 /// Makes the interface by the backend that was asked for, or by the best there is.

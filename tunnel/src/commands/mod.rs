@@ -1,9 +1,11 @@
 //! Commands that ask or make something and end.
 
+pub mod gateway;
 pub mod keys;
 pub mod reload;
 pub mod status;
 mod text;
+pub mod token;
 
 use std::io::{self, Write};
 

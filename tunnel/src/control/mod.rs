@@ -29,6 +29,7 @@ use std::{
 };
 
 use rustix::event::EventfdFlags;
+use warren_proto::engine::Signs;
 use warren_wire::key::{PrivateKey, PublicKey};
 
 pub use carriers::{Dialled, TlsWay};
@@ -61,6 +62,12 @@ pub enum Command {
     Set(Box<Set>, SyncSender<i32>),
     /// All figures.
     Status(SyncSender<Status>),
+    /// When each peer that ever did made its last handshake, since the UNIX epoch.
+    Handshakes(SyncSender<Vec<(PublicKey, Duration)>>),
+    /// How the ways to these peers do, and what time it is for them; without those that there are not.
+    Signs(Vec<PublicKey>, SyncSender<(Duration, Vec<(PublicKey, Signs)>)>),
+    /// Begin a handshake with a peer, whether there is a session or not.
+    Probe(PublicKey),
     /// A name was looked up.
     Endpoint(PublicKey, SocketAddr),
     /// A TLS connection that was asked for, by an attempt of this number.

@@ -13,7 +13,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use warren_proto::{
     Now,
     engine::{Engine, Output},
-    plane::{Carrier, Endpoint, Peer, PeerId},
+    plane::{Carrier, Endpoint, Peer, PeerId, StreamId},
 };
 use warren_transport::tls::Streams;
 use warren_transport::udp::Udp;
@@ -388,6 +388,20 @@ impl Control {
                 );
                 _ = answer.try_send(status);
             }
+            Command::Handshakes(answer) => {
+                let peers = self.engine.peers(now()).into_iter();
+                let seen = peers.filter_map(|peer| Some((peer.public_key, peer.last_handshake?))).collect();
+                _ = answer.try_send(seen);
+            }
+            Command::Signs(keys, answer) => {
+                let now = now();
+                let signs = keys.into_iter().filter_map(|key| {
+                    let id = self.engine.find_peer(&key)?;
+                    Some((key, self.engine.signs(now, id)?))
+                });
+                _ = answer.try_send((now.mono, signs.collect()));
+            }
+            Command::Probe(key) => self.probe(&key),
             Command::Endpoint(peer, remote) => self.endpoint(&peer, remote),
             Command::Dialled(peer, attempt, dialled) => {
                 self.ways.dialled(now(), &peer, attempt, *dialled);
@@ -410,6 +424,16 @@ impl Control {
                 self.facts = *facts;
             }
             Command::Stop => self.stop = true,
+        }
+    }
+
+    fn probe(&mut self, key: &PublicKey) {
+        let Some(id) = self.engine.find_peer(key) else { return };
+        let Some(signs) = self.engine.signs(now(), id) else { return };
+        match signs.endpoint.filter(|endpoint| endpoint.carrier != Carrier::Stream(StreamId::NONE)) {
+            Some(endpoint) if signs.session => _ = self.engine.probe(now(), id, endpoint),
+            Some(_) => self.engine.want_session(now(), id),
+            None => self.look_up(id),
         }
     }
 

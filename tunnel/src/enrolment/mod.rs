@@ -1,7 +1,7 @@
 //! How pods join: the gateway's side and the pod's.
 //!
 //! ```text
-//! pod: client::enrol --TLS--> serve (HTTP) or the carrier's listener --> server::Enrolment::handle
+//! pod: client::enrol --TLS--> the carrier's listener --> serve --> server::Enrolment::handle
 //!                                                                          token, proof, limits
 //!                                                    leases::LeaseService <--+
 //!                                                    the machine and its store, one task
@@ -21,7 +21,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use warren_wire::UnixTime;
 
 /// The system's clock.
-fn now() -> UnixTime {
+pub(crate) fn now() -> UnixTime {
     // Before 1970 every token is early, and nobody is let in.
     UnixTime::from_epoch(SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or(Duration::ZERO))
 }

@@ -1,20 +1,18 @@
 //! Pods that join over real TLS, what is refused, and many at once.
 
 use std::io::Write as _;
-use std::net::{SocketAddr, TcpStream};
+use std::net::SocketAddr;
 use std::num::NonZeroU32;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
-use tokio::net::TcpListener;
 use tokio::sync::mpsc;
 use warren_proto::lease::{Peer, Settings};
 use warren_store::Embedded;
+use warren_transport::tls::{self, Target};
 use warren_wire::enrolment::{
-    ChannelBinding, ENROL_PATH, EXPORTER_LABEL, Enrol, HostInfo, MEDIA_TYPE, Problem, Proof, Purpose,
-    RELEASE_PATH, Version,
+    ChannelBinding, ENROL_PATH, Enrol, HostInfo, MEDIA_TYPE, Problem, Proof, Purpose, RELEASE_PATH, Version,
 };
 use warren_wire::gateway::GatewayConfig;
 use warren_wire::token::{Claims, Gateway, SigningKey, TokenId, Validity};
@@ -256,57 +254,41 @@ fn release(key: &PrivateKey) -> Vec<u8> {
     warren_wire::enrolment::Release { version: Version, public_key: key.public(), proof }.to_json().unwrap()
 }
 
-/// A gateway's TLS port.
-async fn listen(enrolment: Arc<Enrolment>, within: Duration) -> (SocketAddr, CertificateDer<'static>) {
-    let certified = rcgen::generate_simple_self_signed(["gw-a".to_owned()]).unwrap();
-    let certificate = certified.cert.der().clone();
-    let key = PrivateKeyDer::Pkcs8(certified.signing_key.serialize_der().into());
-    let provider = Arc::new(rustls::crypto::ring::default_provider());
-    let tls = rustls::ServerConfig::builder_with_provider(provider)
-        .with_protocol_versions(&[&rustls::version::TLS13])
-        .unwrap()
-        .with_no_client_auth()
-        .with_single_cert(vec![certificate.clone()], key)
-        .unwrap();
-    let acceptor = tokio_rustls::TlsAcceptor::from(Arc::new(tls));
-    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let address = listener.local_addr().unwrap();
-    tokio::spawn(async move {
-        while let Ok((stream, remote)) = listener.accept().await {
-            let (acceptor, enrolment) = (acceptor.clone(), Arc::clone(&enrolment));
-            tokio::spawn(async move {
-                let stream = acceptor.accept(stream).await.unwrap();
-                let binding =
-                    stream.get_ref().1.export_keying_material([0; 32], EXPORTER_LABEL, None).unwrap();
-                // What the other end does is the test's.
-                _ = serve::serve(stream, remote, ChannelBinding(binding), enrolment, within).await;
-            });
-        }
-    });
-    (address, certificate)
+/// Answers on a runtime.
+struct Port(tokio::runtime::Handle, Arc<Enrolment>);
+
+impl tls::Answer for Port {
+    fn answer(&self, request: tls::Request, answering: tls::Answering) {
+        let enrolment = Arc::clone(&self.1);
+        self.0.spawn(async move { answering.reply(&serve::answer(&enrolment, &request).await) });
+    }
 }
 
-type Tls = rustls::StreamOwned<rustls::ClientConnection, TcpStream>;
+/// A gateway's TLS port, and how pods find it.
+fn listen(
+    runtime: &tokio::runtime::Runtime,
+    enrolment: &Arc<Enrolment>,
+    within: Duration,
+) -> (tls::Listener, Target) {
+    let folder = tempfile::tempdir().unwrap();
+    let identity = tls::Identity::load_or_make(&folder.path().join("tls.pem")).unwrap();
+    let trust = tls::Trust::Pins(identity.pin().into());
+    let port = Arc::new(Port(runtime.handle().clone(), Arc::clone(enrolment)));
+    let streams = tls::Streams::new(|| crate::datapath::Clock.mono(), Box::new(|| {})).unwrap();
+    let limits = tls::ListenLimits { patience: within, ..tls::ListenLimits::default() };
+    let config = identity.server_config().unwrap();
+    let listener =
+        tls::Listener::start("127.0.0.1:0".parse().unwrap(), config, streams, Some(port), limits).unwrap();
+    let port = listener.address().port();
+    let target =
+        Target { host: "127.0.0.1".into(), port, server_name: None, trust, proxy: None, fwmark: None };
+    (listener, target)
+}
 
-fn connect(address: SocketAddr, certificate: &CertificateDer<'static>) -> (Tls, ChannelBinding) {
-    let mut roots = rustls::RootCertStore::empty();
-    roots.add(certificate.clone()).unwrap();
-    let provider = Arc::new(rustls::crypto::ring::default_provider());
-    let config = rustls::ClientConfig::builder_with_provider(provider)
-        .with_protocol_versions(&[&rustls::version::TLS13])
-        .unwrap()
-        .with_root_certificates(roots)
-        .with_no_client_auth();
-    let name = ServerName::try_from("gw-a").unwrap();
-    let connection = rustls::ClientConnection::new(Arc::new(config), name).unwrap();
-    let socket = TcpStream::connect(address).unwrap();
-    socket.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
-    let mut stream = rustls::StreamOwned::new(connection, socket);
-    while stream.conn.is_handshaking() {
-        stream.conn.complete_io(&mut stream.sock).unwrap();
-    }
-    let binding = stream.conn.export_keying_material([0; 32], EXPORTER_LABEL, None).unwrap();
-    (stream, ChannelBinding(binding))
+fn connect(target: &Target) -> (tls::Exchange, ChannelBinding) {
+    let stream = tls::exchange(target, Duration::from_secs(20)).unwrap();
+    let binding = ChannelBinding(stream.binding());
+    (stream, binding)
 }
 
 #[test]
@@ -314,11 +296,10 @@ fn a_pod_joins_and_leaves_over_tls() {
     let folder = tempfile::tempdir().unwrap();
     let runtime = runtime();
     let bench = runtime.block_on(async { start(&folder.path().join("leases"), config("10.100.0.0/24", "")) });
-    let (address, certificate) =
-        runtime.block_on(listen(Arc::clone(&bench.enrolment), Duration::from_secs(10)));
+    let (_listener, target) = listen(&runtime, &bench.enrolment, Duration::from_secs(10));
     let (gateway, token) = (bench.config.gateways.as_slice()[0].clone(), bench.token());
     let join = |key: &PrivateKey| {
-        let (mut stream, binding) = connect(address, &certificate);
+        let (mut stream, binding) = connect(&target);
         let host = HostInfo::new("pod-1".into(), Default::default()).unwrap();
         client::enrol(&mut stream, &binding, &gateway, &token, key, host)
     };
@@ -329,13 +310,13 @@ fn a_pod_joins_and_leaves_over_tls() {
     assert_eq!(join(&pod(1)).unwrap(), answer, "a restart");
     assert_ne!(join(&pod(2)).unwrap().addresses, answer.addresses);
 
-    let (mut stream, binding) = connect(address, &certificate);
+    let (mut stream, binding) = connect(&target);
     client::release(&mut stream, &binding, &gateway, &pod(1)).unwrap();
-    let (mut stream, binding) = connect(address, &certificate);
+    let (mut stream, binding) = connect(&target);
     let again = client::release(&mut stream, &binding, &gateway, &pod(1));
     assert!(matches!(again, Err(ClientError::Refused(problem)) if problem.kind.slug() == "no-lease"));
     // The answer for another gateway's key: a man in the middle with a key of his own gets nothing.
-    let (mut stream, binding) = connect(address, &certificate);
+    let (mut stream, binding) = connect(&target);
     let wrong = Gateway { key: pod(9).public(), ..gateway.clone() };
     let refused = client::enrol(&mut stream, &binding, &wrong, &token, &pod(3), HostInfo::default());
     assert!(matches!(refused, Err(ClientError::Refused(problem)) if problem.kind.slug() == "proof"));
@@ -347,9 +328,9 @@ fn slow_and_oversize_requests_are_ended() {
     let runtime = runtime();
     let bench = runtime.block_on(async { start(&folder.path().join("leases"), config("10.100.0.0/24", "")) });
     let within = Duration::from_millis(300);
-    let (address, certificate) = runtime.block_on(listen(Arc::clone(&bench.enrolment), within));
+    let (_listener, target) = listen(&runtime, &bench.enrolment, within);
     let answer_to = |bytes: &[u8]| {
-        let (mut stream, _) = connect(address, &certificate);
+        let (mut stream, _) = connect(&target);
         stream.write_all(bytes).unwrap();
         let mut answer = Vec::new();
         // A connection that is cut has no closing message of TLS.
@@ -363,9 +344,10 @@ fn slow_and_oversize_requests_are_ended() {
     };
     let started = Instant::now();
     assert_eq!(answer_to(head(10).as_bytes()), "", "a head without an end");
-    assert_eq!(answer_to(format!("{}\r\n{{", head(100)).as_bytes()), "HTTP/1.1 408 Request Timeout");
+    assert_eq!(answer_to(format!("{}\r\n{{", head(100)).as_bytes()), "", "a body without an end");
     let large = format!("{}\r\n{}", head(20_000), "x".repeat(20_000));
-    assert_eq!(answer_to(large.as_bytes()), "HTTP/1.1 413 Payload Too Large");
+    assert_eq!(answer_to(large.as_bytes()), "HTTP/1.1 413 Content Too Large");
+    assert_eq!(answer_to(format!("{}\r\n", head(20_000_000)).as_bytes()), "HTTP/1.1 413 Content Too Large");
     let long = format!("{}X: {}\r\n\r\n", head(0), "x".repeat(20_000));
     assert_eq!(answer_to(long.as_bytes()), "HTTP/1.1 431 Request Header Fields Too Large");
     assert!(started.elapsed() < Duration::from_secs(15), "{:?}", started.elapsed());

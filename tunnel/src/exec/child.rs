@@ -78,7 +78,10 @@ pub(super) fn run(command: &[OsString], environment: Vec<(String, String)>, sign
     let Some((program, arguments)) = command.split_first() else {
         return Err(Problem::new("no program").hint("warren-tunnel exec -- COMMAND"));
     };
-    let mut child = match Command::new(program).args(arguments).envs(environment).spawn() {
+    let mut command = Command::new(program);
+    // Secrets of the tunnel are not the program's.
+    command.args(arguments).env_remove("WARREN_TOKEN").env_remove("WARREN_PRIVATE_KEY").envs(environment);
+    let mut child = match command.spawn() {
         Ok(child) => child,
         Err(error) => {
             tracing::error!("{}: {error}", program.display());

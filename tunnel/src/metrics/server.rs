@@ -41,6 +41,17 @@ pub trait Source: Send + Sync + 'static {
     fn status(&self) -> Option<Status>;
     /// Whether the control thread answers.
     fn alive(&self) -> bool;
+    /// Lines of metrics beside those of the interface.
+    fn more(&self) -> String {
+        String::new()
+    }
+    /// Whether traffic can pass.
+    ///
+    /// # Errors
+    /// What is missing.
+    fn ready(&self) -> std::result::Result<(), String> {
+        self.status().ok_or("the interface is not up\n".to_owned()).and_then(|status| ready(&status))
+    }
 }
 
 /// The running server; dropping it ends it.
@@ -149,12 +160,7 @@ fn answer(request: &Request<Incoming>, figures: &Figures) -> Response<Full<Bytes
         },
         "/healthz" if figures.source.alive() => plain(StatusCode::OK, "ok\n"),
         "/healthz" => plain(StatusCode::SERVICE_UNAVAILABLE, "the control thread does not answer\n"),
-        "/readyz" => match figures
-            .source
-            .status()
-            .ok_or("the interface is not up\n".to_owned())
-            .and_then(|s| ready(&s))
-        {
+        "/readyz" => match figures.source.ready() {
             Ok(()) => plain(StatusCode::OK, "ok\n"),
             Err(missing) => plain(StatusCode::SERVICE_UNAVAILABLE, missing),
         },
@@ -197,7 +203,7 @@ impl Figures {
         let status = self.source.status()?;
         let bytes = status.bytes();
         let rate = last.as_ref().and_then(|last| Rate::between(last.at, last.bytes, status.at, bytes));
-        let text = Bytes::from(render(&status, rate));
+        let text = Bytes::from(render(&status, rate) + &self.source.more());
         *last = Some(Last { when: Instant::now(), text: text.clone(), at: status.at, bytes });
         Some(text)
     }

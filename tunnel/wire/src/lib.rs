@@ -2,6 +2,7 @@
 //!
 //! * [`key`]: X25519 keys and preshared keys, in base64 (files) and hexadecimal (UAPI).
 //! * [`config`]: the wg-quick file format, read with positions and hints, and printed again.
+//! * [`Pin`]: what a gateway's certificate is known by.
 //! * [`stream`]: WireGuard datagrams over a stream of bytes.
 //! * [`token`]: enrolment tokens, their claims and the keys that sign them.
 //! * [`enrolment`]: what a pod and a gateway say to each other when the pod joins.
@@ -15,6 +16,7 @@ pub mod enrolment;
 pub mod gateway;
 pub mod key;
 pub mod name;
+mod pin;
 pub mod stream;
 mod text;
 pub mod time;
@@ -23,5 +25,6 @@ pub mod token;
 pub use config::{Config, ParseError};
 pub use key::{KeyError, PresharedKey, PrivateKey, PublicKey};
 pub use name::Name;
+pub use pin::{PINS_MAX, Pin, PinError, Pins};
 pub use time::UnixTime;
 pub use token::{Token, TokenError};

@@ -5,6 +5,7 @@
 //!    Net::connect -> Stream        AsyncRead + AsyncWrite, back-pressure by wakers
 //!    Net::listen  -> Listener
 //!    Net::bind_udp -> Datagrams
+//!    Net::forward -> Forwarded     flows to other hosts: a gateway's
 //!         |  a lock for the time of one copy
 //!      Stack (warren-netstack)
 //!         |  a lock for one batch of packets
@@ -17,6 +18,7 @@
 mod datagrams;
 mod driver;
 mod error;
+mod forward;
 mod listener;
 mod net;
 mod shared;
@@ -30,10 +32,13 @@ use std::time::Duration;
 pub use datagrams::Datagrams;
 pub use driver::{Driver, Turn};
 pub use error::{BindError, ConnectError};
+pub use forward::{Admission, Forwarded, Incoming};
 pub use listener::Listener;
 pub use net::Net;
 pub use stream::Stream;
-pub use warren_netstack::{Batch, Congestion, HEADROOM, Memory, Place, TAILROOM};
+pub use warren_netstack::{
+    Batch, Congestion, Datagram, Echo, HEADROOM, Memory, Place, TAILROOM, Unreachable,
+};
 
 use warren_netstack::{Config, Keepalive};
 
@@ -61,6 +66,8 @@ pub struct UserConfig {
     pub seed: [u8; 32],
     /// Tells which destinations are reachable at all.
     pub routes: Routes,
+    /// Takes what is for any address, for [`Net::forward`], and so many streams at once.
+    pub forward: Option<usize>,
 }
 
 impl UserConfig {
@@ -71,6 +78,12 @@ impl UserConfig {
         config.congestion = self.congestion;
         config.keepalive = Some(KEEPALIVE);
         config.connect_timeout = CONNECT_TIMEOUT;
+        if let Some(streams) = self.forward {
+            config.accept_any = true;
+            config.max_streams = streams;
+            config.max_half_open = streams;
+            config.max_time_wait = streams;
+        }
         config
     }
 }

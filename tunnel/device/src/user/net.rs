@@ -4,7 +4,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::task::Poll;
 
-use warren_netstack::{ConnectError as Refusal, Listen, Memory, State};
+use warren_netstack::{ConnectError as Refusal, Listen, Memory, State, StreamId};
 
 use super::shared::{Shared, Side};
 use super::{BindError, ConnectError, Datagrams, Listener, Stream};
@@ -12,7 +12,7 @@ use super::{BindError, ConnectError, Datagrams, Listener, Stream};
 /// A handle of the device; cheap to clone.
 #[derive(Clone)]
 pub struct Net {
-    shared: Arc<Shared>,
+    pub(super) shared: Arc<Shared>,
 }
 
 impl Net {
@@ -49,20 +49,7 @@ impl Net {
         let (id, ends) = begun?;
         let local = ends.map_or(to, |(local, _)| local);
         let stream = Stream::new(Arc::clone(&self.shared), id, local, to);
-        std::future::poll_fn(|context| {
-            self.shared.with(|state, _| match state.stack.state(id) {
-                _ if state.closed => Poll::Ready(Err(ConnectError::Down)),
-                State::SynSent | State::SynReceived => {
-                    state.wait(id, Side::Write, context);
-                    Poll::Pending
-                }
-                State::Closed => {
-                    Poll::Ready(Err(state.stack.reason(id).map_or(ConnectError::Down, ConnectError::from)))
-                }
-                _ => Poll::Ready(Ok(())),
-            })
-        })
-        .await?;
+        established(&self.shared, id).await?;
         Ok(stream)
     }
 
@@ -132,6 +119,24 @@ impl Net {
     pub fn memory(&self) -> Memory {
         self.shared.lock().stack.memory()
     }
+}
+
+/// Waits until a connection is up.
+pub(super) async fn established(shared: &Shared, id: StreamId) -> Result<(), ConnectError> {
+    std::future::poll_fn(|context| {
+        shared.with(|state, _| match state.stack.state(id) {
+            _ if state.closed => Poll::Ready(Err(ConnectError::Down)),
+            State::SynSent | State::SynReceived => {
+                state.wait(id, Side::Write, context);
+                Poll::Pending
+            }
+            State::Closed => {
+                Poll::Ready(Err(state.stack.reason(id).map_or(ConnectError::Down, ConnectError::from)))
+            }
+            _ => Poll::Ready(Ok(())),
+        })
+    })
+    .await
 }
 
 fn specific(at: SocketAddr) -> Option<IpAddr> {

@@ -8,6 +8,8 @@ use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
 use rustix::event::{EventfdFlags, eventfd};
+use std::collections::VecDeque;
+
 use warren_netstack::{Event, ListenerId, SocketId, Stack, StreamId};
 
 use super::{Routes, UserConfig};
@@ -34,6 +36,11 @@ pub(super) struct State {
     sockets: Vec<(SocketId, Option<Waker>)>,
     /// Senders of datagrams that found a queue full.
     senders: Vec<Waker>,
+    /// Connections to other hosts that wait for a decision, and who decides.
+    pub(super) incoming: VecDeque<StreamId>,
+    pub(super) decider: Option<Waker>,
+    /// Who forwards echo requests.
+    pub(super) echoer: Option<Waker>,
 }
 
 /// Who waits for a stream.
@@ -62,6 +69,9 @@ impl Shared {
                 listeners: Vec::new(),
                 sockets: Vec::new(),
                 senders: Vec::new(),
+                incoming: VecDeque::new(),
+                decider: None,
+                echoer: None,
             }),
             wake: eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?,
             routes: config.routes,
@@ -190,8 +200,11 @@ impl State {
                     let found = self.sockets.iter_mut().find(|(known, _)| *known == id);
                     woken.extend(found.and_then(|(_, slot)| slot.take()));
                 }
-                // No listener of ours defers, and nobody asks for echoes.
-                Event::Incoming(..) | Event::Echo => {}
+                Event::Incoming(_, id) => {
+                    self.incoming.push_back(id);
+                    woken.extend(self.decider.take());
+                }
+                Event::Echo => woken.extend(self.echoer.take()),
             }
         }
         if !self.senders.is_empty() {
@@ -207,10 +220,11 @@ impl State {
         woken.extend(self.listeners.iter_mut().filter_map(|(_, slot)| slot.take()));
         woken.extend(self.sockets.iter_mut().filter_map(|(_, slot)| slot.take()));
         woken.append(&mut self.senders);
+        woken.extend(self.decider.take().into_iter().chain(self.echoer.take()));
     }
 }
 
-fn remember(slot: &mut Option<Waker>, context: &Context<'_>) {
+pub(super) fn remember(slot: &mut Option<Waker>, context: &Context<'_>) {
     match slot {
         Some(known) if known.will_wake(context.waker()) => {}
         _ => *slot = Some(context.waker().clone()),

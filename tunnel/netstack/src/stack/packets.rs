@@ -21,8 +21,8 @@ impl Stack {
         match ip.protocol {
             TCP if own || self.config.accept_any => self.input_tcp(&ip),
             UDP if own || self.config.accept_any => self.input_udp(&ip),
-            ICMP4 if ip.source.is_ipv4() && (own || self.config.accept_any) => self.input_icmp(&ip, own),
-            ICMP6 if ip.source.is_ipv6() && (own || self.config.accept_any) => self.input_icmp(&ip, own),
+            ICMP4 if (own || self.config.accept_any) && ip.source.is_ipv4() => self.input_icmp(&ip, own),
+            ICMP6 if (own || self.config.accept_any) && ip.source.is_ipv6() => self.input_icmp(&ip, own),
             _ => None,
         }
     }
@@ -124,7 +124,8 @@ impl Stack {
             {
                 self.stats.half_open_evicted += 1;
                 self.with(oldest.index, |conn, ctx| {
-                    conn.detached = true;
+                    // One that was admitted is somebody's, who lets go of it.
+                    conn.detached = conn.listener.is_some();
                     conn.abort(ctx, CloseReason::TimedOut);
                 });
             }
@@ -142,9 +143,8 @@ impl Stack {
         let mut conn = Conn::answer(&mut ctx, flow.local, flow.remote, initial, mtu, syn);
         conn.listener = Some(listener.index);
         let deferred = self.listeners.deferred(listener);
-        conn.held = deferred;
         if deferred {
-            conn.snd.timeout_at = Some(self.now + self.config.connect_timeout.as_nanos() as Nanos);
+            conn.hold(self.now + self.config.connect_timeout.as_nanos() as Nanos);
         }
         let id = self.adopt(conn, flow);
         self.slots[id.index as usize].half_open = true;
@@ -174,17 +174,18 @@ impl Stack {
                 Some(())
             }
             Err(()) => {
-                let error = icmp::port_unreachable(ip);
-                self.push_raw(error?);
+                self.push_raw(icmp::unreachable(Unreachable::Port, ip.source, ip.destination, ip.whole));
                 None
             }
         }
     }
 
     pub(super) fn input_icmp(&mut self, ip: &Ip<'_>, own: bool) -> Option<()> {
-        match icmp::parse(ip, own)? {
-            Message::Reply(packet) => self.push_raw(packet),
-            Message::Echo(echo) => self.deliver_echo(echo)?,
+        match icmp::parse(ip)? {
+            Message::Echo { number, data } if own => {
+                self.push_raw(icmp::echo(ip.destination, ip.source, true, number, data));
+            }
+            Message::Echo { number, data } => return self.forward_echo(ip, number, data),
             Message::TooBig(mtu, quoted) => {
                 let index = self.quoted_stream(&quoted)?;
                 let floor = if quoted.destination.is_ipv4() { MIN_PATH_V4 } else { MIN_MTU };
@@ -224,20 +225,11 @@ impl Stack {
         conn.quoted(u32::from_be_bytes([s0, s1, s2, s3])).then_some(index)
     }
 
-    /// An answer of the stack's own, at a limited rate.
     pub(super) fn push_raw(&mut self, packet: Vec<u8>) {
-        if self.icmp_tokens > 0 && self.queue_raw(packet) {
+        if self.icmp_tokens > 0 && self.raw.len() < MAX_RAW && packet.len() <= self.config.mtu {
             self.icmp_tokens -= 1;
-        }
-    }
-
-    /// A packet as it is; false when too many wait.
-    pub(crate) fn queue_raw(&mut self, packet: Vec<u8>) -> bool {
-        let room = self.raw.len() < MAX_RAW && packet.len() <= self.config.mtu;
-        if room {
             self.raw.push_back(packet);
         }
-        room
     }
 
     /// Writes packets until the batch is full or nothing may leave now; returns how many. A full batch may mean that

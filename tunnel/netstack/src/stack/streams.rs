@@ -56,13 +56,6 @@ impl Stack {
         Ok(id)
     }
 
-    /// Answers a deferred incoming connection.
-    pub fn admit(&mut self, now: Duration, id: StreamId) {
-        self.clock(now);
-        let now = self.now;
-        self.call(id, |conn, _| conn.admit(now));
-    }
-
     /// The next connection of a listener.
     pub fn accept(&mut self, listener: ListenerId) -> Option<StreamId> {
         loop {

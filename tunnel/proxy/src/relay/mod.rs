@@ -35,7 +35,7 @@ const TURN: usize = 16;
 
 /// How a relay that did not end by itself ended.
 #[derive(Debug)]
-pub(crate) enum Broken {
+pub enum Broken {
     /// Nothing moved for too long.
     Idle,
     /// One of the streams failed, most often by a reset.
@@ -53,23 +53,28 @@ impl fmt::Display for Broken {
 
 /// When a stream on which nothing moves is ended.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Patience {
+pub struct Patience {
     /// While both ends may send.
-    pub(crate) idle: Duration,
+    pub idle: Duration,
     /// Once only one may.
-    pub(crate) half_closed: Duration,
+    pub half_closed: Duration,
 }
 
 /// Where moved bytes are counted: those of `a` to `b`, and those back.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Moved<'c> {
-    pub(crate) there: &'c AtomicU64,
-    pub(crate) back: &'c AtomicU64,
+pub struct Moved<'c> {
+    /// From `a` to `b`.
+    pub there: &'c AtomicU64,
+    /// From `b` to `a`.
+    pub back: &'c AtomicU64,
 }
 
 /// Moves bytes until both streams have ended; `early` goes to `b` first. The streams are consumed: after an error they are
 /// dropped unfinished, so both ends see a reset.
-pub(crate) async fn relay<A, B>(
+///
+/// # Errors
+/// Why it did not end by itself.
+pub async fn relay<A, B>(
     mut a: A,
     mut b: B,
     early: &[u8],

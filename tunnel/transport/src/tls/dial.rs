@@ -15,12 +15,12 @@ use rustls::ClientConnection;
 use rustls::pki_types::ServerName;
 use warren_wire::stream::http::{self, parse_status};
 
-use super::Pin;
 use super::proxy::Proxy;
 use super::session::{Session, State};
 use super::stream::Left;
 use super::streams::{Opened, Role};
 use super::trust::{Seen, Trust, client_config};
+use super::{Pin, Pins};
 
 /// For everything together.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -76,8 +76,8 @@ pub enum DialError {
     WrongPin {
         /// The gateway.
         name: String,
-        /// The configured pin.
-        expected: Pin,
+        /// The configured pins.
+        expected: Pins,
         /// What it showed.
         found: Pin,
     },
@@ -136,15 +136,29 @@ pub fn dial(target: &Target) -> Result<Opened, DialError> {
     let name = format!("{}:{}", target.host, target.port);
     let until = Instant::now() + PATIENCE;
     let cut = |error| DialError::Cut { name: name.clone(), error };
-    let (socket, remote) = match &target.proxy {
-        None => reach(&target.host, target.port, target.fwmark, until)?,
-        Some(proxy) => {
-            let (socket, remote) = reach(&proxy.host, proxy.port, target.fwmark, until)?;
-            through(proxy, &socket, target, until, &cut)?;
-            (socket, remote)
-        }
-    };
+    let (socket, remote) = plain(target, &name, until)?;
     secure(target, &name, socket, remote, until, &cut)
+}
+
+/// A TCP connection, through the proxy if there is one.
+pub(super) fn plain(target: &Target, name: &str, until: Instant) -> Result<(OwnedFd, SocketAddr), DialError> {
+    let Some(proxy) = &target.proxy else {
+        return reach(&target.host, target.port, target.fwmark, until);
+    };
+    let cut = |error| DialError::Cut { name: name.to_owned(), error };
+    let (socket, remote) = reach(&proxy.host, proxy.port, target.fwmark, until)?;
+    through(proxy, &socket, target, until, &cut)?;
+    Ok((socket, remote))
+}
+
+/// What an error of TLS means.
+pub(super) fn refusal(target: &Target, name: &str, seen: &Seen, error: rustls::Error) -> DialError {
+    match (&target.trust, *seen.lock()) {
+        (Trust::Pins(expected), Some(found)) => {
+            DialError::WrongPin { name: name.to_owned(), expected: expected.clone(), found }
+        }
+        _ => DialError::Tls { name: name.to_owned(), error },
+    }
 }
 
 /// A TCP connection to the first address that answers; each has a head start before the next.
@@ -254,14 +268,11 @@ fn secure(
     cut: &impl Fn(io::Error) -> DialError,
 ) -> Result<Opened, DialError> {
     let seen = Seen::default();
-    let tls = |error: rustls::Error| match (target.trust, *seen.lock()) {
-        (Trust::Pin(expected), Some(found)) => DialError::WrongPin { name: name.to_owned(), expected, found },
-        _ => DialError::Tls { name: name.to_owned(), error },
-    };
+    let tls = |error: rustls::Error| refusal(target, name, &seen, error);
     let asked = target.server_name.as_deref().unwrap_or(&target.host);
     let server = ServerName::try_from(asked.to_owned())
         .map_err(|_| tls(rustls::Error::General(format!("{asked} is no server name"))))?;
-    let config = client_config(target.trust, Arc::clone(&seen)).map_err(tls)?;
+    let config = client_config(&target.trust, Arc::clone(&seen)).map_err(tls)?;
     let connection = ClientConnection::new(Arc::new(config), server).map_err(tls)?;
     let mut session = Session::new(connection);
     let mut buffer = vec![0; 16 << 10];

@@ -2,14 +2,34 @@
 
 use std::time::Duration;
 
-/// Time for TLS and HTTP together.
-pub(super) const HANDSHAKE: Duration = Duration::from_secs(5);
-/// Handshakes at one time, in all and of one address; beyond the first the oldest gives way.
-pub(super) const HANDSHAKES: usize = 512;
-pub(super) const HANDSHAKES_OF_ONE: usize = 64;
-/// New handshakes a second, and at once.
-const RATE: u32 = 200;
-const BURST: u32 = 400;
+/// How much strangers may ask for together.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ListenLimits {
+    /// Connections at one time of which it is not known yet what they want, or that wait for an answer; beyond, the
+    /// oldest gives way.
+    pub handshakes: usize,
+    /// The same of one address; beyond, new ones are closed.
+    pub handshakes_of_one: usize,
+    /// New connections a second; twice as many at once. At least 1.
+    pub rate: u32,
+    /// Requests that wait for their answers; beyond, they are told to come again.
+    pub requests: usize,
+    /// Time for TLS and a whole request together.
+    pub patience: Duration,
+}
+
+impl Default for ListenLimits {
+    fn default() -> Self {
+        Self {
+            handshakes: 512,
+            handshakes_of_one: 64,
+            rate: 200,
+            requests: 64,
+            patience: Duration::from_secs(5),
+        }
+    }
+}
+
 /// Bytes of a handshake and a request, encrypted.
 pub(super) const HANDSHAKE_BYTES: usize = 96 << 10;
 /// Time and bytes until the first authentic WireGuard message.
@@ -17,18 +37,24 @@ pub(super) const UNPROVEN: (Duration, u64) = (Duration::from_secs(10), 64 << 10)
 /// Connections that have become tunnels.
 pub(super) const STREAMS: usize = 8192;
 
-/// A bucket of [`BURST`] handshakes that fills by [`RATE`] a second.
-#[derive(Debug, Default)]
+/// A bucket of handshakes that fills by [`ListenLimits::rate`] a second.
+#[derive(Debug)]
 pub(super) struct Bucket {
+    /// What one costs.
+    each: Duration,
     /// When it will have been full: the generic cell rate algorithm.
     until: Duration,
 }
 
 impl Bucket {
+    pub(super) fn new(rate: u32) -> Self {
+        Self { each: Duration::from_secs(1) / rate.max(1), until: Duration::ZERO }
+    }
+
     pub(super) fn admits(&mut self, now: Duration) -> bool {
-        let each = Duration::from_secs(1) / RATE;
-        let until = self.until.max(now) + each;
-        if until > now + each * BURST {
+        let until = self.until.max(now) + self.each;
+        // Two seconds' worth.
+        if until > now + Duration::from_secs(2) {
             return false;
         }
         self.until = until;
@@ -42,7 +68,7 @@ mod tests {
 
     #[test]
     fn a_burst_and_then_a_rate() {
-        let mut bucket = Bucket::default();
+        let mut bucket = Bucket::new(200);
         let count = |bucket: &mut Bucket, at: f64| {
             (0..1000).filter(|_| bucket.admits(Duration::from_secs_f64(at))).count()
         };

@@ -1,15 +1,14 @@
 //! The gateway's end: accepting, TLS, and HTTP until it is clear what is wanted.
 //!
 //! One thread has all handshakes and no tunnel: a flood of strangers costs the strangers. What is no request for a tunnel
-//! is answered by an [`Answer`] on a second thread, which may take its time.
+//! is given to an [`Answer`], which has its answers ready later, in any order and from any thread.
 
 use std::collections::{HashMap, VecDeque};
 use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::os::fd::{AsFd as _, OwnedFd};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
@@ -23,14 +22,12 @@ use rustix::net::{
 use rustls::{ServerConfig, ServerConnection};
 use warren_wire::stream::http::{Head, HttpError, response, tunnel_response};
 
-use super::limits::{Bucket, HANDSHAKE, HANDSHAKE_BYTES, HANDSHAKES, HANDSHAKES_OF_ONE};
+use super::limits::{Bucket, HANDSHAKE_BYTES, ListenLimits};
 use super::session::{Session, State};
 use super::stream::Left;
 use super::streams::{Opened, Role, Streams};
 
 const BACKLOG: i32 = 512;
-/// Requests that may wait for their answers.
-const REQUESTS: usize = 64;
 /// Time for a request to be answered and the answer to be taken.
 const ANSWER: Duration = Duration::from_secs(20);
 const TICK: Duration = Duration::from_millis(250);
@@ -46,6 +43,8 @@ pub struct Reply {
     pub status: u16,
     /// Content type.
     pub content_type: &'static str,
+    /// `Retry-After` in seconds.
+    pub retry_after: Option<u32>,
     /// Body.
     pub body: Vec<u8>,
 }
@@ -63,10 +62,34 @@ pub struct Request {
     pub binding: [u8; 32],
 }
 
-/// Who answers requests that are not for a tunnel. Called on a thread of its own, one request at a time.
+/// Who answers requests that are not for a tunnel.
 pub trait Answer: Send + Sync {
-    /// The answer to a request.
-    fn answer(&self, request: &Request) -> Reply;
+    /// Takes a request. It is called on the thread of all handshakes, so it does not wait: the answer is given by
+    /// `answering`, at any time and from any thread.
+    fn answer(&self, request: Request, answering: Answering);
+}
+
+/// A request that waits for its answer. Dropped without one, it is answered with status 500.
+pub struct Answering {
+    shared: Arc<Shared>,
+    number: u64,
+    reply: Option<Vec<u8>>,
+}
+
+impl Answering {
+    /// Answers.
+    pub fn reply(mut self, reply: &Reply) {
+        self.reply = Some(response(reply.status, reply.content_type, reply.retry_after, &reply.body));
+    }
+}
+
+impl Drop for Answering {
+    fn drop(&mut self) {
+        let reply = self.reply.take().unwrap_or_else(|| response(500, "text/plain", None, b""));
+        self.shared.answers.lock().push((self.number, reply));
+        self.shared.waiting.fetch_sub(1, Ordering::AcqRel);
+        self.shared.wake();
+    }
 }
 
 /// Figures since the start.
@@ -96,6 +119,9 @@ struct Shared {
     wake: OwnedFd,
     stop: std::sync::atomic::AtomicBool,
     answers: Mutex<Vec<(u64, Vec<u8>)>>,
+    /// Requests without an answer.
+    waiting: AtomicUsize,
+    limits: ListenLimits,
     counters: Counters,
 }
 
@@ -104,11 +130,6 @@ pub struct Listener {
     shared: Arc<Shared>,
     address: SocketAddr,
     thread: Option<JoinHandle<()>>,
-}
-
-struct Asked {
-    number: u64,
-    request: Box<Request>,
 }
 
 impl Listener {
@@ -121,6 +142,7 @@ impl Listener {
         tls: Arc<ServerConfig>,
         streams: Arc<Streams>,
         answer: Option<Arc<dyn Answer>>,
+        limits: ListenLimits,
     ) -> io::Result<Self> {
         let socket = listen(address)?;
         let address = SocketAddr::try_from(rustix::net::getsockname(&socket)?).map_err(io::Error::from)?;
@@ -130,9 +152,10 @@ impl Listener {
             wake: eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?,
             stop: false.into(),
             answers: Mutex::default(),
+            waiting: AtomicUsize::new(0),
+            limits,
             counters: Counters::default(),
         });
-        let requests = answer.map(|answer| answering(answer, &shared)).transpose()?;
         let epoll = epoll::create(epoll::CreateFlags::CLOEXEC)?;
         epoll::add(&epoll, &socket, epoll::EventData::new_u64(ACCEPT), epoll::EventFlags::IN)?;
         epoll::add(&epoll, &shared.wake, epoll::EventData::new_u64(WAKE), epoll::EventFlags::IN)?;
@@ -140,11 +163,11 @@ impl Listener {
             shared: Arc::clone(&shared),
             socket,
             epoll,
-            requests,
+            answer,
             pending: HashMap::new(),
             order: VecDeque::new(),
             next: FIRST,
-            bucket: Bucket::default(),
+            bucket: Bucket::new(limits.rate),
         };
         let thread = std::thread::Builder::new().name("tls-accept".into()).spawn(move || porter.run())?;
         Ok(Self { shared, address, thread: Some(thread) })
@@ -203,20 +226,6 @@ fn listen(address: SocketAddr) -> io::Result<OwnedFd> {
     Ok(socket)
 }
 
-/// The thread that answers requests; it ends with its queue.
-fn answering(answer: Arc<dyn Answer>, shared: &Arc<Shared>) -> io::Result<SyncSender<Asked>> {
-    let (sender, asked): (SyncSender<Asked>, Receiver<Asked>) = sync_channel(REQUESTS);
-    let shared = Arc::clone(shared);
-    std::thread::Builder::new().name("tls-requests".into()).spawn(move || {
-        for Asked { number, request } in asked {
-            let reply = answer.answer(&request);
-            shared.answers.lock().push((number, response(reply.status, reply.content_type, &reply.body)));
-            shared.wake();
-        }
-    })?;
-    Ok(sender)
-}
-
 /// A connection of which it is not known yet what it wants.
 struct Pending {
     socket: OwnedFd,
@@ -248,7 +257,7 @@ struct Porter {
     shared: Arc<Shared>,
     socket: OwnedFd,
     epoll: OwnedFd,
-    requests: Option<SyncSender<Asked>>,
+    answer: Option<Arc<dyn Answer>>,
     pending: HashMap<u64, Pending>,
     /// The numbers, oldest first; some may be gone.
     order: VecDeque<u64>,
@@ -312,10 +321,10 @@ impl Porter {
             return false;
         };
         let of_one = |ip: IpAddr| self.pending.values().filter(|pending| pending.remote.ip() == ip).count();
-        if of_one(remote.ip()) >= HANDSHAKES_OF_ONE || !self.bucket.admits(now) {
+        if of_one(remote.ip()) >= self.shared.limits.handshakes_of_one || !self.bucket.admits(now) {
             return false;
         }
-        if self.pending.len() >= HANDSHAKES {
+        if self.pending.len() >= self.shared.limits.handshakes {
             self.evict();
         }
         let Ok(connection) = ServerConnection::new(Arc::clone(&self.shared.tls)) else { return false };
@@ -329,7 +338,7 @@ impl Porter {
             socket,
             remote,
             session: Session::new(connection),
-            until: now + HANDSHAKE,
+            until: now + self.shared.limits.patience,
             received: 0,
             plain: Vec::new(),
             out: Vec::new(),
@@ -391,14 +400,16 @@ impl Porter {
         pending.stage = Stage::Answering;
         pending.until = now + ANSWER;
         let Ok(binding) = pending.session.binding() else { return self.end(number) };
-        let asked =
-            Asked { number, request: Box::new(Request { remote: pending.remote, head, body, binding }) };
-        let refusal = match self.requests.as_ref().map(|requests| requests.try_send(asked)) {
-            Some(Ok(())) => return self.watch(number),
-            Some(Err(TrySendError::Full(_) | TrySendError::Disconnected(_))) => 503,
-            None => 404,
+        let request = Request { remote: pending.remote, head, body, binding };
+        let Some(answer) = &self.answer else {
+            return self.answer(number, &response(404, "text/plain", None, b""));
         };
-        self.answer(number, &response(refusal, "text/plain", b""));
+        if self.shared.waiting.fetch_add(1, Ordering::AcqRel) >= self.shared.limits.requests {
+            self.shared.waiting.fetch_sub(1, Ordering::AcqRel);
+            return self.answer(number, &response(503, "text/plain", Some(1), b""));
+        }
+        answer.answer(request, Answering { shared: Arc::clone(&self.shared), number, reply: None });
+        self.watch(number);
     }
 
     fn answers(&mut self) {
@@ -433,7 +444,7 @@ impl Porter {
             .map(|(number, _)| *number)
             .collect();
         late.into_iter().for_each(|number| self.end(number));
-        if self.order.len() > 2 * HANDSHAKES {
+        if self.order.len() > 2 * self.shared.limits.handshakes {
             let pending = &self.pending;
             self.order.retain(|number| pending.contains_key(number));
         }
@@ -484,7 +495,7 @@ impl Pending {
                     HttpError::LongHead => 431,
                     HttpError::LongBody => 413,
                 };
-                self.close_with(&response(status, "text/plain", b""))
+                self.close_with(&response(status, "text/plain", None, b""))
             }
         }
     }

@@ -17,6 +17,7 @@
 //! * Who connects is nobody until a WireGuard message from there is authentic: until then it has little time and few bytes.
 
 mod dial;
+mod exchange;
 mod identity;
 mod limits;
 mod listen;
@@ -31,14 +32,16 @@ mod tests;
 mod trust;
 
 pub use dial::{DialError, Target, dial};
+pub use exchange::{Exchange, exchange};
 pub use identity::{Identity, IdentityError};
-pub use listen::{Answer, ListenStats, Listener, Reply, Request};
+pub use limits::ListenLimits;
+pub use listen::{Answer, Answering, ListenStats, Listener, Reply, Request};
 pub use proxy::{Proxy, ProxyError};
 pub use receive::{Arrival, Receiver};
 pub use stream::{Stream, StreamStats};
 pub use streams::{Closed, Opened, Role, Streams};
 pub use trust::Trust;
-pub use warren_wire::stream::{Pin, PinError};
+pub use warren_wire::{Pin, PinError, Pins};
 
 /// Plain bytes of one TLS record (RFC 8446 section 5.1).
 const RECORD: usize = 16 << 10;

@@ -5,7 +5,7 @@ use std::io::{BufRead as _, Write as _};
 use rustls::Connection;
 
 /// The label of the exporter that names a connection to both its ends (RFC 9266).
-const BINDING: &[u8] = b"EXPORTER-Channel-Binding";
+pub(super) const BINDING: &[u8] = b"EXPORTER-Channel-Binding";
 /// Encrypted bytes of one call of [`Session::read`]: other threads get their turn between two.
 const PART: usize = 32 << 10;
 

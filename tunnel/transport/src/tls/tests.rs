@@ -28,10 +28,13 @@ struct Gateway {
 struct Page;
 
 impl Answer for Page {
-    fn answer(&self, request: &Request) -> Reply {
+    fn answer(&self, request: Request, answering: Answering) {
         let Head { method, target, .. } = &request.head;
         let body = format!("{method} {target} {} {:?}", request.body.len(), request.binding).into_bytes();
-        Reply { status: 200, content_type: "text/plain", body }
+        if target == "/forgotten" {
+            return;
+        }
+        answering.reply(&Reply { status: 200, content_type: "text/plain", retry_after: Some(7), body });
     }
 }
 
@@ -46,7 +49,9 @@ fn gateway() -> Gateway {
     let streams = streams();
     let address = "127.0.0.1:0".parse().unwrap();
     let tls = identity.server_config().unwrap();
-    let listener = Listener::start(address, tls, Arc::clone(&streams), Some(Arc::new(Page))).unwrap();
+    let answer = Some(Arc::new(Page) as Arc<dyn Answer>);
+    let listener =
+        Listener::start(address, tls, Arc::clone(&streams), answer, ListenLimits::default()).unwrap();
     Gateway { streams, listener, pin, _folder: folder }
 }
 
@@ -55,7 +60,7 @@ fn target(gateway: &Gateway) -> Target {
         host: "127.0.0.1".into(),
         port: gateway.listener.address().port(),
         server_name: Some("www.example.net".into()),
-        trust: Trust::Pin(gateway.pin),
+        trust: Trust::Pins(gateway.pin.into()),
         proxy: None,
         fwmark: None,
     }
@@ -153,9 +158,10 @@ fn a_flood_is_dropped_from_and_not_kept() {
 #[test]
 fn another_key_is_refused_with_its_story() {
     let (gateway, other) = (gateway(), gateway());
-    let error = dial(&Target { trust: Trust::Pin(other.pin), ..target(&gateway) }).map(|_| ()).unwrap_err();
+    let error =
+        dial(&Target { trust: Trust::Pins(other.pin.into()), ..target(&gateway) }).map(|_| ()).unwrap_err();
     assert!(
-        matches!(&error, DialError::WrongPin { expected, found, .. } if *expected == other.pin && *found == gateway.pin)
+        matches!(&error, DialError::WrongPin { expected, found, .. } if *expected == other.pin.into() && *found == gateway.pin)
     );
     // Without a pin a self-signed certificate is nobody's.
     let error = dial(&Target { trust: Trust::System, ..target(&gateway) }).map(|_| ()).unwrap_err();
@@ -169,7 +175,7 @@ fn pins_are_read_as_they_are_written() {
     assert!(text.starts_with("sha256//") && text.len() == 52, "{text}");
     assert_eq!(text.parse(), Ok(gateway.pin));
     assert_eq!(text.trim_start_matches("sha256//").parse(), Ok(gateway.pin));
-    assert_eq!("sha256//AAAA".parse::<Pin>(), Err(PinError));
+    assert_eq!("sha256//AAAA".parse::<Pin>(), Err(PinError::Text));
 }
 
 #[test]
@@ -190,19 +196,25 @@ fn the_certificate_stays_and_is_its_owners_alone() {
 #[test]
 fn who_asks_for_something_else_is_answered() {
     let gateway = gateway();
-    let config = trust::client_config(Trust::Pin(gateway.pin), trust::Seen::default()).unwrap();
-    let name = rustls::pki_types::ServerName::try_from("www.example.net").unwrap();
-    let connection = rustls::ClientConnection::new(Arc::new(config), name).unwrap();
-    let socket = TcpStream::connect(gateway.listener.address()).unwrap();
-    let mut tls = rustls::StreamOwned::new(connection, socket);
-    tls.write_all(b"POST /v1/x HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n\r\nhello").unwrap();
-    let mut answer = Vec::new();
-    // The end without a close_notify is an error of the library's, after the bytes.
-    let _ = tls.read_to_end(&mut answer);
-    let answer = String::from_utf8(answer).unwrap();
-    let binding = tls.conn.export_keying_material([0u8; 32], b"EXPORTER-Channel-Binding", None).unwrap();
+    let ask = |path: &str| {
+        let mut tls = exchange(&target(&gateway), Duration::from_secs(10)).unwrap();
+        let request = format!("POST {path} HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n\r\nhello");
+        tls.write_all(request.as_bytes()).unwrap();
+        let mut answer = Vec::new();
+        // The end without a close_notify is an error of the library's, after the bytes.
+        let _ = tls.read_to_end(&mut answer);
+        (String::from_utf8(answer).unwrap(), tls.binding())
+    };
+    let (answer, binding) = ask("/v1/x");
     assert!(answer.starts_with("HTTP/1.1 200 OK\r\n"), "{answer}");
+    assert!(answer.contains("\r\nRetry-After: 7\r\n"), "{answer}");
     assert!(answer.ends_with(&format!("POST /v1/x 5 {binding:?}")), "{answer}");
+    let (answer, _) = ask("/forgotten");
+    assert!(answer.starts_with("HTTP/1.1 500 "), "{answer}");
+    let other = self::gateway();
+    let stranger = Target { trust: Trust::Pins(other.pin.into()), ..target(&gateway) };
+    let refused = exchange(&stranger, Duration::from_secs(1)).err().unwrap();
+    assert!(matches!(refused, DialError::WrongPin { .. }), "{refused}");
 }
 
 #[test]

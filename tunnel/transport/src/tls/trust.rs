@@ -9,7 +9,7 @@ use rustls::crypto::{CryptoProvider, verify_tls12_signature, verify_tls13_signat
 use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
 use rustls::server::ParsedCertificate;
 use rustls::{CertificateError, ClientConfig, DigitallySignedStruct, RootCertStore, SignatureScheme};
-use warren_wire::stream::Pin;
+use warren_wire::{Pin, Pins};
 
 /// The pin of a certificate; `None` if it is none.
 #[must_use]
@@ -20,10 +20,10 @@ pub(super) fn pin_of(certificate: &CertificateDer<'_>) -> Option<Pin> {
 }
 
 /// By what a gateway is known.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Trust {
-    /// The key of its certificate; names and dates do not count.
-    Pin(Pin),
+    /// The keys its certificate may have; names and dates do not count.
+    Pins(Pins),
     /// A certificate for its name by an authority that this system trusts.
     System,
 }
@@ -37,14 +37,14 @@ pub(super) fn provider() -> Arc<CryptoProvider> {
 }
 
 /// TLS 1.3 only.
-pub(super) fn client_config(trust: Trust, seen: Seen) -> Result<ClientConfig, rustls::Error> {
+pub(super) fn client_config(trust: &Trust, seen: Seen) -> Result<ClientConfig, rustls::Error> {
     let provider = provider();
     let builder = ClientConfig::builder_with_provider(Arc::clone(&provider))
         .with_protocol_versions(&[&rustls::version::TLS13])?;
     let mut config = match trust {
-        Trust::Pin(pin) => builder
+        Trust::Pins(pins) => builder
             .dangerous()
-            .with_custom_certificate_verifier(Arc::new(Pinned { pin, seen, provider }))
+            .with_custom_certificate_verifier(Arc::new(Pinned { pins: pins.clone(), seen, provider }))
             .with_no_client_auth(),
         Trust::System => {
             let mut roots = RootCertStore::empty();
@@ -59,7 +59,7 @@ pub(super) fn client_config(trust: Trust, seen: Seen) -> Result<ClientConfig, ru
 
 #[derive(Debug)]
 struct Pinned {
-    pin: Pin,
+    pins: Pins,
     seen: Seen,
     provider: Arc<CryptoProvider>,
 }
@@ -74,7 +74,7 @@ impl ServerCertVerifier for Pinned {
         _: UnixTime,
     ) -> Result<ServerCertVerified, rustls::Error> {
         let found = pin_of(end_entity).ok_or(CertificateError::BadEncoding)?;
-        if found == self.pin {
+        if self.pins.as_slice().contains(&found) {
             return Ok(ServerCertVerified::assertion());
         }
         *self.seen.lock() = Some(found);

@@ -25,7 +25,7 @@ use std::net::{IpAddr, SocketAddr};
 use ipnet::IpNet;
 
 use crate::key::{PresharedKey, PrivateKey, PublicKey};
-use crate::stream::Pin;
+use crate::pin::Pins;
 
 pub use error::ParseError;
 pub(crate) use error::show;
@@ -107,8 +107,8 @@ pub struct Peer {
 pub struct TlsEndpoint {
     /// Host and TCP port.
     pub endpoint: Endpoint,
-    /// The key of its certificate; without, it has a certificate for its name by an authority.
-    pub pin: Option<Pin>,
+    /// The keys that its certificate may have; without, it has a certificate for its name by an authority.
+    pub pins: Option<Pins>,
     /// The name that is asked for, if not the endpoint's.
     pub name: Option<String>,
 }

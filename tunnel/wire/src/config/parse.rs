@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::error::{Problem, show};
 use super::value::{
-    boolean, endpoint, fwmark, is_name, keepalive, key, listen, mtu, net, pin, port, server_name, table,
+    boolean, endpoint, fwmark, is_name, keepalive, key, listen, mtu, net, pins, port, server_name, table,
 };
 use super::{Config, Interface, ParseError, Peer};
 use crate::key::{PresharedKey, PrivateKey, PublicKey};
@@ -80,7 +80,7 @@ struct Draft {
     endpoint: Option<super::Endpoint>,
     persistent_keepalive: Option<u16>,
     tls_endpoint: Option<super::Endpoint>,
-    tls_pin: Option<crate::stream::Pin>,
+    tls_pin: Option<crate::Pins>,
     tls_name: Option<String>,
 }
 
@@ -252,7 +252,7 @@ impl Parser {
         }
         let tls = draft.tls_endpoint.take().map(|endpoint| super::TlsEndpoint {
             endpoint,
-            pin: draft.tls_pin,
+            pins: draft.tls_pin.take(),
             name: draft.tls_name.take(),
         });
         self.config.peers.push(Peer {
@@ -327,7 +327,7 @@ fn set_peer(
         "PresharedKey" => draft.preshared_key = Some(key(name, text, PresharedKey::from_base64).map_err(at)?),
         "Endpoint" => draft.endpoint = Some(endpoint(text).map_err(at)?),
         "TLSEndpoint" => draft.tls_endpoint = Some(endpoint(text).map_err(at)?),
-        "TLSPin" => draft.tls_pin = Some(pin(text).map_err(at)?),
+        "TLSPin" => draft.tls_pin = Some(pins(text).map_err(at)?),
         "TLSName" => draft.tls_name = Some(server_name(text).map_err(at)?),
         "PersistentKeepalive" => draft.persistent_keepalive = keepalive(text).map_err(at)?,
         _ => {

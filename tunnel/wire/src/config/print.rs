@@ -57,7 +57,7 @@ impl Display for Peer {
         line(f, "PersistentKeepalive", self.persistent_keepalive)?;
         let Some(tls) = &self.tls else { return Ok(()) };
         line(f, "# warren: TLSEndpoint", Some(&tls.endpoint))?;
-        line(f, "# warren: TLSPin", tls.pin)?;
+        line(f, "# warren: TLSPin", tls.pins.as_ref())?;
         line(f, "# warren: TLSName", tls.name.as_ref())
     }
 }

@@ -1,7 +1,7 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::stream::Pin;
+use crate::Pin;
 
 const PRIVATE: &str = "yAnz5TF+lXXJte14tji3zlMNq+hd2rYUIgJBgB3fBmk=";
 const PUBLIC: &str = "xTIBA5rboUvnH4htodjb6e697QjLERt1NAB4mZqp8Dg=";
@@ -232,7 +232,7 @@ fn peer() -> impl Strategy<Value = Peer> {
         .prop_map(|(public, shared, nets, endpoint, persistent_keepalive)| Peer {
             tls: endpoint.clone().filter(|_| public[0] > 99).map(|endpoint| TlsEndpoint {
                 endpoint,
-                pin: shared.map(Pin::from_bytes),
+                pins: shared.map(|hash| Pin::from_bytes(hash).into()),
                 name: persistent_keepalive.map(|n| format!("n{n}.example")),
             }),
             public_key: PublicKey::from_bytes(public),

@@ -6,7 +6,7 @@ use ipnet::IpNet;
 
 use super::error::{Problem, show};
 use super::{Endpoint, Host, Table};
-use crate::stream::Pin;
+use crate::pin::Pins;
 use crate::text::serde_as_text;
 
 /// The least MTU that IPv4 wants every host to take.
@@ -188,7 +188,7 @@ pub(super) fn listen(name: &str, value: &str) -> Result<SocketAddr, Problem> {
     })
 }
 
-pub(super) fn pin(value: &str) -> Result<Pin, Problem> {
+pub(super) fn pins(value: &str) -> Result<Pins, Problem> {
     value.parse().map_err(|_| {
         Problem::new(
             format!("TLSPin {} is not a pin", show(value)),

@@ -106,27 +106,37 @@ pub fn tunnel_response() -> String {
     format!("HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: {PROTOCOL}\r\n\r\n")
 }
 
-/// Any other answer, after which the connection is closed.
+/// Any other answer, after which the connection is closed; `retry_after` is in seconds.
 #[must_use]
-pub fn response(status: u16, content_type: &str, body: &[u8]) -> Vec<u8> {
+pub fn response(status: u16, content_type: &str, retry_after: Option<u32>, body: &[u8]) -> Vec<u8> {
     let reason = match status {
         200 => "OK",
+        204 => "No Content",
         400 => "Bad Request",
+        401 => "Unauthorized",
         403 => "Forbidden",
         404 => "Not Found",
+        405 => "Method Not Allowed",
+        408 => "Request Timeout",
         409 => "Conflict",
         413 => "Content Too Large",
+        415 => "Unsupported Media Type",
         429 => "Too Many Requests",
         431 => "Request Header Fields Too Large",
+        500 => "Internal Server Error",
         503 => "Service Unavailable",
         _ => "Status",
     };
     let mut head = String::new();
     _ = write!(
         head,
-        "HTTP/1.1 {status} {reason}\r\nContent-Type: {content_type}\r\nContent-Length: {}\r\nConnection: close\r\n\r\n",
+        "HTTP/1.1 {status} {reason}\r\nContent-Type: {content_type}\r\nContent-Length: {}\r\nConnection: close\r\n",
         body.len()
     );
+    if let Some(seconds) = retry_after {
+        _ = write!(head, "Retry-After: {seconds}\r\n");
+    }
+    head.push_str("\r\n");
     [head.as_bytes(), body].concat()
 }
 
@@ -176,7 +186,7 @@ mod tests {
         assert_eq!(parse("POST /x HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n"), Err(HttpError::LongBody));
         assert_eq!(parse("\u{16}\u{3}\u{1}"), Err(HttpError::Malformed));
         assert_eq!(parse(&format!("GET / HTTP/1.1\r\nA: {}", "a".repeat(9000))), Err(HttpError::LongHead));
-        let answer = response(404, "text/plain", b"not here\n");
+        let answer = response(404, "text/plain", None, b"not here\n");
         assert_eq!(parse_status(&answer).unwrap().unwrap().0, 404);
     }
 }

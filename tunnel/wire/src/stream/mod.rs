@@ -22,6 +22,3 @@
 
 pub mod frame;
 pub mod http;
-mod pin;
-
-pub use pin::{Pin, PinError};

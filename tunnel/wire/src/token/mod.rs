@@ -31,7 +31,7 @@ use crate::name::Name;
 use crate::text::serde_as_text;
 use crate::time::UnixTime;
 
-pub use gateways::{GATEWAYS_MAX, Gateway, GatewaySet, PINS_MAX, Pin, PinError, Pins, SetError};
+pub use gateways::{GATEWAYS_MAX, Gateway, GatewaySet, SetError};
 pub use key::{KeyId, SigningKey, SigningKeyError, VerifyingKey};
 
 /// The longest token in characters: fits an environment variable, and a request with it stays small.

@@ -17,7 +17,7 @@ pub(crate) fn gateway(index: u8) -> Gateway {
         key: crate::PrivateKey::from_random([index; 32]).public(),
         udp: Some(format!("gw-{index}.tunnel.example.com:51820").parse().unwrap()),
         tls: format!("gw-{index}.tunnel.example.com:443").parse().unwrap(),
-        pins: vec![Pin::from_digest([index; 32])].try_into().unwrap(),
+        pins: vec![crate::Pin::from_bytes([index; 32])].try_into().unwrap(),
     }
 }
 
@@ -216,5 +216,5 @@ fn sets_of_gateways_are_checked() {
     assert_eq!(GatewaySet::try_from(vec![gateway(1); 17]), Err(SetError::Gateways(17)));
     let twice = vec![gateway(1), Gateway { name: "gw-2".parse().unwrap(), ..gateway(1) }];
     assert_eq!(GatewaySet::try_from(twice), Err(SetError::Twice("gw-2".parse().unwrap())));
-    assert_eq!(Pins::try_from(Vec::new()), Err(SetError::Pins(0)));
+    assert_eq!(crate::Pins::try_from(Vec::new()), Err(crate::PinError::Count(0)));
 }

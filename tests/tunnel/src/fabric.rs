@@ -1,0 +1,251 @@
+//! Gateways of ours and pods that enrol with them, all as ordinary users.
+
+use std::fmt::Write as _;
+use std::fs;
+use std::net::IpAddr;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::{Context as _, Result, bail};
+use tempfile::TempDir;
+
+use crate::namespace::run;
+use crate::pod::{own, unprivileged};
+use crate::{Daemon, Implementation, Namespace, wait_for};
+
+/// Where all gateways listen.
+pub const UDP_PORT: u16 = 51820;
+/// Where all gateways take TLS.
+pub const TLS_PORT: u16 = 4433;
+
+/// One routing domain: its gateways' keys and files, and the key that signs its tokens.
+#[derive(Debug)]
+pub struct Fabric {
+    folder: TempDir,
+    gateways: Vec<Identity>,
+    signer: String,
+    rest: String,
+}
+
+#[derive(Debug)]
+struct Identity {
+    name: String,
+    entry: String,
+}
+
+impl Fabric {
+    /// Keys for gateways at these addresses, called `gw-0` and so on. `rest` is what their files have beside what each must
+    /// have: groups, limits, and `STORE` where a file's own store goes.
+    ///
+    /// # Errors
+    /// The program is missing or fails.
+    pub fn new(addresses: &[IpAddr], rest: &str) -> Result<Fabric> {
+        let folder = tempfile::Builder::new().prefix("warren-fabric-").tempdir()?;
+        own(folder.path())?;
+        let program = Implementation::WarrenTunnel.path()?;
+        let ours = |arguments: &[&str]| run(std::process::Command::new(&program).args(arguments));
+        let signing = folder.path().join("signing.key");
+        let signer = ours(&["token", "keygen", "--out", &text(&signing)])?.trim().to_owned();
+        let mut gateways = Vec::new();
+        for (index, address) in addresses.iter().enumerate() {
+            let name = format!("gw-{index}");
+            let home = folder.path().join(&name);
+            fs::create_dir(&home)?;
+            let (key, certificate) = (home.join("key"), home.join("tls.pem"));
+            let printed =
+                ours(&["gateway", "identity", "--key", &text(&key), "--certificate", &text(&certificate)])?;
+            let field = |name: &str| printed.lines().find(|line| line.starts_with(name)).map(str::to_owned);
+            let (key_line, pins) = (field("key = ").context("no key")?, field("pins = ").context("no pin")?);
+            let entry = format!(
+                "[[gateways]]\nname = \"{name}\"\n{key_line}\nudp = \"{address}:{UDP_PORT}\"\ntls = \"{address}:{TLS_PORT}\"\n{pins}\n"
+            );
+            for path in [&home, &key, &certificate] {
+                own(path)?;
+            }
+            gateways.push(Identity { name, entry });
+        }
+        let fabric = Fabric { folder, gateways, signer, rest: rest.to_owned() };
+        for index in 0..fabric.gateways.len() {
+            fabric.configure(index, &[])?;
+        }
+        Ok(fabric)
+    }
+
+    /// The folder of everything.
+    pub fn folder(&self) -> &Path {
+        self.folder.path()
+    }
+
+    /// A gateway's file.
+    pub fn config(&self, index: usize) -> PathBuf {
+        self.home(index).join("gateway.toml")
+    }
+
+    fn home(&self, index: usize) -> PathBuf {
+        self.folder.path().join(&self.gateways[index].name)
+    }
+
+    /// Writes a gateway's file, with texts in it replaced.
+    ///
+    /// # Errors
+    /// It cannot be written.
+    pub fn configure(&self, index: usize, changes: &[(&str, &str)]) -> Result<()> {
+        let home = self.home(index);
+        let mut config = format!(
+            "fabric = \"lab\"\nname = \"{}\"\n[listen]\nudp = {UDP_PORT}\ntls = \"0.0.0.0:{TLS_PORT}\"\nmetrics = \"127.0.0.1:9600\"\n\
+             [keys]\nprivate_key_file = \"{}\"\ncertificate_file = \"{tls}\"\ncertificate_key_file = \"{tls}\"\ntoken_keys = [\"{}\"]\n\
+             [audit]\nfile = \"{}\"\n",
+            self.gateways[index].name,
+            text(&home.join("key")),
+            self.signer,
+            text(&home.join("audit.json")),
+            tls = text(&home.join("tls.pem")),
+        );
+        let store = format!("[store.embedded]\npath = \"{}\"\n", text(&home.join("leases.redb")));
+        config += &self.rest.replace("STORE\n", &store);
+        for gateway in &self.gateways {
+            _ = write!(config, "\n{}", gateway.entry);
+        }
+        for (before, after) in changes {
+            anyhow::ensure!(config.contains(before), "no `{before}` in the gateway's file");
+            config = config.replace(before, after);
+        }
+        let path = self.config(index);
+        fs::write(&path, config)?;
+        own(&path)
+    }
+
+    /// A token of a group, with more arguments of `token create`.
+    ///
+    /// # Errors
+    /// The command's words.
+    pub fn token(&self, group: &str, more: &[&str]) -> Result<String> {
+        let (config, key) = (text(&self.config(0)), text(&self.folder.path().join("signing.key")));
+        let all =
+            [&["token", "create", "--config", &config, "--key-file", &key, "--group", group], more].concat();
+        let token = run(std::process::Command::new(Implementation::WarrenTunnel.path()?).args(all))?;
+        Ok(token.trim().to_owned())
+    }
+
+    /// Starts a gateway on a host, and waits until it is up.
+    ///
+    /// # Errors
+    /// It ends; the error has its log.
+    pub fn start(&self, index: usize, host: &Arc<Namespace>) -> Result<Gateway> {
+        let home = self.home(index);
+        let mut command = unprivileged(host, &home, &Implementation::WarrenTunnel.path()?);
+        command.args([
+            "gateway",
+            "--config",
+            &text(&self.config(index)),
+            "--log-level",
+            "info,warren_tunnel=debug",
+        ]);
+        let mut daemon = Daemon::start(&mut command)?;
+        up(&mut daemon, "gateway")?;
+        Ok(Gateway { daemon, host: Arc::clone(host), home })
+    }
+
+    /// Starts an agent with a token on a host, and waits until it is up.
+    ///
+    /// # Errors
+    /// It ends; the error has its log.
+    pub fn pod(&self, host: &Arc<Namespace>, token: &str, arguments: &[&str]) -> Result<Member> {
+        let home = tempfile::Builder::new().prefix("warren-pod-").tempdir()?;
+        own(home.path())?;
+        let mut member = Member { daemon: agent(host, home.path(), token, arguments)?, home };
+        up(&mut member.daemon, "agent")?;
+        Ok(member)
+    }
+
+    /// Starts an agent with a token and an interface on a host, as root: its programs need no proxies.
+    ///
+    /// # Errors
+    /// It ends; the error has its log.
+    pub fn machine(&self, host: &Arc<Namespace>, token: &str) -> Result<Member> {
+        let home = tempfile::Builder::new().prefix("warren-machine-").tempdir()?;
+        let mut command = host.command(Implementation::WarrenTunnel.path()?);
+        command.args(["agent", "--metrics", "off", "--device", "tun", "--interface", "lab0"]);
+        command.env("WARREN_TOKEN", token).env("XDG_RUNTIME_DIR", home.path());
+        let mut member = Member { daemon: Daemon::start(&mut command)?, home };
+        up(&mut member.daemon, "agent")?;
+        Ok(member)
+    }
+
+    /// What an agent says that is not let in.
+    ///
+    /// # Errors
+    /// It came up.
+    pub fn refused(&self, host: &Arc<Namespace>, token: &str) -> Result<String> {
+        let home = tempfile::Builder::new().prefix("warren-pod-").tempdir()?;
+        own(home.path())?;
+        let mut daemon = agent(host, home.path(), token, &[])?;
+        wait_for(Duration::from_secs(30), "end", || Ok(daemon.ended()?))
+            .with_context(|| format!("it was let in:\n{}", daemon.log()))?;
+        Ok(daemon.log())
+    }
+}
+
+fn agent(host: &Arc<Namespace>, home: &Path, token: &str, arguments: &[&str]) -> Result<Daemon> {
+    let mut command = unprivileged(host, home, &Implementation::WarrenTunnel.path()?);
+    command.args(["agent", "--metrics", "off"]).args(arguments).env("WARREN_TOKEN", token);
+    command.env("WARREN_HOST_NAME", host.name());
+    Daemon::start(&mut command)
+}
+
+fn up(daemon: &mut Daemon, what: &str) -> Result<()> {
+    let awaited = wait_for(Duration::from_secs(30), what, || {
+        if let Some(status) = daemon.ended()? {
+            bail!("it ended: {status}");
+        }
+        Ok(daemon.log().contains(" up ").then_some(()))
+    });
+    awaited.with_context(|| format!("no {what}; its log:\n{}", daemon.log()))
+}
+
+/// A running gateway.
+#[derive(Debug)]
+pub struct Gateway {
+    /// The process.
+    pub daemon: Daemon,
+    host: Arc<Namespace>,
+    home: PathBuf,
+}
+
+impl Gateway {
+    /// Runs a command of ours beside it, as the same user, and returns what it printed.
+    ///
+    /// # Errors
+    /// It fails; the error has its words.
+    pub fn run(&self, arguments: &[&str]) -> Result<String> {
+        run(unprivileged(&self.host, &self.home, &Implementation::WarrenTunnel.path()?).args(arguments))
+    }
+
+    /// What `gateway peers` knows.
+    ///
+    /// # Errors
+    /// The command's words.
+    pub fn peers(&self) -> Result<Vec<serde_json::Value>> {
+        let text = self.run(&["gateway", "peers", "--json"])?;
+        Ok(serde_json::from_str(&text)?)
+    }
+
+    /// The audit so far.
+    pub fn audit(&self) -> String {
+        fs::read_to_string(self.home.join("audit.json")).unwrap_or_default()
+    }
+}
+
+/// A running agent that has enrolled.
+#[derive(Debug)]
+pub struct Member {
+    /// The process.
+    pub daemon: Daemon,
+    /// Its folder.
+    pub home: TempDir,
+}
+
+fn text(path: &Path) -> String {
+    path.display().to_string()
+}

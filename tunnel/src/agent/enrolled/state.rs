@@ -1,0 +1,56 @@
+//! The key of a pod that outlives its process: with it a restarted pod gets its address back.
+
+use std::fs;
+use std::os::unix::fs::DirBuilderExt as _;
+use std::path::Path;
+
+use warren_wire::PrivateKey;
+
+use crate::commands::keys::random;
+use crate::problem::{Context as _, Problem, Result};
+use crate::secret;
+
+const FILE: &str = "agent.key";
+
+/// The key in the folder; made with the folder if there is none.
+///
+/// # Errors
+/// It cannot be read or written, or others may read it.
+pub(super) fn key(folder: &Path) -> Result<PrivateKey> {
+    let path = folder.join(FILE);
+    if !path.exists() {
+        let mut builder = fs::DirBuilder::new();
+        builder
+            .recursive(true)
+            .mode(0o700)
+            .create(folder)
+            .while_doing(|| format!("folder {}", folder.display()))?;
+        let key = PrivateKey::from_random(*random()?);
+        secret::write_new(&path, &key.to_base64())?;
+        return Ok(key);
+    }
+    let text = secret::read(&path, "the agent's key")?;
+    PrivateKey::from_base64(text.trim()).map_err(|error| {
+        Problem::new(format!("the agent's key {}: {error}", path.display()))
+            .hint("remove the file: a new key is made, and with it comes another address")
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::PermissionsExt as _;
+
+    use super::*;
+
+    #[test]
+    fn the_key_stays_and_is_its_owners_alone() {
+        let folder = tempfile::tempdir().unwrap();
+        let state = folder.path().join("a/b");
+        let first = key(&state).unwrap();
+        assert_eq!(key(&state).unwrap(), first);
+        let path = state.join(FILE);
+        assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o644)).unwrap();
+        assert!(key(&state).is_err());
+    }
+}

@@ -1,0 +1,93 @@
+//! The thread that looks after the gateways: moves to another, and joins again.
+
+use std::sync::{Arc, mpsc::Sender};
+use std::thread;
+use std::time::Duration;
+
+use warren_proto::engine::Signs;
+use warren_proto::failover::{Action, Failover};
+
+use super::{Enrolled, join::spread};
+use crate::agent::Event;
+use crate::agent::tunnel::Look;
+use crate::log;
+use crate::problem::{Context as _, Result};
+
+/// Between two looks.
+const LOOK: Duration = Duration::from_millis(100);
+/// First and longest pause between two attempts to join again.
+const PAUSE: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(60));
+
+/// Starts it; it ends with the tunnel.
+///
+/// # Errors
+/// When no thread can be started.
+pub(in crate::agent) fn start(
+    enrolled: Arc<Enrolled>,
+    tunnel: Arc<dyn Look>,
+    events: Sender<Event>,
+) -> Result<()> {
+    thread::Builder::new()
+        .name("gateways".into())
+        .stack_size(512 << 10)
+        .spawn(move || run(&enrolled, tunnel.as_ref(), &events))
+        .while_doing(|| "thread for gateways".into())?;
+    Ok(())
+}
+
+fn run(enrolled: &Enrolled, tunnel: &dyn Look, events: &Sender<Event>) {
+    let (mut keys, active) = enrolled.gateways();
+    let mut failover = Failover::new(active);
+    loop {
+        thread::sleep(LOOK);
+        // Without signs the tunnel has ended, or is one that gives none.
+        let Ok((now, signs)) = tunnel.signs(keys.clone()) else { return };
+        let of = |key| signs.iter().find(|(known, _)| *known == key).map(|(_, signs)| *signs);
+        let signs: Vec<Signs> = keys.iter().map(|key| of(*key).unwrap_or_default()).collect();
+        for action in failover.poll(now, &signs) {
+            match action {
+                Action::Probe(index) => tunnel.probe(keys[index]),
+                Action::Move(index) => {
+                    tracing::warn!(from = %keys[active_of(enrolled)], to = %keys[index], "the gateway does not answer: going on with another");
+                    if events.send(Event::Become(Box::new(enrolled.turn_to(keys[index])))).is_err() {
+                        return;
+                    }
+                }
+                Action::Lost => {
+                    tracing::warn!("no gateway answers: joining again");
+                    let Some(config) = rejoin(enrolled, tunnel) else { return };
+                    if events.send(Event::Become(Box::new(config))).is_err() {
+                        return;
+                    }
+                    let (now_known, active) = enrolled.gateways();
+                    keys = now_known;
+                    failover.restart(active);
+                    break;
+                }
+            }
+        }
+    }
+}
+
+fn active_of(enrolled: &Enrolled) -> usize {
+    enrolled.gateways().1
+}
+
+/// Tries until it works; `None`: the tunnel has ended.
+fn rejoin(enrolled: &Enrolled, tunnel: &dyn Look) -> Option<warren_wire::config::Config> {
+    let mut pause = PAUSE.0;
+    loop {
+        match enrolled.rejoin() {
+            Ok(config) => return Some(config),
+            Err(problem) => log::warn(&problem),
+        }
+        let until = std::time::Instant::now() + spread(pause);
+        while std::time::Instant::now() < until {
+            thread::sleep(LOOK);
+            if !tunnel.alive() {
+                return None;
+            }
+        }
+        pause = (pause * 2).min(PAUSE.1);
+    }
+}

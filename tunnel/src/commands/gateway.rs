@@ -1,0 +1,118 @@
+//! `gateway`: one, or a question to one.
+
+use std::fmt::Write as _;
+
+use super::print;
+use crate::cli::{AskArgs, GatewayArgs, GatewayCommand, LogFormat};
+use crate::enrolment::now;
+use crate::gateway::admin::{Ask, Said, client};
+use crate::gateway::model::{GatewayStatus, PeerEntry};
+use crate::problem::{Context as _, Result};
+use crate::{gateway, log};
+
+/// Runs a gateway, or asks one.
+///
+/// # Errors
+/// What did not work.
+pub fn gateway(args: &GatewayArgs) -> Result<()> {
+    match &args.ask {
+        None => {
+            log::start(args.log_format, &args.log_level)?;
+            gateway::run(&args.config, args.metrics).inspect_err(|problem| {
+                if args.log_format == LogFormat::Json {
+                    tracing::error!(hint = problem.advice(), "{}", problem.what());
+                }
+            })
+        }
+        Some(GatewayCommand::Status(ask)) => told(ask, &Ask::Status),
+        Some(GatewayCommand::Peers(ask)) => told(ask, &Ask::Peers),
+        Some(GatewayCommand::Evict { key, time, ask }) => {
+            told(ask, &Ask::Evict { key: *key, until: now().plus(time.get()) })
+        }
+        Some(GatewayCommand::Readmit { key, ask }) => told(ask, &Ask::Readmit { key: *key }),
+        Some(GatewayCommand::Drain { undo, ask }) => told(ask, &Ask::Drain { draining: !undo }),
+        Some(GatewayCommand::Reload(ask)) => told(ask, &Ask::Reload),
+        Some(GatewayCommand::Identity { key, certificate }) => {
+            let (key, pin) = gateway::identity(key, certificate)?;
+            print(&format!(
+                "[[gateways]]\nname = \"gw-a\"                      # its name in the fabric\nkey = \"{key}\"\n\
+                 udp = \"gw-a.example.com:51820\"     # as pods reach it\ntls = \"gw-a.example.com:443\"\npins = [\"{pin}\"]\n"
+            ))
+        }
+    }
+}
+
+/// Asks, and prints what is said.
+pub(super) fn told(args: &AskArgs, ask: &Ask) -> Result<()> {
+    let said = client::ask(args.socket.as_deref(), ask)?;
+    if args.json {
+        let text = match &said {
+            Said::Status(status) => serde_json::to_string_pretty(status),
+            Said::Peers(peers) => serde_json::to_string_pretty(peers),
+            Said::Done(_) | Said::Problem { .. } => serde_json::to_string_pretty(&said),
+        };
+        return print(&(text.while_doing(|| "JSON".into())? + "\n"));
+    }
+    print(&match said {
+        Said::Status(status) => status_text(&status),
+        Said::Peers(peers) => peers_text(&peers),
+        Said::Done(done) => done + "\n",
+        Said::Problem { what, .. } => what + "\n",
+    })
+}
+
+fn status_text(status: &GatewayStatus) -> String {
+    let (leases, figures) = (&status.leases, &status.figures);
+    let mut out = format!("gateway: {} of fabric {}\n", status.name, status.fabric);
+    if let Some(key) = &status.interface.public_key {
+        _ = writeln!(out, "  public key: {key}");
+    }
+    _ = writeln!(out, "  UDP port: {}", status.interface.listen_port);
+    if let Some(tls) = &status.interface.tls {
+        _ = writeln!(out, "  TLS: {}, pin {}, {} tunnels", tls.address, tls.pin, tls.connections);
+    }
+    _ = writeln!(out, "  new peers: {}", if status.draining { "refused, it drains" } else { "taken" });
+    _ = writeln!(out, "  store: {}", if status.store { "answers" } else { "does not answer" });
+    if !status.gateways.is_empty() {
+        _ = writeln!(out, "  alive: {}", status.gateways.join(", "));
+    }
+    _ = writeln!(
+        out,
+        "  leases: {} live, {} in quarantine; enrolled {}, renewed {}, ended {}, refused {}",
+        leases.live, leases.quarantined, leases.enrolled, leases.renewed, leases.ended, leases.refused
+    );
+    _ = writeln!(
+        out,
+        "  forwards by {}: {} TCP, {} UDP now; {} bytes out, {} in; denied {}, failed {}, dropped {}",
+        status.forward,
+        figures.tcp_now,
+        figures.udp_now,
+        figures.bytes_out,
+        figures.bytes_in,
+        figures.denied,
+        figures.failed,
+        figures.dropped
+    );
+    out
+}
+
+fn peers_text(peers: &[PeerEntry]) -> String {
+    let mut out = format!("{} leases\n", peers.len());
+    for peer in peers {
+        let addresses: Vec<String> = peer.addresses.iter().map(ToString::to_string).collect();
+        let host = if peer.host.is_empty() { "-" } else { &peer.host };
+        _ = writeln!(out, "{} {} {} {}", addresses.join(","), peer.state, peer.group, host);
+        _ = writeln!(out, "  key {}, token {}", peer.public_key, peer.token);
+        _ = writeln!(out, "  since {}, until {}", peer.since, peer.until);
+        if let Some(age) = peer.last_handshake_age {
+            let at = peer.endpoint.as_deref().unwrap_or("-");
+            let by = peer.carrier.as_deref().unwrap_or("-");
+            _ = writeln!(
+                out,
+                "  handshake {age:.0} s ago from {at} by {by}; {} bytes received, {} sent, {} flows",
+                peer.rx_bytes, peer.tx_bytes, peer.flows
+            );
+        }
+    }
+    out
+}

@@ -1,0 +1,68 @@
+//! The operator's end of the socket.
+
+use std::io::{Read as _, Write as _};
+use std::os::unix::net::UnixStream;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use super::{Ask, EXTENSION, Said};
+use crate::folders;
+use crate::problem::{Context as _, Problem, Result};
+
+/// An answer with ten thousand peers takes its time.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// Asks a running gateway: the one behind `socket`, or the only one there is.
+///
+/// # Errors
+/// There is none, or more than one, or what it said.
+pub fn ask(path: Option<&Path>, ask: &Ask) -> Result<Said> {
+    let path = match path {
+        Some(path) => path.to_owned(),
+        None => only()?,
+    };
+    let told = || format!("asking {}", path.display());
+    let mut stream = UnixStream::connect(&path).map_err(|error| {
+        let problem = Problem::new(format!("{}: {error}", told()));
+        match error.raw_os_error() {
+            Some(libc::EACCES) => problem.hint("only the gateway's user may ask it: use sudo"),
+            _ => problem.hint("is the gateway running?"),
+        }
+    })?;
+    stream.set_read_timeout(Some(PATIENCE)).while_doing(told)?;
+    let mut text = serde_json::to_string(ask).while_doing(told)?;
+    text.push('\n');
+    stream.write_all(text.as_bytes()).while_doing(told)?;
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).while_doing(told)?;
+    match serde_json::from_str(&answer) {
+        Ok(Said::Problem { what, hint }) => Err(match hint {
+            Some(hint) => Problem::new(what).hint(hint),
+            None => Problem::new(what),
+        }),
+        Ok(said) => Ok(said),
+        Err(error) => Err(Problem::new(format!("{}: the answer is not understood: {error}", told()))
+            .hint("gateway and command are of different versions: restart the gateway")),
+    }
+}
+
+fn only() -> Result<PathBuf> {
+    let mut running: Vec<PathBuf> = folders::candidates()
+        .iter()
+        .filter_map(|folder| std::fs::read_dir(folder).ok())
+        .flatten()
+        .filter_map(|entry| Some(entry.ok()?.path()))
+        .filter(|path| path.extension().is_some_and(|extension| extension == EXTENSION))
+        .filter(|path| UnixStream::connect(path).is_ok())
+        .collect();
+    match running.len() {
+        1 => Ok(running.remove(0)),
+        0 => Err(Problem::new("no gateway of this user is running on this machine")
+            .hint("start one: warren-tunnel gateway --config FILE; --socket names one that is elsewhere")),
+        _ => {
+            let names: Vec<String> = running.iter().map(|path| path.display().to_string()).collect();
+            Err(Problem::new(format!("several gateways are running: {}", names.join(", ")))
+                .hint("name one: --socket FILE"))
+        }
+    }
+}

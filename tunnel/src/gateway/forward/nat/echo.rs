@@ -1,0 +1,114 @@
+//! Echo requests, by the kernel's ping sockets: they need no privilege where `net.ipv4.ping_group_range` has our group.
+
+use std::io;
+use std::net::{IpAddr, SocketAddr};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use rustix::net::{AddressFamily, SocketFlags, SocketType, ipproto, socket_with};
+use tokio::net::UdpSocket;
+use tokio::sync::Semaphore;
+use tokio::time::timeout;
+use warren_device::user::{Echo, Unreachable};
+use warren_proto::policy::Flow;
+use warren_proxy::net::DialError;
+use warren_wire::gateway::Protocol;
+
+use super::{Nat, told};
+use crate::datapath::Clock;
+use crate::gateway::access::Way;
+use crate::gateway::audit::Entry;
+
+/// Requests without an answer at one time.
+const AT_ONCE: usize = 256;
+/// Time for an answer.
+const PATIENCE: Duration = Duration::from_secs(10);
+/// Type, code, checksum, identifier, sequence number.
+const HEADER: usize = 8;
+
+/// Takes echo requests for as long as there is a tunnel.
+pub(super) async fn serve(nat: Arc<Nat>) {
+    let places = Arc::new(Semaphore::new(AT_ONCE));
+    let mut told_once = false;
+    while let Ok(echo) = nat.inside.echo().await {
+        let flow =
+            Flow { source: echo.source, destination: echo.destination, protocol: Protocol::Icmp, port: 0 };
+        let member = match nat.admit(&flow) {
+            Ok(member) => member,
+            Err(_) => {
+                nat.inside.echoed(&echo, Err(Unreachable::Prohibited));
+                continue;
+            }
+        };
+        let Ok(place) = Arc::clone(&places).try_acquire_owned() else {
+            nat.counters.dropped.fetch_add(1, Ordering::Relaxed);
+            continue;
+        };
+        let bytes = echo.data.len() as u64;
+        if !member.shares.load().take(Way::Out, Clock.mono(), echo.data.len()) {
+            nat.counters.dropped.fetch_add(1, Ordering::Relaxed);
+            continue;
+        }
+        let socket = match socket(echo.destination) {
+            Ok(socket) => socket,
+            Err(error) => {
+                if !std::mem::replace(&mut told_once, true) {
+                    tracing::warn!(%error, hint = "sysctl net.ipv4.ping_group_range=\"0 2147483647\" permits ping sockets",
+                        "echo requests are not forwarded: this user may not send any");
+                }
+                nat.inside.echoed(&echo, Err(Unreachable::Prohibited));
+                continue;
+            }
+        };
+        nat.counters.echo.fetch_add(1, Ordering::Relaxed);
+        nat.counters.bytes_out.fetch_add(bytes, Ordering::Relaxed);
+        let entry = Entry::new(&member, &flow, None);
+        let nat = Arc::clone(&nat);
+        tokio::spawn(async move {
+            let _place = place;
+            let asked = timeout(PATIENCE, ask(&socket, &echo)).await;
+            let back = if matches!(asked, Ok(Ok(()))) { bytes } else { 0 };
+            nat.counters.bytes_in.fetch_add(back, Ordering::Relaxed);
+            nat.audit.add(&entry, 1, bytes, back);
+            match asked {
+                Ok(Ok(())) => nat.inside.echoed(&echo, Ok(())),
+                Ok(Err(error)) => {
+                    let why = told(DialError::from(&error)).unwrap_or(Unreachable::Host);
+                    nat.inside.echoed(&echo, Err(why));
+                }
+                // Silence is silence.
+                Err(_) => {}
+            }
+        });
+    }
+}
+
+/// A ping socket behaves as a UDP socket whose datagrams are echo requests and replies; the kernel gives it an identifier.
+fn socket(to: IpAddr) -> io::Result<UdpSocket> {
+    let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+    let (family, protocol) = match to {
+        IpAddr::V4(_) => (AddressFamily::INET, ipproto::ICMP),
+        IpAddr::V6(_) => (AddressFamily::INET6, ipproto::ICMPV6),
+    };
+    let socket = socket_with(family, SocketType::DGRAM, flags, Some(protocol))?;
+    UdpSocket::from_std(socket.into())
+}
+
+async fn ask(socket: &UdpSocket, echo: &Echo) -> io::Result<()> {
+    socket.connect(SocketAddr::new(echo.destination, 0)).await?;
+    let request: u8 = if echo.destination.is_ipv4() { 8 } else { 128 };
+    let mut message = vec![request, 0, 0, 0, 0, 0];
+    message.extend_from_slice(&echo.number.1.to_be_bytes());
+    message.extend_from_slice(&echo.data);
+    socket.send(&message).await?;
+    let mut answer = vec![0; message.len() + 64];
+    loop {
+        let length = socket.recv(&mut answer).await?;
+        let reply: u8 = if echo.destination.is_ipv4() { 0 } else { 129 };
+        // Only ours comes here; an older one of the same socket there is not.
+        if length >= HEADER && answer[0] == reply && answer[6..8] == echo.number.1.to_be_bytes() {
+            return Ok(());
+        }
+    }
+}

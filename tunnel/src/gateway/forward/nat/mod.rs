@@ -1,0 +1,167 @@
+//! Translation by sockets of this process: no interface, no rule, no privilege.
+//!
+//! ```text
+//! peer --TCP--> netstack (BBR) --bytes--> socket --TCP--> host       two connections: loss on either side stays there
+//! peer --UDP--> netstack --datagram-----> socket, one a flow ------> host
+//! peer --echo-> netstack ---------------> ping socket -------------> host
+//! ```
+//!
+//! A connection comes up towards the peer when it has come up towards the host; what the host or the way to it says
+//! instead (refused, unreachable) is said to the peer. Ends, resets and a reader that is slow pass through.
+
+mod echo;
+mod shaped;
+mod tcp;
+mod udp;
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use tokio::runtime::Handle as Runtime;
+use tokio::sync::Semaphore;
+use warren_device::user::{Forwarded, Net, Unreachable};
+use warren_proto::policy::{Denial, Flow};
+use warren_proxy::net::DialError;
+use warren_proxy::relay::Pool;
+
+use super::{Figures, Forward};
+use crate::gateway::access::Access;
+use crate::gateway::audit::{Audit, Entry};
+use crate::gateway::peers::{Member, Roster};
+use crate::problem::{Context as _, Result};
+
+/// TCP connections at one time, in all and of one peer.
+pub(in crate::gateway) const STREAMS: usize = 65_536;
+const STREAMS_OF_ONE: u64 = 16_384;
+/// Bytes in large copy buffers.
+const BUFFERS: usize = 16 << 20;
+/// How often what moves is told to the audit.
+const REPORT: Duration = Duration::from_secs(10);
+
+/// The translation.
+pub(in crate::gateway) struct Nat {
+    inside: Forwarded,
+    roster: Arc<Roster>,
+    access: Arc<Access>,
+    audit: Arc<Audit>,
+    buffers: Arc<Pool>,
+    streams: Arc<Semaphore>,
+    counters: Counters,
+}
+
+#[derive(Default)]
+struct Counters {
+    tcp_now: AtomicU64,
+    tcp: AtomicU64,
+    udp_now: AtomicU64,
+    udp: AtomicU64,
+    echo: AtomicU64,
+    bytes_out: AtomicU64,
+    bytes_in: AtomicU64,
+    denied: AtomicU64,
+    failed: AtomicU64,
+    dropped: AtomicU64,
+}
+
+/// Counts what is now for as long as it lives.
+struct Now<'a>(&'a AtomicU64);
+
+impl<'a> Now<'a> {
+    fn count(now: &'a AtomicU64) -> Self {
+        now.fetch_add(1, Ordering::Relaxed);
+        Self(now)
+    }
+}
+
+impl Drop for Now<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+impl Nat {
+    /// Begins to forward what comes out of the tunnel.
+    ///
+    /// # Errors
+    /// The tunnel has ended, or somebody forwards already.
+    pub(in crate::gateway) fn start(
+        runtime: &Runtime,
+        net: &Net,
+        roster: Arc<Roster>,
+        access: Arc<Access>,
+        audit: Arc<Audit>,
+    ) -> Result<Arc<Self>> {
+        let inside = net.forward().while_doing(|| "forwarding".into())?;
+        let nat = Arc::new(Self {
+            inside,
+            roster,
+            access,
+            audit,
+            buffers: Pool::new(BUFFERS),
+            streams: Arc::new(Semaphore::new(STREAMS)),
+            counters: Counters::default(),
+        });
+        runtime.spawn(tcp::serve(Arc::clone(&nat)));
+        runtime.spawn(udp::serve(Arc::clone(&nat)));
+        runtime.spawn(echo::serve(Arc::clone(&nat)));
+        Ok(nat)
+    }
+
+    /// Who sends a flow, if it may.
+    ///
+    /// # Errors
+    /// Nobody does that this gateway knows, or it may not.
+    fn admit(&self, flow: &Flow) -> std::result::Result<Arc<Member>, Denial> {
+        let member = self.roster.of(flow.source).ok_or(Denial::Source)?;
+        match self.access.check(&member, flow) {
+            Ok(()) => Ok(member),
+            Err(denial) => {
+                self.audit.add(&Entry::new(&member, flow, Some(denial)), 1, 0, 0);
+                self.counters.denied.fetch_add(1, Ordering::Relaxed);
+                Err(denial)
+            }
+        }
+    }
+}
+
+impl Forward for Nat {
+    fn name(&self) -> &'static str {
+        "user"
+    }
+
+    /// Members are looked up as their flows come.
+    fn install(&self, _: &Arc<Member>) {}
+
+    /// Flows wait for their members' end themselves.
+    fn remove(&self, _: &Arc<Member>) {}
+
+    fn figures(&self) -> Figures {
+        let get = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
+        let counters = &self.counters;
+        Figures {
+            tcp_now: get(&counters.tcp_now),
+            tcp: get(&counters.tcp),
+            udp_now: get(&counters.udp_now),
+            udp: get(&counters.udp),
+            echo: get(&counters.echo),
+            bytes_out: get(&counters.bytes_out),
+            bytes_in: get(&counters.bytes_in),
+            denied: get(&counters.denied),
+            failed: get(&counters.failed),
+            dropped: get(&counters.dropped),
+        }
+    }
+}
+
+/// What a peer is told of a host that was not reached; `None` is a reset.
+fn told(error: DialError) -> Option<Unreachable> {
+    match error {
+        DialError::Refused => None,
+        DialError::NetworkUnreachable | DialError::NoRoute => Some(Unreachable::Network),
+        DialError::NotPermitted => Some(Unreachable::Prohibited),
+        DialError::HostUnreachable | DialError::TimedOut | DialError::Exhausted | DialError::Failed => {
+            Some(Unreachable::Host)
+        }
+    }
+}

@@ -1,0 +1,111 @@
+//! Connections, each as two.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use tokio::time::{MissedTickBehavior, interval, timeout};
+use warren_device::user::{Incoming, Unreachable};
+use warren_proto::policy::Flow;
+use warren_proxy::net::{Dial as _, DialError, System};
+use warren_proxy::relay::{Moved, Patience, relay};
+use warren_wire::gateway::Protocol;
+
+use super::shaped::Shaped;
+use super::{Nat, Now, REPORT, STREAMS_OF_ONE, told};
+use crate::gateway::audit::Entry;
+use crate::gateway::peers::Member;
+
+/// Time for a host to answer: less than a peer waits.
+const CONNECT: Duration = Duration::from_secs(15);
+/// A connection on which nothing moves for so long has been forgotten by its ends (RFC 5382 section 5).
+const PATIENCE: Patience =
+    Patience { idle: Duration::from_secs(2 * 3600 + 240), half_closed: Duration::from_secs(240) };
+
+/// Takes connections for as long as there is a tunnel.
+pub(super) async fn serve(nat: Arc<Nat>) {
+    while let Ok(incoming) = nat.inside.incoming().await {
+        let flow = Flow {
+            source: incoming.from().ip(),
+            destination: incoming.to().ip(),
+            protocol: Protocol::Tcp,
+            port: incoming.to().port(),
+        };
+        let member = match nat.admit(&flow) {
+            Ok(member) => member,
+            Err(_) => {
+                incoming.deny(Some(Unreachable::Prohibited));
+                continue;
+            }
+        };
+        let Ok(place) = Arc::clone(&nat.streams).try_acquire_owned() else {
+            nat.counters.failed.fetch_add(1, Ordering::Relaxed);
+            incoming.deny(Some(Unreachable::Host));
+            continue;
+        };
+        if member.flows.load(Ordering::Relaxed) >= STREAMS_OF_ONE {
+            nat.counters.failed.fetch_add(1, Ordering::Relaxed);
+            incoming.deny(Some(Unreachable::Host));
+            continue;
+        }
+        let nat = Arc::clone(&nat);
+        tokio::spawn(async move {
+            let _place = place;
+            connection(&nat, incoming, &member, &flow).await;
+        });
+    }
+}
+
+async fn connection(nat: &Nat, incoming: Incoming, member: &Arc<Member>, flow: &Flow) {
+    let _now = Now::count(&nat.counters.tcp_now);
+    let _flow = member.flow();
+    nat.counters.tcp.fetch_add(1, Ordering::Relaxed);
+    let dialled = tokio::select! {
+        dialled = timeout(CONNECT, System.connect(incoming.to())) => {
+            dialled.unwrap_or(Err(DialError::TimedOut))
+        }
+        () = member.gone() => return,
+    };
+    let entry = Entry::new(member, flow, None);
+    let outside = match dialled {
+        Ok(outside) => outside,
+        Err(error) => {
+            nat.counters.failed.fetch_add(1, Ordering::Relaxed);
+            nat.audit.add(&entry, 1, 0, 0);
+            return incoming.deny(told(error));
+        }
+    };
+    nat.audit.add(&entry, 1, 0, 0);
+    // Who gave up meanwhile has reset it, and so does the host's end now.
+    let Ok(inside) = incoming.admit().await else { return };
+    let (out, back) = (AtomicU64::new(0), AtomicU64::new(0));
+    let mut reported = (0, 0);
+    let mut report = || {
+        let moved = (out.load(Ordering::Relaxed), back.load(Ordering::Relaxed));
+        let (more_out, more_back) = (moved.0 - reported.0, moved.1 - reported.1);
+        if more_out > 0 || more_back > 0 {
+            nat.counters.bytes_out.fetch_add(more_out, Ordering::Relaxed);
+            nat.counters.bytes_in.fetch_add(more_back, Ordering::Relaxed);
+            nat.audit.add(&entry, 0, more_out, more_back);
+        }
+        reported = moved;
+    };
+    let moved = Moved { there: &out, back: &back };
+    let relayed = relay(Shaped::new(inside, Arc::clone(member)), outside, &[], &nat.buffers, PATIENCE, moved);
+    tokio::pin!(relayed);
+    let mut tick = interval(REPORT);
+    tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    let mut rules = nat.access.changes();
+    loop {
+        tokio::select! {
+            // How it ended has been told to both ends.
+            _ = &mut relayed => break,
+            _ = tick.tick() => report(),
+            () = member.gone() => break,
+            _ = rules.changed() => if nat.access.check(member, flow).is_err() {
+                break;
+            },
+        }
+    }
+    report();
+}

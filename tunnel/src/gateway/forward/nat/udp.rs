@@ -1,0 +1,178 @@
+//! Datagrams: a socket for each pair of a peer's port and a host's port (RFC 4787: address- and port-dependent, which
+//! lets nobody else in).
+
+use std::collections::HashMap;
+use std::io;
+use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use parking_lot::Mutex;
+use tokio::net::UdpSocket;
+use tokio::sync::mpsc;
+use tokio::time::{Instant, interval, sleep_until};
+use warren_device::user::{Datagram, Unreachable};
+use warren_proto::policy::Flow;
+use warren_proxy::net::DialError;
+use warren_wire::gateway::Protocol;
+
+use super::{Nat, Now, REPORT};
+use crate::datapath::Clock;
+use crate::gateway::access::Way;
+use crate::gateway::audit::Entry;
+use crate::gateway::peers::Member;
+
+/// Flows at one time, in all and of one peer.
+const FLOWS: usize = 32_768;
+const FLOWS_OF_ONE: u64 = 4_096;
+/// Datagrams of one flow that wait for its socket.
+const WAITING: usize = 64;
+/// Silence that ends a flow (RFC 4787 section 4.3), and one that asks a name server (RFC 6056 has no use for it longer).
+const IDLE: Duration = Duration::from_secs(120);
+const IDLE_DNS: Duration = Duration::from_secs(20);
+
+type Ends = (SocketAddr, SocketAddr);
+type Flows = Arc<Mutex<HashMap<Ends, mpsc::Sender<Datagram>>>>;
+
+/// Takes datagrams for as long as there is a tunnel.
+pub(super) async fn serve(nat: Arc<Nat>) {
+    let flows = Flows::default();
+    while let Ok(datagram) = nat.inside.datagram().await {
+        let ends = (datagram.remote, datagram.local);
+        let known = flows.lock().get(&ends).cloned();
+        if let Some(known) = known {
+            if known.try_send(datagram).is_err() {
+                nat.counters.dropped.fetch_add(1, Ordering::Relaxed);
+            }
+            continue;
+        }
+        let flow = Flow {
+            source: ends.0.ip(),
+            destination: ends.1.ip(),
+            protocol: Protocol::Udp,
+            port: ends.1.port(),
+        };
+        let member = match nat.admit(&flow) {
+            Ok(member) => member,
+            Err(_) => {
+                nat.inside.unreachable(&datagram, Unreachable::Prohibited);
+                continue;
+            }
+        };
+        if flows.lock().len() >= FLOWS || member.flows.load(Ordering::Relaxed) >= FLOWS_OF_ONE {
+            nat.counters.dropped.fetch_add(1, Ordering::Relaxed);
+            continue;
+        }
+        let (sender, datagrams) = mpsc::channel(WAITING);
+        // A queue of its own that is empty takes it.
+        _ = sender.try_send(datagram);
+        flows.lock().insert(ends, sender);
+        let (nat, flows) = (Arc::clone(&nat), Arc::clone(&flows));
+        tokio::spawn(async move {
+            run(&nat, ends, datagrams, &member, &flow).await;
+            flows.lock().remove(&ends);
+        });
+    }
+}
+
+async fn run(
+    nat: &Nat,
+    ends: Ends,
+    mut datagrams: mpsc::Receiver<Datagram>,
+    member: &Arc<Member>,
+    flow: &Flow,
+) {
+    let _now = Now::count(&nat.counters.udp_now);
+    let _flow = member.flow();
+    nat.counters.udp.fetch_add(1, Ordering::Relaxed);
+    let entry = Entry::new(member, flow, None);
+    nat.audit.add(&entry, 1, 0, 0);
+    let socket = match connect(ends.1).await {
+        Ok(socket) => socket,
+        Err(error) => {
+            nat.counters.failed.fetch_add(1, Ordering::Relaxed);
+            if let Ok(datagram) = datagrams.try_recv() {
+                let why = super::told(DialError::from(&error)).unwrap_or(Unreachable::Port);
+                nat.inside.unreachable(&datagram, why);
+            }
+            return;
+        }
+    };
+    let idle = if ends.1.port() == 53 { IDLE_DNS } else { IDLE };
+    let mut buffer = vec![0; 65_535];
+    let (mut out, mut back) = (0, 0);
+    let mut last = None;
+    let mut until = Instant::now() + idle;
+    let mut tick = interval(REPORT);
+    let mut rules = nat.access.changes();
+    loop {
+        tokio::select! {
+            datagram = datagrams.recv() => {
+                let Some(datagram) = datagram else { break };
+                until = Instant::now() + idle;
+                if !takes(nat, member, Way::Out, datagram.data.len()) {
+                    continue;
+                }
+                match socket.send(&datagram.data).await {
+                    Ok(sent) => out += sent as u64,
+                    Err(error) => refused(nat, &datagram, &error),
+                }
+                last = Some(datagram);
+            }
+            received = socket.recv(&mut buffer) => match received {
+                Ok(length) => {
+                    until = Instant::now() + idle;
+                    if takes(nat, member, Way::Back, length) {
+                        match nat.inside.send(ends.1, ends.0, &buffer[..length]).await {
+                            Ok(()) => back += length as u64,
+                            // Larger than a packet of the tunnel: there are no fragments inside.
+                            Err(_) => _ = nat.counters.dropped.fetch_add(1, Ordering::Relaxed),
+                        }
+                    }
+                }
+                Err(error) => if let Some(datagram) = &last {
+                    refused(nat, datagram, &error);
+                },
+            },
+            _ = tick.tick() => report(nat, &entry, &mut out, &mut back),
+            () = sleep_until(until) => break,
+            () = member.gone() => break,
+            _ = rules.changed() => if nat.access.check(member, flow).is_err() {
+                break;
+            },
+        }
+    }
+    report(nat, &entry, &mut out, &mut back);
+}
+
+async fn connect(to: SocketAddr) -> io::Result<UdpSocket> {
+    let any: SocketAddr =
+        if to.is_ipv4() { (Ipv4Addr::UNSPECIFIED, 0).into() } else { (Ipv6Addr::UNSPECIFIED, 0).into() };
+    let socket = UdpSocket::bind(any).await?;
+    socket.connect(to).await?;
+    Ok(socket)
+}
+
+fn takes(nat: &Nat, member: &Member, way: Way, bytes: usize) -> bool {
+    let taken = member.shares.load().take(way, Clock.mono(), bytes);
+    if !taken {
+        nat.counters.dropped.fetch_add(1, Ordering::Relaxed);
+    }
+    taken
+}
+
+/// What an ICMP error said to the socket.
+fn refused(nat: &Nat, datagram: &Datagram, error: &io::Error) {
+    let why = super::told(DialError::from(error)).unwrap_or(Unreachable::Port);
+    nat.counters.failed.fetch_add(1, Ordering::Relaxed);
+    nat.inside.unreachable(datagram, why);
+}
+
+fn report(nat: &Nat, entry: &Entry, out: &mut u64, back: &mut u64) {
+    if *out > 0 || *back > 0 {
+        nat.counters.bytes_out.fetch_add(*out, Ordering::Relaxed);
+        nat.counters.bytes_in.fetch_add(*back, Ordering::Relaxed);
+        nat.audit.add(entry, 0, std::mem::take(out), std::mem::take(back));
+    }
+}

@@ -1,0 +1,106 @@
+//! `gateway`: the other end of the tunnel, in the network that pods are to reach.
+//!
+//! ```text
+//!            TLS port: enrolment --> leases (one task, the store) --> Keeper: peers of the interface, members
+//!  pods ---- TLS port: tunnels ---+                                      |
+//!            UDP port ------------+--> engine, data path --> Forward <---+  allow-lists, rates, audit
+//!                                                               |
+//!                                                               +--> network
+//!  operators --> control socket: peers, evict, drain, revoke, reload
+//! ```
+
+mod access;
+pub mod admin;
+mod answers;
+mod audit;
+mod forward;
+pub mod model;
+mod peers;
+mod running;
+mod settings;
+
+use std::path::Path;
+use std::sync::mpsc;
+use std::thread;
+
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use signal_hook::iterator::Signals;
+use warren_transport::tls::Pin;
+use warren_wire::PublicKey;
+
+pub use settings::config;
+
+use crate::cli::Address;
+use crate::problem::{Context as _, Result};
+use crate::{log, machine};
+use running::Running;
+use settings::Settings;
+
+/// What the main thread waits for.
+enum Event {
+    Stop(i32),
+    Reload,
+    /// The tunnel cannot go on.
+    Failed,
+}
+
+/// Runs until a signal ends it.
+///
+/// # Errors
+/// What kept it from coming up, or that its data path has ended.
+pub fn run(path: &Path, metrics: Option<Address>) -> Result<()> {
+    let settings = Settings::read(path)?;
+    machine::raise_descriptors();
+    let (events, received) = mpsc::channel();
+    listen_to_signals(events.clone())?;
+    let running = Running::up(settings, metrics, move || _ = events.send(Event::Failed))?;
+    loop {
+        match received.recv() {
+            Ok(Event::Reload) => match running.reload() {
+                Ok(changes) => tracing::info!("reloaded: {changes}"),
+                Err(problem) => log::warn(&problem),
+            },
+            Ok(Event::Stop(signal)) => {
+                let name = if signal == SIGINT { "SIGINT" } else { "SIGTERM" };
+                tracing::info!(signal = name, "ending");
+                drop(running);
+                tracing::info!("down");
+                return Ok(());
+            }
+            Ok(Event::Failed) | Err(_) => {
+                drop(running);
+                return Err(crate::problem::Problem::new("the data path has ended")
+                    .hint("the log has more; start the gateway again"));
+            }
+        }
+    }
+}
+
+/// What pods know a gateway by: its WireGuard key and the pin of its certificate. What is missing is made.
+///
+/// # Errors
+/// A file cannot be read or written.
+pub fn identity(key: &Path, certificate: &Path) -> Result<(PublicKey, Pin)> {
+    if !key.exists() {
+        crate::commands::keys::genkey(Some(key))?;
+    }
+    let key = settings::private_key(key)?;
+    Ok((key.public(), settings::identity(certificate, certificate)?.pin()))
+}
+
+fn listen_to_signals(events: mpsc::Sender<Event>) -> Result<()> {
+    let mut signals = Signals::new([SIGTERM, SIGINT, SIGHUP]).while_doing(|| "signals".into())?;
+    thread::Builder::new()
+        .name("signals".into())
+        .stack_size(128 << 10)
+        .spawn(move || {
+            for signal in signals.forever() {
+                let event = if signal == SIGHUP { Event::Reload } else { Event::Stop(signal) };
+                if events.send(event).is_err() {
+                    return;
+                }
+            }
+        })
+        .while_doing(|| "thread for signals".into())?;
+    Ok(())
+}

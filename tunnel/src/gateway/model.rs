@@ -1,0 +1,183 @@
+//! What a gateway says of itself, the same in JSON, in text and in metrics. No secret.
+
+use std::fmt::Write as _;
+use std::net::IpAddr;
+
+use serde::{Deserialize, Serialize};
+
+use super::forward::Figures;
+use crate::status::Status;
+
+/// A gateway at one moment.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct GatewayStatus {
+    /// Its fabric.
+    pub fabric: String,
+    /// Its name.
+    pub name: String,
+    /// Whether it takes no new peers.
+    pub draining: bool,
+    /// Whether its store of leases answers.
+    pub store: bool,
+    /// What carries packets on.
+    pub forward: String,
+    /// What that has done.
+    pub figures: Figures,
+    /// Leases.
+    pub leases: LeaseFigures,
+    /// Gateways that are alive, as the store knows them.
+    pub gateways: Vec<String>,
+    /// The interface, without its peers.
+    pub interface: Status,
+}
+
+/// Leases in numbers; the counters are this gateway's since its start.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LeaseFigures {
+    /// Peers.
+    pub live: u64,
+    /// Addresses that wait for their reuse.
+    pub quarantined: u64,
+    /// Enrolments written.
+    pub enrolled: u64,
+    /// Renewals written.
+    pub renewed: u64,
+    /// Leases ended.
+    pub ended: u64,
+    /// Requests refused.
+    pub refused: u64,
+    /// Races with other gateways that were lost.
+    pub conflicts: u64,
+    /// Changes whose outcome is not known.
+    pub unknown: u64,
+}
+
+/// A lease and what is known of its peer here.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct PeerEntry {
+    /// Public key.
+    pub public_key: String,
+    /// How its host is called.
+    pub host: String,
+    /// Its group.
+    pub group: String,
+    /// Its addresses.
+    pub addresses: Vec<IpAddr>,
+    /// The token it came with.
+    pub token: String,
+    /// `live`, or why it ended: `expired`, `released`, `evicted`, `revoked`.
+    pub state: String,
+    /// When it came first, RFC 3339.
+    pub since: String,
+    /// When the state ends by itself, RFC 3339.
+    pub until: String,
+    /// Seconds since the last handshake with this gateway.
+    pub last_handshake_age: Option<f64>,
+    /// Where it is.
+    pub endpoint: Option<String>,
+    /// `udp` or `tls`.
+    pub carrier: Option<String>,
+    /// Bytes received from it by this gateway.
+    pub rx_bytes: u64,
+    /// Bytes sent to it by this gateway.
+    pub tx_bytes: u64,
+    /// Flows of it that are forwarded now.
+    pub flows: u64,
+}
+
+impl GatewayStatus {
+    /// Why it is not ready.
+    ///
+    /// # Errors
+    /// One line.
+    pub fn ready(&self) -> Result<(), String> {
+        match (self.store, self.draining) {
+            (false, _) => Err("the store of leases does not answer\n".into()),
+            (_, true) => Err("the gateway is being taken out of service\n".into()),
+            _ => Ok(()),
+        }
+    }
+
+    /// Metrics beside those of the interface.
+    pub fn metrics(&self) -> String {
+        let mut out = String::new();
+        let mut one = |name: &str, kind: &str, help: &str, values: &[(&str, u64)]| {
+            _ = writeln!(out, "# HELP warren_gateway_{name} {help}\n# TYPE warren_gateway_{name} {kind}");
+            for (label, value) in values {
+                _ = writeln!(
+                    out,
+                    "warren_gateway_{name}{{fabric=\"{}\",gateway=\"{}\"{label}}} {value}",
+                    self.fabric, self.name
+                );
+            }
+        };
+        let (figures, leases) = (&self.figures, &self.leases);
+        one(
+            "leases",
+            "gauge",
+            "Leases by state.",
+            &[(",state=\"live\"", leases.live), (",state=\"quarantined\"", leases.quarantined)],
+        );
+        one(
+            "lease_changes_total",
+            "counter",
+            "Changes of leases made here.",
+            &[
+                (",change=\"enrolled\"", leases.enrolled),
+                (",change=\"renewed\"", leases.renewed),
+                (",change=\"ended\"", leases.ended),
+            ],
+        );
+        one("requests_refused_total", "counter", "Requests that leases refused.", &[("", leases.refused)]);
+        one(
+            "store_conflicts_total",
+            "counter",
+            "Races with other gateways that were lost.",
+            &[("", leases.conflicts)],
+        );
+        one("store_unknown_total", "counter", "Changes whose outcome is not known.", &[("", leases.unknown)]);
+        one("store_up", "gauge", "1 while the store of leases answers.", &[("", u64::from(self.store))]);
+        one("draining", "gauge", "1 while no new peers are taken.", &[("", u64::from(self.draining))]);
+        one(
+            "members",
+            "gauge",
+            "Gateways of the fabric that are alive.",
+            &[("", self.gateways.len() as u64)],
+        );
+        one(
+            "flows",
+            "gauge",
+            "Flows that are forwarded now.",
+            &[(",protocol=\"tcp\"", figures.tcp_now), (",protocol=\"udp\"", figures.udp_now)],
+        );
+        one(
+            "flows_total",
+            "counter",
+            "Flows so far.",
+            &[
+                (",protocol=\"tcp\"", figures.tcp),
+                (",protocol=\"udp\"", figures.udp),
+                (",protocol=\"icmp\"", figures.echo),
+            ],
+        );
+        one(
+            "forwarded_bytes_total",
+            "counter",
+            "Bytes of payload, as the peer sees the direction.",
+            &[(",direction=\"out\"", figures.bytes_out), (",direction=\"in\"", figures.bytes_in)],
+        );
+        one(
+            "refused_flows_total",
+            "counter",
+            "Flows that did not come up.",
+            &[(",reason=\"denied\"", figures.denied), (",reason=\"failed\"", figures.failed)],
+        );
+        one(
+            "dropped_datagrams_total",
+            "counter",
+            "Datagrams above a rate, too large, or of too many flows.",
+            &[("", figures.dropped)],
+        );
+        out
+    }
+}

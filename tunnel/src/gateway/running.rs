@@ -1,0 +1,506 @@
+//! The parts of a gateway, put together.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use arc_swap::ArcSwap;
+use parking_lot::Mutex;
+use tokio::runtime::Runtime;
+use tokio::sync::mpsc;
+use warren_device::user::{self, Congestion, Net, UserConfig};
+use warren_proto::engine::{Engine, EngineConfig};
+use warren_proto::lease;
+use warren_store::{Member as Alive, Presence, Store};
+use warren_transport::tls::{ListenLimits, Listener};
+use warren_transport::udp::Udp;
+use warren_wire::gateway::GatewayConfig;
+use warren_wire::{PrivateKey, UnixTime};
+
+use super::access::Access;
+use super::admin::server;
+use super::answers::Answers;
+use super::audit::Audit;
+use super::forward::Forward;
+use super::forward::nat::{Nat, STREAMS};
+use super::model::{GatewayStatus, LeaseFigures, PeerEntry};
+use super::peers::{Keeper, Roster};
+use super::settings::{self, Settings};
+use crate::agent::Moving;
+use crate::cli::{Address, METRICS};
+use crate::commands::keys::random;
+use crate::control::{self, Command, Facts, Handle, Parts, TlsPort, Traffic as _};
+use crate::datapath::{Clock, Device};
+use crate::enrolment::leases::LeaseService;
+use crate::enrolment::server::Enrolment;
+use crate::metrics;
+use crate::problem::{Context as _, Problem, Result};
+use crate::status::Status;
+
+/// Bytes that the buffers of all streams towards pods may take together.
+const MEMORY: usize = 256 << 20;
+/// How often handshakes are told to the leases.
+const SEEN: Duration = Duration::from_secs(5);
+/// How often a gateway that is not yet known to be alive tries to be.
+const ANNOUNCE: Duration = Duration::from_secs(2);
+/// Time for streams to tell pods that they end.
+const GRACE: Duration = Duration::from_millis(200);
+
+/// A running gateway; dropping it ends it.
+pub(super) struct Running {
+    // In the order in which they end: nobody asks for what has gone.
+    _admin: server::Server,
+    _metrics: Option<metrics::Server>,
+    inner: Arc<Inner>,
+    thread: Option<control::Thread>,
+    runtime: Option<Runtime>,
+}
+
+/// What commands, metrics and reloads look at.
+pub(super) struct Inner {
+    path: PathBuf,
+    config: Mutex<GatewayConfig>,
+    key: PrivateKey,
+    interface: Handle,
+    pub(super) leases: LeaseService,
+    enrolment: Arc<ArcSwap<Enrolment>>,
+    roster: Arc<Roster>,
+    access: Arc<Access>,
+    audit: Arc<Audit>,
+    forward: Arc<dyn Forward>,
+    store: Arc<dyn Store>,
+    presence: Mutex<Option<Presence>>,
+    draining: AtomicBool,
+    runtime: tokio::runtime::Handle,
+}
+
+impl Running {
+    /// Starts everything. `failed` is called when the data path has ended by itself.
+    pub(super) fn up(
+        settings: Settings,
+        metrics: Option<Address>,
+        failed: impl Fn() + Send + 'static,
+    ) -> Result<Self> {
+        let Settings { path, config, key, identity } = settings;
+        let runtime = tokio::runtime::Builder::new_multi_thread()
+            .thread_name("gateway")
+            .enable_all()
+            .build()
+            .while_doing(|| "threads of the gateway".into())?;
+        let audit = Audit::open(config.audit.file.as_deref())?;
+        runtime.spawn(Arc::clone(&audit).keep());
+        let access = Arc::new(Access::new(&config));
+        let roster = Arc::new(Roster::default());
+
+        let udp = Arc::new(bind(config.listen.udp)?);
+        let engine = Engine::new(EngineConfig::new(key.clone()), *random()?);
+        let (driver, net) = netstack(&config, &engine)?;
+        let device = Device::User(Box::new(driver));
+        let traffic =
+            Box::new(Moving::start(engine.plane(), device, Arc::clone(&udp), config.peers.mtu.into())?);
+        let forward: Arc<dyn Forward> =
+            Nat::start(runtime.handle(), &net, Arc::clone(&roster), Arc::clone(&access), Arc::clone(&audit))?;
+
+        let (interface, commands) = Handle::new()?;
+        let store = {
+            let _context = runtime.enter();
+            settings::store(&config)?
+        };
+        let (told, events) = mpsc::unbounded_channel();
+        let leases = runtime
+            .block_on(async { LeaseService::start(lease_settings(&config), Arc::clone(&store), told) })
+            .map_err(|error| {
+                Problem::new(error.to_string()).hint("make the pool larger, or reserve less of it")
+            })?;
+        let enrolment = Arc::new(ArcSwap::from_pointee(Enrolment::new(&config, key.clone(), leases.clone())));
+        let settled = {
+            let _context = runtime.enter();
+            let keeper = Keeper {
+                roster: Arc::clone(&roster),
+                access: Arc::clone(&access),
+                forward: Arc::clone(&forward),
+                interface: interface.clone(),
+            };
+            keeper.start(events)
+        };
+        let answers = Answers::new(runtime.handle().clone(), Arc::clone(&enrolment), settled);
+        let tls = listen(&config, identity, &traffic, answers)?;
+        let (lookups, _) = std::sync::mpsc::sync_channel(1);
+        let parts = Parts {
+            engine,
+            private_key: key.clone(),
+            fwmark: None,
+            facts: facts(&config, forward.name(), tls),
+            traffic,
+            commands,
+            lookups,
+            on_failure: Box::new(failed),
+        };
+        let thread = control::start(parts, interface.clone())?;
+        let inner = Arc::new(Inner {
+            path,
+            config: Mutex::new(config),
+            key,
+            interface,
+            leases,
+            enrolment,
+            roster,
+            access,
+            audit,
+            forward,
+            store,
+            presence: Mutex::new(None),
+            draining: AtomicBool::new(false),
+            runtime: runtime.handle().clone(),
+        });
+        runtime.spawn(watch_handshakes(Arc::clone(&inner)));
+        runtime.spawn(announce(Arc::clone(&inner)));
+        let metrics = serve_metrics(&inner, metrics)?;
+        let admin = server::Server::start(Arc::clone(&inner))?;
+        let config = inner.config.lock();
+        tracing::info!(fabric = %config.fabric, gateway = %config.name, udp = config.listen.udp,
+            forward = inner.forward.name(), peers = config.pool.prefixes.len(), key = %inner.key.public(), "up");
+        drop(config);
+        Ok(Self { _admin: admin, _metrics: metrics, inner, thread: Some(thread), runtime: Some(runtime) })
+    }
+
+    /// Reads the file again.
+    pub(super) fn reload(&self) -> Result<String> {
+        self.inner.reload()
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        // Other gateways take over at once.
+        self.inner.presence.lock().take();
+        if let Some(runtime) = self.runtime.take() {
+            // Streams are dropped, which resets them; the data path then sends what they had to say.
+            runtime.shutdown_timeout(GRACE);
+        }
+        std::thread::sleep(Duration::from_millis(20));
+        self.thread.take();
+        self.inner.audit.write();
+    }
+}
+
+impl Inner {
+    /// Reads the file again and takes what can change while running.
+    ///
+    /// # Errors
+    /// The file is wrong; all stays as it is.
+    pub(super) fn reload(&self) -> Result<String> {
+        let after = settings::config(&self.path)?;
+        let mut before = self.config.lock();
+        let fixed = [
+            ("fabric", before.fabric != after.fabric),
+            ("name", before.name != after.name),
+            ("[listen]", before.listen != after.listen),
+            ("[pool]", before.pool != after.pool),
+            ("[lease]", before.lease != after.lease),
+            ("[store]", before.store != after.store),
+            ("[audit]", before.audit != after.audit),
+            (
+                "key files",
+                before.keys.private_key_file != after.keys.private_key_file
+                    || before.keys.certificate_file != after.keys.certificate_file
+                    || before.keys.certificate_key_file != after.keys.certificate_key_file,
+            ),
+        ];
+        let fixed: Vec<&str> =
+            fixed.into_iter().filter(|(_, differs)| *differs).map(|(name, _)| name).collect();
+        if !fixed.is_empty() {
+            return Err(Problem::new(format!("{} cannot change while the gateway runs", fixed.join(", ")))
+                .hint("drain this gateway, and start it again; pods go on with the others"));
+        }
+        self.audit.reopen()?;
+        let mut said = Vec::new();
+        if before.groups != after.groups {
+            self.access.replace(&after);
+            self.roster.reshare(&self.access);
+            said.push("groups");
+        }
+        if before.keys != after.keys {
+            said.push("token keys");
+        }
+        if before.gateways != after.gateways || before.dns != after.dns || before.peers != after.peers {
+            said.push("what peers are told");
+        }
+        if before.limits != after.limits {
+            said.push("limits");
+        }
+        let enrolment = Enrolment::new(&after, self.key.clone(), self.leases.clone());
+        enrolment.set_draining(self.draining.load(Ordering::Relaxed));
+        self.enrolment.store(Arc::new(enrolment));
+        *before = after;
+        Ok(if said.is_empty() { "nothing has changed".to_owned() } else { said.join(", ") })
+    }
+
+    /// Takes no new peers from now on, or does again.
+    pub(super) fn drain(&self, draining: bool) {
+        self.draining.store(draining, Ordering::Relaxed);
+        self.enrolment.load().set_draining(draining);
+        tracing::info!(draining, "drain");
+    }
+
+    /// The name in the file.
+    pub(super) fn name(&self) -> String {
+        self.config.lock().name.to_string()
+    }
+
+    /// Everything but the peers.
+    ///
+    /// # Errors
+    /// The control thread does not answer.
+    pub(super) fn status(&self) -> Result<GatewayStatus> {
+        let mut interface: Status = self.interface.ask(Command::Status)?;
+        interface.peers.clear();
+        let (asked, kept) = (self.leases.clone(), Arc::clone(&self.store));
+        let (leases, store, gateways) = self.wait(async move {
+            let within = Duration::from_secs(2);
+            let leases = tokio::time::timeout(within, asked.leases()).await.unwrap_or_default();
+            let members = tokio::time::timeout(within, kept.members()).await;
+            match members {
+                Ok(Ok(members)) => (leases, true, members),
+                _ => (leases, false, Vec::new()),
+            }
+        })?;
+        let of = leases.1;
+        let config = self.config.lock();
+        Ok(GatewayStatus {
+            fabric: config.fabric.to_string(),
+            name: config.name.to_string(),
+            draining: self.draining.load(Ordering::Relaxed),
+            store,
+            forward: self.forward.name().to_owned(),
+            figures: self.forward.figures(),
+            leases: LeaseFigures {
+                live: of.live,
+                quarantined: of.quarantined,
+                enrolled: of.enrolled,
+                renewed: of.renewed,
+                ended: of.ended,
+                refused: of.refused,
+                conflicts: of.conflicts,
+                unknown: of.unknown,
+            },
+            gateways: gateways.into_iter().map(|member| member.name.to_string()).collect(),
+            interface,
+        })
+    }
+
+    /// All leases, with what this gateway knows of their peers.
+    ///
+    /// # Errors
+    /// The control thread does not answer.
+    pub(super) fn peers(&self) -> Result<Vec<PeerEntry>> {
+        let interface: Status = self.interface.ask(Command::Status)?;
+        let known: std::collections::HashMap<&str, &crate::status::Peer> =
+            interface.peers.iter().map(|peer| (peer.public_key.as_str(), peer)).collect();
+        let asked = self.leases.clone();
+        let (leases, _) = self.wait(async move { asked.leases().await })?;
+        let mut entries: Vec<PeerEntry> = leases
+            .into_iter()
+            .map(|(key, lease)| {
+                let key = key.to_string();
+                let peer = known.get(key.as_str());
+                let flows = lease.addresses.first().and_then(|address| self.roster.of(*address));
+                let (state, until) = match lease.state {
+                    lease::State::Live { seen, ttl } => ("live", seen.plus(Duration::from_secs(ttl.into()))),
+                    lease::State::Quarantined { until, why } => (ending(why), until),
+                };
+                PeerEntry {
+                    host: lease.host.name().to_owned(),
+                    group: lease.group.to_string(),
+                    addresses: lease.addresses,
+                    token: lease.token.to_string(),
+                    state: state.to_owned(),
+                    since: lease.since.to_string(),
+                    until: until.to_string(),
+                    last_handshake_age: peer
+                        .and_then(|peer| peer.last_handshake)
+                        .map(|at| (interface.at - at).max(0.0)),
+                    endpoint: peer.and_then(|peer| peer.endpoint).map(|at| at.to_string()),
+                    carrier: peer
+                        .map(|peer| peer.carrier.as_ref().map_or("udp", |of| of.kind.as_str()).to_owned()),
+                    rx_bytes: peer.map_or(0, |peer| peer.rx_bytes),
+                    tx_bytes: peer.map_or(0, |peer| peer.tx_bytes),
+                    flows: flows.map_or(0, |member| member.flows.load(Ordering::Relaxed)),
+                    public_key: key,
+                }
+            })
+            .collect();
+        entries.sort_by(|a, b| a.addresses.cmp(&b.addresses));
+        Ok(entries)
+    }
+
+    /// Runs a task on the gateway's runtime and waits for it, on whatever thread that is.
+    ///
+    /// # Errors
+    /// The gateway is ending.
+    pub(super) fn wait<T: Send + 'static>(
+        &self,
+        task: impl Future<Output = T> + Send + 'static,
+    ) -> Result<T> {
+        let (done, result) = std::sync::mpsc::sync_channel(1);
+        self.runtime.spawn(async move {
+            // Whoever waited may have gone.
+            _ = done.send(task.await);
+        });
+        result.recv().map_err(|_| Problem::new("the gateway is ending"))
+    }
+}
+
+impl metrics::Source for Inner {
+    fn status(&self) -> Option<Status> {
+        self.interface.ask(Command::Status).ok()
+    }
+
+    fn alive(&self) -> bool {
+        self.interface.ask(Command::Ping).is_ok()
+    }
+
+    fn more(&self) -> String {
+        Inner::status(self).map(|status| status.metrics()).unwrap_or_default()
+    }
+
+    /// Peers of a gateway come and go: it is ready without them.
+    fn ready(&self) -> std::result::Result<(), String> {
+        Inner::status(self).map_err(|problem| format!("{}\n", problem.what()))?.ready()
+    }
+}
+
+fn ending(why: lease::Ending) -> &'static str {
+    match why {
+        lease::Ending::Expired => "expired",
+        lease::Ending::Released => "released",
+        lease::Ending::Evicted => "evicted",
+        lease::Ending::Revoked => "revoked",
+    }
+}
+
+fn lease_settings(config: &GatewayConfig) -> lease::Settings {
+    lease::Settings {
+        prefixes: config.pool.prefixes.clone(),
+        reserved: config.pool.reserved.clone(),
+        ttl: config.lease.ttl.get(),
+        quarantine: config.lease.quarantine.get(),
+    }
+}
+
+fn netstack(config: &GatewayConfig, engine: &Engine) -> Result<(user::Driver, Net)> {
+    let routed = engine.plane();
+    user::open(UserConfig {
+        addresses: Vec::new(),
+        mtu: config.peers.mtu.into(),
+        memory: MEMORY,
+        congestion: Congestion::Bbr,
+        seed: *random()?,
+        routes: Box::new(move |to| routed.route(to).is_some()),
+        forward: Some(STREAMS),
+    })
+    .while_doing(|| "netstack".into())
+}
+
+fn facts(config: &GatewayConfig, forward: &'static str, tls: TlsPort) -> Facts {
+    Facts {
+        interface: config.name.to_string(),
+        backend: forward,
+        backend_reason: "a gateway".into(),
+        mtu: config.peers.mtu.into(),
+        addresses: Vec::new(),
+        up_since: Clock.now().wall.as_secs_f64(),
+        planned_rate_mbit: None,
+        device_offloads: Vec::new(),
+        tls: Some(tls),
+    }
+}
+
+fn listen(
+    config: &GatewayConfig,
+    identity: warren_transport::tls::Identity,
+    traffic: &Moving,
+    answers: Answers,
+) -> Result<TlsPort> {
+    let at = config.listen.tls;
+    let pin = identity.pin();
+    let tls = identity.server_config().map_err(|error| Problem::new(format!("TLS certificate: {error}")))?;
+    let connections = config.limits.connections as usize;
+    let limits = ListenLimits {
+        handshakes: connections,
+        handshakes_of_one: connections.div_ceil(8).max(64),
+        rate: config.limits.requests_per_second,
+        requests: connections,
+        patience: config.limits.request_timeout.get(),
+    };
+    let listener = Listener::start(at, tls, Arc::clone(traffic.streams()), Some(Arc::new(answers)), limits)
+        .map_err(|error| port_problem("TLS", at, &error))?;
+    tracing::info!(address = %listener.address(), %pin, "takes TLS connections");
+    Ok(TlsPort { listener: Arc::new(listener), pin })
+}
+
+fn bind(port: u16) -> Result<Udp> {
+    Udp::bind(port, None).map_err(|error| port_problem("UDP", SocketAddr::from(([0, 0, 0, 0], port)), &error))
+}
+
+fn port_problem(kind: &str, at: SocketAddr, error: &std::io::Error) -> Problem {
+    let problem = Problem::new(format!("{kind} port {at}: {error}"));
+    match error.raw_os_error() {
+        Some(libc::EADDRINUSE) => {
+            problem.hint(format!("`ss -lntup sport = :{}` tells who has it", at.port()))
+        }
+        Some(libc::EACCES) => problem.hint("ports below 1024 need CAP_NET_BIND_SERVICE; or take another"),
+        _ => problem,
+    }
+}
+
+fn serve_metrics(inner: &Arc<Inner>, asked: Option<Address>) -> Result<Option<metrics::Server>> {
+    let source = Arc::clone(inner) as Arc<dyn metrics::Source>;
+    let configured = inner.config.lock().listen.metrics;
+    match (asked, configured) {
+        (Some(Address::Off), _) => Ok(None),
+        (Some(Address::On(at)), _) | (None, Some(at)) => metrics::Server::start(at, source).map(Some),
+        // A default address that is taken is no reason not to run.
+        (None, None) => {
+            Ok(metrics::Server::start(METRICS, source).map_err(|problem| crate::log::warn(&problem)).ok())
+        }
+    }
+}
+
+/// Leases live while handshakes do.
+async fn watch_handshakes(inner: Arc<Inner>) {
+    let mut tick = tokio::time::interval(SEEN);
+    loop {
+        tick.tick().await;
+        let interface = inner.interface.clone();
+        let asked = tokio::task::spawn_blocking(move || interface.ask(Command::Handshakes)).await;
+        match asked {
+            Ok(Ok(seen)) => {
+                let seen = seen.into_iter().map(|(key, at)| (key, UnixTime::from_epoch(at))).collect();
+                inner.leases.seen(seen).await;
+            }
+            Ok(Err(problem)) => crate::log::warn(&problem),
+            Err(_) => return,
+        }
+    }
+}
+
+/// Makes it known to the other gateways that this one is alive.
+async fn announce(inner: Arc<Inner>) {
+    let member = {
+        let config = inner.config.lock();
+        Alive { name: config.name.clone(), value: env!("CARGO_PKG_VERSION").into() }
+    };
+    loop {
+        match inner.store.announce(member.clone()).await {
+            Ok(presence) => {
+                *inner.presence.lock() = Some(presence);
+                return;
+            }
+            Err(error) => tracing::debug!(%error, "not yet known to be alive"),
+        }
+        tokio::time::sleep(ANNOUNCE).await;
+    }
+}
