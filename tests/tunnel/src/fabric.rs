@@ -181,7 +181,7 @@ impl Fabric {
         let home = tempfile::Builder::new().prefix("warren-pod-").tempdir()?;
         own(home.path())?;
         let mut daemon = agent(host, home.path(), token, &[])?;
-        wait_for(Duration::from_secs(30), "end", || Ok(daemon.ended()?))
+        wait_for(Duration::from_secs(30), "end", || daemon.ended())
             .with_context(|| format!("it was let in:\n{}", daemon.log()))?;
         Ok(daemon.log())
     }
