@@ -415,6 +415,7 @@ fn facts(config: &GatewayConfig, forward: &'static str, tls: TlsPort) -> Facts {
         planned_rate_mbit: None,
         device_offloads: Vec::new(),
         tls: Some(tls),
+        services: None,
     }
 }
 

@@ -10,9 +10,9 @@ use std::time::{Duration, SystemTime};
 use tf_provider_rs::ephemeral::Opened;
 use tf_provider_rs::model::Secret;
 use tf_provider_rs::{Context, Diagnostic, Diagnostics, Ephemeral, Path, Schema, async_trait};
-use warren_wire::UnixTime;
 use warren_wire::gateway::Period;
-use warren_wire::token::{Claims, Gateway, GatewaySet, Pins, SigningKey, TokenId, Validity};
+use warren_wire::token::{Claims, Gateway, GatewaySet, SigningKey, TokenId, Validity};
+use warren_wire::{Pins, UnixTime};
 use zeroize::Zeroizing;
 
 use schema::EnrolmentToken;

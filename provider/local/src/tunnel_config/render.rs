@@ -119,7 +119,7 @@ fn wg_quick(wireguard: &WireGuard) -> Result<String, Diagnostics> {
         let tls = match endpoint(&peer.tls_endpoint, at("tls_endpoint"))? {
             Some(endpoint) => Some(TlsEndpoint {
                 endpoint,
-                pin: peer.tls_pin.known().map(|pin| one(pin, &at("tls_pin"))).transpose()?,
+                pins: peer.tls_pin.known().map(|pin| one(pin, &at("tls_pin"))).transpose()?,
                 name: None,
             }),
             None => None,

@@ -234,7 +234,7 @@ impl<'a> Lists<'a> {
             (Place::Internet, Place::Internet | Place::Service(_)) => {
                 Err(Answer::no(Vec::new(), "that path does not touch the plan"))
             }
-            (Place::Peers { fabric, group }, to) => Ok(self.from_peers(fabric, group, to, protocol)),
+            (Place::Peers { fabric, group }, to) => Ok(self.by_peers(fabric, group, to, protocol)),
             (from, Place::Peers { fabric, .. }) => Ok(self.to_peers(from, fabric)),
             (Place::Internet, to) => self.side(to).map(|to| self.inbound(&to, protocol)),
             (from, Place::Internet) => self.side(from).map(|from| self.outbound(&from, protocol)),

@@ -51,7 +51,7 @@ pub(super) fn ranges(all: &crate::topology::Topology) -> Vec<IpNet> {
 impl Lists<'_> {
     /// What peers of a group reach, by whichever gateway. Of several ways the one over the internet is told: who forbids
     /// that wants to know.
-    pub(super) fn from_peers(&self, fabric: &str, group: &str, to: &Place, protocol: Protocol) -> Answer {
+    pub(super) fn by_peers(&self, fabric: &str, group: &str, to: &Place, protocol: Protocol) -> Answer {
         if matches!(to, Place::Peers { .. }) {
             return Answer::no(Vec::new(), "a gateway carries nothing from peer to peer");
         }

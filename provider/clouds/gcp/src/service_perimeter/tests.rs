@@ -151,8 +151,7 @@ fn what_google_refuses_is_told() {
 #[test]
 fn what_was_written_stays_where_it_means_what_was_found() {
     let written = Config { resources: texts([]), ..config() };
-    let before =
-        ServicePerimeter { status: written.into(), spec: Config::default().into(), ..perimeter() };
+    let before = ServicePerimeter { status: written.into(), spec: Config::default().into(), ..perimeter() };
     let found = |status: Option<Config>| api::Found {
         id: "accessPolicies/123/servicePerimeters/training".into(),
         title: "Training".into(),
