@@ -134,7 +134,7 @@ fn a_restarted_pod_has_its_address_again_and_an_evicted_one_stays_out() {
     let had = address(&gateway);
     first.daemon.kill().unwrap();
     let mut second = lab.member(&token, &arguments);
-    assert_eq!((gateway.peers().unwrap().len(), address(&gateway)), (1, had.clone()));
+    assert_eq!((gateway.peers().unwrap().len(), address(&gateway)), (1, had));
     assert_eq!(lab.fetch("http://10.50.0.2:8000/").unwrap(), "hello");
 
     let key = gateway.peers().unwrap()[0]["public_key"].as_str().unwrap().to_owned();
