@@ -63,12 +63,11 @@ fn packets(asked: Protocol, rule: &Allow) -> Vec<Protocol> {
     rule.protocols.iter().filter_map(both).collect()
 }
 
+/// Which addresses are meant.
+type Addresses<'a> = &'a dyn Fn(u32) -> bool;
+
 /// What the gateway's list lets a peer send to, port by port.
-fn reaches(
-    all: &Topology,
-    asked: Protocol,
-    sent: &dyn Fn(&Place, Protocol, &dyn Fn(u32) -> bool) -> bool,
-) -> bool {
+fn reaches(all: &Topology, asked: Protocol, sent: &dyn Fn(&Place, Protocol, Addresses<'_>) -> bool) -> bool {
     all.hosts.values().any(|host| {
         let Some(config) = host.config.as_ref().map(|key| &all.configs[key]) else { return false };
         let from = Place::Host(host.head.key.clone());
