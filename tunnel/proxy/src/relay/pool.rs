@@ -1,4 +1,4 @@
-//! Copy buffers: a bounded number of large ones, and small ones for whoever finds none left.
+//! Copy buffers: a bounded number of large ones, as many bytes in small ones, and tiny ones for whoever finds none left.
 
 use std::sync::{
     Arc,
@@ -11,6 +11,8 @@ use parking_lot::Mutex;
 const LARGE: usize = 64 << 10;
 /// What a stream works with when all large buffers are in use.
 const SMALL: usize = 4 << 10;
+/// What a stream works with when those are in use too: thousands of streams whose readers have stopped hold one each way.
+const TINY: usize = 512;
 /// Large buffers that are kept for the next stream.
 const KEPT: usize = 16;
 
@@ -18,28 +20,55 @@ const KEPT: usize = 16;
 #[derive(Debug)]
 pub struct Pool {
     free: Mutex<Vec<Box<[u8]>>>,
+    large: Share,
+    small: Share,
+}
+
+/// How many buffers of one size are out.
+#[derive(Debug)]
+struct Share {
     out: AtomicUsize,
     most: usize,
 }
 
+impl Share {
+    fn of(bytes: usize, size: usize) -> Self {
+        Self { out: AtomicUsize::new(0), most: (bytes / size).max(1) }
+    }
+
+    fn take(&self) -> bool {
+        let taken = self.out.fetch_add(1, Relaxed) < self.most;
+        if !taken {
+            self.give();
+        }
+        taken
+    }
+
+    fn give(&self) {
+        self.out.fetch_sub(1, Relaxed);
+    }
+}
+
 impl Pool {
-    /// At most `bytes` are in large buffers at once, and at least one is.
+    /// At most `bytes` are in large buffers at once, and as many in small ones; at least one of each is.
     pub fn new(bytes: usize) -> Arc<Self> {
         Arc::new(Self {
             free: Mutex::new(Vec::new()),
-            out: AtomicUsize::new(0),
-            most: (bytes / LARGE).max(1),
+            large: Share::of(bytes, LARGE),
+            small: Share::of(bytes, SMALL),
         })
     }
 
     /// A buffer; never waits.
     pub(crate) fn take(self: &Arc<Self>) -> Buffer {
-        if self.out.fetch_add(1, Relaxed) >= self.most {
-            self.out.fetch_sub(1, Relaxed);
-            return Buffer { bytes: vec![0; SMALL].into(), home: None };
+        if self.large.take() {
+            let kept = self.free.lock().pop();
+            Buffer { bytes: kept.unwrap_or_else(|| vec![0; LARGE].into()), home: Some(Arc::clone(self)) }
+        } else if self.small.take() {
+            Buffer { bytes: vec![0; SMALL].into(), home: Some(Arc::clone(self)) }
+        } else {
+            Buffer { bytes: vec![0; TINY].into(), home: None }
         }
-        let kept = self.free.lock().pop();
-        Buffer { bytes: kept.unwrap_or_else(|| vec![0; LARGE].into()), home: Some(Arc::clone(self)) }
     }
 }
 
@@ -73,12 +102,15 @@ impl std::ops::DerefMut for Buffer {
 
 impl Drop for Buffer {
     fn drop(&mut self) {
-        if let Some(home) = &self.home {
-            home.out.fetch_sub(1, Relaxed);
-            let mut free = home.free.lock();
-            if free.len() < KEPT {
-                free.push(std::mem::take(&mut self.bytes));
-            }
+        let Some(home) = &self.home else { return };
+        if self.bytes.len() < LARGE {
+            home.small.give();
+            return;
+        }
+        home.large.give();
+        let mut free = home.free.lock();
+        if free.len() < KEPT {
+            free.push(std::mem::take(&mut self.bytes));
         }
     }
 }
@@ -88,16 +120,17 @@ mod tests {
     use super::*;
 
     #[test]
-    fn large_buffers_are_bounded_and_come_back() {
+    fn buffers_are_bounded_and_come_back() {
         let pool = Pool::new(2 * LARGE);
-        let (a, b, c) = (pool.take(), pool.take(), pool.take());
-        assert_eq!((a.len(), b.len(), c.len()), (LARGE, LARGE, SMALL));
-        drop(c);
-        assert_eq!(pool.out.load(Relaxed), 2);
-        drop(a);
+        let mut all: Vec<Buffer> = (0..2 + 2 * LARGE / SMALL + 1).map(|_| pool.take()).collect();
+        assert_eq!((all[1].len(), all[2].len()), (LARGE, SMALL));
+        assert_eq!(all[all.len() - 2..].iter().map(|one| one.len()).collect::<Vec<_>>(), [SMALL, TINY]);
+        all.truncate(3);
+        assert_eq!((pool.large.out.load(Relaxed), pool.small.out.load(Relaxed)), (2, 1));
+        all.remove(0);
         assert_eq!(pool.take().len(), LARGE);
-        drop(b);
-        assert_eq!(pool.out.load(Relaxed), 0);
+        all.clear();
+        assert_eq!((pool.large.out.load(Relaxed), pool.small.out.load(Relaxed)), (0, 0));
         assert_eq!(pool.free.lock().len(), 2);
     }
 }
