@@ -36,7 +36,7 @@ Exit code: the program's, or 128 and the signal's number if one ended it; 125 th
 126 the program cannot be run, 127 there is no such program.";
 
 const GATEWAY_HELP: &str = "\
-Needs no privilege: what pods send is forwarded by sockets of this process. docs/gateway.md is a guide.
+Needs no privilege: what pods send is forwarded by sockets of this process, or by the kernel where it may. docs/gateway.md is a guide.
 
 Signals: SIGTERM and SIGINT end it; SIGHUP reads the file again: groups, token keys, gateways, limits.";
 

@@ -11,7 +11,7 @@ use anyhow::{Context as _, Result, bail};
 use tempfile::TempDir;
 
 use crate::namespace::run;
-use crate::pod::{own, unprivileged};
+use crate::pod::{network_admin, own, unprivileged};
 use crate::{Daemon, Implementation, Namespace, wait_for};
 
 /// Where all gateways listen.
@@ -133,8 +133,26 @@ impl Fabric {
     /// # Errors
     /// It ends; the error has its log.
     pub fn start(&self, index: usize, host: &Arc<Namespace>) -> Result<Gateway> {
+        let command = unprivileged(host, &self.home(index), &Implementation::WarrenTunnel.path()?);
+        self.start_as(command, index, host)
+    }
+
+    /// The same for a gateway that may change the host's network, and has no use of the files `without`.
+    ///
+    /// # Errors
+    /// It ends; the error has its log.
+    pub fn start_admin(&self, index: usize, host: &Arc<Namespace>, without: &[&str]) -> Result<Gateway> {
+        let program = Implementation::WarrenTunnel.path()?;
+        self.start_as(network_admin(host, &self.home(index), &program, without), index, host)
+    }
+
+    fn start_as(
+        &self,
+        mut command: std::process::Command,
+        index: usize,
+        host: &Arc<Namespace>,
+    ) -> Result<Gateway> {
         let home = self.home(index);
-        let mut command = unprivileged(host, &home, &Implementation::WarrenTunnel.path()?);
         command.args([
             "gateway",
             "--config",
@@ -164,9 +182,17 @@ impl Fabric {
     /// # Errors
     /// It ends; the error has its log.
     pub fn machine(&self, host: &Arc<Namespace>, token: &str) -> Result<Member> {
+        self.machine_as(host, token, "lab0")
+    }
+
+    /// The same with a name for the interface: root's agents on all hosts share one folder.
+    ///
+    /// # Errors
+    /// It ends; the error has its log.
+    pub fn machine_as(&self, host: &Arc<Namespace>, token: &str, interface: &str) -> Result<Member> {
         let home = tempfile::Builder::new().prefix("warren-machine-").tempdir()?;
         let mut command = host.command(Implementation::WarrenTunnel.path()?);
-        command.args(["agent", "--metrics", "off", "--device", "tun", "--interface", "lab0"]);
+        command.args(["agent", "--metrics", "off", "--device", "tun", "--interface", interface]);
         command.env("WARREN_TOKEN", token).env("XDG_RUNTIME_DIR", home.path());
         let mut member = Member { daemon: Daemon::start(&mut command)?, home };
         up(&mut member.daemon, "agent")?;
@@ -220,6 +246,14 @@ impl Gateway {
     /// It fails; the error has its words.
     pub fn run(&self, arguments: &[&str]) -> Result<String> {
         run(unprivileged(&self.host, &self.home, &Implementation::WarrenTunnel.path()?).args(arguments))
+    }
+
+    /// What `gateway status` knows.
+    ///
+    /// # Errors
+    /// The command's words.
+    pub fn status(&self) -> Result<serde_json::Value> {
+        Ok(serde_json::from_str(&self.run(&["gateway", "status", "--json"])?)?)
     }
 
     /// What `gateway peers` knows.

@@ -118,7 +118,21 @@ pub fn unprivileged(host: &Namespace, runtime: &Path, program: &Path) -> Command
     unprivileged_with(host, runtime, program, &[])
 }
 
-/// The same for a program that needs `folders`, which may lie where nobody may not go, such as in root's home: in its mounts
+/// A command that runs `program` on `host` as nobody who may change the host's network, and no more. `without` are files of the
+/// machine that it cannot use.
+pub fn network_admin(host: &Namespace, runtime: &Path, program: &Path, without: &[&str]) -> Command {
+    let hidden = |file: &&str| format!("mount --bind /dev/null '{file}' || exit\n");
+    let script = without.iter().map(hidden).collect::<String>() + "exec setpriv \"$@\"";
+    let mut command = host.command("unshare");
+    command.args(["--mount", "sh", "-c", &script, "gateway"]);
+    command.args(["--reuid", "65534", "--regid", "65534", "--clear-groups", "--no-new-privs"]);
+    command.args(["--bounding-set", "-all,+net_admin", "--inh-caps", "-all,+net_admin"]);
+    command.args(["--ambient-caps", "+net_admin", "--pdeathsig", "KILL"]);
+    command.arg(program).env("XDG_RUNTIME_DIR", runtime).current_dir("/");
+    command
+}
+
+/// [`unprivileged`] for a program that needs `folders`, which may lie where nobody may not go, such as in root's home: in its mounts
 /// there is a folder in that place that everybody may enter, and nothing else in it.
 pub fn unprivileged_with(host: &Namespace, runtime: &Path, program: &Path, folders: &[&Path]) -> Command {
     let mut script = "mount -t tmpfs none /dev/net 2>/dev/null\n".to_owned();

@@ -25,18 +25,21 @@ pub(crate) enum What {
     Tunnel,
     /// The tunnel without any privilege, against programs that end a tunnel in their own process. Needs root for the lab.
     Pod,
+    /// A gateway that forwards by the kernel beside one that forwards by sockets. Needs root for the lab.
+    Forward,
 }
 
 pub(crate) fn run(what: What, rest: &[String]) -> Result<()> {
     ensure!(
-        rest.is_empty() || matches!(what, What::Tunnel | What::Pod),
-        "only `bench tunnel` and `bench pod` take more arguments"
+        rest.is_empty() || matches!(what, What::Tunnel | What::Pod | What::Forward),
+        "only `bench tunnel`, `bench pod` and `bench forward` take more arguments"
     );
     match what {
         What::Cidr => cidr(),
         What::Provider => provider(),
         What::Tunnel => tunnel(rest),
         What::Pod => tunnel(&[&["--pod".to_owned()], rest].concat()),
+        What::Forward => tunnel(&[&["--forward".to_owned()], rest].concat()),
     }
 }
 

@@ -57,6 +57,11 @@ pub enum Change {
         /// A copy of what was there.
         backup: PathBuf,
     },
+    /// A table of nftables' rules, in the family `inet`.
+    Rules {
+        /// Its name.
+        table: String,
+    },
     /// PreUp and PostUp commands ran, so PreDown and PostDown are due.
     Hooks,
 }

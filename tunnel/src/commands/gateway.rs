@@ -83,8 +83,9 @@ fn status_text(status: &GatewayStatus) -> String {
     );
     _ = writeln!(
         out,
-        "  forwards by {}: {} TCP, {} UDP now; {} bytes out, {} in; denied {}, failed {}, dropped {}",
+        "  forwarding: {}, {}\n  forwards now: {} TCP, {} UDP; {} bytes out, {} in; denied {}, failed {}, dropped {}",
         status.forward,
+        status.forward_reason,
         figures.tcp_now,
         figures.udp_now,
         figures.bytes_out,

@@ -55,6 +55,7 @@ pub(super) fn look(config: Option<&Config>) -> Report {
     findings.extend(pod::tls_out(config));
     findings.extend(pod::proxies(|name| std::env::var(name).ok()));
     findings.push(pod::descriptors());
+    findings.push(pod::gateway());
     findings.extend(mtu(config));
     findings.push(clock(Clock.now().wall));
     findings.extend(dns(config));

@@ -48,6 +48,13 @@ pub(super) fn enter_user_namespace() -> io::Result<()> {
     Ok(entered?)
 }
 
+/// Who would forward for a gateway: either does, so neither is wrong.
+pub(super) fn gateway() -> Finding {
+    let (by, why, hint) = crate::gateway::forward::here();
+    let hint = hint.map(|hint| format!(" ({hint})")).unwrap_or_default();
+    Finding::ok("gateway", format!("one here would forward by {by}: {why}{hint}"))
+}
+
 /// Whether connections to port 443 of the gateways get out: what is left where UDP is blocked.
 pub(super) fn tls_out(config: Option<&Config>) -> Vec<Finding> {
     const CHECK: &str = "TLS out";

@@ -61,6 +61,11 @@ impl Audit {
         Ok(Arc::new(Self { records, file: Mutex::new(file) }))
     }
 
+    /// Whether anything is written.
+    pub(super) fn is_kept(&self) -> bool {
+        self.records.is_some()
+    }
+
     /// Adds connections or packets, and bytes.
     pub(super) fn add(&self, entry: &Entry, count: u64, bytes_out: u64, bytes_in: u64) {
         if let Some(records) = &self.records {

@@ -13,9 +13,10 @@ mod access;
 pub mod admin;
 mod answers;
 mod audit;
-mod forward;
+pub(crate) mod forward;
 pub mod model;
 mod peers;
+mod ports;
 mod running;
 mod settings;
 

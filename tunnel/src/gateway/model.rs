@@ -19,8 +19,10 @@ pub struct GatewayStatus {
     pub draining: bool,
     /// Whether its store of leases answers.
     pub store: bool,
-    /// What carries packets on.
+    /// What carries packets on: `kernel` or `user`.
     pub forward: String,
+    /// Why that.
+    pub forward_reason: String,
     /// What that has done.
     pub figures: Figures,
     /// Leases.
@@ -143,6 +145,13 @@ impl GatewayStatus {
             "gauge",
             "Gateways of the fabric that are alive.",
             &[("", self.gateways.len() as u64)],
+        );
+        let kernel = u64::from(self.forward == "kernel");
+        one(
+            "forwarding",
+            "gauge",
+            "1 for what carries packets on.",
+            &[(",by=\"kernel\"", kernel), (",by=\"user\"", 1 - kernel)],
         );
         one(
             "flows",

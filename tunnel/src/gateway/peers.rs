@@ -206,6 +206,8 @@ impl Keeper {
                 }
             }
         }
+        // Rules come before the packets that they are about.
+        self.forward.settle();
         let changed: Vec<FilePeer> = changed.into_values().collect();
         if let Err(problem) = self.interface.ask(|done| Command::Peers { gone, changed, done }) {
             crate::log::warn(&problem);

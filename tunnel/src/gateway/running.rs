@@ -1,6 +1,5 @@
 //! The parts of a gateway, put together.
 
-use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -10,12 +9,9 @@ use arc_swap::ArcSwap;
 use parking_lot::Mutex;
 use tokio::runtime::Runtime;
 use tokio::sync::mpsc;
-use warren_device::user::{self, Congestion, Net, UserConfig};
 use warren_proto::engine::{Engine, EngineConfig};
 use warren_proto::lease;
 use warren_store::{Member as Alive, Presence, Store};
-use warren_transport::tls::{ListenLimits, Listener};
-use warren_transport::udp::Udp;
 use warren_wire::gateway::GatewayConfig;
 use warren_wire::{PrivateKey, UnixTime};
 
@@ -23,24 +19,22 @@ use super::access::Access;
 use super::admin::server;
 use super::answers::Answers;
 use super::audit::Audit;
-use super::forward::Forward;
-use super::forward::nat::{Nat, STREAMS};
+use super::forward::{self, Forward, Started, Surroundings};
 use super::model::{GatewayStatus, LeaseFigures, PeerEntry};
 use super::peers::{Keeper, Roster};
+use super::ports::{bind, listen, serve_metrics};
 use super::settings::{self, Settings};
 use crate::agent::Moving;
-use crate::cli::{Address, METRICS};
+use crate::cli::Address;
 use crate::commands::keys::random;
-use crate::control::{self, Command, Facts, Handle, Parts, TlsPort, Traffic as _};
-use crate::datapath::{Clock, Device};
+use crate::control::{self, Command, Facts, Handle, Parts, TlsPort};
+use crate::datapath::Clock;
 use crate::enrolment::leases::LeaseService;
 use crate::enrolment::server::Enrolment;
 use crate::metrics;
 use crate::problem::{Context as _, Problem, Result};
 use crate::status::Status;
 
-/// Bytes that the buffers of all streams towards pods may take together.
-const MEMORY: usize = 256 << 20;
 /// How often handshakes are told to the leases.
 const SEEN: Duration = Duration::from_secs(5);
 /// How often a gateway that is not yet known to be alive tries to be.
@@ -58,6 +52,12 @@ pub(super) struct Running {
     runtime: Option<Runtime>,
 }
 
+/// What carries packets on, and why that.
+struct Forwarding {
+    forward: Arc<dyn Forward>,
+    reason: String,
+}
+
 /// What commands, metrics and reloads look at.
 pub(super) struct Inner {
     path: PathBuf,
@@ -69,7 +69,7 @@ pub(super) struct Inner {
     roster: Arc<Roster>,
     access: Arc<Access>,
     audit: Arc<Audit>,
-    forward: Arc<dyn Forward>,
+    forwarding: Forwarding,
     store: Arc<dyn Store>,
     presence: Mutex<Option<Presence>>,
     draining: AtomicBool,
@@ -96,12 +96,17 @@ impl Running {
 
         let udp = Arc::new(bind(config.listen.udp)?);
         let engine = Engine::new(EngineConfig::new(key.clone()), *random()?);
-        let (driver, net) = netstack(&config, &engine)?;
-        let device = Device::User(Box::new(driver));
+        let around = Surroundings {
+            runtime: runtime.handle().clone(),
+            plane: engine.plane(),
+            roster: Arc::clone(&roster),
+            access: Arc::clone(&access),
+            audit: Arc::clone(&audit),
+        };
+        let Started { forward, device, reason } = forward::start(&config, &around)?;
+        let forwarding = Forwarding { forward: Arc::clone(&forward), reason };
         let traffic =
             Box::new(Moving::start(engine.plane(), device, Arc::clone(&udp), config.peers.mtu.into())?);
-        let forward: Arc<dyn Forward> =
-            Nat::start(runtime.handle(), &net, Arc::clone(&roster), Arc::clone(&access), Arc::clone(&audit))?;
 
         let (interface, commands) = Handle::new()?;
         let store = {
@@ -132,7 +137,7 @@ impl Running {
             engine,
             private_key: key.clone(),
             fwmark: None,
-            facts: facts(&config, forward.name(), tls),
+            facts: facts(&config, &forwarding, tls),
             traffic,
             commands,
             lookups,
@@ -149,7 +154,7 @@ impl Running {
             roster,
             access,
             audit,
-            forward,
+            forwarding,
             store,
             presence: Mutex::new(None),
             draining: AtomicBool::new(false),
@@ -157,11 +162,12 @@ impl Running {
         });
         runtime.spawn(watch_handshakes(Arc::clone(&inner)));
         runtime.spawn(announce(Arc::clone(&inner)));
-        let metrics = serve_metrics(&inner, metrics)?;
+        let configured = inner.config.lock().listen.metrics;
+        let metrics = serve_metrics(&inner, configured, metrics)?;
         let admin = server::Server::start(Arc::clone(&inner))?;
         let config = inner.config.lock();
         tracing::info!(fabric = %config.fabric, gateway = %config.name, udp = config.listen.udp,
-            forward = inner.forward.name(), peers = config.pool.prefixes.len(), key = %inner.key.public(), "up");
+            forward = inner.forwarding.forward.name(), reason = inner.forwarding.reason, peers = config.pool.prefixes.len(), key = %inner.key.public(), "up");
         drop(config);
         Ok(Self { _admin: admin, _metrics: metrics, inner, thread: Some(thread), runtime: Some(runtime) })
     }
@@ -181,6 +187,7 @@ impl Drop for Running {
             runtime.shutdown_timeout(GRACE);
         }
         std::thread::sleep(Duration::from_millis(20));
+        self.inner.forwarding.forward.end();
         self.thread.take();
         self.inner.audit.write();
     }
@@ -202,6 +209,7 @@ impl Inner {
             ("[lease]", before.lease != after.lease),
             ("[store]", before.store != after.store),
             ("[audit]", before.audit != after.audit),
+            ("forwarding", before.forwarding != after.forwarding),
             (
                 "key files",
                 before.keys.private_key_file != after.keys.private_key_file
@@ -218,6 +226,7 @@ impl Inner {
         self.audit.reopen()?;
         let mut said = Vec::new();
         if before.groups != after.groups {
+            self.forwarding.forward.rules(&after)?;
             self.access.replace(&after);
             self.roster.reshare(&self.access);
             said.push("groups");
@@ -274,8 +283,9 @@ impl Inner {
             name: config.name.to_string(),
             draining: self.draining.load(Ordering::Relaxed),
             store,
-            forward: self.forward.name().to_owned(),
-            figures: self.forward.figures(),
+            forward: self.forwarding.forward.name().to_owned(),
+            forward_reason: self.forwarding.reason.clone(),
+            figures: self.forwarding.forward.figures(),
             leases: LeaseFigures {
                 live: of.live,
                 quarantined: of.quarantined,
@@ -296,6 +306,8 @@ impl Inner {
     /// # Errors
     /// The control thread does not answer.
     pub(super) fn peers(&self) -> Result<Vec<PeerEntry>> {
+        // How many flows each has is looked at together with these.
+        self.forwarding.forward.figures();
         let interface: Status = self.interface.ask(Command::Status)?;
         let known: std::collections::HashMap<&str, &crate::status::Peer> =
             interface.peers.iter().map(|peer| (peer.public_key.as_str(), peer)).collect();
@@ -390,25 +402,11 @@ fn lease_settings(config: &GatewayConfig) -> lease::Settings {
     }
 }
 
-fn netstack(config: &GatewayConfig, engine: &Engine) -> Result<(user::Driver, Net)> {
-    let routed = engine.plane();
-    user::open(UserConfig {
-        addresses: Vec::new(),
-        mtu: config.peers.mtu.into(),
-        memory: MEMORY,
-        congestion: Congestion::Bbr,
-        seed: *random()?,
-        routes: Box::new(move |to| routed.route(to).is_some()),
-        forward: Some(STREAMS),
-    })
-    .while_doing(|| "netstack".into())
-}
-
-fn facts(config: &GatewayConfig, forward: &'static str, tls: TlsPort) -> Facts {
+fn facts(config: &GatewayConfig, forwarding: &Forwarding, tls: TlsPort) -> Facts {
     Facts {
         interface: config.name.to_string(),
-        backend: forward,
-        backend_reason: "a gateway".into(),
+        backend: forwarding.forward.name(),
+        backend_reason: forwarding.reason.clone(),
         mtu: config.peers.mtu.into(),
         addresses: Vec::new(),
         up_since: Clock.now().wall.as_secs_f64(),
@@ -416,57 +414,6 @@ fn facts(config: &GatewayConfig, forward: &'static str, tls: TlsPort) -> Facts {
         device_offloads: Vec::new(),
         tls: Some(tls),
         services: None,
-    }
-}
-
-fn listen(
-    config: &GatewayConfig,
-    identity: warren_transport::tls::Identity,
-    traffic: &Moving,
-    answers: Answers,
-) -> Result<TlsPort> {
-    let at = config.listen.tls;
-    let pin = identity.pin();
-    let tls = identity.server_config().map_err(|error| Problem::new(format!("TLS certificate: {error}")))?;
-    let connections = config.limits.connections as usize;
-    let limits = ListenLimits {
-        handshakes: connections,
-        handshakes_of_one: connections.div_ceil(8).max(64),
-        rate: config.limits.requests_per_second,
-        requests: connections,
-        patience: config.limits.request_timeout.get(),
-    };
-    let listener = Listener::start(at, tls, Arc::clone(traffic.streams()), Some(Arc::new(answers)), limits)
-        .map_err(|error| port_problem("TLS", at, &error))?;
-    tracing::info!(address = %listener.address(), %pin, "takes TLS connections");
-    Ok(TlsPort { listener: Arc::new(listener), pin })
-}
-
-fn bind(port: u16) -> Result<Udp> {
-    Udp::bind(port, None).map_err(|error| port_problem("UDP", SocketAddr::from(([0, 0, 0, 0], port)), &error))
-}
-
-fn port_problem(kind: &str, at: SocketAddr, error: &std::io::Error) -> Problem {
-    let problem = Problem::new(format!("{kind} port {at}: {error}"));
-    match error.raw_os_error() {
-        Some(libc::EADDRINUSE) => {
-            problem.hint(format!("`ss -lntup sport = :{}` tells who has it", at.port()))
-        }
-        Some(libc::EACCES) => problem.hint("ports below 1024 need CAP_NET_BIND_SERVICE; or take another"),
-        _ => problem,
-    }
-}
-
-fn serve_metrics(inner: &Arc<Inner>, asked: Option<Address>) -> Result<Option<metrics::Server>> {
-    let source = Arc::clone(inner) as Arc<dyn metrics::Source>;
-    let configured = inner.config.lock().listen.metrics;
-    match (asked, configured) {
-        (Some(Address::Off), _) => Ok(None),
-        (Some(Address::On(at)), _) | (None, Some(at)) => metrics::Server::start(at, source).map(Some),
-        // A default address that is taken is no reason not to run.
-        (None, None) => {
-            Ok(metrics::Server::start(METRICS, source).map_err(|problem| crate::log::warn(&problem)).ok())
-        }
     }
 }
 

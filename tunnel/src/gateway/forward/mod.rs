@@ -4,16 +4,37 @@
 //! tunnel -> source is the peer's own (engine) -> Forward: allow-list, rates, audit -> network
 //! ```
 //!
-//! [`nat`] does it with sockets of this process and needs no privilege. Whatever does it obeys [`Access`] and tells
-//! [`Audit`] what it did.
+//! [`nat`] does it with sockets of this process and needs no privilege; [`kernel`] has the kernel do it. Both give pods the same
+//! answers. Whatever does it obeys the rules of the members' groups.
 
-pub(super) mod nat;
+mod choice;
+mod kernel;
+mod nat;
 
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
+use tokio::runtime::Handle as Runtime;
+use warren_device::user::{self, Congestion, UserConfig};
+use warren_proto::plane::Plane;
+use warren_wire::gateway::GatewayConfig;
 
-use super::peers::Member;
+use super::access::Access;
+use super::audit::Audit;
+use super::peers::{Member, Roster};
+use crate::commands::keys::random;
+use crate::datapath::Device;
+use crate::folders;
+use crate::log;
+use crate::problem::{Context as _, Result};
+use choice::Chosen;
+use kernel::Kernel;
+use nat::{Nat, STREAMS};
+
+pub(crate) use choice::here;
+
+/// Bytes that the buffers of all streams towards pods may take together.
+const MEMORY: usize = 256 << 20;
 
 /// Forwards what members send. Told of every member that comes, changes or goes.
 pub(super) trait Forward: Send + Sync {
@@ -23,8 +44,85 @@ pub(super) trait Forward: Send + Sync {
     fn install(&self, member: &Arc<Member>);
     /// A member has gone: nothing of it passes any more.
     fn remove(&self, member: &Arc<Member>);
+    /// What was installed and removed takes effect now, if it has not yet.
+    fn settle(&self) {}
+    /// The groups' rules are others. Flows that they do not allow end.
+    ///
+    /// # Errors
+    /// They cannot be had; the old ones stay.
+    fn rules(&self, _: &GatewayConfig) -> Result<()> {
+        Ok(())
+    }
     /// Figures since the start.
     fn figures(&self) -> Figures;
+    /// Undoes what would outlive this process.
+    fn end(&self) {}
+}
+
+/// A forwarder at work, and the device that it has its packets from.
+pub(super) struct Started {
+    pub(super) forward: Arc<dyn Forward>,
+    pub(super) device: Device,
+    /// Why this one.
+    pub(super) reason: String,
+}
+
+/// What forwarders look at.
+pub(super) struct Surroundings {
+    pub(super) runtime: Runtime,
+    pub(super) plane: Arc<Plane>,
+    pub(super) roster: Arc<Roster>,
+    pub(super) access: Arc<Access>,
+    pub(super) audit: Arc<Audit>,
+}
+
+/// Starts what the file asks for, or the best that this process may have.
+///
+/// # Errors
+/// What was asked for cannot be had.
+pub(super) fn start(config: &GatewayConfig, around: &Surroundings) -> Result<Started> {
+    let folder = folders::own()?;
+    let reason = match choice::choose(config)? {
+        Chosen::Kernel { reason, required } => match Kernel::start(config, &folder, around) {
+            Ok((forward, queues)) => {
+                tracing::info!(interface = %forward.interface(), "the kernel forwards");
+                return Ok(Started { forward, device: Device::Tun(queues), reason });
+            }
+            Err(problem) if required => return Err(problem),
+            Err(problem) => {
+                log::warn(&problem);
+                format!("the kernel refused: {}", problem.what())
+            }
+        },
+        Chosen::User(reason) => {
+            kernel::clean(&config.name, &folder)?;
+            reason
+        }
+    };
+    let (forward, device) = by_sockets(config, around)?;
+    Ok(Started { forward, device, reason })
+}
+
+fn by_sockets(config: &GatewayConfig, around: &Surroundings) -> Result<(Arc<dyn Forward>, Device)> {
+    let routed = Arc::clone(&around.plane);
+    let (driver, net) = user::open(UserConfig {
+        addresses: Vec::new(),
+        mtu: config.peers.mtu.into(),
+        memory: MEMORY,
+        congestion: Congestion::Bbr,
+        seed: *random()?,
+        routes: Box::new(move |to| routed.route(to).is_some()),
+        forward: Some(STREAMS),
+    })
+    .while_doing(|| "netstack".into())?;
+    let forward: Arc<dyn Forward> = Nat::start(
+        &around.runtime,
+        &net,
+        Arc::clone(&around.roster),
+        Arc::clone(&around.access),
+        Arc::clone(&around.audit),
+    )?;
+    Ok((forward, Device::User(Box::new(driver))))
 }
 
 /// What a forwarder has done and does.

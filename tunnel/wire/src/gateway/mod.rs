@@ -3,6 +3,7 @@
 //! ```toml
 //! fabric = "llm-training"
 //! name = "gw-a"
+//! forwarding = "auto"
 //!
 //! [listen]
 //! udp = 51820
@@ -87,6 +88,9 @@ pub struct GatewayConfig {
     pub peers: PeerSettings,
     /// All gateways of the fabric, as peers are told of them; this one too.
     pub gateways: GatewaySet,
+    /// What carries peers' packets on.
+    #[serde(default)]
+    pub forwarding: Forwarding,
     /// What each group of peers may reach. What is not allowed is refused.
     #[serde(default)]
     pub groups: BTreeMap<Name, Group>,
@@ -193,6 +197,19 @@ pub struct PeerSettings {
     pub mtu: u16,
     /// Seconds between keepalives, 1 to 60.
     pub keepalive_seconds: u16,
+}
+
+/// What carries peers' packets on into the network behind the gateway.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Forwarding {
+    /// The kernel where it may be had, else this process.
+    #[default]
+    Auto,
+    /// The kernel: an interface and nftables.
+    Kernel,
+    /// Sockets of this process.
+    User,
 }
 
 /// What the peers of a group may do.

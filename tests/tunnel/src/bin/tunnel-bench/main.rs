@@ -3,6 +3,7 @@
 #![expect(clippy::print_stdout, reason = "a measurement tells its figures on standard output")]
 
 mod figures;
+mod forward;
 mod goals;
 mod idle;
 mod iperf;
@@ -44,7 +45,10 @@ struct Arguments {
     /// Instead: a pod without privileges beside other programs that end a tunnel in their own process.
     #[arg(long)]
     pod: bool,
-    /// Only these parts of that: start, throughput, tls, long, idle, unread.
+    /// Instead: a gateway that forwards by the kernel beside one that forwards by sockets.
+    #[arg(long, conflicts_with = "pod")]
+    forward: bool,
+    /// Only these parts of `--pod`: start, throughput, tls, long, idle, unread.
     #[arg(long, value_delimiter = ',')]
     parts: Vec<pod::Part>,
     /// How many peers are configured for `--peers-scale`.
@@ -80,6 +84,10 @@ fn measure(arguments: &Arguments) -> Result<()> {
             programs: arguments.peers.clone(),
         };
         return write(arguments, &pod::measure(&plan)?);
+    }
+    if arguments.forward {
+        let plan = forward::Plan { runs: arguments.runs, seconds: arguments.seconds };
+        return write(arguments, &forward::measure(&plan)?);
     }
     let peers = peers(&arguments.peers)?;
     let figures = if arguments.peers_scale {

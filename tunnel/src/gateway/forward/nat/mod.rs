@@ -32,7 +32,7 @@ use crate::gateway::peers::{Member, Roster};
 use crate::problem::{Context as _, Result};
 
 /// TCP connections at one time, in all and of one peer.
-pub(in crate::gateway) const STREAMS: usize = 65_536;
+pub(super) const STREAMS: usize = 65_536;
 const STREAMS_OF_ONE: u64 = 16_384;
 /// Bytes in large copy buffers.
 const BUFFERS: usize = 16 << 20;

@@ -1,0 +1,170 @@
+//! Forwarding by the kernel and by sockets: one table of cases for both, and what the kernel's leaves on the machine.
+
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+mod cases;
+mod lab;
+
+use std::io::Write as _;
+use std::thread;
+use std::time::Duration;
+
+use cases::{CASES, seen};
+use lab::{ALLOWED, By, Lab};
+use serde_json::Value;
+use warren_tunnel_tests::fabric::Gateway;
+use warren_tunnel_tests::wait_for;
+
+/// The outcomes of all cases, and the gateway's figures after them.
+fn run(by: By) -> (Vec<String>, Value) {
+    let lab = Lab::new(by);
+    let mut gateway = lab.start();
+    let member = lab.member();
+    let outcomes: Vec<String> = CASES.iter().map(|case| (case.act)(&lab)).collect();
+    let status = gateway.status().unwrap();
+    drop(member);
+    assert!(gateway.daemon.terminate().unwrap().success(), "{}", gateway.daemon.log());
+    (outcomes, status)
+}
+
+#[test]
+fn both_kinds_give_the_same_answers() {
+    let threads = [By::Kernel, By::User].map(|by| (by, thread::spawn(move || run(by))));
+    let mut wrong = String::new();
+    for (by, thread) in threads {
+        let (outcomes, status) = thread.join().unwrap();
+        for (case, outcome) in CASES.iter().zip(&outcomes) {
+            let expected = case.expected.of(by);
+            println!("{by:?}: {}: {outcome}", case.name);
+            if outcome != expected {
+                wrong += &format!("{by:?}: {}: {outcome}; expected: {expected}\n", case.name);
+            }
+        }
+        assert_eq!(status["forward"], if by == By::Kernel { "kernel" } else { "user" });
+        for figure in ["tcp", "udp", "echo", "bytes_out", "bytes_in", "denied", "failed"] {
+            let value = status["figures"][figure].as_u64().unwrap();
+            if value == 0 {
+                wrong += &format!("{by:?}: figure {figure} is 0: {}\n", status["figures"]);
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{wrong}");
+}
+
+/// Rules that are taken away and a member that is evicted end what they had, towards both ends.
+#[test]
+fn what_is_taken_away_ends_at_once() {
+    let threads = [By::Kernel, By::User].map(|by| {
+        thread::spawn(move || {
+            let lab = Lab::new(by);
+            let gateway = lab.start();
+            let _member = lab.member();
+            let (mut near, _far) = lab.connected(8000).unwrap();
+            let (_near, mut far) = lab.connected(8001).unwrap();
+            let only = ALLOWED.replace("8000-8100", "8001-8100");
+            lab.fabric.configure(0, &[(ALLOWED, &only)]).unwrap();
+            assert!(gateway.run(&["gateway", "reload"]).unwrap().contains("groups"));
+            _ = near.write_all(b"more");
+            assert_eq!(seen(&mut near), "reset", "{by:?}");
+            assert!(lab.connected(8002).is_ok(), "{by:?}");
+
+            let key = gateway.peers().unwrap()[0]["public_key"].as_str().unwrap().to_owned();
+            gateway.run(&["gateway", "evict", &key]).unwrap();
+            wait_for(Duration::from_secs(5), "end", || {
+                Ok(gateway.peers()?.iter().all(|peer| peer["state"] == "evicted").then_some(()))
+            })
+            .unwrap();
+            _ = far.write_all(b"more");
+            assert_eq!(seen(&mut far), "reset", "{by:?}");
+        })
+    });
+    for thread in threads {
+        thread.join().unwrap();
+    }
+}
+
+fn setting(lab: &Lab, name: &str) -> String {
+    lab.gateway.run("sysctl", &["-n", name]).unwrap().trim().to_owned()
+}
+
+fn rules(lab: &Lab) -> String {
+    lab.gateway.run("nft", &["list", "tables"]).unwrap()
+}
+
+fn answers(lab: &Lab) {
+    let answered = wait_for(Duration::from_secs(30), "answer", || {
+        Ok(lab.pod.run("ping", &["-c", "1", "-W", "1", "10.50.0.2"]).ok())
+    });
+    answered.unwrap();
+}
+
+/// What the gateway changed, and whether all is as before.
+fn untouched(lab: &Lab) {
+    assert_eq!(rules(lab), "");
+    for name in ["net.ipv4.ip_forward", "net.ipv6.conf.all.forwarding", "net.ipv6.conf.lan.forwarding"] {
+        assert_eq!(setting(lab, name), "0", "{name}");
+    }
+    assert_eq!(setting(lab, "net.ipv6.conf.lan.accept_ra"), "1");
+    assert!(!lab.gateway.ip("route show").unwrap().contains("10.100.0.0"));
+    let left: Vec<_> = std::fs::read_dir(lab.fabric.folder().join("gw-0/warren-tunnel")).unwrap().collect();
+    assert!(left.is_empty(), "{left:?}");
+}
+
+#[test]
+fn a_killed_gateway_is_replaced_and_an_ended_one_leaves_nothing() {
+    let lab = Lab::new(By::Kernel);
+    let mut gateway = lab.start();
+    let member = lab.member();
+    answers(&lab);
+    assert_eq!(setting(&lab, "net.ipv4.ip_forward"), "1");
+    assert_eq!(setting(&lab, "net.ipv6.conf.lan.accept_ra"), "2");
+
+    gateway.daemon.kill().unwrap();
+    assert!(rules(&lab).contains("warren-gw-0"));
+    // The way to pods is the default route's now, and the leftover rules let nothing go there.
+    lab.gateway.ip("route add 10.100.0.0/24 via 10.50.0.2").unwrap();
+    let sent = lab.server.run("ping", &["-c", "1", "-W", "1", "10.100.0.9"]);
+    assert!(sent.is_err(), "{sent:?}");
+    lab.gateway.ip("route del 10.100.0.0/24").unwrap();
+
+    let mut gateway = lab.start();
+    assert!(gateway.daemon.log().contains("did not end cleanly"), "{}", gateway.daemon.log());
+    answers(&lab);
+    assert_eq!(rules(&lab).lines().count(), 1);
+    assert!(gateway.daemon.terminate().unwrap().success());
+    untouched(&lab);
+
+    // Killed again; the next one forwards by sockets.
+    let mut gateway = lab.start();
+    gateway.daemon.kill().unwrap();
+    lab.fabric.configure(0, &[("fabric = ", "forwarding = \"user\"\nfabric = ")]).unwrap();
+    let mut gateway = lab.start();
+    assert_eq!(gateway.status().unwrap()["forward_reason"], "the file asks for it");
+    assert_eq!(rules(&lab), "");
+    assert!(gateway.daemon.terminate().unwrap().success());
+    untouched(&lab);
+    drop(member);
+}
+
+#[test]
+fn who_forwards_is_told_with_its_reason() {
+    let lab = Lab::new(By::Kernel);
+    let told = |mut gateway: Gateway| {
+        let text = gateway.run(&["gateway", "status"]).unwrap();
+        assert!(gateway.daemon.terminate().unwrap().success());
+        text.lines().find(|line| line.contains("forwarding:")).unwrap().trim().to_owned()
+    };
+    assert_eq!(told(lab.start()), "forwarding: kernel, CAP_NET_ADMIN, a TUN device and nft are here");
+    let plain = told(lab.fabric.start(0, &lab.gateway).unwrap());
+    assert_eq!(plain, "forwarding: user, CAP_NET_ADMIN is missing");
+    // A file in its place that is no such device.
+    let no_tun = told(lab.fabric.start_admin(0, &lab.gateway, &["/dev/net/tun"]).unwrap());
+    assert!(no_tun.starts_with("forwarding: user, the kernel refused: "), "{no_tun}");
+    let nft = lab.gateway.run("sh", &["-c", "command -v nft"]).unwrap();
+    let no_nft = told(lab.fabric.start_admin(0, &lab.gateway, &[nft.trim()]).unwrap());
+    assert_eq!(no_nft, "forwarding: user, the program nft is not installed");
+
+    lab.fabric.configure(0, &[("fabric = ", "forwarding = \"kernel\"\nfabric = ")]).unwrap();
+    let refused = format!("{:#}", lab.fabric.start(0, &lab.gateway).unwrap_err());
+    assert!(refused.contains("the kernel cannot forward here: CAP_NET_ADMIN is missing"), "{refused}");
+}

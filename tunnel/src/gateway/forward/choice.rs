@@ -1,0 +1,69 @@
+//! Who forwards: what the file asks for, else the kernel where it may be had.
+
+use ipnet::IpNet;
+use warren_wire::gateway::{Forwarding, GatewayConfig};
+
+use super::kernel;
+use crate::problem::{Problem, Result};
+
+/// Who it shall be, and why.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Chosen {
+    /// The kernel. If it is not `required`, sockets take its place when it refuses after all.
+    Kernel { reason: String, required: bool },
+    /// Sockets of this process.
+    User(String),
+}
+
+/// Chooses.
+///
+/// # Errors
+/// The file wants the kernel, and it cannot be had here.
+pub(super) fn choose(config: &GatewayConfig) -> Result<Chosen> {
+    let has = |v4: bool| config.pool.prefixes.iter().any(|net| matches!(net, IpNet::V4(_)) == v4);
+    decide(config.forwarding, || kernel::possible(has(true), has(false)))
+}
+
+fn decide(asked: Forwarding, possible: impl FnOnce() -> Result<()>) -> Result<Chosen> {
+    let asked_for = || "the file asks for it".to_owned();
+    match asked {
+        Forwarding::User => Ok(Chosen::User(asked_for())),
+        Forwarding::Kernel => match possible() {
+            Ok(()) => Ok(Chosen::Kernel { reason: asked_for(), required: true }),
+            Err(problem) => {
+                let told = Problem::new(format!("the kernel cannot forward here: {}", problem.what()));
+                let hint = problem.advice().unwrap_or("look at `warren-tunnel doctor`");
+                Err(told.hint(format!("{hint}; forwarding = \"user\" needs no privilege")))
+            }
+        },
+        Forwarding::Auto => Ok(match possible() {
+            Ok(()) => Chosen::Kernel { reason: CAN.into(), required: false },
+            Err(problem) => Chosen::User(problem.what().to_owned()),
+        }),
+    }
+}
+
+const CAN: &str = "CAP_NET_ADMIN, a TUN device and nft are here";
+
+/// What a gateway would take here by itself, for `doctor`: its name, and why.
+pub(crate) fn here() -> (&'static str, String, Option<String>) {
+    match kernel::possible(true, false) {
+        Ok(()) => ("kernel", CAN.into(), None),
+        Err(problem) => ("user", problem.what().to_owned(), problem.advice().map(str::to_owned)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_kernel_is_taken_where_it_may_be_had() {
+        let no = || Err(Problem::new("CAP_NET_ADMIN is missing").hint("run as root"));
+        let kernel = decide(Forwarding::Auto, || Ok(())).unwrap();
+        assert_eq!(kernel, Chosen::Kernel { reason: CAN.into(), required: false });
+        assert_eq!(decide(Forwarding::Auto, no).unwrap(), Chosen::User("CAP_NET_ADMIN is missing".into()));
+        assert_eq!(decide(Forwarding::User, || Ok(())).unwrap(), Chosen::User("the file asks for it".into()));
+        insta::assert_snapshot!(decide(Forwarding::Kernel, no).unwrap_err());
+    }
+}

@@ -1,0 +1,113 @@
+//! What members' connections are now, and what they have moved: looked at from time to time, for figures and audit.
+//!
+//! The kernel remembers what has ended for longer than the time between two looks ([`PERIOD`]), so that nothing is missed:
+//! TCP for 10 s at least, UDP and ICMP for 30 s.
+
+use std::collections::HashMap;
+use std::net::IpAddr;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use warren_proto::policy::{Denial, Flow};
+use warren_wire::gateway::Protocol;
+
+use super::conntrack::Connection;
+use super::nft::Denied;
+use crate::gateway::audit::{Audit, Entry};
+use crate::gateway::peers::{Member, Roster};
+
+/// Time between two looks.
+pub(super) const PERIOD: Duration = Duration::from_secs(4);
+
+/// What was seen by the last look.
+pub(super) struct Flows {
+    roster: Arc<Roster>,
+    audit: Arc<Audit>,
+    known: HashMap<u32, Known>,
+    denied: HashMap<&'static str, Counted>,
+}
+
+/// Packets so far, by source, destination, protocol and port.
+type Counted = HashMap<(IpAddr, IpAddr, Protocol, u16), u64>;
+
+struct Known {
+    entry: Entry,
+    source: IpAddr,
+    bytes: (u64, u64),
+}
+
+impl Flows {
+    pub(super) fn new(roster: Arc<Roster>, audit: Arc<Audit>) -> Self {
+        Self { roster, audit, known: HashMap::new(), denied: HashMap::new() }
+    }
+
+    /// Takes note of all connections; says how many of TCP and UDP are members' now.
+    pub(super) fn look(&mut self, connections: &[Connection]) -> (u64, u64) {
+        let mut now: HashMap<IpAddr, u64> = HashMap::new();
+        let (mut tcp, mut udp) = (0, 0);
+        let mut before = std::mem::take(&mut self.known);
+        for connection in connections {
+            let Some(protocol) = protocol(connection.protocol) else { continue };
+            // Who has gone has left what was seen of it.
+            let seen = before.remove(&connection.id).filter(|seen| seen.source == connection.source);
+            let (entry, counted, count) = match seen {
+                Some(seen) => (seen.entry, seen.bytes, 0),
+                None => {
+                    let Some(member) = self.roster.of(connection.source) else { continue };
+                    (entry(&member, connection, protocol), (0, 0), 1)
+                }
+            };
+            let bytes = connection.bytes;
+            let more = (bytes.0.saturating_sub(counted.0), bytes.1.saturating_sub(counted.1));
+            if count > 0 || more != (0, 0) {
+                self.audit.add(&entry, count, more.0, more.1);
+            }
+            self.known.insert(connection.id, Known { entry, source: connection.source, bytes });
+            if !connection.ended {
+                tcp += u64::from(protocol == Protocol::Tcp);
+                udp += u64::from(protocol == Protocol::Udp);
+                *now.entry(connection.source).or_default() += u64::from(protocol != Protocol::Icmp);
+            }
+        }
+        for member in self.roster.all() {
+            let flows = member.addresses.iter().filter_map(|address| now.get(address)).sum();
+            member.flows.store(flows, Ordering::Relaxed);
+        }
+        (tcp, udp)
+    }
+
+    /// Takes note of what the rules refused, as one of the sets has it.
+    pub(super) fn refused(&mut self, set: &'static str, all: &[Denied]) {
+        let mut now = Counted::new();
+        let before = self.denied.remove(set).unwrap_or_default();
+        for denied in all {
+            let key = (denied.source, denied.destination, denied.protocol, denied.port);
+            let counted = before.get(&key).copied().filter(|counted| *counted <= denied.packets).unwrap_or(0);
+            let more = denied.packets - counted;
+            if more > 0
+                && let Some(member) = self.roster.of(denied.source)
+            {
+                let Denied { source, destination, protocol, port, .. } = *denied;
+                let flow = Flow { source, destination, protocol, port };
+                self.audit.add(&Entry::new(&member, &flow, Some(Denial::Destination)), more, 0, 0);
+            }
+            now.insert(key, denied.packets);
+        }
+        self.denied.insert(set, now);
+    }
+}
+
+fn entry(member: &Member, connection: &Connection, protocol: Protocol) -> Entry {
+    let Connection { source, destination, port, .. } = *connection;
+    Entry::new(member, &Flow { source, destination, protocol, port }, None)
+}
+
+fn protocol(number: u8) -> Option<Protocol> {
+    match number {
+        6 => Some(Protocol::Tcp),
+        17 => Some(Protocol::Udp),
+        1 | 58 => Some(Protocol::Icmp),
+        _ => None,
+    }
+}

@@ -1,0 +1,175 @@
+//! What kernel forwarding changes of the machine besides the table of rules: interface, routes, settings.
+//!
+//! Routes vanish with the interface, and that with this process. Settings outlive it, so they are written down first, and a
+//! start after a crash knows what was there before.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use ipnet::IpNet;
+use warren_wire::Name;
+
+use super::rules::Lonely;
+use crate::agent::{Change, Journal};
+use crate::log;
+use crate::name::InterfaceName;
+use crate::net::Netlink;
+use crate::problem::{Context as _, Problem, Result};
+
+/// Frames that wait for the data path, as many as the kernel's WireGuard keeps.
+const QUEUE: u32 = 1000;
+/// The kernel's main routing table.
+const MAIN_TABLE: u32 = 254;
+/// Whether packets between interfaces are forwarded at all.
+pub(super) const FORWARD_V4: &str = "/proc/sys/net/ipv4/ip_forward";
+pub(super) const FORWARD_V6: &str = "/proc/sys/net/ipv6/conf/all/forwarding";
+/// Whether the kernel counts the bytes of each connection.
+const ACCOUNT: &str = "/proc/sys/net/netfilter/nf_conntrack_acct";
+const INTERFACES_V6: &str = "/proc/sys/net/ipv6/conf";
+
+/// The changes of this machine.
+pub(super) struct Host {
+    journal: Journal,
+}
+
+impl Host {
+    /// With what an earlier gateway of this name left.
+    ///
+    /// # Errors
+    /// The journal cannot be read.
+    pub(super) fn open(gateway: &Name, folder: &Path) -> Result<Self> {
+        Ok(Self { journal: Journal::open(folder.join(format!("{gateway}.gateway.json")))? })
+    }
+
+    /// Whether an earlier gateway of this name was killed.
+    pub(super) fn left(&self) -> bool {
+        !self.journal.is_empty()
+    }
+
+    /// Brings the interface up and leads what goes to pods there.
+    ///
+    /// # Errors
+    /// What the kernel refuses. What was made by then goes with the interface.
+    pub(super) fn attach(&self, interface: &InterfaceName, pool: &[IpNet], mtu: u32) -> Result<()> {
+        let told = |what: String| move || what;
+        let mut netlink = Netlink::open().while_doing(told("netlink".into()))?;
+        let link = netlink.link(interface.as_str()).while_doing(told("looking at interfaces".into()))?;
+        let index = link.ok_or_else(|| Problem::new(format!("interface {interface} has gone")))?.index;
+        // No link-local address, so no router solicitations into the tunnel. Without IPv6 there is no such file.
+        _ = fs::write(format!("{INTERFACES_V6}/{interface}/addr_gen_mode"), "1");
+        netlink.set_mtu(index, mtu).while_doing(told(format!("MTU {mtu}")))?;
+        netlink.set_queue_length(index, QUEUE).while_doing(told("the queue's length".into()))?;
+        netlink.set_up(index).while_doing(told(format!("bringing {interface} up")))?;
+        for net in pool {
+            netlink.add_route(index, net, MAIN_TABLE).map_err(|error| route_problem(net, &error))?;
+        }
+        Ok(())
+    }
+
+    /// Lets the kernel forward. To be called when the rules are there.
+    ///
+    /// # Errors
+    /// A setting cannot be changed. [`Host::down`] puts back what was changed by then.
+    pub(super) fn forward(&mut self, interface: &InterfaceName, pool: &[IpNet], audited: bool) -> Result<()> {
+        if audited {
+            self.set(ACCOUNT, "1")?;
+        }
+        if pool.iter().any(|net| matches!(net, IpNet::V4(_))) {
+            self.set(FORWARD_V4, "1")?;
+        }
+        if pool.iter().any(|net| matches!(net, IpNet::V6(_))) {
+            self.keep_learning_routes(interface)?;
+            self.set(FORWARD_V6, "1")?;
+        }
+        Ok(())
+    }
+
+    /// A machine that forwards does not take default routes from its routers any more, unless it is told to.
+    fn keep_learning_routes(&mut self, ours: &InterfaceName) -> Result<()> {
+        let folders = fs::read_dir(INTERFACES_V6).while_doing(|| INTERFACES_V6.to_owned())?;
+        for folder in folders.flatten() {
+            let name = folder.file_name();
+            if name == "all" || name == "default" || name == "lo" || name.to_str() == Some(ours.as_str()) {
+                continue;
+            }
+            let path = folder.path().join("accept_ra");
+            if fs::read_to_string(&path).is_ok_and(|value| value.trim() == "1") {
+                self.set(&path.display().to_string(), "2")?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Writes down that a table of that name is about to be made.
+    ///
+    /// # Errors
+    /// The journal cannot be written.
+    pub(super) fn note_table(&mut self, table: &str) -> Result<()> {
+        let change = Change::Rules { table: table.to_owned() };
+        if self.journal.has(|noted| *noted == change) { Ok(()) } else { self.journal.note(change) }
+    }
+
+    fn set(&mut self, path: &str, value: &str) -> Result<()> {
+        let told = || path.to_owned();
+        let before = fs::read_to_string(path).while_doing(told)?.trim().to_owned();
+        if before == value {
+            return Ok(());
+        }
+        // After a crash the journal has what was there before the first start.
+        if !self
+            .journal
+            .has(|change| matches!(change, Change::Sysctl { path: noted, .. } if noted == Path::new(path)))
+        {
+            self.journal.note(Change::Sysctl { path: PathBuf::from(path), before })?;
+        }
+        fs::write(path, value).while_doing(told)
+    }
+
+    /// Which families of the pool this machine did not forward before this gateway, or one that was killed.
+    pub(super) fn lonely(&self, pool: &[IpNet]) -> Lonely {
+        let was_off = |v4: bool, wanted: &str| {
+            let noted = |change: &Change| matches!(change, Change::Sysctl { path, before } if path == Path::new(wanted) && before == "0");
+            pool.iter().any(|net| matches!(net, IpNet::V4(_)) == v4)
+                && (self.journal.has(noted)
+                    || fs::read_to_string(wanted).is_ok_and(|value| value.trim() == "0"))
+        };
+        Lonely { v4: was_off(true, FORWARD_V4), v6: was_off(false, FORWARD_V6) }
+    }
+
+    /// Puts everything back, the last change first; `delete` removes a table of rules. What cannot be undone is told.
+    pub(super) fn down(&mut self, delete: impl Fn(&str) -> Result<()>) {
+        while let Some(change) = self.journal.last().cloned() {
+            let undone = match &change {
+                Change::Rules { table } => delete(table),
+                Change::Sysctl { path, before } => match fs::write(path, before) {
+                    // Its interface may have gone.
+                    Err(error) if error.kind() != io::ErrorKind::NotFound => {
+                        Err(Problem::new(format!("{}: {error}", path.display())))
+                    }
+                    _ => Ok(()),
+                },
+                _ => Ok(()),
+            };
+            if let Err(problem) = undone {
+                log::warn(&problem);
+            }
+            if let Err(problem) = self.journal.undone() {
+                return log::warn(&problem);
+            }
+        }
+    }
+}
+
+fn route_problem(net: &IpNet, error: &io::Error) -> Problem {
+    let problem = Problem::new(format!("route {net}: {error}"));
+    match error.raw_os_error() {
+        Some(libc::EEXIST) => problem.hint(format!(
+            "`ip route show {net}` tells whose it is; the pool is for pods alone, so take another, or remove the route"
+        )),
+        Some(libc::EACCES | libc::EAFNOSUPPORT | libc::EOPNOTSUPP | libc::ENODEV) if net.addr().is_ipv6() => {
+            problem.hint("is IPv6 off on this machine? turn it on, take the prefix out of the pool, or set forwarding = \"user\"")
+        }
+        _ => problem,
+    }
+}

@@ -1,0 +1,368 @@
+//! Forwarding by the kernel: a TUN interface, routes to it, and one table of nftables' rules.
+//!
+//! ```text
+//! peer --> engine --> TUN --> table: member? allowed? rate? --> masqueraded --> host
+//! peer <-- engine <-- TUN <-- table: answer? allowed? rate? <-- host
+//! ```
+//!
+//! All of it is made by the gateway and goes when it ends. What a killed gateway leaves, the table and the settings, is
+//! written down ([`host::Host`]), lets nothing through, and is taken over by the next start.
+
+mod conntrack;
+mod flows;
+mod host;
+mod nft;
+mod rules;
+#[cfg(test)]
+mod tests;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::net::IpAddr;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use parking_lot::Mutex;
+use warren_device::tun::{Queue, Tun};
+use warren_wire::Name;
+use warren_wire::gateway::GatewayConfig;
+
+use super::{Figures, Forward, Surroundings};
+use crate::gateway::peers::Member;
+use crate::log;
+use crate::machine;
+use crate::name::InterfaceName;
+use crate::problem::{Problem, Result};
+use flows::{Flows, PERIOD};
+use host::{FORWARD_V4, FORWARD_V6, Host};
+use nft::{Count, Nft};
+use rules::{Lonely, REFUSED_SETS, Table};
+
+/// Counters are not asked for more often.
+const FRESH: Duration = Duration::from_millis(500);
+/// What table and interface are called before the gateway's name.
+const TABLE: &str = "warren-";
+const INTERFACE: &str = "wg-";
+
+/// The kernel at work.
+pub(in crate::gateway) struct Kernel {
+    nft: Nft,
+    table: String,
+    interface: InterfaceName,
+    lonely: Lonely,
+    audited: bool,
+    state: Mutex<State>,
+    flows: Mutex<Flows>,
+    host: Mutex<Host>,
+}
+
+struct State {
+    config: GatewayConfig,
+    /// Members as they should be in the table, and as they are.
+    wanted: BTreeMap<IpAddr, Name>,
+    made: BTreeMap<IpAddr, Name>,
+    /// Whether the table is not known to be as `made` says: it is made anew then.
+    unknown: bool,
+    /// Counted by tables that have been replaced.
+    before: BTreeMap<String, Count>,
+    last: Option<(Instant, Figures)>,
+}
+
+/// What keeps this machine's kernel from forwarding for a gateway with such a pool.
+///
+/// # Errors
+/// The first thing that is missing.
+pub(in crate::gateway) fn possible(v4: bool, v6: bool) -> Result<()> {
+    if !machine::may_configure_network() {
+        return Err(Problem::new("CAP_NET_ADMIN is missing").hint(
+            "run as root, or with AmbientCapabilities=CAP_NET_ADMIN in a systemd unit; in a container: --cap-add NET_ADMIN",
+        ));
+    }
+    machine::tun_device().map_err(|error| {
+        Problem::new(format!("there is no TUN device ({}: {error})", machine::TUN_DEVICE))
+            .hint(format!("`modprobe tun`; in a container: --device {}", machine::TUN_DEVICE))
+    })?;
+    let nft = Nft::find()?;
+    nft.probe()?;
+    for (wanted, path) in [(v4, FORWARD_V4), (v6, FORWARD_V6)] {
+        if wanted {
+            may_forward(path)?;
+        }
+    }
+    Ok(())
+}
+
+/// Whether the kernel forwards, or may be told to.
+fn may_forward(path: &str) -> Result<()> {
+    let name = path.trim_start_matches("/proc/sys/").replace('/', ".");
+    let told = |error: std::io::Error| {
+        Problem::new(format!("{name} cannot be set: {error}"))
+            .hint(format!("set it on the host, or give the container --sysctl {name}=1"))
+    };
+    if fs::read_to_string(path).map_err(told)?.trim() == "1" {
+        return Ok(());
+    }
+    fs::OpenOptions::new().write(true).open(path).map(drop).map_err(told)
+}
+
+/// Undoes what a killed gateway of this name left, if this one does not forward by the kernel.
+///
+/// # Errors
+/// The journal cannot be read.
+pub(in crate::gateway) fn clean(gateway: &Name, folder: &Path) -> Result<()> {
+    let mut host = Host::open(gateway, folder)?;
+    if host.left() {
+        tracing::warn!(%gateway, "an earlier gateway did not end cleanly: undoing what it left");
+        host.down(|table| Nft::find()?.delete(table));
+    }
+    Ok(())
+}
+
+impl Kernel {
+    /// Makes interface, routes and rules, and lets the kernel forward.
+    ///
+    /// # Errors
+    /// What is missing or refused; nothing is left behind then.
+    pub(in crate::gateway) fn start(
+        config: &GatewayConfig,
+        folder: &Path,
+        around: &Surroundings,
+    ) -> Result<(Arc<Self>, Vec<Queue>)> {
+        let nft = Nft::find()?;
+        let interface = interface(&config.name)?;
+        // It tells whether another gateway of this name runs, so it comes before all that one would miss.
+        let queues = Tun::open(interface.as_str(), 1).map_err(|error| {
+            let text = error.to_string();
+            let (what, hint) = text.split_once("; ").unwrap_or((&text, "look at `ip link`"));
+            Problem::new(what).hint(hint)
+        })?;
+        let host = Host::open(&config.name, folder)?;
+        if host.left() {
+            tracing::warn!("an earlier gateway did not end cleanly: its rules are replaced");
+        }
+        let table = format!("{TABLE}{}", config.name);
+        let lonely = host.lonely(&config.pool.prefixes);
+        let state = State {
+            config: config.clone(),
+            wanted: BTreeMap::new(),
+            made: BTreeMap::new(),
+            unknown: false,
+            before: BTreeMap::new(),
+            last: None,
+        };
+        let flows = Flows::new(Arc::clone(&around.roster), Arc::clone(&around.audit));
+        let kernel = Arc::new(Self {
+            nft,
+            table,
+            interface,
+            lonely,
+            audited: around.audit.is_kept(),
+            state: Mutex::new(state),
+            flows: Mutex::new(flows),
+            host: Mutex::new(host),
+        });
+        if let Err(problem) = kernel.make(config) {
+            kernel.undo();
+            return Err(problem);
+        }
+        if kernel.audited {
+            around.runtime.spawn(Arc::clone(&kernel).watch());
+        }
+        Ok((kernel, queues))
+    }
+
+    /// Tells the audit what passes and what does not, for ever.
+    async fn watch(self: Arc<Self>) {
+        let mut tick = tokio::time::interval(PERIOD);
+        loop {
+            tick.tick().await;
+            let kernel = Arc::clone(&self);
+            if tokio::task::spawn_blocking(move || kernel.look()).await.is_err() {
+                return;
+            }
+        }
+    }
+
+    /// Looks at all connections; says how many of TCP and UDP there are.
+    fn look(&self) -> (u64, u64) {
+        let mut flows = self.flows.lock();
+        if self.audited {
+            for set in REFUSED_SETS {
+                match self.nft.refused(&self.table, set) {
+                    Ok(refused) => flows.refused(set, &refused),
+                    Err(problem) => log::warn(&problem),
+                }
+            }
+        }
+        match conntrack::all() {
+            Ok(connections) => flows.look(&connections),
+            Err(error) => {
+                tracing::warn!(%error, "connections cannot be looked at");
+                (0, 0)
+            }
+        }
+    }
+
+    fn make(&self, config: &GatewayConfig) -> Result<()> {
+        let pool = &config.pool.prefixes;
+        let mut host = self.host.lock();
+        host.attach(&self.interface, pool, config.peers.mtu.into())?;
+        host.note_table(&self.table)?;
+        self.nft.run(&self.rules_of(config).script(&BTreeMap::new()))?;
+        host.forward(&self.interface, pool, self.audited)
+    }
+
+    fn undo(&self) {
+        self.host.lock().down(|table| self.nft.delete(table));
+    }
+
+    /// Its interface.
+    pub(in crate::gateway) fn interface(&self) -> &InterfaceName {
+        &self.interface
+    }
+
+    fn rules_of<'a>(&'a self, config: &'a GatewayConfig) -> Table<'a> {
+        Table {
+            name: &self.table,
+            interface: &self.interface,
+            pool: &config.pool.prefixes,
+            groups: &config.groups,
+            audited: self.audited,
+            lonely: self.lonely,
+        }
+    }
+
+    /// Makes the table anew, in one step, with the rules of a file.
+    fn replace(&self, state: &mut State, config: &GatewayConfig) -> Result<()> {
+        let counted = self.nft.counters(&self.table);
+        self.nft.run(&self.rules_of(config).script(&state.wanted))?;
+        add(&mut state.before, &counted.unwrap_or_default());
+        state.made = state.wanted.clone();
+        state.unknown = false;
+        Ok(())
+    }
+
+    /// Brings members that have come, gone or changed into the table.
+    fn change(&self, state: &mut State) -> Result<()> {
+        let same = |address: &IpAddr| state.wanted.get(address) == state.made.get(address);
+        let touched: BTreeSet<IpAddr> =
+            state.wanted.keys().chain(state.made.keys()).filter(|address| !same(address)).copied().collect();
+        let groups = &state.config.groups;
+        let known = |of: &BTreeMap<IpAddr, Name>, address: &IpAddr| {
+            of.get(address).filter(|group| groups.contains_key(*group)).cloned()
+        };
+        let gone: Vec<IpAddr> =
+            touched.iter().filter(|address| known(&state.made, address).is_some()).copied().collect();
+        let come: BTreeMap<IpAddr, Name> =
+            touched.iter().filter_map(|address| Some((*address, known(&state.wanted, address)?))).collect();
+        let script = self.rules_of(&state.config).change(&gone, &come);
+        if !script.is_empty() {
+            self.nft.run(&script)?;
+        }
+        for address in touched {
+            match state.wanted.get(&address) {
+                Some(group) => state.made.insert(address, group.clone()),
+                None => state.made.remove(&address),
+            };
+        }
+        Ok(())
+    }
+}
+
+impl Forward for Kernel {
+    fn name(&self) -> &'static str {
+        "kernel"
+    }
+
+    fn install(&self, member: &Arc<Member>) {
+        let mut state = self.state.lock();
+        for address in &member.addresses {
+            state.wanted.insert(*address, member.group.clone());
+        }
+    }
+
+    fn remove(&self, member: &Arc<Member>) {
+        let mut state = self.state.lock();
+        for address in &member.addresses {
+            state.wanted.remove(address);
+        }
+    }
+
+    fn settle(&self) {
+        let mut state = self.state.lock();
+        if !state.unknown {
+            let Err(problem) = self.change(&mut state) else { return };
+            // Somebody may have changed the table.
+            tracing::warn!("{}: all rules are made anew", problem.what());
+        }
+        let config = state.config.clone();
+        state.unknown = true;
+        if let Err(problem) = self.replace(&mut state, &config) {
+            log::warn(&problem);
+        }
+    }
+
+    fn rules(&self, config: &GatewayConfig) -> Result<()> {
+        let mut state = self.state.lock();
+        self.replace(&mut state, config)?;
+        state.config = config.clone();
+        Ok(())
+    }
+
+    fn figures(&self) -> Figures {
+        let mut state = self.state.lock();
+        if let Some((at, figures)) = state.last
+            && at.elapsed() < FRESH
+        {
+            return figures;
+        }
+        let mut counted = state.before.clone();
+        match self.nft.counters(&self.table) {
+            Ok(now) => add(&mut counted, &now),
+            Err(problem) => log::warn(&problem),
+        }
+        let get = |name: &str| counted.get(name).copied().unwrap_or_default();
+        let (tcp_now, udp_now) = self.look();
+        let figures = Figures {
+            tcp_now,
+            udp_now,
+            tcp: get("new-tcp").packets,
+            udp: get("new-udp").packets,
+            echo: get("new-echo").packets,
+            bytes_out: get("bytes-out").bytes,
+            bytes_in: get("bytes-in").bytes,
+            denied: get("denied").packets,
+            failed: get("failed").packets,
+            dropped: get("dropped").packets,
+        };
+        state.last = Some((Instant::now(), figures));
+        figures
+    }
+
+    fn end(&self) {
+        if self.audited {
+            self.look();
+        }
+        self.undo();
+    }
+}
+
+fn add(sum: &mut BTreeMap<String, Count>, more: &BTreeMap<String, Count>) {
+    for (name, count) in more {
+        let of = sum.entry(name.clone()).or_default();
+        of.packets += count.packets;
+        of.bytes += count.bytes;
+    }
+}
+
+/// The gateway's name where the kernel takes it, else a part of it and of its digest.
+fn interface(gateway: &Name) -> Result<InterfaceName> {
+    let whole = format!("{INTERFACE}{gateway}");
+    if whole.len() <= InterfaceName::MAX {
+        return whole.parse();
+    }
+    let digest = ring::digest::digest(&ring::digest::SHA256, gateway.as_str().as_bytes());
+    let digest: String = digest.as_ref().iter().take(2).map(|byte| format!("{byte:02x}")).collect();
+    format!("{}-{digest}", &whole[..InterfaceName::MAX - 5]).parse()
+}

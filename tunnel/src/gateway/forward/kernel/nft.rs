@@ -1,0 +1,239 @@
+//! The program `nft`.
+
+use std::collections::BTreeMap;
+use std::io::Write as _;
+use std::net::IpAddr;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use serde::Deserialize;
+use warren_wire::gateway::Protocol;
+
+use crate::problem::{Context as _, Problem, Result};
+
+/// Where it may be besides in `PATH`: ordinary users' often has no folders of system programs.
+const FOLDERS: [&str; 2] = ["/usr/sbin", "/sbin"];
+/// All that a table of ours needs of the kernel.
+const PROBE: &str = "table inet warren-probe { chain forward { type filter hook forward priority filter; \
+                     ct state new tcp flags syn tcp option maxseg size set rt mtu; reject with icmpx admin-prohibited; }; \
+                     chain postrouting { type nat hook postrouting priority srcnat; masquerade; }; }";
+
+/// Where the program is.
+#[derive(Debug, Clone)]
+pub(super) struct Nft(PathBuf);
+
+/// Packets and bytes of a named counter.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+pub(super) struct Count {
+    pub(super) packets: u64,
+    pub(super) bytes: u64,
+}
+
+/// What a set of refused packets has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Denied {
+    pub(super) source: IpAddr,
+    pub(super) destination: IpAddr,
+    pub(super) protocol: Protocol,
+    /// 0 for ICMP.
+    pub(super) port: u16,
+    pub(super) packets: u64,
+}
+
+impl Nft {
+    /// Looks for it.
+    ///
+    /// # Errors
+    /// It is not installed.
+    pub(super) fn find() -> Result<Self> {
+        let path = std::env::var_os("PATH").unwrap_or_default();
+        let found = std::env::split_paths(&path)
+            .chain(FOLDERS.iter().map(PathBuf::from))
+            .map(|folder| folder.join("nft"))
+            .find(|program| is_program(program));
+        found.map(Self).ok_or_else(|| {
+            Problem::new("the program nft is not installed")
+                .hint("install nftables: `apt-get install nftables`, or `dnf install nftables`")
+        })
+    }
+
+    /// Has the kernel look at a table like ours, and forget it.
+    ///
+    /// # Errors
+    /// The kernel does not take it, or not from this process.
+    pub(super) fn probe(&self) -> Result<()> {
+        self.call(&["--check", "--file", "-"], PROBE).map(drop)
+    }
+
+    /// Runs a script: all of it takes effect in one step, or nothing.
+    ///
+    /// # Errors
+    /// What nft says.
+    pub(super) fn run(&self, script: &str) -> Result<()> {
+        self.call(&["--file", "-"], script).map(drop)
+    }
+
+    /// Removes a table, if it is there.
+    ///
+    /// # Errors
+    /// What nft says.
+    pub(super) fn delete(&self, table: &str) -> Result<()> {
+        self.run(&format!("table inet {table}\ndelete table inet {table}\n"))
+    }
+
+    /// All named counters of a table.
+    ///
+    /// # Errors
+    /// There is no such table, or what nft says.
+    pub(super) fn counters(&self, table: &str) -> Result<BTreeMap<String, Count>> {
+        let text = self.call(&["--json", "list", "counters", "table", "inet", table], "")?;
+        counters(&text)
+    }
+
+    /// What a set of refused packets has.
+    ///
+    /// # Errors
+    /// There is no such set, or what nft says.
+    pub(super) fn refused(&self, table: &str, set: &str) -> Result<Vec<Denied>> {
+        refused(&self.call(&["--json", "--numeric", "list", "set", "inet", table, set], "")?)
+    }
+
+    fn call(&self, arguments: &[&str], input: &str) -> Result<String> {
+        let told = || "nft".to_owned();
+        let mut child = Command::new(&self.0)
+            .args(arguments)
+            .env("LC_ALL", "C")
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .while_doing(told)?;
+        if let Some(mut stdin) = child.stdin.take() {
+            // A program that does not read says why by its exit code.
+            _ = stdin.write_all(input.as_bytes());
+        }
+        let output = child.wait_with_output().while_doing(told)?;
+        if output.status.success() {
+            return Ok(String::from_utf8_lossy(&output.stdout).into_owned());
+        }
+        let said = String::from_utf8_lossy(&output.stderr);
+        let first = said.lines().next().unwrap_or("no word");
+        let problem = Problem::new(format!("nft: {first}"));
+        Err(if said.contains("Operation not permitted") {
+            problem.hint("programs that this one starts need CAP_NET_ADMIN too: run as root, or give it as an ambient capability")
+        } else {
+            problem.hint("the kernel needs nf_tables with conntrack, NAT and reject: `modprobe nf_tables nft_ct nft_masq nft_reject_inet`")
+        })
+    }
+}
+
+fn is_program(path: &Path) -> bool {
+    use std::os::unix::fs::PermissionsExt as _;
+    std::fs::metadata(path).is_ok_and(|file| file.is_file() && file.permissions().mode() & 0o111 != 0)
+}
+
+fn counters(text: &str) -> Result<BTreeMap<String, Count>> {
+    #[derive(Deserialize)]
+    struct Listing {
+        nftables: Vec<Item>,
+    }
+    #[derive(Deserialize)]
+    struct Item {
+        counter: Option<Named>,
+    }
+    #[derive(Deserialize)]
+    struct Named {
+        name: String,
+        #[serde(flatten)]
+        count: Count,
+    }
+    let listing: Listing = serde_json::from_str(text).while_doing(|| "nft's counters".into())?;
+    let named = listing.nftables.into_iter().filter_map(|item| item.counter);
+    Ok(named.map(|named| (named.name, named.count)).collect())
+}
+
+fn refused(text: &str) -> Result<Vec<Denied>> {
+    #[derive(Deserialize)]
+    struct Listing {
+        nftables: Vec<Item>,
+    }
+    #[derive(Deserialize)]
+    struct Item {
+        set: Option<Set>,
+    }
+    #[derive(Deserialize)]
+    struct Set {
+        #[serde(default)]
+        elem: Vec<Element>,
+    }
+    #[derive(Deserialize)]
+    struct Element {
+        elem: Inner,
+    }
+    #[derive(Deserialize)]
+    struct Inner {
+        val: Value,
+        counter: Count,
+    }
+    #[derive(Deserialize)]
+    struct Value {
+        concat: Vec<Part>,
+    }
+    #[derive(Deserialize)]
+    #[serde(untagged)]
+    enum Part {
+        Text(String),
+        Number(u16),
+    }
+    let listing: Listing = serde_json::from_str(text).while_doing(|| "nft's set".into())?;
+    let address = |part: Option<&Part>| match part {
+        Some(Part::Text(text)) => text.parse::<IpAddr>().ok(),
+        _ => None,
+    };
+    let read = |element: Element| {
+        let parts = &element.elem.val.concat;
+        // Numbers or names, as nft's version has it.
+        let protocol = match parts.get(2) {
+            None => Protocol::Icmp,
+            Some(Part::Number(6)) => Protocol::Tcp,
+            Some(Part::Text(name)) if name == "tcp" || name == "6" => Protocol::Tcp,
+            Some(_) => Protocol::Udp,
+        };
+        let port = match parts.get(3) {
+            Some(Part::Number(port)) => *port,
+            _ => 0,
+        };
+        let (source, destination) = (address(parts.first())?, address(parts.get(1))?);
+        Some(Denied { source, destination, protocol, port, packets: element.elem.counter.packets })
+    };
+    let sets = listing.nftables.into_iter().filter_map(|item| item.set);
+    Ok(sets.flat_map(|set| set.elem).filter_map(read).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn counters_are_read() {
+        let text = r#"{"nftables": [{"metainfo": {"version": "1.0.6", "json_schema_version": 1}},
+            {"counter": {"family": "inet", "name": "bytes-out", "table": "t", "handle": 17, "packets": 3, "bytes": 252}}]}"#;
+        let read = counters(text).unwrap();
+        assert_eq!(read["bytes-out"], Count { packets: 3, bytes: 252 });
+        assert!(counters("{}").is_err());
+    }
+
+    #[test]
+    fn refused_packets_are_read() {
+        let text = r#"{"nftables": [{"metainfo": {"version": "1.0.6"}}, {"set": {"family": "inet", "name": "refused4", "elem": [
+            {"elem": {"val": {"concat": ["10.100.0.7", "10.50.0.2", PROTOCOL, 22]}, "expires": 58, "counter": {"packets": 2, "bytes": 120}}}]}}]}"#;
+        for (protocol, expected) in [("6", Protocol::Tcp), (r#""tcp""#, Protocol::Tcp), ("17", Protocol::Udp)]
+        {
+            let read = refused(&text.replace("PROTOCOL", protocol)).unwrap();
+            assert_eq!((read.len(), read[0].protocol, read[0].port, read[0].packets), (1, expected, 22, 2));
+        }
+        let echo = text.replace(", PROTOCOL, 22", "");
+        assert_eq!(refused(&echo).unwrap()[0].protocol, Protocol::Icmp);
+        assert_eq!(refused(r#"{"nftables": [{"set": {"name": "refused4"}}]}"#).unwrap(), []);
+    }
+}

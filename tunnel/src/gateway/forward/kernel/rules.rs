@@ -1,0 +1,349 @@
+//! The table of rules, as a script for `nft -f -`. Pure.
+//!
+//! ```text
+//! from a pod --> source is a member's? --> its group's chain: destination, protocol, port --> rates --> counted, accepted
+//! to a pod   --> an answer? -----------> the same rules, read backwards ----------------> rates --> counted, accepted
+//!                                        anything else: denied, and said so
+//! ```
+//!
+//! Every packet is looked at, not only the first of its connection: what a reload takes away, or a member that goes, ends
+//! at once. A group is two chains; a member is an element of a map from its address to its group's chain.
+//!
+//! | also | |
+//! |---|---|
+//! | `postrouting` | hosts see the gateway's address |
+//! | `forward`, last rules | nothing of the pool passes beside the tunnel, also when only the table is left of a killed gateway |
+
+use std::collections::BTreeMap;
+use std::fmt::{Display, Write as _};
+use std::net::IpAddr;
+
+use ipnet::IpNet;
+use warren_wire::Name;
+use warren_wire::gateway::{Allow, Group, PortRange, Protocol};
+
+use crate::name::InterfaceName;
+
+/// Named counters, in the order of the table.
+pub(super) const COUNTERS: [&str; 8] =
+    ["bytes-out", "bytes-in", "denied", "failed", "dropped", "new-tcp", "new-udp", "new-echo"];
+/// Bursts are 100 ms, but at least so many bytes: the kernel counts packets before they are segmented.
+const LEAST_BURST: u64 = 256 << 10;
+/// A member's rate is forgotten when nothing of it has passed for so long.
+const FORGOTTEN: &str = "1m";
+
+/// What no rule of a group opens: this machine's loopback and link, and multicast.
+const NEVER: [&str; 9] = [
+    "0.0.0.0/32",
+    "127.0.0.0/8",
+    "169.254.0.0/16",
+    "224.0.0.0/4",
+    "::/128",
+    "::1/128",
+    "::ffff:0:0/96",
+    "fe80::/10",
+    "ff00::/8",
+];
+
+/// What a table is made from.
+pub(super) struct Table<'a> {
+    /// Its name.
+    pub(super) name: &'a str,
+    /// Where pods' packets come from and go to.
+    pub(super) interface: &'a InterfaceName,
+    /// Addresses of pods.
+    pub(super) pool: &'a [IpNet],
+    /// What they may reach.
+    pub(super) groups: &'a BTreeMap<Name, Group>,
+    /// Whether it is written down who was refused what.
+    pub(super) audited: bool,
+    /// Whether the machine forwarded nothing before: then nobody else's packets shall be forwarded now.
+    pub(super) lonely: Lonely,
+}
+
+/// Whether a family was not forwarded before this gateway came.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) struct Lonely {
+    pub(super) v4: bool,
+    pub(super) v6: bool,
+}
+
+impl Table<'_> {
+    /// A script that makes the table, in place of one of the same name, in one step.
+    pub(super) fn script(&self, members: &BTreeMap<IpAddr, Name>) -> String {
+        let mut out = String::new();
+        let name = self.name;
+        _ = writeln!(out, "table inet {name}\ndelete table inet {name}\ntable inet {name} {{");
+        out += "  comment \"warren-tunnel gateway: replaced when it starts, removed when it ends\"\n";
+        for counter in COUNTERS {
+            _ = writeln!(out, "  counter {counter} {{ }}");
+        }
+        for (family, kind) in [(4, "ipv4_addr"), (6, "ipv6_addr")] {
+            for way in ["out", "in"] {
+                _ = writeln!(out, "  map {way}{family} {{ type {kind} : verdict; }}");
+            }
+            self.never(&mut out, family, kind);
+        }
+        out += PASSED;
+        if self.audited {
+            out += REFUSED;
+        }
+        _ = writeln!(
+            out,
+            "  chain refused {{{}\n    goto denied\n  }}",
+            if self.audited { NOTE } else { "" }
+        );
+        for (group, of) in self.groups {
+            rates(&mut out, group, of);
+            chains(&mut out, group, of);
+        }
+        out += POLICY;
+        self.hooks(&mut out);
+        out += "}\n";
+        out += &self.change(&[], members);
+        out
+    }
+
+    /// A script for members that have gone and come.
+    pub(super) fn change(&self, gone: &[IpAddr], come: &BTreeMap<IpAddr, Name>) -> String {
+        let mut out = String::new();
+        for family in [4, 6] {
+            let of = |address: &IpAddr| address.is_ipv4() == (family == 4);
+            for way in ["out", "in"] {
+                let list = |elements: Vec<String>| elements.join(", ");
+                let left = list(gone.iter().filter(|address| of(address)).map(ToString::to_string).collect());
+                if !left.is_empty() {
+                    _ = writeln!(out, "delete element inet {} {way}{family} {{ {left} }}", self.name);
+                }
+                let new =
+                    come.iter().filter(|(address, group)| of(address) && self.groups.contains_key(*group));
+                let new =
+                    list(new.map(|(address, group)| format!("{address} : jump {way}-{group}")).collect());
+                if !new.is_empty() {
+                    _ = writeln!(out, "add element inet {} {way}{family} {{ {new} }}", self.name);
+                }
+            }
+        }
+        out
+    }
+
+    fn never(&self, out: &mut String, family: u8, kind: &str) {
+        let constant = NEVER.iter().filter_map(|net| net.parse().ok());
+        let nets: Vec<IpNet> =
+            constant.chain(self.pool.iter().copied()).filter(|net| is_of(net, family)).collect();
+        let nets = set(&IpNet::aggregate(&nets));
+        _ = writeln!(out, "  set never{family} {{ type {kind}; flags interval; elements = {nets}; }}");
+    }
+
+    fn hooks(&self, out: &mut String) {
+        let tunnel = self.interface;
+        *out += "  chain forward {\n    type filter hook forward priority filter; policy accept;\n";
+        for side in ["iifname", "oifname"] {
+            // Both ends shall learn what fits through the tunnel and behind it, also where ICMP errors are lost.
+            _ = writeln!(
+                out,
+                "    {side} \"{tunnel}\" tcp flags & (syn|rst) == syn tcp option maxseg size set rt mtu"
+            );
+        }
+        _ = writeln!(out, "    iifname \"{tunnel}\" goto from-pods");
+        for net in self.pool {
+            _ = writeln!(out, "    {} saddr {net} drop", keyword(net));
+        }
+        _ = writeln!(out, "    oifname \"{tunnel}\" goto to-pods");
+        for net in self.pool {
+            _ = writeln!(out, "    {} daddr {net} drop", keyword(net));
+        }
+        for (lonely, family) in [(self.lonely.v4, "ipv4"), (self.lonely.v6, "ipv6")] {
+            if lonely {
+                _ = writeln!(out, "    meta nfproto {family} drop");
+            }
+        }
+        _ = writeln!(
+            out,
+            "  }}\n  chain input {{\n    type filter hook input priority filter; policy accept;\n    iifname \"{tunnel}\" goto from-pods\n  }}\n  \
+             chain output {{\n    type filter hook output priority filter; policy accept;\n    oifname \"{tunnel}\" ct state new goto denied\n    \
+             oifname \"{tunnel}\" ct state related meta l4proto {{ icmp, ipv6-icmp }} goto error\n  }}\n  \
+             chain postrouting {{\n    type nat hook postrouting priority srcnat; policy accept;"
+        );
+        for net in self.pool {
+            _ = writeln!(out, "    {} saddr {net} oifname != \"{tunnel}\" masquerade", keyword(net));
+        }
+        *out += "  }\n";
+    }
+}
+
+/// Ends of ways through the table.
+const PASSED: &str = "  chain denied {
+    counter name \"denied\"
+    ct state established,related meta l4proto tcp reject with tcp reset
+    reject with icmpx admin-prohibited
+  }
+  chain too-fast {
+    counter name \"dropped\" drop
+  }
+  chain error {
+    icmp type destination-unreachable icmp code != frag-needed counter name \"failed\"
+    icmpv6 type destination-unreachable counter name \"failed\"
+    accept
+  }
+  chain new-tcp {
+    counter name \"new-tcp\"
+  }
+  chain new-udp {
+    counter name \"new-udp\"
+  }
+  chain new-echo {
+    counter name \"new-echo\"
+  }
+  chain out-passed {
+    counter name \"bytes-out\"
+    ct state new meta l4proto vmap { tcp : jump new-tcp, udp : jump new-udp, icmp : jump new-echo, ipv6-icmp : jump new-echo }
+    accept
+  }
+  chain in-passed {
+    counter name \"bytes-in\"
+    tcp flags & rst == rst ct status & assured != assured counter name \"failed\"
+    ct state related goto error
+    accept
+  }
+";
+
+/// Sets that remember who was refused what, for [`super::flows`]: with ports, and for ICMP without.
+const REFUSED: &str = "  set refused4 { type ipv4_addr . ipv4_addr . inet_proto . inet_service; size 8192; flags dynamic; timeout 1m; }
+  set refused6 { type ipv6_addr . ipv6_addr . inet_proto . inet_service; size 8192; flags dynamic; timeout 1m; }
+  set refused-echo4 { type ipv4_addr . ipv4_addr; size 8192; flags dynamic; timeout 1m; }
+  set refused-echo6 { type ipv6_addr . ipv6_addr; size 8192; flags dynamic; timeout 1m; }
+";
+const NOTE: &str = "
+    meta l4proto { tcp, udp } update @refused4 { ip saddr . ip daddr . meta l4proto . th dport counter }
+    meta l4proto { tcp, udp } update @refused6 { ip6 saddr . ip6 daddr . meta l4proto . th dport counter }
+    meta l4proto icmp update @refused-echo4 { ip saddr . ip daddr counter }
+    meta l4proto ipv6-icmp update @refused-echo6 { ip6 saddr . ip6 daddr counter }";
+/// All of them.
+pub(super) const REFUSED_SETS: [&str; 4] = ["refused4", "refused6", "refused-echo4", "refused-echo6"];
+
+/// Who is asked what.
+const POLICY: &str = "  chain from-pods {
+    ct state invalid drop
+    ct state new tcp flags & (fin|syn|rst|ack) != syn reject with tcp reset
+    ip daddr @never4 goto refused
+    ip6 daddr @never6 goto refused
+    ip saddr vmap @out4
+    ip6 saddr vmap @out6
+    goto refused
+  }
+  chain to-pods {
+    ct state invalid drop
+    ct direction original goto denied
+    ip daddr vmap @in4
+    ip6 daddr vmap @in6
+    goto denied
+  }
+";
+
+/// The chains that hold a group's rates, one each way.
+fn rates(out: &mut String, group: &Name, of: &Group) {
+    let rate = |mbit: u32| {
+        let bytes = u64::from(mbit) * 125_000;
+        format!("limit rate over {bytes} bytes/second burst {} bytes", (bytes / 10).max(LEAST_BURST))
+    };
+    if of.peer_rate_mbit.is_some() {
+        for way in ["out", "in"] {
+            for (family, kind) in [(4, "ipv4_addr"), (6, "ipv6_addr")] {
+                _ = writeln!(
+                    out,
+                    "  set rate-{way}{family}-{group} {{ type {kind}; size 65535; flags dynamic; timeout {FORGOTTEN}; }}"
+                );
+            }
+        }
+    }
+    for (way, side) in [("out", "saddr"), ("in", "daddr")] {
+        _ = writeln!(out, "  chain {way}-pass-{group} {{");
+        if let Some(mbit) = of.rate_mbit {
+            _ = writeln!(out, "    {} goto too-fast", rate(mbit));
+        }
+        if let Some(mbit) = of.peer_rate_mbit {
+            for (family, ip) in [(4, "ip"), (6, "ip6")] {
+                let set = format!("rate-{way}{family}-{group}");
+                _ = writeln!(out, "    update @{set} {{ {ip} {side} {} }} goto too-fast", rate(mbit));
+            }
+        }
+        _ = writeln!(out, "    goto {way}-passed\n  }}");
+    }
+}
+
+/// The chains of a group's rules, one each way: what goes to a destination, and what comes back from there.
+fn chains(out: &mut String, group: &Name, of: &Group) {
+    for (way, side, port, echo) in [("out", "daddr", "dport", "request"), ("in", "saddr", "sport", "reply")] {
+        _ = writeln!(out, "  chain {way}-{group} {{\n    ct state related goto {way}-pass-{group}");
+        for rule in &of.allow {
+            for family in [4, 6] {
+                let Some(nets) = nets(rule, family, side) else { continue };
+                for protocol in Protocol::ALL {
+                    let wanted = rule.protocols.as_ref().is_none_or(|all| all.contains(&protocol));
+                    if wanted {
+                        let what = traffic(rule, family, protocol, port, echo);
+                        _ = writeln!(out, "    {nets} {what} goto {way}-pass-{group}");
+                    }
+                }
+            }
+        }
+        *out += "  }\n";
+    }
+}
+
+/// The rule's prefixes of a family.
+fn nets(rule: &Allow, family: u8, side: &str) -> Option<String> {
+    let nets: Vec<IpNet> = rule.to.iter().map(IpNet::trunc).filter(|net| is_of(net, family)).collect();
+    let nets = IpNet::aggregate(&nets);
+    let first = nets.first()?;
+    Some(if first.prefix_len() == 0 {
+        format!("meta nfproto ipv{family}")
+    } else {
+        format!("{} {side} {}", keyword(first), set(&nets))
+    })
+}
+
+fn traffic(rule: &Allow, family: u8, protocol: Protocol, port: &str, echo: &str) -> String {
+    let name = match protocol {
+        Protocol::Icmp if family == 4 => return format!("icmp type echo-{echo}"),
+        Protocol::Icmp => return format!("icmpv6 type echo-{echo}"),
+        Protocol::Tcp => "tcp",
+        Protocol::Udp => "udp",
+    };
+    match &rule.ports {
+        Some(ports) => format!("{name} {port} {}", set(&joined(ports))),
+        None => format!("meta l4proto {name}"),
+    }
+}
+
+/// Ranges that neither overlap nor touch: a set of nft refuses others.
+fn joined(ports: &[PortRange]) -> Vec<String> {
+    let mut ports: Vec<(u16, u16)> = ports.iter().map(|range| (range.first(), range.last())).collect();
+    ports.sort_unstable();
+    let mut merged: Vec<(u16, u16)> = Vec::with_capacity(ports.len());
+    for (first, last) in ports {
+        match merged.last_mut() {
+            Some((_, end)) if u32::from(first) <= u32::from(*end) + 1 => *end = last.max(*end),
+            _ => merged.push((first, last)),
+        }
+    }
+    let text = |(first, last)| if first == last { format!("{first}") } else { format!("{first}-{last}") };
+    merged.into_iter().map(text).collect()
+}
+
+fn set(elements: &[impl Display]) -> String {
+    let elements: Vec<String> = elements.iter().map(ToString::to_string).collect();
+    format!("{{ {} }}", elements.join(", "))
+}
+
+fn is_of(net: &IpNet, family: u8) -> bool {
+    matches!(net, IpNet::V4(_)) == (family == 4)
+}
+
+fn keyword(net: &IpNet) -> &'static str {
+    match net {
+        IpNet::V4(_) => "ip",
+        IpNet::V6(_) => "ip6",
+    }
+}
