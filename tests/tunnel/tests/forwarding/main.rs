@@ -5,7 +5,7 @@
 mod cases;
 mod lab;
 
-use std::io::Write as _;
+use std::io::{Read as _, Write as _};
 use std::thread;
 use std::time::Duration;
 
@@ -118,6 +118,7 @@ fn a_killed_gateway_is_replaced_and_an_ended_one_leaves_nothing() {
     answers(&lab);
     assert_eq!(setting(&lab, "net.ipv4.ip_forward"), "1");
     assert_eq!(setting(&lab, "net.ipv6.conf.lan.accept_ra"), "2");
+    let (mut near, mut far) = lab.connected(8000).unwrap();
 
     gateway.daemon.kill().unwrap();
     assert!(rules(&lab).contains("warren-gw-0"));
@@ -131,6 +132,11 @@ fn a_killed_gateway_is_replaced_and_an_ended_one_leaves_nothing() {
     assert!(gateway.daemon.log().contains("did not end cleanly"), "{}", gateway.daemon.log());
     answers(&lab);
     assert_eq!(rules(&lab).lines().count(), 1);
+    // The kernel has kept the connection.
+    near.write_all(b"still").unwrap();
+    let mut heard = [0; 5];
+    far.read_exact(&mut heard).unwrap();
+    assert_eq!(&heard, b"still");
     assert!(gateway.daemon.terminate().unwrap().success());
     untouched(&lab);
 

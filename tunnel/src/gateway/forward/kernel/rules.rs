@@ -12,6 +12,7 @@
 //! | also | |
 //! |---|---|
 //! | `postrouting` | hosts see the gateway's address |
+//! | `errors` | ICMP errors reach pods |
 //! | `forward`, last rules | nothing of the pool passes beside the tunnel, also when only the table is left of a killed gateway |
 
 use std::collections::BTreeMap;
@@ -168,7 +169,14 @@ impl Table<'_> {
         for net in self.pool {
             _ = writeln!(out, "    {} saddr {net} oifname != \"{tunnel}\" masquerade", keyword(net));
         }
-        *out += "  }\n";
+        // Pods take what comes from where they may send to, and no router nor this gateway may be there. So errors come, as those
+        // of the netstack do, from the address that the packet was sent to: it stands in the copy of the packet's header.
+        _ = writeln!(
+            out,
+            "  }}\n  chain errors {{\n    type filter hook postrouting priority 300; policy accept;\n    \
+             oifname \"{tunnel}\" icmp type {{ destination-unreachable, time-exceeded, parameter-problem }} ip saddr set @th,192,32\n    \
+             oifname \"{tunnel}\" icmpv6 type {{ destination-unreachable, packet-too-big, time-exceeded, parameter-problem }} ip6 saddr set @th,256,128\n  }}"
+        );
     }
 }
 
