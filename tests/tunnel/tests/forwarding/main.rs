@@ -15,8 +15,8 @@ use serde_json::Value;
 use warren_tunnel_tests::fabric::Gateway;
 use warren_tunnel_tests::wait_for;
 
-/// The outcomes of all cases, and the gateway's figures after them.
-fn run(by: By) -> (Vec<String>, Value) {
+/// The outcomes of all cases, the gateway's figures after them, and its audit.
+fn run(by: By) -> (Vec<String>, Value, String) {
     let lab = Lab::new(by);
     let mut gateway = lab.start();
     let member = lab.member();
@@ -24,7 +24,7 @@ fn run(by: By) -> (Vec<String>, Value) {
     let status = gateway.status().unwrap();
     drop(member);
     assert!(gateway.daemon.terminate().unwrap().success(), "{}", gateway.daemon.log());
-    (outcomes, status)
+    (outcomes, status, gateway.audit())
 }
 
 #[test]
@@ -32,7 +32,18 @@ fn both_kinds_give_the_same_answers() {
     let threads = [By::Kernel, By::User].map(|by| (by, thread::spawn(move || run(by))));
     let mut wrong = String::new();
     for (by, thread) in threads {
-        let (outcomes, status) = thread.join().unwrap();
+        let (outcomes, status, audit) = thread.join().unwrap();
+        for (port, verdict) in [(8001, "allowed"), (22, "destination")] {
+            let told = format!(
+                "\"destination\":\"10.50.0.2\",\"protocol\":\"tcp\",\"port\":{port},\"verdict\":\"{verdict}\",\"count\":1,"
+            );
+            if !audit.contains(&told) {
+                wrong += &format!("{by:?}: the audit has no {told}\n");
+            }
+        }
+        if audit.contains("10.100.0.99") {
+            wrong += &format!("{by:?}: the audit has what another's address was to do\n");
+        }
         for (case, outcome) in CASES.iter().zip(&outcomes) {
             let expected = case.expected.of(by);
             println!("{by:?}: {}: {outcome}", case.name);

@@ -280,10 +280,13 @@ fn rates(out: &mut String, group: &Name, of: &Group) {
     }
 }
 
+/// Errors about what a rule allowed.
+const RELATED: &str = "ct state related meta l4proto { icmp, ipv6-icmp }";
+
 /// The chains of a group's rules, one each way: what goes to a destination, and what comes back from there.
 fn chains(out: &mut String, group: &Name, of: &Group) {
     for (way, side, port, echo) in [("out", "daddr", "dport", "request"), ("in", "saddr", "sport", "reply")] {
-        _ = writeln!(out, "  chain {way}-{group} {{\n    ct state related goto {way}-pass-{group}");
+        _ = writeln!(out, "  chain {way}-{group} {{\n    {RELATED} goto {way}-pass-{group}");
         for rule in &of.allow {
             for family in [4, 6] {
                 let Some(nets) = nets(rule, family, side) else { continue };
