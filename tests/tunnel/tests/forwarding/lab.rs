@@ -7,6 +7,7 @@
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpListener, TcpStream, UdpSocket};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use warren_tunnel_tests::fabric::{Gateway, Member};
@@ -14,7 +15,7 @@ use warren_tunnel_tests::{Fabric, Namespace, wait_for};
 
 const GATEWAY: IpAddr = IpAddr::V4(Ipv4Addr::new(10, 200, 0, 2));
 /// What a group may reach; 10.60.0.0/16 is a network that the gateway has no route to.
-pub const ALLOWED: &str = r#"to = ["10.50.0.0/24", "10.51.0.0/24", "10.60.0.0/16", "169.254.0.0/16", "fd00:50::/64"]
+pub(crate) const ALLOWED: &str = r#"to = ["10.50.0.0/24", "10.51.0.0/24", "10.60.0.0/16", "169.254.0.0/16", "fd00:50::/64"]
 ports = ["8000-8100"]
 protocols = ["tcp", "udp"]"#;
 const REST: &str = r#"
@@ -33,32 +34,24 @@ requests_per_minute_and_source = 100000
 
 /// Who forwards.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum By {
+pub(crate) enum By {
     Kernel,
     User,
 }
 
-pub struct Lab {
-    pub by: By,
-    pub fabric: Fabric,
-    pub pod: Arc<Namespace>,
-    pub gateway: Arc<Namespace>,
-    pub server: Arc<Namespace>,
-    pub far: Arc<Namespace>,
-}
-
-impl By {
-    /// The pod's interface: all labs share one folder of run-time files.
-    pub fn interface(self) -> &'static str {
-        match self {
-            By::Kernel => "fwdk0",
-            By::User => "fwdu0",
-        }
-    }
+pub(crate) struct Lab {
+    pub(crate) by: By,
+    /// The pod's: all labs share one folder of run-time files, so each has a name of its own.
+    pub(crate) interface: String,
+    pub(crate) fabric: Fabric,
+    pub(crate) pod: Arc<Namespace>,
+    pub(crate) gateway: Arc<Namespace>,
+    pub(crate) server: Arc<Namespace>,
+    pub(crate) far: Arc<Namespace>,
 }
 
 impl Lab {
-    pub fn new(by: By) -> Self {
+    pub(crate) fn new(by: By) -> Self {
         let hosts = [(); 4].map(|()| Arc::new(Namespace::new().unwrap()));
         let [pod, gateway, server, far] = hosts;
         pod.join(&gateway).unwrap();
@@ -89,38 +82,43 @@ impl Lab {
         // Somebody in the hub who would like to reach pods.
         server.ip("route add 10.100.0.0/24 via 10.50.0.1").unwrap();
         gateway.run("sysctl", &["-qw", "net.ipv4.ping_group_range=0 2147483647"]).unwrap();
+        // The kernel gives each pod one error a second, and the table has more of them.
+        gateway.run("sysctl", &["-qw", "net.ipv4.icmp_ratelimit=0"]).unwrap();
         let fabric = Fabric::new(&[GATEWAY], &REST.replace("ALLOWED", ALLOWED)).unwrap();
-        Self { by, fabric, pod, gateway, server, far }
+        static COUNTER: AtomicU32 = AtomicU32::new(0);
+        let interface =
+            format!("fw{}x{}", std::process::id() % 1_000_000, COUNTER.fetch_add(1, Ordering::Relaxed));
+        Self { by, interface, fabric, pod, gateway, server, far }
     }
 
     /// A gateway that forwards as this lab wants it.
-    pub fn start(&self) -> Gateway {
+    pub(crate) fn start(&self) -> Gateway {
         match self.by {
             By::Kernel => self.fabric.start_admin(0, &self.gateway, &[]).unwrap(),
             By::User => self.fabric.start(0, &self.gateway).unwrap(),
         }
     }
 
-    pub fn member(&self) -> Member {
+    pub(crate) fn member(&self) -> Member {
         let token = self.fabric.token("gpu", &[]).unwrap();
-        self.fabric.machine_as(&self.pod, &token, self.by.interface()).unwrap()
+        self.fabric.machine_as(&self.pod, &token, &self.interface).unwrap()
     }
 
     /// A connection from the pod.
-    pub fn connect(&self, to: &str) -> anyhow::Result<TcpStream> {
+    pub(crate) fn connect(&self, to: &str) -> anyhow::Result<TcpStream> {
         let to: SocketAddr = to.parse()?;
         self.pod.inside(move || Ok(patient(TcpStream::connect_timeout(&to, PATIENCE)?)))
     }
 
     /// A connection to a port of the server's, and its other end.
-    pub fn connected(&self, port: u16) -> anyhow::Result<(TcpStream, TcpStream)> {
+    pub(crate) fn connected(&self, port: u16) -> anyhow::Result<(TcpStream, TcpStream)> {
         let listener = self.server.inside(move || listen(&format!("10.50.0.2:{port}")))?;
         let near = self.connect(&format!("10.50.0.2:{port}"))?;
         Ok((near, patient(listener.accept()?.0)))
     }
 
     /// A socket of the pod's, connected to an address.
-    pub fn datagrams(&self, to: &'static str) -> UdpSocket {
+    pub(crate) fn datagrams(&self, to: &'static str) -> UdpSocket {
         let made = self.pod.inside(move || {
             let to: SocketAddr = to.parse()?;
             let any = if to.is_ipv4() { "0.0.0.0:0" } else { "[::]:0" };
@@ -133,16 +131,16 @@ impl Lab {
     }
 }
 
-pub const PATIENCE: Duration = Duration::from_secs(20);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(20);
 
-pub fn patient(stream: TcpStream) -> TcpStream {
+pub(crate) fn patient(stream: TcpStream) -> TcpStream {
     stream.set_read_timeout(Some(PATIENCE)).unwrap();
     stream.set_write_timeout(Some(PATIENCE)).unwrap();
     stream
 }
 
 /// A child that is just being started may hold a socket that was closed meanwhile.
-pub fn listen(at: &str) -> anyhow::Result<TcpListener> {
+pub(crate) fn listen(at: &str) -> anyhow::Result<TcpListener> {
     let at: SocketAddr = at.parse()?;
     wait_for(PATIENCE, "port", || match TcpListener::bind(at) {
         Err(error) if error.kind() == std::io::ErrorKind::AddrInUse => Ok(None),
@@ -151,7 +149,7 @@ pub fn listen(at: &str) -> anyhow::Result<TcpListener> {
 }
 
 /// Sends back what comes, once for each of `count` datagrams.
-pub fn echo(host: &Namespace, at: &'static str, count: usize) {
+pub(crate) fn echo(host: &Namespace, at: &'static str, count: usize) {
     let socket = host.inside(move || Ok(UdpSocket::bind(at)?)).unwrap();
     socket.set_read_timeout(Some(PATIENCE)).unwrap();
     std::thread::spawn(move || {

@@ -5,7 +5,7 @@
 mod cases;
 mod lab;
 
-use std::io::Write as _;
+use std::io::{Read as _, Write as _};
 use std::thread;
 use std::time::Duration;
 
@@ -15,8 +15,8 @@ use serde_json::Value;
 use warren_tunnel_tests::fabric::Gateway;
 use warren_tunnel_tests::wait_for;
 
-/// The outcomes of all cases, and the gateway's figures after them.
-fn run(by: By) -> (Vec<String>, Value) {
+/// The outcomes of all cases, the gateway's figures after them, and its audit.
+fn run(by: By) -> (Vec<String>, Value, String) {
     let lab = Lab::new(by);
     let mut gateway = lab.start();
     let member = lab.member();
@@ -24,7 +24,7 @@ fn run(by: By) -> (Vec<String>, Value) {
     let status = gateway.status().unwrap();
     drop(member);
     assert!(gateway.daemon.terminate().unwrap().success(), "{}", gateway.daemon.log());
-    (outcomes, status)
+    (outcomes, status, gateway.audit())
 }
 
 #[test]
@@ -32,7 +32,18 @@ fn both_kinds_give_the_same_answers() {
     let threads = [By::Kernel, By::User].map(|by| (by, thread::spawn(move || run(by))));
     let mut wrong = String::new();
     for (by, thread) in threads {
-        let (outcomes, status) = thread.join().unwrap();
+        let (outcomes, status, audit) = thread.join().unwrap();
+        for (port, verdict) in [(8001, "allowed"), (22, "destination")] {
+            let told = format!(
+                "\"destination\":\"10.50.0.2\",\"protocol\":\"tcp\",\"port\":{port},\"verdict\":\"{verdict}\",\"count\":1,"
+            );
+            if !audit.contains(&told) {
+                wrong += &format!("{by:?}: the audit has no {told}\n");
+            }
+        }
+        if audit.contains("10.100.0.99") {
+            wrong += &format!("{by:?}: the audit has what another's address was to do\n");
+        }
         for (case, outcome) in CASES.iter().zip(&outcomes) {
             let expected = case.expected.of(by);
             println!("{by:?}: {}: {outcome}", case.name);
@@ -118,6 +129,7 @@ fn a_killed_gateway_is_replaced_and_an_ended_one_leaves_nothing() {
     answers(&lab);
     assert_eq!(setting(&lab, "net.ipv4.ip_forward"), "1");
     assert_eq!(setting(&lab, "net.ipv6.conf.lan.accept_ra"), "2");
+    let (mut near, mut far) = lab.connected(8000).unwrap();
 
     gateway.daemon.kill().unwrap();
     assert!(rules(&lab).contains("warren-gw-0"));
@@ -131,6 +143,11 @@ fn a_killed_gateway_is_replaced_and_an_ended_one_leaves_nothing() {
     assert!(gateway.daemon.log().contains("did not end cleanly"), "{}", gateway.daemon.log());
     answers(&lab);
     assert_eq!(rules(&lab).lines().count(), 1);
+    // The kernel has kept the connection.
+    near.write_all(b"still").unwrap();
+    let mut heard = [0; 5];
+    far.read_exact(&mut heard).unwrap();
+    assert_eq!(&heard, b"still");
     assert!(gateway.daemon.terminate().unwrap().success());
     untouched(&lab);
 

@@ -25,6 +25,8 @@ pub(super) struct Flows {
     roster: Arc<Roster>,
     audit: Arc<Audit>,
     known: HashMap<u32, Known>,
+    /// Bytes of connections that an earlier gateway has told of.
+    old: HashMap<u32, (u64, u64)>,
     denied: HashMap<&'static str, Counted>,
 }
 
@@ -38,8 +40,10 @@ struct Known {
 }
 
 impl Flows {
-    pub(super) fn new(roster: Arc<Roster>, audit: Arc<Audit>) -> Self {
-        Self { roster, audit, known: HashMap::new(), denied: HashMap::new() }
+    /// `connections` are there already.
+    pub(super) fn new(roster: Arc<Roster>, audit: Arc<Audit>, connections: &[Connection]) -> Self {
+        let old = connections.iter().map(|connection| (connection.id, connection.bytes)).collect();
+        Self { roster, audit, known: HashMap::new(), old, denied: HashMap::new() }
     }
 
     /// Takes note of all connections; says how many of TCP and UDP are members' now.
@@ -55,7 +59,12 @@ impl Flows {
                 Some(seen) => (seen.entry, seen.bytes, 0),
                 None => {
                     let Some(member) = self.roster.of(connection.source) else { continue };
-                    (entry(&member, connection, protocol), (0, 0), 1)
+                    let told = self.old.remove(&connection.id);
+                    (
+                        entry(&member, connection, protocol),
+                        told.unwrap_or_default(),
+                        u64::from(told.is_none()),
+                    )
                 }
             };
             let bytes = connection.bytes;

@@ -33,7 +33,7 @@ use crate::gateway::peers::Member;
 use crate::log;
 use crate::machine;
 use crate::name::InterfaceName;
-use crate::problem::{Problem, Result};
+use crate::problem::{Context as _, Problem, Result};
 use flows::{Flows, PERIOD};
 use host::{FORWARD_V4, FORWARD_V6, Host};
 use nft::{Count, Nft};
@@ -151,7 +151,8 @@ impl Kernel {
             before: BTreeMap::new(),
             last: None,
         };
-        let flows = Flows::new(Arc::clone(&around.roster), Arc::clone(&around.audit));
+        let connections = conntrack::all().while_doing(|| "connections of the kernel".into())?;
+        let flows = Flows::new(Arc::clone(&around.roster), Arc::clone(&around.audit), &connections);
         let kernel = Arc::new(Self {
             nft,
             table,

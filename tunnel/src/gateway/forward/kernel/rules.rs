@@ -12,6 +12,7 @@
 //! | also | |
 //! |---|---|
 //! | `postrouting` | hosts see the gateway's address |
+//! | `errors` | ICMP errors reach pods |
 //! | `forward`, last rules | nothing of the pool passes beside the tunnel, also when only the table is left of a killed gateway |
 
 use std::collections::BTreeMap;
@@ -168,7 +169,14 @@ impl Table<'_> {
         for net in self.pool {
             _ = writeln!(out, "    {} saddr {net} oifname != \"{tunnel}\" masquerade", keyword(net));
         }
-        *out += "  }\n";
+        // Pods take what comes from where they may send to, and no router nor this gateway may be there. So errors come, as those
+        // of the netstack do, from the address that the packet was sent to: it stands in the copy of the packet's header.
+        _ = writeln!(
+            out,
+            "  }}\n  chain errors {{\n    type filter hook postrouting priority 300; policy accept;\n    \
+             oifname \"{tunnel}\" icmp type {{ destination-unreachable, time-exceeded, parameter-problem }} ip saddr set @th,192,32\n    \
+             oifname \"{tunnel}\" icmpv6 type {{ destination-unreachable, packet-too-big, time-exceeded, parameter-problem }} ip6 saddr set @th,256,128\n  }}"
+        );
     }
 }
 
@@ -272,10 +280,13 @@ fn rates(out: &mut String, group: &Name, of: &Group) {
     }
 }
 
+/// Errors about what a rule allowed.
+const RELATED: &str = "ct state related meta l4proto { icmp, ipv6-icmp }";
+
 /// The chains of a group's rules, one each way: what goes to a destination, and what comes back from there.
 fn chains(out: &mut String, group: &Name, of: &Group) {
     for (way, side, port, echo) in [("out", "daddr", "dport", "request"), ("in", "saddr", "sport", "reply")] {
-        _ = writeln!(out, "  chain {way}-{group} {{\n    ct state related goto {way}-pass-{group}");
+        _ = writeln!(out, "  chain {way}-{group} {{\n    {RELATED} goto {way}-pass-{group}");
         for rule in &of.allow {
             for family in [4, 6] {
                 let Some(nets) = nets(rule, family, side) else { continue };
