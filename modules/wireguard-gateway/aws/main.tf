@@ -72,7 +72,7 @@ resource "warren_aws_gateway_role" "gateway" {
 
 resource "warren_aws_security_group" "gateway" {
   name                 = "${var.name}-gateway"
-  description          = "The tunnel from everywhere, all of the hub's networks"
+  description          = "The tunnel from everywhere, all from the hub"
   vpc_id               = var.vpc_id
   allow_public_ingress = true
   tags                 = var.tags

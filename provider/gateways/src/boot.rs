@@ -5,8 +5,8 @@
 //!
 //! ```text
 //! warren-install -> warren-fetch -> warren-gateway
-//!                        ^  \-> a file has changed -> warren-reload
-//!                   warren-fetch.timer, every minute
+//!                -> warren-refresh, every minute -> other configuration -> warren-reload (refused: warren-restart)
+//!                                                -> other keys          -> warren-restart
 //! ```
 
 use serde::Serialize;
@@ -62,7 +62,6 @@ pub fn script(run: Run, release: Option<&Release>, sources: &Sources) -> Result<
         (KEY_FILE, &sources.wireguard_key, Content::WireguardKey),
         (TLS_FILE, &sources.tls_key, Content::TlsKey),
     ];
-    let names: Vec<&str> = files.iter().map(|(name, ..)| *name).collect();
     let files = files
         .into_iter()
         .map(|(name, from, holds)| {
@@ -74,7 +73,10 @@ pub fn script(run: Run, release: Option<&Release>, sources: &Sources) -> Result<
     context.insert("boothook", &(run == Run::CloudInit));
     context.insert("release", &release);
     context.insert("fetch", fetch.trim_end());
-    context.insert("files", &names);
+    context.insert("folder", FOLDER);
+    context.insert("config", CONFIG_FILE);
+    context.insert("keys", &[KEY_FILE, TLS_FILE]);
+    context.insert("sandbox", include_str!("../templates/sandbox.conf").trim_end());
     let mut tera = Tera::default();
     tera.autoescape_on(Vec::new());
     tera.add_raw_template("boot.sh", include_str!("../templates/boot.sh")).map_err(failed)?;

@@ -181,7 +181,7 @@ mod tests {
             pair.public,
             "the pin is the key's"
         );
-        assert!(pair.public.parse::<warren_wire::token::Pin>().is_ok());
+        assert!(pair.public.parse::<warren_wire::Pin>().is_ok());
     }
 
     #[test]

@@ -1,114 +1,24 @@
 //! Keys and gateways, by real Terraform against an emulated AWS.
 
-use std::path::Path;
 use std::process::Command;
 
 use anyhow::{Context as _, Result, ensure};
-use base64::Engine as _;
-use warren_acceptance::{AwsStage, KillCalls, build_folder, flat, kill_points};
-use warren_harness::{Fault, ProxyConfig, workspace_root};
-
-const HUB: &str = r#"
-variable "rotation" {
-  type    = string
-  default = null
-}
-
-variable "groups" {
-  type    = any
-  default = { gpu = { rate_mbit = 2000, allow = [{ to = ["10.0.0.0/16"], ports = ["443", "8000-8100"], protocols = ["tcp"] }] } }
-}
-
-resource "warren_aws_vpc" "hub" {
-  name       = "hub"
-  cidr_block = "10.0.0.0/16"
-}
-
-resource "warren_aws_internet_gateway" "hub" {
-  name   = "hub"
-  vpc_id = warren_aws_vpc.hub.id
-}
-
-resource "warren_aws_subnet" "public" {
-  name           = "public"
-  vpc_id         = warren_aws_vpc.hub.id
-  vpc_cidr_block = "10.0.0.0/16"
-  cidr_block     = "10.0.0.0/24"
-}
-
-resource "warren_aws_route_table" "public" {
-  name       = "public"
-  vpc_id     = warren_aws_vpc.hub.id
-  subnet_ids = [warren_aws_subnet.public.id]
-  routes = concat(
-    [{ destination_cidr_block = "0.0.0.0/0", gateway_id = warren_aws_internet_gateway.hub.id }],
-    module.gateway.routes,
-  )
-}
-
-resource "warren_aws_signing_key" "tokens" {
-  name     = "/warren/acceptance/tokens"
-  rotation = var.rotation
-}
-
-module "gateway" {
-  source = "./modules/wireguard-gateway/aws"
-
-  name            = "gw"
-  fabric          = "acceptance"
-  vpc_id          = warren_aws_vpc.hub.id
-  vpc_cidr_blocks = ["10.0.0.0/16"]
-  image_id        = "ami-1e749f67"
-  token_keys      = compact([warren_aws_signing_key.tokens.public_key, warren_aws_signing_key.tokens.previous_public_key])
-  groups          = var.groups
-  key_rotation    = var.rotation
-  release         = { url = "https://example.com/warren-tunnel", sha256 = "0000000000000000000000000000000000000000000000000000000000000000" }
-
-  gateways = {
-    a = { subnet_id = warren_aws_subnet.public.id, overlay_cidr_blocks = ["10.100.0.0/17"] }
-    b = { subnet_id = warren_aws_subnet.public.id, overlay_cidr_blocks = ["10.100.128.0/17"] }
-  }
-}
-
-ephemeral "warren_aws_signing_key" "tokens" {
-  name = warren_aws_signing_key.tokens.id
-}
-
-output "gateways" {
-  value = module.gateway.gateways
-}
-"#;
+use serde_json::{Value, json};
+use warren_acceptance::journey::{self, in_no_file, unpack};
+use warren_acceptance::overlay::{Instance, Process};
+use warren_acceptance::{AwsStage, KillCalls, flat, kill_points};
+use warren_harness::{Fault, NetNs, ProxyConfig};
 
 fn stage(habits: ProxyConfig) -> Result<AwsStage> {
-    let stage = AwsStage::empty(habits)?;
-    stage.terraform.copy(&workspace_root().join("modules"), "modules")?;
-    stage.configure(HUB)?;
-    stage.terraform.get()?.success()?;
+    let mut stage = AwsStage::example("aws-gateway", habits)?;
+    // One that the emulated AWS knows.
+    stage.terraform.env("TF_VAR_image_id", "ami-1e749f67");
     Ok(stage)
 }
 
 /// All secret values that were put into the parameter store so far.
 fn secrets(stage: &AwsStage) -> Vec<String> {
-    let calls = stage.cloud.proxy().calls_of("PutParameter");
-    let secure = calls.iter().filter(|call| call.params.get("Type") == "SecureString");
-    secure.map(|call| call.params.get("Value").to_owned()).collect()
-}
-
-/// Proves that no file of the workspace holds one of the secrets, nor a line of one.
-fn in_no_file(folder: &Path, secrets: &[String]) -> Result<()> {
-    for entry in std::fs::read_dir(folder)? {
-        let path = entry?.path();
-        if path.is_dir() {
-            in_no_file(&path, secrets)?;
-            continue;
-        }
-        let bytes = std::fs::read(&path)?;
-        for line in secrets.iter().flat_map(|secret| secret.lines()).filter(|line| line.len() >= 40) {
-            let found = bytes.windows(line.len()).any(|window| window == line.as_bytes());
-            ensure!(!found, "a secret is in {}", path.display());
-        }
-    }
-    Ok(())
+    journey::secrets(&stage.cloud.proxy().calls_of("PutParameter"))
 }
 
 /// Addresses of resources that a saved plan makes, changes, replaces or destroys, with the actions.
@@ -178,7 +88,11 @@ fn groups_and_keys_change_without_replacing_a_gateway_and_no_secret_leaves_the_s
         );
     }
     ensure!(std::fs::metadata(&log)?.len() > 100_000, "there is no log to search");
-    in_no_file(&terraform.folder(), &all)?;
+    for plan in ["first.tfplan", "groups.tfplan", "keys.tfplan"] {
+        unpack(&terraform.folder().join(plan))?;
+    }
+    let files = in_no_file(&terraform.folder(), &all)?;
+    ensure!(files > 20, "{files} files were searched");
 
     terraform.destroy(&rotated)?.success()?;
     in_no_file(&terraform.folder(), &all)?;
@@ -206,54 +120,111 @@ fn a_lost_answer_makes_no_second_version_and_a_stopped_gateway_is_started() -> R
     stage.nothing_left()
 }
 
-/// The boot script's list of files is what the instance really got; the store is the emulated one.
+/// The real binary runs what the instance really got: its boot script, the emulated store's values, byte for byte.
 #[test]
-fn a_gateway_fetches_what_terraform_made_and_what_it_makes_next() -> Result<()> {
+fn a_gateway_comes_up_with_what_terraform_made_and_takes_up_what_it_makes_next() -> Result<()> {
     let stage = stage(ProxyConfig::default())?;
     stage.terraform.apply(&[])?.success()?;
     let run = stage.cloud.proxy().calls_of("RunInstances").into_iter().next().context("no instance")?;
-    let script =
-        String::from_utf8(base64::engine::general_purpose::STANDARD.decode(run.params.get("UserData"))?)?;
-    let (_, rest) = script.split_once("/etc/warren/fetch.toml << 'END'\n").context("no list of files")?;
-    let (list, _) = rest.split_once("\nEND\n").context("no end of the list")?;
-
-    let machine = tempfile::tempdir()?;
-    let folder = machine.path().join("run");
-    let config = machine.path().join("fetch.toml");
-    std::fs::write(&config, list.replace("/run/warren", &folder.display().to_string()))?;
-    let fetch = || -> Result<()> {
-        let run = Command::new(build_folder()?.join("warren-tunnel"))
-            .args(["fetch", "--give-up-after", "20", "--config"])
-            .arg(&config)
-            .env("AWS_ENDPOINT_URL", stage.cloud.endpoint())
-            .envs([
-                ("AWS_REGION", "us-east-1"),
-                ("AWS_ACCESS_KEY_ID", "test"),
-                ("AWS_SECRET_ACCESS_KEY", "test"),
-            ])
-            .output()?;
-        let told = String::from_utf8_lossy(&run.stderr).into_owned();
-        ensure!(run.status.success(), "{told}");
-        ensure!(!secrets(&stage).iter().any(|secret| told.contains(secret.trim())), "a secret is in the log");
-        Ok(())
-    };
-    let read = |name: &str| std::fs::read_to_string(folder.join(name));
-    fetch()?;
-    let (key, toml) = (read("gateway.key")?, read("gateway.toml")?);
-    ensure!(secrets(&stage).contains(&key) && secrets(&stage).contains(&read("gateway-tls.pem")?));
-    ensure!(toml.contains("private_key_file = \"/run/warren/gateway.key\""), "{toml}");
-    stage.terraform.apply(&["-var", "rotation=next"])?.success()?;
-    fetch()?;
+    let mut instance = Instance::boot(&run)?;
+    let no_secret = |told: &str| !secrets(&stage).iter().any(|secret| told.contains(secret.trim()));
+    ensure!(no_secret(instance.script()), "a secret is in the user data");
+    let told = instance.fetch(&stage.cloud.endpoint())?;
+    ensure!(no_secret(&told), "a secret is in the log: {told}");
+    let key = instance.fetched("gateway.key")?;
     ensure!(
-        read("gateway.key")? != key && read("gateway.toml")? != toml,
-        "the gateway has not taken up the rotation"
+        secrets(&stage).contains(&key) && secrets(&stage).contains(&instance.fetched("gateway-tls.pem")?)
     );
+
+    let host = NetNs::new()?;
+    instance.start(&host)?;
+    let status: Value = serde_json::from_str(&instance.ask(&["status", "--json"])?)?;
+    let outputs = stage.terraform.outputs()?;
+    let listed = outputs["gateways"]["value"].as_array().context("gateways")?;
+    let own = listed.iter().find(|gateway| gateway["name"] == status["name"]).context("another gateway")?;
+    assert_eq!(status["interface"]["public_key"], own["key"]);
+
+    // Another group: read again, without a restart.
+    let groups = "groups={gpu={allow=[{to=[\"10.0.0.0/16\"]}]},eval={allow=[{to=[\"10.0.0.7/32\"]}]}}";
+    stage.terraform.apply(&["-var", groups])?.success()?;
+    instance.fetch(&stage.cloud.endpoint())?;
+    ensure!(instance.ask(&["reload"])?.contains("groups"), "the gateway has not taken up the group");
+
+    // Other keys: a restart, for which the boot script has a unit of its own.
+    let rotated = ["-var", groups, "-var", "rotation=next"];
+    stage.terraform.apply(&rotated)?.success()?;
+    instance.fetch(&stage.cloud.endpoint())?;
+    ensure!(instance.fetched("gateway.key")? != key, "the gateway has not taken up the rotation");
+    instance.start(&host)?;
+    ensure!(no_secret(&instance.log()), "a secret is in the gateway's log");
     ensure!(stage.cloud.proxy().calls_of("RunInstances").len() == 2, "a gateway was replaced");
-    stage.terraform.destroy(&["-var", "rotation=next"])?.success()?;
+    stage.terraform.destroy(&rotated)?.success()?;
     stage.nothing_left()
 }
 
-/// A sample of the kill points.
+/// A call of the parameter store, past Terraform.
+fn by_hand(stage: &AwsStage, action: &str, body: &Value) -> Result<()> {
+    let output = Command::new(warren_programs::program("curl")?)
+        .args(["--silent", "--show-error", "--fail", "--data", &body.to_string()])
+        .args(["--header", "Content-Type: application/x-amz-json-1.1"])
+        .args(["--header", &format!("X-Amz-Target: AmazonSSM.{action}")])
+        .args(["--header", "Authorization: AWS4-HMAC-SHA256 Credential=test/20260101/us-east-1/ssm/aws4_request, SignedHeaders=host, Signature=0"])
+        .arg(stage.cloud.endpoint())
+        .output()?;
+    ensure!(output.status.success(), "{action}: {}", String::from_utf8_lossy(&output.stderr));
+    Ok(())
+}
+
+#[test]
+fn a_missing_or_wrong_secret_is_told_and_asked_for_until_it_is_right() -> Result<()> {
+    let stage = stage(ProxyConfig::default())?;
+    stage.terraform.apply(&[])?.success()?;
+    let run = stage.cloud.proxy().calls_of("RunInstances").into_iter().next().context("no instance")?;
+    let instance = Instance::boot(&run)?;
+    let list = std::fs::read_to_string(instance.path("etc/warren/fetch.toml"))?;
+    let name = list
+        .split('"')
+        .find_map(|part| part.strip_prefix("aws-ssm:").filter(|name| name.ends_with("/wireguard")));
+    let name = name.context("no WireGuard key in the list")?;
+
+    by_hand(&stage, "DeleteParameter", &json!({ "Name": name }))?;
+    let mut fetch = Process::start(&mut instance.fetching(&stage.cloud.endpoint())?)?;
+    fetch.says("trying again in 2 s")?;
+    let missing = format!("AWS refuses parameter {name}: 400 ParameterNotFound");
+    ensure!(
+        fetch.log().contains(&missing) && fetch.log().contains("`terraform apply` makes it"),
+        "{}",
+        fetch.log()
+    );
+    ensure!(instance.fetched("gateway.toml").is_err(), "a part of the files was written");
+    stage.terraform.apply(&[])?.success()?;
+    fetch.ends()?;
+    let key = instance.fetched("gateway.key")?;
+    ensure!(secrets(&stage).contains(&key), "another key than Terraform's");
+
+    let wrong = "a value in the wrong place";
+    by_hand(
+        &stage,
+        "PutParameter",
+        &json!({ "Name": name, "Value": wrong, "Type": "SecureString", "Overwrite": true }),
+    )?;
+    let mut fetch = Process::start(&mut instance.fetching(&stage.cloud.endpoint())?)?;
+    fetch.says("trying again in 2 s")?;
+    let told = fetch.log();
+    ensure!(told.contains("is not what gateway.key is to hold: it is no WireGuard private key"), "{told}");
+    ensure!(!told.contains(wrong) && instance.fetched("gateway.key")? == key, "{told}");
+    stage.terraform.apply(&[])?.success()?;
+    fetch.ends()?;
+    ensure!(instance.fetched("gateway.key")? != key, "the key was not made anew");
+    ensure!(
+        !secrets(&stage).iter().any(|secret| fetch.log().contains(secret.trim())),
+        "a secret is in the log"
+    );
+    stage.terraform.destroy(&[])?.success()?;
+    stage.nothing_left()
+}
+
+/// A sample of the kill points; `cargo xtask kill --example aws-gateway` tries them all.
 #[test]
 fn a_provider_killed_at_keys_and_gateways_leaves_nothing_behind() -> Result<()> {
     let mut stage = stage(ProxyConfig::default())?;

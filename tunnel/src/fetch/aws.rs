@@ -42,8 +42,11 @@ struct Parameter {
 struct Refusal {
     #[serde(default, rename = "__type")]
     code: String,
-    #[serde(default, alias = "Message")]
+    #[serde(default)]
     message: String,
+    /// Some services write it so, some both ways.
+    #[serde(default, rename = "Message")]
+    capital: String,
 }
 
 /// The decrypted value of a parameter.
@@ -91,7 +94,8 @@ fn refused(name: &str, status: u16, refusal: &Refusal) -> Problem {
         }
         _ => "look at the service's status and the way to it: an endpoint for ssm, or the internet",
     };
-    let said = if refusal.message.is_empty() { String::new() } else { format!(": {}", refusal.message) };
+    let message = if refusal.message.is_empty() { &refusal.capital } else { &refusal.message };
+    let said = if message.is_empty() { String::new() } else { format!(": {message}") };
     Problem::new(format!("AWS refuses parameter {name}: {status} {code}{said}")).hint(hint)
 }
 

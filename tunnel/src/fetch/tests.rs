@@ -79,8 +79,11 @@ fn key() -> String {
     warren_wire::PrivateKey::from_random([9; 32]).to_base64().to_string()
 }
 
+/// Answers that are still to be given: status and body.
+type Answers = Arc<Mutex<VecDeque<(u16, String)>>>;
+
 /// A metadata service that wants a token, and a parameter store that gives `answers` one after the other.
-fn aws(answers: Vec<(u16, String)>) -> (Environment, Arc<Mutex<VecDeque<(u16, String)>>>) {
+fn aws(answers: Vec<(u16, String)>) -> (Environment, Answers) {
     let metadata = serve(|asked| match asked.line.as_str() {
         "PUT /latest/api/token" => (200, "metadata-token".to_owned()),
         _ if asked.header("x-aws-ec2-metadata-token") != "metadata-token" => (401, String::new()),
@@ -118,7 +121,7 @@ fn parameter(value: &str) -> (u16, String) {
 }
 
 fn missing() -> (u16, String) {
-    (400, r#"{"__type":"com.amazonaws.ssm#ParameterNotFound","message":"no such parameter"}"#.to_owned())
+    (400, r#"{"__type":"com.amazonaws.ssm#ParameterNotFound","message":"no such parameter","Message":"no such parameter"}"#.to_owned())
 }
 
 #[test]
@@ -196,4 +199,50 @@ fn a_secret_of_google_is_fetched_with_the_service_accounts_token() {
     assert_eq!(std::fs::read_to_string(folder.path().join("gateway.key")).unwrap(), key());
     let other = config(folder.path(), "gcp-secret:projects/acme-ml/secrets/other");
     insta::assert_snapshot!(run(&other, &environment, Some(Instant::now())).unwrap_err());
+}
+
+#[test]
+fn a_configuration_waits_for_the_keys_that_it_names() {
+    let toml = |named: &str| {
+        format!(
+            r#"fabric = "llm"
+name = "gw-a"
+listen = {{ tls = "0.0.0.0:443" }}
+keys = {{ private_key_file = "k", certificate_file = "t", certificate_key_file = "t", token_keys = ["k4.public.Hrnbu7wEfAP9cGBOAHHwmH4Wsot1ciXBHwBBXQ4gsaI"] }}
+pool = {{ prefixes = ["10.100.0.0/16"] }}
+[[gateways]]
+name = "gw-a"
+key = "{named}"
+udp = "gw-a.example.com:51820"
+tls = "gw-a.example.com:443"
+pins = ["AwMDAwMDAwMDAwMDAwMDAwMDAwMDAwMDAwMDAwMDAwM"]
+"#
+        )
+    };
+    let public = |secret: &str| PrivateKey::from_base64(secret).unwrap().public().to_string();
+    let other = PrivateKey::from_random([7; 32]).to_base64();
+    let store = |named: &str| {
+        let config = toml(named);
+        let value = move |asked: &Asked| if asked.body.contains("config") { config.clone() } else { key() };
+        let address = serve(move |asked| parameter(&value(asked)));
+        let keys = ("id".to_owned(), Zeroizing::new("secret".to_owned()), None);
+        Environment {
+            aws_keys: Some(keys),
+            aws_region: Some("eu-west-1".to_owned()),
+            aws_ssm: Some(format!("http://{address}")),
+            ..Environment::default()
+        }
+    };
+    let folder = tempfile::tempdir().unwrap();
+    let list = format!(
+        "folder = {:?}\nfiles = [{{ name = \"gateway.toml\", from = \"aws-ssm:/config\", holds = \"gateway-config\" }}, \
+         {{ name = \"gateway.key\", from = \"aws-ssm:/key\", holds = \"wireguard-key\" }}]",
+        folder.path().display().to_string()
+    );
+    let list = FetchConfig::parse(&list).unwrap();
+    let problem = run(&list, &store(&public(&other)), Some(Instant::now())).unwrap_err();
+    insta::assert_snapshot!(problem);
+    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0, "nothing is written");
+    run(&list, &store(&public(&key())), Some(Instant::now())).unwrap();
+    assert_eq!(std::fs::read_to_string(folder.path().join("gateway.key")).unwrap(), key());
 }

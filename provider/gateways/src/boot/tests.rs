@@ -86,7 +86,7 @@ impl Machine {
     }
 
     fn install(&self) -> Output {
-        self.run(&mut Command::new(self.folder("root/usr/local/lib/warren/install")))
+        self.run(Command::new(self.folder("root/usr/local/lib/warren/install")).arg("once"))
     }
 
     fn run(&self, command: &mut Command) -> Output {
@@ -128,8 +128,8 @@ fn a_boot_that_was_cut_off_anywhere_is_made_good_by_the_next() {
     let first = undisturbed.boot(&script);
     assert!(first.status.success(), "{}", String::from_utf8_lossy(&first.stderr));
     let (files, calls) = (undisturbed.files(), std::fs::read_to_string(undisturbed.calls()).unwrap());
-    assert!(calls.trim_end().ends_with("warren-reload.path") && calls.contains("--no-block"), "{calls}");
-    assert_eq!(files.len(), 10, "{:?}", files.keys());
+    assert!(calls.trim_end().ends_with("warren-restart.path") && calls.contains("--no-block"), "{calls}");
+    assert_eq!(files.len(), 13, "{:?}", files.keys());
 
     let mut cuts = 0;
     for step in 1.. {
@@ -156,6 +156,33 @@ fn a_boot_that_was_cut_off_anywhere_is_made_good_by_the_next() {
         assert!(std::fs::read_to_string(machine.calls()).unwrap().ends_with(&calls), "step {step}");
     }
     assert!(cuts > 50, "{cuts} steps");
+}
+
+/// What the units start is not installed here: that is the only complaint.
+#[test]
+fn the_units_are_ones_and_sandboxed() {
+    let machine = Machine::new();
+    machine.boot(&script(Run::CloudInit, None, &sources()).unwrap());
+    let units = machine.folder("root/etc/systemd/system");
+    let analyze = |arguments: &[&str]| {
+        let program = warren_programs::program("systemd-analyze").unwrap();
+        let output = Command::new(program).args(arguments).current_dir(&units).output().unwrap();
+        let told = [output.stdout, output.stderr].concat();
+        (output.status.success(), String::from_utf8_lossy(&told).into_owned())
+    };
+    let mut names: Vec<String> = std::fs::read_dir(&units)
+        .unwrap()
+        .map(|entry| format!("./{}", entry.unwrap().file_name().into_string().unwrap()))
+        .collect();
+    names.sort();
+    let names: Vec<&str> = names.iter().map(String::as_str).collect();
+    let (_, told) = analyze(&[&["verify", "--man=no"], &names[..]].concat());
+    let complaints: Vec<&str> = told.lines().filter(|line| !line.contains("is not executable")).collect();
+    assert!(complaints.is_empty(), "{complaints:#?}");
+    for unit in ["./warren-fetch.service", "./warren-refresh.service", "./warren-gateway.service"] {
+        let (well, told) = analyze(&["security", "--offline=true", "--threshold=20", "--no-pager", unit]);
+        assert!(well, "more exposed than 2.0 of 10:\n{told}");
+    }
 }
 
 /// Serves `body` to every request, on loopback, until the test ends.

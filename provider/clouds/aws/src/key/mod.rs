@@ -63,7 +63,7 @@ impl<K: Named> Object for Key<K> {
             planned.public_key = Attr::Unknown;
             planned.version = Attr::Unknown;
             planned.previous_public_key = prior.public_key.clone();
-            planned.previous_version = prior.version.clone();
+            planned.previous_version = prior.version;
         }
     }
 

@@ -42,12 +42,12 @@ fn attributes() {
 #[tokio::test]
 async fn a_rotation_changes_the_key_in_place_and_keeps_the_one_before() {
     let prior = stored(vec![version(1, None)]).await;
-    assert_eq!((prior.public_key.text(), prior.previous_version.clone()), ("public-1", Attr::Null));
+    assert_eq!((prior.public_key.text(), prior.previous_version), ("public-1", Attr::Null));
     assert_eq!(planned(prior.clone(), Attr::Null).await.public_key, prior.public_key);
 
     let next = planned(prior, "2026-11".into()).await;
     assert!(next.public_key.is_unknown() && next.version.is_unknown());
-    assert_eq!((next.previous_public_key.text(), next.previous_version.clone()), ("public-1", 1.into()));
+    assert_eq!((next.previous_public_key.text(), next.previous_version), ("public-1", 1.into()));
 
     let state = stored(vec![version(1, None), version(2, Some("2026-11"))]).await;
     assert_eq!((state.public_key.text(), state.rotation.text()), ("public-2", "2026-11"));
