@@ -1,7 +1,8 @@
-# Data and training on two clouds, and the overlay of rented GPUs, from one address plan.
+# Data and training on two clouds and on rented GPUs, which reach the data through the tunnel, from one address plan.
+# No private key and no token is in plan or state.
 
 terraform {
-  required_version = ">= 1.8"
+  required_version = ">= 1.11" # ephemeral values
   required_providers {
     warren = {
       source = "warren-net/warren"
@@ -21,6 +22,12 @@ variable "gcp_endpoint_url" {
   default     = null
 }
 
+variable "runpod_endpoint_url" {
+  description = "Endpoint of a double of RunPod's API; null for RunPod itself."
+  type        = string
+  default     = null
+}
+
 variable "project" {
   description = "Id of the Google Cloud project."
   type        = string
@@ -31,6 +38,29 @@ variable "aws_cidr_block" {
   description = "Range of the AWS VPC, a /16."
   type        = string
   default     = "172.16.0.0/16"
+}
+
+variable "gateway_image_id" {
+  description = "Id of the gateway's image: Linux with systemd, cloud-init and curl, such as Amazon Linux 2023."
+  type        = string
+}
+
+variable "gateway_release" {
+  description = "Where the gateway downloads warren-tunnel; null if its image has it in /usr/local/bin."
+  type        = object({ url = string, sha256 = string })
+  default     = null
+}
+
+variable "pods" {
+  description = "How many pods with a GPU are rented."
+  type        = number
+  default     = 1
+}
+
+variable "pod_image" {
+  description = "Their image, with the agent in it: examples/pod-image."
+  type        = string
+  default     = "ghcr.io/acme/train:1"
 }
 
 variable "tags" {
@@ -44,6 +74,7 @@ provider "warren" {
   owner  = "platform-repo"
   aws    = { region = "us-east-1", endpoint_url = var.endpoint_url }
   gcp    = { project = var.project, region = "us-central1", endpoint_url = var.gcp_endpoint_url }
+  runpod = { endpoint_url = var.runpod_endpoint_url } # the key is in RUNPOD_API_KEY
 }
 
 resource "warren_address_plan" "main" {
@@ -109,18 +140,81 @@ module "aws" {
   tags              = var.tags
 }
 
-resource "warren_gcp_artifact_registry_repository" "trainer" {
-  name   = "trainer"
-  labels = { team = "platform" }
+# The tunnel: a gateway in the AWS hub, and a token that lets pods join.
+
+resource "warren_aws_signing_key" "tokens" {
+  name = "/warren/llm-training/tokens"
+  tags = var.tags
 }
 
-resource "warren_aws_ecr_repository" "trainer" {
-  name             = "llm/trainer"
-  keep_last_images = 20
-  tags             = var.tags
+module "gateway" {
+  source = "../../modules/wireguard-gateway/aws"
+
+  name            = "gw"
+  fabric          = "llm-training"
+  vpc_id          = module.aws.vpc_id
+  vpc_cidr_blocks = [local.network["aws"].cidr]
+  image_id        = var.gateway_image_id
+  release         = var.gateway_release
+  token_keys      = compact([warren_aws_signing_key.tokens.public_key, warren_aws_signing_key.tokens.previous_public_key])
+  tags            = var.tags
+
+  gateways = {
+    a = { subnet_id = module.aws.subnet_ids["public"], overlay_cidr_blocks = [local.network["overlay"].cidr] }
+  }
+  groups = {
+    gpu = { allow = [{ to = [local.network["aws"].cidr], ports = ["443"], protocols = ["tcp"] }] }
+  }
+}
+
+ephemeral "warren_aws_signing_key" "tokens" {
+  name = warren_aws_signing_key.tokens.id
+}
+
+ephemeral "warren_enrolment_token" "pods" {
+  fabric      = "llm-training"
+  group       = "gpu"
+  ttl         = "7d"
+  signing_key = ephemeral.warren_aws_signing_key.tokens.secret_key
+
+  gateways = [for gateway in module.gateway.gateways : {
+    name       = gateway.name
+    public_key = gateway.key
+    udp        = gateway.udp
+    tls        = gateway.tls
+    pins       = gateway.pins
+  }]
+}
+
+module "training" {
+  source = "../../modules/gpu-pods"
+
+  name  = "training"
+  pods  = var.pods
+  image = var.pod_image
+  gpu   = { id = "NVIDIA GeForce RTX 4090" }
+  token = ephemeral.warren_enrolment_token.pods.token
+}
+
+module "image" {
+  source = "../../modules/container-registry"
+
+  name   = "trainer"
+  tags   = var.tags
+  labels = { team = "platform" }
 }
 
 output "network" {
   description = "Every range of the plan, of both clouds and the overlay."
   value       = warren_address_plan.main.cidrs
+}
+
+output "gateways" {
+  description = "The gateways as pods reach them."
+  value       = module.gateway.gateways
+}
+
+output "pods" {
+  description = "Ids of the pods, by name."
+  value       = module.training.pod_ids
 }

@@ -40,6 +40,14 @@ Needs no privilege: what pods send is forwarded by sockets of this process, or b
 
 Signals: SIGTERM and SIGINT end it; SIGHUP reads the file again: groups, token keys, gateways, limits.";
 
+const FETCH_HELP: &str = "\
+What is missing or wrong is told and asked for again until it is right. Files are readable by their owner alone,
+appear whole or not at all, and are left alone while nothing has changed.
+
+Credentials are the machine's own: the role of an EC2 instance (IMDSv2), the service account of a Google instance; or
+AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY. For emulators: AWS_ENDPOINT_URL_SSM, AWS_EC2_METADATA_SERVICE_ENDPOINT,
+CLOUDSDK_API_ENDPOINT_OVERRIDES_SECRETMANAGER, GCE_METADATA_HOST.";
+
 /// WireGuard in user space, or by the kernel where it can.
 #[derive(Debug, Parser)]
 #[command(name = "warren-tunnel", version, max_term_width = 100, propagate_version = true)]
@@ -96,6 +104,9 @@ pub enum Command {
     Status(StatusArgs),
     /// Read the configuration file of a running agent again; sessions of unchanged peers stay
     Reload(ReloadArgs),
+    /// Fetch a gateway's keys and configuration from its cloud's secret store into files
+    #[command(after_help = FETCH_HELP)]
+    Fetch(FetchArgs),
     /// Make a private key, to standard output
     #[command(
         after_help = "Keep it readable by you alone: `umask 077; warren-tunnel genkey > wg0.key`, or --out."
@@ -401,6 +412,20 @@ pub enum TokenCommand {
     },
 }
 
+/// Arguments of `fetch`.
+#[derive(Debug, Args)]
+pub struct FetchArgs {
+    /// List of files: folder, and for each its name, where it comes from, and what it holds
+    #[arg(long, short, value_name = "FILE", default_value = "/etc/warren/fetch.toml")]
+    pub config: PathBuf,
+    /// End after this time if something is still missing; 0 never does
+    #[arg(long, value_name = "SECONDS", default_value = "0")]
+    pub give_up_after: u64,
+    /// How log lines look
+    #[arg(long, value_enum, default_value = "human", env = "WARREN_LOG_FORMAT")]
+    pub log_format: LogFormat,
+}
+
 /// Where a new key goes.
 #[derive(Debug, Args)]
 pub struct OutArgs {
@@ -470,8 +495,10 @@ mod tests {
     #[test]
     fn help_is_as_documented() {
         Cli::command().debug_assert();
-        for of in ["", "agent", "exec", "gateway", "token", "status", "reload", "genkey", "pubkey", "doctor"]
-        {
+        for of in [
+            "", "agent", "exec", "gateway", "token", "status", "reload", "fetch", "genkey", "pubkey",
+            "doctor",
+        ] {
             insta::assert_snapshot!(format!("help_{of}"), help(of));
         }
     }

@@ -15,6 +15,7 @@ pub mod datapath;
 pub mod doctor;
 pub mod enrolment;
 pub mod exec;
+pub mod fetch;
 pub mod folders;
 pub mod gateway;
 pub mod log;
@@ -54,6 +55,7 @@ pub fn run(cli: Cli) -> u8 {
         Command::Token(command) => commands::token::token(&command),
         Command::Status(args) => quiet().and_then(|()| commands::status::status(&args)),
         Command::Reload(args) => commands::reload::reload(args.interface.as_ref()),
+        Command::Fetch(args) => log::start(args.log_format, "info").and_then(|()| fetch::run(&args)),
         Command::Genkey(args) => commands::keys::genkey(args.out.as_deref()),
         Command::Genpsk(args) => commands::keys::genpsk(args.out.as_deref()),
         Command::Pubkey(_) => commands::keys::pubkey(),

@@ -1,8 +1,10 @@
 //! What the acceptance tests, the demo and the benchmarks have in common: a workspace with real Terraform and an
 //! emulated cloud, and the kill-point run.
 
+pub mod journey;
 mod kill;
+pub mod overlay;
 mod stage;
 
 pub use kill::{KillCalls, KillReport, Moment, kill_points};
-pub use stage::{AwsStage, Both, BothStage, Emulated, GoogleStage, RunPodStage, Stage, build_folder, flat};
+pub use stage::{All, AllStage, AwsStage, Emulated, GoogleStage, RunPodStage, Stage, build_folder, flat};

@@ -209,54 +209,69 @@ provider "warren" {
     }
 }
 
-/// An emulated AWS and a double of Google Cloud, in one run.
+/// An emulated AWS and doubles of Google Cloud and RunPod, in one run.
 #[derive(Debug)]
-pub struct Both {
+pub struct All {
     /// The emulated AWS.
     pub aws: Emulator,
     /// The double of Google Cloud.
     pub google: Google,
+    /// The double of RunPod.
+    pub runpod: RunPod,
 }
 
-impl Emulated for Both {
-    type Habits = (ProxyConfig, GoogleConfig);
+impl Emulated for All {
+    type Habits = (ProxyConfig, GoogleConfig, RunPodConfig);
 
     const PROVIDER: &'static str = r#"
 variable "gcp_endpoint_url" { type = string }
+
+variable "runpod_endpoint_url" { type = string }
 
 provider "warren" {
   fabric = "acceptance"
   owner  = "tests"
   aws    = { region = "us-east-1", endpoint_url = var.endpoint_url }
   gcp    = { project = "acme-ml", region = "us-central1", endpoint_url = var.gcp_endpoint_url }
+  runpod = { endpoint_url = var.runpod_endpoint_url }
 }
 "#;
 
-    fn start((aws, google): Self::Habits) -> Result<Self> {
-        Ok(Both { aws: Emulator::start(aws)?, google: Google::start(google)? })
+    fn start((aws, google, runpod): Self::Habits) -> Result<Self> {
+        Ok(All { aws: Emulator::start(aws)?, google: Google::start(google)?, runpod: RunPod::start(runpod)? })
     }
 
     fn variables(&self) -> Vec<(&'static str, String)> {
-        vec![("endpoint_url", self.aws.endpoint()), ("gcp_endpoint_url", self.google.endpoint())]
+        vec![
+            ("endpoint_url", self.aws.endpoint()),
+            ("gcp_endpoint_url", self.google.endpoint()),
+            ("runpod_endpoint_url", self.runpod.endpoint()),
+        ]
     }
 
-    /// AWS's; Google's is reached by name.
+    fn environment(&self) -> Vec<(&'static str, String)> {
+        Emulated::environment(&self.runpod)
+    }
+
+    /// AWS's; the others' are reached by name.
     fn front(&self) -> &Front {
         self.aws.proxy()
     }
 
     fn reset(&mut self) -> Result<()> {
+        Emulated::reset(&mut self.runpod)?;
         Emulated::reset(&mut self.google)?;
         Emulated::reset(&mut self.aws)
     }
 
     fn nothing_left(&self) -> Result<()> {
         Emulated::nothing_left(&self.aws)?;
-        Emulated::nothing_left(&self.google)
+        Emulated::nothing_left(&self.google)?;
+        Emulated::nothing_left(&self.runpod)
     }
 
     fn made_twice(&self) -> Result<String> {
-        Ok(self.aws.made_twice()? + &self.google.made_twice()?)
+        Ok(self.aws.made_twice()? + &self.google.made_twice()? + &self.runpod.made_twice()?)
     }
 }
 
@@ -278,8 +293,8 @@ pub type GoogleStage = Stage<Google>;
 /// Terraform and RunPod.
 pub type RunPodStage = Stage<RunPod>;
 
-/// Terraform and both.
-pub type BothStage = Stage<Both>;
+/// Terraform and all clouds.
+pub type AllStage = Stage<All>;
 
 impl<C: Emulated> Stage<C> {
     /// An empty workspace; the variables that lead to the cloud are set.

@@ -4,8 +4,8 @@ use std::process::Command;
 
 use anyhow::{Result, ensure};
 use serde_json::json;
-use warren_acceptance::{BothStage, GoogleStage, KillCalls, build_folder, flat, kill_points};
-use warren_harness::{Fault, GoogleConfig, ProxyConfig};
+use warren_acceptance::{AllStage, GoogleStage, KillCalls, build_folder, flat, kill_points};
+use warren_harness::{Fault, GoogleConfig, ProxyConfig, RunPodConfig};
 
 const NETWORK: &str = r#"
 variable "pods" { default = "10.1.64.0/18" }
@@ -155,8 +155,8 @@ fn a_killed_provider_leaves_nothing_behind() -> Result<()> {
 }
 
 fn refused(configuration: &str) -> Result<String> {
-    let habits = (ProxyConfig::default(), GoogleConfig::default());
-    let stage = BothStage::with(habits, configuration)?;
+    let habits = (ProxyConfig::default(), GoogleConfig::default(), RunPodConfig::default());
+    let stage = AllStage::with(habits, configuration)?;
     Ok(flat(&stage.terraform.plan(&[])?.failure()?.output()))
 }
 
@@ -255,21 +255,6 @@ fn a_peering_of_networks_that_overlap_is_refused() -> Result<()> {
     ensure!(told.contains("10.1.8.0/21 overlaps 10.1.0.0/20 of the other network"), "{told}");
     stage.configure(THEIRS)?;
     stage.terraform.destroy(&[])?.success()?;
-    stage.nothing_left()
-}
-
-#[test]
-fn both_clouds_live_in_one_address_plan() -> Result<()> {
-    let habits = (ProxyConfig::default(), GoogleConfig::default());
-    let stage = BothStage::example("llm-training", habits)?;
-    let terraform = &stage.terraform;
-    terraform.apply(&[])?.success()?;
-    assert_eq!(terraform.plan(&["-detailed-exitcode"])?.code, 0);
-    let outputs = terraform.outputs()?;
-    assert_eq!(outputs["network"]["value"]["overlay"], "10.100.0.0/24");
-    let refused = terraform.plan(&["-var", "aws_cidr_block=10.1.0.0/16"])?.failure()?;
-    ensure!(flat(&refused.output()).contains("10.1.0.0/16"), "{}", refused.output());
-    terraform.destroy(&[])?.success()?;
     stage.nothing_left()
 }
 

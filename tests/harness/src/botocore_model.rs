@@ -71,6 +71,8 @@ pub struct Models {
     ec2: Model,
     ecr: Model,
     sts: Model,
+    iam: Model,
+    ssm: Model,
     pages: Paginators,
 }
 
@@ -93,6 +95,8 @@ impl Models {
             ec2: read(&ec2)?,
             ecr: read(&data.join("ecr/2015-09-21"))?,
             sts: read(&data.join("sts/2011-06-15"))?,
+            iam: read(&data.join("iam/2010-05-08"))?,
+            ssm: read(&data.join("ssm/2014-11-06"))?,
             pages: serde_json::from_slice(&pages).context("EC2 paginators")?,
         });
         *loaded = Some(Arc::clone(&models));
@@ -104,12 +108,12 @@ impl Models {
         self.of(service).is_some()
     }
 
-    /// Everything that is wrong with a request in the query protocol (EC2, STS).
+    /// Everything that is wrong with a request in the query protocol (EC2, STS, IAM).
     pub fn check_query(&self, service: Service, action: &str, params: &Params) -> Vec<Problem> {
         self.of(service).map(|model| check::query(model, action, params)).unwrap_or_default()
     }
 
-    /// Everything that is wrong with a JSON request (ECR).
+    /// Everything that is wrong with a JSON request (ECR, SSM).
     pub fn check_json(&self, service: Service, action: &str, body: &serde_json::Value) -> Vec<Problem> {
         self.of(service).map(|model| check::json(model, action, body)).unwrap_or_default()
     }
@@ -124,6 +128,8 @@ impl Models {
             Service::Ec2 => Some(&self.ec2),
             Service::Ecr => Some(&self.ecr),
             Service::Sts => Some(&self.sts),
+            Service::Iam => Some(&self.iam),
+            Service::Ssm => Some(&self.ssm),
             _ => None,
         }
     }

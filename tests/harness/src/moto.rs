@@ -110,13 +110,27 @@ impl MotoApi {
     /// # Errors
     /// The answer is an error, or not XML.
     pub(crate) async fn ec2(&self, region: &str, action: &str, params: &[(&str, &str)]) -> Result<Element> {
+        self.query(region, ("ec2", "2016-11-15"), action, params).await
+    }
+
+    /// Calls one action of a service of the query protocol, by its name and version.
+    ///
+    /// # Errors
+    /// The answer is an error, or not XML.
+    pub(crate) async fn query(
+        &self,
+        region: &str,
+        (service, version): (&str, &str),
+        action: &str,
+        params: &[(&str, &str)],
+    ) -> Result<Element> {
         let mut form = Params::from(params);
         form.set("Action", action);
-        form.set("Version", "2016-11-15");
+        form.set("Version", version);
         let request = Request::builder()
             .method(Method::POST)
             .uri("/")
-            .header(header::AUTHORIZATION, authorization(region, "ec2"))
+            .header(header::AUTHORIZATION, authorization(region, service))
             .header(header::CONTENT_TYPE, "application/x-www-form-urlencoded; charset=utf-8")
             .body(Bytes::from(form.to_form()))?;
         let response = self.forward(request).await?;

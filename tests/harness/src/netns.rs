@@ -42,15 +42,45 @@ impl NetNs {
     }
 
     fn in_user_namespace() -> Result<Self> {
-        let mut child = Command::new("unshare")
-            .args([
-                "--user",
-                "--net",
-                "--map-root-user",
-                "sh",
-                "-c",
-                "ip link set lo up && echo ready && read _",
-            ])
+        Self::held(Command::new("unshare").args(["--user", "--net", "--map-root-user"]))
+    }
+
+    /// Another namespace of the same owner, joined to this one by a wire (veth) whose ends are both called `wire`.
+    ///
+    /// # Errors
+    /// It cannot be made, or the kernel has no veth devices.
+    pub fn neighbour(&self) -> Result<Self> {
+        let other = match &self.holder {
+            Holder::Named(_) => Self::named()?,
+            Holder::Process(_) => Self::held(self.command("unshare").arg("--net"))?,
+        };
+        let known_as = match &other.holder {
+            Holder::Named(name) => name.clone(),
+            Holder::Process(child) => child.id().to_string(),
+        };
+        succeed(
+            self.command("ip")
+                .args(["link", "add", "wire", "type", "veth", "peer", "name", "wire", "netns"])
+                .arg(known_as),
+        )?;
+        for namespace in [self, &other] {
+            namespace.ip("link set wire up")?;
+        }
+        Ok(other)
+    }
+
+    /// Runs `ip` inside, with arguments separated by spaces.
+    ///
+    /// # Errors
+    /// It fails; the error has its words.
+    pub fn ip(&self, arguments: &str) -> Result<()> {
+        succeed(self.command("ip").args(arguments.split_whitespace()))
+    }
+
+    /// A namespace that `unshare` makes, held by a process in it.
+    fn held(unshare: &mut Command) -> Result<Self> {
+        let mut child = unshare
+            .args(["sh", "-c", "ip link set lo up && echo ready && read _"])
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::null())
@@ -135,6 +165,19 @@ mod tests {
         let reached =
             namespace.command("sh").args(["-c", "ping -c1 -W1 127.0.0.1 || ip -4 addr show lo up"]).output();
         assert!(String::from_utf8_lossy(&reached.unwrap().stdout).contains("127.0.0.1"));
+    }
+
+    #[test]
+    fn neighbours_have_a_wire() {
+        let makers: [fn() -> Result<NetNs>; 2] = [NetNs::new, NetNs::in_user_namespace];
+        for make in makers {
+            let one = make().unwrap();
+            let other = one.neighbour().unwrap();
+            for namespace in [&one, &other] {
+                let seen = namespace.command("ip").args(["link", "show", "wire"]).output().unwrap();
+                assert!(String::from_utf8_lossy(&seen.stdout).contains("LOWER_UP"), "{seen:?}");
+            }
+        }
     }
 
     #[test]

@@ -22,6 +22,7 @@ mod config;
 mod consistency;
 mod filters;
 mod idempotency;
+mod instances;
 mod lifecycle;
 mod normalise;
 mod paging;
@@ -56,6 +57,7 @@ struct Shared {
 struct State {
     config: ProxyConfig,
     lifecycle: lifecycle::Lifecycle,
+    instances: instances::Instances,
     stale: consistency::Stale,
     tokens: idempotency::Tokens,
     pages: paging::Pages,

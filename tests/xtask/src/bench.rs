@@ -225,6 +225,11 @@ pub(crate) fn kill(example: Example, at: KillCalls) -> Result<()> {
             let mut stage = AwsStage::example("aws-hub-spoke", ProxyConfig::default())?;
             kill_points(&mut stage, at, &mut tell)?
         }
+        Example::AwsGateway => {
+            let mut stage = AwsStage::example("aws-gateway", ProxyConfig::default())?;
+            stage.terraform.env("TF_VAR_image_id", "ami-1e749f67");
+            kill_points(&mut stage, at, &mut tell)?
+        }
         Example::GcpHubSpoke => {
             let mut stage = GoogleStage::example("gcp-hub-spoke", GoogleConfig::default())?;
             kill_points(&mut stage, at, &mut tell)?
@@ -268,6 +273,8 @@ const SIGNING_KEY: &str =
 pub(crate) enum Example {
     /// On an emulated AWS.
     AwsHubSpoke,
+    /// On an emulated AWS: keys and gateways.
+    AwsGateway,
     /// On a double of Google Cloud.
     GcpHubSpoke,
     /// On a double of RunPod.

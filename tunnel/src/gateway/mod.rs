@@ -30,6 +30,7 @@ use warren_transport::tls::Pin;
 use warren_wire::PublicKey;
 
 pub use settings::config;
+pub(crate) use settings::own_entry;
 
 use crate::cli::Address;
 use crate::problem::{Context as _, Result};

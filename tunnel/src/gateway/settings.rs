@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use warren_transport::tls::{Identity, IdentityError};
 use warren_wire::gateway::{Etcd as EtcdFile, GatewayConfig, StoreConfig};
-use warren_wire::{Pin, PrivateKey};
+use warren_wire::{Pin, PrivateKey, PublicKey};
 
 use crate::problem::{Context as _, Problem, Result};
 use crate::secret;
@@ -30,7 +30,10 @@ impl Settings {
         let config = config(path)?;
         let key = private_key(&config.keys.private_key_file)?;
         let identity = identity(&config.keys.certificate_file, &config.keys.certificate_key_file)?;
-        own_entry(path, &config, &key, identity.pin())?;
+        own_entry(&config, Some(key.public()), Some(identity.pin())).map_err(|what| {
+            Problem::new(format!("{}: {what}", path.display()))
+                .hint("`warren-tunnel gateway identity` prints the entry as it should be")
+        })?;
         Ok(Self { path: path.to_owned(), config, key, identity })
     }
 }
@@ -87,21 +90,25 @@ pub(super) fn identity(certificate: &Path, key: &Path) -> Result<Identity> {
     })
 }
 
-/// Pods know this gateway by what the list says of it: if that is wrong they all go away with a warning.
-fn own_entry(path: &Path, config: &GatewayConfig, key: &PrivateKey, pin: Pin) -> Result<()> {
+/// Pods know this gateway by what the list says of it: if that is wrong they all go away with a warning. What is not
+/// given is not looked at.
+///
+/// # Errors
+/// What is wrong in the list.
+pub(crate) fn own_entry(
+    config: &GatewayConfig,
+    key: Option<PublicKey>,
+    pin: Option<Pin>,
+) -> std::result::Result<(), String> {
     let Some(own) = config.gateways.as_slice().iter().find(|gateway| gateway.name == config.name) else {
         return Ok(());
     };
-    let wrong =
-        |what: String| Err(Problem::new(format!("{}: [[gateways]] {}: {what}", path.display(), config.name)));
-    let of =
-        |problem: Problem| problem.hint("`warren-tunnel gateway identity` prints the entry as it should be");
-    if own.key != key.public() {
-        return wrong(format!("key is {}, but private_key_file has that of {}", own.key, key.public()))
-            .map_err(of);
+    let wrong = |what: String| Err(format!("[[gateways]] {}: {what}", config.name));
+    if let Some(key) = key.filter(|key| *key != own.key) {
+        return wrong(format!("key is {}, but private_key_file has that of {key}", own.key));
     }
-    if !own.pins.as_slice().contains(&pin) {
-        return wrong(format!("no pin is the certificate's, which is {pin}")).map_err(of);
+    if let Some(pin) = pin.filter(|pin| !own.pins.as_slice().contains(pin)) {
+        return wrong(format!("no pin is the certificate's, which is {pin}"));
     }
     Ok(())
 }

@@ -7,12 +7,14 @@
 //! * [`token`]: enrolment tokens, their claims and the keys that sign them.
 //! * [`enrolment`]: what a pod and a gateway say to each other when the pod joins.
 //! * [`gateway`]: the gateway's configuration file.
+//! * [`fetch`]: which files a gateway fetches from a secret store.
 //!
 //! The crate reads no clock, file, socket or environment, and secrets appear in no `Debug` output and in no
 //! error.
 
 pub mod config;
 pub mod enrolment;
+pub mod fetch;
 pub mod gateway;
 pub mod key;
 pub mod name;

@@ -56,6 +56,11 @@ impl ApiError {
         }
     }
 
+    /// A call that the SDK refuses to make.
+    pub(crate) fn unsent(operation: &'static str, error: &dyn std::error::Error) -> ApiError {
+        ApiError { operation, code: "InvalidParameter".to_owned(), message: error.to_string(), status: 400 }
+    }
+
     fn hint(&self) -> Option<&'static str> {
         let code = self.code.as_str();
         Some(match code {
@@ -143,6 +148,9 @@ impl Failure for ApiError {
                     | "InvalidGroupId.NotFound"
                     | "Gateway.NotAttached"
                     | "NoSuchEntity"
+                    | "ParameterNotFound"
+                    | "ParameterVersionNotFound"
+                    | "InvalidResourceId"
             )
     }
 
@@ -150,7 +158,10 @@ impl Failure for ApiError {
         self.code == "DependencyViolation"
             || self.code.ends_with(".InUse")
             || self.code.ends_with("InUseException")
-            || matches!(self.code.as_str(), "ResourceInUse" | "IncorrectState" | "OperationNotPermitted")
+            || matches!(
+                self.code.as_str(),
+                "ResourceInUse" | "IncorrectState" | "OperationNotPermitted" | "DeleteConflict"
+            )
     }
 
     fn is_throttle(&self) -> bool {
@@ -168,6 +179,11 @@ impl Failure for ApiError {
         ) || self.status == 429
     }
 
+    /// An instance profile is known to IAM some seconds before EC2 knows it.
+    fn is_not_ready(&self) -> bool {
+        self.code == "InvalidParameterValue" && self.message.to_lowercase().contains("iaminstanceprofile")
+    }
+
     fn is_ambiguous(&self) -> bool {
         (self.code.is_empty() && self.status == 0) || self.status >= 500
     }
@@ -180,6 +196,7 @@ impl Failure for ApiError {
             || self.code.ends_with("AlreadyAssociated")
             || self.code == "DuplicateTransitGatewayAttachment"
             || self.code == "RouteAlreadyExists"
+            || self.code == "EntityAlreadyExists"
     }
 }
 

@@ -10,12 +10,18 @@ mod client;
 mod common;
 mod config;
 mod ecr_repository;
+mod elastic_ip;
 mod error;
 mod flow_log;
+mod gateway;
+mod gateway_config;
+mod gateway_role;
 mod internet_gateway;
+mod key;
 mod live;
 mod memory;
 mod nat_gateway;
+mod parameter;
 mod policy;
 mod route_table;
 mod security_group;
@@ -34,6 +40,7 @@ pub use memory::{PlannedEndpoint, PlannedSecurityGroup, PlannedVpc, RunMemory};
 pub use session::{Aws, Session, s3_options, watch_live};
 
 use tf_provider_rs::Registry;
+use warren_gateways::key::{Signing, Tls, Wireguard};
 use warren_managed::Managed;
 
 /// Every resource of this cloud.
@@ -51,4 +58,12 @@ pub fn registry(session: &Session) -> Registry {
         .resource(Managed::<ecr_repository::Repository>::new(session))
         .resource(Managed::<vpc_endpoint::Endpoint>::new(session))
         .resource(Managed::<vpc_peering::Peering>::new(session))
+        .resource(Managed::<elastic_ip::ElasticIp>::new(session))
+        .resource(Managed::<key::Key<Wireguard>>::new(session))
+        .resource(Managed::<key::Key<Signing>>::new(session))
+        .resource(Managed::<key::Key<Tls>>::new(session))
+        .resource(Managed::<gateway_config::GatewayConfig>::new(session))
+        .resource(Managed::<gateway_role::GatewayRole>::new(session))
+        .resource(Managed::<gateway::Gateway>::new(session))
+        .ephemeral(key::SigningKeyValue::new(session))
 }

@@ -150,17 +150,35 @@ impl Aws {
 
     /// The Amazon resource name of an EC2 object: `resource` is such as `vpc/vpc-1`.
     pub fn arn(&self, account: &str, resource: &str) -> String {
-        let partition = match self.region.split('-').next() {
+        format!("arn:{}:ec2:{}:{account}:{resource}", self.partition(), self.region)
+    }
+
+    /// The Amazon resource name of a parameter, whose name begins with a slash.
+    pub fn parameter_arn(&self, account: &str, name: &str) -> String {
+        format!("arn:{}:ssm:{}:{account}:parameter{name}", self.partition(), self.region)
+    }
+
+    fn partition(&self) -> &'static str {
+        match self.region.split('-').next() {
             Some("cn") => "aws-cn",
             _ if self.region.starts_with("us-gov-") => "aws-us-gov",
             _ => "aws",
-        };
-        format!("arn:{partition}:ec2:{}:{account}:{resource}", self.region)
+        }
     }
 
     /// The EC2 client.
     pub fn ec2(&self) -> &aws_sdk_ec2::Client {
         &self.ec2
+    }
+
+    /// A client of the parameter store.
+    pub fn ssm(&self) -> aws_sdk_ssm::Client {
+        aws_sdk_ssm::Client::new(&self.sdk)
+    }
+
+    /// A client of identity and access management.
+    pub fn iam(&self) -> aws_sdk_iam::Client {
+        aws_sdk_iam::Client::new(&self.sdk)
     }
 
     /// A client of the container registry.

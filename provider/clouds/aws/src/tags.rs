@@ -17,6 +17,9 @@ pub(crate) type Tags = BTreeMap<String, String>;
 const FABRIC: &str = "warren:fabric";
 const OWNER: &str = "warren:owner";
 const NAME: &str = "warren:name";
+/// Of an address that belongs to a resource of the type in its value: what tells it from an address of the same name
+/// that is an object of its own.
+pub(crate) const PART_OF: &str = "warren:part-of";
 /// What consoles show; a user's own `Name` wins.
 const SHOWN: &str = "Name";
 
@@ -116,6 +119,16 @@ pub(crate) fn name(tags: &Tags) -> Attr<String> {
 /// The fabric and the owner that an object's tags name.
 pub(crate) fn scope(tags: &Tags) -> (Option<String>, Option<String>) {
     (tags.get(FABRIC).cloned(), tags.get(OWNER).cloned())
+}
+
+/// The error of a create whose name somebody else's object has.
+pub(crate) fn taken(operation: &'static str, code: &str, what: &str, tags: &Tags) -> ApiError {
+    let owner = match scope(tags) {
+        (Some(fabric), Some(owner)) => format!("It belongs to owner {owner:?} of fabric {fabric:?}."),
+        _ => "It has no warren tags: import it to manage it here.".to_owned(),
+    };
+    let message = format!("{what} exists already. {owner}");
+    ApiError { operation, code: code.to_owned(), message, status: 400 }
 }
 
 /// For the create call.

@@ -32,6 +32,9 @@ pub enum Kind {
     Instance,
     EcrRepository,
     LogGroup,
+    Parameter,
+    Role,
+    InstanceProfile,
 }
 
 /// How EC2 lists one kind: action, set of items, element of the id.
@@ -69,13 +72,25 @@ const EC2_KINDS: &[(Kind, &str, &str, &str)] = &[
     (Kind::FlowLog, "DescribeFlowLogs", "flowLogSet", "flowLogId"),
 ];
 
+/// How IAM lists one kind: action, result, set of members, element of the name.
+const IAM_KINDS: &[(Kind, &str, &str, &str, &str)] = &[
+    (Kind::Role, "ListRoles", "ListRolesResult", "Roles", "RoleName"),
+    (
+        Kind::InstanceProfile,
+        "ListInstanceProfiles",
+        "ListInstanceProfilesResult",
+        "InstanceProfiles",
+        "InstanceProfileName",
+    ),
+];
+
 /// States in which an object counts as gone.
 const GONE: &[&str] = &["deleted", "terminated", "rejected", "failed", "expired"];
 
 /// One thing that exists.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Object {
-    /// The cloud's id of it; for a repository or log group its name.
+    /// The cloud's id of it; where there is none, its name.
     pub id: String,
     /// The VPC or transit gateway it is in, where it is in one.
     pub owner: Option<String>,
@@ -112,6 +127,15 @@ impl Inventory {
         inventory.insert_named(Kind::EcrRepository, &repositories["repositories"], "repositoryName");
         let groups = api.json(region, "logs", "Logs_20140328.DescribeLogGroups", &json!({})).await?;
         inventory.insert_named(Kind::LogGroup, &groups["logGroups"], "logGroupName");
+        let parameters = api.json(region, "ssm", "AmazonSSM.DescribeParameters", &json!({})).await?;
+        inventory.insert_named(Kind::Parameter, &parameters["Parameters"], "Name");
+        for (kind, action, result, set, name) in IAM_KINDS {
+            let answer = api.query(region, ("iam", "2010-05-08"), action, &[]).await?;
+            let members = answer.child(result).and_then(|result| result.child(set));
+            for item in members.into_iter().flat_map(|set| &set.children) {
+                inventory.insert_name(*kind, item.text_at(name));
+            }
+        }
         inventory.forget_followers();
         Ok(inventory)
     }
@@ -154,11 +178,15 @@ impl Inventory {
 
     fn insert_named(&mut self, kind: Kind, list: &serde_json::Value, name: &str) {
         for entry in list.as_array().into_iter().flatten() {
-            let id = entry[name].as_str().unwrap_or_default().to_owned();
-            let object =
-                Object { id: id.clone(), owner: None, cidr: None, tags: BTreeMap::new(), implicit: false };
-            self.objects.entry(kind).or_default().insert(id, object);
+            self.insert_name(kind, entry[name].as_str().unwrap_or_default());
         }
+    }
+
+    fn insert_name(&mut self, kind: Kind, name: &str) {
+        let id = name.to_owned();
+        let object =
+            Object { id: id.clone(), owner: None, cidr: None, tags: BTreeMap::new(), implicit: false };
+        self.objects.entry(kind).or_default().insert(id, object);
     }
 
     /// The objects of one kind, ordered by id.

@@ -9,7 +9,12 @@ from moto.moto_server.werkzeug_app import (
     MotoRequestHandler,
     create_backend_app,
 )
+from moto.ec2.models import elastic_ip_addresses
+from moto.ec2.utils import random_public_ip
 from werkzeug.serving import make_server
+
+# An elastic address is one that packets can be sent to, not one of 127.0.0.0/8.
+elastic_ip_addresses.random_ip = random_public_ip
 
 
 def end_with_parent() -> None:

@@ -2,6 +2,7 @@
 
 use http::StatusCode;
 
+use super::instances::Instances;
 use super::lifecycle::Asked;
 use super::request::Request;
 use super::{Shared, normalise, paging, rules};
@@ -30,7 +31,7 @@ fn validate(shared: &Shared, request: &Request) -> Option<Rejection> {
     if !models.covers(request.service) {
         return None;
     }
-    let problems = if request.service == Service::Ecr {
+    let problems = if matches!(request.service, Service::Ecr | Service::Ssm) {
         models.check_json(
             request.service,
             &request.action,
@@ -72,6 +73,9 @@ async fn ec2(shared: &Shared, request: &mut Request) -> Result<Reply, Rejection>
         normalise::ranges(&mut request.params);
         normalise::defaults(&request.action, &mut request.params);
         normalise::tags(&request.action, &mut request.params);
+        if let Some(rejection) = shared.state().instances.refuse(request, &config) {
+            return Err(rejection);
+        }
         if config.rules {
             rules::check(shared, request).await?;
         }
@@ -92,6 +96,7 @@ async fn ec2(shared: &Shared, request: &mut Request) -> Result<Reply, Rejection>
             || page.is_some()
             || !state.stale.is_empty()
             || state.lifecycle.concerns(&request.action, &asked)
+            || Instances::concerns(&request.action)
     };
     if !wanted {
         return Ok(reply);
@@ -107,6 +112,7 @@ async fn ec2(shared: &Shared, request: &mut Request) -> Result<Reply, Rejection>
             state.lifecycle.doom(class, &id, item, &config);
         }
         state.lifecycle.show(action, &mut tree, &asked);
+        state.instances.show(action, &mut tree, &config);
         if request.is_read() {
             state.stale.hide(action, &mut tree);
         }

@@ -118,6 +118,7 @@ pub(super) async fn settle(shared: &Shared, request: &Request, answer: &Element,
                 gateways::settle(&context, item).await;
             }
         }
+        "TerminateInstances" => addresses::settle(&context).await,
         _ => {}
     }
 }

@@ -40,7 +40,7 @@ pub use proxy::{Proxy, ProxyError};
 pub use receive::{Arrival, Receiver};
 pub use stream::{Stream, StreamStats};
 pub use streams::{Closed, Opened, Role, Streams};
-pub use trust::Trust;
+pub use trust::{Trust, pin_of_pem};
 pub use warren_wire::{Pin, PinError, Pins};
 
 /// Plain bytes of one TLS record (RFC 8446 section 5.1).

@@ -6,6 +6,7 @@ use parking_lot::Mutex;
 use ring::digest::{SHA256, digest};
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use rustls::crypto::{CryptoProvider, verify_tls12_signature, verify_tls13_signature};
+use rustls::pki_types::pem::PemObject as _;
 use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
 use rustls::server::ParsedCertificate;
 use rustls::{CertificateError, ClientConfig, DigitallySignedStruct, RootCertStore, SignatureScheme};
@@ -17,6 +18,12 @@ pub(super) fn pin_of(certificate: &CertificateDer<'_>) -> Option<Pin> {
     let parsed = ParsedCertificate::try_from(certificate).ok()?;
     let hash = digest(&SHA256, parsed.subject_public_key_info().as_ref());
     hash.as_ref().try_into().ok().map(Pin::from_bytes)
+}
+
+/// The pin of the first certificate of a PEM text; `None` if there is none.
+#[must_use]
+pub fn pin_of_pem(text: &[u8]) -> Option<Pin> {
+    pin_of(&CertificateDer::pem_slice_iter(text).next()?.ok()?)
 }
 
 /// By what a gateway is known.

@@ -250,13 +250,18 @@ pub struct Audit {
     pub file: Option<PathBuf>,
 }
 
+/// Reads TOML, and tells a mistake with its place and a hint.
+pub(crate) fn from_toml<T: serde::de::DeserializeOwned>(text: &str) -> Result<T, ParseError> {
+    toml::from_str(text).map_err(|error| error::explain(text, &error))
+}
+
 impl GatewayConfig {
     /// Reads a file.
     ///
     /// # Errors
     /// The first mistake, with its place and a hint.
     pub fn parse(text: &str) -> Result<Self, ParseError> {
-        let config: Self = toml::from_str(text).map_err(|error| error::explain(text, &error))?;
+        let config: Self = from_toml(text)?;
         check::check(text, &config)?;
         Ok(config)
     }

@@ -39,7 +39,10 @@ impl Object for Repository {
         let ours = (Some(aws.scope.fabric.clone()), Some(aws.scope.owner.clone()));
         match ApiError::if_found(api::get(aws, self.name.text()).await)? {
             Some(found) if tags::scope(&found.tags) == ours => Ok(vec![found.name]),
-            Some(found) => Err(taken(self.name.text(), &found.tags)),
+            Some(found) => {
+                let what = format!("the repository {}", self.name.text());
+                Err(tags::taken("CreateRepository", "RepositoryAlreadyExistsException", &what, &found.tags))
+            }
             None => Ok(Vec::new()),
         }
     }
@@ -93,19 +96,6 @@ impl Object for Repository {
 /// The name of a repository in a state: its id too, which is all that an import knows.
 fn called(state: &Repository) -> &str {
     state.name.known().map_or_else(|| state.id.text(), String::as_str)
-}
-
-fn taken(name: &str, tags: &Tags) -> ApiError {
-    let owner = match tags::scope(tags) {
-        (Some(fabric), Some(owner)) => format!("It belongs to owner {owner:?} of fabric {fabric:?}."),
-        _ => "It has no warren tags: import it to manage it here.".to_owned(),
-    };
-    ApiError {
-        operation: "CreateRepository",
-        code: "RepositoryAlreadyExistsException".to_owned(),
-        message: format!("the repository {name} exists already. {owner}"),
-        status: 400,
-    }
 }
 
 fn not_empty(name: &str) -> Diagnostic {

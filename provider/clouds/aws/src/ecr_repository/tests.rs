@@ -32,12 +32,12 @@ async fn policies_are_compared_by_meaning() {
 
 #[test]
 fn what_is_told() {
-    let tags =
-        |pairs: &[(&str, &str)]| pairs.iter().map(|(k, v)| ((*k).to_owned(), (*v).to_owned())).collect();
+    let of = |pairs: &[(&str, &str)]| pairs.iter().map(|(k, v)| ((*k).to_owned(), (*v).to_owned())).collect();
+    let taken = |tags: &Tags| tags::taken("CreateRepository", "", "the repository llm/trainer", tags);
     insta::assert_snapshot!(not_empty("llm/trainer").detail);
-    insta::assert_snapshot!(taken("llm/trainer", &tags(&[])).message);
-    let others = tags(&[("warren:fabric", "training"), ("warren:owner", "research")]);
-    insta::assert_snapshot!(taken("llm/trainer", &others).message);
+    insta::assert_snapshot!(taken(&of(&[])).message);
+    let others = of(&[("warren:fabric", "training"), ("warren:owner", "research")]);
+    insta::assert_snapshot!(taken(&others).message);
     let mut diagnostics = Diagnostics::default();
     let config = Repository {
         keep_last_images: 1.into(),

@@ -7,12 +7,8 @@ use crate::client;
 use crate::common::Common;
 use crate::error::{ApiError, Named};
 use crate::session::Aws;
-use crate::tags::{self, Tags, filter};
+use crate::tags::{self, PART_OF, Tags, filter};
 use warren_managed::Failure;
-
-/// Tag of an address that belongs to a resource of the type in its value: what tells it from an address
-/// of the same name that is an object of its own.
-const PART_OF: &str = "warren:part-of";
 
 /// A NAT gateway as DescribeNatGateways tells it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -1,4 +1,4 @@
-//! Elastic addresses.
+//! Elastic addresses and interfaces of instances.
 
 use super::{Context, Verdict};
 use crate::front::reply::Rejection;
@@ -18,4 +18,24 @@ pub(super) async fn release(context: &Context<'_>) -> Verdict {
         ));
     }
     Ok(())
+}
+
+/// Instances that are terminated give their addresses back, and their interfaces go with them.
+pub(super) async fn settle(context: &Context<'_>) {
+    let emulator = &context.shared.emulator;
+    for instance in context.params.list("InstanceId") {
+        let addresses = context.filtered("DescribeAddresses", "addressesSet", "instance-id", instance).await;
+        let associations = addresses
+            .iter()
+            .map(|address| ("DisassociateAddress", "AssociationId", address.text_at("associationId")));
+        let (describe, filter) = ("DescribeNetworkInterfaces", "attachment.instance-id");
+        let interfaces = context.filtered(describe, "networkInterfaceSet", filter, instance).await;
+        let interfaces = interfaces.iter().map(|interface| {
+            ("DeleteNetworkInterface", "NetworkInterfaceId", interface.text_at("networkInterfaceId"))
+        });
+        for (action, name, id) in associations.chain(interfaces) {
+            // It may be gone already, which is what is wanted.
+            let _ = emulator.ec2(context.region, action, &[(name, id)]).await;
+        }
+    }
 }

@@ -1,0 +1,104 @@
+# Two gateways in an AWS hub; keys are in the parameter store, and in no plan and no state.
+
+terraform {
+  required_version = ">= 1.10" # ephemeral values
+  required_providers {
+    warren = { source = "warren-net/warren" }
+  }
+}
+
+variable "endpoint_url" {
+  description = "Endpoint of an AWS emulator; null for AWS itself."
+  type        = string
+  default     = null
+}
+
+variable "image_id" {
+  description = "Id of a Linux image with systemd, cloud-init, curl, and warren-tunnel in /usr/local/bin; or set `release`."
+  type        = string
+}
+
+variable "release" {
+  description = "Where the gateways download warren-tunnel; null if the image has it."
+  type        = object({ url = string, sha256 = string })
+  default     = null
+}
+
+variable "rotation" {
+  description = "Any word, such as a date. A change makes new keys and replaces no gateway."
+  type        = string
+  default     = null
+}
+
+variable "groups" {
+  description = "What each group of peers may reach. A change replaces no gateway."
+  type        = any
+  default     = { gpu = { rate_mbit = 2000, allow = [{ to = ["10.0.0.0/16"], ports = ["443", "8000-8100"], protocols = ["tcp"] }] } }
+}
+
+provider "warren" {
+  fabric = "llm-training"
+  owner  = "platform-repo"
+  aws    = { region = "us-east-1", endpoint_url = var.endpoint_url }
+}
+
+resource "warren_aws_vpc" "hub" {
+  name       = "hub"
+  cidr_block = "10.0.0.0/16"
+}
+
+resource "warren_aws_internet_gateway" "hub" {
+  name   = "hub"
+  vpc_id = warren_aws_vpc.hub.id
+}
+
+resource "warren_aws_subnet" "public" {
+  name           = "public"
+  vpc_id         = warren_aws_vpc.hub.id
+  vpc_cidr_block = "10.0.0.0/16"
+  cidr_block     = "10.0.0.0/24"
+}
+
+resource "warren_aws_route_table" "public" {
+  name       = "public"
+  vpc_id     = warren_aws_vpc.hub.id
+  subnet_ids = [warren_aws_subnet.public.id]
+  routes = concat(
+    [{ destination_cidr_block = "0.0.0.0/0", gateway_id = warren_aws_internet_gateway.hub.id }],
+    module.gateway.routes,
+  )
+}
+
+resource "warren_aws_signing_key" "tokens" {
+  name     = "/warren/llm-training/tokens"
+  rotation = var.rotation
+}
+
+module "gateway" {
+  source = "../../modules/wireguard-gateway/aws"
+
+  name            = "gw"
+  fabric          = "llm-training"
+  vpc_id          = warren_aws_vpc.hub.id
+  vpc_cidr_blocks = ["10.0.0.0/16"]
+  image_id        = var.image_id
+  token_keys      = compact([warren_aws_signing_key.tokens.public_key, warren_aws_signing_key.tokens.previous_public_key])
+  groups          = var.groups
+  key_rotation    = var.rotation
+  release         = var.release
+
+  gateways = {
+    a = { subnet_id = warren_aws_subnet.public.id, overlay_cidr_blocks = ["10.100.0.0/17"] }
+    b = { subnet_id = warren_aws_subnet.public.id, overlay_cidr_blocks = ["10.100.128.0/17"] }
+  }
+}
+
+# For the run that signs a token; see `ephemeral "warren_enrolment_token"`.
+ephemeral "warren_aws_signing_key" "tokens" {
+  name = warren_aws_signing_key.tokens.id
+}
+
+output "gateways" {
+  description = "The gateways as pods reach them."
+  value       = module.gateway.gateways
+}

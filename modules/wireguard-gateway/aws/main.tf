@@ -1,0 +1,106 @@
+locals {
+  parameters = { for key in keys(var.gateways) : key => "/warren/${var.fabric}/${var.name}-${key}" }
+
+  # As peers reach them.
+  gateways = [for key in keys(var.gateways) : {
+    name = "${var.name}-${key}"
+    key  = warren_aws_wireguard_key.gateway[key].public_key
+    udp  = "${warren_aws_elastic_ip.gateway[key].public_ip}:51820"
+    tls  = "${warren_aws_elastic_ip.gateway[key].public_ip}:443"
+    pins = compact([
+      warren_aws_tls_key.gateway[key].public_key,
+      warren_aws_tls_key.gateway[key].previous_public_key,
+    ])
+  }]
+}
+
+# What outlives an instance: keys, configuration, address, role.
+
+resource "warren_aws_wireguard_key" "gateway" {
+  for_each = var.gateways
+
+  name       = "${local.parameters[each.key]}/wireguard"
+  rotation   = var.key_rotation
+  kms_key_id = var.kms_key_arn
+  tags       = var.tags
+}
+
+resource "warren_aws_tls_key" "gateway" {
+  for_each = var.gateways
+
+  name       = "${local.parameters[each.key]}/tls"
+  rotation   = var.key_rotation
+  kms_key_id = var.kms_key_arn
+  tags       = var.tags
+}
+
+resource "warren_aws_elastic_ip" "gateway" {
+  for_each = var.gateways
+
+  name = "${var.name}-${each.key}"
+  tags = var.tags
+}
+
+resource "warren_aws_gateway_config" "gateway" {
+  for_each = var.gateways
+
+  name = "${local.parameters[each.key]}/config"
+  tags = var.tags
+
+  content = templatefile("${path.module}/../gateway.toml.tftpl", {
+    fabric              = var.fabric
+    name                = "${var.name}-${each.key}"
+    token_keys          = var.token_keys
+    overlay_cidr_blocks = each.value.overlay_cidr_blocks
+    dns_servers         = var.dns.servers
+    dns_domains         = var.dns.domains
+    gateways            = concat(local.gateways, var.other_gateways)
+    groups              = var.groups
+  })
+}
+
+resource "warren_aws_gateway_role" "gateway" {
+  for_each = var.gateways
+
+  name         = "${var.name}-${each.key}"
+  parameters   = [for part in ["config", "tls", "wireguard"] : "${local.parameters[each.key]}/${part}"]
+  kms_key_arns = var.kms_key_arn == null ? null : [var.kms_key_arn]
+  tags         = var.tags
+}
+
+# In from the internet: the tunnel, nothing else.
+
+resource "warren_aws_security_group" "gateway" {
+  name                 = "${var.name}-gateway"
+  description          = "The tunnel from everywhere, all from the hub"
+  vpc_id               = var.vpc_id
+  allow_public_ingress = true
+  tags                 = var.tags
+
+  ingress = [
+    { protocol = "udp", from_port = 51820, to_port = 51820, cidr_blocks = ["0.0.0.0/0"], description = "WireGuard" },
+    { protocol = "tcp", from_port = 443, to_port = 443, cidr_blocks = ["0.0.0.0/0"], description = "Enrolment, WireGuard over TLS" },
+    { protocol = "-1", cidr_blocks = var.vpc_cidr_blocks, description = "To peers" },
+  ]
+  egress = [{ protocol = "-1", cidr_blocks = ["0.0.0.0/0"], description = "To everywhere" }]
+}
+
+resource "warren_aws_gateway" "gateway" {
+  for_each = var.gateways
+
+  name                 = "${var.name}-${each.key}"
+  image_id             = var.image_id
+  instance_type        = var.instance_type
+  subnet_id            = each.value.subnet_id
+  security_group_ids   = [warren_aws_security_group.gateway.id]
+  instance_profile_arn = warren_aws_gateway_role.gateway[each.key].instance_profile_arn
+  allocation_id        = warren_aws_elastic_ip.gateway[each.key].id
+  kms_key_id           = var.kms_key_arn
+  release              = var.release
+  tags                 = var.tags
+
+  # Names, so that the boot script is known at plan.
+  config        = warren_aws_gateway_config.gateway[each.key].name
+  wireguard_key = warren_aws_wireguard_key.gateway[each.key].name
+  tls_key       = warren_aws_tls_key.gateway[each.key].name
+}

@@ -1,0 +1,7 @@
+use super::*;
+use warren_managed::listed;
+
+#[test]
+fn attributes() {
+    insta::assert_snapshot!(listed(&ElasticIp::schema()));
+}

@@ -1,0 +1,150 @@
+//! IAM's calls about a role, its policy and its instance profile, which all have one name.
+
+use std::collections::BTreeSet;
+
+use aws_config::retry::RetryConfig;
+use aws_sdk_iam::types::Tag;
+use percent_encoding::percent_decode_str;
+
+use super::schema::{GatewayRole, TRUST};
+use crate::error::{ApiError, Named};
+use crate::session::Aws;
+use crate::tags::{self, Tags};
+use warren_managed::Failure;
+
+/// Name of the inline policy.
+const POLICY: &str = "read-own-secrets";
+
+/// A role.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Role {
+    pub(super) arn: String,
+    pub(super) tags: Tags,
+}
+
+/// An instance profile.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Profile {
+    pub(super) arn: String,
+    pub(super) roles: BTreeSet<String>,
+}
+
+/// All of it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Found {
+    pub(super) name: String,
+    pub(super) role: Role,
+    pub(super) policy: Option<String>,
+    pub(super) profile: Option<Profile>,
+}
+
+/// What there is of the role `name`; a role that is not found is an error.
+pub(super) async fn get(aws: &Aws, name: &str) -> Result<Found, ApiError> {
+    let role = role(aws, name).await?;
+    let policy = ApiError::if_found(policy(aws, name).await)?;
+    let profile = ApiError::if_found(profile(aws, name).await)?;
+    Ok(Found { name: name.to_owned(), role, policy, profile })
+}
+
+pub(super) async fn role(aws: &Aws, name: &str) -> Result<Role, ApiError> {
+    let answer = aws.iam().get_role().role_name(name).send().await.named("GetRole")?;
+    let role = answer.role.ok_or_else(|| ApiError::absent("GetRole", name))?;
+    let tags = role.tags.unwrap_or_default().into_iter().map(|tag| (tag.key, tag.value)).collect();
+    Ok(Role { arn: role.arn, tags })
+}
+
+/// Makes the role. Its name is its identity, so a repeated call finds the first one's.
+pub(super) async fn create_role(aws: &Aws, planned: &GatewayRole, tags: &Tags) -> Result<(), ApiError> {
+    let call = aws
+        .iam()
+        .create_role()
+        .role_name(planned.name.text())
+        .assume_role_policy_document(TRUST)
+        .description("Warren gateway: reads its own secrets")
+        .set_permissions_boundary(planned.permissions_boundary.known().cloned())
+        .set_tags(Some(to_sdk(tags)?))
+        .customize()
+        .config_override(aws_sdk_iam::Config::builder().retry_config(RetryConfig::disabled()));
+    call.send().await.named("CreateRole").map(drop)
+}
+
+pub(super) async fn retag(aws: &Aws, name: &str, have: &Tags, want: &Tags) -> Result<(), ApiError> {
+    let (set, unset) = tags::difference(have, want);
+    if !set.is_empty() {
+        let call = aws.iam().tag_role().role_name(name).set_tags(Some(to_sdk(&set)?));
+        call.send().await.named("TagRole")?;
+    }
+    if !unset.is_empty() {
+        let call = aws.iam().untag_role().role_name(name).set_tag_keys(Some(unset.into_iter().collect()));
+        call.send().await.named("UntagRole")?;
+    }
+    Ok(())
+}
+
+pub(super) async fn policy(aws: &Aws, name: &str) -> Result<String, ApiError> {
+    let call = aws.iam().get_role_policy().role_name(name).policy_name(POLICY);
+    let document = call.send().await.named("GetRolePolicy")?.policy_document;
+    // IAM answers with the document as part of a URL.
+    Ok(percent_decode_str(&document).decode_utf8_lossy().into_owned())
+}
+
+pub(super) async fn put_policy(aws: &Aws, name: &str, document: &str) -> Result<(), ApiError> {
+    let call = aws.iam().put_role_policy().role_name(name).policy_name(POLICY).policy_document(document);
+    call.send().await.named("PutRolePolicy").map(drop)
+}
+
+pub(super) async fn delete_policy(aws: &Aws, name: &str) -> Result<(), ApiError> {
+    let call = aws.iam().delete_role_policy().role_name(name).policy_name(POLICY);
+    ApiError::unless_gone(call.send().await.named("DeleteRolePolicy").map(drop))
+}
+
+pub(super) async fn profile(aws: &Aws, name: &str) -> Result<Profile, ApiError> {
+    let call = aws.iam().get_instance_profile().instance_profile_name(name);
+    let profile = call.send().await.named("GetInstanceProfile")?.instance_profile;
+    let profile = profile.ok_or_else(|| ApiError::absent("GetInstanceProfile", name))?;
+    Ok(Profile { arn: profile.arn, roles: profile.roles.into_iter().map(|role| role.role_name).collect() })
+}
+
+/// Makes the instance profile; one that is there already is taken.
+pub(super) async fn create_profile(aws: &Aws, name: &str, tags: &Tags) -> Result<(), ApiError> {
+    let call = aws.iam().create_instance_profile().instance_profile_name(name).set_tags(Some(to_sdk(tags)?));
+    unless_there(call.send().await.named("CreateInstanceProfile").map(drop))
+}
+
+/// Puts the role into the profile; AWS tells a role that is in it already as a limit of one.
+pub(super) async fn add(aws: &Aws, name: &str) -> Result<(), ApiError> {
+    let call = aws.iam().add_role_to_instance_profile().instance_profile_name(name).role_name(name);
+    match call.send().await.named("AddRoleToInstanceProfile").map(drop) {
+        Err(error) if error.code == "LimitExceeded" && profile(aws, name).await?.roles.contains(name) => {
+            Ok(())
+        }
+        done => unless_there(done),
+    }
+}
+
+pub(super) async fn remove(aws: &Aws, name: &str) -> Result<(), ApiError> {
+    let call = aws.iam().remove_role_from_instance_profile().instance_profile_name(name).role_name(name);
+    ApiError::unless_gone(call.send().await.named("RemoveRoleFromInstanceProfile").map(drop))
+}
+
+pub(super) async fn delete_profile(aws: &Aws, name: &str) -> Result<(), ApiError> {
+    let call = aws.iam().delete_instance_profile().instance_profile_name(name);
+    ApiError::unless_gone(call.send().await.named("DeleteInstanceProfile").map(drop))
+}
+
+/// Deletes the role; not found is an error.
+pub(super) async fn delete_role(aws: &Aws, name: &str) -> Result<(), ApiError> {
+    aws.iam().delete_role().role_name(name).send().await.named("DeleteRole").map(drop)
+}
+
+fn unless_there(result: Result<(), ApiError>) -> Result<(), ApiError> {
+    match result {
+        Err(error) if error.is_conflict() => Ok(()),
+        other => other,
+    }
+}
+
+fn to_sdk(tags: &Tags) -> Result<Vec<Tag>, ApiError> {
+    let tag = |(key, value)| Tag::builder().key(key).value(value).build();
+    tags.iter().map(tag).collect::<Result<_, _>>().map_err(|error| ApiError::unsent("TagRole", &error))
+}

@@ -1,0 +1,90 @@
+//! `warren_aws_gateway_role`: what a gateway may do: read its own secrets, nothing else.
+//!
+//! Three objects of one name, the role first and last, so that it tells whether anything is there:
+//!
+//! ```text
+//! role -> its policy -> instance profile -> role in profile
+//! delete in the other direction
+//! ```
+
+mod api;
+mod schema;
+#[cfg(test)]
+mod tests;
+
+use tf_provider_rs::{Diagnostics, Schema, async_trait};
+
+use crate::error::ApiError;
+use crate::policy;
+use crate::session::{Aws, Work};
+use crate::tags::{self, Tags};
+pub(crate) use schema::GatewayRole;
+use warren_managed::{Failure, Object};
+
+#[async_trait]
+impl Object for GatewayRole {
+    fn schema() -> Schema {
+        schema::schema()
+    }
+
+    /// The role of the planned name, if it is ours; another's is an error.
+    async fn find(&self, aws: &Aws) -> Result<Vec<String>, ApiError> {
+        let name = self.name.text();
+        match ApiError::if_found(api::role(aws, name).await)? {
+            Some(role) if aws.owns(&role.tags, name) => Ok(vec![name.to_owned()]),
+            Some(role) => {
+                let what = format!("the role {name}");
+                Err(tags::taken("CreateRole", "EntityAlreadyExists", &what, &role.tags))
+            }
+            None => Ok(Vec::new()),
+        }
+    }
+
+    async fn create(&self, aws: &Aws, tags: &Tags) -> Result<String, ApiError> {
+        api::create_role(aws, self, tags).await.map(|()| self.name.text().to_owned())
+    }
+
+    async fn reconcile(&self, work: &Work<'_>) -> Result<GatewayRole, Diagnostics> {
+        let Work { cloud: aws, op, .. } = work;
+        let name = self.id.text();
+        let account = aws.account().await?;
+        let wanted = schema::policy(aws, &account, self);
+        let have = op.call(|| api::role(aws, name)).await?;
+        let tags = aws.tags(name, &self.tags);
+        op.call(|| api::retag(aws, name, &have.tags, &tags)).await?;
+        let stored = ApiError::if_found(api::policy(aws, name).await)?;
+        if !stored.is_some_and(|stored| policy::equivalent(&stored, &wanted)) {
+            op.go_on()?;
+            op.call(|| api::put_policy(aws, name, &wanted)).await?;
+        }
+        let profile = match ApiError::if_found(api::profile(aws, name).await)? {
+            Some(profile) => profile,
+            None => {
+                op.go_on()?;
+                op.call(|| api::create_profile(aws, name, &tags)).await?;
+                op.call(|| api::profile(aws, name)).await?
+            }
+        };
+        if !profile.roles.contains(name) {
+            op.go_on()?;
+            op.call(|| api::add(aws, name)).await?;
+        }
+        let found = op.call(|| api::get(aws, name)).await?;
+        Ok(schema::state(aws, found, self))
+    }
+
+    async fn look(&self, work: &Work<'_>) -> Result<Option<GatewayRole>, Diagnostics> {
+        let found = ApiError::if_found(api::get(&work.cloud, self.id.text()).await)?;
+        Ok(found.map(|found| schema::state(&work.cloud, found, self)))
+    }
+
+    async fn delete(&self, work: &Work<'_>) -> Result<(), Diagnostics> {
+        let Work { cloud: aws, op, .. } = work;
+        let name = self.id.text();
+        op.call(|| api::remove(aws, name)).await?;
+        op.release(|| api::delete_profile(aws, name)).await?;
+        op.go_on()?;
+        op.call(|| api::delete_policy(aws, name)).await?;
+        op.delete(|| api::delete_role(aws, name), || api::role(aws, name)).await
+    }
+}

@@ -1,0 +1,82 @@
+//! `ephemeral "warren_aws_signing_key"`: the secret half for as long as a run needs it to sign tokens.
+
+use tf_provider_rs::ephemeral::Opened;
+use tf_provider_rs::model::Secret;
+use tf_provider_rs::schema::{Attribute, Schema};
+use tf_provider_rs::{Attr, Context, Diagnostic, Diagnostics, Ephemeral, Path, async_trait, model};
+
+use super::Named;
+use crate::parameter;
+use crate::session::{Op, Session};
+use warren_gateways::key::{Kind, Signing};
+use warren_managed::{Cloud as _, timeouts};
+
+model! {
+    /// What is read.
+    pub struct Value {
+        /// Name of the parameter.
+        pub name: Attr<String>,
+        /// Which version; else the last.
+        pub version: Attr<i64>,
+        /// `k4.secret.…`.
+        pub secret_key: Attr<Secret>,
+    }
+}
+
+/// Reads a signing key.
+pub(crate) struct SigningKeyValue(Session);
+
+impl SigningKeyValue {
+    pub(crate) fn new(session: &Session) -> SigningKeyValue {
+        SigningKeyValue(session.clone())
+    }
+}
+
+#[async_trait]
+impl Ephemeral for SigningKeyValue {
+    type Model = Value;
+
+    fn type_name(&self) -> &'static str {
+        Signing::TYPE
+    }
+
+    fn schema(&self) -> Schema {
+        Schema::new(
+            "The secret half of a `warren_aws_signing_key`, read from the parameter store for this run. Hand it to \
+             `warren_enrolment_token`; it is stored nowhere.",
+        )
+        .attributes([
+            Attribute::string("name")
+                .required()
+                .validate(parameter::check_name)
+                .describe("Name of the parameter: the key's `id`, so that the key is made first."),
+            Attribute::number("version").optional().describe("Version of the parameter. Default: the last."),
+            Attribute::string("secret_key").computed().sensitive().describe("`k4.secret.…`."),
+        ])
+    }
+
+    async fn open(&self, ctx: &Context, config: Value) -> Result<Opened<Value>, Diagnostics> {
+        let aws = self.0.get()?;
+        let name = config.name.text();
+        let versioned = match config.version.known() {
+            Some(version) => format!("{name}:{version}"),
+            None => name.to_owned(),
+        };
+        let what = format!("{} {name:?}", Signing::TYPE);
+        let timeout = timeouts::of(&Attr::Null, warren_managed::Operation::Read);
+        let op = Op::new(ctx, crate::session::Aws::NAME, what, timeout);
+        let (_, secret) = op.call(|| parameter::read(&aws, &versioned)).await?;
+        if let Some(why) = Signing::HOLDS.refuses(&secret) {
+            return Err(Diagnostic::error(
+                "Not a signing key",
+                format!(
+                    "The parameter {versioned} cannot sign tokens: {why}. Name a `warren_aws_signing_key`."
+                ),
+            )
+            .at(Path::of("name"))
+            .into());
+        }
+        let secret_key = Attr::Known(Secret(secret.trim_end().to_owned()));
+        Ok(Opened { result: Value { secret_key, ..config }, renew_in: None, private: None })
+    }
+}

@@ -1,0 +1,134 @@
+//! `warren_aws_wireguard_key`, `warren_aws_signing_key`, `warren_aws_tls_key`: keys whose secret half is in the
+//! parameter store and nowhere else.
+//!
+//! A version's note (the parameter's description, written in the same call as the value) has the public half and the
+//! rotation that asked for it. So a look decrypts nothing, and a rotation whose answer was lost is not made again:
+//!
+//! ```text
+//! create   put version 1 with note and tags
+//! rotate   note has the planned rotation? yes: done | no: put the next version
+//! state    public half of the last version, and of the one before, which can still be read as `NAME:VERSION`
+//! ```
+
+mod ephemeral;
+mod schema;
+#[cfg(test)]
+mod tests;
+
+use tf_provider_rs::{Attr, Change, Diagnostics, Schema, async_trait};
+
+use crate::error::ApiError;
+use crate::parameter::{self, Put};
+use crate::session::{Aws, Session, Work};
+use crate::tags::Tags;
+pub(crate) use ephemeral::SigningKeyValue;
+pub(crate) use schema::Key;
+use schema::Stored;
+use warren_gateways::key::{Kind, Note, Signing, Tls, Wireguard};
+use warren_managed::{Failure, Look, Object};
+
+/// A kind of key with a resource type.
+pub(crate) trait Named: Kind {
+    /// The resource type.
+    const TYPE: &'static str;
+}
+
+impl Named for Wireguard {
+    const TYPE: &'static str = "warren_aws_wireguard_key";
+}
+
+impl Named for Signing {
+    const TYPE: &'static str = "warren_aws_signing_key";
+}
+
+impl Named for Tls {
+    const TYPE: &'static str = "warren_aws_tls_key";
+}
+
+#[async_trait]
+impl<K: Named> Object for Key<K> {
+    fn schema() -> Schema {
+        schema::schema::<K>()
+    }
+
+    async fn plan(_session: &Session, change: &mut Change<Key<K>>, _diagnostics: &mut Diagnostics) {
+        let Some(prior) = &change.prior else { return };
+        let planned = &mut change.planned;
+        if planned.rotation.is_unknown() {
+            planned.public_key = Attr::Unknown;
+            planned.version = Attr::Unknown;
+            planned.previous_public_key = Attr::Unknown;
+            planned.previous_version = Attr::Unknown;
+        } else if planned.rotation != prior.rotation || !prior.public_key.is_known() {
+            planned.public_key = Attr::Unknown;
+            planned.version = Attr::Unknown;
+            planned.previous_public_key = prior.public_key.clone();
+            planned.previous_version = prior.version;
+        }
+    }
+
+    async fn find(&self, aws: &Aws) -> Result<Vec<String>, ApiError> {
+        parameter::find(aws, self.name.text()).await
+    }
+
+    async fn create(&self, aws: &Aws, tags: &Tags) -> Result<String, ApiError> {
+        put(aws, self, Some(tags)).await?;
+        Ok(self.name.text().to_owned())
+    }
+
+    async fn reconcile(&self, work: &Work<'_>) -> Result<Key<K>, Diagnostics> {
+        let Work { cloud: aws, op, .. } = work;
+        let name = self.id.text();
+        // Not repeated blindly: after an answer was lost, the store says whether there is a new version already.
+        op.until("rotated", || async {
+            let stored = look(aws, name).await?;
+            if stored.has(&self.rotation) {
+                return Ok(Look::Done(()));
+            }
+            match put(aws, self, None).await {
+                Ok(()) => Ok(Look::Done(())),
+                Err(error) if error.is_ambiguous() || error.is_throttle() => {
+                    Ok(Look::Pending(error.to_string()))
+                }
+                Err(error) => Err(error),
+            }
+        })
+        .await?;
+        let have = op.call(|| parameter::tags(aws, name)).await?;
+        let want = aws.tags(name, &self.tags);
+        op.call(|| parameter::retag(aws, name, &have, &want)).await?;
+        let stored = op.call(|| look(aws, name)).await?;
+        Ok(schema::state(aws, stored, self))
+    }
+
+    async fn look(&self, work: &Work<'_>) -> Result<Option<Key<K>>, Diagnostics> {
+        let stored = ApiError::if_found(look(&work.cloud, self.id.text()).await)?;
+        Ok(stored.map(|stored| schema::state(&work.cloud, stored, self)))
+    }
+
+    async fn delete(&self, work: &Work<'_>) -> Result<(), Diagnostics> {
+        let Work { cloud: aws, op, .. } = work;
+        let name = self.id.text();
+        op.delete(|| parameter::delete(aws, name), || parameter::versions(aws, name)).await
+    }
+}
+
+/// Makes a key and puts it; the secret half is gone when this returns.
+async fn put<K: Named>(aws: &Aws, planned: &Key<K>, tags: Option<&Tags>) -> Result<(), ApiError> {
+    let pair = K::make().map_err(|error| ApiError::unsent("PutParameter", &error))?;
+    let note = Note { rotation: planned.rotation.known().cloned(), public: pair.public.clone() };
+    let put = Put {
+        name: planned.name.text(),
+        value: &pair.secret,
+        description: &note.to_string(),
+        secure: Some(planned.kms_key_id.known().map(String::as_str)),
+        tags,
+    };
+    parameter::put(aws, &put).await.map(drop)
+}
+
+/// What there is of the key `name`; not found is an error.
+async fn look(aws: &Aws, name: &str) -> Result<Stored, ApiError> {
+    let versions = parameter::versions(aws, name).await?;
+    Ok(Stored { name: name.to_owned(), versions, tags: parameter::tags(aws, name).await? })
+}

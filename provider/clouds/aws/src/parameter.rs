@@ -1,0 +1,147 @@
+//! Systems Manager's calls about parameters, which hold keys and configurations: the only file with its SDK's types.
+
+use aws_config::retry::RetryConfig;
+use aws_sdk_ssm::types::{ParameterTier, ParameterType, ResourceTypeForTagging, Tag};
+use tf_provider_rs::{Diagnostics, Path, Value};
+use zeroize::Zeroizing;
+
+use crate::error::{ApiError, Named};
+use crate::session::Aws;
+use crate::tags::{self, Tags};
+use warren_managed::Failure;
+
+/// What AWS encrypts with where no key is named.
+const AWS_KEY: &str = "alias/aws/ssm";
+
+/// A version of a parameter, without its value.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Version {
+    /// From 1.
+    pub(crate) number: i64,
+    /// Written together with the value.
+    pub(crate) description: String,
+    /// The KMS key of a secret, if it is not AWS's own.
+    pub(crate) kms_key_id: Option<String>,
+}
+
+/// What is put.
+pub(crate) struct Put<'a> {
+    pub(crate) name: &'a str,
+    pub(crate) value: &'a str,
+    pub(crate) description: &'a str,
+    /// Encrypted with this key, or with AWS's own; `None` is not encrypted.
+    pub(crate) secure: Option<Option<&'a str>>,
+    /// Of a parameter that must not exist yet; `None` makes a version of one that does.
+    pub(crate) tags: Option<&'a Tags>,
+}
+
+/// Puts a value and gives its version. Does not repeat itself: a repeat would be one version more.
+pub(crate) async fn put(aws: &Aws, put: &Put<'_>) -> Result<i64, ApiError> {
+    let kind = if put.secure.is_some() { ParameterType::SecureString } else { ParameterType::String };
+    let call = aws
+        .ssm()
+        .put_parameter()
+        .name(put.name)
+        .value(put.value)
+        .description(put.description)
+        .r#type(kind)
+        .set_key_id(put.secure.flatten().map(str::to_owned))
+        .tier(ParameterTier::IntelligentTiering)
+        .overwrite(put.tags.is_none())
+        .set_tags(put.tags.map(to_sdk).transpose()?)
+        .customize()
+        .config_override(aws_sdk_ssm::Config::builder().retry_config(RetryConfig::disabled()));
+    Ok(call.send().await.named("PutParameter")?.version)
+}
+
+/// The last two versions, the present one last; not found is an error. Nothing is decrypted.
+pub(crate) async fn versions(aws: &Aws, name: &str) -> Result<Vec<Version>, ApiError> {
+    let mut pages = aws.ssm().get_parameter_history().name(name).into_paginator().send();
+    let mut versions = Vec::new();
+    while let Some(page) = pages.next().await {
+        let found = page.named("GetParameterHistory")?.parameters.unwrap_or_default();
+        versions.extend(found.into_iter().map(|version| Version {
+            number: version.version,
+            description: version.description.unwrap_or_default(),
+            kms_key_id: version.key_id.filter(|key| key != AWS_KEY),
+        }));
+    }
+    versions.sort_by_key(|version| version.number);
+    if versions.is_empty() {
+        return Err(ApiError::absent("GetParameterHistory", name));
+    }
+    Ok(versions.split_off(versions.len().saturating_sub(2)))
+}
+
+/// The value of a parameter; `name:3` is its third version. Not found is an error.
+pub(crate) async fn read(aws: &Aws, name: &str) -> Result<(i64, Zeroizing<String>), ApiError> {
+    let call = aws.ssm().get_parameter().name(name).with_decryption(true);
+    let parameter = call.send().await.named("GetParameter")?.parameter;
+    let parameter = parameter.ok_or_else(|| ApiError::absent("GetParameter", name))?;
+    Ok((parameter.version, Zeroizing::new(parameter.value.unwrap_or_default())))
+}
+
+/// The tags of a parameter; not found is an error.
+pub(crate) async fn tags(aws: &Aws, name: &str) -> Result<Tags, ApiError> {
+    let call =
+        aws.ssm().list_tags_for_resource().resource_type(ResourceTypeForTagging::Parameter).resource_id(name);
+    let tags = call.send().await.named("ListTagsForResource")?.tag_list.unwrap_or_default();
+    Ok(tags.into_iter().map(|tag| (tag.key, tag.value)).collect())
+}
+
+/// The parameter of this name, if it is ours; another's is an error.
+pub(crate) async fn find(aws: &Aws, name: &str) -> Result<Vec<String>, ApiError> {
+    let Some(tags) = ApiError::if_found(tags(aws, name).await)? else { return Ok(Vec::new()) };
+    if aws.owns(&tags, name) {
+        return Ok(vec![name.to_owned()]);
+    }
+    Err(tags::taken("PutParameter", "ParameterAlreadyExists", &format!("the parameter {name}"), &tags))
+}
+
+/// Makes the tags of a parameter what they should be.
+pub(crate) async fn retag(aws: &Aws, name: &str, have: &Tags, want: &Tags) -> Result<(), ApiError> {
+    let (set, unset) = tags::difference(have, want);
+    let kind = ResourceTypeForTagging::Parameter;
+    if !set.is_empty() {
+        let call = aws.ssm().add_tags_to_resource().resource_type(kind.clone()).resource_id(name);
+        call.set_tags(Some(to_sdk(&set)?)).send().await.named("AddTagsToResource")?;
+    }
+    if !unset.is_empty() {
+        let call = aws.ssm().remove_tags_from_resource().resource_type(kind).resource_id(name);
+        call.set_tag_keys(Some(unset.into_iter().collect())).send().await.named("RemoveTagsFromResource")?;
+    }
+    Ok(())
+}
+
+/// Deletes a parameter with all its versions; not found is an error.
+pub(crate) async fn delete(aws: &Aws, name: &str) -> Result<(), ApiError> {
+    aws.ssm().delete_parameter().name(name).send().await.named("DeleteParameter").map(drop)
+}
+
+/// A check of a parameter's name.
+pub(crate) fn check_name(value: &Value, path: &Path, diagnostics: &mut Diagnostics) {
+    let name = value.as_str().unwrap_or_default();
+    let allowed = |c: char| c.is_ascii_alphanumeric() || "/._-".contains(c);
+    let levels = name.strip_prefix('/').unwrap_or("").split('/').collect::<Vec<_>>();
+    let reserved = levels.first().is_some_and(|first| {
+        let first = first.to_ascii_lowercase();
+        first.starts_with("aws") || first.starts_with("ssm")
+    });
+    let fits = name.len() <= 900 && levels.len() <= 15 && levels.iter().all(|level| !level.is_empty());
+    if !name.starts_with('/') || !name.chars().all(allowed) || reserved || !fits {
+        diagnostics.error_at(
+            path.clone(),
+            "Name not possible",
+            "It is a path such as `/warren/gw-a/wireguard`: up to 15 parts of `a-z A-Z 0-9`, `.`, `_` and `-`, up to \
+             900 characters, not beginning with `/aws` or `/ssm`.",
+        );
+    }
+}
+
+fn to_sdk(tags: &Tags) -> Result<Vec<Tag>, ApiError> {
+    let tag = |(key, value)| Tag::builder().key(key).value(value).build();
+    tags.iter()
+        .map(tag)
+        .collect::<Result<_, _>>()
+        .map_err(|error| ApiError::unsent("AddTagsToResource", &error))
+}

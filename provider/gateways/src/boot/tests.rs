@@ -1,0 +1,230 @@
+//! The script is run with a folder as its root; programs that would change the machine are replaced by recorders.
+
+use std::collections::BTreeMap;
+use std::io::{Read as _, Write as _};
+use std::net::TcpListener;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::{Path as File, PathBuf};
+use std::process::{Command, Output};
+
+use sha2::{Digest as _, Sha256};
+
+use super::*;
+
+const BINARY: &[u8] = b"#!/bin/sh\necho warren-tunnel\n";
+
+fn sources() -> Sources {
+    let of = |name: &str| Source::AwsSsm(format!("/warren/gw-a/{name}"));
+    Sources { config: of("config"), wireguard_key: of("wireguard"), tls_key: of("tls") }
+}
+
+fn release(url: &str) -> Release {
+    let digest: String = Sha256::digest(BINARY).iter().map(|byte| format!("{byte:02x}")).collect();
+    Release { url: url.to_owned(), sha256: digest }
+}
+
+#[test]
+fn the_script_of_an_instance() {
+    let release = Release { url: "https://example.com/warren-tunnel".into(), sha256: "ab".repeat(32) };
+    insta::assert_snapshot!(script(Run::CloudInit, Some(&release), &sources()).unwrap());
+    let google = script(Run::GuestAgent, None, &sources()).unwrap();
+    assert!(google.starts_with("#!/bin/sh\n"), "{google}");
+    assert!(google.contains("the image has no"), "{google}");
+}
+
+#[test]
+fn addresses_and_digests_are_checked() {
+    let mut told = Diagnostics::default();
+    check_url(&Value::from("https://example.com/a?b=c&d"), &Path::of("url"), &mut told);
+    check_sha256(&Value::from("0a".repeat(32)), &Path::of("sha256"), &mut told);
+    assert!(told.is_empty());
+    for url in
+        ["ftp://example.com", "https://example.com/';reboot'", "https://example.com/$(id)", "https://a b"]
+    {
+        check_url(&Value::from(url), &Path::of("url"), &mut told);
+    }
+    check_sha256(&Value::from("0A".repeat(32)), &Path::of("sha256"), &mut told);
+    assert_eq!(told.0.len(), 5);
+}
+
+/// A machine: its root folder, and a folder of recorders.
+struct Machine(tempfile::TempDir);
+
+impl Machine {
+    fn new() -> Machine {
+        let machine = Machine(tempfile::tempdir().unwrap());
+        for program in ["systemctl", "systemd-sysusers", "sysctl"] {
+            let path = machine.folder("programs").join(program);
+            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+            std::fs::write(
+                &path,
+                format!("#!/bin/sh\necho {program} \"$@\" >> {}\n", machine.calls().display()),
+            )
+            .unwrap();
+            std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).unwrap();
+        }
+        machine
+    }
+
+    fn folder(&self, name: &str) -> PathBuf {
+        self.0.path().join(name)
+    }
+
+    fn calls(&self) -> PathBuf {
+        self.folder("calls")
+    }
+
+    fn boot(&self, script: &str) -> Output {
+        self.run(Command::new("sh").args(["-c", script]))
+    }
+
+    /// Runs the script and kills it before its `step`th command.
+    fn cut(&self, script: &str, step: usize) -> Output {
+        let trap =
+            format!("step=0; set -T; trap 'step=$((step + 1)); [ $step -ne {step} ] || kill -9 $$' DEBUG\n");
+        self.run(Command::new("bash").args(["-c", &format!("{trap}{script}")]))
+    }
+
+    fn install(&self) -> Output {
+        self.run(Command::new(self.folder("root/usr/local/lib/warren/install")).arg("once"))
+    }
+
+    fn run(&self, command: &mut Command) -> Output {
+        let path = std::env::var("PATH").unwrap();
+        command
+            .env("PATH", format!("{}:{path}", self.folder("programs").display()))
+            .env("WARREN_ROOT", self.folder("root"))
+            .output()
+            .unwrap()
+    }
+
+    /// All files with their modes and contents.
+    fn files(&self) -> BTreeMap<PathBuf, (u32, String)> {
+        let mut files = BTreeMap::new();
+        collect(&self.folder("root"), &mut files);
+        files
+    }
+}
+
+fn collect(folder: &File, files: &mut BTreeMap<PathBuf, (u32, String)>) {
+    for entry in std::fs::read_dir(folder).unwrap() {
+        let entry = entry.unwrap();
+        if entry.file_type().unwrap().is_dir() {
+            collect(&entry.path(), files);
+        } else {
+            let path = entry.path();
+            let mode = entry.metadata().unwrap().permissions().mode() & 0o777;
+            let text = std::fs::read_to_string(&path).unwrap();
+            let name = path.components().skip_while(|part| part.as_os_str() != "root").skip(1).collect();
+            files.insert(name, (mode, text));
+        }
+    }
+}
+
+#[test]
+fn a_boot_that_was_cut_off_anywhere_is_made_good_by_the_next() {
+    let script = script(Run::CloudInit, Some(&release("https://example.com/x")), &sources()).unwrap();
+    let undisturbed = Machine::new();
+    let first = undisturbed.boot(&script);
+    assert!(first.status.success(), "{}", String::from_utf8_lossy(&first.stderr));
+    let (files, calls) = (undisturbed.files(), std::fs::read_to_string(undisturbed.calls()).unwrap());
+    assert!(calls.trim_end().ends_with("warren-restart.path") && calls.contains("--no-block"), "{calls}");
+    assert_eq!(files.len(), 13, "{:?}", files.keys());
+
+    let mut cuts = 0;
+    for step in 1.. {
+        let machine = Machine::new();
+        let cut = machine.cut(&script, step);
+        if cut.status.success() {
+            break;
+        }
+        cuts += 1;
+        // What is there by its own name is whole.
+        if machine.folder("root").exists() {
+            for (name, file) in machine.files() {
+                if name.extension().is_none_or(|extension| extension != "new") {
+                    assert!(
+                        files.get(&name).is_some_and(|whole| whole.1 == file.1),
+                        "{name:?} at step {step}"
+                    );
+                }
+            }
+        }
+        let next = machine.boot(&script);
+        assert!(next.status.success(), "step {step}: {}", String::from_utf8_lossy(&next.stderr));
+        assert_eq!(machine.files(), files, "step {step}");
+        assert!(std::fs::read_to_string(machine.calls()).unwrap().ends_with(&calls), "step {step}");
+    }
+    assert!(cuts > 50, "{cuts} steps");
+}
+
+/// What the units start is not installed here: that is the only complaint.
+#[test]
+fn the_units_are_ones_and_sandboxed() {
+    let machine = Machine::new();
+    machine.boot(&script(Run::CloudInit, None, &sources()).unwrap());
+    let units = machine.folder("root/etc/systemd/system");
+    let analyze = |arguments: &[&str]| {
+        let program = warren_programs::program("systemd-analyze").unwrap();
+        let output = Command::new(program).args(arguments).current_dir(&units).output().unwrap();
+        let told = [output.stdout, output.stderr].concat();
+        (output.status.success(), String::from_utf8_lossy(&told).into_owned())
+    };
+    let mut names: Vec<String> = std::fs::read_dir(&units)
+        .unwrap()
+        .map(|entry| format!("./{}", entry.unwrap().file_name().into_string().unwrap()))
+        .collect();
+    names.sort();
+    let names: Vec<&str> = names.iter().map(String::as_str).collect();
+    let (_, told) = analyze(&[&["verify", "--man=no"], &names[..]].concat());
+    let complaints: Vec<&str> = told.lines().filter(|line| !line.contains("is not executable")).collect();
+    assert!(complaints.is_empty(), "{complaints:#?}");
+    for unit in ["./warren-fetch.service", "./warren-refresh.service", "./warren-gateway.service"] {
+        let (well, told) = analyze(&["security", "--offline=true", "--threshold=20", "--no-pager", unit]);
+        assert!(well, "more exposed than 2.0 of 10:\n{told}");
+    }
+}
+
+/// Serves `body` to every request, on loopback, until the test ends.
+fn serve(body: &'static [u8]) -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}/warren-tunnel", listener.local_addr().unwrap());
+    std::thread::spawn(move || {
+        for stream in listener.incoming() {
+            let Ok(mut stream) = stream else { return };
+            let mut request = [0; 4096];
+            // A client that went away is the test's business.
+            let _ = stream.read(&mut request);
+            let head =
+                format!("HTTP/1.1 200 OK\r\nContent-Length: {}\r\nConnection: close\r\n\r\n", body.len());
+            let _ = stream.write_all(head.as_bytes()).and_then(|()| stream.write_all(body));
+        }
+    });
+    url
+}
+
+#[test]
+fn the_binary_is_installed_once_and_only_the_right_one() {
+    let machine = Machine::new();
+    let right = release(&serve(BINARY));
+    machine.boot(&script(Run::GuestAgent, Some(&right), &sources()).unwrap());
+    let installed = machine.install();
+    assert!(installed.status.success(), "{}", String::from_utf8_lossy(&installed.stderr));
+    let binary = machine.folder("root/usr/local/bin/warren-tunnel");
+    assert_eq!(std::fs::read(&binary).unwrap(), BINARY);
+
+    // Cut off in the middle of a download; then nothing answers any more, and the binary that is there is enough.
+    std::fs::write(binary.with_extension("new"), "half").unwrap();
+    machine.boot(&script(Run::GuestAgent, Some(&release("http://127.0.0.1:9/x")), &sources()).unwrap());
+    assert!(machine.install().status.success());
+
+    let other = Machine::new();
+    let wrong = Release { url: serve(b"something else"), ..right };
+    other.boot(&script(Run::GuestAgent, Some(&wrong), &sources()).unwrap());
+    let refused = other.install();
+    assert!(!refused.status.success());
+    let told =
+        String::from_utf8_lossy(&refused.stderr).replace(&wrong.url, "URL").replace(&wrong.sha256, "DIGEST");
+    insta::assert_snapshot!(told);
+    assert!(!other.folder("root/usr/local/bin/warren-tunnel").exists());
+}

@@ -1,0 +1,73 @@
+//! A pod: the agent in its container, with the environment that the pod's cloud gives it.
+
+use std::collections::BTreeMap;
+
+use anyhow::{Context as _, Result};
+use tempfile::TempDir;
+use warren_harness::NetNs;
+
+use super::process::{Process, done, hand_over, unprivileged};
+use crate::build_folder;
+
+/// Where the agent serves HTTP's CONNECT.
+const PROXY: &str = "http://127.0.0.1:3128";
+
+/// In place of a signature.
+pub(super) const SIGNED: &str = "Authorization: AWS4-HMAC-SHA256 Credential=test/20260101/us-east-1/s3/aws4_request, \
+                                 SignedHeaders=host, Signature=0";
+
+/// A running agent.
+#[derive(Debug)]
+pub struct Pod {
+    process: Process,
+    _home: TempDir,
+}
+
+impl Pod {
+    /// Starts the agent and waits until it has joined.
+    ///
+    /// # Errors
+    /// It ends; the error has its log.
+    pub fn start(host: &NetNs, environment: &BTreeMap<String, String>) -> Result<Pod> {
+        let home = tempfile::tempdir()?;
+        hand_over(home.path())?;
+        let binary = build_folder()?.join("warren-tunnel");
+        let words = unprivileged()?;
+        let mut words = words.split_whitespace();
+        let mut command = host.command(words.next().context("no program")?);
+        command.args(words).arg(binary).args(["agent", "--metrics", "off"]).current_dir("/");
+        command.env("XDG_RUNTIME_DIR", home.path()).envs(environment);
+        let mut process = Process::start(&mut command)?;
+        process.says(" up ").context("the agent")?;
+        Ok(Pod { process, _home: home })
+    }
+
+    /// The agent's process.
+    pub fn process(&mut self) -> &mut Process {
+        &mut self.process
+    }
+
+    /// Gets an object as a program in the pod does, through the agent's proxy.
+    ///
+    /// # Errors
+    /// curl's words.
+    pub fn get(host: &NetNs, url: &str, authority: &str) -> Result<String> {
+        curl(host, &["--proxy", PROXY, "--cacert", authority, url])
+    }
+
+    /// The same without the agent.
+    ///
+    /// # Errors
+    /// curl's words.
+    pub fn get_directly(host: &NetNs, url: &str, authority: &str) -> Result<String> {
+        curl(host, &["--noproxy", "*", "--cacert", authority, url])
+    }
+}
+
+/// Runs curl on a host.
+fn curl(host: &NetNs, arguments: &[&str]) -> Result<String> {
+    let mut command = host.command(warren_programs::program("curl")?);
+    command.args(["--silent", "--show-error", "--fail", "--max-time", "20"]);
+    // What an S3 client signs, the emulator does not check.
+    done(command.args(["--header", SIGNED]).args(arguments))
+}

@@ -1,0 +1,235 @@
+//! Keys and gateways, by real Terraform against an emulated AWS.
+
+use std::process::Command;
+
+use anyhow::{Context as _, Result, ensure};
+use serde_json::{Value, json};
+use warren_acceptance::journey::{self, in_no_file, unpack};
+use warren_acceptance::overlay::{Instance, Process};
+use warren_acceptance::{AwsStage, KillCalls, flat, kill_points};
+use warren_harness::{Fault, NetNs, ProxyConfig};
+
+fn stage(habits: ProxyConfig) -> Result<AwsStage> {
+    let mut stage = AwsStage::example("aws-gateway", habits)?;
+    // One that the emulated AWS knows.
+    stage.terraform.env("TF_VAR_image_id", "ami-1e749f67");
+    Ok(stage)
+}
+
+/// All secret values that were put into the parameter store so far.
+fn secrets(stage: &AwsStage) -> Vec<String> {
+    journey::secrets(&stage.cloud.proxy().calls_of("PutParameter"))
+}
+
+/// Addresses of resources that a saved plan makes, changes, replaces or destroys, with the actions.
+fn changes(plan: &serde_json::Value) -> Vec<(String, String)> {
+    let changes = plan["resource_changes"].as_array().into_iter().flatten();
+    let told = changes.filter_map(|change| {
+        let actions: Vec<&str> =
+            change["change"]["actions"].as_array()?.iter().filter_map(|a| a.as_str()).collect();
+        let address = change["address"].as_str()?.to_owned();
+        (!matches!(actions[..], ["no-op"] | ["read"])).then(|| (address, actions.join("+")))
+    });
+    told.collect()
+}
+
+#[test]
+fn groups_and_keys_change_without_replacing_a_gateway_and_no_secret_leaves_the_store() -> Result<()> {
+    let mut stage = stage(ProxyConfig::default())?;
+    let log = stage.terraform.folder().join("terraform.log");
+    stage.terraform.env("TF_LOG", "TRACE");
+    stage.terraform.env("TF_LOG_PATH", log.clone());
+    let terraform = &stage.terraform;
+    terraform.plan(&["-out=first.tfplan"])?.success()?;
+    let applied = terraform.apply(&[])?.success()?;
+    assert_eq!(terraform.plan(&["-detailed-exitcode"])?.success()?.code, 0);
+
+    let runs = stage.cloud.proxy().calls_of("RunInstances");
+    assert_eq!(runs.len(), 2);
+    for run in &runs {
+        assert_eq!(run.params.get("MetadataOptions.HttpTokens"), "required");
+        assert_eq!(run.params.get("BlockDeviceMapping.1.Ebs.Encrypted"), "true");
+    }
+    let first = secrets(&stage);
+    assert_eq!(first.len(), 5, "two WireGuard keys, two TLS keys, one signing key");
+
+    // Another group of peers: only configurations change.
+    let groups =
+        r#"groups={gpu={allow=[{to=["10.0.0.0/16"]}]},eval={allow=[{to=["10.0.0.7/32"],ports=["443"]}]}}"#;
+    terraform.plan(&["-out=groups.tfplan", "-var", groups])?.success()?;
+    let planned = changes(&terraform.show(Some("groups.tfplan"))?);
+    let config = |key: &str| {
+        (format!("module.gateway.warren_aws_gateway_config.gateway[\"{key}\"]"), "update".to_owned())
+    };
+    assert_eq!(planned, [config("a"), config("b")]);
+    terraform.apply(&["-var", groups])?.success()?;
+
+    // Other keys: keys and configurations change, in place; the ones before stay readable and accepted.
+    let rotated = ["-var", "rotation=2026-11"];
+    terraform.plan(&["-out=keys.tfplan", rotated[0], rotated[1]])?.success()?;
+    let planned = changes(&terraform.show(Some("keys.tfplan"))?);
+    assert_eq!(planned.len(), 7, "{planned:?}");
+    ensure!(planned.iter().all(|(_, actions)| actions == "update"), "{planned:?}");
+    ensure!(!planned.iter().any(|(address, _)| address.contains("warren_aws_gateway.")), "{planned:?}");
+    let changed = terraform.apply(&rotated)?.success()?;
+    ensure!(flat(&changed.stdout).contains("0 added, 7 changed, 0 destroyed"), "{}", changed.stdout);
+    assert_eq!(terraform.plan(&["-detailed-exitcode", rotated[0], rotated[1]])?.success()?.code, 0);
+    let outputs = terraform.outputs()?;
+    let pins = outputs["gateways"]["value"][0]["pins"].as_array().context("pins")?;
+    assert_eq!(pins.len(), 2, "the pin before is accepted too");
+    assert_eq!(stage.cloud.proxy().calls_of("RunInstances").len(), 2);
+
+    let all = secrets(&stage);
+    assert_eq!(all.len(), 10);
+    for output in [applied.output(), changed.output()] {
+        ensure!(
+            !all.iter().any(|secret| output.contains(secret.trim())),
+            "a secret is in Terraform's output"
+        );
+    }
+    ensure!(std::fs::metadata(&log)?.len() > 100_000, "there is no log to search");
+    for plan in ["first.tfplan", "groups.tfplan", "keys.tfplan"] {
+        unpack(&terraform.folder().join(plan))?;
+    }
+    let files = in_no_file(&terraform.folder(), &all)?;
+    ensure!(files > 20, "{files} files were searched");
+
+    terraform.destroy(&rotated)?.success()?;
+    in_no_file(&terraform.folder(), &all)?;
+    stage.nothing_left()
+}
+
+#[test]
+fn a_lost_answer_makes_no_second_version_and_a_stopped_gateway_is_started() -> Result<()> {
+    let stage = stage(ProxyConfig::realistic())?;
+    let proxy = stage.cloud.proxy();
+    proxy.inject(Fault::cut_after().on("PutParameter").times(2));
+    proxy.inject(Fault::cut_after().on("RunInstances").times(1));
+    proxy.inject(Fault::cut_after().on("CreateRole").times(1));
+    stage.terraform.apply(&[])?.success()?;
+    let twice = stage.cloud.inventory()?.duplicates(&["warren:owner", "warren:name"]);
+    let twice: Vec<_> =
+        twice.into_iter().filter(|(kind, _)| *kind != warren_harness::Kind::NetworkInterface).collect();
+    assert_eq!(twice, vec![], "objects made twice by a repeated call");
+    proxy.inject(Fault::cut_after().on("PutParameter").times(1));
+    stage.terraform.apply(&["-var", "rotation=2"])?.success()?;
+    assert_eq!(stage.terraform.plan(&["-detailed-exitcode", "-var", "rotation=2"])?.success()?.code, 0);
+    let state = stage.terraform.show(None)?.to_string();
+    ensure!(!state.contains("\"version\":3"), "a rotation made two versions");
+    stage.terraform.destroy(&["-var", "rotation=2"])?.success()?;
+    stage.nothing_left()
+}
+
+/// The real binary runs what the instance really got: its boot script, the emulated store's values, byte for byte.
+#[test]
+fn a_gateway_comes_up_with_what_terraform_made_and_takes_up_what_it_makes_next() -> Result<()> {
+    let stage = stage(ProxyConfig::default())?;
+    stage.terraform.apply(&[])?.success()?;
+    let run = stage.cloud.proxy().calls_of("RunInstances").into_iter().next().context("no instance")?;
+    let mut instance = Instance::boot(&run)?;
+    let no_secret = |told: &str| !secrets(&stage).iter().any(|secret| told.contains(secret.trim()));
+    ensure!(no_secret(instance.script()), "a secret is in the user data");
+    let told = instance.fetch(&stage.cloud.endpoint())?;
+    ensure!(no_secret(&told), "a secret is in the log: {told}");
+    let key = instance.fetched("gateway.key")?;
+    ensure!(
+        secrets(&stage).contains(&key) && secrets(&stage).contains(&instance.fetched("gateway-tls.pem")?)
+    );
+
+    let host = NetNs::new()?;
+    instance.start(&host)?;
+    let status: Value = serde_json::from_str(&instance.ask(&["status", "--json"])?)?;
+    let outputs = stage.terraform.outputs()?;
+    let listed = outputs["gateways"]["value"].as_array().context("gateways")?;
+    let own = listed.iter().find(|gateway| gateway["name"] == status["name"]).context("another gateway")?;
+    assert_eq!(status["interface"]["public_key"], own["key"]);
+
+    // Another group: read again, without a restart.
+    let groups = "groups={gpu={allow=[{to=[\"10.0.0.0/16\"]}]},eval={allow=[{to=[\"10.0.0.7/32\"]}]}}";
+    stage.terraform.apply(&["-var", groups])?.success()?;
+    instance.fetch(&stage.cloud.endpoint())?;
+    ensure!(instance.ask(&["reload"])?.contains("groups"), "the gateway has not taken up the group");
+
+    // Other keys: a restart, for which the boot script has a unit of its own.
+    let rotated = ["-var", groups, "-var", "rotation=next"];
+    stage.terraform.apply(&rotated)?.success()?;
+    instance.fetch(&stage.cloud.endpoint())?;
+    ensure!(instance.fetched("gateway.key")? != key, "the gateway has not taken up the rotation");
+    instance.start(&host)?;
+    ensure!(no_secret(&instance.log()), "a secret is in the gateway's log");
+    ensure!(stage.cloud.proxy().calls_of("RunInstances").len() == 2, "a gateway was replaced");
+    stage.terraform.destroy(&rotated)?.success()?;
+    stage.nothing_left()
+}
+
+/// A call of the parameter store, past Terraform.
+fn by_hand(stage: &AwsStage, action: &str, body: &Value) -> Result<()> {
+    let output = Command::new(warren_programs::program("curl")?)
+        .args(["--silent", "--show-error", "--fail", "--data", &body.to_string()])
+        .args(["--header", "Content-Type: application/x-amz-json-1.1"])
+        .args(["--header", &format!("X-Amz-Target: AmazonSSM.{action}")])
+        .args(["--header", "Authorization: AWS4-HMAC-SHA256 Credential=test/20260101/us-east-1/ssm/aws4_request, SignedHeaders=host, Signature=0"])
+        .arg(stage.cloud.endpoint())
+        .output()?;
+    ensure!(output.status.success(), "{action}: {}", String::from_utf8_lossy(&output.stderr));
+    Ok(())
+}
+
+#[test]
+fn a_missing_or_wrong_secret_is_told_and_asked_for_until_it_is_right() -> Result<()> {
+    let stage = stage(ProxyConfig::default())?;
+    stage.terraform.apply(&[])?.success()?;
+    let run = stage.cloud.proxy().calls_of("RunInstances").into_iter().next().context("no instance")?;
+    let instance = Instance::boot(&run)?;
+    let list = std::fs::read_to_string(instance.path("etc/warren/fetch.toml"))?;
+    let name = list
+        .split('"')
+        .find_map(|part| part.strip_prefix("aws-ssm:").filter(|name| name.ends_with("/wireguard")));
+    let name = name.context("no WireGuard key in the list")?;
+
+    by_hand(&stage, "DeleteParameter", &json!({ "Name": name }))?;
+    let mut fetch = Process::start(&mut instance.fetching(&stage.cloud.endpoint())?)?;
+    fetch.says("trying again in 2 s")?;
+    let missing = format!("AWS refuses parameter {name}: 400 ParameterNotFound");
+    ensure!(
+        fetch.log().contains(&missing) && fetch.log().contains("`terraform apply` makes it"),
+        "{}",
+        fetch.log()
+    );
+    ensure!(instance.fetched("gateway.toml").is_err(), "a part of the files was written");
+    stage.terraform.apply(&[])?.success()?;
+    fetch.ends()?;
+    let key = instance.fetched("gateway.key")?;
+    ensure!(secrets(&stage).contains(&key), "another key than Terraform's");
+
+    let wrong = "a value in the wrong place";
+    by_hand(
+        &stage,
+        "PutParameter",
+        &json!({ "Name": name, "Value": wrong, "Type": "SecureString", "Overwrite": true }),
+    )?;
+    let mut fetch = Process::start(&mut instance.fetching(&stage.cloud.endpoint())?)?;
+    fetch.says("trying again in 2 s")?;
+    let told = fetch.log();
+    ensure!(told.contains("is not what gateway.key is to hold: it is no WireGuard private key"), "{told}");
+    ensure!(!told.contains(wrong) && instance.fetched("gateway.key")? == key, "{told}");
+    stage.terraform.apply(&[])?.success()?;
+    fetch.ends()?;
+    ensure!(instance.fetched("gateway.key")? != key, "the key was not made anew");
+    ensure!(
+        !secrets(&stage).iter().any(|secret| fetch.log().contains(secret.trim())),
+        "a secret is in the log"
+    );
+    stage.terraform.destroy(&[])?.success()?;
+    stage.nothing_left()
+}
+
+/// A sample of the kill points; `cargo xtask kill --example aws-gateway` tries them all.
+#[test]
+fn a_provider_killed_at_keys_and_gateways_leaves_nothing_behind() -> Result<()> {
+    let mut stage = stage(ProxyConfig::default())?;
+    let report = kill_points(&mut stage, KillCalls::every(31), &mut |line| println!("{line}"))?;
+    println!("{report}");
+    ensure!(report.survived >= 8, "{report}");
+    Ok(())
+}

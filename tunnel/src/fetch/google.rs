@@ -1,0 +1,90 @@
+//! Google Cloud: Secret Manager, called with the instance's own service account.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use http_body_util::Full;
+use hyper::Request;
+use serde::Deserialize;
+use zeroize::Zeroizing;
+
+use super::{Environment, http};
+use crate::problem::{Context as _, Problem, Result};
+
+/// The metadata service, by the name that every instance knows.
+const METADATA: &str = "http://metadata.google.internal";
+const SECRETS: &str = "https://secretmanager.googleapis.com";
+
+#[derive(Deserialize)]
+struct Token {
+    access_token: String,
+}
+
+#[derive(Deserialize)]
+struct Accessed {
+    payload: Payload,
+}
+
+#[derive(Deserialize)]
+struct Payload {
+    data: String,
+}
+
+#[derive(Deserialize, Default)]
+struct Refusal {
+    #[serde(default)]
+    error: Status,
+}
+
+#[derive(Deserialize, Default)]
+struct Status {
+    #[serde(default)]
+    status: String,
+    #[serde(default)]
+    message: String,
+}
+
+/// The latest version of a secret: `projects/PROJECT/secrets/NAME`.
+pub(super) async fn secret(environment: &Environment, name: &str) -> Result<Zeroizing<String>> {
+    let metadata = environment.google_metadata.as_deref().unwrap_or(METADATA);
+    let endpoint = environment.google_secrets.as_deref().unwrap_or(SECRETS).trim_end_matches('/');
+    let doing = || format!("asking for {name}");
+    let request =
+        Request::get(format!("{metadata}/computeMetadata/v1/instance/service-accounts/default/token"))
+            .header("metadata-flavor", "Google")
+            .body(Full::default())
+            .while_doing(doing)?;
+    let answer = http::send(request).await?;
+    let token: Token = serde_json::from_slice(&answer.body).map_err(|_| {
+        Problem::new(format!("the metadata service gives no token: {}", answer.status))
+            .hint("the instance needs a service account with the scope cloud-platform")
+    })?;
+    let token = Zeroizing::new(format!("Bearer {}", token.access_token));
+    let request = Request::get(format!("{endpoint}/v1/{name}/versions/latest:access"))
+        .header("authorization", token.as_str())
+        .body(Full::default())
+        .while_doing(doing)?;
+    let answer = http::send(request).await?;
+    if !answer.status.is_success() {
+        let refusal: Refusal = serde_json::from_slice(&answer.body).unwrap_or_default();
+        return Err(refused(name, answer.status.as_u16(), &refusal.error));
+    }
+    let nothing = || Problem::new(format!("{name}: no text in the answer"));
+    let accessed: Accessed = serde_json::from_slice(&answer.body).map_err(|_| nothing())?;
+    let data = Zeroizing::new(accessed.payload.data);
+    let bytes = Zeroizing::new(STANDARD.decode(data.as_str()).map_err(|_| nothing())?);
+    let text = std::str::from_utf8(&bytes).map_err(|_| nothing())?;
+    Ok(Zeroizing::new(text.to_owned()))
+}
+
+fn refused(name: &str, status: u16, refusal: &Status) -> Problem {
+    let hint = match refusal.status.as_str() {
+        "NOT_FOUND" => "compare the name with Terraform's; `terraform apply` makes it and its first version",
+        "PERMISSION_DENIED" => {
+            "the instance's service account needs roles/secretmanager.secretAccessor on it, and the API to be enabled"
+        }
+        "FAILED_PRECONDITION" => "its latest version is disabled or destroyed: rotate it with Terraform",
+        _ => "look at the service's status and the way to it",
+    };
+    let said = if refusal.message.is_empty() { String::new() } else { format!(": {}", refusal.message) };
+    Problem::new(format!("Google refuses {name}: {status} {}{said}", refusal.status)).hint(hint)
+}
