@@ -325,11 +325,14 @@ pub enum GatewayCommand {
         #[command(flatten)]
         ask: AskArgs,
     },
-    /// Take no new peers, before the gateway is ended
+    /// Take no new peers and send those that are here to the other gateways, before this one is ended
     Drain {
         /// Take new peers again
         #[arg(long)]
         undo: bool,
+        /// Let the peers that are here stay
+        #[arg(long, conflicts_with = "undo")]
+        stay: bool,
         /// Which gateway is asked.
         #[command(flatten)]
         ask: AskArgs,

@@ -6,6 +6,7 @@
 //! - [`Pair`] is the usual experiment: two hosts, a wire between them, a device on each.
 //! - [`Pod`] is our tunnel as it runs in a rented container: an ordinary user without any privilege or device.
 //! - [`Fabric`] is gateways of ours and pods that enrol with them.
+//! - [`fleet`] is several of these gateways over etcd, and programs in pods that notice what happens to them.
 //! - [`Relay`] is a long and lossy way between two hosts.
 //! - [`traffic`] sends through the tunnel: streams checked by digest, datagrams and their echoes.
 //! - [`wire`] drops UDP between two hosts, or slows everything down.
@@ -16,6 +17,7 @@
 mod config;
 mod device;
 pub mod fabric;
+pub mod fleet;
 pub mod fuzz;
 mod implementation;
 mod namespace;

@@ -102,9 +102,21 @@ impl Namespace {
         &self,
         work: impl FnOnce() -> Result<T> + Send + 'static,
     ) -> Result<JoinHandle<Result<T>>> {
+        self.small_thread(2 << 20, work)
+    }
+
+    /// The same with a stack of so many bytes, for when there are many.
+    ///
+    /// # Errors
+    /// As [`Namespace::thread`].
+    pub fn small_thread<T: Send + 'static>(
+        &self,
+        stack: usize,
+        work: impl FnOnce() -> Result<T> + Send + 'static,
+    ) -> Result<JoinHandle<Result<T>>> {
         let path = Path::new("/run/netns").join(&self.name);
         let file = File::open(&path).with_context(|| format!("no namespace {}", path.display()))?;
-        let thread = std::thread::Builder::new().spawn(move || {
+        let thread = std::thread::Builder::new().stack_size(stack).spawn(move || {
             move_into_link_name_space(file.as_fd(), Some(LinkNameSpaceType::Network))?;
             work()
         })?;

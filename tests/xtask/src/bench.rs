@@ -27,12 +27,14 @@ pub(crate) enum What {
     Pod,
     /// A gateway that forwards by the kernel beside one that forwards by sockets. Needs root for the lab.
     Forward,
+    /// A gateway that many pods join, and what pods feel when gateways die. Needs root for the lab.
+    Gateway,
 }
 
 pub(crate) fn run(what: What, rest: &[String]) -> Result<()> {
     ensure!(
-        rest.is_empty() || matches!(what, What::Tunnel | What::Pod | What::Forward),
-        "only `bench tunnel`, `bench pod` and `bench forward` take more arguments"
+        rest.is_empty() || matches!(what, What::Tunnel | What::Pod | What::Forward | What::Gateway),
+        "only `bench tunnel`, `bench pod`, `bench forward` and `bench gateway` take more arguments"
     );
     match what {
         What::Cidr => cidr(),
@@ -40,6 +42,7 @@ pub(crate) fn run(what: What, rest: &[String]) -> Result<()> {
         What::Tunnel => tunnel(rest),
         What::Pod => tunnel(&[&["--pod".to_owned()], rest].concat()),
         What::Forward => tunnel(&[&["--forward".to_owned()], rest].concat()),
+        What::Gateway => tunnel(&[&["--gateway".to_owned()], rest].concat()),
     }
 }
 

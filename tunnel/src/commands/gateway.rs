@@ -30,7 +30,9 @@ pub fn gateway(args: &GatewayArgs) -> Result<()> {
             told(ask, &Ask::Evict { key: *key, until: now().plus(time.get()) })
         }
         Some(GatewayCommand::Readmit { key, ask }) => told(ask, &Ask::Readmit { key: *key }),
-        Some(GatewayCommand::Drain { undo, ask }) => told(ask, &Ask::Drain { draining: !undo }),
+        Some(GatewayCommand::Drain { undo, stay, ask }) => {
+            told(ask, &Ask::Drain { draining: !undo, stay: *stay })
+        }
         Some(GatewayCommand::Reload(ask)) => told(ask, &Ask::Reload),
         Some(GatewayCommand::Identity { key, certificate }) => {
             let (key, pin) = gateway::identity(key, certificate)?;

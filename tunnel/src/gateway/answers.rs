@@ -6,7 +6,7 @@ use arc_swap::ArcSwap;
 use tokio::runtime::Handle as Runtime;
 use warren_transport::tls::{Answer, Answering, Request};
 
-use super::peers::Settled;
+use super::peers::Keeping;
 use crate::enrolment::serve;
 use crate::enrolment::server::Enrolment;
 
@@ -14,23 +14,23 @@ use crate::enrolment::server::Enrolment;
 pub(super) struct Answers {
     runtime: Runtime,
     enrolment: Arc<ArcSwap<Enrolment>>,
-    settled: Settled,
+    peers: Keeping,
 }
 
 impl Answers {
-    pub(super) fn new(runtime: Runtime, enrolment: Arc<ArcSwap<Enrolment>>, settled: Settled) -> Self {
-        Self { runtime, enrolment, settled }
+    pub(super) fn new(runtime: Runtime, enrolment: Arc<ArcSwap<Enrolment>>, peers: Keeping) -> Self {
+        Self { runtime, enrolment, peers }
     }
 }
 
 impl Answer for Answers {
     fn answer(&self, request: Request, answering: Answering) {
-        let (enrolment, settled) = (self.enrolment.load_full(), self.settled.clone());
+        let (enrolment, peers) = (self.enrolment.load_full(), self.peers.clone());
         self.runtime.spawn(async move {
             let reply = serve::answer(&enrolment, &request).await;
             if reply.status < 300 {
                 // Its first handshake must not come before the interface knows it.
-                settled.wait().await;
+                peers.settled().await;
             }
             answering.reply(&reply);
         });

@@ -4,13 +4,13 @@ use std::collections::HashMap;
 use std::net::IpAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 
 use arc_swap::ArcSwap;
 use ipnet::IpNet;
 use parking_lot::RwLock;
 use tokio::sync::{mpsc, oneshot, watch};
 use warren_proto::engine::PeerConfig;
-use warren_proto::lease::Peer;
 use warren_wire::{Name, PublicKey};
 
 use super::access::{Access, Shares};
@@ -20,6 +20,8 @@ use crate::enrolment::leases::PeerEvent;
 
 /// Changes that are made in one step.
 const STEP: usize = 1024;
+/// Time for what flows say when they end.
+const FAREWELL: Duration = Duration::from_millis(50);
 
 /// A peer, as whoever forwards sees it.
 pub(super) struct Member {
@@ -37,15 +39,20 @@ pub(super) struct Member {
 }
 
 impl Member {
-    fn new(peer: Peer, access: &Access) -> Self {
+    fn new(key: PublicKey, addresses: Vec<IpAddr>, group: Name, access: &Access) -> Self {
         Self {
-            key: peer.key,
-            shares: ArcSwap::from_pointee(access.shares(&peer.group)),
-            addresses: peer.addresses,
-            group: peer.group,
+            key,
+            shares: ArcSwap::from_pointee(access.shares(&group)),
+            addresses,
+            group,
             flows: AtomicU64::new(0),
             gone: watch::Sender::new(false),
         }
+    }
+
+    /// The same without flows: those of the old one end when that is taken out.
+    fn anew(&self, access: &Access) -> Self {
+        Self::new(self.key, self.addresses.clone(), self.group.clone(), access)
     }
 
     /// Waits until it is no member any more.
@@ -133,90 +140,159 @@ pub(super) struct Keeper {
     pub(super) interface: Handle,
 }
 
-/// Waits until the interface has what leases have said so far.
-#[derive(Clone)]
-pub(super) struct Settled(mpsc::UnboundedSender<oneshot::Sender<()>>);
+/// What the keeper is asked, in the order in which it is asked.
+enum Asked {
+    /// To have done what leases have said so far.
+    Settled,
+    /// To send the peers away, or to take them back.
+    Away(bool),
+}
 
-impl Settled {
-    /// Waits. When the keeper has ended, so has the gateway.
-    pub(super) async fn wait(&self) {
-        let (done, settled) = oneshot::channel();
-        if self.0.send(done).is_ok() {
-            _ = settled.await;
+/// Asks the keeper; cheap to clone. When it has ended, so has the gateway.
+#[derive(Clone)]
+pub(super) struct Keeping(mpsc::UnboundedSender<Question>);
+
+/// What is asked, and who waits for it.
+type Question = (Asked, oneshot::Sender<()>);
+
+impl Keeping {
+    /// Waits until the interface has what leases have said so far.
+    pub(super) async fn settled(&self) {
+        self.ask(Asked::Settled).await;
+    }
+
+    /// Ends all flows of peers and answers peers no more, so that they go on with other gateways; or answers them again.
+    /// Leases stay as they are.
+    pub(super) async fn away(&self, away: bool) {
+        self.ask(Asked::Away(away)).await;
+    }
+
+    async fn ask(&self, what: Asked) {
+        let (done, answered) = oneshot::channel();
+        if self.0.send((what, done)).is_ok() {
+            _ = answered.await;
         }
     }
 }
 
 impl Keeper {
     /// Follows what leases say, until they end.
-    pub(super) fn start(self, mut events: mpsc::UnboundedReceiver<PeerEvent>) -> Settled {
-        let (settled, mut waiting) = mpsc::unbounded_channel();
+    pub(super) fn start(self, mut events: mpsc::UnboundedReceiver<PeerEvent>) -> Keeping {
+        let (asking, mut asked) = mpsc::unbounded_channel::<Question>();
         tokio::spawn(async move {
             let keeper = Arc::new(self);
             let mut told: Vec<PeerEvent> = Vec::new();
-            let mut waiters: Vec<oneshot::Sender<()>> = Vec::new();
+            let mut away = false;
             loop {
+                let mut waiter = None;
                 tokio::select! {
                     count = events.recv_many(&mut told, STEP) => if count == 0 {
                         return;
                     },
-                    Some(waiter) = waiting.recv() => waiters.push(waiter),
+                    Some(asking) = asked.recv() => waiter = Some(asking),
                 }
                 // Whoever waits came after what it waits for: all that is there now is done before it is answered.
                 while let Ok(event) = events.try_recv() {
                     told.push(event);
                 }
-                if !told.is_empty() {
+                let turn = match &waiter {
+                    Some((Asked::Away(to), _)) if *to != away => Some(*to),
+                    _ => None,
+                };
+                if !told.is_empty() || turn.is_some() {
                     let (keeper, step) = (Arc::clone(&keeper), std::mem::take(&mut told));
-                    if let Err(error) = tokio::task::spawn_blocking(move || keeper.follow(step)).await {
+                    let done = tokio::task::spawn_blocking(move || {
+                        keeper.follow(step, away);
+                        if let Some(away) = turn {
+                            keeper.turn(away);
+                        }
+                    });
+                    if let Err(error) = done.await {
                         tracing::error!(%error, "peers are no longer followed");
                         return;
                     }
+                    away = turn.unwrap_or(away);
                 }
-                for waiter in waiters.drain(..) {
+                if let Some((_, waiter)) = waiter {
                     // It may have given up.
                     _ = waiter.send(());
                 }
             }
         });
-        Settled(settled)
+        Keeping(asking)
     }
 
-    fn follow(&self, events: Vec<PeerEvent>) {
+    fn follow(&self, events: Vec<PeerEvent>, away: bool) {
         let mut gone: Vec<PublicKey> = Vec::new();
         let mut changed: HashMap<PublicKey, FilePeer> = HashMap::new();
         for event in events {
             match event {
                 PeerEvent::Install(peer) => {
                     gone.retain(|key| *key != peer.key);
-                    changed.insert(peer.key, interface_peer(&peer));
-                    if let Some(before) = self.roster.take(&peer.key) {
-                        self.forward.remove(&before);
-                    }
-                    let member = Arc::new(Member::new(peer, &self.access));
-                    self.forward.install(&member);
-                    self.roster.put(&member);
+                    self.take(&peer.key);
+                    let member = Member::new(peer.key, peer.addresses, peer.group, &self.access);
+                    changed.insert(peer.key, interface_peer(&member));
+                    self.put(member);
                 }
                 PeerEvent::Remove(key) => {
                     changed.remove(&key);
                     gone.push(key);
-                    if let Some(before) = self.roster.take(&key) {
-                        self.forward.remove(&before);
-                    }
+                    self.take(&key);
                 }
             }
         }
         // Rules come before the packets that they are about.
         self.forward.settle();
-        let changed: Vec<FilePeer> = changed.into_values().collect();
+        if !away {
+            self.tell(gone, changed.into_values().collect());
+        }
+    }
+
+    /// Sends all peers away, or takes them back.
+    fn turn(&self, away: bool) {
+        let members = self.roster.all();
+        if !away {
+            return self.tell(Vec::new(), members.iter().map(|member| interface_peer(member)).collect());
+        }
+        self.end_flows(&members);
+        // Their resets are on their way to the peers before there is none any more.
+        std::thread::sleep(FAREWELL);
+        self.tell(members.iter().map(|member| member.key).collect(), Vec::new());
+        self.end_flows(&members);
+    }
+
+    fn end_flows(&self, members: &[Arc<Member>]) {
+        for member in members {
+            self.take(&member.key);
+            self.put(member.anew(&self.access));
+        }
+        self.forward.settle();
+    }
+
+    fn put(&self, member: Member) {
+        let member = Arc::new(member);
+        self.forward.install(&member);
+        self.roster.put(&member);
+    }
+
+    fn take(&self, key: &PublicKey) {
+        if let Some(before) = self.roster.take(key) {
+            self.forward.remove(&before);
+        }
+    }
+
+    fn tell(&self, gone: Vec<PublicKey>, changed: Vec<FilePeer>) {
+        if gone.is_empty() && changed.is_empty() {
+            return;
+        }
         if let Err(problem) = self.interface.ask(|done| Command::Peers { gone, changed, done }) {
             crate::log::warn(&problem);
         }
     }
 }
 
-fn interface_peer(peer: &Peer) -> FilePeer {
-    let mut config = PeerConfig::new(peer.key);
-    config.allowed_ips = peer.addresses.iter().map(|address| IpNet::from(*address)).collect();
+fn interface_peer(member: &Member) -> FilePeer {
+    let mut config = PeerConfig::new(member.key);
+    config.allowed_ips = member.addresses.iter().map(|address| IpNet::from(*address)).collect();
     FilePeer { config, name: None, tls: None }
 }

@@ -21,7 +21,7 @@ use super::answers::Answers;
 use super::audit::Audit;
 use super::forward::{self, Forward, Started, Surroundings};
 use super::model::{GatewayStatus, LeaseFigures, PeerEntry};
-use super::peers::{Keeper, Roster};
+use super::peers::{Keeper, Keeping, Roster};
 use super::ports::{bind, listen, serve_metrics};
 use super::settings::{self, Settings};
 use crate::agent::Moving;
@@ -37,6 +37,8 @@ use crate::status::Status;
 
 /// How often handshakes are told to the leases.
 const SEEN: Duration = Duration::from_secs(5);
+/// How long an operator's question waits for the store.
+const STORE: Duration = Duration::from_secs(2);
 /// How often a gateway that is not yet known to be alive tries to be.
 const ANNOUNCE: Duration = Duration::from_secs(2);
 /// Time for streams to tell pods that they end.
@@ -65,6 +67,7 @@ pub(super) struct Inner {
     key: PrivateKey,
     interface: Handle,
     pub(super) leases: LeaseService,
+    peers: Keeping,
     enrolment: Arc<ArcSwap<Enrolment>>,
     roster: Arc<Roster>,
     access: Arc<Access>,
@@ -120,7 +123,7 @@ impl Running {
                 Problem::new(error.to_string()).hint("make the pool larger, or reserve less of it")
             })?;
         let enrolment = Arc::new(ArcSwap::from_pointee(Enrolment::new(&config, key.clone(), leases.clone())));
-        let settled = {
+        let peers = {
             let _context = runtime.enter();
             let keeper = Keeper {
                 roster: Arc::clone(&roster),
@@ -130,7 +133,7 @@ impl Running {
             };
             keeper.start(events)
         };
-        let answers = Answers::new(runtime.handle().clone(), Arc::clone(&enrolment), settled);
+        let answers = Answers::new(runtime.handle().clone(), Arc::clone(&enrolment), peers.clone());
         let tls = listen(&config, identity, &traffic, answers)?;
         let (lookups, _) = std::sync::mpsc::sync_channel(1);
         let parts = Parts {
@@ -150,6 +153,7 @@ impl Running {
             key,
             interface,
             leases,
+            peers,
             enrolment,
             roster,
             access,
@@ -247,11 +251,38 @@ impl Inner {
         Ok(if said.is_empty() { "nothing has changed".to_owned() } else { said.join(", ") })
     }
 
-    /// Takes no new peers from now on, or does again.
-    pub(super) fn drain(&self, draining: bool) {
+    /// Takes no new peers from now on, or does again. Those that are here are sent to the other gateways, unless they are to
+    /// stay or there is no other; what was done.
+    ///
+    /// # Errors
+    /// The gateway is ending.
+    pub(super) fn drain(&self, draining: bool, stay: bool) -> Result<String> {
         self.draining.store(draining, Ordering::Relaxed);
         self.enrolment.load().set_draining(draining);
-        tracing::info!(draining, "drain");
+        let (name, store, peers) = (self.name(), Arc::clone(&self.store), self.peers.clone());
+        let others = self.wait(async move {
+            let members = match tokio::time::timeout(STORE, store.members()).await {
+                Ok(Ok(members)) if draining && !stay => members,
+                _ => Vec::new(),
+            };
+            let names = members.into_iter().map(|member| member.name.to_string());
+            let others: Vec<String> = names.filter(|other| *other != name).collect();
+            peers.away(!others.is_empty()).await;
+            others
+        })?;
+        tracing::info!(draining, ?others, "drain");
+        let here = self.roster.all().len();
+        Ok(match (draining, stay, others.is_empty()) {
+            (false, ..) => "takes new peers again".to_owned(),
+            (true, true, _) => "takes no new peers; those that are here stay until they leave".to_owned(),
+            (true, false, true) => {
+                "takes no new peers; no other gateway is known to be alive, so those that are here stay"
+                    .to_owned()
+            }
+            (true, false, false) => {
+                format!("takes no new peers; {here} peers are sent to the others: {}", others.join(", "))
+            }
+        })
     }
 
     /// The name in the file.
@@ -268,9 +299,8 @@ impl Inner {
         interface.peers.clear();
         let (asked, kept) = (self.leases.clone(), Arc::clone(&self.store));
         let (leases, store, gateways) = self.wait(async move {
-            let within = Duration::from_secs(2);
-            let leases = tokio::time::timeout(within, asked.leases()).await.unwrap_or_default();
-            let members = tokio::time::timeout(within, kept.members()).await;
+            let leases = tokio::time::timeout(STORE, asked.leases()).await.unwrap_or_default();
+            let members = tokio::time::timeout(STORE, kept.members()).await;
             match members {
                 Ok(Ok(members)) => (leases, true, members),
                 _ => (leases, false, Vec::new()),

@@ -41,6 +41,9 @@ pub enum Ask {
     Drain {
         /// Which.
         draining: bool,
+        /// Whether the peers that are here stay, even if there are other gateways.
+        #[serde(default)]
+        stay: bool,
     },
     /// Make a token worthless.
     Revoke {

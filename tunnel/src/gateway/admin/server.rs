@@ -107,14 +107,7 @@ fn answer(ask: &Ask, inner: &Inner) -> Result<Said> {
             tracing::info!(peer = %key, "readmitted");
             Said::Done(format!("{key} may enrol again"))
         }
-        Ask::Drain { draining } => {
-            inner.drain(draining);
-            Said::Done(if draining {
-                "takes no new peers; those that are here stay until they leave".into()
-            } else {
-                "takes new peers again".into()
-            })
-        }
+        Ask::Drain { draining, stay } => Said::Done(inner.drain(draining, stay)?),
         Ask::Revoke { token, until, peers } => {
             inner.wait(async move { leases.revoke(token, until, peers).await })?.map_err(refused)?;
             tracing::info!(%token, peers, "revoked");

@@ -4,6 +4,7 @@
 
 mod figures;
 mod forward;
+mod gateway;
 mod goals;
 mod idle;
 mod iperf;
@@ -15,8 +16,8 @@ mod throughput;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use anyhow::Result;
-use clap::Parser;
+use anyhow::{Result, anyhow};
+use clap::{Parser, ValueEnum};
 use serde_json::{Value, json};
 use warren_tunnel_tests::{Implementation, workspace_root};
 
@@ -48,10 +49,13 @@ struct Arguments {
     /// Instead: a gateway that forwards by the kernel beside one that forwards by sockets.
     #[arg(long, conflicts_with = "pod")]
     forward: bool,
-    /// Only these parts of `--pod`: start, throughput, tls, long, idle, unread.
+    /// Instead: a gateway, and pods that join it.
+    #[arg(long, conflicts_with = "pod")]
+    gateway: bool,
+    /// Only these parts of `--pod` (start, throughput, tls, long, idle, unread) or `--gateway` (enrol, restart, failover).
     #[arg(long, value_delimiter = ',')]
-    parts: Vec<pod::Part>,
-    /// How many peers are configured for `--peers-scale`.
+    parts: Vec<String>,
+    /// How many peers are configured for `--peers-scale`, or join for `--gateway`.
     #[arg(long, default_value_t = 10_000)]
     count: usize,
     /// Handshakes offered a second for that.
@@ -80,7 +84,7 @@ fn measure(arguments: &Arguments) -> Result<()> {
         let plan = pod::Plan {
             runs: arguments.runs,
             seconds: arguments.seconds,
-            parts: arguments.parts.clone(),
+            parts: parts(&arguments.parts)?,
             programs: arguments.peers.clone(),
         };
         return write(arguments, &pod::measure(&plan)?);
@@ -88,6 +92,11 @@ fn measure(arguments: &Arguments) -> Result<()> {
     if arguments.forward {
         let plan = forward::Plan { runs: arguments.runs, seconds: arguments.seconds };
         return write(arguments, &forward::measure(&plan)?);
+    }
+    if arguments.gateway {
+        let plan =
+            gateway::Plan { runs: arguments.runs, pods: arguments.count, parts: parts(&arguments.parts)? };
+        return write(arguments, &gateway::measure(&plan)?);
     }
     let peers = peers(&arguments.peers)?;
     let figures = if arguments.peers_scale {
@@ -111,6 +120,14 @@ fn measure(arguments: &Arguments) -> Result<()> {
         throughput::measure(&peers, &plan)?
     };
     write(arguments, &figures)
+}
+
+/// The parts of what is measured that have these names.
+fn parts<P: ValueEnum>(names: &[String]) -> Result<Vec<P>> {
+    let part = |name: &String| {
+        P::from_str(name, false).map_err(|_| anyhow!("no part is called {name}; --help lists them"))
+    };
+    names.iter().map(part).collect()
 }
 
 fn write(arguments: &Arguments, figures: &Value) -> Result<()> {

@@ -1,0 +1,78 @@
+//! Three gateways, etcd and agents, each with a program that asks a server: what it feels when something dies.
+
+use std::thread;
+use std::time::Duration;
+
+use anyhow::{Result, ensure};
+use rustix::process::Signal;
+use serde_json::{Value, json};
+use warren_tunnel_tests::fabric::{Gateway, Member};
+use warren_tunnel_tests::fleet::{Asker, Felt, Fleet, all_answered, live, no_address_twice};
+use warren_tunnel_tests::wait_for;
+
+use super::Plan;
+use crate::figures::table;
+
+const GATEWAYS: u8 = 3;
+const AGENTS: u16 = 50;
+/// How long etcd is stopped.
+const STOPPED: Duration = Duration::from_secs(5);
+
+pub(crate) fn measure(_: &Plan) -> Result<Value> {
+    let fleet = Fleet::new(GATEWAYS)?;
+    let mut gateways =
+        (0..usize::from(GATEWAYS)).map(|index| fleet.gateway(index)).collect::<Result<Vec<Gateway>>>()?;
+    let token = fleet.fabric.token("gpu", &[])?;
+    eprintln!("{AGENTS} agents");
+    let agents = (0..AGENTS).map(|number| fleet.pod(number, &token)).collect::<Result<Vec<Member>>>()?;
+    let askers = (0..AGENTS).map(|number| fleet.asker(number)).collect::<Result<Vec<Asker>>>()?;
+    all_answered(&askers)?;
+    let before = live(&gateways[0])?;
+    ensure!(before.len() == usize::from(AGENTS), "{} leases", before.len());
+    no_address_twice(&before)?;
+    let settle = || {
+        thread::sleep(Duration::from_secs(3));
+        all_answered(&askers)?;
+        Ok::<_, anyhow::Error>(Felt::by(&askers))
+    };
+    settle()?;
+    let mut felt = Vec::new();
+
+    gateways[0].daemon.kill()?;
+    felt.push(("kill -9 of a gateway", settle()?));
+    gateways[0] = fleet.gateway(0)?;
+    let known = || Ok((live(&gateways[0])? == before).then_some(()));
+    wait_for(Duration::from_secs(30), "leases at the returned gateway", known)?;
+
+    fleet.cut(1)?;
+    felt.push(("the way to a gateway cut without a word", settle()?));
+    fleet.mend(1)?;
+
+    fleet.etcd.signal(Signal::STOP)?;
+    thread::sleep(STOPPED);
+    fleet.etcd.signal(Signal::CONT)?;
+    felt.push(("etcd stopped for 5 s", settle()?));
+
+    gateways[2].run(&["gateway", "drain"])?;
+    felt.push(("gateway drain", settle()?));
+
+    for gateway in &gateways {
+        ensure!(live(gateway)? == before, "a lease was lost");
+    }
+    drop((askers, agents));
+    println!(
+        "\n{AGENTS} agents at {GATEWAYS} gateways over etcd: the time without an answer of each that felt it; no lease was lost\n"
+    );
+    let rows: Vec<Vec<String>> = felt
+        .iter()
+        .map(|(what, felt)| {
+            let row = [(*what).to_owned(), felt.gaps.len().to_string()];
+            row.into_iter().chain([felt.median(), felt.longest].map(|time| time.to_string())).collect()
+        })
+        .collect();
+    table(&["what happened", "agents that felt it", "median ms", "longest ms"], &rows);
+    let values = felt.iter().map(|(what, felt)| {
+        ((*what).to_owned(), json!({ "felt_ms": felt.gaps, "longest_ms": felt.longest }))
+    });
+    Ok(Value::from(values.collect::<serde_json::Map<_, _>>()))
+}
