@@ -48,6 +48,18 @@ Credentials are the machine's own: the role of an EC2 instance (IMDSv2), the ser
 AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY. For emulators: AWS_ENDPOINT_URL_SSM, AWS_EC2_METADATA_SERVICE_ENDPOINT,
 CLOUDSDK_API_ENDPOINT_OVERRIDES_SECRETMANAGER, GCE_METADATA_HOST.";
 
+const TOPOLOGY_HELP: &str = "\
+The description is TOML:
+
+  topology = \"star\"                       # star, mesh or ring
+  hub = \"aws\"                             # of a star
+  [[sites]]
+  name = \"aws\"
+  key = \"...\"                             # as `warren-tunnel gateway identity` prints it
+  endpoint = \"gw.aws.example.com:51820\"   # left out where nobody can reach it
+  addresses = [\"10.100.0.1\"]              # what its gateway sends from
+  prefixes = [\"172.16.0.0/16\"]            # what is reached through it";
+
 /// WireGuard in user space, or by the kernel where it can.
 #[derive(Debug, Parser)]
 #[command(name = "warren-tunnel", version, max_term_width = 100, propagate_version = true)]
@@ -97,6 +109,9 @@ pub enum Command {
     /// Be the other end: take pods in, forward what their groups may reach; or ask a gateway that runs
     #[command(after_help = GATEWAY_HELP, args_conflicts_with_subcommands = true)]
     Gateway(GatewayArgs),
+    /// Make what the gateways of several networks have in their files from one description: star, mesh or ring
+    #[command(after_help = TOPOLOGY_HELP)]
+    Topology(TopologyArgs),
     /// Make, read and revoke the tokens by which pods join
     #[command(subcommand)]
     Token(TokenCommand),
@@ -429,6 +444,16 @@ pub struct FetchArgs {
     pub log_format: LogFormat,
 }
 
+/// Arguments of `topology`.
+#[derive(Debug, Args)]
+pub struct TopologyArgs {
+    /// The description
+    pub file: PathBuf,
+    /// Print only what goes into this site's file
+    #[arg(long, value_name = "NAME")]
+    pub site: Option<Name>,
+}
+
 /// Where a new key goes.
 #[derive(Debug, Args)]
 pub struct OutArgs {
@@ -499,7 +524,8 @@ mod tests {
     fn help_is_as_documented() {
         Cli::command().debug_assert();
         for of in [
-            "", "agent", "exec", "gateway", "token", "status", "reload", "fetch", "genkey", "pubkey",
+            "", "agent", "exec", "gateway", "token", "status", "reload", "fetch", "genkey", "pubkey", "",
+            "agent", "exec", "gateway", "topology", "token", "status", "reload", "genkey", "pubkey",
             "doctor",
         ] {
             insta::assert_snapshot!(format!("help_{of}"), help(of));

@@ -53,6 +53,7 @@ pub fn run(cli: Cli) -> u8 {
         Command::Exec(args) => return exec::run(&args),
         Command::Gateway(args) => commands::gateway::gateway(&args),
         Command::Token(command) => commands::token::token(&command),
+        Command::Topology(args) => commands::topology::topology(&args),
         Command::Status(args) => quiet().and_then(|()| commands::status::status(&args)),
         Command::Reload(args) => commands::reload::reload(args.interface.as_ref()),
         Command::Fetch(args) => log::start(args.log_format, "info").and_then(|()| fetch::run(&args)),

@@ -38,6 +38,8 @@ requests_per_minute_and_source = 100000
 "#;
 /// Where etcd is for its clients.
 const ETCD: &str = "http://10.50.0.9:2379";
+/// What all records of leases begin with.
+const RECORDS: &str = "/warren/lab/record/";
 /// Where the pods are.
 const PODS: &str = "10.200.1.1";
 /// The first of the pods' proxies; each has a port of its own.
@@ -56,9 +58,10 @@ pub struct Fleet {
     pub etcd: Daemon,
     /// The host of all pods.
     pub pods: Arc<Namespace>,
+    /// The server behind the gateways, 10.50.0.2.
+    pub server: Arc<Namespace>,
     gateways: Vec<Arc<Namespace>>,
     _bridge: Arc<Namespace>,
-    _server: Arc<Namespace>,
     store: Arc<Namespace>,
     _data: TempDir,
 }
@@ -96,7 +99,7 @@ impl Fleet {
         let etcd = etcd(&store, &data)?;
         let addresses: Vec<IpAddr> = (0..count).map(|index| address(index).into()).collect();
         let fabric = Fabric::new(&addresses, REST)?;
-        Ok(Fleet { fabric, etcd, pods, gateways, _bridge: bridge, _server: server, store, _data: data })
+        Ok(Fleet { fabric, etcd, pods, server, gateways, _bridge: bridge, store, _data: data })
     }
 
     /// Starts a gateway.
@@ -158,12 +161,24 @@ impl Fleet {
     /// # Errors
     /// etcd does not answer.
     pub fn stored(&self, part: &str) -> Result<Vec<String>> {
+        let text = self.etcdctl(&["get", "--keys-only", "--prefix", &format!("{RECORDS}{part}/")])?;
+        Ok(text.lines().filter(|line| !line.is_empty()).map(str::to_owned).collect())
+    }
+
+    /// All that etcd has in the store, with the revisions at which it was written.
+    ///
+    /// # Errors
+    /// etcd does not answer.
+    pub fn contents(&self) -> Result<serde_json::Value> {
+        let text = self.etcdctl(&["get", "--write-out", "json", "--prefix", RECORDS])?;
+        let answer: serde_json::Value = serde_json::from_str(&text)?;
+        Ok(answer["kvs"].clone())
+    }
+
+    fn etcdctl(&self, arguments: &[&str]) -> Result<String> {
         let mut command = self.store.command(program("etcdctl")?);
-        command.env("ETCDCTL_API", "3").args(["--endpoints", ETCD]);
-        command.args(["get", "--keys-only", "--prefix", "/warren/lab/record/"]);
-        let text = crate::namespace::run(&mut command)?;
-        let keys = text.lines().filter(|line| line.contains(&format!("/record/{part}")));
-        Ok(keys.map(str::to_owned).collect())
+        command.env("ETCDCTL_API", "3").args(["--endpoints", ETCD]).args(arguments);
+        crate::namespace::run(&mut command)
     }
 }
 
@@ -171,7 +186,8 @@ fn address(index: u8) -> Ipv4Addr {
     Ipv4Addr::new(10, 200, 0, 10 + index)
 }
 
-fn proxy(number: u16) -> SocketAddr {
+/// The HTTP proxy of a pod.
+pub fn proxy(number: u16) -> SocketAddr {
     SocketAddr::from((Ipv4Addr::LOCALHOST, PROXIES + number))
 }
 

@@ -9,11 +9,11 @@ use crate::build;
 
 /// Builds the binaries, runs `cargo test` over the workspace, and adds up what every test binary says.
 ///
-/// The tests that wait for a session of the tunnel to grow old run beside the others: they take time, but no CPU.
+/// The tests that wait for a session of the tunnel or a lease to grow old run beside the others: they take time, but no CPU.
 pub(crate) fn run(filter: Option<&str>) -> Result<()> {
     let folder = build::provider(false)?;
     let waiting = build::cargo()
-        .args(["test", "--workspace", "--locked", "--test", "age"])
+        .args(["test", "--workspace", "--locked", "--test", "age", "--test", "lease_age"])
         .args(filter)
         .args(["--", "--test-threads=4"])
         .stdout(Stdio::piped())

@@ -31,7 +31,7 @@ struct Failed {
 ///
 /// # Errors
 /// When no thread can be started.
-pub(super) fn start(handle: Handle) -> Result<SyncSender<Lookup>> {
+pub(crate) fn start(handle: Handle) -> Result<SyncSender<Lookup>> {
     let (sender, lookups) = mpsc::sync_channel(WAITING);
     thread::Builder::new()
         .name("lookups".into())

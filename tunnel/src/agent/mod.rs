@@ -9,7 +9,7 @@ mod journal;
 mod kernel;
 mod live;
 mod lock;
-mod lookups;
+pub(crate) mod lookups;
 mod network;
 mod own;
 mod peers;

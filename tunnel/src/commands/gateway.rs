@@ -78,6 +78,20 @@ fn status_text(status: &GatewayStatus) -> String {
     if !status.gateways.is_empty() {
         _ = writeln!(out, "  alive: {}", status.gateways.join(", "));
     }
+    for site in &status.sites {
+        let prefixes: Vec<String> = site.prefixes.iter().map(ToString::to_string).collect();
+        let age = site.last_handshake_age.map_or("never".to_owned(), |age| format!("{age:.0} s ago"));
+        _ = writeln!(
+            out,
+            "  site {}: {}, handshake {age}, at {}; {} bytes received, {} sent; {}",
+            site.name,
+            if site.up { "up" } else { "down" },
+            site.endpoint.as_deref().unwrap_or("an address not yet known"),
+            site.rx_bytes,
+            site.tx_bytes,
+            prefixes.join(", ")
+        );
+    }
     _ = writeln!(
         out,
         "  leases: {} live, {} in quarantine; enrolled {}, renewed {}, ended {}, refused {}",

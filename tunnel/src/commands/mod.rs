@@ -6,6 +6,7 @@ pub mod reload;
 pub mod status;
 mod text;
 pub mod token;
+pub mod topology;
 
 use std::io::{self, Write};
 

@@ -54,6 +54,8 @@ pub struct Enrolment {
     fabric: Name,
     key: PrivateKey,
     public: PublicKey,
+    /// Gateways of other networks: their keys are no pod's.
+    sites: Vec<PublicKey>,
     keys: KeyRing,
     gateways: GatewaySet,
     routes: BTreeMap<Name, Vec<IpNet>>,
@@ -71,6 +73,7 @@ impl Enrolment {
         Self {
             fabric: config.fabric.clone(),
             public: key.public(),
+            sites: config.site.peers.iter().map(|site| site.key).collect(),
             key,
             keys: KeyRing::new(config.keys.token_keys.iter().copied()),
             gateways: config.gateways.clone(),
@@ -163,7 +166,10 @@ impl Enrolment {
         peer: &PublicKey,
         binding: &ChannelBinding,
     ) -> Result<(), Problem> {
-        if *peer != self.public && proof.verify(purpose, &self.key, peer, binding) {
+        if *peer != self.public
+            && !self.sites.contains(peer)
+            && proof.verify(purpose, &self.key, peer, binding)
+        {
             return Ok(());
         }
         let detail =

@@ -138,6 +138,11 @@ impl Access {
     pub(super) fn check(&self, member: &Member, flow: &Flow) -> Result<(), Denial> {
         let rules = self.rules.load();
         rules.policy.check(rules.policy.group(&member.group), &member.addresses, flow)?;
+        // What came from a site does not go back there: two gateways would send it to each other for ever.
+        if member.site.as_ref().is_some_and(|behind| behind.iter().any(|net| net.contains(&flow.destination)))
+        {
+            return Err(Denial::Destination);
+        }
         let inner = |address: &IpAddr| rules.pool.iter().any(|net| net.contains(address));
         if is_local(flow.destination) || flow.destination.is_multicast() || inner(&flow.destination) {
             return Err(Denial::Destination);

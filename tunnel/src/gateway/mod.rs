@@ -4,8 +4,8 @@
 //!            TLS port: enrolment --> leases (one task, the store) --> Keeper: peers of the interface, members
 //!  pods ---- TLS port: tunnels ---+                                      |
 //!            UDP port ------------+--> engine, data path --> Forward <---+  allow-lists, rates, audit
-//!                                                               |
-//!                                                               +--> network
+//!  sites ----+                                                  |
+//!                                                               +--> network, or another site's gateway
 //!  operators --> control socket: peers, evict, drain, revoke, reload
 //! ```
 
@@ -19,6 +19,7 @@ mod peers;
 mod ports;
 mod running;
 mod settings;
+mod sites;
 
 use std::path::Path;
 use std::sync::mpsc;

@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 use std::net::IpAddr;
 
+use ipnet::IpNet;
 use serde::{Deserialize, Serialize};
 
 use super::forward::Figures;
@@ -29,6 +30,9 @@ pub struct GatewayStatus {
     pub leases: LeaseFigures,
     /// Gateways that are alive, as the store knows them.
     pub gateways: Vec<String>,
+    /// Gateways of other networks.
+    #[serde(default)]
+    pub sites: Vec<SiteEntry>,
     /// The interface, without its peers.
     pub interface: Status,
 }
@@ -52,6 +56,27 @@ pub struct LeaseFigures {
     pub conflicts: u64,
     /// Changes whose outcome is not known.
     pub unknown: u64,
+}
+
+/// A gateway of another network, as this one sees it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct SiteEntry {
+    /// Its name in the file.
+    pub name: String,
+    /// Public key.
+    pub public_key: String,
+    /// What is behind it.
+    pub prefixes: Vec<IpNet>,
+    /// Whether there is a session with it.
+    pub up: bool,
+    /// Seconds since the last handshake.
+    pub last_handshake_age: Option<f64>,
+    /// Where it is.
+    pub endpoint: Option<String>,
+    /// Bytes received from it.
+    pub rx_bytes: u64,
+    /// Bytes sent to it.
+    pub tx_bytes: u64,
 }
 
 /// A lease and what is known of its peer here.
@@ -153,6 +178,10 @@ impl GatewayStatus {
             "1 for what carries packets on.",
             &[(",by=\"kernel\"", kernel), (",by=\"user\"", 1 - kernel)],
         );
+        let sites: Vec<(String, u64)> =
+            self.sites.iter().map(|site| (format!(",site=\"{}\"", site.name), u64::from(site.up))).collect();
+        let sites: Vec<(&str, u64)> = sites.iter().map(|(label, up)| (label.as_str(), *up)).collect();
+        one("site_up", "gauge", "1 while there is a session with the other site's gateway.", &sites);
         one(
             "flows",
             "gauge",

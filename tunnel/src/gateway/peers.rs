@@ -11,6 +11,7 @@ use ipnet::IpNet;
 use parking_lot::RwLock;
 use tokio::sync::{mpsc, oneshot, watch};
 use warren_proto::engine::PeerConfig;
+use warren_wire::gateway::SitePeer;
 use warren_wire::{Name, PublicKey};
 
 use super::access::{Access, Shares};
@@ -33,6 +34,8 @@ pub(super) struct Member {
     pub(super) group: Name,
     /// Its limits.
     pub(super) shares: ArcSwap<Shares>,
+    /// Networks behind it, if it is the gateway of another site; whoever holds a lease has none.
+    pub(super) site: Option<Vec<IpNet>>,
     /// Flows of it now.
     pub(super) flows: AtomicU64,
     gone: watch::Sender<bool>,
@@ -45,14 +48,22 @@ impl Member {
             shares: ArcSwap::from_pointee(access.shares(&group)),
             addresses,
             group,
+            site: None,
             flows: AtomicU64::new(0),
             gone: watch::Sender::new(false),
         }
     }
 
+    /// The gateway of another site.
+    pub(super) fn site(site: &SitePeer, access: &Access) -> Self {
+        let member = Self::new(site.key, site.addresses.clone(), site.group.clone(), access);
+        Self { site: Some(site.prefixes.clone()), ..member }
+    }
+
     /// The same without flows: those of the old one end when that is taken out.
     fn anew(&self, access: &Access) -> Self {
-        Self::new(self.key, self.addresses.clone(), self.group.clone(), access)
+        let member = Self::new(self.key, self.addresses.clone(), self.group.clone(), access);
+        Self { site: self.site.clone(), ..member }
     }
 
     /// Waits until it is no member any more.
@@ -98,6 +109,11 @@ impl Roster {
         self.0.read().by_key.values().cloned().collect()
     }
 
+    /// Those that hold leases.
+    pub(super) fn leased(&self) -> Vec<Arc<Member>> {
+        self.0.read().by_key.values().filter(|member| member.site.is_none()).cloned().collect()
+    }
+
     /// Takes the limits of a new configuration.
     pub(super) fn reshare(&self, access: &Access) {
         for member in self.all() {
@@ -105,7 +121,8 @@ impl Roster {
         }
     }
 
-    fn put(&self, member: &Arc<Member>) {
+    /// Adds a member.
+    pub(super) fn put(&self, member: &Arc<Member>) {
         let mut known = self.0.write();
         for address in &member.addresses {
             known.by_address.insert(*address, Arc::clone(member));
@@ -113,7 +130,8 @@ impl Roster {
         known.by_key.insert(member.key, Arc::clone(member));
     }
 
-    fn take(&self, key: &PublicKey) -> Option<Arc<Member>> {
+    /// Takes a member out, and tells its flows.
+    pub(super) fn take(&self, key: &PublicKey) -> Option<Arc<Member>> {
         let mut known = self.0.write();
         let found = known.by_key.remove(key)?;
         for address in &found.addresses {
@@ -250,7 +268,7 @@ impl Keeper {
 
     /// Sends all peers away, or takes them back.
     fn turn(&self, away: bool) {
-        let members = self.roster.all();
+        let members = self.roster.leased();
         if !away {
             return self.tell(Vec::new(), members.iter().map(|member| interface_peer(member)).collect());
         }

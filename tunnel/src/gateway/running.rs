@@ -12,7 +12,7 @@ use tokio::sync::mpsc;
 use warren_proto::engine::{Engine, EngineConfig};
 use warren_proto::lease;
 use warren_store::{Member as Alive, Presence, Store};
-use warren_wire::gateway::GatewayConfig;
+use warren_wire::gateway::{GatewayConfig, Site};
 use warren_wire::{PrivateKey, UnixTime};
 
 use super::access::Access;
@@ -24,7 +24,8 @@ use super::model::{GatewayStatus, LeaseFigures, PeerEntry};
 use super::peers::{Keeper, Keeping, Roster};
 use super::ports::{bind, listen, serve_metrics};
 use super::settings::{self, Settings};
-use crate::agent::Moving;
+use super::sites::{self, Sites};
+use crate::agent::{Moving, lookups};
 use crate::cli::Address;
 use crate::commands::keys::random;
 use crate::control::{self, Command, Facts, Handle, Parts, TlsPort};
@@ -73,6 +74,7 @@ pub(super) struct Inner {
     access: Arc<Access>,
     audit: Arc<Audit>,
     forwarding: Forwarding,
+    sites: Sites,
     store: Arc<dyn Store>,
     presence: Mutex<Option<Presence>>,
     draining: AtomicBool,
@@ -135,7 +137,7 @@ impl Running {
         };
         let answers = Answers::new(runtime.handle().clone(), Arc::clone(&enrolment), peers.clone());
         let tls = listen(&config, identity, &traffic, answers)?;
-        let (lookups, _) = std::sync::mpsc::sync_channel(1);
+        let lookups = lookups::start(interface.clone())?;
         let parts = Parts {
             engine,
             private_key: key.clone(),
@@ -143,10 +145,18 @@ impl Running {
             facts: facts(&config, &forwarding, tls),
             traffic,
             commands,
-            lookups,
+            lookups: lookups.clone(),
             on_failure: Box::new(failed),
         };
         let thread = control::start(parts, interface.clone())?;
+        let sites = Sites {
+            roster: Arc::clone(&roster),
+            access: Arc::clone(&access),
+            forward: Arc::clone(&forward),
+            interface: interface.clone(),
+            lookups,
+        };
+        sites.replace(&Site::default(), &config)?;
         let inner = Arc::new(Inner {
             path,
             config: Mutex::new(config),
@@ -159,6 +169,7 @@ impl Running {
             access,
             audit,
             forwarding,
+            sites,
             store,
             presence: Mutex::new(None),
             draining: AtomicBool::new(false),
@@ -214,6 +225,11 @@ impl Inner {
             ("[store]", before.store != after.store),
             ("[audit]", before.audit != after.audit),
             ("forwarding", before.forwarding != after.forwarding),
+            ("[site] addresses", before.site.addresses != after.site.addresses),
+            (
+                "[site] where the kernel forwards",
+                before.site != after.site && self.forwarding.forward.name() != forward::SITES_BY,
+            ),
             (
                 "key files",
                 before.keys.private_key_file != after.keys.private_key_file
@@ -234,6 +250,10 @@ impl Inner {
             self.access.replace(&after);
             self.roster.reshare(&self.access);
             said.push("groups");
+        }
+        if before.site != after.site {
+            self.sites.replace(&before.site, &after)?;
+            said.push("sites");
         }
         if before.keys != after.keys {
             said.push("token keys");
@@ -271,7 +291,7 @@ impl Inner {
             others
         })?;
         tracing::info!(draining, ?others, "drain");
-        let here = self.roster.all().len();
+        let here = self.roster.leased().len();
         Ok(match (draining, stay, others.is_empty()) {
             (false, ..) => "takes new peers again".to_owned(),
             (true, true, _) => "takes no new peers; those that are here stay until they leave".to_owned(),
@@ -296,6 +316,7 @@ impl Inner {
     /// The control thread does not answer.
     pub(super) fn status(&self) -> Result<GatewayStatus> {
         let mut interface: Status = self.interface.ask(Command::Status)?;
+        let sites = sites::entries(&self.config.lock().site, &interface);
         interface.peers.clear();
         let (asked, kept) = (self.leases.clone(), Arc::clone(&self.store));
         let (leases, store, gateways) = self.wait(async move {
@@ -327,6 +348,7 @@ impl Inner {
                 unknown: of.unknown,
             },
             gateways: gateways.into_iter().map(|member| member.name.to_string()).collect(),
+            sites,
             interface,
         })
     }

@@ -107,6 +107,9 @@ pub(crate) fn own_entry(
     if let Some(key) = key.filter(|key| *key != own.key) {
         return wrong(format!("key is {}, but private_key_file has that of {key}", own.key));
     }
+    if let Some(site) = config.site.peers.iter().find(|site| site.key == own.key) {
+        return Err(format!("[[site.peers]] {}: the key is this gateway's own", site.name));
+    }
     if let Some(pin) = pin.filter(|pin| !own.pins.as_slice().contains(pin)) {
         return wrong(format!("no pin is the certificate's, which is {pin}"));
     }

@@ -1,4 +1,5 @@
 use std::{
+    collections::{BTreeMap, BTreeSet},
     io::{Read, Write},
     net::TcpStream,
     sync::{
@@ -9,6 +10,7 @@ use std::{
 };
 
 use super::*;
+use crate::gateway::model::{GatewayStatus, SiteEntry};
 use crate::status::{Rate, tests::sample};
 
 #[test]
@@ -78,4 +80,81 @@ fn the_server_serves() {
 
     let taken = Server::start(server.address(), source).err().unwrap().to_string();
     insta::assert_snapshot!(taken.replace(&server.address().port().to_string(), "PORT"));
+}
+
+/// A gateway with something of everything.
+fn gateway() -> GatewayStatus {
+    GatewayStatus {
+        fabric: "llm-training".into(),
+        name: "gw-a".into(),
+        draining: false,
+        store: true,
+        forward: "user".into(),
+        forward_reason: "CAP_NET_ADMIN is missing".into(),
+        figures: Default::default(),
+        leases: Default::default(),
+        gateways: vec!["gw-a".into(), "gw-b".into()],
+        sites: vec![SiteEntry {
+            name: "gcp-hub".into(),
+            public_key: "TrMvSoP4jYQlY6RIzBgbssQqY3vxI2Pi+y71lOWWXX0=".into(),
+            prefixes: vec!["10.0.0.0/16".parse().unwrap()],
+            up: true,
+            last_handshake_age: Some(12.0),
+            endpoint: None,
+            rx_bytes: 1,
+            tx_bytes: 2,
+        }],
+        interface: sample(),
+    }
+}
+
+/// Metric names in a text, each with the labels that are asked of it in braces.
+fn named(text: &str) -> BTreeMap<&str, BTreeSet<&str>> {
+    let word = |c: char| c.is_ascii_alphanumeric() || c == '_';
+    let mut found: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
+    for (at, _) in text.match_indices("warren_") {
+        if text[..at].ends_with(word) {
+            continue;
+        }
+        let name = text[at..].split(|c| !word(c)).next().unwrap_or_default();
+        if name == "warren_" {
+            // The beginning of a pattern.
+            continue;
+        }
+        let labels = found.entry(name).or_default();
+        let rest = &text[at + name.len()..];
+        let inside =
+            rest.strip_prefix('{').and_then(|rest| rest.split_once('}')).map_or("", |(inside, _)| inside);
+        for selector in inside.split(',') {
+            let label = selector.trim().split(|c| !word(c)).next().unwrap_or_default();
+            if !label.is_empty() {
+                labels.insert(label);
+            }
+        }
+    }
+    found
+}
+
+#[test]
+fn what_alerts_and_dashboard_ask_for_is_what_agents_and_gateways_tell() {
+    let told = render(&sample(), Some(Rate { rx: 1.0, tx: 1.0 })) + &gateway().metrics();
+    let told = named(&told);
+    let asked_for = [
+        ("alerts.yaml", include_str!("../../operations/alerts.yaml")),
+        ("dashboard.json", include_str!("../../operations/dashboard.json")),
+    ];
+    // What every scrape has of Prometheus itself.
+    let own = ["instance", "job"];
+    for (file, text) in asked_for {
+        // JSON escapes quotes, and the comment at the top names families.
+        let text = text.replace("\\\"", "\"").replace("warren_tunnel_*", "").replace("warren_gateway_*", "");
+        let asked = named(&text);
+        assert!(asked.len() > 5, "{file}: {asked:?}");
+        for (name, labels) in asked {
+            let Some(known) = told.get(name) else { panic!("{file}: there is no metric {name}") };
+            for label in labels {
+                assert!(known.contains(label) || own.contains(&label), "{file}: {name} has no label {label}");
+            }
+        }
+    }
 }

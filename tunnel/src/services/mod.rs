@@ -28,7 +28,7 @@ use warren_wire::config::Config;
 
 pub use args::{Forward, Protocol, Reverse, ServiceArgs};
 pub use figures::Figures;
-use network::Tunnel;
+pub(crate) use network::{Tunnel, TunnelStream};
 
 use crate::{
     cli::Address,

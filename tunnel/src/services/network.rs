@@ -13,16 +13,16 @@ use warren_proxy::net::{Datagrams, Dial, DialError, Gone, Listen, Listener, Stre
 
 /// The inside of the tunnel.
 #[derive(Clone)]
-pub(super) struct Tunnel(pub(super) Net);
+pub(crate) struct Tunnel(pub(crate) Net);
 
 /// A connection inside the tunnel.
-pub(super) struct TunnelStream(user::Stream);
+pub(crate) struct TunnelStream(user::Stream);
 
 /// A listener inside the tunnel.
-pub(super) struct TunnelListener(user::Listener);
+pub(crate) struct TunnelListener(user::Listener);
 
 /// A UDP socket inside the tunnel.
-pub(super) struct TunnelDatagrams(user::Datagrams);
+pub(crate) struct TunnelDatagrams(user::Datagrams);
 
 impl Dial for Tunnel {
     type Stream = TunnelStream;

@@ -8,6 +8,7 @@
 //! * [`enrolment`]: what a pod and a gateway say to each other when the pod joins.
 //! * [`gateway`]: the gateway's configuration file.
 //! * [`fetch`]: which files a gateway fetches from a secret store.
+//! * [`topology`]: star, mesh or ring of networks, as each one's gateway has it in its file.
 //!
 //! The crate reads no clock, file, socket or environment, and secrets appear in no `Debug` output and in no
 //! error.
@@ -23,6 +24,7 @@ pub mod stream;
 mod text;
 pub mod time;
 pub mod token;
+pub mod topology;
 
 pub use config::{Config, ParseError};
 pub use key::{KeyError, PresharedKey, PrivateKey, PublicKey};

@@ -21,7 +21,13 @@ pub(super) enum Chosen {
 /// The file wants the kernel, and it cannot be had here.
 pub(super) fn choose(config: &GatewayConfig) -> Result<Chosen> {
     let has = |v4: bool| config.pool.prefixes.iter().any(|net| matches!(net, IpNet::V4(_)) == v4);
-    decide(config.forwarding, || kernel::possible(has(true), has(false)))
+    decide(config.forwarding, || {
+        if !config.site.peers.is_empty() {
+            return Err(Problem::new("it is peered with other sites, which sockets reach")
+                .hint("take [[site.peers]] out, or the line with `forwarding`"));
+        }
+        kernel::possible(has(true), has(false))
+    })
 }
 
 fn decide(asked: Forwarding, possible: impl FnOnce() -> Result<()>) -> Result<Chosen> {

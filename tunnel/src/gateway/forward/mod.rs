@@ -36,6 +36,9 @@ pub(crate) use choice::here;
 /// Bytes that the buffers of all streams towards pods may take together.
 const MEMORY: usize = 256 << 20;
 
+/// The forwarder that carries packets on to other sites.
+pub(super) const SITES_BY: &str = "user";
+
 /// Forwards what members send. Told of every member that comes, changes or goes.
 pub(super) trait Forward: Send + Sync {
     /// What status and metrics call it.
@@ -106,7 +109,7 @@ pub(super) fn start(config: &GatewayConfig, around: &Surroundings) -> Result<Sta
 fn by_sockets(config: &GatewayConfig, around: &Surroundings) -> Result<(Arc<dyn Forward>, Device)> {
     let routed = Arc::clone(&around.plane);
     let (driver, net) = user::open(UserConfig {
-        addresses: Vec::new(),
+        addresses: config.site.addresses.clone(),
         mtu: config.peers.mtu.into(),
         memory: MEMORY,
         congestion: Congestion::Bbr,
@@ -118,6 +121,7 @@ fn by_sockets(config: &GatewayConfig, around: &Surroundings) -> Result<(Arc<dyn 
     let forward: Arc<dyn Forward> = Nat::start(
         &around.runtime,
         &net,
+        config.site.addresses.clone(),
         Arc::clone(&around.roster),
         Arc::clone(&around.access),
         Arc::clone(&around.audit),

@@ -5,6 +5,7 @@ use std::ops::Range;
 use ipnet::IpNet;
 
 use super::error::at;
+use super::site::Wrong;
 use super::{GatewayConfig, LEASE_MAX, LEASE_MIN, Period, QUARANTINE_MAX, StoreConfig};
 use crate::config::ParseError;
 
@@ -87,6 +88,14 @@ pub(super) fn check(text: &str, config: &GatewayConfig) -> Result<(), ParseError
     if rates.flatten().any(|rate| rate == 0) {
         let hint = "leave the rate out for no limit; a group without `allow` reaches nothing";
         return wrong("", "groups", "a rate of 0 Mbit/s".into(), hint);
+    }
+    if let Err(Wrong { key, what, hint }) = config.site.check(pool, &config.pool.reserved) {
+        return wrong("site", key, what, &hint);
+    }
+    if let Some(peer) = config.site.peers.iter().find(|peer| !config.groups.contains_key(&peer.group)) {
+        let what = format!("site {} is of group `{}`, which there is not", peer.name, peer.group);
+        let hint = format!("add [[groups.{}.allow]] with what comes from it may reach", peer.group);
+        return wrong("site", "group", what, &hint);
     }
     let limits = &config.limits;
     let counts = [limits.requests_per_second, limits.requests_per_minute_and_source, limits.connections];

@@ -5,14 +5,14 @@ use std::ops::Range;
 use crate::config::ParseError;
 
 /// The error of a place in the text.
-pub(super) fn at(text: &str, span: Range<usize>, what: String, hint: String) -> ParseError {
+pub(crate) fn at(text: &str, span: Range<usize>, what: String, hint: String) -> ParseError {
     let before = text.get(..span.start).unwrap_or(text);
     let line = before.matches('\n').count() + 1;
     let column = before.rsplit('\n').next().unwrap_or_default().chars().count() + 1;
     ParseError { line, column, what, hint }
 }
 
-pub(super) fn explain(text: &str, error: &toml::de::Error) -> ParseError {
+pub(crate) fn explain(text: &str, error: &toml::de::Error) -> ParseError {
     let (what, hint) = message(error.message());
     at(text, error.span().unwrap_or(0..0), what, hint)
 }

@@ -31,8 +31,9 @@
 //! said with line, column and one hint ([`GatewayConfig::parse`]).
 
 mod check;
-mod error;
+pub(crate) mod error;
 mod rule;
+mod site;
 mod span;
 #[cfg(test)]
 mod tests;
@@ -51,6 +52,7 @@ use crate::name::Name;
 use crate::token::{GatewaySet, VerifyingKey};
 
 pub use rule::{Allow, PortRange, PortRangeError, Protocol};
+pub use site::{Site, SitePeer};
 pub use span::{Period, PeriodError};
 
 /// The shortest lease. Handshakes are 120 s apart, and a lost one is tried again for 90 s (whitepaper section 6.1).
@@ -94,6 +96,9 @@ pub struct GatewayConfig {
     /// What each group of peers may reach. What is not allowed is refused.
     #[serde(default)]
     pub groups: BTreeMap<Name, Group>,
+    /// Gateways of other networks.
+    #[serde(default)]
+    pub site: Site,
     /// Bounds for requests to enrol.
     #[serde(default)]
     pub limits: Limits,

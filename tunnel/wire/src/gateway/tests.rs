@@ -49,6 +49,21 @@ to = ["10.0.0.2/32"]
 
 [groups.idle]
 
+[site]
+addresses = ["10.100.0.1", "fd00:2::1"]
+[[site.peers]]
+name = "gcp-hub"
+key = "qRxnQ8jrCu21bfcs2OMAvyPRjqhPMVjbw3CvAD2aXwI="
+endpoint = "gw.gcp.example.com:51820"
+addresses = ["10.101.0.1"]
+prefixes = ["10.4.0.0/16", "fd00:4::/48"]
+group = "gpu"
+[[site.peers]]
+name = "on-prem"
+key = "3vVfYQ6oQkNE9TJkRt3XQwlVLTjiZUP3K6wY1bZqpBQ="
+addresses = ["10.102.0.1"]
+group = "idle"
+
 [limits]
 request_timeout = "5s"
 "#;
@@ -65,6 +80,8 @@ fn a_whole_file_is_read() {
     assert_eq!(rule.protocols, Some(vec![Protocol::Tcp]));
     assert_eq!(config.routes(&"gpu".parse().unwrap()), ["10.0.0.0/15".parse().unwrap()]);
     assert_eq!(config.routes(&"idle".parse().unwrap()), []);
+    assert_eq!(config.site.peers[0].allowed_ips().len(), 3);
+    assert_eq!(config.site.peers[1].endpoint, None);
     assert_eq!(config.dns.domains[0].to_string(), "storage.googleapis.com");
 }
 
@@ -103,6 +120,15 @@ fn mistakes_are_told_with_place_and_hint() {
             "private_key_file = \"/etc/warren/gateway.key\"",
             "private_key = \"qOV1PxhHpRWQrXlTI0I4QKMKVJ2TWMRwGQ3qRtT7XXw=\"",
         ),
+        ("addresses = [\"10.100.0.1\"", "addresses = [\"10.100.0.2\""),
+        ("name = \"on-prem\"", "name = \"gcp-hub\""),
+        ("addresses = [\"10.102.0.1\"]", "addresses = []"),
+        ("prefixes = [\"10.4.0.0/16\"", "prefixes = [\"10.4.0.1/16\""),
+        ("prefixes = [\"10.4.0.0/16\"", "prefixes = [\"10.96.0.0/11\""),
+        ("\"10.100.0.1\", \"fd00:2::1\"", "\"10.100.0.1\""),
+        ("addresses = [\"10.102.0.1\"]", "addresses = [\"10.4.0.1\"]"),
+        ("addresses = [\"10.102.0.1\"]", "addresses = [\"10.100.0.1\"]"),
+        ("group = \"idle\"", "group = \"nobody\""),
         ("[dns]", "[dns"),
     ] {
         assert!(GOOD.contains(from), "{from}");

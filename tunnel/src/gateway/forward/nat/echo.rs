@@ -1,4 +1,5 @@
-//! Echo requests, by the kernel's ping sockets: they need no privilege where `net.ipv4.ping_group_range` has our group.
+//! Echo requests, by the kernel's ping sockets: they need no privilege where `net.ipv4.ping_group_range` has our group. To
+//! other sites none are sent.
 
 use std::io;
 use std::net::{IpAddr, SocketAddr};
@@ -41,6 +42,10 @@ pub(super) async fn serve(nat: Arc<Nat>) {
                 continue;
             }
         };
+        if nat.outside.by_tunnel(echo.destination) {
+            nat.inside.echoed(&echo, Err(Unreachable::Prohibited));
+            continue;
+        }
         let Ok(place) = Arc::clone(&places).try_acquire_owned() else {
             nat.counters.dropped.fetch_add(1, Ordering::Relaxed);
             continue;

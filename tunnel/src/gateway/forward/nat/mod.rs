@@ -4,16 +4,19 @@
 //! peer --TCP--> netstack (BBR) --bytes--> socket --TCP--> host       two connections: loss on either side stays there
 //! peer --UDP--> netstack --datagram-----> socket, one a flow ------> host
 //! peer --echo-> netstack ---------------> ping socket -------------> host
+//! peer --------> netstack --------------> netstack, site's gateway -> host      TCP and UDP for another site's prefixes
 //! ```
 //!
 //! A connection comes up towards the peer when it has come up towards the host; what the host or the way to it says
 //! instead (refused, unreachable) is said to the peer. Ends, resets and a reader that is slow pass through.
 
 mod echo;
+mod outside;
 mod shaped;
 mod tcp;
 mod udp;
 
+use std::net::IpAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -30,6 +33,7 @@ use crate::gateway::access::Access;
 use crate::gateway::audit::{Audit, Entry};
 use crate::gateway::peers::{Member, Roster};
 use crate::problem::{Context as _, Result};
+use outside::Outside;
 
 /// TCP connections at one time, in all and of one peer.
 pub(super) const STREAMS: usize = 65_536;
@@ -42,6 +46,7 @@ const REPORT: Duration = Duration::from_secs(10);
 /// The translation.
 pub(in crate::gateway) struct Nat {
     inside: Forwarded,
+    outside: Outside,
     roster: Arc<Roster>,
     access: Arc<Access>,
     audit: Arc<Audit>,
@@ -81,13 +86,14 @@ impl Drop for Now<'_> {
 }
 
 impl Nat {
-    /// Begins to forward what comes out of the tunnel.
+    /// Begins to forward what comes out of the tunnel; `addresses` are what it sends from to other sites.
     ///
     /// # Errors
     /// The tunnel has ended, or somebody forwards already.
     pub(in crate::gateway) fn start(
         runtime: &Runtime,
         net: &Net,
+        addresses: Vec<IpAddr>,
         roster: Arc<Roster>,
         access: Arc<Access>,
         audit: Arc<Audit>,
@@ -95,6 +101,7 @@ impl Nat {
         let inside = net.forward().while_doing(|| "forwarding".into())?;
         let nat = Arc::new(Self {
             inside,
+            outside: Outside::new(net.clone(), addresses),
             roster,
             access,
             audit,

@@ -7,7 +7,7 @@ use std::time::Duration;
 use tokio::time::{MissedTickBehavior, interval, timeout};
 use warren_device::user::{Incoming, Unreachable};
 use warren_proto::policy::Flow;
-use warren_proxy::net::{Dial as _, DialError, System};
+use warren_proxy::net::DialError;
 use warren_proxy::relay::{Moved, Patience, relay};
 use warren_wire::gateway::Protocol;
 
@@ -61,7 +61,7 @@ async fn connection(nat: &Nat, incoming: Incoming, member: &Arc<Member>, flow: &
     let _flow = member.flow();
     nat.counters.tcp.fetch_add(1, Ordering::Relaxed);
     let dialled = tokio::select! {
-        dialled = timeout(CONNECT, System.connect(incoming.to())) => {
+        dialled = timeout(CONNECT, nat.outside.connect(incoming.to())) => {
             dialled.unwrap_or(Err(DialError::TimedOut))
         }
         () = member.gone() => return,

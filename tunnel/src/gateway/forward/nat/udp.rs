@@ -3,13 +3,12 @@
 
 use std::collections::HashMap;
 use std::io;
-use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use parking_lot::Mutex;
-use tokio::net::UdpSocket;
 use tokio::sync::mpsc;
 use tokio::time::{Instant, interval, sleep_until};
 use warren_device::user::{Datagram, Unreachable};
@@ -88,7 +87,7 @@ async fn run(
     nat.counters.udp.fetch_add(1, Ordering::Relaxed);
     let entry = Entry::new(member, flow, None);
     nat.audit.add(&entry, 1, 0, 0);
-    let socket = match connect(ends.1).await {
+    let socket = match nat.outside.bind(ends.1).await {
         Ok(socket) => socket,
         Err(error) => {
             nat.counters.failed.fetch_add(1, Ordering::Relaxed);
@@ -144,14 +143,6 @@ async fn run(
         }
     }
     report(nat, &entry, &mut out, &mut back);
-}
-
-async fn connect(to: SocketAddr) -> io::Result<UdpSocket> {
-    let any: SocketAddr =
-        if to.is_ipv4() { (Ipv4Addr::UNSPECIFIED, 0).into() } else { (Ipv6Addr::UNSPECIFIED, 0).into() };
-    let socket = UdpSocket::bind(any).await?;
-    socket.connect(to).await?;
-    Ok(socket)
 }
 
 fn takes(nat: &Nat, member: &Member, way: Way, bytes: usize) -> bool {

@@ -1,0 +1,245 @@
+//! Two networks, each with a gateway, and a pod that enrolled with one and reaches servers of both. Nobody has any privilege.
+//!
+//! ```text
+//!                    +-- 10.200.0.2 gateway 10.50.0.1 --lan-- 10.50.0.2 server        "AWS", pool 10.100.0.0/24
+//! pod 10.200.0.1 ----+
+//!                    +-- 10.200.0.3 gateway 10.60.0.1 --lan-- 10.60.0.2 server        "GCP", pool 10.101.0.0/24
+//! ```
+//! What the gateways have of each other was made by `warren-tunnel topology`.
+
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+use std::io::{ErrorKind, Read as _, Write as _};
+use std::net::{IpAddr, Ipv4Addr, TcpListener, TcpStream, UdpSocket};
+use std::sync::Arc;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use warren_tunnel_tests::fabric::{Gateway, Member};
+use warren_tunnel_tests::{Fabric, Implementation, Namespace, wait_for};
+
+const NAMES: [&str; 2] = ["aws", "gcp"];
+const GATEWAYS: [Ipv4Addr; 2] = [Ipv4Addr::new(10, 200, 0, 2), Ipv4Addr::new(10, 200, 0, 3)];
+const SERVERS: [&str; 2] = ["10.50.0.2", "10.60.0.2"];
+const PATIENCE: Duration = Duration::from_secs(30);
+
+struct Lab {
+    fabrics: [Fabric; 2],
+    pod: Arc<Namespace>,
+    gateways: [Arc<Namespace>; 2],
+    servers: [Arc<Namespace>; 2],
+    _bridge: Arc<Namespace>,
+}
+
+impl Lab {
+    fn new() -> Self {
+        let bridge = Arc::new(Namespace::new().unwrap());
+        bridge.ip("link add br0 type bridge").unwrap();
+        bridge.ip("link set br0 up").unwrap();
+        let host = |number: u8, address: &str| {
+            let host = Arc::new(Namespace::new().unwrap());
+            host.ip(&format!("link add wire type veth peer name port{number} netns {}", bridge.name()))
+                .unwrap();
+            bridge.ip(&format!("link set port{number} master br0 up")).unwrap();
+            host.ip("link set wire up").unwrap();
+            host.ip(&format!("addr add {address}/24 dev wire")).unwrap();
+            host
+        };
+        let pod = host(0, "10.200.0.1");
+        let gateways = [1, 2].map(|number| host(number, &GATEWAYS[usize::from(number) - 1].to_string()));
+        let servers = [0, 1].map(|index: usize| {
+            let server = Arc::new(Namespace::new().unwrap());
+            gateways[index].join_as(&server, "lan").unwrap();
+            let network = SERVERS[index].strip_suffix(".2").unwrap();
+            gateways[index].ip(&format!("addr add {network}.1/24 dev lan")).unwrap();
+            server.ip(&format!("addr add {network}.2/24 dev lan")).unwrap();
+            server
+        });
+        let fabrics = [0, 1].map(|index: usize| {
+            let rest = format!(
+                "STORE\n[pool]\nprefixes = [\"10.10{index}.0.0/24\"]\nreserved = [\"10.10{index}.0.1\"]\n\
+                 [groups.gpu]\n[[groups.gpu.allow]]\nto = [\"10.50.0.0/24\", \"10.60.0.0/24\"]\nports = [\"8000-8999\"]\n\
+                 [[groups.gpu.allow]]\nto = [\"10.60.0.0/24\"]\nports = [9000]\n\
+                 [limits]\nrequests_per_minute_and_source = 100000\n# SITES\n"
+            );
+            Fabric::new(&[IpAddr::from(GATEWAYS[index])], &rest).unwrap()
+        });
+        let lab = Self { fabrics, pod, gateways, servers, _bridge: bridge };
+        let sections = lab.sections();
+        for (fabric, section) in lab.fabrics.iter().zip(&sections) {
+            // The rule at its end lets all in that is sent this way: here only these ports.
+            let narrowed = format!("{section}ports = [\"8000-8999\"]\n");
+            fabric.configure(0, &[("# SITES\n", &narrowed)]).unwrap();
+        }
+        lab
+    }
+
+    /// What each gateway's file has of the other.
+    fn sections(&self) -> [String; 2] {
+        let mut text = "topology = \"mesh\"\n".to_owned();
+        for (index, name) in NAMES.iter().enumerate() {
+            let config = std::fs::read_to_string(self.fabrics[index].config(0)).unwrap();
+            let key = config.lines().find(|line| line.starts_with("key = ")).unwrap();
+            let network = SERVERS[index].strip_suffix(".2").unwrap();
+            text += &format!(
+                "[[sites]]\nname = \"{name}\"\n{key}\nendpoint = \"{}:51820\"\naddresses = [\"10.10{index}.0.1\"]\n\
+                 prefixes = [\"{network}.0/24\"]\n",
+                GATEWAYS[index]
+            );
+        }
+        let file = tempfile::NamedTempFile::new().unwrap();
+        std::fs::write(file.path(), text).unwrap();
+        NAMES.map(|name| {
+            let mut command = std::process::Command::new(Implementation::WarrenTunnel.path().unwrap());
+            let output = command.arg("topology").arg(file.path()).args(["--site", name]).output().unwrap();
+            assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+            String::from_utf8(output.stdout).unwrap()
+        })
+    }
+
+    fn start(&self, index: usize) -> Gateway {
+        self.fabrics[index].start(0, &self.gateways[index]).unwrap()
+    }
+
+    /// A pod with an interface: its programs need no proxy.
+    fn member(&self) -> Member {
+        self.fabrics[0].machine(&self.pod, &self.fabrics[0].token("gpu", &[]).unwrap()).unwrap()
+    }
+
+    fn connect(&self, index: usize, port: u16, within: Duration) -> std::io::Result<TcpStream> {
+        let to = (SERVERS[index].parse::<Ipv4Addr>().unwrap(), port).into();
+        let connected = self.pod.inside(move || Ok(TcpStream::connect_timeout(&to, within))).unwrap();
+        connected.inspect(|stream| stream.set_read_timeout(Some(within)).unwrap())
+    }
+
+    /// What a server sees of who asks it, or why there was no answer.
+    fn ask(&self, index: usize, port: u16) -> std::io::Result<String> {
+        let mut stream = self.connect(index, port, Duration::from_secs(2))?;
+        stream.write_all(b"?")?;
+        let mut text = String::new();
+        stream.read_to_string(&mut text)?;
+        Ok(text)
+    }
+
+    /// A server that says who asked.
+    fn serve(&self, index: usize, port: u16) {
+        let at = format!("{}:{port}", SERVERS[index]);
+        let listener = self.servers[index].inside(move || Ok(TcpListener::bind(at)?)).unwrap();
+        thread::spawn(move || {
+            while let Ok((mut stream, from)) = listener.accept() {
+                _ = stream.read(&mut [0]);
+                _ = stream.write_all(from.ip().to_string().as_bytes());
+            }
+        });
+    }
+}
+
+fn site(gateway: &Gateway) -> serde_json::Value {
+    let text = gateway.run(&["gateway", "status", "--json"]).unwrap();
+    serde_json::from_str::<serde_json::Value>(&text).unwrap()["sites"][0].clone()
+}
+
+#[test]
+fn a_pod_reaches_a_server_behind_the_other_gateway() {
+    let lab = Lab::new();
+    let mut gateways = [lab.start(0), lab.start(1)];
+    for index in [0, 1] {
+        lab.serve(index, 8000);
+        lab.serve(index, 9000);
+    }
+    let member = lab.member();
+    wait_for(PATIENCE, "site link", || Ok((site(&gateways[0])["up"] == true).then_some(()))).unwrap();
+    let logs = |gateways: &[Gateway; 2]| {
+        format!(
+            "{}\n---\n{}\n---\n{}",
+            member.daemon.log(),
+            gateways[0].daemon.log(),
+            gateways[1].daemon.log()
+        )
+    };
+
+    // Each server sees the gateway that stands before it.
+    assert_eq!(lab.ask(0, 8000).unwrap(), "10.50.0.1");
+    let seen = lab.ask(1, 8000).unwrap_or_else(|error| panic!("{error}\n{}", logs(&gateways)));
+    assert_eq!(seen, "10.60.0.1");
+
+    // Much, by two connections end to end.
+    let listener = lab.servers[1].inside(|| Ok(TcpListener::bind("10.60.0.2:8001")?)).unwrap();
+    let mut near = lab.connect(1, 8001, PATIENCE).unwrap();
+    let mut far = listener.accept().unwrap().0;
+    let sent: Vec<u8> = (0..8_000_000_u32).map(|n| (n * 7 / 3) as u8).collect();
+    let copy = sent.clone();
+    let writer = thread::spawn(move || far.write_all(&copy).unwrap());
+    let mut received = Vec::new();
+    near.read_to_end(&mut received).unwrap();
+    writer.join().unwrap();
+    assert!(received == sent, "{} of {} bytes", received.len(), sent.len());
+
+    // Refused there is refused here; and what only the first gateway allows is refused by the second.
+    assert_eq!(lab.connect(1, 8002, PATIENCE).unwrap_err().kind(), ErrorKind::ConnectionRefused);
+    assert_eq!(lab.connect(1, 9000, PATIENCE).unwrap_err().kind(), ErrorKind::HostUnreachable);
+
+    // Datagrams, there and back.
+    let far = lab.servers[1].inside(|| Ok(UdpSocket::bind("10.60.0.2:8053")?)).unwrap();
+    let near = lab
+        .pod
+        .inside(|| {
+            let socket = UdpSocket::bind("0.0.0.0:0")?;
+            socket.connect("10.60.0.2:8053")?;
+            Ok(socket)
+        })
+        .unwrap();
+    for socket in [&far, &near] {
+        socket.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
+    }
+    let mut buffer = [0; 2000];
+    for size in [1, 1392] {
+        near.send(&vec![5; size]).unwrap();
+        let (length, from) = far.recv_from(&mut buffer).unwrap();
+        assert_eq!((length, from.ip().to_string().as_str()), (size, "10.60.0.1"));
+        far.send_to(&buffer[..length], from).unwrap();
+        assert_eq!(near.recv(&mut buffer).unwrap(), size);
+    }
+
+    // The link is lost without a word, and comes back; the first gateway's own network does not notice.
+    let rule = "add table inet cut; add chain inet cut in { type filter hook input priority 0; }; \
+                add rule inet cut in ip saddr 10.200.0.2 drop";
+    lab.gateways[1].run("nft", &[rule]).unwrap();
+    assert!(lab.ask(1, 8000).is_err());
+    assert_eq!(lab.ask(0, 8000).unwrap(), "10.50.0.1");
+    lab.gateways[1].run("nft", &["delete table inet cut"]).unwrap();
+    let back = Instant::now();
+    wait_for(PATIENCE, "answer after the link is back", || Ok(lab.ask(1, 8000).ok())).unwrap();
+    println!("the site answers {} ms after its link is back", back.elapsed().as_millis());
+
+    // So does a gateway that died.
+    gateways[1].daemon.kill().unwrap();
+    assert!(lab.ask(1, 8000).is_err());
+    gateways[1] = lab.start(1);
+    let back = Instant::now();
+    wait_for(PATIENCE, "answer after the gateway is back", || Ok(lab.ask(1, 8000).ok())).unwrap();
+    println!("and {} ms after the other gateway is up again", back.elapsed().as_millis());
+
+    // Sites are taken out and in while it runs.
+    let config = lab.fabrics[0].config(0);
+    let whole = std::fs::read_to_string(&config).unwrap();
+    let (head, tail) = whole.split_once("[[site.peers]]").unwrap();
+    let (_, rest) = tail.split_once("[[groups.site-gcp").unwrap();
+    std::fs::write(&config, format!("{head}[[groups.site-gcp{rest}")).unwrap();
+    assert!(gateways[0].run(&["gateway", "reload"]).unwrap().contains("sites"));
+    assert!(lab.ask(1, 8000).is_err());
+    std::fs::write(&config, whole).unwrap();
+    assert!(gateways[0].run(&["gateway", "reload"]).unwrap().contains("sites"));
+    wait_for(PATIENCE, "answer after a reload", || Ok(lab.ask(1, 8000).ok())).unwrap();
+
+    for gateway in &mut gateways {
+        assert!(gateway.daemon.terminate().unwrap().success());
+    }
+    // Who reached what is known at both: the pod here, the site there.
+    assert!(gateways[0].audit().contains("\"group\":\"gpu\"") && gateways[0].audit().contains("10.60.0.2"));
+    let there = gateways[1].audit();
+    assert!(
+        there.contains("\"group\":\"site-aws\"") && there.contains("\"verdict\":\"destination\""),
+        "{there}"
+    );
+}

@@ -1,0 +1,30 @@
+//! `topology`: a description of networks, as each one's gateway has it in its file.
+
+use std::fs;
+
+use warren_wire::topology::Topology;
+
+use super::print;
+use crate::cli::TopologyArgs;
+use crate::problem::{Context as _, Problem, Result};
+
+/// Prints the sections of all gateways, or of one.
+///
+/// # Errors
+/// The description cannot be read or is wrong, or has no such site.
+pub fn topology(args: &TopologyArgs) -> Result<()> {
+    let text = fs::read_to_string(&args.file).while_doing(|| format!("topology {}", args.file.display()))?;
+    let topology = Topology::parse(&text).map_err(|error| {
+        Problem::new(format!("{}:{}:{}: {}", args.file.display(), error.line, error.column, error.what))
+            .hint(error.hint)
+    })?;
+    let Some(site) = &args.site else { return print(&topology.to_string()) };
+    let sections = topology.sections();
+    let Some(section) = sections.iter().find(|section| section.name == *site) else {
+        let names: Vec<&str> = sections.iter().map(|section| section.name.as_str()).collect();
+        return Err(
+            Problem::new(format!("no site is called {site}")).hint(format!("there are {}", names.join(", ")))
+        );
+    };
+    print(&section.to_string())
+}

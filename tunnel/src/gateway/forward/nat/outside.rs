@@ -1,0 +1,81 @@
+//! Where flows go on: in the network of this machine, or through the tunnel at the gateway of another network.
+
+use std::io;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+
+use tokio::net::UdpSocket;
+use warren_device::user::{self, Net};
+use warren_proxy::net::{Dial as _, DialError, Either, System, SystemStream};
+
+use crate::services::{Tunnel, TunnelStream};
+
+/// The ways out.
+pub(super) struct Outside {
+    tunnel: Tunnel,
+    /// What this gateway sends from to others.
+    addresses: Vec<IpAddr>,
+}
+
+/// A connection, whichever way it goes.
+pub(super) type Connection = Either<TunnelStream, SystemStream>;
+
+/// A socket for one flow of datagrams.
+pub(super) enum Socket {
+    /// Connected.
+    System(UdpSocket),
+    Tunnel(user::Datagrams, SocketAddr),
+}
+
+impl Outside {
+    pub(super) fn new(net: Net, addresses: Vec<IpAddr>) -> Self {
+        Self { tunnel: Tunnel(net), addresses }
+    }
+
+    /// Whether a destination is behind another gateway. Other peers are too, and nobody may reach those.
+    pub(super) fn by_tunnel(&self, to: IpAddr) -> bool {
+        self.tunnel.0.reaches(to)
+    }
+
+    pub(super) async fn connect(&self, to: SocketAddr) -> Result<Connection, DialError> {
+        if self.by_tunnel(to.ip()) {
+            return self.tunnel.connect(to).await.map(Either::Tunnel);
+        }
+        System.connect(to).await.map(Either::Direct)
+    }
+
+    pub(super) async fn bind(&self, to: SocketAddr) -> io::Result<Socket> {
+        if self.by_tunnel(to.ip()) {
+            let own = self.addresses.iter().find(|own| own.is_ipv4() == to.is_ipv4());
+            let own = own.ok_or(io::ErrorKind::AddrNotAvailable)?;
+            return Ok(Socket::Tunnel(self.tunnel.0.bind_udp(SocketAddr::new(*own, 0))?, to));
+        }
+        let any: SocketAddr =
+            if to.is_ipv4() { (Ipv4Addr::UNSPECIFIED, 0).into() } else { (Ipv6Addr::UNSPECIFIED, 0).into() };
+        let socket = UdpSocket::bind(any).await?;
+        socket.connect(to).await?;
+        Ok(Socket::System(socket))
+    }
+}
+
+impl Socket {
+    /// Sends a datagram; its length.
+    pub(super) async fn send(&self, data: &[u8]) -> io::Result<usize> {
+        match self {
+            Self::System(socket) => socket.send(data).await,
+            Self::Tunnel(socket, to) => socket.send_to(data, *to).await.map(|()| data.len()),
+        }
+    }
+
+    /// The next datagram from where this one sends to. Cancelling loses none.
+    pub(super) async fn recv(&self, buffer: &mut [u8]) -> io::Result<usize> {
+        match self {
+            Self::System(socket) => socket.recv(buffer).await,
+            Self::Tunnel(socket, to) => loop {
+                let (length, from) = socket.recv_from(buffer).await?;
+                if from == *to {
+                    return Ok(length);
+                }
+            },
+        }
+    }
+}

@@ -1,0 +1,102 @@
+//! Gateways of other networks: peers of the interface that hold no lease.
+
+use std::sync::Arc;
+use std::sync::mpsc::SyncSender;
+
+use warren_proto::engine::PeerConfig;
+use warren_wire::config::Host;
+use warren_wire::gateway::{GatewayConfig, Site, SitePeer};
+
+use super::access::Access;
+use super::forward::Forward;
+use super::model::SiteEntry;
+use super::peers::{Member, Roster};
+use crate::control::{Command, FilePeer, Handle, Lookup, difference};
+use crate::net::resolve;
+use crate::problem::Result;
+use crate::status::Status;
+
+/// A session is dropped when it is so old (whitepaper section 6.1): a link without a handshake since is down.
+const SESSION: f64 = 180.0;
+
+/// What sites are made of.
+pub(super) struct Sites {
+    pub(super) roster: Arc<Roster>,
+    pub(super) access: Arc<Access>,
+    pub(super) forward: Arc<dyn Forward>,
+    pub(super) interface: Handle,
+    /// Names of endpoints to look up.
+    pub(super) lookups: SyncSender<Lookup>,
+}
+
+impl Sites {
+    /// Goes on with other sites than before. Flows of those that differ end.
+    ///
+    /// # Errors
+    /// The control thread does not answer.
+    pub(super) fn replace(&self, before: &Site, after: &GatewayConfig) -> Result<()> {
+        let old = peers(before, after.peers.keepalive_seconds);
+        let (gone, changed) = difference(&old, &peers(&after.site, after.peers.keepalive_seconds));
+        for site in before.peers.iter().filter(|site| !after.site.peers.contains(site)) {
+            if let Some(member) = self.roster.take(&site.key) {
+                self.forward.remove(&member);
+            }
+        }
+        for site in after.site.peers.iter().filter(|site| !before.peers.contains(site)) {
+            let member = Arc::new(Member::site(site, &self.access));
+            self.forward.install(&member);
+            self.roster.put(&member);
+        }
+        // Rules come before the packets that they are about.
+        self.forward.settle();
+        let unknown: Vec<Lookup> = changed
+            .iter()
+            .filter_map(|peer| {
+                Some(Lookup { peer: peer.config.public_key, name: peer.name.clone()?, not: None })
+            })
+            .collect();
+        if !gone.is_empty() || !changed.is_empty() {
+            self.interface.ask(|done| Command::Peers { gone, changed, done })?;
+            self.interface.tell(Command::Greet);
+        }
+        for lookup in unknown {
+            // One that finds no place is looked up when the peer does not answer.
+            _ = self.lookups.try_send(lookup);
+        }
+        Ok(())
+    }
+}
+
+fn peers(site: &Site, keepalive_seconds: u16) -> Vec<FilePeer> {
+    let peer = |site: &SitePeer| {
+        let mut config = PeerConfig::new(site.key);
+        config.allowed_ips = site.allowed_ips();
+        config.persistent_keepalive = Some(keepalive_seconds);
+        let name = site.endpoint.clone().filter(|endpoint| matches!(endpoint.host, Host::Name(_)));
+        if name.is_none() {
+            config.endpoint = site.endpoint.as_ref().and_then(|endpoint| resolve(endpoint, None).ok());
+        }
+        FilePeer { config, name, tls: None }
+    };
+    site.peers.iter().map(peer).collect()
+}
+
+/// What is known of each site, as the interface sees it.
+pub(super) fn entries(site: &Site, interface: &Status) -> Vec<SiteEntry> {
+    let entry = |site: &SitePeer| {
+        let key = site.key.to_string();
+        let peer = interface.peers.iter().find(|peer| peer.public_key == key);
+        let age = peer.and_then(|peer| peer.last_handshake).map(|at| (interface.at - at).max(0.0));
+        SiteEntry {
+            name: site.name.to_string(),
+            prefixes: site.prefixes.clone(),
+            up: age.is_some_and(|age| age < SESSION),
+            last_handshake_age: age,
+            endpoint: peer.and_then(|peer| peer.endpoint).map(|at| at.to_string()),
+            rx_bytes: peer.map_or(0, |peer| peer.rx_bytes),
+            tx_bytes: peer.map_or(0, |peer| peer.tx_bytes),
+            public_key: key,
+        }
+    };
+    site.peers.iter().map(entry).collect()
+}

@@ -1,0 +1,149 @@
+//! Gateways of other networks, with which this one is peered.
+//!
+//! ```toml
+//! [site]
+//! addresses = ["10.100.0.1"]
+//!
+//! [[site.peers]]
+//! name = "gcp-hub"
+//! key = "…"
+//! endpoint = "gw.gcp.example.com:51820"
+//! addresses = ["10.101.0.1"]
+//! prefixes = ["10.0.0.0/16"]
+//! group = "gcp-hub"
+//! ```
+//!
+//! What is for a peer's prefixes goes to that gateway, from an own address, and is forwarded there under the allow-list that
+//! it has for us; what comes from it is forwarded here under the list of its group.
+
+use std::net::IpAddr;
+
+use ipnet::IpNet;
+use serde::Deserialize;
+
+use crate::config::Endpoint;
+use crate::key::PublicKey;
+use crate::name::Name;
+
+/// The most sites that a gateway is peered with.
+const PEERS_MAX: usize = 256;
+
+/// This gateway among those of other networks.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Site {
+    /// What it sends from to the others: at most one address of each family counts.
+    #[serde(default)]
+    pub addresses: Vec<IpAddr>,
+    /// The others.
+    #[serde(default)]
+    pub peers: Vec<SitePeer>,
+}
+
+/// A gateway of another network.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SitePeer {
+    /// What it is called here.
+    pub name: Name,
+    /// Its WireGuard public key.
+    pub key: PublicKey,
+    /// Where it takes WireGuard; left out, it is waited for.
+    #[serde(default)]
+    pub endpoint: Option<Endpoint>,
+    /// What it sends from: its `[site] addresses`.
+    pub addresses: Vec<IpAddr>,
+    /// What is reached through it.
+    #[serde(default)]
+    pub prefixes: Vec<IpNet>,
+    /// The group whose rules hold for what comes from it.
+    pub group: Name,
+}
+
+/// Something wrong: the setting, what is wrong with it, and what to do.
+#[derive(Debug)]
+pub(crate) struct Wrong {
+    pub(super) key: &'static str,
+    pub(super) what: String,
+    pub(super) hint: String,
+}
+
+impl SitePeer {
+    /// Everything that may come from it and goes to it.
+    #[must_use]
+    pub fn allowed_ips(&self) -> Vec<IpNet> {
+        self.prefixes
+            .iter()
+            .copied()
+            .chain(self.addresses.iter().map(|address| IpNet::from(*address)))
+            .collect()
+    }
+}
+
+impl Site {
+    /// Looks for the first contradiction, with the pool and what is reserved of it.
+    pub(crate) fn check(&self, pool: &[IpNet], reserved: &[IpAddr]) -> Result<(), Wrong> {
+        let wrong = |key, what: String, hint: &str| Err(Wrong { key, what, hint: hint.to_owned() });
+        if self.peers.len() > PEERS_MAX {
+            return wrong(
+                "peers",
+                format!("{} peers", self.peers.len()),
+                "at most 256 sites are peered with one",
+            );
+        }
+        let pods = |net: &IpNet| pool.iter().find(|pool| pool.contains(net) || net.contains(*pool)).copied();
+        let own = self.addresses.iter().map(|address| (None, *address));
+        let theirs = self
+            .peers
+            .iter()
+            .flat_map(|peer| peer.addresses.iter().map(move |address| (Some(&peer.name), *address)));
+        for (_, address) in own.chain(theirs) {
+            if pods(&address.into()).is_some() && !reserved.contains(&address) {
+                let hint =
+                    format!("add {address} to [pool] reserved, or take an address outside of the pool");
+                return wrong("addresses", format!("a pod may be given {address}"), &hint);
+            }
+        }
+        for (index, peer) in self.peers.iter().enumerate() {
+            if self.peers[..index].iter().any(|other| other.name == peer.name || other.key == peer.key) {
+                let what = format!("{} is there twice", peer.name);
+                return wrong("name", what, "names and keys are different for each site");
+            }
+            if peer.addresses.is_empty() {
+                let what = format!("{} has no address", peer.name);
+                return wrong("addresses", what, "write the [site] addresses of that gateway");
+            }
+            for net in &peer.prefixes {
+                if net.trunc() != *net {
+                    let hint = format!("write {}", net.trunc());
+                    return wrong("prefixes", format!("{net} has bits behind its prefix"), &hint);
+                }
+                if let Some(pool) = pods(net) {
+                    let what = format!("{net} of {} and {pool} of the pool overlap", peer.name);
+                    return wrong("prefixes", what, "networks that are peered have no address twice");
+                }
+                if !self.addresses.iter().any(|own| own.is_ipv4() == net.addr().is_ipv4()) {
+                    let what = format!("there is no own address from which {net} could be reached");
+                    return wrong("addresses", what, "add an address of that family to [site] addresses");
+                }
+            }
+            let nets = peer.allowed_ips();
+            if let Some(own) = self.addresses.iter().find(|own| nets.iter().any(|net| net.contains(*own))) {
+                let what = format!("{own} is this gateway's own, and of {} too", peer.name);
+                return wrong("addresses", what, "each gateway has addresses of its own");
+            }
+            for other in &self.peers[..index] {
+                let both = other.allowed_ips();
+                let clash = nets.iter().find_map(|net| {
+                    let found = both.iter().find(|other| other.contains(net) || net.contains(*other))?;
+                    Some((net, found))
+                });
+                if let Some((net, found)) = clash {
+                    let what = format!("{net} of {} and {found} of {} overlap", peer.name, other.name);
+                    return wrong("prefixes", what, "a destination is reached through one peer alone");
+                }
+            }
+        }
+        Ok(())
+    }
+}
