@@ -14,17 +14,17 @@ use warren_tunnel_tests::wait_for;
 const GATEWAYS: u8 = 3;
 const PODS: u16 = 24;
 
-/// What programs felt since they were asked last; tells it.
-fn told(what: &str, askers: &[Asker]) -> Felt {
+/// What programs felt since they were asked last, and a line that tells it.
+fn felt(what: &str, askers: &[Asker]) -> (Felt, String) {
     all_answered(askers).unwrap();
     let felt = Felt::by(askers);
-    println!(
+    let line = format!(
         "{what}: {} of {PODS} pods felt it; without an answer for {} ms in the middle, {} ms at most",
         felt.gaps.len(),
         felt.median(),
         felt.longest
     );
-    felt
+    (felt, line)
 }
 
 #[test]
@@ -46,15 +46,16 @@ fn gateways_pods_and_etcd_die_and_traffic_goes_on() {
 
     // A gateway.
     gateways[0].daemon.kill().unwrap();
-    let felt = told("kill -9 of a gateway", &askers);
-    assert!(!felt.gaps.is_empty(), "no pod was at that gateway");
+    let (kill, line) = felt("kill -9 of a gateway", &askers);
+    println!("{line}");
+    assert!(!kill.gaps.is_empty(), "no pod was at that gateway");
     assert_eq!(live(&gateways[1]).unwrap(), before, "a lease was lost");
 
     // etcd, and with it nothing but changes.
     fleet.etcd.signal(Signal::STOP).unwrap();
     thread::sleep(Duration::from_secs(5));
     fleet.etcd.signal(Signal::CONT).unwrap();
-    told("etcd stopped for 5 s", &askers);
+    println!("{}", felt("etcd stopped for 5 s", &askers).1);
 
     // The gateway comes back, and the way to another is cut without a word.
     gateways[0] = fleet.gateway(0).unwrap();
@@ -63,15 +64,16 @@ fn gateways_pods_and_etcd_die_and_traffic_goes_on() {
     })
     .unwrap();
     fleet.cut(1).unwrap();
-    let felt = told("the way to a gateway cut", &askers);
-    assert!(!felt.gaps.is_empty(), "no pod was at that gateway");
+    let (cut, line) = felt("the way to a gateway cut", &askers);
+    println!("{line}");
+    assert!(!cut.gaps.is_empty(), "no pod was at that gateway");
     assert_eq!(live(&gateways[1]).unwrap(), before, "a lease was lost");
     fleet.mend(1).unwrap();
 
     // A gateway that is taken out of service sends its pods to the others, and gets them back only when they have a reason.
     let said = gateways[2].run(&["gateway", "drain"]).unwrap();
     assert!(said.contains("sent to the others"), "{said}");
-    told("gateway drain", &askers);
+    println!("{}", felt("gateway drain", &askers).1);
     assert_eq!(flows(&gateways[2]), 0, "a pod is still there");
     assert_eq!(live(&gateways[0]).unwrap(), before, "a lease was lost");
     gateways[2].run(&["gateway", "drain", "--undo"]).unwrap();

@@ -119,9 +119,9 @@ fn what_is_refused_has_a_name_and_changes_nothing() {
     gateway.run(&["token", "revoke", &id(4).to_string()]).unwrap();
 
     let before = (fleet.contents().unwrap(), gateway.run(&["gateway", "peers", "--json"]).unwrap());
-    let (present, minute) = (now(), Duration::from_secs(60));
+    let (present, hour) = (now(), Duration::from_secs(3600));
     let past = Validity::new(UnixTime::from_secs(1_700_000_000), UnixTime::from_secs(1_700_000_060)).unwrap();
-    let future = Validity::new(present.plus(minute), present.plus(minute * 2)).unwrap();
+    let future = Validity::new(present.plus(hour), present.plus(hour * 2)).unwrap();
     let forged = stranger.claims.sign(&SigningKey::from_random([9; 32])).unwrap();
     let cases = [
         ("token-forged", stranger.enrol(forged, key(10), false)),

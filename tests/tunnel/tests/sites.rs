@@ -232,6 +232,7 @@ fn a_pod_reaches_a_server_behind_the_other_gateway() {
     assert!(gateways[0].run(&["gateway", "reload"]).unwrap().contains("sites"));
     wait_for(PATIENCE, "answer after a reload", || Ok(lab.ask(1, 8000).ok())).unwrap();
 
+    assert!(lab.ask(1, 9000).is_err());
     for gateway in &mut gateways {
         assert!(gateway.daemon.terminate().unwrap().success());
     }

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::net::IpAddr;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 use arc_swap::ArcSwap;
@@ -90,7 +90,10 @@ impl Drop for FlowOf {
 
 /// All members.
 #[derive(Default)]
-pub(super) struct Roster(RwLock<Known>);
+pub(super) struct Roster {
+    known: RwLock<Known>,
+    leaving: AtomicBool,
+}
 
 #[derive(Default)]
 struct Known {
@@ -101,17 +104,22 @@ struct Known {
 impl Roster {
     /// Whose address that is.
     pub(super) fn of(&self, address: IpAddr) -> Option<Arc<Member>> {
-        self.0.read().by_address.get(&address).cloned()
+        self.known.read().by_address.get(&address).cloned()
     }
 
     /// Every member.
     pub(super) fn all(&self) -> Vec<Arc<Member>> {
-        self.0.read().by_key.values().cloned().collect()
+        self.known.read().by_key.values().cloned().collect()
     }
 
     /// Those that hold leases.
     pub(super) fn leased(&self) -> Vec<Arc<Member>> {
-        self.0.read().by_key.values().filter(|member| member.site.is_none()).cloned().collect()
+        self.known.read().by_key.values().filter(|member| member.site.is_none()).cloned().collect()
+    }
+
+    /// Whether those that hold leases are being sent away: what they begin now they would lose in a moment.
+    pub(super) fn leaving(&self, member: &Member) -> bool {
+        member.site.is_none() && self.leaving.load(Ordering::Relaxed)
     }
 
     /// Takes the limits of a new configuration.
@@ -123,7 +131,7 @@ impl Roster {
 
     /// Adds a member.
     pub(super) fn put(&self, member: &Arc<Member>) {
-        let mut known = self.0.write();
+        let mut known = self.known.write();
         for address in &member.addresses {
             known.by_address.insert(*address, Arc::clone(member));
         }
@@ -132,7 +140,7 @@ impl Roster {
 
     /// Takes a member out, and tells its flows.
     pub(super) fn take(&self, key: &PublicKey) -> Option<Arc<Member>> {
-        let mut known = self.0.write();
+        let mut known = self.known.write();
         let found = known.by_key.remove(key)?;
         for address in &found.addresses {
             // It may be another's by now.
@@ -269,6 +277,7 @@ impl Keeper {
     /// Sends all peers away, or takes them back.
     fn turn(&self, away: bool) {
         let members = self.roster.leased();
+        self.roster.leaving.store(away, Ordering::Relaxed);
         if !away {
             return self.tell(Vec::new(), members.iter().map(|member| interface_peer(member)).collect());
         }

@@ -109,14 +109,15 @@ impl Topology {
     pub fn parse(text: &str) -> Result<Self, ParseError> {
         let file: File = toml::from_str(text).map_err(|error| explain(text, &error))?;
         Self::of(file).map_err(|wrong| {
-            let place = text.find(&wrong.find).unwrap_or(0);
+            // A name stands at its site behind where it is the hub's, and what is twice is wrong the second time.
+            let place = text.rfind(&wrong.find).unwrap_or(0);
             at(text, place..place, wrong.what, wrong.hint)
         })
     }
 
     fn of(File { topology, hub, sites }: File) -> Result<Self, Wrong> {
         if !(1..=SITES_MAX).contains(&sites.len()) {
-            return Err(Wrong::new("[[sites]]", format!("{} sites", sites.len()), "a topology has 1 to 256"));
+            return Err(Wrong::new("sites", format!("{} sites", sites.len()), "a topology has 1 to 256"));
         }
         check(&sites)?;
         let shape = match (topology, hub) {
@@ -126,17 +127,17 @@ impl Topology {
                 Some(index) => Shape::Star(index),
                 None => {
                     return Err(Wrong::new(
-                        "hub",
+                        "hub =",
                         format!("no site is called `{hub}`"),
                         "write the name of a site",
                     ));
                 }
             },
             (Kind::Star, None) => {
-                return Err(Wrong::new("topology", "a star without a hub".into(), "add hub = \"NAME\""));
+                return Err(Wrong::new("topology =", "a star without a hub".into(), "add hub = \"NAME\""));
             }
             (_, Some(_)) => {
-                return Err(Wrong::new("hub", "only a star has a hub".into(), "take the line out"));
+                return Err(Wrong::new("hub =", "only a star has a hub".into(), "take the line out"));
             }
         };
         let topology = Self { shape, sites };

@@ -58,8 +58,7 @@ fn mistakes_are_told_with_place_and_hint() {
         ("hub = \"aws\"\n", ""),
         ("hub = \"aws\"", "hub = \"azure\""),
         ("\"star\"", "\"mesh\""),
-        ("\"star\"\nhub = \"aws\"", "\"mesh\""),
-        ("\"star\"\nhub = \"aws\"", "\"star\"\nhub = \"on-prem\""),
+        ("endpoint = \"gw.aws.example.com:51820\"", ""),
         ("name = \"gcp\"", "name = \"aws\""),
         ("10.0.0.0/16", "172.16.8.0/24"),
         ("10.0.0.0/16", "10.0.0.1/16"),
@@ -132,7 +131,6 @@ proptest! {
             let site = Site { addresses: section.addresses.clone(), peers: section.peers.clone() };
             prop_assert!(site.check(&[], &[]).is_ok());
         }
-        prop_assert_eq!(topology.to_string(), topology.clone().to_string());
     }
 
     #[test]

@@ -38,6 +38,14 @@ pub(super) async fn serve(nat: Arc<Nat>) {
                 continue;
             }
         };
+        if nat.roster.leaving(&member) {
+            // No answer, rather than a connection that ends at once: the next gateway hears the repetition.
+            tokio::spawn(async move {
+                member.gone().await;
+                drop(incoming);
+            });
+            continue;
+        }
         let Ok(place) = Arc::clone(&nat.streams).try_acquire_owned() else {
             nat.counters.failed.fetch_add(1, Ordering::Relaxed);
             incoming.deny(Some(Unreachable::Host));
@@ -77,7 +85,11 @@ async fn connection(nat: &Nat, incoming: Incoming, member: &Arc<Member>, flow: &
     };
     nat.audit.add(&entry, 1, 0, 0);
     // Who gave up meanwhile has reset it, and so does the host's end now.
-    let Ok(inside) = incoming.admit().await else { return };
+    let admitted = tokio::select! {
+        admitted = incoming.admit() => admitted,
+        () = member.gone() => return,
+    };
+    let Ok(inside) = admitted else { return };
     let (out, back) = (AtomicU64::new(0), AtomicU64::new(0));
     let mut reported = (0, 0);
     let mut report = || {
