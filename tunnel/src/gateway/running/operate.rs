@@ -1,0 +1,172 @@
+//! What operators and scrapes ask of a running gateway.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use warren_proto::lease;
+
+use super::Inner;
+use crate::control::Command;
+use crate::gateway::model::{GatewayStatus, LeaseFigures, PeerEntry};
+use crate::gateway::sites;
+use crate::metrics;
+use crate::problem::Result;
+use crate::status::Status;
+
+/// How long an operator's question waits for the store.
+const STORE: Duration = Duration::from_secs(2);
+
+impl Inner {
+    /// Takes no new peers from now on, or does again. Those that are here are sent to the other gateways, unless they are to
+    /// stay or there is no other; what was done.
+    ///
+    /// # Errors
+    /// The gateway is ending.
+    pub(in crate::gateway) fn drain(&self, draining: bool, stay: bool) -> Result<String> {
+        self.draining.store(draining, Ordering::Relaxed);
+        self.enrolment.load().set_draining(draining);
+        let (name, store, peers) = (self.name(), Arc::clone(&self.store), self.peers.clone());
+        let others = self.wait(async move {
+            let members = match tokio::time::timeout(STORE, store.members()).await {
+                Ok(Ok(members)) if draining && !stay => members,
+                _ => Vec::new(),
+            };
+            let names = members.into_iter().map(|member| member.name.to_string());
+            let others: Vec<String> = names.filter(|other| *other != name).collect();
+            peers.away(!others.is_empty()).await;
+            others
+        })?;
+        tracing::info!(draining, ?others, "drain");
+        let here = self.roster.leased().len();
+        Ok(match (draining, stay, others.is_empty()) {
+            (false, ..) => "takes new peers again".to_owned(),
+            (true, true, _) => "takes no new peers; those that are here stay until they leave".to_owned(),
+            (true, false, true) => {
+                "takes no new peers; no other gateway is known to be alive, so those that are here stay"
+                    .to_owned()
+            }
+            (true, false, false) => {
+                format!("takes no new peers; {here} peers are sent to the others: {}", others.join(", "))
+            }
+        })
+    }
+
+    /// Everything but the peers.
+    ///
+    /// # Errors
+    /// The control thread does not answer.
+    pub(in crate::gateway) fn status(&self) -> Result<GatewayStatus> {
+        let mut interface: Status = self.interface.ask(Command::Status)?;
+        let sites = sites::entries(&self.config.lock().site, &interface);
+        interface.peers.clear();
+        let (asked, kept) = (self.leases.clone(), Arc::clone(&self.store));
+        let (leases, store, gateways) = self.wait(async move {
+            let leases = tokio::time::timeout(STORE, asked.leases()).await.unwrap_or_default();
+            let members = tokio::time::timeout(STORE, kept.members()).await;
+            match members {
+                Ok(Ok(members)) => (leases, true, members),
+                _ => (leases, false, Vec::new()),
+            }
+        })?;
+        let of = leases.1;
+        let config = self.config.lock();
+        Ok(GatewayStatus {
+            fabric: config.fabric.to_string(),
+            name: config.name.to_string(),
+            draining: self.draining.load(Ordering::Relaxed),
+            store,
+            forward: self.forwarding.forward.name().to_owned(),
+            forward_reason: self.forwarding.reason.clone(),
+            figures: self.forwarding.forward.figures(),
+            leases: LeaseFigures {
+                live: of.live,
+                quarantined: of.quarantined,
+                enrolled: of.enrolled,
+                renewed: of.renewed,
+                ended: of.ended,
+                refused: of.refused,
+                conflicts: of.conflicts,
+                unknown: of.unknown,
+            },
+            gateways: gateways.into_iter().map(|member| member.name.to_string()).collect(),
+            sites,
+            interface,
+        })
+    }
+
+    /// All leases, with what this gateway knows of their peers.
+    ///
+    /// # Errors
+    /// The control thread does not answer.
+    pub(in crate::gateway) fn peers(&self) -> Result<Vec<PeerEntry>> {
+        // How many flows each has is looked at together with these.
+        self.forwarding.forward.figures();
+        let interface: Status = self.interface.ask(Command::Status)?;
+        let known: std::collections::HashMap<&str, &crate::status::Peer> =
+            interface.peers.iter().map(|peer| (peer.public_key.as_str(), peer)).collect();
+        let asked = self.leases.clone();
+        let (leases, _) = self.wait(async move { asked.leases().await })?;
+        let mut entries: Vec<PeerEntry> = leases
+            .into_iter()
+            .map(|(key, lease)| {
+                let key = key.to_string();
+                let peer = known.get(key.as_str());
+                let flows = lease.addresses.first().and_then(|address| self.roster.of(*address));
+                let (state, until) = match lease.state {
+                    lease::State::Live { seen, ttl } => ("live", seen.plus(Duration::from_secs(ttl.into()))),
+                    lease::State::Quarantined { until, why } => (ending(why), until),
+                };
+                PeerEntry {
+                    host: lease.host.name().to_owned(),
+                    group: lease.group.to_string(),
+                    addresses: lease.addresses,
+                    token: lease.token.to_string(),
+                    state: state.to_owned(),
+                    since: lease.since.to_string(),
+                    until: until.to_string(),
+                    last_handshake_age: peer
+                        .and_then(|peer| peer.last_handshake)
+                        .map(|at| (interface.at - at).max(0.0)),
+                    endpoint: peer.and_then(|peer| peer.endpoint).map(|at| at.to_string()),
+                    carrier: peer
+                        .map(|peer| peer.carrier.as_ref().map_or("udp", |of| of.kind.as_str()).to_owned()),
+                    rx_bytes: peer.map_or(0, |peer| peer.rx_bytes),
+                    tx_bytes: peer.map_or(0, |peer| peer.tx_bytes),
+                    flows: flows.map_or(0, |member| member.flows.load(Ordering::Relaxed)),
+                    public_key: key,
+                }
+            })
+            .collect();
+        entries.sort_by(|a, b| a.addresses.cmp(&b.addresses));
+        Ok(entries)
+    }
+}
+
+impl metrics::Source for Inner {
+    fn status(&self) -> Option<Status> {
+        self.interface.ask(Command::Status).ok()
+    }
+
+    fn alive(&self) -> bool {
+        self.interface.ask(Command::Ping).is_ok()
+    }
+
+    fn more(&self) -> String {
+        Inner::status(self).map(|status| status.metrics()).unwrap_or_default()
+    }
+
+    /// Peers of a gateway come and go: it is ready without them.
+    fn ready(&self) -> std::result::Result<(), String> {
+        Inner::status(self).map_err(|problem| format!("{}\n", problem.what()))?.ready()
+    }
+}
+
+fn ending(why: lease::Ending) -> &'static str {
+    match why {
+        lease::Ending::Expired => "expired",
+        lease::Ending::Released => "released",
+        lease::Ending::Evicted => "evicted",
+        lease::Ending::Revoked => "revoked",
+    }
+}
