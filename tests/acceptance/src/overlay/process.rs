@@ -46,7 +46,7 @@ impl Process {
     /// Waits until the log has `word`.
     ///
     /// # Errors
-    /// It ends first, or half a minute goes by; the error has its log.
+    /// It ends first, or a minute and a half goes by; the error has its log.
     pub fn says(&mut self, word: &str) -> Result<()> {
         let heard = until("it says so", || {
             if let Some(status) = self.child.try_wait()? {
@@ -85,17 +85,17 @@ impl Drop for Process {
     }
 }
 
-/// Asks again until there is something, for half a minute.
+/// Asks again until there is something, for a minute and a half: three times the longest pause of `fetch`.
 ///
 /// # Errors
 /// There is nothing, or the question fails.
 pub(super) fn until<T>(what: &str, mut ask: impl FnMut() -> Result<Option<T>>) -> Result<T> {
-    let end = Instant::now() + Duration::from_secs(30);
+    let end = Instant::now() + Duration::from_secs(90);
     loop {
         if let Some(answer) = ask()? {
             return Ok(answer);
         }
-        ensure!(Instant::now() < end, "{what}: not within 30 s");
+        ensure!(Instant::now() < end, "{what}: not within 90 s");
         std::thread::sleep(Duration::from_millis(50));
     }
 }
