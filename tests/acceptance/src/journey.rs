@@ -118,7 +118,7 @@ fn reached(stage: &AllStage, tell: &mut dyn FnMut(&str)) -> Result<Seen> {
     let id =
         outputs["pods"]["value"].as_object().and_then(|pods| pods.values().next()).and_then(Value::as_str);
     let environment = stage.cloud.runpod.environment(id.context("no pod")?).context("no environment")?;
-    let storage = Storage::start(&hosts.hub, &private, &stage.cloud.aws.endpoint())?;
+    let storage = Storage::start(&hosts.storage, &private, &stage.cloud.aws.endpoint())?;
     let authority = storage.authority().display().to_string();
     let url = storage.url(OBJECT);
     ensure!(

@@ -45,11 +45,11 @@ impl NetNs {
         Self::held(Command::new("unshare").args(["--user", "--net", "--map-root-user"]))
     }
 
-    /// Another namespace of the same owner, joined to this one by a wire (veth) whose ends are both called `wire`.
+    /// Another namespace of the same owner, joined to this one by a veth pair whose ends are both called `wire`.
     ///
     /// # Errors
-    /// It cannot be made, or the kernel has no veth devices.
-    pub fn neighbour(&self) -> Result<Self> {
+    /// It cannot be made, this one has such an interface already, or the kernel has no veth devices.
+    pub fn neighbour(&self, wire: &str) -> Result<Self> {
         let other = match &self.holder {
             Holder::Named(_) => Self::named()?,
             Holder::Process(_) => Self::held(self.command("unshare").arg("--net"))?,
@@ -60,11 +60,11 @@ impl NetNs {
         };
         succeed(
             self.command("ip")
-                .args(["link", "add", "wire", "type", "veth", "peer", "name", "wire", "netns"])
+                .args(["link", "add", wire, "type", "veth", "peer", "name", wire, "netns"])
                 .arg(known_as),
         )?;
         for namespace in [self, &other] {
-            namespace.ip("link set wire up")?;
+            namespace.ip(&format!("link set {wire} up"))?;
         }
         Ok(other)
     }
@@ -172,9 +172,10 @@ mod tests {
         let makers: [fn() -> Result<NetNs>; 2] = [NetNs::new, NetNs::in_user_namespace];
         for make in makers {
             let one = make().unwrap();
-            let other = one.neighbour().unwrap();
-            for namespace in [&one, &other] {
-                let seen = namespace.command("ip").args(["link", "show", "wire"]).output().unwrap();
+            let (other, third) = (one.neighbour("wire").unwrap(), one.neighbour("second").unwrap());
+            for (namespace, wire) in [(&one, "wire"), (&other, "wire"), (&one, "second"), (&third, "second")]
+            {
+                let seen = namespace.command("ip").args(["link", "show", wire]).output().unwrap();
                 assert!(String::from_utf8_lossy(&seen.stdout).contains("LOWER_UP"), "{seen:?}");
             }
         }

@@ -73,7 +73,8 @@ struct Lab {
     by: &'static str,
     pod: Arc<Namespace>,
     gateway: Arc<Namespace>,
-    server: Arc<Namespace>,
+    /// Is there as long as what runs in it.
+    _server: Arc<Namespace>,
     iperf: Server,
 }
 
@@ -99,7 +100,7 @@ impl Lab {
         let forwarding = format!("forwarding = \"{by}\"\nfabric = ");
         fabric.configure(0, &[("fabric = ", &forwarding)])?;
         let iperf = Server::start(&server, IpAddr::V4(SERVER))?;
-        Ok(Self { fabric, by, pod, gateway, server, iperf })
+        Ok(Self { fabric, by, pod, gateway, _server: server, iperf })
     }
 
     fn start(&self) -> Result<(fabric::Gateway, fabric::Member)> {
