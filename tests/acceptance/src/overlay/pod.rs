@@ -38,7 +38,8 @@ impl Pod {
         command.args(words).arg(binary).args(["agent", "--metrics", "off"]).current_dir("/");
         command.env("XDG_RUNTIME_DIR", home.path()).envs(environment);
         let mut process = Process::start(&mut command)?;
-        process.says(" up ").context("the agent")?;
+        // The environment asks for logs in JSON.
+        process.says(r#""message":"up""#).context("the agent")?;
         Ok(Pod { process, _home: home })
     }
 
