@@ -23,6 +23,17 @@ pub fn drop_udp(hosts: &Hosts) -> Result<()> {
     Ok(())
 }
 
+/// Drops what comes over the wire to the second host's port for TLS: what arrives then came by UDP.
+///
+/// # Errors
+/// `nft` refuses.
+pub fn drop_tls(hosts: &Hosts) -> Result<()> {
+    let rules = "add table inet lab; \
+                 add chain inet lab in { type filter hook input priority 0; }; \
+                 add rule inet lab in iifname wire tcp dport 443 drop";
+    hosts[1].run("nft", &[rules]).map(drop)
+}
+
 /// Lets it through again.
 ///
 /// # Errors
