@@ -15,6 +15,7 @@ use bytes::Bytes;
 
 mod call;
 mod fault;
+mod hosted;
 mod kill;
 mod listener;
 mod peer;
@@ -23,6 +24,7 @@ pub(crate) mod reply;
 pub(crate) use call::is_read;
 pub use call::{Call, Service, Violation};
 pub use fault::{Effect, Fault};
+pub(crate) use hosted::Hosted;
 pub use kill::{KillSwitch, Phase};
 
 use listener::Connection;

@@ -35,14 +35,14 @@
 //! ```
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, mpsc};
+use std::sync::{Arc, Mutex};
 
-use anyhow::{Context as _, Result};
+use anyhow::Result;
 use serde_json::Value;
-use tokio::runtime::Runtime;
 
-use crate::front::Front;
+use crate::front::{Front, Hosted};
 
+mod account;
 mod artifact;
 mod collections;
 mod compute;
@@ -52,9 +52,12 @@ mod error;
 mod filter;
 mod key;
 mod list;
+mod metadata;
 mod operation;
 mod perimeter;
+mod policy;
 mod request;
+mod secret;
 mod served;
 mod service;
 mod world;
@@ -69,9 +72,8 @@ use world::World;
 /// A running double. Everything of it ends when the value is dropped.
 #[derive(Debug)]
 pub struct Google {
-    port: u16,
+    hosted: Hosted,
     service: Arc<Service>,
-    runtime: Option<Runtime>,
 }
 
 impl Google {
@@ -81,28 +83,22 @@ impl Google {
     /// The Python environment that brings the documents cannot be made, or there is no port.
     pub fn start(config: GoogleConfig) -> Result<Self> {
         let documents = discovery::Document::all()?;
-        let runtime = tokio::runtime::Builder::new_multi_thread()
-            .worker_threads(2)
-            .thread_name("google")
-            .enable_all()
-            .build()
-            .context("cannot start the double's runtime")?;
         let front = Front::default();
         let world = Mutex::new(World::new(config));
         let service = Arc::new(Service { front: front.clone(), documents, world });
-        let (done, port) = mpsc::channel();
-        let serving = Arc::clone(&service);
-        runtime.spawn(async move {
-            // The receiver is gone only if the caller panicked.
-            let _ = done.send(front.serve(serving).await);
-        });
-        let port = port.recv().context("the double's task ended without a result")??;
-        Ok(Self { port, service, runtime: Some(runtime) })
+        let hosted = Hosted::start("google", &front, Arc::clone(&service))?;
+        Ok(Self { hosted, service })
     }
 
     /// The URL to give to clients as endpoint, without a trailing slash.
     pub fn endpoint(&self) -> String {
-        format!("http://127.0.0.1:{}", self.port)
+        self.hosted.endpoint()
+    }
+
+    /// The metadata service of an instance, `projects/p/zones/z/instances/i`: to be `GCE_METADATA_HOST` of what runs
+    /// there. It gives tokens of the instance's service account, with which only that may be read that its policy lets.
+    pub fn metadata_host(&self, instance: &str) -> String {
+        format!("{}/metadata/{instance}", self.endpoint().trim_start_matches("http://"))
     }
 
     /// The record and the controls: calls, violations, faults, kill points.
@@ -158,14 +154,5 @@ impl Google {
         self.service.front.forget();
         let mut world = self.service.world();
         *world = World::new(world.config.clone());
-    }
-}
-
-impl Drop for Google {
-    fn drop(&mut self) {
-        if let Some(runtime) = self.runtime.take() {
-            // A plain drop would block, which panics inside another runtime.
-            runtime.shutdown_background();
-        }
     }
 }

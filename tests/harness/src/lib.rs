@@ -4,6 +4,7 @@
 //!   records and validates every call, fails on demand and supplies the strictness that `moto` lacks.
 //! - [`Inventory`] is what exists in the emulator, asked of its own API, so that a test can prove that nothing is left.
 //! - [`Google`] is Google Cloud on loopback: a double of our own, held to Google's discovery documents.
+//! - [`Bucket`] is the part of Google Cloud Storage that claims need.
 //! - [`RunPod`] is RunPod on loopback: a double of our own, held to the schema of its REST API.
 //! - [`Terraform`] runs the real program against a provider built here.
 //! - [`driver::Plugin`] plays Terraform to a provider over gRPC, where starting Terraform would take too long.
@@ -12,6 +13,7 @@
 //! Everything here is synchronous and may be called from inside or outside an async runtime.
 
 mod botocore_model;
+mod bucket;
 pub mod driver;
 mod emulator;
 mod front;
@@ -27,6 +29,7 @@ mod venv;
 mod xml;
 
 pub use botocore_model::{Models, Problem};
+pub use bucket::Bucket;
 pub use emulator::Emulator;
 pub use front::{Call, Effect, Fault, Front, KillSwitch, Phase, Service, Violation};
 pub use google::{Google, GoogleConfig};

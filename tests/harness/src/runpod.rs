@@ -20,13 +20,12 @@
 //! as `createPod`, and `secretCreate`, `secretDelete`, `listSecrets`.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, mpsc};
+use std::sync::{Arc, Mutex};
 
-use anyhow::{Context as _, Result};
+use anyhow::Result;
 use serde_json::Value;
-use tokio::runtime::Runtime;
 
-use crate::front::Front;
+use crate::front::{Front, Hosted};
 
 mod config;
 mod error;
@@ -44,9 +43,8 @@ use world::World;
 /// A running double. Everything of it ends when the value is dropped.
 #[derive(Debug)]
 pub struct RunPod {
-    port: u16,
+    hosted: Hosted,
     service: Arc<Service>,
-    runtime: Option<Runtime>,
 }
 
 impl RunPod {
@@ -56,28 +54,16 @@ impl RunPod {
     /// The schema cannot be read, or there is no port.
     pub fn start(config: RunPodConfig) -> Result<Self> {
         let document = schema::Document::read()?;
-        let runtime = tokio::runtime::Builder::new_multi_thread()
-            .worker_threads(2)
-            .thread_name("runpod")
-            .enable_all()
-            .build()
-            .context("cannot start the double's runtime")?;
         let front = Front::default();
         let world = Mutex::new(World::new(config));
         let service = Arc::new(Service { front: front.clone(), document, world });
-        let (done, port) = mpsc::channel();
-        let serving = Arc::clone(&service);
-        runtime.spawn(async move {
-            // The receiver is gone only if the caller panicked.
-            let _ = done.send(front.serve(serving).await);
-        });
-        let port = port.recv().context("the double's task ended without a result")??;
-        Ok(Self { port, service, runtime: Some(runtime) })
+        let hosted = Hosted::start("runpod", &front, Arc::clone(&service))?;
+        Ok(Self { hosted, service })
     }
 
     /// The URL to give to clients, without a trailing slash.
     pub fn endpoint(&self) -> String {
-        format!("http://127.0.0.1:{}", self.port)
+        self.hosted.endpoint()
     }
 
     /// The record and the controls: calls, violations, faults, kill points.
@@ -150,14 +136,5 @@ impl RunPod {
         self.service.front.forget();
         let mut world = self.service.world();
         *world = World::new(world.config.clone());
-    }
-}
-
-impl Drop for RunPod {
-    fn drop(&mut self) {
-        if let Some(runtime) = self.runtime.take() {
-            // A plain drop would block, which panics inside another runtime.
-            runtime.shutdown_background();
-        }
     }
 }

@@ -273,9 +273,16 @@ impl Run {
     /// The run itself if it succeeded.
     ///
     /// # Errors
-    /// It did not; the error holds its output.
+    /// It did not; the error holds its output, what it says went wrong first.
     pub fn success(self) -> Result<Self> {
-        ensure!(self.code == 0, "`terraform {}` ended with {}:\n{}", self.command, self.code, self.output());
+        ensure!(
+            self.code == 0,
+            "`terraform {}` ended with {}:\n{}\nAfter:\n{}",
+            self.command,
+            self.code,
+            self.stderr,
+            self.stdout
+        );
         Ok(self)
     }
 

@@ -149,6 +149,38 @@ refused(perimeters.patch(name=training, updateMask="title", body=changed), 409)
 assert [item["title"] for item in perimeters.list(parent=policy).execute()["servicePerimeters"]] == ["Training runs"]
 settled(perimeters.delete(name=training).execute())
 
+secrets = client("secretmanager", "/").projects().secrets()
+versions = secrets.versions()
+tokens = f"projects/{PROJECT}/secrets/tokens"
+secrets.create(parent=f"projects/{PROJECT}", secretId="tokens", body={"replication": {"automatic": {}}}).execute()
+for data in ("Zmlyc3Q=", "c2Vjb25k"):
+    added = secrets.addVersion(parent=tokens, body={"payload": {"data": data}}).execute()
+assert added["name"].endswith("/secrets/tokens/versions/2") and added["state"] == "ENABLED", added
+found = secrets.get(name=tokens).execute()
+changed = {"annotations": {"note": "second"}, "etag": found["etag"]}
+patch = secrets.patch(name=tokens, updateMask="annotations", body=changed)
+assert patch.execute()["annotations"] == {"note": "second"}
+refused(patch, 400)
+versions.destroy(name=f"{tokens}/versions/1", body={}).execute()
+refused(versions.access(name=f"{tokens}/versions/1"), 400)
+assert versions.access(name=f"{tokens}/versions/latest").execute()["payload"]["data"] == "c2Vjb25k"
+
+accounts = client("iam", "/").projects().serviceAccounts()
+body = {"accountId": "gateway", "serviceAccount": {"displayName": "Gateway"}}
+account = accounts.create(name=f"projects/{PROJECT}", body=body).execute()
+policy = secrets.getIamPolicy(resource=tokens, options_requestedPolicyVersion=3).execute()
+member = f"serviceAccount:{account['email']}"
+policy["bindings"] = [{"role": "roles/secretmanager.secretAccessor", "members": [member]}]
+set_policy = secrets.setIamPolicy(resource=tokens, body={"policy": policy})
+assert set_policy.execute()["bindings"][0]["members"] == [member]
+refused(set_policy, 409)
+accounts.patch(
+    name=account["name"], body={"serviceAccount": {"description": "reads"}, "updateMask": "description"}
+).execute()
+assert accounts.get(name=account["name"]).execute()["description"] == "reads"
+accounts.delete(name=account["name"]).execute()
+secrets.delete(name=tokens).execute()
+
 for place in range(7):
     done(subnets.delete(project=PROJECT, region=REGION, subnetwork=f"hub-{place}").execute())
 for name in ("hub", "data", "ml"):

@@ -16,13 +16,14 @@ const DEBIAN: &[(&str, &str)] = &[
     ("ip", "iproute2"),
     ("iperf3", "iperf3"),
     ("ping", "iputils-ping"),
+    ("podman", "podman"),
     ("systemd-analyze", "systemd"),
     ("wg", "wireguard-tools"),
     ("wireguard-go", "wireguard-go"),
 ];
 
 /// Programs of Debian packages that start a service when they are installed: these are unpacked instead.
-const UNPACKED: &[(&str, &str)] = &[("promtool", "prometheus")];
+const UNPACKED: &[(&str, &str)] = &[("docker-registry", "docker-registry"), ("promtool", "prometheus")];
 
 /// Crates that bring a program, the versions that the figures in our documents are of, and the program's file.
 const CRATES: &[(&str, &str, &str)] = &[

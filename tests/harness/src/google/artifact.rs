@@ -2,12 +2,13 @@
 
 use serde_json::{Value, json};
 
-use super::collections::repositories::{POLICY, Repositories};
-use super::collections::{self, Change as Judged, Rules as _, text};
+use super::collections::repositories::Repositories;
+use super::collections::{self, Change as Judged, Rules};
 use super::compute::unserved;
 use super::error::Refusal;
 use super::key::{Key, Place};
 use super::list;
+use super::policy;
 use super::request::Request;
 use super::world::{Asked, Body, Change, World, merge};
 use crate::front::Effect;
@@ -40,7 +41,8 @@ pub(crate) fn answer(
     let key = |id: &str| Key::new("repositories", project, place.clone(), id);
     match (method.trim_start_matches("projects.locations."), rest) {
         ("repositories.create", []) => {
-            create(world, request, &key(request.query("repositoryId").unwrap_or_default()), effect)
+            let key = key(request.query("repositoryId").unwrap_or_default());
+            create(world, request, &Repositories, &key, effect)
         }
         ("repositories.list", []) => {
             let items =
@@ -68,8 +70,8 @@ pub(crate) fn answer(
             world.idle(&key)?;
             Ok(begin(world, request, key, Change::Delete, effect))
         }
-        ("repositories.getIamPolicy", ["repositories", id]) => policy(world, &key(id)),
-        ("repositories.setIamPolicy", ["repositories", id]) => set_policy(world, &key(id), &request.body()),
+        ("repositories.getIamPolicy", ["repositories", id]) => policy::get(world, &key(id)),
+        ("repositories.setIamPolicy", ["repositories", id]) => policy::set(world, &key(id), &request.body()),
         ("repositories.testIamPermissions", ["repositories", id]) => {
             world.shown(&key(id))?;
             Ok(
@@ -92,9 +94,10 @@ pub(crate) fn answer(
     }
 }
 
-fn create(
+pub(super) fn create(
     world: &mut World,
     request: &Request,
+    rules: &impl Rules,
     key: &Key,
     effect: Option<&Effect>,
 ) -> Result<Value, Refusal> {
@@ -103,7 +106,7 @@ fn create(
     }
     let mut body = request.body();
     body.retain(|_, value| !value.is_null());
-    Repositories.insert(world, key, &mut body)?;
+    rules.insert(world, key, &mut body)?;
     Ok(begin(world, request, key.clone(), Change::Insert(body), effect))
 }
 
@@ -154,36 +157,6 @@ fn camel(field: &str) -> String {
         name.push_str(letters.as_str());
         name
     })
-}
-
-fn policy(world: &World, key: &Key) -> Result<Value, Refusal> {
-    let stored = world.shown(key)?.body.get(POLICY).cloned();
-    Ok(stored.unwrap_or_else(|| json!({"etag": "ACAB", "version": 1})))
-}
-
-fn set_policy(world: &mut World, key: &Key, sent: &Body) -> Result<Value, Refusal> {
-    let old = policy(world, key)?;
-    let Some(mut new) = sent.get("policy").and_then(Value::as_object).cloned() else {
-        return Err(Refusal::bad("invalid", "Request contains no policy."));
-    };
-    let etag = text(&new, "etag");
-    if !etag.is_empty() && old["etag"] != etag {
-        let message = "There were concurrent policy changes. Please retry the whole read-modify-write with exponential backoff.";
-        return Err(Refusal::new(http::StatusCode::CONFLICT, "aborted", message));
-    }
-    for binding in new.get("bindings").and_then(Value::as_array).into_iter().flatten() {
-        let members = binding["members"].as_array().into_iter().flatten().filter_map(Value::as_str);
-        let wrong = members.into_iter().find(|member| !member.contains(':') && !member.starts_with("all"));
-        if let Some(member) = wrong {
-            return Err(Refusal::bad("invalid", format!("Invalid member: {member}")));
-        }
-    }
-    new.insert("etag".to_owned(), json!(world.fingerprint()));
-    new.entry("version").or_insert_with(|| json!(1));
-    let mut body = world.shown(key)?.body.clone();
-    body.insert(POLICY.to_owned(), Value::Object(new.clone()));
-    world.put(key.clone(), body);
-    Ok(Value::Object(new))
 }
 
 /// Begins an operation and shows it.

@@ -6,6 +6,7 @@ use super::error::Refusal;
 use super::key::Key;
 use super::world::{Body, World};
 
+pub(crate) mod accounts;
 mod addresses;
 mod firewalls;
 mod forwarding_rules;
@@ -19,9 +20,10 @@ mod ranges;
 pub(crate) mod repositories;
 mod routers;
 mod routes;
+pub(crate) mod secrets;
 mod subnetworks;
 
-pub(crate) use places::{known as known_project, project, region, zone, zones};
+pub(crate) use places::{known as known_project, number, project, region, zone, zones};
 
 /// What is particular to the objects of one collection.
 pub(crate) trait Rules: Sync {
@@ -156,7 +158,7 @@ pub(crate) fn link(
 }
 
 /// Every collection: its resources in the document, its name in links, its rules.
-const TABLE: [(&[&str], &str, &dyn Rules); 10] = [
+const TABLE: [(&[&str], &str, &dyn Rules); 12] = [
     (&["networks"], "networks", &networks::Networks),
     (&["subnetworks"], "subnetworks", &subnetworks::Subnetworks),
     (&["firewalls"], "firewalls", &firewalls::Firewalls),
@@ -167,6 +169,8 @@ const TABLE: [(&[&str], &str, &dyn Rules); 10] = [
     (&["instances"], "instances", &instances::Instances),
     (&["repositories"], "repositories", &repositories::Repositories),
     (&["servicePerimeters"], "servicePerimeters", &perimeters::Perimeters),
+    (&["secrets"], "secrets", &secrets::Secrets),
+    (&["serviceAccounts"], "serviceAccounts", &accounts::Accounts),
 ];
 
 /// The rules of a collection by the name that links have.

@@ -258,17 +258,13 @@ fn change(
     let change = match decide(world, request, &key, verb, rules) {
         Ok(change) => change,
         Err(refusal) if refusal.in_operation && world.config.refuse_in_operation => {
+            if refusal.for_now {
+                world.pass();
+            }
             asked.fail = Some(refusal);
             Change::Nothing
         }
-        Err(refusal) => {
-            // Whoever waits for the object may be refused forever if nobody else looks at its operation.
-            world.look(&key);
-            for other in super::world::linked_keys(&request.body(), &key.project) {
-                world.look(&other);
-            }
-            return Err(refusal);
-        }
+        Err(refusal) => return Err(refusal),
     };
     let name = world.begin(asked, change);
     Ok(world.operations.get(&name).map(Operation::compute).unwrap_or_default())

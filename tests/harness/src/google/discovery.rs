@@ -18,7 +18,13 @@ pub(crate) use check::{Problem, Side};
 pub use exceptions::{EXCEPTIONS, Exception, Waiver};
 
 /// The documents that the double serves, by file name.
-const DOCUMENTS: [&str; 3] = ["compute.v1.json", "artifactregistry.v1.json", "accesscontextmanager.v1.json"];
+const DOCUMENTS: [&str; 5] = [
+    "compute.v1.json",
+    "artifactregistry.v1.json",
+    "accesscontextmanager.v1.json",
+    "secretmanager.v1.json",
+    "iam.v1.json",
+];
 
 /// One API as its document describes it.
 #[derive(Debug)]
@@ -248,8 +254,8 @@ fn collect(resource: RawResource, service_path: &str, methods: &mut Vec<Method>)
     resource.resources.into_values().try_for_each(|nested| collect(nested, service_path, methods))
 }
 
-/// A segment of a path without percent signs.
-fn decoded(segment: &str) -> String {
+/// A path, or a segment of one, without percent signs.
+pub(crate) fn decoded(segment: &str) -> String {
     let form = format!("v={}", segment.replace('+', "%2B"));
     url::form_urlencoded::parse(form.as_bytes()).map(|(_, value)| value.into_owned()).collect()
 }

@@ -14,6 +14,8 @@ pub(crate) struct Refusal {
     pub(crate) message: String,
     /// Whether Google finds it out only while the operation runs, because it concerns other objects.
     pub(crate) in_operation: bool,
+    /// Whether another change may be in the way, which ends by itself.
+    pub(crate) for_now: bool,
     /// Whether the front servers give it, with `status` and `details`, rather than Compute itself, which leaves them out.
     pub(crate) by_front: bool,
     /// The field that a front server complains of.
@@ -28,6 +30,7 @@ impl Refusal {
             reason: reason.to_owned(),
             message: message.into(),
             in_operation: false,
+            for_now: false,
             by_front: false,
             field: None,
         }
@@ -55,13 +58,13 @@ impl Refusal {
 
     /// The object is being made or deleted.
     pub(crate) fn not_ready(path: &str) -> Self {
-        Self::bad("resourceNotReady", format!("The resource '{path}' is not ready"))
+        Self::bad("resourceNotReady", format!("The resource '{path}' is not ready")).for_now()
     }
 
     /// Another object needs it; `what` is the kind in Google's words, such as `network`.
     pub(crate) fn in_use(what: &str, path: &str, user: &str) -> Self {
         let message = format!("The {what} resource '{path}' is already being used by '{user}'");
-        Self::bad("resourceInUseByAnotherResource", message).later()
+        Self::bad("resourceInUseByAnotherResource", message).later().for_now()
     }
 
     /// A stale fingerprint.
@@ -74,6 +77,12 @@ impl Refusal {
     pub(crate) fn quota(metric: &str, limit: u64, place: &str) -> Self {
         let message = format!("Quota '{metric}' exceeded.  Limit: {limit}.0 {place}.");
         Self::new(StatusCode::FORBIDDEN, "quotaExceeded", message).later()
+    }
+
+    /// The same, because of another change that is under way.
+    pub(crate) fn for_now(mut self) -> Self {
+        self.for_now = true;
+        self
     }
 
     /// The same, found out while the operation runs.

@@ -29,6 +29,15 @@ pub struct Key {
 /// The collections of services that write `locations` in their names.
 const LOCATED: [&str; 1] = ["repositories"];
 
+/// The collections of services that write no place in their names.
+const UNPLACED: [&str; 2] = [SECRETS, ACCOUNTS];
+
+/// Secret Manager's collection.
+pub(crate) const SECRETS: &str = "secrets";
+
+/// IAM's collection; names are the accounts' addresses.
+pub(crate) const ACCOUNTS: &str = "serviceAccounts";
+
 /// The collection whose objects live in an access policy; its number stands in [`Key::project`].
 pub(crate) const PERIMETERS: &str = "servicePerimeters";
 
@@ -51,6 +60,9 @@ impl Key {
         match place {
             Place::Global if collection == PERIMETERS => {
                 format!("accessPolicies/{project}/{collection}/{name}")
+            }
+            Place::Global if UNPLACED.contains(&collection.as_str()) => {
+                format!("projects/{project}/{collection}/{name}")
             }
             Place::Global => format!("projects/{project}/global/{collection}/{name}"),
             Place::Region(location) if LOCATED.contains(&collection.as_str()) => {

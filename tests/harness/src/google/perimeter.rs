@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::artifact::{begin, long_running, masked};
+use super::artifact::{self, begin, long_running, masked};
 use super::collections::perimeters::Perimeters;
 use super::collections::{Change as Judged, Rules as _};
 use super::compute::unserved;
@@ -80,14 +80,10 @@ fn create(
     key: &Key,
     effect: Option<&Effect>,
 ) -> Result<Value, Refusal> {
-    if world.find(key).is_some() {
-        return Err(Refusal::exists(&key.path()));
+    if world.find(key).is_none() {
+        alone(world, key)?;
     }
-    alone(world, key)?;
-    let mut body = request.body();
-    body.retain(|_, value| !value.is_null());
-    Perimeters.insert(world, key, &mut body)?;
-    Ok(begin(world, request, key.clone(), Change::Insert(body), effect))
+    artifact::create(world, request, &Perimeters, key, effect)
 }
 
 fn patch(world: &mut World, request: &Request, key: &Key, effect: Option<&Effect>) -> Result<Value, Refusal> {
@@ -105,19 +101,15 @@ fn patch(world: &mut World, request: &Request, key: &Key, effect: Option<&Effect
 }
 
 /// Changes of one access policy are made one at a time.
-fn alone(world: &mut World, key: &Key) -> Result<(), Refusal> {
-    let other = world.of(PERIMETERS).find_map(|(other, _)| {
-        let busy = world.find(other).is_some_and(|object| object.busy.is_some());
-        (busy && other.project == key.project).then(|| other.clone())
+fn alone(world: &World, key: &Key) -> Result<(), Refusal> {
+    let busy = world.of(PERIMETERS).any(|(other, _)| {
+        other.project == key.project && world.find(other).is_some_and(|object| object.busy.is_some())
     });
-    match other {
-        None => Ok(()),
-        Some(other) => {
-            world.look(&other);
-            let message = "Another change of the access policy is in progress.";
-            Err(Refusal::new(http::StatusCode::CONFLICT, "aborted", message))
-        }
+    if busy {
+        let message = "Another change of the access policy is in progress.";
+        return Err(Refusal::new(http::StatusCode::CONFLICT, "aborted", message).for_now());
     }
+    Ok(())
 }
 
 fn operation(world: &mut World, name: &str) -> Result<Value, Refusal> {

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use http::Method as Verb;
+use http::{HeaderMap, Method as Verb};
 use serde_json::{Value, json};
 
 use super::discovery::{Document, Method, Problem, Side};
@@ -22,6 +22,7 @@ pub(crate) struct Request {
     documents: Arc<Vec<Document>>,
     verb: Verb,
     uri: String,
+    headers: HeaderMap,
     path: BTreeMap<String, String>,
     query: Vec<(String, String)>,
     body: Value,
@@ -42,6 +43,7 @@ impl Request {
             documents: Arc::clone(documents),
             verb,
             uri: raw.uri().to_string(),
+            headers: raw.headers().clone(),
             path: BTreeMap::new(),
             query,
             body: Value::Null,
@@ -60,6 +62,7 @@ impl Request {
             (None, _) => {}
             (Some(_), false) => match serde_json::from_slice::<Value>(text) {
                 Ok(body) => {
+                    let body = method.without_path(&request.path, body);
                     problems.extend(document.check_body(method, Side::Request, &body));
                     request.body = document.with_names(method, body);
                 }
@@ -84,7 +87,21 @@ impl Request {
 
     /// The method's id, or the request's line where there is none.
     pub(crate) fn action(&self) -> String {
-        self.method().map_or_else(|| format!("{} {}", self.verb, self.uri), |method| method.id.clone())
+        match self.method() {
+            Some(method) => method.id.clone(),
+            None if self.metadata().is_some() => "metadata".to_owned(),
+            None => format!("{} {}", self.verb, self.uri),
+        }
+    }
+
+    /// A header; the empty text where it is absent.
+    pub(crate) fn header(&self, name: &str) -> &str {
+        self.headers.get(name).and_then(|value| value.to_str().ok()).unwrap_or_default()
+    }
+
+    /// What is asked of an instance's metadata service, which the double serves below `/metadata/`.
+    pub(crate) fn metadata(&self) -> Option<&str> {
+        self.uri.strip_prefix("/metadata/")
     }
 
     /// Everything that makes it the same request as another.

@@ -6,12 +6,15 @@ use bytes::Bytes;
 use http::{HeaderValue, Response, StatusCode, header};
 use serde_json::Value;
 
+use super::account;
 use super::artifact;
 use super::compute;
 use super::discovery::{Document, Side};
 use super::error::Refusal;
+use super::metadata;
 use super::perimeter;
 use super::request::Request;
+use super::secret;
 use super::served::SERVED;
 use super::world::World;
 use crate::front::reply::Reply;
@@ -31,6 +34,9 @@ impl Service {
     }
 
     fn handle(&self, sequence: u64, request: &Request, effect: Option<&Effect>) -> Result<Value, Refusal> {
+        if let Some(path) = request.metadata() {
+            return metadata::answer(&self.world(), path, request);
+        }
         let action = request.action();
         let Some(method) = request.method() else {
             self.front.violate(
@@ -57,12 +63,18 @@ impl Service {
         }
         let answer = {
             let mut world = self.world();
-            match method.id.split_once('.') {
+            let answer = match method.id.split_once('.') {
                 Some(("compute", rest)) => compute::answer(&mut world, request, rest, effect),
                 Some(("artifactregistry", rest)) => artifact::answer(&mut world, request, rest, effect),
                 Some(("accesscontextmanager", rest)) => perimeter::answer(&mut world, request, rest, effect),
+                Some(("secretmanager", rest)) => secret::answer(&mut world, request, rest, effect),
+                Some(("iam", rest)) => account::answer(&mut world, request, rest),
                 _ => Err(compute::unserved(&action)),
+            };
+            if answer.as_ref().is_err_and(|refusal| refusal.for_now) {
+                world.pass();
             }
+            answer
         };
         self.front.note(sequence, |call| call.forwarded = answer.is_ok());
         let answer = answer?;

@@ -93,6 +93,12 @@ impl World {
         format!("2026-01-{day:02}T{hour:02}:{minute:02}:{second:02}.000-08:00")
     }
 
+    /// The next moment, as services other than Compute write time.
+    pub(crate) fn stamp(&mut self) -> String {
+        let serial = self.next();
+        Self::time(serial).replace("-08:00", "Z")
+    }
+
     /// Eight bytes that no other fingerprint has, in the URL-safe base64 that the format `byte` is.
     pub(crate) fn fingerprint(&mut self) -> String {
         let number = self.next().wrapping_mul(0x9e37_79b9_7f4a_7c15);
@@ -264,6 +270,16 @@ impl World {
         }
     }
 
+    /// Lets all operations go on. Who asks again for a change that another one is in the way of may be the only caller left:
+    /// the process that looked after that one may be dead.
+    pub(crate) fn pass(&mut self) {
+        let under_way = self.operations.iter().filter(|(_, operation)| !operation.done);
+        let names: Vec<String> = under_way.map(|(name, _)| name.clone()).collect();
+        for name in names {
+            self.advance(&name);
+        }
+    }
+
     /// Ends an operation.
     pub(crate) fn finish(&mut self, name: &str) {
         let end = self.next();
@@ -351,11 +367,6 @@ fn links(value: &Value) -> Box<dyn Iterator<Item = &str> + '_> {
         Value::Object(members) => Box::new(members.values().flat_map(links)),
         _ => Box::new(std::iter::empty()),
     }
-}
-
-/// All objects that a body links to.
-pub(crate) fn linked_keys(body: &Body, project: &str) -> Vec<Key> {
-    body.values().flat_map(links).filter_map(|link| Key::parse(link, project)).collect()
 }
 
 /// Lays a patch over an object as RFC 7396 says: objects are merged, lists replaced, nulls remove.

@@ -19,6 +19,17 @@ pub(crate) fn call(google: &Google, method: &str, path: &str, body: &Value) -> O
 
 /// The same with a body that need not be JSON.
 pub(crate) fn send(google: &Google, method: &str, path: &str, body: &str) -> Option<Answer> {
+    send_with(google, method, path, "", body)
+}
+
+/// The same with more headers, each with its line's end.
+pub(crate) fn send_with(
+    google: &Google,
+    method: &str,
+    path: &str,
+    headers: &str,
+    body: &str,
+) -> Option<Answer> {
     let path =
         if path.starts_with('/') { path.to_owned() } else { format!("/compute/v1/projects/acme-ml/{path}") };
     let address = google.endpoint().trim_start_matches("http://").to_owned();
@@ -26,7 +37,7 @@ pub(crate) fn send(google: &Google, method: &str, path: &str, body: &str) -> Opt
     stream.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
     let request = format!(
         "{method} {path} HTTP/1.1\r\nhost: {address}\r\nconnection: close\r\ncontent-type: application/json\r\n\
-         content-length: {}\r\n\r\n{body}",
+         content-length: {}\r\n{headers}\r\n{body}",
         body.len()
     );
     stream.write_all(request.as_bytes()).unwrap();

@@ -9,3 +9,4 @@ mod operations;
 mod perimeters;
 mod python;
 mod rules;
+mod secrets;

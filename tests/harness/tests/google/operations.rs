@@ -73,6 +73,27 @@ fn an_operation_that_nobody_waits_for_ends_as_well() {
     assert_eq!(google.running_operations(), Vec::<String>::new());
 }
 
+/// What a killed client left under way is in the way of its next run, which does not know the operation.
+#[test]
+fn what_is_in_the_way_goes_when_nobody_looks_at_it() {
+    for refuse_in_operation in [false, true] {
+        let google = start(GoogleConfig { polls: 3, refuse_in_operation, ..GoogleConfig::default() });
+        network(&google, "hub");
+        subnet(&google, "hub", "data", "10.0.0.0/24");
+        ok(&google, "DELETE", &format!("{SUBNETS}/data"), Value::Null);
+        let mut turns = 0;
+        while google.left() != Vec::<String>::new() {
+            turns += 1;
+            assert!(turns < 20, "the subnet is never gone");
+            if let (200, begun) = call(&google, "DELETE", "global/networks/hub", &Value::Null).unwrap() {
+                end(&google, begun);
+            }
+        }
+        assert!(turns > 3, "the subnet was gone after {turns} turns");
+        google.front().assert_valid();
+    }
+}
+
 #[test]
 fn what_is_being_made_may_be_hidden() {
     let google = start(GoogleConfig { polls: 1, show_unfinished: false, ..GoogleConfig::default() });

@@ -67,7 +67,7 @@ impl Rules for Addresses {
 }
 
 /// Who uses an address: those who link to it, and forwarding rules and instances that have its number.
-fn users(world: &World, key: &Key) -> Vec<Key> {
+pub(crate) fn users(world: &World, key: &Key) -> Vec<Key> {
     let Some(address) = world.find(key) else { return Vec::new() };
     let number = json!(text(&address.body, "address"));
     let rules = world.of("forwardingRules").filter(|(rule, body)| {

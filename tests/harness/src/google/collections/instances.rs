@@ -1,9 +1,10 @@
-//! Instances: enough to stand in a subnetwork, be a next hop and go again.
+//! Instances: they stand in a subnetwork, boot a disk, have addresses and a service account, stop and start; nothing runs.
 
 use serde_json::{Value, json};
 
+use super::super::account;
 use super::super::error::Refusal;
-use super::super::key::{Key, Place};
+use super::super::key::{COMPUTE, Key, Place};
 use super::super::world::{Body, World};
 use super::{Rules, addresses, default, flag, labels, list, text};
 
@@ -47,6 +48,19 @@ impl Rules for Instances {
             }
         }
         body.insert("networkInterfaces".to_owned(), Value::Array(nics));
+        if !machine.starts_with(COMPUTE) {
+            body.insert("machineType".to_owned(), json!(format!("{COMPUTE}{machine}")));
+        }
+        let mut disks = list(body, "disks").to_vec();
+        for (place, disk) in disks.iter_mut().enumerate() {
+            if let Some(disk) = disk.as_object_mut() {
+                attached(key, disk, place, zone);
+            }
+        }
+        body.insert("disks".to_owned(), Value::Array(disks));
+        for email in list(body, "serviceAccounts").iter().filter_map(|account| account["email"].as_str()) {
+            account::known(world, email)?;
+        }
         for field in ["metadata", "tags"] {
             default(body, field, json!({}));
             let fingerprint = world.fingerprint();
@@ -71,16 +85,75 @@ impl Rules for Instances {
     }
 
     fn act(&self, world: &mut World, key: &Key, verb: &str, sent: &Body) -> Option<Result<Body, Refusal>> {
-        (verb == "setLabels").then(|| labels::set(world, key, sent))
+        match verb {
+            "setLabels" => Some(labels::set(world, key, sent)),
+            "setTags" => Some(set_tags(world, key, sent)),
+            "start" | "resume" => Some(with_status(world, key, "RUNNING")),
+            "stop" => Some(with_status(world, key, "TERMINATED")),
+            _ => None,
+        }
     }
 
     fn present(&self, world: &World, key: &Key, body: &mut Body) {
         let status = match world.find(key).and_then(|object| object.busy.as_ref()) {
             Some(busy) if busy.unborn => "PROVISIONING",
             Some(busy) if busy.unusable => "STOPPING",
+            _ if body.contains_key("status") => return,
             _ => "RUNNING",
         };
         body.insert("status".to_owned(), json!(status));
+    }
+}
+
+/// An instance in another status, when the operation is done.
+fn with_status(world: &World, key: &Key, status: &str) -> Result<Body, Refusal> {
+    let mut body = world.idle(key)?.clone();
+    body.insert("status".to_owned(), json!(status));
+    Ok(body)
+}
+
+/// `setTags`: the tags are replaced, and the fingerprint must be the current one.
+fn set_tags(world: &mut World, key: &Key, sent: &Body) -> Result<Body, Refusal> {
+    let mut body = world.idle(key)?.clone();
+    if sent.get("fingerprint") != body.get("tags").and_then(|tags| tags.get("fingerprint")) {
+        return Err(Refusal::stale("Tags"));
+    }
+    let items = sent.get("items").cloned().unwrap_or_else(|| json!([]));
+    body.insert("tags".to_owned(), json!({"items": items, "fingerprint": world.fingerprint()}));
+    Ok(body)
+}
+
+/// A disk as the instance shows it: what it was made of is not told again.
+fn attached(key: &Key, disk: &mut Body, place: usize, zone: &str) {
+    let first = disk.remove("initializeParams").unwrap_or_default();
+    let source = format!("{COMPUTE}projects/{}/zones/{zone}/disks/{}", key.project, key.name);
+    default(disk, "source", source);
+    default(disk, "deviceName", format!("persistent-disk-{place}"));
+    let size = first["diskSizeGb"].as_str().map_or_else(|| "10".to_owned(), str::to_owned);
+    default(disk, "diskSizeGb", size);
+    default(disk, "mode", "READ_WRITE");
+    default(disk, "type", "PERSISTENT");
+    disk.insert("index".to_owned(), json!(place));
+    disk.insert("kind".to_owned(), json!("compute#attachedDisk"));
+    if let Some(key) = disk.get_mut("diskEncryptionKey").and_then(|key| key.get_mut("kmsKeyName")) {
+        *key = json!(format!("{}/cryptoKeyVersions/1", key.as_str().unwrap_or_default()));
+    }
+}
+
+/// A public address that is asked for must be reserved in the region, and used by nobody.
+fn reserved(world: &World, key: &Key, at: &str, wanted: &str, zone: &str) -> Result<(), Refusal> {
+    let mut own = world.of("addresses").filter(|(address, body)| {
+        address.project == key.project
+            && text(body, "address") == wanted
+            && address.region().is_some_and(|region| zone.starts_with(region))
+    });
+    let Some((address, _)) = own.next() else {
+        let why = "The specified external IP address was not found in the region.";
+        return Err(Refusal::invalid(&format!("{at}.accessConfigs[0].natIP"), wanted, why));
+    };
+    match addresses::users(world, address).first() {
+        Some(user) => Err(Refusal::in_use("address", &address.path(), &user.path())),
+        None => Ok(()),
     }
 }
 
@@ -109,6 +182,11 @@ fn interface(world: &mut World, key: &Key, nic: &mut Body, place: usize, zone: &
     nic.insert("fingerprint".to_owned(), json!(world.fingerprint()));
     default(nic, "stackType", "IPV4_ONLY");
     let serial = world.next();
+    for config in nic.get("accessConfigs").and_then(Value::as_array).into_iter().flatten() {
+        if let Some(wanted) = config["natIP"].as_str() {
+            reserved(world, key, &at, wanted, zone)?;
+        }
+    }
     for config in nic.get_mut("accessConfigs").and_then(Value::as_array_mut).into_iter().flatten() {
         let Some(config) = config.as_object_mut() else { continue };
         default(config, "type", "ONE_TO_ONE_NAT");

@@ -167,7 +167,7 @@ fn busy_peer(world: &World, peer: &Key) -> Result<(), Refusal> {
 
 fn in_progress() -> Refusal {
     let message = "There is a peering operation in progress on the local or peer network. Try again later.";
-    Refusal::bad("badRequest", message)
+    Refusal::bad("badRequest", message).for_now()
 }
 
 fn absent(key: &Key, name: &str) -> Refusal {

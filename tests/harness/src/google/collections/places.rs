@@ -36,6 +36,11 @@ pub(crate) fn known(world: &World, id: &str) -> Result<usize, Refusal> {
     place.ok_or_else(|| Refusal::not_found(&format!("projects/{id}")))
 }
 
+/// The number of a project, which some services write in place of its id.
+pub(crate) fn number(world: &World, id: &str) -> usize {
+    1_000_000 + known(world, id).unwrap_or_default()
+}
+
 /// A region.
 pub(crate) fn region(world: &World, project: &str, name: &str) -> Result<Value, Refusal> {
     let place = world.config.regions.iter().position(|region| region == name);

@@ -4,6 +4,7 @@ use serde_json::{Value, json};
 
 use super::super::error::Refusal;
 use super::super::key::Key;
+use super::super::policy::POLICY;
 use super::super::world::{Body, World};
 use super::{Change, Rules, default, labels, text};
 
@@ -32,7 +33,7 @@ impl Rules for Repositories {
         }
         judge(body)?;
         default(body, "mode", "STANDARD_REPOSITORY");
-        let now = stamp(world);
+        let now = world.stamp();
         body.insert("name".to_owned(), json!(key.path()));
         body.insert("createTime".to_owned(), json!(now));
         body.insert("updateTime".to_owned(), json!(now));
@@ -46,7 +47,7 @@ impl Rules for Repositories {
     fn change(&self, world: &mut World, _key: &Key, change: Change<'_>) -> Result<(), Refusal> {
         change.keep(&["name", "format", "mode", "kmsKeyName"])?;
         judge(change.new)?;
-        let now = stamp(world);
+        let now = world.stamp();
         change.new.insert("updateTime".to_owned(), json!(now));
         Ok(())
     }
@@ -55,14 +56,6 @@ impl Rules for Repositories {
         // The policy is an object of its own methods.
         body.remove(POLICY);
     }
-}
-
-/// The member that holds the policy of a stored repository.
-pub(crate) const POLICY: &str = "iamPolicy";
-
-fn stamp(world: &mut World) -> String {
-    let serial = world.next();
-    World::time(serial).replace("-08:00", "Z")
 }
 
 fn judge(body: &Body) -> Result<(), Refusal> {

@@ -180,6 +180,18 @@ impl Document {
     }
 }
 
+impl Method {
+    /// The body of a request without what the path has too, where an exception allows that.
+    pub(crate) fn without_path(&self, path: &BTreeMap<String, String>, mut body: Value) -> Value {
+        if let Some(members) = body.as_object_mut()
+            && exceptions::repeats_path(&self.id)
+        {
+            members.retain(|name, value| path.get(name).is_none_or(|bound| value != bound.as_str()));
+        }
+        body
+    }
+}
+
 fn bad_parameter(name: &str, value: &str, expected: &str) -> Problem {
     Problem::BadParameter { name: name.to_owned(), value: value.to_owned(), expected: expected.to_owned() }
 }
@@ -312,10 +324,10 @@ fn scalar_fault(schema: &Schema, kind: &str, value: &Value, side: Side) -> Optio
         // Protocol buffers' JSON writes 64-bit numbers as text and reads both.
         ("string", "int64") => text_or_number(value, side).is_some_and(|text| text.parse::<i64>().is_ok()),
         ("string", "uint64") => text_or_number(value, side).is_some_and(|text| text.parse::<u64>().is_ok()),
-        // The format is the URL-safe alphabet; protocol buffers' JSON reads both.
-        ("string", "byte") => value.as_str().is_some_and(|text| {
-            URL_SAFE.decode(text).is_ok() || (side == Side::Request && STANDARD.decode(text).is_ok())
-        }),
+        // The format is the URL-safe alphabet; protocol buffers' JSON writes the other one, and reads both.
+        ("string", "byte") => {
+            value.as_str().is_some_and(|text| URL_SAFE.decode(text).is_ok() || STANDARD.decode(text).is_ok())
+        }
         ("string", "google-datetime") => value.as_str().is_some_and(|text| {
             matches(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,9})?(?:Z|[+-]\d\d:\d\d)", text)
         }),

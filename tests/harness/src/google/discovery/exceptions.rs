@@ -43,6 +43,11 @@ pub enum Waiver {
         /// The field.
         field: &'static str,
     },
+    /// Fields that the path holds may be in the body too, with the same value; they are ignored.
+    PathRepeated {
+        /// The service, as methods' ids begin with it.
+        service: &'static str,
+    },
     /// The numbers of an enumeration, which the document does not have.
     Numbers {
         /// The field.
@@ -57,6 +62,9 @@ const fn required(method: &'static str, field: &'static str, reason: &'static st
 }
 
 const UNMARKED: &str = "the field's prose demands it at creation, but the document has no mark";
+
+const REPEATED: &str =
+    "Google's Rust client sends the whole message as the body, with what it has written into the path";
 
 const IDENTITY_TYPES: &[(&str, i64)] = &[
     ("IDENTITY_TYPE_UNSPECIFIED", 0),
@@ -101,6 +109,8 @@ pub const EXCEPTIONS: &[Exception] = &[
         waiver: Waiver::OutputOnlySent { verb: "update" },
         reason: "an update replaces the whole object, and clients send back the one they have read",
     },
+    Exception { waiver: Waiver::PathRepeated { service: "secretmanager" }, reason: REPEATED },
+    Exception { waiver: Waiver::PathRepeated { service: "iam" }, reason: REPEATED },
     Exception {
         waiver: Waiver::Settable { field: "Subnetwork.region" },
         reason: "the prose allows it at creation",
@@ -197,6 +207,14 @@ pub(super) fn may_send(method: &str, field: &str) -> bool {
     EXCEPTIONS.iter().any(|exception| match exception.waiver {
         Waiver::OutputOnlySent { verb } => method.rsplit('.').next() == Some(verb),
         Waiver::Settable { field: settable } => settable == field,
+        _ => false,
+    })
+}
+
+/// Whether a body of the method may have what the path has.
+pub(super) fn repeats_path(method: &str) -> bool {
+    EXCEPTIONS.iter().any(|exception| match exception.waiver {
+        Waiver::PathRepeated { service } => method.split('.').next() == Some(service),
         _ => false,
     })
 }

@@ -1,0 +1,85 @@
+//! Secrets, without their versions.
+
+use serde_json::{Value, json};
+
+use super::super::error::Refusal;
+use super::super::key::Key;
+use super::super::policy::POLICY;
+use super::super::world::{Body, World};
+use super::{Change, Rules, labels, number};
+
+pub(crate) struct Secrets;
+
+/// The member of a stored secret that holds its versions, with their payloads.
+pub(crate) const VERSIONS: &str = "versions";
+
+impl Rules for Secrets {
+    fn kind(&self) -> &'static str {
+        "google.cloud.secretmanager.v1.Secret"
+    }
+
+    fn word(&self) -> &'static str {
+        "secret"
+    }
+
+    fn insert(&self, world: &mut World, key: &Key, body: &mut Body) -> Result<(), Refusal> {
+        let plain = regex::Regex::new("^[A-Za-z0-9_-]{1,255}$").is_ok_and(|plain| plain.is_match(&key.name));
+        if !plain {
+            return Err(Refusal::bad("invalid", "The provided Secret ID does not match [a-zA-Z_0-9-]+"));
+        }
+        let replication = body.get("replication").and_then(Value::as_object);
+        let policies = replication.map_or(0, serde_json::Map::len);
+        if policies != 1 {
+            return Err(Refusal::bad("invalid", "Secret.replication must have one policy"));
+        }
+        judge(body)?;
+        body.insert("name".to_owned(), json!(name(world, key)));
+        body.insert("createTime".to_owned(), json!(world.stamp()));
+        body.insert("etag".to_owned(), json!(etag(world)));
+        Ok(())
+    }
+
+    fn change(&self, world: &mut World, _key: &Key, change: Change<'_>) -> Result<(), Refusal> {
+        change.keep(&["name", "replication", "secretType", "tags"])?;
+        let sent = change.sent.get("etag").and_then(Value::as_str).unwrap_or_default();
+        if !sent.is_empty() && Some(&json!(sent)) != change.old.get("etag") {
+            let message = "The etag provided in the request does not match the resource's current etag.";
+            return Err(Refusal::bad("failedPrecondition", message));
+        }
+        judge(change.new)?;
+        change.new.insert("etag".to_owned(), json!(etag(world)));
+        Ok(())
+    }
+
+    fn present(&self, _world: &World, _key: &Key, body: &mut Body) {
+        body.remove(POLICY);
+        body.remove(VERSIONS);
+    }
+}
+
+/// The name in answers, which has the project's number.
+pub(crate) fn name(world: &World, key: &Key) -> String {
+    format!("projects/{}/secrets/{}", number(world, &key.project), key.name)
+}
+
+fn etag(world: &mut World) -> String {
+    format!("\"{:x}\"", world.next())
+}
+
+/// Labels, and annotations of up to 16 KiB whose keys the field's prose describes.
+fn judge(body: &Body) -> Result<(), Refusal> {
+    labels::judge(body.get("labels").unwrap_or(&Value::Null))?;
+    let annotations = body.get("annotations").and_then(Value::as_object);
+    let pattern = regex::Regex::new("^[A-Za-z0-9](?:[A-Za-z0-9._-]{0,61}[A-Za-z0-9])?$");
+    let mut size = 0;
+    for (key, value) in annotations.into_iter().flatten() {
+        if !pattern.as_ref().is_ok_and(|pattern| pattern.is_match(key)) {
+            return Err(Refusal::bad("invalid", format!("Invalid annotation key: {key}")));
+        }
+        size += key.len() + value.as_str().unwrap_or_default().len();
+    }
+    if size > 16 * 1024 {
+        return Err(Refusal::bad("invalid", "The annotations are larger than 16 KiB"));
+    }
+    Ok(())
+}
