@@ -11,7 +11,8 @@
 
 use serde::Serialize;
 use tera::{Context, Tera};
-use tf_provider_rs::{Diagnostic, Diagnostics, Path, Value};
+use tf_provider_rs::schema::{Attribute, Nesting};
+use tf_provider_rs::{Attr, Diagnostic, Diagnostics, Path, Value, model};
 use warren_wire::fetch::{Content, FetchConfig, File, Source};
 
 /// Where a gateway's files are; its configuration names them there.
@@ -43,6 +44,38 @@ pub struct Release {
     pub sha256: String,
 }
 
+model! {
+    /// Where the binary comes from, as a configuration says it.
+    pub struct ReleaseBlock {
+        /// Address.
+        pub url: Attr<String>,
+        /// Digest.
+        pub sha256: Attr<String>,
+    }
+}
+
+/// The attribute `release`.
+pub fn release() -> Attribute {
+    Attribute::nested(
+        "release",
+        Nesting::Single,
+        [
+            Attribute::string("url")
+                .required()
+                .validate(check_url)
+                .describe("Address of the static binary `warren-tunnel`."),
+            Attribute::string("sha256")
+                .required()
+                .validate(check_sha256)
+                .describe("SHA-256 of the binary in hexadecimal."),
+        ],
+    )
+    .optional()
+    .describe(
+        "Where the binary is downloaded from; without it the image has it in /usr/local/bin. A change replaces the gateway.",
+    )
+}
+
 /// When the machine runs its script.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Run {
@@ -50,6 +83,34 @@ pub enum Run {
     CloudInit,
     /// Google's guest agent runs a startup script at every boot.
     GuestAgent,
+}
+
+/// The script of a planned gateway; unknown while a part of it is. `source` makes sources of the names that the
+/// configuration has.
+///
+/// # Errors
+/// As [`script`].
+pub fn planned(
+    run: Run,
+    release: &Attr<ReleaseBlock>,
+    [config, wireguard_key, tls_key]: [&Attr<String>; 3],
+    source: fn(String) -> Source,
+) -> Result<Attr<String>, Diagnostics> {
+    let named = |name: &Attr<String>| name.known().cloned().map(source);
+    let (Some(config), Some(wireguard_key), Some(tls_key)) =
+        (named(config), named(wireguard_key), named(tls_key))
+    else {
+        return Ok(Attr::Unknown);
+    };
+    let release = match release {
+        Attr::Null => None,
+        Attr::Unknown => return Ok(Attr::Unknown),
+        Attr::Known(ReleaseBlock { url: Attr::Known(url), sha256: Attr::Known(sha256) }) => {
+            Some(Release { url: url.clone(), sha256: sha256.clone() })
+        }
+        Attr::Known(_) => return Ok(Attr::Unknown),
+    };
+    script(run, release.as_ref(), &Sources { config, wireguard_key, tls_key }).map(Attr::Known)
 }
 
 /// The script of a gateway. The same arguments give the same bytes.
@@ -88,7 +149,7 @@ fn failed(error: impl std::fmt::Display) -> Diagnostics {
 }
 
 /// A check of the URL of a release.
-pub fn check_url(value: &Value, path: &Path, diagnostics: &mut Diagnostics) {
+fn check_url(value: &Value, path: &Path, diagnostics: &mut Diagnostics) {
     let url = value.as_str().unwrap_or_default();
     // It stands in a shell script between single quotes.
     let plain = url.chars().all(|c| c.is_ascii_graphic() && !"'\"\\`$<>{}".contains(c));
@@ -103,7 +164,7 @@ pub fn check_url(value: &Value, path: &Path, diagnostics: &mut Diagnostics) {
 }
 
 /// A check of a SHA-256 digest.
-pub fn check_sha256(value: &Value, path: &Path, diagnostics: &mut Diagnostics) {
+fn check_sha256(value: &Value, path: &Path, diagnostics: &mut Diagnostics) {
     let text = value.as_str().unwrap_or_default();
     if text.len() != 64 || !text.bytes().all(|b| b.is_ascii_digit() || (b'a'..=b'f').contains(&b)) {
         diagnostics.error_at(

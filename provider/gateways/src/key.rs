@@ -5,7 +5,9 @@ use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use rcgen::{CertificateParams, DistinguishedName, DnType, KeyPair as Certified, PublicKeyData as _};
 use sha2::{Digest as _, Sha256};
-use tf_provider_rs::{Diagnostic, Diagnostics, Path, Value};
+use tf_provider_rs::model::Secret;
+use tf_provider_rs::schema::Attribute;
+use tf_provider_rs::{Attr, Diagnostic, Diagnostics, Path, Value};
 use warren_wire::PrivateKey;
 use warren_wire::fetch::Content;
 use warren_wire::token::SigningKey;
@@ -143,8 +145,131 @@ impl std::fmt::Display for Note {
     }
 }
 
+/// The secret half of a signing key, out of the text that `place` holds, such as `parameter /warren/tokens`. `named` is the
+/// attribute that names the place, `resource` the type that puts such keys there.
+///
+/// # Errors
+/// The text is something else.
+pub fn signing_secret(
+    text: &str,
+    place: &str,
+    named: &str,
+    resource: &str,
+) -> Result<Attr<Secret>, Diagnostics> {
+    match Signing::HOLDS.refuses(text) {
+        None => Ok(Attr::Known(Secret(text.trim_end().to_owned()))),
+        Some(why) => Err(Diagnostic::error(
+            "Not a signing key",
+            format!("The {place} cannot sign tokens: {why}. Name a `{resource}`."),
+        )
+        .at(Path::of(named))
+        .into()),
+    }
+}
+
+/// The attributes `rotation`, `public_key`, `version` and those of the version before, of a key that is kept in a `store`,
+/// such as `parameter`.
+pub fn attributes<K: Kind>(store: &str) -> [Attribute; 5] {
+    [
+        Attribute::string("rotation")
+            .optional()
+            .validate(check_rotation)
+            .describe("Any word, such as a date. A change makes a new key in place; nothing is replaced."),
+        Attribute::string("public_key").computed().keeps().describe(&format!("{}.", K::PUBLIC)),
+        Attribute::number("version")
+            .computed()
+            .keeps()
+            .describe(&format!("Version of the {store} that holds the key.")),
+        Attribute::string("previous_public_key").computed().keeps().describe(
+            "`public_key` of the version before; null before the first rotation. Accept both until everybody has \
+             the new one.",
+        ),
+        Attribute::number("previous_version")
+            .computed()
+            .keeps()
+            .describe("The version before; null before the first rotation."),
+    ]
+}
+
+/// Makes the model of a key of any kind out of its fields: those of [`attributes`], and what else its store has.
+#[macro_export]
+macro_rules! key_model {
+    ($key:ident of $fields:ident) => {
+        /// A key of the kind `K`.
+        #[derive(Clone, Debug, Default, PartialEq)]
+        pub(crate) struct $key<K> {
+            fields: $fields,
+            kind: ::std::marker::PhantomData<K>,
+        }
+
+        impl<K> ::std::ops::Deref for $key<K> {
+            type Target = $fields;
+
+            fn deref(&self) -> &$fields {
+                &self.fields
+            }
+        }
+
+        impl<K> ::std::ops::DerefMut for $key<K> {
+            fn deref_mut(&mut self) -> &mut $fields {
+                &mut self.fields
+            }
+        }
+
+        impl<K> ::tf_provider_rs::model::FromValue for $key<K> {
+            fn from_value(
+                value: &::tf_provider_rs::Value,
+                path: &::tf_provider_rs::Path,
+            ) -> Result<Self, ::tf_provider_rs::model::ShapeError> {
+                let fields = ::tf_provider_rs::model::FromValue::from_value(value, path)?;
+                Ok($key { fields, kind: ::std::marker::PhantomData })
+            }
+        }
+
+        impl<K> ::tf_provider_rs::model::ToValue for $key<K> {
+            fn to_value(&self) -> ::tf_provider_rs::Value {
+                self.fields.to_value()
+            }
+        }
+
+        impl<K> $key<K> {
+            /// Plans what a rotation changes, and a key that has no public half that is known.
+            pub(super) fn plan_rotation(&mut self, prior: &Self) {
+                use ::tf_provider_rs::Attr;
+                if self.rotation.is_unknown() {
+                    self.public_key = Attr::Unknown;
+                    self.version = Attr::Unknown;
+                    self.previous_public_key = Attr::Unknown;
+                    self.previous_version = Attr::Unknown;
+                } else if self.rotation != prior.rotation || !prior.public_key.is_known() {
+                    self.public_key = Attr::Unknown;
+                    self.version = Attr::Unknown;
+                    self.previous_public_key = prior.public_key.clone();
+                    self.previous_version = prior.version;
+                }
+            }
+
+            /// Takes over the last two versions as the store has them, the present one first. One that somebody else
+            /// has put has no note, so no public half that is known; the next apply puts one of ours on top.
+            fn take_versions(
+                &mut self,
+                mut versions: impl Iterator<Item = (i64, Option<$crate::key::Note>)>,
+            ) {
+                let (number, note) = versions.next().unzip();
+                let (before, noted) = versions.next().unzip();
+                let note = note.flatten();
+                self.version = number.into();
+                self.public_key = note.as_ref().map(|note| note.public.clone()).into();
+                self.rotation = note.and_then(|note| note.rotation).into();
+                self.previous_version = before.into();
+                self.previous_public_key = noted.flatten().map(|note| note.public).into();
+            }
+        }
+    };
+}
+
 /// A check of the attribute `rotation`.
-pub fn check_rotation(value: &Value, path: &Path, diagnostics: &mut Diagnostics) {
+fn check_rotation(value: &Value, path: &Path, diagnostics: &mut Diagnostics) {
     let text = value.as_str().unwrap_or_default();
     let allowed = |c: char| c.is_ascii_alphanumeric() || "._:+".contains(c) || c == '-';
     if !(1..=64).contains(&text.len()) || !text.chars().all(allowed) || text == UNNAMED {

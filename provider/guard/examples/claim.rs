@@ -23,6 +23,7 @@ async fn main() -> ExitCode {
         owner: owner.clone(),
         claims: Some(claims),
         s3: S3Options { allow_http: endpoint.is_some(), endpoint, ..S3Options::default() },
+        ..GuardConfig::default()
     });
     match guard.claim(&Key::new("warren_aws_vpc", name), ClaimRole::Occupy, &[net]).await {
         Ok(()) => ExitCode::SUCCESS,

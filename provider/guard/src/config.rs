@@ -18,6 +18,8 @@ pub struct GuardConfig {
     pub claims: Option<ClaimsUrl>,
     /// How `s3://` is reached.
     pub s3: S3Options,
+    /// How `gs://` is reached.
+    pub gcs: GcsOptions,
 }
 
 /// How `s3://` is reached. What is not set comes from the environment (`AWS_REGION`, `AWS_ACCESS_KEY_ID` ...).
@@ -69,6 +71,29 @@ impl fmt::Debug for S3Credentials {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("S3Credentials(redacted)")
     }
+}
+
+/// How `gs://` is reached. What is not set comes from the environment (`GOOGLE_BASE_URL`, `GOOGLE_ALLOW_HTTP` ...).
+#[derive(Clone, Default)]
+pub struct GcsOptions {
+    /// Hands over tokens that somebody else got.
+    pub tokens: Option<Arc<dyn TokenSource>>,
+}
+
+impl fmt::Debug for GcsOptions {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("GcsOptions").field("tokens", &self.tokens.as_ref().map(|_| "(redacted)")).finish()
+    }
+}
+
+/// Gives access tokens for Google. Asked before every request: implementations cache and refresh.
+#[async_trait]
+pub trait TokenSource: Send + Sync + 'static {
+    /// The token to use now.
+    ///
+    /// # Errors
+    /// Why there is none, in prose and without secrets.
+    async fn token(&self) -> Result<String, String>;
 }
 
 /// Where the claims document is.

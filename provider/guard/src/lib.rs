@@ -17,7 +17,10 @@ mod run;
 mod suggest;
 
 pub use claims::ClaimRole;
-pub use config::{ClaimsUrl, ClaimsUrlError, CredentialSource, GuardConfig, S3Credentials, S3Options};
+pub use config::{
+    ClaimsUrl, ClaimsUrlError, CredentialSource, GcsOptions, GuardConfig, S3Credentials, S3Options,
+    TokenSource,
+};
 pub use guard::Guard;
 pub use key::Key;
 pub use live::{LiveRange, LiveSource};

@@ -30,18 +30,7 @@ macro_rules! common {
         impl $crate::common::Common for $model {
             type Cloud = $crate::session::Aws;
             const KIND: &'static str = $kind;
-            fn name(&self) -> &tf_provider_rs::Attr<String> {
-                &self.name
-            }
-            fn id(&self) -> &tf_provider_rs::Attr<String> {
-                &self.id
-            }
-            fn timeouts(&self) -> &tf_provider_rs::Attr<warren_managed::Timeouts> {
-                &self.timeouts
-            }
-            fn set_id(&mut self, id: &str) {
-                self.id = id.into();
-            }
+            warren_managed::accessors!();
             fn marks(&self, aws: &$crate::session::Aws) -> $crate::tags::Tags {
                 aws.tags(self.name.text(), &self.tags)
             }

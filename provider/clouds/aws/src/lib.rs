@@ -6,6 +6,7 @@
 //! Every object carries the tags `warren:fabric`, `warren:owner` and `warren:name` from its create
 //! call on, so that an object left behind by a killed apply is found and adopted by the next one.
 
+mod address;
 mod client;
 mod common;
 mod config;

@@ -6,8 +6,8 @@ use tf_provider_rs::{Diagnostics, Path, Value};
 use zeroize::Zeroizing;
 
 use crate::error::{ApiError, Named};
-use crate::session::Aws;
-use crate::tags::{self, Tags};
+use crate::session::{Aws, Work};
+use crate::tags::{self, TagMap, Tags};
 use warren_managed::Failure;
 
 /// What AWS encrypts with where no key is named.
@@ -99,7 +99,14 @@ pub(crate) async fn find(aws: &Aws, name: &str) -> Result<Vec<String>, ApiError>
 }
 
 /// Makes the tags of a parameter what they should be.
-pub(crate) async fn retag(aws: &Aws, name: &str, have: &Tags, want: &Tags) -> Result<(), ApiError> {
+pub(crate) async fn settle_tags(work: &Work<'_>, name: &str, wanted: &TagMap) -> Result<(), Diagnostics> {
+    let Work { cloud: aws, op, .. } = work;
+    let have = op.call(|| tags(aws, name)).await?;
+    let want = aws.tags(name, wanted);
+    op.call(|| retag(aws, name, &have, &want)).await
+}
+
+async fn retag(aws: &Aws, name: &str, have: &Tags, want: &Tags) -> Result<(), ApiError> {
     let (set, unset) = tags::difference(have, want);
     let kind = ResourceTypeForTagging::Parameter;
     if !set.is_empty() {

@@ -5,8 +5,8 @@ use std::time::Duration;
 use google_cloud_artifactregistry_v1::client::ArtifactRegistry;
 use google_cloud_auth::credentials::{self, Credentials};
 use google_cloud_compute_v1::client::{
-    Firewalls, GlobalAddresses, GlobalForwardingRules, GlobalOperations, Networks, RegionOperations, Routers,
-    Routes, Subnetworks,
+    Addresses, Firewalls, GlobalAddresses, GlobalForwardingRules, GlobalOperations, Instances, Networks,
+    RegionOperations, Routers, Routes, Subnetworks, ZoneOperations,
 };
 use google_cloud_gax::error::Error;
 use google_cloud_gax::exponential_backoff::{ExponentialBackoff, ExponentialBackoffBuilder};
@@ -14,7 +14,9 @@ use google_cloud_gax::retry_policy::RetryPolicy;
 use google_cloud_gax::retry_result::RetryResult;
 use google_cloud_gax::retry_state::RetryState;
 use google_cloud_gax::retry_throttler::CircuitBreaker;
+use google_cloud_iam_admin_v1::client::Iam;
 use google_cloud_identity_accesscontextmanager_v1::client::AccessContextManager;
+use google_cloud_secretmanager_v1::client::SecretManagerService;
 use tf_provider_rs::{Diagnostic, Diagnostics, Path};
 
 /// Attempts of one call, the first included.
@@ -27,12 +29,17 @@ pub(crate) struct Clients {
     pub(crate) firewalls: Firewalls,
     pub(crate) routes: Routes,
     pub(crate) routers: Routers,
-    pub(crate) addresses: GlobalAddresses,
+    pub(crate) addresses: Addresses,
+    pub(crate) global_addresses: GlobalAddresses,
     pub(crate) forwarding_rules: GlobalForwardingRules,
+    pub(crate) instances: Instances,
     pub(crate) global_operations: GlobalOperations,
     pub(crate) region_operations: RegionOperations,
+    pub(crate) zone_operations: ZoneOperations,
     pub(crate) artifacts: ArtifactRegistry,
     pub(crate) perimeters: AccessContextManager,
+    pub(crate) secrets: SecretManagerService,
+    pub(crate) service_accounts: Iam,
 }
 
 /// Builds a client of one collection.
@@ -74,12 +81,17 @@ impl Clients {
             firewalls: client!(Firewalls, settings),
             routes: client!(Routes, settings),
             routers: client!(Routers, settings),
-            addresses: client!(GlobalAddresses, settings),
+            addresses: client!(Addresses, settings),
+            global_addresses: client!(GlobalAddresses, settings),
             forwarding_rules: client!(GlobalForwardingRules, settings),
+            instances: client!(Instances, settings),
             global_operations: client!(GlobalOperations, settings),
             region_operations: client!(RegionOperations, settings),
+            zone_operations: client!(ZoneOperations, settings),
             artifacts: client!(ArtifactRegistry, settings),
             perimeters: client!(AccessContextManager, settings),
+            secrets: client!(SecretManagerService, settings),
+            service_accounts: client!(Iam, settings),
         })
     }
 }

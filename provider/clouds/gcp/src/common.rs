@@ -1,8 +1,9 @@
 //! What all resources of Google Cloud have: name, id, description, timeouts.
 
 use tf_provider_rs::schema::Attribute;
-use tf_provider_rs::{Attr, Diagnostic, Diagnostics, Path, Value};
+use tf_provider_rs::{Attr, Diagnostic, Diagnostics, Path};
 pub(crate) use warren_managed::Common;
+pub(crate) use warren_managed::checks::{between, one_of};
 use warren_managed::{Cloud, timeouts};
 
 use crate::error::ApiError;
@@ -15,7 +16,7 @@ pub(crate) trait Located: Common<Cloud = Gcp> {
     /// Such as `networks`.
     const COLLECTION: &'static str;
 
-    /// The region; `None` for a global object.
+    /// Region, location or zone; `None` for an object of the whole project.
     fn region(&self) -> Option<&Attr<String>>;
 
     /// The id that the object has in this project, when everything of it is known.
@@ -55,20 +56,26 @@ pub(crate) trait Located: Common<Cloud = Gcp> {
     }
 }
 
+/// Plans what is known of an object's place before it is made: Google's ids are made of it.
+macro_rules! plan_place {
+    ($model:ident, $gcp:ident) => {
+        let Some(gcp) = $gcp else { return };
+        $model.plan_region(gcp);
+        if $model.id.is_unknown()
+            && let Some(id) = $crate::common::Located::place($model, &gcp.project)
+        {
+            $model.id = id.into();
+        }
+    };
+}
+pub(crate) use plan_place;
+
 /// Implements [`Common`] and [`Located`] for a model with the fields `name`, `id`, `description`, `timeouts`, and
 /// the place where it is in one.
 macro_rules! common {
     ($model:ty, $kind:literal, global $collection:literal) => {
         $crate::common::common!(@common $model, $kind);
-        impl $crate::common::Located for $model {
-            const COLLECTION: &'static str = $collection;
-            fn region(&self) -> Option<&tf_provider_rs::Attr<String>> {
-                None
-            }
-        }
-        impl $model {
-            fn plan_region(&mut self, _gcp: &$crate::session::Gcp) {}
-        }
+        $crate::common::unplaced!($model, $collection);
     };
     ($model:ty, $kind:literal, in $place:ident $collection:literal) => {
         $crate::common::common!(@common $model, $kind);
@@ -78,37 +85,35 @@ macro_rules! common {
         impl $crate::common::Common for $model {
             type Cloud = $crate::session::Gcp;
             const KIND: &'static str = $kind;
-            fn name(&self) -> &tf_provider_rs::Attr<String> {
-                &self.name
-            }
-            fn id(&self) -> &tf_provider_rs::Attr<String> {
-                &self.id
-            }
-            fn timeouts(&self) -> &tf_provider_rs::Attr<warren_managed::Timeouts> {
-                &self.timeouts
-            }
-            fn set_id(&mut self, id: &str) {
-                self.id = id.into();
-            }
+            warren_managed::accessors!();
             fn marks(&self, gcp: &$crate::session::Gcp) -> String {
                 $crate::marker::Marker::new(&gcp.scope, self.name.text()).with(self.description.text())
             }
-            /// Google's ids are known before the object is made.
             fn plan_marks(&mut self, gcp: Option<&$crate::session::Gcp>) {
-                let Some(gcp) = gcp else { return };
-                self.plan_region(gcp);
-                if self.id.is_unknown()
-                    && let Some(id) = $crate::common::Located::place(self, &gcp.project)
-                {
-                    self.id = id.as_str().into();
-                }
+                $crate::common::plan_place!(self, gcp);
             }
         }
     };
 }
 pub(crate) use common;
 
-/// Implements [`Located`] for a model of which `place` is the region or location.
+/// Implements [`Located`] for a model of an object of the whole project, which perhaps has a parameter.
+macro_rules! unplaced {
+    ($model:ty, $collection:literal $(, $parameter:ident: $bound:ident)?) => {
+        impl$(<$parameter: $bound>)? $crate::common::Located for $model {
+            const COLLECTION: &'static str = $collection;
+            fn region(&self) -> Option<&tf_provider_rs::Attr<String>> {
+                None
+            }
+        }
+        impl$(<$parameter: $bound>)? $model {
+            fn plan_region(&mut self, _gcp: &$crate::session::Gcp) {}
+        }
+    };
+}
+pub(crate) use unplaced;
+
+/// Implements [`Located`] for a model of which `place` is the region, location or zone.
 macro_rules! placed {
     ($model:ty, $place:ident $collection:literal) => {
         impl $crate::common::Located for $model {
@@ -185,38 +190,4 @@ pub(crate) fn self_link() -> Attribute {
 /// The attribute `timeouts`, which comes last in every schema.
 pub(crate) fn tail() -> [Attribute; 1] {
     [timeouts::attribute(Gcp::NAME)]
-}
-
-/// A check that the value is one of `words`.
-pub(crate) fn one_of(
-    words: &'static [&'static str],
-) -> impl Fn(&Value, &Path, &mut Diagnostics) + Send + Sync {
-    move |value, path, diagnostics| {
-        let text = value.as_str().unwrap_or_default();
-        if !words.contains(&text) {
-            let list = words.iter().map(|word| format!("`{word}`")).collect::<Vec<_>>().join(", ");
-            diagnostics.error_at(
-                path.clone(),
-                "Unknown value",
-                format!("{text:?} is not possible; choose one of {list}."),
-            );
-        }
-    }
-}
-
-/// A check that the value is a whole number in this range.
-pub(crate) fn between(least: i64, most: i64) -> impl Fn(&Value, &Path, &mut Diagnostics) + Send + Sync {
-    move |value, path, diagnostics| {
-        let number = match value {
-            Value::Number(number) => number.to_i64(),
-            _ => None,
-        };
-        if !number.is_some_and(|number| (least..=most).contains(&number)) {
-            diagnostics.error_at(
-                path.clone(),
-                "Number out of range",
-                format!("`{path}` is a whole number from {least} to {most}."),
-            );
-        }
-    }
 }

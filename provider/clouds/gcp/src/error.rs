@@ -55,6 +55,11 @@ impl ApiError {
         }
     }
 
+    /// A call that could not be made.
+    pub(crate) fn unsent(operation: &'static str, why: &dyn std::fmt::Display) -> ApiError {
+        ApiError { operation, reason: "unsent".to_owned(), message: why.to_string(), status: 400 }
+    }
+
     /// An answer that lacks the object which it is asked for.
     pub(crate) fn absent(operation: &'static str, id: &str) -> ApiError {
         ApiError {
@@ -81,7 +86,7 @@ impl ApiError {
         Some(match self {
             _ if self.is(&["accessNotConfigured", "SERVICE_DISABLED"]) => {
                 "The API is switched off in this project: `gcloud services enable compute.googleapis.com \
-                 artifactregistry.googleapis.com`, wait a minute, then apply again."
+                 artifactregistry.googleapis.com secretmanager.googleapis.com iam.googleapis.com`, wait a minute, then apply again."
             }
             _ if self.status == 401 || self.is(&["authError", "required", "UNAUTHENTICATED"]) => {
                 "Google does not accept these credentials: `gcloud auth application-default login`, or check \
@@ -89,11 +94,16 @@ impl ApiError {
             }
             _ if self.status == 403 && !self.is_throttle() && !self.is(&["quotaExceeded"]) => {
                 "Give the principal that runs Terraform a role that allows this (`roles/compute.networkAdmin`, for \
-                 firewalls `roles/compute.securityAdmin`, for perimeters `roles/accesscontextmanager.policyEditor` of \
+                 firewalls `roles/compute.securityAdmin`, for keys `roles/secretmanager.admin`, for gateways \
+                 `roles/compute.instanceAdmin.v1`, `roles/iam.serviceAccountAdmin` and `roles/iam.serviceAccountUser`, \
+                 for perimeters `roles/accesscontextmanager.policyEditor` of \
                  the organisation), or look for an organisation policy in the message."
             }
             _ if self.is(&["quotaExceeded", "limitExceeded"]) => {
                 "A quota of the project is used up: raise it in IAM & Admin > Quotas, or remove what is not needed."
+            }
+            _ if self.reason.starts_with("ZONE_RESOURCE_POOL_EXHAUSTED") => {
+                "The zone has no such machine free now: choose another zone or machine type, or apply again later."
             }
             _ if self.is_throttle() => {
                 "Google limits the calls of the project: apply again later, or lower `terraform apply -parallelism`."
@@ -158,7 +168,8 @@ impl Failure for ApiError {
         self.is(&["alreadyExists", "duplicate", "RESOURCE_ALREADY_EXISTS"])
     }
 
-    /// A change under way, a fingerprint that another change has made stale, calls put off: all pass.
+    /// A change under way, a fingerprint or etag that another change has made stale, calls put off, an account that is
+    /// not known everywhere yet: all pass.
     fn is_not_ready(&self) -> bool {
         self.status == 412
             || self.status == 503
@@ -172,6 +183,7 @@ impl Failure for ApiError {
             ])
             || self.message.contains("peering operation in progress")
             || (self.is(&["FAILED_PRECONDITION"]) && is_under_change(&self.message))
+            || (self.is(&["INVALID_ARGUMENT"]) && is_unknown_account(&self.message))
     }
 }
 
@@ -196,7 +208,14 @@ impl From<ApiError> for Diagnostics {
 
 /// Whether a failed precondition is another change of the object, which passes; `google.rpc.Code` keeps no reason for it.
 fn is_under_change(message: &str) -> bool {
-    ["not ready", "being created", "being deleted", "in progress"].iter().any(|words| message.contains(words))
+    ["not ready", "being created", "being deleted", "in progress", "etag"]
+        .iter()
+        .any(|words| message.contains(words))
+}
+
+/// Whether a policy names a service account that was made a moment ago.
+fn is_unknown_account(message: &str) -> bool {
+    message.contains("Service account") && message.contains("does not exist")
 }
 
 /// The HTTP status of a failure that came without one, such as that of a long-running operation.
@@ -308,7 +327,10 @@ mod tests {
         let told = |message: &str| ApiError { message: message.into(), ..error("FAILED_PRECONDITION", 400) };
         assert!(told("The resource 'projects/p/locations/l/repositories/r' is not ready").is_not_ready());
         assert!(told("Repository r is being deleted").is_not_ready());
+        assert!(told("The etag is not that of the secret").is_not_ready());
         assert!(!told("The key does not exist").is_not_ready());
+        let message = "Service account gw@acme-ml.iam.gserviceaccount.com does not exist.".to_owned();
+        assert!(ApiError { message, ..error("INVALID_ARGUMENT", 400) }.is_not_ready());
     }
 
     #[test]

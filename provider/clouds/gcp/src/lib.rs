@@ -6,12 +6,19 @@
 //! Most of Google's network objects have no labels. Their description begins with a marker of fabric, owner and name
 //! from the create call on, so that an object left behind by a killed apply is found and adopted by the next one.
 
+mod address;
 mod artifact_registry_repository;
+mod claims;
 mod client;
 mod common;
 mod config;
 mod error;
 mod firewall;
+mod gateway;
+mod gateway_config;
+mod gateway_service_account;
+mod key;
+mod labels;
 mod link;
 mod live;
 mod marker;
@@ -22,16 +29,19 @@ mod operation;
 mod private_service_connect;
 mod route;
 mod router_nat;
+mod secret;
 mod service_perimeter;
 mod session;
 mod subnetwork;
 
+pub use claims::gcs_options;
 pub use config::{GcpConfig, provider_attribute};
 pub use error::ApiError;
 pub use memory::RunMemory;
 pub use session::{Gcp, Session, watch_live};
 
 use tf_provider_rs::Registry;
+use warren_gateways::key::{Signing, Tls, Wireguard};
 use warren_managed::Managed;
 
 /// Every resource of this cloud.
@@ -46,4 +56,12 @@ pub fn registry(session: &Session) -> Registry {
         .resource(Managed::<private_service_connect::Endpoint>::new(session))
         .resource(Managed::<artifact_registry_repository::Repository>::new(session))
         .resource(Managed::<service_perimeter::ServicePerimeter>::new(session))
+        .resource(Managed::<address::Address>::new(session))
+        .resource(Managed::<key::Key<Wireguard>>::new(session))
+        .resource(Managed::<key::Key<Signing>>::new(session))
+        .resource(Managed::<key::Key<Tls>>::new(session))
+        .resource(Managed::<gateway_config::GatewayConfig>::new(session))
+        .resource(Managed::<gateway_service_account::ServiceAccount>::new(session))
+        .resource(Managed::<gateway::Gateway>::new(session))
+        .ephemeral(key::SigningKeyValue::new(session))
 }

@@ -8,7 +8,7 @@ use crate::error::ApiError;
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Link {
     pub(crate) project: String,
-    /// `None` for a global object.
+    /// Region, location or zone, as the collection has it; `None` for an object of the whole project.
     pub(crate) region: Option<String>,
     /// Such as `networks`.
     pub(crate) collection: String,
@@ -26,6 +26,8 @@ impl Link {
             ["projects", _, "locations", location, "repositories", name] => {
                 (Some(location), "repositories", name)
             }
+            ["projects", _, "zones", zone, collection, name] => (Some(zone), collection, name),
+            ["projects", _, collection @ ("secrets" | "serviceAccounts"), name] => (None, collection, name),
             _ => return None,
         };
         let whole = parts.iter().all(|part| !part.is_empty());
@@ -39,7 +41,7 @@ impl Link {
 }
 
 impl Link {
-    /// The region; empty for a global object.
+    /// Region, location or zone; empty for an object of the whole project.
     pub(crate) fn region(&self) -> &str {
         self.region.as_deref().unwrap_or_default()
     }
@@ -48,13 +50,14 @@ impl Link {
 impl std::fmt::Display for Link {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let Link { project, region, collection, name } = self;
-        match region {
-            Some(location) if collection == "repositories" => {
-                write!(f, "projects/{project}/locations/{location}/{collection}/{name}")
-            }
-            Some(region) => write!(f, "projects/{project}/regions/{region}/{collection}/{name}"),
-            None => write!(f, "projects/{project}/global/{collection}/{name}"),
-        }
+        let place = match (region, collection.as_str()) {
+            (Some(location), "repositories") => format!("locations/{location}/"),
+            (Some(zone), "instances") => format!("zones/{zone}/"),
+            (Some(region), _) => format!("regions/{region}/"),
+            (None, "secrets" | "serviceAccounts") => String::new(),
+            (None, _) => "global/".to_owned(),
+        };
+        write!(f, "projects/{project}/{place}{collection}/{name}")
     }
 }
 
@@ -91,13 +94,24 @@ pub(crate) fn check(collection: &'static str) -> impl Fn(&Value, &Path, &mut Dia
                 path.clone(),
                 "Not an id",
                 format!(
-                    "{text:?} is no id of {collection}. Write it as `projects/acme/global/networks/hub` or \
-                     `projects/acme/regions/us-central1/subnetworks/data`, the `id` or `self_link` of a resource of \
-                     this provider or of hashicorp/google."
+                    "{text:?} is no id of {collection}. Write it as `{}`, the `id` or `self_link` of a resource of this \
+                     provider or of hashicorp/google.",
+                    example(collection)
                 ),
             );
         }
     }
+}
+
+/// An id as hints show it.
+fn example(collection: &str) -> String {
+    let (region, name) = match collection {
+        "subnetworks" => (Some("us-central1"), "data"),
+        "secrets" => (None, "gw-a-wireguard"),
+        _ => (None, "hub"),
+    };
+    let (project, region) = ("acme".to_owned(), region.map(str::to_owned));
+    Link { project, region, collection: collection.to_owned(), name: name.to_owned() }.to_string()
 }
 
 /// A check of a name: RFC 1035, 1 to 63 characters.
@@ -145,6 +159,21 @@ mod tests {
         for wrong in ["", "hub", "projects/p", "projects//global/networks/n", "projects/p/global/networks/"] {
             assert_eq!(Link::parse(wrong), None, "{wrong}");
         }
+    }
+
+    #[test]
+    fn each_collection_has_its_own_place() {
+        for id in [
+            "projects/p/global/networks/hub",
+            "projects/p/regions/us-central1/addresses/gw",
+            "projects/p/zones/us-central1-a/instances/gw",
+            "projects/p/locations/us/repositories/images",
+            "projects/p/secrets/gw-wireguard",
+            "projects/p/serviceAccounts/gw@p.iam.gserviceaccount.com",
+        ] {
+            assert_eq!(Link::parse(id).map(|link| link.to_string()).as_deref(), Some(id));
+        }
+        assert_eq!(Link::parse("projects/p/networks/n"), None);
     }
 
     #[test]

@@ -27,6 +27,7 @@ pub(crate) struct Begun {
 enum Place {
     Global,
     Region(String),
+    Zone(String),
     /// Artifact Registry, whose operations have long names.
     Registry,
     /// Access Context Manager, whose operations have long names too.
@@ -37,11 +38,13 @@ impl Begun {
     /// The change of the object `id`, from the answer of `call`.
     pub(crate) fn new(call: &'static str, id: &str, operation: Operation) -> Begun {
         let link = link::Link::parse(id);
-        let region = operation.region.as_deref().and_then(|url| url.rsplit('/').next());
+        let last = |url: &Option<String>| url.as_deref()?.rsplit('/').next().map(str::to_owned);
+        let place =
+            last(&operation.zone).map(Place::Zone).or_else(|| last(&operation.region).map(Place::Region));
         Begun {
             call,
             project: link.map(|link| link.project).unwrap_or_default(),
-            place: region.map_or(Place::Global, |region| Place::Region(region.to_owned())),
+            place: place.unwrap_or(Place::Global),
             name: operation.name.unwrap_or_default(),
         }
     }
@@ -138,7 +141,7 @@ async fn end(work: &Work<'_>, gcp: &Gcp, begun: &Begun) -> Result<Result<(), Api
                     let call = gcp.clients.perimeters.get_operation().set_name(&begun.name);
                     long_running(begun, call.send().await.named("operations.get")?)
                 }
-                Place::Global | Place::Region(_) => in_compute(gcp, begun).await?,
+                Place::Global | Place::Region(_) | Place::Zone(_) => in_compute(gcp, begun).await?,
             };
             Ok(looked
                 .map_or_else(|| Look::Pending(format!("operation {} is not done", begun.name)), Look::Done))
@@ -156,6 +159,14 @@ async fn in_compute(gcp: &Gcp, begun: &Begun) -> Result<Option<Result<(), ApiErr
                 .send()
                 .await
                 .named("regionOperations.get")
+        }
+        Place::Zone(zone) => {
+            let call = gcp.clients.zone_operations.get().set_zone(zone);
+            call.set_project(&begun.project)
+                .set_operation(&begun.name)
+                .send()
+                .await
+                .named("zoneOperations.get")
         }
         _ => {
             let call = gcp.clients.global_operations.get();

@@ -2,6 +2,7 @@
 
 use tf_provider_rs::schema::Attribute;
 use tf_provider_rs::{Diagnostics, Path, Progress, Value};
+pub(crate) use warren_managed::checks::{between, one_of};
 use warren_managed::{Cloud as _, Object, adopt, timeouts};
 
 use crate::session::{RunPod, Work};
@@ -12,18 +13,7 @@ macro_rules! common {
         impl warren_managed::Common for $model {
             type Cloud = $crate::session::RunPod;
             const KIND: &'static str = $kind;
-            fn name(&self) -> &tf_provider_rs::Attr<String> {
-                &self.name
-            }
-            fn id(&self) -> &tf_provider_rs::Attr<String> {
-                &self.id
-            }
-            fn timeouts(&self) -> &tf_provider_rs::Attr<warren_managed::Timeouts> {
-                &self.timeouts
-            }
-            fn set_id(&mut self, id: &str) {
-                self.id = id.into();
-            }
+            warren_managed::accessors!();
             fn marks(&self, runpod: &$crate::session::RunPod) -> String {
                 let marks: fn(&warren_managed::Scope, &$model) -> String = $marks;
                 marks(&runpod.scope, self)
@@ -67,40 +57,6 @@ pub(crate) fn filled(value: &Value, path: &Path, diagnostics: &mut Diagnostics) 
             "Empty text",
             format!("`{path}` is empty: give a value, or leave it away."),
         );
-    }
-}
-
-/// A check that the value is one of `words`.
-pub(crate) fn one_of(
-    words: &'static [&'static str],
-) -> impl Fn(&Value, &Path, &mut Diagnostics) + Send + Sync {
-    move |value, path, diagnostics| {
-        let text = value.as_str().unwrap_or_default();
-        if !words.contains(&text) {
-            let list = words.iter().map(|word| format!("`{word}`")).collect::<Vec<_>>().join(", ");
-            diagnostics.error_at(
-                path.clone(),
-                "Unknown value",
-                format!("{text:?} is not possible; choose one of {list}."),
-            );
-        }
-    }
-}
-
-/// A check that the value is a whole number in this range.
-pub(crate) fn between(least: i64, most: i64) -> impl Fn(&Value, &Path, &mut Diagnostics) + Send + Sync {
-    move |value, path, diagnostics| {
-        let number = match value {
-            Value::Number(number) => number.to_i64(),
-            _ => None,
-        };
-        if !number.is_some_and(|number| (least..=most).contains(&number)) {
-            diagnostics.error_at(
-                path.clone(),
-                "Number out of range",
-                format!("`{path}` is a whole number from {least} to {most}."),
-            );
-        }
     }
 }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use futures::TryFutureExt as _;
 use object_store::aws::{AmazonS3Builder, AwsCredential};
-use object_store::gcp::GoogleCloudStorageBuilder;
+use object_store::gcp::{GcpCredential, GoogleCloudStorageBuilder};
 use object_store::path::Path;
 use object_store::{
     CredentialProvider, Error, ObjectStore, ObjectStoreExt as _, PutMode, PutOptions, PutPayload,
@@ -13,7 +13,7 @@ use object_store::{
 };
 use tf_provider_rs::async_trait;
 
-use crate::config::{CredentialSource, S3Options};
+use crate::config::{CredentialSource, GcsOptions, S3Options, TokenSource};
 
 /// A claims object.
 #[derive(Clone, Debug)]
@@ -55,9 +55,12 @@ impl Object {
         Ok(Object { store: Arc::new(builder.build()?), path: Path::parse(key)? })
     }
 
-    pub(crate) fn gcs(bucket: &str, key: &str) -> Result<Object, Error> {
-        let store = GoogleCloudStorageBuilder::from_env().with_bucket_name(bucket).build()?;
-        Ok(Object { store: Arc::new(store), path: Path::parse(key)? })
+    pub(crate) fn gcs(bucket: &str, key: &str, options: &GcsOptions) -> Result<Object, Error> {
+        let mut builder = GoogleCloudStorageBuilder::from_env().with_bucket_name(bucket);
+        if let Some(source) = &options.tokens {
+            builder = builder.with_credentials(Arc::new(HandedToken(Arc::clone(source))));
+        }
+        Ok(Object { store: Arc::new(builder.build()?), path: Path::parse(key)? })
     }
 
     #[cfg(test)]
@@ -117,5 +120,25 @@ impl CredentialProvider for Handed {
             secret_key: credentials.secret_access_key,
             token: credentials.session_token,
         }))
+    }
+}
+
+/// A token that somebody else got.
+struct HandedToken(Arc<dyn TokenSource>);
+
+impl fmt::Debug for HandedToken {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("HandedToken(redacted)")
+    }
+}
+
+#[async_trait]
+impl CredentialProvider for HandedToken {
+    type Credential = GcpCredential;
+
+    async fn get_credential(&self) -> object_store::Result<Arc<GcpCredential>> {
+        let bearer =
+            self.0.token().map_err(|text| Error::Generic { store: "GCS", source: text.into() }).await?;
+        Ok(Arc::new(GcpCredential { bearer }))
     }
 }

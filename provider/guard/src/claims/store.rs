@@ -69,7 +69,9 @@ impl Store {
             ClaimsUrl::S3 { bucket, key } => {
                 Backend::Object(Object::s3(bucket, key, &config.s3).map_err(unreadable)?)
             }
-            ClaimsUrl::Gcs { bucket, key } => Backend::Object(Object::gcs(bucket, key).map_err(unreadable)?),
+            ClaimsUrl::Gcs { bucket, key } => {
+                Backend::Object(Object::gcs(bucket, key, &config.gcs).map_err(unreadable)?)
+            }
         };
         Ok(Store::over(backend, url.to_string(), config))
     }

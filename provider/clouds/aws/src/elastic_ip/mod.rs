@@ -7,6 +7,7 @@ mod tests;
 
 use tf_provider_rs::{Diagnostics, Schema, async_trait};
 
+use crate::address;
 use crate::error::ApiError;
 use crate::session::{Aws, Work};
 use crate::tags::{Tags, retag};
@@ -24,26 +25,26 @@ impl Object for ElasticIp {
     }
 
     async fn create(&self, aws: &Aws, tags: &Tags) -> Result<String, ApiError> {
-        api::allocate(aws, tags).await
+        address::allocate(aws, tags).await
     }
 
     async fn reconcile(&self, work: &Work<'_>) -> Result<ElasticIp, Diagnostics> {
         let Work { cloud: aws, op, .. } = work;
         let id = self.id.text();
-        let have = op.call(|| api::get(aws, id)).await?;
+        let have = op.call(|| address::get(aws, id)).await?;
         retag(work, self, &have.tags).await?;
-        let found = op.call(|| api::get(aws, id)).await?;
+        let found = op.call(|| address::get(aws, id)).await?;
         Ok(schema::state(aws, found, self))
     }
 
     async fn look(&self, work: &Work<'_>) -> Result<Option<ElasticIp>, Diagnostics> {
-        let found = ApiError::if_found(api::get(&work.cloud, self.id.text()).await)?;
+        let found = ApiError::if_found(address::get(&work.cloud, self.id.text()).await)?;
         Ok(found.map(|found| schema::state(&work.cloud, found, self)))
     }
 
     async fn delete(&self, work: &Work<'_>) -> Result<(), Diagnostics> {
         let Work { cloud: aws, op, .. } = work;
         let id = self.id.text();
-        op.delete(|| api::release(aws, id), || api::get(aws, id)).await
+        op.delete(|| address::release(aws, id), || address::get(aws, id)).await
     }
 }

@@ -3,7 +3,7 @@
 use tf_provider_rs::schema::{Attribute, Schema};
 use tf_provider_rs::{Attr, model};
 
-use super::api::Found;
+use crate::address::Elastic;
 use crate::common::{self, Tagged, common};
 use crate::session::Aws;
 use crate::tags::TagMap;
@@ -40,7 +40,7 @@ pub(super) fn schema() -> Schema {
 }
 
 /// The state that what was found makes of `before`.
-pub(super) fn state(aws: &Aws, found: Found, before: &ElasticIp) -> ElasticIp {
+pub(super) fn state(aws: &Aws, found: Elastic, before: &ElasticIp) -> ElasticIp {
     let mut state = before.clone();
     state.take_tags(aws, &found.tags);
     state.public_ip = found.public_ip.into();

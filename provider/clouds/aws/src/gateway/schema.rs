@@ -1,9 +1,9 @@
 //! Attributes and state of `warren_aws_gateway`.
 
 use sha2::{Digest as _, Sha256};
-use tf_provider_rs::schema::{Attribute, Nesting, Schema};
+use tf_provider_rs::schema::{Attribute, Schema};
 use tf_provider_rs::{Attr, Diagnostics, Path, Type, Value, model};
-use warren_gateways::boot::{self, Run, Sources};
+use warren_gateways::boot::{self, ReleaseBlock, Run};
 use warren_wire::fetch::Source;
 
 use super::api::{self, Found};
@@ -45,7 +45,7 @@ model! {
         /// Parameter with the TLS key.
         pub tls_key: Attr<String>,
         /// Where the binary comes from.
-        pub release: Attr<Release>,
+        pub release: Attr<ReleaseBlock>,
         /// The boot script.
         pub user_data: Attr<String>,
         /// The address of `allocation_id`.
@@ -60,14 +60,6 @@ model! {
         pub tags_all: TagMap,
         /// How long operations may take.
         pub timeouts: Attr<Timeouts>,
-    }
-
-    /// Where the binary comes from.
-    pub struct Release {
-        /// Address.
-        pub url: Attr<String>,
-        /// Digest.
-        pub sha256: Attr<String>,
     }
 }
 
@@ -118,7 +110,7 @@ pub(super) fn schema() -> Schema {
         parameter("config", "the configuration, of `warren_aws_gateway_config`"),
         parameter("wireguard_key", "the WireGuard key, of `warren_aws_wireguard_key`"),
         parameter("tls_key", "the TLS key, of `warren_aws_tls_key`"),
-        release(),
+        boot::release(),
         Attribute::string("user_data").computed().keeps().describe(
             "The script that the instance runs at every boot, without secrets. Another one, also of another version of \
              the provider, replaces the gateway.",
@@ -134,34 +126,10 @@ pub(super) fn schema() -> Schema {
     .attributes(common::tail())
 }
 
-fn release() -> Attribute {
-    Attribute::nested(
-        "release",
-        Nesting::Single,
-        [
-            Attribute::string("url").required().validate(boot::check_url).describe("Address of the static binary `warren-tunnel`."),
-            Attribute::string("sha256").required().validate(boot::check_sha256).describe("SHA-256 of the binary in hexadecimal."),
-        ],
-    )
-    .optional()
-    .describe("Where the binary is downloaded from; without it the image has it in /usr/local/bin. A change replaces the gateway.")
-}
-
 /// The boot script of a gateway; unknown while a part of it is.
 pub(super) fn script(gateway: &Gateway) -> Result<Attr<String>, Diagnostics> {
-    let source = |name: &Attr<String>| name.known().map(|name| Source::AwsSsm(name.clone()));
-    let sources = (source(&gateway.config), source(&gateway.wireguard_key), source(&gateway.tls_key));
-    let (Some(config), Some(wireguard_key), Some(tls_key)) = sources else { return Ok(Attr::Unknown) };
-    let release = match &gateway.release {
-        Attr::Null => None,
-        Attr::Unknown => return Ok(Attr::Unknown),
-        Attr::Known(Release { url: Attr::Known(url), sha256: Attr::Known(sha256) }) => {
-            Some(boot::Release { url: url.clone(), sha256: sha256.clone() })
-        }
-        Attr::Known(_) => return Ok(Attr::Unknown),
-    };
-    let sources = Sources { config, wireguard_key, tls_key };
-    boot::script(Run::CloudInit, release.as_ref(), &sources).map(Attr::Known)
+    let names = [&gateway.config, &gateway.wireguard_key, &gateway.tls_key];
+    boot::planned(Run::CloudInit, &gateway.release, names, Source::AwsSsm)
 }
 
 /// What the tag of a gateway says about its boot script: half of its SHA-256 in hexadecimal.

@@ -13,7 +13,7 @@ use crate::session::{Aws, Session, Work};
 use crate::tags::Tags;
 use schema::Found;
 pub(crate) use schema::GatewayConfig;
-use warren_managed::{Failure, Look, Object};
+use warren_managed::{Failure, Object};
 
 /// What stands beside the text.
 const DESCRIPTION: &str = "Configuration of a Warren gateway";
@@ -42,23 +42,9 @@ impl Object for GatewayConfig {
     async fn reconcile(&self, work: &Work<'_>) -> Result<GatewayConfig, Diagnostics> {
         let Work { cloud: aws, op, .. } = work;
         let name = self.id.text();
-        op.until("written", || async {
-            let (_, content) = parameter::read(aws, name).await?;
-            if *content == self.content.text() {
-                return Ok(Look::Done(()));
-            }
-            match put(aws, self, None).await {
-                Ok(()) => Ok(Look::Done(())),
-                Err(error) if error.is_ambiguous() || error.is_throttle() => {
-                    Ok(Look::Pending(error.to_string()))
-                }
-                Err(error) => Err(error),
-            }
-        })
-        .await?;
-        let have = op.call(|| parameter::tags(aws, name)).await?;
-        let want = aws.tags(name, &self.tags);
-        op.call(|| parameter::retag(aws, name, &have, &want)).await?;
+        let written = || async { Ok(*parameter::read(aws, name).await?.1 == self.content.text()) };
+        op.settle("written", written, || put(aws, self, None)).await?;
+        parameter::settle_tags(work, name, &self.tags).await?;
         let found = op.call(|| look(aws, name)).await?;
         Ok(schema::state(aws, found, self))
     }

@@ -3,12 +3,12 @@
 use tf_provider_rs::ephemeral::Opened;
 use tf_provider_rs::model::Secret;
 use tf_provider_rs::schema::{Attribute, Schema};
-use tf_provider_rs::{Attr, Context, Diagnostic, Diagnostics, Ephemeral, Path, async_trait, model};
+use tf_provider_rs::{Attr, Context, Diagnostics, Ephemeral, async_trait, model};
 
 use super::Named;
 use crate::parameter;
 use crate::session::{Op, Session};
-use warren_gateways::key::{Kind, Signing};
+use warren_gateways::key::{Signing, signing_secret};
 use warren_managed::{Cloud as _, timeouts};
 
 model! {
@@ -66,17 +66,7 @@ impl Ephemeral for SigningKeyValue {
         let timeout = timeouts::of(&Attr::Null, warren_managed::Operation::Read);
         let op = Op::new(ctx, crate::session::Aws::NAME, what, timeout);
         let (_, secret) = op.call(|| parameter::read(&aws, &versioned)).await?;
-        if let Some(why) = Signing::HOLDS.refuses(&secret) {
-            return Err(Diagnostic::error(
-                "Not a signing key",
-                format!(
-                    "The parameter {versioned} cannot sign tokens: {why}. Name a `warren_aws_signing_key`."
-                ),
-            )
-            .at(Path::of("name"))
-            .into());
-        }
-        let secret_key = Attr::Known(Secret(secret.trim_end().to_owned()));
+        let secret_key = signing_secret(&secret, &format!("parameter {versioned}"), "name", Signing::TYPE)?;
         Ok(Opened { result: Value { secret_key, ..config }, renew_in: None, private: None })
     }
 }

@@ -15,7 +15,7 @@ mod schema;
 #[cfg(test)]
 mod tests;
 
-use tf_provider_rs::{Attr, Change, Diagnostics, Schema, async_trait};
+use tf_provider_rs::{Change, Diagnostics, Schema, async_trait};
 
 use crate::error::ApiError;
 use crate::parameter::{self, Put};
@@ -25,7 +25,7 @@ pub(crate) use ephemeral::SigningKeyValue;
 pub(crate) use schema::Key;
 use schema::Stored;
 use warren_gateways::key::{Kind, Note, Signing, Tls, Wireguard};
-use warren_managed::{Failure, Look, Object};
+use warren_managed::{Failure, Object};
 
 /// A kind of key with a resource type.
 pub(crate) trait Named: Kind {
@@ -52,18 +52,8 @@ impl<K: Named> Object for Key<K> {
     }
 
     async fn plan(_session: &Session, change: &mut Change<Key<K>>, _diagnostics: &mut Diagnostics) {
-        let Some(prior) = &change.prior else { return };
-        let planned = &mut change.planned;
-        if planned.rotation.is_unknown() {
-            planned.public_key = Attr::Unknown;
-            planned.version = Attr::Unknown;
-            planned.previous_public_key = Attr::Unknown;
-            planned.previous_version = Attr::Unknown;
-        } else if planned.rotation != prior.rotation || !prior.public_key.is_known() {
-            planned.public_key = Attr::Unknown;
-            planned.version = Attr::Unknown;
-            planned.previous_public_key = prior.public_key.clone();
-            planned.previous_version = prior.version;
+        if let Some(prior) = &change.prior {
+            change.planned.plan_rotation(prior);
         }
     }
 
@@ -79,24 +69,9 @@ impl<K: Named> Object for Key<K> {
     async fn reconcile(&self, work: &Work<'_>) -> Result<Key<K>, Diagnostics> {
         let Work { cloud: aws, op, .. } = work;
         let name = self.id.text();
-        // Not repeated blindly: after an answer was lost, the store says whether there is a new version already.
-        op.until("rotated", || async {
-            let stored = look(aws, name).await?;
-            if stored.has(&self.rotation) {
-                return Ok(Look::Done(()));
-            }
-            match put(aws, self, None).await {
-                Ok(()) => Ok(Look::Done(())),
-                Err(error) if error.is_ambiguous() || error.is_throttle() => {
-                    Ok(Look::Pending(error.to_string()))
-                }
-                Err(error) => Err(error),
-            }
-        })
-        .await?;
-        let have = op.call(|| parameter::tags(aws, name)).await?;
-        let want = aws.tags(name, &self.tags);
-        op.call(|| parameter::retag(aws, name, &have, &want)).await?;
+        let rotated = || async { Ok(look(aws, name).await?.has(&self.rotation)) };
+        op.settle("rotated", rotated, || put(aws, self, None)).await?;
+        parameter::settle_tags(work, name, &self.tags).await?;
         let stored = op.call(|| look(aws, name)).await?;
         Ok(schema::state(aws, stored, self))
     }

@@ -1,18 +1,15 @@
 //! Attributes and state of keys, of whatever kind.
 
-use std::marker::PhantomData;
-use std::ops::{Deref, DerefMut};
-
-use tf_provider_rs::model::{FromValue, Model, ShapeError, ToValue};
+use tf_provider_rs::model::Model;
 use tf_provider_rs::schema::{Attribute, Schema};
-use tf_provider_rs::{Attr, Path, Value, model};
+use tf_provider_rs::{Attr, model};
 
 use super::Named;
 use crate::common::{self, Common, Tagged};
 use crate::parameter::{self, Version};
 use crate::session::Aws;
 use crate::tags::{self, TagMap, Tags};
-use warren_gateways::key::{Note, check_rotation};
+use warren_gateways::key::{self, Note};
 use warren_managed::Timeouts;
 
 model! {
@@ -43,38 +40,7 @@ model! {
     }
 }
 
-/// A key of the kind `K`.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub(crate) struct Key<K> {
-    fields: Fields,
-    kind: PhantomData<K>,
-}
-
-impl<K> Deref for Key<K> {
-    type Target = Fields;
-
-    fn deref(&self) -> &Fields {
-        &self.fields
-    }
-}
-
-impl<K> DerefMut for Key<K> {
-    fn deref_mut(&mut self) -> &mut Fields {
-        &mut self.fields
-    }
-}
-
-impl<K> FromValue for Key<K> {
-    fn from_value(value: &Value, path: &Path) -> Result<Self, ShapeError> {
-        Ok(Key { fields: Fields::from_value(value, path)?, kind: PhantomData })
-    }
-}
-
-impl<K> ToValue for Key<K> {
-    fn to_value(&self) -> Value {
-        self.fields.to_value()
-    }
-}
+warren_gateways::key_model!(Key of Fields);
 
 impl<K: Named> Model for Key<K> {}
 
@@ -82,21 +48,7 @@ impl<K: Named> Common for Key<K> {
     type Cloud = Aws;
     const KIND: &'static str = K::TYPE;
 
-    fn name(&self) -> &Attr<String> {
-        &self.name
-    }
-
-    fn id(&self) -> &Attr<String> {
-        &self.id
-    }
-
-    fn timeouts(&self) -> &Attr<Timeouts> {
-        &self.timeouts
-    }
-
-    fn set_id(&mut self, id: &str) {
-        self.id = id.into();
-    }
+    warren_managed::accessors!();
 
     fn marks(&self, aws: &Aws) -> Tags {
         aws.tags(self.name.text(), &self.tags)
@@ -142,21 +94,8 @@ pub(super) fn schema<K: Named>() -> Schema {
             "ARN or alias of the KMS key that encrypts the secret half. A change replaces the key. Default: AWS's own \
              `alias/aws/ssm`.",
         ),
-        Attribute::string("rotation")
-            .optional()
-            .validate(check_rotation)
-            .describe("Any word, such as a date. A change makes a new key in place; nothing is replaced."),
-        Attribute::string("public_key").computed().keeps().describe(&format!("{}.", K::PUBLIC)),
-        Attribute::number("version").computed().keeps().describe("Version of the parameter that holds the key."),
-        Attribute::string("previous_public_key").computed().keeps().describe(
-            "`public_key` of the version before; null before the first rotation. Accept both until everybody has \
-             the new one.",
-        ),
-        Attribute::number("previous_version")
-            .computed()
-            .keeps()
-            .describe("The version before; null before the first rotation."),
     ])
+    .attributes(key::attributes::<K>("parameter"))
     .attributes(common::tail())
 }
 
@@ -177,28 +116,17 @@ impl Stored {
     }
 }
 
-/// The state that what is stored makes of `before`. A version that somebody else has put has no public half that is
-/// known; the next apply puts one of ours on top.
+/// The state that what is stored makes of `before`.
 pub(super) fn state<K: Named>(aws: &Aws, stored: Stored, before: &Key<K>) -> Key<K> {
     let mut state = before.clone();
     state.take_tags(aws, &stored.tags);
-    let mut versions = stored.versions.into_iter().rev().map(|version| {
-        let note = Note::parse(&version.description);
-        (version.number, note, version.kms_key_id)
-    });
-    let public = |note: &Option<Note>| Attr::from(note.as_ref().map(|note| note.public.clone()));
-    if let Some((number, note, kms)) = versions.next() {
-        state.public_key = public(&note);
-        state.rotation = note.and_then(|note| note.rotation).into();
-        state.version = number.into();
-        if !state.kms_key_id.is_known() {
-            state.kms_key_id = kms.into();
-        }
+    let noted = |version: &Version| (version.number, Note::parse(&version.description));
+    state.take_versions(stored.versions.iter().rev().map(noted));
+    if !state.kms_key_id.is_known()
+        && let Some(present) = stored.versions.last()
+    {
+        state.kms_key_id = present.kms_key_id.clone().into();
     }
-    (state.previous_version, state.previous_public_key) = match versions.next() {
-        Some((number, note, _)) => (number.into(), public(&note)),
-        None => (Attr::Null, Attr::Null),
-    };
     state.name = stored.name.as_str().into();
     state.id = stored.name.into();
     state

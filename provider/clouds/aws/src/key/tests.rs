@@ -1,4 +1,4 @@
-use tf_provider_rs::{Context, Resource};
+use tf_provider_rs::{Attr, Context, Resource};
 
 use super::*;
 use crate::parameter::Version;

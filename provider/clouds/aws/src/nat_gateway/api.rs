@@ -1,8 +1,9 @@
 //! EC2's calls about NAT gateways and their addresses.
 
-use aws_sdk_ec2::types::{ConnectivityType, DomainType, ResourceType};
+use aws_sdk_ec2::types::{ConnectivityType, ResourceType};
 
 use super::schema::NatGateway;
+use crate::address;
 use crate::client;
 use crate::common::Common;
 use crate::error::{ApiError, Named};
@@ -132,33 +133,14 @@ pub(super) async fn find_address(aws: &Aws, name: &str) -> Result<Vec<String>, A
     Ok(unused.filter_map(|address| address.allocation_id).collect())
 }
 
-/// Allocates an address and gives its allocation id.
+/// Allocates an address of the gateway's own and gives its allocation id.
 pub(super) async fn allocate(aws: &Aws, tags: &Tags) -> Result<String, ApiError> {
-    let made = aws
-        .ec2()
-        .allocate_address()
-        .domain(DomainType::Vpc)
-        .tag_specifications(tags::specification(ResourceType::ElasticIp, &address_tags(tags)))
-        .customize()
-        .config_override(client::once())
-        .send()
-        .await
-        .named("AllocateAddress")?;
-    Ok(made.allocation_id.unwrap_or_default())
-}
-
-/// The tags of an address; not found is an error.
-pub(super) async fn address(aws: &Aws, id: &str) -> Result<Tags, ApiError> {
-    let answer = aws.ec2().describe_addresses().allocation_ids(id).send().await.named("DescribeAddresses")?;
-    let address = answer.addresses.unwrap_or_default().into_iter().next();
-    address
-        .map(|address| tags::from_sdk(address.tags.as_deref().unwrap_or_default()))
-        .ok_or_else(|| ApiError::absent("DescribeAddresses", id))
+    address::allocate(aws, &address_tags(tags)).await
 }
 
 /// The tags of an address, if there is one.
 pub(super) async fn look_address(aws: &Aws, id: &str) -> Result<Option<Tags>, ApiError> {
-    ApiError::if_found(address(aws, id).await)
+    Ok(ApiError::if_found(address::get(aws, id).await)?.map(|address| address.tags))
 }
 
 /// Whether the address is one that a resource of this type allocated in this fabric for this owner.
@@ -169,7 +151,7 @@ pub(super) async fn owned(aws: &Aws, id: Option<&str>) -> Result<bool, ApiError>
     Ok(tags.get(PART_OF).is_some_and(|kind| kind == NatGateway::KIND) && tags::scope(&tags) == ours)
 }
 
+/// Gives an address back, if there is one.
 pub(super) async fn release(aws: &Aws, id: &str) -> Result<(), ApiError> {
-    let call = aws.ec2().release_address().allocation_id(id);
-    ApiError::unless_gone(call.send().await.named("ReleaseAddress").map(drop))
+    ApiError::unless_gone(address::release(aws, id).await)
 }

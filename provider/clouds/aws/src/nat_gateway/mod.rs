@@ -16,6 +16,7 @@ mod tests;
 
 use tf_provider_rs::{Attr, Change, Diagnostic, Diagnostics, Path, Progress, Schema, async_trait};
 
+use crate::address;
 use crate::common::Common;
 use crate::error::ApiError;
 use crate::session::{Aws, Session, Work};
@@ -124,10 +125,10 @@ impl Object for NatGateway {
             return Err(failed(&self.label(), &found).into());
         }
         retag(work, self, &found.tags).await?;
-        if let Some(address) = self.owned_allocation_id.known() {
-            let have = op.call(|| api::address(aws, address)).await?;
+        if let Some(own) = self.owned_allocation_id.known() {
+            let have = op.call(|| address::get(aws, own)).await?.tags;
             let tags = api::address_tags(&aws.tags(self.name.text(), &self.tags));
-            op.call(|| aws.retag(address, &have, &tags)).await?;
+            op.call(|| aws.retag(own, &have, &tags)).await?;
         }
         let found = op.call(|| api::get(aws, id)).await?;
         Ok(schema::state(aws, found, self))

@@ -1,11 +1,12 @@
 //! `warren_gcp_artifact_registry_repository`: a place for container images and packages.
 
 mod api;
+mod cleanup;
 mod schema;
 #[cfg(test)]
 mod tests;
 
-use tf_provider_rs::{Change, Diagnostics, Schema, async_trait};
+use tf_provider_rs::{Diagnostics, Schema, async_trait};
 use warren_managed::Object;
 
 use crate::common;
@@ -22,10 +23,6 @@ impl Object for Repository {
 
     fn validate(&self, _session: &Session, diagnostics: &mut Diagnostics) {
         schema::check(self, diagnostics);
-    }
-
-    async fn plan(session: &Session, change: &mut Change<Repository>, _diagnostics: &mut Diagnostics) {
-        change.planned.effective_labels = schema::planned_labels(session.known().as_deref(), &change.planned);
     }
 
     async fn prepare(

@@ -1,28 +1,11 @@
-use tf_provider_rs::{Attr, Diagnostics};
+use tf_provider_rs::Diagnostics;
 use warren_managed::listed;
 
 use super::*;
-use crate::session::tests::session;
 
 #[test]
 fn attributes() {
     insta::assert_snapshot!(listed(&Repository::schema()));
-}
-
-#[tokio::test]
-async fn labels_are_the_users_and_ours() {
-    let gcp = session().await.get().unwrap();
-    let repository = Repository {
-        name: "images".into(),
-        labels: Attr::Known([("team".to_owned(), "ml".into())].into()),
-        ..Repository::default()
-    };
-    let all = schema::all_labels(&gcp, &repository);
-    assert_eq!(schema::owner(&all), Some(["training", "platform", "images"]));
-    let found = api::Found { labels: all, format: "DOCKER".into(), ..api::Found::default() };
-    let state = schema::state(found, &repository);
-    assert_eq!(state.labels, repository.labels);
-    assert_eq!(state.effective_labels, schema::planned_labels(Some(&gcp), &repository));
 }
 
 #[test]
@@ -35,4 +18,20 @@ fn tags_belong_to_images() {
         diagnostics.0.len()
     };
     assert_eq!((told("DOCKER"), told("PYTHON")), (0, 1));
+}
+
+#[test]
+fn a_number_of_versions_is_two_policies_and_back() {
+    use cleanup::Cleanup;
+    let planned = Repository { keep_last_versions: 20.into(), ..Repository::default() };
+    let wanted = Cleanup::wanted(&planned);
+    let mut policies = wanted.policies();
+    assert_eq!((policies.len(), Cleanup::found(&policies)), (2, wanted));
+    assert_eq!(wanted.count(), Some(20));
+
+    // One of the two was removed by hand: neither ours as it should be, nor another's.
+    policies.remove("warren-rest");
+    assert_eq!((Cleanup::found(&policies), Cleanup::found(&policies).count()), (Cleanup::Changed, None));
+    policies.remove("warren-keep");
+    assert_eq!(Cleanup::found(&policies), Cleanup::wanted(&Repository::default()));
 }

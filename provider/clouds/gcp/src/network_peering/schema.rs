@@ -37,18 +37,7 @@ impl Common for NetworkPeering {
     type Cloud = Gcp;
     const KIND: &'static str = "warren_gcp_network_peering";
 
-    fn name(&self) -> &Attr<String> {
-        &self.name
-    }
-    fn id(&self) -> &Attr<String> {
-        &self.id
-    }
-    fn timeouts(&self) -> &Attr<Timeouts> {
-        &self.timeouts
-    }
-    fn set_id(&mut self, id: &str) {
-        self.id = id.into();
-    }
+    warren_managed::accessors!();
     /// A peering has no description.
     fn marks(&self, _gcp: &Gcp) -> String {
         String::new()

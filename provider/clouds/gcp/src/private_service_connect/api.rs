@@ -60,7 +60,7 @@ pub(super) async fn create_address(gcp: &Gcp, planned: &Endpoint) -> Result<Stri
         .set_address_type("INTERNAL")
         .set_purpose("PRIVATE_SERVICE_CONNECT")
         .set_network(link::id(planned.network.text()));
-    let call = gcp.clients.addresses.insert().set_project(&gcp.project).set_body(body);
+    let call = gcp.clients.global_addresses.insert().set_project(&gcp.project).set_body(body);
     gcp.began(&id, begin!("globalAddresses.insert", &id, call));
     Ok(id)
 }
@@ -68,7 +68,7 @@ pub(super) async fn create_address(gcp: &Gcp, planned: &Endpoint) -> Result<Stri
 /// The address `id`; not found is an error.
 pub(super) async fn get_address(gcp: &Gcp, id: &str) -> Result<Address, ApiError> {
     let Link { project, name, .. } = link::parsed("globalAddresses.get", id)?;
-    let call = gcp.clients.addresses.get().set_project(project).set_address(name);
+    let call = gcp.clients.global_addresses.get().set_project(project).set_address(name);
     let address = call.send().await.named("globalAddresses.get")?;
     Ok(Address {
         description: address.description.unwrap_or_default(),
@@ -79,7 +79,7 @@ pub(super) async fn get_address(gcp: &Gcp, id: &str) -> Result<Address, ApiError
 
 pub(super) async fn delete_address(gcp: &Gcp, id: &str) -> Result<Begun, ApiError> {
     let Link { project, name, .. } = link::parsed("globalAddresses.get", id)?;
-    let call = gcp.clients.addresses.delete().set_project(project).set_address(name);
+    let call = gcp.clients.global_addresses.delete().set_project(project).set_address(name);
     Ok(begin!("globalAddresses.delete", id, call))
 }
 

@@ -163,8 +163,7 @@ fn aws_gateway(view: &mut View<'_>, item: &Item<'_>) {
 
 fn google_gateway(view: &mut View<'_>, item: &Item<'_>) {
     let values = &item.resource.values;
-    let address = ["address", "address_id", "external_address", "public_ip"];
-    let public = address.iter().any(|key| !matches!(values.attribute(key), Attribute::Absent));
+    let public = !matches!(values.attribute("nat_ip"), Attribute::Absent);
     let host = Host {
         head: view.head(item, Home::Google),
         subnet: view.link(item, "subnetwork", SUBNETS).key(),

@@ -1,0 +1,61 @@
+//! What stays in a repository: one number, as two policies of Artifact Registry, of which the one that keeps wins.
+
+use std::collections::HashMap;
+
+use google_cloud_artifactregistry_v1::model::cleanup_policy::Action;
+use google_cloud_artifactregistry_v1::model::cleanup_policy_condition::TagState;
+use google_cloud_artifactregistry_v1::model::{
+    CleanupPolicy, CleanupPolicyCondition, CleanupPolicyMostRecentVersions,
+};
+
+use super::schema::Repository;
+
+const KEEP: &str = "warren-keep";
+const REST: &str = "warren-rest";
+
+/// The policies of a repository.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum Cleanup {
+    /// There are none of ours, and perhaps some of others, which stay until ours are wanted.
+    #[default]
+    NotOurs,
+    /// So many versions of each package stay.
+    Keep(i32),
+    /// Ours, but changed by other means.
+    Changed,
+}
+
+impl Cleanup {
+    pub(super) fn wanted(planned: &Repository) -> Cleanup {
+        let count = planned.keep_last_versions.known();
+        count.map_or(Cleanup::NotOurs, |count| Cleanup::Keep(i32::try_from(*count).unwrap_or(i32::MAX)))
+    }
+
+    pub(super) fn found(policies: &HashMap<String, CleanupPolicy>) -> Cleanup {
+        let Some(keep) = policies.get(KEEP) else { return Cleanup::NotOurs };
+        let count = keep.most_recent_versions().and_then(|versions| versions.keep_count);
+        match count.map(Cleanup::Keep) {
+            Some(ours) if ours.policies() == *policies => ours,
+            _ => Cleanup::Changed,
+        }
+    }
+
+    /// How many versions stay, if that is what the policies say.
+    pub(super) fn count(&self) -> Option<i64> {
+        match self {
+            Cleanup::Keep(count) => Some(i64::from(*count)),
+            Cleanup::NotOurs | Cleanup::Changed => None,
+        }
+    }
+
+    /// As the API takes them.
+    pub(super) fn policies(&self) -> HashMap<String, CleanupPolicy> {
+        let Cleanup::Keep(count) = self else { return HashMap::new() };
+        let newest = CleanupPolicyMostRecentVersions::new().set_keep_count(*count);
+        let any = CleanupPolicyCondition::new().set_tag_state(TagState::Any);
+        let keep =
+            CleanupPolicy::new().set_id(KEEP).set_action(Action::Keep).set_most_recent_versions(newest);
+        let rest = CleanupPolicy::new().set_id(REST).set_action(Action::Delete).set_condition(any);
+        [(KEEP.to_owned(), keep), (REST.to_owned(), rest)].into()
+    }
+}

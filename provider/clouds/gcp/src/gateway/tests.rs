@@ -1,0 +1,62 @@
+use tf_provider_rs::{Context, Resource};
+use warren_managed::{Managed, listed};
+
+use super::*;
+use crate::session::tests::session;
+
+fn gateway() -> Gateway {
+    Gateway {
+        name: "gw-a".into(),
+        zone: "us-central1-a".into(),
+        config: "projects/acme-ml/secrets/gw-a-config".into(),
+        wireguard_key: "projects/acme-ml/secrets/gw-a-wireguard".into(),
+        tls_key: "projects/acme-ml/secrets/gw-a-tls".into(),
+        state: RUNNING.into(),
+        ..Gateway::default()
+    }
+}
+
+async fn planned(prior: Option<Gateway>, next: Gateway) -> (Gateway, Vec<Path>) {
+    let mut change =
+        Change { prior, config: next.clone(), planned: next, requires_replace: Vec::new(), deferred: None };
+    let mut diagnostics = Diagnostics::default();
+    let resource = Managed::<Gateway>::new(&session().await);
+    resource.plan(&Context::default(), &mut change, &mut diagnostics).await;
+    assert!(diagnostics.is_empty(), "{diagnostics:?}");
+    (change.planned, change.requires_replace)
+}
+
+#[test]
+fn attributes() {
+    insta::assert_snapshot!(listed(&Gateway::schema()));
+}
+
+#[tokio::test]
+async fn the_script_is_known_at_plan_and_another_one_replaces_the_gateway() {
+    let (first, _) = planned(None, Gateway { id: Attr::Unknown, ..gateway() }).await;
+    assert_eq!(first.id.text(), "projects/acme-ml/zones/us-central1-a/instances/gw-a");
+    assert!(first.startup_script.text().starts_with("#!/bin/sh\n"), "{}", first.startup_script.text());
+    assert!(first.startup_script.text().contains("gcp-secret:projects/acme-ml/secrets/gw-a-wireguard"));
+    let (same, replaced) = planned(Some(first.clone()), first.clone()).await;
+    assert_eq!((same.startup_script, replaced), (first.startup_script.clone(), vec![]));
+    let other = Gateway { config: "projects/acme-ml/secrets/other".into(), ..first.clone() };
+    assert_eq!(planned(Some(first), other).await.1, [Path::of("startup_script")]);
+    let later = Gateway { tls_key: Attr::Unknown, ..gateway() };
+    assert!(planned(None, later).await.0.startup_script.is_unknown());
+}
+
+#[tokio::test]
+async fn a_stopped_gateway_is_to_be_started_and_one_that_cannot_forward_replaced() {
+    let (first, _) = planned(None, gateway()).await;
+    let was = |state: &str| Gateway { state: state.into(), ..first.clone() };
+    let (next, replaced) = planned(Some(was("TERMINATED")), first.clone()).await;
+    assert!(next.state.is_unknown() && replaced.is_empty());
+    let (next, replaced) = planned(Some(was(MISCONFIGURED)), first.clone()).await;
+    assert!(next.state.is_unknown());
+    assert_eq!(replaced, [Path::of("state")]);
+
+    let found = api::Found { status: RUNNING.into(), right: true, ..api::Found::default() };
+    let state = |found: &api::Found| schema::state(found.clone(), &first).state;
+    assert_eq!(state(&found).text(), RUNNING);
+    assert_eq!(state(&api::Found { right: false, ..found }).text(), MISCONFIGURED);
+}

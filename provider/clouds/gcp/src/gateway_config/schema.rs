@@ -1,0 +1,69 @@
+//! Attributes and state of `warren_gcp_gateway_config`.
+
+use tf_provider_rs::schema::{Attribute, Schema};
+use tf_provider_rs::{Attr, model};
+use warren_managed::Timeouts;
+
+use crate::common::{self, unplaced};
+use crate::labels::{self, Labels, labelled};
+use crate::secret::Secret;
+
+model! {
+    /// A gateway's configuration file.
+    pub struct GatewayConfig {
+        /// The secret's name.
+        pub name: Attr<String>,
+        /// `projects/P/secrets/N`.
+        pub id: Attr<String>,
+        /// TOML.
+        pub content: Attr<String>,
+        /// Version of the secret.
+        pub version: Attr<i64>,
+        /// The user's labels.
+        pub labels: Labels,
+        /// All labels.
+        pub effective_labels: Labels,
+        /// How long operations may take.
+        pub timeouts: Attr<Timeouts>,
+    }
+}
+
+labelled!(GatewayConfig, "warren_gcp_gateway_config");
+unplaced!(GatewayConfig, "secrets");
+
+pub(super) fn schema() -> Schema {
+    Schema::new(
+        "The configuration file of a gateway in Secret Manager. The gateway fetches it every minute, so groups, policy \
+         and token keys change without replacing it. It holds no secret: Terraform reads it to compare. The version \
+         before stays readable, older ones are destroyed.",
+    )
+    .attributes(common::head("secret", "projects/P/secrets/N"))
+    .attributes([
+        Attribute::string("content").required().validate(warren_gateways::config::check).describe(
+            "The file: TOML as [docs/gateway.md](../gateway.md) says, up to 64 KiB. Mistakes are told at plan. Changes in place.",
+        ),
+        Attribute::number("version").computed().keeps().describe("Version of the secret."),
+    ])
+    .attributes(labels::attributes())
+    .attributes(common::tail())
+}
+
+/// A configuration as Secret Manager has it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Found {
+    pub(super) secret: Secret,
+    /// Version and text, if there is one that can be read.
+    pub(super) last: Option<(i64, String)>,
+}
+
+/// The state that what was found makes of `before`.
+pub(super) fn state(found: Found, before: &GatewayConfig) -> GatewayConfig {
+    let mut state = before.clone();
+    let (version, content) = found.last.unzip();
+    state.content = content.into();
+    state.version = version.into();
+    (state.labels, state.effective_labels) = labels::state(&found.secret.labels, &before.labels);
+    state.name = found.secret.name.into();
+    state.id = found.secret.id.into();
+    state
+}

@@ -1,0 +1,104 @@
+//! `warren_gcp_gateway_service_account`: what a gateway may do: read its own secrets, nothing else.
+//!
+//! The account comes first and goes last, so that it tells whether anything is there:
+//!
+//! ```text
+//! account -> a binding in the policy of each secret
+//! delete in the other direction
+//! ```
+
+mod api;
+mod schema;
+#[cfg(test)]
+mod tests;
+
+use std::collections::BTreeSet;
+
+use tf_provider_rs::{Change, Diagnostics, Schema, async_trait};
+use warren_managed::{Object, sets};
+
+use crate::error::{ApiError, Failure};
+use crate::secret;
+use crate::session::{Gcp, Session, Work};
+pub(crate) use schema::ServiceAccount;
+
+#[async_trait]
+impl Object for ServiceAccount {
+    fn schema() -> Schema {
+        schema::schema()
+    }
+
+    async fn plan(session: &Session, change: &mut Change<ServiceAccount>, _diagnostics: &mut Diagnostics) {
+        let planned = &mut change.planned;
+        if let (Some(gcp), Some(name)) = (session.known(), planned.name.known())
+            && planned.email.is_unknown()
+        {
+            planned.email = schema::email(&gcp.project, name).into();
+        }
+    }
+
+    /// Takes back what a secret that is not planned any more was opened for.
+    async fn prepare(
+        &mut self,
+        work: &Work<'_>,
+        prior: Option<&ServiceAccount>,
+        _config: &ServiceAccount,
+    ) -> Result<(), Diagnostics> {
+        let Some(prior) = prior else { return Ok(()) };
+        let wanted = sets::known(&self.secrets);
+        let gone = sets::known(&prior.secrets).into_iter().filter(|id| !wanted.contains(id)).collect();
+        close(work, &gone, &prior.member()).await
+    }
+
+    async fn find(&self, gcp: &Gcp) -> Result<Vec<String>, ApiError> {
+        api::find(gcp, self).await
+    }
+
+    async fn create(&self, gcp: &Gcp, description: &String) -> Result<String, ApiError> {
+        api::create(gcp, self, description).await
+    }
+
+    async fn reconcile(&self, work: &Work<'_>) -> Result<ServiceAccount, Diagnostics> {
+        let Work { cloud: gcp, op, .. } = work;
+        let id = self.id.text();
+        op.call(|| api::update(gcp, id, self)).await?;
+        let member = self.member();
+        for secret in sets::known(&self.secrets) {
+            op.go_on()?;
+            op.call(|| secret::let_read(gcp, &secret, &member, true)).await?;
+        }
+        let found = op.call(|| api::get(gcp, id)).await?;
+        Ok(schema::state(found, sets::known(&self.secrets), self))
+    }
+
+    async fn look(&self, work: &Work<'_>) -> Result<Option<ServiceAccount>, Diagnostics> {
+        let gcp = &work.cloud;
+        let Some(found) = ApiError::if_found(api::get(gcp, self.id.text()).await)? else { return Ok(None) };
+        let mut open = BTreeSet::new();
+        for secret in sets::known(&self.secrets) {
+            let member = schema::member(&found.email);
+            if ApiError::if_found(secret::may_read(gcp, &secret, &member).await)? == Some(true) {
+                open.insert(secret);
+            }
+        }
+        Ok(Some(schema::state(found, open, self)))
+    }
+
+    async fn delete(&self, work: &Work<'_>) -> Result<(), Diagnostics> {
+        let Work { cloud: gcp, op, .. } = work;
+        let id = self.id.text();
+        close(work, &sets::known(&self.secrets), &self.member()).await?;
+        op.delete(|| api::delete(gcp, id), || api::get(gcp, id)).await
+    }
+}
+
+/// Closes these secrets to `member`; one that is gone is closed.
+async fn close(work: &Work<'_>, secrets: &BTreeSet<String>, member: &str) -> Result<(), Diagnostics> {
+    let Work { cloud: gcp, op, .. } = work;
+    for secret in secrets {
+        op.go_on()?;
+        op.call(|| async { ApiError::unless_gone(secret::let_read(gcp, secret, member, false).await) })
+            .await?;
+    }
+    Ok(())
+}

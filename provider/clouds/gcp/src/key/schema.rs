@@ -1,0 +1,99 @@
+//! Attributes and state of keys, of whatever kind.
+
+use tf_provider_rs::model::Model;
+use tf_provider_rs::schema::{Attribute, Schema};
+use tf_provider_rs::{Attr, model};
+use warren_gateways::key::{self, Note};
+use warren_managed::Timeouts;
+
+use super::Named;
+use crate::common::{self, unplaced};
+use crate::labels::{self, Labels, labelled};
+use crate::secret::{Secret, Version};
+
+model! {
+    /// What keys of all kinds have.
+    pub struct Fields {
+        /// The secret's name.
+        pub name: Attr<String>,
+        /// `projects/P/secrets/N`.
+        pub id: Attr<String>,
+        /// What encrypts the secret half.
+        pub kms_key_name: Attr<String>,
+        /// A change makes a new key.
+        pub rotation: Attr<String>,
+        /// The public half.
+        pub public_key: Attr<String>,
+        /// Version of the secret.
+        pub version: Attr<i64>,
+        /// The public half of the version before.
+        pub previous_public_key: Attr<String>,
+        /// The version before.
+        pub previous_version: Attr<i64>,
+        /// The user's labels.
+        pub labels: Labels,
+        /// All labels.
+        pub effective_labels: Labels,
+        /// How long operations may take.
+        pub timeouts: Attr<Timeouts>,
+    }
+}
+
+warren_gateways::key_model!(Key of Fields);
+
+impl<K: Named> Model for Key<K> {}
+
+labelled!(Key<K>, K::TYPE, K: Named);
+unplaced!(Key<K>, "secrets", K: Named);
+
+pub(super) fn schema<K: Named>() -> Schema {
+    Schema::new(&format!(
+        "{}{}, made in the provider's process. The secret half goes into Secret Manager and nowhere else: not into plan, \
+         state or log. `rotation` makes a new version; the one before stays readable, older ones are destroyed.",
+        K::WHAT[..1].to_uppercase(),
+        &K::WHAT[1..],
+    ))
+    .attributes(common::head("secret", "projects/P/secrets/N"))
+    .attributes([Attribute::string("kms_key_name").optional().replaces().describe(
+        "Key of Cloud KMS, in the location `global`, that encrypts the secret half. A change replaces the key. Default: \
+         a key of Google's.",
+    )])
+    .attributes(key::attributes::<K>("secret"))
+    .attributes(labels::attributes())
+    .attributes(common::tail())
+}
+
+/// A key as Secret Manager has it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Stored {
+    pub(super) secret: Secret,
+    /// The version that was added last.
+    pub(super) last: Option<Version>,
+}
+
+impl Stored {
+    /// The note of the present version, if it is one of ours that can be read.
+    fn note(&self) -> Option<Note> {
+        let last = self.last.filter(|version| version.enabled)?;
+        self.secret.note(last.number).and_then(Note::parse)
+    }
+
+    /// Whether the present version is the one that this rotation asked for.
+    pub(super) fn has(&self, rotation: &Attr<String>) -> bool {
+        self.note().is_some_and(|note| note.rotation.as_ref() == rotation.known())
+    }
+}
+
+/// The state that what is stored makes of `before`.
+pub(super) fn state<K: Named>(stored: Stored, before: &Key<K>) -> Key<K> {
+    let mut state = before.clone();
+    let last = stored.last.map(|version| (version.number, stored.note()));
+    let before_last = last.as_ref().map(|(number, _)| number - 1).filter(|number| *number > 0);
+    let before_last = before_last.map(|number| (number, stored.secret.note(number).and_then(Note::parse)));
+    state.take_versions(last.into_iter().chain(before_last));
+    (state.labels, state.effective_labels) = labels::state(&stored.secret.labels, &before.labels);
+    state.kms_key_name = stored.secret.kms_key.into();
+    state.name = stored.secret.name.into();
+    state.id = stored.secret.id.into();
+    state
+}

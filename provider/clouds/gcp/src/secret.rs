@@ -1,0 +1,261 @@
+//! Secret Manager's calls, for keys and configurations: the only file with its SDK's types.
+//!
+//! A version holds nothing but its payload. What may be known of it stands in the secret's annotations, under the number
+//! that the version is to have, and is written before the version:
+//!
+//! ```text
+//! warren-version-3 = "warren rotation=2026-11 public=…"   then version 3
+//! ```
+//!
+//! An announced version that does not come, because the run was killed, is announced anew by the next. A version whose
+//! answer was lost is found under its number, at once: Google's numbers are consistent where its `latest` is not yet.
+
+use std::collections::BTreeMap;
+
+use google_cloud_gax::options::RequestOptionsBuilder as _;
+use google_cloud_iam_v1::model::{Binding, Policy};
+use google_cloud_secretmanager_v1::model::secret_version::State;
+use google_cloud_secretmanager_v1::model::{
+    CustomerManagedEncryption, Replication, Secret as Body, SecretPayload, SecretVersion, replication,
+};
+use google_cloud_wkt::FieldMask;
+use tf_provider_rs::Diagnostics;
+use zeroize::Zeroizing;
+
+use crate::error::{ApiError, Failure as _, Named as _};
+use crate::labels::{self, Labelled};
+use crate::link;
+use crate::session::{Gcp, Work};
+
+/// What the annotation of a version begins with; its number follows.
+const NOTE: &str = "warren-version-";
+
+/// A secret without its payloads.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Secret {
+    /// `projects/P/secrets/N`.
+    pub(crate) id: String,
+    /// Its last part.
+    pub(crate) name: String,
+    pub(crate) labels: BTreeMap<String, String>,
+    pub(crate) annotations: BTreeMap<String, String>,
+    /// The key of Cloud KMS, if it is not Google's own.
+    pub(crate) kms_key: Option<String>,
+    pub(crate) etag: String,
+}
+
+impl Secret {
+    /// What is noted of a version.
+    pub(crate) fn note(&self, number: i64) -> Option<&str> {
+        self.annotations.get(&annotation(number)).map(String::as_str)
+    }
+
+    /// The highest version that was ever announced.
+    fn announced(&self) -> Option<i64> {
+        self.annotations.keys().filter_map(|key| key.strip_prefix(NOTE)?.parse().ok()).max()
+    }
+}
+
+/// A version without its payload.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Version {
+    /// From 1.
+    pub(crate) number: i64,
+    /// Whether its payload can be read.
+    pub(crate) enabled: bool,
+}
+
+impl From<SecretVersion> for Version {
+    fn from(version: SecretVersion) -> Version {
+        let number = version.name.rsplit('/').next().and_then(|number| number.parse().ok());
+        Version { number: number.unwrap_or_default(), enabled: version.state == State::Enabled }
+    }
+}
+
+fn annotation(number: i64) -> String {
+    format!("{NOTE}{number}")
+}
+
+/// Makes a secret without versions and gives its id.
+pub(crate) async fn create<M: Labelled>(
+    gcp: &Gcp,
+    planned: &M,
+    kms_key: Option<&String>,
+) -> Result<String, ApiError> {
+    let id = planned.place(&gcp.project).unwrap_or_default();
+    let encryption = kms_key.map(|key| CustomerManagedEncryption::new().set_kms_key_name(key));
+    let automatic = replication::Automatic::new().set_or_clear_customer_managed_encryption(encryption);
+    let body = Body::new()
+        .set_replication(Replication::new().set_automatic(automatic))
+        .set_labels(labels::all(gcp, planned));
+    let call = gcp.clients.secrets.create_secret().set_parent(format!("projects/{}", gcp.project));
+    let call = call.set_secret_id(planned.name().text()).set_secret(body);
+    call.send().await.named("secrets.create").map(|_| id)
+}
+
+/// The secret of this name, when an interrupted create of ours left it.
+pub(crate) async fn find<M: Labelled>(
+    gcp: &Gcp,
+    planned: &M,
+    kms_key: Option<&String>,
+) -> Result<Vec<String>, ApiError> {
+    let id = planned.place(&gcp.project).unwrap_or_default();
+    let Some(found) = ApiError::if_found(get(gcp, &id).await)? else { return Ok(Vec::new()) };
+    labels::adoptable(gcp, planned, &found.labels, found.kms_key.as_ref() == kms_key)
+}
+
+/// The secret `id`; not found is an error.
+pub(crate) async fn get(gcp: &Gcp, id: &str) -> Result<Secret, ApiError> {
+    let link = link::parsed("secrets.get", id)?;
+    let found = gcp.clients.secrets.get_secret().set_name(id).send().await.named("secrets.get")?;
+    let encryption = found.replication.and_then(|it| it.automatic()?.customer_managed_encryption.clone());
+    Ok(Secret {
+        id: id.to_owned(),
+        name: link.name,
+        labels: found.labels.into_iter().collect(),
+        annotations: found.annotations.into_iter().collect(),
+        kms_key: encryption.map(|encryption| encryption.kms_key_name),
+        etag: found.etag,
+    })
+}
+
+/// The version that was added last; `None` when there is none yet.
+pub(crate) async fn last(gcp: &Gcp, secret: &Secret) -> Result<Option<Version>, ApiError> {
+    let last = ApiError::if_found(version(gcp, &secret.id, "latest").await)?;
+    let shown = last.map_or(0, |version| version.number);
+    match secret.announced().filter(|number| *number > shown) {
+        Some(number) => {
+            let hidden = ApiError::if_found(version(gcp, &secret.id, &number.to_string()).await)?;
+            Ok(hidden.or(last))
+        }
+        None => Ok(last),
+    }
+}
+
+async fn version(gcp: &Gcp, id: &str, number: &str) -> Result<Version, ApiError> {
+    let call = gcp.clients.secrets.get_secret_version().set_name(format!("{id}/versions/{number}"));
+    call.send().await.named("versions.get").map(Version::from)
+}
+
+/// Adds a version with a note of it. Does not repeat itself: a repeat would be one version more.
+pub(crate) async fn add(gcp: &Gcp, id: &str, payload: &str, note: &str) -> Result<(), ApiError> {
+    let secret = get(gcp, id).await?;
+    let number = last(gcp, &secret).await?.map_or(0, |version| version.number) + 1;
+    announce(gcp, secret, number, note).await?;
+    let payload = SecretPayload::new().set_data(payload.as_bytes().to_vec());
+    let call = gcp.clients.secrets.add_secret_version().set_parent(id).set_payload(payload);
+    let made = Version::from(call.send().await.named("secrets.addVersion")?);
+    if made.number != number {
+        // Somebody else has added one in between: the note is about another number.
+        announce(gcp, get(gcp, id).await?, made.number, note).await?;
+    }
+    Ok(())
+}
+
+/// Notes what the version `number` is to be. Notes of that version, of later ones and of those before the previous one
+/// go; other annotations stay.
+async fn announce(gcp: &Gcp, secret: Secret, number: i64, note: &str) -> Result<(), ApiError> {
+    let mut annotations = secret.annotations;
+    annotations.retain(|key, _| {
+        let of = key.strip_prefix(NOTE).and_then(|number| number.parse::<i64>().ok());
+        of.is_none_or(|of| of == number - 1)
+    });
+    annotations.insert(annotation(number), note.to_owned());
+    let body = Body::new().set_name(secret.id).set_etag(secret.etag).set_annotations(annotations);
+    update(gcp, body, "annotations").await
+}
+
+async fn update(gcp: &Gcp, body: Body, field: &str) -> Result<(), ApiError> {
+    let mask = FieldMask::default().set_paths([field]);
+    let call = gcp.clients.secrets.update_secret().set_secret(body).set_update_mask(mask);
+    call.with_idempotency(true).send().await.named("secrets.patch").map(drop)
+}
+
+/// Makes the labels of a secret what they should be.
+pub(crate) async fn settle_labels<M: Labelled>(work: &Work<'_>, planned: &M) -> Result<(), Diagnostics> {
+    let Work { cloud: gcp, op, .. } = work;
+    let id = planned.id().text();
+    let want = labels::all(gcp, planned);
+    op.call(|| async {
+        if get(gcp, id).await?.labels == want {
+            return Ok(());
+        }
+        update(gcp, Body::new().set_name(id).set_labels(want.clone()), "labels").await
+    })
+    .await
+}
+
+/// Destroys the payloads of all versions before the previous one.
+pub(crate) async fn prune(gcp: &Gcp, id: &str) -> Result<(), ApiError> {
+    let secret = get(gcp, id).await?;
+    let keep = last(gcp, &secret).await?.map_or(0, |version| version.number) - 1;
+    let mut token = String::new();
+    loop {
+        let call = gcp.clients.secrets.list_secret_versions().set_parent(id).set_page_token(token);
+        let page = call.send().await.named("versions.list")?;
+        let living = page.versions.into_iter().filter(|version| version.state != State::Destroyed);
+        for number in living.map(|version| Version::from(version).number).filter(|number| *number < keep) {
+            let call = gcp.clients.secrets.destroy_secret_version();
+            call.set_name(format!("{id}/versions/{number}")).send().await.named("versions.destroy")?;
+        }
+        token = page.next_page_token;
+        if token.is_empty() {
+            return Ok(());
+        }
+    }
+}
+
+/// The payload of a version, or of `latest`; not found is an error.
+pub(crate) async fn read(gcp: &Gcp, id: &str, version: &str) -> Result<(i64, Zeroizing<String>), ApiError> {
+    let name = format!("{id}/versions/{version}");
+    let call = gcp.clients.secrets.access_secret_version().set_name(name);
+    let answer = call.send().await.named("versions.access")?;
+    let number = answer.name.rsplit('/').next().and_then(|number| number.parse().ok()).unwrap_or_default();
+    let data = answer.payload.map(|payload| payload.data).unwrap_or_default();
+    Ok((number, Zeroizing::new(String::from_utf8_lossy(&data).into_owned())))
+}
+
+/// Deletes a secret with all its versions; not found is an error.
+pub(crate) async fn delete(gcp: &Gcp, id: &str) -> Result<(), ApiError> {
+    gcp.clients.secrets.delete_secret().set_name(id).send().await.named("secrets.delete")
+}
+
+/// What lets a principal read a secret's payloads.
+const READER: &str = "roles/secretmanager.secretAccessor";
+
+/// Whether `member` may read the secret `id`; not found is an error.
+pub(crate) async fn may_read(gcp: &Gcp, id: &str, member: &str) -> Result<bool, ApiError> {
+    Ok(policy(gcp, id).await?.bindings.iter().any(|binding| lets(binding, member)))
+}
+
+/// Lets `member` read the secret `id`, or not any more. What else the secret's policy says stays.
+pub(crate) async fn let_read(gcp: &Gcp, id: &str, member: &str, may: bool) -> Result<(), ApiError> {
+    let mut policy = policy(gcp, id).await?;
+    if policy.bindings.iter().any(|binding| lets(binding, member)) == may {
+        return Ok(());
+    }
+    if may {
+        policy.bindings.push(Binding::new().set_role(READER).set_members([member]));
+    } else {
+        for binding in policy.bindings.iter_mut().filter(|binding| lets(binding, member)) {
+            binding.members.retain(|other| other != member);
+        }
+        policy.bindings.retain(|binding| !binding.members.is_empty());
+    }
+    let call = gcp.clients.secrets.set_iam_policy().set_resource(id).set_policy(policy);
+    // The policy's etag makes a repeat harmless.
+    call.with_idempotency(true).send().await.named("secrets.setIamPolicy").map(drop)
+}
+
+/// Conditions are asked for, so that those of others are not lost when the policy is written.
+async fn policy(gcp: &Gcp, id: &str) -> Result<Policy, ApiError> {
+    let options = google_cloud_iam_v1::model::GetPolicyOptions::new().set_requested_policy_version(3);
+    let call = gcp.clients.secrets.get_iam_policy().set_resource(id).set_options(options);
+    call.send().await.named("secrets.getIamPolicy")
+}
+
+fn lets(binding: &Binding, member: &str) -> bool {
+    binding.role == READER
+        && binding.condition.is_none()
+        && binding.members.iter().any(|other| other == member)
+}
