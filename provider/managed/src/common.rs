@@ -53,6 +53,25 @@ pub trait Common: Model {
     }
 }
 
+/// Of [`Common`] what is the same for every model with the fields `name`, `id` and `timeouts`.
+#[macro_export]
+macro_rules! accessors {
+    () => {
+        fn name(&self) -> &::tf_provider_rs::Attr<String> {
+            &self.name
+        }
+        fn id(&self) -> &::tf_provider_rs::Attr<String> {
+            &self.id
+        }
+        fn timeouts(&self) -> &::tf_provider_rs::Attr<$crate::Timeouts> {
+            &self.timeouts
+        }
+        fn set_id(&mut self, id: &str) {
+            self.id = id.into();
+        }
+    };
+}
+
 /// What the guard calls the resource.
 pub fn key<M: Common>(model: &M) -> Key {
     Key::new(M::KIND, model.name().text())

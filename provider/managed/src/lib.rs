@@ -5,6 +5,7 @@
 //! adopted, when state is saved, timeouts, identity, import.
 
 pub mod adopt;
+pub mod checks;
 mod cloud;
 mod common;
 mod managed;

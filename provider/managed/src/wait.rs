@@ -1,6 +1,7 @@
 //! One operation's patience: retries, waits, its deadline, and Ctrl-C.
 
 use std::marker::PhantomData;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use tf_provider_rs::{CancellationToken, Context, Diagnostic, Diagnostics};
@@ -32,7 +33,6 @@ pub struct Op<E> {
     what: String,
     deadline: Instant,
     timeout: Duration,
-    settled: Instant,
     pace: Pace,
     cancel: CancellationToken,
     error: PhantomData<fn() -> E>,
@@ -66,7 +66,6 @@ impl<E: Failure> Op<E> {
             what: what.into(),
             deadline: now + timeout,
             timeout,
-            settled: now + pace.settle.min(timeout),
             pace,
             cancel: ctx.cancel.clone(),
             error: PhantomData,
@@ -81,8 +80,9 @@ impl<E: Failure> Op<E> {
     where
         F: Future<Output = Result<T, E>>,
     {
+        let mut absence = self.absence();
         self.retry(&mut call, |error, now| {
-            (error.is_not_found() && now < self.settled) || (error.is_not_ready() && now < self.deadline)
+            absence.may_end(error) || (error.is_not_ready() && now < self.deadline)
         })
         .await
     }
@@ -95,9 +95,9 @@ impl<E: Failure> Op<E> {
     where
         F: Future<Output = Result<T, E>>,
     {
+        let mut absence = self.absence();
         self.retry(&mut call, |error, now| {
-            ((error.is_in_use() || error.is_not_ready()) && now < self.deadline)
-                || (error.is_not_found() && now < self.settled)
+            ((error.is_in_use() || error.is_not_ready()) && now < self.deadline) || absence.may_end(error)
         })
         .await
     }
@@ -112,15 +112,17 @@ impl<E: Failure> Op<E> {
         F: Future<Output = Result<Look<T>, E>>,
     {
         let mut pause = Pause::at(self.pace);
+        let mut absence = self.absence();
         let begun = Instant::now();
         let mut reported = begun;
         loop {
             let state = match look().await {
                 Ok(Look::Done(found)) => return Ok(found),
-                Ok(Look::Pending(state)) => state,
-                Err(error) if error.is_not_found() && Instant::now() < self.settled => {
-                    "not seen yet".to_owned()
+                Ok(Look::Pending(state)) => {
+                    absence = self.absence();
+                    state
                 }
+                Err(error) if absence.may_end(&error) => "not seen yet".to_owned(),
                 Err(error) => return Err(self.told(error)),
             };
             let now = Instant::now();
@@ -134,6 +136,39 @@ impl<E: Failure> Op<E> {
             }
             self.sleep(pause.grow()).await?;
         }
+    }
+
+    /// Does what must not be repeated blindly, unless it is `done`: after an answer was lost, or while another change is
+    /// in the way, that is asked again first. Gives whether anything was to be done.
+    ///
+    /// # Errors
+    /// What the cloud answers at last, when the time is over, and a stopped run.
+    pub async fn settle<D, P>(
+        &self,
+        wanted: &str,
+        done: impl Fn() -> D,
+        put: impl Fn() -> P,
+    ) -> Result<bool, Diagnostics>
+    where
+        D: Future<Output = Result<bool, E>>,
+        P: Future<Output = Result<(), E>>,
+    {
+        let tried = AtomicBool::new(false);
+        self.until(wanted, || async {
+            if done().await? {
+                return Ok(Look::Done(()));
+            }
+            tried.store(true, Ordering::Relaxed);
+            match put().await {
+                Ok(()) => Ok(Look::Done(())),
+                Err(error) if error.is_ambiguous() || error.is_throttle() || error.is_not_ready() => {
+                    Ok(Look::Pending(error.to_string()))
+                }
+                Err(error) => Err(error),
+            }
+        })
+        .await?;
+        Ok(tried.into_inner())
     }
 
     /// Deletes, again while something still uses the object, and looks until it is not found any more.
@@ -157,13 +192,14 @@ impl<E: Failure> Op<E> {
             async { E::if_found(call.await).map(|known| known.is_some()) }
         };
         let mut pause = Pause::at(self.pace);
+        let mut absence = self.absence();
         loop {
             let begun = self
                 .retry(&mut known, |error, now| {
                     (error.is_in_use() || error.is_not_ready()) && now < self.deadline
                 })
                 .await?;
-            if begun || Instant::now() >= self.settled {
+            if begun || !absence.goes_on() {
                 return self.until_gone(look).await;
             }
             match look().await {
@@ -239,10 +275,14 @@ impl<E: Failure> Op<E> {
         Instant::now() >= self.deadline
     }
 
+    fn absence(&self) -> Absence {
+        Absence { since: None, patience: self.pace.settle, deadline: self.deadline }
+    }
+
     async fn retry<T, F>(
         &self,
         call: &mut impl FnMut() -> F,
-        again: impl Fn(&E, Instant) -> bool,
+        mut again: impl FnMut(&E, Instant) -> bool,
     ) -> Result<T, Diagnostics>
     where
         F: Future<Output = Result<T, E>>,
@@ -297,6 +337,28 @@ impl<E: Failure> Op<E> {
     }
 }
 
+/// How long an object that is known to exist has not been found. The time counts from the first answer that lacks it,
+/// however long the calls before took: a throttled create may end minutes after its operation began.
+struct Absence {
+    since: Option<Instant>,
+    patience: Duration,
+    deadline: Instant,
+}
+
+impl Absence {
+    /// Whether `error` says that the object is not found, and so little time has passed that it may yet be.
+    fn may_end<E: Failure>(&mut self, error: &E) -> bool {
+        error.is_not_found() && self.goes_on()
+    }
+
+    /// Notes that the object was not found now, and gives whether to ask again.
+    fn goes_on(&mut self) -> bool {
+        let now = Instant::now();
+        let since = *self.since.get_or_insert(now);
+        now < (since + self.patience).min(self.deadline)
+    }
+}
+
 /// Pauses that grow from 50 ms by 1.6 to 5 s, each shortened at random by up to a third so that
 /// parallel operations do not call in step.
 pub struct Pause {
@@ -328,7 +390,7 @@ impl Pause {
 mod tests {
     use super::*;
     use crate::fake::{Fake, error};
-    use std::sync::atomic::{AtomicUsize, Ordering};
+    use std::sync::atomic::AtomicUsize;
 
     /// A hundred times as fast as for users.
     const FAST: Pace = Pace {
@@ -364,6 +426,24 @@ mod tests {
     }
 
     #[tokio::test]
+    async fn what_must_not_be_repeated_is_asked_for_after_a_lost_answer() {
+        let op = op(&CancellationToken::new(), Duration::from_secs(60));
+        // The second attempt takes effect, and its answer is lost.
+        let puts = AtomicUsize::new(0);
+        let done = || async { Ok(puts.load(Ordering::Relaxed) >= 2) };
+        let put = || async {
+            puts.fetch_add(1, Ordering::Relaxed);
+            Err(error("ambiguous"))
+        };
+        assert_eq!(op.settle("put", done, put).await, Ok(true));
+        assert_eq!(puts.load(Ordering::Relaxed), 2);
+        assert_eq!(op.settle("put", done, put).await, Ok(false));
+        assert_eq!(puts.into_inner(), 2);
+        let refused = op.settle("put", || async { Ok(false) }, || async { Err(error("conflict")) }).await;
+        assert!(shown(&refused.unwrap_err()).contains("conflict"));
+    }
+
+    #[tokio::test]
     async fn patience_with_not_found_ends() {
         let begun = Instant::now();
         let result: Result<(), _> = op(&CancellationToken::new(), Duration::from_secs(60))
@@ -371,6 +451,24 @@ mod tests {
             .await;
         assert!(result.is_err());
         assert!(begun.elapsed() >= FAST.settle);
+    }
+
+    #[tokio::test]
+    async fn an_object_made_late_in_an_operation_is_looked_for_as_long() {
+        let op = op(&CancellationToken::new(), Duration::from_secs(60));
+        tokio::time::sleep(FAST.settle * 2).await;
+        let calls = AtomicUsize::new(0);
+        let answer = || async {
+            match calls.fetch_add(1, Ordering::Relaxed) % 3 {
+                0..2 => Err(error("not found")),
+                _ => Ok(()),
+            }
+        };
+        assert_eq!(op.call(answer).await, Ok(()));
+        assert_eq!(op.release(answer).await, Ok(()));
+        let look = || async { answer().await.map(Look::Done) };
+        assert_eq!(op.until("available", look).await, Ok(()));
+        assert_eq!(calls.into_inner(), 9);
     }
 
     #[tokio::test]
