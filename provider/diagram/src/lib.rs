@@ -4,10 +4,13 @@
 
 mod arrange;
 mod card;
+mod cloud;
+mod group;
 mod html;
 mod index;
 mod markdown;
 mod mermaid;
+mod nets;
 mod overlay;
 mod png;
 mod route;

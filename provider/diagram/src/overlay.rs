@@ -11,8 +11,8 @@
 //! [ RunPod … [overlay] ]
 //! ```
 
-use crate::arrange::node;
 use crate::card::{Cards, FULL, Words, count, join, visible};
+use crate::cloud::node;
 use crate::index::common;
 use crate::route::{Net, Unit};
 use crate::scene::{Block, BoxKind, Line, LinkKind, Rect, Style};
