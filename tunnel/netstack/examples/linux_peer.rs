@@ -8,9 +8,6 @@
     reason = "an example that talks to the kernel has a clock, files and sockets"
 )]
 
-#[path = "../tests/sim/mod.rs"]
-mod sim;
-
 use std::collections::VecDeque;
 use std::fs::{self, File, OpenOptions};
 use std::io::{Read, Write};
@@ -22,8 +19,8 @@ use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use sim::{End, MS, PORT, Pattern, Rng, SEC, Script};
 use warren_netstack::{Batch, Config, Congestion, Event, Listen, Stack};
+use warren_netstack_sim::{End, MS, PORT, Pattern, Rng, SEC, Script};
 
 type Outcome<T> = Result<T, Box<dyn std::error::Error + Send + Sync>>;
 
@@ -192,7 +189,7 @@ fn open_tun(name: &str) -> Outcome<File> {
 }
 
 fn run(tun: &mut File, case: &Case) -> Outcome<String> {
-    let pattern = Arc::new(Pattern::new());
+    let pattern = Arc::new(Pattern::default());
     let ours: Vec<IpAddr> = vec![
         IpAddr::V4(Ipv4Addr::new(10, 100, 0, 1)),
         IpAddr::V6(Ipv6Addr::new(0xfd00, 0, 0, 0, 0, 0, 0, 1)),
@@ -320,7 +317,7 @@ struct Path {
 impl Path {
     fn push(&mut self, way: usize, now: u64, packet: &[u8]) {
         if packet.len() > self.case.mtu {
-            let error = sim::link::too_big(packet, self.case.mtu);
+            let error = warren_netstack_sim::too_big(packet, self.case.mtu);
             self.queues[1 - way].push_back((now + self.case.delay, error));
         } else if !self.rng.chance(self.case.loss) {
             self.queues[way].push_back((now + self.case.delay, packet.to_vec()));

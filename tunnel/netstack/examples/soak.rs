@@ -1,11 +1,8 @@
 //! Random worlds by the thousand: `cargo run --release --example soak -- --seeds 100000 [--from 0]`.
 
-#[path = "../tests/sim/random.rs"]
-mod random;
-#[path = "../tests/sim/mod.rs"]
-mod sim;
-
 use std::io::Write;
+
+use warren_netstack_sim::random;
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let arguments: Vec<String> = arguments();

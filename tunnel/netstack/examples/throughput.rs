@@ -1,13 +1,10 @@
 //! The table of virtual-time throughput: one stream, 1 Gbit/s, several delays and losses, both controllers.
 //! `cargo run --release --example throughput`.
 
-#[path = "../tests/sim/mod.rs"]
-mod sim;
-
 use std::io::Write;
 
-use sim::{Link, MS, SEC, Script, World, config};
 use warren_netstack::Congestion;
+use warren_netstack_sim::{Link, MS, SEC, Script, World, config};
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let mut out = std::io::stdout();

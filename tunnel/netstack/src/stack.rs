@@ -331,6 +331,19 @@ impl Stack {
         }
     }
 
+    /// Whoever carried what passes here has been replaced by another, who knows of no connection: those that are up are reset,
+    /// those that begin try again at once. Looks at every stream: not for the packet path.
+    pub fn forsake(&mut self, now: Duration) {
+        self.clock(now);
+        for index in 0..self.slots.len() as u32 {
+            match self.slots[index as usize].conn.as_ref().map(|conn| (conn.over(), conn.state)) {
+                Some((false, State::SynSent)) => self.with(index, |conn, ctx| conn.snd.nudge(ctx.now)),
+                Some((false, _)) => self.with(index, |conn, ctx| conn.abort(ctx, CloseReason::Reset)),
+                Some((true, _)) | None => {}
+            }
+        }
+    }
+
     // ---- inside -----------------------------------------------------------------------------------------------
 
     fn clock(&mut self, now: Duration) {
@@ -354,19 +367,18 @@ impl Stack {
         }
     }
 
-    /// RFC 6528: a clock of 4 µs and a secret function of the flow.
-    fn initial(&self, flow: &Flow) -> u32 {
+    /// The first sequence number and the offset of timestamps. RFC 6528: a clock of 4 µs and a secret function of the flow. The
+    /// offset is the same for all connections of two hosts: a later one has later timestamps, by which a host in TIME-WAIT knows
+    /// that it is another (RFC 6191).
+    fn numbers(&self, flow: &Flow) -> (u32, u32) {
         let local = address_bits(flow.local.ip());
         let remote = address_bits(flow.remote.ip());
+        let hosts = [local as u64, (local >> 64) as u64, remote as u64, (remote >> 64) as u64];
         let ports = u64::from(flow.local.port()) << 16 | u64::from(flow.remote.port());
-        let hash = self.isn.hash_words(&[
-            local as u64,
-            (local >> 64) as u64,
-            remote as u64,
-            (remote >> 64) as u64,
-            ports,
-        ]);
-        (hash as u32).wrapping_add((self.now / 4_000) as u32)
+        let [a, b, c, d] = hosts;
+        let hash = self.isn.hash_words(&[a, b, c, d, ports]);
+        let initial = (hash as u32).wrapping_add((self.now / 4_000) as u32);
+        (initial, self.isn.hash_words(&hosts) as u32)
     }
 
     fn adopt(&mut self, conn: Conn, flow: Flow) -> StreamId {

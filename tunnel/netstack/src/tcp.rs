@@ -174,17 +174,16 @@ pub(crate) struct Conn {
 }
 
 impl Conn {
-    /// A connection that begins with our SYN.
+    /// A connection that begins with our SYN, with our first sequence number and the offset of our timestamps.
     pub(crate) fn connect(
         ctx: &mut Context<'_>,
         local: SocketAddr,
         remote: SocketAddr,
-        initial: u32,
+        (initial, offset): (u32, u32),
         mtu: usize,
     ) -> Self {
         let mut conn = Self::new(ctx, local, remote, initial, mtu);
-        conn.timestamps =
-            Some(Timestamps { offset: ctx.rng.next() as u32, recent: 0, recent_at: ctx.now, timeout: None });
+        conn.timestamps = Some(Timestamps { offset, recent: 0, recent_at: ctx.now, timeout: None });
         conn.snd.sack = true;
         conn.syn_due = true;
         conn
@@ -195,11 +194,11 @@ impl Conn {
         ctx: &mut Context<'_>,
         local: SocketAddr,
         remote: SocketAddr,
-        initial: u32,
+        numbers: (u32, u32),
         mtu: usize,
         syn: &Tcp<'_>,
     ) -> Self {
-        let mut conn = Self::connect(ctx, local, remote, initial, mtu);
+        let mut conn = Self::connect(ctx, local, remote, numbers, mtu);
         conn.state = State::SynReceived;
         conn.rcv.synchronise(syn.seq);
         conn.negotiate(ctx.now, syn);

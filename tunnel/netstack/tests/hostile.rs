@@ -1,19 +1,17 @@
 //! Arbitrary packets, floods, and peers that never read.
 
-mod sim;
-
 use std::net::SocketAddr;
 use std::time::Duration;
 
-use sim::{PORT, Rng, addresses, config};
-use warren_netstack::{Batch, Listen, Stack, fuzz};
+use warren_netstack::{Batch, Listen, Stack, State, fuzz};
+use warren_netstack_sim::{PORT, Rng, addresses, config};
 
 #[test]
 fn arbitrary_bytes_do_no_harm() {
     let mut rng = Rng(9);
     for _ in 0..3_000 {
         let length = rng.below(600) as usize;
-        let mut data: Vec<u8> = (0..length).map(|_| rng.next() as u8).collect();
+        let mut data: Vec<u8> = (0..length).map(|_| rng.draw() as u8).collect();
         fuzz::segments(&data);
         for byte in data.iter_mut().step_by(41) {
             *byte = rng.pick(&[0x45, 0x60, 20, 40, 6, 17, 1, 58]);
@@ -72,5 +70,46 @@ fn five_thousand_streams_to_a_peer_that_never_reads() {
         assert!(memory.buffers_peak <= budget, "{memory:?}");
         assert!(memory.total <= 2 * budget, "{memory:?}");
         assert_eq!(stack.streams(), STREAMS);
+    }
+}
+
+/// Whoever ends a connection first keeps what is left of it for a minute. The other end may use its port again before that, and
+/// may have begun anew meanwhile.
+#[test]
+fn a_port_is_used_again_while_the_other_end_still_waits() {
+    for (seed, restarted) in (0..30).flat_map(|seed| [(seed, false), (seed, true)]) {
+        let mut stacks = [config(0, seed), config(1, seed)].map(Stack::new);
+        let listener = stacks[1].listen(Listen::port(PORT)).expect("listens");
+        let ends = [SocketAddr::new(addresses(0)[0], 40_000), SocketAddr::new(addresses(1)[0], PORT)];
+        let mut now = Duration::from_secs(1);
+        let mut run = |stacks: &mut [Stack; 2], time: Duration| {
+            let (until, mut batch) = (now + time, Batch::new(1_420));
+            while now < until {
+                for side in [0, 1] {
+                    batch.clear();
+                    stacks[side].poll(now, &mut batch);
+                    for packet in batch.iter() {
+                        stacks[1 - side].input(now, packet);
+                    }
+                }
+                now += Duration::from_millis(5);
+            }
+            now
+        };
+        let first = stacks[0].connect_from(Duration::from_secs(1), ends[0], ends[1]).expect("connects");
+        let at = run(&mut stacks, Duration::from_millis(50));
+        let accepted = stacks[1].accept(listener).expect("accepted");
+        stacks[1].close(at, accepted);
+        let at = run(&mut stacks, Duration::from_millis(50));
+        stacks[0].close(at, first);
+        let at = run(&mut stacks, Duration::from_secs(3));
+        assert_eq!(stacks[1].time_waiting(), 1);
+        if restarted {
+            stacks[0] = Stack::new(config(0, seed + 100));
+        }
+        let second = stacks[0].connect_from(at, ends[0], ends[1]).expect("connects again");
+        run(&mut stacks, Duration::from_secs(3));
+        let state = stacks[0].state(second);
+        assert_eq!(state, State::Established, "seed {seed}, begun anew: {restarted}");
     }
 }

@@ -1,8 +1,6 @@
 //! Every byte arrives once and in order, whatever the path does.
 
-#[path = "sim/random.rs"]
-mod random;
-mod sim;
+use warren_netstack_sim::random;
 
 /// Seeds in a test run; `cargo run --release --example soak -- --seeds N` runs more.
 const SEEDS: u64 = 1_500;

@@ -1,11 +1,9 @@
 //! Throughput in virtual time, as the goals have it.
 
-mod sim;
-
 use std::io::Write;
 
-use sim::{Link, MS, SEC, Script, World, config};
 use warren_netstack::Congestion;
+use warren_netstack_sim::{Link, MS, SEC, Script, World, config};
 
 /// Goodput of one stream between `from` and `to`, in Mbit/s, on a line of 1 Gbit/s.
 fn goodput(congestion: Congestion, rtt: u64, loss: f64, from: u64, to: u64) -> u64 {

@@ -55,8 +55,12 @@ impl Stack {
     /// A segment for a connection in TIME-WAIT (RFC 9293 §3.10.7.4, RFC 6191). True when the flow is free again.
     pub(super) fn leaves_time_wait(&mut self, flow: &Flow, waiting: &Waiting, tcp: &Tcp<'_>) -> bool {
         let flags = tcp.flags;
-        // Resets are ignored: RFC 1337.
+        // Resets are ignored (RFC 1337), but for that of a peer that has begun anew and whose SYN did not look so: our answer
+        // told it the one sequence number that we expect.
         if flags.has(Flags::RST) {
+            if tcp.seq == waiting.ack {
+                self.time_wait.remove(flow);
+            }
             return false;
         }
         if flags.has(Flags::SYN) && !flags.has(Flags::ACK) {
@@ -130,7 +134,7 @@ impl Stack {
                 });
             }
         }
-        let initial = self.initial(&flow);
+        let numbers = self.numbers(&flow);
         let mtu = self.path_mtu(flow.remote.ip());
         let mut ctx = context(
             self.now,
@@ -140,7 +144,7 @@ impl Stack {
             &mut self.control,
             &mut self.challenges,
         );
-        let mut conn = Conn::answer(&mut ctx, flow.local, flow.remote, initial, mtu, syn);
+        let mut conn = Conn::answer(&mut ctx, flow.local, flow.remote, numbers, mtu, syn);
         conn.listener = Some(listener.index);
         let deferred = self.listeners.deferred(listener);
         if deferred {

@@ -40,7 +40,7 @@ impl Stack {
         if local == remote || self.demux.find(&flow).is_some() || self.time_wait.contains(&flow) {
             return Err(ConnectError::InUse);
         }
-        let initial = self.initial(&flow);
+        let numbers = self.numbers(&flow);
         let mtu = self.path_mtu(remote.ip());
         let mut ctx = context(
             self.now,
@@ -50,7 +50,7 @@ impl Stack {
             &mut self.control,
             &mut self.challenges,
         );
-        let conn = Conn::connect(&mut ctx, local, remote, initial, mtu);
+        let conn = Conn::connect(&mut ctx, local, remote, numbers, mtu);
         let id = self.adopt(conn, flow);
         self.settle(id.index);
         Ok(id)

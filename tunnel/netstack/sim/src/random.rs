@@ -2,10 +2,13 @@
 
 use warren_netstack::{CloseReason, Congestion, State};
 
-use super::sim::{Link, MS, Rng, SEC, Script, World, config};
+use crate::{Link, MS, Rng, SEC, Script, World, config};
 
-/// Runs one seed to its end and checks every promise. Panics with the seed on a broken one.
-pub(crate) fn run(seed: u64) -> u64 {
+/// Runs one seed to its end and checks every promise; gives the number of moments.
+///
+/// # Panics
+/// A promise is broken; the message has the seed.
+pub fn run(seed: u64) -> u64 {
     let mut rng = Rng(seed.wrapping_mul(0x9e37_79b9).wrapping_add(77));
     let mtu = rng.pick(&[1_280, 1_420, 1_500, 9_000]);
     let hard = rng.chance(0.3);

@@ -1,5 +1,10 @@
 //! A virtual-time world: two stacks, a link with faults, and a model of what each application must see.
-#![allow(dead_code, reason = "every test uses a part of it")]
+//!
+//! - [`World`] is two stacks and a [`Link`] each way; [`World::run`] lets time pass from event to event.
+//! - [`End`] plays a [`Script`] at one end of a connection and asserts that each byte it receives is the right one.
+//! - [`random`] makes a world of one number, and checks every promise of the stack in it.
+//!
+//! Times are nanoseconds since the beginning of the world. What breaks a promise panics.
 
 use std::collections::VecDeque;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
@@ -7,20 +12,25 @@ use std::time::Duration;
 
 use warren_netstack::{Batch, CloseReason, Config, Event, Listen, RecvError, Stack, State, StreamId};
 
-pub(crate) mod link;
+mod link;
+pub mod random;
 
-pub(crate) use link::Link;
+pub use link::{Link, too_big};
+
 use link::Pipe;
 
-pub(crate) const MS: u64 = 1_000_000;
-pub(crate) const SEC: u64 = 1_000_000_000;
+/// A millisecond.
+pub const MS: u64 = 1_000_000;
+/// A second.
+pub const SEC: u64 = 1_000_000_000;
 
 /// splitmix64: one number, one run.
 #[derive(Clone)]
-pub(crate) struct Rng(pub(crate) u64);
+pub struct Rng(pub u64);
 
 impl Rng {
-    pub(crate) fn next(&mut self) -> u64 {
+    /// The next number.
+    pub fn draw(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut z = self.0;
         z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -28,30 +38,38 @@ impl Rng {
         z ^ (z >> 31)
     }
 
-    pub(crate) fn below(&mut self, bound: u64) -> u64 {
-        if bound == 0 { 0 } else { self.next() % bound }
+    /// A number below `bound`; 0 where that is 0.
+    pub fn below(&mut self, bound: u64) -> u64 {
+        if bound == 0 { 0 } else { self.draw() % bound }
     }
 
-    pub(crate) fn chance(&mut self, probability: f64) -> bool {
-        probability > 0.0 && ((self.next() >> 11) as f64) < probability * (1_u64 << 53) as f64
+    /// True as often as `probability` (0 to 1) says.
+    pub fn chance(&mut self, probability: f64) -> bool {
+        probability > 0.0 && ((self.draw() >> 11) as f64) < probability * (1_u64 << 53) as f64
     }
 
-    pub(crate) fn pick<T: Copy>(&mut self, from: &[T]) -> T {
+    /// One of these.
+    ///
+    /// # Panics
+    /// There is none.
+    pub fn pick<T: Copy>(&mut self, from: &[T]) -> T {
         from[self.below(from.len() as u64) as usize]
     }
 }
 
 /// Bytes of a stream: position and key determine them.
-pub(crate) struct Pattern(Vec<u8>);
+pub struct Pattern(Vec<u8>);
 
 const PERIOD: usize = 65_521;
 
-impl Pattern {
-    pub(crate) fn new() -> Self {
+impl Default for Pattern {
+    fn default() -> Self {
         let mut rng = Rng(1);
-        Self((0..PERIOD + 70_000).map(|_| rng.next() as u8).collect::<Vec<u8>>()).wrapped()
+        Self((0..PERIOD + 70_000).map(|_| rng.draw() as u8).collect::<Vec<u8>>()).wrapped()
     }
+}
 
+impl Pattern {
     fn wrapped(mut self) -> Self {
         let (head, tail) = self.0.split_at_mut(PERIOD);
         for (at, byte) in tail.iter_mut().enumerate() {
@@ -60,7 +78,8 @@ impl Pattern {
         self
     }
 
-    pub(crate) fn at(&self, key: u64, position: u64, length: usize) -> &[u8] {
+    /// At most 64 KiB from `position` of the stream that has this key.
+    pub fn at(&self, key: u64, position: u64, length: usize) -> &[u8] {
         let start = ((key % PERIOD as u64) as usize + (position % PERIOD as u64) as usize) % PERIOD;
         &self.0[start..start + length.min(65_536)]
     }
@@ -68,27 +87,28 @@ impl Pattern {
 
 /// What one end of a connection does.
 #[derive(Clone, Debug)]
-pub(crate) struct Script {
+pub struct Script {
     /// Bytes to send.
-    pub(crate) total: u64,
+    pub total: u64,
     /// Bytes a call.
-    pub(crate) write: usize,
+    pub write: usize,
     /// Bytes a call.
-    pub(crate) read: usize,
+    pub read: usize,
     /// Time between reads: a slow reader.
-    pub(crate) read_every: u64,
+    pub read_every: u64,
     /// Time between writes: a chatty writer.
-    pub(crate) write_every: u64,
+    pub write_every: u64,
     /// Ends its direction after `total` bytes.
-    pub(crate) shutdown: bool,
+    pub shutdown: bool,
     /// Resets after having sent this many bytes.
-    pub(crate) reset_after: Option<u64>,
+    pub reset_after: Option<u64>,
     /// Waits for the peer's end before it sends anything (half close).
-    pub(crate) after_eof: bool,
+    pub after_eof: bool,
 }
 
 impl Script {
-    pub(crate) fn bulk(total: u64) -> Self {
+    /// As fast as the stack takes it, then the end.
+    pub fn bulk(total: u64) -> Self {
         Self {
             total,
             write: 65_536,
@@ -103,26 +123,39 @@ impl Script {
 }
 
 /// One end of one connection, with the model of what it must see.
-pub(crate) struct End {
-    pub(crate) id: Option<StreamId>,
-    pub(crate) script: Script,
-    pub(crate) key: u64,
-    pub(crate) peer_key: u64,
-    pub(crate) sent: u64,
-    pub(crate) received: u64,
-    pub(crate) eof: bool,
-    pub(crate) shut: bool,
-    pub(crate) closed: Option<CloseReason>,
-    pub(crate) reset: bool,
+pub struct End {
+    /// Its stream, when it has one.
+    pub id: Option<StreamId>,
+    /// What it does.
+    pub script: Script,
+    /// Of the pattern that it sends.
+    pub key: u64,
+    /// Of the pattern that it must receive.
+    pub peer_key: u64,
+    /// Bytes that the stack has taken.
+    pub sent: u64,
+    /// Bytes that arrived.
+    pub received: u64,
+    /// The other end's end has arrived.
+    pub eof: bool,
+    /// It has ended its direction.
+    pub shut: bool,
+    /// How the stream ended.
+    pub closed: Option<CloseReason>,
+    /// It has reset the stream.
+    pub reset: bool,
     next_read: u64,
     next_write: u64,
-    pub(crate) can_read: bool,
-    pub(crate) can_write: bool,
+    /// The stack may have something to read.
+    pub can_read: bool,
+    /// The stack may have room.
+    pub can_write: bool,
     released: bool,
 }
 
 impl End {
-    pub(crate) fn new(script: Script, key: u64, peer_key: u64) -> Self {
+    /// Before its connection.
+    pub fn new(script: Script, key: u64, peer_key: u64) -> Self {
         Self {
             id: None,
             script,
@@ -142,7 +175,11 @@ impl End {
         }
     }
 
-    pub(crate) fn step(&mut self, now: u64, stack: &mut Stack, pattern: &Pattern) {
+    /// Does what can be done now.
+    ///
+    /// # Panics
+    /// A byte is not the one that was sent.
+    pub fn step(&mut self, now: u64, stack: &mut Stack, pattern: &Pattern) {
         let Some(id) = self.id else { return };
         if self.released {
             return;
@@ -230,63 +267,76 @@ impl End {
         read.into_iter().chain(write).min()
     }
 
-    pub(crate) fn done(&self) -> bool {
+    /// Everything has arrived, or it was reset.
+    pub fn done(&self) -> bool {
         self.reset || self.closed.is_some_and(|reason| self.eof || reason != CloseReason::Finished)
     }
 }
 
 /// Two stacks and a path.
-pub(crate) struct World {
-    pub(crate) now: u64,
-    pub(crate) stacks: [Stack; 2],
+pub struct World {
+    /// The time.
+    pub now: u64,
+    /// The two; connections are made from the first to the second.
+    pub stacks: [Stack; 2],
     pipes: [Pipe; 2],
     rng: Rng,
     batch: Batch,
     pattern: Pattern,
     /// Connections: the end at stack 0 and at stack 1.
-    pub(crate) pairs: Vec<[End; 2]>,
+    pub pairs: Vec<[End; 2]>,
     by_id: [std::collections::BTreeMap<StreamId, usize>; 2],
-    listener: [Option<warren_netstack::ListenerId>; 2],
     changes: VecDeque<(u64, [Link; 2])>,
-    pub(crate) steps: u64,
+    /// Moments so far.
+    pub steps: u64,
     /// More are taken for a loop.
-    pub(crate) most_steps: u64,
-    pub(crate) other_events: Vec<(usize, Event)>,
+    pub most_steps: u64,
+    /// Events that belong to no script, and whose they were.
+    pub other_events: Vec<(usize, Event)>,
 }
 
-pub(crate) fn addresses(side: usize) -> Vec<IpAddr> {
+/// Of a side: IPv4, then IPv6.
+pub fn addresses(side: usize) -> Vec<IpAddr> {
     vec![
         IpAddr::V4(Ipv4Addr::new(10, 100, 0, 1 + side as u8)),
         IpAddr::V6(Ipv6Addr::new(0xfd00, 0, 0, 0, 0, 0, 0, 1 + side as u16)),
     ]
 }
 
-pub(crate) fn config(side: usize, seed: u64) -> Config {
+/// Of a side, with a seed of its own.
+pub fn config(side: usize, seed: u64) -> Config {
     let mut bytes = [0; 32];
     let mut rng = Rng(seed ^ (side as u64) << 60);
     for part in bytes.chunks_mut(8) {
-        part.copy_from_slice(&rng.next().to_le_bytes());
+        part.copy_from_slice(&rng.draw().to_le_bytes());
     }
     Config::new(addresses(side), bytes)
 }
 
-pub(crate) const PORT: u16 = 5_201;
+/// Where both stacks listen.
+pub const PORT: u16 = 5_201;
 
 impl World {
-    pub(crate) fn new(seed: u64, configs: [Config; 2], links: [Link; 2]) -> Self {
+    /// A world of these; the links are those away from each side.
+    ///
+    /// # Panics
+    /// Never: a new stack has every port free.
+    pub fn new(seed: u64, configs: [Config; 2], links: [Link; 2]) -> Self {
         let mtu = configs[0].mtu.max(configs[1].mtu);
         let mut stacks = configs.map(Stack::new);
-        let listener = [0, 1].map(|side: usize| stacks[side].listen(Listen::port(PORT)));
+        for stack in &mut stacks {
+            let listener = stack.listen(Listen::port(PORT));
+            assert!(listener.is_some(), "port {PORT} is taken");
+        }
         Self {
             now: 0,
             stacks,
             pipes: links.map(Pipe::new),
             rng: Rng(seed),
             batch: Batch::new(mtu),
-            pattern: Pattern::new(),
+            pattern: Pattern::default(),
             pairs: Vec::new(),
             by_id: Default::default(),
-            listener,
             changes: VecDeque::new(),
             steps: 0,
             most_steps: u64::MAX,
@@ -294,26 +344,31 @@ impl World {
         }
     }
 
-    pub(crate) fn simple(seed: u64, link: Link) -> Self {
+    /// The same link both ways, and the usual configuration.
+    pub fn simple(seed: u64, link: Link) -> Self {
         Self::new(seed, [config(0, seed), config(1, seed)], [link.clone(), link])
     }
 
     /// The path changes at a time.
-    pub(crate) fn change(&mut self, at: u64, links: [Link; 2]) {
+    pub fn change(&mut self, at: u64, links: [Link; 2]) {
         self.changes.push_back((at, links));
     }
 
-    pub(crate) fn time(&self) -> Duration {
+    /// The time as the stacks take it.
+    pub fn time(&self) -> Duration {
         Duration::from_nanos(self.now)
     }
 
-    /// Connects from stack 0 to stack 1.
-    pub(crate) fn open(&mut self, scripts: [Script; 2], v6: bool) -> usize {
+    /// Connects from stack 0 to stack 1; gives the connection's place in `pairs`.
+    ///
+    /// # Panics
+    /// The stack has no room for another connection.
+    pub fn open(&mut self, scripts: [Script; 2], v6: bool) -> usize {
         let remote = SocketAddr::new(addresses(1)[usize::from(v6)], PORT);
         let id = self.stacks[0].connect(Duration::from_nanos(self.now), remote).expect("connects");
         let index = self.pairs.len();
         let [left, right] = scripts;
-        let (a, b) = (self.rng.next(), self.rng.next());
+        let (a, b) = (self.rng.draw(), self.rng.draw());
         let mut ends = [End::new(left, a, b), End::new(right, b, a)];
         ends[0].id = Some(id);
         self.pairs.push(ends);
@@ -378,7 +433,10 @@ impl World {
     }
 
     /// One moment. False when nothing will ever happen again.
-    pub(crate) fn step(&mut self) -> bool {
+    ///
+    /// # Panics
+    /// There were `most_steps` already, or an end received a wrong byte.
+    pub fn step(&mut self) -> bool {
         self.steps += 1;
         assert!(
             self.steps < self.most_steps,
@@ -435,12 +493,12 @@ impl World {
     }
 
     /// Runs until `until` or until nothing will happen.
-    pub(crate) fn run_until(&mut self, until: u64) {
+    pub fn run_until(&mut self, until: u64) {
         while self.now < until && self.step() {}
     }
 
     /// Runs until every pair is done at both ends, at most until `limit`.
-    pub(crate) fn run(&mut self, limit: u64) {
+    pub fn run(&mut self, limit: u64) {
         while self.now < limit
             && !self
                 .pairs
@@ -450,7 +508,8 @@ impl World {
         {}
     }
 
-    pub(crate) fn dropped(&self) -> [u64; 2] {
+    /// Packets that each direction of the path has lost.
+    pub fn dropped(&self) -> [u64; 2] {
         [self.pipes[0].dropped, self.pipes[1].dropped]
     }
 }

@@ -7,30 +7,36 @@ use std::time::Duration;
 
 use warren_netstack::Stack;
 
-use super::{Rng, SEC};
+use crate::{Rng, SEC};
 
 /// One direction of a path.
 #[derive(Clone, Debug)]
-pub(crate) struct Link {
+pub struct Link {
     /// Bits a second; zero is infinite.
-    pub(crate) rate: u64,
-    pub(crate) delay: u64,
+    pub rate: u64,
+    /// One way.
+    pub delay: u64,
     /// Bytes that wait for the line at most.
-    pub(crate) queue: u64,
-    pub(crate) loss: f64,
-    pub(crate) reorder: f64,
+    pub queue: u64,
+    /// Share of packets that vanish, 0 to 1; as with the others.
+    pub loss: f64,
+    /// Packets that come later than those behind them.
+    pub reorder: f64,
     /// Extra delay of a reordered packet, at most.
-    pub(crate) jitter: u64,
-    pub(crate) duplicate: f64,
-    pub(crate) corrupt: f64,
+    pub jitter: u64,
+    /// Packets that come twice.
+    pub duplicate: f64,
+    /// Packets with one bit changed.
+    pub corrupt: f64,
     /// Larger packets vanish.
-    pub(crate) mtu: usize,
+    pub mtu: usize,
     /// ...and are answered with "too big" when true.
-    pub(crate) tells_mtu: bool,
+    pub tells_mtu: bool,
 }
 
 impl Link {
-    pub(crate) fn clean(rate: u64, delay: u64) -> Self {
+    /// Without faults, and with a queue of one product of bandwidth and round trip.
+    pub fn clean(rate: u64, delay: u64) -> Self {
         let bdp = rate / 8 * (2 * delay) / SEC;
         Self {
             rate,
@@ -47,8 +53,8 @@ impl Link {
     }
 }
 
-pub(super) struct Pipe {
-    pub(super) link: Link,
+pub(crate) struct Pipe {
+    pub(crate) link: Link,
     free_at: u64,
     flying: BinaryHeap<Reverse<(u64, u64, usize)>>,
     packets: Vec<Vec<u8>>,
@@ -59,7 +65,7 @@ pub(super) struct Pipe {
 }
 
 impl Pipe {
-    pub(super) fn new(link: Link) -> Self {
+    pub(crate) fn new(link: Link) -> Self {
         Self {
             link,
             free_at: 0,
@@ -73,7 +79,7 @@ impl Pipe {
     }
 
     /// Puts a packet on the path. Returns an ICMP error when the path tells.
-    pub(super) fn push(&mut self, now: u64, rng: &mut Rng, packet: &[u8]) -> Option<Vec<u8>> {
+    pub(crate) fn push(&mut self, now: u64, rng: &mut Rng, packet: &[u8]) -> Option<Vec<u8>> {
         self.sent += 1;
         if packet.len() > self.link.mtu {
             self.dropped += 1;
@@ -118,17 +124,17 @@ impl Pipe {
     }
 
     /// Sends an error of the path itself, which nothing delays or loses.
-    pub(super) fn answer(&mut self, now: u64, error: Vec<u8>) {
+    pub(crate) fn answer(&mut self, now: u64, error: Vec<u8>) {
         self.serial += 1;
         self.packets.push(error);
         self.flying.push(Reverse((now + self.link.delay, self.serial, self.packets.len() - 1)));
     }
 
-    pub(super) fn next(&self) -> Option<u64> {
+    pub(crate) fn next(&self) -> Option<u64> {
         self.flying.peek().map(|Reverse((at, ..))| *at)
     }
 
-    pub(super) fn deliver(&mut self, now: u64, stack: &mut Stack) -> usize {
+    pub(crate) fn deliver(&mut self, now: u64, stack: &mut Stack) -> usize {
         let mut count = 0;
         while let Some(Reverse((at, _, slot))) = self.flying.peek().copied() {
             if at > now {
@@ -143,7 +149,11 @@ impl Pipe {
     }
 }
 
-pub(crate) fn too_big(packet: &[u8], mtu: usize) -> Vec<u8> {
+/// What a router says of a packet that is larger than `mtu`: ICMP's "fragmentation needed", ICMPv6's "packet too big".
+///
+/// # Panics
+/// `packet` has no whole IP header.
+pub fn too_big(packet: &[u8], mtu: usize) -> Vec<u8> {
     let sum = |bytes: &[u8], mut total: u32| {
         for pair in bytes.chunks(2) {
             total += u32::from(pair[0]) << 8 | u32::from(*pair.get(1).unwrap_or(&0));
