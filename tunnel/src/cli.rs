@@ -40,7 +40,7 @@ Exit code: the program's, or 128 and the signal's number if one ended it; 125 th
 const GATEWAY_HELP: &str = "\
 Needs no privilege: what pods send is forwarded by sockets of this process, or by the kernel where it may. docs/gateway.md is a guide.
 
-Signals: SIGTERM and SIGINT end it; SIGHUP reads the file again: groups, token keys, gateways, limits.";
+Signals: SIGTERM and SIGINT end it; SIGHUP reads the file again: groups, sites, token keys, gateways, limits.";
 
 const FETCH_HELP: &str = "\
 What is missing or wrong is told and asked for again until it is right. Files are readable by their owner alone,
@@ -138,6 +138,9 @@ pub enum Command {
         after_help = "Exit code: 0 all is well, 1 a tunnel would run with limits, 2 a tunnel cannot run here."
     )]
     Doctor(DoctorArgs),
+    /// Be the process in a user namespace that makes an agent's sockets; its channel is standard input
+    #[command(name = crate::net::HELPER, hide = true)]
+    MakeSockets,
 }
 
 /// Who moves the packets.
@@ -149,8 +152,10 @@ pub enum DeviceChoice {
     Kernel,
     /// A TUN device and our own data path
     Tun,
-    /// A netstack in this process: no interface and no privileges; programs use it through forwards
+    /// A netstack in this process: no interface and no privileges; programs use it through proxies and forwards
     User,
+    /// The kernel's own stack in a user namespace: no privileges either, but not permitted everywhere; used as `user` is
+    Userns,
 }
 
 /// What moves datagrams to peers that have a TLS endpoint.
@@ -332,9 +337,6 @@ pub struct DoctorArgs {
     /// Look at the way to the peers of this file too
     #[arg(long, short, value_name = "FILE", env = "WARREN_CONFIG")]
     pub config: Option<PathBuf>,
-    /// Try to enter a user namespace, and end: what `doctor` has a process of its own do.
-    #[arg(long, hide = true)]
-    pub probe_user_namespace: bool,
 }
 
 fn endpoint(text: &str) -> Result<Endpoint, Problem> {

@@ -18,6 +18,7 @@ pub mod exec;
 pub mod fetch;
 pub mod folders;
 pub mod gateway;
+pub mod local_socket;
 pub mod log;
 pub mod machine;
 pub mod metrics;
@@ -29,7 +30,7 @@ pub mod services;
 pub mod status;
 pub mod uapi;
 
-use std::io::Write as _;
+use std::{io::Write as _, os::fd::AsFd as _};
 
 use cli::{Cli, Command, LogFormat};
 use problem::{Problem, Result};
@@ -66,6 +67,8 @@ pub fn run(cli: Cli) -> u8 {
                 2
             });
         }
+        Command::MakeSockets => warren_device::namespace::serve(std::io::stdin().as_fd())
+            .map_err(|error| Problem::new(error.to_string())),
     };
     match result {
         Ok(()) => 0,

@@ -44,6 +44,18 @@ pub struct Status {
     pub services: Option<Services>,
     /// All peers.
     pub peers: Vec<Peer>,
+    /// What peers moved that are configured no more.
+    #[serde(default)]
+    pub former_peers: Moved,
+}
+
+/// Bytes of UDP payload.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Moved {
+    /// Received.
+    pub rx_bytes: u64,
+    /// Sent.
+    pub tx_bytes: u64,
 }
 
 /// Proxies, forwards and names of a tunnel without an interface.
@@ -65,12 +77,20 @@ pub struct Services {
     pub datagrams_dropped: u64,
     /// Questions for names.
     pub dns: Dns,
-    /// Bytes in the buffers of all streams of the netstack now.
-    pub buffer_bytes: u64,
-    /// The most that these ever were.
-    pub buffer_peak_bytes: u64,
-    /// The most that they may be.
-    pub buffer_limit_bytes: u64,
+    /// The buffers of all streams of the netstack; none where the kernel keeps them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub buffers: Option<Buffers>,
+}
+
+/// What the buffers of all streams take.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Buffers {
+    /// Now.
+    pub bytes: u64,
+    /// The most that they ever took.
+    pub peak_bytes: u64,
+    /// The most that they may take.
+    pub limit_bytes: u64,
 }
 
 /// Streams of one service.
@@ -190,9 +210,11 @@ pub struct Rate {
 }
 
 impl Status {
-    /// Received and sent bytes of all peers.
+    /// Received and sent bytes of all peers that there have been: pods come and go, and a sum of those that are here now would
+    /// fall.
     pub fn bytes(&self) -> (u64, u64) {
-        self.peers.iter().fold((0, 0), |(rx, tx), peer| (rx + peer.rx_bytes, tx + peer.tx_bytes))
+        let former = (self.former_peers.rx_bytes, self.former_peers.tx_bytes);
+        self.peers.iter().fold(former, |(rx, tx), peer| (rx + peer.rx_bytes, tx + peer.tx_bytes))
     }
 
     /// Rate since an earlier look; `None` when no time has passed or the counters began anew.
@@ -314,11 +336,10 @@ pub(crate) mod tests {
                 idle: 0,
                 datagrams_dropped: 5,
                 dns: Dns { questions: 12, cached: 7, failed: 1, strange: 0 },
-                buffer_bytes: 1 << 20,
-                buffer_peak_bytes: 9 << 20,
-                buffer_limit_bytes: 32 << 20,
+                buffers: Some(Buffers { bytes: 1 << 20, peak_bytes: 9 << 20, limit_bytes: 32 << 20 }),
             }),
             peers: vec![peer, silent],
+            former_peers: Moved { rx_bytes: 5000, tx_bytes: 700 },
         }
     }
 

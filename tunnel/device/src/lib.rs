@@ -1,5 +1,7 @@
-//! Where packets come from and go to: TUN with offloads, kernel WireGuard, a netstack in this process.
+//! Where packets come from and go to: TUN with offloads, kernel WireGuard, a netstack in this process, the kernel's
+//! stack in a user namespace.
 
 pub mod kernel;
+pub mod namespace;
 pub mod tun;
 pub mod user;

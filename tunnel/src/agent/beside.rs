@@ -11,12 +11,7 @@ use std::{
 
 use warren_wire::config::Config;
 
-use super::{
-    Agent, Event, Live, Lock,
-    choice::{self, Chosen},
-    gather, serve_metrics,
-    tunnel::Look,
-};
+use super::{Agent, Event, Live, Lock, choice, gather, serve_metrics, tunnel::Look};
 use crate::{
     cli::{Address, AgentArgs},
     problem::{Problem, Result},
@@ -68,7 +63,7 @@ pub fn beside<T: Send>(
 ) -> Result<T> {
     let mut settings = gather(args)?;
     let chosen = choice::choose(settings.device)?;
-    if let Chosen::Netstack(_) = chosen {
+    if chosen.is_inside() {
         // Whoever works beside it is told where they are: any free port will do, and no other agent is in the way.
         settings.services.or_proxies(Address::On((Ipv4Addr::LOCALHOST, 0).into()));
     }

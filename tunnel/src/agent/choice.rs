@@ -15,6 +15,15 @@ pub(super) enum Chosen {
     Interface(Backend),
     /// The netstack of this process, and why.
     Netstack(String),
+    /// The kernel's stack in a user namespace.
+    Namespace,
+}
+
+impl Chosen {
+    /// Whether programs reach the tunnel by proxies alone.
+    pub(super) fn is_inside(&self) -> bool {
+        !matches!(self, Self::Interface(_))
+    }
 }
 
 /// Who makes the interface.
@@ -36,6 +45,7 @@ pub(super) fn choose(asked: DeviceChoice) -> Result<Chosen> {
     let permitted = machine::may_configure_network();
     let interface = match asked {
         DeviceChoice::User => return Ok(Chosen::Netstack("asked for".into())),
+        DeviceChoice::Userns => return Ok(Chosen::Namespace),
         DeviceChoice::Auto => return Ok(best(permitted, machine::tun_device().err(), kernel::loaded())),
         DeviceChoice::Kernel => Backend::Kernel,
         DeviceChoice::Tun => Backend::Tun,
@@ -78,7 +88,7 @@ mod tests {
         assert_eq!(best(true, missing(), true), Chosen::Interface(Backend::Kernel));
         let told = |chosen| match chosen {
             Chosen::Netstack(told) => told,
-            Chosen::Interface(_) => String::new(),
+            Chosen::Interface(_) | Chosen::Namespace => String::new(),
         };
         insta::assert_snapshot!(
             [told(best(false, None, true)), told(best(true, missing(), false))].join("\n")

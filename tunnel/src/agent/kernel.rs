@@ -32,7 +32,7 @@ use crate::{
     name::InterfaceName,
     net::resolve,
     problem::{Context, Problem, Result},
-    status::{Peer, Status},
+    status::{Moved, Peer, Status},
     uapi::{self, Request, errno},
 };
 
@@ -265,6 +265,8 @@ fn status(
         tls: None,
         services: None,
         peers: read.peers.into_iter().map(peer).collect(),
+        // The kernel forgets peers with their counters.
+        former_peers: Moved::default(),
     }
 }
 

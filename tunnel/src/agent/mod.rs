@@ -29,7 +29,7 @@ use signal_hook::{
     consts::{SIGHUP, SIGINT, SIGTERM},
     iterator::Signals,
 };
-use warren_wire::config::Config;
+use warren_wire::{PublicKey, config::Config};
 
 pub use beside::{Beside, beside};
 pub use carriers::{Carriers, TlsOverrides};
@@ -187,14 +187,11 @@ impl Agent {
                     .hint("`wg showconf` prints what is set; the file stays as it is"),
             );
         }
-        let backend = match chosen {
-            Chosen::Interface(backend) => *backend,
-            Chosen::Netstack(told) => {
-                let tunnel = Self::bring_up_alone(&settings, told, events)?;
-                live.set(tunnel.look());
-                watch_gateways(&settings, tunnel.as_ref(), events)?;
-                return Ok(Self { settings, network: None, tunnel, live: Arc::clone(live) });
-            }
+        let Chosen::Interface(backend) = *chosen else {
+            let tunnel = Self::bring_up_alone(&settings, chosen, events)?;
+            live.set(tunnel.look());
+            watch_gateways(&settings, tunnel.as_ref(), events)?;
+            return Ok(Self { settings, network: None, tunnel, live: Arc::clone(live) });
         };
         if settings.services.asked() {
             return Err(Problem::new("proxies and forwards are not for a tunnel with an interface")
@@ -214,8 +211,12 @@ impl Agent {
         }
     }
 
-    /// A tunnel that ends in this process. What is meant for an interface is told and left out.
-    fn bring_up_alone(settings: &Settings, why: &str, events: &Sender<Event>) -> Result<Box<dyn Tunnel>> {
+    /// A tunnel that ends in this process, or in a namespace of its own. What is meant for an interface is told and left out.
+    fn bring_up_alone(
+        settings: &Settings,
+        chosen: &Chosen,
+        events: &Sender<Event>,
+    ) -> Result<Box<dyn Tunnel>> {
         let parts = &settings.config.interface;
         let hooks = [&parts.pre_up, &parts.post_up, &parts.pre_down, &parts.post_down];
         if !hooks.iter().all(|commands| commands.is_empty()) {
@@ -231,7 +232,11 @@ impl Agent {
             );
         }
         machine::raise_descriptors();
-        let Up { tunnel, told, .. } = OwnTunnel::over_netstack(settings, Reloader(events.clone()), why)?;
+        let reloader = Reloader(events.clone());
+        let Up { tunnel, told, .. } = match chosen {
+            Chosen::Netstack(why) => OwnTunnel::over_netstack(settings, reloader, why)?,
+            _ => OwnTunnel::over_namespace(settings, reloader)?,
+        };
         announce(tunnel.look().status()?, &told);
         Ok(tunnel)
     }
@@ -339,6 +344,11 @@ impl Agent {
             network.reload(&config, mtu.map(u32::from))?;
         }
         self.tunnel.facts(&config, mtu.map(u32::from));
+        if let Source::Token(_) = &self.settings.source
+            && gateway(&self.settings.config) != gateway(&config)
+        {
+            self.tunnel.forsake();
+        }
         self.settings.config = config;
         Ok(changes)
     }
@@ -350,6 +360,11 @@ fn watch_gateways(settings: &Settings, tunnel: &dyn Tunnel, events: &Sender<Even
         Source::Token(enrolled) => enrolled::watch(Arc::clone(enrolled), tunnel.look(), events.clone()),
         Source::File(_) | Source::Stdin => Ok(()),
     }
+}
+
+/// The gateway that carries an enrolled agent's packets.
+fn gateway(config: &Config) -> Option<PublicKey> {
+    config.peers.iter().find(|peer| !peer.allowed_ips.is_empty()).map(|peer| peer.public_key)
 }
 
 /// The line that says what was chosen.

@@ -1,4 +1,5 @@
-//! A tunnel that our own data path moves: over a TUN device, or to and from the netstack of this process.
+//! A tunnel that our own data path moves: over a TUN device, or to and from the netstack of this process, or the kernel's stack in
+//! a namespace.
 
 use std::{net::IpAddr, path::PathBuf, sync::Arc, time::Duration};
 
@@ -26,14 +27,14 @@ use crate::{
     control::{self, Command, Facts, FilePeer, Handle, Lookup, Parts, Traffic as _},
     datapath::Device,
     folders, log,
-    net::{self, Netlink},
+    net::{self, Netlink, PrivateNetwork},
     problem::{Context, Problem, Result},
-    services::{BUFFERS, Proxies, Services},
+    services::{self, BUFFERS, Proxies, Services, Sockets},
     status::{Offload, Status},
     uapi::{self, Request, errno},
 };
 
-/// The least MTU of the netstack, which is IPv6's.
+/// The least MTU without an interface, which is IPv6's.
 const LEAST_MTU: u32 = 1280;
 
 /// A running tunnel; dropping it ends it, and its interface with it.
@@ -45,8 +46,18 @@ pub(super) struct OwnTunnel {
     handle: Handle,
     facts: Facts,
     lookups: std::sync::mpsc::SyncSender<Lookup>,
-    net: Option<Net>,
+    inside: Inside,
     carriers: Carriers,
+}
+
+/// Where packets leave the tunnel.
+enum Inside {
+    /// By an interface of the machine.
+    Interface,
+    /// In the netstack.
+    Netstack(Net),
+    /// In a network of our own.
+    Private(Box<PrivateNetwork>),
 }
 
 /// What is particular to a device.
@@ -80,11 +91,49 @@ impl OwnTunnel {
             offloads: queues.first().map(device_offloads).unwrap_or_default(),
             socket: interface.socket(),
         };
-        Self::up(settings, reloader, kind, file_peers, |_| Ok((Device::Tun(queues), None)))
+        Self::up(settings, reloader, kind, file_peers, |_| Ok((Device::Tun(queues), Inside::Interface)))
     }
 
     /// Starts a tunnel that ends in this process: nothing of the machine is changed, nothing needs a privilege.
     pub(super) fn over_netstack(settings: &Settings, reloader: Reloader, told: &str) -> Result<Up> {
+        let (kind, file_peers) = Self::without_interface(settings, "user", told, Vec::new());
+        let mtu = kind.mtu;
+        let seed = *random()?;
+        let addresses = own_addresses(&settings.config);
+        Self::up(settings, reloader, kind, file_peers, move |plane| {
+            let routed = Arc::clone(plane);
+            let (driver, net) = user::open(UserConfig {
+                addresses,
+                mtu: mtu as usize,
+                memory: BUFFERS,
+                congestion: Congestion::Bbr,
+                seed,
+                routes: Box::new(move |to| routed.route(to).is_some()),
+                forward: None,
+            })
+            .while_doing(|| "netstack".into())?;
+            Ok((Device::User(Box::new(driver)), Inside::Netstack(net)))
+        })
+    }
+
+    /// Starts a tunnel that ends in the kernel's stack, in a namespace of its own.
+    pub(super) fn over_namespace(settings: &Settings, reloader: Reloader) -> Result<Up> {
+        let (mut network, queue) = PrivateNetwork::open()?;
+        let (kind, file_peers) =
+            Self::without_interface(settings, "userns", "asked for", device_offloads(&queue));
+        network.configure(own_addresses(&settings.config).into_iter(), kind.mtu)?;
+        Self::up(settings, reloader, kind, file_peers, move |_| {
+            Ok((Device::Tun(vec![queue]), Inside::Private(Box::new(network))))
+        })
+    }
+
+    /// What the two have in common.
+    fn without_interface(
+        settings: &Settings,
+        backend: &'static str,
+        told: &str,
+        offloads: Vec<Offload>,
+    ) -> (Kind, Vec<FilePeer>) {
         let Settings { interface, config, .. } = settings;
         let file_peers = peers::of(config, &settings.carriers, None, true);
         // Some sandboxes have no netlink: then the usual MTU is taken.
@@ -103,24 +152,7 @@ impl OwnTunnel {
         } else {
             interface.own_socket(&settings.folder)
         };
-        let kind =
-            Kind { backend: "user", told: told.to_owned(), mtu, fwmark: None, offloads: Vec::new(), socket };
-        let seed = *random()?;
-        let addresses = own_addresses(config);
-        Self::up(settings, reloader, kind, file_peers, move |plane| {
-            let routed = Arc::clone(plane);
-            let (driver, net) = user::open(UserConfig {
-                addresses,
-                mtu: mtu as usize,
-                memory: BUFFERS,
-                congestion: Congestion::Bbr,
-                seed,
-                routes: Box::new(move |to| routed.route(to).is_some()),
-                forward: None,
-            })
-            .while_doing(|| "netstack".into())?;
-            Ok((Device::User(Box::new(driver)), Some(net)))
-        })
+        (Kind { backend, told: told.to_owned(), mtu, fwmark: None, offloads, socket }, file_peers)
     }
 
     fn up(
@@ -128,7 +160,7 @@ impl OwnTunnel {
         reloader: Reloader,
         kind: Kind,
         file_peers: Vec<FilePeer>,
-        make: impl FnOnce(&Arc<Plane>) -> Result<(Device, Option<Net>)>,
+        make: impl FnOnce(&Arc<Plane>) -> Result<(Device, Inside)>,
     ) -> Result<Up> {
         let Settings { interface, config, .. } = settings;
         let Kind { backend, told, mtu, fwmark, offloads, socket } = kind;
@@ -136,12 +168,19 @@ impl OwnTunnel {
         let private_key =
             config.interface.private_key.clone().ok_or_else(|| Problem::new("no private key"))?;
         let engine = Engine::new(EngineConfig::new(private_key.clone()), *random()?);
-        let (device, net) = make(&engine.plane())?;
+        let (device, inside) = make(&engine.plane())?;
         let traffic = Box::new(Moving::start(engine.plane(), device, Arc::clone(&udp), mtu as usize)?);
         let tls = settings.carriers.listen(config, traffic.streams())?;
-        let services = match &net {
-            Some(net) => Some(Services::start(net.clone(), &settings.services, config)?),
-            None => None,
+        let services = match &inside {
+            Inside::Interface => None,
+            Inside::Netstack(net) => {
+                Some(Services::start(&services::Tunnel(net.clone()), &settings.services, config)?)
+            }
+            Inside::Private(network) => {
+                let reloader = reloader.clone();
+                let sockets = Sockets::new(Arc::clone(network.namespace()), move || reloader.failed());
+                Some(Services::start(&sockets, &settings.services, config)?)
+            }
         };
         let (handle, commands) = Handle::new()?;
         let lookups = lookups::start(handle.clone())?;
@@ -180,7 +219,7 @@ impl OwnTunnel {
             handle,
             facts,
             lookups,
-            net,
+            inside,
             carriers: settings.carriers.clone(),
         };
         tunnel.put(Vec::new(), file_peers)?;
@@ -234,7 +273,7 @@ impl Tunnel for OwnTunnel {
             said.push(format!("{} peers added or changed", changed.len()));
         }
         self.put(gone, changed)?;
-        if let Some(net) = &self.net {
+        if let Inside::Netstack(net) = &self.inside {
             // Streams whose packets went nowhere need not wait for their timers.
             net.nudge();
         }
@@ -253,16 +292,31 @@ impl Tunnel for OwnTunnel {
         Ok(if said.is_empty() { "nothing has changed".to_owned() } else { said.join(", ") })
     }
 
+    fn forsake(&self) {
+        if let Inside::Netstack(net) = &self.inside {
+            net.forsake();
+        }
+    }
+
     /// Tells the control thread what its status shall say.
     fn facts(&mut self, config: &Config, mtu: Option<u32>) {
         self.facts.addresses.clone_from(&config.interface.addresses);
         if let Some(mtu) = mtu {
             self.facts.mtu = mtu;
         }
-        if let Some(net) = &self.net {
-            self.facts.mtu = self.facts.mtu.max(LEAST_MTU);
-            net.set_addresses(own_addresses(config));
-            net.set_mtu(self.facts.mtu as usize);
+        match &mut self.inside {
+            Inside::Interface => {}
+            Inside::Netstack(net) => {
+                self.facts.mtu = self.facts.mtu.max(LEAST_MTU);
+                net.set_addresses(own_addresses(config));
+                net.set_mtu(self.facts.mtu as usize);
+            }
+            Inside::Private(network) => {
+                self.facts.mtu = self.facts.mtu.max(LEAST_MTU);
+                if let Err(problem) = network.configure(own_addresses(config).into_iter(), self.facts.mtu) {
+                    log::warn(&problem);
+                }
+            }
         }
         if let Some(services) = &self.services {
             services.reload(config);

@@ -32,6 +32,8 @@ pub(super) struct Up {
 pub(super) trait Tunnel {
     /// Applies what another file has otherwise; says what that was. `mark` is the mark of datagrams before and after.
     fn apply(&mut self, before: &Config, after: &Config, mark: (Option<u32>, Option<u32>)) -> Result<String>;
+    /// Another gateway carries packets from now on: connections through the last one cannot go on.
+    fn forsake(&self) {}
     /// Takes note of what the status shall say.
     fn facts(&mut self, config: &Config, mtu: Option<u32>);
     /// A view of it.

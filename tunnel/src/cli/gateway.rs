@@ -36,6 +36,11 @@ const GATEWAY_FILE: &str = "/etc/warren/gateway.toml";
 /// What can be asked of a gateway.
 #[derive(Debug, Subcommand)]
 pub enum GatewayCommand {
+    /// Check a gateway's file and the files that it names; starts and changes nothing
+    Check {
+        /// The file [default: --config's]
+        file: Option<PathBuf>,
+    },
     /// How it does
     Status(AskArgs),
     /// All leases: who has which address, and since when

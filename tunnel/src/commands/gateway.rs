@@ -24,6 +24,9 @@ pub fn gateway(args: &GatewayArgs) -> Result<()> {
                 }
             })
         }
+        Some(GatewayCommand::Check { file }) => {
+            print(&gateway::check(file.as_ref().unwrap_or(&args.config))?)
+        }
         Some(GatewayCommand::Status(ask)) => told(ask, &Ask::Status),
         Some(GatewayCommand::Peers(ask)) => told(ask, &Ask::Peers),
         Some(GatewayCommand::Evict { key, time, ask }) => {
@@ -72,6 +75,9 @@ fn status_text(status: &GatewayStatus) -> String {
     _ = writeln!(out, "  UDP port: {}", status.interface.listen_port);
     if let Some(tls) = &status.interface.tls {
         _ = writeln!(out, "  TLS: {}, pin {}, {} tunnels", tls.address, tls.pin, tls.connections);
+    }
+    if let Some(mbit) = status.interface.planned_rate_mbit {
+        _ = writeln!(out, "  planned rate: {mbit} Mbit/s");
     }
     _ = writeln!(out, "  new peers: {}", if status.draining { "refused, it drains" } else { "taken" });
     _ = writeln!(out, "  store: {}", if status.store { "answers" } else { "does not answer" });

@@ -4,7 +4,7 @@ use std::{collections::HashMap, fmt::Write as _};
 
 use ipnet::IpNet;
 
-use crate::status::{Peer, Rate, Services, Status};
+use crate::status::{Buffers, Peer, Rate, Services, Status};
 
 /// The text of one interface.
 pub(super) fn status(now: &Status, before: Option<&Status>) -> String {
@@ -68,15 +68,10 @@ fn services(line: &mut impl FnMut(&str, &str), served: &Services) {
         .collect();
     line("streams", &if streams.is_empty() { "none yet".to_owned() } else { streams.join(", ") });
     line("proxied", &transfer(served.received_bytes, served.sent_bytes, None));
-    line(
-        "stream buffers",
-        &format!(
-            "{}, at most {} so far of {}",
-            bytes(served.buffer_bytes),
-            bytes(served.buffer_peak_bytes),
-            bytes(served.buffer_limit_bytes)
-        ),
-    );
+    if let Some(Buffers { bytes: now, peak_bytes, limit_bytes }) = served.buffers {
+        let told = format!("{}, at most {} so far of {}", bytes(now), bytes(peak_bytes), bytes(limit_bytes));
+        line("stream buffers", &told);
+    }
     let mut troubles: Vec<(&str, u64)> =
         served.refused.iter().map(|(reason, n)| (reason.as_str(), *n)).collect();
     troubles.extend([("reset", served.reset), ("idle", served.idle)]);

@@ -94,6 +94,8 @@ pub enum Command {
     },
     /// Facts that changed.
     Facts(Box<Facts>),
+    /// Another planned rate, in Mbit/s, or none.
+    PlannedRate(Option<u32>),
     /// End.
     Stop,
 }

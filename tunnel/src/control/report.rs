@@ -3,14 +3,14 @@
 use std::{collections::BTreeMap, sync::Arc};
 
 use ipnet::IpNet;
-use warren_proto::{Now, engine::PeerStatus};
+use warren_proto::{Now, engine::PeerStatus, plane::Traffic};
 
 use warren_transport::tls::{Listener, Pin};
 use warren_wire::config::{Endpoint, Host};
 
 use super::{carriers::Ways, model::Model};
 use crate::services::Figures;
-use crate::status::{Offload, Peer, Status, TlsListen};
+use crate::status::{Moved, Offload, Peer, Status, TlsListen};
 
 /// What the agent knows of the interface and the control thread does not find out by itself.
 #[derive(Debug, Clone, Default)]
@@ -68,7 +68,7 @@ pub(super) fn status(
     now: Now,
     (listen_port, socket_offloads): (u16, Vec<Offload>),
     drops: BTreeMap<String, u64>,
-    peers: Vec<PeerStatus>,
+    (peers, departed): (Vec<PeerStatus>, Traffic),
     (ways, connections): (&Ways, usize),
 ) -> Status {
     let mut offloads = facts.device_offloads.clone();
@@ -91,6 +91,7 @@ pub(super) fn status(
         tls: facts.tls.as_ref().map(|tls| tls.status(connections)),
         services: facts.services.as_ref().map(Figures::now),
         peers: peers.into_iter().map(|known| peer(known, model, ways)).collect(),
+        former_peers: Moved { rx_bytes: departed.rx_bytes, tx_bytes: departed.tx_bytes },
     }
 }
 

@@ -383,7 +383,7 @@ impl Control {
                     now,
                     (self.traffic.udp().port(), socket_offloads(self.traffic.udp())),
                     self.drops(),
-                    self.engine.peers(now),
+                    (self.engine.peers(now), self.engine.departed()),
                     (&self.ways, self.traffic.streams().count()),
                 );
                 _ = answer.try_send(status);
@@ -423,6 +423,7 @@ impl Control {
                 self.traffic.set_mtu(facts.mtu as usize);
                 self.facts = *facts;
             }
+            Command::PlannedRate(mbit) => self.facts.planned_rate_mbit = mbit,
             Command::Stop => self.stop = true,
         }
     }

@@ -117,16 +117,18 @@ impl<'a> Inbound<'a> {
     fn datagram(&mut self, now: Duration, buffer: &mut [u8], place: Range<usize>, from: &Endpoint, ecn: u8) {
         if let Some(packet) = self.opener.open(now, buffer, place, from, ecn) {
             if self.coalescer.is_full() {
+                self.opener.settle(now);
                 self.write(buffer);
             }
             self.coalescer.push(buffer, packet);
         }
     }
 
-    /// The end of a batch.
+    /// The end of a batch. It is reported before it is written: the kernel answers within the write, and an answer that another
+    /// thread has sent by then must not be taken for one that this batch has answered.
     fn finish(&mut self, now: Duration, buffer: &mut [u8]) {
-        self.write(buffer);
         self.opener.finish(now);
+        self.write(buffer);
         self.counters.frames.store(self.frames, Ordering::Relaxed);
         self.counters.packets.store(self.packets, Ordering::Relaxed);
         self.counters.calls.fetch_add(1, Ordering::Relaxed);

@@ -15,6 +15,8 @@ use super::unreachable::Unreachable;
 
 /// Frames between two looks at the clock and the stop flag while the device is never empty.
 const FRAMES: u32 = 16;
+/// Frames that still leave when it ends.
+const LAST: u32 = 1024;
 
 /// Reads frames until told to stop. A batch is sent when the device has no more to read, so joining packets
 /// costs no latency.
@@ -62,6 +64,13 @@ pub(super) fn run(shared: &Shared, queue: usize) -> io::Result<()> {
             }
         }
     }
+    // What the streams had to say at their end.
+    let now = shared.clock.mono();
+    for _ in 0..LAST {
+        let Read::Frame(length) = tun.read(&mut buffer)? else { break };
+        one(shared, queue, &mut reader, &mut batch, &mut unreachable, now, &buffer[..length]);
+    }
+    batch.end(shared, now);
     Ok(())
 }
 

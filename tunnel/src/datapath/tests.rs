@@ -3,7 +3,7 @@
 use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
 use std::time::{Duration, Instant};
 
-use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
+use rustix::net::{AddressFamily, SendFlags, SocketFlags, SocketType, socketpair};
 use warren_device::tun::checksum::{fill_ipv4_header, fold, pseudo, sum};
 use warren_device::tun::vnet::{GSO_TCPV4, NEEDS_CSUM, VNET_HEADER, Vnet};
 use warren_device::tun::{FRAME, TunOffload, split};
@@ -22,6 +22,8 @@ struct Side {
     datapath: Datapath,
     /// What the kernel would have of the device.
     kernel: OwnedFd,
+    /// The device itself.
+    device: OwnedFd,
 }
 
 fn side(number: u8) -> Side {
@@ -35,6 +37,7 @@ fn side(number: u8) -> Side {
         None,
     )
     .unwrap();
+    let device = ours.try_clone().unwrap();
     let offload = TunOffload { vnet: true, checksum: true, tso: true, uso: true };
     let (control, receiver) = control_channel(16).unwrap();
     let datapath = Datapath::start(DatapathConfig {
@@ -47,7 +50,7 @@ fn side(number: u8) -> Side {
         mtu: 1420,
     })
     .unwrap();
-    Side { plane: engine.plane(), engine, udp, receiver, datapath, kernel }
+    Side { plane: engine.plane(), engine, udp, receiver, datapath, kernel, device }
 }
 
 /// Side 1 is 10.0.0.1 and knows where side 2, 10.0.0.2, is.
@@ -243,6 +246,31 @@ fn what_is_no_message_is_counted_and_floods_are_bounded() {
     sides[1].pump();
     sides[0].write(&ping(ONE, TWO));
     assert!(read(&mut sides, 1).is_some());
+}
+
+/// The kernel answers within a write. What it answers goes out by another thread, and an end that only receives learns from
+/// answers without an echo that a path is lost: a report of the batch after its write would hide them.
+#[test]
+fn a_batch_is_reported_before_it_is_written() {
+    let mut sides = pair();
+    sides[0].write(&ping(ONE, TWO));
+    read(&mut sides, 1).unwrap();
+    // From now on a write to the device waits.
+    let device = sides[1].device.try_clone().unwrap();
+    rustix::io::ioctl_fionbio(&device, false).unwrap();
+    while rustix::net::send(&device, b"full", SendFlags::DONTWAIT).is_ok() {}
+    let one = sides[1].engine.find_peer(&PrivateKey::from_random([1; 32]).public()).unwrap();
+    let packets = move |sides: &[Side; 2]| sides[1].plane.peer(one).unwrap().traffic().rx_packets;
+    let before = packets(&sides);
+    sides[0].write(&ping(ONE, TWO));
+    let reported = eventually(&mut sides, |sides| packets(sides) == before + 1);
+    let written = sides[1].datapath.stats().packets_received;
+    // Nothing may wait when the threads are to end.
+    rustix::io::ioctl_fionbio(&device, true).unwrap();
+    sides[1].write(&ping(TWO, ONE));
+    while read(&mut sides, 1).unwrap() == b"full" {}
+    assert!(reported, "the packet is reported while its write waits");
+    assert_eq!(written, 1, "it had not been written by then");
 }
 
 #[test]

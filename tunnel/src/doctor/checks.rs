@@ -25,6 +25,9 @@ fn probe_name() -> String {
     format!("wprobe{}", std::process::id() % 100_000)
 }
 
+/// What no peer is silent for.
+pub(super) const PRIVILEGES: &str = "privileges";
+
 /// Start of 2026: this program is younger than that, and so is every right clock.
 const CLOCK_FLOOR: Duration = Duration::from_secs(1_767_225_600);
 
@@ -36,10 +39,10 @@ pub(super) fn look(config: Option<&Config>) -> Report {
     let mut findings = Vec::new();
     let permitted = machine::may_configure_network();
     findings.push(if permitted {
-        Finding::ok("privileges", "CAP_NET_ADMIN")
+        Finding::ok(PRIVILEGES, "CAP_NET_ADMIN")
     } else {
         Finding::limited(
-            "privileges",
+            PRIVILEGES,
             "CAP_NET_ADMIN is missing, so no interface can be made: programs use proxies",
             format!("for an interface: {}", container_or("run as root", "--cap-add NET_ADMIN")),
         )
@@ -58,11 +61,11 @@ pub(super) fn look(config: Option<&Config>) -> Report {
     findings.push(pod::gateway());
     findings.extend(mtu(config));
     findings.push(clock(Clock.now().wall));
-    findings.extend(dns(config));
-    findings.extend(reverse_path());
-
     let can_send = findings.iter().all(|finding| finding.check != "UDP" || finding.verdict == Verdict::Ok);
     let (backend, because) = choice(permitted, in_kernel, tun, can_send);
+    findings.extend(dns(config, backend == Some("user")));
+    findings.extend(reverse_path());
+
     // What one backend lacks does not matter where the other is used.
     let unused: &[&str] = match backend {
         Some("kernel") => &["TUN device"],
@@ -292,8 +295,13 @@ fn clock(wall: Duration) -> Finding {
     }
 }
 
-fn dns(config: Option<&Config>) -> Vec<Finding> {
-    let mut findings = vec![Finding::ok("DNS", format!("would be set by {}", net::dns_chosen().told()))];
+fn dns(config: Option<&Config>, by_proxies: bool) -> Vec<Finding> {
+    let told = if by_proxies {
+        "stays as it is: the proxies look the tunnel's names up".to_owned()
+    } else {
+        format!("would be set by {}", net::dns_chosen().told())
+    };
+    let mut findings = vec![Finding::ok("DNS", told)];
     for endpoint in
         config.iter().flat_map(|config| &config.peers).filter_map(|peer| peer.endpoint.as_ref()).take(MANY)
     {

@@ -78,9 +78,11 @@ impl Report {
         }
     }
 
-    /// What is not as it should be.
+    /// What is not as it should be and may keep peers from answering.
     pub fn troubles(&self) -> impl Iterator<Item = &Finding> {
-        self.findings.iter().filter(|finding| finding.verdict != Verdict::Ok)
+        self.findings
+            .iter()
+            .filter(|finding| finding.verdict != Verdict::Ok && finding.check != checks::PRIVILEGES)
     }
 
     /// For people.
@@ -115,9 +117,6 @@ pub fn look(config: Option<&Config>) -> Report {
 /// # Errors
 /// When the configuration that was named cannot be read.
 pub fn run(args: &DoctorArgs) -> Result<u8> {
-    if args.probe_user_namespace {
-        return pod::enter_user_namespace().map(|()| 0).map_err(|error| Problem::new(error.to_string()));
-    }
     let config = match &args.config {
         Some(path) => {
             let text = std::fs::read_to_string(path).map(zeroize::Zeroizing::new);

@@ -1,18 +1,16 @@
 //! What matters most where there is no privilege: namespaces of one's own, TLS out, proxies that are set, descriptors.
 
 use std::{
-    env, fs, io,
+    fs, io,
     net::{SocketAddr, TcpStream, ToSocketAddrs},
-    process::Command,
     time::Duration,
 };
 
 use warren_wire::config::{Config, Host};
 
 use super::Finding;
+use crate::net::PrivateNetwork;
 
-/// A hidden argument: this process is to try, and to end.
-pub(super) const PROBE: &str = "--probe-user-namespace";
 /// Where TLS is let out, if anything is.
 const TLS_PORT: u16 = 443;
 /// For a connection.
@@ -22,30 +20,19 @@ const MANY: usize = 3;
 /// Streams of a pod take two descriptors each.
 const DESCRIPTORS: u64 = 4_096;
 
-/// Whether a namespace of one's own can be had: tried in a process of its own, since a namespace cannot be left again.
+/// Whether the kernel's stack can be had in a namespace of one's own: made, and dropped again. Nothing needs it.
 pub(super) fn user_namespaces() -> Finding {
     const CHECK: &str = "user namespaces";
-    let tried = env::current_exe().and_then(|program| Command::new(program).args(["doctor", PROBE]).output());
-    match tried {
-        Ok(output) if output.status.success() => Finding::ok(CHECK, "permitted, and not needed"),
-        Ok(output) => {
-            let why = String::from_utf8_lossy(&output.stderr);
-            Finding::ok(CHECK, format!("not permitted ({}), and not needed", why.trim()))
+    match PrivateNetwork::open() {
+        Ok(_) => Finding::ok(
+            CHECK,
+            "permitted: --device userns would use the kernel's stack in one, when asked for",
+        ),
+        Err(problem) => {
+            let hint = problem.advice().map(|hint| format!(" ({hint})")).unwrap_or_default();
+            Finding::ok(CHECK, format!("--device userns is not possible: {}{hint}", problem.what()))
         }
-        Err(error) => Finding::ok(CHECK, format!("not tried ({error}), and not needed")),
     }
-}
-
-/// Enters a user namespace with a network of its own, for the process that is made to try.
-///
-/// # Errors
-/// Why the kernel refuses.
-pub(super) fn enter_user_namespace() -> io::Result<()> {
-    use rustix::thread::UnshareFlags;
-    #[expect(unsafe_code, reason = "a process that ends at once shares no descriptors with anybody")]
-    // SAFETY: no file descriptors are unshared (no CLONE_FILES), so what is open here stays valid.
-    let entered = unsafe { rustix::thread::unshare_unsafe(UnshareFlags::NEWUSER | UnshareFlags::NEWNET) };
-    Ok(entered?)
 }
 
 /// Who would forward for a gateway: either does, so neither is wrong.

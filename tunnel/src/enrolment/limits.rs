@@ -14,19 +14,32 @@ const SOURCES: usize = 65_536;
 #[derive(Debug)]
 pub(super) struct RequestLimits {
     start: Instant,
+    buckets: Mutex<Buckets>,
+}
+
+#[derive(Debug)]
+struct Buckets {
+    limits: Limits,
     all: RateLimit,
-    per_minute: u64,
-    sources: Mutex<BTreeMap<IpAddr, (Duration, RateLimit)>>,
+    sources: BTreeMap<IpAddr, (Duration, RateLimit)>,
 }
 
 impl RequestLimits {
     pub(super) fn new(limits: &Limits) -> Self {
-        let per_second = u64::from(limits.requests_per_second);
-        Self {
-            start: Instant::now(),
-            all: RateLimit::new(per_second, per_second),
-            per_minute: limits.requests_per_minute_and_source.into(),
-            sources: Mutex::default(),
+        let buckets = Buckets { limits: *limits, all: of_all(limits), sources: BTreeMap::new() };
+        Self { start: Instant::now(), buckets: Mutex::new(buckets) }
+    }
+
+    /// Goes on with other limits. Who has used up what it may is not let in sooner by that.
+    pub(super) fn change(&self, limits: &Limits) {
+        let mut buckets = self.buckets.lock();
+        if buckets.limits == *limits {
+            return;
+        }
+        buckets.limits = *limits;
+        buckets.all = of_all(limits).filled_as(&buckets.all);
+        for (_, limit) in buckets.sources.values_mut() {
+            *limit = of_source(limits).filled_as(limit);
         }
     }
 
@@ -34,7 +47,8 @@ impl RequestLimits {
     pub(super) fn admit(&self, from: IpAddr) -> bool {
         let now = self.start.elapsed();
         let source = source(from);
-        let mut sources = self.sources.lock();
+        let mut buckets = self.buckets.lock();
+        let Buckets { limits, all, sources } = &mut *buckets;
         if sources.len() >= SOURCES && !sources.contains_key(&source) {
             // After a minute a source may do all it may do again: nothing is lost with it.
             sources.retain(|_, (last, _)| now.saturating_sub(*last) < Duration::from_secs(60));
@@ -42,20 +56,28 @@ impl RequestLimits {
                 return false;
             }
         }
-        let burst = self.per_minute;
-        // Milli-requests, so that less than one a second can be said.
-        let fresh = || (now, RateLimit::new(self.per_minute * 1000 / 60, burst * 1000));
-        let (last, limit) = sources.entry(source).or_insert_with(fresh);
+        let (last, limit) = sources.entry(source).or_insert_with(|| (now, of_source(limits)));
         *last = now;
         if !limit.take(now, 1000) {
             return false;
         }
-        if self.all.take(now, 1) {
+        if all.take(now, 1) {
             return true;
         }
         limit.put_back(1000);
         false
     }
+}
+
+fn of_all(limits: &Limits) -> RateLimit {
+    let per_second = limits.requests_per_second.into();
+    RateLimit::new(per_second, per_second)
+}
+
+/// Counts milli-requests, so that less than one a second can be said.
+fn of_source(limits: &Limits) -> RateLimit {
+    let per_minute = u64::from(limits.requests_per_minute_and_source);
+    RateLimit::new(per_minute * 1000 / 60, per_minute * 1000)
 }
 
 /// Who has one IPv6 address mostly has its /64.
@@ -89,6 +111,6 @@ mod tests {
         let from = "192.0.2.1".parse().unwrap();
         let admitted = (0..100).filter(|_| limits.admit(from)).count();
         assert!((1..5).contains(&admitted), "{admitted}");
-        assert!(limits.sources.lock()[&from].1.take(limits.start.elapsed(), 1000));
+        assert!(limits.buckets.lock().sources[&from].1.take(limits.start.elapsed(), 1000));
     }
 }

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use ipnet::IpNet;
@@ -61,15 +62,34 @@ pub struct Enrolment {
     routes: BTreeMap<Name, Vec<IpNet>>,
     dns: Dns,
     peers: PeerSettings,
-    limits: RequestLimits,
+    limits: Arc<RequestLimits>,
     leases: LeaseService,
-    draining: AtomicBool,
+    draining: Arc<AtomicBool>,
 }
 
 impl Enrolment {
     /// Answers as a configuration says, with the gateway's WireGuard key.
     #[must_use]
     pub fn new(config: &GatewayConfig, key: PrivateKey, leases: LeaseService) -> Self {
+        let limits = Arc::new(RequestLimits::new(&config.limits));
+        Self::with(config, key, leases, limits, Arc::default())
+    }
+
+    /// The same with another configuration. What has been asked for so far counts on, and so does draining.
+    #[must_use]
+    pub fn anew(&self, config: &GatewayConfig) -> Self {
+        self.limits.change(&config.limits);
+        let (limits, draining) = (Arc::clone(&self.limits), Arc::clone(&self.draining));
+        Self::with(config, self.key.clone(), self.leases.clone(), limits, draining)
+    }
+
+    fn with(
+        config: &GatewayConfig,
+        key: PrivateKey,
+        leases: LeaseService,
+        limits: Arc<RequestLimits>,
+        draining: Arc<AtomicBool>,
+    ) -> Self {
         Self {
             fabric: config.fabric.clone(),
             public: key.public(),
@@ -80,9 +100,9 @@ impl Enrolment {
             routes: config.groups.keys().map(|group| (group.clone(), config.routes(group))).collect(),
             dns: config.dns.clone(),
             peers: config.peers,
-            limits: RequestLimits::new(&config.limits),
+            limits,
             leases,
-            draining: AtomicBool::new(false),
+            draining,
         }
     }
 

@@ -370,6 +370,54 @@ fn requests_of_one_source_are_bounded() {
     });
 }
 
+/// Whoever reads its file again goes on with what it knows of those who ask.
+#[test]
+fn a_reload_lets_nobody_in_sooner() {
+    let folder = tempfile::tempdir().unwrap();
+    runtime().block_on(async {
+        let mut settings = config("10.100.0.0/24", "");
+        let mut bench = start(&folder.path().join("leases"), settings.clone());
+        let mut claims = bench.claims();
+        claims.uses = NonZeroU32::new(1);
+        let once = claims.sign(&signer()).unwrap();
+        while bench.enrol(&pod(1), &once).await.status == 503 {
+            tokio::task::yield_now().await;
+        }
+        bench.leases.revoke(TokenId::from_random([3; 16]), UnixTime::MAX, false).await.unwrap();
+        bench.leases.evict(pod(4).public(), UnixTime::MAX).await.unwrap();
+        claims.id = TokenId::from_random([3; 16]);
+        let revoked = claims.sign(&signer()).unwrap();
+
+        settings.dns.servers = vec!["10.0.0.2".parse().unwrap()];
+        bench.enrolment = Arc::new(bench.enrolment.anew(&settings));
+        let problem = |response: Response| Problem::from_json(&response.body).unwrap().kind.slug();
+        assert_eq!(problem(bench.enrol(&pod(2), &once).await), "token-used-up");
+        assert_eq!(problem(bench.enrol(&pod(2), &revoked).await), "token-revoked");
+        assert_eq!(problem(bench.enrol(&pod(4), &bench.token()).await), "evicted");
+
+        // The minute's requests are used up, also for other limits and for those of before.
+        settings.limits.requests_per_minute_and_source = 6;
+        bench.enrolment = Arc::new(bench.enrolment.anew(&settings));
+        while bench.post(ENROL_PATH, b"{").await.status != 429 {}
+        for per_minute in [6, 3, 6] {
+            settings.limits.requests_per_minute_and_source = per_minute;
+            bench.enrolment = Arc::new(bench.enrolment.anew(&settings));
+            let answered = bench.post(ENROL_PATH, b"{").await;
+            assert_eq!(answered.status, 429, "{per_minute} a minute");
+        }
+
+        let before = Arc::clone(&bench.enrolment);
+        settings.limits.requests_per_minute_and_source = 1_000_000;
+        bench.enrolment = Arc::new(before.anew(&settings));
+        while bench.post(ENROL_PATH, b"{").await.status == 429 {
+            tokio::task::yield_now().await;
+        }
+        // Who drains while the file is read drains both.
+        before.set_draining(true);
+        assert_eq!(problem(bench.enrol(&pod(5), &bench.token()).await), "draining");
+    });
+}
+
 /// Resident memory of this process in MB.
 fn memory() -> u64 {
     let text = std::fs::read_to_string("/proc/self/status").unwrap();

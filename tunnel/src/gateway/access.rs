@@ -24,8 +24,8 @@ pub(super) struct Access {
 struct Rules {
     policy: Policy,
     groups: BTreeMap<Name, Group>,
-    /// Other peers: they are not behind this gateway.
-    pool: Vec<IpNet>,
+    /// Other peers, and what this gateway is for sites: not behind it.
+    inner: Vec<IpNet>,
 }
 
 /// Of one group.
@@ -53,9 +53,16 @@ pub(super) enum Way {
 }
 
 impl Rates {
-    fn of_mbit(mbit: Option<u32>) -> Self {
-        let limit = || mbit.map(|mbit| Arc::new(RateLimit::of_mbit(mbit)));
-        Self { out: limit(), back: limit() }
+    /// As `before` where there were any: what has been taken stays so.
+    fn of_mbit(mbit: Option<u32>, before: &Self) -> Self {
+        let limit = |before: &Option<Arc<RateLimit>>| {
+            let limit = RateLimit::of_mbit(mbit?);
+            Some(Arc::new(match before {
+                Some(before) => limit.filled_as(before),
+                None => limit,
+            }))
+        };
+        Self { out: limit(&before.out), back: limit(&before.back) }
     }
 
     fn of(&self, way: Way) -> Option<&Arc<RateLimit>> {
@@ -92,27 +99,32 @@ impl Shares {
 }
 
 impl Rules {
-    fn of(config: &GatewayConfig) -> Self {
-        let group = |group: &warren_wire::gateway::Group| Group {
-            together: Rates::of_mbit(group.rate_mbit),
-            each: group.peer_rate_mbit,
+    fn of(config: &GatewayConfig, before: &BTreeMap<Name, Group>) -> Self {
+        let own = config.site.addresses.iter().map(|address| IpNet::from(*address));
+        let inner = config.pool.prefixes.iter().copied().chain(own).collect();
+        let none = Rates::default();
+        let group = |name: &Name, group: &warren_wire::gateway::Group| {
+            let before = before.get(name).map_or(&none, |before| &before.together);
+            Group { together: Rates::of_mbit(group.rate_mbit, before), each: group.peer_rate_mbit }
         };
         Self {
             policy: Policy::compile(&config.groups),
-            groups: config.groups.iter().map(|(name, of)| (name.clone(), group(of))).collect(),
-            pool: config.pool.prefixes.clone(),
+            groups: config.groups.iter().map(|(name, of)| (name.clone(), group(name, of))).collect(),
+            inner,
         }
     }
 }
 
 impl Access {
     pub(super) fn new(config: &GatewayConfig) -> Self {
-        Self { rules: ArcSwap::from_pointee(Rules::of(config)), changed: watch::Sender::new(()) }
+        let rules = Rules::of(config, &BTreeMap::new());
+        Self { rules: ArcSwap::from_pointee(rules), changed: watch::Sender::new(()) }
     }
 
-    /// Takes other rules. Flows that they do not allow end; rates begin anew with the members' next change.
+    /// Takes other rules. Flows that they do not allow end.
     pub(super) fn replace(&self, config: &GatewayConfig) {
-        self.rules.store(Arc::new(Rules::of(config)));
+        let rules = Rules::of(config, &self.rules.load().groups);
+        self.rules.store(Arc::new(rules));
         self.changed.send_replace(());
     }
 
@@ -121,11 +133,11 @@ impl Access {
         self.changed.subscribe()
     }
 
-    /// The limits of a member of a group.
-    pub(super) fn shares(&self, group: &Name) -> Shares {
+    /// The limits of a member of a group, which has had those of `before`.
+    pub(super) fn shares(&self, group: &Name, before: &Shares) -> Shares {
         let rules = self.rules.load();
         rules.groups.get(group).map_or_else(Shares::default, |of| Shares {
-            own: Rates::of_mbit(of.each),
+            own: Rates::of_mbit(of.each, &before.own),
             group: of.together.clone(),
         })
     }
@@ -143,10 +155,36 @@ impl Access {
         {
             return Err(Denial::Destination);
         }
-        let inner = |address: &IpAddr| rules.pool.iter().any(|net| net.contains(address));
+        let inner = |address: &IpAddr| rules.inner.iter().any(|net| net.contains(address));
         if is_local(flow.destination) || flow.destination.is_multicast() || inner(&flow.destination) {
             return Err(Denial::Destination);
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::gateway::example::config;
+
+    #[test]
+    fn other_rules_fill_no_bucket() {
+        // Bursts are 64 KiB at the least.
+        const BURST: usize = 65_536;
+        let rules = |more: &str| config(&format!("[groups.gpu]\nrate_mbit = 1\npeer_rate_mbit = 2\n{more}"));
+        let access = Access::new(&rules(""));
+        let gpu: Name = "gpu".parse().unwrap();
+        let first = access.shares(&gpu, &Shares::default());
+        assert!(first.take(Way::Out, Duration::ZERO, BURST));
+        assert!(!first.take(Way::Out, Duration::ZERO, 1));
+        for other in ["[groups.idle]\n", ""] {
+            access.replace(&rules(other));
+            let shares = access.shares(&gpu, &first);
+            assert!(!shares.take(Way::Out, Duration::ZERO, 1), "the member's own");
+            let another = access.shares(&gpu, &Shares::default());
+            assert!(!another.take(Way::Out, Duration::ZERO, 1), "the group's");
+            assert!(shares.take(Way::Back, Duration::ZERO, 1) && another.take(Way::Back, Duration::ZERO, 1));
+        }
     }
 }

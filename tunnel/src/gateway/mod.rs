@@ -13,6 +13,8 @@ mod access;
 pub mod admin;
 mod answers;
 mod audit;
+#[cfg(test)]
+pub(crate) mod example;
 pub(crate) mod forward;
 pub mod model;
 mod peers;
@@ -30,8 +32,8 @@ use signal_hook::iterator::Signals;
 use warren_transport::tls::Pin;
 use warren_wire::PublicKey;
 
-pub use settings::config;
 pub(crate) use settings::own_entry;
+pub use settings::{check, config};
 
 use crate::cli::Address;
 use crate::problem::{Context as _, Result};

@@ -45,7 +45,7 @@ impl Member {
     fn new(key: PublicKey, addresses: Vec<IpAddr>, group: Name, access: &Access) -> Self {
         Self {
             key,
-            shares: ArcSwap::from_pointee(access.shares(&group)),
+            shares: ArcSwap::from_pointee(access.shares(&group, &Shares::default())),
             addresses,
             group,
             site: None,
@@ -125,7 +125,8 @@ impl Roster {
     /// Takes the limits of a new configuration.
     pub(super) fn reshare(&self, access: &Access) {
         for member in self.all() {
-            member.shares.store(Arc::new(access.shares(&member.group)));
+            let shares = access.shares(&member.group, &member.shares.load());
+            member.shares.store(Arc::new(shares));
         }
     }
 
@@ -258,7 +259,7 @@ impl Keeper {
                     self.take(&peer.key);
                     let member = Member::new(peer.key, peer.addresses, peer.group, &self.access);
                     changed.insert(peer.key, interface_peer(&member));
-                    self.put(member);
+                    self.put(member, away);
                 }
                 PeerEvent::Remove(key) => {
                     changed.remove(&key);
@@ -279,6 +280,8 @@ impl Keeper {
         let members = self.roster.leased();
         self.roster.leaving.store(away, Ordering::Relaxed);
         if !away {
+            members.iter().for_each(|member| self.forward.install(member));
+            self.forward.settle();
             return self.tell(Vec::new(), members.iter().map(|member| interface_peer(member)).collect());
         }
         self.end_flows(&members);
@@ -291,14 +294,18 @@ impl Keeper {
     fn end_flows(&self, members: &[Arc<Member>]) {
         for member in members {
             self.take(&member.key);
-            self.put(member.anew(&self.access));
+            self.put(member.anew(&self.access), true);
         }
         self.forward.settle();
     }
 
-    fn put(&self, member: Member) {
+    fn put(&self, member: Member, away: bool) {
         let member = Arc::new(member);
-        self.forward.install(&member);
+        if away {
+            self.forward.send_away(&member);
+        } else {
+            self.forward.install(&member);
+        }
         self.roster.put(&member);
     }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use warren_transport::tls::{ListenLimits, Listener};
 use warren_transport::udp::Udp;
-use warren_wire::gateway::GatewayConfig;
+use warren_wire::gateway::{GatewayConfig, Limits};
 
 use super::answers::Answers;
 use super::running::Inner;
@@ -28,18 +28,23 @@ pub(super) fn listen(
     let at = config.listen.tls;
     let pin = identity.pin();
     let tls = identity.server_config().map_err(|error| Problem::new(format!("TLS certificate: {error}")))?;
-    let connections = config.limits.connections as usize;
-    let limits = ListenLimits {
-        handshakes: connections,
-        handshakes_of_one: connections.div_ceil(8).max(64),
-        rate: config.limits.requests_per_second,
-        requests: connections,
-        patience: config.limits.request_timeout.get(),
-    };
-    let listener = Listener::start(at, tls, Arc::clone(traffic.streams()), Some(Arc::new(answers)), limits)
+    let (streams, answers) = (Arc::clone(traffic.streams()), Arc::new(answers));
+    let listener = Listener::start(at, tls, streams, Some(answers), listen_limits(&config.limits))
         .map_err(|error| port_problem("TLS", at, &error))?;
     tracing::info!(address = %listener.address(), %pin, "takes TLS connections");
     Ok(TlsPort { listener: Arc::new(listener), pin })
+}
+
+/// The part of the limits that the TLS port keeps.
+pub(super) fn listen_limits(limits: &Limits) -> ListenLimits {
+    let connections = limits.connections as usize;
+    ListenLimits {
+        handshakes: connections,
+        handshakes_of_one: connections.div_ceil(8).max(64),
+        rate: limits.requests_per_second,
+        requests: connections,
+        patience: limits.request_timeout.get(),
+    }
 }
 
 /// The UDP port.

@@ -3,8 +3,8 @@
 mod operate;
 
 use std::path::PathBuf;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::AtomicBool;
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use arc_swap::ArcSwap;
@@ -14,8 +14,9 @@ use tokio::sync::mpsc;
 use warren_proto::engine::{Engine, EngineConfig};
 use warren_proto::lease;
 use warren_store::{Member as Alive, Presence, Store};
+use warren_transport::tls::Listener;
 use warren_wire::gateway::{GatewayConfig, Site};
-use warren_wire::{PrivateKey, UnixTime};
+use warren_wire::{PublicKey, UnixTime};
 
 use super::access::Access;
 use super::admin::server;
@@ -23,7 +24,7 @@ use super::answers::Answers;
 use super::audit::Audit;
 use super::forward::{self, Forward, Started, Surroundings};
 use super::peers::{Keeper, Keeping, Roster};
-use super::ports::{bind, listen, serve_metrics};
+use super::ports::{bind, listen, listen_limits, serve_metrics};
 use super::settings::{self, Settings};
 use super::sites::Sites;
 use crate::agent::{Moving, lookups};
@@ -63,7 +64,9 @@ struct Forwarding {
 pub(super) struct Inner {
     path: PathBuf,
     config: Mutex<GatewayConfig>,
-    key: PrivateKey,
+    key: PublicKey,
+    /// The TLS port, which ends with the interface.
+    listener: Weak<Listener>,
     interface: Handle,
     pub(super) leases: LeaseService,
     peers: Keeping,
@@ -135,6 +138,7 @@ impl Running {
         };
         let answers = Answers::new(runtime.handle().clone(), Arc::clone(&enrolment), peers.clone());
         let tls = listen(&config, identity, &traffic, answers)?;
+        let listener = Arc::downgrade(&tls.listener);
         let lookups = lookups::start(interface.clone())?;
         let parts = Parts {
             engine,
@@ -158,7 +162,8 @@ impl Running {
         let inner = Arc::new(Inner {
             path,
             config: Mutex::new(config),
-            key,
+            key: key.public(),
+            listener,
             interface,
             leases,
             peers,
@@ -180,7 +185,7 @@ impl Running {
         let admin = server::Server::start(Arc::clone(&inner))?;
         let config = inner.config.lock();
         tracing::info!(fabric = %config.fabric, gateway = %config.name, udp = config.listen.udp,
-            forward = inner.forwarding.forward.name(), reason = inner.forwarding.reason, peers = config.pool.prefixes.len(), key = %inner.key.public(), "up");
+            forward = inner.forwarding.forward.name(), reason = inner.forwarding.reason, pool = ?config.pool.prefixes, key = %inner.key, "up");
         drop(config);
         Ok(Self { _admin: admin, _metrics: metrics, inner, thread: Some(thread), runtime: Some(runtime) })
     }
@@ -225,10 +230,6 @@ impl Inner {
             ("forwarding", before.forwarding != after.forwarding),
             ("[site] addresses", before.site.addresses != after.site.addresses),
             (
-                "[site] where the kernel forwards",
-                before.site != after.site && self.forwarding.forward.name() != forward::SITES_BY,
-            ),
-            (
                 "key files",
                 before.keys.private_key_file != after.keys.private_key_file
                     || before.keys.certificate_file != after.keys.certificate_file
@@ -243,15 +244,20 @@ impl Inner {
         }
         self.audit.reopen()?;
         let mut said = Vec::new();
-        if before.groups != after.groups {
+        if before.groups != after.groups || before.site != after.site {
             self.forwarding.forward.rules(&after)?;
-            self.access.replace(&after);
-            self.roster.reshare(&self.access);
-            said.push("groups");
         }
         if before.site != after.site {
             self.sites.replace(&before.site, &after)?;
             said.push("sites");
+        }
+        if before.groups != after.groups {
+            said.push("groups");
+        }
+        if !said.is_empty() {
+            // Flows look at their rules again, and at their way.
+            self.access.replace(&after);
+            self.roster.reshare(&self.access);
         }
         if before.keys != after.keys {
             said.push("token keys");
@@ -260,11 +266,16 @@ impl Inner {
             said.push("what peers are told");
         }
         if before.limits != after.limits {
+            if let Some(listener) = self.listener.upgrade() {
+                listener.set_limits(listen_limits(&after.limits));
+            }
             said.push("limits");
         }
-        let enrolment = Enrolment::new(&after, self.key.clone(), self.leases.clone());
-        enrolment.set_draining(self.draining.load(Ordering::Relaxed));
-        self.enrolment.store(Arc::new(enrolment));
+        if before.planned_rate_mbit != after.planned_rate_mbit {
+            self.interface.tell(Command::PlannedRate(after.planned_rate_mbit));
+            said.push("planned rate");
+        }
+        self.enrolment.store(Arc::new(self.enrolment.load().anew(&after)));
         *before = after;
         Ok(if said.is_empty() { "nothing has changed".to_owned() } else { said.join(", ") })
     }
@@ -308,7 +319,7 @@ fn facts(config: &GatewayConfig, forwarding: &Forwarding, tls: TlsPort) -> Facts
         mtu: config.peers.mtu.into(),
         addresses: Vec::new(),
         up_since: Clock.now().wall.as_secs_f64(),
-        planned_rate_mbit: None,
+        planned_rate_mbit: config.planned_rate_mbit,
         device_offloads: Vec::new(),
         tls: Some(tls),
         services: None,

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use warren_transport::tls::{Identity, IdentityError};
 use warren_wire::gateway::{Etcd as EtcdFile, GatewayConfig, StoreConfig};
-use warren_wire::{Pin, PrivateKey, PublicKey};
+use warren_wire::{Name, Pin, PrivateKey, PublicKey};
 
 use crate::problem::{Context as _, Problem, Result};
 use crate::secret;
@@ -30,10 +30,7 @@ impl Settings {
         let config = config(path)?;
         let key = private_key(&config.keys.private_key_file)?;
         let identity = identity(&config.keys.certificate_file, &config.keys.certificate_key_file)?;
-        own_entry(&config, Some(key.public()), Some(identity.pin())).map_err(|what| {
-            Problem::new(format!("{}: {what}", path.display()))
-                .hint("`warren-tunnel gateway identity` prints the entry as it should be")
-        })?;
+        own_entry(&config, Some(key.public()), Some(identity.pin())).map_err(|what| not_own(path, &what))?;
         Ok(Self { path: path.to_owned(), config, key, identity })
     }
 }
@@ -116,6 +113,56 @@ pub(crate) fn own_entry(
     Ok(())
 }
 
+/// Reads all that a gateway reads at its start, and makes and changes nothing. What it found, for people.
+///
+/// # Errors
+/// What would keep a gateway from starting, as far as files tell.
+pub fn check(path: &Path) -> Result<String> {
+    let config = config(path)?;
+    let key = private_key(&config.keys.private_key_file)?.public();
+    let keys = &config.keys;
+    let to_be_made = keys.certificate_file == keys.certificate_key_file && !keys.certificate_file.exists();
+    let pin = if to_be_made {
+        None
+    } else {
+        Some(identity(&keys.certificate_file, &keys.certificate_key_file)?.pin())
+    };
+    own_entry(&config, Some(key), pin).map_err(|what| not_own(path, &what))?;
+    if to_be_made && config.gateways.as_slice().iter().any(|gateway| gateway.name == config.name) {
+        let certificate = keys.certificate_file.display();
+        let what = format!(
+            "{certificate} is missing, and one that is made has not the pin in [[gateways]] {}",
+            config.name
+        );
+        return Err(not_own(path, &what));
+    }
+    let store = match &config.store {
+        StoreConfig::Embedded(embedded) => format!("in {}", embedded.path.display()),
+        StoreConfig::Etcd(etcd) => {
+            // Channels to the members are made within a runtime, though none is opened.
+            let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+            let runtime = runtime.while_doing(|| "runtime".into())?;
+            let _within = runtime.enter();
+            in_etcd(&config, etcd)?;
+            format!("in etcd at {}", etcd.endpoints.join(", "))
+        }
+    };
+    let groups: Vec<&str> = config.groups.keys().map(Name::as_str).collect();
+    Ok(format!(
+        "{}: gateway {} of fabric {}\n  public key: {key}\n  TLS certificate: {}\n  leases: {store}\n  groups: {}\n",
+        path.display(),
+        config.name,
+        config.fabric,
+        pin.map_or("is made at the first start".to_owned(), |pin| format!("pin {pin}")),
+        if groups.is_empty() { "none, so no peer may reach anything".to_owned() } else { groups.join(", ") },
+    ))
+}
+
+fn not_own(path: &Path, what: &str) -> Problem {
+    Problem::new(format!("{}: {what}", path.display()))
+        .hint("`warren-tunnel gateway identity` prints the entry as it should be")
+}
+
 /// Opens where leases are kept.
 ///
 /// # Errors
@@ -134,13 +181,14 @@ pub(super) fn store(config: &GatewayConfig) -> Result<std::sync::Arc<dyn warren_
             })?;
             Ok(std::sync::Arc::new(opened))
         }
-        StoreConfig::Etcd(etcd) => {
-            let settings = etcd_settings(config, etcd)?;
-            let store = warren_store::Etcd::new(&settings)
-                .map_err(|error| Problem::new(format!("store of leases: {error}")))?;
-            Ok(std::sync::Arc::new(store))
-        }
+        StoreConfig::Etcd(etcd) => Ok(std::sync::Arc::new(in_etcd(config, etcd)?)),
     }
+}
+
+/// A client of the cluster; nothing is sent yet.
+fn in_etcd(config: &GatewayConfig, etcd: &EtcdFile) -> Result<warren_store::Etcd> {
+    warren_store::Etcd::new(&etcd_settings(config, etcd)?)
+        .map_err(|error| Problem::new(format!("store of leases: {error}")))
 }
 
 fn etcd_settings(config: &GatewayConfig, etcd: &EtcdFile) -> Result<warren_store::EtcdSettings> {
@@ -163,4 +211,65 @@ fn etcd_settings(config: &GatewayConfig, etcd: &EtcdFile) -> Result<warren_store
     };
     let prefix = etcd.prefix.clone().unwrap_or_else(|| format!("/warren/{}/", config.fabric));
     Ok(warren_store::EtcdSettings { endpoints: etcd.endpoints.clone(), prefix, tls })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::PermissionsExt as _;
+
+    use super::*;
+    use crate::gateway::example;
+
+    /// A folder with the example's file, in which the names of files are the folder's, and its private key.
+    fn folder(edit: impl Fn(String) -> String) -> (tempfile::TempDir, PathBuf) {
+        let folder = tempfile::tempdir().unwrap();
+        let at = |name: &str| folder.path().join(name);
+        let file = at("gateway.toml");
+        let text = example::text(
+            "[groups.training]\nallow = [{ to = [\"10.20.0.0/16\"] }]\n[store.embedded]\npath = \"leases\"",
+        )
+        .replace("\"k\"", &format!("{:?}", at("key")))
+        .replace("\"c\"", &format!("{:?}", at("tls.pem")))
+        .replace("\"leases\"", &format!("{:?}", at("leases")));
+        fs::write(&file, edit(text)).unwrap();
+        fs::write(at("key"), PrivateKey::from_random([2; 32]).to_base64().as_str()).unwrap();
+        fs::set_permissions(at("key"), fs::Permissions::from_mode(0o600)).unwrap();
+        (folder, file)
+    }
+
+    #[test]
+    fn a_file_is_checked_without_making_anything() {
+        let (folder, file) = folder(|text| text);
+        let missing = check(&file).unwrap_err();
+        assert!(missing.what().contains("tls.pem is missing"), "{missing:?}");
+        assert_eq!(fs::read_dir(&folder).unwrap().count(), 2, "nothing was made");
+
+        let pin = identity(&folder.path().join("tls.pem"), &folder.path().join("tls.pem")).unwrap().pin();
+        let other = check(&file).unwrap_err();
+        assert!(other.what().contains(&pin.to_string()), "{other:?}");
+
+        let text = fs::read_to_string(&file).unwrap();
+        let text = text.replace("AwMDAwMDAwMDAwMDAwMDAwMDAwMDAwMDAwMDAwMDAwM", &pin.to_string());
+        fs::write(&file, text).unwrap();
+        let found = check(&file).unwrap();
+        assert!(found.contains("gateway gw-a of fabric llm-training"), "{found}");
+        assert!(found.contains("groups: training"), "{found}");
+        assert_eq!(fs::read_dir(&folder).unwrap().count(), 3, "no store was made");
+
+        let text = fs::read_to_string(&file).unwrap();
+        let (rest, _) = text.split_once("[store.embedded]").unwrap();
+        let in_etcd =
+            |url: &str| fs::write(&file, format!("{rest}[store.etcd]\nendpoints = [{url:?}]")).unwrap();
+        in_etcd("http://127.0.0.1:2379");
+        assert!(check(&file).unwrap().contains("in etcd at http://127.0.0.1:2379"));
+        in_etcd("https://127.0.0.1:2379");
+        assert!(check(&file).unwrap_err().what().contains("ca_file is not set"));
+    }
+
+    #[test]
+    fn a_mistake_is_told_with_its_place() {
+        let (_folder, file) = folder(|text| text.replace("10.100.0.0/24", "10.100.0.1/24"));
+        let problem = check(&file).unwrap_err();
+        assert!(problem.what().contains("gateway.toml:12:"), "{problem:?}");
+    }
 }

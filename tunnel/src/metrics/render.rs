@@ -77,17 +77,9 @@ pub fn render(status: &Status, rate: Option<Rate>) -> String {
     text.head("peers", "gauge", "Configured peers.");
     text.line("peers", &name, status.peers.len());
     let (rx, tx) = status.bytes();
-    text.head(
-        "receive_bytes_total",
-        "counter",
-        "Bytes of UDP payload received from peers that are configured now.",
-    );
+    text.head("receive_bytes_total", "counter", "Bytes of UDP payload received from all peers.");
     text.line("receive_bytes_total", &name, rx);
-    text.head(
-        "transmit_bytes_total",
-        "counter",
-        "Bytes of UDP payload sent to peers that are configured now.",
-    );
+    text.head("transmit_bytes_total", "counter", "Bytes of UDP payload sent to all peers.");
     text.line("transmit_bytes_total", &name, tx);
     if let Some(mbit) = status.planned_rate_mbit {
         text.head("planned_rate_bits_per_second", "gauge", "Rate that was planned for this link.");
@@ -155,11 +147,17 @@ fn services(text: &mut Text, interface: &str, served: &Services) {
         ("dns_cached_total", "counter", "Of the questions those answered from the cache.", dns.cached),
         ("dns_failed_total", "counter", "Of the questions those answered by no server in time.", dns.failed),
         ("dns_strange_total", "counter", "Datagrams that came in place of an answer.", dns.strange),
-        ("netstack_buffer_bytes", "gauge", "Bytes in the buffers of all streams.", served.buffer_bytes),
-        ("netstack_buffer_peak_bytes", "gauge", "The most that these ever were.", served.buffer_peak_bytes),
-        ("netstack_buffer_limit_bytes", "gauge", "The most that they may be.", served.buffer_limit_bytes),
     ] {
         text.head(metric, kind, help);
+        text.line(metric, &name, value);
+    }
+    let Some(buffers) = &served.buffers else { return };
+    for (metric, help, value) in [
+        ("netstack_buffer_bytes", "Bytes in the buffers of all streams.", buffers.bytes),
+        ("netstack_buffer_peak_bytes", "The most that these ever were.", buffers.peak_bytes),
+        ("netstack_buffer_limit_bytes", "The most that they may be.", buffers.limit_bytes),
+    ] {
+        text.head(metric, "gauge", help);
         text.line(metric, &name, value);
     }
 }

@@ -4,6 +4,7 @@
 use std::{
     io,
     net::{IpAddr, Ipv4Addr, Ipv6Addr},
+    os::fd::{FromRawFd as _, IntoRawFd as _, OwnedFd},
 };
 
 use ipnet::IpNet;
@@ -12,8 +13,11 @@ use netlink_packet_core::{
 };
 use netlink_packet_route::{
     AddressFamily, RouteNetlinkMessage,
-    address::{AddressAttribute, AddressMessage},
-    link::{LinkAttribute, LinkFlags, LinkMessage},
+    address::{AddressAttribute, AddressHeaderFlags, AddressMessage},
+    link::{
+        AfSpecInet6, AfSpecUnspec, In6AddrGenMode, InfoData, InfoKind, InfoVeth, LinkAttribute, LinkFlags,
+        LinkInfo, LinkMessage,
+    },
     route::{
         RouteAddress, RouteAttribute, RouteHeader, RouteMessage, RouteMetric, RouteProtocol, RouteScope,
         RouteType,
@@ -107,6 +111,20 @@ impl Netlink {
         Ok(Self { socket, sequence: 0 })
     }
 
+    /// Talks through a socket that was made elsewhere: it tells of, and changes, the network in which it was made.
+    ///
+    /// # Errors
+    /// When it is no netlink socket.
+    pub fn from_socket(socket: OwnedFd) -> io::Result<Self> {
+        rustix::io::ioctl_fionbio(&socket, false)?;
+        #[expect(unsafe_code, reason = "there is no safe way from a descriptor to the library's socket")]
+        // SAFETY: the descriptor is open and nobody else's any more; the socket closes it.
+        let mut socket = unsafe { Socket::from_raw_fd(socket.into_raw_fd()) };
+        socket.bind_auto()?;
+        socket.connect(&SocketAddr::new(0, 0))?;
+        Ok(Self { socket, sequence: 0 })
+    }
+
     /// The interface of that name.
     ///
     /// # Errors
@@ -169,6 +187,38 @@ impl Netlink {
         message.header.index = index;
         message.header.flags = LinkFlags::Up;
         message.header.change_mask = LinkFlags::Up;
+        self.change(RouteNetlinkMessage::SetLink(message), 0)
+    }
+
+    /// Makes two virtual Ethernet interfaces, each the other's wire. Nobody is asked for hardware addresses on it.
+    ///
+    /// # Errors
+    /// The kernel's answer.
+    pub fn add_pair(&mut self, ends: [(&str, [u8; 6]); 2]) -> io::Result<()> {
+        let [mut link, peer] = ends.map(|(name, hardware)| {
+            let mut message = LinkMessage::default();
+            message.header.flags = LinkFlags::Noarp;
+            message.header.change_mask = LinkFlags::Noarp;
+            message.attributes.push(LinkAttribute::IfName(name.to_owned()));
+            message.attributes.push(LinkAttribute::Address(hardware.to_vec()));
+            message
+        });
+        link.attributes.push(LinkAttribute::LinkInfo(vec![
+            LinkInfo::Kind(InfoKind::Veth),
+            LinkInfo::Data(InfoData::Veth(InfoVeth::Peer(peer))),
+        ]));
+        self.change(RouteNetlinkMessage::NewLink(link), NLM_F_CREATE | NLM_F_EXCL)
+    }
+
+    /// Spares an interface its link-local address, and the network what IPv6 asks from it.
+    ///
+    /// # Errors
+    /// The kernel's answer, also where it has no IPv6.
+    pub fn without_link_local(&mut self, index: u32) -> io::Result<()> {
+        let mut message = LinkMessage::default();
+        message.header.index = index;
+        let none = AfSpecInet6::AddrGenMode(In6AddrGenMode::None);
+        message.attributes.push(LinkAttribute::AfSpecUnspec(vec![AfSpecUnspec::Inet6(vec![none])]));
         self.change(RouteNetlinkMessage::SetLink(message), 0)
     }
 
@@ -413,6 +463,8 @@ fn address_message(index: u32, address: &IpNet) -> AddressMessage {
     message.header.index = index;
     message.header.family = Family::of(address).into();
     message.header.prefix_len = address.prefix_len();
+    // Nobody else on a tunnel can have it, so it is used at once.
+    message.header.flags = AddressHeaderFlags::Nodad;
     // Local is what the interface has, Address the other end of a point-to-point link: the same here.
     message.attributes.push(AddressAttribute::Local(address.addr()));
     message.attributes.push(AddressAttribute::Address(address.addr()));

@@ -12,7 +12,7 @@ use crate::{
 
 /// Proxies and forwards of a tunnel without an interface.
 #[derive(Debug, Clone, Default, Args)]
-#[command(next_help_heading = "Without an interface (--device user)")]
+#[command(next_help_heading = "Without an interface (--device user, userns)")]
 pub struct ServiceArgs {
     /// SOCKS5 proxy, TCP and UDP; `off` for none [default: 127.0.0.1:1080]
     #[arg(long, value_name = "ADDR", env = "WARREN_SOCKS5", value_parser = address)]

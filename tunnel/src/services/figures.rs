@@ -2,28 +2,26 @@
 
 use std::{fmt, sync::Arc};
 
-use warren_device::user::Net;
 use warren_proxy::Counters;
 
-use super::BUFFERS;
-use crate::status::{Dns, Services, Streams};
+use super::Inside;
+use crate::status::{Buffers, Dns, Services, Streams};
 
-/// The counters of the services and of the netstack behind them; clones count the same.
+/// The counters of the services and of what is behind them; clones count the same.
 #[derive(Clone)]
 pub struct Figures {
     counters: Arc<Counters>,
-    net: Net,
+    buffers: Arc<dyn Fn() -> Option<Buffers> + Send + Sync>,
 }
 
 impl Figures {
-    pub(super) fn of(proxies: &warren_proxy::Services, net: Net) -> Self {
-        Self { counters: Arc::clone(proxies.counters()), net }
+    pub(super) fn of(proxies: &warren_proxy::Services, inside: impl Inside) -> Self {
+        Self { counters: Arc::clone(proxies.counters()), buffers: Arc::new(move || inside.buffers()) }
     }
 
     /// All of them.
     pub fn now(&self) -> Services {
         let counted = self.counters.figures();
-        let memory = self.net.memory();
         let streams = counted.services.iter().map(|service| {
             (service.service.label().to_owned(), Streams { open: service.open, total: service.total })
         });
@@ -42,9 +40,7 @@ impl Figures {
                 failed: counted.dns_failed,
                 strange: counted.dns_strange,
             },
-            buffer_bytes: memory.buffers as u64,
-            buffer_peak_bytes: memory.buffers_peak as u64,
-            buffer_limit_bytes: BUFFERS as u64,
+            buffers: (self.buffers)(),
         }
     }
 }

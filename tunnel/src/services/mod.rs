@@ -1,7 +1,7 @@
-//! What programs of this machine reach the netstack by: proxies, forwards and names, in a runtime of their own.
+//! What programs of this machine reach a tunnel without an interface by: proxies, forwards and names, in a runtime of their own.
 //!
 //! ```text
-//! programs -> SOCKS5, HTTP, forwards -> split by prefix -> netstack: AllowedIPs
+//! programs -> SOCKS5, HTTP, forwards -> split by prefix -> tunnel: AllowedIPs (netstack, or sockets of a namespace)
 //!             DNS by suffix                              -> this machine's own network: all else
 //! overlay  -> reverse forwards -> services of this machine
 //! ```
@@ -9,6 +9,7 @@
 mod args;
 mod figures;
 mod network;
+mod sockets;
 
 use std::{
     fs, io,
@@ -18,22 +19,23 @@ use std::{
 };
 
 use tokio::runtime::Runtime;
-use warren_device::user::Net;
 use warren_proxy::{
     Credentials, Limits, Outbound,
     dns::{Names, Servers, Suffixes, name_servers},
-    net::{Listen as _, Prefixes, Split, System},
+    net::{Dial, Listen, Prefixes, Split, System},
 };
 use warren_wire::config::Config;
 
 pub use args::{Forward, Protocol, Reverse, ServiceArgs};
 pub use figures::Figures;
 pub(crate) use network::{Tunnel, TunnelStream};
+pub(crate) use sockets::Sockets;
 
 use crate::{
     cli::Address,
     log,
     problem::{Context, Problem, Result},
+    status::Buffers,
 };
 
 /// Bytes that the buffers of all streams of the netstack may take together.
@@ -46,8 +48,14 @@ const GRACE: Duration = Duration::from_millis(200);
 const SOCKS5: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::LOCALHOST), 1080);
 const HTTP: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::LOCALHOST), 3128);
 
+/// The inside of a tunnel: out of it and into it.
+pub(crate) trait Inside: Dial + Listen + Clone {
+    /// What the buffers of its streams take, where this process keeps them.
+    fn buffers(&self) -> Option<Buffers>;
+}
+
 /// The way out: through the tunnel what its peers have, and the rest directly.
-type Way = Outbound<Split<Tunnel, System>, Names<Tunnel>>;
+type Way<N> = Outbound<Split<N, System>, Names<N>>;
 
 /// Where the proxies listen.
 #[derive(Debug, Clone, Default)]
@@ -64,7 +72,8 @@ pub struct Proxies {
 pub(crate) struct Services {
     runtime: Option<Runtime>,
     proxies: warren_proxy::Services,
-    way: Arc<Way>,
+    /// Sends what the peers have through the tunnel from now on.
+    enter: Box<dyn Fn(Prefixes) + Send + Sync>,
     figures: Figures,
     at: Proxies,
 }
@@ -74,7 +83,7 @@ impl Services {
     ///
     /// # Errors
     /// When an address that was asked for is taken, or the credentials cannot be read.
-    pub(crate) fn start(net: Net, args: &ServiceArgs, config: &Config) -> Result<Self> {
+    pub(crate) fn start<N: Inside>(inside: &N, args: &ServiceArgs, config: &Config) -> Result<Self> {
         let credentials = args.credentials()?;
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .worker_threads(THREADS)
@@ -85,19 +94,19 @@ impl Services {
         let limits = Limits { buffer_bytes: 4 << 20, ..Limits::default() };
         let patience = limits.connect;
         let proxies = warren_proxy::Services::new(limits);
-        let tunnel = Tunnel(net);
         let servers = Servers {
             tunnel: config.interface.dns.iter().map(|server| SocketAddr::new(*server, 53)).collect(),
             system: name_servers(&fs::read_to_string("/etc/resolv.conf").unwrap_or_default()),
         };
-        let names = Names::new(&proxies, tunnel.clone(), suffixes(config), servers);
+        let names = Names::new(&proxies, inside.clone(), suffixes(config), servers);
         let direct = (!args.no_direct).then_some(System);
-        let split = Split::new(tunnel.clone(), prefixes(config), direct);
-        let way = Arc::new(Outbound::new(split, names.clone(), patience));
-        let figures = Figures::of(&proxies, tunnel.0.clone());
-        let mut services = Self { runtime: None, proxies, way, figures, at: Proxies::default() };
-        services.at = runtime.block_on(services.serve(&tunnel, names, args, credentials))?;
-        services.runtime = Some(runtime);
+        let split = Split::new(inside.clone(), prefixes(config), direct);
+        let way: Arc<Way<N>> = Arc::new(Outbound::new(split, names.clone(), patience));
+        let figures = Figures::of(&proxies, inside.clone());
+        let served = runtime.block_on(serve(&proxies, &way, inside, names, args, credentials));
+        let enter = Box::new(move |prefixes| way.dial().set_prefixes(prefixes));
+        let mut services = Self { runtime: Some(runtime), proxies, enter, figures, at: Proxies::default() };
+        services.at = served?;
         Ok(services)
     }
 
@@ -113,63 +122,7 @@ impl Services {
 
     /// Takes what another file has otherwise.
     pub(crate) fn reload(&self, config: &Config) {
-        self.way.dial().set_prefixes(prefixes(config));
-    }
-
-    async fn serve(
-        &self,
-        tunnel: &Tunnel,
-        names: Names<Tunnel>,
-        args: &ServiceArgs,
-        credentials: Option<Credentials>,
-    ) -> Result<Proxies> {
-        let mut proxies = Proxies { credentials: credentials.clone(), ..Proxies::default() };
-        let way = || Arc::clone(&self.way);
-        if let Some(at) = wanted(args.socks5, SOCKS5) {
-            let served = self.proxies.socks(at, way(), credentials.clone()).await;
-            proxies.socks5 = settle("SOCKS5", "--socks5", at, args.socks5, served)?;
-        }
-        if let Some(at) = wanted(args.http_proxy, HTTP) {
-            let served = self.proxies.http(at, way(), credentials).await;
-            proxies.http = settle("HTTP proxy", "--http-proxy", at, args.http_proxy, served)?;
-        }
-        if let Some(Address::On(at)) = args.dns {
-            let served = self.proxies.dns(at, names).await;
-            settle("DNS", "--dns", at, args.dns, served)?;
-        }
-        for forward in &args.forward {
-            let Forward { protocol, at, to } = forward.clone();
-            let served = match protocol {
-                Protocol::Tcp => self.proxies.forward_tcp_here(at, way(), to).await,
-                Protocol::Udp => self.proxies.forward_udp_here(at, way(), to).await,
-            };
-            settle("forward", "--forward", at, Some(Address::On(at)), served)?;
-        }
-        for reverse in &args.reverse {
-            self.serve_overlay(tunnel, reverse.clone()).await?;
-        }
-        Ok(proxies)
-    }
-
-    /// A port of our overlay addresses that leads to a service of this machine.
-    async fn serve_overlay(&self, tunnel: &Tunnel, reverse: Reverse) -> Result<()> {
-        let Reverse { protocol, port, to } = reverse;
-        let local =
-            Arc::new(Outbound::new(System, warren_proxy::dns::SystemNames, self.proxies.limits().connect));
-        let at = SocketAddr::from((Ipv4Addr::UNSPECIFIED, port));
-        let doing = || format!("reverse forward of port {port}");
-        match protocol {
-            Protocol::Tcp => {
-                let listener = tunnel.listen(at).await.while_doing(doing)?;
-                self.proxies.forward_tcp(listener, local, to.clone());
-            }
-            Protocol::Udp => {
-                let socket = tunnel.bind(at).await.while_doing(doing)?;
-                self.proxies.forward_udp(socket, local, to.clone());
-            }
-        }
-        tracing::info!(port, %to, "the overlay reaches a service of this machine");
-        Ok(())
+        (self.enter)(prefixes(config));
     }
 }
 
@@ -183,6 +136,66 @@ impl Drop for Services {
             runtime.shutdown_timeout(GRACE);
         }
     }
+}
+
+async fn serve<N: Inside>(
+    services: &warren_proxy::Services,
+    way: &Arc<Way<N>>,
+    inside: &N,
+    names: Names<N>,
+    args: &ServiceArgs,
+    credentials: Option<Credentials>,
+) -> Result<Proxies> {
+    let mut proxies = Proxies { credentials: credentials.clone(), ..Proxies::default() };
+    let way = || Arc::clone(way);
+    if let Some(at) = wanted(args.socks5, SOCKS5) {
+        let served = services.socks(at, way(), credentials.clone()).await;
+        proxies.socks5 = settle("SOCKS5", "--socks5", at, args.socks5, served)?;
+    }
+    if let Some(at) = wanted(args.http_proxy, HTTP) {
+        let served = services.http(at, way(), credentials).await;
+        proxies.http = settle("HTTP proxy", "--http-proxy", at, args.http_proxy, served)?;
+    }
+    if let Some(Address::On(at)) = args.dns {
+        let served = services.dns(at, names).await;
+        settle("DNS", "--dns", at, args.dns, served)?;
+    }
+    for forward in &args.forward {
+        let Forward { protocol, at, to } = forward.clone();
+        let served = match protocol {
+            Protocol::Tcp => services.forward_tcp_here(at, way(), to).await,
+            Protocol::Udp => services.forward_udp_here(at, way(), to).await,
+        };
+        settle("forward", "--forward", at, Some(Address::On(at)), served)?;
+    }
+    for reverse in &args.reverse {
+        serve_overlay(services, inside, reverse.clone()).await?;
+    }
+    Ok(proxies)
+}
+
+/// A port of our overlay addresses that leads to a service of this machine.
+async fn serve_overlay<N: Inside>(
+    services: &warren_proxy::Services,
+    inside: &N,
+    reverse: Reverse,
+) -> Result<()> {
+    let Reverse { protocol, port, to } = reverse;
+    let local = Arc::new(Outbound::new(System, warren_proxy::dns::SystemNames, services.limits().connect));
+    let at = SocketAddr::from((Ipv4Addr::UNSPECIFIED, port));
+    let doing = || format!("reverse forward of port {port}");
+    match protocol {
+        Protocol::Tcp => {
+            let listener = inside.listen(at).await.while_doing(doing)?;
+            services.forward_tcp(listener, local, to.clone());
+        }
+        Protocol::Udp => {
+            let socket = inside.bind(at).await.while_doing(doing)?;
+            services.forward_udp(socket, local, to.clone());
+        }
+    }
+    tracing::info!(port, %to, "the overlay reaches a service of this machine");
+    Ok(())
 }
 
 fn wanted(asked: Option<Address>, otherwise: SocketAddr) -> Option<SocketAddr> {

@@ -11,6 +11,9 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use warren_device::user::{self, ConnectError, Net};
 use warren_proxy::net::{Datagrams, Dial, DialError, Gone, Listen, Listener, Stream};
 
+use super::{BUFFERS, Inside};
+use crate::status::Buffers;
+
 /// The inside of the tunnel.
 #[derive(Clone)]
 pub(crate) struct Tunnel(pub(crate) Net);
@@ -23,6 +26,17 @@ pub(crate) struct TunnelListener(user::Listener);
 
 /// A UDP socket inside the tunnel.
 pub(crate) struct TunnelDatagrams(user::Datagrams);
+
+impl Inside for Tunnel {
+    fn buffers(&self) -> Option<Buffers> {
+        let memory = self.0.memory();
+        Some(Buffers {
+            bytes: memory.buffers as u64,
+            peak_bytes: memory.buffers_peak as u64,
+            limit_bytes: BUFFERS as u64,
+        })
+    }
+}
 
 impl Dial for Tunnel {
     type Stream = TunnelStream;

@@ -3,37 +3,34 @@
 use std::{
     fs,
     io::{self, Read, Write},
-    os::unix::{
-        fs::{DirBuilderExt, PermissionsExt},
-        net::{UnixListener, UnixStream},
-    },
-    path::{Path, PathBuf},
+    os::unix::{fs::DirBuilderExt, net::UnixStream},
+    path::PathBuf,
     sync::{
         Arc,
         atomic::{AtomicUsize, Ordering},
     },
-    thread::{self, JoinHandle},
+    thread,
     time::Duration,
 };
 
-use rustix::fs::Mode;
-
 use super::{MAX_REQUEST, Refusal, Request, errno, parse};
-use crate::problem::{Context, Problem, Result};
+use crate::local_socket::{LocalSocket, Manner};
+use crate::problem::{Context, Result};
 
 /// More at once are told to come again: whoever opens the socket is root, but not always careful.
 const MAX_CONNECTIONS: usize = 16;
-/// A connection that says nothing for so long is closed.
-const PATIENCE: Duration = Duration::from_secs(30);
+const MANNER: Manner = Manner {
+    thread: "uapi",
+    patience: Duration::from_secs(30),
+    taken: "another WireGuard runs this interface: stop it, or choose another name with --interface",
+};
 
 /// Answers one request. The answer ends with `errno=` and an empty line.
 pub(super) type Handler = dyn Fn(Request) -> Vec<u8> + Send + Sync;
 
 /// The bound socket. Dropping it closes and removes it.
 pub struct Server {
-    path: PathBuf,
-    listener: Arc<UnixListener>,
-    thread: Option<JoinHandle<()>>,
+    _socket: LocalSocket,
 }
 
 impl Server {
@@ -49,75 +46,25 @@ impl Server {
                 .create(folder)
                 .while_doing(|| format!("folder {}", folder.display()))?;
         }
-        if UnixStream::connect(&path).is_ok() {
-            return Err(Problem::new(format!("{} is answered by another process", path.display())).hint(
-                "another WireGuard runs this interface: stop it, or choose another name with --interface",
-            ));
-        }
-        _ = fs::remove_file(&path);
-        let listener = bind_private(&path).while_doing(|| format!("control socket {}", path.display()))?;
-        let listener = Arc::new(listener);
-        let accepting = Arc::clone(&listener);
-        let thread = thread::Builder::new()
-            .name("uapi".into())
-            .stack_size(256 << 10)
-            .spawn(move || accept(&accepting, &handler))
-            .while_doing(|| "thread of the control socket".into())?;
-        Ok(Self { path, listener, thread: Some(thread) })
+        let open = Arc::new(AtomicUsize::new(0));
+        let socket = LocalSocket::bind(path, &MANNER, move |stream| spawn(stream, &handler, &open))?;
+        Ok(Self { _socket: socket })
     }
 }
 
-impl Drop for Server {
-    fn drop(&mut self) {
-        _ = fs::remove_file(&self.path);
-        _ = rustix::net::shutdown(&self.listener, rustix::net::Shutdown::Both);
-        if let Some(thread) = self.thread.take() {
-            _ = thread.join();
-        }
+fn spawn(mut stream: UnixStream, handler: &Arc<Handler>, open: &Arc<AtomicUsize>) {
+    if open.fetch_add(1, Ordering::AcqRel) >= MAX_CONNECTIONS {
+        open.fetch_sub(1, Ordering::AcqRel);
+        _ = stream.write_all(errno(libc::EAGAIN).as_bytes());
+        return;
     }
-}
-
-/// There is no moment at which others could connect: the file is made with its final mode.
-fn bind_private(path: &Path) -> io::Result<UnixListener> {
-    let before = rustix::process::umask(Mode::from_raw_mode(0o177));
-    let bound = UnixListener::bind(path);
-    rustix::process::umask(before);
-    let listener = bound?;
-    fs::set_permissions(path, fs::Permissions::from_mode(0o600))?;
-    Ok(listener)
-}
-
-fn accept(listener: &UnixListener, handler: &Arc<Handler>) {
-    let open = Arc::new(AtomicUsize::new(0));
-    loop {
-        let mut stream = match listener.accept() {
-            Ok((stream, _)) => stream,
-            // Out of descriptors: wait for one. Anything else is the shutdown.
-            Err(error)
-                if matches!(error.raw_os_error(), Some(libc::EMFILE | libc::ENFILE | libc::ENOMEM)) =>
-            {
-                thread::sleep(Duration::from_millis(100));
-                continue;
-            }
-            Err(error) if matches!(error.raw_os_error(), Some(libc::EINTR | libc::ECONNABORTED)) => continue,
-            Err(_) => return,
-        };
-        _ = stream.set_read_timeout(Some(PATIENCE));
-        _ = stream.set_write_timeout(Some(PATIENCE));
-        if open.fetch_add(1, Ordering::AcqRel) >= MAX_CONNECTIONS {
-            open.fetch_sub(1, Ordering::AcqRel);
-            _ = stream.write_all(errno(libc::EAGAIN).as_bytes());
-            continue;
-        }
-        let (handler, counter) = (Arc::clone(handler), Arc::clone(&open));
-        let spawned =
-            thread::Builder::new().name("uapi-peer".into()).stack_size(512 << 10).spawn(move || {
-                serve(stream, handler.as_ref());
-                counter.fetch_sub(1, Ordering::AcqRel);
-            });
-        if spawned.is_err() {
-            open.fetch_sub(1, Ordering::AcqRel);
-        }
+    let (handler, counter) = (Arc::clone(handler), Arc::clone(open));
+    let spawned = thread::Builder::new().name("uapi-peer".into()).stack_size(512 << 10).spawn(move || {
+        serve(stream, handler.as_ref());
+        counter.fetch_sub(1, Ordering::AcqRel);
+    });
+    if spawned.is_err() {
+        open.fetch_sub(1, Ordering::AcqRel);
     }
 }
 

@@ -3,6 +3,7 @@
 pub mod checksum;
 pub mod coalesce;
 pub mod ip;
+pub mod packet;
 mod queue;
 pub mod split;
 mod sys;

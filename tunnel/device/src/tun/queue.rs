@@ -8,6 +8,7 @@ use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
 
 use super::coalesce::Joins;
+use super::packet;
 use super::sys;
 use super::vnet::VNET_HEADER;
 
@@ -136,7 +137,7 @@ impl Tun {
             Err(error) => return Err(failed(error)),
         };
         let offload = if vnet { self.negotiate(fd.as_fd()) } else { TunOffload::default() };
-        Ok(Queue { fd, name: given, offload })
+        Ok(Queue { fd, name: given, offload, ethernet: false })
     }
 
     /// Asks for all, then for less.
@@ -171,13 +172,20 @@ pub struct Queue {
     fd: OwnedFd,
     name: String,
     offload: TunOffload,
+    /// Frames have an Ethernet header after the vnet header, which nobody else sees.
+    ethernet: bool,
 }
 
 impl Queue {
     /// A queue that was opened elsewhere: handed over by another process, or a socket that keeps the bounds
     /// of its messages and stands in for a device. It must not block.
     pub fn from_fd(fd: OwnedFd, name: &str, offload: TunOffload) -> Self {
-        Self { fd, name: name.to_owned(), offload }
+        Self { fd, name: name.to_owned(), offload, ethernet: false }
+    }
+
+    /// A queue whose frames have an Ethernet header.
+    pub(super) fn over_ethernet(fd: OwnedFd, name: &str, offload: TunOffload) -> Self {
+        Self { fd, name: name.to_owned(), offload, ethernet: true }
     }
 
     /// The interface's name.
@@ -193,6 +201,9 @@ impl Queue {
     /// Reads a frame without waiting. `buffer` should hold [`super::FRAME`] bytes: the kernel cuts what does not fit.
     #[inline]
     pub fn read(&self, buffer: &mut [u8]) -> io::Result<Read> {
+        if self.ethernet {
+            return packet::read(&self.fd, buffer);
+        }
         let skip = if self.offload.vnet { 0 } else { VNET_HEADER };
         let (header, space) = buffer.split_at_mut_checked(skip).ok_or(io::ErrorKind::InvalidInput)?;
         header.fill(0);
@@ -221,6 +232,9 @@ impl Queue {
     /// Writes one frame from its pieces, the first of which begins with the vnet header. Fails with EIO while the interface is down.
     #[inline]
     pub fn write(&self, pieces: &[IoSlice<'_>]) -> io::Result<()> {
+        if self.ethernet {
+            return packet::write(&self.fd, pieces);
+        }
         loop {
             let written = if self.offload.vnet {
                 match pieces {

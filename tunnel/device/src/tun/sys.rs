@@ -1,5 +1,5 @@
-//! The two ioctls of the TUN driver (`linux/if_tun.h`).
-#![expect(unsafe_code, reason = "ioctl is a system call with a pointer whose type only its number tells")]
+//! The two ioctls of the TUN driver (`linux/if_tun.h`), and what packet sockets have beyond others (`linux/if_packet.h`).
+#![expect(unsafe_code, reason = "system calls with pointers whose types only their numbers tell")]
 
 use std::io;
 use std::os::fd::{AsRawFd as _, BorrowedFd};
@@ -51,5 +51,31 @@ pub(super) fn set_offload(fd: BorrowedFd<'_>, features: u32) -> io::Result<()> {
     // SAFETY: TUNSETOFFLOAD takes its argument by value; no memory is passed.
     let done =
         unsafe { libc::ioctl(fd.as_raw_fd(), libc::TUNSETOFFLOAD as _, libc::c_ulong::from(features)) };
+    if done < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
+}
+
+pub(super) const PACKET_VNET_HDR: libc::c_int = 15;
+pub(super) const PACKET_IGNORE_OUTGOING: libc::c_int = 23;
+
+/// Switches an option of a packet socket on.
+pub(super) fn set_packet_option(fd: BorrowedFd<'_>, option: libc::c_int) -> io::Result<()> {
+    let on: libc::c_int = 1;
+    let length = size_of::<libc::c_int>() as libc::socklen_t;
+    // SAFETY: the option's value is an int; `on` is one, has that length and outlives the call.
+    let done =
+        unsafe { libc::setsockopt(fd.as_raw_fd(), libc::SOL_PACKET, option, (&raw const on).cast(), length) };
+    if done < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
+}
+
+/// Binds a packet socket to all protocols of one interface.
+pub(super) fn bind_packet(fd: BorrowedFd<'_>, index: u32) -> io::Result<()> {
+    // SAFETY: `sockaddr_ll` is made of integers, for which zero is a value.
+    let mut address: libc::sockaddr_ll = unsafe { std::mem::zeroed() };
+    address.sll_family = libc::AF_PACKET as u16;
+    address.sll_protocol = (libc::ETH_P_ALL as u16).to_be();
+    address.sll_ifindex = index.cast_signed();
+    let length = size_of::<libc::sockaddr_ll>() as libc::socklen_t;
+    // SAFETY: `address` is a `sockaddr_ll` of that length and outlives the call.
+    let done = unsafe { libc::bind(fd.as_raw_fd(), (&raw const address).cast(), length) };
     if done < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
 }

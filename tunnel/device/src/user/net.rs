@@ -110,6 +110,12 @@ impl Net {
         self.shared.with(|state, now| state.stack.nudge(now));
     }
 
+    /// Another gateway carries packets from now on, and knows of no connection: streams that are up are reset, those that begin
+    /// try again at once.
+    pub fn forsake(&self) {
+        self.shared.with(|state, now| state.stack.forsake(now));
+    }
+
     /// Connections that are not yet over.
     pub fn streams(&self) -> usize {
         self.shared.lock().stack.streams()

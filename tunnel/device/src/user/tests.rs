@@ -215,6 +215,23 @@ fn the_end_of_the_device_is_told_to_all() {
 }
 
 #[test]
+fn streams_of_a_way_that_is_gone_end_and_others_come_up() {
+    joined(1 << 20, |left, right| async move {
+        let listener = right.listen(at(80)).unwrap();
+        let mut waiting = left.connect(SocketAddr::new(RIGHT, 80)).await.unwrap();
+        let _accepted = listener.accept().await.unwrap();
+        left.forsake();
+        assert_eq!(waiting.read(&mut [0; 9]).await.unwrap_err().kind(), ErrorKind::ConnectionReset);
+        let (begun, accepted) = tokio::join!(left.connect(SocketAddr::new(RIGHT, 80)), async {
+            left.forsake();
+            listener.accept().await
+        });
+        begun.unwrap();
+        accepted.unwrap();
+    });
+}
+
+#[test]
 fn streams_of_an_address_that_is_gone_end() {
     joined(1 << 20, |left, right| async move {
         let listener = right.listen(at(80)).unwrap();

@@ -36,7 +36,7 @@ use crate::handshake::message::{Kind, kind};
 use crate::handshake::noise::Identity;
 use crate::handshake::random::Rng;
 use crate::handshake::stamp::Stamps;
-use crate::plane::{Endpoint, PeerId, Plane};
+use crate::plane::{Endpoint, PeerId, Plane, Traffic};
 
 pub use carriers::Signs;
 pub use config::{EngineConfig, EngineStats, Output, PeerConfig, PeerStatus};
@@ -56,6 +56,7 @@ pub struct Engine {
     jar: CookieJar,
     limiter: SourceLimiter,
     stats: EngineStats,
+    departed: Traffic,
 }
 
 impl Engine {
@@ -79,6 +80,7 @@ impl Engine {
             load: Load::new(config.load_threshold),
             jar: CookieJar::new(),
             stats: EngineStats::default(),
+            departed: Traffic::default(),
         }
     }
 

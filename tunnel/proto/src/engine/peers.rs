@@ -15,7 +15,7 @@ use crate::allowed::AllowedIps;
 use crate::handshake::known::SharedKnown;
 use crate::handshake::mac::MacKeys;
 use crate::handshake::stamp::Stamp;
-use crate::plane::{Endpoint, Peer, PeerId, Session};
+use crate::plane::{Endpoint, Peer, PeerId, Session, Traffic};
 
 /// A handshake of ours that waits for its response.
 pub(super) struct Outgoing {
@@ -177,6 +177,7 @@ impl Engine {
         let entry = &mut self.peers.slots[slot as usize];
         if let Some(state) = entry.state.take() {
             self.peers.known.lock().remove(state.shared.public_key());
+            self.departed += state.shared.traffic();
             let _ = state.shared.take_staged();
         }
         // A slot whose generations are used up is left empty.
@@ -210,6 +211,12 @@ impl Engine {
     #[must_use]
     pub fn peer(&self, now: Now, id: PeerId) -> Option<PeerStatus> {
         self.peers.slot(id).and_then(|slot| self.peers.get(slot)).map(|state| state.status(now))
+    }
+
+    /// Traffic of all peers that have been removed.
+    #[must_use]
+    pub fn departed(&self) -> Traffic {
+        self.departed
     }
 
     /// Number of peers.

@@ -399,6 +399,11 @@ fn peers_change_without_harm_to_others() {
     let packet = data(&pair.b_peer(), at(2.0), b"still");
     deliver(&mut pair.a, at(2.0), self::address(2), packet);
     assert_eq!(pair.a_peer().traffic().rx_packets, 1);
+    let (moved, before) = (pair.a_peer().traffic(), pair.a.departed());
+    assert!(pair.a.remove_peer(pair.a_knows));
+    let after = pair.a.departed();
+    assert_eq!(after.rx_bytes, before.rx_bytes + moved.rx_bytes, "what a peer moved is counted on");
+    assert_eq!((before.rx_packets, after.rx_packets), (0, 1));
 }
 
 #[test]

@@ -14,6 +14,7 @@
 use std::collections::VecDeque;
 use std::net::IpAddr;
 use std::num::NonZeroU32;
+use std::ops::AddAssign;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
 use std::time::Duration;
@@ -71,6 +72,15 @@ pub struct Traffic {
     pub rx_packets: u64,
     /// Bytes of UDP payload received, handshakes included.
     pub rx_bytes: u64,
+}
+
+impl AddAssign for Traffic {
+    fn add_assign(&mut self, more: Self) {
+        self.tx_packets += more.tx_packets;
+        self.tx_bytes += more.tx_bytes;
+        self.rx_packets += more.rx_packets;
+        self.rx_bytes += more.rx_bytes;
+    }
 }
 
 /// A peer as the data path sees it. All methods take `&self` and none blocks on the control side.

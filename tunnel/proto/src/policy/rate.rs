@@ -33,6 +33,13 @@ impl RateLimit {
         Self::new(bytes, (bytes / 50).max(65_536))
     }
 
+    /// The same, with what has been taken of another still taken: a bucket whose burst takes as long to fill is as full.
+    #[must_use]
+    pub fn filled_as(self, other: &Self) -> Self {
+        self.full_at.store(other.full_at.load(Ordering::Relaxed), Ordering::Relaxed);
+        self
+    }
+
     /// Takes units at a time since any fixed origin, or none of them if there are not as many.
     #[must_use]
     pub fn take(&self, now: Duration, units: u64) -> bool {

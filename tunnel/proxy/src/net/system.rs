@@ -49,6 +49,12 @@ impl Listen for System {
 #[derive(Debug)]
 pub struct SystemListener(TcpListener);
 
+impl From<TcpListener> for SystemListener {
+    fn from(listener: TcpListener) -> Self {
+        Self(listener)
+    }
+}
+
 impl Listener for SystemListener {
     type Stream = SystemStream;
 
@@ -139,6 +145,12 @@ impl AsyncWrite for SystemStream {
 /// A UDP socket of the operating system.
 #[derive(Debug)]
 pub struct SystemDatagrams(UdpSocket);
+
+impl From<UdpSocket> for SystemDatagrams {
+    fn from(socket: UdpSocket) -> Self {
+        Self(socket)
+    }
+}
 
 impl Datagrams for SystemDatagrams {
     fn local_addr(&self) -> io::Result<SocketAddr> {

@@ -20,12 +20,10 @@ pub(super) enum Chosen {
 /// # Errors
 /// The file wants the kernel, and it cannot be had here.
 pub(super) fn choose(config: &GatewayConfig) -> Result<Chosen> {
-    let has = |v4: bool| config.pool.prefixes.iter().any(|net| matches!(net, IpNet::V4(_)) == v4);
     decide(config.forwarding, || {
-        if !config.site.peers.is_empty() {
-            return Err(Problem::new("it is peered with other sites, which sockets reach")
-                .hint("take [[site.peers]] out, or the line with `forwarding`"));
-        }
+        kernel::may_lead(config)?;
+        let nets = kernel::nets(config);
+        let has = |v4: bool| nets.iter().any(|net| matches!(net, IpNet::V4(_)) == v4);
         kernel::possible(has(true), has(false))
     })
 }

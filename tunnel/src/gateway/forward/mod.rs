@@ -36,20 +36,19 @@ pub(crate) use choice::here;
 /// Bytes that the buffers of all streams towards pods may take together.
 const MEMORY: usize = 256 << 20;
 
-/// The forwarder that carries packets on to other sites.
-pub(super) const SITES_BY: &str = "user";
-
 /// Forwards what members send. Told of every member that comes, changes or goes.
 pub(super) trait Forward: Send + Sync {
     /// What status and metrics call it.
     fn name(&self) -> &'static str;
     /// A member is there, or has changed.
     fn install(&self, member: &Arc<Member>);
+    /// A member is being sent to another gateway: its connections end, and what it begins is not answered.
+    fn send_away(&self, member: &Arc<Member>);
     /// A member has gone: nothing of it passes any more.
     fn remove(&self, member: &Arc<Member>);
     /// What was installed and removed takes effect now, if it has not yet.
     fn settle(&self) {}
-    /// The groups' rules are others. Flows that they do not allow end.
+    /// The groups' rules are others, or the sites. Flows that are not allowed end.
     ///
     /// # Errors
     /// They cannot be had; the old ones stay.

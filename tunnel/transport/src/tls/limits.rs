@@ -38,21 +38,15 @@ pub(super) const UNPROVEN: (Duration, u64) = (Duration::from_secs(10), 64 << 10)
 pub(super) const STREAMS: usize = 8192;
 
 /// A bucket of handshakes that fills by [`ListenLimits::rate`] a second.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Bucket {
-    /// What one costs.
-    each: Duration,
     /// When it will have been full: the generic cell rate algorithm.
     until: Duration,
 }
 
 impl Bucket {
-    pub(super) fn new(rate: u32) -> Self {
-        Self { each: Duration::from_secs(1) / rate.max(1), until: Duration::ZERO }
-    }
-
-    pub(super) fn admits(&mut self, now: Duration) -> bool {
-        let until = self.until.max(now) + self.each;
+    pub(super) fn admits(&mut self, now: Duration, rate: u32) -> bool {
+        let until = self.until.max(now) + Duration::from_secs(1) / rate.max(1);
         // Two seconds' worth.
         if until > now + Duration::from_secs(2) {
             return false;
@@ -68,9 +62,9 @@ mod tests {
 
     #[test]
     fn a_burst_and_then_a_rate() {
-        let mut bucket = Bucket::new(200);
+        let mut bucket = Bucket::default();
         let count = |bucket: &mut Bucket, at: f64| {
-            (0..1000).filter(|_| bucket.admits(Duration::from_secs_f64(at))).count()
+            (0..1000).filter(|_| bucket.admits(Duration::from_secs_f64(at), 200)).count()
         };
         assert_eq!(count(&mut bucket, 1.0), 400);
         assert_eq!(count(&mut bucket, 1.5), 100);

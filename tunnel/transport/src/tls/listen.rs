@@ -121,7 +121,7 @@ struct Shared {
     answers: Mutex<Vec<(u64, Vec<u8>)>>,
     /// Requests without an answer.
     waiting: AtomicUsize,
-    limits: ListenLimits,
+    limits: Mutex<ListenLimits>,
     counters: Counters,
 }
 
@@ -153,7 +153,7 @@ impl Listener {
             stop: false.into(),
             answers: Mutex::default(),
             waiting: AtomicUsize::new(0),
-            limits,
+            limits: Mutex::new(limits),
             counters: Counters::default(),
         });
         let epoll = epoll::create(epoll::CreateFlags::CLOEXEC)?;
@@ -167,7 +167,7 @@ impl Listener {
             pending: HashMap::new(),
             order: VecDeque::new(),
             next: FIRST,
-            bucket: Bucket::new(limits.rate),
+            bucket: Bucket::default(),
         };
         let thread = std::thread::Builder::new().name("tls-accept".into()).spawn(move || porter.run())?;
         Ok(Self { shared, address, thread: Some(thread) })
@@ -177,6 +177,11 @@ impl Listener {
     #[must_use]
     pub fn address(&self) -> SocketAddr {
         self.address
+    }
+
+    /// Goes on with other limits. Connections that are there keep the time that they were given.
+    pub fn set_limits(&self, limits: ListenLimits) {
+        *self.shared.limits.lock() = limits;
     }
 
     /// Figures since the start.
@@ -210,6 +215,10 @@ impl Drop for Listener {
 }
 
 impl Shared {
+    fn limits(&self) -> ListenLimits {
+        *self.limits.lock()
+    }
+
     fn wake(&self) {
         let _ = rustix::io::write(&self.wake, &1u64.to_ne_bytes());
     }
@@ -321,12 +330,11 @@ impl Porter {
             return false;
         };
         let of_one = |ip: IpAddr| self.pending.values().filter(|pending| pending.remote.ip() == ip).count();
-        if of_one(remote.ip()) >= self.shared.limits.handshakes_of_one || !self.bucket.admits(now) {
+        let limits = self.shared.limits();
+        if of_one(remote.ip()) >= limits.handshakes_of_one || !self.bucket.admits(now, limits.rate) {
             return false;
         }
-        if self.pending.len() >= self.shared.limits.handshakes {
-            self.evict();
-        }
+        while self.pending.len() >= limits.handshakes && self.evict() {}
         let Ok(connection) = ServerConnection::new(Arc::clone(&self.shared.tls)) else { return false };
         let number = self.next;
         self.next += 1;
@@ -338,7 +346,7 @@ impl Porter {
             socket,
             remote,
             session: Session::new(connection),
-            until: now + self.shared.limits.patience,
+            until: now + limits.patience,
             received: 0,
             plain: Vec::new(),
             out: Vec::new(),
@@ -404,7 +412,7 @@ impl Porter {
         let Some(answer) = &self.answer else {
             return self.answer(number, &response(404, "text/plain", None, b""));
         };
-        if self.shared.waiting.fetch_add(1, Ordering::AcqRel) >= self.shared.limits.requests {
+        if self.shared.waiting.fetch_add(1, Ordering::AcqRel) >= self.shared.limits().requests {
             self.shared.waiting.fetch_sub(1, Ordering::AcqRel);
             return self.answer(number, &response(503, "text/plain", Some(1), b""));
         }
@@ -444,7 +452,7 @@ impl Porter {
             .map(|(number, _)| *number)
             .collect();
         late.into_iter().for_each(|number| self.end(number));
-        if self.order.len() > 2 * self.shared.limits.handshakes {
+        if self.order.len() > 2 * self.shared.limits().handshakes {
             let pending = &self.pending;
             self.order.retain(|number| pending.contains_key(number));
         }

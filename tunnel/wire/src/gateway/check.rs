@@ -89,6 +89,10 @@ pub(super) fn check(text: &str, config: &GatewayConfig) -> Result<(), ParseError
         let hint = "leave the rate out for no limit; a group without `allow` reaches nothing";
         return wrong("", "groups", "a rate of 0 Mbit/s".into(), hint);
     }
+    if config.planned_rate_mbit == Some(0) {
+        let hint = "write what the machine and its line are to carry, or leave it out";
+        return wrong("", "planned_rate_mbit", "a planned rate of 0 Mbit/s".into(), hint);
+    }
     if let Err(Wrong { key, what, hint }) = config.site.check(pool, &config.pool.reserved) {
         return wrong("site", key, what, &hint);
     }

@@ -93,6 +93,9 @@ pub struct GatewayConfig {
     /// What carries peers' packets on.
     #[serde(default)]
     pub forwarding: Forwarding,
+    /// Rate that was planned for all of it, each way, in Mbit/s: metrics tell how much of it is used.
+    #[serde(default)]
+    pub planned_rate_mbit: Option<u32>,
     /// What each group of peers may reach. What is not allowed is refused.
     #[serde(default)]
     pub groups: BTreeMap<Name, Group>,

@@ -114,6 +114,7 @@ fn mistakes_are_told_with_place_and_hint() {
         ("protocols = [\"tcp\"]", "protocols = [\"sctp\"]"),
         ("rate_mbit = 2000", "rate_mbit = 0"),
         ("request_timeout = \"5s\"", "connections = 0"),
+        ("name = \"gw-a\"\n\n", "name = \"gw-a\"\nplanned_rate_mbit = 0\n\n"),
         ("token_keys = [\"k4.public.", "token_keys = [\"k4.secret."),
         ("token_keys = [\"k4.public.Hrnbu7wEfAP9cGBOAHHwmH4Wsot1ciXBHwBBXQ4gsaI\"]", "token_keys = []"),
         (

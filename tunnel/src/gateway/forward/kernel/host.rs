@@ -47,38 +47,67 @@ impl Host {
         !self.journal.is_empty()
     }
 
-    /// Brings the interface up and leads what goes to pods there.
+    /// Brings the interface up and leads there what goes to pods and sites.
     ///
     /// # Errors
     /// What the kernel refuses. What was made by then goes with the interface.
-    pub(super) fn attach(&self, interface: &InterfaceName, pool: &[IpNet], mtu: u32) -> Result<()> {
+    pub(super) fn attach(&self, interface: &InterfaceName, nets: &[IpNet], mtu: u32) -> Result<()> {
         let told = |what: String| move || what;
-        let mut netlink = Netlink::open().while_doing(told("netlink".into()))?;
-        let link = netlink.link(interface.as_str()).while_doing(told("looking at interfaces".into()))?;
-        let index = link.ok_or_else(|| Problem::new(format!("interface {interface} has gone")))?.index;
+        let (mut netlink, index) = find(interface)?;
         // No link-local address, so no router solicitations into the tunnel. Without IPv6 there is no such file.
         _ = fs::write(format!("{INTERFACES_V6}/{interface}/addr_gen_mode"), "1");
         netlink.set_mtu(index, mtu).while_doing(told(format!("MTU {mtu}")))?;
         netlink.set_queue_length(index, QUEUE).while_doing(told("the queue's length".into()))?;
         netlink.set_up(index).while_doing(told(format!("bringing {interface} up")))?;
-        for net in pool {
-            netlink.add_route(index, net, MAIN_TABLE).map_err(|error| route_problem(net, &error))?;
+        self.lead(interface, nets)
+    }
+
+    /// Leads more there.
+    ///
+    /// # Errors
+    /// What the kernel refuses; nothing has changed then.
+    pub(super) fn lead(&self, interface: &InterfaceName, nets: &[IpNet]) -> Result<()> {
+        if nets.is_empty() {
+            return Ok(());
+        }
+        let (mut netlink, index) = find(interface)?;
+        for (made, net) in nets.iter().enumerate() {
+            if let Err(error) = netlink.add_route(index, net, MAIN_TABLE) {
+                self.mislead(interface, &nets[..made]);
+                return Err(route_problem(net, &error));
+            }
         }
         Ok(())
+    }
+
+    /// Leads less there. What cannot be undone is told.
+    pub(super) fn mislead(&self, interface: &InterfaceName, nets: &[IpNet]) {
+        if nets.is_empty() {
+            return;
+        }
+        let (mut netlink, index) = match find(interface) {
+            Ok(found) => found,
+            Err(problem) => return log::warn(&problem),
+        };
+        for net in nets {
+            if let Err(error) = netlink.remove_route(index, net, MAIN_TABLE) {
+                tracing::warn!(%error, %net, "a route cannot be removed");
+            }
+        }
     }
 
     /// Lets the kernel forward. To be called when the rules are there.
     ///
     /// # Errors
     /// A setting cannot be changed. [`Host::down`] puts back what was changed by then.
-    pub(super) fn forward(&mut self, interface: &InterfaceName, pool: &[IpNet], audited: bool) -> Result<()> {
+    pub(super) fn forward(&mut self, interface: &InterfaceName, nets: &[IpNet], audited: bool) -> Result<()> {
         if audited {
             self.set(ACCOUNT, "1")?;
         }
-        if pool.iter().any(|net| matches!(net, IpNet::V4(_))) {
+        if nets.iter().any(|net| matches!(net, IpNet::V4(_))) {
             self.set(FORWARD_V4, "1")?;
         }
-        if pool.iter().any(|net| matches!(net, IpNet::V6(_))) {
+        if nets.iter().any(|net| matches!(net, IpNet::V6(_))) {
             self.keep_learning_routes(interface)?;
             self.set(FORWARD_V6, "1")?;
         }
@@ -126,11 +155,11 @@ impl Host {
         fs::write(path, value).while_doing(told)
     }
 
-    /// Which families of the pool this machine did not forward before this gateway, or one that was killed.
-    pub(super) fn lonely(&self, pool: &[IpNet]) -> Lonely {
+    /// Which families of these this machine did not forward before this gateway, or one that was killed.
+    pub(super) fn lonely(&self, nets: &[IpNet]) -> Lonely {
         let was_off = |v4: bool, wanted: &str| {
             let noted = |change: &Change| matches!(change, Change::Sysctl { path, before } if path == Path::new(wanted) && before == "0");
-            pool.iter().any(|net| matches!(net, IpNet::V4(_)) == v4)
+            nets.iter().any(|net| matches!(net, IpNet::V4(_)) == v4)
                 && (self.journal.has(noted)
                     || fs::read_to_string(wanted).is_ok_and(|value| value.trim() == "0"))
         };
@@ -161,14 +190,21 @@ impl Host {
     }
 }
 
+fn find(interface: &InterfaceName) -> Result<(Netlink, u32)> {
+    let mut netlink = Netlink::open().while_doing(|| "netlink".into())?;
+    let link = netlink.link(interface.as_str()).while_doing(|| "looking at interfaces".into())?;
+    let link = link.ok_or_else(|| Problem::new(format!("interface {interface} has gone")))?;
+    Ok((netlink, link.index))
+}
+
 fn route_problem(net: &IpNet, error: &io::Error) -> Problem {
     let problem = Problem::new(format!("route {net}: {error}"));
     match error.raw_os_error() {
         Some(libc::EEXIST) => problem.hint(format!(
-            "`ip route show {net}` tells whose it is; the pool is for pods alone, so take another, or remove the route"
+            "`ip route show {net}` tells whose it is; pool and sites are behind the tunnel alone, so take another range, or remove the route"
         )),
         Some(libc::EACCES | libc::EAFNOSUPPORT | libc::EOPNOTSUPP | libc::ENODEV) if net.addr().is_ipv6() => {
-            problem.hint("is IPv6 off on this machine? turn it on, take the prefix out of the pool, or set forwarding = \"user\"")
+            problem.hint("is IPv6 off on this machine? turn it on, take the prefix out of the file, or set forwarding = \"user\"")
         }
         _ => problem,
     }

@@ -23,10 +23,12 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use ipnet::IpNet;
 use parking_lot::Mutex;
 use warren_device::tun::{Queue, Tun};
 use warren_wire::Name;
-use warren_wire::gateway::GatewayConfig;
+use warren_wire::config::Host as Destination;
+use warren_wire::gateway::{GatewayConfig, SitePeer};
 
 use super::{Figures, Forward, Surroundings};
 use crate::gateway::peers::Member;
@@ -37,7 +39,7 @@ use crate::problem::{Context as _, Problem, Result};
 use flows::{Flows, PERIOD};
 use host::{FORWARD_V4, FORWARD_V6, Host};
 use nft::{Count, Nft};
-use rules::{Lonely, REFUSED_SETS, Table};
+use rules::{Lonely, Place, REFUSED_SETS, Table};
 
 /// Counters are not asked for more often.
 const FRESH: Duration = Duration::from_millis(500);
@@ -50,7 +52,6 @@ pub(in crate::gateway) struct Kernel {
     nft: Nft,
     table: String,
     interface: InterfaceName,
-    lonely: Lonely,
     audited: bool,
     state: Mutex<State>,
     flows: Mutex<Flows>,
@@ -60,8 +61,8 @@ pub(in crate::gateway) struct Kernel {
 struct State {
     config: GatewayConfig,
     /// Members as they should be in the table, and as they are.
-    wanted: BTreeMap<IpAddr, Name>,
-    made: BTreeMap<IpAddr, Name>,
+    wanted: BTreeMap<IpAddr, Place>,
+    made: BTreeMap<IpAddr, Place>,
     /// Whether the table is not known to be as `made` says: it is made anew then.
     unknown: bool,
     /// Counted by tables that have been replaced.
@@ -142,7 +143,6 @@ impl Kernel {
             tracing::warn!("an earlier gateway did not end cleanly: its rules are replaced");
         }
         let table = format!("{TABLE}{}", config.name);
-        let lonely = host.lonely(&config.pool.prefixes);
         let state = State {
             config: config.clone(),
             wanted: BTreeMap::new(),
@@ -157,7 +157,6 @@ impl Kernel {
             nft,
             table,
             interface,
-            lonely,
             audited: around.audit.is_kept(),
             state: Mutex::new(state),
             flows: Mutex::new(flows),
@@ -206,12 +205,13 @@ impl Kernel {
     }
 
     fn make(&self, config: &GatewayConfig) -> Result<()> {
-        let pool = &config.pool.prefixes;
+        may_lead(config)?;
+        let nets = nets(config);
         let mut host = self.host.lock();
-        host.attach(&self.interface, pool, config.peers.mtu.into())?;
+        host.attach(&self.interface, &nets, config.peers.mtu.into())?;
         host.note_table(&self.table)?;
-        self.nft.run(&self.rules_of(config).script(&BTreeMap::new()))?;
-        host.forward(&self.interface, pool, self.audited)
+        self.nft.run(&self.rules_of(config, host.lonely(&nets)).script(&BTreeMap::new()))?;
+        host.forward(&self.interface, &nets, self.audited)
     }
 
     fn undo(&self) {
@@ -223,21 +223,30 @@ impl Kernel {
         &self.interface
     }
 
-    fn rules_of<'a>(&'a self, config: &'a GatewayConfig) -> Table<'a> {
+    fn rules_of<'a>(&'a self, config: &'a GatewayConfig, lonely: Lonely) -> Table<'a> {
         Table {
             name: &self.table,
             interface: &self.interface,
             pool: &config.pool.prefixes,
+            site: &config.site,
             groups: &config.groups,
             audited: self.audited,
-            lonely: self.lonely,
+            lonely,
+        }
+    }
+
+    fn place(&self, member: &Member, place: &Place) {
+        let mut state = self.state.lock();
+        for address in &member.addresses {
+            state.wanted.insert(*address, place.clone());
         }
     }
 
     /// Makes the table anew, in one step, with the rules of a file.
     fn replace(&self, state: &mut State, config: &GatewayConfig) -> Result<()> {
         let counted = self.nft.counters(&self.table);
-        self.nft.run(&self.rules_of(config).script(&state.wanted))?;
+        let lonely = self.host.lock().lonely(&nets(config));
+        self.nft.run(&self.rules_of(config, lonely).script(&state.wanted))?;
         add(&mut state.before, &counted.unwrap_or_default());
         state.made = state.wanted.clone();
         state.unknown = false;
@@ -249,21 +258,21 @@ impl Kernel {
         let same = |address: &IpAddr| state.wanted.get(address) == state.made.get(address);
         let touched: BTreeSet<IpAddr> =
             state.wanted.keys().chain(state.made.keys()).filter(|address| !same(address)).copied().collect();
-        let groups = &state.config.groups;
-        let known = |of: &BTreeMap<IpAddr, Name>, address: &IpAddr| {
-            of.get(address).filter(|group| groups.contains_key(*group)).cloned()
+        let table = self.rules_of(&state.config, Lonely::default());
+        let known = |of: &BTreeMap<IpAddr, Place>, address: &IpAddr| {
+            of.get(address).filter(|place| table.has(place)).cloned()
         };
         let gone: Vec<IpAddr> =
             touched.iter().filter(|address| known(&state.made, address).is_some()).copied().collect();
-        let come: BTreeMap<IpAddr, Name> =
+        let come: BTreeMap<IpAddr, Place> =
             touched.iter().filter_map(|address| Some((*address, known(&state.wanted, address)?))).collect();
-        let script = self.rules_of(&state.config).change(&gone, &come);
+        let script = table.change(&gone, &come);
         if !script.is_empty() {
             self.nft.run(&script)?;
         }
         for address in touched {
             match state.wanted.get(&address) {
-                Some(group) => state.made.insert(address, group.clone()),
+                Some(place) => state.made.insert(address, place.clone()),
                 None => state.made.remove(&address),
             };
         }
@@ -277,10 +286,11 @@ impl Forward for Kernel {
     }
 
     fn install(&self, member: &Arc<Member>) {
-        let mut state = self.state.lock();
-        for address in &member.addresses {
-            state.wanted.insert(*address, member.group.clone());
-        }
+        self.place(member, &Place::Group(member.group.clone()));
+    }
+
+    fn send_away(&self, member: &Arc<Member>) {
+        self.place(member, &Place::Leaving);
     }
 
     fn remove(&self, member: &Arc<Member>) {
@@ -305,8 +315,24 @@ impl Forward for Kernel {
     }
 
     fn rules(&self, config: &GatewayConfig) -> Result<()> {
+        may_lead(config)?;
         let mut state = self.state.lock();
-        self.replace(&mut state, config)?;
+        let (before, after) = (nets(&state.config), nets(config));
+        let without = |all: &[IpNet], others: &[IpNet]| -> Vec<IpNet> {
+            all.iter().filter(|net| !others.contains(net)).copied().collect()
+        };
+        let (more, less) = (without(&after, &before), without(&before, &after));
+        self.host.lock().lead(&self.interface, &more)?;
+        let made = self.replace(&mut state, config);
+        let made = made.and_then(|()| self.host.lock().forward(&self.interface, &after, self.audited));
+        if let Err(problem) = made {
+            self.host.lock().mislead(&self.interface, &more);
+            // The table may be the new one already.
+            let before = state.config.clone();
+            state.unknown = self.replace(&mut state, &before).is_err();
+            return Err(problem);
+        }
+        self.host.lock().mislead(&self.interface, &less);
         state.config = config.clone();
         Ok(())
     }
@@ -347,6 +373,30 @@ impl Forward for Kernel {
         }
         self.undo();
     }
+}
+
+/// All that is behind the tunnel: pods, and what is of other sites.
+pub(in crate::gateway) fn nets(config: &GatewayConfig) -> Vec<IpNet> {
+    let mut nets = config.pool.prefixes.clone();
+    nets.extend(config.site.peers.iter().flat_map(SitePeer::allowed_ips));
+    nets
+}
+
+/// The kernel knows one way to each address: into the tunnel, or the one that the tunnel itself takes.
+///
+/// # Errors
+/// The gateway of a site is where only the tunnel leads.
+pub(in crate::gateway) fn may_lead(config: &GatewayConfig) -> Result<()> {
+    let nets = nets(config);
+    for site in &config.site.peers {
+        if let Some(Destination::Ip(at)) = site.endpoint.as_ref().map(|endpoint| &endpoint.host)
+            && let Some(net) = nets.iter().find(|net| net.contains(at))
+        {
+            let what = format!("site {} is reached at {at}, which is of {net} behind the tunnel", site.name);
+            return Err(Problem::new(what).hint("take an address outside of it as the endpoint"));
+        }
+    }
+    Ok(())
 }
 
 fn add(sum: &mut BTreeMap<String, Count>, more: &BTreeMap<String, Count>) {

@@ -11,7 +11,7 @@
 //!
 //! | also | |
 //! |---|---|
-//! | `postrouting` | hosts see the gateway's address |
+//! | `postrouting` | hosts see the gateway's address, sites that which it has towards them |
 //! | `errors` | ICMP errors reach pods |
 //! | `forward`, last rules | nothing of the pool passes beside the tunnel, also when only the table is left of a killed gateway |
 
@@ -21,7 +21,7 @@ use std::net::IpAddr;
 
 use ipnet::IpNet;
 use warren_wire::Name;
-use warren_wire::gateway::{Allow, Group, PortRange, Protocol};
+use warren_wire::gateway::{Allow, Group, PortRange, Protocol, Site, SitePeer};
 
 use crate::name::InterfaceName;
 
@@ -54,6 +54,8 @@ pub(super) struct Table<'a> {
     pub(super) interface: &'a InterfaceName,
     /// Addresses of pods.
     pub(super) pool: &'a [IpNet],
+    /// Gateways of other networks, beyond the same interface.
+    pub(super) site: &'a Site,
     /// What they may reach.
     pub(super) groups: &'a BTreeMap<Name, Group>,
     /// Whether it is written down who was refused what.
@@ -69,9 +71,18 @@ pub(super) struct Lonely {
     pub(super) v6: bool,
 }
 
+/// What is done with the packets of a member.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Place {
+    /// They pass by the rules of a group.
+    Group(Name),
+    /// It is being sent to another gateway: connections are reset, and what it begins is heard there when it is repeated.
+    Leaving,
+}
+
 impl Table<'_> {
     /// A script that makes the table, in place of one of the same name, in one step.
-    pub(super) fn script(&self, members: &BTreeMap<IpAddr, Name>) -> String {
+    pub(super) fn script(&self, members: &BTreeMap<IpAddr, Place>) -> String {
         let mut out = String::new();
         let name = self.name;
         _ = writeln!(out, "table inet {name}\ndelete table inet {name}\ntable inet {name} {{");
@@ -98,7 +109,7 @@ impl Table<'_> {
             rates(&mut out, group, of);
             chains(&mut out, group, of);
         }
-        out += POLICY;
+        self.policy(&mut out);
         self.hooks(&mut out);
         out += "}\n";
         out += &self.change(&[], members);
@@ -106,7 +117,7 @@ impl Table<'_> {
     }
 
     /// A script for members that have gone and come.
-    pub(super) fn change(&self, gone: &[IpAddr], come: &BTreeMap<IpAddr, Name>) -> String {
+    pub(super) fn change(&self, gone: &[IpAddr], come: &BTreeMap<IpAddr, Place>) -> String {
         let mut out = String::new();
         for family in [4, 6] {
             let of = |address: &IpAddr| address.is_ipv4() == (family == 4);
@@ -116,10 +127,13 @@ impl Table<'_> {
                 if !left.is_empty() {
                     _ = writeln!(out, "delete element inet {} {way}{family} {{ {left} }}", self.name);
                 }
+                let new = come.iter().filter(|(address, place)| of(address) && self.has(place));
+                let chain = |place: &Place| match place {
+                    Place::Group(group) => format!("{way}-{group}"),
+                    Place::Leaving => LEAVING.to_owned(),
+                };
                 let new =
-                    come.iter().filter(|(address, group)| of(address) && self.groups.contains_key(*group));
-                let new =
-                    list(new.map(|(address, group)| format!("{address} : jump {way}-{group}")).collect());
+                    list(new.map(|(address, place)| format!("{address} : jump {}", chain(place))).collect());
                 if !new.is_empty() {
                     _ = writeln!(out, "add element inet {} {way}{family} {{ {new} }}", self.name);
                 }
@@ -128,12 +142,63 @@ impl Table<'_> {
         out
     }
 
+    /// Whether there are rules for such members.
+    pub(super) fn has(&self, place: &Place) -> bool {
+        match place {
+            Place::Group(group) => self.groups.contains_key(group),
+            Place::Leaving => true,
+        }
+    }
+
     fn never(&self, out: &mut String, family: u8, kind: &str) {
         let constant = NEVER.iter().filter_map(|net| net.parse().ok());
-        let nets: Vec<IpNet> =
-            constant.chain(self.pool.iter().copied()).filter(|net| is_of(net, family)).collect();
+        let own = self.site.addresses.iter().map(|address| IpNet::from(*address));
+        let nets = constant.chain(self.pool.iter().copied()).chain(own);
+        let nets: Vec<IpNet> = nets.filter(|net| is_of(net, family)).collect();
         let nets = set(&IpNet::aggregate(&nets));
         _ = writeln!(out, "  set never{family} {{ type {kind}; flags interval; elements = {nets}; }}");
+    }
+
+    /// What pods are asked, and sites.
+    fn policy(&self, out: &mut String) {
+        let [before, behind] = POLICY;
+        *out += before;
+        // Two gateways would send it to each other for ever.
+        for peer in &self.site.peers {
+            for family in [4, 6] {
+                let addresses: Vec<IpNet> = peer.addresses.iter().map(|address| (*address).into()).collect();
+                let of = |nets: &[IpNet]| -> Vec<IpNet> {
+                    nets.iter().filter(|net| is_of(net, family)).copied().collect()
+                };
+                let (from, to) = (of(&addresses), of(&peer.prefixes));
+                if let (Some(first), false) = (from.first(), to.is_empty()) {
+                    let ip = keyword(first);
+                    _ = writeln!(out, "    {ip} saddr {} {ip} daddr {} goto refused", set(&from), set(&to));
+                }
+            }
+        }
+        *out += behind;
+    }
+
+    /// What is sent from to sites, one address of each family.
+    fn own(&self) -> impl Iterator<Item = IpAddr> {
+        let first = |v4: bool| self.site.addresses.iter().find(move |own| own.is_ipv4() == v4).copied();
+        [first(true), first(false)].into_iter().flatten()
+    }
+
+    /// What comes from the tunnel and goes there again: to sites, and their answers. A connection that began the one way
+    /// does not go on the other, with the wrong address: after a reload, routes may be others.
+    fn between(&self, out: &mut String) {
+        let tunnel = self.interface;
+        for (index, own) in self.own().enumerate() {
+            let (ip, from) = (keyword(&own.into()), format!("    iifname \"{tunnel}\""));
+            if index == 0 {
+                _ = writeln!(out, "{from} oifname \"{tunnel}\" ct direction reply goto to-pods");
+            }
+            let began = format!("ct state established ct reply {ip} daddr");
+            _ = writeln!(out, "{from} oifname != \"{tunnel}\" {began} {own} goto denied");
+            _ = writeln!(out, "{from} oifname \"{tunnel}\" {began} != {own} goto denied");
+        }
     }
 
     fn hooks(&self, out: &mut String) {
@@ -146,12 +211,14 @@ impl Table<'_> {
                 "    {side} \"{tunnel}\" tcp flags & (syn|rst) == syn tcp option maxseg size set rt mtu"
             );
         }
+        self.between(out);
         _ = writeln!(out, "    iifname \"{tunnel}\" goto from-pods");
-        for net in self.pool {
+        let beyond: Vec<IpNet> = self.site.peers.iter().flat_map(SitePeer::allowed_ips).collect();
+        for net in self.pool.iter().chain(&beyond) {
             _ = writeln!(out, "    {} saddr {net} drop", keyword(net));
         }
         _ = writeln!(out, "    oifname \"{tunnel}\" goto to-pods");
-        for net in self.pool {
+        for net in self.pool.iter().chain(&beyond) {
             _ = writeln!(out, "    {} daddr {net} drop", keyword(net));
         }
         for (lonely, family) in [(self.lonely.v4, "ipv4"), (self.lonely.v6, "ipv6")] {
@@ -159,15 +226,31 @@ impl Table<'_> {
                 _ = writeln!(out, "    meta nfproto {family} drop");
             }
         }
+        // What goes from pods to sites comes in and leaves by the same interface: nothing that its sender should learn of.
+        let no_redirect = if beyond.is_empty() {
+            String::new()
+        } else {
+            format!(
+                "    oifname \"{tunnel}\" icmp type redirect drop\n    oifname \"{tunnel}\" icmpv6 type nd-redirect drop\n"
+            )
+        };
         _ = writeln!(
             out,
             "  }}\n  chain input {{\n    type filter hook input priority filter; policy accept;\n    iifname \"{tunnel}\" goto from-pods\n  }}\n  \
-             chain output {{\n    type filter hook output priority filter; policy accept;\n    oifname \"{tunnel}\" ct state new goto denied\n    \
+             chain output {{\n    type filter hook output priority filter; policy accept;\n{no_redirect}    oifname \"{tunnel}\" ct state new goto denied\n    \
              oifname \"{tunnel}\" ct state related meta l4proto {{ icmp, ipv6-icmp }} goto error\n  }}\n  \
              chain postrouting {{\n    type nat hook postrouting priority srcnat; policy accept;"
         );
         for net in self.pool {
             _ = writeln!(out, "    {} saddr {net} oifname != \"{tunnel}\" masquerade", keyword(net));
+        }
+        for address in self.site.peers.iter().flat_map(|peer| &peer.addresses) {
+            let ip = keyword(&(*address).into());
+            _ = writeln!(out, "    {ip} saddr {address} oifname != \"{tunnel}\" masquerade");
+        }
+        for own in self.own() {
+            let ip = keyword(&own.into());
+            _ = writeln!(out, "    oifname \"{tunnel}\" snat {ip} to {own}");
         }
         // Pods take what comes from where they may send to, and no router nor this gateway may be there. So errors come, as those
         // of the netstack do, from the address that the packet was sent to: it stands in the copy of the packet's header.
@@ -180,8 +263,15 @@ impl Table<'_> {
     }
 }
 
+/// The chain of [`Place::Leaving`]; no group's begins like this.
+const LEAVING: &str = "leaving";
+
 /// Ends of ways through the table.
-const PASSED: &str = "  chain denied {
+const PASSED: &str = "  chain leaving {
+    ct state established meta l4proto tcp reject with tcp reset
+    drop
+  }
+  chain denied {
     counter name \"denied\"
     ct state established,related meta l4proto tcp reject with tcp reset
     reject with icmpx admin-prohibited
@@ -203,12 +293,12 @@ const PASSED: &str = "  chain denied {
   chain new-echo {
     counter name \"new-echo\"
   }
-  chain out-passed {
+  chain passed-out {
     counter name \"bytes-out\"
     ct state new meta l4proto vmap { tcp : jump new-tcp, udp : jump new-udp, icmp : jump new-echo, ipv6-icmp : jump new-echo }
     accept
   }
-  chain in-passed {
+  chain passed-in {
     counter name \"bytes-in\"
     tcp flags & rst == rst ct status & assured != assured counter name \"failed\"
     ct state related goto error
@@ -230,13 +320,15 @@ const NOTE: &str = "
 /// All of them.
 pub(super) const REFUSED_SETS: [&str; 4] = ["refused4", "refused6", "refused-echo4", "refused-echo6"];
 
-/// Who is asked what.
-const POLICY: &str = "  chain from-pods {
+/// Who is asked what: the part before what is particular to sites, and that behind it.
+const POLICY: [&str; 2] = [
+    "  chain from-pods {
     ct state invalid drop
     ct state new tcp flags & (fin|syn|rst|ack) != syn reject with tcp reset
     ip daddr @never4 goto refused
     ip6 daddr @never6 goto refused
-    ip saddr vmap @out4
+",
+    "    ip saddr vmap @out4
     ip6 saddr vmap @out6
     goto refused
   }
@@ -247,7 +339,8 @@ const POLICY: &str = "  chain from-pods {
     ip6 daddr vmap @in6
     goto denied
   }
-";
+",
+];
 
 /// The chains that hold a group's rates, one each way.
 fn rates(out: &mut String, group: &Name, of: &Group) {
@@ -266,7 +359,7 @@ fn rates(out: &mut String, group: &Name, of: &Group) {
         }
     }
     for (way, side) in [("out", "saddr"), ("in", "daddr")] {
-        _ = writeln!(out, "  chain {way}-pass-{group} {{");
+        _ = writeln!(out, "  chain pass-{way}-{group} {{");
         if let Some(mbit) = of.rate_mbit {
             _ = writeln!(out, "    {} goto too-fast", rate(mbit));
         }
@@ -276,17 +369,18 @@ fn rates(out: &mut String, group: &Name, of: &Group) {
                 _ = writeln!(out, "    update @{set} {{ {ip} {side} {} }} goto too-fast", rate(mbit));
             }
         }
-        _ = writeln!(out, "    goto {way}-passed\n  }}");
+        _ = writeln!(out, "    goto passed-{way}\n  }}");
     }
 }
 
 /// Errors about what a rule allowed.
 const RELATED: &str = "ct state related meta l4proto { icmp, ipv6-icmp }";
 
-/// The chains of a group's rules, one each way: what goes to a destination, and what comes back from there.
+/// The chains of a group's rules, one each way: what goes to a destination, and what comes back from there. No other chain's name
+/// begins with `out-` or `in-`, for groups may be called anything.
 fn chains(out: &mut String, group: &Name, of: &Group) {
     for (way, side, port, echo) in [("out", "daddr", "dport", "request"), ("in", "saddr", "sport", "reply")] {
-        _ = writeln!(out, "  chain {way}-{group} {{\n    {RELATED} goto {way}-pass-{group}");
+        _ = writeln!(out, "  chain {way}-{group} {{\n    {RELATED} goto pass-{way}-{group}");
         for rule in &of.allow {
             for family in [4, 6] {
                 let Some(nets) = nets(rule, family, side) else { continue };
@@ -294,7 +388,7 @@ fn chains(out: &mut String, group: &Name, of: &Group) {
                     let wanted = rule.protocols.as_ref().is_none_or(|all| all.contains(&protocol));
                     if wanted {
                         let what = traffic(rule, family, protocol, port, echo);
-                        _ = writeln!(out, "    {nets} {what} goto {way}-pass-{group}");
+                        _ = writeln!(out, "    {nets} {what} goto pass-{way}-{group}");
                     }
                 }
             }

@@ -1,6 +1,8 @@
-use warren_wire::gateway::{Allow, Group, PortRange, Protocol};
+use warren_wire::PrivateKey;
+use warren_wire::gateway::{Allow, Group, PortRange, Protocol, Site};
 
 use super::*;
+use crate::gateway::example::config;
 
 fn group(allow: Vec<Allow>, rates: (Option<u32>, Option<u32>)) -> Group {
     Group { allow, rate_mbit: rates.0, peer_rate_mbit: rates.1 }
@@ -15,11 +17,69 @@ fn rule(to: &[&str], ports: Option<&[&str]>, protocols: Option<&[Protocol]>) -> 
     }
 }
 
-fn members() -> BTreeMap<IpAddr, Name> {
+fn members() -> BTreeMap<IpAddr, Place> {
     [("10.100.0.7", "gpu"), ("fd00:1::7", "gpu"), ("10.100.0.8", "idle"), ("10.100.0.9", "gone")]
         .into_iter()
-        .map(|(address, group)| (address.parse().unwrap(), group.parse().unwrap()))
+        .map(|(address, group)| (address.parse().unwrap(), Place::Group(group.parse().unwrap())))
+        .chain([("10.100.0.10".parse().unwrap(), Place::Leaving)])
         .collect()
+}
+
+fn sites() -> Site {
+    let peer = |name: &str, addresses: &[&str], prefixes: &[&str]| SitePeer {
+        name: name.parse().unwrap(),
+        key: PrivateKey::from_random([1; 32]).public(),
+        endpoint: None,
+        addresses: addresses.iter().map(|address| address.parse().unwrap()).collect(),
+        prefixes: prefixes.iter().map(|net| net.parse().unwrap()).collect(),
+        group: "site".parse().unwrap(),
+    };
+    Site {
+        addresses: ["10.100.0.1", "fd00:2::1"].map(|own| own.parse().unwrap()).to_vec(),
+        peers: vec![
+            peer("gcp", &["10.101.0.1", "fd00:3::1"], &["10.60.0.0/16", "10.61.0.0/16", "fd00:60::/48"]),
+            peer("on-prem", &["10.102.0.1"], &[]),
+        ],
+    }
+}
+
+#[test]
+fn the_table_of_rules_with_sites() {
+    let groups = BTreeMap::from([(
+        "site".parse().unwrap(),
+        group(vec![rule(&["10.0.0.0/16"], None, Some(&[Protocol::Tcp]))], (None, None)),
+    )]);
+    let (pool, site) = (["10.100.0.0/16".parse().unwrap()], sites());
+    let table = Table {
+        name: "warren-gw-a",
+        interface: &interface(&"gw-a".parse().unwrap()).unwrap(),
+        pool: &pool,
+        site: &site,
+        groups: &groups,
+        audited: false,
+        lonely: Lonely { v4: true, v6: true },
+    };
+    let script =
+        table.script(&[("10.101.0.1".parse().unwrap(), Place::Group("site".parse().unwrap()))].into());
+    let (_, particular) = script.split_once("  chain from-pods").unwrap();
+    insta::assert_snapshot!(particular);
+    assert!(script.contains(
+        "set never4 { type ipv4_addr; flags interval; elements = { 0.0.0.0/32, 10.100.0.0/16, 127"
+    ));
+    assert!(script.contains("fd00:2::1/128"), "its own address towards sites is no pod's to reach: {script}");
+}
+
+#[test]
+fn the_tunnel_does_not_go_through_itself() {
+    let may = |endpoint: &str| {
+        let key = PrivateKey::from_random([1; 32]).public();
+        may_lead(&config(&format!(
+            "[groups.site]\n[site]\naddresses = [\"10.100.0.1\"]\n[[site.peers]]\nname = \"gcp\"\nkey = \"{key}\"\n\
+             endpoint = \"{endpoint}\"\naddresses = [\"10.101.0.1\"]\nprefixes = [\"10.60.0.0/16\"]\ngroup = \"site\"\n"
+        )))
+    };
+    assert!(may("198.51.100.7:51820").is_ok() && may("gw.gcp.example.com:51820").is_ok());
+    insta::assert_snapshot!(may("10.60.0.1:51820").unwrap_err());
 }
 
 #[test]
@@ -44,6 +104,7 @@ fn the_table_of_rules() {
         name: "warren-gw-a",
         interface: &interface,
         pool: &pool,
+        site: &Site::default(),
         groups: &groups,
         audited: true,
         lonely: Lonely { v4: true, v6: false },

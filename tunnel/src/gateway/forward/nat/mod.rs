@@ -130,6 +130,12 @@ impl Nat {
             }
         }
     }
+
+    /// Whether a flow that is there may stay when rules or sites have changed. What went to a site does not go on elsewhere, nor
+    /// the other way round.
+    fn may_go_on(&self, member: &Member, flow: &Flow, by_tunnel: bool) -> bool {
+        self.outside.by_tunnel(flow.destination) == by_tunnel && self.access.check(member, flow).is_ok()
+    }
 }
 
 impl Forward for Nat {
@@ -139,6 +145,9 @@ impl Forward for Nat {
 
     /// Members are looked up as their flows come.
     fn install(&self, _: &Arc<Member>) {}
+
+    /// Nor are those that leave: the roster knows.
+    fn send_away(&self, _: &Arc<Member>) {}
 
     /// Flows wait for their members' end themselves.
     fn remove(&self, _: &Arc<Member>) {}

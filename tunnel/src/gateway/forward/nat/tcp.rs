@@ -67,6 +67,7 @@ pub(super) async fn serve(nat: Arc<Nat>) {
 async fn connection(nat: &Nat, incoming: Incoming, member: &Arc<Member>, flow: &Flow) {
     let _now = Now::count(&nat.counters.tcp_now);
     let _flow = member.flow();
+    let by_tunnel = nat.outside.by_tunnel(flow.destination);
     nat.counters.tcp.fetch_add(1, Ordering::Relaxed);
     let dialled = tokio::select! {
         dialled = timeout(CONNECT, nat.outside.connect(incoming.to())) => {
@@ -114,7 +115,7 @@ async fn connection(nat: &Nat, incoming: Incoming, member: &Arc<Member>, flow: &
             _ = &mut relayed => break,
             _ = tick.tick() => report(),
             () = member.gone() => break,
-            _ = rules.changed() => if nat.access.check(member, flow).is_err() {
+            _ = rules.changed() => if !nat.may_go_on(member, flow, by_tunnel) {
                 break;
             },
         }

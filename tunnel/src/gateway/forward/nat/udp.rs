@@ -84,6 +84,7 @@ async fn run(
 ) {
     let _now = Now::count(&nat.counters.udp_now);
     let _flow = member.flow();
+    let by_tunnel = nat.outside.by_tunnel(flow.destination);
     nat.counters.udp.fetch_add(1, Ordering::Relaxed);
     let entry = Entry::new(member, flow, None);
     nat.audit.add(&entry, 1, 0, 0);
@@ -137,7 +138,7 @@ async fn run(
             _ = tick.tick() => report(nat, &entry, &mut out, &mut back),
             () = sleep_until(until) => break,
             () = member.gone() => break,
-            _ = rules.changed() => if nat.access.check(member, flow).is_err() {
+            _ = rules.changed() => if !nat.may_go_on(member, flow, by_tunnel) {
                 break;
             },
         }

@@ -1,0 +1,94 @@
+//! A network of one's own that needs no privilege: network and user namespace of a helper process, which makes sockets there
+//! for whoever started it.
+//!
+//! ```text
+//!  this process                                     helper: the same program, in namespaces of its own
+//!  Namespace::socket ── family, type, protocol ──►  socket(2)
+//!                    ◄── error, or a descriptor ──  (SCM_RIGHTS)
+//! ```
+//!
+//! A process with several threads cannot enter a user namespace (user_namespaces(7)), and one that has entered cannot leave:
+//! its children would have lost their other users and groups. So the helper enters, and this process stays as it is. A socket
+//! belongs to the network in which it was made, whoever uses it. Over that network this process has all capabilities, because
+//! the namespace was made by its user (capabilities(7)): its interfaces are set up through a netlink socket from there.
+//!
+//! The helper ends when its channel closes, so with this process however that ends, and the network with the last socket.
+
+mod helper;
+
+use std::io;
+use std::os::fd::OwnedFd;
+use std::os::unix::process::CommandExt as _;
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+use parking_lot::Mutex;
+use rustix::net::sockopt::{Timeout, set_socket_timeout};
+use rustix::net::{
+    AddressFamily, Protocol, SendFlags, Shutdown, SocketFlags, SocketType, send, shutdown, socketpair,
+};
+
+pub use helper::serve;
+
+/// A helper that takes longer is stuck.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// A network of one's own. Dropping it ends the helper; sockets from there go on working.
+#[derive(Debug)]
+pub struct Namespace {
+    channel: Mutex<OwnedFd>,
+    helper: Child,
+}
+
+impl Namespace {
+    /// Starts `helper`, which is to call [`serve`] with its standard input, and waits until it has entered its namespaces.
+    ///
+    /// # Errors
+    /// The helper cannot be started, or the kernel refuses it the namespaces.
+    pub fn start(mut helper: Command) -> io::Result<Self> {
+        let (channel, theirs) =
+            socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None)?;
+        set_socket_timeout(&channel, Timeout::Recv, Some(PATIENCE))?;
+        // Secrets of the environment are not for it, nor is what a terminal sends to our process group.
+        helper.env_clear().current_dir("/").process_group(0);
+        helper.stdin(Stdio::from(theirs)).stdout(Stdio::null()).stderr(Stdio::null());
+        let child = helper.spawn()?;
+        // It holds the other end, and else nobody would see that a helper has died.
+        drop(helper);
+        let namespace = Self { channel: Mutex::new(channel), helper: child };
+        helper::answer(&namespace.channel.lock())?;
+        Ok(namespace)
+    }
+
+    /// A socket in that network. It does not block, and programs that are started do not get it.
+    ///
+    /// # Errors
+    /// What socket(2) says there; kind `BrokenPipe` when the helper has gone.
+    pub fn socket(
+        &self,
+        family: AddressFamily,
+        kind: SocketType,
+        protocol: Option<Protocol>,
+    ) -> io::Result<OwnedFd> {
+        // One at a time: the next answer is ours.
+        let channel = self.channel.lock();
+        let request = helper::request(family, kind, protocol);
+        send(&*channel, &request, SendFlags::NOSIGNAL)?;
+        let answered = helper::answer(&channel);
+        if let Err(error) = &answered
+            && error.kind() == io::ErrorKind::WouldBlock
+        {
+            // An answer that came late would be taken for that to another request.
+            _ = shutdown(&*channel, Shutdown::Both);
+        }
+        answered?.ok_or_else(|| io::ErrorKind::InvalidData.into())
+    }
+}
+
+impl Drop for Namespace {
+    fn drop(&mut self) {
+        // It has nothing to put in order.
+        _ = self.helper.kill();
+        _ = self.helper.wait();
+    }
+}
