@@ -9,9 +9,11 @@ resource "warren_aws_ecr_repository" "image" {
 }
 
 resource "warren_gcp_artifact_registry_repository" "image" {
-  name           = var.name
-  location       = var.location
-  immutable_tags = true
-  kms_key_name   = var.gcp_kms_key_name
-  labels         = var.labels
+  name               = var.name
+  location           = var.location
+  immutable_tags     = true
+  scan_on_push       = true
+  keep_last_versions = var.keep_last_images
+  kms_key_name       = var.gcp_kms_key_name
+  labels             = var.labels
 }

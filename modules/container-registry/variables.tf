@@ -10,7 +10,7 @@ variable "location" {
 }
 
 variable "keep_last_images" {
-  description = "How many images stay in ECR, the newest."
+  description = "How many images stay in each registry, the newest."
   type        = number
   default     = 20
 }

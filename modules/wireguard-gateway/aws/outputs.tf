@@ -4,11 +4,13 @@ output "gateways" {
 }
 
 output "routes" {
-  description = "Routes to the overlay, for the route tables of those who are to reach peers."
-  value = flatten([for key, gateway in var.gateways : [for cidr in gateway.overlay_cidr_blocks : {
-    destination_cidr_block = cidr
-    network_interface_id   = warren_aws_gateway.gateway[key].network_interface_id
-  }]])
+  description = "Routes to the overlay and to what is behind other sites, for route tables."
+  value = flatten([for key, gateway in var.gateways : [
+    for cidr in concat(gateway.overlay_cidr_blocks, flatten(try(var.sites[key].peers[*].prefixes, []))) : {
+      destination_cidr_block = cidr
+      network_interface_id   = warren_aws_gateway.gateway[key].network_interface_id
+    }
+  ]])
 }
 
 output "parameters" {

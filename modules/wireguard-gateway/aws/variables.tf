@@ -43,6 +43,12 @@ variable "release" {
   default     = null
 }
 
+variable "planned_rate_mbit" {
+  description = "Rate in Mbit/s, each way, that was planned for each gateway; metrics tell how much of it is used. Null if none was."
+  type        = number
+  default     = null
+}
+
 variable "token_keys" {
   description = "Public keys whose tokens are accepted, k4.public.…; two while a signing key is rotated."
   type        = list(string)
@@ -72,6 +78,22 @@ variable "other_gateways" {
     pins = list(string)
   }))
   default = []
+}
+
+variable "sites" {
+  description = "What each gateway, by its short name, is peered with in other networks: the addresses that it sends from, of its part of the overlay, and its peers with what is behind them."
+  type = map(object({
+    addresses = list(string)
+    peers = list(object({
+      name      = string
+      key       = string
+      endpoint  = string
+      addresses = list(string)
+      prefixes  = list(string)
+      group     = string
+    }))
+  }))
+  default = {}
 }
 
 variable "dns" {

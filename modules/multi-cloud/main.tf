@@ -1,0 +1,77 @@
+locals {
+  # A gateway in each hub. What it sends from to the other is the first address of its part of the overlay.
+  addresses = {
+    aws = cidrhost(var.aws.overlay_cidr_block, 1)
+    gcp = cidrhost(var.gcp.overlay_cidr_block, 1)
+  }
+  prefixes = { aws = var.aws.cidr_blocks, gcp = var.gcp.cidr_blocks }
+  gateways = { aws = one(module.aws.gateways), gcp = one(module.gcp.gateways) }
+
+  # Each is the other's peer.
+  peers = { for site, gateway in local.gateways : site => {
+    name      = site
+    key       = gateway.key
+    endpoint  = gateway.udp
+    addresses = [local.addresses[site]]
+    prefixes  = local.prefixes[site]
+    group     = "site-${site}"
+  } }
+
+  # What comes from a site may reach what is here, as far as `between` lets it.
+  groups = { for here, there in { aws = "gcp", gcp = "aws" } : here => merge(var.groups, {
+    "site-${there}" = {
+      allow = [for rule in var.between : merge(rule, { to = local.prefixes[here] })]
+    }
+  }) }
+}
+
+module "aws" {
+  source = "../wireguard-gateway/aws"
+
+  name              = var.name
+  fabric            = var.fabric
+  vpc_id            = var.aws.vpc_id
+  vpc_cidr_blocks   = var.aws.cidr_blocks
+  image_id          = var.aws.image_id
+  instance_type     = var.aws.instance_type
+  kms_key_arn       = var.aws.kms_key_arn
+  release           = var.release
+  planned_rate_mbit = var.planned_rate_mbit
+  token_keys        = var.token_keys
+  key_rotation      = var.key_rotation
+  groups            = local.groups.aws
+  tags              = var.labels
+
+  gateways       = { aws = { subnet_id = var.aws.subnet_id, overlay_cidr_blocks = [var.aws.overlay_cidr_block] } }
+  other_gateways = module.gcp.gateways
+  sites          = { aws = { addresses = [local.addresses.aws], peers = [local.peers.gcp] } }
+}
+
+module "gcp" {
+  source = "../wireguard-gateway/google"
+
+  name                 = var.name
+  fabric               = var.fabric
+  network              = var.gcp.network
+  network_cidr_blocks  = var.gcp.cidr_blocks
+  internet_route       = var.gcp.internet_route
+  image                = var.gcp.image
+  machine_type         = var.gcp.machine_type
+  region               = var.gcp.region
+  secrets_kms_key_name = var.gcp.secrets_kms_key_name
+  disk_kms_key_name    = var.gcp.disk_kms_key_name
+  release              = var.release
+  planned_rate_mbit    = var.planned_rate_mbit
+  token_keys           = var.token_keys
+  key_rotation         = var.key_rotation
+  groups               = local.groups.gcp
+  labels               = var.labels
+
+  gateways = { gcp = {
+    zone                = var.gcp.zone
+    subnetwork          = var.gcp.subnetwork
+    overlay_cidr_blocks = [var.gcp.overlay_cidr_block]
+  } }
+  other_gateways = module.aws.gateways
+  sites          = { gcp = { addresses = [local.addresses.gcp], peers = [local.peers.aws] } }
+}

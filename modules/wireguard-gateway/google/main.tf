@@ -1,0 +1,155 @@
+locals {
+  names   = { for key in keys(var.gateways) : key => "${var.name}-${key}" }
+  secrets = { for key, name in local.names : key => "warren-${var.fabric}-${name}" }
+
+  # Which machines of the network are the gateways, for firewall and routes.
+  tag = "${var.name}-gateway"
+
+  # As peers reach them.
+  gateways = [for key in keys(var.gateways) : {
+    name = local.names[key]
+    key  = warren_gcp_wireguard_key.gateway[key].public_key
+    udp  = "${warren_gcp_address.gateway[key].address}:51820"
+    tls  = "${warren_gcp_address.gateway[key].address}:443"
+    pins = compact([
+      warren_gcp_tls_key.gateway[key].public_key,
+      warren_gcp_tls_key.gateway[key].previous_public_key,
+    ])
+  }]
+
+  # One for each range that a gateway is the way to: of the overlay, and behind other sites.
+  routes = merge([for key, gateway in var.gateways : {
+    for cidr in concat(gateway.overlay_cidr_blocks, flatten(try(var.sites[key].peers[*].prefixes, []))) :
+    "${local.names[key]}-${replace(replace(cidr, ".", "-"), "/", "-")}" => { gateway = key, cidr = cidr }
+  }]...)
+}
+
+# What outlives an instance: keys, configuration, address, service account.
+
+resource "warren_gcp_wireguard_key" "gateway" {
+  for_each = var.gateways
+
+  name         = "${local.secrets[each.key]}-wireguard"
+  rotation     = var.key_rotation
+  kms_key_name = var.secrets_kms_key_name
+  labels       = var.labels
+}
+
+resource "warren_gcp_tls_key" "gateway" {
+  for_each = var.gateways
+
+  name         = "${local.secrets[each.key]}-tls"
+  rotation     = var.key_rotation
+  kms_key_name = var.secrets_kms_key_name
+  labels       = var.labels
+}
+
+resource "warren_gcp_address" "gateway" {
+  for_each = var.gateways
+
+  name   = local.names[each.key]
+  region = var.region
+}
+
+resource "warren_gcp_gateway_config" "gateway" {
+  for_each = var.gateways
+
+  name   = "${local.secrets[each.key]}-config"
+  labels = var.labels
+
+  content = templatefile("${path.module}/../gateway.toml.tftpl", {
+    fabric              = var.fabric
+    name                = local.names[each.key]
+    planned_rate_mbit   = var.planned_rate_mbit
+    token_keys          = var.token_keys
+    overlay_cidr_blocks = each.value.overlay_cidr_blocks
+    dns_servers         = var.dns.servers
+    dns_domains         = var.dns.domains
+    gateways            = concat(local.gateways, var.other_gateways)
+    site                = lookup(var.sites, each.key, null)
+    groups              = var.groups
+  })
+}
+
+resource "warren_gcp_gateway_service_account" "gateway" {
+  for_each = var.gateways
+
+  name = "warren-${local.names[each.key]}"
+  secrets = [
+    warren_gcp_gateway_config.gateway[each.key].id,
+    warren_gcp_tls_key.gateway[each.key].id,
+    warren_gcp_wireguard_key.gateway[each.key].id,
+  ]
+}
+
+# In from the internet: the tunnel, nothing else. Out, and from the network, all: what peers may reach their groups say.
+
+resource "warren_gcp_firewall" "tunnel" {
+  name          = "${var.name}-tunnel"
+  description   = "The tunnel from everywhere"
+  network       = var.network
+  source_ranges = ["0.0.0.0/0"]
+  target_tags   = [local.tag]
+  allow         = [{ protocol = "udp", ports = ["51820"] }, { protocol = "tcp", ports = ["443"] }]
+}
+
+resource "warren_gcp_firewall" "peers" {
+  name          = "${var.name}-peers"
+  description   = "From the network to peers"
+  network       = var.network
+  source_ranges = var.network_cidr_blocks
+  target_tags   = [local.tag]
+  allow         = [{ protocol = "all" }]
+}
+
+resource "warren_gcp_firewall" "egress" {
+  name               = "${var.name}-egress"
+  description        = "From the gateways to everywhere"
+  network            = var.network
+  direction          = "EGRESS"
+  destination_ranges = ["0.0.0.0/0"]
+  target_tags        = [local.tag]
+  allow              = [{ protocol = "all" }]
+}
+
+# The way to the internet in a network without one: for the gateways alone, which have the tag.
+
+resource "warren_gcp_route" "internet" {
+  count = var.internet_route ? 1 : 0
+
+  name             = "${var.name}-internet"
+  network          = var.network
+  dest_range       = "0.0.0.0/0"
+  next_hop_gateway = "default-internet-gateway"
+  tags             = [local.tag]
+}
+
+resource "warren_gcp_gateway" "gateway" {
+  for_each = var.gateways
+
+  name            = local.names[each.key]
+  zone            = each.value.zone
+  subnetwork      = each.value.subnetwork
+  image           = var.image
+  machine_type    = var.machine_type
+  tags            = [local.tag]
+  nat_ip          = warren_gcp_address.gateway[each.key].address
+  service_account = warren_gcp_gateway_service_account.gateway[each.key].email
+  kms_key_name    = var.disk_kms_key_name
+  release         = var.release
+  labels          = var.labels
+
+  # Names, so that the boot script is known at plan.
+  config        = warren_gcp_gateway_config.gateway[each.key].id
+  wireguard_key = warren_gcp_wireguard_key.gateway[each.key].id
+  tls_key       = warren_gcp_tls_key.gateway[each.key].id
+}
+
+resource "warren_gcp_route" "overlay" {
+  for_each = local.routes
+
+  name              = each.key
+  network           = var.network
+  dest_range        = each.value.cidr
+  next_hop_instance = warren_gcp_gateway.gateway[each.value.gateway].id
+}
