@@ -6,6 +6,8 @@ use std::process::Command;
 use std::time::Instant;
 
 use anyhow::{Context as _, Result, ensure};
+use base64::Engine as _;
+use base64::engine::general_purpose::{STANDARD, URL_SAFE};
 use serde_json::Value;
 use warren_harness::{Call, GoogleConfig, ProxyConfig, RunPodConfig, Venv};
 
@@ -193,10 +195,35 @@ fn searched(stage: &AllStage, plan: &Path, seen: &Seen) -> Result<String> {
     ))
 }
 
+/// Addresses of resources that a saved plan makes, changes, replaces or destroys, with the actions.
+pub fn changes(plan: &Value) -> Vec<(String, String)> {
+    let changes = plan["resource_changes"].as_array().into_iter().flatten();
+    let told = changes.filter_map(|change| {
+        let actions: Vec<&str> =
+            change["change"]["actions"].as_array()?.iter().filter_map(|a| a.as_str()).collect();
+        let address = change["address"].as_str()?.to_owned();
+        (!matches!(actions[..], ["no-op"] | ["read"])).then(|| (address, actions.join("+")))
+    });
+    told.collect()
+}
+
 /// All secret values that were put into the parameter store.
 pub fn secrets(puts: &[Call]) -> Vec<String> {
     let secure = puts.iter().filter(|call| call.params.get("Type") == "SecureString");
     secure.map(|call| call.params.get("Value").to_owned()).collect()
+}
+
+/// All secret values that were added to Google's Secret Manager; configurations are none.
+///
+/// # Errors
+/// A payload is no text.
+pub fn google_secrets(adds: &[Call]) -> Result<Vec<String>> {
+    let keys = adds.iter().filter(|call| !call.params.get("parent").ends_with("-config"));
+    let payload = |call: &Call| {
+        let data = call.params.get("resource.payload.data");
+        Ok(String::from_utf8(STANDARD.decode(data).or_else(|_| URL_SAFE.decode(data))?)?)
+    };
+    keys.map(payload).collect()
 }
 
 /// A plan's file is a ZIP archive: unpacked beside it, so that its contents are searched and not its compression.

@@ -4,6 +4,7 @@
 pub mod journey;
 mod kill;
 pub mod overlay;
+pub mod rotation;
 mod stage;
 
 pub use kill::{KillCalls, KillReport, Moment, kill_points};

@@ -4,9 +4,9 @@ use std::process::Command;
 
 use anyhow::{Context as _, Result, ensure};
 use serde_json::{Value, json};
-use warren_acceptance::journey::{self, in_no_file, unpack};
+use warren_acceptance::journey::{self, in_no_file};
 use warren_acceptance::overlay::{Instance, Process};
-use warren_acceptance::{AwsStage, KillCalls, flat, kill_points};
+use warren_acceptance::{AwsStage, KillCalls, kill_points, rotation};
 use warren_harness::{Fault, NetNs, ProxyConfig};
 
 fn stage(habits: ProxyConfig) -> Result<AwsStage> {
@@ -19,18 +19,6 @@ fn stage(habits: ProxyConfig) -> Result<AwsStage> {
 /// All secret values that were put into the parameter store so far.
 fn secrets(stage: &AwsStage) -> Vec<String> {
     journey::secrets(&stage.cloud.proxy().calls_of("PutParameter"))
-}
-
-/// Addresses of resources that a saved plan makes, changes, replaces or destroys, with the actions.
-fn changes(plan: &serde_json::Value) -> Vec<(String, String)> {
-    let changes = plan["resource_changes"].as_array().into_iter().flatten();
-    let told = changes.filter_map(|change| {
-        let actions: Vec<&str> =
-            change["change"]["actions"].as_array()?.iter().filter_map(|a| a.as_str()).collect();
-        let address = change["address"].as_str()?.to_owned();
-        (!matches!(actions[..], ["no-op"] | ["read"])).then(|| (address, actions.join("+")))
-    });
-    told.collect()
 }
 
 #[test]
@@ -53,48 +41,14 @@ fn groups_and_keys_change_without_replacing_a_gateway_and_no_secret_leaves_the_s
     let first = secrets(&stage);
     assert_eq!(first.len(), 5, "two WireGuard keys, two TLS keys, one signing key");
 
-    // Another group of peers: only configurations change.
-    let groups =
-        r#"groups={gpu={allow=[{to=["10.0.0.0/16"]}]},eval={allow=[{to=["10.0.0.7/32"],ports=["443"]}]}}"#;
-    terraform.plan(&["-out=groups.tfplan", "-var", groups])?.success()?;
-    let planned = changes(&terraform.show(Some("groups.tfplan"))?);
-    let config = |key: &str| {
-        (format!("module.gateway.warren_aws_gateway_config.gateway[\"{key}\"]"), "update".to_owned())
-    };
-    assert_eq!(planned, [config("a"), config("b")]);
-    terraform.apply(&["-var", groups])?.success()?;
-
-    // Other keys: keys and configurations change, in place; the ones before stay readable and accepted.
-    let rotated = ["-var", "rotation=2026-11"];
-    terraform.plan(&["-out=keys.tfplan", rotated[0], rotated[1]])?.success()?;
-    let planned = changes(&terraform.show(Some("keys.tfplan"))?);
-    assert_eq!(planned.len(), 7, "{planned:?}");
-    ensure!(planned.iter().all(|(_, actions)| actions == "update"), "{planned:?}");
-    ensure!(!planned.iter().any(|(address, _)| address.contains("warren_aws_gateway.")), "{planned:?}");
-    let changed = terraform.apply(&rotated)?.success()?;
-    ensure!(flat(&changed.stdout).contains("0 added, 7 changed, 0 destroyed"), "{}", changed.stdout);
-    assert_eq!(terraform.plan(&["-detailed-exitcode", rotated[0], rotated[1]])?.success()?.code, 0);
-    let outputs = terraform.outputs()?;
-    let pins = outputs["gateways"]["value"][0]["pins"].as_array().context("pins")?;
-    assert_eq!(pins.len(), 2, "the pin before is accepted too");
+    let changed = rotation::in_place(terraform, "aws")?;
     assert_eq!(stage.cloud.proxy().calls_of("RunInstances").len(), 2);
 
     let all = secrets(&stage);
     assert_eq!(all.len(), 10);
-    for output in [applied.output(), changed.output()] {
-        ensure!(
-            !all.iter().any(|secret| output.contains(secret.trim())),
-            "a secret is in Terraform's output"
-        );
-    }
-    ensure!(std::fs::metadata(&log)?.len() > 100_000, "there is no log to search");
-    for plan in ["first.tfplan", "groups.tfplan", "keys.tfplan"] {
-        unpack(&terraform.folder().join(plan))?;
-    }
-    let files = in_no_file(&terraform.folder(), &all)?;
-    ensure!(files > 20, "{files} files were searched");
+    rotation::nowhere(terraform, &log, &[&applied, &changed], &all)?;
 
-    terraform.destroy(&rotated)?.success()?;
+    terraform.destroy(&["-var", "rotation=2026-11"])?.success()?;
     in_no_file(&terraform.folder(), &all)?;
     stage.nothing_left()
 }

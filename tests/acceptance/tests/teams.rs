@@ -6,7 +6,7 @@ use std::process::Command;
 
 use anyhow::{Context as _, Result, ensure};
 use warren_acceptance::{AwsStage, build_folder, flat};
-use warren_harness::ProxyConfig;
+use warren_harness::{Bucket, ProxyConfig};
 
 /// One request to the emulator, which checks no signatures; the status line and the body.
 fn s3(stage: &AwsStage, method: &str, path: &str) -> Result<String> {
@@ -24,7 +24,7 @@ fn s3(stage: &AwsStage, method: &str, path: &str) -> Result<String> {
     Ok(answer)
 }
 
-fn configuration(owner: &str, region: &str, name: &str, cidr: &str) -> String {
+fn configuration(claims: &str, owner: &str, region: &str, name: &str, cidr: &str) -> String {
     format!(
         r#"
 terraform {{
@@ -38,7 +38,7 @@ variable "endpoint_url" {{ type = string }}
 provider "warren" {{
   fabric = "shared"
   owner  = "{owner}"
-  claims = "s3://claims/shared.json"
+  claims = "{claims}"
   aws    = {{ region = "{region}", endpoint_url = var.endpoint_url }}
 }}
 
@@ -50,30 +50,55 @@ resource "warren_aws_vpc" "this" {{
     )
 }
 
-#[test]
-fn claims_in_s3_keep_two_repos_apart() -> Result<()> {
-    let stage = AwsStage::empty(ProxyConfig::default())?;
-    let made = s3(&stage, "PUT", "/claims")?;
-    ensure!(made.starts_with("HTTP/1.1 200"), "{made}");
-    stage.terraform.write("main.tf", &configuration("one", "us-east-1", "a", "10.0.0.0/16"))?;
+/// One repo claims its range, another is refused what overlaps, and a destroy gives the claim back. `stored` reads the claims.
+fn kept_apart(stage: &AwsStage, claims: &str, stored: impl Fn() -> Result<String>) -> Result<()> {
+    let one = configuration(claims, "one", "us-east-1", "a", "10.0.0.0/16");
+    stage.terraform.write("main.tf", &one)?;
     stage.terraform.apply(&[])?.success()?;
-    let claims = s3(&stage, "GET", "/claims/shared.json")?;
-    ensure!(claims.contains("10.0.0.0/16") && claims.contains("\"one\""), "{claims}");
+    let text = stored()?;
+    ensure!(text.contains("10.0.0.0/16") && text.contains("\"one\""), "{text}");
 
     // The other repo works in a region where the first one's VPC cannot be seen.
     let state = stage.terraform.folder().join("terraform.tfstate");
     let kept = std::fs::read(&state)?;
     std::fs::remove_file(&state)?;
-    stage.terraform.write("main.tf", &configuration("two", "eu-west-1", "b", "10.0.128.0/17"))?;
+    let two = configuration(claims, "two", "eu-west-1", "b", "10.0.128.0/17");
+    stage.terraform.write("main.tf", &two)?;
     let told = flat(&stage.terraform.plan(&[])?.failure()?.output());
     ensure!(told.contains("one") && told.contains("10.0.0.0/16"), "{told}");
 
     std::fs::write(&state, kept)?;
-    stage.terraform.write("main.tf", &configuration("one", "us-east-1", "a", "10.0.0.0/16"))?;
+    stage.terraform.write("main.tf", &one)?;
     stage.terraform.destroy(&[])?.success()?;
-    let claims = s3(&stage, "GET", "/claims/shared.json")?;
-    ensure!(!claims.contains("10.0.0.0/16"), "the claim outlives its VPC: {claims}");
+    let text = stored()?;
+    ensure!(!text.contains("10.0.0.0/16"), "the claim outlives its VPC: {text}");
     stage.nothing_left()
+}
+
+#[test]
+fn claims_in_s3_keep_two_repos_apart() -> Result<()> {
+    let stage = AwsStage::empty(ProxyConfig::default())?;
+    let made = s3(&stage, "PUT", "/claims")?;
+    ensure!(made.starts_with("HTTP/1.1 200"), "{made}");
+    kept_apart(&stage, "s3://claims/shared.json", || s3(&stage, "GET", "/claims/shared.json"))
+}
+
+#[test]
+fn claims_in_google_cloud_storage_keep_two_repos_apart() -> Result<()> {
+    let bucket = Bucket::start()?;
+    let mut stage = AwsStage::empty(ProxyConfig::default())?;
+    let folder = tempfile::tempdir()?;
+    for (name, value) in bucket.environment(folder.path())? {
+        stage.terraform.env(name, value);
+    }
+    kept_apart(&stage, "gs://claims/shared.json", || {
+        bucket.object("claims", "shared.json").context("no claims were written")
+    })?;
+    // Every write had the generation that was read as its condition.
+    bucket.front().assert_valid();
+    let writes = bucket.front().calls_of("putObject");
+    ensure!(writes.len() >= 2, "{writes:?}");
+    Ok(())
 }
 
 #[test]

@@ -72,6 +72,23 @@ impl Fabric {
         Ok(fabric)
     }
 
+    /// Makes another key that signs tokens; the file with its secret half, and the public one.
+    ///
+    /// # Errors
+    /// The command's words.
+    pub fn signing_key(&self, name: &str) -> Result<(PathBuf, String)> {
+        let path = self.folder.path().join(name);
+        let program = Implementation::WarrenTunnel.path()?;
+        let public =
+            run(std::process::Command::new(program).args(["token", "keygen", "--out", &text(&path)]))?;
+        Ok((path, public.trim().to_owned()))
+    }
+
+    /// The public key of those who sign its tokens.
+    pub fn signer(&self) -> &str {
+        &self.signer
+    }
+
     /// The folder of everything.
     pub fn folder(&self) -> &Path {
         self.folder.path()
@@ -121,7 +138,15 @@ impl Fabric {
     /// # Errors
     /// The command's words.
     pub fn token(&self, group: &str, more: &[&str]) -> Result<String> {
-        let (config, key) = (text(&self.config(0)), text(&self.folder.path().join("signing.key")));
+        self.token_by(&self.folder.path().join("signing.key"), group, more)
+    }
+
+    /// The same, signed by another key.
+    ///
+    /// # Errors
+    /// The command's words.
+    pub fn token_by(&self, key: &Path, group: &str, more: &[&str]) -> Result<String> {
+        let (config, key) = (text(&self.config(0)), text(key));
         let all =
             [&["token", "create", "--config", &config, "--key-file", &key, "--group", group], more].concat();
         let token = run(std::process::Command::new(Implementation::WarrenTunnel.path()?).args(all))?;

@@ -110,6 +110,19 @@ impl Fleet {
         self.fabric.start(index, &self.gateways[index])
     }
 
+    /// Starts a gateway whose packets the kernel forwards.
+    ///
+    /// # Errors
+    /// It ends; the error has its log.
+    pub fn admin_gateway(&self, index: usize) -> Result<Gateway> {
+        self.fabric.start_admin(index, self.gateway_host(index), &[])
+    }
+
+    /// The host of a gateway.
+    pub fn gateway_host(&self, index: usize) -> &Arc<Namespace> {
+        &self.gateways[index]
+    }
+
     /// Starts an agent with a proxy of its own.
     ///
     /// # Errors

@@ -35,6 +35,8 @@ pub const TARGETS: &[Target] = &[
     ("socks", warren_proxy::fuzz::socks),
     ("http", warren_proxy::fuzz::http),
     ("dns", warren_proxy::fuzz::dns),
+    ("packets", warren_netstack::fuzz::packets),
+    ("segments", warren_netstack::fuzz::segments),
     ("token", token),
     ("enrolment", enrolment),
     ("gateway_config", gateway_config),

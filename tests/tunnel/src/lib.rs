@@ -9,6 +9,7 @@
 //! - [`fleet`] is several of these gateways over etcd, and programs in pods that notice what happens to them.
 //! - [`Relay`] is a long and lossy way between two hosts.
 //! - [`traffic`] sends through the tunnel: streams checked by digest, datagrams and their echoes.
+//! - [`web`] is a web server.
 //! - [`wire`] drops UDP between two hosts, or slows everything down.
 //! - [`fuzz`] has an entry for each parser of bytes from outside; it alone needs no root.
 //!
@@ -27,6 +28,7 @@ mod process;
 mod relay;
 pub mod traffic;
 mod wait;
+pub mod web;
 pub mod wire;
 
 pub use config::{Interface, KeyPair, Remote, preshared_key};

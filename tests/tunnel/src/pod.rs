@@ -7,7 +7,7 @@ use std::process::Command;
 use std::sync::Arc;
 use std::time::Duration;
 
-use anyhow::{Context as _, Result, bail};
+use anyhow::{Context as _, Result, bail, ensure};
 use rustix::process::Signal;
 use tempfile::TempDir;
 
@@ -23,6 +23,7 @@ pub struct Pod {
     daemon: Daemon,
     host: Arc<Namespace>,
     folder: TempDir,
+    arguments: Vec<String>,
 }
 
 impl Pod {
@@ -32,19 +33,19 @@ impl Pod {
     /// The program is missing, or ends; the error has its log.
     pub fn start(host: &Arc<Namespace>, interface: &Interface, arguments: &[&str]) -> Result<Pod> {
         let folder = home(interface)?;
-        let config = folder.path().join("pod.conf");
-        let mut command = unprivileged(host, folder.path(), &Implementation::WarrenTunnel.path()?);
-        command.arg("agent").arg("--config").arg(&config).args(arguments);
-        let daemon = Daemon::start(&mut command)?;
-        let mut pod = Pod { daemon, host: Arc::clone(host), folder };
-        let up = wait_for(Duration::from_secs(10), "agent", || {
-            if let Some(status) = pod.daemon.ended()? {
-                bail!("it ended: {status}");
-            }
-            Ok(pod.daemon.log().contains(" up ").then_some(()))
-        });
-        up.with_context(|| format!("the pod's agent did not come up; its log:\n{}", pod.daemon.log()))?;
-        Ok(pod)
+        let arguments: Vec<String> = arguments.iter().map(|argument| (*argument).to_owned()).collect();
+        let daemon = agent(host, folder.path(), &arguments)?;
+        Ok(Pod { daemon, host: Arc::clone(host), folder, arguments })
+    }
+
+    /// Starts it again where it was, over whatever it left there.
+    ///
+    /// # Errors
+    /// As [`Pod::start`]; or it still runs.
+    pub fn restart(&mut self) -> Result<()> {
+        ensure!(self.daemon.ended()?.is_some(), "it still runs");
+        self.daemon = agent(&self.host, self.folder.path(), &self.arguments)?;
+        Ok(())
     }
 
     /// Runs a command of ours beside it, as the same user, and returns what it printed.
@@ -93,6 +94,21 @@ impl Pod {
         let line = text.lines().find_map(|line| line.strip_prefix(field)?.strip_prefix(':'));
         Ok(line.context("no such line")?.trim().to_owned())
     }
+}
+
+/// An agent that is up.
+fn agent(host: &Namespace, home: &Path, arguments: &[String]) -> Result<Daemon> {
+    let mut command = unprivileged(host, home, &Implementation::WarrenTunnel.path()?);
+    command.arg("agent").arg("--config").arg(home.join("pod.conf")).args(arguments);
+    let mut daemon = Daemon::start(&mut command)?;
+    let up = wait_for(Duration::from_secs(10), "agent", || {
+        if let Some(status) = daemon.ended()? {
+            bail!("it ended: {status}");
+        }
+        Ok(daemon.log().contains(" up ").then_some(()))
+    });
+    up.with_context(|| format!("the pod's agent did not come up; its log:\n{}", daemon.log()))?;
+    Ok(daemon)
 }
 
 /// A folder of nobody's, with `interface` as its `pod.conf`.

@@ -107,7 +107,7 @@ impl Lab {
 }
 
 /// The longest time without a byte until `share` of the stream is there.
-fn longest_pause(stream: &Stream, length: u64, share: f64) -> Duration {
+fn longest_pause(lab: &Lab, stream: &Stream, length: u64, share: f64) -> Duration {
     let (mut last, mut seen, mut longest) = (Instant::now(), stream.arrived(), Duration::ZERO);
     while (stream.arrived() as f64) < share * length as f64 {
         let now = stream.arrived();
@@ -115,7 +115,8 @@ fn longest_pause(stream: &Stream, length: u64, share: f64) -> Duration {
             (seen, last) = (now, Instant::now());
         }
         longest = longest.max(last.elapsed());
-        assert!(longest < LONG, "the transfer stands still");
+        let logs = || format!("agent:\n{}\ngateway:\n{}", lab.log(Side::Left), lab.log(Side::Right));
+        assert!(longest < LONG, "the transfer stands still; carrier {:?}; {}", lab.carrier(), logs());
         std::thread::sleep(Duration::from_millis(1));
     }
     longest
@@ -158,7 +159,7 @@ fn a_transfer_goes_on_when_udp_is_lost_and_when_it_returns() {
         let stream = lab.stream(from, length);
         stream.reached(0.2).unwrap();
         drop_udp(&lab.hosts).unwrap();
-        let pause = longest_pause(&stream, length, 0.7);
+        let pause = longest_pause(&lab, &stream, length, 0.7);
         println!("{from:?} sends, UDP is lost: {pause:?} without data");
         assert_eq!(lab.carrier().0, "tls", "{}", lab.agent.log());
         assert!(pause < Duration::from_secs(10), "{pause:?}\n{}", lab.agent.log());

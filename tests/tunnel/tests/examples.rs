@@ -5,6 +5,7 @@
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::PathBuf;
+use std::process::Command;
 
 use clap::Parser as _;
 use serde_json::Value;
@@ -130,4 +131,21 @@ fn the_image_runs_the_entrypoint_as_an_ordinary_user() {
     );
     let mode = fs::metadata(example("pod-image/entrypoint.sh")).unwrap().permissions().mode();
     assert_eq!(mode & 0o111, 0o111, "it can be run");
+}
+
+#[test]
+fn the_entrypoint_takes_a_token_a_file_or_its_text() {
+    let run = |variables: &[(&str, &str)]| {
+        let mut command = Command::new(example("pod-image/entrypoint.sh"));
+        command.args(["python", "train.py"]).env_remove("WARREN_CONFIG").env("WARREN_TUNNEL", "/bin/echo");
+        command.envs(variables.iter().copied());
+        command.output().unwrap()
+    };
+    for way in ["WARREN_TOKEN", "WARREN_TOKEN_FILE", "WARREN_CONFIG", "WARREN_WG_CONFIG"] {
+        let output = run(&[(way, "x")]);
+        assert_eq!(String::from_utf8_lossy(&output.stdout), "exec -- python train.py\n", "{way}");
+    }
+    let output = run(&[]);
+    assert_eq!(output.status.code(), Some(125));
+    assert!(String::from_utf8_lossy(&output.stderr).contains("set WARREN_TOKEN "), "{output:?}");
 }

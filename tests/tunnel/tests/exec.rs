@@ -4,7 +4,6 @@
 
 use std::fs;
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
-use std::net::{SocketAddr, TcpListener};
 use std::os::unix::fs::PermissionsExt as _;
 use std::process::{Command, Output, Stdio};
 use std::sync::Arc;
@@ -13,7 +12,8 @@ use std::time::Duration;
 use rustix::process::{Pid, Signal, kill_process};
 use tempfile::TempDir;
 use warren_tunnel_tests::{
-    Device, Family, Implementation, Interface, Namespace, Pair, Settings, Side, pod, wait_for, workspace_root,
+    Device, Family, Implementation, Interface, Namespace, Pair, Settings, Side, pod, wait_for, web,
+    workspace_root,
 };
 
 /// A pod's host on the left, and a gateway with a web server behind it on the right.
@@ -39,21 +39,7 @@ fn lab(with_gateway: bool) -> Lab {
 impl Lab {
     /// A web server inside the tunnel only, and its URL.
     fn web(&self) -> String {
-        let at = SocketAddr::new(Side::Right.inner(Family::V4), 8080);
-        let listener = self.hosts[1].inside(move || Ok(TcpListener::bind(at)?)).unwrap();
-        std::thread::spawn(move || {
-            for stream in listener.incoming() {
-                let mut stream = stream.unwrap();
-                let mut lines = BufReader::new(stream.try_clone().unwrap()).lines();
-                while lines.next().is_some_and(|line| !line.unwrap().is_empty()) {}
-                let answer = format!(
-                    "HTTP/1.1 200 OK\r\nContent-Length: {}\r\nConnection: close\r\n\r\n{BODY}",
-                    BODY.len()
-                );
-                stream.write_all(answer.as_bytes()).unwrap();
-            }
-        });
-        format!("http://{at}/")
+        web::serve(&self.hosts[1], Side::Right.inner(Family::V4), BODY).unwrap()
     }
 
     /// `exec` as nobody, before the arguments of the program.
@@ -78,8 +64,10 @@ fn text(bytes: &[u8]) -> String {
 fn a_program_finds_the_tunnel_in_its_environment() {
     let lab = lab(true);
     let url = lab.web();
-    for options in [&["-sS"][..], &["-sS", "--proxytunnel"]] {
-        let out = lab.run(&[], &[&["curl"], options, &[&url]].concat());
+    let options = [&["-sS"][..], &["-sS", "--proxytunnel"]];
+    for (options, device) in options.iter().flat_map(|options| ["auto", "userns"].map(|one| (*options, one)))
+    {
+        let out = lab.run(&["--device", device], &[&["curl"], options, &[&url]].concat());
         assert_eq!(
             (text(&out.stdout), text(&out.stderr), out.status.code()),
             (BODY.into(), String::new(), Some(0))

@@ -151,6 +151,32 @@ fn a_restarted_pod_has_its_address_again_and_an_evicted_one_stays_out() {
 }
 
 #[test]
+fn a_gateway_killed_in_mid_work_ends_streams_and_serves_new_ones() {
+    let lab = Lab::new();
+    let mut gateway = lab.gateway();
+    lab.serve(8000, b"hello");
+    let token = lab.fabric.token("gpu", &[]).unwrap();
+    let mut member = lab.member(&token, &["--forward", "127.0.0.1:7001=10.50.0.2:8001"]);
+    let listener = lab.server.inside(|| Ok(TcpListener::bind("10.50.0.2:8001")?)).unwrap();
+    let mut near = patient(lab.pod.inside(|| Ok(TcpStream::connect("127.0.0.1:7001")?)).unwrap());
+    let mut far = patient(listener.accept().unwrap().0);
+    near.write_all(&[7; 100_000]).unwrap();
+    far.read_exact(&mut [0; 100_000]).unwrap();
+
+    gateway.daemon.kill().unwrap();
+    // The server's connection ended at the gateway, and so with it.
+    assert!(matches!(far.read(&mut [0; 9]), Ok(0) | Err(_)), "the server's stream goes on");
+    // What the pod says meanwhile waits, until the agent has noticed and met the next gateway.
+    near.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
+    near.write_all(b"anybody?").unwrap();
+    let gateway = lab.gateway();
+    assert_eq!(near.read(&mut [0; 9]).unwrap_err().kind(), ErrorKind::ConnectionReset);
+    assert_eq!(lab.fetch("http://10.50.0.2:8000/").unwrap(), "hello");
+    assert_eq!(gateway.peers().unwrap().len(), 1);
+    assert!(member.daemon.terminate().unwrap().success());
+}
+
+#[test]
 fn who_may_not_join_is_told_why() {
     let lab = Lab::new();
     let gateway = lab.gateway();
@@ -347,6 +373,75 @@ fn a_reload_takes_effect_at_once_and_a_mistake_changes_nothing() {
     let refused = format!("{:#}", gateway.run(&["gateway", "reload"]).unwrap_err());
     assert!(refused.contains("[pool] cannot change"), "{refused}");
     assert_eq!(lab.fetch("http://10.50.0.2:9000/").unwrap(), "other");
+}
+
+/// While a signing key is rotated both keys count, before and after one of them. Who has come in stays.
+#[test]
+fn a_signing_key_is_rotated_with_an_overlap() {
+    let lab = Lab::new();
+    let gateway = lab.gateway();
+    lab.serve(8000, b"hello");
+    let old = lab.fabric.token("gpu", &[]).unwrap();
+    let (path, public) = lab.fabric.signing_key("next.key").unwrap();
+    let refused = |token: &str| {
+        let log = lab.fabric.refused(&lab.pod, token).unwrap();
+        assert!(log.contains("not signed by a key that is accepted here"), "{log}");
+    };
+    let signers = |keys: &[&str]| {
+        let before = format!("token_keys = [\"{}\"]", lab.fabric.signer());
+        lab.fabric.configure(0, &[(&before, &format!("token_keys = {keys:?}"))]).unwrap();
+    };
+    let reload = || assert!(gateway.run(&["gateway", "reload"]).unwrap().contains("token keys"));
+    let joins = |token: &str| {
+        let mut member = lab.member(token, &[]);
+        assert_eq!(lab.fetch("http://10.50.0.2:8000/").unwrap(), "hello");
+        assert!(member.daemon.terminate().unwrap().success());
+    };
+    joins(&old);
+    signers(&[lab.fabric.signer(), &public]);
+    let new = lab.fabric.token_by(&path, "gpu", &[]).unwrap();
+    // The gateway has not read its file yet.
+    refused(&new);
+    reload();
+    joins(&new);
+    let mut stays = lab.member(&old, &[]);
+    signers(&[&public]);
+    reload();
+    refused(&old);
+    assert_eq!(lab.fetch("http://10.50.0.2:8000/").unwrap(), "hello", "who came by the old key stays");
+    assert!(stays.daemon.terminate().unwrap().success());
+    joins(&new);
+}
+
+/// What the alert rules for links ask of a gateway: also when the pod that moved the bytes has gone.
+#[test]
+fn the_share_of_the_planned_rate_is_told() {
+    let lab = Lab::new();
+    let gateway = lab.gateway();
+    lab.serve(8000, file());
+    let used = || {
+        // Sooner after another, a scrape is the same.
+        thread::sleep(Duration::from_millis(600));
+        let text = metrics(&lab.gateway).unwrap();
+        let line = text.lines().find_map(|line| line.strip_prefix("warren_tunnel_utilisation_ratio"));
+        line.map(|line| line.strip_prefix("{interface=\"gw-0\"} ").unwrap().parse::<f64>().unwrap())
+    };
+    assert_eq!((used(), used()), (None, None), "no rate was planned");
+    lab.fabric.configure(0, &[("fabric = ", "planned_rate_mbit = 100\nfabric = ")]).unwrap();
+    assert!(gateway.run(&["gateway", "reload"]).unwrap().contains("planned rate"));
+    assert!(gateway.run(&["gateway", "status"]).unwrap().contains("planned rate: 100 Mbit/s"));
+    let mut member = lab.member(&lab.fabric.token("gpu", &[]).unwrap(), &[]);
+    used();
+    lab.fetch("http://10.50.0.2:8000/").unwrap();
+    assert!(member.daemon.terminate().unwrap().success());
+    let gone = || {
+        let moved = gateway.status()?["interface"]["former_peers"]["tx_bytes"].as_u64();
+        Ok(moved.filter(|bytes| *bytes > 3_000_000))
+    };
+    wait_for(Duration::from_secs(10), "end of the peer", gone).unwrap();
+    // Three million bytes since the scrape before, which was less than a minute ago.
+    let busy = used().unwrap();
+    assert!(busy > 24e6 / 60.0 / 100e6, "{busy}");
 }
 
 #[test]

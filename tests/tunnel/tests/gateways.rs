@@ -3,16 +3,19 @@
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+use std::io::{ErrorKind, Read as _, Write as _};
+use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use rustix::process::Signal;
 use warren_tunnel_tests::fabric::{Gateway, Member};
-use warren_tunnel_tests::fleet::{Asker, Felt, Fleet, all_answered, live, no_address_twice};
+use warren_tunnel_tests::fleet::{Asker, Felt, Fleet, all_answered, live, no_address_twice, proxy};
 use warren_tunnel_tests::wait_for;
 
 const GATEWAYS: u8 = 3;
 const PODS: u16 = 24;
+const PATIENCE: Duration = Duration::from_secs(20);
 
 /// What programs felt since they were asked last, and a line that tells it.
 fn felt(what: &str, askers: &[Asker]) -> (Felt, String) {
@@ -90,6 +93,114 @@ fn gateways_pods_and_etcd_die_and_traffic_goes_on() {
     no_address_twice(&now).unwrap();
     assert_eq!(now.len(), usize::from(PODS), "the silent one keeps its lease for now");
     drop((again, askers));
+}
+
+/// A program that has asked and waits for its answer sends nothing that anybody could reset: its agent does it.
+#[test]
+fn who_waits_learns_that_its_gateway_has_died() {
+    let fleet = Fleet::new(2).unwrap();
+    let mut gateways = [0, 1].map(|index| fleet.gateway(index).unwrap());
+    let _pod = fleet.pod(1, &fleet.fabric.token("gpu", &[]).unwrap()).unwrap();
+    let listener = fleet.server.inside(|| Ok(TcpListener::bind("10.50.0.2:8001")?)).unwrap();
+    let mut near = fleet.pods.inside(|| Ok(TcpStream::connect(proxy(1))?)).unwrap();
+    near.set_read_timeout(Some(PATIENCE)).unwrap();
+    near.write_all(b"GET http://10.50.0.2:8001/ HTTP/1.1\r\nHost: 10.50.0.2:8001\r\n\r\n").unwrap();
+    let mut far = listener.accept().unwrap().0;
+    let asked = far.read(&mut [0; 1024]).unwrap();
+    assert!(asked > 0);
+    let at = carries(&gateways);
+    // What another program of the pod sends without an answer is by what the agent finds out.
+    let _asker = fleet.asker(1).unwrap();
+    gateways[at].daemon.kill().unwrap();
+    let begun = Instant::now();
+    let mut answer = [0; 64];
+    let told = near.read(&mut answer).unwrap();
+    let answer = String::from_utf8_lossy(&answer[..told]);
+    println!("it waited {:?}: {answer}", begun.elapsed());
+    assert!(answer.starts_with("HTTP/1.1 502 "), "{answer}");
+}
+
+/// The kernel cannot end what passes through it: each end of a connection is told when it next sends, whoever it reaches by then.
+#[test]
+fn a_drain_where_the_kernel_forwards_resets_connections_and_leaves_nothing() {
+    let fleet = Fleet::new(2).unwrap();
+    let mut gateways = [0, 1].map(|index| fleet.admin_gateway(index).unwrap());
+    for gateway in &gateways {
+        assert_eq!(gateway.status().unwrap()["forward"], "kernel");
+    }
+    let name = format!("dr{}", std::process::id() % 1_000_000);
+    let _pod = fleet.fabric.machine_as(&fleet.pods, &fleet.fabric.token("gpu", &[]).unwrap(), &name).unwrap();
+    let (mut near, mut far) = connected(&fleet, 8001);
+    let (mut busy, _busy_far) = connected(&fleet, 8002);
+    near.write_all(b"?").unwrap();
+    far.read_exact(&mut [0]).unwrap();
+    let at = carries(&gateways);
+
+    let begun = Instant::now();
+    let sending = thread::spawn(move || {
+        loop {
+            if let Err(error) = busy.write_all(&[7; 1000]) {
+                return (error.kind(), begun.elapsed());
+            }
+            thread::sleep(Duration::from_millis(5));
+        }
+    });
+    let drained = begun.elapsed();
+    let said = gateways[at].run(&["gateway", "drain"]).unwrap();
+    assert!(said.contains("1 peers are sent to the others"), "{said}");
+    let (kind, told) = sending.join().unwrap();
+    assert_eq!(kind, ErrorKind::ConnectionReset);
+    println!("a connection that sends is reset {:?} after the drain", told.checked_sub(drained).unwrap());
+    // What begins meanwhile waits for the next gateway, and is not refused.
+    let _new = connected(&fleet, 8003);
+    println!("and a new one is there after {:?}", begun.elapsed());
+    carried(&gateways[1 - at], 1);
+    for silent in [&mut far, &mut near] {
+        let told = silent.write_all(b"!").and_then(|()| silent.read(&mut [0]));
+        assert_eq!(told.unwrap_err().kind(), ErrorKind::ConnectionReset);
+    }
+    let rules = |host: usize| {
+        let table = format!("warren-gw-{host}");
+        fleet.gateway_host(host).run("nft", &["list", "map", "inet", &table, "out4"]).unwrap()
+    };
+    assert!(rules(at).contains("jump leaving") && !rules(at).contains("jump out-gpu"), "{}", rules(at));
+
+    // And back.
+    gateways[at].run(&["gateway", "drain", "--undo"]).unwrap();
+    assert!(rules(at).contains("jump out-gpu"), "{}", rules(at));
+    gateways[1 - at].run(&["gateway", "drain"]).unwrap();
+    let _back = connected(&fleet, 8004);
+    carried(&gateways[at], 3);
+    for (index, gateway) in gateways.iter_mut().enumerate() {
+        assert!(gateway.daemon.terminate().unwrap().success(), "{}", gateway.daemon.log());
+        let host = fleet.gateway_host(index);
+        assert_eq!(host.run("nft", &["list", "tables"]).unwrap(), "");
+        assert!(!host.ip("route show").unwrap().contains("10.100.0.0"));
+        assert_eq!(host.run("sysctl", &["-n", "net.ipv4.ip_forward"]).unwrap().trim(), "0");
+    }
+}
+
+/// Which gateway forwards connections now; its figures are half a second old at the most.
+fn carries(gateways: &[Gateway]) -> usize {
+    wait_for(PATIENCE, "flows", || Ok(gateways.iter().position(|gateway| flows(gateway) > 0))).unwrap()
+}
+
+/// Waits until a gateway has forwarded so many connections since its start.
+fn carried(gateway: &Gateway, count: u64) {
+    let so_far = || Ok(gateway.status()?["figures"]["tcp"].as_u64().filter(|tcp| *tcp >= count));
+    wait_for(PATIENCE, "connection at the gateway", so_far).unwrap();
+}
+
+/// A connection from the pods to the server, and its other end.
+fn connected(fleet: &Fleet, port: u16) -> (TcpStream, TcpStream) {
+    let at = SocketAddr::from(([10, 50, 0, 2], port));
+    let listener = fleet.server.inside(move || Ok(TcpListener::bind(at)?)).unwrap();
+    let near = fleet.pods.inside(move || Ok(TcpStream::connect_timeout(&at, PATIENCE)?)).unwrap();
+    let far = listener.accept().unwrap().0;
+    for stream in [&near, &far] {
+        stream.set_read_timeout(Some(PATIENCE)).unwrap();
+    }
+    (near, far)
 }
 
 /// Connections that a gateway forwards now.

@@ -45,9 +45,13 @@ fn a_pod_that_was_killed_leaves_nothing() {
         Ok((fleet.stored("lease")?.len() == 1 && fleet.stored("address")?.len() == 1).then_some(()))
     })
     .unwrap();
+    let mut renewed = 0;
     for gateway in &gateways {
         assert_eq!(states(gateway), ["live"]);
+        renewed += gateway.status().unwrap()["leases"]["renewed"].as_u64().unwrap();
     }
+    // Once a minute, a quarter of its time, and by one gateway: no more than it must.
+    assert!((1..=10).contains(&renewed), "the lease of the pod that stays was renewed {renewed} times");
     println!(
         "the lease of a pod that was killed ended after {ended:?}; after {:?} nothing of it was left",
         died.elapsed()

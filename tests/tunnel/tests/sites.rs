@@ -1,4 +1,4 @@
-//! Two networks, each with a gateway, and a pod that enrolled with one and reaches servers of both. Nobody has any privilege.
+//! Two networks, each with a gateway, and a pod that enrolled with one and reaches servers of both; by sockets and by the kernel.
 //!
 //! ```text
 //!                    +-- 10.200.0.2 gateway 10.50.0.1 --lan-- 10.50.0.2 server        "AWS", pool 10.100.0.0/24
@@ -23,7 +23,17 @@ const GATEWAYS: [Ipv4Addr; 2] = [Ipv4Addr::new(10, 200, 0, 2), Ipv4Addr::new(10,
 const SERVERS: [&str; 2] = ["10.50.0.2", "10.60.0.2"];
 const PATIENCE: Duration = Duration::from_secs(30);
 
+/// Who forwards at a gateway.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum By {
+    Kernel,
+    User,
+}
+
 struct Lab {
+    by: [By; 2],
+    /// The pod's: all labs share one folder of run-time files, so each has a name of its own.
+    interface: String,
     fabrics: [Fabric; 2],
     pod: Arc<Namespace>,
     gateways: [Arc<Namespace>; 2],
@@ -32,7 +42,7 @@ struct Lab {
 }
 
 impl Lab {
-    fn new() -> Self {
+    fn new(by: [By; 2]) -> Self {
         let bridge = Arc::new(Namespace::new().unwrap());
         bridge.ip("link add br0 type bridge").unwrap();
         bridge.ip("link set br0 up").unwrap();
@@ -53,6 +63,9 @@ impl Lab {
             let network = SERVERS[index].strip_suffix(".2").unwrap();
             gateways[index].ip(&format!("addr add {network}.1/24 dev lan")).unwrap();
             server.ip(&format!("addr add {network}.2/24 dev lan")).unwrap();
+            // As in a cloud, there is a way for everything.
+            gateways[index].ip(&format!("route add default via {network}.2")).unwrap();
+            gateways[index].run("sysctl", &["-qw", "net.ipv4.ping_group_range=0 2147483647"]).unwrap();
             server
         });
         let fabrics = [0, 1].map(|index: usize| {
@@ -60,15 +73,21 @@ impl Lab {
                 "STORE\n[pool]\nprefixes = [\"10.10{index}.0.0/24\"]\nreserved = [\"10.10{index}.0.1\"]\n\
                  [groups.gpu]\n[[groups.gpu.allow]]\nto = [\"10.50.0.0/24\", \"10.60.0.0/24\"]\nports = [\"8000-8999\"]\n\
                  [[groups.gpu.allow]]\nto = [\"10.60.0.0/24\"]\nports = [9000]\n\
+                 [[groups.gpu.allow]]\nto = [\"10.60.0.2/32\"]\nprotocols = [\"icmp\"]\n\
                  [limits]\nrequests_per_minute_and_source = 100000\n# SITES\n"
             );
             Fabric::new(&[IpAddr::from(GATEWAYS[index])], &rest).unwrap()
         });
-        let lab = Self { fabrics, pod, gateways, servers, _bridge: bridge };
+        let interface = format!("si{}{}{}", std::process::id() % 1_000_000, by[0] as u8, by[1] as u8);
+        let lab = Self { by, interface, fabrics, pod, gateways, servers, _bridge: bridge };
         let sections = lab.sections();
-        for (fabric, section) in lab.fabrics.iter().zip(&sections) {
-            // The rule at its end lets all in that is sent this way: here only these ports.
-            let narrowed = format!("{section}ports = [\"8000-8999\"]\n");
+        for (index, (fabric, section)) in lab.fabrics.iter().zip(&sections).enumerate() {
+            // The rule at its end lets all in that is sent this way: here only these ports, and echo.
+            let narrowed = format!(
+                "{section}ports = [\"8000-8999\"]\n[[groups.site-{}.allow]]\nto = [\"{}/32\"]\nprotocols = [\"icmp\"]\n",
+                NAMES[1 - index],
+                SERVERS[index]
+            );
             fabric.configure(0, &[("# SITES\n", &narrowed)]).unwrap();
         }
         lab
@@ -98,12 +117,16 @@ impl Lab {
     }
 
     fn start(&self, index: usize) -> Gateway {
-        self.fabrics[index].start(0, &self.gateways[index]).unwrap()
+        match self.by[index] {
+            By::User => self.fabrics[index].start(0, &self.gateways[index]).unwrap(),
+            By::Kernel => self.fabrics[index].start_admin(0, &self.gateways[index], &[]).unwrap(),
+        }
     }
 
     /// A pod with an interface: its programs need no proxy.
     fn member(&self) -> Member {
-        self.fabrics[0].machine(&self.pod, &self.fabrics[0].token("gpu", &[]).unwrap()).unwrap()
+        let token = self.fabrics[0].token("gpu", &[]).unwrap();
+        self.fabrics[0].machine_as(&self.pod, &token, &self.interface).unwrap()
     }
 
     fn connect(&self, index: usize, port: u16, within: Duration) -> std::io::Result<TcpStream> {
@@ -141,11 +164,33 @@ fn site(gateway: &Gateway) -> serde_json::Value {
 
 #[test]
 fn a_pod_reaches_a_server_behind_the_other_gateway() {
-    let lab = Lab::new();
+    let kinds = [By::User, By::Kernel];
+    let pairs = kinds.into_iter().flat_map(|first| kinds.map(|second| [first, second]));
+    let threads: Vec<_> = pairs.map(|by| (by, thread::spawn(move || reaches(by)))).collect();
+    let mut failed = Vec::new();
+    for (by, thread) in threads {
+        match thread.join() {
+            Ok([link, gateway]) => {
+                println!(
+                    "{by:?}: the site answers {link:?} after its link is back, {gateway:?} after its gateway is"
+                );
+            }
+            Err(_) => failed.push(by),
+        }
+    }
+    assert!(failed.is_empty(), "{failed:?}");
+}
+
+/// How long it took until the site answered again: after its link was back, and after its gateway was.
+fn reaches(by: [By; 2]) -> [Duration; 2] {
+    let lab = Lab::new(by);
     let mut gateways = [lab.start(0), lab.start(1)];
     for index in [0, 1] {
         lab.serve(index, 8000);
         lab.serve(index, 9000);
+    }
+    for (gateway, by) in gateways.iter().zip(by) {
+        assert_eq!(gateway.status().unwrap()["forward"], if by == By::Kernel { "kernel" } else { "user" });
     }
     let member = lab.member();
     wait_for(PATIENCE, "site link", || Ok((site(&gateways[0])["up"] == true).then_some(()))).unwrap();
@@ -178,6 +223,12 @@ fn a_pod_reaches_a_server_behind_the_other_gateway() {
     // Refused there is refused here; and what only the first gateway allows is refused by the second.
     assert_eq!(lab.connect(1, 8002, PATIENCE).unwrap_err().kind(), ErrorKind::ConnectionRefused);
     assert_eq!(lab.connect(1, 9000, PATIENCE).unwrap_err().kind(), ErrorKind::HostUnreachable);
+    // Sockets send no echo through a tunnel.
+    let pinged = lab.pod.run("ping", &["-c", "2", "-i", "0.3", "-W", "5", SERVERS[1]]);
+    match by[0] {
+        By::Kernel => assert!(pinged.unwrap().contains(" 0% packet loss")),
+        By::User => assert!(format!("{:#}", pinged.unwrap_err()).contains("filtered")),
+    }
 
     // Datagrams, there and back.
     let far = lab.servers[1].inside(|| Ok(UdpSocket::bind("10.60.0.2:8053")?)).unwrap();
@@ -210,7 +261,7 @@ fn a_pod_reaches_a_server_behind_the_other_gateway() {
     lab.gateways[1].run("nft", &["delete table inet cut"]).unwrap();
     let back = Instant::now();
     wait_for(PATIENCE, "answer after the link is back", || Ok(lab.ask(1, 8000).ok())).unwrap();
-    println!("the site answers {} ms after its link is back", back.elapsed().as_millis());
+    let link = back.elapsed();
 
     // So does a gateway that died.
     gateways[1].daemon.kill().unwrap();
@@ -218,15 +269,20 @@ fn a_pod_reaches_a_server_behind_the_other_gateway() {
     gateways[1] = lab.start(1);
     let back = Instant::now();
     wait_for(PATIENCE, "answer after the gateway is back", || Ok(lab.ask(1, 8000).ok())).unwrap();
-    println!("and {} ms after the other gateway is up again", back.elapsed().as_millis());
+    let gateway = back.elapsed();
 
-    // Sites are taken out and in while it runs.
+    // Sites are taken out and in while it runs. What goes there ends.
+    let listener = lab.servers[1].inside(|| Ok(TcpListener::bind("10.60.0.2:8003")?)).unwrap();
+    let mut near = lab.connect(1, 8003, PATIENCE).unwrap();
+    let _far = listener.accept().unwrap().0;
     let config = lab.fabrics[0].config(0);
     let whole = std::fs::read_to_string(&config).unwrap();
     let (head, tail) = whole.split_once("[[site.peers]]").unwrap();
     let (_, rest) = tail.split_once("[[groups.site-gcp").unwrap();
     std::fs::write(&config, format!("{head}[[groups.site-gcp{rest}")).unwrap();
     assert!(gateways[0].run(&["gateway", "reload"]).unwrap().contains("sites"));
+    let ended = near.write_all(b"more").and_then(|()| near.read(&mut [0]));
+    assert_eq!(ended.unwrap_err().kind(), ErrorKind::ConnectionReset);
     assert!(lab.ask(1, 8000).is_err());
     std::fs::write(&config, whole).unwrap();
     assert!(gateways[0].run(&["gateway", "reload"]).unwrap().contains("sites"));
@@ -236,6 +292,10 @@ fn a_pod_reaches_a_server_behind_the_other_gateway() {
     for gateway in &mut gateways {
         assert!(gateway.daemon.terminate().unwrap().success());
     }
+    for gateway in &lab.gateways {
+        assert_eq!(gateway.run("nft", &["list", "tables"]).unwrap(), "");
+        assert!(!gateway.ip("route show").unwrap().contains("10.101.0.1"));
+    }
     // Who reached what is known at both: the pod here, the site there.
     assert!(gateways[0].audit().contains("\"group\":\"gpu\"") && gateways[0].audit().contains("10.60.0.2"));
     let there = gateways[1].audit();
@@ -243,4 +303,5 @@ fn a_pod_reaches_a_server_behind_the_other_gateway() {
         there.contains("\"group\":\"site-aws\"") && there.contains("\"verdict\":\"destination\""),
         "{there}"
     );
+    [link, gateway]
 }

@@ -237,6 +237,10 @@ pub(crate) fn kill(example: Example, at: KillCalls) -> Result<()> {
             let mut stage = GoogleStage::example("gcp-hub-spoke", GoogleConfig::default())?;
             kill_points(&mut stage, at, &mut tell)?
         }
+        Example::GcpGateway => {
+            let mut stage = GoogleStage::example("gcp-gateway", GoogleConfig::default())?;
+            kill_points(&mut stage, at, &mut tell)?
+        }
         Example::GpuPods => {
             let mut stage = RunPodStage::example("gpu-pods", RunPodConfig::default())?;
             stage.terraform.env("WARREN_SIGNING_KEY", SIGNING_KEY);
@@ -280,6 +284,8 @@ pub(crate) enum Example {
     AwsGateway,
     /// On a double of Google Cloud.
     GcpHubSpoke,
+    /// On a double of Google Cloud: keys and gateways.
+    GcpGateway,
     /// On a double of RunPod.
     GpuPods,
 }

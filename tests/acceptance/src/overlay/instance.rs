@@ -9,7 +9,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::Value;
 use tempfile::TempDir;
-use warren_harness::{Call, NetNs};
+use warren_harness::{Call, Google, NetNs};
 
 use super::process::{Process, done, hand_over, unprivileged};
 use crate::build_folder;
@@ -25,17 +25,41 @@ const FOLDERS: [&str; 3] = ["run/warren", "run/warren-tunnel", "var/lib/warren"]
 pub struct Instance {
     root: TempDir,
     script: String,
+    /// What the cloud gives to it: who it is, and the variable of the secret store's address.
+    identity: Vec<(&'static str, String)>,
+    store: &'static str,
     gateway: Option<Process>,
 }
 
 impl Instance {
-    /// Boots the instance that a `RunInstances` call asked for.
+    /// Boots the instance that a `RunInstances` call of AWS asked for.
     ///
     /// # Errors
     /// The call has no user data, or the script fails.
     pub fn boot(run: &Call) -> Result<Instance> {
         let script = String::from_utf8(STANDARD.decode(run.params.get("UserData"))?)?;
-        let instance = Instance { root: tempfile::tempdir()?, script, gateway: None };
+        let identity =
+            [("AWS_REGION", "us-east-1"), ("AWS_ACCESS_KEY_ID", "test"), ("AWS_SECRET_ACCESS_KEY", "test")];
+        let identity = identity.map(|(name, value)| (name, value.to_owned())).to_vec();
+        Instance::run(script, identity, "AWS_ENDPOINT_URL")
+    }
+
+    /// Boots the instance of Google Cloud `name`, `projects/p/zones/z/instances/i`, which has its own metadata service.
+    ///
+    /// # Errors
+    /// There is no such instance, it has no startup script, or that fails.
+    pub fn boot_in_google(google: &Google, name: &str) -> Result<Instance> {
+        let objects = google.objects();
+        let metadata = objects.get(name).and_then(|instance| instance["metadata"]["items"].as_array());
+        let mut items = metadata.with_context(|| format!("no instance {name}"))?.iter();
+        let script = items.find(|item| item["key"] == "startup-script").context("no startup script")?;
+        let script = script["value"].as_str().unwrap_or_default().to_owned();
+        let identity = vec![("GCE_METADATA_HOST", google.metadata_host(name))];
+        Instance::run(script, identity, "CLOUDSDK_API_ENDPOINT_OVERRIDES_SECRETMANAGER")
+    }
+
+    fn run(script: String, identity: Vec<(&'static str, String)>, store: &'static str) -> Result<Instance> {
+        let instance = Instance { root: tempfile::tempdir()?, script, identity, store, gateway: None };
         for program in RECORDED {
             let path = instance.path("programs").join(program);
             std::fs::create_dir_all(instance.path("programs"))?;
@@ -81,7 +105,7 @@ impl Instance {
             .collect())
     }
 
-    /// The command of `warren-fetch.service` against the parameter store at `endpoint`.
+    /// The command of `warren-fetch.service` against the secret store at `endpoint`.
     ///
     /// # Errors
     /// The boot script made no such unit, or no list of files.
@@ -94,11 +118,7 @@ impl Instance {
         let mut command = Command::new(words.first().context("no program")?);
         let there = "/etc/warren/fetch.toml";
         command.args(words.iter().skip(1).map(|word| word.replace(there, &here.display().to_string())));
-        command.env("AWS_ENDPOINT_URL", endpoint).envs([
-            ("AWS_REGION", "us-east-1"),
-            ("AWS_ACCESS_KEY_ID", "test"),
-            ("AWS_SECRET_ACCESS_KEY", "test"),
-        ]);
+        command.env(self.store, endpoint).envs(self.identity.iter().map(|(name, value)| (name, value)));
         Ok(command)
     }
 

@@ -1,16 +1,16 @@
-//! A pod: the agent in its container, with the environment that the pod's cloud gives it.
+//! A pod: the entrypoint of its container, with the environment that the pod's cloud gives it.
 
 use std::collections::BTreeMap;
 
 use anyhow::{Context as _, Result};
 use tempfile::TempDir;
-use warren_harness::NetNs;
+use warren_harness::{NetNs, workspace_root};
 
 use super::process::{Process, done, hand_over, unprivileged};
 use crate::build_folder;
 
-/// Where the agent serves HTTP's CONNECT.
-const PROXY: &str = "http://127.0.0.1:3128";
+/// Where the agent is told to serve HTTP's CONNECT; beside a program it would choose a port by itself.
+const PROXY: &str = "127.0.0.1:3128";
 
 /// In place of a signature.
 pub(super) const SIGNED: &str = "Authorization: AWS4-HMAC-SHA256 Credential=test/20260101/us-east-1/s3/aws4_request, \
@@ -24,19 +24,21 @@ pub struct Pod {
 }
 
 impl Pod {
-    /// Starts the agent and waits until it has joined.
+    /// Starts what the example's image starts, with a program that waits, until the agent has joined.
     ///
     /// # Errors
     /// It ends; the error has its log.
     pub fn start(host: &NetNs, environment: &BTreeMap<String, String>) -> Result<Pod> {
         let home = tempfile::tempdir()?;
         hand_over(home.path())?;
-        let binary = build_folder()?.join("warren-tunnel");
+        let entrypoint = workspace_root().join("examples/pod-image/entrypoint.sh");
         let words = unprivileged()?;
         let mut words = words.split_whitespace();
         let mut command = host.command(words.next().context("no program")?);
-        command.args(words).arg(binary).args(["agent", "--metrics", "off"]).current_dir("/");
+        command.args(words).arg(entrypoint).args(["sleep", "600"]).current_dir("/");
         command.env("XDG_RUNTIME_DIR", home.path()).envs(environment);
+        command.env("WARREN_TUNNEL", build_folder()?.join("warren-tunnel")).env("WARREN_METRICS", "off");
+        command.env("WARREN_HTTP_PROXY", PROXY);
         let mut process = Process::start(&mut command)?;
         // The environment asks for logs in JSON.
         process.says(r#""message":"up""#).context("the agent")?;

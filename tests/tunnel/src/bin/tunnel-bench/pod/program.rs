@@ -18,8 +18,10 @@ const NOBODY: u32 = 65534;
 
 /// A program that is measured.
 pub(crate) enum Program {
-    /// Ours.
+    /// Ours, which ends in its netstack.
     WarrenTunnel,
+    /// Ours, which ends in the kernel's stack in a user namespace.
+    WarrenUserns,
     /// A released crate.
     Onetun,
     /// `wireproxy`, or what takes its configuration: `WARREN_BENCH_PEER_<NAME>=/path`.
@@ -35,11 +37,11 @@ pub(crate) struct Prepared {
 impl Program {
     /// Those that were named, or all that can be had; one that cannot is told and left out.
     pub(crate) fn chosen(names: &[String]) -> Result<Vec<Program>> {
-        let mut all = vec![Program::WarrenTunnel, Program::Onetun];
+        let mut all = vec![Program::WarrenTunnel, Program::WarrenUserns, Program::Onetun];
         all.extend(Implementation::from_environment().into_iter().map(Program::Wireproxy));
         if let Some(unknown) = names.iter().find(|name| !all.iter().any(|one| one.name() == *name)) {
             bail!(
-                "no program for a pod is called `{unknown}`\nHint: warren-tunnel, onetun, or WARREN_BENCH_PEER_<NAME>"
+                "no program for a pod is called `{unknown}`\nHint: warren-tunnel, warren-userns, onetun, or WARREN_BENCH_PEER_<NAME>"
             );
         }
         all.retain(|one| names.is_empty() || names.iter().any(|name| one.name() == name));
@@ -56,6 +58,7 @@ impl Program {
     pub(crate) fn name(&self) -> &str {
         match self {
             Program::WarrenTunnel => "warren-tunnel",
+            Program::WarrenUserns => "warren-userns",
             Program::Onetun => "onetun",
             Program::Wireproxy(implementation) => implementation.name(),
         }
@@ -63,7 +66,7 @@ impl Program {
 
     fn path(&self) -> Result<PathBuf> {
         match self {
-            Program::WarrenTunnel => Implementation::WarrenTunnel.path(),
+            Program::WarrenTunnel | Program::WarrenUserns => Implementation::WarrenTunnel.path(),
             Program::Onetun => program("onetun"),
             Program::Wireproxy(implementation) => implementation.path(),
         }
@@ -71,7 +74,7 @@ impl Program {
 
     /// Whether it has another carrier than UDP.
     pub(crate) fn knows_tls(&self) -> bool {
-        matches!(self, Program::WarrenTunnel)
+        matches!(self, Program::WarrenTunnel | Program::WarrenUserns)
     }
 
     /// Writes what it is configured by. The gateway is at `endpoint`, which is its TLS port where its `pin` is given.
@@ -87,14 +90,15 @@ impl Program {
         let peer = interface.peers.first().context("an interface without a peer")?;
         let mut command = Command::new(self.path()?);
         match self {
-            Program::WarrenTunnel => {
+            Program::WarrenTunnel | Program::WarrenUserns => {
                 let mut interface = interface.clone();
                 interface.port = 0;
                 interface.peers[0].endpoint = Some(endpoint.to_string());
                 let file = secret(folder.path(), "pod.conf", &interface.wg_quick())?;
                 let forwards: Vec<String> =
                     PORTS.iter().map(|port| format!("127.0.0.1:{port}={inner}:{port}")).collect();
-                command.args(["agent", "--device", "user", "--metrics", "off", "--socks5", "off"]);
+                let device = if matches!(self, Program::WarrenTunnel) { "user" } else { "userns" };
+                command.args(["agent", "--device", device, "--metrics", "off", "--socks5", "off"]);
                 command.args(["--http-proxy", "off", "--forward", &forwards.join(",")]);
                 command.arg("--config").arg(file);
                 if let Some(pin) = pin {
