@@ -10,11 +10,31 @@ from moto.moto_server.werkzeug_app import (
     create_backend_app,
 )
 from moto.ec2.models import elastic_ip_addresses
+from moto.ec2.models.tags import TagBackend
 from moto.ec2.utils import random_public_ip
 from werkzeug.serving import make_server
 
 # An elastic address is one that packets can be sent to, not one of 127.0.0.0/8.
 elastic_ip_addresses.random_ip = random_public_ip
+
+describe_all_tags = TagBackend.describe_tags
+
+
+def describe_tags(self: TagBackend, filters: dict[str, list[str]] | None = None) -> list[dict[str, str]]:
+    """The tags of one object are looked up.
+
+    moto walks the tags of all objects for them, and does so for each object that a filter looks at: a thousand
+    objects make a million steps of every call.
+    """
+    among = self
+    ids = (filters or {}).get("resource-id", [])
+    if ids and not any(letter in name for name in ids for letter in "*?\\"):
+        among = TagBackend()
+        among.tags.update({name: self.tags[name] for name in ids if name in self.tags})
+    return describe_all_tags(among, filters)
+
+
+TagBackend.describe_tags = describe_tags
 
 
 def end_with_parent() -> None:
