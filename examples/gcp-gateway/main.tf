@@ -71,6 +71,9 @@ module "gateway" {
   key_rotation        = var.rotation
   release             = var.release
 
+  # Keys stay in the gateways' region.
+  secrets_replica_locations = ["us-central1"]
+
   gateways = {
     a = { zone = "us-central1-a", subnetwork = warren_gcp_subnetwork.gateways.id, overlay_cidr_blocks = ["10.100.0.0/17"] }
     b = { zone = "us-central1-b", subnetwork = warren_gcp_subnetwork.gateways.id, overlay_cidr_blocks = ["10.100.128.0/17"] }

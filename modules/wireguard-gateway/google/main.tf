@@ -29,19 +29,23 @@ locals {
 resource "warren_gcp_wireguard_key" "gateway" {
   for_each = var.gateways
 
-  name         = "${local.secrets[each.key]}-wireguard"
-  rotation     = var.key_rotation
-  kms_key_name = var.secrets_kms_key_name
-  labels       = var.labels
+  name     = "${local.secrets[each.key]}-wireguard"
+  rotation = var.key_rotation
+  labels   = var.labels
+
+  kms_key_name      = var.secrets_kms_key_name
+  replica_locations = var.secrets_replica_locations
 }
 
 resource "warren_gcp_tls_key" "gateway" {
   for_each = var.gateways
 
-  name         = "${local.secrets[each.key]}-tls"
-  rotation     = var.key_rotation
-  kms_key_name = var.secrets_kms_key_name
-  labels       = var.labels
+  name     = "${local.secrets[each.key]}-tls"
+  rotation = var.key_rotation
+  labels   = var.labels
+
+  kms_key_name      = var.secrets_kms_key_name
+  replica_locations = var.secrets_replica_locations
 }
 
 resource "warren_gcp_address" "gateway" {
@@ -56,6 +60,8 @@ resource "warren_gcp_gateway_config" "gateway" {
 
   name   = "${local.secrets[each.key]}-config"
   labels = var.labels
+
+  replica_locations = var.secrets_replica_locations
 
   content = templatefile("${path.module}/../gateway.toml.tftpl", {
     fabric              = var.fabric

@@ -122,8 +122,14 @@ variable "key_rotation" {
   default     = null
 }
 
+variable "secrets_replica_locations" {
+  description = "Regions that keys and configurations are kept in, for organisations that bind data to places; null where Google may choose."
+  type        = set(string)
+  default     = null
+}
+
 variable "secrets_kms_key_name" {
-  description = "Key of Cloud KMS in the location `global` that encrypts the keys; null for Google's own."
+  description = "Key of Cloud KMS that encrypts the keys, in the location `global` or in the only one of `secrets_replica_locations`; null for Google's own."
   type        = string
   default     = null
 }

@@ -10,16 +10,18 @@
 //! An announced version that does not come, because the run was killed, is announced anew by the next. A version whose
 //! answer was lost is found under its number, at once: Google's numbers are consistent where its `latest` is not yet.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use google_cloud_gax::options::RequestOptionsBuilder as _;
 use google_cloud_iam_v1::model::{Binding, Policy};
+use google_cloud_secretmanager_v1::model::replication::user_managed::Replica;
 use google_cloud_secretmanager_v1::model::secret_version::State;
 use google_cloud_secretmanager_v1::model::{
     CustomerManagedEncryption, Replication, Secret as Body, SecretPayload, SecretVersion, replication,
 };
 use google_cloud_wkt::FieldMask;
-use tf_provider_rs::Diagnostics;
+use tf_provider_rs::schema::{Attribute, Type};
+use tf_provider_rs::{Diagnostics, Path, Value};
 use zeroize::Zeroizing;
 
 use crate::error::{ApiError, Failure as _, Named as _};
@@ -39,9 +41,47 @@ pub(crate) struct Secret {
     pub(crate) name: String,
     pub(crate) labels: BTreeMap<String, String>,
     pub(crate) annotations: BTreeMap<String, String>,
+    pub(crate) store: Store,
+    pub(crate) etag: String,
+}
+
+/// How payloads are kept, which cannot be changed.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Store {
+    /// Where; empty is where Google chooses.
+    pub(crate) locations: BTreeSet<String>,
     /// The key of Cloud KMS, if it is not Google's own.
     pub(crate) kms_key: Option<String>,
-    pub(crate) etag: String,
+}
+
+impl Store {
+    fn replication(&self) -> Replication {
+        let encryption =
+            || self.kms_key.as_ref().map(|key| CustomerManagedEncryption::new().set_kms_key_name(key));
+        if self.locations.is_empty() {
+            let automatic = replication::Automatic::new();
+            return Replication::new()
+                .set_automatic(automatic.set_or_clear_customer_managed_encryption(encryption()));
+        }
+        let replica = |location| {
+            Replica::new().set_location(location).set_or_clear_customer_managed_encryption(encryption())
+        };
+        let replicas = self.locations.iter().map(replica);
+        Replication::new().set_user_managed(replication::UserManaged::new().set_replicas(replicas))
+    }
+}
+
+impl From<Replication> for Store {
+    fn from(replication: Replication) -> Store {
+        let key = |encryption: &CustomerManagedEncryption| encryption.kms_key_name.clone();
+        let automatic = replication.automatic().and_then(|it| it.customer_managed_encryption.as_ref());
+        let replicas = replication.user_managed().map(|it| it.replicas.as_slice()).unwrap_or_default();
+        let mut keys = replicas.iter().filter_map(|replica| replica.customer_managed_encryption.as_ref());
+        Store {
+            locations: replicas.iter().map(|replica| replica.location.clone()).collect(),
+            kms_key: automatic.or_else(|| keys.next()).map(key),
+        }
+    }
 }
 
 impl Secret {
@@ -72,22 +112,36 @@ impl From<SecretVersion> for Version {
     }
 }
 
+/// The attribute of [`Store::locations`].
+pub(crate) fn replica_locations() -> Attribute {
+    Attribute::of("replica_locations", Type::set(Type::String)).optional().replaces().validate(check_locations).describe(
+        "Regions that it is kept in, such as `us-central1`, for organisations that bind data to places. A change replaces \
+         it. Default: Google chooses.",
+    )
+}
+
+fn check_locations(value: &Value, path: &Path, diagnostics: &mut Diagnostics) {
+    let mut told = |what: &str| diagnostics.error_at(path.clone(), "Not a list of regions", what.to_owned());
+    let locations = value.as_slice().unwrap_or_default();
+    if locations.is_empty() {
+        told("It names no region. Leave it out where Google may choose.");
+    }
+    for location in locations.iter().filter_map(Value::as_str) {
+        let letters = |letter: char| letter.is_ascii_lowercase() || letter.is_ascii_digit() || letter == '-';
+        if location == "global" || location.is_empty() || !location.chars().all(letters) {
+            told(&format!("{location:?} is no region; write one such as `us-central1`."));
+        }
+    }
+}
+
 fn annotation(number: i64) -> String {
     format!("{NOTE}{number}")
 }
 
 /// Makes a secret without versions and gives its id.
-pub(crate) async fn create<M: Labelled>(
-    gcp: &Gcp,
-    planned: &M,
-    kms_key: Option<&String>,
-) -> Result<String, ApiError> {
+pub(crate) async fn create<M: Labelled>(gcp: &Gcp, planned: &M, store: &Store) -> Result<String, ApiError> {
     let id = planned.place(&gcp.project).unwrap_or_default();
-    let encryption = kms_key.map(|key| CustomerManagedEncryption::new().set_kms_key_name(key));
-    let automatic = replication::Automatic::new().set_or_clear_customer_managed_encryption(encryption);
-    let body = Body::new()
-        .set_replication(Replication::new().set_automatic(automatic))
-        .set_labels(labels::all(gcp, planned));
+    let body = Body::new().set_replication(store.replication()).set_labels(labels::all(gcp, planned));
     let call = gcp.clients.secrets.create_secret().set_parent(format!("projects/{}", gcp.project));
     let call = call.set_secret_id(planned.name().text()).set_secret(body);
     call.send().await.named("secrets.create").map(|_| id)
@@ -97,24 +151,23 @@ pub(crate) async fn create<M: Labelled>(
 pub(crate) async fn find<M: Labelled>(
     gcp: &Gcp,
     planned: &M,
-    kms_key: Option<&String>,
+    store: &Store,
 ) -> Result<Vec<String>, ApiError> {
     let id = planned.place(&gcp.project).unwrap_or_default();
     let Some(found) = ApiError::if_found(get(gcp, &id).await)? else { return Ok(Vec::new()) };
-    labels::adoptable(gcp, planned, &found.labels, found.kms_key.as_ref() == kms_key)
+    labels::adoptable(gcp, planned, &found.labels, found.store == *store)
 }
 
 /// The secret `id`; not found is an error.
 pub(crate) async fn get(gcp: &Gcp, id: &str) -> Result<Secret, ApiError> {
     let link = link::parsed("secrets.get", id)?;
     let found = gcp.clients.secrets.get_secret().set_name(id).send().await.named("secrets.get")?;
-    let encryption = found.replication.and_then(|it| it.automatic()?.customer_managed_encryption.clone());
     Ok(Secret {
         id: id.to_owned(),
         name: link.name,
         labels: found.labels.into_iter().collect(),
         annotations: found.annotations.into_iter().collect(),
-        kms_key: encryption.map(|encryption| encryption.kms_key_name),
+        store: found.replication.map(Store::from).unwrap_or_default(),
         etag: found.etag,
     })
 }

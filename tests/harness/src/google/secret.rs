@@ -5,7 +5,7 @@ use base64::engine::general_purpose::{STANDARD, URL_SAFE};
 use serde_json::{Value, json};
 
 use super::artifact::masked;
-use super::collections::secrets::{Secrets, VERSIONS, name};
+use super::collections::secrets::{Secrets, VERSIONS, name, replication_status};
 use super::collections::{self, Change as Judged, Rules as _};
 use super::compute::unserved;
 use super::error::Refusal;
@@ -149,7 +149,7 @@ fn add(world: &mut World, key: &Key, sent: &Body) -> Result<Value, Refusal> {
         "createTime": world.stamp(),
         "state": "ENABLED",
         "etag": format!("\"{:x}\"", world.next()),
-        "replicationStatus": {"automatic": {}},
+        "replicationStatus": replication_status(&body),
         "data": STANDARD.encode(bytes),
     }));
     let made = shown(world, key, &versions[versions.len() - 1], versions.len());

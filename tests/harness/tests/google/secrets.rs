@@ -54,6 +54,27 @@ fn versions_are_numbered_and_the_last_one_is_the_latest() {
 }
 
 #[test]
+fn a_secret_is_kept_where_it_is_told_to_be() {
+    let google = start();
+    let kept = |name: &str, locations: &[&str]| {
+        let replicas: Vec<Value> = locations.iter().map(|location| json!({"location": location})).collect();
+        let body = json!({"replication": {"userManaged": {"replicas": replicas}}});
+        (format!("{SECRETS}?secretId={name}"), body)
+    };
+    let (path, body) = kept("key", &["us-central1", "europe-west4"]);
+    ok(&google, "POST", &path, body);
+    let made = add(&google, &format!("{SECRETS}/key"), "Zmlyc3Q=");
+    let replicas = &made["replicationStatus"]["userManaged"]["replicas"];
+    assert_eq!(replicas, &json!([{"location": "us-central1"}, {"location": "europe-west4"}]));
+    for locations in [&[][..], &["us-central1", "us-central1"], &["mars-north1"]] {
+        let (path, body) = kept("other", locations);
+        let told = refused(&google, "POST", &path, body);
+        assert!(told.starts_with("400 INVALID_ARGUMENT"), "{told}");
+    }
+    google.front().assert_valid();
+}
+
+#[test]
 fn what_secret_manager_refuses_is_refused() {
     let google = start();
     let path = secret(&google, "key");

@@ -30,11 +30,11 @@ impl Object for GatewayConfig {
     }
 
     async fn find(&self, gcp: &Gcp) -> Result<Vec<String>, ApiError> {
-        secret::find(gcp, self, None).await
+        secret::find(gcp, self, &self.store()).await
     }
 
     async fn create(&self, gcp: &Gcp, _description: &String) -> Result<String, ApiError> {
-        secret::create(gcp, self, None).await
+        secret::create(gcp, self, &self.store()).await
     }
 
     async fn reconcile(&self, work: &Work<'_>) -> Result<GatewayConfig, Diagnostics> {

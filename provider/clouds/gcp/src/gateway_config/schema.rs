@@ -3,10 +3,11 @@
 use tf_provider_rs::schema::{Attribute, Schema};
 use tf_provider_rs::{Attr, model};
 use warren_managed::Timeouts;
+use warren_managed::sets::{self, Texts};
 
 use crate::common::{self, unplaced};
 use crate::labels::{self, Labels, labelled};
-use crate::secret::Secret;
+use crate::secret::{self, Secret, Store};
 
 model! {
     /// A gateway's configuration file.
@@ -17,6 +18,8 @@ model! {
         pub id: Attr<String>,
         /// TOML.
         pub content: Attr<String>,
+        /// Where it is kept.
+        pub replica_locations: Texts,
         /// Version of the secret.
         pub version: Attr<i64>,
         /// The user's labels.
@@ -44,8 +47,16 @@ pub(super) fn schema() -> Schema {
         ),
         Attribute::number("version").computed().keeps().describe("Version of the secret."),
     ])
+    .attribute(secret::replica_locations())
     .attributes(labels::attributes())
     .attributes(common::tail())
+}
+
+impl GatewayConfig {
+    /// How the file is to be kept.
+    pub(super) fn store(&self) -> Store {
+        Store { locations: sets::known(&self.replica_locations), kms_key: None }
+    }
 }
 
 /// A configuration as Secret Manager has it.
@@ -62,6 +73,7 @@ pub(super) fn state(found: Found, before: &GatewayConfig) -> GatewayConfig {
     let (version, content) = found.last.unzip();
     state.content = content.into();
     state.version = version.into();
+    state.replica_locations = sets::found(found.secret.store.locations, &before.replica_locations);
     (state.labels, state.effective_labels) = labels::state(&found.secret.labels, &before.labels);
     state.name = found.secret.name.into();
     state.id = found.secret.id.into();

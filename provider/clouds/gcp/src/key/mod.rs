@@ -50,6 +50,10 @@ impl<K: Named> Object for Key<K> {
         schema::schema::<K>()
     }
 
+    fn validate(&self, _session: &Session, diagnostics: &mut Diagnostics) {
+        schema::check(self, diagnostics);
+    }
+
     async fn plan(_session: &Session, change: &mut Change<Key<K>>, _diagnostics: &mut Diagnostics) {
         if let Some(prior) = &change.prior {
             change.planned.plan_rotation(prior);
@@ -57,11 +61,11 @@ impl<K: Named> Object for Key<K> {
     }
 
     async fn find(&self, gcp: &Gcp) -> Result<Vec<String>, ApiError> {
-        secret::find(gcp, self, self.kms_key_name.known()).await
+        secret::find(gcp, self, &self.store()).await
     }
 
     async fn create(&self, gcp: &Gcp, _description: &String) -> Result<String, ApiError> {
-        secret::create(gcp, self, self.kms_key_name.known()).await
+        secret::create(gcp, self, &self.store()).await
     }
 
     async fn reconcile(&self, work: &Work<'_>) -> Result<Key<K>, Diagnostics> {

@@ -2,14 +2,15 @@
 
 use tf_provider_rs::model::Model;
 use tf_provider_rs::schema::{Attribute, Schema};
-use tf_provider_rs::{Attr, model};
+use tf_provider_rs::{Attr, Diagnostics, Path, model};
 use warren_gateways::key::{self, Note};
 use warren_managed::Timeouts;
+use warren_managed::sets::{self, Texts};
 
 use super::Named;
 use crate::common::{self, unplaced};
 use crate::labels::{self, Labels, labelled};
-use crate::secret::{Secret, Version};
+use crate::secret::{self, Secret, Store, Version};
 
 model! {
     /// What keys of all kinds have.
@@ -20,6 +21,8 @@ model! {
         pub id: Attr<String>,
         /// What encrypts the secret half.
         pub kms_key_name: Attr<String>,
+        /// Where the secret half is kept.
+        pub replica_locations: Texts,
         /// A change makes a new key.
         pub rotation: Attr<String>,
         /// The public half.
@@ -55,12 +58,35 @@ pub(super) fn schema<K: Named>() -> Schema {
     ))
     .attributes(common::head("secret", "projects/P/secrets/N"))
     .attributes([Attribute::string("kms_key_name").optional().replaces().describe(
-        "Key of Cloud KMS, in the location `global`, that encrypts the secret half. A change replaces the key. Default: \
-         a key of Google's.",
+        "Key of Cloud KMS that encrypts the secret half, in the location `global`, or in the one of `replica_locations`. A \
+         change replaces the key. Default: a key of Google's.",
     )])
+    .attribute(secret::replica_locations())
     .attributes(key::attributes::<K>("secret"))
     .attributes(labels::attributes())
     .attributes(common::tail())
+}
+
+pub(super) fn check<K: Named>(key: &Key<K>, diagnostics: &mut Diagnostics) {
+    let locations = sets::known(&key.replica_locations);
+    if locations.len() > 1 && key.kms_key_name.known().is_some() {
+        diagnostics.error_at(
+            Path::of("kms_key_name"),
+            "One key for several locations",
+            format!(
+                "A key of Cloud KMS encrypts what is kept in its own location, and `replica_locations` names {}. Keep the secret \
+                 half in one location, or leave `kms_key_name` out.",
+                locations.len()
+            ),
+        );
+    }
+}
+
+impl<K: Named> Key<K> {
+    /// How the secret half is to be kept.
+    pub(super) fn store(&self) -> Store {
+        Store { locations: sets::known(&self.replica_locations), kms_key: self.kms_key_name.known().cloned() }
+    }
 }
 
 /// A key as Secret Manager has it.
@@ -92,7 +118,8 @@ pub(super) fn state<K: Named>(stored: Stored, before: &Key<K>) -> Key<K> {
     let before_last = before_last.map(|number| (number, stored.secret.note(number).and_then(Note::parse)));
     state.take_versions(last.into_iter().chain(before_last));
     (state.labels, state.effective_labels) = labels::state(&stored.secret.labels, &before.labels);
-    state.kms_key_name = stored.secret.kms_key.into();
+    state.kms_key_name = stored.secret.store.kms_key.into();
+    state.replica_locations = sets::found(stored.secret.store.locations, &before.replica_locations);
     state.name = stored.secret.name.into();
     state.id = stored.secret.id.into();
     state

@@ -1,5 +1,5 @@
 use tf_provider_rs::{Attr, Context, Resource};
-use warren_managed::{Managed, listed};
+use warren_managed::{Managed, listed, sets};
 
 use super::*;
 use crate::secret::{Secret, Version};
@@ -41,6 +41,28 @@ async fn planned(prior: Key<Wireguard>, rotation: Attr<String>) -> Key<Wireguard
 fn attributes() {
     insta::assert_snapshot!(listed(&Key::<Wireguard>::schema()));
     assert_ne!(listed(&Key::<Signing>::schema()), listed(&Key::<Tls>::schema()));
+}
+
+#[tokio::test]
+async fn several_locations_have_no_key_in_common() {
+    let told = async |locations: &[&str], kms_key_name: &str| {
+        let key = Key::<Wireguard> {
+            replica_locations: sets::of(locations.iter().map(|location| (*location).to_owned())),
+            kms_key_name: kms_key_name.into(),
+            ..Key::default()
+        };
+        let mut diagnostics = Diagnostics::default();
+        key.validate(&session().await, &mut diagnostics);
+        diagnostics
+    };
+    assert!(
+        told(&["us-central1"], "projects/p/locations/us-central1/keyRings/r/cryptoKeys/k").await.is_empty()
+    );
+    let diagnostics =
+        told(&["europe-west4", "us-central1"], "projects/p/locations/us-central1/keyRings/r/cryptoKeys/k")
+            .await;
+    assert_eq!(diagnostics.0.len(), 1);
+    insta::assert_snapshot!(diagnostics.0[0].detail);
 }
 
 #[tokio::test]

@@ -20,6 +20,11 @@ const AUTO: [(&str, &str); 8] = [
     ("europe-west4", "10.164.0.0/20"),
 ];
 
+/// Whether the double knows a region.
+pub(super) fn is_region(name: &str) -> bool {
+    AUTO.iter().any(|(region, _)| *region == name)
+}
+
 pub(crate) struct Networks;
 
 impl Rules for Networks {

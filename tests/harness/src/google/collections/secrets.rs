@@ -6,7 +6,7 @@ use super::super::error::Refusal;
 use super::super::key::Key;
 use super::super::policy::POLICY;
 use super::super::world::{Body, World};
-use super::{Change, Rules, labels, number};
+use super::{Change, Rules, labels, networks, number};
 
 pub(crate) struct Secrets;
 
@@ -32,6 +32,7 @@ impl Rules for Secrets {
         if policies != 1 {
             return Err(Refusal::bad("invalid", "Secret.replication must have one policy"));
         }
+        placed(body)?;
         judge(body)?;
         body.insert("name".to_owned(), json!(name(world, key)));
         body.insert("createTime".to_owned(), json!(world.stamp()));
@@ -54,6 +55,38 @@ impl Rules for Secrets {
     fn present(&self, _world: &World, _key: &Key, body: &mut Body) {
         body.remove(POLICY);
         body.remove(VERSIONS);
+    }
+}
+
+/// Of `userManaged`: at least one replica, each in a region of its own.
+fn placed(body: &Body) -> Result<(), Refusal> {
+    let Some(replicas) = body["replication"].get("userManaged").map(|policy| &policy["replicas"]) else {
+        return Ok(());
+    };
+    let replicas = replicas.as_array().map(Vec::as_slice).unwrap_or_default();
+    let mut places: Vec<&str> =
+        replicas.iter().map(|replica| replica["location"].as_str().unwrap_or_default()).collect();
+    places.sort_unstable();
+    places.dedup();
+    if places.is_empty() || places.len() != replicas.len() {
+        return Err(Refusal::bad("invalid", "Secret.replication must have replicas in distinct locations"));
+    }
+    match places.iter().find(|place| !networks::is_region(place)) {
+        Some(place) => Err(Refusal::bad("invalid", format!("The location {place} is not supported"))),
+        None => Ok(()),
+    }
+}
+
+/// How a version says where its payload is, as its secret's replication has it.
+pub(crate) fn replication_status(body: &Body) -> Value {
+    match body["replication"].get("userManaged") {
+        None => json!({"automatic": {}}),
+        Some(policy) => {
+            let replicas = policy["replicas"].as_array().into_iter().flatten();
+            let replicas: Vec<Value> =
+                replicas.map(|replica| json!({"location": replica["location"]})).collect();
+            json!({"userManaged": {"replicas": replicas}})
+        }
     }
 }
 
