@@ -20,8 +20,8 @@ use google_cloud_secretmanager_v1::model::{
     CustomerManagedEncryption, Replication, Secret as Body, SecretPayload, SecretVersion, replication,
 };
 use google_cloud_wkt::FieldMask;
-use tf_provider_rs::schema::{Attribute, Type};
-use tf_provider_rs::{Diagnostics, Path, Value};
+use tf_provider_rs::schema::Attribute;
+use tf_provider_rs::{Diagnostics, Path, Type, Value};
 use zeroize::Zeroizing;
 
 use crate::error::{ApiError, Failure as _, Named as _};

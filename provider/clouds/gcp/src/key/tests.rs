@@ -46,11 +46,9 @@ fn attributes() {
 #[tokio::test]
 async fn several_locations_have_no_key_in_common() {
     let told = async |locations: &[&str], kms_key_name: &str| {
-        let key = Key::<Wireguard> {
-            replica_locations: sets::of(locations.iter().map(|location| (*location).to_owned())),
-            kms_key_name: kms_key_name.into(),
-            ..Key::default()
-        };
+        let mut key = Key::<Wireguard>::default();
+        key.replica_locations = sets::of(locations.iter().map(|location| (*location).to_owned()));
+        key.kms_key_name = kms_key_name.into();
         let mut diagnostics = Diagnostics::default();
         key.validate(&session().await, &mut diagnostics);
         diagnostics
