@@ -1,5 +1,6 @@
 //! Measurements. None of them is a test: figures depend on the machine.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -72,33 +73,35 @@ fn provider() -> Result<()> {
     println!("seconds; `bare` is Terraform's own plan of as many built-in resources in the same run");
     println!("{:>9} {:>7} {:>7} {:>9}", "resources", "bare", "plan", "peak MB");
     for vpcs in SIZES {
-        let memory = PeakMemory::watch("terraform-provider-warren");
+        let watch = Watch::begin("terraform-provider-warren");
         stage.configure(&(0..vpcs * 2).map(bare).collect::<String>())?;
         let alone = time(stage.terraform.plan(&[])?)?;
         stage.configure(&(0..vpcs).map(pair).collect::<String>())?;
         let plan = time(stage.terraform.plan(&[])?)?;
-        println!("{:>9} {alone:>7.2} {plan:>7.2} {:>9.1}", vpcs * 2, megabytes(memory.end()));
+        println!("{:>9} {alone:>7.2} {plan:>7.2} {:>9.1}", vpcs * 2, megabytes(watch.end().memory));
     }
     println!(
-        "the whole way, and the CPU seconds that Terraform and provider, and the emulated cloud, spend on it:"
+        "the whole way, and the CPU seconds that Terraform, the provider and the emulated cloud spend on it:"
     );
     println!(
-        "{:>9} {:>7} {:>7} {:>7} {:>8} {:>8} {:>9}",
-        "resources", "apply", "replan", "destroy", "ours CPU", "emulator", "peak MB"
+        "{:>9} {:>7} {:>7} {:>7} {:>9} {:>8} {:>8} {:>9}",
+        "resources", "apply", "replan", "destroy", "Terraform", "provider", "emulator", "peak MB"
     );
     for vpcs in SIZES {
-        let memory = PeakMemory::watch("terraform-provider-warren");
+        let watch = Watch::begin("terraform-provider-warren");
         let before = CpuTimes::now(stage.cloud.pid())?;
         stage.configure(&(0..vpcs).map(pair).collect::<String>())?;
         let apply = time(stage.terraform.apply(&[])?)?;
         let replan = time(stage.terraform.plan(&[])?)?;
         let destroy = time(stage.terraform.destroy(&[])?)?;
         let after = CpuTimes::now(stage.cloud.pid())?;
-        let (ours, emulator) = (after.children - before.children, after.emulator - before.emulator);
-        let peak = megabytes(memory.end());
+        let (all, emulator) = (after.children - before.children, after.emulator - before.emulator);
+        let Used { memory, cpu } = watch.end();
         println!(
-            "{:>9} {apply:>7.2} {replan:>7.2} {destroy:>7.2} {ours:>8.2} {emulator:>8.2} {peak:>9.1}",
-            vpcs * 2
+            "{:>9} {apply:>7.2} {replan:>7.2} {destroy:>7.2} {:>9.2} {cpu:>8.2} {emulator:>8.2} {:>9.1}",
+            vpcs * 2,
+            all - cpu,
+            megabytes(memory)
         );
     }
     Ok(())
@@ -114,22 +117,20 @@ struct CpuTimes {
 
 impl CpuTimes {
     fn now(emulator: u32) -> Result<CpuTimes> {
-        let ticks = |process: &str, from: usize| -> Result<f64> {
-            let stat = std::fs::read_to_string(format!("/proc/{process}/stat"))?;
-            // The second field, the program's name, may hold spaces; the rest begins behind its bracket with the third.
-            let (_, rest) = stat.rsplit_once(')').context("/proc/PID/stat has no name")?;
-            let fields: Vec<&str> = rest.split_whitespace().collect();
-            let field = |n: usize| fields.get(n - 3).and_then(|ticks| ticks.parse::<f64>().ok());
-            let (user, system) = (field(from), field(from + 1));
-            Ok((user
-                .zip(system)
-                .map(|(user, system)| user + system)
-                .context("/proc/PID/stat is too short")?)
-                / TICKS_PER_SECOND)
-        };
         let emulator = ticks(&emulator.to_string(), 14)? + ticks("self", 14)?;
         Ok(CpuTimes { children: ticks("self", 16)?, emulator })
     }
+}
+
+/// CPU seconds of a process: the field `from` of `/proc/PID/stat`, counted from 1, and the next one.
+fn ticks(process: &str, from: usize) -> Result<f64> {
+    let stat = std::fs::read_to_string(format!("/proc/{process}/stat"))?;
+    // The second field, the program's name, may hold spaces; the rest begins behind its bracket with the third.
+    let (_, rest) = stat.rsplit_once(')').context("/proc/PID/stat has no name")?;
+    let fields: Vec<&str> = rest.split_whitespace().collect();
+    let field = |n: usize| fields.get(n - 3).and_then(|ticks| ticks.parse::<f64>().ok());
+    let both = field(from).zip(field(from + 1));
+    Ok(both.map(|(user, system)| user + system).context("/proc/PID/stat is too short")? / TICKS_PER_SECOND)
 }
 
 /// `USER_HZ`, which is 100 on every Linux (proc(5)).
@@ -143,47 +144,60 @@ fn bare(n: usize) -> String {
     format!("resource \"terraform_data\" \"n{n}\" {{\n  input = \"10.0.0.0/20\"\n}}\n")
 }
 
-/// Watches the processes of one program for the most memory that any of them uses.
-struct PeakMemory {
+/// Watches the processes of one program.
+struct Watch {
     stop: Arc<AtomicBool>,
-    thread: JoinHandle<u64>,
+    thread: JoinHandle<BTreeMap<u32, Used>>,
 }
 
-impl PeakMemory {
-    fn watch(program: &'static str) -> PeakMemory {
+/// What one process has used so far.
+#[derive(Clone, Copy, Default)]
+struct Used {
+    /// Its largest memory, in bytes (`VmHWM`).
+    memory: u64,
+    /// Its CPU seconds.
+    cpu: f64,
+}
+
+impl Watch {
+    fn begin(program: &'static str) -> Watch {
         let stop = Arc::new(AtomicBool::new(false));
         let told = Arc::clone(&stop);
         let thread = std::thread::spawn(move || {
-            let mut peak = 0;
+            let mut seen = BTreeMap::new();
             while !told.load(Ordering::Relaxed) {
-                peak = peak.max(peak_of(program));
-                std::thread::sleep(Duration::from_millis(50));
+                seen.extend(running(program));
+                std::thread::sleep(Duration::from_millis(20));
             }
-            peak
+            seen
         });
-        PeakMemory { stop, thread }
+        Watch { stop, thread }
     }
 
-    /// The peak in bytes.
-    fn end(self) -> u64 {
+    /// The most memory that one of them used, and what all of them used of the CPU but for their last 20 ms.
+    fn end(self) -> Used {
         self.stop.store(true, Ordering::Relaxed);
-        self.thread.join().unwrap_or_default()
+        let seen = self.thread.join().unwrap_or_default();
+        let memory = seen.values().map(|used| used.memory).max().unwrap_or_default();
+        Used { memory, cpu: seen.values().map(|used| used.cpu).sum() }
     }
 }
 
-/// The largest peak (`VmHWM`) among the running processes of `program`, in bytes.
-fn peak_of(program: &str) -> u64 {
+/// The running processes of `program`.
+fn running(program: &str) -> Vec<(u32, Used)> {
     let processes = std::fs::read_dir("/proc").into_iter().flatten().flatten();
-    let peaks = processes.filter_map(|process| {
+    let used = processes.filter_map(|process| {
+        let pid: u32 = process.file_name().to_str()?.parse().ok()?;
         let executable = std::fs::read_link(process.path().join("exe")).ok()?;
         if executable.file_name()? != program {
             return None;
         }
         let status = std::fs::read_to_string(process.path().join("status")).ok()?;
         let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
-        Some(line.split_whitespace().next()?.parse::<u64>().ok()? * 1024)
+        let memory = line.split_whitespace().next()?.parse::<u64>().ok()? * 1024;
+        Some((pid, Used { memory, cpu: ticks(&pid.to_string(), 14).ok()? }))
     });
-    peaks.max().unwrap_or_default()
+    used.collect()
 }
 
 /// A VPC and a subnet in it, the n-th of up to 4,096.
