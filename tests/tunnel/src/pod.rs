@@ -134,11 +134,16 @@ pub fn unprivileged(host: &Namespace, runtime: &Path, program: &Path) -> Command
     unprivileged_with(host, runtime, program, &[])
 }
 
+/// A `/dev/net/tun` that everybody may open, as udev makes it, where the machine's own is root's alone. In a user namespace no
+/// device can be made, and the machine's own must do.
+const TUN_FOR_ALL: &str = "mount -t tmpfs none /dev/net && { mknod -m 666 /dev/net/tun c 10 200 2>/dev/null || umount /dev/net; }\n";
+
 /// A command that runs `program` on `host` as nobody who may change the host's network, and no more. `without` are files of the
 /// machine that it cannot use.
 pub fn network_admin(host: &Namespace, runtime: &Path, program: &Path, without: &[&str]) -> Command {
     let hidden = |file: &&str| format!("mount --bind /dev/null '{file}' || exit\n");
-    let script = without.iter().map(hidden).collect::<String>() + "exec setpriv \"$@\"";
+    let script =
+        TUN_FOR_ALL.to_owned() + &without.iter().map(hidden).collect::<String>() + "exec setpriv \"$@\"";
     let mut command = host.command("unshare");
     command.args(["--mount", "sh", "-c", &script, "gateway"]);
     command.args(["--reuid", "65534", "--regid", "65534", "--clear-groups", "--no-new-privs"]);

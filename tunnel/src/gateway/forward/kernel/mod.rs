@@ -18,6 +18,7 @@ mod tests;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
+use std::io::ErrorKind;
 use std::net::IpAddr;
 use std::path::Path;
 use std::sync::Arc;
@@ -81,8 +82,14 @@ pub(in crate::gateway) fn possible(v4: bool, v6: bool) -> Result<()> {
         ));
     }
     machine::tun_device().map_err(|error| {
-        Problem::new(format!("there is no TUN device ({}: {error})", machine::TUN_DEVICE))
-            .hint(format!("`modprobe tun`; in a container: --device {}", machine::TUN_DEVICE))
+        let device = machine::TUN_DEVICE;
+        let hint = match error.kind() {
+            ErrorKind::PermissionDenied => {
+                format!("`chmod 666 {device}`, as udev does; CAP_NET_ADMIN is asked for all the same")
+            }
+            _ => format!("`modprobe tun`; in a container: --device {device}"),
+        };
+        Problem::new(format!("there is no TUN device to be had ({device}: {error})")).hint(hint)
     })?;
     let nft = Nft::find()?;
     nft.probe()?;
