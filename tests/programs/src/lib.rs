@@ -15,6 +15,7 @@ const DEBIAN: &[(&str, &str)] = &[
     ("gh", "gh"),
     ("ip", "iproute2"),
     ("iperf3", "iperf3"),
+    ("nft", "nftables"),
     ("ping", "iputils-ping"),
     ("podman", "podman"),
     ("systemd-analyze", "systemd"),

@@ -12,7 +12,7 @@ use tempfile::TempDir;
 
 use crate::namespace::run;
 use crate::pod::{network_admin, own, unprivileged};
-use crate::{Daemon, Implementation, Namespace, wait_for};
+use crate::{Daemon, Implementation, Namespace, program, wait_for};
 
 /// Where all gateways listen.
 pub const UDP_PORT: u16 = 51820;
@@ -167,6 +167,7 @@ impl Fabric {
     /// # Errors
     /// It ends; the error has its log.
     pub fn start_admin(&self, index: usize, host: &Arc<Namespace>, without: &[&str]) -> Result<Gateway> {
+        program("nft")?;
         let program = Implementation::WarrenTunnel.path()?;
         self.start_as(network_admin(host, &self.home(index), &program, without), index, host)
     }

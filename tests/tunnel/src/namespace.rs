@@ -86,12 +86,17 @@ impl Namespace {
         run(Command::new("ip").args(["-n", &self.name]).args(arguments.split_whitespace()))
     }
 
-    /// Runs a program to its end and returns its output.
+    /// Runs a program to its end and returns its output. One that is given by its name and missing is installed.
     ///
     /// # Errors
-    /// The program cannot be started or fails; the error has its words.
-    pub fn run(&self, program: impl AsRef<OsStr>, arguments: &[&str]) -> Result<String> {
-        run(self.command(program).args(arguments))
+    /// The program cannot be had or fails; the error has its words.
+    pub fn run(&self, program: impl AsRef<Path>, arguments: &[&str]) -> Result<String> {
+        let program = program.as_ref();
+        let path = match program.to_str().filter(|name| !name.contains('/')) {
+            Some(name) => crate::program(name)?,
+            None => program.to_path_buf(),
+        };
+        run(self.command(path).args(arguments))
     }
 
     /// A thread of this process that lives on this host: the sockets that it opens are there.
