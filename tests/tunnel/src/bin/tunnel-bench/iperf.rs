@@ -67,14 +67,17 @@ impl Server {
 
     /// Runs a client and returns the `end` of its report.
     pub(crate) fn client(&self, host: &Namespace, seconds: u64, arguments: &[&str]) -> Result<Value> {
+        // A tunnel that swallows its streams leaves a client that never ends.
+        let limit = (seconds + 30).to_string();
         let (target, seconds) = (self.address.to_string(), seconds.to_string());
-        let mut words = vec!["--client", &target, "--time", &seconds, "--json"];
+        let iperf = program("iperf3")?.display().to_string();
+        let mut words = vec![&limit, &iperf, "--client", &target, "--time", &seconds, "--json"];
         words.extend(arguments);
         let begun = std::time::Instant::now();
         let report: Value = loop {
             // A server is busy for a moment after its last client, and says so in either way.
             let patient = begun.elapsed() < Duration::from_secs(60);
-            match host.run(program("iperf3")?, &words) {
+            match host.run("timeout", &words) {
                 Err(error) if patient && format!("{error:#}").contains("busy") => {}
                 Err(error) => return Err(error),
                 Ok(report) => {
