@@ -96,6 +96,8 @@ pub(super) fn answer(channel: &OwnedFd) -> io::Result<Option<OwnedFd>> {
     let received = loop {
         match recvmsg(channel, &mut [IoSliceMut::new(&mut number)], &mut extra, RecvFlags::CMSG_CLOEXEC) {
             Err(Errno::INTR) => {}
+            // It died with our request unread (unix(7)).
+            Err(Errno::CONNRESET) => return Err(io::ErrorKind::BrokenPipe.into()),
             received => break received?,
         }
     };
@@ -109,5 +111,27 @@ pub(super) fn answer(channel: &OwnedFd) -> io::Result<Option<OwnedFd>> {
     match i32::from_ne_bytes(number) {
         0 => Ok(descriptor),
         error => Err(io::Error::from_raw_os_error(error)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use rustix::net::{send, socketpair};
+
+    use super::*;
+
+    #[test]
+    fn a_helper_that_dies_has_gone_whether_it_had_read_the_request_or_not() {
+        for read in [true, false] {
+            let (ours, theirs) =
+                socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None).unwrap();
+            let asked = request(AddressFamily::INET, SocketType::STREAM, None);
+            send(&ours, &asked, SendFlags::NOSIGNAL).unwrap();
+            if read {
+                recv(&theirs, &mut [0; REQUEST], RecvFlags::empty()).unwrap();
+            }
+            drop(theirs);
+            assert_eq!(answer(&ours).unwrap_err().kind(), io::ErrorKind::BrokenPipe, "read: {read}");
+        }
     }
 }
