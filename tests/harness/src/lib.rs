@@ -21,6 +21,7 @@ pub mod google;
 mod http_client;
 mod moto;
 mod netns;
+mod pattern;
 mod proxy;
 mod query;
 pub mod runpod;

@@ -3,12 +3,13 @@
 
 use std::collections::BTreeMap;
 use std::path::Path;
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use anyhow::{Context as _, Result};
 use regex::Regex;
 use serde::Deserialize;
 
+use crate::pattern;
 use crate::venv::Venv;
 
 mod check;
@@ -99,8 +100,6 @@ pub struct Schema {
     pub minimum: Option<String>,
     /// Largest value of a parameter.
     pub maximum: Option<String>,
-    #[serde(skip)]
-    compiled: OnceLock<Option<Regex>>,
 }
 
 /// The annotations of a field.
@@ -114,16 +113,15 @@ pub struct Annotations {
 impl Schema {
     /// Whether only the service sets it. The mark is missing on some fields whose prose says so.
     pub fn is_output_only(&self) -> bool {
-        let prose = self.description.trim_start().to_ascii_lowercase();
-        self.read_only || prose.starts_with("[output only]") || prose.starts_with("output only")
+        let prose = self.description.trim_start();
+        let begins =
+            |mark: &str| prose.get(..mark.len()).is_some_and(|start| start.eq_ignore_ascii_case(mark));
+        self.read_only || begins("[output only]") || begins("output only")
     }
 
     /// Whether the text fits the pattern as a whole, where there is one.
     pub(crate) fn fits(&self, text: &str) -> bool {
-        let compiled = self.compiled.get_or_init(|| {
-            self.pattern.as_ref().and_then(|pattern| Regex::new(&format!("^(?:{pattern})$")).ok())
-        });
-        compiled.as_ref().is_none_or(|pattern| pattern.is_match(text))
+        self.pattern.as_deref().is_none_or(|pattern| pattern::fits(pattern, text) != Some(false))
     }
 }
 

@@ -5,14 +5,17 @@
 //! `serde_json`, and with that every cloud's client would be compiled a second time (decision 5).
 
 use std::collections::BTreeSet;
-use std::sync::OnceLock;
 
 use anyhow::{Context as _, Result, ensure};
-use regex::Regex;
 use serde_json::{Map, Value};
+
+use crate::pattern;
 
 /// Paths and schemas of version 2.0.0; the file says where they come from.
 const DOCUMENT: &str = include_str!("../../data/runpod-v2.json");
+
+/// RFC 3339, section 5.6.
+const DATE_TIME: &str = r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)";
 
 /// What tells nothing about which values fit.
 const SILENT: [&str; 1] = ["default"];
@@ -279,12 +282,12 @@ fn plain(schema: &Map<String, Value>, value: &Value, at: &str, problems: &mut Ve
                 refuse("is too short".to_owned());
             }
             if let Some(pattern) = schema.get("pattern").and_then(Value::as_str)
-                && !Regex::new(pattern).is_ok_and(|pattern| pattern.is_match(text))
+                && pattern::occurs(pattern, text) != Some(true)
             {
                 refuse(format!("does not match {pattern}"));
             }
             if schema.get("format").and_then(Value::as_str) == Some("date-time")
-                && !date_time().is_match(text)
+                && pattern::fits(DATE_TIME, text) != Some(true)
             {
                 refuse("is no date-time".to_owned());
             }
@@ -310,14 +313,6 @@ fn is(kind: &str, value: &Value) -> bool {
         "null" => value.is_null(),
         _ => false,
     }
-}
-
-fn date_time() -> &'static Regex {
-    static PATTERN: OnceLock<Regex> = OnceLock::new();
-    PATTERN.get_or_init(|| {
-        #[expect(clippy::unwrap_used, reason = "a constant pattern")]
-        Regex::new(r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)$").unwrap()
-    })
 }
 
 /// What a path binds in a template.

@@ -6,6 +6,7 @@ use super::super::error::Refusal;
 use super::super::key::Key;
 use super::super::world::{Body, World};
 use super::{Change, Rules, text};
+use crate::pattern;
 
 pub(crate) struct Accounts;
 
@@ -20,9 +21,7 @@ impl Rules for Accounts {
 
     fn insert(&self, world: &mut World, key: &Key, body: &mut Body) -> Result<(), Refusal> {
         let id = key.name.split('@').next().unwrap_or_default();
-        let plain =
-            regex::Regex::new("^[a-z](?:[-a-z0-9]{4,28}[a-z0-9])$").is_ok_and(|plain| plain.is_match(id));
-        if !plain {
+        if pattern::fits("[a-z](?:[-a-z0-9]{4,28}[a-z0-9])", id) != Some(true) {
             let message = "Invalid account id: it has 6 to 30 lower case letters, digits and dashes.";
             return Err(Refusal::bad("invalid", message));
         }

@@ -6,6 +6,7 @@ use super::super::error::Refusal;
 use super::super::key::Key;
 use super::super::world::{Body, World};
 use super::{Change, Rules, default, flag, list, text, texts};
+use crate::pattern;
 
 pub(crate) struct Perimeters;
 
@@ -19,9 +20,7 @@ impl Rules for Perimeters {
     }
 
     fn insert(&self, world: &mut World, key: &Key, body: &mut Body) -> Result<(), Refusal> {
-        let plain =
-            regex::Regex::new("^[A-Za-z][A-Za-z0-9_]{0,49}$").is_ok_and(|name| name.is_match(&key.name));
-        if !plain {
+        if pattern::fits("[A-Za-z][A-Za-z0-9_]{0,49}", &key.name) != Some(true) {
             return Err(Refusal::bad("invalid", format!("Invalid service perimeter name: {}", key.name)));
         }
         default(body, "perimeterType", "PERIMETER_TYPE_REGULAR");

@@ -7,6 +7,7 @@ use super::super::key::Key;
 use super::super::policy::POLICY;
 use super::super::world::{Body, World};
 use super::{Change, Rules, default, labels, text};
+use crate::pattern;
 
 pub(crate) struct Repositories;
 
@@ -20,9 +21,7 @@ impl Rules for Repositories {
     }
 
     fn insert(&self, world: &mut World, key: &Key, body: &mut Body) -> Result<(), Refusal> {
-        let plain = regex::Regex::new("^[a-z](?:[a-z0-9-]{0,61}[a-z0-9])?$")
-            .is_ok_and(|name| name.is_match(&key.name));
-        if !plain {
+        if pattern::fits("[a-z](?:[a-z0-9-]{0,61}[a-z0-9])?", &key.name) != Some(true) {
             return Err(Refusal::bad(
                 "invalid",
                 "repository ID must match ^[a-z]([a-z0-9-]{0,61}[a-z0-9])?$",

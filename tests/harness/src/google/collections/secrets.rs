@@ -7,6 +7,7 @@ use super::super::key::Key;
 use super::super::policy::POLICY;
 use super::super::world::{Body, World};
 use super::{Change, Rules, labels, networks, number};
+use crate::pattern;
 
 pub(crate) struct Secrets;
 
@@ -23,8 +24,7 @@ impl Rules for Secrets {
     }
 
     fn insert(&self, world: &mut World, key: &Key, body: &mut Body) -> Result<(), Refusal> {
-        let plain = regex::Regex::new("^[A-Za-z0-9_-]{1,255}$").is_ok_and(|plain| plain.is_match(&key.name));
-        if !plain {
+        if pattern::fits("[A-Za-z0-9_-]{1,255}", &key.name) != Some(true) {
             return Err(Refusal::bad("invalid", "The provided Secret ID does not match [a-zA-Z_0-9-]+"));
         }
         let replication = body.get("replication").and_then(Value::as_object);
@@ -103,10 +103,9 @@ fn etag(world: &mut World) -> String {
 fn judge(body: &Body) -> Result<(), Refusal> {
     labels::judge(body.get("labels").unwrap_or(&Value::Null))?;
     let annotations = body.get("annotations").and_then(Value::as_object);
-    let pattern = regex::Regex::new("^[A-Za-z0-9](?:[A-Za-z0-9._-]{0,61}[A-Za-z0-9])?$");
     let mut size = 0;
     for (key, value) in annotations.into_iter().flatten() {
-        if !pattern.as_ref().is_ok_and(|pattern| pattern.is_match(key)) {
+        if pattern::fits("[A-Za-z0-9](?:[A-Za-z0-9._-]{0,61}[A-Za-z0-9])?", key) != Some(true) {
             return Err(Refusal::bad("invalid", format!("Invalid annotation key: {key}")));
         }
         size += key.len() + value.as_str().unwrap_or_default().len();
