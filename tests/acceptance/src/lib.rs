@@ -8,4 +8,7 @@ pub mod rotation;
 mod stage;
 
 pub use kill::{KillCalls, KillReport, Moment, kill_points};
-pub use stage::{All, AllStage, AwsStage, Emulated, GoogleStage, RunPodStage, Stage, build_folder, flat};
+pub use stage::{
+    All, AllStage, AwsStage, Emulated, GoogleStage, REGISTRY_PASSWORD, RunPodStage, SIGNING_KEY, Stage,
+    build_folder, flat,
+};

@@ -10,6 +10,16 @@ use warren_harness::{
 /// The address of the provider.
 const SOURCE: &str = "warren-net/warren";
 
+/// An image that the emulated AWS knows.
+const IMAGE: &str = "ami-1e749f67";
+
+/// Signs the tokens of examples without a cloud for the key; made for these tests.
+pub const SIGNING_KEY: &str =
+    "k4.secret.BwcHBwcHBwcHBwcHBwcHBwcHBwcHBwcHBwcHBwcHBwfqSmxj4pxSCr71UHsTLsX5lUd2rr6-e5JCHuppFEbSLA";
+
+/// The password of the examples' registry.
+pub const REGISTRY_PASSWORD: &str = "registry-password-7f3a";
+
 /// The folder with the built provider: `WARREN_BUILD_FOLDER`, or the one that this program was built into.
 ///
 /// # Errors
@@ -45,7 +55,7 @@ pub trait Emulated: Sized {
     /// It does not start.
     fn start(habits: Self::Habits) -> Result<Self>;
 
-    /// The variables that lead Terraform to it, without `TF_VAR_`.
+    /// The variables that lead Terraform to it and that examples ask for, without `TF_VAR_`.
     fn variables(&self) -> Vec<(&'static str, String)>;
 
     /// Variables of Terraform's own environment, such as keys.
@@ -53,8 +63,8 @@ pub trait Emulated: Sized {
         Vec::new()
     }
 
-    /// The record and the controls of its calls.
-    fn front(&self) -> &Front;
+    /// The records and the controls of the calls, by what the cloud is called.
+    fn fronts(&self) -> Vec<(&'static str, &Front)>;
 
     /// Empties it: an emulator that lists what was deleted for ever gets slower by it.
     ///
@@ -91,11 +101,12 @@ provider "warren" {
     }
 
     fn variables(&self) -> Vec<(&'static str, String)> {
-        vec![("endpoint_url", self.endpoint())]
+        let image = || IMAGE.to_owned();
+        vec![("endpoint_url", self.endpoint()), ("image_id", image()), ("gateway_image_id", image())]
     }
 
-    fn front(&self) -> &Front {
-        self.proxy()
+    fn fronts(&self) -> Vec<(&'static str, &Front)> {
+        vec![("AWS", self.proxy())]
     }
 
     fn reset(&mut self) -> Result<()> {
@@ -137,8 +148,8 @@ provider "warren" {
         vec![("endpoint_url", self.endpoint())]
     }
 
-    fn front(&self) -> &Front {
-        Google::front(self)
+    fn fronts(&self) -> Vec<(&'static str, &Front)> {
+        vec![("Google", self.front())]
     }
 
     fn reset(&mut self) -> Result<()> {
@@ -176,15 +187,18 @@ provider "warren" {
     }
 
     fn variables(&self) -> Vec<(&'static str, String)> {
-        vec![("endpoint_url", self.endpoint())]
+        vec![("endpoint_url", self.endpoint()), ("registry_password", REGISTRY_PASSWORD.to_owned())]
     }
 
     fn environment(&self) -> Vec<(&'static str, String)> {
-        vec![("RUNPOD_API_KEY", RunPodConfig::default().api_key)]
+        vec![
+            ("RUNPOD_API_KEY", RunPodConfig::default().api_key),
+            ("WARREN_SIGNING_KEY", SIGNING_KEY.to_owned()),
+        ]
     }
 
-    fn front(&self) -> &Front {
-        RunPod::front(self)
+    fn fronts(&self) -> Vec<(&'static str, &Front)> {
+        vec![("RunPod", self.front())]
     }
 
     fn reset(&mut self) -> Result<()> {
@@ -242,20 +256,17 @@ provider "warren" {
     }
 
     fn variables(&self) -> Vec<(&'static str, String)> {
-        vec![
-            ("endpoint_url", self.aws.endpoint()),
-            ("gcp_endpoint_url", self.google.endpoint()),
-            ("runpod_endpoint_url", self.runpod.endpoint()),
-        ]
+        let others =
+            [("gcp_endpoint_url", self.google.endpoint()), ("runpod_endpoint_url", self.runpod.endpoint())];
+        [self.aws.variables(), others.to_vec()].concat()
     }
 
     fn environment(&self) -> Vec<(&'static str, String)> {
         Emulated::environment(&self.runpod)
     }
 
-    /// AWS's; the others' are reached by name.
-    fn front(&self) -> &Front {
-        self.aws.proxy()
+    fn fronts(&self) -> Vec<(&'static str, &Front)> {
+        [self.aws.fronts(), self.google.fronts(), self.runpod.fronts()].concat()
     }
 
     fn reset(&mut self) -> Result<()> {

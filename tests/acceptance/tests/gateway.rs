@@ -10,10 +10,7 @@ use warren_acceptance::{AwsStage, KillCalls, kill_points, rotation};
 use warren_harness::{Fault, NetNs, ProxyConfig};
 
 fn stage(habits: ProxyConfig) -> Result<AwsStage> {
-    let mut stage = AwsStage::example("aws-gateway", habits)?;
-    // One that the emulated AWS knows.
-    stage.terraform.env("TF_VAR_image_id", "ami-1e749f67");
-    Ok(stage)
+    AwsStage::example("aws-gateway", habits)
 }
 
 /// All secret values that were put into the parameter store so far.

@@ -7,17 +7,14 @@ use anyhow::{Context as _, Result, ensure};
 use serde_json::{Value, json};
 use warren_acceptance::journey::{self, changes};
 use warren_acceptance::overlay::Instance;
-use warren_acceptance::{AllStage, build_folder};
+use warren_acceptance::{AllStage, KillCalls, build_folder, kill_points};
 use warren_harness::{GoogleConfig, NetNs, ProxyConfig, RunPodConfig};
 
 const GOOGLES: &str = "projects/acme-ml/zones/us-central1-a/instances/gw-gcp";
 
 fn stage() -> Result<AllStage> {
     let habits = (ProxyConfig::default(), GoogleConfig::default(), RunPodConfig::default());
-    let mut stage = AllStage::example("multi-cloud", habits)?;
-    // One that the emulated AWS knows.
-    stage.terraform.env("TF_VAR_image_id", "ami-1e749f67");
-    Ok(stage)
+    AllStage::example("multi-cloud", habits)
 }
 
 /// The lines that `warren-tunnel topology` gives to a site about the other.
@@ -125,4 +122,16 @@ fn two_hubs_are_joined_and_their_gateways_find_each_other() -> Result<()> {
 
     terraform.destroy(&rotated)?.success()?;
     stage.nothing_left()
+}
+
+/// A sample of the kill points; `cargo xtask kill --example multi-cloud` tries them all.
+#[test]
+fn a_provider_killed_in_either_cloud_leaves_nothing_behind() -> Result<()> {
+    let mut stage = stage()?;
+    let report = kill_points(&mut stage, KillCalls { every: 70, first: 20, only: None }, &mut |line| {
+        println!("{line}")
+    })?;
+    println!("{report}");
+    ensure!(report.survived >= 8, "{report}");
+    Ok(())
 }

@@ -5,13 +5,9 @@ use std::path::Path;
 
 use anyhow::{Context as _, Result, ensure};
 use serde_json::json;
-use warren_acceptance::{KillCalls, RunPodStage, flat, kill_points};
+use warren_acceptance::{KillCalls, REGISTRY_PASSWORD, RunPodStage, SIGNING_KEY, flat, kill_points};
 use warren_harness::{Fault, RunPodConfig};
 
-/// Made for these tests.
-const SIGNING_KEY: &str =
-    "k4.secret.BwcHBwcHBwcHBwcHBwcHBwcHBwcHBwcHBwcHBwcHBwfqSmxj4pxSCr71UHsTLsX5lUd2rr6-e5JCHuppFEbSLA";
-const PASSWORD: &str = "registry-password-7f3a";
 const TOKEN: &str = "pod-token-value-91c2";
 
 const POD: &str = r#"
@@ -51,10 +47,7 @@ fn id(stage: &RunPodStage) -> Result<String> {
 }
 
 fn example(habits: RunPodConfig) -> Result<RunPodStage> {
-    let mut stage = RunPodStage::example("gpu-pods", habits)?;
-    stage.terraform.env("WARREN_SIGNING_KEY", SIGNING_KEY);
-    stage.terraform.env("TF_VAR_registry_password", PASSWORD);
-    Ok(stage)
+    RunPodStage::example("gpu-pods", habits)
 }
 
 /// Every file of the workspace, so that whatever Terraform wrote is looked through.
@@ -244,7 +237,7 @@ fn the_example_keeps_secrets_out_of_everything_that_is_written() -> Result<()> {
     let registries = stage.cloud.registries();
     assert_eq!(
         registries["training v1 [warren:llm-training/ml-repo]"],
-        ("acme".to_owned(), PASSWORD.to_owned())
+        ("acme".to_owned(), REGISTRY_PASSWORD.to_owned())
     );
     let pods = stage.cloud.pods();
     assert_eq!(pods.len(), 2);
@@ -275,7 +268,7 @@ fn the_example_keeps_secrets_out_of_everything_that_is_written() -> Result<()> {
     ensure!(written.keys().any(|name| name.ends_with("terraform.tfstate")), "no state");
     // Signatures are what is secret of a token and a key; claims and prefixes are in documentation too.
     let key = RunPodConfig::default().api_key;
-    for secret in [token.as_str(), another.as_str(), SIGNING_KEY, PASSWORD, key.as_str()] {
+    for secret in [token.as_str(), another.as_str(), SIGNING_KEY, REGISTRY_PASSWORD, key.as_str()] {
         for (name, content) in &written {
             ensure!(!finds(content, secret), "{name} holds {}…", &secret[..10]);
         }

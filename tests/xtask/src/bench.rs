@@ -9,9 +9,9 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, ensure};
 use clap::ValueEnum;
-use warren_acceptance::{AwsStage, GoogleStage, KillCalls, Moment, RunPodStage, kill_points};
+use warren_acceptance::AwsStage;
 use warren_harness::driver::Plugin;
-use warren_harness::{GoogleConfig, ProxyConfig, RunPodConfig, workspace_root};
+use warren_harness::{ProxyConfig, workspace_root};
 
 use crate::build;
 
@@ -231,75 +231,4 @@ fn start(binary: &Path) -> Result<()> {
 #[expect(clippy::cast_precision_loss, reason = "sizes of files and processes are far below 2^52")]
 fn megabytes(bytes: u64) -> f64 {
     bytes as f64 / 1e6
-}
-
-/// Kill points of an example.
-pub(crate) fn kill(example: Example, at: KillCalls) -> Result<()> {
-    build::provider(false)?;
-    let mut tell = |line: &str| println!("{line}");
-    let report = match example {
-        Example::AwsHubSpoke => {
-            let mut stage = AwsStage::example("aws-hub-spoke", ProxyConfig::default())?;
-            kill_points(&mut stage, at, &mut tell)?
-        }
-        Example::AwsGateway => {
-            let mut stage = AwsStage::example("aws-gateway", ProxyConfig::default())?;
-            stage.terraform.env("TF_VAR_image_id", "ami-1e749f67");
-            kill_points(&mut stage, at, &mut tell)?
-        }
-        Example::GcpHubSpoke => {
-            let mut stage = GoogleStage::example("gcp-hub-spoke", GoogleConfig::default())?;
-            kill_points(&mut stage, at, &mut tell)?
-        }
-        Example::GcpGateway => {
-            let mut stage = GoogleStage::example("gcp-gateway", GoogleConfig::default())?;
-            kill_points(&mut stage, at, &mut tell)?
-        }
-        Example::GpuPods => {
-            let mut stage = RunPodStage::example("gpu-pods", RunPodConfig::default())?;
-            stage.terraform.env("WARREN_SIGNING_KEY", SIGNING_KEY);
-            stage.terraform.env("TF_VAR_registry_password", "made-up");
-            kill_points(&mut stage, at, &mut tell)?
-        }
-    };
-    ensure!(report.survived > 0, "no kill point was reached");
-    println!("{report}");
-    Ok(())
-}
-
-/// What is interrupted by a kill.
-#[derive(Clone, Copy, Debug, clap::ValueEnum)]
-pub(crate) enum Run {
-    /// An apply onto nothing.
-    Apply,
-    /// A destroy of everything.
-    Destroy,
-}
-
-impl From<Run> for Moment {
-    fn from(run: Run) -> Moment {
-        match run {
-            Run::Apply => Moment::Apply,
-            Run::Destroy => Moment::Destroy,
-        }
-    }
-}
-
-/// Signs the tokens of the example; made for this.
-const SIGNING_KEY: &str =
-    "k4.secret.BwcHBwcHBwcHBwcHBwcHBwcHBwcHBwcHBwcHBwcHBwfqSmxj4pxSCr71UHsTLsX5lUd2rr6-e5JCHuppFEbSLA";
-
-/// An example that runs on one emulated cloud.
-#[derive(Clone, Copy, Debug, ValueEnum)]
-pub(crate) enum Example {
-    /// On an emulated AWS.
-    AwsHubSpoke,
-    /// On an emulated AWS: keys and gateways.
-    AwsGateway,
-    /// On a double of Google Cloud.
-    GcpHubSpoke,
-    /// On a double of Google Cloud: keys and gateways.
-    GcpGateway,
-    /// On a double of RunPod.
-    GpuPods,
 }

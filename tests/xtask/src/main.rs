@@ -6,6 +6,7 @@ mod bench;
 mod build;
 mod demo;
 mod docs;
+mod kill;
 mod purity;
 mod suite;
 
@@ -51,7 +52,7 @@ enum Task {
     Kill {
         /// Which example.
         #[arg(long, value_enum, default_value = "aws-hub-spoke")]
-        example: bench::Example,
+        example: kill::Example,
         /// Try only every n-th kill point.
         #[arg(long, default_value_t = 1)]
         every: usize,
@@ -60,7 +61,7 @@ enum Task {
         first: usize,
         /// Only those of an apply, or of a destroy.
         #[arg(long, value_enum)]
-        only: Option<bench::Run>,
+        only: Option<kill::Run>,
     },
 }
 
@@ -72,7 +73,7 @@ fn main() -> ExitCode {
         Task::Docs { check } => docs::run(check),
         Task::Purity => purity::run(),
         Task::Kill { example, every, first, only } => {
-            bench::kill(example, KillCalls { every, first, only: only.map(Into::into) })
+            kill::run(example, KillCalls { every, first, only: only.map(Into::into) })
         }
     };
     match outcome {

@@ -1,0 +1,69 @@
+//! The kill points of an example, all of them or some.
+
+use anyhow::{Result, ensure};
+use clap::ValueEnum;
+use warren_acceptance::{
+    AllStage, AwsStage, Emulated, GoogleStage, KillCalls, KillReport, Moment, RunPodStage, Stage, kill_points,
+};
+use warren_harness::{GoogleConfig, ProxyConfig, RunPodConfig};
+
+use crate::build;
+
+/// An example that runs on emulated clouds.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub(crate) enum Example {
+    /// On an emulated AWS.
+    AwsHubSpoke,
+    /// On an emulated AWS: keys and gateways.
+    AwsGateway,
+    /// On a double of Google Cloud.
+    GcpHubSpoke,
+    /// On a double of Google Cloud: keys and gateways.
+    GcpGateway,
+    /// On a double of RunPod.
+    GpuPods,
+    /// On an emulated AWS and a double of Google Cloud: two hubs joined.
+    MultiCloud,
+    /// On all of them: what the demo applies.
+    LlmTraining,
+}
+
+/// What is interrupted by a kill.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub(crate) enum Run {
+    /// An apply onto nothing.
+    Apply,
+    /// A destroy of everything.
+    Destroy,
+}
+
+impl From<Run> for Moment {
+    fn from(run: Run) -> Moment {
+        match run {
+            Run::Apply => Moment::Apply,
+            Run::Destroy => Moment::Destroy,
+        }
+    }
+}
+
+/// Kills the provider at these calls of an example, and tells what came of each.
+pub(crate) fn run(example: Example, at: KillCalls) -> Result<()> {
+    build::provider(false)?;
+    let (aws, google, runpod) = (ProxyConfig::default(), GoogleConfig::default(), RunPodConfig::default());
+    let report = match example {
+        Example::AwsHubSpoke => tried(AwsStage::example("aws-hub-spoke", aws)?, at),
+        Example::AwsGateway => tried(AwsStage::example("aws-gateway", aws)?, at),
+        Example::GcpHubSpoke => tried(GoogleStage::example("gcp-hub-spoke", google)?, at),
+        Example::GcpGateway => tried(GoogleStage::example("gcp-gateway", google)?, at),
+        Example::GpuPods => tried(RunPodStage::example("gpu-pods", runpod)?, at),
+        Example::MultiCloud => tried(AllStage::example("multi-cloud", (aws, google, runpod))?, at),
+        Example::LlmTraining => tried(AllStage::example("llm-training", (aws, google, runpod))?, at),
+    }?;
+    ensure!(report.survived > 0, "no kill point was reached");
+    println!("{report}");
+    Ok(())
+}
+
+fn tried<C: Emulated>(mut stage: Stage<C>, at: KillCalls) -> Result<KillReport> {
+    kill_points(&mut stage, at, &mut |line| println!("{line}"))
+}
