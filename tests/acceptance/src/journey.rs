@@ -14,9 +14,6 @@ use warren_harness::{Call, GoogleConfig, ProxyConfig, RunPodConfig, Venv};
 use crate::AllStage;
 use crate::overlay::{Hosts, Instance, Pod, Storage, put};
 
-/// An image that the emulated AWS knows.
-const IMAGE: &str = "ami-1e749f67";
-
 /// A bucket that the example's endpoint lets in, and what is fetched from it.
 const OBJECT: &str = "acme-datasets/train/part-0.parquet";
 
@@ -56,7 +53,6 @@ fn stage() -> Result<AllStage> {
     let habits = (ProxyConfig::default(), GoogleConfig::default(), RunPodConfig::default());
     let mut stage = AllStage::example("llm-training", habits)?;
     let log = stage.terraform.folder().join("terraform.log");
-    stage.terraform.env("TF_VAR_gateway_image_id", IMAGE);
     stage.terraform.env("TF_LOG", "TRACE").env("TF_LOG_PATH", log);
     Ok(stage)
 }
@@ -137,10 +133,13 @@ fn reached(stage: &AllStage, tell: &mut dyn FnMut(&str)) -> Result<Seen> {
         (0..SIZE).map(|n| char::from(b'a' + u8::try_from(n * 7 / 3 % 26).unwrap_or_default())).collect();
     put(&stage.cloud.aws.endpoint(), OBJECT, &object)?;
     tell(&format!("in the pod: GET {url}, through the agent's proxy, the tunnel and the gateway"));
+    let get = || -> Result<()> {
+        let got = Pod::get(&hosts.pods, &url, &authority)?;
+        ensure!(got == object, "{} bytes came, other ones than were put", got.len());
+        Ok(())
+    };
     let begun = Instant::now();
-    let got = Pod::get(&hosts.pods, &url, &authority);
-    let got = got.with_context(|| format!("gateway:\n{}", instance.log()))?;
-    ensure!(got == object, "{} bytes came, other ones than were put", got.len());
+    get().with_context(|| format!("gateway:\n{}", instance.log()))?;
     let peer = instance.peers()?.into_iter().next().context("no lease")?;
     let carried = peer["tx_bytes"].as_u64().unwrap_or_default();
     ensure!(carried > SIZE as u64, "the gateway carried {carried} bytes only: {peer}");
@@ -153,6 +152,8 @@ fn reached(stage: &AllStage, tell: &mut dyn FnMut(&str)) -> Result<Seen> {
     ensure!(Pod::get(&hosts.pods, &other, &authority).is_err(), "{other} is not allowed, but was reached");
     tell("  port 8443 of the same host is refused: the group may reach port 443");
 
+    let killed = instance.log();
+    restarted(&mut instance, &hosts, &lease, &get, tell)?;
     let processes = processes()?;
     ensure!(processes.contains("gateway --config"), "the gateway is not in the list of processes");
     tell("terraform apply without pods: RunPod ends the container, the agent gives its lease back");
@@ -165,11 +166,39 @@ fn reached(stage: &AllStage, tell: &mut dyn FnMut(&str)) -> Result<Seen> {
     Ok(vec![
         ("the user data", instance.script().to_owned()),
         ("the log of fetch", fetched),
+        ("the log of the gateway that was killed", killed),
         ("the gateway's log", instance.log()),
         ("the agent's log", pod.process().log()),
         ("the list of processes", processes),
         ("Terraform's output", run.output()),
     ])
+}
+
+/// Kills the gateway and starts it again: the pod renews its lease by a handshake, and has what it had.
+fn restarted(
+    instance: &mut Instance,
+    hosts: &Hosts,
+    lease: &Value,
+    get: &dyn Fn() -> Result<()>,
+    tell: &mut dyn FnMut(&str),
+) -> Result<()> {
+    tell("killing the gateway (SIGKILL), and starting it again with the leases that it had written down");
+    instance.start(&hosts.hub)?;
+    let begun = Instant::now();
+    get().with_context(|| format!("gateway:\n{}", instance.log()))?;
+    let back = begun.elapsed();
+    let renewed = instance.peers()?.into_iter().next().context("the lease was lost")?;
+    ensure!(renewed["last_handshake_age"].is_number(), "no handshake: {renewed}");
+    for part in ["public_key", "addresses", "state", "since"] {
+        ensure!(renewed[part] == lease[part], "{part} of the lease was {}: {renewed}", lease[part]);
+    }
+    tell(&format!(
+        "  the object comes again in {:.1} s: the agent renewed its lease by a handshake, {} until {}",
+        back.as_secs_f64(),
+        renewed["addresses"][0],
+        renewed["until"]
+    ));
+    Ok(())
 }
 
 /// Proves that none of the secrets is where it does not belong; what was looked through, in prose.
