@@ -99,9 +99,10 @@ fn orphan(world: &mut World, email: &str) {
         .collect();
     for key in named {
         let Some(mut body) = world.find(&key).map(|object| object.body.clone()) else { continue };
-        let bindings = body.get_mut(POLICY).and_then(|policy| policy["bindings"].as_array_mut());
+        let bindings = body.get_mut(POLICY).and_then(|policy| policy.get_mut("bindings")?.as_array_mut());
         for binding in bindings.into_iter().flatten() {
-            for other in binding["members"].as_array_mut().into_iter().flatten() {
+            let members = binding.get_mut("members").and_then(Value::as_array_mut);
+            for other in members.into_iter().flatten() {
                 if *other == member {
                     *other = gone.clone();
                 }

@@ -142,10 +142,12 @@ fn an_instance_reads_what_the_policy_lets_its_account_read() {
     let denied = read(&other);
     assert_eq!((denied.0, &denied.1["error"]["status"]), (403, &json!("PERMISSION_DENIED")));
 
-    // An account of the same name is another one.
+    // An account of the same name is another one, and who names nobody names nobody afterwards.
+    ok(&google, "POST", &format!("{other}:setIamPolicy"), json!({"policy": {}}));
     ok(&google, "DELETE", &format!("{ACCOUNTS}/{EMAIL}"), Value::Null);
     let members = get(&google, &format!("{own}:getIamPolicy"))["bindings"][0]["members"].clone();
     assert!(members[0].as_str().unwrap().starts_with("deleted:serviceAccount:gateway@"), "{members}");
+    assert_eq!(get(&google, &format!("{other}:getIamPolicy")).get("bindings"), None);
     google.front().assert_valid();
 }
 
