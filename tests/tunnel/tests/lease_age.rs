@@ -1,7 +1,7 @@
 //! A pod that dies without a word keeps its lease for as long as leases live, four minutes at the least; then nothing of it is
-//! left.
+//! left. One that is only silent finds its gateway again.
 //!
-//! It takes those minutes and does next to nothing meanwhile. So this is no part of `cargo test`: `cargo xtask test` runs it
+//! They take minutes and do next to nothing meanwhile. So this is no part of `cargo test`: `cargo xtask test` runs it
 //! beside all the others, and `cargo test -p warren-tunnel-tests --test lease_age` alone.
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
@@ -19,6 +19,28 @@ const SLACK: Duration = Duration::from_secs(90);
 fn states(gateway: &Gateway) -> Vec<String> {
     let peers = gateway.peers().unwrap();
     peers.iter().map(|peer| peer["state"].as_str().unwrap().to_owned()).collect()
+}
+
+/// A silent pod asks its gateway twice a minute; a session by itself would be renewed after two minutes.
+const ASKED: Duration = Duration::from_secs(60);
+
+/// A gateway that comes back has lost its sessions and does not know where its pods are: nobody could reach them.
+#[test]
+fn a_silent_pod_finds_a_gateway_that_came_back() {
+    let fleet = Fleet::new(1).unwrap();
+    let mut gateway = fleet.gateway(0).unwrap();
+    let token = fleet.fabric.token("gpu", &[]).unwrap();
+    let pod = fleet.pod(0, &token).unwrap();
+    gateway.daemon.kill().unwrap();
+    let gateway = fleet.gateway(0).unwrap();
+    let begun = Instant::now();
+    let found = wait_for(ASKED, "the silent pod's handshake", || {
+        let peers = gateway.peers()?;
+        Ok(peers.into_iter().find(|peer| peer["last_handshake_age"].is_number()))
+    });
+    let found = found.unwrap_or_else(|error| panic!("{error:#}\n{}", pod.daemon.log()));
+    assert_eq!(found["state"], "live");
+    println!("the silent pod found its gateway again after {:?}", begun.elapsed());
 }
 
 #[test]

@@ -1,14 +1,15 @@
 //! Which of several gateways a pod's traffic goes to. Pure: time and signs go in, actions come out.
 //!
 //! ```text
-//!          active is silent         it does not answer a handshake        another answers
+//!   active is silent or quiet       it does not answer a handshake        another answers
 //!  Calm ------------------> Doubt -------------------------------> Search ---------------> Move, Calm
 //!   ^                         |                                      |
 //!   +------ it answers -------+--------------------------------------+---- nobody does, for long ---> Lost
 //! ```
 //!
 //! WireGuard has one message that is always answered, the handshake; so nothing is assumed of a gateway that has not
-//! left one unanswered. The others are asked only then, and cost nothing while all is well.
+//! left one unanswered. The others are asked only then, and cost nothing while all is well. A pod that waits for others
+//! has nothing unanswered, so it asks after a while: nobody could reach it through a gateway that has lost its session.
 
 use std::time::Duration;
 
@@ -16,6 +17,8 @@ use crate::engine::Signs;
 
 /// Silence that makes suspicious: least and most.
 const PATIENCE: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(4));
+/// Time after which a gateway that had nothing to say is asked; a keepalive takes 25 s, and is not answered.
+const QUIET: Duration = Duration::from_secs(30);
 /// Time that the active gateway has to answer its handshake before others are asked, and at least so many round trips.
 const ANSWER: Duration = Duration::from_millis(400);
 const ROUNDS: u32 = 3;
@@ -83,15 +86,17 @@ impl Failover {
         match self.stage {
             Stage::Calm => {
                 let silent = own.waiting.is_some_and(|since| now.saturating_sub(since) >= self.patience);
-                if !silent {
+                let quiet = own.session && own.heard.is_some_and(|heard| now.saturating_sub(heard) >= QUIET);
+                if silent {
+                    self.patience = (self.patience * 2).min(PATIENCE.1);
+                    self.raised_at = own.received;
+                } else if !quiet {
                     return Vec::new();
                 }
                 self.stage = Stage::Doubt { since: now };
                 vec![Action::Probe(self.active)]
             }
             Stage::Doubt { since } | Stage::Search { since, .. } if answered(own, since) => {
-                self.patience = (self.patience * 2).min(PATIENCE.1);
-                self.raised_at = own.received;
                 self.stage = Stage::Calm;
                 Vec::new()
             }
@@ -177,6 +182,27 @@ mod tests {
         assert_eq!(done[0], (11_000, Action::Probe(0)));
         // The second time after two seconds.
         assert_eq!(done[1], (14_000, Action::Probe(0)));
+    }
+
+    #[test]
+    fn a_quiet_gateway_is_asked_twice_a_minute_and_left_as_soon_as_a_silent_one() {
+        let mut failover = Failover::new(0);
+        // It answers twice, 50 ms after it was asked.
+        let done = run(&mut failover, 10_000, 111_000, |now| {
+            let heard = [40_050, 70_150].into_iter().rev().find(|heard| now > *heard);
+            vec![well(heard.unwrap_or(10_000)), well(if now > 101_450 { 101_450 } else { 100 })]
+        });
+        use Action::{Move, Probe};
+        assert_eq!(
+            done,
+            [
+                (40_000, Probe(0)),
+                (70_100, Probe(0)),
+                (100_200, Probe(0)),
+                (100_600, Probe(1)),
+                (101_500, Move(1))
+            ]
+        );
     }
 
     #[test]
