@@ -67,6 +67,7 @@ fn a_lost_answer_makes_no_second_version_and_a_stopped_gateway_is_started() -> R
     assert_eq!(stage.terraform.plan(&["-detailed-exitcode", "-var", "rotation=2"])?.success()?.code, 0);
     let state = stage.terraform.show(None)?.to_string();
     ensure!(!state.contains("\"version\":3"), "a rotation made two versions");
+    proxy.inject(Fault::cut_after().on("RemoveRoleFromInstanceProfile").times(1));
     stage.terraform.destroy(&["-var", "rotation=2"])?.success()?;
     stage.nothing_left()
 }

@@ -12,6 +12,8 @@ from moto.moto_server.werkzeug_app import (
 from moto.ec2.models import elastic_ip_addresses
 from moto.ec2.models.tags import TagBackend
 from moto.ec2.utils import random_public_ip
+from moto.iam.exceptions import NotFoundException
+from moto.iam.models import IAMBackend
 from werkzeug.serving import make_server
 
 # An elastic address is one that packets can be sent to, not one of 127.0.0.0/8.
@@ -35,6 +37,22 @@ def describe_tags(self: TagBackend, filters: dict[str, list[str]] | None = None)
 
 
 TagBackend.describe_tags = describe_tags
+
+
+remove_listed_role = IAMBackend.remove_role_from_instance_profile
+
+
+def remove_role(self: IAMBackend, profile_name: str, role_name: str) -> None:
+    """A role that the profile does not have is not found, as it is for AWS.
+
+    moto fails there: a call whose answer was lost could not be repeated.
+    """
+    if self.get_role(role_name) not in self.get_instance_profile(profile_name).roles:
+        raise NotFoundException(f"Role {role_name} is not in instance profile {profile_name}.")
+    remove_listed_role(self, profile_name, role_name)
+
+
+IAMBackend.remove_role_from_instance_profile = remove_role
 
 
 def end_with_parent() -> None:
