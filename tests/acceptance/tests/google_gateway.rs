@@ -4,7 +4,7 @@ use anyhow::{Context as _, Result, ensure};
 use serde_json::{Value, json};
 use warren_acceptance::journey::{self, changes, in_no_file};
 use warren_acceptance::overlay::{Instance, Process};
-use warren_acceptance::{GoogleStage, KillCalls, kill_points, rotation};
+use warren_acceptance::{GoogleStage, KillCalls, flat, kill_points, rotation};
 use warren_harness::{Fault, GoogleConfig, NetNs};
 
 const GATEWAY: &str = "projects/acme-ml/zones/us-central1-a/instances/gw-a";
@@ -127,6 +127,15 @@ fn what_was_changed_by_hand_is_put_right() -> Result<()> {
     terraform.apply(&[])?.success()?;
     assert_eq!(versions(&stage, KEY), 3);
     assert_eq!(terraform.plan(&["-detailed-exitcode"])?.success()?.code, 0);
+
+    // What comes otherwise than it was stored is not taken for a change of the configuration.
+    let config = KEY.replace("-wireguard", "-config");
+    let (kept, last) = (cloud.objects()[&config].clone(), versions(&stage, &config));
+    ensure!(cloud.change(&config, |body| body["versions"][last - 1]["data"] = json!("R2FyYmxlZA==")));
+    let refused = flat(&terraform.plan(&[])?.failure()?.output());
+    let told = format!("version {last}, came with another checksum than Google keeps of it");
+    ensure!(refused.contains(&told), "{refused}");
+    ensure!(cloud.change(&config, |body| body["versions"] = kept["versions"].clone()));
 
     // Somebody lets it forward no more: that cannot be changed, so it is replaced.
     ensure!(cloud.change(GATEWAY, |body| drop(body.insert("canIpForward".to_owned(), json!(false)))));

@@ -25,8 +25,11 @@ struct Accessed {
 }
 
 #[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
 struct Payload {
     data: String,
+    /// CRC32C of the bytes, in decimal.
+    data_crc32c: Option<String>,
 }
 
 #[derive(Deserialize, Default)]
@@ -72,6 +75,10 @@ pub(super) async fn secret(environment: &Environment, name: &str) -> Result<Zero
     let accessed: Accessed = serde_json::from_slice(&answer.body).map_err(|_| nothing())?;
     let data = Zeroizing::new(accessed.payload.data);
     let bytes = Zeroizing::new(STANDARD.decode(data.as_str()).map_err(|_| nothing())?);
+    if accessed.payload.data_crc32c.is_some_and(|sum| sum != crc32c::crc32c(&bytes).to_string()) {
+        return Err(Problem::new(format!("{name}: it came with another checksum than Google keeps of it"))
+            .hint("something on the way changes answers; it is asked for again"));
+    }
     let text = std::str::from_utf8(&bytes).map_err(|_| nothing())?;
     Ok(Zeroizing::new(text.to_owned()))
 }

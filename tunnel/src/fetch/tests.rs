@@ -183,11 +183,21 @@ fn a_secret_of_google_is_fetched_with_the_service_accounts_token() {
         if asked.header("authorization") != "Bearer google-token" {
             return (401, String::new());
         }
-        if asked.line != "GET /v1/projects/acme-ml/secrets/gw-a/versions/latest:access" {
-            return (404, r#"{"error":{"code":404,"status":"NOT_FOUND","message":"not found"}}"#.to_owned());
-        }
+        let sum = match asked.line.as_str() {
+            "GET /v1/projects/acme-ml/secrets/gw-a/versions/latest:access" => {
+                crc32c::crc32c(key().as_bytes())
+            }
+            "GET /v1/projects/acme-ml/secrets/garbled/versions/latest:access" => 1,
+            _ => {
+                return (
+                    404,
+                    r#"{"error":{"code":404,"status":"NOT_FOUND","message":"not found"}}"#.to_owned(),
+                );
+            }
+        };
         let data = base64::Engine::encode(&base64::engine::general_purpose::STANDARD, key());
-        (200, serde_json::json!({ "name": "x", "payload": { "data": data } }).to_string())
+        let payload = serde_json::json!({ "data": data, "dataCrc32c": sum.to_string() });
+        (200, serde_json::json!({ "name": "x", "payload": payload }).to_string())
     });
     let environment = Environment {
         google_metadata: Some(format!("http://{metadata}")),
@@ -197,8 +207,12 @@ fn a_secret_of_google_is_fetched_with_the_service_accounts_token() {
     let folder = tempfile::tempdir().unwrap();
     run(&config(folder.path(), "gcp-secret:projects/acme-ml/secrets/gw-a"), &environment, None).unwrap();
     assert_eq!(std::fs::read_to_string(folder.path().join("gateway.key")).unwrap(), key());
-    let other = config(folder.path(), "gcp-secret:projects/acme-ml/secrets/other");
-    insta::assert_snapshot!(run(&other, &environment, Some(Instant::now())).unwrap_err());
+    let told: Vec<String> = ["other", "garbled"]
+        .into_iter()
+        .map(|name| config(folder.path(), &format!("gcp-secret:projects/acme-ml/secrets/{name}")))
+        .map(|config| run(&config, &environment, Some(Instant::now())).unwrap_err().to_string())
+        .collect();
+    insta::assert_snapshot!(told.join("\n"));
 }
 
 #[test]

@@ -70,6 +70,16 @@ impl ApiError {
         }
     }
 
+    /// A payload that came otherwise than it was stored.
+    pub(crate) fn garbled(operation: &'static str, what: &str) -> ApiError {
+        ApiError {
+            operation,
+            reason: "garbled".to_owned(),
+            message: format!("{what} came with another checksum than Google keeps of it"),
+            status: 0,
+        }
+    }
+
     /// An object of the name that no create of ours can have made.
     pub(crate) fn taken(operation: &'static str, message: String) -> ApiError {
         ApiError { operation, reason: "alreadyExists".to_owned(), message, status: 409 }
@@ -84,6 +94,9 @@ impl ApiError {
 
     fn hint(&self) -> Option<&'static str> {
         Some(match self {
+            _ if self.reason == "garbled" => {
+                "Run it again. If it stays so, something between here and Google changes answers."
+            }
             _ if self.is(&["accessNotConfigured", "SERVICE_DISABLED"]) => {
                 "The API is switched off in this project: `gcloud services enable compute.googleapis.com \
                  artifactregistry.googleapis.com secretmanager.googleapis.com iam.googleapis.com`, wait a minute, then apply again."

@@ -195,7 +195,8 @@ pub(crate) async fn add(gcp: &Gcp, id: &str, payload: &str, note: &str) -> Resul
     let secret = get(gcp, id).await?;
     let number = last(gcp, &secret).await?.map_or(0, |version| version.number) + 1;
     announce(gcp, secret, number, note).await?;
-    let payload = SecretPayload::new().set_data(payload.as_bytes().to_vec());
+    let bytes = payload.as_bytes().to_vec();
+    let payload = SecretPayload::new().set_data_crc32c(i64::from(crc32c::crc32c(&bytes))).set_data(bytes);
     let call = gcp.clients.secrets.add_secret_version().set_parent(id).set_payload(payload);
     let made = Version::from(call.send().await.named("secrets.addVersion")?);
     if made.number != number {
@@ -258,14 +259,18 @@ pub(crate) async fn prune(gcp: &Gcp, id: &str) -> Result<(), ApiError> {
     }
 }
 
-/// The payload of a version, or of `latest`; not found is an error.
+/// The payload of a version, or of `latest`; not found is an error, and so is a payload that does not have the checksum
+/// which Google keeps of it.
 pub(crate) async fn read(gcp: &Gcp, id: &str, version: &str) -> Result<(i64, Zeroizing<String>), ApiError> {
     let name = format!("{id}/versions/{version}");
     let call = gcp.clients.secrets.access_secret_version().set_name(name);
     let answer = call.send().await.named("versions.access")?;
     let number = answer.name.rsplit('/').next().and_then(|number| number.parse().ok()).unwrap_or_default();
-    let data = answer.payload.map(|payload| payload.data).unwrap_or_default();
-    Ok((number, Zeroizing::new(String::from_utf8_lossy(&data).into_owned())))
+    let payload = answer.payload.unwrap_or_default();
+    if payload.data_crc32c.is_some_and(|sum| sum != i64::from(crc32c::crc32c(&payload.data))) {
+        return Err(ApiError::garbled("versions.access", &format!("{id}, version {number},")));
+    }
+    Ok((number, Zeroizing::new(String::from_utf8_lossy(&payload.data).into_owned())))
 }
 
 /// Deletes a secret with all its versions; not found is an error.

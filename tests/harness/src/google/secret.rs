@@ -119,6 +119,7 @@ fn shown(world: &World, key: &Key, version: &Value, number: usize) -> Value {
     let mut version = version.clone();
     if let Some(version) = version.as_object_mut() {
         version.remove("data");
+        version.remove("dataCrc32c");
         version.insert("name".to_owned(), json!(format!("{}/versions/{number}", name(world, key))));
     }
     version
@@ -139,10 +140,15 @@ fn page(world: &World, request: &Request, field: &str, items: Vec<Value>) -> Res
 
 fn add(world: &mut World, key: &Key, sent: &Body) -> Result<Value, Refusal> {
     let mut body = found(world, key)?;
-    let data = sent.get("payload").and_then(|payload| payload["data"].as_str()).unwrap_or_default();
+    let payload = sent.get("payload").unwrap_or(&Value::Null);
+    let data = payload["data"].as_str().unwrap_or_default();
     let bytes = STANDARD.decode(data).or_else(|_| URL_SAFE.decode(data)).unwrap_or_default();
     if !(1..=65536).contains(&bytes.len()) {
         return Err(Refusal::bad("invalid", "The payload must have 1 to 65536 bytes."));
+    }
+    let sum = crc32c::crc32c(&bytes).to_string();
+    if payload["dataCrc32c"].as_str().is_some_and(|sent| sent != sum) {
+        return Err(Refusal::bad("invalid", "The checksum given in data_crc32c is not that of the data."));
     }
     let mut versions = versions(&body);
     versions.push(json!({
@@ -150,7 +156,9 @@ fn add(world: &mut World, key: &Key, sent: &Body) -> Result<Value, Refusal> {
         "state": "ENABLED",
         "etag": format!("\"{:x}\"", world.next()),
         "replicationStatus": replication_status(&body),
+        "clientSpecifiedPayloadChecksum": !payload["dataCrc32c"].is_null(),
         "data": STANDARD.encode(bytes),
+        "dataCrc32c": sum,
     }));
     let made = shown(world, key, &versions[versions.len() - 1], versions.len());
     body.insert(VERSIONS.to_owned(), Value::Array(versions));
@@ -186,7 +194,7 @@ fn of_version(
             }
             return Ok(json!({
                 "name": format!("{}/versions/{number}", name(world, key)),
-                "payload": {"data": stored["data"]},
+                "payload": {"data": stored["data"], "dataCrc32c": stored["dataCrc32c"]},
             }));
         }
         "versions.disable" if state != "DESTROYED" => stored["state"] = json!("DISABLED"),
@@ -195,6 +203,7 @@ fn of_version(
             stored["destroyTime"] = json!(world.stamp());
             if let Some(stored) = stored.as_object_mut() {
                 stored.remove("data");
+                stored.remove("dataCrc32c");
             }
         }
         "versions.disable" | "versions.destroy" => return Err(wrong()),

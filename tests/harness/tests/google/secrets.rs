@@ -88,6 +88,11 @@ fn what_secret_manager_refuses_is_refused() {
     assert!(
         told("POST", &format!("{path}:addVersion"), json!({"payload": {"data": ""}})).contains("1 to 65536")
     );
+    let version = |sum: &str| json!({"payload": {"data": "a2V5", "dataCrc32c": sum}});
+    assert!(told("POST", &format!("{path}:addVersion"), version("1")).contains("checksum"));
+    let summed = ok(&google, "POST", &format!("{path}:addVersion"), version("1084519789"));
+    assert_eq!(summed["clientSpecifiedPayloadChecksum"], true);
+    assert_eq!(get(&google, &format!("{path}/versions/1:access"))["payload"]["dataCrc32c"], "1084519789");
 
     let patch = format!("{path}?updateMask=annotations");
     let before = get(&google, &path);

@@ -4,12 +4,12 @@ use tf_provider_rs::ephemeral::Opened;
 use tf_provider_rs::model::Secret;
 use tf_provider_rs::schema::{Attribute, Schema};
 use tf_provider_rs::{Attr, Context, Diagnostics, Ephemeral, async_trait, model};
+use warren_gateways::key::{Signing, signing_secret};
+use warren_managed::{Cloud as _, Operation, timeouts};
 
 use super::Named;
 use crate::parameter;
-use crate::session::{Op, Session};
-use warren_gateways::key::{Signing, signing_secret};
-use warren_managed::{Cloud as _, timeouts};
+use crate::session::{Aws, Op, Session};
 
 model! {
     /// What is read.
@@ -63,8 +63,7 @@ impl Ephemeral for SigningKeyValue {
             None => name.to_owned(),
         };
         let what = format!("{} {name:?}", Signing::TYPE);
-        let timeout = timeouts::of(&Attr::Null, warren_managed::Operation::Read);
-        let op = Op::new(ctx, crate::session::Aws::NAME, what, timeout);
+        let op = Op::new(ctx, Aws::NAME, what, timeouts::of(&Attr::Null, Operation::Read));
         let (_, secret) = op.call(|| parameter::read(&aws, &versioned)).await?;
         let secret_key = signing_secret(&secret, &format!("parameter {versioned}"), "name", Signing::TYPE)?;
         Ok(Opened { result: Value { secret_key, ..config }, renew_in: None, private: None })
