@@ -12,7 +12,6 @@ import { parseArgs } from "node:util";
 import kernelModule from "@textlint/kernel";
 import markdownModule from "@textlint/textlint-plugin-markdown";
 import terminology from "textlint-rule-terminology";
-import writeGood from "textlint-rule-write-good";
 
 import layout from "./rules/layout.mjs";
 import sentences from "./rules/sentences.mjs";
@@ -27,7 +26,6 @@ const available = {
   sentences,
   layout,
   terminology: terminology.default ?? terminology,
-  "write-good": writeGood.default ?? writeGood,
 };
 
 /** The findings in a text, as `{ line, message }`. */

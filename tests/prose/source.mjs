@@ -19,7 +19,7 @@ export function rustText(source, { comments = false } = {}) {
     docs = null;
   };
   const literal = (start, end, raw) => {
-    if (skipBelow === null && !(attribute && /\b(?:reason|expected)\s*=\s*$/.test(source.slice(Math.max(0, start - 20), start).replace(/[br#"]*$/, "")))) {
+    if (skipBelow === null && !(attribute !== null && /\b(?:reason|expected)\s*=\s*$/.test(source.slice(Math.max(0, start - 20), start).replace(/[br#"]*$/, "")))) {
       found.push({ start, end, kind: raw ? "raw" : "string" });
     }
   };

@@ -296,4 +296,10 @@ export const words = [
     bad: ["Some clouds, e.g. AWS."],
     good: ["Some clouds, for example AWS."],
   },
+  {
+    find: /\b(?:outside of|inside of|in order to|utili[sz]e[sd]?|prior to|due to the fact|in the event (?:that|of)|with (?:regard|respect) to|(?:is|are) able to|at this point in time|a majority of|for the purpose of)\b/,
+    use: "outside, inside, to, use, before, because, if, about, can, now, most, for",
+    bad: ["It was deleted outside of Terraform.", "In order to connect, it is able to dial out."],
+    good: ["It was deleted outside Terraform.", "It can dial out to connect."],
+  },
 ];
