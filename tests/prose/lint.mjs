@@ -3,8 +3,7 @@
 // Paths are relative to the root, which is this repository unless given. Prints `file:line: message`. Exits with 1
 // where something was found, with 2 where it could not run.
 
-import { execFileSync } from "node:child_process";
-import { readFileSync, statSync } from "node:fs";
+import { readFileSync } from "node:fs";
 import path from "node:path";
 import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
@@ -17,6 +16,7 @@ import layout from "./rules/layout.mjs";
 import sentences from "./rules/sentences.mjs";
 import words from "./rules/words.mjs";
 import Source from "./source.mjs";
+import { listed } from "./tree.mjs";
 
 const { TextlintKernel } = kernelModule;
 const here = path.dirname(fileURLToPath(import.meta.url));
@@ -53,10 +53,8 @@ function matches(file, patterns) {
 
 /** The files of a tree that hold prose, as paths relative to its root. */
 export function files(root, paths) {
-  const arguments_ = ["-C", root, "ls-files", "-z", "--cached", "--others", "--exclude-standard", "--", ...paths];
-  const listed = execFileSync("git", arguments_, { encoding: "utf8", maxBuffer: 1 << 26 }).split("\0").filter(Boolean);
-  return [...new Set(listed)].sort().filter((file) => {
-    if (matches(file, config.ignore) || !statSync(path.join(root, file), { throwIfNoEntry: false })?.isFile()) {
+  return listed(root, paths).filter((file) => {
+    if (matches(file, config.ignore)) {
       return false;
     }
     switch (path.extname(file)) {

@@ -7,7 +7,9 @@ mod build;
 mod demo;
 mod docs;
 mod kill;
+mod prose;
 mod purity;
+mod site;
 mod suite;
 
 use std::process::ExitCode;
@@ -46,6 +48,13 @@ enum Task {
         #[arg(long)]
         check: bool,
     },
+    /// Lint the prose: Markdown, descriptions, diagnostics, log messages and help texts.
+    Prose {
+        /// Lint only these files or folders.
+        paths: Vec<String>,
+    },
+    /// Build the documentation site and check the links of all documentation.
+    Site,
     /// Prove that the pure crates depend on no runtime, network or file library.
     Purity,
     /// Kill the provider before and after every API call of an example, and see each time that it converges.
@@ -71,6 +80,8 @@ fn main() -> ExitCode {
         Task::Test { filter } => suite::run(filter.as_deref()),
         Task::Bench { what, rest } => bench::run(what, &rest),
         Task::Docs { check } => docs::run(check),
+        Task::Prose { paths } => prose::run(&paths),
+        Task::Site => site::run(),
         Task::Purity => purity::run(),
         Task::Kill { example, every, first, only } => {
             kill::run(example, KillCalls { every, first, only: only.map(Into::into) })
