@@ -52,8 +52,8 @@ export function readPage(text) {
     switch (node.type) {
       case "Yaml":
         page.body = node.range[1];
-        for (const [, key, value] of (node.value ?? "").matchAll(/^(\w+):\s*(.*)$/gm)) {
-          page.matter[key] = value.replace(/^(["'])(.*)\1$/, "$2");
+        for (const [, key, value] of (node.value ?? "").matchAll(/^(\w+):[ \t]*((?:.*)(?:\n[ \t]+.*)*)$/gm)) {
+          page.matter[key] = value.replace(/^[|>]-?\s*\n/, "").replace(/\s+/g, " ").trim().replace(/^(["'])(.*)\1$/, "$2");
         }
         break;
       case "Header":

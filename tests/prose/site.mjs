@@ -82,8 +82,22 @@ export function bookPage(text, file, { files, folders, repository, assets }) {
   return result.slice(page.body).trimStart();
 }
 
-/** The table of contents, from `{ book, title, matter }` of each page. */
-export function summary(pages) {
+/** A page that lists others. */
+function overviewPage(title, book, members) {
+  const from = path.posix.dirname(book);
+  const rows = members.map((member) => {
+    const about = member.matter.description ? `: ${member.matter.description}` : "";
+    return `- [${escape(member.title)}](${path.posix.relative(from, member.book)})${about}`;
+  });
+  return `# ${title}\n\n${rows.join("\n")}\n`;
+}
+
+/** The table of contents, from `{ book, title, matter }` of each page. `write` gets the pages that list others. */
+export function summary(pages, write) {
+  const group = (title, book, members) => {
+    write(book, overviewPage(title, book, members));
+    return [`- [${escape(title)}](${book})`, ...members.map((member) => line(member, 1))];
+  };
   const left = new Map(pages.map((page) => [page.book, page]));
   const line = ({ title, book }, depth = 0) => `${"  ".repeat(depth)}- [${escape(title)}](${book})`;
   const order = (one, other) => (one.book.replace(/\.md$/, "") < other.book.replace(/\.md$/, "") ? -1 : 1);
@@ -118,8 +132,8 @@ export function summary(pages) {
   }
   const reference = overview.map((page) => line(page));
   for (const name of [...subcategories.keys()].sort()) {
-    const members = subcategories.get(name).map((page) => line({ ...page, title: page.title.replace(/ \(Resource\)$/i, "") }, 1));
-    reference.push(`- [${escape(name)}]()`, ...members);
+    const members = subcategories.get(name).map((page) => ({ ...page, title: page.title.replace(/ \(resource\)$/i, "") }));
+    reference.push(...group(name, `provider/${name.toLowerCase().replace(/\W+/g, "-")}.md`, members));
   }
   const modules = within("modules");
   const examples = within("examples");
@@ -131,7 +145,7 @@ export function summary(pages) {
   part("Examples", examples.map((page) => line(page)));
   part("Project", [
     ...about.map((page) => line(page)),
-    ...(decisions.length > 0 ? ["- [Decisions]()", ...decisions.map((page) => line(page, 1))] : []),
+    ...(decisions.length > 0 ? group("Decisions", "decisions.md", decisions) : []),
     ...contributing.map((page) => line(page)),
     ...last.map((page) => line(page)),
   ]);
@@ -170,7 +184,7 @@ export function stage(root, out) {
     mkdirSync(path.dirname(path.join(out, "src", assetPath(file))), { recursive: true });
     cpSync(path.join(root, file), path.join(out, "src", assetPath(file)));
   }
-  write("src/SUMMARY.md", summary(pages));
+  write("src/SUMMARY.md", summary(pages, (book, text) => write(`src/${book}`, text)));
   write("book.toml", config);
   return pages.length;
 }

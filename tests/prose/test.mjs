@@ -16,4 +16,5 @@ run({ files, concurrency: true })
     console.error(`FAILED: ${name}\n${details.error?.cause?.message ?? details.error?.message}\n`);
     process.exitCode = 1;
   })
-  .on("end", () => console.log(`prose linter: ${passed} tests passed`));
+  .on("end", () => console.log(`prose linter: ${passed} tests passed`))
+  .resume();
