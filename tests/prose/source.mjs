@@ -145,10 +145,22 @@ function blank(text) {
   return text.replace(/[^\n]/g, " ");
 }
 
+/** Stands for the backslash that continues a string on the next line: a blank to all rules. */
+const continued = "\u00a0";
+
+/** Lines that a string prints with an indentation: commands of an example. */
+const indented = new RegExp(`^(?:(?<!${continued})\\n)? {2,}(?![-*#] )\\S`);
+
+// What begins another paragraph: an empty line, a list item, a fence or a line that was a `\n`; in strings an indented line too.
+const breaks = /(\n[ \t]*(?=\n)|\n(?=[ \t]*(?:[-*#|] |```))|(?<= )\n(?=\S))/;
+const printedBreaks = new RegExp(
+  `${breaks.source}|((?<!${continued})(?=\\n {2,}\\S)|(?<=\\n {2,}[^\\n]*[^\\n${continued}])(?=\\n\\S))`,
+);
+
 /** The same number of characters, without escapes and comment markers. */
 function reading(text, kind) {
   if (kind === "string" || kind === "text") {
-    return text.replace(/\\\n/g, " \n").replace(/\\(?:u\{[^}]*\}|x..|[^])/g, (escape) => {
+    return text.replace(/\\\n/g, `${continued}\n`).replace(/\\(?:u\{[^}]*\}|x..|[^])/g, (escape) => {
       return escape === '\\"' ? ' "' : escape.includes("\n") ? escape : escape === "\\n" ? " \n" : blank(escape);
     });
   }
@@ -169,7 +181,7 @@ function locate(starts, offset) {
 }
 
 /** A document of textlint whose paragraphs are the pieces of prose. */
-export function document(source, pieces, { everything = false } = {}) {
+export function document(source, pieces) {
   const starts = [0];
   for (let index = source.indexOf("\n"); index >= 0; index = source.indexOf("\n", index + 1)) { starts.push(index + 1); }
   const node = (type, start, end, more) => ({
@@ -183,12 +195,13 @@ export function document(source, pieces, { everything = false } = {}) {
   for (const { start, end, kind } of pieces) {
     const text = reading(source.slice(start, end), kind);
     let offset = 0;
-    // Paragraphs: an empty line, a list item, a fence or a line that was a `\n` begins another one.
-    for (const part of text.split(/(\n[ \t]*(?=\n)|\n(?=[ \t]*(?:[-*#|] |```))|(?<= )\n(?=\S))/)) {
+    const printed = kind === "string" || kind === "raw";
+    for (const part of text.split(printed ? printedBreaks : breaks).filter((part) => part !== undefined)) {
       const from = start + offset + part.search(/\S|$/);
       const to = start + offset + part.trimEnd().length;
       offset += part.length;
-      if (to <= from || (!everything && !isProse(part))) { continue; }
+      const example = printed && indented.test(part);
+      if (to <= from || example || !isProse(part)) { continue; }
       const inner = [];
       let last = from;
       const slice = text.slice(from - start, to - start);

@@ -30,7 +30,8 @@ export default (context, { names = [] } = {}) => {
     [Syntax.Header](node) {
       const { text, at } = flatten(node, getSource(node));
       for (const match of text.matchAll(/(?<=[^\s:.?!]\s+(?:["(]?))[A-Z][a-z]+(?:-[a-z]+)?\b/g)) {
-        if (!known.has(match[0])) {
+        const type = / \((?:Resource|Data Source|Ephemeral Resource|Function|Action)\)$/.exec(text);
+        if (!known.has(match[0]) && !(type && match.index > type.index)) {
           say(node, `"${match[0]}": headings are in sentence case (names: tests/prose/.textlintrc.json)`, at[match.index]);
         }
       }

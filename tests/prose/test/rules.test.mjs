@@ -22,6 +22,7 @@ test("lists begin with a hyphen", async () => {
 
 test("headings are in sentence case", async () => {
   assert.deepEqual(await found("# Pods on Google Cloud\n"), []);
+  assert.deepEqual(await found("# cidr_merge (Function)\n"), []);
   assert.match((await found("# Getting Started\n"))[0], /^1: "Started": headings are in sentence case/);
 });
 
@@ -56,6 +57,11 @@ test("strings of Rust are prose, with their own lines", async () => {
   ].join("\n");
   const lines = await found(source, "x.rs");
   assert.deepEqual(lines.map((line) => line.split(":").slice(0, 2).join(":")), ['5: "at hand"', '6: "tells"', '8: "goes on"', '15: "nobody"']);
+});
+
+test("indented lines of a string are commands", async () => {
+  const source = ['const HELP: &str = "Examples:', "  # It tells.", "  warren plan --format json nobody", "It tells.", '";', 'f("one is \\', '   told");'].join("\n");
+  assert.deepEqual((await found(source, "x.rs")).map((line) => line.slice(0, 10)), ['2: "tells"', '4: "tells"', '7: "told":']);
 });
 
 test("help texts of a command line are prose", async () => {
