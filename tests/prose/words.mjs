@@ -85,10 +85,10 @@ export const words = [
     good: ["The kernel is unavailable."],
   },
   {
-    find: /\btak(?:es|ing) (?:an?|the|its|his|what|whatever|one|only|any|all|both|either|no|these|those|them|it|none|names?|values?)\b(?! (?:few|while|look|snapshot|lock|long|minute|second|hour|day|backup|lot|moment|risk|default|average|minimum|maximum|difference|time|longer|more|or two|over))/,
+    find: /\btak(?:es|ing) (?:an?|the|its|his|what|whatever|one|only|any|all|both|either|no|these|those|them|it|none|names?|values?)\b(?! (?:part|few|while|look|snapshot|lock|long|minute|second|hour|day|backup|lot|moment|risk|default|average|minimum|maximum|difference|time|longer|more|or two|over))/,
     use: "accept, use or select",
     bad: ["The flag takes a region.", "The command takes the first."],
-    good: ["The flag accepts a region.", "It takes effect.", "It takes a few seconds.", "The second one takes over."],
+    good: ["The flag accepts a region.", "It takes effect.", "It takes a few seconds.", "The second one takes over.", "It takes no part in the decision."],
   },
   {
     find: /\b(?:is|are|was|were|be|been|being|it)(?: (?:never|not|then|also|only|always|already|still))? taken\b(?! (?:over|from|into account|place|down|together|up|care|out))/,
@@ -135,10 +135,10 @@ export const words = [
     good: ["Its timeout is ten minutes."],
   },
   {
-    find: /\bkinds?\b/,
+    find: /(?<!\b(?:be|very|so) )\bkinds?\b/,
     use: "type, mode or class",
     bad: ["Two kinds of tokens.", "Objects of this kind."],
-    good: ["Two types of tokens.", "The `kind` field."],
+    good: ["Two types of tokens.", "The `kind` field.", "Be kind."],
   },
   {
     find: /\bfigures?\b(?! out\b)(?! \d)/,
