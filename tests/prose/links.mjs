@@ -39,8 +39,12 @@ export function checkMarkdown(root, files) {
         problem = "a link from the root; write a relative one";
       } else if (!known.has(to.file)) {
         problem = "no such file";
-      } else if (to.anchor !== undefined && to.file.endsWith(".md") && !page(to.file).anchors.has(to.anchor)) {
-        problem = `no such heading in ${to.file}`;
+      } else if (to.anchor !== undefined) {
+        // A folder shows its README.
+        const shown = to.file.endsWith(".md") ? to.file : `${to.file}/README.md`;
+        if (known.has(shown) && !page(shown).anchors.has(to.anchor)) {
+          problem = `no such heading in ${shown}`;
+        }
       }
       if (problem) {
         broken.push(`${file}:${line}: ${url}: ${problem}`);

@@ -185,6 +185,9 @@ export function stage(root, out) {
     cpSync(path.join(root, file), path.join(out, "src", assetPath(file)));
   }
   write("src/SUMMARY.md", summary(pages, (book, text) => write(`src/${book}`, text)));
+  for (const [, script] of config.matchAll(/"([\w-]+\.js)"/g)) {
+    write(script, readText(root, `docs/${script}`));
+  }
   write("book.toml", config);
   return pages.length;
 }

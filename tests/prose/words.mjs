@@ -302,4 +302,16 @@ export const words = [
     bad: ["It was deleted outside of Terraform.", "In order to connect, it is able to dial out."],
     good: ["It was deleted outside Terraform.", "It can dial out to connect."],
   },
+  {
+    find: /\b(?:by default|default): code\b|\bdefault is code\b/,
+    use: "Defaults to",
+    bad: ["Whether it is public. Default: `false`."],
+    good: ["Whether it is public. Defaults to `false`.", "The default is used."],
+  },
+  {
+    find: /\blongest time (?:of|for|that|a|to)\b/,
+    use: "Timeout for",
+    bad: ["Longest time of a create, such as `90s`."],
+    good: ["Timeout for creating the resource, such as `90s`."],
+  },
 ];
