@@ -1,7 +1,10 @@
 // A textlint plugin that finds the prose in sources: strings of two or more words in Rust, descriptions, messages and
 // comments of Terraform, texts in `page.toml`. Findings have the line and column of the source.
 
-/** Where prose is in a Rust source: string literals, and documentation comments as an option. */
+/**
+ * Where prose is in a Rust source: string literals, and documentation comments as an option. A comment `prose: verbatim`
+ * exempts the statement after it, for texts that others have written.
+ */
 export function rustText(source, { comments = false } = {}) {
   const found = [];
   const length = source.length;
@@ -11,6 +14,7 @@ export function rustText(source, { comments = false } = {}) {
   let pendingTest = false;
   let attribute = null;
   let docs = null;
+  let verbatim = null;
   const help = /derive\([^)]*\b(?:Parser|Subcommand|Args|ValueEnum)\b/.test(source);
   const flush = () => {
     if (docs && (comments || help)) {
@@ -19,7 +23,7 @@ export function rustText(source, { comments = false } = {}) {
     docs = null;
   };
   const literal = (start, end, raw) => {
-    if (skipBelow === null && !(attribute !== null && /\b(?:reason|expected)\s*=\s*$/.test(source.slice(Math.max(0, start - 20), start).replace(/[br#"]*$/, "")))) {
+    if (skipBelow === null && verbatim === null && !(attribute !== null && /\b(?:reason|expected)\s*=\s*$/.test(source.slice(Math.max(0, start - 20), start).replace(/[br#"]*$/, "")))) {
       found.push({ start, end, kind: raw ? "raw" : "string" });
     }
   };
@@ -36,6 +40,7 @@ export function rustText(source, { comments = false } = {}) {
         if (comments && !doc && skipBelow === null) {
           found.push({ start: index + 2, end, kind: "comment" });
         }
+        if (/\bprose: verbatim\b/.test(source.slice(index, end))) { verbatim = depth; }
         flush();
       }
       index = end;
@@ -92,6 +97,7 @@ export function rustText(source, { comments = false } = {}) {
       if (attribute !== null && depth === attribute) { attribute = null; }
       if (skipBelow !== null && depth === skipBelow) { skipBelow = null; }
     } else if (char === ";" && attribute === null) {
+      if (depth === verbatim) { verbatim = null; }
       pendingTest = false;
     }
     index += 1;
@@ -131,7 +137,7 @@ export function pageText(source) {
 const code = [
   /^\s*[{[<]/, // JSON, HCL, a section of TOML, HTML
   /[{;]\s*$/,
-  /\bfn \w+\(|=>|\|\||&&|::<|\w=\\?"|\{\{|^\s*(?:\w+[._])+\w+\s*=|\b(?:mutation|query) \w+\(|^\s*(?:table|chain|subgraph|class) /,
+  /\bfn \w+\(|=>|\|\||&&|::<|\w=\\?"|\{\{|^\s*(?:\w+[._])+\w+\s*=|\b(?:mutation|query) \w+ ?[({]|^\s*(?:table|chain|subgraph|class) /,
 ];
 
 /** Whether a literal reads as prose: two words or more, and not code. */

@@ -97,10 +97,10 @@ export const words = [
     good: ["The name is already in use.", "The address is taken from the pool."],
   },
   {
-    find: new RegExp(`\\b(?:makes?|made|making) (?:(?:an?|the|its|their|this|these|one|two|no|any|new|temporary|both|its own|all) ){0,2}(?:[\\w-]+ )?(?:${nouns})s?\\b(?! (?:available|unavailable|reachable|unreachable|visible|public|private|known|usable|unusable|work|fail|appear|look|easier|easy|impossible|possible|redundant|necessary|safe|unsafe|invalid|valid|\\w+er|more|less|ready))`),
+    find: new RegExp(`\\b(?:makes?|made|making) (?:(?:an?|the|its|their|this|these|one|two|no|any|new|temporary|both|its own|all) ){0,2}(?:[\\w-]+ )?(?:${nouns})s?\\b(?! (?:available|unavailable|reachable|unreachable|visible|public|private|known|usable|unusable|work|fail|appear|look|easier|easy|impossible|possible|executable|readable|writable|redundant|wait|start|stop|run|use|send|return|reach|retry|reload|necessary|safe|unsafe|invalid|valid|\\w+er|more|less|ready))`),
     use: "create or generate",
     bad: ["The module makes a VPC.", "It makes the route table.", "The object was made by another owner's file, which made a token."],
-    good: ["The module creates a VPC.", "That makes the subnet unreachable.", "It makes sure that it works.", "It makes no difference."],
+    good: ["The module creates a VPC.", "That makes the subnet unreachable.", "Make the binary executable.", "It makes the pod wait.", "It makes sure that it works.", "It makes no difference."],
   },
   {
     find: /\b(?:brings?|brought|bringing) (?:(?:it|them|this|that|the \w+|each|every \w+|all) )?(?:to|into)\b(?! (?:light|attention))/,

@@ -59,6 +59,11 @@ test("strings of Rust are prose, with their own lines", async () => {
   assert.deepEqual(lines.map((line) => line.split(":").slice(0, 2).join(":")), ['5: "at hand"', '6: "tells"', '8: "goes on"', '15: "nobody"']);
 });
 
+test("texts of others are exempt", async () => {
+  const source = ["// prose: verbatim, of the API", 'const A: [&str; 2] = ["It tells you", "nobody is there"];', 'const B: &str = "It tells you";'].join("\n");
+  assert.deepEqual((await found(source, "x.rs")).map((line) => line.slice(0, 9)), ['3: "tells']);
+});
+
 test("indented lines of a string are commands", async () => {
   const source = ['const HELP: &str = "Examples:', "  # It tells.", "  warren plan --format json nobody", "It tells.", '";', 'f("one is \\', '   told");'].join("\n");
   assert.deepEqual((await found(source, "x.rs")).map((line) => line.slice(0, 10)), ['2: "tells"', '4: "tells"', '7: "told":']);
