@@ -1,5 +1,5 @@
 // A textlint plugin that finds the prose in sources: strings of two or more words in Rust, descriptions, messages and
-// comments of Terraform, texts in `page.toml`. Findings have the line and column of the source.
+// comments of Terraform and YAML, texts in `page.toml`. Findings have the line and column of the source.
 
 /**
  * Where prose is in a Rust source: string literals, and documentation comments as an option. A comment `prose: verbatim`
@@ -123,6 +123,24 @@ export function terraformText(source) {
   return found.sort((one, other) => one.start - other.start);
 }
 
+/** Where prose is in YAML: descriptions, summaries and comments of workflows, actions, forms and alert rules. */
+export function yamlText(source) {
+  const found = [];
+  for (const match of source.matchAll(/^[ \t]*# ?(.*(?:\n[ \t]*#.*)*)/gm)) {
+    found.push({ start: match.index + match[0].indexOf(match[1]), end: match.index + match[0].length, kind: "doc" });
+  }
+  for (const match of source.matchAll(/^[ \t-]*(?:description|summary|about|label|value|name): +(?:"((?:[^"\\\n]|\\.)*)"|([^"'|>&*{[\s].*))$/gm)) {
+    const body = match[1] ?? match[2];
+    const start = match.index + match[0].lastIndexOf(body);
+    found.push({ start, end: start + body.length, kind: "template" });
+  }
+  for (const match of source.matchAll(/^([ \t]*)(?:- )?(?:description|summary): [|>]-?\n((?:\1[ \t]+.*\n?|[ \t]*\n)+)/gm)) {
+    const start = match.index + match[0].length - match[2].length;
+    found.push({ start, end: start + match[2].trimEnd().length, kind: "template" });
+  }
+  return found.sort((one, other) => one.start - other.start);
+}
+
 /** Where prose is in a page file of the reference. */
 export function pageText(source) {
   const found = [];
@@ -169,6 +187,9 @@ function reading(text, kind) {
     return text.replace(/\\\n/g, `${continued}\n`).replace(/\\(?:u\{[^}]*\}|x..|[^])/g, (escape) => {
       return escape === '\\"' ? ' "' : escape.includes("\n") ? escape : escape === "\\n" ? " \n" : blank(escape);
     });
+  }
+  if (kind === "template") {
+    return text.replace(/\$?\{\{[^{}]*\}\}/g, (expression) => "X".repeat(expression.length));
   }
   if (kind === "doc") {
     return text.replace(/\n[ \t]*(?:\/\/[\/!]?|#)/g, (marker) => `\n${blank(marker.slice(1))}`);
@@ -224,19 +245,20 @@ export function document(source, pieces) {
   return node("Document", 0, source.length, { children });
 }
 
+const readers = { ".rs": rustText, ".tf": terraformText, ".toml": pageText, ".yml": yamlText, ".yaml": yamlText };
+
 /** The processor. */
 export default class Source {
   constructor(config = {}) {
     this.config = config;
   }
   availableExtensions() {
-    return [".rs", ".tf", ".toml"];
+    return Object.keys(readers);
   }
   processor(extension) {
     return {
       preProcess: (text) => {
-        const pieces =
-          extension === ".rs" ? rustText(text, { comments: this.config.comments }) : extension === ".tf" ? terraformText(text) : pageText(text);
+        const pieces = readers[extension](text, { comments: this.config.comments });
         return document(text, pieces);
       },
       postProcess: (messages, filePath) => ({ messages, filePath: filePath ?? "<source>" }),

@@ -303,10 +303,10 @@ export const words = [
     good: ["It was deleted outside Terraform.", "It can dial out to connect."],
   },
   {
-    find: /\b(?:by default|default): code\b|\bdefault is code\b/,
+    find: /\b(?:by default|default): code\b/,
     use: "Defaults to",
     bad: ["Whether it is public. Default: `false`."],
-    good: ["Whether it is public. Defaults to `false`.", "The default is used."],
+    good: ["Whether it is public. Defaults to `false`.", "The default is `a`."],
   },
   {
     find: /\blongest time (?:of|for|that|a|to)\b/,

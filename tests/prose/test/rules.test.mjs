@@ -83,3 +83,8 @@ test("texts of a page file are prose", async () => {
   const source = ['name = "warren_id"', 'use_when = """', "It tells it.", '"""', 'notes = """', "First line", "second line.", '"""', ""].join("\n");
   assert.deepEqual((await found(source, "page.toml")).map((line) => line.slice(0, 9)), ['3: "tells', "6: a hard"]);
 });
+
+test("descriptions and comments of YAML are prose", async () => {
+  const source = ["# It tells.", "name: CI", "description: It goes on.", 'summary: "nobody is there"', "value: ${{ inputs.tells }}", 'summary: "{{ $value | tells }} is at hand"', "run: echo tells nobody", ""].join("\n");
+  assert.deepEqual((await found(source, "x.yml")).map((line) => line.slice(0, 7)), ['1: "tel', '3: "goe', '4: "nob', '6: "at ']);
+});
