@@ -36,7 +36,16 @@ pub(crate) fn success(command: &mut Command, what: &str) -> Result<()> {
 pub(crate) fn provider(release: bool) -> Result<PathBuf> {
     let mut command = cargo();
     if release {
-        command.args(["build", "--release", "--package", "warren-provider", "--bins", "--locked"]);
+        command.args([
+            "build",
+            "--release",
+            "--package",
+            "warren-provider",
+            "--package",
+            "warren-cli",
+            "--bins",
+            "--locked",
+        ]);
     } else {
         command.args(["build", "--workspace", "--all-targets", "--locked"]);
     }

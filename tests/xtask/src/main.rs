@@ -46,7 +46,7 @@ enum Task {
         #[arg(long)]
         check: bool,
     },
-    /// Prove that the pure crates depend on no runtime, network or file library.
+    /// Check that the pure crates depend on no runtime, network or file library, and `warren` on no cloud SDK.
     Purity,
     /// Kill the provider before and after every API call of an example, and see each time that it converges.
     Kill {
