@@ -65,23 +65,30 @@ const OFFLINE_BANNED: &[&str] = &[
 /// Prefixes of package names that the offline command must not compile: the cloud SDKs.
 const OFFLINE_BANNED_PREFIXES: &[&str] = &["aws-", "google-cloud-", "azure_"];
 
-/// Checks the normal dependencies of every pure crate, and everything that a build of the offline command compiles.
+/// Checks the normal dependencies of every pure crate, everything that a build of the offline command compiles, and that all
+/// builds share one set of features.
 pub(crate) fn run() -> Result<()> {
     for package in PURE {
-        let tree = tree(package, "normal", "{lib}")?;
+        let tree = tree(&["--package", package, "--edges", "normal", "--format", "{lib}"])?;
         if let Some(banned) = BANNED.iter().find(|banned| tree.contains(**banned)) {
             bail!(
-                "{package} is pure and must not depend on {banned}; `cargo tree -p {package} -i {banned}` shows why it does"
+                "{package} is pure and must not depend on {banned}; `cargo tree -p {package} -i {banned}` shows the path"
             );
         }
-        println!("{package}: {} crates, none of them reaches a runtime, socket or file", tree.len());
+        println!("{package}: {} crates, no runtime, socket or file among them", tree.len());
     }
-    let tree = tree(OFFLINE, "normal,build", "{p}")?;
+    offline()?;
+    one_set_of_features()
+}
+
+/// The offline command must compile no cloud SDK.
+fn offline() -> Result<()> {
+    let tree = tree(&["--package", OFFLINE, "--edges", "normal,build", "--format", "{p}"])?;
     let names: BTreeSet<&str> = tree.iter().filter_map(|line| line.split(' ').next()).collect();
     ensure!(names.contains("clap"), "cargo tree lists no clap below {OFFLINE}: its output has changed");
     if let Some(banned) = names.iter().find(|name| banned_offline(name)) {
         bail!(
-            "{OFFLINE} builds the offline command `warren` and must not depend on {banned}; `cargo tree -p {OFFLINE} -i {banned}` shows why it does"
+            "{OFFLINE} builds the offline command `warren` and must not depend on {banned}; `cargo tree -p {OFFLINE} -i {banned}` shows the path"
         );
     }
     println!("{OFFLINE}: {} crates, no cloud SDK, async runtime or HTTP client", names.len());
@@ -92,14 +99,27 @@ fn banned_offline(name: &str) -> bool {
     OFFLINE_BANNED.contains(&name) || OFFLINE_BANNED_PREFIXES.iter().any(|prefix| name.starts_with(prefix))
 }
 
-/// The lines of `cargo tree` for a package, without duplicates.
-fn tree(package: &str, edges: &str, format: &str) -> Result<BTreeSet<String>> {
-    let output = build::cargo()
-        .args(["tree", "--package", package, "--edges", edges, "--prefix", "none", "--locked"])
-        .args(["--format", format])
-        .output()?;
+/// A build of binaries must resolve the features that a build of tests resolves; see `docs/decisions/005`.
+fn one_set_of_features() -> Result<()> {
+    let format = ["--workspace", "--format", "{p} [{f}]", "--edges"];
+    let tests = tree(&[&format[..], &["all"]].concat())?;
+    let binaries = tree(&[&format[..], &["normal,build"]].concat())?;
+    let compiled_twice: Vec<_> = binaries.difference(&tests).collect();
+    ensure!(
+        compiled_twice.is_empty(),
+        "tests need other features of these crates than binaries do, so they compile twice: {compiled_twice:#?}; \
+         add the missing features to the dependencies of tests/tunnel"
+    );
+    println!("one set of features: {} crates, none compiles twice", binaries.len());
+    Ok(())
+}
+
+/// The lines of a dependency tree.
+fn tree(arguments: &[&str]) -> Result<BTreeSet<String>> {
+    let output = build::cargo().args(["tree", "--prefix", "none", "--locked"]).args(arguments).output()?;
     ensure!(output.status.success(), "cargo tree: {}", String::from_utf8_lossy(&output.stderr));
-    Ok(String::from_utf8(output.stdout)?.lines().map(str::to_owned).collect())
+    let text = String::from_utf8(output.stdout)?;
+    Ok(text.lines().map(|line| line.trim_end_matches(" (*)").to_owned()).collect())
 }
 
 #[cfg(test)]
@@ -115,8 +135,8 @@ mod tests {
             assert!(!banned_offline(allowed), "{allowed}");
         }
         // The provider's tree shows that the check can fail.
-        let provider = tree("warren-provider", "normal,build", "{p}").unwrap();
+        let provider = tree(&["--package", "warren-provider", "--edges", "normal,build", "--format", "{p}"]).unwrap();
         assert!(provider.iter().filter_map(|line| line.split(' ').next()).any(banned_offline));
-        run().unwrap();
+        offline().unwrap();
     }
 }
