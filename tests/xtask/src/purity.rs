@@ -136,7 +136,8 @@ mod tests {
             assert!(!banned_offline(allowed), "{allowed}");
         }
         // The provider's tree shows that the check can fail.
-        let provider = tree(&["--package", "warren-provider", "--edges", "normal,build", "--format", "{p}"]).unwrap();
+        let provider =
+            tree(&["--package", "warren-provider", "--edges", "normal,build", "--format", "{p}"]).unwrap();
         assert!(provider.iter().filter_map(|line| line.split(' ').next()).any(banned_offline));
         offline().unwrap();
     }
