@@ -7,7 +7,7 @@ use warren_check::Rule;
 ///
 /// The command reads files and standard input. It needs no cloud account, no credentials and no network.
 #[derive(Debug, Parser)]
-#[command(name = "warren", version, about, after_help = EXAMPLES)]
+#[command(name = "warren", version, after_help = EXAMPLES)]
 pub(crate) struct Args {
     #[command(subcommand)]
     pub(crate) command: Command,
