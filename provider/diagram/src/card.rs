@@ -297,7 +297,7 @@ impl Cards<'_> {
             }
         }
         for group in self.index.groups.get(key).into_iter().flatten() {
-            let text = format!("group {}", group.head.name);
+            let text = format!("security group {}", group.head.name);
             let tip = format!(
                 "security group, inbound rules: {}, outbound rules: {}\n{}",
                 group.ingress.len(),

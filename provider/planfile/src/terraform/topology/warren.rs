@@ -67,7 +67,8 @@ fn asked(networks: Option<&Node>, path: &str) -> (Option<u64>, Option<u64>) {
 fn pod(view: &mut View<'_>, item: &Item<'_>) {
     let what = match item.resource.values.attribute("gpu") {
         Attribute::Known(gpu) => match gpu.get("count").map(|count| &count.kind) {
-            Some(Kind::Number(count)) => format!("pod with {count} GPU"),
+            Some(Kind::Number(count)) if count == "1" => "pod with 1 GPU".to_owned(),
+            Some(Kind::Number(count)) => format!("pod with {count} GPUs"),
             _ => "pod with GPUs".to_owned(),
         },
         _ => "pod".to_owned(),
