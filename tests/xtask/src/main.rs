@@ -58,7 +58,7 @@ enum Task {
     },
     /// Build the documentation site, and check the links of all documentation
     Site,
-    /// Check that pure crates depend on no runtime, network, or file library
+    /// Check that pure crates depend on no runtime, network, or file library, and `warren` on no cloud SDK
     Purity,
     /// Kill the provider before and after every API call of an example, and check that it converges
     Kill {
