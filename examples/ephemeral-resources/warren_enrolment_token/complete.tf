@@ -1,10 +1,3 @@
-variable "signing_key" {
-  description = "Signing key of enrolment tokens, `k4.secret.…`."
-  type        = string
-  sensitive   = true
-  ephemeral   = true
-}
-
 variable "token_version" {
   description = "Version of the token. Raise it to store a new token."
   type        = number
@@ -12,11 +5,11 @@ variable "token_version" {
 }
 
 ephemeral "warren_enrolment_token" "pods" {
-  fabric      = "llm-training"
-  group       = "gpu"
-  ttl         = "7d"
-  uses        = 100
-  signing_key = var.signing_key
+  fabric          = "llm-training"
+  group           = "gpu"
+  ttl             = "7d"
+  uses            = 100
+  signing_key_env = "WARREN_SIGNING_KEY" # or signing_key, or signing_key_file
 
   # Pods try the other gateways if one does not answer.
   gateways = [
@@ -29,7 +22,7 @@ ephemeral "warren_enrolment_token" "pods" {
     },
     {
       name       = "gw-b"
-      public_key = "pEdWgWYaPd40Krbl8qH9dpcxaxYzQzC5iSDQ0C5JaVM="
+      public_key = "xXzI5m7S4qHDvy9bDDQWtBZGai8J3s7iT0Fm2ga3wak="
       udp        = "gw-b.example.com:51820"
       tls        = "gw-b.example.com:443"
       pins = [

@@ -1,3 +1,11 @@
+variable "wandb_api_key" {
+  description = "API key to store at RunPod."
+  type        = string
+  sensitive   = true
+  ephemeral   = true
+  default     = "0123456789abcdef"
+}
+
 variable "enrolment_token" {
   description = "Enrolment token of the tunnel."
   type        = string
@@ -15,7 +23,7 @@ variable "registry_password" {
 
 resource "warren_runpod_secret" "wandb" {
   name     = "acme-wandb-api-key"
-  value_wo = "0123456789abcdef"
+  value_wo = var.wandb_api_key
 }
 
 resource "warren_runpod_registry_auth" "images" {
