@@ -51,7 +51,7 @@ resource "warren_runpod_pod" "train" {
   registry_auth_id = warren_runpod_registry_auth.images.id
 
   gpu = {
-    id                    = "NVIDIA H100 80GB HBM3"
+    id                    = "NVIDIA A100 80GB PCIe"
     count                 = 2
     allowed_cuda_versions = ["12.8", "12.9"]
   }
