@@ -184,12 +184,15 @@ impl Parsed {
         let number = number.known()?;
         let found = number.to_u64().filter(|number| (least..=most).contains(number));
         if found.is_none() {
-            let allowed =
-                if most == u64::MAX { format!("{least} or more") } else { format!("{least} to {most}") };
+            let allowed = if most == u64::MAX {
+                format!("of {least} or more")
+            } else {
+                format!("from {least} to {most}")
+            };
             self.diagnostics.error_at(
                 path.clone(),
                 "Number out of range",
-                format!("The value is {number}. Use a whole number, {allowed}."),
+                format!("The value is {number}. Use a whole number {allowed}."),
             );
         }
         found
