@@ -26,7 +26,7 @@ pub(crate) type At = (Key, usize);
 #[derive(Debug)]
 struct Entry {
     resource: PlannedResource,
-    /// The resource was applied after it was planned, so the next plan of its key starts anew.
+    /// Whether the resource was applied after it was planned. If so, the next plan of its key replaces it.
     applied: bool,
 }
 

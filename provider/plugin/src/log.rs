@@ -88,7 +88,7 @@ where
         }
         event.record(&mut fields);
         let line = self.line(event, fields, OffsetDateTime::now_utc());
-        // A closed standard error leaves nobody to tell.
+        // If standard error is closed, the error cannot be reported.
         if let Ok(mut out) = self.out.lock() {
             let _nobody_to_tell = out.write_all(line.as_bytes());
         }
