@@ -1,0 +1,25 @@
+resource "warren_gcp_signing_key" "tokens" {
+  name = "acme-enrolment-tokens"
+}
+
+resource "warren_gcp_gateway_config" "gateway" {
+  name = "acme-gw-a-config"
+
+  content = <<-EOT
+    fabric = "acceptance"
+    name = "gw-a"
+
+    [listen]
+    udp = 51820
+    tls = "0.0.0.0:443"
+
+    [keys]
+    private_key_file = "/run/warren/gateway.key"
+    certificate_file = "/run/warren/gateway-tls.pem"
+    certificate_key_file = "/run/warren/gateway-tls.pem"
+    token_keys = ["${warren_gcp_signing_key.tokens.public_key}"]
+
+    [pool]
+    prefixes = ["10.100.0.0/17"]
+  EOT
+}
