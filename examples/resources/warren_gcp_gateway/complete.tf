@@ -55,6 +55,16 @@ resource "warren_gcp_gateway_config" "gateway" {
 
     [pool]
     prefixes = ["10.100.0.0/17"]
+
+    [store.embedded]
+    path = "/var/lib/warren/leases.redb"
+
+    [[gateways]]
+    name = "gw-a"
+    key = "${warren_gcp_wireguard_key.gateway.public_key}"
+    udp = "${warren_gcp_address.gateway.address}:51820"
+    tls = "${warren_gcp_address.gateway.address}:443"
+    pins = ["${warren_gcp_tls_key.gateway.public_key}"]
   EOT
 }
 

@@ -39,6 +39,16 @@ resource "warren_gcp_gateway_config" "gateway" {
 
     [pool]
     prefixes = ["10.100.0.0/17"]
+
+    [store.embedded]
+    path = "/var/lib/warren/leases.redb"
+
+    [[gateways]]
+    name = "gw-a"
+    key = "${warren_gcp_wireguard_key.gateway.public_key}"
+    udp = "203.0.113.10:51820"
+    tls = "203.0.113.10:443"
+    pins = ["${warren_gcp_tls_key.gateway.public_key}"]
   EOT
 }
 

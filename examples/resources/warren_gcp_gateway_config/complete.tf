@@ -2,6 +2,14 @@ resource "warren_gcp_signing_key" "tokens" {
   name = "acme-enrolment-tokens"
 }
 
+resource "warren_gcp_wireguard_key" "gateway" {
+  name = "acme-gw-a-wireguard"
+}
+
+resource "warren_gcp_tls_key" "gateway" {
+  name = "acme-gw-a-tls"
+}
+
 resource "warren_gcp_gateway_config" "gateway" {
   name              = "acme-gw-a-config"
   replica_locations = ["us-central1"]
@@ -26,6 +34,13 @@ resource "warren_gcp_gateway_config" "gateway" {
 
     [store.embedded]
     path = "/var/lib/warren/leases.redb"
+
+    [[gateways]]
+    name = "gw-a"
+    key = "${warren_gcp_wireguard_key.gateway.public_key}"
+    udp = "203.0.113.10:51820"
+    tls = "203.0.113.10:443"
+    pins = ["${warren_gcp_tls_key.gateway.public_key}"]
 
     [groups.gpu]
     rate_mbit = 2000

@@ -31,7 +31,7 @@ pub(super) async fn find(gcp: &Gcp, planned: &NetworkPeering) -> Result<Vec<Stri
         return Ok(vec![id]);
     }
     let peer = link::id(&found.peer_network);
-    Err(ApiError::taken("networks.addPeering", format!("{id} exists already: it is a peering with {peer}")))
+    Err(ApiError::taken("networks.addPeering", format!("{id} already exists and leads to {peer}")))
 }
 
 /// Starts creating this side of the peering and returns its ID.

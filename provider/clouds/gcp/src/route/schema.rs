@@ -49,8 +49,8 @@ common!(Route, "warren_gcp_route", global "routes");
 pub(super) fn schema() -> Schema {
     let hop = |name: &str, text: &str| Attribute::string(name).optional().replaces().describe(text);
     Schema::new(
-        "A static route in a VPC network, with exactly one next hop. Google Cloud cannot update routes, so every \
-         change replaces the route. A peered network imports the route only if the peering exports custom routes, \
+        "A static route in a VPC network, with exactly one next hop. Google Cloud cannot update routes, so any \
+         change recreates it. A peered network imports the route only if the peering exports custom routes, \
          and never if its next hop is the internet gateway or if it has tags.",
     )
     .attributes(common::head("route", "projects/PROJECT/global/routes/NAME"))
