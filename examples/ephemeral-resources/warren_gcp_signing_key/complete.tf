@@ -16,7 +16,7 @@ ephemeral "warren_gcp_signing_key" "tokens" {
 }
 
 ephemeral "warren_enrolment_token" "pods" {
-  fabric      = "acceptance"
+  fabric      = "llm-training"
   group       = "gpu"
   ttl         = "24h"
   signing_key = ephemeral.warren_gcp_signing_key.tokens.secret_key

@@ -24,7 +24,7 @@ resource "warren_gcp_gateway_config" "gateway" {
   name = "acme-gw-a-config"
 
   content = <<-EOT
-    fabric = "acceptance"
+    fabric = "llm-training"
     name = "gw-a"
 
     [listen]

@@ -16,7 +16,7 @@ resource "warren_gcp_gateway_config" "gateway" {
   labels            = { team = "platform" }
 
   content = <<-EOT
-    fabric = "acceptance"
+    fabric = "llm-training"
     name = "gw-a"
 
     [listen]
