@@ -17,6 +17,6 @@ resource "warren_gcp_artifact_registry_repository" "images" {
 }
 
 output "registry" {
-  description = "Prefix of image names for docker push and docker pull."
+  description = "Prefix of the names of images in the repository."
   value       = warren_gcp_artifact_registry_repository.images.registry_uri
 }

@@ -17,6 +17,6 @@ resource "warren_gcp_private_service_connect" "apis" {
 }
 
 output "storage_endpoint" {
-  description = "Host name of Cloud Storage at the endpoint."
+  description = "Hostname of Cloud Storage at the endpoint."
   value       = "storage${warren_gcp_private_service_connect.apis.dns_suffix}"
 }
