@@ -183,7 +183,7 @@ const UNSPECIFIED: &str = "IDENTITY_TYPE_UNSPECIFIED";
 
 fn told(id: &str, perimeter: &model::ServicePerimeter) -> Result<Found, ApiError> {
     if perimeter.perimeter_type != PerimeterType::Regular {
-        let message = format!("{id} is a bridge between perimeters, and not a regular perimeter");
+        let message = format!("{id} is a perimeter bridge, not a regular perimeter");
         return Err(ApiError::taken("servicePerimeters.get", message));
     }
     let spec = perimeter.spec.as_ref().filter(|_| perimeter.use_explicit_dry_run_spec);
