@@ -312,7 +312,7 @@ pub(crate) mod tests {
                 Offload {
                     name: "udp_gro".into(),
                     on: false,
-                    why: "the kernel does not know UDP_GRO (5.0)".into(),
+                    why: "UDP_GRO needs Linux 5.0".into(),
                 },
             ],
             drops: [("no_route".to_owned(), 4)].into(),

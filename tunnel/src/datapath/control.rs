@@ -1,4 +1,4 @@
-//! From the data path to the control thread: bounded, never waiting.
+//! The bounded, non-blocking queue from the data path to the control thread.
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -9,7 +9,7 @@ use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use rustix::event::{EventfdFlags, eventfd};
 use warren_proto::plane::{Attention, Endpoint};
 
-/// What the control thread is told.
+/// Messages to the control thread.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Control {
     /// A handshake message or cookie: for `Engine::handle`.

@@ -73,7 +73,7 @@ pub(super) fn run_tls(shared: &Shared, counters: usize) -> io::Result<()> {
     Ok(())
 }
 
-/// An error of receiving is told once, and tried again after a rest.
+/// Logs a receive error once, and retries after a pause.
 #[derive(Default)]
 struct Complaint(bool);
 
@@ -81,7 +81,7 @@ impl Complaint {
     /// True: the thread is to stop.
     fn ends(&mut self, shared: &Shared, error: &io::Error) -> bool {
         if !std::mem::replace(&mut self.0, true) {
-            tracing::warn!(%error, "receiving failed; trying on");
+            tracing::warn!(%error, "receive failed, retrying");
         }
         shared.rest(Duration::from_millis(10))
     }
@@ -154,14 +154,14 @@ impl<'a> Inbound<'a> {
         }
     }
 
-    /// Some kernels refuse frames that they say they take. Who sent the packets sends them again.
+    /// Handles kernels that refuse frames although they announced support. The senders retransmit the packets.
     #[cold]
     fn stop_joining(&mut self, kind: u8) {
         let mut joins = self.coalescer.joins();
         let what = if kind == GSO_UDP_L4 { &mut joins.udp } else { &mut joins.tcp };
         if std::mem::take(what) {
             let protocol = if kind == GSO_UDP_L4 { "UDP" } else { "TCP" };
-            tracing::warn!(protocol, "the device refuses joined packets: writing them one by one");
+            tracing::warn!(protocol, "the device refuses coalesced packets, writing them one by one");
         }
         self.coalescer.set_joins(joins);
     }

@@ -1,14 +1,14 @@
 //! Packets between the device and the carriers.
 //!
-//! Each queue of a TUN device has two blocking threads and nothing between them: `warren-out-N` reads frames,
-//! cuts them, seals the packets in the buffer they are sent from; `warren-in-N` opens datagrams in the buffer
-//! they were received in, joins them and writes them to the device; `warren-in-tls` does so for all TLS connections. No packet is handed from thread to
-//! thread, and no lock is taken for one; what threads share is read through [`warren_proto::plane::Reader`].
+//! Each queue of a TUN device has two blocking threads and nothing between them. `warren-out-N` reads frames, splits them and
+//! seals the packets in the buffer they are sent from. `warren-in-N` opens datagrams in the buffer they were received in,
+//! coalesces them and writes them to the device; `warren-in-tls` does the same for all TLS connections. No packet passes
+//! from thread to thread, and no lock is taken per packet; shared state is read through [`warren_proto::plane::Reader`].
 //!
-//! The netstack of this process has one thread, `warren-user`: what it is given makes what it sends.
+//! The netstack of this process has one thread, `warren-user`, because received packets produce the packets to send.
 //!
-//! Everything that is not a data message goes to the control thread through a bounded channel: a flood of
-//! handshakes costs the flood, not the data.
+//! Messages other than data go to the control thread through a bounded channel: a flood of handshakes overflows that channel
+//! and does not affect data.
 
 mod batch;
 mod clock;
@@ -188,7 +188,7 @@ impl Datapath {
             {
                 shared.failed.fetch_add(1, Ordering::Relaxed);
                 shared.control.wake();
-                tracing::error!(%error, "a thread of the data path has ended; is the interface gone?");
+                tracing::error!(%error, "a data path thread has ended; the interface may have been removed");
             }
         };
         self.threads.push(std::thread::Builder::new().name(name).stack_size(STACK).spawn(body)?);

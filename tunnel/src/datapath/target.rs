@@ -1,4 +1,4 @@
-//! Whom a run of packets is for.
+//! The destination of a run of packets.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -21,13 +21,13 @@ pub(super) struct Target {
     at: Duration,
 }
 
-/// What a packet is sealed with.
+/// The key for a packet.
 pub(super) enum Key {
     /// This key, and the first of the counters that were taken.
     Ready(Arc<SendKey>, u64),
     /// There is no session: packets wait for one.
     Missing,
-    /// Nobody knows where the peer is.
+    /// The address of the peer is not known.
     Nowhere,
 }
 

@@ -1,5 +1,5 @@
-//! "Host unreachable" to the sender of a packet that no peer takes, so that programs fail at once rather than
-//! wait (RFC 792, RFC 4443 section 3.1).
+//! ICMP "host unreachable" for packets that no peer accepts, so that programs fail immediately instead of timing out (RFC 792,
+//! RFC 4443 section 3.1).
 
 use std::time::Duration;
 

@@ -56,7 +56,7 @@ fn drive(shared: &Shared, driver: &mut Driver) -> io::Result<()> {
             Ok(Wake::Stop) => break,
             Err(error) => {
                 if !std::mem::replace(&mut complained, true) {
-                    tracing::warn!(%error, "receiving failed; trying on");
+                    tracing::warn!(%error, "receive failed, retrying");
                 }
                 if shared.rest(Duration::from_millis(10)) {
                     break;

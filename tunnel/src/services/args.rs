@@ -1,4 +1,4 @@
-//! What is asked for.
+//! Arguments for proxies and port forwards.
 
 use std::{fmt, net::SocketAddr, path::PathBuf};
 
@@ -40,36 +40,36 @@ pub struct ServiceArgs {
 /// What a forward carries.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Protocol {
-    /// Connections.
+    /// TCP connections.
     Tcp,
-    /// Datagrams.
+    /// UDP datagrams.
     Udp,
 }
 
-/// From an address of this machine into the tunnel.
+/// A forward from an address of this machine into the tunnel.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Forward {
     /// What it carries.
     pub protocol: Protocol,
-    /// Where programs connect.
+    /// The address to which programs connect.
     pub at: SocketAddr,
-    /// Where that leads.
+    /// The destination.
     pub to: Target,
 }
 
-/// From a port of the overlay to this machine.
+/// A forward from a port of our tunnel addresses to this machine.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Reverse {
     /// What it carries.
     pub protocol: Protocol,
-    /// Of all our overlay addresses.
+    /// The port, on all our tunnel addresses.
     pub port: u16,
-    /// Where that leads.
+    /// The destination.
     pub to: Target,
 }
 
 impl ServiceArgs {
-    /// Whether anything was asked for that needs the netstack.
+    /// Whether any option needs a tunnel without an interface.
     pub(crate) fn asked(&self) -> bool {
         let on = |address: Option<Address>| matches!(address, Some(Address::On(_)));
         on(self.socks5)
@@ -79,19 +79,19 @@ impl ServiceArgs {
             || !self.reverse.is_empty()
     }
 
-    /// Proxies at `at`, where nothing else is said.
+    /// Sets `at` as the default address of both proxies.
     pub(crate) fn or_proxies(&mut self, at: Address) {
         self.socks5 = self.socks5.or(Some(at));
         self.http_proxy = self.http_proxy.or(Some(at));
     }
 
-    /// The credentials that clients must give, if any.
+    /// The credentials required from clients, if any.
     ///
     /// # Errors
-    /// When they cannot be read or have another form. What they are is not repeated.
+    /// When they cannot be read or parsed. The error does not contain them.
     pub(crate) fn credentials(&self) -> Result<Option<Credentials>> {
         let told = |name: String, error: &dyn fmt::Display| {
-            Problem::new(format!("{name}: {error}")).hint("one line: user:password")
+            Problem::new(format!("{name}: {error}")).hint("use one line of the form user:password")
         };
         if let Some(path) = &self.proxy_credentials_file {
             let name = format!("proxy credentials {}", path.display());
@@ -105,7 +105,7 @@ impl ServiceArgs {
     }
 }
 
-/// `udp:` or `tcp:` before the rest; without, connections are meant.
+/// Splits off the prefix `udp:` or `tcp:`; the default is TCP.
 fn protocol(text: &str) -> (Protocol, &str) {
     match (text.strip_prefix("udp:"), text.strip_prefix("tcp:")) {
         (Some(rest), _) => (Protocol::Udp, rest),
@@ -120,8 +120,8 @@ fn forward(text: &str) -> Result<Forward> {
         .split_once('=')
         .and_then(|(at, to)| Some(Forward { protocol, at: at.parse().ok()?, to: to.parse().ok()? }));
     parsed.ok_or_else(|| {
-        Problem::new("not an address with a port, `=`, and a host with a port")
-            .hint("for example 127.0.0.1:5432=db.internal:5432, or udp:127.0.0.1:53=10.0.0.2:53")
+        Problem::new("expected [udp:]ADDR:PORT=HOST:PORT")
+            .hint("use, for example, 127.0.0.1:5432=db.internal:5432 or udp:127.0.0.1:53=10.0.0.2:53")
     })
 }
 
@@ -132,7 +132,7 @@ fn reverse(text: &str) -> Result<Reverse> {
         Some(Reverse { protocol, port, to: to.parse().ok()? })
     });
     parsed.ok_or_else(|| {
-        Problem::new("not a port, `=`, and a host with a port").hint("for example 8080=127.0.0.1:80")
+        Problem::new("expected [udp:]PORT=HOST:PORT").hint("use, for example, 8080=127.0.0.1:80")
     })
 }
 

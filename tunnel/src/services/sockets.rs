@@ -1,4 +1,4 @@
-//! The kernel's sockets of a namespace as the proxies see a network.
+//! The kernel's sockets in a namespace, as a network for the proxies.
 
 use std::{
     io,
@@ -24,7 +24,7 @@ const CONGESTION: &str = "bbr";
 #[derive(Clone)]
 pub(crate) struct Sockets {
     namespace: Arc<Namespace>,
-    /// Told once when the namespace makes no sockets any more.
+    /// Called once when the namespace no longer creates sockets.
     gone: Arc<dyn Fn() + Send + Sync>,
 }
 

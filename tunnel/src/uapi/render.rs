@@ -6,7 +6,7 @@ use ipnet::IpNet;
 use warren_wire::key::{PresharedKey, PrivateKey, PublicKey};
 use zeroize::Zeroizing;
 
-/// An interface as `get=1` tells it. Holds secrets: whoever may open the socket may read them, as with `wg`.
+/// An interface as returned by `get=1`. Contains secrets: any process that can open the socket can read them, as with `wg`.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Device {
     /// Our key.
@@ -19,7 +19,7 @@ pub struct Device {
     pub peers: Vec<DevicePeer>,
 }
 
-/// A peer as `get=1` tells it.
+/// A peer as returned by `get=1`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DevicePeer {
     /// Who it is.
