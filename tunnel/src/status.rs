@@ -309,11 +309,7 @@ pub(crate) mod tests {
             planned_rate_mbit: Some(1000),
             offloads: vec![
                 Offload { name: "tun_tso".into(), on: true, why: "large TCP packets".into() },
-                Offload {
-                    name: "udp_gro".into(),
-                    on: false,
-                    why: "UDP_GRO needs Linux 5.0".into(),
-                },
+                Offload { name: "udp_gro".into(), on: false, why: "UDP_GRO needs Linux 5.0".into() },
             ],
             drops: [("no_route".to_owned(), 4)].into(),
             tls: Some(TlsListen {

@@ -185,7 +185,9 @@ impl Carriers {
                 "peer {} has no TLS endpoint, which `--carrier tls` needs",
                 peer.public_key
             ))
-            .hint("add --tls-endpoint host:443, or `# warren: TLSEndpoint = host:443` in its [Peer] section"));
+            .hint(
+                "add --tls-endpoint host:443, or `# warren: TLSEndpoint = host:443` in its [Peer] section",
+            ));
         }
         Ok(())
     }
@@ -210,7 +212,9 @@ fn port_problem(address: std::net::SocketAddr, error: &std::io::Error) -> Proble
         Some(libc::EADDRINUSE) => {
             problem.hint(format!("find the process that uses it: ss -ltnp sport = :{}", address.port()))
         }
-        Some(libc::EACCES) => problem.hint("ports below 1024 need CAP_NET_BIND_SERVICE: grant it, or use a higher port"),
+        Some(libc::EACCES) => {
+            problem.hint("ports below 1024 need CAP_NET_BIND_SERVICE: grant it, or use a higher port")
+        }
         _ => problem,
     }
 }

@@ -36,7 +36,9 @@ pub(super) fn run(stage: Stage, commands: &[String], interface: &InterfaceName) 
             .stdin(Stdio::null())
             .status()
             .map_err(|error| {
-                Problem::new(format!("{}: /bin/sh: {error}", told())).hint("hooks need a shell: add one to the image, or remove the hooks from the configuration")
+                Problem::new(format!("{}: /bin/sh: {error}", told())).hint(
+                    "hooks need a shell: add one to the image, or remove the hooks from the configuration",
+                )
             })?;
         if !status.success() {
             return Err(Problem::new(format!("{} failed: {status}", told()))

@@ -97,8 +97,11 @@ impl Journal {
             Err(error) => return Err(Problem::new(format!("journal {}: {error}", path.display()))),
         };
         if !file.changes.is_empty() && file.version != VERSION {
-            return Err(Problem::new(format!("journal {}: written by another version of warren-tunnel", path.display()))
-                .hint("run `warren-tunnel agent --cleanup` with that version"));
+            return Err(Problem::new(format!(
+                "journal {}: written by another version of warren-tunnel",
+                path.display()
+            ))
+            .hint("run `warren-tunnel agent --cleanup` with that version"));
         }
         Ok(Self { path, file })
     }

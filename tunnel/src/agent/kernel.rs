@@ -182,7 +182,7 @@ fn watch(shared: Arc<Shared>) -> Result<SyncSender<()>> {
                 }
             }
         })
-        .while_doing(|| "thread for DNS".into())?;
+        .while_doing(|| "cannot start the lookup thread".into())?;
     Ok(end)
 }
 

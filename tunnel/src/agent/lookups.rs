@@ -37,7 +37,7 @@ pub(crate) fn start(handle: Handle) -> Result<SyncSender<Lookup>> {
         .name("lookups".into())
         .stack_size(512 << 10)
         .spawn(move || run(&lookups, &handle))
-        .while_doing(|| "thread for DNS".into())?;
+        .while_doing(|| "cannot start the lookup thread".into())?;
     Ok(sender)
 }
 

@@ -135,7 +135,8 @@ fn clean(args: &AgentArgs, env_key: Option<&str>) -> Result<()> {
 }
 
 fn listen_to_signals(events: &Sender<Event>) -> Result<()> {
-    let mut signals = Signals::new([SIGTERM, SIGINT, SIGHUP]).while_doing(|| "signals".into())?;
+    let mut signals =
+        Signals::new([SIGTERM, SIGINT, SIGHUP]).while_doing(|| "cannot handle signals".into())?;
     let events = events.clone();
     thread::Builder::new()
         .name("signals".into())
@@ -148,7 +149,7 @@ fn listen_to_signals(events: &Sender<Event>) -> Result<()> {
                 }
             }
         })
-        .while_doing(|| "thread for signals".into())?;
+        .while_doing(|| "cannot start the signal thread".into())?;
     Ok(())
 }
 
@@ -194,8 +195,10 @@ impl Agent {
             return Ok(Self { settings, network: None, tunnel, live: Arc::clone(live) });
         };
         if settings.services.asked() {
-            return Err(Problem::new("proxies and port forwards are not available for a tunnel with an interface")
-                .hint("remove these options, since programs use the tunnel's routes, or use --device user"));
+            return Err(Problem::new(
+                "proxies and port forwards are not available for a tunnel with an interface",
+            )
+            .hint("remove these options, since programs use the tunnel's routes, or use --device user"));
         }
         let mut network = Network::new(interface, config, &settings.folder)?;
         match Self::bring_up(&settings, backend, &mut network, events) {

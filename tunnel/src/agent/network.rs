@@ -44,8 +44,7 @@ impl Network {
             undo(&mut journal, &mut netlink, interface, Some(config), Why::Crash);
         }
         let mut netlink = open()?;
-        if netlink.link(interface.as_str()).map_err(|error| told("listing interfaces", &error))?.is_some()
-        {
+        if netlink.link(interface.as_str()).map_err(|error| told("listing interfaces", &error))?.is_some() {
             return Err(Problem::new(format!("interface {interface} already exists")).hint(format!(
                 "stop the WireGuard that uses it (`wg-quick down {interface}`), remove it (`ip link del {interface}`), or choose another name with --interface"
             )));
@@ -100,10 +99,8 @@ impl Network {
     /// # Errors
     /// The first change that the kernel refuses; earlier ones are in the journal.
     pub(super) fn up(&mut self, config: &Config, mtu: u32) -> Result<()> {
-        let link = self
-            .netlink
-            .link(self.interface.as_str())
-            .map_err(|error| told("listing interfaces", &error))?;
+        let link =
+            self.netlink.link(self.interface.as_str()).map_err(|error| told("listing interfaces", &error))?;
         self.index =
             link.ok_or_else(|| Problem::new(format!("interface {} was removed", self.interface)))?.index;
         // As the kernel's WireGuard: no link-local address, so no router solicitations into the tunnel.
@@ -370,17 +367,15 @@ fn absent_v6(prefix: &IpNet, error: &io::Error) -> bool {
 }
 
 fn no_ipv6(what: &str) -> Problem {
-    Problem::new(format!("{what} skipped: IPv6 is disabled on this machine")).hint(
-        "remove it from the configuration, or enable IPv6 (sysctl net.ipv6.conf.all.disable_ipv6)",
-    )
+    Problem::new(format!("{what} skipped: IPv6 is disabled on this machine"))
+        .hint("remove it from the configuration, or enable IPv6 (sysctl net.ipv6.conf.all.disable_ipv6)")
 }
 
 fn told(doing: &str, error: &io::Error) -> Problem {
     let problem = Problem::new(format!("{doing}: {error}"));
     match error.raw_os_error() {
-        Some(libc::EPERM | libc::EACCES) => {
-            problem.hint("CAP_NET_ADMIN is missing: run as root, or start the container with --cap-add NET_ADMIN")
-        }
+        Some(libc::EPERM | libc::EACCES) => problem
+            .hint("CAP_NET_ADMIN is missing: run as root, or start the container with --cap-add NET_ADMIN"),
         _ => problem,
     }
 }

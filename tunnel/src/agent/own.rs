@@ -110,7 +110,7 @@ impl OwnTunnel {
                 routes: Box::new(move |to| routed.route(to).is_some()),
                 forward: None,
             })
-            .while_doing(|| "netstack".into())?;
+            .while_doing(|| "cannot start the netstack".into())?;
             Ok((Device::User(Box::new(driver)), Inside::Netstack(net)))
         })
     }

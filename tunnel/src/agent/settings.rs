@@ -140,7 +140,7 @@ pub(super) fn read(source: &Source, over: &Overrides) -> Result<Config> {
             std::io::stdin()
                 .take(MAX_FILE)
                 .read_to_string(&mut text)
-                .while_doing(|| "configuration from standard input".into())?;
+                .while_doing(|| "cannot read the configuration from standard input".into())?;
             ("standard input".to_owned(), text)
         }
         Source::File(path) => (path.display().to_string(), read_secret(path, "configuration")?),
@@ -173,7 +173,8 @@ fn private_key(file: Option<&Path>, env_key: Option<&str>) -> Result<Option<Priv
         (None, None) => return Ok(None),
     };
     PrivateKey::from_base64(text.trim()).map(Some).map_err(|error| {
-        Problem::new(format!("{name}: {error}")).hint("use one line of base64, as printed by `warren-tunnel genkey`")
+        Problem::new(format!("{name}: {error}"))
+            .hint("use one line of base64, as printed by `warren-tunnel genkey`")
     })
 }
 
@@ -192,7 +193,11 @@ fn read_secret(path: &Path, what: &str) -> Result<Zeroizing<String>> {
     }
     let mode = metadata.permissions().mode();
     if metadata.is_file() && mode & 0o004 != 0 {
-        tracing::warn!(hint = format!("chmod 600 {}", path.display()), "{} is readable by every user", told());
+        tracing::warn!(
+            hint = format!("chmod 600 {}", path.display()),
+            "{} is readable by every user",
+            told()
+        );
     }
     fs::read_to_string(path).map(Zeroizing::new).while_doing(told)
 }

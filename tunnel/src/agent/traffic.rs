@@ -37,13 +37,13 @@ impl Moving {
     /// # Errors
     /// When its threads cannot be started.
     pub(crate) fn start(plane: Arc<Plane>, device: Device, udp: Arc<Udp>, mtu: usize) -> Result<Self> {
-        let (sender, receiver) =
-            control_channel(WAITING).while_doing(|| "creating the queue to the control thread".into())?;
+        let (sender, receiver) = control_channel(WAITING)
+            .while_doing(|| "cannot create the queue to the control thread".into())?;
         let waker = sender.clone();
         let streams = Streams::new(|| Clock.mono(), Box::new(move || waker.wake()))
-            .while_doing(|| "TLS connections".into())?;
+            .while_doing(|| "cannot start TLS".into())?;
         let mut moving = Self { datapath: None, plane, udp, streams, sender, receiver, mtu };
-        moving.run(device).while_doing(|| "starting the data path".into())?;
+        moving.run(device).while_doing(|| "cannot start the data path".into())?;
         Ok(moving)
     }
 
@@ -102,7 +102,7 @@ impl Traffic for Moving {
         let device =
             device.ok_or_else(|| Problem::new("the device is still in use").hint("restart the agent"))?;
         self.udp = udp;
-        self.run(device).while_doing(|| "restarting the data path".into())
+        self.run(device).while_doing(|| "cannot restart the data path".into())
     }
 
     fn set_mtu(&mut self, mtu: usize) {

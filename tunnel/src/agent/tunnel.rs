@@ -74,13 +74,20 @@ pub(super) fn up(
     let tls = settings.carriers.wanted(&settings.config);
     if tls && matches!(backend, Backend::Kernel) {
         log::warn(
-            &Problem::new("the kernel's WireGuard supports only UDP: TLS endpoints and ListenTLS are ignored")
-                .hint("use --device tun for TLS"),
+            &Problem::new(
+                "the kernel's WireGuard supports only UDP: TLS endpoints and ListenTLS are ignored",
+            )
+            .hint("use --device tun for TLS"),
         );
     }
     let missing = match backend {
         Backend::Best if tls => {
-            return OwnTunnel::over_tun(settings, network, reloader, "the kernel's WireGuard does not support TLS");
+            return OwnTunnel::over_tun(
+                settings,
+                network,
+                reloader,
+                "the kernel's WireGuard does not support TLS",
+            );
         }
         Backend::Tun => return OwnTunnel::over_tun(settings, network, reloader, "requested"),
         Backend::Best => match make(network, name)? {
@@ -92,8 +99,9 @@ pub(super) fn up(
         Backend::Kernel => match make(network, name)? {
             Ok(kernel) => return KernelTunnel::up(kernel, settings, network, reloader, "requested"),
             Err(error) => {
-                return Err(Problem::new(error.to_string())
-                    .hint("run `modprobe wireguard` on the host, or use --device auto, which falls back to TUN"));
+                return Err(Problem::new(error.to_string()).hint(
+                    "run `modprobe wireguard` on the host, or use --device auto, which falls back to TUN",
+                ));
             }
         },
     };
@@ -125,7 +133,7 @@ pub(super) fn mtu_for<P: Iterator<Item = IpAddr>>(
 
 /// The answer to `warren_status=1`.
 pub(super) fn status_answer(look: &dyn Look) -> Result<Vec<u8>> {
-    let json = serde_json::to_string(&look.status()?).while_doing(|| "status".into())?;
+    let json = serde_json::to_string(&look.status()?).while_doing(|| "cannot encode the status".into())?;
     Ok(format!("status={json}\n{}", errno(0)).into_bytes())
 }
 

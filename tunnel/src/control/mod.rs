@@ -123,7 +123,7 @@ impl Handle {
     /// When the kernel refuses an eventfd.
     pub fn new() -> Result<(Self, Commands)> {
         let wake = rustix::event::eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)
-            .while_doing(|| "eventfd".into())?;
+            .while_doing(|| "cannot create an eventfd".into())?;
         let wake = Arc::new(wake);
         let (commands, received) = mpsc::sync_channel(COMMANDS);
         Ok((Self { commands, wake: Arc::clone(&wake) }, Commands { received, wake }))
@@ -150,7 +150,8 @@ impl Handle {
         let (answer, answered) = mpsc::sync_channel(1);
         self.tell(command(answer));
         answered.recv_timeout(PATIENCE).map_err(|_| {
-            Problem::new("the control thread does not answer").hint("see the log of the agent, then restart it")
+            Problem::new("the control thread does not answer")
+                .hint("see the log of the agent, then restart it")
         })
     }
 }

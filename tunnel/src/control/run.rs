@@ -104,7 +104,7 @@ pub fn start(parts: Parts, handle: Handle) -> Result<Thread> {
             let handle = handle.clone();
             move || Control::new(parts, handle).run()
         })
-        .while_doing(|| "control thread".into())?;
+        .while_doing(|| "cannot start the control thread".into())?;
     Ok(Thread { handle, thread: Some(thread) })
 }
 
@@ -545,12 +545,7 @@ fn socket_offloads(udp: &Udp) -> Vec<Offload> {
             "sends many datagrams per call",
             "UDP_SEGMENT needs Linux 4.18, or a network device refused it",
         ),
-        one(
-            "udp_gro",
-            offload.gro,
-            "receives many datagrams per call",
-            "UDP_GRO needs Linux 5.0",
-        ),
+        one("udp_gro", offload.gro, "receives many datagrams per call", "UDP_GRO needs Linux 5.0"),
         one("udp_ipv6", families.v6, "outer IPv6", "this machine has no IPv6"),
     ]
 }

@@ -43,7 +43,8 @@ impl Signals {
     /// # Errors
     /// When the system refuses.
     pub(super) fn listen() -> Result<Self> {
-        let mut signals = SignalsInfo::<WithOrigin>::new(PASSED).while_doing(|| "signals".into())?;
+        let mut signals =
+            SignalsInfo::<WithOrigin>::new(PASSED).while_doing(|| "cannot handle signals".into())?;
         let (sender, notices) = mpsc::channel();
         let told = sender.clone();
         thread::Builder::new()
@@ -57,7 +58,7 @@ impl Signals {
                     }
                 }
             })
-            .while_doing(|| "thread for signals".into())?;
+            .while_doing(|| "cannot start the signal thread".into())?;
         Ok(Self { notices: Mutex::new(notices), sender })
     }
 
@@ -100,7 +101,7 @@ pub(super) fn run(command: &[OsString], environment: Vec<(String, String)>, sign
             {}
             _ = ended.send(Notice::Ended);
         })
-        .while_doing(|| "thread for the program".into())?;
+        .while_doing(|| "cannot start the thread that waits for the command".into())?;
     loop {
         match signals.notices.lock().recv() {
             Ok(Notice::Signal { by_terminal: true, .. }) => {}

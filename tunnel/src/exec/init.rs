@@ -23,8 +23,8 @@ use crate::problem::{Context, Problem, Result};
 pub(super) fn run() -> Result<u8> {
     let mut signals =
         SignalsInfo::<WithOrigin>::new([SIGCHLD, SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2])
-            .while_doing(|| "signals".into())?;
-    let program = env::current_exe().while_doing(|| "this program's file".into())?;
+            .while_doing(|| "cannot handle signals".into())?;
+    let program = env::current_exe().while_doing(|| "cannot find the path of this program".into())?;
     let child = Command::new(&program)
         .args(env::args_os().skip(1))
         .spawn()

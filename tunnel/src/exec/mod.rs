@@ -39,7 +39,9 @@ pub fn run(args: &ExecArgs) -> u8 {
 
 fn together(args: &ExecArgs) -> Result<u8> {
     if args.agent.cleanup {
-        return Err(Problem::new("--cleanup cannot be used with exec").hint("run `warren-tunnel agent --cleanup`"));
+        return Err(
+            Problem::new("--cleanup cannot be used with exec").hint("run `warren-tunnel agent --cleanup`")
+        );
     }
     log::start(args.agent.log_format, &args.agent.log_level)?;
     // From here on, signals end the process cleanly.

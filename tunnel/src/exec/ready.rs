@@ -50,8 +50,7 @@ pub(super) fn wait(tunnel: &Beside, longest: Duration, signals: &Signals) -> Res
 }
 
 fn story(status: &Status, longest: Duration, report: &doctor::Report) -> Problem {
-    let mut what =
-        format!("no peer answered within {} s, the command was not started", longest.as_secs());
+    let mut what = format!("no peer answered within {} s, so the command was not started", longest.as_secs());
     for peer in status.peers.iter().take(NAMED) {
         let name = peer.endpoint_name.as_deref().unwrap_or("its endpoint");
         _ = match peer.endpoint {

@@ -48,9 +48,12 @@ const PER_PEER: [PerPeer; 12] = [
         "1 while the peer is reached over TLS, 0 over UDP; absent if the peer has only UDP.",
         |p, _| p.carrier.as_ref().map(|carrier| f64::from(u8::from(carrier.kind == "tls"))),
     ),
-    ("peer_tls_rtt_seconds", "gauge", "Round-trip time of the TLS connection in use; absent on UDP.", |p, _| {
-        p.carrier.as_ref()?.rtt
-    }),
+    (
+        "peer_tls_rtt_seconds",
+        "gauge",
+        "Round-trip time of the TLS connection in use; absent on UDP.",
+        |p, _| p.carrier.as_ref()?.rtt,
+    ),
     ("peer_tls_connects_total", "counter", "TLS connections established to the peer.", |p, _| {
         p.carrier.as_ref()?.connections.map(|n| n as f64)
     }),
@@ -70,16 +73,28 @@ pub fn render(status: &Status, rate: Option<Rate>) -> String {
 
     text.head("build_info", "gauge", "Version and backend; always 1.");
     text.line("build_info", &[name[0], ("version", &status.version), ("backend", &status.backend)], 1);
-    text.head("start_time_seconds", "gauge", "Time when the interface came up, in seconds since the UNIX epoch.");
+    text.head(
+        "start_time_seconds",
+        "gauge",
+        "Time when the interface came up, in seconds since the UNIX epoch.",
+    );
     text.line("start_time_seconds", &name, status.up_since);
     text.head("mtu_bytes", "gauge", "MTU inside the tunnel.");
     text.line("mtu_bytes", &name, status.mtu);
     text.head("peers", "gauge", "Number of configured peers.");
     text.line("peers", &name, status.peers.len());
     let (rx, tx) = status.bytes();
-    text.head("receive_bytes_total", "counter", "Bytes of UDP payload received from all peers, including removed ones.");
+    text.head(
+        "receive_bytes_total",
+        "counter",
+        "Bytes of UDP payload received from all peers, including removed ones.",
+    );
     text.line("receive_bytes_total", &name, rx);
-    text.head("transmit_bytes_total", "counter", "Bytes of UDP payload sent to all peers, including removed ones.");
+    text.head(
+        "transmit_bytes_total",
+        "counter",
+        "Bytes of UDP payload sent to all peers, including removed ones.",
+    );
     text.line("transmit_bytes_total", &name, tx);
     if let Some(mbit) = status.planned_rate_mbit {
         text.head("planned_rate_bits_per_second", "gauge", "Planned rate of this link.");
@@ -140,13 +155,33 @@ fn services(text: &mut Text, interface: &str, served: &Services) {
     }
     let dns = &served.dns;
     for (metric, kind, help, value) in [
-        ("proxy_sent_bytes_total", "counter", "Payload bytes sent from clients to targets.", served.sent_bytes),
-        ("proxy_received_bytes_total", "counter", "Payload bytes sent from targets to clients.", served.received_bytes),
-        ("proxy_datagrams_dropped_total", "counter", "UDP datagrams dropped by the proxies.", served.datagrams_dropped),
+        (
+            "proxy_sent_bytes_total",
+            "counter",
+            "Payload bytes sent from clients to targets.",
+            served.sent_bytes,
+        ),
+        (
+            "proxy_received_bytes_total",
+            "counter",
+            "Payload bytes sent from targets to clients.",
+            served.received_bytes,
+        ),
+        (
+            "proxy_datagrams_dropped_total",
+            "counter",
+            "UDP datagrams dropped by the proxies.",
+            served.datagrams_dropped,
+        ),
         ("dns_questions_total", "counter", "DNS queries received.", dns.questions),
         ("dns_cached_total", "counter", "DNS queries answered from the cache.", dns.cached),
         ("dns_failed_total", "counter", "DNS queries that no server answered in time.", dns.failed),
-        ("dns_strange_total", "counter", "Datagrams from name servers that do not match a query.", dns.strange),
+        (
+            "dns_strange_total",
+            "counter",
+            "Datagrams from name servers that do not match a query.",
+            dns.strange,
+        ),
     ] {
         text.head(metric, kind, help);
         text.line(metric, &name, value);
@@ -154,8 +189,16 @@ fn services(text: &mut Text, interface: &str, served: &Services) {
     let Some(buffers) = &served.buffers else { return };
     for (metric, help, value) in [
         ("netstack_buffer_bytes", "Memory used by the buffers of all streams.", buffers.bytes),
-        ("netstack_buffer_peak_bytes", "Highest memory use of the buffers of all streams.", buffers.peak_bytes),
-        ("netstack_buffer_limit_bytes", "Limit of the memory for the buffers of all streams.", buffers.limit_bytes),
+        (
+            "netstack_buffer_peak_bytes",
+            "Highest memory use of the buffers of all streams.",
+            buffers.peak_bytes,
+        ),
+        (
+            "netstack_buffer_limit_bytes",
+            "Limit of the memory for the buffers of all streams.",
+            buffers.limit_bytes,
+        ),
     ] {
         text.head(metric, "gauge", help);
         text.line(metric, &name, value);

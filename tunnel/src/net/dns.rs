@@ -137,7 +137,8 @@ pub fn undo(change: &Change) -> Result<()> {
 }
 
 fn file(servers: &[IpAddr], search: &[String]) -> String {
-    let mut text = String::from("# Written by warren-tunnel, which restores the previous file when it ends\n");
+    let mut text =
+        String::from("# Written by warren-tunnel, which restores the previous file when it ends\n");
     for server in servers {
         _ = writeln!(text, "nameserver {server}");
     }

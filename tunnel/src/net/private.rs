@@ -148,7 +148,8 @@ fn refused(error: &io::Error) -> Problem {
         }
         _ => "mount /proc, and make the warren-tunnel binary executable",
     };
-    Problem::new(format!("cannot create a user namespace: {error}")).hint(format!("{hint}; --device user works without one"))
+    Problem::new(format!("cannot create a user namespace: {error}"))
+        .hint(format!("{hint}; --device user works without one"))
 }
 
 /// The error when the namespace was created but lacks something.

@@ -19,8 +19,8 @@ pub fn resolve(endpoint: &Endpoint, not: Option<SocketAddr>) -> Result<SocketAdd
     let found: Vec<SocketAddr> = (name.as_str(), endpoint.port)
         .to_socket_addrs()
         .map_err(|error| {
-            Problem::new(format!("cannot resolve endpoint {name}, retrying: {error}"))
-                .hint("check the name, and that DNS works without the tunnel, with `warren-tunnel doctor --config FILE`")
+            Problem::new(format!("cannot resolve endpoint {name}: {error}"))
+                .hint("check the name, and that DNS works without the tunnel (`warren-tunnel doctor --config FILE`); the agent retries")
         })?
         .collect();
     let other = found.iter().find(|address| Some(**address) != not);

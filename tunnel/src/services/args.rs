@@ -12,27 +12,27 @@ use crate::{
 
 /// Proxies and forwards of a tunnel without an interface.
 #[derive(Debug, Clone, Default, Args)]
-#[command(next_help_heading = "Without an interface (--device user, userns)")]
+#[command(next_help_heading = "Options without an interface (--device user or userns)")]
 pub struct ServiceArgs {
-    /// SOCKS5 proxy, TCP and UDP; `off` for none [default: 127.0.0.1:1080]
+    /// Address of the SOCKS5 proxy (TCP and UDP), or `off` [default: 127.0.0.1:1080]
     #[arg(long, value_name = "ADDR", env = "WARREN_SOCKS5", value_parser = address)]
     pub socks5: Option<Address>,
-    /// HTTP proxy: CONNECT and plain requests; `off` for none [default: 127.0.0.1:3128]
+    /// Address of the HTTP proxy (CONNECT and plain requests), or `off` [default: 127.0.0.1:3128]
     #[arg(long, value_name = "ADDR", env = "WARREN_HTTP_PROXY", value_parser = address)]
     pub http_proxy: Option<Address>,
-    /// DNS server for programs: names of the tunnel by its servers, all others by this machine's [default: off]
+    /// Address of a DNS server that uses the tunnel's servers for its names, and this machine's for others [default: off]
     #[arg(long, value_name = "ADDR", env = "WARREN_DNS", value_parser = address)]
     pub dns: Option<Address>,
-    /// Port of this machine that leads into the tunnel, as [udp:]ADDR:PORT=HOST:PORT; may be repeated
+    /// Forward an address of this machine into the tunnel: [udp:]ADDR:PORT=HOST:PORT; may be repeated
     #[arg(long, value_name = "FROM=TO", env = "WARREN_FORWARD", value_delimiter = ',', value_parser = forward)]
     pub forward: Vec<Forward>,
-    /// Port of the tunnel's addresses that leads to a service of this machine, as [udp:]PORT=HOST:PORT; may be repeated
+    /// Forward a port of the tunnel's addresses to a service of this machine: [udp:]PORT=HOST:PORT; may be repeated
     #[arg(long, value_name = "PORT=TO", env = "WARREN_REVERSE", value_delimiter = ',', value_parser = reverse)]
     pub reverse: Vec<Reverse>,
-    /// Refuse what no peer has in AllowedIPs, instead of connecting to it beside the tunnel
+    /// Refuse destinations outside of AllowedIPs instead of connecting to them directly
     #[arg(long, env = "WARREN_NO_DIRECT")]
     pub no_direct: bool,
-    /// File with `user:password` that clients of both proxies must give; or WARREN_PROXY_CREDENTIALS
+    /// File with `user:password` for clients of both proxies; WARREN_PROXY_CREDENTIALS may hold the text itself
     #[arg(long, value_name = "FILE", env = "WARREN_PROXY_CREDENTIALS_FILE")]
     pub proxy_credentials_file: Option<PathBuf>,
 }

@@ -90,7 +90,7 @@ impl Services {
             .thread_name("services")
             .enable_all()
             .build()
-            .while_doing(|| "starting the threads of the proxies".into())?;
+            .while_doing(|| "cannot start the proxies".into())?;
         let limits = Limits { buffer_bytes: 4 << 20, ..Limits::default() };
         let patience = limits.connect;
         let proxies = warren_proxy::Services::new(limits);

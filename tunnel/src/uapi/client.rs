@@ -24,8 +24,10 @@ pub fn exchange(interface: &InterfaceName, request: &str) -> Result<Vec<(String,
         folders::candidates().iter().map(|folder| interface.own_socket(folder)).find(|own| own.exists());
     let path = own.unwrap_or_else(|| interface.socket());
     let mut stream = UnixStream::connect(&path).map_err(|error| match error.raw_os_error() {
-        Some(libc::ENOENT | libc::ECONNREFUSED) => Problem::new(format!("no agent is running for interface {interface}"))
-            .hint(format!("start one with `warren-tunnel agent --config {}`", interface.config().display())),
+        Some(libc::ENOENT | libc::ECONNREFUSED) => Problem::new(format!(
+            "no agent is running for interface {interface}"
+        ))
+        .hint(format!("start one with `warren-tunnel agent --config {}`", interface.config().display())),
         Some(libc::EACCES) => Problem::new(format!("{}: permission denied", path.display()))
             .hint("run the command as the user of the agent, for example with sudo"),
         _ => Problem::new(format!("{}: {error}", path.display())),

@@ -165,7 +165,7 @@ fn connect(gateway: &Gateway, carriers: &Carriers, to: &mpsc::Sender<Connected>)
             // Another may have been faster.
             _ = to.send((gateway, connection));
         })
-        .while_doing(|| "thread to enrol".into())?;
+        .while_doing(|| "cannot start the enrolment thread".into())?;
     Ok(())
 }
 
@@ -218,7 +218,8 @@ fn refused(reasons: &[Reason]) -> (Problem, bool) {
         what += &format!("\n  {gateway}: {reason}");
     }
     let hint = reasons.iter().find_map(|reason| reason.hint);
-    let hint = hint.unwrap_or("run `warren-tunnel token inspect` to see the token's gateways, group and expiry");
+    let hint =
+        hint.unwrap_or("run `warren-tunnel token inspect` to see the token's gateways, group and expiry");
     let final_word = reasons.iter().any(|reason| reason.end == End::Everywhere);
     let again = !final_word && reasons.iter().any(|reason| reason.end == End::Again);
     (Problem::new(what).hint(hint), again)

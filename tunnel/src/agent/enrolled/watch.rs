@@ -31,7 +31,7 @@ pub(in crate::agent) fn start(
         .name("gateways".into())
         .stack_size(512 << 10)
         .spawn(move || run(&enrolled, tunnel.as_ref(), &events))
-        .while_doing(|| "thread for gateways".into())?;
+        .while_doing(|| "cannot start the gateway thread".into())?;
     Ok(())
 }
 
