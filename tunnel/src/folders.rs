@@ -50,7 +50,7 @@ pub fn own() -> Result<PathBuf> {
             Err(error) => reasons.push(format!("{}: {error}", folder.display())),
         }
     }
-    Err(Problem::new(format!("no usable folder for run-time files: {}", reasons.join("; ")))
+    Err(Problem::new(format!("no folder for run-time files: {}", reasons.join("; ")))
         .hint("set XDG_RUNTIME_DIR to a folder that only this user can write"))
 }
 

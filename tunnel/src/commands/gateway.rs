@@ -105,7 +105,7 @@ fn status_text(status: &GatewayStatus) -> String {
     );
     _ = writeln!(
         out,
-        "  forwarding: {}, {}\n  flows: {} TCP, {} UDP; {} bytes out, {} in; {} denied, {} failed, {} dropped",
+        "  forwarding: {}, {}\n  flows: {} TCP, {} UDP; {} bytes out, {} in; denied {}, failed {}, dropped {}",
         status.forward,
         status.forward_reason,
         figures.tcp_now,
@@ -132,7 +132,7 @@ fn peers_text(peers: &[PeerEntry]) -> String {
             let by = peer.carrier.as_deref().unwrap_or("-");
             _ = writeln!(
                 out,
-                "  last handshake {age:.0} s ago from {at} over {by}; {} bytes received, {} sent, {} flows",
+                "  last handshake {age:.0} s ago from {at} by {by}; {} bytes received, {} sent, {} flows",
                 peer.rx_bytes, peer.tx_bytes, peer.flows
             );
         }
