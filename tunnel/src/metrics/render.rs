@@ -244,7 +244,7 @@ impl Text {
         _ = write!(self.0, "# HELP warren_tunnel_{name} {help}\n# TYPE warren_tunnel_{name} {kind}\n");
     }
 
-    /// Labels are interface names, keys and words of ours: nothing in them needs escaping.
+    /// Labels are interface names, keys and our own constants, so they need no escaping.
     fn line(&mut self, name: &str, labels: &[(&str, &str)], value: impl Display) {
         _ = write!(self.0, "warren_tunnel_{name}");
         for (index, (label, text)) in labels.iter().enumerate() {

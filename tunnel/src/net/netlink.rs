@@ -103,7 +103,7 @@ impl Netlink {
     /// Connects.
     ///
     /// # Errors
-    /// When the kernel gives no netlink socket.
+    /// When the kernel refuses a netlink socket.
     pub fn open() -> io::Result<Self> {
         let mut socket = Socket::new(NETLINK_ROUTE)?;
         socket.bind_auto()?;
@@ -118,7 +118,7 @@ impl Netlink {
     pub fn from_socket(socket: OwnedFd) -> io::Result<Self> {
         rustix::io::ioctl_fionbio(&socket, false)?;
         #[expect(unsafe_code, reason = "there is no safe way from a descriptor to the library's socket")]
-        // SAFETY: the descriptor is open and nobody else's any more; the socket closes it.
+        // SAFETY: the descriptor is open and owned here; the socket closes it.
         let mut socket = unsafe { Socket::from_raw_fd(socket.into_raw_fd()) };
         socket.bind_auto()?;
         socket.connect(&SocketAddr::new(0, 0))?;

@@ -15,12 +15,12 @@ use warren_proxy::net::{Dial, DialError, Listen, SystemDatagrams, SystemListener
 use super::Inside;
 use crate::status::Buffers;
 
-/// Connections that wait to be accepted.
+/// Length of the accept queue.
 const BACKLOG: u32 = 1024;
-/// What keeps a long and lossy way full, where the kernel has it: the netstack's choice too.
+/// Congestion control for long and lossy paths, if the kernel has it. The netstack uses the same.
 const CONGESTION: &str = "bbr";
 
-/// The inside of a tunnel whose other end is a namespace of the kernel's.
+/// The inside of a tunnel that ends in a kernel namespace.
 #[derive(Clone)]
 pub(crate) struct Sockets {
     namespace: Arc<Namespace>,
@@ -44,7 +44,7 @@ impl Sockets {
 
     fn tcp(&self, at: SocketAddr) -> io::Result<TcpSocket> {
         let socket = self.socket(at.is_ipv6(), SocketType::STREAM)?;
-        // Slower on such a way without, not wrong.
+        // Without it, transfers over such a path are slower but correct.
         _ = set_tcp_congestion(&socket, CONGESTION);
         Ok(TcpSocket::from_std_stream(TcpStream::from(socket)))
     }
@@ -57,7 +57,7 @@ impl Sockets {
 }
 
 impl Inside for Sockets {
-    /// The kernel keeps them.
+    /// None: the kernel holds the buffers.
     fn buffers(&self) -> Option<Buffers> {
         None
     }

@@ -190,7 +190,7 @@ fn peer_line(peer: &mut PeerChange, key: &str, value: &str) -> Option<()> {
     Some(())
 }
 
-/// Digits only: `str::parse` would take a sign.
+/// Digits only: `str::parse` would accept a sign.
 fn decimal<N: std::str::FromStr>(value: &str) -> Option<N> {
     value.bytes().all(|byte| byte.is_ascii_digit()).then(|| value.parse().ok()).flatten()
 }
@@ -225,7 +225,7 @@ impl<'a> Lines<'a> {
         };
         self.rest = rest;
         if line.is_empty() {
-            // One request is one paragraph: what follows it was not asked for.
+            // A request is one paragraph; nothing may follow it.
             return if rest.is_empty() { Ok(None) } else { Err(invalid) };
         }
         let text = std::str::from_utf8(line).map_err(|_| invalid)?;

@@ -1,4 +1,4 @@
-//! Answers. Pure.
+//! Renders answers. Pure.
 
 use std::{fmt::Write as _, net::SocketAddr, time::Duration};
 
@@ -22,13 +22,13 @@ pub struct Device {
 /// A peer as returned by `get=1`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DevicePeer {
-    /// Who it is.
+    /// Its public key.
     pub public_key: PublicKey,
     /// The key both ends share.
     pub preshared_key: Option<PresharedKey>,
-    /// Where it was last.
+    /// Its last endpoint.
     pub endpoint: Option<SocketAddr>,
-    /// When the last handshake was done, since the UNIX epoch.
+    /// Time of the last handshake, since the UNIX epoch.
     pub last_handshake: Option<Duration>,
     /// Bytes of datagrams received.
     pub rx_bytes: u64,

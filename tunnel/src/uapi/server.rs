@@ -34,7 +34,7 @@ pub struct Server {
 }
 
 impl Server {
-    /// Binds the socket, readable by its owner alone, and answers from now on.
+    /// Binds the socket, accessible only to its owner, and serves it.
     ///
     /// # Errors
     /// When another process already answers there, or the folder cannot be written.
@@ -94,7 +94,7 @@ fn serve(mut stream: UnixStream, handler: &Handler) {
     }
 }
 
-/// Reads up to the empty line; gives where the request ends, `None` when the other side is done.
+/// Reads up to the empty line and returns the end of the request; `None` when the client has finished.
 fn read_request(stream: &mut UnixStream, pending: &mut Vec<u8>) -> io::Result<Option<usize>> {
     let mut looked = 0;
     let mut chunk = [0; 16 << 10];
