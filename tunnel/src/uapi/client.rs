@@ -28,11 +28,11 @@ pub fn exchange(interface: &InterfaceName, request: &str) -> Result<Vec<(String,
             "no agent is running for interface {interface}"
         ))
         .hint(format!("start one with `warren-tunnel agent --config {}`", interface.config().display())),
-        Some(libc::EACCES) => Problem::new(format!("{}: permission denied", path.display()))
+        Some(libc::EACCES) => Problem::new(format!("control socket {}: permission denied", path.display()))
             .hint("run the command as the user of the agent, for example with sudo"),
-        _ => Problem::new(format!("{}: {error}", path.display())),
+        _ => Problem::new(format!("control socket {}: {error}", path.display())),
     })?;
-    let asking = || format!("reading from {}", path.display());
+    let asking = || format!("control socket {}", path.display());
     stream.set_read_timeout(Some(Duration::from_secs(30))).while_doing(asking)?;
     stream.write_all(format!("{request}\n\n").as_bytes()).while_doing(asking)?;
     stream.shutdown(Shutdown::Write).while_doing(asking)?;
