@@ -83,9 +83,9 @@ pub fn beside<T: Send>(
         if let Err(problem) = agent.run(&received) {
             failed(&problem);
         }
-        worker
-            .join()
-            .map_err(|_| Problem::new("the work beside the tunnel panicked; this is a defect, see the log"))
+        worker.join().map_err(|_| {
+            Problem::new("the task that uses the tunnel panicked; this is a defect, see the log")
+        })
     })
 }
 

@@ -42,7 +42,7 @@ pub(super) fn run(stage: Stage, commands: &[String], interface: &InterfaceName) 
             })?;
         if !status.success() {
             return Err(Problem::new(format!("{} failed: {status}", told()))
-                .hint("see the command's own output above; hooks run in /bin/sh, not bash"));
+                .hint("see the command's own output above; hooks run in /bin/sh, not in Bash"));
         }
     }
     Ok(())

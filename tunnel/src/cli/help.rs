@@ -11,8 +11,8 @@ pub(super) const AGENT: &str = "\
 Options take precedence over environment variables (WARREN_*), which take precedence over the
 configuration file.
 
-With an enrolment token (WARREN_TOKEN or --token-file) no configuration file is needed: the agent
-generates a key, enrols with a gateway that the token names, and fails over to another gateway when
+With an enrolment token (WARREN_TOKEN or --token-file), no configuration file is needed. The agent
+generates a key, enrols with a gateway that the token names, and fails over to another gateway if
 that one stops answering.
 
 The private key comes from --private-key-file, WARREN_PRIVATE_KEY or the file's PrivateKey, in this

@@ -85,7 +85,7 @@ fn services(line: &mut impl FnMut(&str, &str), served: &Services) {
     let dns = served.dns;
     if dns.questions > 0 {
         line(
-            "dns queries",
+            "DNS queries",
             &format!("{}, {} answered from the cache, {} unanswered", dns.questions, dns.cached, dns.failed),
         );
     }

@@ -193,7 +193,7 @@ fn udp() -> Vec<Finding> {
             (gso, gro) => Finding::limited(
                 "UDP offloads",
                 format!("UDP_SEGMENT {}, UDP_GRO {}", on(gso), on(gro)),
-                "use Linux 5.0 or later, outside of sandboxes without these offloads such as gVisor: it is several times faster",
+                "use Linux 5.0 or later, without a sandbox that lacks these offloads (such as gVisor): it is several times faster",
             ),
         },
     ]

@@ -76,7 +76,7 @@ pub fn render(status: &Status, rate: Option<Rate>) -> String {
     text.head(
         "start_time_seconds",
         "gauge",
-        "Time when the interface came up, in seconds since the UNIX epoch.",
+        "Time when the interface came up, in seconds since the Unix epoch.",
     );
     text.line("start_time_seconds", &name, status.up_since);
     text.head("mtu_bytes", "gauge", "MTU inside the tunnel.");

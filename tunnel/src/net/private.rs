@@ -146,7 +146,7 @@ fn refused(error: &io::Error) -> Problem {
             "allow it in the container's seccomp profile (Docker's default profile forbids it; in Kubernetes: seccompProfile), \
              or set kernel.unprivileged_userns_clone=1 (sysctl)"
         }
-        _ => "mount /proc, and make the warren-tunnel binary executable",
+        _ => "mount /proc, and check that the warren-tunnel binary is executable",
     };
     Problem::new(format!("cannot create a user namespace: {error}"))
         .hint(format!("{hint}; --device user works without one"))

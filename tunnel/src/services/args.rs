@@ -29,7 +29,7 @@ pub struct ServiceArgs {
     /// Forward a port of the tunnel's addresses to a service of this machine: [udp:]PORT=HOST:PORT; may be repeated
     #[arg(long, value_name = "PORT=TO", env = "WARREN_REVERSE", value_delimiter = ',', value_parser = reverse)]
     pub reverse: Vec<Reverse>,
-    /// Refuse destinations outside of AllowedIPs instead of connecting to them directly
+    /// Refuse destinations that are not in AllowedIPs instead of connecting to them directly
     #[arg(long, env = "WARREN_NO_DIRECT")]
     pub no_direct: bool,
     /// File with `user:password` for clients of both proxies; WARREN_PROXY_CREDENTIALS may hold the text itself
