@@ -63,7 +63,7 @@ fn cidr() -> Result<()> {
 }
 
 fn provider() -> Result<()> {
-    let folder = build::provider(true)?;
+    let folder = build::release()?;
     let binary = folder.join("terraform-provider-warren");
     println!("size: {:.1} MB, stripped release build", megabytes(std::fs::metadata(&binary)?.len()));
     start(&binary)?;

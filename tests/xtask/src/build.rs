@@ -29,19 +29,35 @@ pub(crate) fn success(command: &mut Command, what: &str) -> Result<()> {
     Ok(())
 }
 
-/// The folder with the provider's binaries, built now.
+/// The binaries that users run.
+const PRODUCTS: [&str; 3] = ["terraform-provider-warren", "warren", "warren-tunnel"];
+
+/// Builds the products as a developer runs them, and returns their folder.
 ///
-/// A debug build is that of all targets of the workspace, so that it resolves the same features as lints and tests do
-/// and the cloud SDKs are compiled once.
-pub(crate) fn provider(release: bool) -> Result<PathBuf> {
+/// They are selected by binary and not by package. From the root, cargo then resolves features for the whole workspace, as lints
+/// and tests do, and the cloud SDKs compile once.
+pub(crate) fn products() -> Result<PathBuf> {
     let mut command = cargo();
-    if release {
-        command.args(["build", "--release", "--package", "warren-provider", "--bins", "--locked"]);
-    } else {
-        command.args(["build", "--workspace", "--all-targets", "--locked"]);
+    command.args(["build", "--locked"]);
+    for binary in PRODUCTS {
+        command.args(["--bin", binary]);
     }
-    success(&mut command, "the provider's build")?;
-    Ok(target_folder().join(if release { "release" } else { "debug" }))
+    success(&mut command, "building the binaries")?;
+    Ok(target_folder().join("debug"))
+}
+
+/// Builds every target of the workspace, and returns the folder of the binaries.
+pub(crate) fn everything() -> Result<PathBuf> {
+    success(cargo().args(["build", "--workspace", "--all-targets", "--locked"]), "building the workspace")?;
+    Ok(target_folder().join("debug"))
+}
+
+/// Builds the provider as it is released, and returns its folder.
+pub(crate) fn release() -> Result<PathBuf> {
+    let mut command = cargo();
+    command.args(["build", "--release", "--package", "warren-provider", "--bins", "--locked"]);
+    success(&mut command, "building the provider")?;
+    Ok(target_folder().join("release"))
 }
 
 /// Where cargo puts what it builds.

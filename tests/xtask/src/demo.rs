@@ -18,7 +18,7 @@ pub(crate) fn run() -> Result<()> {
         }
     };
     tell("building provider and tunnel (the first build takes some minutes: the AWS SDK is large)");
-    let folder = build::provider(false)?;
+    let folder = build::products()?;
     ensure!(folder.join("terraform-provider-warren").is_file(), "no provider in {}", folder.display());
     journey::run(&mut tell)
 }

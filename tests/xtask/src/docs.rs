@@ -63,7 +63,7 @@ pub(crate) fn run(check: bool) -> Result<()> {
 }
 
 fn schema() -> Result<Value> {
-    let terraform = Terraform::new("warren-net/warren", &build::provider(false)?)?;
+    let terraform = Terraform::new("warren-net/warren", &build::products()?)?;
     terraform.write(
         "main.tf",
         "terraform {\n  required_providers {\n    warren = { source = \"warren-net/warren\" }\n  }\n}\n",

@@ -48,7 +48,7 @@ impl From<Run> for Moment {
 
 /// Kills the provider at these calls of an example, and tells what came of each.
 pub(crate) fn run(example: Example, at: KillCalls) -> Result<()> {
-    build::provider(false)?;
+    build::products()?;
     let (aws, google, runpod) = (ProxyConfig::default(), GoogleConfig::default(), RunPodConfig::default());
     let report = match example {
         Example::AwsHubSpoke => tried(AwsStage::example("aws-hub-spoke", aws)?, at),

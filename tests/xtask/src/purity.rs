@@ -1,5 +1,7 @@
 //! The pure crates must not be able to reach a runtime, a socket or a file.
 
+use std::collections::BTreeSet;
+
 use anyhow::{Result, bail, ensure};
 
 use crate::build;
@@ -31,22 +33,39 @@ const BANNED: &[&str] = &[
     "rand",
 ];
 
-/// Looks through the normal dependencies of every pure crate.
+/// Checks the normal dependencies of every pure crate, and that all builds share one set of features.
 pub(crate) fn run() -> Result<()> {
     for package in PURE {
-        let output = build::cargo()
-            .args(["tree", "--package", package, "--edges", "normal", "--prefix", "none", "--locked"])
-            .args(["--format", "{lib}"])
-            .output()?;
-        ensure!(output.status.success(), "cargo tree: {}", String::from_utf8_lossy(&output.stderr));
-        let tree = String::from_utf8(output.stdout)?;
-        if let Some(banned) = BANNED.iter().find(|banned| tree.lines().any(|line| line == **banned)) {
+        let tree = tree(&["--package", package, "--edges", "normal", "--format", "{lib}"])?;
+        if let Some(banned) = BANNED.iter().find(|banned| tree.contains(**banned)) {
             bail!(
-                "{package} is pure and must not depend on {banned}; `cargo tree -p {package} -i {banned}` shows why it does"
+                "{package} is pure and must not depend on {banned}; `cargo tree -p {package} -i {banned}` shows the path"
             );
         }
-        let crates = tree.lines().collect::<std::collections::BTreeSet<_>>().len();
-        println!("{package}: {crates} crates, none of them reaches a runtime, socket or file");
+        println!("{package}: {} crates, no runtime, socket or file among them", tree.len());
     }
+    one_set_of_features()
+}
+
+/// A build of binaries must resolve the features that a build of tests resolves; see `docs/decisions/005`.
+fn one_set_of_features() -> Result<()> {
+    let format = ["--workspace", "--format", "{p} [{f}]", "--edges"];
+    let tests = tree(&[&format[..], &["all"]].concat())?;
+    let binaries = tree(&[&format[..], &["normal,build"]].concat())?;
+    let compiled_twice: Vec<_> = binaries.difference(&tests).collect();
+    ensure!(
+        compiled_twice.is_empty(),
+        "tests need other features of these crates than binaries do, so they compile twice: {compiled_twice:#?}; \
+         add the missing features to the dependencies of tests/tunnel"
+    );
+    println!("one set of features: {} crates, none compiles twice", binaries.len());
     Ok(())
+}
+
+/// The lines of a dependency tree.
+fn tree(arguments: &[&str]) -> Result<BTreeSet<String>> {
+    let output = build::cargo().args(["tree", "--prefix", "none", "--locked"]).args(arguments).output()?;
+    ensure!(output.status.success(), "cargo tree: {}", String::from_utf8_lossy(&output.stderr));
+    let text = String::from_utf8(output.stdout)?;
+    Ok(text.lines().map(|line| line.trim_end_matches(" (*)").to_owned()).collect())
 }

@@ -11,7 +11,7 @@ use crate::build;
 ///
 /// The tests that wait for a session of the tunnel or a lease to grow old run beside the others: they take time, but no CPU.
 pub(crate) fn run(filter: Option<&str>) -> Result<()> {
-    let folder = build::provider(false)?;
+    let folder = build::everything()?;
     let waiting = build::cargo()
         .args(["test", "--workspace", "--locked", "--test", "age", "--test", "lease_age"])
         .args(filter)
