@@ -213,6 +213,15 @@ impl Example {
         clouds
     }
 
+    /// The label of the first block of its own type.
+    pub fn label(&self) -> Option<String> {
+        let mut own = self.body.blocks().filter(|block| {
+            PageKind::of_block(block.ident.as_str()) == Some(self.kind)
+                && block.labels.first().is_some_and(|label| label.as_str() == self.of)
+        });
+        Some(own.next()?.labels.get(1)?.as_str().to_owned())
+    }
+
     /// The variables that have no default: secrets, as a rule.
     pub fn required_variables(&self) -> Vec<&str> {
         let variables = self.body.get_blocks("variable");
