@@ -21,5 +21,5 @@ resource "warren_address_plan" "main" {
 
 resource "warren_aws_vpc" "training" {
   name       = "training"
-  cidr_block = warren_address_plan.main.cidr_blocks["training"]
+  cidr_block = warren_address_plan.main.cidrs["training"]
 }
