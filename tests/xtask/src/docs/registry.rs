@@ -1,14 +1,13 @@
 //! The pages of the Terraform Registry: the provider, and each of its types.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::path::Path;
 
 use anyhow::{Result, ensure};
 use serde::Serialize;
 use serde_json::Value;
-use tf_provider_rs::Type;
 use warren_acceptance::registry::{self, Example, Page, PageKind};
-use warren_harness::driver::Plugin;
+use warren_harness::driver::{IdentityAttribute, Plugin};
 use warren_harness::{Terraform, workspace_root};
 
 use super::markdown::{first_sentence, plain, unwrap};
@@ -40,10 +39,19 @@ struct Values {
     import_id: Option<String>,
     import_label: String,
     identity: Vec<(String, String)>,
+    identity_attributes: Vec<Described>,
     permissions: Vec<String>,
     /// `aws`, `gcp`, `runpod`, or empty where no API is called.
     cloud: &'static str,
     index: Vec<Heading>,
+}
+
+/// An attribute of an identity.
+#[derive(Serialize)]
+struct Described {
+    name: String,
+    required: bool,
+    text: String,
 }
 
 /// An example of a page.
@@ -100,7 +108,8 @@ pub(crate) fn pages(folder: &Path, output: &mut Output) -> Result<Vec<String>> {
                 _ => name.clone(),
             };
             let Some(source) = sources.take(kind, &name, &mut problems) else { continue };
-            let values = values(&source, schema, identities.get(&name), &mut problems);
+            let values =
+                values(&source, schema, identities.get(&name).map_or(&[], Vec::as_slice), &mut problems);
             let link = format!("{}/{}.md", kind.folder(), values.short);
             index.entry(values.subcategory.clone()).or_default().push(Entry {
                 name: name.clone(),
@@ -113,7 +122,7 @@ pub(crate) fn pages(folder: &Path, output: &mut Output) -> Result<Vec<String>> {
         }
     }
     if let Some(source) = sources.provider(&mut problems)? {
-        let mut values = values(&source, &schema["provider"], None, &mut problems);
+        let mut values = values(&source, &schema["provider"], &[], &mut problems);
         values.index = index.into_iter().map(|(title, entries)| Heading { title, entries }).collect();
         output.file("docs/index.md", templates.render("provider.md", &values)?);
     }
@@ -145,14 +154,10 @@ fn provider_schema(folder: &Path) -> Result<Value> {
 }
 
 /// The attributes of each resource's identity, from the provider itself: Terraform prints them from version 1.12 on.
-fn identities(folder: &Path) -> Result<BTreeMap<String, BTreeSet<String>>> {
+fn identities(folder: &Path) -> Result<BTreeMap<String, Vec<IdentityAttribute>>> {
     let plugin = Plugin::launch(&folder.join("terraform-provider-warren"), &[])?;
     let resources = plugin.schema()?.resources.iter();
-    let identities = resources.filter_map(|(name, resource)| match &resource.identity {
-        Some(Type::Object(attributes)) => Some((name.clone(), attributes.keys().cloned().collect())),
-        _ => None,
-    });
-    Ok(identities.collect())
+    Ok(resources.map(|(name, resource)| (name.clone(), resource.identity_attributes.clone())).collect())
 }
 
 /// A page file with the examples of its type.
@@ -228,7 +233,7 @@ impl Sources {
 fn values(
     source: &Source,
     schema: &Value,
-    identity: Option<&BTreeSet<String>>,
+    identity: &[IdentityAttribute],
     problems: &mut Vec<String>,
 ) -> Values {
     let page = &source.page;
@@ -239,12 +244,15 @@ fn values(
     if summary.is_empty() {
         problems.push(format!("{} has no description in the schema", page.name));
     }
-    let known = identity.cloned().unwrap_or_default();
-    for key in page.identity.keys().filter(|key| !known.contains(*key)) {
+    let known: Vec<&str> = identity.iter().map(|attribute| attribute.name.as_str()).collect();
+    for key in page.identity.keys().filter(|key| !known.contains(&key.as_str())) {
         problems.push(format!("{file}: `{key}` is no attribute of the identity of {}: {known:?}", page.name));
     }
-    if page.import_id.is_some() && page.identity.is_empty() && !known.is_empty() {
-        problems.push(format!("{file}: `import_id` needs `identity` beside it, with some of {known:?}"));
+    for attribute in identity.iter().filter(|attribute| attribute.required && page.import_id.is_some()) {
+        if !page.identity.contains_key(&attribute.name) {
+            problems
+                .push(format!("{file}: `import_id` needs `identity` with `{}` beside it", attribute.name));
+        }
     }
     let cloud = match page.short().split('_').next() {
         Some("aws") => "aws",
@@ -255,7 +263,11 @@ fn values(
     if !cloud.is_empty() && page.permissions.is_empty() && page.kind != PageKind::DataSource {
         problems.push(format!("{file}: `permissions` is empty"));
     }
-    let identity = page.identity.iter().map(|(name, value)| (name.clone(), value.to_string())).collect();
+    let described = identity.iter().map(|attribute| Described {
+        name: attribute.name.clone(),
+        required: attribute.required,
+        text: unwrap(&attribute.description),
+    });
     Values {
         name: page.name.clone(),
         short: page.short().to_owned(),
@@ -273,7 +285,8 @@ fn values(
         signature: function.then(|| signature(page.short(), schema)),
         import_id: page.import_id.clone(),
         import_label: source.examples.iter().find_map(Example::label).unwrap_or_else(|| "example".to_owned()),
-        identity,
+        identity: page.identity.iter().map(|(name, value)| (name.clone(), value.to_string())).collect(),
+        identity_attributes: described.collect(),
         permissions: page.permissions.clone(),
         cloud,
         index: Vec::new(),
