@@ -7,11 +7,11 @@ use tera::{Context, Tera};
 use super::markdown;
 
 const TEMPLATES: [(&str, &str); 5] = [
-    ("macros.md", include_str!("../../templates/macros.md")),
-    ("provider.md", include_str!("../../templates/provider.md")),
-    ("type.md", include_str!("../../templates/type.md")),
-    ("function.md", include_str!("../../templates/function.md")),
-    ("command.md", include_str!("../../templates/command.md")),
+    ("macros.md", include_str!("../../templates/macros.md.tera")),
+    ("provider.md", include_str!("../../templates/provider.md.tera")),
+    ("type.md", include_str!("../../templates/type.md.tera")),
+    ("function.md", include_str!("../../templates/function.md.tera")),
+    ("command.md", include_str!("../../templates/command.md.tera")),
 ];
 
 /// The templates, parsed.
