@@ -76,7 +76,7 @@ fn walk(program: &Path, path: &[&str], commands: &mut Vec<Command>) -> Result<()
     let names = parsed.names;
     commands.push(parsed.command);
     for name in names.iter().filter(|name| *name != "help") {
-        walk(program, &[path, &[name]].concat(), commands)?;
+        walk(program, &[path, &[name.as_str()]].concat(), commands)?;
     }
     Ok(())
 }
@@ -229,6 +229,8 @@ fn note(line: &str) -> Option<(&str, String)> {
     let (name, value) = inner.split_once(": ").or_else(|| inner.split_once(':'))?;
     let note = match name {
         "env" => format!("Environment variable: `{}`.", value.trim_end_matches('=')),
+        // A default with spaces is prose of the description.
+        "default" if value.contains(' ') => format!("Default: {}.", escape(value)),
         "default" => format!("Default: `{value}`."),
         "possible values" => {
             let values: Vec<String> = value.split(", ").map(|value| format!("`{value}`")).collect();
