@@ -43,12 +43,12 @@ const GOOGLE: &[(&str, &[&str], &[&str])] = &[
     (
         "compute.globalAddresses.insert",
         &["compute.globalAddresses.createInternal"],
-        &["compute.globalAddresses.setLabels", "compute.networks.use"],
+        &["compute.globalAddresses.create", "compute.globalAddresses.setLabels", "compute.networks.use"],
     ),
     (
         "compute.globalAddresses.delete",
         &["compute.globalAddresses.deleteInternal"],
-        &["compute.networks.use"],
+        &["compute.globalAddresses.delete", "compute.networks.use"],
     ),
     ("compute.firewalls.insert", &["compute.firewalls.create", "compute.networks.updatePolicy"], &[]),
     ("compute.firewalls.patch", &["compute.firewalls.update", "compute.networks.updatePolicy"], &[]),
@@ -62,6 +62,7 @@ const GOOGLE: &[(&str, &[&str], &[&str])] = &[
             "compute.globalForwardingRules.setLabels",
             "compute.networks.use",
             "dns.managedZones.create",
+            "servicedirectory.namespaces.associatePrivateZone",
             "servicedirectory.namespaces.create",
             "servicedirectory.services.create",
         ],
