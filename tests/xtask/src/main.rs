@@ -8,6 +8,7 @@ mod demo;
 mod docs;
 mod kill;
 mod purity;
+mod sandbox;
 mod suite;
 
 use std::process::ExitCode;
@@ -46,6 +47,8 @@ enum Task {
         #[arg(long)]
         check: bool,
     },
+    /// Start emulated clouds on loopback for your own Terraform, until Ctrl-C.
+    Sandbox(sandbox::Arguments),
     /// Prove that the pure crates depend on no runtime, network or file library.
     Purity,
     /// Kill the provider before and after every API call of an example, and see each time that it converges.
@@ -70,7 +73,10 @@ fn main() -> ExitCode {
         Task::Demo => demo::run(),
         Task::Test { filter } => suite::run(filter.as_deref()),
         Task::Bench { what, rest } => bench::run(what, &rest),
-        Task::Docs { check } => docs::run(check),
+        Task::Docs { check } => {
+            docs::run(check).and_then(|()| warren_acceptance::docs::write_exceptions(check))
+        }
+        Task::Sandbox(arguments) => sandbox::run(&arguments),
         Task::Purity => purity::run(),
         Task::Kill { example, every, first, only } => {
             kill::run(example, KillCalls { every, first, only: only.map(Into::into) })
