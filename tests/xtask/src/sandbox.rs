@@ -28,7 +28,7 @@ pub(crate) struct Arguments {
 /// Builds the programs, starts the clouds, and waits for Ctrl-C.
 pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     println!("Building the provider and the tunnel. The first build takes some minutes.");
-    let built = build::provider(false)?;
+    let built = build::products()?;
     println!("Starting emulated clouds on loopback.");
     let sandbox = Sandbox::start(&arguments.folder, &built)?;
     for (cloud, url) in sandbox.endpoints() {
