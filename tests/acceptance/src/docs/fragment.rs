@@ -34,7 +34,7 @@ terraform {
 ///
 /// # Errors
 /// Terraform cannot be run, or refuses it.
-pub fn validate(fragment: &str) -> Result<()> {
+pub(super) fn validate(fragment: &str) -> Result<()> {
     let terraform = Terraform::new(SOURCE, &build_folder()?)?;
     terraform.copy(&workspace_root().join("modules"), "modules")?;
     let (text, stubs) = complete(fragment);

@@ -165,6 +165,7 @@ impl Clone {
             private.create(clone.scratch.path().join(folder))?;
         }
         fs::create_dir(clone.path("target"))?;
+        symlink(std::path::absolute(build_folder()?)?, clone.path("target/debug"))?;
         for program in ["warren", "warren-tunnel"] {
             symlink(
                 std::path::absolute(build_folder()?.join(program))?,

@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 use std::fs;
 use std::io::Write as _;
+use std::os::unix::fs::MetadataExt as _;
 use std::os::unix::process::CommandExt as _;
 use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Stdio};
@@ -20,11 +21,11 @@ const SHOWN: usize = 60;
 
 /// A failed page: its transcript so far, and the reason.
 #[derive(Debug)]
-pub struct Outcome {
+pub(super) struct Outcome {
     /// Commands and their output.
-    pub transcript: String,
+    pub(super) transcript: String,
     /// Why the page failed: page, line, block and output. Nothing if it passed.
-    pub failure: Option<String>,
+    pub(super) failure: Option<String>,
 }
 
 /// A command of the session, or a file that it writes.
@@ -42,7 +43,7 @@ struct Step {
 ///
 /// # Errors
 /// No shell can be started. A page that fails is an [`Outcome`].
-pub fn run(
+pub(super) fn run(
     page: &Page,
     directory: &Path,
     scratch: &Path,
@@ -53,9 +54,8 @@ pub fn run(
     fs::write(&script, driver)?;
     let log = scratch.join("transcript");
     let output = fs::OpenOptions::new().create(true).append(true).open(&log)?;
-    let mut child = Command::new("bash")
-        .arg("-euo")
-        .arg("pipefail")
+    let mut child = alone()?
+        .args(["bash", "-euo", "pipefail"])
         .arg(&script)
         .current_dir(directory)
         .env_clear()
@@ -74,6 +74,21 @@ pub fn run(
     let progress = fs::read_to_string(scratch.join("progress")).unwrap_or_default();
     let failure = failure(page, &steps, &bytes, &progress, ended);
     Ok(Outcome { transcript: String::from_utf8_lossy(&bytes).into_owned(), failure })
+}
+
+/// Starts a program where the tunnel's run-time folders are the session's own. An ordinary user's are below `XDG_RUNTIME_DIR`;
+/// root's are fixed, so root gets mounts that only the session sees.
+fn alone() -> Result<Command> {
+    if fs::metadata("/proc/self")?.uid() != 0 {
+        return Ok(Command::new("env"));
+    }
+    let mut mounts = String::from("set -e\n");
+    for folder in ["/run/warren-tunnel", "/run/wireguard"] {
+        writeln!(mounts, "mkdir -p -m 0700 {folder}; mount -t tmpfs -o mode=0700 none {folder}")?;
+    }
+    let mut command = Command::new("unshare");
+    command.args(["--mount", "sh", "-c", &format!("{mounts}exec \"$@\""), "session"]);
+    Ok(command)
 }
 
 /// Waits for the shell; nothing if it took too long.
@@ -329,6 +344,8 @@ mod tests {
         let outcome = outcome("```sh\nsleep 1000 &\necho $!\n```\n");
         assert_eq!(outcome.failure, None);
         let process = outcome.transcript.lines().last().unwrap().to_owned();
-        assert!(!Path::new("/proc").join(process).exists());
+        // One that has ended and has not been reaped has no command line.
+        let line = fs::read(Path::new("/proc").join(process).join("cmdline")).unwrap_or_default();
+        assert!(line.is_empty(), "{}", String::from_utf8_lossy(&line));
     }
 }
