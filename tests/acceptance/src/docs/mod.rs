@@ -212,15 +212,15 @@ fn execute(page: &Page) -> Result<()> {
     let wants_clouds = if guide { text.contains("target/sandbox/env") } else { text.contains("terraform ") };
     let sandbox =
         wants_clouds.then(|| Sandbox::start(&clone.path("target/sandbox"), &build_folder()?)).transpose()?;
-    let mut directory = clone.root.path().to_owned();
-    // The page of an example or a module speaks of its own folder, and expects credentials to be set.
+    // The page of an example or a module speaks of its own folder.
+    let own = ["examples/", "modules/"].iter().any(|folder| page.path.starts_with(folder));
+    let folder = page.path.strip_suffix("/README.md").filter(|_| own);
+    let directory = folder.map_or_else(|| clone.root.path().to_owned(), |folder| clone.path(folder));
+    // Other pages than guides expect credentials to be set.
     if let Some(sandbox) = &sandbox
         && !guide
     {
         environment.extend(sandbox.variables().into_iter().map(|(name, value)| (name.to_owned(), value)));
-        if let Some(folder) = page.path.strip_suffix("/README.md") {
-            directory = clone.path(folder);
-        }
         let [(_, _), (_, google), (_, runpod)] = sandbox.endpoints();
         let endpoint = match page.path.as_str() {
             path if path.contains("/gcp-") => Some(google),
