@@ -1,4 +1,4 @@
-//! Measurements. None of them is a test: figures depend on the machine.
+//! Measurements. None of them is a test, because results depend on the machine.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -18,24 +18,24 @@ use crate::build;
 /// What is measured.
 #[derive(Clone, Copy, ValueEnum)]
 pub(crate) enum What {
-    /// The address solver, against other crates and Python's netaddr.
+    /// The address solver, against other crates and Python's netaddr
     Cidr,
-    /// The provider's binary: size, start, memory, and plan and apply of 1,000 resources.
+    /// The provider: size, start, memory, and plan and apply of 1,000 resources
     Provider,
-    /// The tunnel, against other implementations of WireGuard, in network namespaces. Needs root.
+    /// The tunnel, against other implementations of WireGuard. Needs root for network namespaces
     Tunnel,
-    /// The tunnel without any privilege, against programs that end a tunnel in their own process. Needs root for the lab.
+    /// The tunnel without privileges, against other user-space clients. Needs root for network namespaces
     Pod,
-    /// A gateway that forwards by the kernel beside one that forwards by sockets. Needs root for the lab.
+    /// Gateways that forward in the kernel and through sockets. Needs root for network namespaces
     Forward,
-    /// A gateway that many pods join, and what pods feel when gateways die. Needs root for the lab.
+    /// Enrolment of many pods, and failover when gateways die. Needs root for network namespaces
     Gateway,
 }
 
 pub(crate) fn run(what: What, rest: &[String]) -> Result<()> {
     ensure!(
         rest.is_empty() || matches!(what, What::Tunnel | What::Pod | What::Forward | What::Gateway),
-        "only `bench tunnel`, `bench pod`, `bench forward` and `bench gateway` take more arguments"
+        "`bench cidr` and `bench provider` accept no further arguments"
     );
     match what {
         What::Cidr => cidr(),
@@ -47,17 +47,17 @@ pub(crate) fn run(what: What, rest: &[String]) -> Result<()> {
     }
 }
 
-/// The programs that measure and are measured are built as the tunnel is released.
+/// Builds the measured programs and the measuring ones with the profile of a release.
 fn tunnel(rest: &[String]) -> Result<()> {
     let arguments = ["build", "--profile", "tunnel", "--bins", "--locked"];
     let packages = ["--package", "warren-tunnel", "--package", "warren-tunnel-tests"];
-    build::success(build::cargo().args(arguments).args(packages), "the tunnel's build")?;
+    build::success(build::cargo().args(arguments).args(packages), "building the tunnel")?;
     let program = build::target_folder().join("tunnel/tunnel-bench");
     build::success(std::process::Command::new(program).args(rest), "the measurement")
 }
 
 fn cidr() -> Result<()> {
-    build::success(build::cargo().args(["bench", "--package", "warren-cidr"]), "the solver's benches")?;
+    build::success(build::cargo().args(["bench", "--package", "warren-cidr"]), "the benches of the solver")?;
     let script = workspace_root().join("tests/benches/cidr/compare.py");
     build::success(std::process::Command::new("python3").arg(script), "the comparison with netaddr")
 }
@@ -70,7 +70,7 @@ fn provider() -> Result<()> {
     let mut stage = AwsStage::built_in(&folder, ProxyConfig::default())?;
     stage.terraform.time_limit(Duration::from_secs(3600));
     let time = |run: warren_harness::Run| run.success().map(|run| run.time.as_secs_f64());
-    println!("seconds; `bare` is Terraform's own plan of as many built-in resources in the same run");
+    println!("seconds; `bare` is a plan of as many built-in resources in the same run");
     println!("{:>9} {:>7} {:>7} {:>9}", "resources", "bare", "plan", "peak MB");
     for vpcs in SIZES {
         let watch = Watch::begin("terraform-provider-warren");
@@ -81,7 +81,7 @@ fn provider() -> Result<()> {
         println!("{:>9} {alone:>7.2} {plan:>7.2} {:>9.1}", vpcs * 2, megabytes(watch.end().memory));
     }
     println!(
-        "the whole way, and the CPU seconds that Terraform, the provider and the emulated cloud spend on it:"
+        "apply, plan again, and destroy; then CPU seconds of Terraform, the provider, and the emulated cloud:"
     );
     println!(
         "{:>9} {:>7} {:>7} {:>7} {:>9} {:>8} {:>8} {:>9}",
@@ -125,7 +125,7 @@ impl CpuTimes {
 /// CPU seconds of a process: the field `from` of `/proc/PID/stat`, counted from 1, and the next one.
 fn ticks(process: &str, from: usize) -> Result<f64> {
     let stat = std::fs::read_to_string(format!("/proc/{process}/stat"))?;
-    // The second field, the program's name, may hold spaces; the rest begins behind its bracket with the third.
+    // The second field, the program's name, may contain spaces. The third follows its closing bracket.
     let (_, rest) = stat.rsplit_once(')').context("/proc/PID/stat has no name")?;
     let fields: Vec<&str> = rest.split_whitespace().collect();
     let field = |n: usize| fields.get(n - 3).and_then(|ticks| ticks.parse::<f64>().ok());
@@ -162,10 +162,10 @@ struct Used {
 impl Watch {
     fn begin(program: &'static str) -> Watch {
         let stop = Arc::new(AtomicBool::new(false));
-        let told = Arc::clone(&stop);
+        let stopped = Arc::clone(&stop);
         let thread = std::thread::spawn(move || {
             let mut seen = BTreeMap::new();
-            while !told.load(Ordering::Relaxed) {
+            while !stopped.load(Ordering::Relaxed) {
                 seen.extend(running(program));
                 std::thread::sleep(Duration::from_millis(20));
             }
@@ -174,7 +174,7 @@ impl Watch {
         Watch { stop, thread }
     }
 
-    /// The most memory that one of them used, and what all of them used of the CPU but for their last 20 ms.
+    /// The peak memory of one process, and the CPU time of all of them without their last 20 ms.
     fn end(self) -> Used {
         self.stop.store(true, Ordering::Relaxed);
         let seen = self.thread.join().unwrap_or_default();
