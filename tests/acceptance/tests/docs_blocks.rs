@@ -52,6 +52,33 @@ fn other_pages() -> Result<()> {
     Ok(())
 }
 
+/// The symptoms of the troubleshooting guide are messages of the programs, word for word.
+#[test]
+fn symptoms_are_messages_that_exist() -> Result<()> {
+    let root = warren_harness::workspace_root();
+    let guide = std::fs::read_to_string(root.join("docs/guides/troubleshooting.md"))?;
+    let symptoms = guide.lines().filter_map(|line| line.strip_prefix("### `")?.strip_suffix('`'));
+    let mut count = 0;
+    for symptom in symptoms {
+        count += 1;
+        let found = std::process::Command::new("grep")
+            .args([
+                "--recursive",
+                "--quiet",
+                "--fixed-strings",
+                "--include=*.rs",
+                symptom,
+                "provider",
+                "tunnel",
+            ])
+            .current_dir(&root)
+            .status()?;
+        ensure!(found.success(), "no program says {symptom:?}; correct docs/guides/troubleshooting.md");
+    }
+    ensure!(count > 8, "{count} symptoms");
+    Ok(())
+}
+
 #[test]
 fn the_list_of_exceptions_is_up_to_date() -> Result<()> {
     docs::write_exceptions(true)
