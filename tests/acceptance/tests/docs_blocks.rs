@@ -1,5 +1,9 @@
 //! Every code block of the documentation, executed.
 
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
+use std::thread;
+
 use anyhow::{Result, ensure};
 use warren_acceptance::docs;
 
@@ -36,19 +40,26 @@ fn every_guide_has_a_test() -> Result<()> {
     Ok(())
 }
 
-/// Runs them all, and reports every page that fails.
+/// Runs them all, two at a time, and reports every page that fails.
 #[test]
 fn other_pages() -> Result<()> {
-    let mut failures = String::new();
-    let mut count = 0;
-    for path in docs::pages()?.iter().filter(|path| !path.starts_with("docs/guides/")) {
-        count += 1;
-        if let Err(error) = docs::check(path) {
-            failures += &format!("{error:#}\n\n");
+    let pages = docs::pages()?;
+    let pages: Vec<&String> = pages.iter().filter(|path| !path.starts_with("docs/guides/")).collect();
+    ensure!(pages.len() > 20, "{} pages were found", pages.len());
+    let (next, failures) = (AtomicUsize::new(0), Mutex::new(String::new()));
+    thread::scope(|scope| {
+        for _ in 0..2 {
+            scope.spawn(|| {
+                while let Some(path) = pages.get(next.fetch_add(1, Ordering::Relaxed)) {
+                    if let Err(error) = docs::check(path) {
+                        *failures.lock().unwrap_or_else(PoisonError::into_inner) += &format!("{error:#}\n\n");
+                    }
+                }
+            });
         }
-    }
+    });
+    let failures = failures.into_inner().unwrap_or_default();
     ensure!(failures.is_empty(), "{failures}");
-    ensure!(count > 20, "{count} pages were found");
     Ok(())
 }
 
