@@ -20,17 +20,20 @@ Nothing leaves this machine, and everything in the emulated clouds is gone when 
 #[derive(clap::Args)]
 #[command(after_help = HELP)]
 pub(crate) struct Arguments {
-    /// Where to write the settings: `env` to source, and Terraform's CLI configuration.
-    #[arg(long, value_name = "FOLDER", default_value = "target/sandbox")]
-    folder: PathBuf,
+    /// Where to write the settings: `env` to source, and Terraform's CLI configuration [default: target/sandbox]
+    #[arg(long, value_name = "FOLDER")]
+    folder: Option<PathBuf>,
 }
 
 /// Builds the programs, starts the clouds, and waits for Ctrl-C.
 pub(crate) fn run(arguments: &Arguments) -> Result<()> {
-    println!("Building the provider and the tunnel. The first build takes some minutes.");
+    println!(
+        "Building the provider and the tunnel (a first build takes about ten minutes: the AWS SDK is large)."
+    );
     let built = build::products()?;
     println!("Starting emulated clouds on loopback.");
-    let sandbox = Sandbox::start(&arguments.folder, &built)?;
+    let folder = arguments.folder.clone().unwrap_or_else(|| build::target_folder().join("sandbox"));
+    let sandbox = Sandbox::start(&folder, &built)?;
     for (cloud, url) in sandbox.endpoints() {
         println!("  {cloud:<13} {url}");
     }

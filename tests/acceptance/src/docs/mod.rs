@@ -285,8 +285,8 @@ pub fn exceptions() -> Result<String> {
     Ok(format!(
         "# Code blocks that are not executed\n\n\
          A test executes the code blocks of this documentation. {count} excepted. `cargo xtask docs` writes this list.\n\n\
-         The import commands and blocks of the generated pages are not executed either: their IDs are made up. Tests of the \
-         resources import real objects of the emulated clouds.\n\n\
+         The import commands and blocks of the generated pages are not executed either: their IDs are made up. Other \
+         tests import objects of the emulated clouds.\n\n\
          | Page | Section | Block begins with | Reason |\n|---|---|---|---|\n{}",
         rows.concat()
     ))
