@@ -220,10 +220,6 @@ fn execute(page: &Page) -> Result<()> {
     let wants_clouds = if guide { text.contains("target/sandbox/env") } else { text.contains("terraform ") };
     let sandbox =
         wants_clouds.then(|| Sandbox::start(&clone.path("target/sandbox"), &build_folder()?)).transpose()?;
-    // The page of an example or a module speaks of its own folder.
-    let own = ["examples/", "modules/"].iter().any(|folder| page.path.starts_with(folder));
-    let folder = page.path.strip_suffix("/README.md").filter(|_| own);
-    let directory = folder.map_or_else(|| clone.root.path().to_owned(), |folder| clone.path(folder));
     // Other pages than guides expect credentials to be set.
     if let Some(sandbox) = &sandbox
         && !guide
@@ -237,7 +233,7 @@ fn execute(page: &Page) -> Result<()> {
         };
         environment.extend(endpoint.map(|url| ("TF_VAR_endpoint_url".to_owned(), url)));
     }
-    let outcome = session::run(page, &directory, clone.scratch.path(), &environment)?;
+    let outcome = session::run(page, clone.root.path(), clone.scratch.path(), &environment)?;
     let transcript = write_transcript(page, &clone, &outcome.transcript)?;
     if let Some(failure) = outcome.failure {
         bail!("{failure}\nAll of it is in {}", transcript.display());
