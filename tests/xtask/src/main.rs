@@ -9,6 +9,7 @@ mod docs;
 mod kill;
 mod prose;
 mod purity;
+mod sandbox;
 mod site;
 mod suite;
 
@@ -58,6 +59,8 @@ enum Task {
     },
     /// Build the documentation site, and check the links of all documentation
     Site,
+    /// Start emulated clouds on loopback for your own Terraform, until Ctrl-C
+    Sandbox(sandbox::Arguments),
     /// Check that pure crates depend on no runtime, network, or file library, and `warren` on no cloud SDK
     Purity,
     /// Kill the provider before and after every API call of an example, and check that it converges
@@ -85,6 +88,10 @@ fn main() -> ExitCode {
         Task::Docs { check } => docs::run(check),
         Task::Prose { paths } => prose::run(&paths),
         Task::Site => site::run(),
+        Task::Docs { check } => {
+            docs::run(check).and_then(|()| warren_acceptance::docs::write_exceptions(check))
+        }
+        Task::Sandbox(arguments) => sandbox::run(&arguments),
         Task::Purity => purity::run(),
         Task::Kill { example, every, first, only } => {
             kill::run(example, KillCalls { every, first, only: only.map(Into::into) })
