@@ -25,7 +25,7 @@ pub(crate) use common;
 
 /// The attribute `id`.
 pub(crate) fn id() -> Attribute {
-    Attribute::string("id").computed().keeps().describe("Id at RunPod.")
+    Attribute::string("id").computed().keeps().describe("ID of the object at RunPod.")
 }
 
 /// The attribute `timeouts`, which comes last in every schema.

@@ -27,14 +27,15 @@ pub fn provider_attribute() -> Attribute {
         Nesting::Single,
         [
             Attribute::string("api_key").optional().sensitive().describe(
-                "API key with write access to pods and storage. A value written here lands in plan files: better set \
-                 `RUNPOD_API_KEY`, the default, or give it by an ephemeral variable.",
+                "API key with write access to pods and storage. Defaults to the environment variable \
+                 `RUNPOD_API_KEY`, which is preferred: a literal value or non-ephemeral variable ends up in plan \
+                 files.",
             ),
             Attribute::string("endpoint_url").optional().describe(
-                "URL under which REST (`/v2`) and GraphQL (`/graphql`) answer. Default: `https://api.runpod.io`.",
+                "Base URL of the REST (`/v2`) and GraphQL (`/graphql`) APIs. Defaults to `https://api.runpod.io`.",
             ),
         ],
     )
     .optional()
-    .describe("The RunPod account. `{}` is enough where `RUNPOD_API_KEY` is set.")
+    .describe("RunPod account. Use `{}` if `RUNPOD_API_KEY` is set.")
 }

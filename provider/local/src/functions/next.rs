@@ -13,17 +13,17 @@ impl Function for CidrNext {
     fn signature(&self) -> Signature {
         signature(
             "cidr_next",
-            "The lowest free range of a size",
-            "The lowest range of prefix length `prefix` inside `within` that overlaps nothing in `taken`. It fails if \
-             there is none. The answer changes when `taken` does: for ranges that must stay, use \
-             `warren_address_plan`.",
+            "Returns the lowest free range of a given prefix length.",
+            "Returns the lowest range of prefix length `prefix` inside `within` that overlaps nothing in `taken`, \
+             and fails if there is none. The result changes when `taken` changes; use `warren_address_plan` for \
+             ranges that must stay the same.",
             vec![
-                ranges("within", "Ranges in CIDR notation to take it from."),
+                ranges("within", "Ranges in CIDR notation to search."),
                 ranges("taken", "Ranges in CIDR notation that are in use."),
                 Parameter::new(
                     "prefix",
                     Type::Number,
-                    "Prefix length: a whole number from 0 to 32 for IPv4, to 128 for IPv6.",
+                    "Prefix length of the result: 0 to 32 for IPv4, 0 to 128 for IPv6.",
                 ),
             ],
             Type::String,

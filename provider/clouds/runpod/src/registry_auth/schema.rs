@@ -45,28 +45,31 @@ fn marked(scope: &Scope, credential: &RegistryAuth) -> String {
 
 pub(super) fn schema() -> Schema {
     Schema::new(
-        "User and password with which RunPod pulls private images. RunPod can neither change nor tell them: each change \
-         makes a new credential. Give it `lifecycle { create_before_destroy = true }`, so that pods change over before \
-         the old one goes. A token of Amazon ECR lasts 12 hours: a pod that starts later does not get its image; raise \
-         `password_wo_version` with each new token.",
+        "Stores the credential that RunPod uses to pull private images. RunPod can neither update nor return a \
+         credential, so each change creates a new one; set `lifecycle { create_before_destroy = true }` so that \
+         pods switch to it before the old one is deleted. Amazon ECR tokens expire after 12 hours, and a pod that \
+         starts after that cannot pull its image; raise `password_wo_version` with each new token.",
     )
     .attribute(Attribute::string("name").required().replaces().validate(common::check_name).describe(
-        "Name, unique among the credentials of this fabric and owner. A change replaces the credential.",
+        "Name of the credential, unique among the credentials of this fabric and owner. Changing this replaces the \
+         credential.",
     ))
     .attribute(common::id())
     .attributes([
         Attribute::string("username").required().replaces().validate(common::filled).describe(
-            "User: `AWS` for Amazon ECR, `oauth2accesstoken` or `_json_key` for Artifact Registry. A change replaces the \
-             credential.",
+            "User name: `AWS` for Amazon ECR, `oauth2accesstoken` or `_json_key` for Artifact Registry. Changing \
+             this replaces the credential.",
         ),
         Attribute::string("password_wo").required().write_only().sensitive().validate(common::filled).describe(
-            "Password or token. Write-only: it is handed to RunPod and never stored; take it from an ephemeral value.",
+            "Password or token. Write-only: it is sent to RunPod and never stored by Terraform. Use an ephemeral \
+             value. Changing it has no effect until you raise `password_wo_version`.",
         ),
         Attribute::number("password_wo_version").optional().replaces().validate(common::between(0, i64::MAX)).describe(
-            "Raise it when the password is another: that replaces the credential.",
+            "Version of `password_wo`. Raise it to store a new password. Changing this replaces the credential.",
         ),
         Attribute::string("expires_at").optional().validate(check_time).describe(
-            "When the registry will refuse the password, such as `2027-01-31T12:00:00Z`. A plan after that warns.",
+            "Expiry of the password in RFC 3339 format, such as `2027-01-31T12:00:00Z`. Plans after that time show \
+             a warning. Updated in place.",
         ),
     ])
     .attributes(common::tail())
