@@ -4,6 +4,7 @@
 pub mod journey;
 mod kill;
 pub mod overlay;
+pub mod registry;
 pub mod rotation;
 mod stage;
 

@@ -180,8 +180,7 @@ pub fn examples() -> Result<Vec<Example>> {
             let name = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
             let text = std::fs::read_to_string(&path)?;
             let file = path.strip_prefix(&root)?.to_owned();
-            let body =
-                text.parse::<Body>().with_context(|| format!("{} is not HCL", file.display()))?;
+            let body = text.parse::<Body>().with_context(|| format!("{} is not HCL", file.display()))?;
             let of = match kind {
                 PageKind::Function => format!("provider::warren::{folder}"),
                 _ => folder.into_owned(),
@@ -197,7 +196,8 @@ impl Example {
     pub fn types(&self) -> BTreeSet<(PageKind, String)> {
         let blocks = self.body.blocks().filter_map(|block| {
             let name = block.labels.first()?.as_str();
-            name.starts_with("warren_").then_some((PageKind::of_block(block.ident.as_str())?, name.to_owned()))
+            name.starts_with("warren_")
+                .then_some((PageKind::of_block(block.ident.as_str())?, name.to_owned()))
         });
         blocks.collect()
     }
@@ -260,8 +260,11 @@ provider "warren" {
             continue;
         }
         let endpoint = endpoint.map(|url| format!("endpoint_url = \"{url}\""));
-        let settings: Vec<&str> =
-            [Some(settings), endpoint.as_deref()].into_iter().flatten().filter(|text| !text.is_empty()).collect();
+        let settings: Vec<&str> = [Some(settings), endpoint.as_deref()]
+            .into_iter()
+            .flatten()
+            .filter(|text| !text.is_empty())
+            .collect();
         let value = match settings.as_slice() {
             [] => "{}".to_owned(),
             some => format!("{{ {} }}", some.join(", ")),

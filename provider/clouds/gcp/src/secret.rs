@@ -1,4 +1,4 @@
-//! Secret Manager's calls, for keys and configurations: the only file with its SDK's types.
+//! Secret Manager API calls for keys and configurations: the only file with its SDK's types.
 //!
 //! A version holds nothing but its payload. What may be known of it stands in the secret's annotations, under the number
 //! that the version is to have, and is written before the version:
@@ -115,21 +115,22 @@ impl From<SecretVersion> for Version {
 /// The attribute of [`Store::locations`].
 pub(crate) fn replica_locations() -> Attribute {
     Attribute::of("replica_locations", Type::set(Type::String)).optional().replaces().validate(check_locations).describe(
-        "Regions that it is kept in, such as `us-central1`, for organisations that bind data to places. A change replaces \
-         it. Default: Google chooses.",
+        "Regions that store the secret, such as `us-central1`, for organisations with data residency requirements. \
+         Changing this replaces the secret. Defaults to automatic replication, where Google chooses the locations.",
     )
 }
 
 fn check_locations(value: &Value, path: &Path, diagnostics: &mut Diagnostics) {
-    let mut told = |what: &str| diagnostics.error_at(path.clone(), "Not a list of regions", what.to_owned());
+    let mut told =
+        |what: &str| diagnostics.error_at(path.clone(), "Invalid replica locations", what.to_owned());
     let locations = value.as_slice().unwrap_or_default();
     if locations.is_empty() {
-        told("It names no region. Leave it out where Google may choose.");
+        told("The set contains no region. Omit the attribute to let Google choose the locations.");
     }
     for location in locations.iter().filter_map(Value::as_str) {
         let letters = |letter: char| letter.is_ascii_lowercase() || letter.is_ascii_digit() || letter == '-';
         if location == "global" || location.is_empty() || !location.chars().all(letters) {
-            told(&format!("{location:?} is no region; write one such as `us-central1`."));
+            told(&format!("{location:?} is not a region. Use a region such as `us-central1`."));
         }
     }
 }
@@ -158,7 +159,7 @@ pub(crate) async fn find<M: Labelled>(
     labels::adoptable(gcp, planned, &found.labels, found.store == *store)
 }
 
-/// The secret `id`; not found is an error.
+/// Reads the secret `id`; not found is an error.
 pub(crate) async fn get(gcp: &Gcp, id: &str) -> Result<Secret, ApiError> {
     let link = link::parsed("secrets.get", id)?;
     let found = gcp.clients.secrets.get_secret().set_name(id).send().await.named("secrets.get")?;
@@ -268,7 +269,7 @@ pub(crate) async fn read(gcp: &Gcp, id: &str, version: &str) -> Result<(i64, Zer
     let number = answer.name.rsplit('/').next().and_then(|number| number.parse().ok()).unwrap_or_default();
     let payload = answer.payload.unwrap_or_default();
     if payload.data_crc32c.is_some_and(|sum| sum != i64::from(crc32c::crc32c(&payload.data))) {
-        return Err(ApiError::garbled("versions.access", &format!("{id}, version {number},")));
+        return Err(ApiError::garbled("versions.access", &format!("{id}, version {number}")));
     }
     Ok((number, Zeroizing::new(String::from_utf8_lossy(&payload.data).into_owned())))
 }

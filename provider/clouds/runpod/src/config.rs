@@ -7,17 +7,17 @@ use tf_provider_rs::{Attr, model};
 model! {
     /// The `runpod` attribute of the provider block.
     pub struct RunPodConfig {
-        /// The key; else `RUNPOD_API_KEY`.
+        /// API key. Falls back to `RUNPOD_API_KEY`.
         pub api_key: Attr<Secret>,
-        /// One URL for REST and GraphQL, for tests.
+        /// Base URL of both REST and GraphQL, for tests.
         pub endpoint_url: Attr<String>,
     }
 }
 
-/// Where the key is looked for when the provider block names none.
+/// The environment variable to read if the provider block sets no key.
 pub(crate) const KEY_VARIABLE: &str = "RUNPOD_API_KEY";
 
-/// Where RunPod answers.
+/// The base URL of RunPod's APIs.
 pub(crate) const ENDPOINT: &str = "https://api.runpod.io";
 
 /// The attribute `runpod` of the provider block.

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use tf_provider_rs::{Attr, Attribute, Nesting, Number, Schema, Type, model};
 
-/// The name that a plan has when the user gives none.
+/// The default name of a plan.
 pub(super) const DEFAULT_NAME: &str = "main";
 
 /// Attributes by key.
@@ -13,15 +13,15 @@ pub(super) type Map<T> = Attr<BTreeMap<String, Attr<T>>>;
 model! {
     /// State of an address plan.
     pub(crate) struct State {
-        /// Tells several plans of one fabric and owner apart.
+        /// Distinguishes several plans of one fabric and owner.
         pub(crate) name: Attr<String>,
         /// Address space by pool.
         pub(crate) pools: Map<Vec<Attr<String>>>,
         /// Excluded ranges by what uses them.
         pub(crate) reserved: Map<Vec<Attr<String>>>,
-        /// What is asked for, by key.
+        /// Requested networks by key.
         pub(crate) networks: Map<Network>,
-        /// Paths that may move.
+        /// Paths whose ranges may move.
         pub(crate) acknowledge_renumbering: Attr<Vec<Attr<String>>>,
         /// Ranges by path.
         pub(crate) cidrs: Map<String>,
@@ -31,7 +31,7 @@ model! {
         pub(crate) free: Map<Vec<Attr<String>>>,
     }
 
-    /// A network as asked for.
+    /// A requested network.
     pub(crate) struct Network {
         /// Exactly this range.
         pub(crate) cidr: Attr<String>,
@@ -41,17 +41,17 @@ model! {
         pub(crate) hosts: Attr<Number>,
         /// Factor on `hosts`.
         pub(crate) growth: Attr<Number>,
-        /// The pool to take it from.
+        /// The pool to allocate from.
         pub(crate) pool: Attr<String>,
-        /// The pools to take it from.
+        /// The pools to allocate from.
         pub(crate) pools: Attr<Vec<Attr<String>>>,
-        /// Whose limits apply.
+        /// The cloud whose limits apply.
         pub(crate) cloud: Attr<String>,
         /// Its subnets by key.
         pub(crate) subnets: Map<Subnet>,
     }
 
-    /// A subnet as asked for.
+    /// A requested subnet.
     pub(crate) struct Subnet {
         /// Exactly this range.
         pub(crate) cidr: Attr<String>,

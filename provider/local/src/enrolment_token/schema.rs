@@ -11,27 +11,27 @@ use warren_wire::name::Name;
 model! {
     /// A token.
     pub(crate) struct EnrolmentToken {
-        /// The routing domain that it admits to.
+        /// The fabric that the token admits peers to.
         pub(crate) fabric: Attr<String>,
-        /// The group of peers that it admits to.
+        /// The group that peers join.
         pub(crate) group: Attr<String>,
-        /// Where to join.
+        /// Gateways where pods enrol.
         pub(crate) gateways: Attr<Vec<Gateway>>,
-        /// How long it is valid.
+        /// The validity period.
         pub(crate) ttl: Attr<String>,
-        /// How many peers may join with it.
+        /// Maximum number of peers that may enrol.
         pub(crate) uses: Attr<i64>,
-        /// The key that signs, `k4.secret.…`.
+        /// The signing key, `k4.secret.…`.
         pub(crate) signing_key: Attr<Secret>,
-        /// Name of the variable that has the key.
+        /// Name of the environment variable that contains the key.
         pub(crate) signing_key_env: Attr<String>,
-        /// Path of the file that has the key.
+        /// Path of the file that contains the key.
         pub(crate) signing_key_file: Attr<String>,
         /// The token.
         pub(crate) token: Attr<Secret>,
-        /// Its name.
+        /// Its ID.
         pub(crate) token_id: Attr<String>,
-        /// Name of the key.
+        /// ID of the signing key.
         pub(crate) key_id: Attr<String>,
         /// RFC 3339.
         pub(crate) expires_at: Attr<String>,
@@ -47,7 +47,7 @@ model! {
         pub(crate) udp: Attr<String>,
         /// `host:port` of TLS.
         pub(crate) tls: Attr<String>,
-        /// Of its certificate.
+        /// Pins of its certificate.
         pub(crate) pins: Attr<BTreeSet<Attr<String>>>,
     }
 }
@@ -117,7 +117,7 @@ fn gateways() -> Attribute {
 
 fn name(value: &Value, path: &Path, diagnostics: &mut Diagnostics) {
     if let Err(error) = value.as_str().unwrap_or_default().parse::<Name>() {
-        diagnostics.error_at(path.clone(), "Not a name", format!("`{path}` is {error}."));
+        diagnostics.error_at(path.clone(), "Invalid name", format!("`{path}` is {error}."));
     }
 }
 
@@ -127,8 +127,9 @@ fn ttl(value: &Value, path: &Path, diagnostics: &mut Diagnostics) {
         .and_then(|text| text.parse::<Period>().ok())
         .is_some_and(|ttl| !ttl.get().is_zero() && ttl.get() <= warren_wire::token::VALIDITY_MAX);
     if !good {
-        let detail = "A token is valid for `90s`, `10m`, `24h` or `7d`: a number and a unit, at most `400d`.";
-        diagnostics.error_at(path.clone(), "Not a time of validity", detail);
+        let detail = "A validity period is a number and a unit, at most `400d`. Use a value such as `90s`, `10m`, \
+                      `24h` or `7d`.";
+        diagnostics.error_at(path.clone(), "Invalid validity period", detail);
     }
 }
 
@@ -138,7 +139,8 @@ fn uses(value: &Value, path: &Path, diagnostics: &mut Diagnostics) {
         _ => None,
     };
     if !number.is_some_and(|number| (1..=u64::from(u32::MAX)).contains(&number)) {
-        let detail = "Uses are a whole number from 1 on; leave it away for any number of peers.";
-        diagnostics.error_at(path.clone(), "Not a number of uses", detail);
+        let detail = "The number of uses is a whole number, 1 or more. Remove the attribute to allow any number of \
+                      peers.";
+        diagnostics.error_at(path.clone(), "Invalid number of uses", detail);
     }
 }

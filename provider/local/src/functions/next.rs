@@ -33,18 +33,18 @@ impl Function for CidrNext {
     fn call(&self, arguments: &[Value]) -> Result<Value, FunctionError> {
         let (within, taken) = (read_ranges(arguments, 0)?, read_ranges(arguments, 1)?);
         if within.is_empty() {
-            return Err(at(0, "there is no range to take it from".to_owned()));
+            return Err(at(0, "the list is empty; pass at least one range to search".to_owned()));
         }
         let longest = within.iter().map(IpNet::max_prefix_len).max().unwrap_or_default();
         let number = match arguments.get(2) {
             Some(Value::Number(number)) => number.clone(),
-            _ => return Err(at(2, "a prefix length is needed".to_owned())),
+            _ => return Err(at(2, "the prefix length is missing".to_owned())),
         };
         let prefix = number
             .to_u64()
             .and_then(|prefix| u8::try_from(prefix).ok())
             .filter(|prefix| *prefix <= longest)
-            .ok_or_else(|| at(2, format!("{number} is not a whole number from 0 to {longest}")))?;
+            .ok_or_else(|| at(2, format!("{number} is not a whole number between 0 and {longest}")))?;
         match warren_cidr::next(&within, &taken, prefix) {
             Some(net) => Ok(text(&net)),
             None => Err(at(2, none(&within, &taken, prefix))),
@@ -57,6 +57,6 @@ fn none(within: &[IpNet], taken: &[IpNet], prefix: u8) -> String {
     let size = |net: &&IpNet| net.max_prefix_len() - net.prefix_len();
     match free.iter().rev().max_by_key(size) {
         Some(largest) => format!("no /{prefix} is free; the largest free block is {largest}"),
-        None => format!("no /{prefix} is free: all of `within` is taken"),
+        None => format!("no /{prefix} is free; `taken` covers all of `within`"),
     }
 }

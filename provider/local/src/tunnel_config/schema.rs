@@ -6,41 +6,41 @@ use std::net::SocketAddr;
 use tf_provider_rs::schema::{Attribute, Nesting, Schema};
 use tf_provider_rs::{Attr, Diagnostics, Path, Type, Value, model};
 
-/// Variables by name.
+/// Environment variables by name.
 pub(super) type Variables = Attr<BTreeMap<String, Attr<String>>>;
 
 model! {
-    /// What an agent is to do, and its configuration for each platform.
+    /// Settings of an agent, and its rendered configuration for each platform.
     pub(crate) struct TunnelConfig {
-        /// What stands for the token.
+        /// Placeholder of the token.
         pub(crate) token_reference: Attr<String>,
         /// `auto`, `user`, `tun`, `kernel`.
         pub(crate) device: Attr<String>,
         /// `auto`, `udp`, `tls`.
         pub(crate) carrier: Attr<String>,
-        /// Where SOCKS5 is served.
+        /// Listen address of SOCKS5.
         pub(crate) socks5: Attr<String>,
-        /// Where HTTP CONNECT is served.
+        /// Listen address of HTTP CONNECT.
         pub(crate) http_proxy: Attr<String>,
-        /// Where DNS is served.
+        /// Listen address of DNS.
         pub(crate) dns: Attr<String>,
         /// `[udp:]ADDR:PORT=HOST:PORT`.
         pub(crate) forwards: Attr<Vec<Attr<String>>>,
         /// `[udp:]PORT=HOST:PORT`.
         pub(crate) reverse: Attr<Vec<Attr<String>>>,
-        /// Whether other destinations are dialled directly.
+        /// Whether the proxies connect directly to other destinations.
         pub(crate) direct: Attr<bool>,
-        /// Where metrics are served.
+        /// Listen address of the metrics.
         pub(crate) metrics: Attr<String>,
-        /// For a fixed peer.
+        /// Static WireGuard configuration.
         pub(crate) wireguard: Attr<WireGuard>,
-        /// For a sidecar.
+        /// Settings of the sidecar.
         pub(crate) kubernetes: Attr<Kubernetes>,
-        /// For a virtual machine.
+        /// Settings of the virtual machine.
         pub(crate) cloud_init: Attr<CloudInit>,
         /// The agent's variables.
         pub(crate) environment: Variables,
-        /// Variables of programs beside it.
+        /// Variables of programs that run beside it.
         pub(crate) proxy_environment: Variables,
         /// A wg-quick file.
         pub(crate) wg_quick: Attr<String>,
@@ -50,21 +50,21 @@ model! {
         pub(crate) cloud_config: Attr<String>,
     }
 
-    /// A fixed peer, without enrolment.
+    /// A static configuration, without enrolment.
     pub(crate) struct WireGuard {
         /// Addresses of the tunnel, with prefix length.
         pub(crate) addresses: Attr<Vec<Attr<String>>>,
         /// Resolvers and search domains.
         pub(crate) dns: Attr<Vec<Attr<String>>>,
-        /// Bytes of the largest packet.
+        /// MTU in bytes.
         pub(crate) mtu: Attr<i64>,
-        /// Where the private key is.
+        /// Path of the private key.
         pub(crate) private_key_file: Attr<String>,
-        /// The other ends.
+        /// The WireGuard peers.
         pub(crate) peers: Attr<Vec<Peer>>,
     }
 
-    /// The other end.
+    /// A WireGuard peer.
     pub(crate) struct Peer {
         /// Base64.
         pub(crate) public_key: Attr<String>,
@@ -92,11 +92,11 @@ model! {
 
     /// A virtual machine.
     pub(crate) struct CloudInit {
-        /// Where the agent's binary is.
+        /// URL of the agent's binary.
         pub(crate) binary_url: Attr<String>,
         /// Its hash.
         pub(crate) binary_sha256: Attr<String>,
-        /// What prints the token.
+        /// Command that prints the token.
         pub(crate) token_command: Attr<String>,
     }
 }
@@ -264,7 +264,7 @@ fn cloud_init() -> Attribute {
 }
 
 fn wrong(path: &Path, diagnostics: &mut Diagnostics, why: String) {
-    diagnostics.error_at(path.clone(), "Not a setting of the agent", why);
+    diagnostics.error_at(path.clone(), "Invalid agent setting", why);
 }
 
 fn no_token(value: &Value, path: &Path, diagnostics: &mut Diagnostics) {
@@ -273,7 +273,8 @@ fn no_token(value: &Value, path: &Path, diagnostics: &mut Diagnostics) {
             path,
             diagnostics,
             format!(
-                "`{path}` is a token itself, which would be stored. Give what stands for it, such as the `reference` of a secret."
+                "`{path}` contains a token, which would be stored in the state. Use a placeholder instead, such as \
+                 the `reference` of a secret."
             ),
         );
     }
@@ -285,7 +286,9 @@ fn address(value: &Value, path: &Path, diagnostics: &mut Diagnostics) {
         wrong(
             path,
             diagnostics,
-            format!("{text:?} is no address with a port: write `127.0.0.1:1080`, or `off`."),
+            format!(
+                "{text:?} is not an IP address with a port. Use a value such as `127.0.0.1:1080`, or `off`."
+            ),
         );
     }
 }
@@ -298,7 +301,10 @@ fn word(value: &Value, path: &Path, diagnostics: &mut Diagnostics) {
         wrong(
             path,
             diagnostics,
-            format!("{text:?} cannot be used here: write it without blanks, quotes and signs of the shell."),
+            format!(
+                "{text:?} is empty or contains whitespace, quotes or shell metacharacters, which are not allowed here. Use a \
+                 value without them."
+            ),
         );
     }
 }
@@ -312,7 +318,7 @@ fn words(value: &Value, path: &Path, diagnostics: &mut Diagnostics) {
 fn line(value: &Value, path: &Path, diagnostics: &mut Diagnostics) {
     let text = value.as_str().unwrap_or_default();
     if text.trim().is_empty() || text.contains(char::is_control) {
-        wrong(path, diagnostics, format!("`{path}` is one line with a command."));
+        wrong(path, diagnostics, format!("`{path}` must be a shell command on one line."));
     }
 }
 
@@ -322,7 +328,7 @@ fn sha256(value: &Value, path: &Path, diagnostics: &mut Diagnostics) {
         wrong(
             path,
             diagnostics,
-            format!("{text:?} is no SHA-256: write 64 hexadecimal digits, as `sha256sum` prints them."),
+            format!("{text:?} is not a SHA-256 hash. Use 64 hexadecimal digits, as printed by `sha256sum`."),
         );
     }
 }
@@ -332,7 +338,7 @@ fn one_of(words: &'static [&'static str]) -> impl Fn(&Value, &Path, &mut Diagnos
         let text = value.as_str().unwrap_or_default();
         if !words.contains(&text) {
             let list = words.iter().map(|word| format!("`{word}`")).collect::<Vec<_>>().join(", ");
-            wrong(path, diagnostics, format!("{text:?} is not possible; choose one of {list}."));
+            wrong(path, diagnostics, format!("{text:?} is not supported. Use one of {list}."));
         }
     }
 }

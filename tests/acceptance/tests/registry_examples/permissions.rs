@@ -39,19 +39,16 @@ const GOOGLE: &[(&str, &[&str], &[&str])] = &[
         &["compute.addresses.create"],
         &["compute.addresses.setLabels", "compute.subnetworks.use"],
     ),
+    // Internal addresses: those of endpoints of Private Service Connect.
     (
         "compute.globalAddresses.insert",
-        &["compute.globalAddresses.create"],
-        &[
-            "compute.globalAddresses.createInternal",
-            "compute.globalAddresses.setLabels",
-            "compute.networks.use",
-        ],
+        &["compute.globalAddresses.createInternal"],
+        &["compute.globalAddresses.create", "compute.globalAddresses.setLabels", "compute.networks.use"],
     ),
     (
         "compute.globalAddresses.delete",
-        &["compute.globalAddresses.delete"],
-        &["compute.globalAddresses.deleteInternal", "compute.networks.use"],
+        &["compute.globalAddresses.deleteInternal"],
+        &["compute.globalAddresses.delete", "compute.networks.use"],
     ),
     ("compute.firewalls.insert", &["compute.firewalls.create", "compute.networks.updatePolicy"], &[]),
     ("compute.firewalls.patch", &["compute.firewalls.update", "compute.networks.updatePolicy"], &[]),
@@ -64,6 +61,8 @@ const GOOGLE: &[(&str, &[&str], &[&str])] = &[
             "compute.globalForwardingRules.pscCreate",
             "compute.globalForwardingRules.setLabels",
             "compute.networks.use",
+            "dns.managedZones.create",
+            "servicedirectory.namespaces.associatePrivateZone",
             "servicedirectory.namespaces.create",
             "servicedirectory.services.create",
         ],
@@ -71,7 +70,11 @@ const GOOGLE: &[(&str, &[&str], &[&str])] = &[
     (
         "compute.globalForwardingRules.delete",
         &["compute.globalForwardingRules.delete"],
-        &["compute.globalForwardingRules.pscDelete", "servicedirectory.services.delete"],
+        &[
+            "compute.globalForwardingRules.pscDelete",
+            "dns.managedZones.delete",
+            "servicedirectory.services.delete",
+        ],
     ),
     (
         "compute.globalForwardingRules.patch",

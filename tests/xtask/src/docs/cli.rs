@@ -76,7 +76,7 @@ fn walk(program: &Path, path: &[&str], commands: &mut Vec<Command>) -> Result<()
     let names = parsed.names;
     commands.push(parsed.command);
     for name in names.iter().filter(|name| *name != "help") {
-        walk(program, &[path, &[name]].concat(), commands)?;
+        walk(program, &[path, &[name.as_str()]].concat(), commands)?;
     }
     Ok(())
 }
@@ -169,7 +169,7 @@ fn ends_section(line: &str) -> bool {
 
 /// The entries of a section. A term is indented less than its description, which follows it or is beside it.
 fn entries(lines: &[&str]) -> Vec<Entry> {
-    let mut entries: Vec<(String, Vec<String>, bool)> = Vec::new();
+    let mut entries: Vec<(String, Vec<String>)> = Vec::new();
     for line in lines {
         let indent = line.len() - line.trim_start().len();
         if !line.is_empty() && indent < 10 {
@@ -177,15 +177,15 @@ fn entries(lines: &[&str]) -> Vec<Entry> {
             let (term, beside) = line.split_once("  ").unwrap_or((line, ""));
             let beside = beside.trim();
             let text = if beside.is_empty() { Vec::new() } else { vec![beside.to_owned()] };
-            entries.push((term.to_owned(), text, !beside.is_empty()));
-        } else if let Some((_, text, _)) = entries.last_mut() {
+            entries.push((term.to_owned(), text));
+        } else if let Some((_, text)) = entries.last_mut() {
             text.push(line.get(10..).unwrap_or_default().to_owned());
         }
     }
-    entries.into_iter().map(|(term, text, compact)| entry(&term, &text, compact)).collect()
+    entries.into_iter().map(|(term, text)| entry(&term, &text)).collect()
 }
 
-fn entry(term: &str, lines: &[String], compact: bool) -> Entry {
+fn entry(term: &str, lines: &[String]) -> Entry {
     let mut entry = Entry { term: terms(term), ..Entry::default() };
     let mut text: Vec<String> = Vec::new();
     let mut notes = Vec::new();
@@ -198,7 +198,7 @@ fn entry(term: &str, lines: &[String], compact: bool) -> Entry {
             line.strip_prefix("- ").filter(|_| values).and_then(|line| line.split_once(':'))
         {
             entry.values.push((value.to_owned(), sentence(&escape(meaning.trim()))));
-        } else if let Some((rest, note)) = note(line).filter(|(rest, _)| compact || rest.is_empty()) {
+        } else if let Some((rest, note)) = note(line) {
             let mut found = vec![note];
             line = rest;
             while let Some((rest, note)) = self::note(line) {
@@ -229,6 +229,8 @@ fn note(line: &str) -> Option<(&str, String)> {
     let (name, value) = inner.split_once(": ").or_else(|| inner.split_once(':'))?;
     let note = match name {
         "env" => format!("Environment variable: `{}`.", value.trim_end_matches('=')),
+        // A default with spaces is prose of the description.
+        "default" if value.contains(' ') => format!("Default: {}.", escape(value)),
         "default" => format!("Default: `{value}`."),
         "possible values" => {
             let values: Vec<String> = value.split(", ").map(|value| format!("`{value}`")).collect();

@@ -8,6 +8,8 @@ mod registry;
 mod schema;
 pub(crate) mod templates;
 
+use std::path::PathBuf;
+
 use anyhow::{Result, ensure};
 
 use self::output::Output;
@@ -15,9 +17,12 @@ use crate::{bench, build};
 
 /// Writes every generated page, or with `check` reports those that are out of date.
 ///
-/// Pages that can be made are written even where others cannot: the error names what those lack.
+/// The binaries are built first, unless `WARREN_BUILD_FOLDER` names the folder that they are in. Pages that can be made are written even where others cannot: the error names what those lack.
 pub(crate) fn run(check: bool) -> Result<()> {
-    let folder = build::products()?;
+    let folder = match std::env::var_os("WARREN_BUILD_FOLDER") {
+        Some(folder) => PathBuf::from(folder),
+        None => build::products()?,
+    };
     let mut output = Output::default();
     let mut problems = modules::readmes(&mut output)?;
     cli::pages(&folder, &mut output)?;

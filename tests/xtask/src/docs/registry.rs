@@ -108,8 +108,12 @@ pub(crate) fn pages(folder: &Path, output: &mut Output) -> Result<Vec<String>> {
                 _ => name.clone(),
             };
             let Some(source) = sources.take(kind, &name, &mut problems) else { continue };
-            let values =
-                values(&source, schema, identities.get(&name).map_or(&[], Vec::as_slice), &mut problems);
+            let values = values(
+                &source,
+                schema,
+                identities.get(&name).map(Vec::as_slice).unwrap_or_default(),
+                &mut problems,
+            );
             let link = format!("{}/{}.md", kind.folder(), values.short);
             index.entry(values.subcategory.clone()).or_default().push(Entry {
                 name: name.clone(),
@@ -121,7 +125,7 @@ pub(crate) fn pages(folder: &Path, output: &mut Output) -> Result<Vec<String>> {
             output.file(Path::new("docs").join(link), templates.render(template, &values)?);
         }
     }
-    if let Some(source) = sources.provider(&mut problems)? {
+    if let Some(source) = sources.provider(&mut problems) {
         let mut values = values(&source, &schema["provider"], &[], &mut problems);
         values.index = index.into_iter().map(|(title, entries)| Heading { title, entries }).collect();
         output.file("docs/index.md", templates.render("provider.md", &values)?);
@@ -211,14 +215,14 @@ impl Sources {
         Some(Source { page: page?, examples })
     }
 
-    fn provider(&mut self, problems: &mut Vec<String>) -> Result<Option<Source>> {
+    fn provider(&mut self, problems: &mut Vec<String>) -> Option<Source> {
         let page = self.pages.remove(&(PageKind::Provider, "warren".to_owned()));
         if page.is_none() {
             problems.push(
                 "the provider has no page.toml with `name = \"warren\"` and `kind = \"provider\"`".to_owned(),
             );
         }
-        Ok(page.map(|page| Source { page, examples: Vec::new() }))
+        page.map(|page| Source { page, examples: Vec::new() })
     }
 
     fn unused(&self) -> Vec<String> {

@@ -21,7 +21,7 @@ model! {
         pub size: Attr<i64>,
         /// `STANDARD` or `HIGH_PERFORMANCE`.
         pub r#type: Attr<String>,
-        /// How long operations may take.
+        /// Timeouts of the operations.
         pub timeouts: Attr<Timeouts>,
     }
 }
@@ -61,23 +61,23 @@ pub(super) fn schema() -> Schema {
     .attributes(common::tail())
 }
 
-/// Refuses to plan what the API refuses at apply.
+/// Rejects a smaller size during the plan, before the API does so during the apply.
 pub(super) fn check_size(prior: &NetworkVolume, planned: &NetworkVolume, diagnostics: &mut Diagnostics) {
     if let (Some(have), Some(want)) = (prior.size.known(), planned.size.known())
         && want < have
     {
         diagnostics.error_at(
             Path::of("size"),
-            "A volume cannot shrink",
+            "Network volume cannot shrink",
             format!(
-                "The volume has {have} GB and is to have {want}. Make a smaller one under another name, copy what is \
-                 needed, and delete this one."
+                "The volume has {have} GB, and the plan would shrink it to {want} GB. Create a smaller volume under \
+                 another name, copy the data, and delete this one."
             ),
         );
     }
 }
 
-/// The state that what was found makes of `before`.
+/// The state after reading `found`.
 pub(super) fn state(found: Found, before: &NetworkVolume) -> NetworkVolume {
     NetworkVolume {
         name: marker::plain_name(&found.name).into(),

@@ -25,35 +25,35 @@ model! {
         pub image: Attr<String>,
         /// Arguments of the entrypoint.
         pub args: Attr<String>,
-        /// Variables.
+        /// Environment variables.
         pub env: Attr<BTreeMap<String, Attr<String>>>,
-        /// Variables that are never stored.
+        /// Environment variables whose values are never stored.
         pub env_wo: Attr<BTreeMap<String, Attr<Secret>>>,
-        /// Raised when the values of `env_wo` are others.
+        /// Raised to update the values of `env_wo`.
         pub env_wo_version: Attr<i64>,
         /// Names of `env_wo`.
         pub secret_env_names: Texts,
         /// Such as `8888/http`.
         pub ports: Texts,
-        /// Gigabytes of the container's disk.
+        /// Size of the container disk in GB.
         pub disk: Attr<i64>,
-        /// What is rented.
+        /// The GPUs.
         pub gpu: Attr<Gpu>,
-        /// What is rented without a GPU.
+        /// The machine without a GPU.
         pub cpu: Attr<Cpu>,
         /// `SECURE` or `COMMUNITY`.
         pub cloud: Attr<String>,
-        /// Where it may be.
+        /// Data centers where the pod may run.
         pub data_center_ids: Texts,
-        /// Where it is.
+        /// Data center where the pod runs.
         pub data_center_id: Attr<String>,
         /// Storage that outlives it.
         pub network_volume: Attr<NetworkMount>,
         /// Storage on its machine.
         pub persistent_volume: Attr<PersistentMount>,
-        /// Credential for its image.
+        /// Credential for the image.
         pub registry_auth_id: Attr<String>,
-        /// Whether it has an address in RunPod's own network.
+        /// Whether it has an address in RunPod's private network.
         pub global_networking: Attr<bool>,
         /// That address.
         pub global_networking_ip: Attr<String>,
@@ -69,7 +69,7 @@ model! {
         pub when_stopped: Attr<String>,
         /// Whether an apply waits until it runs.
         pub wait_for_running: Attr<bool>,
-        /// How long operations may take.
+        /// Timeouts of the operations.
         pub timeouts: Attr<Timeouts>,
     }
 
@@ -113,12 +113,12 @@ model! {
 common!(Pod, "warren_runpod_pod", |scope, pod| marker::variable(scope, pod.name.text()));
 
 impl Pod {
-    /// The ports, as the API takes them.
+    /// The ports in the API's format.
     pub(super) fn ports(&self) -> Vec<String> {
         sets::known(&self.ports).into_iter().collect()
     }
 
-    /// The mounts, as the API takes them; none are `{}`.
+    /// The mounts in the API's format; `{}` if there are none.
     pub(super) fn mounts(&self) -> serde_json::Value {
         let mut mounts = json!({});
         if let Some(volume) = self.network_volume.known() {
@@ -130,7 +130,7 @@ impl Pod {
         mounts
     }
 
-    /// Whether it is to run.
+    /// Whether the pod should be running.
     pub(super) fn shall_run(&self) -> bool {
         self.desired_status.text() != "EXITED"
     }
@@ -328,7 +328,7 @@ fn life() -> Vec<Attribute> {
     ]
 }
 
-/// The state that what was found makes of `before`.
+/// The state after reading `found`, with values that the API does not return taken from `before`.
 pub(super) fn state(found: &Found, before: &Pod) -> Pod {
     let imported = before.image.is_null();
     let flag = |flag: Attr<bool>, variable: &str| {

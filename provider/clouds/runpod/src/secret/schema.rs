@@ -17,13 +17,13 @@ model! {
         pub id: Attr<String>,
         /// The user's part of the description.
         pub description: Attr<String>,
-        /// Never stored.
+        /// Write-only.
         pub value_wo: Attr<tf_provider_rs::model::Secret>,
-        /// Raised when the value is another.
+        /// Raised to store a new value.
         pub value_wo_version: Attr<i64>,
         /// `{{ RUNPOD_SECRET_name }}`.
         pub reference: Attr<String>,
-        /// How long operations may take.
+        /// Timeouts of the operations.
         pub timeouts: Attr<Timeouts>,
     }
 }
@@ -64,7 +64,7 @@ pub(super) fn schema() -> Schema {
     .attributes(common::tail())
 }
 
-/// The value of a variable that is given the secret.
+/// The value of an environment variable that references the secret.
 pub(super) fn reference(name: &str) -> String {
     format!("{{{{ RUNPOD_SECRET_{name} }}}}")
 }
@@ -75,8 +75,8 @@ fn check_name(value: &Value, path: &Path, diagnostics: &mut Diagnostics) {
     if text.is_empty() || text.len() > 64 || !text.chars().all(fits) {
         diagnostics.error_at(
             path.clone(),
-            "Name not possible",
-            format!("{text:?} cannot be the name of a secret: write 1 to 64 letters, digits, `_` and `-`."),
+            "Invalid secret name",
+            format!("{text:?} is not a valid name of a secret. Use 1 to 64 letters, digits, `_` and `-`."),
         );
     }
 }
@@ -86,14 +86,14 @@ fn check_description(value: &Value, path: &Path, diagnostics: &mut Diagnostics) 
     if text.starts_with("[warren:") || text.chars().count() > 500 || text.is_empty() {
         diagnostics.error_at(
             path.clone(),
-            "Description not possible",
-            "A description has 1 to 500 characters and does not begin with `[warren:`, the marker that the provider puts \
-             first.",
+            "Invalid description",
+            "A description has 1 to 500 characters and does not start with `[warren:`, which the provider reserves \
+             for its marker. Change or remove it.",
         );
     }
 }
 
-/// The state that what was found makes of `before`.
+/// The state after reading `found`, with values that the API does not return taken from `before`.
 pub(super) fn state(found: &Found, before: &Secret) -> Secret {
     let description = marker::plain_description(&found.description);
     Secret {
