@@ -42,6 +42,9 @@ enum Task {
         /// What to measure
         #[arg(value_enum)]
         what: bench::What,
+        /// Record the figures in docs/benchmarks, and draw docs/benchmarks.md again; must precede WHAT
+        #[arg(long)]
+        record: bool,
         /// Arguments for the measurement; `cargo xtask bench tunnel --help` lists them
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         rest: Vec<String>,
@@ -84,7 +87,7 @@ fn main() -> ExitCode {
     let outcome = match Arguments::parse().task {
         Task::Demo => demo::run(),
         Task::Test { filter } => suite::run(filter.as_deref()),
-        Task::Bench { what, rest } => bench::run(what, &rest),
+        Task::Bench { what, record, rest } => bench::run(what, record, &rest),
         Task::Docs { check } => docs::run(check),
         Task::Prose { paths } => prose::run(&paths),
         Task::Site => site::run(),
