@@ -314,4 +314,22 @@ export const words = [
     bad: ["Longest time of a create, such as `90s`."],
     good: ["Timeout for creating the resource, such as `90s`."],
   },
+  {
+    find: /\bof (?:yours|ours|theirs)\b/,
+    use: "your, our or their",
+    bad: ["An Elastic IP address of yours."],
+    good: ["Your Elastic IP address.", "A key of its own."],
+  },
+  {
+    find: /(?<!\bthere )\b(?:is|are|was|were) none\b/,
+    use: "is missing, or is not set",
+    bad: ["The host of the request is none."],
+    good: ["The host of the request is missing.", "If there is none, it fails."],
+  },
+  {
+    find: /\bas (?:many|much|often|long)(?: \w+)? as (?:may|can|is|are|it may|there are)\b/,
+    use: "the maximum, all, or a number",
+    bad: ["It has as many peers as may join."],
+    good: ["It has the maximum number of peers.", "It works as long as the lease is valid."],
+  },
 ];
