@@ -232,10 +232,10 @@ export function document(source, pieces) {
       const inner = [];
       let last = from;
       const slice = text.slice(from - start, to - start);
-      for (const match of slice.matchAll(/`[^`]+`|\]\([^)\s]*\)/g)) {
+      for (const match of slice.matchAll(/`[^`]+`|\]\([^)\s]*\)|(?<![\w.])\b(?:application|text|audio|image)\/[\w.+-]+/g)) {
         const at = from + match.index;
         if (at > last) { inner.push(node("Str", last, at, { value: slice.slice(last - from, match.index) })); }
-        if (match[0].startsWith("`")) { inner.push(node("Code", at, at + match[0].length, { value: match[0].slice(1, -1) })); }
+        if (!match[0].startsWith("]")) { inner.push(node("Code", at, at + match[0].length, { value: match[0].replaceAll("`", "") })); }
         last = at + match[0].length;
       }
       if (to > last) { inner.push(node("Str", last, to, { value: slice.slice(last - from) })); }
