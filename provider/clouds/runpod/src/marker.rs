@@ -1,4 +1,5 @@
 //! Markers of ownership, because RunPod has no tags.
+//!
 //! | type | field | example |
 //! |---|---|---|
 //! | pod | a variable of its environment | `WARREN_RESOURCE=training/platform/worker-0` |
