@@ -145,7 +145,7 @@ pub(super) const TOPOLOGY: &str = "\
 The description is TOML:
 
   topology = \"star\"                       # star, mesh or ring
-  hub = \"aws\"                             # the center of a star
+  hub = \"aws\"                             # only for a star
   [[sites]]
   name = \"aws\"
   key = \"...\"                             # printed by `warren-tunnel gateway identity`
