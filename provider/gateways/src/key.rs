@@ -188,7 +188,7 @@ pub fn attributes<K: Kind>(store: &str) -> [Attribute; 5] {
         Attribute::number("previous_version")
             .computed()
             .keeps()
-            .describe("Previous version of the {store}. Null before the first rotation."),
+            .describe("Version of the previous key. Null before the first rotation."),
     ]
 }
 

@@ -117,8 +117,9 @@ pub(super) fn schema() -> Schema {
                 }
             })
             .describe(
-                "Maximum time in seconds over which a flow is aggregated into one record: 60 or 600. \
-                 Changing this replaces the flow log. Defaults to `600`.",
+                "Maximum time in seconds over which a flow is aggregated into one record: 60 or 600. AWS \
+                 requires 60 for transit gateways. Changing this replaces the flow log. Defaults to \
+                 `600`.",
             ),
         Attribute::string("log_format").optional().computed().keeps().replaces().describe(
             "Fields of each record, such as `${srcaddr} ${dstaddr} ${bytes}`. Changing this replaces the \

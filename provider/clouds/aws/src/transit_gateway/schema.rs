@@ -86,14 +86,12 @@ pub(super) fn schema() -> Schema {
             "Whether attachments from accounts that the transit gateway is shared with are accepted \
              automatically. Updated in place. Defaults to `false`.",
         ),
-        Attribute::string("association_default_route_table_id").computed().describe(
-            "ID of the route table that new attachments are associated with. Null if \
-             `default_route_table_association` is `false`.",
-        ),
-        Attribute::string("propagation_default_route_table_id").computed().describe(
-            "ID of the route table that new attachments propagate their routes to. Null if \
-             `default_route_table_propagation` is `false`.",
-        ),
+        Attribute::string("association_default_route_table_id")
+            .computed()
+            .describe("ID of the default association route table, if the transit gateway has one."),
+        Attribute::string("propagation_default_route_table_id")
+            .computed()
+            .describe("ID of the default propagation route table, if the transit gateway has one."),
         Attribute::string("owner_id")
             .computed()
             .keeps()
