@@ -1,5 +1,5 @@
-//! The main job, end to end, as the demo tells it and a test runs it: apply on emulated clouds, a gateway and a pod from
-//! what that made, an object through the tunnel, destroy; and no secret anywhere it does not belong.
+//! The main job, end to end, for the demo and a test: apply on emulated clouds, start the gateway and the pod that this created, read
+//! an object through the tunnel, destroy. No secret may appear where it does not belong.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -14,38 +14,34 @@ use warren_harness::{Call, GoogleConfig, ProxyConfig, RunPodConfig, Venv};
 use crate::AllStage;
 use crate::overlay::{Hosts, Instance, Pod, Storage, put};
 
-/// A bucket that the example's endpoint lets in, and what is fetched from it.
+/// An object in a bucket that the example's endpoint allows.
 const OBJECT: &str = "acme-datasets/train/part-0.parquet";
 
 /// Bytes of the object.
 const SIZE: usize = 3_000_000;
 
-/// Runs all of it. `tell` is given one line a step; lines that begin with spaces show what a step said.
+/// Runs the whole job. `report` receives one line per step; lines that start with spaces show the output of a step.
 ///
 /// # Errors
-/// The first step that does not do what it is to do.
-pub fn run(tell: &mut dyn FnMut(&str)) -> Result<()> {
-    tell(
-        "starting on loopback: an emulated AWS (moto, with a strict proxy in front of it), doubles of Google Cloud and RunPod",
+/// The first step that fails.
+pub fn run(report: &mut dyn FnMut(&str)) -> Result<()> {
+    report(
+        "starting emulated clouds on loopback: AWS (moto behind a strict proxy), Google Cloud, and RunPod",
     );
     let stage = stage()?;
-    let plan = applied(&stage, tell)?;
-    refused_and_changed(&stage, tell)?;
-    let seen = reached(&stage, tell)?;
+    let plan = applied(&stage, report)?;
+    refused_and_changed(&stage, report)?;
+    let seen = reached(&stage, report)?;
 
-    tell(
-        "searching plan, state, logs, user data and the list of processes for the private keys and the token, by value",
-    );
-    let told = searched(&stage, &plan, &seen)?;
-    tell(&format!("  {told}"));
+    report("searching plan, state, logs, user data, and the process list for the private keys and the token");
+    let searched = searched(&stage, &plan, &seen)?;
+    report(&format!("  {searched}"));
 
-    tell("terraform destroy");
+    report("terraform destroy");
     let run = stage.terraform.destroy(&[])?.success()?;
-    tell(&format!("  {}", summary(&run.stdout)));
+    report(&format!("  {}", summary(&run.stdout)));
     stage.nothing_left()?;
-    tell(
-        "asked the emulators themselves: nothing is left, and every request was one that the clouds understand",
-    );
+    report("the emulated clouds are empty again, and rejected no request");
     Ok(())
 }
 
@@ -57,41 +53,41 @@ fn stage() -> Result<AllStage> {
     Ok(stage)
 }
 
-/// Applies a saved plan; the file of the plan.
-fn applied(stage: &AllStage, tell: &mut dyn FnMut(&str)) -> Result<PathBuf> {
-    tell(
-        "terraform apply: networks of both clouds from one address plan, a gateway in AWS with its keys, a GPU pod with a token",
+/// Applies a saved plan, and returns the plan file.
+fn applied(stage: &AllStage, report: &mut dyn FnMut(&str)) -> Result<PathBuf> {
+    report(
+        "terraform apply: networks in both clouds from one address plan, a gateway in AWS with its keys, a GPU pod with a token",
     );
     stage.terraform.plan(&["-out=first.tfplan"])?.success()?;
     let run = stage.terraform.apply(&["first.tfplan"])?.success()?;
-    tell(&format!("  {}", summary(&run.stdout)));
+    report(&format!("  {}", summary(&run.stdout)));
     let left = stage.cloud.aws.leftovers()?.added.len();
     let made = left + stage.cloud.google.left().len() + stage.cloud.runpod.left().len();
-    tell(&format!("{made} objects exist; a second plan finds nothing to do"));
+    report(&format!("  {made} objects exist; a second plan has no changes"));
     let plan = stage.terraform.plan(&["-detailed-exitcode"])?;
     ensure!(plan.code == 0, "the second plan is not empty:\n{}", plan.output());
     Ok(stage.terraform.folder().join("first.tfplan"))
 }
 
-fn refused_and_changed(stage: &AllStage, tell: &mut dyn FnMut(&str)) -> Result<()> {
-    tell("terraform plan with the AWS VPC moved onto the range of a Google subnetwork: refused before apply");
+fn refused_and_changed(stage: &AllStage, report: &mut dyn FnMut(&str)) -> Result<()> {
+    report("terraform plan with the AWS VPC moved onto the range of a Google subnetwork: the plan fails");
     let refused = stage.terraform.plan(&["-var", "aws_cidr_block=10.1.0.0/16"])?.failure()?;
     for line in errors(&refused.output()) {
-        tell(&format!("  {line}"));
+        report(&format!("  {line}"));
     }
-    tell("terraform apply with other tags: changed in place");
+    report("terraform apply with other tags: updated in place");
     let run = stage.terraform.apply(&["-var", TAGS])?.success()?;
-    tell(&format!("  {}", summary(&run.stdout)));
+    report(&format!("  {}", summary(&run.stdout)));
     Ok(())
 }
 
 const TAGS: &str = r#"tags={team="research"}"#;
 
-/// What was printed on the way, by whom.
+/// What was printed during the run, and by whom.
 type Seen = Vec<(&'static str, String)>;
 
-/// Starts gateway and pod, fetches an object, takes the pod away.
-fn reached(stage: &AllStage, tell: &mut dyn FnMut(&str)) -> Result<Seen> {
+/// Starts gateway and pod, reads an object, removes the pod.
+fn reached(stage: &AllStage, report: &mut dyn FnMut(&str)) -> Result<Seen> {
     let outputs = stage.terraform.outputs()?;
     let gateway = &outputs["gateways"]["value"][0];
     let public = gateway["udp"].as_str().and_then(|udp| udp.split(':').next()).context("no gateway")?;
@@ -100,19 +96,19 @@ fn reached(stage: &AllStage, tell: &mut dyn FnMut(&str)) -> Result<Seen> {
     ensure!(outputs["network"]["value"]["overlay"] == "10.100.0.0/24", "{}", outputs["network"]);
     let hosts = Hosts::new(public, &[&private])?;
 
-    tell(
-        "booting the gateway from its instance's user data: boot script, secrets from the parameter store, the tunnel's binary; no privilege",
+    report(
+        "starting the gateway from its instance's user data: boot script, secrets from the parameter store, warren-tunnel; without privileges",
     );
     let run = stage.cloud.aws.proxy().calls_of("RunInstances").into_iter().next().context("no instance")?;
     let mut instance = Instance::boot(&run)?;
     let fetched = instance.fetch(&stage.cloud.aws.endpoint())?;
     instance.start(&hosts.hub)?;
-    tell(&format!(
-        "  {} is up at {public}: UDP 51820, TCP 443",
+    report(&format!(
+        "  {} listens at {public}: UDP 51820, TCP 443",
         gateway["name"].as_str().unwrap_or_default()
     ));
 
-    tell("starting the pod's agent with the environment that RunPod gives it; no privilege");
+    report("starting the pod's agent with the environment that RunPod set; without privileges");
     let id =
         outputs["pods"]["value"].as_object().and_then(|pods| pods.values().next()).and_then(Value::as_str);
     let environment = stage.cloud.runpod.environment(id.context("no pod")?).context("no environment")?;
@@ -127,42 +123,48 @@ fn reached(stage: &AllStage, tell: &mut dyn FnMut(&str)) -> Result<Seen> {
     let lease = instance.peers()?.into_iter().next().context("no lease")?;
     let within = lease["addresses"][0].as_str().is_some_and(|address| address.starts_with("10.100.0."));
     ensure!(lease["state"] == "live" && within, "{lease}");
-    tell(&format!("  {} joined as group {}: {}", lease["public_key"], lease["group"], lease["addresses"][0]));
+    report(&format!(
+        "  {} enrolled in group {} with address {}",
+        lease["public_key"], lease["group"], lease["addresses"][0]
+    ));
 
     let object: String =
         (0..SIZE).map(|n| char::from(b'a' + u8::try_from(n * 7 / 3 % 26).unwrap_or_default())).collect();
     put(&stage.cloud.aws.endpoint(), OBJECT, &object)?;
-    tell(&format!("in the pod: GET {url}, through the agent's proxy, the tunnel and the gateway"));
+    report(&format!("in the pod: GET {url} through the agent's proxy, the tunnel, and the gateway"));
     let get = || -> Result<()> {
         let got = Pod::get(&hosts.pods, &url, &authority)?;
-        ensure!(got == object, "{} bytes came, other ones than were put", got.len());
+        ensure!(got == object, "received {} bytes that differ from the object", got.len());
         Ok(())
     };
     let begun = Instant::now();
     get().with_context(|| format!("gateway:\n{}", instance.log()))?;
     let peer = instance.peers()?.into_iter().next().context("no lease")?;
     let carried = peer["tx_bytes"].as_u64().unwrap_or_default();
-    ensure!(carried > SIZE as u64, "the gateway carried {carried} bytes only: {peer}");
-    tell(&format!(
-        "  {SIZE} bytes in {:.2} s, equal to what was put; the gateway carried them by {}",
+    ensure!(carried > SIZE as u64, "the gateway carried only {carried} bytes: {peer}");
+    report(&format!(
+        "  {SIZE} bytes in {:.2} s, identical to the object; the gateway carried them over {}",
         begun.elapsed().as_secs_f64(),
         peer["carrier"]
     ));
     let other = url.replace(&format!("{private}/"), &format!("{private}:8443/"));
-    ensure!(Pod::get(&hosts.pods, &other, &authority).is_err(), "{other} is not allowed, but was reached");
-    tell("  port 8443 of the same host is refused: the group may reach port 443");
+    ensure!(Pod::get(&hosts.pods, &other, &authority).is_err(), "{other} is not allowed, but answered");
+    report("  port 8443 of the same host is refused: the group may reach port 443 only");
 
     let killed = instance.log();
-    restarted(&mut instance, &hosts, &lease, &get, tell)?;
+    restarted(&mut instance, &hosts, &lease, &get, report)?;
     let processes = processes()?;
     ensure!(processes.contains("gateway --config"), "the gateway is not in the list of processes");
-    tell("terraform apply without pods: RunPod ends the container, the agent gives its lease back");
+    report("terraform apply with no pods: RunPod stops the container, and the agent releases its lease");
     let run = stage.terraform.apply(&["-var", TAGS, "-var", "pods=0"])?.success()?;
-    tell(&format!("  {}", summary(&run.stdout)));
+    report(&format!("  {}", summary(&run.stdout)));
     pod.process().terminate()?;
     let lease = instance.peers()?.into_iter().next().context("no lease")?;
     ensure!(lease["state"] == "released", "{lease}\n{}", pod.process().log());
-    tell(&format!("  {} is {} until {}", lease["addresses"][0], lease["state"], lease["until"]));
+    report(&format!(
+        "  {} is {}; available to other pods from {}",
+        lease["addresses"][0], lease["state"], lease["until"]
+    ));
     Ok(vec![
         ("the user data", instance.script().to_owned()),
         ("the log of fetch", fetched),
@@ -174,15 +176,15 @@ fn reached(stage: &AllStage, tell: &mut dyn FnMut(&str)) -> Result<Seen> {
     ])
 }
 
-/// Kills the gateway and starts it again: the pod renews its lease by a handshake, and has what it had.
+/// Kills the gateway and restarts it. The pod renews its lease with a handshake and keeps its address.
 fn restarted(
     instance: &mut Instance,
     hosts: &Hosts,
     lease: &Value,
     get: &dyn Fn() -> Result<()>,
-    tell: &mut dyn FnMut(&str),
+    report: &mut dyn FnMut(&str),
 ) -> Result<()> {
-    tell("killing the gateway (SIGKILL), and starting it again with the leases that it had written down");
+    report("killing the gateway (SIGKILL) and restarting it with its stored leases");
     instance.start(&hosts.hub)?;
     let begun = Instant::now();
     get().with_context(|| format!("gateway:\n{}", instance.log()))?;
@@ -190,10 +192,10 @@ fn restarted(
     let renewed = instance.peers()?.into_iter().next().context("the lease was lost")?;
     ensure!(renewed["last_handshake_age"].is_number(), "no handshake: {renewed}");
     for part in ["public_key", "addresses", "state", "since"] {
-        ensure!(renewed[part] == lease[part], "{part} of the lease was {}: {renewed}", lease[part]);
+        ensure!(renewed[part] == lease[part], "{part} of the lease was {} before: {renewed}", lease[part]);
     }
-    tell(&format!(
-        "  the object comes again in {:.1} s: the agent renewed its lease by a handshake, {} until {}",
+    report(&format!(
+        "  the pod reads the object again after {:.1} s: it renewed its lease with a handshake, {} until {}",
         back.as_secs_f64(),
         renewed["addresses"][0],
         renewed["until"]
@@ -201,17 +203,17 @@ fn restarted(
     Ok(())
 }
 
-/// Proves that none of the secrets is where it does not belong; what was looked through, in prose.
+/// Proves that no secret is where it does not belong, and returns a summary of what it searched.
 fn searched(stage: &AllStage, plan: &Path, seen: &Seen) -> Result<String> {
     let mut secrets = secrets(&stage.cloud.aws.proxy().calls_of("PutParameter"));
     let keys = secrets.len();
     ensure!(
         keys == 3,
-        "{keys} keys in the parameter store, not a WireGuard key, a TLS key and a signing key"
+        "the parameter store holds {keys} keys, expected a WireGuard key, a TLS key, and a signing key"
     );
     secrets
         .extend(stage.cloud.runpod.secrets().into_values().filter(|secret| secret.starts_with("v4.public.")));
-    ensure!(secrets.len() == keys + 1, "{} tokens, not one", secrets.len() - keys);
+    ensure!(secrets.len() == keys + 1, "expected one token, found {}", secrets.len() - keys);
     unpack(plan)?;
     let files = in_no_file(&stage.terraform.folder(), &secrets)?;
     for (what, text) in seen {
@@ -219,33 +221,33 @@ fn searched(stage: &AllStage, plan: &Path, seen: &Seen) -> Result<String> {
         ensure!(!lines(&secrets).any(|line| text.contains(line)), "a secret is in {what}");
     }
     Ok(format!(
-        "{keys} keys and 1 token are in none of {files} files (the log of Terraform at TRACE among them), {} logs and lists",
+        "none of {keys} keys and 1 token appears in {files} files (including Terraform's TRACE log) and {} logs and lists",
         seen.len()
     ))
 }
 
-/// Addresses of resources that a saved plan makes, changes, replaces or destroys, with the actions.
+/// Addresses of resources that a saved plan creates, updates, replaces, or destroys, with the actions.
 pub fn changes(plan: &Value) -> Vec<(String, String)> {
     let changes = plan["resource_changes"].as_array().into_iter().flatten();
-    let told = changes.filter_map(|change| {
+    let changed = changes.filter_map(|change| {
         let actions: Vec<&str> =
             change["change"]["actions"].as_array()?.iter().filter_map(|a| a.as_str()).collect();
         let address = change["address"].as_str()?.to_owned();
         (!matches!(actions[..], ["no-op"] | ["read"])).then(|| (address, actions.join("+")))
     });
-    told.collect()
+    changed.collect()
 }
 
-/// All secret values that were put into the parameter store.
+/// All secret values that were written to the parameter store.
 pub fn secrets(puts: &[Call]) -> Vec<String> {
     let secure = puts.iter().filter(|call| call.params.get("Type") == "SecureString");
     secure.map(|call| call.params.get("Value").to_owned()).collect()
 }
 
-/// All secret values that were added to Google's Secret Manager; configurations are none.
+/// All secret values that were added to Google's Secret Manager, without configurations.
 ///
 /// # Errors
-/// A payload is no text.
+/// A payload is not text.
 pub fn google_secrets(adds: &[Call]) -> Result<Vec<String>> {
     let keys = adds.iter().filter(|call| !call.params.get("parent").ends_with("-config"));
     let payload = |call: &Call| {
@@ -255,10 +257,10 @@ pub fn google_secrets(adds: &[Call]) -> Result<Vec<String>> {
     keys.map(payload).collect()
 }
 
-/// A plan's file is a ZIP archive: unpacked beside it, so that its contents are searched and not its compression.
+/// Unpacks a plan file, which is a ZIP archive, beside it, so that a search sees its contents.
 ///
 /// # Errors
-/// It is no archive.
+/// The file is not an archive.
 pub fn unpack(plan: &Path) -> Result<()> {
     let folder = plan.with_extension("unpacked");
     let status = Command::new(Venv::ensure()?.python())
@@ -269,10 +271,10 @@ pub fn unpack(plan: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Proves that no file of a folder holds one of the secrets, nor a line of one; how many files there are.
+/// Proves that no file in a folder contains one of the secrets or a line of one, and returns the number of files.
 ///
 /// # Errors
-/// The files that do.
+/// The files that contain one.
 pub fn in_no_file(folder: &Path, secrets: &[String]) -> Result<usize> {
     let known = tempfile::NamedTempFile::new()?;
     std::fs::write(known.path(), lines(secrets).collect::<Vec<_>>().join("\n"))?;
@@ -281,7 +283,7 @@ pub fn in_no_file(folder: &Path, secrets: &[String]) -> Result<usize> {
         .args([known.path(), folder, known.path()])
         .output()?;
     let found = String::from_utf8_lossy(&grep.stdout).into_owned();
-    // The list of secrets itself is searched too, so that a search which finds nothing is seen to be none.
+    // The list of secrets is searched too: a search that does not find it does not work.
     ensure!(found.trim() == known.path().display().to_string(), "secrets are in:\n{found}");
     count(folder)
 }
@@ -295,16 +297,16 @@ fn count(folder: &Path) -> Result<usize> {
     Ok(files)
 }
 
-/// What is searched for: the lines of keys in PEM, for an encoder may break them apart.
+/// The lines to search for: PEM keys line by line, because an encoder may separate them.
 fn lines(secrets: &[String]) -> impl Iterator<Item = &str> {
     secrets.iter().flat_map(|secret| secret.lines()).filter(|line| line.len() >= 40)
 }
 
-/// The arguments of all processes of this machine.
+/// The arguments of all processes on this machine.
 fn processes() -> Result<String> {
     let mut all = String::new();
     for entry in std::fs::read_dir("/proc")? {
-        // A process may end while it is looked at.
+        // A process may end while it is read.
         let Ok(line) = std::fs::read(entry?.path().join("cmdline")) else { continue };
         all += &String::from_utf8_lossy(&line).replace('\0', " ");
         all.push('\n');
@@ -312,12 +314,12 @@ fn processes() -> Result<String> {
     Ok(all)
 }
 
-/// Terraform's last line about what it did.
+/// Terraform's summary line.
 fn summary(output: &str) -> &str {
     output.lines().rev().find(|line| line.contains("complete!")).unwrap_or_default()
 }
 
-/// The error boxes of Terraform's output.
+/// The error boxes in Terraform's output.
 fn errors(output: &str) -> Vec<&str> {
     let lines = output.lines().skip_while(|line| !line.contains("Error:"));
     lines

@@ -1,4 +1,4 @@
-//! The main job, end to end, on an emulated AWS and doubles of Google Cloud and RunPod.
+//! The main job, end to end, on emulated clouds.
 
 use std::time::Instant;
 
@@ -7,18 +7,30 @@ use warren_acceptance::journey;
 
 use crate::build;
 
-/// Builds, and runs the main job; each step is told with the time since the start.
+/// What the demo prints when it has passed.
+const NEXT: &str = "
+What to look at next:
+  examples/llm-training         the configuration that the demo applied
+  docs/guides/first-fabric.md   build a network of your own; `cargo xtask sandbox` starts these emulated clouds for it
+  docs/status.md                what was tested, and what only emulated clouds have proved";
+
+/// Builds the binaries and runs the main job. Each step is printed with the time since the start.
 pub(crate) fn run() -> Result<()> {
     let begun = Instant::now();
-    let mut tell = |line: &str| {
+    let mut report = |line: &str| {
         if line.starts_with(' ') {
             println!("          {line}");
         } else {
             println!("[{:6.1}s] {line}", begun.elapsed().as_secs_f64());
         }
     };
-    tell("building provider and tunnel (the first build takes some minutes: the AWS SDK is large)");
+    report(
+        "building the provider and the tunnel (a first build takes about ten minutes: the AWS SDK is large)",
+    );
     let folder = build::products()?;
     ensure!(folder.join("terraform-provider-warren").is_file(), "no provider in {}", folder.display());
-    journey::run(&mut tell)
+    journey::run(&mut report)?;
+    report("the demo passed");
+    println!("{NEXT}");
+    Ok(())
 }

@@ -1,4 +1,4 @@
-//! The kill points of an example, all of them or some.
+//! Tries the kill points of an example, all or a sample.
 
 use anyhow::{Result, ensure};
 use clap::ValueEnum;
@@ -12,28 +12,28 @@ use crate::build;
 /// An example that runs on emulated clouds.
 #[derive(Clone, Copy, Debug, ValueEnum)]
 pub(crate) enum Example {
-    /// On an emulated AWS.
+    /// On the emulated AWS
     AwsHubSpoke,
-    /// On an emulated AWS: keys and gateways.
+    /// On the emulated AWS: keys and gateways
     AwsGateway,
-    /// On a double of Google Cloud.
+    /// On the double of Google Cloud
     GcpHubSpoke,
-    /// On a double of Google Cloud: keys and gateways.
+    /// On the double of Google Cloud: keys and gateways
     GcpGateway,
-    /// On a double of RunPod.
+    /// On the double of RunPod
     GpuPods,
-    /// On an emulated AWS and a double of Google Cloud: two hubs joined.
+    /// On both: two hubs joined by their gateways
     MultiCloud,
-    /// On all of them: what the demo applies.
+    /// On all three: what the demo applies
     LlmTraining,
 }
 
-/// What is interrupted by a kill.
+/// The run that a kill interrupts.
 #[derive(Clone, Copy, Debug, ValueEnum)]
 pub(crate) enum Run {
-    /// An apply onto nothing.
+    /// An apply onto nothing
     Apply,
-    /// A destroy of everything.
+    /// A destroy of everything
     Destroy,
 }
 
@@ -46,7 +46,7 @@ impl From<Run> for Moment {
     }
 }
 
-/// Kills the provider at these calls of an example, and tells what came of each.
+/// Kills the provider at these calls of an example, and prints the result of each.
 pub(crate) fn run(example: Example, at: KillCalls) -> Result<()> {
     build::products()?;
     let (aws, google, runpod) = (ProxyConfig::default(), GoogleConfig::default(), RunPodConfig::default());

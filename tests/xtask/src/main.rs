@@ -1,13 +1,16 @@
 //! `cargo xtask`: the developer's tasks. `cargo xtask --help` lists them.
 
-#![expect(clippy::print_stdout, reason = "a task tells what it does on standard output")]
+#![expect(clippy::print_stdout, reason = "a task prints its progress")]
 
 mod bench;
 mod build;
 mod demo;
 mod docs;
 mod kill;
+mod prose;
 mod purity;
+mod sandbox;
+mod site;
 mod suite;
 
 use std::process::ExitCode;
@@ -24,42 +27,57 @@ struct Arguments {
 
 #[derive(Subcommand)]
 enum Task {
-    /// Run the main job end to end on emulated clouds: apply, refuse an overlap, change, destroy, prove that nothing is left.
+    /// Run the main job end to end on emulated clouds
+    ///
+    /// Applies an example, shows that an overlap fails the plan, starts the gateway and a pod, reads an object through the tunnel, and
+    /// destroys everything. Needs Python 3.11 and Terraform or OpenTofu on PATH, and root or user namespaces.
     Demo,
-    /// Run every test; ends with a line `N passed, N failed`.
+    /// Run all tests; the last line is `N passed, N failed`
     Test {
-        /// Run only tests whose name contains this.
+        /// Run only tests whose name contains this text
         filter: Option<String>,
     },
-    /// Measure, against peers in the same run.
+    /// Measure against peers in the same run
     Bench {
-        /// What to measure.
+        /// What to measure
         #[arg(value_enum)]
         what: bench::What,
-        /// What `tunnel` is told; `bench tunnel --help` lists it.
+        /// Record the figures in docs/benchmarks, and draw docs/benchmarks.md again; must precede WHAT
+        #[arg(long)]
+        record: bool,
+        /// Arguments for the measurement; `cargo xtask bench tunnel --help` lists them
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         rest: Vec<String>,
     },
-    /// Write the reference documentation of the provider from its schema.
+    /// Generate the reference documentation from schemas, pages, and examples
     Docs {
-        /// Change nothing; fail where a file is out of date.
+        /// Write nothing, and fail if a file is out of date
         #[arg(long)]
         check: bool,
     },
-    /// Prove that the pure crates depend on no runtime, network or file library.
+    /// Lint the prose of Markdown, descriptions, diagnostics, log messages, and help texts
+    Prose {
+        /// Files or folders to lint; all if none is given
+        paths: Vec<String>,
+    },
+    /// Build the documentation site, and check the links of all documentation
+    Site,
+    /// Start emulated clouds on loopback for your own Terraform, until Ctrl-C
+    Sandbox(sandbox::Arguments),
+    /// Check that pure crates depend on no runtime, network, or file library, and `warren` on no cloud SDK
     Purity,
-    /// Kill the provider before and after every API call of an example, and see each time that it converges.
+    /// Kill the provider before and after every API call of an example, and check that it converges
     Kill {
-        /// Which example.
+        /// Example to apply and destroy
         #[arg(long, value_enum, default_value = "aws-hub-spoke")]
         example: kill::Example,
-        /// Try only every n-th kill point.
+        /// Try only every n-th kill point
         #[arg(long, default_value_t = 1)]
         every: usize,
-        /// Begin with this API call.
+        /// Number of the first API call to try
         #[arg(long, default_value_t = 1)]
         first: usize,
-        /// Only those of an apply, or of a destroy.
+        /// Try only the calls of an apply, or of a destroy
         #[arg(long, value_enum)]
         only: Option<kill::Run>,
     },
@@ -69,8 +87,13 @@ fn main() -> ExitCode {
     let outcome = match Arguments::parse().task {
         Task::Demo => demo::run(),
         Task::Test { filter } => suite::run(filter.as_deref()),
-        Task::Bench { what, rest } => bench::run(what, &rest),
-        Task::Docs { check } => docs::run(check),
+        Task::Bench { what, record, rest } => bench::run(what, record, &rest),
+        Task::Prose { paths } => prose::run(&paths),
+        Task::Site => site::run(),
+        Task::Docs { check } => {
+            docs::run(check).and_then(|()| warren_acceptance::docs::write_exceptions(check))
+        }
+        Task::Sandbox(arguments) => sandbox::run(&arguments),
         Task::Purity => purity::run(),
         Task::Kill { example, every, first, only } => {
             kill::run(example, KillCalls { every, first, only: only.map(Into::into) })

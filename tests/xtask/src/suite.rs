@@ -1,4 +1,4 @@
-//! Every test of the workspace, with one line at the end that counts them.
+//! Runs every test of the workspace, and counts them in one line at the end.
 
 use std::io::{BufRead as _, BufReader};
 use std::process::Stdio;
@@ -7,9 +7,9 @@ use anyhow::{Context as _, Result, ensure};
 
 use crate::build;
 
-/// Builds the binaries, runs `cargo test` over the workspace, and adds up what every test binary says.
+/// Builds everything, runs `cargo test` over the workspace, and adds up the counts of all test binaries.
 ///
-/// The tests that wait for a session of the tunnel or a lease to grow old run beside the others: they take time, but no CPU.
+/// The tests that wait for a session or a lease to expire run beside the others: they take time, but no CPU.
 pub(crate) fn run(filter: Option<&str>) -> Result<()> {
     let folder = build::everything()?;
     let waiting = build::cargo()
@@ -42,14 +42,14 @@ pub(crate) fn run(filter: Option<&str>) -> Result<()> {
         total.add(line);
     }
     println!("\n{} passed, {} failed", total.passed, total.failed);
-    ensure!(total.ignored == 0, "{} tests were ignored; a test must run or go", total.ignored);
-    ensure!(status.success() && total.failed == 0, "not every test passed ({status})");
-    ensure!(waited.status.success(), "not every test of age passed ({})", waited.status);
+    ensure!(total.ignored == 0, "{} tests were ignored; run them or delete them", total.ignored);
+    ensure!(status.success() && total.failed == 0, "tests failed ({status})");
+    ensure!(waited.status.success(), "tests of expiry failed ({})", waited.status);
     ensure!(total.passed > 0 || filter.is_some(), "no test ran");
     Ok(())
 }
 
-/// What the test binaries counted.
+/// Counts of test results.
 #[derive(Default)]
 struct Counts {
     passed: u64,
@@ -58,7 +58,7 @@ struct Counts {
 }
 
 impl Counts {
-    /// Adds a line such as `test result: ok. 3 passed; 0 failed; 0 ignored; ..`; other lines count nothing.
+    /// Adds a line such as `test result: ok. 3 passed; 0 failed; 0 ignored; ..`; ignores other lines.
     fn add(&mut self, line: &str) {
         let Some((_, counts)) = line.split_once("test result: ") else { return };
         let counts = counts.split_once(". ").map_or(counts, |(_, counts)| counts);
