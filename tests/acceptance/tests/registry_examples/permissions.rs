@@ -73,7 +73,7 @@ const GOOGLE: &[(&str, &[&str], &[&str])] = &[
         &[
             "compute.globalForwardingRules.pscDelete",
             "dns.managedZones.delete",
-            "servicedirectory.services.delete",
+            "servicedirectory.namespaces.delete",
         ],
     ),
     (
