@@ -1,11 +1,13 @@
 //! What the acceptance tests, the demo and the benchmarks have in common: a workspace with real Terraform and an
 //! emulated cloud, and the kill-point run.
 
+pub mod docs;
 pub mod journey;
 mod kill;
 pub mod overlay;
 pub mod registry;
 pub mod rotation;
+pub mod sandbox;
 mod stage;
 
 pub use kill::{KillCalls, KillReport, Moment, kill_points};
@@ -13,3 +15,4 @@ pub use stage::{
     All, AllStage, AwsStage, Emulated, GoogleStage, REGISTRY_PASSWORD, RunPodStage, SIGNING_KEY, Stage,
     build_folder, flat,
 };
+use stage::{IMAGE, SOURCE};

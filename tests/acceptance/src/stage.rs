@@ -8,10 +8,10 @@ use warren_harness::{
 };
 
 /// The address of the provider.
-const SOURCE: &str = "warren-net/warren";
+pub(crate) const SOURCE: &str = "warren-net/warren";
 
 /// An image that the emulated AWS knows.
-const IMAGE: &str = "ami-1e749f67";
+pub(crate) const IMAGE: &str = "ami-1e749f67";
 
 /// Signs the tokens of examples without a cloud for the key; made for these tests.
 pub const SIGNING_KEY: &str =
@@ -35,7 +35,7 @@ pub fn build_folder() -> Result<PathBuf> {
     };
     ensure!(
         folder.join("terraform-provider-warren").is_file(),
-        "no provider in {}; `cargo build -p warren-provider --bins` makes it, `cargo xtask test` does so by itself",
+        "no provider in {}; build it with `cargo build -p warren-provider -p warren-cli`; `cargo xtask test` does so automatically",
         folder.display()
     );
     Ok(folder)

@@ -39,5 +39,5 @@ pub use netns::NetNs;
 pub use proxy::{Consistency, Proxy, ProxyConfig};
 pub use query::Params;
 pub use runpod::{RunPod, RunPodConfig};
-pub use terraform::{Killer, Run, Running, Terraform};
+pub use terraform::{Killer, Run, Running, Terraform, write_cli_configuration};
 pub use venv::{Venv, cache_dir, workspace_root};

@@ -447,6 +447,33 @@ fn cli_configuration(source: &str, build_folder: &Path, mirror: &Path) -> String
     )
 }
 
+/// Writes into `folder` a CLI configuration with which a user's own Terraform or OpenTofu takes the provider `source`
+/// (`namespace/type`) from a build folder, and every other provider from its registry. Returns the file's path, for
+/// `TF_CLI_CONFIG_FILE`.
+///
+/// # Errors
+/// The folder cannot be written.
+pub fn write_cli_configuration(source: &str, build_folder: &Path, folder: &Path) -> Result<PathBuf> {
+    let build_folder = std::path::absolute(build_folder)?;
+    let folder = std::path::absolute(folder)?;
+    let mirrored = folder.join("mirror");
+    if mirrored.exists() {
+        fs::remove_dir_all(&mirrored)?;
+    }
+    mirror(source, &build_folder, &mirrored)?;
+    let addresses = HOSTS.map(|host| format!("{host}/{source}"));
+    let file = folder.join("terraform.rc");
+    let text = format!(
+        "provider_installation {{\n  dev_overrides {{\n    {source:?} = {build_folder:?}\n  }}\n  filesystem_mirror {{\n    \
+         path    = {mirrored:?}\n    include = {addresses:?}\n  }}\n  direct {{\n    exclude = {addresses:?}\n  }}\n}}\n"
+    );
+    fs::write(&file, text).with_context(|| format!("cannot write {}", file.display()))?;
+    Ok(file)
+}
+
+/// The default registries of Terraform and OpenTofu.
+const HOSTS: [&str; 2] = ["registry.terraform.io", "registry.opentofu.org"];
+
 /// Lays the binary out as `<host>/<namespace>/<type>/<version>/<platform>/`, for both programs' default hosts.
 fn mirror(source: &str, build_folder: &Path, mirror: &Path) -> Result<()> {
     let kind = source.rsplit('/').next().unwrap_or(source);
@@ -457,11 +484,7 @@ fn mirror(source: &str, build_folder: &Path, mirror: &Path) -> Result<()> {
     };
     let system = if cfg!(target_os = "macos") { "darwin" } else { "linux" };
     let binary = build_folder.join(format!("terraform-provider-{kind}"));
-    let hosts: &[&str] = if source.split('/').count() > 2 {
-        &[""]
-    } else {
-        &["registry.terraform.io", "registry.opentofu.org"]
-    };
+    let hosts: &[&str] = if source.split('/').count() > 2 { &[""] } else { &HOSTS };
     for host in hosts {
         let folder = mirror.join(host).join(source).join("99.0.0").join(format!("{system}_{architecture}"));
         fs::create_dir_all(&folder)?;

@@ -202,6 +202,12 @@ fn described(change: &str) -> Attribute {
     ))
 }
 
+/// An error with a full stop, unless it ends in a question.
+pub(crate) fn sentence(error: &str) -> String {
+    let end = if error.ends_with('?') { "" } else { "." };
+    format!("{error}{end}")
+}
+
 /// The attribute `self_link`.
 pub(crate) fn self_link() -> Attribute {
     Attribute::string("self_link").computed().keeps().describe(

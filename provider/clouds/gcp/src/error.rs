@@ -211,15 +211,12 @@ impl From<ApiError> for Diagnostic {
     fn from(error: ApiError) -> Diagnostic {
         let hint = error.hint().map(|hint| format!("\n\n{hint}")).unwrap_or_default();
         let message = error.message.trim();
-        let (summary, detail) = if error.reason.is_empty() {
-            (format!("{} failed", error.operation), format!("{message}{hint}"))
+        let summary = if error.reason.is_empty() {
+            format!("{} failed", error.operation)
         } else {
-            (
-                format!("{} failed: {}", error.operation, error.reason),
-                format!("Google returned: {message}{hint}"),
-            )
+            format!("{} failed: {}", error.operation, error.reason)
         };
-        Diagnostic::error(summary, detail)
+        Diagnostic::error(summary, format!("{message}{hint}"))
     }
 }
 
@@ -295,7 +292,7 @@ mod tests {
         ApiError {
             operation: "networks.insert",
             reason: reason.into(),
-            message: "what Google says".into(),
+            message: "The message of the API.".into(),
             status,
         }
     }

@@ -3,17 +3,17 @@
 mod cli;
 mod markdown;
 mod modules;
-mod output;
+pub(crate) mod output;
 mod registry;
 mod schema;
-mod templates;
+pub(crate) mod templates;
 
 use std::path::PathBuf;
 
 use anyhow::{Result, ensure};
 
 use self::output::Output;
-use crate::build;
+use crate::{bench, build};
 
 /// Writes every generated page, or with `check` reports those that are out of date.
 ///
@@ -26,6 +26,7 @@ pub(crate) fn run(check: bool) -> Result<()> {
     let mut output = Output::default();
     let mut problems = modules::readmes(&mut output)?;
     cli::pages(&folder, &mut output)?;
+    bench::page::pages(&mut output)?;
     problems.extend(registry::pages(&folder, &mut output)?);
     let outcome = output.finish(check, problems.is_empty());
     ensure!(problems.is_empty(), "pages that cannot be generated:\n- {}", problems.join("\n- "));

@@ -6,12 +6,14 @@ use tera::{Context, Tera};
 
 use super::markdown;
 
-const TEMPLATES: [(&str, &str); 5] = [
+const TEMPLATES: [(&str, &str); 7] = [
     ("macros.md", include_str!("../../templates/macros.md.tera")),
     ("provider.md", include_str!("../../templates/provider.md.tera")),
     ("type.md", include_str!("../../templates/type.md.tera")),
     ("function.md", include_str!("../../templates/function.md.tera")),
     ("command.md", include_str!("../../templates/command.md.tera")),
+    ("benchmarks.md", include_str!("../../templates/benchmarks.md.tera")),
+    ("chart.svg", include_str!("../../templates/chart.svg.tera")),
 ];
 
 /// The templates, parsed.

@@ -28,7 +28,7 @@ pub(super) async fn find(gcp: &Gcp, planned: &Address) -> Result<Vec<String>, Ap
     planned.adoptable(gcp, &found.description, found.network_tier == planned.network_tier.text())
 }
 
-/// Starts to reserve an address and gives its id.
+/// Starts reserving an address and returns its ID.
 pub(super) async fn create(gcp: &Gcp, planned: &Address, description: &str) -> Result<String, ApiError> {
     let id = planned.place(&gcp.project).unwrap_or_default();
     let body = model::Address::new()

@@ -46,7 +46,8 @@ placed!(Repository, location "repositories");
 pub(super) fn schema() -> Schema {
     Schema::new(
         "An Artifact Registry repository, for container images unless `format` selects another format. VMs without \
-         an external IP address pull from it through Private Google Access or a Private Service Connect endpoint.",
+         an external IP address pull from it through Private Google Access, with or without a Private Service \
+         Connect endpoint.",
     )
     .attributes(common::head("repository", "projects/PROJECT/locations/LOCATION/repositories/NAME"))
     .attributes([

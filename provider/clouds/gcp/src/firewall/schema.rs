@@ -156,7 +156,7 @@ pub(super) fn check(rule: &Firewall, diagnostics: &mut Diagnostics) {
         }
         for range in sets::known(set).iter().filter(|_| name.ends_with("ranges")) {
             if let Err(error) = parse_cidr(range) {
-                wrong(name, "Invalid CIDR range", format!("{error}."));
+                wrong(name, "Invalid CIDR range", common::sentence(&error.to_string()));
             }
         }
     }

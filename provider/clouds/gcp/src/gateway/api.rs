@@ -16,10 +16,10 @@ use crate::session::Gcp;
 /// Metadata with the boot script: Google's guest agent runs it at every boot.
 const SCRIPT: &str = "startup-script";
 
-/// Metadata with the image as the configuration names it: the instance itself tells only which disk it has.
+/// Metadata with the image as the configuration names it: the API returns only the disk of an instance.
 const IMAGE: &str = "warren-image";
 
-/// What the service account may be used for; what it may do is said by bindings.
+/// Access scope of the service account; IAM bindings restrict its permissions.
 const SCOPE: &str = "https://www.googleapis.com/auth/cloud-platform";
 
 /// An instance as the API returns it.
@@ -39,7 +39,7 @@ pub(super) struct Found {
     pub(super) kms_key: Option<String>,
     pub(super) script: Option<String>,
     pub(super) labels: BTreeMap<String, String>,
-    /// Whether it forwards, and boots only what is signed.
+    /// Whether it forwards packets, and boots signed code only.
     pub(super) right: bool,
     pub(super) status: String,
     pub(super) self_link: String,
@@ -88,7 +88,7 @@ pub(super) async fn create(gcp: &Gcp, planned: &Gateway) -> Result<String, ApiEr
     let metadata = [
         (SCRIPT, planned.startup_script.text()),
         (IMAGE, planned.image.text()),
-        // Nobody gets in by keys of the project's metadata.
+        // Disables SSH access with keys from the project's metadata.
         ("block-project-ssh-keys", "TRUE"),
         ("enable-oslogin", "TRUE"),
         ("serial-port-enable", "FALSE"),

@@ -43,7 +43,7 @@ pub(super) fn schema() -> Schema {
     .attributes(common::head("secret", "projects/PROJECT/secrets/NAME"))
     .attributes([
         Attribute::string("content").required().validate(warren_gateways::config::check).describe(
-            "Content of the file: TOML as described in [docs/gateway.md](../gateway.md), up to 64 KiB. The plan \
+            "Content of the file: TOML as described in the [gateway reference](../gateway.md), up to 64 KiB. The plan \
              reports mistakes. Updated in place.",
         ),
         Attribute::number("version").computed().keeps().describe("Version of the secret that holds the file."),

@@ -111,7 +111,7 @@ impl Stored {
     }
 }
 
-/// The state that what is stored makes of `before`.
+/// Updates the state `before` with what Secret Manager returned.
 pub(super) fn state<K: Named>(stored: Stored, before: &Key<K>) -> Key<K> {
     let mut state = before.clone();
     let last = stored.last.map(|version| (version.number, stored.note()));

@@ -76,7 +76,7 @@ pub(super) async fn get(gcp: &Gcp, peering: &NetworkPeering) -> Result<Found, Ap
     })
 }
 
-/// Starts to remove this side, when it is there: Google does not tell an absent peering by "not found".
+/// Starts removing this side if it exists: Google does not report an absent peering as "not found".
 pub(super) async fn delete(gcp: &Gcp, peering: &NetworkPeering) -> Result<Begun, ApiError> {
     get(gcp, peering).await?;
     let Link { project, name, .. } = link::parsed("networks.removePeering", peering.network.text())?;

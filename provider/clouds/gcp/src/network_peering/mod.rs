@@ -1,7 +1,7 @@
-//! `warren_gcp_network_peering`: one side of a peering; it works when the other network has its side too.
+//! `warren_gcp_network_peering`: one side of a peering, which is active once the other network has its side too.
 //!
-//! Google keeps a peering inside its network and gives it neither a description nor labels. A create that finds a
-//! peering of the planned name with the planned network takes it for its own.
+//! In Google's API, a peering is part of its network and has neither a description nor labels. A create adopts an
+//! existing peering with the planned name to the planned network.
 
 mod api;
 mod schema;

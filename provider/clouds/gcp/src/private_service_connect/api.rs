@@ -118,7 +118,7 @@ pub(super) async fn get(gcp: &Gcp, id: &str) -> Result<Found, ApiError> {
         description: rule.description.unwrap_or_default(),
         network: rule.network.unwrap_or_default(),
         address: rule.ip_address.unwrap_or_default(),
-        // The rule tells the address, not which object reserved it; both have one name.
+        // The rule contains the address, not the ID of the reserved address; both have the same name.
         address_id: Link { project, region: None, collection: "addresses".to_owned(), name }.to_string(),
         bundle: target.rsplit('/').next().unwrap_or_default().to_owned(),
         automate_dns: !rule.no_automate_dns_zone.unwrap_or_default(),

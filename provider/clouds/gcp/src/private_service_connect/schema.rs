@@ -52,9 +52,9 @@ common!(Endpoint, "warren_gcp_private_service_connect", global "forwardingRules"
 
 pub(super) fn schema() -> Schema {
     Schema::new(
-        "A Private Service Connect endpoint: an IP address in a network at which Google APIs, such as Cloud Storage \
-         and Artifact Registry, are reachable without internet access. The endpoint is reachable from its own \
-         network only, not over a peering, so each spoke needs its own.",
+        "A Private Service Connect endpoint: an IP address in a network through which clients reach Google APIs, \
+         such as Cloud Storage and Artifact Registry, without internet access. The endpoint serves its own network \
+         only, not peered networks, so each spoke needs its own.",
     )
     .attributes([
         Attribute::string("name").required().replaces().validate(name).describe(

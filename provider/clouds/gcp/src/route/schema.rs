@@ -86,7 +86,7 @@ pub(super) fn schema() -> Schema {
 fn destination(value: &Value, path: &Path, diagnostics: &mut Diagnostics) {
     let text = value.as_str().unwrap_or_default();
     if let Err(error) = warren_cidr::parse_cidr(text) {
-        diagnostics.error_at(path.clone(), "Invalid CIDR range", format!("{error}."));
+        diagnostics.error_at(path.clone(), "Invalid CIDR range", common::sentence(&error.to_string()));
     }
 }
 

@@ -66,8 +66,8 @@ pub(super) fn schema() -> Schema {
         ),
         Attribute::number("max_ports_per_vm").optional().validate(common::between(32, 65536)).describe(
             "Maximum number of ports that a busy VM can use, a power of 2 from 32 to 65536. If set, \
-             `min_ports_per_vm` must be a smaller power of 2, at least 32. Updated in place. Defaults to a fixed \
-             number of ports.",
+             `min_ports_per_vm` must be a smaller power of 2, at least 32. Updated in place. Defaults to \
+             `min_ports_per_vm` ports for every VM.",
         ),
         Attribute::string("log_filter")
             .optional()

@@ -53,8 +53,8 @@ pub(super) async fn create(
 
 /// Starts updating the perimeter if it differs from the plan.
 ///
-/// What was read goes back with the change: its etag, which this client keeps among the fields that it does not know,
-/// makes Google refuse the change of a perimeter that somebody else has changed in between.
+/// The request contains the perimeter as it was read, including its etag, which this client keeps among its unknown fields.
+/// Google rejects the request if the perimeter has changed in between.
 pub(super) async fn update(gcp: &Gcp, id: &str, want: &ServicePerimeter) -> Result<Option<Begun>, ApiError> {
     let have = call(gcp, id).await?;
     let found = told(id, &have)?;
@@ -183,7 +183,7 @@ const UNSPECIFIED: &str = "IDENTITY_TYPE_UNSPECIFIED";
 
 fn told(id: &str, perimeter: &model::ServicePerimeter) -> Result<Found, ApiError> {
     if perimeter.perimeter_type != PerimeterType::Regular {
-        let message = format!("{id} is a bridge between perimeters, and not a regular perimeter");
+        let message = format!("{id} is a perimeter bridge, not a regular perimeter");
         return Err(ApiError::taken("servicePerimeters.get", message));
     }
     let spec = perimeter.spec.as_ref().filter(|_| perimeter.use_explicit_dry_run_spec);

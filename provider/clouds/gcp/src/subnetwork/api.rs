@@ -27,7 +27,7 @@ pub(super) struct Found {
     pub(super) logs: Option<FlowLogs>,
     pub(super) gateway: Option<String>,
     pub(super) self_link: String,
-    /// What a change must name, so that it is not made to another state than the one that was looked at.
+    /// A change must name it, so that it applies only to the state that was read.
     pub(super) fingerprint: Option<Bytes>,
 }
 

@@ -1,4 +1,4 @@
-//! Measurements. None of them is a test, because results depend on the machine.
+//! The provider: size, start, memory, and the time and CPU of plans and applies.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -7,78 +7,39 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use anyhow::{Context as _, Result, ensure};
-use clap::ValueEnum;
+use anyhow::{Context as _, Result};
+use serde_json::{Value, json};
 use warren_acceptance::AwsStage;
+use warren_harness::ProxyConfig;
 use warren_harness::driver::Plugin;
-use warren_harness::{ProxyConfig, workspace_root};
 
 use crate::build;
 
-/// What is measured.
-#[derive(Clone, Copy, ValueEnum)]
-pub(crate) enum What {
-    /// The address solver, against other crates and Python's netaddr
-    Cidr,
-    /// The provider: size, start, memory, and plan and apply of 1,000 resources
-    Provider,
-    /// The tunnel, against other implementations of WireGuard. Needs root for network namespaces
-    Tunnel,
-    /// The tunnel without privileges, against other user-space clients. Needs root for network namespaces
-    Pod,
-    /// Gateways that forward in the kernel and through sockets. Needs root for network namespaces
-    Forward,
-    /// Enrolment of many pods, and failover when gateways die. Needs root for network namespaces
-    Gateway,
-}
-
-pub(crate) fn run(what: What, rest: &[String]) -> Result<()> {
-    ensure!(
-        rest.is_empty() || matches!(what, What::Tunnel | What::Pod | What::Forward | What::Gateway),
-        "`bench cidr` and `bench provider` accept no further arguments"
-    );
-    match what {
-        What::Cidr => cidr(),
-        What::Provider => provider(),
-        What::Tunnel => tunnel(rest),
-        What::Pod => tunnel(&[&["--pod".to_owned()], rest].concat()),
-        What::Forward => tunnel(&[&["--forward".to_owned()], rest].concat()),
-        What::Gateway => tunnel(&[&["--gateway".to_owned()], rest].concat()),
-    }
-}
-
-/// Builds the measured programs and the measuring ones with the profile of a release.
-fn tunnel(rest: &[String]) -> Result<()> {
-    let arguments = ["build", "--profile", "tunnel", "--bins", "--locked"];
-    let packages = ["--package", "warren-tunnel", "--package", "warren-tunnel-tests"];
-    build::success(build::cargo().args(arguments).args(packages), "building the tunnel")?;
-    let program = build::target_folder().join("tunnel/tunnel-bench");
-    build::success(std::process::Command::new(program).args(rest), "the measurement")
-}
-
-fn cidr() -> Result<()> {
-    build::success(build::cargo().args(["bench", "--package", "warren-cidr"]), "the benches of the solver")?;
-    let script = workspace_root().join("tests/benches/cidr/compare.py");
-    build::success(std::process::Command::new("python3").arg(script), "the comparison with netaddr")
-}
-
-fn provider() -> Result<()> {
+/// Measures the released provider.
+pub(super) fn measure() -> Result<Value> {
     let folder = build::release()?;
     let binary = folder.join("terraform-provider-warren");
-    println!("size: {:.1} MB, stripped release build", megabytes(std::fs::metadata(&binary)?.len()));
-    start(&binary)?;
+    let size = megabytes(std::fs::metadata(&binary)?.len());
+    println!("size: {size:.1} MB, stripped release build");
+    let (handshake, idle) = start(&binary)?;
+    let mut figures = json!({
+        "binary, MB": [size], "start to handshake, ms": [handshake], "memory when idle, MB": [idle],
+    });
     let mut stage = AwsStage::built_in(&folder, ProxyConfig::default())?;
     stage.terraform.time_limit(Duration::from_secs(3600));
     let time = |run: warren_harness::Run| run.success().map(|run| run.time.as_secs_f64());
     println!("seconds; `bare` is a plan of as many built-in resources in the same run");
     println!("{:>9} {:>7} {:>7} {:>9}", "resources", "bare", "plan", "peak MB");
     for vpcs in SIZES {
+        let resources = vpcs * 2;
         let watch = Watch::begin("terraform-provider-warren");
-        stage.configure(&(0..vpcs * 2).map(bare).collect::<String>())?;
+        stage.configure(&(0..resources).map(bare).collect::<String>())?;
         let alone = time(stage.terraform.plan(&[])?)?;
         stage.configure(&(0..vpcs).map(pair).collect::<String>())?;
         let plan = time(stage.terraform.plan(&[])?)?;
-        println!("{:>9} {alone:>7.2} {plan:>7.2} {:>9.1}", vpcs * 2, megabytes(watch.end().memory));
+        println!("{resources:>9} {alone:>7.2} {plan:>7.2} {:>9.1}", megabytes(watch.end().memory));
+        figures[format!("plan of {resources} built-in resources, s")] = json!([alone]);
+        figures[format!("plan of {resources} resources, s")] = json!([plan]);
     }
     println!(
         "apply, plan again, and destroy; then CPU seconds of Terraform, the provider, and the emulated cloud:"
@@ -103,8 +64,16 @@ fn provider() -> Result<()> {
             all - cpu,
             megabytes(memory)
         );
+        let resources = vpcs * 2;
+        for (run, seconds) in [("apply", apply), ("plan again", replan), ("destroy", destroy)] {
+            figures[format!("{run} of {resources} resources, s")] = json!([seconds]);
+        }
+        for (program, seconds) in [("Terraform", all - cpu), ("provider", cpu), ("emulated AWS", emulator)] {
+            figures[format!("{program}, CPU s for {resources} resources")] = json!([seconds]);
+        }
+        figures[format!("peak memory with {resources} resources, MB")] = json!([megabytes(memory)]);
     }
-    Ok(())
+    Ok(figures)
 }
 
 /// CPU seconds so far. The proxy runs in this process and counts for the emulated cloud.
@@ -210,8 +179,8 @@ fn pair(n: usize) -> String {
     )
 }
 
-/// Start to handshake and the memory of a provider that idles.
-fn start(binary: &Path) -> Result<()> {
+/// Milliseconds from start to handshake, and megabytes of an idle provider.
+fn start(binary: &Path) -> Result<(f64, f64)> {
     let mut times = Vec::new();
     let mut memory = 0;
     for _ in 0..15 {
@@ -223,9 +192,10 @@ fn start(binary: &Path) -> Result<()> {
     }
     times.sort();
     let median = times.get(times.len() / 2).context("no start was measured")?;
-    println!("start to handshake: {:.1} ms (median of {})", median.as_secs_f64() * 1e3, times.len());
+    let handshake = median.as_secs_f64() * 1e3;
+    println!("start to handshake: {handshake:.1} ms (median of {})", times.len());
     println!("memory when idle: {:.1} MB (peak of {} starts)", megabytes(memory), times.len());
-    Ok(())
+    Ok((handshake, megabytes(memory)))
 }
 
 #[expect(clippy::cast_precision_loss, reason = "sizes of files and processes are far below 2^52")]
