@@ -1,4 +1,4 @@
-# Two gateways in a Google Cloud hub; keys are in Secret Manager, and in no plan and no state.
+# Two gateways in a Google Cloud hub. Private keys are stored in Secret Manager, not in the plan or the state.
 
 terraform {
   required_version = ">= 1.10" # ephemeral values
@@ -8,31 +8,31 @@ terraform {
 }
 
 variable "endpoint_url" {
-  description = "Endpoint of a double of Google Cloud; null for Google itself."
+  description = "URL of an emulated Google Cloud. Null for Google Cloud itself."
   type        = string
   default     = null
 }
 
 variable "project" {
-  description = "Id of the project."
+  description = "ID of the project."
   type        = string
   default     = "acme-ml"
 }
 
 variable "release" {
-  description = "Where the gateways download warren-tunnel; null if the image has it in /usr/local/bin."
+  description = "URL and SHA-256 digest of the static binary warren-tunnel. Null if the image contains it in /usr/local/bin."
   type        = object({ url = string, sha256 = string })
   default     = null
 }
 
 variable "rotation" {
-  description = "Any word, such as a date. A change makes new keys and replaces no gateway."
+  description = "Arbitrary label, such as a date. A change generates new keys and replaces no gateway."
   type        = string
   default     = null
 }
 
 variable "groups" {
-  description = "What each group of peers may reach. A change replaces no gateway."
+  description = "Destinations that each group of peers may reach. A change replaces no gateway."
   type        = any
   default     = { gpu = { rate_mbit = 2000, allow = [{ to = ["10.0.0.0/16"], ports = ["443", "8000-8100"], protocols = ["tcp"] }] } }
 }
@@ -71,7 +71,7 @@ module "gateway" {
   key_rotation        = var.rotation
   release             = var.release
 
-  # Keys stay in the gateways' region.
+  # Store keys in the region of the gateways only.
   secrets_replica_locations = ["us-central1"]
 
   gateways = {
@@ -80,13 +80,13 @@ module "gateway" {
   }
 }
 
-# For the run that signs a token; see `ephemeral "warren_enrolment_token"`.
+# Input for `ephemeral "warren_enrolment_token"`, which signs a token during a run.
 ephemeral "warren_gcp_signing_key" "tokens" {
   secret  = warren_gcp_signing_key.tokens.id
   version = warren_gcp_signing_key.tokens.version
 }
 
 output "gateways" {
-  description = "The gateways as pods reach them."
+  description = "Names, public keys, addresses and certificate pins of the gateways."
   value       = module.gateway.gateways
 }

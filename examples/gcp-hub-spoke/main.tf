@@ -10,25 +10,25 @@ terraform {
 }
 
 variable "endpoint_url" {
-  description = "Endpoint of a double of Google's APIs; null for Google itself."
+  description = "URL of an emulated Google Cloud. Null for Google Cloud itself."
   type        = string
   default     = null
 }
 
 variable "project" {
-  description = "Id of the project."
+  description = "ID of the project."
   type        = string
   default     = "acme-ml"
 }
 
 variable "ml_cidr_block" {
-  description = "Range of the ML spoke."
+  description = "IPv4 range of the ML spoke."
   type        = string
   default     = "10.2.0.0/16"
 }
 
 variable "ml_nat" {
-  description = "Whether the ML spoke reaches the web, by a Cloud NAT of its own."
+  description = "Whether the ML spoke has a Cloud NAT gateway for access to the web."
   type        = bool
   default     = true
 }
@@ -67,7 +67,7 @@ module "hub" {
   source = "../../modules/gcp-hub"
 
   name                 = "hub"
-  description          = "What all teams share."
+  description          = "Shared hub"
   subnetworks          = { main = { ip_cidr_range = local.network["hub"].subnets["main"].cidr } }
   internal_cidr_blocks = [for name in ["hub", "data", "ml", "shared"] : local.network[name].cidr]
   google_apis_address  = cidrhost(local.hub, -2)
@@ -77,7 +77,7 @@ module "data" {
   source = "../../modules/gcp-spoke"
 
   name                 = "data"
-  description          = "Training data."
+  description          = "Training data"
   hub_network_id       = module.hub.network_id
   subnetworks          = { main = { ip_cidr_range = local.network["data"].subnets["main"].cidr } }
   internal_cidr_blocks = [local.network["data"].cidr, local.hub]
@@ -87,7 +87,7 @@ module "ml" {
   source = "../../modules/gcp-spoke"
 
   name           = "ml"
-  description    = "Training runs."
+  description    = "Training runs"
   hub_network_id = module.hub.network_id
   subnetworks = {
     nodes = {
@@ -106,7 +106,7 @@ module "shared" {
   source = "../../modules/gcp-spoke"
 
   name                 = "shared"
-  description          = "Shared services."
+  description          = "Shared services"
   hub_network_id       = module.hub.network_id
   subnetworks          = { main = { ip_cidr_range = local.network["shared"].subnets["main"].cidr } }
   internal_cidr_blocks = [local.network["shared"].cidr, local.hub]
@@ -118,11 +118,11 @@ resource "warren_gcp_artifact_registry_repository" "trainer" {
 }
 
 output "network" {
-  description = "Every range of the plan."
+  description = "All ranges of the address plan."
   value       = warren_address_plan.main.cidrs
 }
 
 output "registry_uri" {
-  description = "Where images are pushed."
+  description = "Address of the image registry."
   value       = warren_gcp_artifact_registry_repository.trainer.registry_uri
 }

@@ -1,4 +1,4 @@
-# Pods at RunPod that reach the hub through the tunnel; no token and no password is in plan or state.
+# GPU pods at RunPod that reach the hub through the tunnel. Plan and state contain no token and no password.
 
 terraform {
   required_version = ">= 1.11"
@@ -8,37 +8,37 @@ terraform {
 }
 
 variable "endpoint_url" {
-  description = "URL under which RunPod answers; null for RunPod itself."
+  description = "Base URL of the RunPod API, or null for RunPod's own."
   type        = string
   default     = null
 }
 
 variable "pods" {
-  description = "How many pods."
+  description = "Number of pods."
   type        = number
   default     = 2
 }
 
 variable "image" {
-  description = "Image with the agent in it, see examples/pod-image."
+  description = "Container image that contains the tunnel agent; see `examples/pod-image`."
   type        = string
   default     = "ghcr.io/acme/train:1"
 }
 
 variable "token_version" {
-  description = "Raise it to hand out a new enrolment token."
+  description = "Version of the enrolment token. Raise it to store a new token."
   type        = number
   default     = 1
 }
 
 variable "registry_version" {
-  description = "Raise it with each new password of the registry."
+  description = "Version of the registry password. Raise it with each new password."
   type        = number
   default     = 1
 }
 
 variable "registry_password" {
-  description = "Password or token of the registry: TF_VAR_registry_password."
+  description = "Password or token of the registry. Set it as `TF_VAR_registry_password`."
   type        = string
   sensitive   = true
   ephemeral   = true
@@ -47,7 +47,7 @@ variable "registry_password" {
 provider "warren" {
   fabric = "llm-training"
   owner  = "ml-repo"
-  runpod = { endpoint_url = var.endpoint_url } # the key is in RUNPOD_API_KEY
+  runpod = { endpoint_url = var.endpoint_url } # reads the API key from RUNPOD_API_KEY
 }
 
 ephemeral "warren_enrolment_token" "pods" {
@@ -85,6 +85,6 @@ module "training" {
 }
 
 output "pods" {
-  description = "Ids of the pods, by name."
+  description = "IDs of the pods by name."
   value       = module.training.pod_ids
 }

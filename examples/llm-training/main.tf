@@ -1,5 +1,5 @@
-# Data and training on two clouds and on rented GPUs, which reach the data through the tunnel, from one address plan.
-# No private key and no token is in plan or state.
+# Data and training on two clouds and on rented GPUs, with one address plan. The GPU pods reach the data through the tunnel.
+# The plan and the state contain no private keys or tokens.
 
 terraform {
   required_version = ">= 1.11" # ephemeral values
@@ -11,60 +11,60 @@ terraform {
 }
 
 variable "endpoint_url" {
-  description = "Endpoint of an AWS emulator; null for AWS itself."
+  description = "URL of an emulated AWS. Null for AWS itself."
   type        = string
   default     = null
 }
 
 variable "gcp_endpoint_url" {
-  description = "Endpoint of a double of Google's APIs; null for Google itself."
+  description = "URL of an emulated Google Cloud. Null for Google Cloud itself."
   type        = string
   default     = null
 }
 
 variable "runpod_endpoint_url" {
-  description = "Endpoint of a double of RunPod's API; null for RunPod itself."
+  description = "URL of an emulated RunPod. Null for RunPod itself."
   type        = string
   default     = null
 }
 
 variable "project" {
-  description = "Id of the Google Cloud project."
+  description = "ID of the Google Cloud project."
   type        = string
   default     = "acme-ml"
 }
 
 variable "aws_cidr_block" {
-  description = "Range of the AWS VPC, a /16."
+  description = "IPv4 range of the AWS VPC, a `/16`."
   type        = string
   default     = "172.16.0.0/16"
 }
 
 variable "gateway_image_id" {
-  description = "Id of the gateway's image: Linux with systemd, cloud-init and curl, such as Amazon Linux 2023."
+  description = "ID of the image of the gateway: Linux with systemd, cloud-init and curl, such as Amazon Linux 2023."
   type        = string
 }
 
 variable "gateway_release" {
-  description = "Where the gateway downloads warren-tunnel; null if its image has it in /usr/local/bin."
+  description = "URL and SHA-256 digest of the static binary warren-tunnel. Null if the image contains it in /usr/local/bin."
   type        = object({ url = string, sha256 = string })
   default     = null
 }
 
 variable "pods" {
-  description = "How many pods with a GPU are rented."
+  description = "Number of GPU pods to rent."
   type        = number
   default     = 1
 }
 
 variable "pod_image" {
-  description = "Their image, with the agent in it: examples/pod-image."
+  description = "Image of the pods, which contains the agent. See examples/pod-image."
   type        = string
   default     = "ghcr.io/acme/train:1"
 }
 
 variable "tags" {
-  description = "Tags of every AWS object."
+  description = "Tags of all AWS objects."
   type        = map(string)
   default     = { team = "platform" }
 }
@@ -74,7 +74,7 @@ provider "warren" {
   owner  = "platform-repo"
   aws    = { region = "us-east-1", endpoint_url = var.endpoint_url }
   gcp    = { project = var.project, region = "us-central1", endpoint_url = var.gcp_endpoint_url }
-  runpod = { endpoint_url = var.runpod_endpoint_url } # the key is in RUNPOD_API_KEY
+  runpod = { endpoint_url = var.runpod_endpoint_url } # the API key is in RUNPOD_API_KEY
 }
 
 resource "warren_address_plan" "main" {
@@ -122,7 +122,7 @@ module "gcp_spoke" {
   hub_network_id       = module.gcp_hub.network_id
   subnetworks          = { main = { ip_cidr_range = local.gcp[each.key].subnets["main"].cidr } }
   internal_cidr_blocks = [local.gcp[each.key].cidr, local.gcp["hub"].cidr]
-  # The hub's NAT serves no spoke: training reaches the web by its own.
+  # The Cloud NAT gateway of the hub does not serve spokes, so the training spoke has its own.
   nat = each.key == "ml"
 }
 
@@ -140,7 +140,7 @@ module "aws" {
   tags              = var.tags
 }
 
-# The tunnel: a gateway in the AWS hub, and a token that lets pods join.
+# The tunnel: a gateway in the AWS hub, and an enrolment token for pods.
 
 resource "warren_aws_signing_key" "tokens" {
   name = "/warren/llm-training/tokens"
@@ -205,16 +205,16 @@ module "image" {
 }
 
 output "network" {
-  description = "Every range of the plan, of both clouds and the overlay."
+  description = "All ranges of the address plan: both clouds and the overlay."
   value       = warren_address_plan.main.cidrs
 }
 
 output "gateways" {
-  description = "The gateways as pods reach them."
+  description = "Names, public keys, addresses and certificate pins of the gateways."
   value       = module.gateway.gateways
 }
 
 output "pods" {
-  description = "Ids of the pods, by name."
+  description = "IDs of the pods by name."
   value       = module.training.pod_ids
 }

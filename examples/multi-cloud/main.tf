@@ -1,4 +1,4 @@
-# A hub in AWS and one in Google Cloud, joined from site to site; pods that join either reach both.
+# A hub in AWS and one in Google Cloud with a site-to-site link. Pods that join either hub reach both.
 
 terraform {
   required_version = ">= 1.9"
@@ -8,36 +8,36 @@ terraform {
 }
 
 variable "endpoint_url" {
-  description = "Endpoint of an AWS emulator; null for AWS itself."
+  description = "URL of an emulated AWS. Null for AWS itself."
   type        = string
   default     = null
 }
 
 variable "gcp_endpoint_url" {
-  description = "Endpoint of a double of Google's APIs; null for Google itself."
+  description = "URL of an emulated Google Cloud. Null for Google Cloud itself."
   type        = string
   default     = null
 }
 
 variable "project" {
-  description = "Id of the Google Cloud project."
+  description = "ID of the Google Cloud project."
   type        = string
   default     = "acme-ml"
 }
 
 variable "image_id" {
-  description = "Id of the AWS gateway's image: Linux with systemd, cloud-init and curl, such as Amazon Linux 2023."
+  description = "ID of the image of the AWS gateway: Linux with systemd, cloud-init and curl, such as Amazon Linux 2023."
   type        = string
 }
 
 variable "release" {
-  description = "Where the gateways download warren-tunnel; null if their images have it in /usr/local/bin."
+  description = "URL and SHA-256 digest of the static binary warren-tunnel. Null if the images contain it in /usr/local/bin."
   type        = object({ url = string, sha256 = string })
   default     = null
 }
 
 variable "rotation" {
-  description = "Any word, such as a date. A change makes new keys in both clouds and replaces no gateway."
+  description = "Arbitrary label, such as a date. A change generates new keys in both clouds and replaces no gateway."
   type        = string
   default     = null
 }
@@ -136,11 +136,11 @@ module "multi_cloud" {
 }
 
 output "gateways" {
-  description = "The gateways of both clouds, for tokens."
+  description = "Names, public keys, addresses and certificate pins of the gateways, for enrolment tokens."
   value       = module.multi_cloud.gateways
 }
 
 output "sites" {
-  description = "Both ends of the link."
+  description = "Both ends of the site-to-site link."
   value       = module.multi_cloud.sites
 }

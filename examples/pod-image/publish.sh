@@ -1,25 +1,25 @@
 #!/usr/bin/env bash
-# Puts the tunnel into an image and pushes the result to each registry that is named, with podman, which is logged in there.
-# Prints what a pod can pull, a line each: NAME@sha256:DIGEST.
+# Adds the tunnel to an image and pushes the result to each given registry, with podman, which must be logged in there.
+# Prints one line NAME@sha256:DIGEST per registry, for pods to pull.
 #
 #   publish.sh REGISTRY/NAME:TAG...
 #
-# By the environment: BASE, the image that gets the tunnel, and BINARY, warren-tunnel's static binary.
+# Environment: BASE, the base image, and BINARY, the path of the static warren-tunnel binary.
 set -euo pipefail
 
 if [ "$#" -eq 0 ] || [ -z "${BASE:-}" ] || [ -z "${BINARY:-}" ]; then
-    echo "publish: BASE=IMAGE BINARY=FILE publish.sh REGISTRY/NAME:TAG..." >&2
+    echo "usage: BASE=IMAGE BINARY=FILE publish.sh REGISTRY/NAME:TAG..." >&2
     exit 2
 fi
 here="$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)"
 context="$(mktemp -d)"
 trap 'rm -rf "$context"' EXIT
-# A context of these two files alone: nothing else of the repository can get into the image.
+# The build context has only these two files, so that nothing else gets into the image.
 mkdir -p "$context/examples/pod-image"
 cp "$here/entrypoint.sh" "$context/examples/pod-image/"
 cp "$BINARY" "$context/warren-tunnel"
 
-echo "publish: putting the tunnel into $BASE" >&2
+echo "publish: adding the tunnel to $BASE" >&2
 tags=()
 for name in "$@"; do
     tags+=(--tag "$name")
@@ -29,8 +29,8 @@ podman build --file "$here/Containerfile" --build-arg "BASE=$BASE" --build-arg B
 for name in "$@"; do
     echo "publish: pushing $name" >&2
     if ! podman push --digestfile "$context/digest" "$name" >&2; then
-        echo "publish: $name was not pushed; names before it were." >&2
-        echo "  Logged in? A tag of an immutable repository is taken once only: choose another." >&2
+        echo "publish: failed to push $name; earlier names were pushed" >&2
+        echo "  log in with podman login; a repository with immutable tags also needs a new tag" >&2
         exit 1
     fi
     echo "${name%:*}@$(cat "$context/digest")"

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Makes both ends' keys and fills in the two files. Needs warren-tunnel (or put `wg` in WARREN_TUNNEL).
+# Generates the keys of both ends and fills in the two files. Needs warren-tunnel, or WARREN_TUNNEL=wg.
 set -eu
 umask 077
 name=${1:?"usage: keys.sh NAME-OR-ADDRESS-OF-THE-HUB"}
@@ -13,7 +13,7 @@ shared=$($tool genpsk)
 hub_public=$(echo "$hub" | $tool pubkey)
 site_public=$(echo "$site" | $tool pubkey)
 
-# The keys go to sed by its standard input: arguments can be read by every user of the machine.
+# The keys go to sed on standard input, because every user of the machine can read arguments.
 for end in hub site; do
     sed -f /dev/stdin "$here/$end.conf" >"$here/out/$end.conf" <<EDITS
 s|@HUB_PRIVATE@|$hub|

@@ -1,5 +1,5 @@
 locals {
-  # private.googleapis.com, which is reached over the default internet gateway and never leaves Google's network.
+  # private.googleapis.com: the next hop is the default internet gateway, but the traffic stays in Google's network.
   private_googleapis = "199.36.153.8/30"
   google_apis        = concat([local.private_googleapis], var.google_apis_address == null ? [] : ["${var.google_apis_address}/32"])
 }
@@ -29,7 +29,7 @@ resource "warren_gcp_route" "google_apis" {
   next_hop_gateway = "default-internet-gateway"
 }
 
-# Cloud NAT serves the machines of its own network alone, and needs a default route of the network's own.
+# Cloud NAT serves VMs of its own network only, and needs a default route in that network.
 
 resource "warren_gcp_route" "internet" {
   count = var.nat ? 1 : 0
@@ -57,12 +57,12 @@ resource "warren_gcp_private_service_connect" "google_apis" {
   address = var.google_apis_address
 }
 
-# The baseline: nothing enters or leaves but what the rules above it allow.
+# The baseline denies all traffic that the rules above it do not allow.
 
 resource "warren_gcp_firewall" "deny_ingress" {
   name          = "${var.name}-deny-ingress"
   network       = warren_gcp_network.hub.id
-  description   = "Baseline: nothing enters."
+  description   = "Baseline: deny all ingress"
   priority      = 65534
   deny          = [{ protocol = "all" }]
   source_ranges = ["0.0.0.0/0"]
@@ -72,7 +72,7 @@ resource "warren_gcp_firewall" "deny_ingress" {
 resource "warren_gcp_firewall" "deny_egress" {
   name               = "${var.name}-deny-egress"
   network            = warren_gcp_network.hub.id
-  description        = "Baseline: nothing leaves."
+  description        = "Baseline: deny all egress"
   direction          = "EGRESS"
   priority           = 65534
   deny               = [{ protocol = "all" }]
@@ -83,7 +83,7 @@ resource "warren_gcp_firewall" "deny_egress" {
 resource "warren_gcp_firewall" "allow_internal" {
   name          = "${var.name}-allow-internal"
   network       = warren_gcp_network.hub.id
-  description   = "What the network's peers and its own machines may reach."
+  description   = "Ingress from the network and its peers"
   allow         = [{ protocol = "tcp" }, { protocol = "udp" }, { protocol = "icmp" }]
   source_ranges = var.internal_cidr_blocks
 }
@@ -91,7 +91,7 @@ resource "warren_gcp_firewall" "allow_internal" {
 resource "warren_gcp_firewall" "allow_egress_internal" {
   name               = "${var.name}-allow-egress-internal"
   network            = warren_gcp_network.hub.id
-  description        = "The network, its peers, and Google's APIs."
+  description        = "Egress to the network, its peers and Google APIs"
   direction          = "EGRESS"
   allow              = [{ protocol = "all" }]
   destination_ranges = concat(tolist(var.internal_cidr_blocks), local.google_apis)
@@ -102,7 +102,7 @@ resource "warren_gcp_firewall" "allow_egress_web" {
 
   name               = "${var.name}-allow-egress-web"
   network            = warren_gcp_network.hub.id
-  description        = "The web, by the network's own Cloud NAT."
+  description        = "HTTP and HTTPS through Cloud NAT"
   direction          = "EGRESS"
   allow              = [{ protocol = "tcp", ports = ["80", "443"] }]
   destination_ranges = ["0.0.0.0/0"]

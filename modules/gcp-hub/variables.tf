@@ -1,22 +1,22 @@
 variable "name" {
-  description = "Name of the hub; every object's name begins with it."
+  description = "Name of the hub, used as the prefix of the names of all objects."
   type        = string
 }
 
 variable "description" {
-  description = "What the network is for."
+  description = "Description of the network."
   type        = string
   default     = null
 }
 
 variable "region" {
-  description = "Region of the subnetworks and the NAT; null for the provider's."
+  description = "Region of the subnetworks and the Cloud NAT gateway. Null for the region of the provider."
   type        = string
   default     = null
 }
 
 variable "subnetworks" {
-  description = "Private subnetworks by name."
+  description = "Private subnetworks by name, each with its primary range and optional secondary ranges by name."
   type = map(object({
     ip_cidr_range       = string
     secondary_ip_ranges = optional(map(string))
@@ -29,24 +29,24 @@ variable "subnetworks" {
 }
 
 variable "internal_cidr_blocks" {
-  description = "Ranges that may enter and be reached: the hub's own and those of its peers."
+  description = "Ranges that the firewall rules allow in both directions: those of the hub and of its peers."
   type        = set(string)
 }
 
 variable "nat" {
-  description = "Whether machines of the hub reach the web by a Cloud NAT of the hub's. It serves no spoke."
+  description = "Whether to create a Cloud NAT gateway for outbound HTTP and HTTPS from the hub. It does not serve spokes."
   type        = bool
   default     = true
 }
 
 variable "google_apis_address" {
-  description = "Address of a Private Service Connect endpoint for Google's APIs, in no subnetwork's range; null for none."
+  description = "IPv4 address of a Private Service Connect endpoint for Google APIs, outside the ranges of all subnetworks. Null for no endpoint."
   type        = string
   default     = null
 }
 
 variable "flow_logs" {
-  description = "Whether connections are logged."
+  description = "Whether the subnetworks have flow logs."
   type        = bool
   default     = false
 }

@@ -1,4 +1,4 @@
 output "perimeter_id" {
-  description = "Id of the perimeter."
+  description = "ID of the perimeter."
   value       = warren_gcp_service_perimeter.main.id
 }

@@ -1,61 +1,61 @@
 variable "access_policy" {
-  description = "Number of the organisation's access policy: `gcloud access-context-manager policies list --organization N`."
+  description = "Number of the access policy of the organisation, as `gcloud access-context-manager policies list --organization N` prints it."
   type        = string
 }
 
 variable "name" {
-  description = "Name of the perimeter: letters, digits and `_`, a letter first."
+  description = "Name of the perimeter: letters, digits and underscores, starting with a letter."
   type        = string
 }
 
 variable "title" {
-  description = "What people call it; unique in the access policy. Null for the name."
+  description = "Human-readable title, unique in the access policy. Null for the name."
   type        = string
   default     = null
 }
 
 variable "description" {
-  description = "What the perimeter is for."
+  description = "Description of the perimeter."
   type        = string
   default     = null
 }
 
 variable "project_numbers" {
-  description = "Projects inside, by number: `gcloud projects describe acme-ml --format='value(projectNumber)'`."
+  description = "Numbers of the projects inside the perimeter, as `gcloud projects describe acme-ml --format='value(projectNumber)'` prints them."
   type        = set(string)
 
   validation {
     condition     = length(var.project_numbers) > 0
-    error_message = "A perimeter without projects protects nothing."
+    error_message = "A perimeter needs at least one project."
   }
 }
 
 variable "restricted_services" {
-  description = "The APIs that are protected, and the only ones that networks inside may call."
+  description = "APIs that the perimeter protects. Networks inside can call no other APIs."
   type        = set(string)
   default     = ["artifactregistry.googleapis.com", "compute.googleapis.com", "secretmanager.googleapis.com", "storage.googleapis.com"]
 }
 
 variable "access_levels" {
-  description = "Access levels of the same policy that let callers in from the internet."
+  description = "Access levels of the same access policy that admit callers from the internet."
   type        = set(string)
   default     = []
 }
 
 variable "ingress" {
-  description = "Projects outside, by number, whose service accounts may call APIs of the projects inside: `{ \"123456789012\" = [\"artifactregistry.googleapis.com\"] }`."
+  description = "Numbers of projects outside whose service accounts can call APIs of the projects inside, with the APIs: `{ \"123456789012\" = [\"artifactregistry.googleapis.com\"] }`."
   type        = map(set(string))
   default     = {}
 }
 
 variable "egress" {
-  description = "Projects outside, by number, that service accounts inside may reach, and by which APIs."
+  description = "Numbers of projects outside that service accounts inside can reach, with the APIs."
   type        = map(set(string))
   default     = {}
 }
 
 variable "enforced" {
-  description = "Whether calls are refused. Else they are logged only: begin so, look at the logs, then enforce."
+  description = "Whether Google denies requests that cross the perimeter. If false, it only logs them: review the logs before you enforce the perimeter."
   type        = bool
   default     = false
 }

@@ -1,6 +1,6 @@
 resource "warren_runpod_secret" "token" {
   name             = "${var.name}-token"
-  description      = "lets the pods of ${var.name} join the tunnel"
+  description      = "Enrolment token of the pods ${var.name}"
   value_wo         = var.token
   value_wo_version = var.token_version
 }
@@ -14,7 +14,7 @@ resource "warren_runpod_registry_auth" "images" {
   password_wo_version = var.registry.version
   expires_at          = var.registry.expires_at
 
-  # Pods change over to the new credential before the old one goes.
+  # Pods switch to the new credential before the old one is deleted.
   lifecycle {
     create_before_destroy = true
   }

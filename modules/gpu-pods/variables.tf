@@ -1,27 +1,27 @@
 variable "name" {
-  description = "Name of the group of pods; pods are called NAME-0, NAME-1 and so on. Letters, digits, `_` and `-`."
+  description = "Name of the group of pods. The pods are named `NAME-0`, `NAME-1` and so on. Letters, digits, `_` and `-`."
   type        = string
 }
 
 variable "pods" {
-  description = "How many pods."
+  description = "Number of pods."
   type        = number
   default     = 1
 }
 
 variable "image" {
-  description = "Container image with the agent in it, see examples/pod-image."
+  description = "Container image that contains the tunnel agent; see `examples/pod-image`."
   type        = string
 }
 
 variable "args" {
-  description = "Arguments of the image's entrypoint. Default: the image's own."
+  description = "Arguments passed to the image's entrypoint. Defaults to those of the image."
   type        = string
   default     = null
 }
 
 variable "gpu" {
-  description = "GPU type and how many of them a pod has."
+  description = "GPU type and number of GPUs per pod."
   type = object({
     id    = string
     count = optional(number, 1)
@@ -29,25 +29,25 @@ variable "gpu" {
 }
 
 variable "cloud" {
-  description = "SECURE, or COMMUNITY: machines of others, which should see no keys."
+  description = "Where the pods run: `SECURE` for machines in data centers, `COMMUNITY` for machines owned by third parties, which should not handle sensitive data or keys."
   type        = string
   default     = "SECURE"
 }
 
 variable "data_center_ids" {
-  description = "Data centers where the pods may be. With a volume it is the volume's."
+  description = "IDs of the data centers where the pods may run. Pods with a volume run in the data center of the volume."
   type        = set(string)
   default     = null
 }
 
 variable "environment" {
-  description = "Variables of the pods, beside the agent's. They are stored in the state."
+  description = "Environment variables of the pods, in addition to the agent's. They are stored in the state."
   type        = map(string)
   default     = {}
 }
 
 variable "agent" {
-  description = "Settings of the agent, as of the data source warren_tunnel_config."
+  description = "Settings of the agent; see the data source `warren_tunnel_config`."
   type = object({
     carrier  = optional(string)
     dns      = optional(string)
@@ -59,20 +59,20 @@ variable "agent" {
 }
 
 variable "token" {
-  description = "Enrolment token, from ephemeral.warren_enrolment_token. It goes into a secret of RunPod and is stored nowhere else."
+  description = "Enrolment token from `ephemeral.warren_enrolment_token`. It is stored as a RunPod secret and never in plan or state."
   type        = string
   sensitive   = true
   ephemeral   = true
 }
 
 variable "token_version" {
-  description = "Raise it to hand out the present token: pods that start from then on use it."
+  description = "Version of the token. Raise it to store a new token, which pods use from their next start."
   type        = number
   default     = 1
 }
 
 variable "registry" {
-  description = "User of the registry for a private image; null for a public one. `version` is raised with each new password, `expires_at` warns of an old one."
+  description = "Registry user for a private image, or null for a public image. Raise `version` with each new password. Plans show a warning after `expires_at`."
   type = object({
     username   = string
     version    = optional(number, 1)
@@ -82,7 +82,7 @@ variable "registry" {
 }
 
 variable "registry_password" {
-  description = "Password or token of the registry. Stored nowhere but at RunPod."
+  description = "Password or token of the registry. It is stored at RunPod and never in plan or state."
   type        = string
   sensitive   = true
   ephemeral   = true
@@ -90,7 +90,7 @@ variable "registry_password" {
 }
 
 variable "volume" {
-  description = "Network volume that all pods mount; null for none."
+  description = "Network volume that all pods mount, or null for none. `size` is in GB."
   type = object({
     size        = number
     data_center = string
@@ -100,7 +100,7 @@ variable "volume" {
 }
 
 variable "disk" {
-  description = "Gigabytes of a container's own disk."
+  description = "Size of the container disk in GB."
   type        = number
   default     = 50
 }

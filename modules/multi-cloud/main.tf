@@ -1,5 +1,5 @@
 locals {
-  # A gateway in each hub. What it sends from to the other is the first address of its part of the overlay.
+  # A gateway in each hub. Its source address for the other gateway is the first address of its part of the overlay.
   addresses = {
     aws = cidrhost(var.aws.overlay_cidr_block, 1)
     gcp = cidrhost(var.gcp.overlay_cidr_block, 1)
@@ -7,7 +7,7 @@ locals {
   prefixes = { aws = var.aws.cidr_blocks, gcp = var.gcp.cidr_blocks }
   gateways = { aws = one(module.aws.gateways), gcp = one(module.gcp.gateways) }
 
-  # Each is the other's peer.
+  # Each gateway is a peer of the other one.
   peers = { for site, gateway in local.gateways : site => {
     name      = site
     key       = gateway.key
@@ -17,7 +17,7 @@ locals {
     group     = "site-${site}"
   } }
 
-  # What comes from a site may reach what is here, as far as `between` lets it.
+  # Traffic from the other site may reach the ranges of this one if `between` allows it.
   groups = { for here, there in { aws = "gcp", gcp = "aws" } : here => merge(var.groups, {
     "site-${there}" = {
       allow = [for rule in var.between : merge(rule, { to = local.prefixes[here] })]

@@ -1,15 +1,15 @@
 output "gateways" {
-  description = "The gateways of both clouds as peers reach them: for tokens."
+  description = "Names, public keys, addresses and certificate pins of the gateways of both clouds, for enrolment tokens."
   value       = concat(module.aws.gateways, module.gcp.gateways)
 }
 
 output "aws_routes" {
-  description = "Routes to the overlay and to what is behind the Google Cloud hub, for the AWS hub's route tables. Google's routes are made."
+  description = "Routes to the overlay and to the ranges of the Google Cloud hub, for the route tables of the AWS hub. The module creates the routes in Google Cloud."
   value       = module.aws.routes
 }
 
 output "sites" {
-  description = "Both ends of the link, as `warren-tunnel topology` takes them."
+  description = "Both ends of the link, in the form that `warren-tunnel topology` accepts."
   value = [for site in ["aws", "gcp"] : {
     name      = site
     key       = local.peers[site].key

@@ -1,16 +1,16 @@
 variable "name" {
-  description = "Name of the gateways; every object's name begins with it. Up to 19 characters."
+  description = "Name of the gateways, used as the prefix of the names of all objects, up to 19 characters."
   type        = string
   default     = "gw"
 }
 
 variable "fabric" {
-  description = "The provider's fabric; the gateways take tokens of this fabric only."
+  description = "Fabric of the provider. The gateways accept only tokens of this fabric."
   type        = string
 }
 
 variable "aws" {
-  description = "The AWS hub: its VPC, the public subnet of the gateway, the ranges behind it, and its gateway's part of the overlay."
+  description = "AWS hub: its VPC, the public subnet of the gateway, the ranges behind the gateway, and the gateway's part of the overlay."
   type = object({
     vpc_id             = string
     subnet_id          = string
@@ -23,7 +23,7 @@ variable "aws" {
 }
 
 variable "gcp" {
-  description = "The Google Cloud hub: its network, zone and subnetwork of the gateway, the ranges behind it, and its gateway's part of the overlay. Set `internet_route` where the network has no default route."
+  description = "Google Cloud hub: its network, the zone and subnetwork of the gateway, the ranges behind the gateway, and the gateway's part of the overlay. Set `internet_route` if the network has no default route."
   type = object({
     network              = string
     subnetwork           = string
@@ -40,24 +40,24 @@ variable "gcp" {
 }
 
 variable "release" {
-  description = "Where the static binary warren-tunnel is downloaded from, and its SHA-256; null if the images have it in /usr/local/bin."
+  description = "URL and SHA-256 digest of the static binary warren-tunnel. Null if the images contain it in /usr/local/bin."
   type        = object({ url = string, sha256 = string })
   default     = null
 }
 
 variable "planned_rate_mbit" {
-  description = "Rate in Mbit/s, each way, that was planned for each gateway; metrics tell how much of it is used. Null if none was."
+  description = "Rate in Mbit/s and per direction that is planned for each gateway. Metrics report the used share of it. Null for none."
   type        = number
   default     = null
 }
 
 variable "token_keys" {
-  description = "Public keys whose tokens are accepted in both clouds, k4.public.…; two while a signing key is rotated."
+  description = "Public keys (k4.public.…) of enrolment tokens that both gateways accept. List two during the rotation of a signing key."
   type        = list(string)
 }
 
 variable "groups" {
-  description = "What each group of peers may reach, in whichever cloud it is. Changes replace nothing."
+  description = "Destinations in both clouds that each group of peers may reach. A change replaces no gateway."
   type = map(object({
     rate_mbit      = optional(number)
     peer_rate_mbit = optional(number)
@@ -71,7 +71,7 @@ variable "groups" {
 }
 
 variable "between" {
-  description = "What may pass from one cloud to the other, on top of what the peers' groups allow: ports and protocols; null is all of them."
+  description = "Ports and protocols that may pass from one cloud to the other, in addition to the check of the peer's group. Null allows all of them."
   type = list(object({
     ports     = optional(list(string))
     protocols = optional(list(string))
@@ -80,13 +80,13 @@ variable "between" {
 }
 
 variable "key_rotation" {
-  description = "Any word, such as a date. A change makes new WireGuard and TLS keys and replaces no gateway."
+  description = "Arbitrary label, such as a date. A change generates new WireGuard and TLS keys and replaces no gateway."
   type        = string
   default     = null
 }
 
 variable "labels" {
-  description = "Labels and tags of every object that has some: lower case, as Google wants them."
+  description = "Labels and tags of every object that supports them. Google Cloud accepts lowercase letters only."
   type        = map(string)
   default     = {}
 }

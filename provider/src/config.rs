@@ -18,22 +18,27 @@ model! {
 /// The schema of the provider block.
 pub(crate) fn schema() -> Schema {
     Schema::new(
-        "Hub-spoke networks across clouds and rented GPUs, with an address plan that is checked before apply.",
+        "Manages hub-spoke networks across AWS, Google Cloud and rented GPUs, with an address plan that is checked \
+         before apply.",
     )
     .attribute(
         Attribute::string("fabric")
             .required()
             .validate(name)
-            .describe("The routing domain, 1 to 63 characters of `a-z`, `0-9` and `-`. Inside it no two ranges may overlap."),
+            .describe("Name of the fabric: the routing domain, within which no two ranges may overlap. 1 to 63 \
+                       characters of `a-z`, `0-9` and `-`."),
     )
     .attribute(
         Attribute::string("owner")
             .required()
             .validate(name)
-            .describe("The repo or team whose state manages the objects, 1 to 63 characters of `a-z`, `0-9` and `-`. Every state has an owner of its own."),
+            .describe("Name of the repository or team whose Terraform state manages the objects. Each state must \
+                       use a different owner. 1 to 63 characters of `a-z`, `0-9` and `-`."),
     )
     .attribute(Attribute::string("claims").optional().describe(
-        "Where the ranges claimed by all owners of the fabric are kept: a file, `s3://bucket/key` or `gs://bucket/key`. Without it only the ranges of this configuration and of the live networks are checked.",
+        "Location of the claims document, which records the ranges claimed by all owners of the fabric: a file \
+         path, `s3://bucket/key` or `gs://bucket/key`. Without it, only the ranges in this configuration and in \
+         live networks are checked.",
     ))
     .attribute(warren_aws::provider_attribute())
     .attribute(warren_gcp::provider_attribute())
@@ -46,19 +51,19 @@ fn name(value: &Value, path: &Path, diagnostics: &mut Diagnostics) {
     if text.is_empty() || text.len() > 63 || !text.chars().all(allowed) {
         diagnostics.error_at(
             path.clone(),
-            format!("Not a valid `{path}`"),
+            format!("Invalid {path}"),
             format!(
-                "{text:?} is not 1 to 63 characters of `a-z`, `0-9` and `-`. It becomes a tag of every object; \
-                 choose a short name such as `llm-training`."
+                "{text:?} must be 1 to 63 characters of `a-z`, `0-9` and `-`, because it becomes a tag of every \
+                 object. Choose a short name such as `llm-training`."
             ),
         );
     }
 }
 
-/// Where claims are kept.
+/// Parses the location of the claims document.
 pub(crate) fn claims(url: &Attr<String>) -> Result<Option<ClaimsUrl>, Diagnostics> {
     let Some(url) = url.known() else { return Ok(None) };
     url.parse::<ClaimsUrl>().map(Some).map_err(|error| {
-        Diagnostic::error("Not a claims location", format!("{error}")).at(Path::of("claims")).into()
+        Diagnostic::error("Invalid claims location", format!("{error}")).at(Path::of("claims")).into()
     })
 }

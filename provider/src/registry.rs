@@ -1,4 +1,4 @@
-//! The explicit list of clouds: what is here is what the provider offers.
+//! The explicit list of everything that the provider offers.
 
 use tf_provider_rs::{Context, Diagnostics, Provider, Registry, Schema, async_trait};
 use warren_guard::Guard;

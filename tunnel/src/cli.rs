@@ -1,6 +1,7 @@
 //! The command line. Precedence everywhere: flags, then environment, then the configuration file.
 
 mod gateway;
+mod help;
 
 use std::{ffi::OsString, net::SocketAddr, path::PathBuf};
 
@@ -15,67 +16,26 @@ pub use gateway::{AskArgs, GatewayArgs, GatewayCommand, TokenCommand, TopologyAr
 
 use crate::{name::InterfaceName, problem::Problem, services::ServiceArgs};
 
-const AGENT_HELP: &str = "\
-Precedence: flags, then environment (WARREN_*), then the file.
-
-With a token (WARREN_TOKEN, --token-file) there is no file: the agent makes a key, enrols at one of the token's gateways, and moves
-to another when that one dies.
-
-The private key comes from --private-key-file, or WARREN_PRIVATE_KEY, or the file's PrivateKey;
-never from the argument list, which every user of the machine can read.
-
-Signals: SIGTERM and SIGINT undo everything and end; SIGHUP reads the file again.";
-
-const EXEC_HELP: &str = "\
-Starts the program once a peer has answered. Where the tunnel has no interface the program finds the
-proxies in HTTPS_PROXY, HTTP_PROXY, ALL_PROXY and NO_PROXY, in both spellings; they listen on free
-ports unless --socks5 or --http-proxy name some. Standard input and output are the program's own.
-
-Signals are passed on to the program; `warren-tunnel reload` reads the file again. As process 1 of a
-container it also takes in orphans.
-
-Exit code: the program's, or 128 and the signal's number if one ended it; 125 the tunnel did not come up,
-126 the program cannot be run, 127 there is no such program.";
-
-const GATEWAY_HELP: &str = "\
-Needs no privilege: what pods send is forwarded by sockets of this process, or by the kernel where it may. docs/gateway.md is a guide.
-
-Signals: SIGTERM and SIGINT end it; SIGHUP reads the file again: groups, sites, token keys, gateways, limits.";
-
-const FETCH_HELP: &str = "\
-What is missing or wrong is told and asked for again until it is right. Files are readable by their owner alone,
-appear whole or not at all, and are left alone while nothing has changed.
-
-Credentials are the machine's own: the role of an EC2 instance (IMDSv2), the service account of a Google instance; or
-AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY. For emulators: AWS_ENDPOINT_URL_SSM, AWS_EC2_METADATA_SERVICE_ENDPOINT,
-CLOUDSDK_API_ENDPOINT_OVERRIDES_SECRETMANAGER, GCE_METADATA_HOST.";
-
-const TOPOLOGY_HELP: &str = "\
-The description is TOML:
-
-  topology = \"star\"                       # star, mesh or ring
-  hub = \"aws\"                             # of a star
-  [[sites]]
-  name = \"aws\"
-  key = \"...\"                             # as `warren-tunnel gateway identity` prints it
-  endpoint = \"gw.aws.example.com:51820\"   # left out where nobody can reach it
-  addresses = [\"10.100.0.1\"]              # what its gateway sends from
-  prefixes = [\"172.16.0.0/16\"]            # what is reached through it";
-
-/// WireGuard in user space, or by the kernel where it can.
+/// WireGuard tunnels for machines and pods: agent and gateway in one binary
 #[derive(Debug, Parser)]
-#[command(name = "warren-tunnel", version, max_term_width = 100, propagate_version = true)]
+#[command(
+    name = "warren-tunnel",
+    version,
+    max_term_width = 100,
+    propagate_version = true,
+    after_help = help::MAIN
+)]
 pub struct Cli {
-    /// What to do.
+    /// The subcommand.
     #[command(subcommand)]
     pub command: Command,
 }
 
 impl Cli {
-    /// Every user of a machine can read the arguments of every process: a key has no place there.
+    /// Refuses private keys in arguments, which every user of the machine can read.
     ///
     /// # Errors
-    /// When there is one all the same.
+    /// When an argument is a private key.
     pub fn refuse_keys(&self) -> Result<(), Problem> {
         let given = match &self.command {
             Command::Agent(args) => args.private_key,
@@ -86,177 +46,177 @@ impl Cli {
         match given {
             None => Ok(()),
             Some(GivenKey) => {
-                Err(Problem::new("a private key in the argument list can be read by every user of this machine").hint(
-                    "use the file's PrivateKey, --private-key-file, or WARREN_PRIVATE_KEY; pubkey reads standard input. \
-                     The key has been seen: make a new one",
+                Err(Problem::new("refusing a private key as an argument: every user of this machine can read it").hint(
+                    "generate a new key, since this one is exposed, and pass it in the file's PrivateKey, with --private-key-file or in \
+                     WARREN_PRIVATE_KEY (pubkey: on standard input)",
                 ))
             }
         }
     }
 }
 
-/// That a key was given, not which.
+/// Marks that a key was given, without its value.
 #[derive(Debug, Clone, Copy)]
 struct GivenKey;
 
 /// The subcommands.
 #[derive(Debug, Subcommand)]
 pub enum Command {
-    /// Bring a tunnel up from a wg-quick file, or an enrolment token, and keep it up
-    #[command(after_help = AGENT_HELP)]
+    /// Run a tunnel from a wg-quick file or an enrolment token
+    #[command(after_help = help::AGENT)]
     Agent(Box<AgentArgs>),
-    /// Bring a tunnel up and run a program beside it, for as long as the program runs
-    #[command(after_help = EXEC_HELP)]
+    /// Run a command with a tunnel that lasts as long as the command
+    #[command(after_help = help::EXEC)]
     Exec(Box<ExecArgs>),
-    /// Be the other end: take pods in, forward what their groups may reach; or ask a gateway that runs
-    #[command(after_help = GATEWAY_HELP, args_conflicts_with_subcommands = true)]
+    /// Run a gateway, which admits pods and forwards their traffic, or manage a running one
+    #[command(after_help = help::GATEWAY, args_conflicts_with_subcommands = true)]
     Gateway(GatewayArgs),
-    /// Make what the gateways of several networks have in their files from one description: star, mesh or ring
-    #[command(after_help = TOPOLOGY_HELP)]
+    /// Generate the configuration that connects the gateways of several networks as a star, mesh or ring
+    #[command(after_help = help::TOPOLOGY)]
     Topology(TopologyArgs),
-    /// Make, read and revoke the tokens by which pods join
-    #[command(subcommand)]
+    /// Create, inspect and revoke enrolment tokens for pods
+    #[command(subcommand, after_help = help::TOKEN)]
     Token(TokenCommand),
-    /// Show interfaces and peers
+    /// Show the state of running tunnels and their peers
+    #[command(after_help = help::STATUS)]
     Status(StatusArgs),
-    /// Read the configuration file of a running agent again; sessions of unchanged peers stay
+    /// Reload the configuration file of a running agent; unchanged peers keep their sessions
+    #[command(after_help = help::RELOAD)]
     Reload(ReloadArgs),
-    /// Fetch a gateway's keys and configuration from its cloud's secret store into files
-    #[command(after_help = FETCH_HELP)]
+    /// Write a gateway's keys and configuration from a cloud's secret store to files
+    #[command(after_help = help::FETCH)]
     Fetch(FetchArgs),
-    /// Make a private key, to standard output
-    #[command(
-        after_help = "Keep it readable by you alone: `umask 077; warren-tunnel genkey > wg0.key`, or --out."
-    )]
+    /// Generate a private key
+    #[command(after_help = help::GENKEY)]
     Genkey(OutArgs),
-    /// Make a preshared key, to standard output
+    /// Generate a preshared key
+    #[command(after_help = help::GENPSK)]
     Genpsk(OutArgs),
     /// Print the public key of the private key on standard input
+    #[command(after_help = help::PUBKEY)]
     Pubkey(PubkeyArgs),
-    /// Look at this machine: what a tunnel would use here, what is missing and why
-    #[command(
-        after_help = "Exit code: 0 all is well, 1 a tunnel would run with limits, 2 a tunnel cannot run here."
-    )]
+    /// Check what a tunnel can use on this machine, what is missing and how to fix it
+    #[command(after_help = help::DOCTOR)]
     Doctor(DoctorArgs),
-    /// Be the process in a user namespace that makes an agent's sockets; its channel is standard input
+    /// Create sockets for an agent in a user namespace; used by the agent itself, which talks to it over standard input
     #[command(name = crate::net::HELPER, hide = true)]
     MakeSockets,
 }
 
-/// Who moves the packets.
+/// The device that connects the tunnel to this machine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum DeviceChoice {
-    /// The kernel's WireGuard if there is one, else TUN, else the netstack of this process
+    /// The kernel's WireGuard if available, else TUN, else a network stack in this process
     Auto,
     /// The kernel's WireGuard
     Kernel,
-    /// A TUN device and our own data path
+    /// A TUN device, with WireGuard in this process
     Tun,
-    /// A netstack in this process: no interface and no privileges; programs use it through proxies and forwards
+    /// A network stack in this process: no interface, no privileges; programs use proxies and port forwards
     User,
-    /// The kernel's own stack in a user namespace: no privileges either, but not permitted everywhere; used as `user` is
+    /// The kernel's network stack in a user namespace: like `user`, where unprivileged user namespaces are permitted
     Userns,
 }
 
-/// What moves datagrams to peers that have a TLS endpoint.
+/// The carrier of datagrams to peers that have a TLS endpoint.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum CarrierChoice {
-    /// UDP, and TLS while UDP does not get through
+    /// UDP, and TLS while UDP does not work
     Auto,
-    /// UDP alone
+    /// Only UDP
     Udp,
-    /// TLS alone
+    /// Only TLS
     Tls,
 }
 
-/// How log lines look.
+/// The format of log lines.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum LogFormat {
-    /// For people
+    /// Text
     Human,
-    /// One JSON object a line
+    /// One JSON object per line
     Json,
 }
 
-/// Where something is served.
+/// The address of a service.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Address {
-    /// Nowhere.
+    /// The service is off.
     Off,
-    /// There.
+    /// The address to listen on.
     On(SocketAddr),
 }
 
-/// Of metrics; loopback, since figures and public keys are not for everybody.
+/// Default address of the metrics. Loopback, since they reveal traffic and public keys.
 pub const METRICS: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(std::net::Ipv4Addr::LOCALHOST), 9586);
 
 /// Arguments of `agent`.
 #[derive(Debug, Clone, Args)]
 pub struct AgentArgs {
-    /// wg-quick file; `-` is standard input [default: /etc/wireguard/INTERFACE.conf]
+    /// Configuration file in wg-quick format; `-` for standard input [default: /etc/wireguard/INTERFACE.conf]
     #[arg(long, short, value_name = "FILE", env = "WARREN_CONFIG")]
     pub config: Option<PathBuf>,
-    /// Name of the interface [default: the file's name without .conf]
+    /// Interface name [default: the name of the file without .conf]
     #[arg(long, short, value_name = "NAME", env = "WARREN_INTERFACE")]
     pub interface: Option<InterfaceName>,
-    /// Who moves the packets
+    /// Device that connects the tunnel to this machine
     #[arg(long, value_enum, default_value = "auto", env = "WARREN_DEVICE")]
     pub device: DeviceChoice,
-    /// Largest packet inside the tunnel [default: the file's MTU, else that of the way to the peers less 80]
+    /// MTU inside the tunnel [default: the file's MTU, else the MTU of the path to the peers minus 80]
     #[arg(long, value_name = "BYTES", env = "WARREN_MTU", value_parser = clap::value_parser!(u16).range(576..=65_455))]
     pub mtu: Option<u16>,
-    /// UDP port to listen on [default: the file's ListenPort, else chosen by the kernel]
+    /// UDP port to listen on [default: the file's ListenPort, else a free port]
     #[arg(long, value_name = "PORT", env = "WARREN_LISTEN_PORT")]
     pub listen_port: Option<u16>,
-    /// What moves datagrams to peers that have a TLS endpoint
+    /// Carrier for peers that have a TLS endpoint
     #[arg(long, value_enum, default_value = "auto", env = "WARREN_CARRIER")]
     pub carrier: CarrierChoice,
-    /// Where the only peer of the file takes TLS connections [default: the file's `# warren: TLSEndpoint`]
+    /// TLS endpoint of the peer, if the file has exactly one [default: the file's `# warren: TLSEndpoint`]
     #[arg(long, value_name = "HOST:PORT", env = "WARREN_TLS_ENDPOINT", value_parser = endpoint)]
     pub tls_endpoint: Option<Endpoint>,
-    /// What it is known by: sha256// and base64 of its key's hash; several by commas [default: TLSPin, else a certificate for its name]
+    /// Pin of its public key, as sha256//BASE64, several separated by commas [default: TLSPin, else the certificate is verified]
     #[arg(long, value_name = "PIN", env = "WARREN_TLS_PIN")]
     pub tls_pin: Option<Pins>,
-    /// The name that is asked for instead of the endpoint's [default: TLSName]
+    /// Server name for TLS [default: TLSName, else the host of the endpoint]
     #[arg(long, value_name = "NAME", env = "WARREN_TLS_NAME")]
     pub tls_name: Option<String>,
-    /// Address and TCP port that takes TLS connections [default: the file's `# warren: ListenTLS`, else none]
+    /// Address and TCP port on which to accept TLS connections [default: the file's `# warren: ListenTLS`, else none]
     #[arg(long, value_name = "ADDR", env = "WARREN_LISTEN_TLS")]
     pub listen_tls: Option<SocketAddr>,
-    /// Certificate of that port; made with its key if it is missing [default: the configuration's name with .tls.pem]
+    /// Certificate for --listen-tls, created with its key if missing [default: the configuration's path with .tls.pem]
     #[arg(long, value_name = "FILE", env = "WARREN_TLS_CERTIFICATE")]
     pub tls_certificate: Option<PathBuf>,
-    /// Its private key, if that is in a file of its own
+    /// Private key of the certificate, if it is in a separate file
     #[arg(long, value_name = "FILE", env = "WARREN_TLS_KEY", requires = "tls_certificate")]
     pub tls_key: Option<PathBuf>,
-    /// Rate that was planned for this link: metrics and status show how much of it is used
+    /// Planned rate of this link in Mbit/s; metrics and status report how much of it is used
     #[arg(long, value_name = "MBIT", env = "WARREN_PLANNED_RATE", value_parser = clap::value_parser!(u32).range(1..))]
     pub planned_rate: Option<u32>,
-    /// Where Prometheus finds metrics, /healthz and /readyz; `off` for nowhere [default: 127.0.0.1:9586]
+    /// Address on which to serve /metrics, /healthz and /readyz, or `off` [default: 127.0.0.1:9586]
     #[arg(long, value_name = "ADDR", env = "WARREN_METRICS", value_parser = address)]
     pub metrics: Option<Address>,
-    /// File with an enrolment token, in place of a configuration; or the token in WARREN_TOKEN
+    /// File with an enrolment token, used instead of a configuration; WARREN_TOKEN may hold the token itself
     #[arg(long, value_name = "FILE", env = "WARREN_TOKEN_FILE", conflicts_with = "config")]
     pub token_file: Option<PathBuf>,
-    /// Folder in which the key of an enrolled agent is kept: with it a restarted pod gets its address back
+    /// Folder that keeps the key of an enrolled agent, so that a restarted pod gets the same address
     #[arg(long, value_name = "FOLDER", env = "WARREN_STATE")]
     pub state: Option<PathBuf>,
-    /// How gateways call this pod [default: the host's name]
+    /// Name of this pod in the lists of its gateways [default: the host name]
     #[arg(long, value_name = "NAME", env = "WARREN_HOST_NAME")]
     pub host_name: Option<String>,
-    /// File with the private key, in place of the configuration's PrivateKey
+    /// File with the private key, used instead of the configuration's PrivateKey
     #[arg(long, value_name = "FILE", env = "WARREN_PRIVATE_KEY_FILE")]
     pub private_key_file: Option<PathBuf>,
-    /// Undo what an agent that was killed has left, and end
+    /// Undo the changes of a killed agent, then exit
     #[arg(long)]
     pub cleanup: bool,
-    /// How log lines look
-    #[arg(long, value_enum, default_value = "human", env = "WARREN_LOG_FORMAT")]
+    /// Format of log lines
+    #[arg(long, value_enum, value_name = "FORMAT", default_value = "human", env = "WARREN_LOG_FORMAT")]
     pub log_format: LogFormat,
-    /// off, error, warn, info, debug or trace; also by module: info,warren_proto=debug
+    /// Log level: off, error, warn, info, debug or trace, or per module: info,warren_proto=debug
     #[arg(long, value_name = "LEVEL", env = "WARREN_LOG_LEVEL", default_value = "info")]
     pub log_level: String,
-    /// What programs reach the tunnel by where it has no interface.
+    /// Proxies and port forwards of a tunnel without an interface.
     #[command(flatten)]
     pub services: ServiceArgs,
     /// Refused: see [`Cli::refuse_keys`].
@@ -267,13 +227,13 @@ pub struct AgentArgs {
 /// Arguments of `exec`.
 #[derive(Debug, Args)]
 pub struct ExecArgs {
-    /// Longest wait for a peer's answer before the program is started; 0 starts it at once
+    /// Timeout for the first answer of a peer; 0 starts the command immediately
     #[arg(long, value_name = "SECONDS", env = "WARREN_WAIT", default_value = "30", value_parser = clap::value_parser!(u64).range(0..=3600))]
     pub wait: u64,
     /// The tunnel.
     #[command(flatten)]
     pub agent: AgentArgs,
-    /// The program and its arguments
+    /// The command and its arguments
     #[arg(last = true, required = true, value_name = "COMMAND")]
     pub command: Vec<OsString>,
 }
@@ -281,12 +241,12 @@ pub struct ExecArgs {
 /// Arguments of `status`.
 #[derive(Debug, Args)]
 pub struct StatusArgs {
-    /// Only this interface
+    /// Show only this interface
     pub interface: Option<InterfaceName>,
-    /// For programs
+    /// Print JSON
     #[arg(long)]
     pub json: bool,
-    /// Seconds between the two looks from which rates are computed; 0 is one look without rates
+    /// Seconds between the two readings from which rates are computed; 0 for one reading without rates
     #[arg(long, value_name = "SECONDS", default_value = "1", value_parser = clap::value_parser!(u64).range(0..=60))]
     pub interval: u64,
 }
@@ -294,28 +254,28 @@ pub struct StatusArgs {
 /// Arguments of `reload`.
 #[derive(Debug, Args)]
 pub struct ReloadArgs {
-    /// Interface of the agent [default: the only one]
+    /// Interface of the agent [default: the only running one]
     pub interface: Option<InterfaceName>,
 }
 
 /// Arguments of `fetch`.
 #[derive(Debug, Args)]
 pub struct FetchArgs {
-    /// List of files: folder, and for each its name, where it comes from, and what it holds
+    /// List of files to fetch: the folder, and the name, source and content type of each file
     #[arg(long, short, value_name = "FILE", default_value = "/etc/warren/fetch.toml")]
     pub config: PathBuf,
-    /// End after this time if something is still missing; 0 never does
+    /// Exit with an error if values are still missing after this time; 0 retries forever
     #[arg(long, value_name = "SECONDS", default_value = "0")]
     pub give_up_after: u64,
-    /// How log lines look
-    #[arg(long, value_enum, default_value = "human", env = "WARREN_LOG_FORMAT")]
+    /// Format of log lines
+    #[arg(long, value_enum, value_name = "FORMAT", default_value = "human", env = "WARREN_LOG_FORMAT")]
     pub log_format: LogFormat,
 }
 
-/// Where a new key goes.
+/// Arguments of `genkey` and `genpsk`.
 #[derive(Debug, Args)]
 pub struct OutArgs {
-    /// Write to a new file that its owner alone can read
+    /// Write to a new file of mode 0600 instead of standard output
     #[arg(long, value_name = "FILE")]
     pub out: Option<PathBuf>,
 }
@@ -331,10 +291,10 @@ pub struct PubkeyArgs {
 /// Arguments of `doctor`.
 #[derive(Debug, Args)]
 pub struct DoctorArgs {
-    /// For programs
+    /// Print JSON
     #[arg(long)]
     pub json: bool,
-    /// Look at the way to the peers of this file too
+    /// Also test the path to the peers of this configuration file
     #[arg(long, short, value_name = "FILE", env = "WARREN_CONFIG")]
     pub config: Option<PathBuf>,
 }
@@ -343,21 +303,21 @@ fn endpoint(text: &str) -> Result<Endpoint, Problem> {
     text.parse().map_err(|error: EndpointError| Problem::new(error.what).hint(error.hint))
 }
 
-/// An address with a port, or `off`.
+/// Parses an address with a port, or `off`.
 ///
 /// # Errors
-/// Neither.
+/// When it is neither.
 pub fn address(text: &str) -> Result<Address, Problem> {
     if text == "off" {
         return Ok(Address::Off);
     }
     text.parse().map(Address::On).map_err(|_| {
-        Problem::new("neither an address with a port nor `off`")
-            .hint("for example 127.0.0.1:9586, or [::1]:9586")
+        Problem::new("expected an address with a port, or `off`")
+            .hint("use, for example, 127.0.0.1:9586 or [::1]:9586")
     })
 }
 
-/// The value is not looked at, and by being no error here it is not repeated by clap.
+/// Accepts any value without keeping it. An error here would make clap print the value.
 #[expect(clippy::unnecessary_wraps, reason = "the shape of a parser of values")]
 fn not_a_key(_: &str) -> Result<GivenKey, Problem> {
     Ok(GivenKey)
@@ -373,6 +333,59 @@ mod tests {
         let mut command = Cli::command();
         let command = if of.is_empty() { &mut command } else { command.find_subcommand_mut(of).unwrap() };
         command.clone().term_width(100).render_long_help().to_string()
+    }
+
+    /// All commands that users see, with their full names.
+    fn visible() -> Vec<(String, clap::Command)> {
+        let mut root = Cli::command();
+        root.build();
+        let mut rest = vec![("warren-tunnel".to_owned(), root)];
+        let mut found = Vec::new();
+        while let Some((name, command)) = rest.pop() {
+            let below =
+                command.get_subcommands().filter(|below| !below.is_hide_set() && below.get_name() != "help");
+            rest.extend(below.map(|below| (format!("{name} {}", below.get_name()), below.clone())));
+            found.push((name, command));
+        }
+        found
+    }
+
+    #[test]
+    fn every_command_and_argument_has_help_and_every_command_has_examples() {
+        let commands = visible();
+        assert!(commands.len() > 20, "{}", commands.len());
+        for (name, command) in &commands {
+            assert!(command.get_about().is_some(), "{name}: no description");
+            let help = command.clone().render_long_help().to_string();
+            assert!(help.contains("\nExamples:\n"), "{name}: no examples");
+            for argument in command.get_arguments().filter(|argument| !argument.is_hide_set()) {
+                let text = argument.get_help().map(ToString::to_string).unwrap_or_default();
+                assert!(!text.is_empty(), "{name}: no help for {}", argument.get_id());
+                assert!(!text.ends_with('.'), "{name}: the help of {} ends in a period", argument.get_id());
+            }
+        }
+    }
+
+    #[test]
+    fn every_example_is_accepted() {
+        for (name, command) in visible() {
+            let text = command.get_after_help().map(ToString::to_string).unwrap_or_default();
+            let (_, examples) = text.split_once("Examples:\n").unwrap();
+            for line in examples.lines() {
+                assert!(line.len() <= 100 && line.starts_with("  warren-tunnel "), "{name}: {line}");
+                let line = line.split(" # ").next().unwrap();
+                for part in line.split(['|', '&']).filter(|part| !part.trim().is_empty()) {
+                    let words = part.split('<').next().unwrap().split_whitespace();
+                    if let Err(error) = Cli::try_parse_from(words) {
+                        panic!("{name}: {line}: {error}");
+                    }
+                }
+                assert!(
+                    name == "warren-tunnel" || line.contains(&name),
+                    "{name}: {line} is of another command"
+                );
+            }
+        }
     }
 
     #[test]

@@ -1,7 +1,7 @@
-//! Where run-time files lie: sockets, locks, journals.
+//! Folders for run-time files: sockets, locks, journals.
 //!
-//! Root has `/run/warren-tunnel`. An ordinary user, or root where `/run` cannot be written, has a folder in
-//! `XDG_RUNTIME_DIR`, else one in the folder for temporary files that nobody else may enter.
+//! Root uses `/run/warren-tunnel`. Other users, and root where `/run` is read-only, use a folder in `XDG_RUNTIME_DIR`, else
+//! a private one in the folder for temporary files.
 
 use std::{
     env, fs, io,
@@ -21,7 +21,7 @@ pub const WIREGUARD: &str = "/var/run/wireguard";
 const SYSTEM: &str = "/run/warren-tunnel";
 const NAME: &str = "warren-tunnel";
 
-/// The folders that an agent of this user may have, in the order of preference.
+/// The possible folders for this user, in order of preference.
 pub fn candidates() -> Vec<PathBuf> {
     let of = |text: Option<std::ffi::OsString>| text.map(PathBuf::from).filter(|path| path.is_absolute());
     let runtime = of(env::var_os("XDG_RUNTIME_DIR"));
@@ -38,10 +38,10 @@ fn list(user: u32, runtime: Option<&Path>, temporary: &Path) -> Vec<PathBuf> {
     found
 }
 
-/// The folder of this user's agents, made if it is not there.
+/// The folder of this user's agents, created if missing.
 ///
 /// # Errors
-/// When none of the candidates can be used: why, for each.
+/// When none of the candidates can be used, with the reason for each.
 pub fn own() -> Result<PathBuf> {
     let mut reasons = Vec::new();
     for folder in candidates() {
@@ -51,18 +51,18 @@ pub fn own() -> Result<PathBuf> {
         }
     }
     Err(Problem::new(format!("no folder for run-time files: {}", reasons.join("; ")))
-        .hint("set XDG_RUNTIME_DIR, or TMPDIR, to a folder that this user alone may write"))
+        .hint("set XDG_RUNTIME_DIR to a folder that only this user can write"))
 }
 
-/// Whether the sockets that `wg` looks for can be made here.
+/// Whether sockets can be created where `wg` looks for them.
 pub fn wireguard_may_be_written() -> bool {
     let folder = Path::new(WIREGUARD);
     let there = if folder.exists() { folder } else { Path::new("/var/run") };
     access(there, Access::WRITE_OK).is_ok()
 }
 
-/// Makes the folder, or makes sure that it is ours alone: in a folder that everybody may write somebody else could have
-/// made it, or a link to another place.
+/// Creates the folder, or checks that it is private: in a world-writable folder another user could have created it, or a
+/// symbolic link of that name.
 fn claim(folder: &Path) -> io::Result<()> {
     match fs::DirBuilder::new().mode(0o700).create(folder) {
         Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error),
@@ -71,13 +71,13 @@ fn claim(folder: &Path) -> io::Result<()> {
     let found = fs::symlink_metadata(folder)?;
     let refused = |why| Err(io::Error::new(io::ErrorKind::PermissionDenied, why));
     if !found.is_dir() {
-        return refused("it is no folder");
+        return refused("not a folder");
     }
     if found.uid() != geteuid().as_raw() {
-        return refused("it belongs to another user");
+        return refused("owned by another user");
     }
     if found.mode() & 0o022 != 0 {
-        return refused("others may write it");
+        return refused("writable by other users");
     }
     access(folder, Access::WRITE_OK)?;
     Ok(())

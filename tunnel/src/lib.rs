@@ -35,7 +35,7 @@ use std::{io::Write as _, os::fd::AsFd as _};
 use cli::{Cli, Command, LogFormat};
 use problem::{Problem, Result};
 
-/// Runs one command. The exit code: 0 done, 1 not done, and what `doctor` says about itself.
+/// Runs one command and returns the exit code: 0 on success, 1 on failure; `doctor` and `exec` have their own.
 pub fn run(cli: Cli) -> u8 {
     if let Err(problem) = cli.refuse_keys() {
         complain(&problem);
@@ -46,7 +46,7 @@ pub fn run(cli: Cli) -> u8 {
             let json = args.log_format == LogFormat::Json;
             agent::run(&args).inspect_err(|problem| {
                 if json {
-                    // Whoever reads JSON lines gets this one as such too.
+                    // Readers of JSON logs get the final error as a JSON line too.
                     tracing::error!(hint = problem.advice(), "{}", problem.what());
                 }
             })

@@ -1,4 +1,4 @@
-//! A socket of this machine by which a running agent or gateway is asked: its owner's alone, with one thread that accepts.
+//! The local control socket of an agent or gateway, accessible only to its owner, with one thread that accepts connections.
 
 use std::fs;
 use std::io;
@@ -13,11 +13,11 @@ use rustix::fs::Mode;
 
 use crate::problem::{Context as _, Problem, Result};
 
-/// What is particular to one socket.
+/// The properties of a socket.
 pub struct Manner {
     /// The name of the thread that accepts.
     pub thread: &'static str,
-    /// A connection that says or takes nothing for so long is closed.
+    /// Timeout for reading and writing on a connection.
     pub patience: Duration,
     /// The hint when another process answers there.
     pub taken: &'static str,
@@ -31,8 +31,8 @@ pub struct LocalSocket {
 }
 
 impl LocalSocket {
-    /// Binds the socket with mode 0600 and serves from now on, one connection after the other. What a process that is gone
-    /// left at `path` is replaced.
+    /// Binds the socket with mode 0600 and serves one connection after the other. Replaces a socket that an ended process left
+    /// at `path`.
     ///
     /// # Errors
     /// When another process answers there, or the folder cannot be written.
@@ -42,9 +42,11 @@ impl LocalSocket {
         serve: impl FnMut(UnixStream) + Send + 'static,
     ) -> Result<Self> {
         if UnixStream::connect(&path).is_ok() {
-            return Err(
-                Problem::new(format!("{} is answered by another process", path.display())).hint(manner.taken)
-            );
+            return Err(Problem::new(format!(
+                "control socket {}: in use by another process",
+                path.display()
+            ))
+            .hint(manner.taken));
         }
         _ = fs::remove_file(&path);
         let told = || format!("control socket {}", path.display());
@@ -70,7 +72,7 @@ impl Drop for LocalSocket {
     }
 }
 
-/// There is no moment at which others could connect: the file is made with its final mode.
+/// Creates the file with its final mode, so that other users can never connect.
 fn bind_private(path: &Path) -> io::Result<UnixListener> {
     let before = rustix::process::umask(Mode::from_raw_mode(0o177));
     let bound = UnixListener::bind(path);

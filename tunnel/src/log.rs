@@ -1,4 +1,4 @@
-//! Log lines on standard error, for people or for machines.
+//! Logging to standard error, as text or JSON.
 
 use std::str::FromStr;
 
@@ -12,11 +12,11 @@ use crate::{
 /// Starts logging. Called once, before any thread is started.
 ///
 /// # Errors
-/// When `level` is no level.
+/// When `level` is invalid.
 pub fn start(format: LogFormat, level: &str) -> Result<()> {
     let filter = Targets::from_str(level).map_err(|error| {
-        Problem::new(format!("log level `{}`: {error}", level.escape_debug()))
-            .hint("off, error, warn, info, debug or trace; by module: info,warren_proto=debug")
+        Problem::new(format!("--log-level: invalid level `{}`: {error}", level.escape_debug()))
+            .hint("use off, error, warn, info, debug or trace, or levels per module: info,warren_proto=debug")
     })?;
     let registry = tracing_subscriber::registry().with(filter);
     let started = match format {
@@ -30,10 +30,10 @@ pub fn start(format: LogFormat, level: &str) -> Result<()> {
             registry.with(lines).try_init()
         }
     };
-    started.map_err(|error| Problem::new(format!("logging: {error}")))
+    started.map_err(|error| Problem::new(format!("cannot start logging: {error}")))
 }
 
-/// Logs a problem with its hint as a field of its own.
+/// Logs a problem, with its hint as a separate field.
 pub fn warn(problem: &Problem) {
     match problem.advice() {
         Some(hint) => tracing::warn!(hint, "{}", problem.what()),

@@ -1,4 +1,4 @@
-//! What this machine and this process may do.
+//! Capabilities of this machine and process.
 
 use std::{fs, io, path::Path};
 
@@ -6,10 +6,10 @@ use rustix::process::{Resource, getrlimit, setrlimit};
 
 /// CAP_NET_ADMIN's bit (linux/capability.h).
 const CAP_NET_ADMIN: u32 = 12;
-/// The device that makes TUN interfaces.
+/// The device that creates TUN interfaces.
 pub const TUN_DEVICE: &str = "/dev/net/tun";
 
-/// Whether interfaces and routes may be changed.
+/// Whether this process may change interfaces and routes.
 pub fn may_configure_network() -> bool {
     let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
     has_capability(&status, CAP_NET_ADMIN)
@@ -23,20 +23,20 @@ fn has_capability(status: &str, bit: u32) -> bool {
         .is_some_and(|mask| mask & (1 << bit) != 0)
 }
 
-/// Whether the TUN device can be opened; opening alone makes no interface.
+/// Whether the TUN device can be opened. Opening it does not create an interface.
 ///
 /// # Errors
-/// Why not.
+/// The reason why not.
 pub fn tun_device() -> io::Result<()> {
     fs::OpenOptions::new().read(true).write(true).open(TUN_DEVICE).map(drop)
 }
 
-/// Lets this process have as many open files as it may: each connection of a proxy is one.
+/// Raises the limit of open files to the maximum: each connection of a proxy needs one.
 pub fn raise_descriptors() {
     let mut limit = getrlimit(Resource::Nofile);
     limit.current = limit.maximum;
     if let Err(error) = setrlimit(Resource::Nofile, limit) {
-        tracing::debug!(%error, "the limit of open files stays as it is");
+        tracing::debug!(%error, "cannot raise the limit of open files");
     }
 }
 

@@ -8,7 +8,7 @@ use std::{
 
 use crate::{folders, problem::Problem};
 
-/// A name that the kernel and wg-quick accept: it becomes part of paths, so nothing else may be in it.
+/// An interface name that the kernel and wg-quick accept. It is restricted because it becomes part of paths.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct InterfaceName(String);
 
@@ -21,27 +21,27 @@ impl InterfaceName {
         &self.0
     }
 
-    /// Where `wg` looks for the control socket.
+    /// Path of the control socket for `wg`.
     pub fn socket(&self) -> PathBuf {
         Path::new(folders::WIREGUARD).join(format!("{}.sock", self.0))
     }
 
-    /// Where `warren-tunnel` asks when `wg` asks the kernel, or cannot ask us.
+    /// Path of our own control socket, used when `wg` talks to the kernel or cannot reach us.
     pub fn own_socket(&self, folder: &Path) -> PathBuf {
         folder.join(format!("{}.sock", self.0))
     }
 
-    /// What must be undone if this process dies.
+    /// Path of the journal.
     pub fn journal(&self, folder: &Path) -> PathBuf {
         folder.join(format!("{}.json", self.0))
     }
 
-    /// Held as long as an agent of this interface runs.
+    /// Path of the lock file.
     pub fn lock(&self, folder: &Path) -> PathBuf {
         folder.join(format!("{}.lock", self.0))
     }
 
-    /// Where wg-quick keeps its files.
+    /// Path of the configuration, as for wg-quick.
     pub fn config(&self) -> PathBuf {
         PathBuf::from(format!("/etc/wireguard/{}.conf", self.0))
     }
@@ -64,9 +64,8 @@ impl FromStr for InterfaceName {
             || name == ".."
             || !name.chars().all(permitted)
         {
-            return Err(Problem::new(format!("`{}` is no name of an interface", name.escape_debug())).hint(
-                "1 to 15 characters of a-z A-Z 0-9 _ = + . -; a file's name gives the interface's: wg0.conf",
-            ));
+            return Err(Problem::new(format!("`{}` is not a valid interface name", name.escape_debug()))
+                .hint("use 1 to 15 characters of a-z A-Z 0-9 _ = + . -; the name of wg0.conf is wg0"));
         }
         Ok(Self(name.to_owned()))
     }

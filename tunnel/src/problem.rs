@@ -1,11 +1,11 @@
-//! What the user is told when something does not work: what, and what to do about it.
+//! Errors for users: what failed, and what to do about it.
 
 use std::fmt;
 
-/// Shorthand for what commands return.
+/// The result of a command.
 pub type Result<T> = std::result::Result<T, Problem>;
 
-/// A failure as its reader needs it: what went wrong, then one hint.
+/// An error message with one hint.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Problem {
     what: String,
@@ -13,24 +13,24 @@ pub struct Problem {
 }
 
 impl Problem {
-    /// Says what went wrong. No trailing period, no secret.
+    /// Creates an error. The text has no final period and no secrets.
     pub fn new(what: impl Into<String>) -> Self {
         Self { what: what.into(), hint: None }
     }
 
-    /// Adds what the reader can do about it.
+    /// Adds the one thing that the user should do.
     #[must_use]
     pub fn hint(mut self, hint: impl Into<String>) -> Self {
         self.hint = Some(hint.into());
         self
     }
 
-    /// What went wrong, without the hint.
+    /// The message without the hint.
     pub fn what(&self) -> &str {
         &self.what
     }
 
-    /// What the reader can do, for structured logs.
+    /// The hint, for structured logs.
     pub fn advice(&self) -> Option<&str> {
         self.hint.as_deref()
     }
@@ -48,9 +48,9 @@ impl fmt::Display for Problem {
 
 impl std::error::Error for Problem {}
 
-/// Puts what was being done before the reason an operation failed.
+/// Adds context to the error of an operation.
 pub trait Context<T> {
-    /// `doing` is read as "doing: reason".
+    /// Formats the error as "doing: reason".
     fn while_doing(self, doing: impl FnOnce() -> String) -> Result<T>;
 }
 

@@ -1,4 +1,4 @@
-//! Files with secrets: of mode 0600, written whole or not at all.
+//! Files with secrets, of mode 0600.
 
 use std::fs::{self, OpenOptions};
 use std::io::{self, Read as _, Write as _};
@@ -9,21 +9,21 @@ use zeroize::Zeroizing;
 
 use crate::problem::{Problem, Result};
 
-/// The longest secret: tokens have at most 6 KiB.
+/// The largest file that is read; tokens have at most 6 KiB.
 const LONGEST: u64 = 64 << 10;
 
-/// Reads a file that only its owner may read.
+/// Reads a file that must not be readable by all users.
 ///
 /// # Errors
-/// It cannot be read, is too long, or others may read it.
+/// When it cannot be read, or is readable by all users.
 pub fn read(path: &Path, what: &str) -> Result<Zeroizing<String>> {
     let told = |error: &io::Error| {
         let problem = Problem::new(format!("{what} {}: {error}", path.display()));
         match error.kind() {
-            io::ErrorKind::PermissionDenied => problem.hint("run as the file's owner"),
-            io::ErrorKind::NotFound => problem.hint(
-                "does the path begin where you think? relative ones begin where the program was started",
-            ),
+            io::ErrorKind::PermissionDenied => problem.hint("run as the owner of the file"),
+            io::ErrorKind::NotFound => {
+                problem.hint("check the path; relative paths start in the current directory")
+            }
             _ => problem,
         }
     };
@@ -32,20 +32,20 @@ pub fn read(path: &Path, what: &str) -> Result<Zeroizing<String>> {
     let mode = metadata.permissions().mode() & 0o7777;
     if metadata.is_file() && mode & 0o007 != 0 {
         return Err(Problem::new(format!(
-            "{what} {}: everybody may read it (mode {mode:04o})",
+            "{what} {}: readable by every user (mode {mode:04o})",
             path.display()
         ))
-        .hint(format!("chmod 600 {}", path.display())));
+        .hint(format!("run `chmod 600 {}`", path.display())));
     }
     let mut text = Zeroizing::new(String::with_capacity(8 << 10));
     file.take(LONGEST).read_to_string(&mut text).map_err(|error| told(&error))?;
     Ok(text)
 }
 
-/// Writes a new file; one that is there stays as it is.
+/// Writes a new file. An existing one is not overwritten.
 ///
 /// # Errors
-/// It cannot be written, or is there.
+/// When it cannot be written or already exists.
 pub fn write_new(path: &Path, text: &str) -> Result<()> {
     let mut options = OpenOptions::new();
     let written = options
@@ -58,7 +58,7 @@ pub fn write_new(path: &Path, text: &str) -> Result<()> {
         let problem = Problem::new(format!("{}: {error}", path.display()));
         match error.kind() {
             io::ErrorKind::AlreadyExists => {
-                problem.hint("secrets are not overwritten: remove the file, or name another")
+                problem.hint("existing secrets are not overwritten: remove the file, or choose another path")
             }
             _ => problem,
         }

@@ -1,28 +1,28 @@
-//! What an interface is and does, the same for every backend: the model behind `status`, its JSON and the metrics.
+//! The status of an interface, the same for every backend. `status`, its JSON and the metrics use this model.
 
 use std::{collections::BTreeMap, net::SocketAddr};
 
 use ipnet::IpNet;
 use serde::{Deserialize, Serialize};
 
-/// One interface at one moment. Holds no secret.
+/// The status of an interface at one moment. Contains no secrets.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Status {
     /// Name of the interface.
     pub interface: String,
     /// Version of the agent.
     pub version: String,
-    /// `kernel`, `tun` or `user`.
+    /// `kernel`, `tun`, `user` or `userns`.
     pub backend: String,
-    /// Why this backend.
+    /// The reason for the backend.
     pub backend_reason: String,
     /// Our public key.
     pub public_key: Option<String>,
     /// Bound UDP port.
     pub listen_port: u16,
-    /// Mark of our datagrams.
+    /// Firewall mark of our datagrams.
     pub fwmark: Option<u32>,
-    /// Largest packet inside the tunnel.
+    /// MTU inside the tunnel.
     pub mtu: u32,
     /// Addresses of the interface.
     pub addresses: Vec<IpNet>,
@@ -36,15 +36,15 @@ pub struct Status {
     pub offloads: Vec<Offload>,
     /// Packets that were dropped without belonging to a peer, by reason.
     pub drops: BTreeMap<String, u64>,
-    /// The port that takes TLS connections.
+    /// The port that accepts TLS connections.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tls: Option<TlsListen>,
-    /// What programs reach a tunnel without an interface by.
+    /// Proxies and port forwards of a tunnel without an interface.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub services: Option<Services>,
     /// All peers.
     pub peers: Vec<Peer>,
-    /// What peers moved that are configured no more.
+    /// Traffic of peers that have been removed.
     #[serde(default)]
     pub former_peers: Moved,
 }
@@ -58,12 +58,12 @@ pub struct Moved {
     pub tx_bytes: u64,
 }
 
-/// Proxies, forwards and names of a tunnel without an interface.
+/// Proxies, port forwards and DNS of a tunnel without an interface.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Services {
     /// Streams and sessions by service.
     pub streams: BTreeMap<String, Streams>,
-    /// Clients that were not served, by reason.
+    /// Requests refused or failed, by reason.
     pub refused: BTreeMap<String, u64>,
     /// Payload in bytes from clients to their targets.
     pub sent_bytes: u64,
@@ -71,25 +71,25 @@ pub struct Services {
     pub received_bytes: u64,
     /// Streams that one end reset.
     pub reset: u64,
-    /// Streams that ended because nothing moved.
+    /// Streams that ended because they were idle.
     pub idle: u64,
-    /// Datagrams that were not passed on.
+    /// Datagrams that were dropped.
     pub datagrams_dropped: u64,
-    /// Questions for names.
+    /// DNS queries.
     pub dns: Dns,
-    /// The buffers of all streams of the netstack; none where the kernel keeps them.
+    /// Buffers of all streams of the netstack; `None` if the kernel holds them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub buffers: Option<Buffers>,
 }
 
-/// What the buffers of all streams take.
+/// Memory of the buffers of all streams.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Buffers {
-    /// Now.
+    /// In use.
     pub bytes: u64,
-    /// The most that they ever took.
+    /// Peak.
     pub peak_bytes: u64,
-    /// The most that they may take.
+    /// Limit.
     pub limit_bytes: u64,
 }
 
@@ -102,52 +102,52 @@ pub struct Streams {
     pub total: u64,
 }
 
-/// What became of questions for names.
+/// Counters of DNS queries.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Dns {
-    /// Asked.
+    /// Received.
     pub questions: u64,
-    /// Of these answered from the cache.
+    /// Answered from the cache.
     pub cached: u64,
-    /// Of these answered by no server in time.
+    /// Not answered by any server in time.
     pub failed: u64,
-    /// Datagrams that came in place of an answer.
+    /// Datagrams from name servers that match no query.
     pub strange: u64,
 }
 
-/// A port that takes TLS connections.
+/// A port that accepts TLS connections.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TlsListen {
-    /// Where it is.
+    /// Its address.
     pub address: SocketAddr,
-    /// What clients know it by: `sha256//` and base64.
+    /// The pin of its key for clients: `sha256//` and base64.
     pub pin: String,
     /// Tunnels open now.
     pub connections: u64,
     /// Connections accepted.
     pub accepted: u64,
-    /// Of them those that were too many.
+    /// Connections rejected because of a limit.
     pub limited: u64,
-    /// Of them those whose handshake failed or took too long.
+    /// Connections whose handshake failed or timed out.
     pub failed: u64,
-    /// Of them those that became tunnels.
+    /// Connections that became tunnels.
     pub tunnels: u64,
 }
 
-/// What moves the datagrams of a peer that has two ways.
+/// The carrier of a peer that has both UDP and TLS.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct PeerCarrier {
     /// `udp` or `tls`.
     pub kind: String,
-    /// Why this one.
+    /// The reason for the carrier.
     pub why: String,
-    /// Seconds of a round trip by TLS, the wait in the socket included.
+    /// Round-trip time over TLS in seconds, including the time in the socket buffer.
     pub rtt: Option<f64>,
     /// Datagrams dropped because the connection was congested.
     pub dropped: Option<u64>,
-    /// Connections made so far, if they are made from here.
+    /// Connections established so far, if this end connects.
     pub connections: Option<u64>,
-    /// Where they lead.
+    /// The TLS endpoint.
     pub tls_endpoint: Option<String>,
 }
 
@@ -158,22 +158,22 @@ pub struct Offload {
     pub name: String,
     /// Whether it is used.
     pub on: bool,
-    /// Why not, or what it does.
+    /// The reason why it is not used, or what it does.
     pub why: String,
 }
 
-/// One peer at one moment.
+/// The status of a peer at one moment.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Peer {
     /// Its public key.
     pub public_key: String,
     /// Whether a preshared key is set.
     pub preshared_key: bool,
-    /// Where it is.
+    /// Its current endpoint.
     pub endpoint: Option<SocketAddr>,
-    /// The name in the configuration that the endpoint came from.
+    /// The name in the configuration from which the endpoint was resolved.
     pub endpoint_name: Option<String>,
-    /// What moves its datagrams, if there is anything but UDP.
+    /// The carrier, if the peer does not have only UDP.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub carrier: Option<PeerCarrier>,
     /// Its prefixes.
@@ -184,7 +184,7 @@ pub struct Peer {
     pub last_handshake: Option<f64>,
     /// Seconds that the last handshake took.
     pub handshake_rtt: Option<f64>,
-    /// Handshakes done; the kernel does not tell.
+    /// Completed handshakes; not reported by the kernel.
     pub handshakes: Option<u64>,
     /// Age in seconds of the session in use.
     pub session_age: Option<f64>,
@@ -192,15 +192,15 @@ pub struct Peer {
     pub rx_bytes: u64,
     /// Bytes sent.
     pub tx_bytes: u64,
-    /// Packets received; the kernel does not tell.
+    /// Packets received; not reported by the kernel.
     pub rx_packets: Option<u64>,
-    /// Packets sent; the kernel does not tell.
+    /// Packets sent; not reported by the kernel.
     pub tx_packets: Option<u64>,
     /// Dropped packets by reason.
     pub drops: BTreeMap<String, u64>,
 }
 
-/// Bits a second between two looks at the same interface.
+/// Bits per second between two readings of the same interface.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 pub struct Rate {
     /// Received.
@@ -210,26 +210,25 @@ pub struct Rate {
 }
 
 impl Status {
-    /// Received and sent bytes of all peers that there have been: pods come and go, and a sum of those that are here now would
-    /// fall.
+    /// Received and sent bytes of all peers, including removed ones: pods come and go, and the sum must not decrease.
     pub fn bytes(&self) -> (u64, u64) {
         let former = (self.former_peers.rx_bytes, self.former_peers.tx_bytes);
         self.peers.iter().fold(former, |(rx, tx), peer| (rx + peer.rx_bytes, tx + peer.tx_bytes))
     }
 
-    /// Rate since an earlier look; `None` when no time has passed or the counters began anew.
+    /// Rate since an earlier reading; `None` if no time has passed or the counters were reset.
     pub fn rate_since(&self, earlier: &Self) -> Option<Rate> {
         Rate::between(earlier.at, earlier.bytes(), self.at, self.bytes())
     }
 
-    /// Share of the planned rate in use, of the busier direction: 1.0 is all of it.
+    /// Share of the planned rate used in the busier direction; 1.0 is all of it.
     pub fn utilisation(&self, rate: Rate) -> Option<f64> {
         self.planned_rate_mbit.map(|mbit| rate.rx.max(rate.tx) / (f64::from(mbit) * 1e6))
     }
 }
 
 impl Peer {
-    /// Rate since an earlier look at the same peer.
+    /// Rate since an earlier reading of the same peer.
     pub fn rate_since(&self, earlier: &Self, seconds: f64) -> Option<Rate> {
         Rate::between(0.0, (earlier.rx_bytes, earlier.tx_bytes), seconds, (self.rx_bytes, self.tx_bytes))
     }
@@ -309,11 +308,7 @@ pub(crate) mod tests {
             planned_rate_mbit: Some(1000),
             offloads: vec![
                 Offload { name: "tun_tso".into(), on: true, why: "large TCP packets".into() },
-                Offload {
-                    name: "udp_gro".into(),
-                    on: false,
-                    why: "the kernel does not know UDP_GRO (5.0)".into(),
-                },
+                Offload { name: "udp_gro".into(), on: false, why: "UDP_GRO needs Linux 5.0".into() },
             ],
             drops: [("no_route".to_owned(), 4)].into(),
             tls: Some(TlsListen {

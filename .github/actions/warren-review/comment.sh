@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
-# Writes the summary as a comment of the pull request, or over the one that an earlier run wrote: it is found by its
-# first line, and only among comments of bots, so that nobody else's words are overwritten.
+# Creates a comment with the summary on the pull request, or updates the comment of an earlier run. Only comments of bots
+# whose first line is the mark are updated, so that comments of people are never overwritten.
 set -euo pipefail
 
-printf '\n[Picture and page](%s) (artifact)\n' "$RUN" >>"$FOLDER/summary.md"
+printf '\n[Diagram and interactive page](%s) (artifact)\n' "$RUN" >>"$FOLDER/summary.md"
 id="$(gh api --paginate "repos/$REPOSITORY/issues/$NUMBER/comments" \
     --jq ".[] | select(.user.type == \"Bot\") | select(.body | startswith(\"$MARK\")) | .id" | sed -n 1p)"
 if [ -n "$id" ]; then

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Draws the plan and checks it. Writes summary.md, network.svg, network.html and check.txt into a folder, and says where
-# and how the check ended in GITHUB_OUTPUT.
+# Draws and checks the plan. Writes summary.md, network.svg, network.html and check.txt to a folder, and writes the path of
+# the folder and the exit code of the check to GITHUB_OUTPUT.
 set -euo pipefail
 
 folder="${RUNNER_TEMP:?}/warren-review"
@@ -27,17 +27,17 @@ code=0
     else
         printf '\n**Check: failed**\n'
     fi
-    # Indented text is code that no fence inside of it can end.
+    # Indented code blocks cannot be closed by a fence in the findings.
     printf '\n<details><summary>Findings</summary>\n\n'
     sed 's/^/    /' "$folder/check.txt"
     printf '\n</details>\n'
 } >"$folder/summary.md"
-# A comment holds 65,536 characters.
+# A comment is limited to 65,536 characters.
 if [ "$(wc -m <"$folder/summary.md")" -gt 64000 ]; then
     {
         printf '%s\n' "$mark"
         sed -n '1,/^<details/p' "$folder/network.md" | sed '$d' | head -c 30000
-        printf '\n\nThe rest is in the artifact.\n\n'
+        printf '\n\nThe summary is truncated. The artifact contains the complete diagram and findings.\n\n'
         head -c 30000 "$folder/check.txt" | sed 's/^/    /'
     } >"$folder/summary.md"
 fi

@@ -2,10 +2,10 @@ locals {
   names   = { for key in keys(var.gateways) : key => "${var.name}-${key}" }
   secrets = { for key, name in local.names : key => "warren-${var.fabric}-${name}" }
 
-  # Which machines of the network are the gateways, for firewall and routes.
+  # Network tag of the gateways, for firewall rules and routes.
   tag = "${var.name}-gateway"
 
-  # As peers reach them.
+  # The gateways as peers address them.
   gateways = [for key in keys(var.gateways) : {
     name = local.names[key]
     key  = warren_gcp_wireguard_key.gateway[key].public_key
@@ -17,14 +17,14 @@ locals {
     ])
   }]
 
-  # One for each range that a gateway is the way to: of the overlay, and behind other sites.
+  # A route for each range that is reached through a gateway: of the overlay, and behind other sites.
   routes = merge([for key, gateway in var.gateways : {
     for cidr in concat(gateway.overlay_cidr_blocks, flatten(try(var.sites[key].peers[*].prefixes, []))) :
     "${local.names[key]}-${replace(replace(cidr, ".", "-"), "/", "-")}" => { gateway = key, cidr = cidr }
   }]...)
 }
 
-# What outlives an instance: keys, configuration, address, service account.
+# Keys, configuration, address and service account outlive the VM.
 
 resource "warren_gcp_wireguard_key" "gateway" {
   for_each = var.gateways
@@ -88,11 +88,12 @@ resource "warren_gcp_gateway_service_account" "gateway" {
   ]
 }
 
-# In from the internet: the tunnel, nothing else. Out, and from the network, all: what peers may reach their groups say.
+# The internet can reach only the ports of the tunnel. All other traffic of the gateways is open: the groups restrict
+# what peers may reach.
 
 resource "warren_gcp_firewall" "tunnel" {
   name          = "${var.name}-tunnel"
-  description   = "The tunnel from everywhere"
+  description   = "Tunnel from the internet"
   network       = var.network
   source_ranges = ["0.0.0.0/0"]
   target_tags   = [local.tag]
@@ -101,7 +102,7 @@ resource "warren_gcp_firewall" "tunnel" {
 
 resource "warren_gcp_firewall" "peers" {
   name          = "${var.name}-peers"
-  description   = "From the network to peers"
+  description   = "Traffic from the network to peers"
   network       = var.network
   source_ranges = var.network_cidr_blocks
   target_tags   = [local.tag]
@@ -110,7 +111,7 @@ resource "warren_gcp_firewall" "peers" {
 
 resource "warren_gcp_firewall" "egress" {
   name               = "${var.name}-egress"
-  description        = "From the gateways to everywhere"
+  description        = "All egress of the gateways"
   network            = var.network
   direction          = "EGRESS"
   destination_ranges = ["0.0.0.0/0"]
@@ -118,7 +119,7 @@ resource "warren_gcp_firewall" "egress" {
   allow              = [{ protocol = "all" }]
 }
 
-# The way to the internet in a network without one: for the gateways alone, which have the tag.
+# A route to the internet for the gateways only, which have the tag.
 
 resource "warren_gcp_route" "internet" {
   count = var.internet_route ? 1 : 0
@@ -145,7 +146,7 @@ resource "warren_gcp_gateway" "gateway" {
   release         = var.release
   labels          = var.labels
 
-  # Names, so that the boot script is known at plan.
+  # Names are known at plan time, and so is the startup script.
   config        = warren_gcp_gateway_config.gateway[each.key].id
   wireguard_key = warren_gcp_wireguard_key.gateway[each.key].id
   tls_key       = warren_gcp_tls_key.gateway[each.key].id

@@ -1,9 +1,9 @@
 output "gateways" {
-  description = "The gateways as peers reach them: for tokens, and for gateways elsewhere."
+  description = "Names, public keys, addresses and certificate pins of the gateways, for enrolment tokens and for gateways in other networks."
   value       = local.gateways
 }
 
 output "secrets" {
-  description = "What the names of each gateway's secrets begin with; `-wireguard`, `-tls` and `-config` follow."
+  description = "Prefix of the names of each gateway's secrets. The suffixes are `-wireguard`, `-tls` and `-config`."
   value       = local.secrets
 }

@@ -1,31 +1,31 @@
 variable "name" {
-  description = "Name of the gateways; every object's name begins with it. Up to 23 characters together with a dash and a gateway's short name."
+  description = "Name of the gateways, used as the prefix of the names of all objects. Together with a hyphen and the short name of a gateway, it can have up to 23 characters."
   type        = string
 }
 
 variable "fabric" {
-  description = "The provider's fabric; the gateways take tokens of this fabric only."
+  description = "Fabric of the provider. The gateways accept only tokens of this fabric."
   type        = string
 }
 
 variable "network" {
-  description = "Id of the hub's network."
+  description = "ID of the network of the hub."
   type        = string
 }
 
 variable "network_cidr_blocks" {
-  description = "Ranges of the network and its spokes, which may send to peers through the gateways."
+  description = "IPv4 ranges of the network and its spokes, which may send traffic to peers through the gateways."
   type        = list(string)
 }
 
 variable "region" {
-  description = "Region of the gateways and their addresses; null for the provider's."
+  description = "Region of the gateways and their addresses. Null for the region of the provider."
   type        = string
   default     = null
 }
 
 variable "gateways" {
-  description = "The gateways by a short name: the zone and the subnetwork that each is in, and its part of the overlay, which no other has."
+  description = "Gateways by short name, each with its zone and subnetwork, and with overlay ranges that no other gateway has."
   type = map(object({
     zone                = string
     subnetwork          = string
@@ -34,42 +34,42 @@ variable "gateways" {
 }
 
 variable "internet_route" {
-  description = "Whether the gateways get a default route of their own, where the network has none."
+  description = "Whether to create a default route for the gateways. Set it if the network has no default route."
   type        = bool
   default     = false
 }
 
 variable "image" {
-  description = "A signed Linux image with systemd, Google's guest agent and curl, or its family."
+  description = "Signed Linux image, or image family, with systemd, Google's guest agent and curl."
   type        = string
   default     = "projects/debian-cloud/global/images/family/debian-12"
 }
 
 variable "machine_type" {
-  description = "Type of the instances."
+  description = "Machine type of the gateways."
   type        = string
   default     = "n2-standard-2"
 }
 
 variable "planned_rate_mbit" {
-  description = "Rate in Mbit/s, each way, that was planned for each gateway; metrics tell how much of it is used. Null if none was."
+  description = "Rate in Mbit/s and per direction that is planned for each gateway. Metrics report the used share of it. Null for none."
   type        = number
   default     = null
 }
 
 variable "release" {
-  description = "Where the static binary warren-tunnel is downloaded from, and its SHA-256; null if the image has it in /usr/local/bin."
+  description = "URL and SHA-256 digest of the static binary warren-tunnel. Null if the image contains it in /usr/local/bin."
   type        = object({ url = string, sha256 = string })
   default     = null
 }
 
 variable "token_keys" {
-  description = "Public keys whose tokens are accepted, k4.public.…; two while a signing key is rotated."
+  description = "Public keys (k4.public.…) of accepted enrolment tokens. List two during the rotation of a signing key."
   type        = list(string)
 }
 
 variable "groups" {
-  description = "What each group of peers may reach; what is not allowed is refused. Changes replace nothing."
+  description = "Destinations that each group of peers may reach. Everything else is denied. A change replaces no gateway."
   type = map(object({
     rate_mbit      = optional(number)
     peer_rate_mbit = optional(number)
@@ -83,7 +83,7 @@ variable "groups" {
 }
 
 variable "other_gateways" {
-  description = "The fabric's gateways elsewhere, as the output `gateways` of a module like this one."
+  description = "Gateways of the same fabric in other networks, as in the output `gateways` of another instance of this module."
   type = list(object({
     name = string
     key  = string
@@ -95,7 +95,7 @@ variable "other_gateways" {
 }
 
 variable "sites" {
-  description = "What each gateway, by its short name, is peered with in other networks: the addresses that it sends from, of its part of the overlay, and its peers with what is behind them."
+  description = "Site-to-site peerings of each gateway by its short name: the overlay addresses that it sends from, and its peers with the ranges behind them."
   type = map(object({
     addresses = list(string)
     peers = list(object({
@@ -111,37 +111,37 @@ variable "sites" {
 }
 
 variable "dns" {
-  description = "Resolvers for peers, and the domains that are asked there."
+  description = "DNS servers for peers, and the domains that peers resolve with them."
   type        = object({ servers = list(string), domains = list(string) })
   default     = { servers = [], domains = [] }
 }
 
 variable "key_rotation" {
-  description = "Any word, such as a date. A change makes new WireGuard and TLS keys and replaces no gateway."
+  description = "Arbitrary label, such as a date. A change generates new WireGuard and TLS keys and replaces no gateway."
   type        = string
   default     = null
 }
 
 variable "secrets_replica_locations" {
-  description = "Regions that keys and configurations are kept in, for organisations that bind data to places; null where Google may choose."
+  description = "Regions that store keys and configurations, for organisations with data residency requirements. Null for automatic replication."
   type        = set(string)
   default     = null
 }
 
 variable "secrets_kms_key_name" {
-  description = "Key of Cloud KMS that encrypts the keys, in the location `global` or in the only one of `secrets_replica_locations`; null for Google's own."
+  description = "Cloud KMS key that encrypts the keys, in the location `global` or in the only location of `secrets_replica_locations`. Null for a key that Google manages."
   type        = string
   default     = null
 }
 
 variable "disk_kms_key_name" {
-  description = "Key of Cloud KMS in the gateways' region that encrypts their disks; null for Google's own."
+  description = "Cloud KMS key, in the region of the gateways, that encrypts their disks. Null for a key that Google manages."
   type        = string
   default     = null
 }
 
 variable "labels" {
-  description = "Labels of every object that has some."
+  description = "Labels of every object that supports labels."
   type        = map(string)
   default     = {}
 }

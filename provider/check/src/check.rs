@@ -1,4 +1,4 @@
-//! From what was read to findings.
+//! Compares everything that was read and reports findings.
 
 use crate::plans::{self, cloud_findings, cloud_rule};
 use crate::table::Table;
@@ -9,11 +9,10 @@ use warren_cidr::CidrError;
 use warren_model::{Block, Model, NetworkRef, ReservationKind, Site};
 use warren_planfile::Input;
 
-/// Checks everything that was read, as one fabric. `claims` of owners that the inputs show are left out: the inputs
-/// are newer.
+/// Checks all inputs as one fabric. Claims of owners that are among the inputs are ignored, because the inputs are newer.
 ///
-/// Up to `limit` findings are listed; all are counted. A thousand networks in one place have half a million conflicts,
-/// so no more than the limit is ever held in memory.
+/// Up to `limit` findings are listed; all are counted. A thousand networks with the same range have half a million
+/// conflicts, so memory holds no more than the limit.
 pub fn check(inputs: &[Input], claims: Model, limit: Option<NonZeroUsize>) -> Report {
     let limit = limit.map_or(usize::MAX, NonZeroUsize::get);
     let (mut model, mut findings, mut fabrics) = (Model::default(), Vec::new(), BTreeSet::new());
@@ -63,23 +62,25 @@ pub(crate) fn defect(owner: &str, site: &Site, error: &CidrError) -> Finding {
 
 fn notes(model: &Model, fabrics: &BTreeSet<String>) -> Vec<String> {
     let mut notes = Vec::new();
-    let ranges = |count: usize| if count == 1 { "1 range is" } else { "ranges are" };
-    let told =
-        |count: usize| if count == 1 { "1 range is".into() } else { format!("{count} {}", ranges(count)) };
+    let ranges =
+        |count: usize| if count == 1 { "1 range is".to_owned() } else { format!("{count} ranges are") };
     if model.unknown > 0 {
-        notes.push(format!("{} known only after apply", told(model.unknown)));
+        notes.push(format!("{} known only after apply and not checked", ranges(model.unknown)));
     }
     if model.sensitive > 0 {
-        notes.push(format!("{} marked sensitive and not looked at", told(model.sensitive)));
+        notes.push(format!("{} marked sensitive and not checked", ranges(model.sensitive)));
     }
     if fabrics.len() > 1 {
         let names: Vec<&str> = fabrics.iter().map(String::as_str).collect();
-        notes.push(format!("the inputs name the fabrics {}; they were checked as one", names.join(", ")));
+        notes.push(format!(
+            "the files belong to different fabrics ({}) and were checked as one",
+            names.join(", ")
+        ));
     }
     notes
 }
 
-/// What the clouds say of each range on its own, and of secondary ranges.
+/// Rules of the clouds for each range, and for secondary ranges.
 fn clouds(model: &Model) -> Vec<Finding> {
     let mut found = Vec::new();
     let mut push = |rules: Vec<warren_cidr::Finding>, name: &str, owner: &str, block: &Block| {
@@ -120,7 +121,7 @@ fn clouds(model: &Model) -> Vec<Finding> {
     }
     for entry in &model.reservations {
         let rules = cloud_findings(entry.cloud, &entry.block.net, entry.kind == ReservationKind::Subnet);
-        // The solver has told the errors of a plan that it refused.
+        // The solver has already reported the errors of an infeasible plan.
         let rules = rules
             .into_iter()
             .filter(|rule| !entry.refused || rule.severity == warren_cidr::Severity::Warning);
@@ -129,7 +130,7 @@ fn clouds(model: &Model) -> Vec<Finding> {
     found
 }
 
-/// Whether a block is what the VPC was made with, not an association.
+/// Whether a block is the primary range of a VPC, not an association.
 fn is_primary(block: &Block) -> bool {
     block.site.path.ends_with(".cidr_block") && !block.site.path.contains("_association.")
 }
@@ -173,9 +174,9 @@ fn peerings(model: &Model) -> Vec<Finding> {
                 severity: Severity::Error,
                 rule: Rule::Peering,
                 sides,
-                message: format!("{} peers networks that overlap: {}", peering.name, rule.message),
+                message: format!("{} peers overlapping networks: {}", peering.name, rule.message),
                 detail: String::new(),
-                hint: Some("move one of the networks; a peering has no address translation".to_owned()),
+                hint: Some("move one of the networks; peerings do not translate addresses".to_owned()),
             });
         }
     }

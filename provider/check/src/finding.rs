@@ -1,15 +1,15 @@
-//! What the check found.
+//! Findings and the report.
 
 use crate::Rule;
 use serde::Serialize;
 use warren_cidr::IpNet;
 use warren_model::Site;
 
-/// How much a finding matters.
+/// Severity of a finding.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Severity {
-    /// The cloud refuses it, or routing breaks.
+    /// The cloud rejects it, or routing breaks.
     Error,
     /// It works, but something else may not.
     Warning,
@@ -20,27 +20,27 @@ pub enum Severity {
 pub struct Side {
     /// Resource address or path of the entry.
     pub name: String,
-    /// Who manages it.
+    /// The repo or team that manages it.
     pub owner: String,
-    /// The range; none where the text is no range or the place of it is the finding.
+    /// The range. `None` if the value is not a valid range, or if the finding is not about a range.
     pub net: Option<IpNet>,
-    /// Where it was written.
+    /// Where the range is defined.
     #[serde(flatten)]
     pub site: Site,
 }
 
-/// One finding. The order of fields is the order of reports.
+/// One finding. Reports are sorted by these fields, in this order.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 pub struct Finding {
-    /// How much it matters.
+    /// The severity.
     pub severity: Severity,
     /// The rule.
     pub rule: Rule,
-    /// The ranges: first the one that is easier to move.
+    /// The ranges, the one that is easier to move first.
     pub sides: Vec<Side>,
-    /// One sentence without a full stop.
+    /// One sentence without a final period.
     pub message: String,
-    /// Explanation, some lines; empty if the message says it all.
+    /// Explanation, one or more lines. Empty if the message needs none.
     pub detail: String,
     /// One thing to do.
     pub hint: Option<String>,
@@ -51,24 +51,24 @@ pub struct Finding {
 pub struct Report {
     /// Version of this format: 1.
     pub version: u32,
-    /// Findings of severity error, those that are not listed too.
+    /// Number of errors, including those that are not listed.
     pub errors: usize,
-    /// Findings of severity warning, those that are not listed too.
+    /// Number of warnings, including those that are not listed.
     pub warnings: usize,
-    /// Findings that are counted and not listed, because there are more than were asked for.
+    /// Number of findings that are not listed because they exceed the requested maximum.
     pub omitted: usize,
-    /// Inputs that were read.
+    /// Number of files that were read.
     pub files: usize,
-    /// Ranges that were compared.
+    /// Number of ranges that were compared.
     pub ranges: usize,
     /// The findings, in a fixed order.
     pub findings: Vec<Finding>,
-    /// What the reader should know: ranges known only after apply.
+    /// Notes for the reader, such as the number of ranges known only after apply.
     pub notes: Vec<String>,
 }
 
 impl Report {
-    /// Sorts and lists up to `limit` of the findings; `unlisted` errors were counted elsewhere.
+    /// Sorts the findings and keeps up to `limit`. `unlisted` is the number of errors counted elsewhere.
     pub(crate) fn new(
         mut findings: Vec<Finding>,
         unlisted: usize,
@@ -85,12 +85,12 @@ impl Report {
         Self { version: 1, errors, warnings, omitted, files, ranges, findings, notes }
     }
 
-    /// One sentence about the findings that are not listed, if there are any.
+    /// One sentence about the findings that are not listed, if any.
     pub(crate) fn left_out(&self) -> Option<String> {
         let all = self.errors + self.warnings;
         (self.omitted > 0).then(|| {
             let listed = self.findings.len();
-            format!("{listed} of {all} findings are listed; warren check --max-findings 0 lists all")
+            format!("{listed} of {all} findings are listed; use `--max-findings 0` to list all")
         })
     }
 }

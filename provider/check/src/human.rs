@@ -1,9 +1,9 @@
-//! The report for people.
+//! The report as text.
 
 use crate::{Finding, Report, Severity, Side};
 use std::fmt::Write as _;
 
-/// A text without anything that could steer a terminal or reorder the line, cut at 200 characters.
+/// The text with control and bidirectional characters escaped, truncated to 200 characters.
 pub fn clean(text: &str) -> String {
     let mut out = String::new();
     for (count, c) in text.chars().enumerate() {
@@ -27,14 +27,14 @@ pub fn human(report: &Report, colour: bool, quiet: bool) -> String {
     let paint = Paint { colour };
     let mut out = String::new();
     for group in report.findings.chunk_by(together) {
-        // A few are told one by one.
+        // A few findings are listed individually.
         if group.len() > GROUPED_FROM {
             several(&mut out, group, paint);
         } else {
             group.iter().for_each(|finding| one(&mut out, finding, paint));
         }
     }
-    // Said also where only findings are wanted: it is about them.
+    // Printed with `quiet` too, because it is about the findings.
     if let Some(text) = report.left_out() {
         let _ = writeln!(out, "note: {text}");
     }
@@ -56,10 +56,10 @@ pub fn human(report: &Report, colour: bool, quiet: bool) -> String {
     out
 }
 
-/// Up to so many conflicts of one network are told one by one, more in one paragraph.
+/// Up to this many conflicts of one network are listed individually; more share one paragraph.
 const GROUPED_FROM: usize = 3;
 
-/// Whether two findings are about one range and the other end of a pair.
+/// Whether two findings are conflicts of the same range with another one.
 fn together(a: &Finding, b: &Finding) -> bool {
     let pair = |finding: &Finding| finding.sides.len() == 2;
     (a.severity, a.rule, &a.detail) == (b.severity, b.rule, &b.detail)
@@ -76,7 +76,7 @@ fn one(out: &mut String, finding: &Finding, paint: Paint) {
     explanation(out, finding, paint);
 }
 
-/// What one range conflicts with, as a list.
+/// The conflicts of one range, as a list.
 fn several(out: &mut String, group: &[Finding], paint: Paint) {
     let Some((first, side)) = group.first().and_then(|first| Some((first, first.sides.first()?))) else {
         return;
@@ -104,7 +104,7 @@ fn explanation(out: &mut String, finding: &Finding, paint: Paint) {
     out.push('\n');
 }
 
-/// A text that holds several names, each cut on its own where it is long.
+/// A text with several names, each of which is truncated if it is long.
 fn words(text: &str) -> String {
     text.split(' ').map(clean).collect::<Vec<_>>().join(" ")
 }

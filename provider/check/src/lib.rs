@@ -1,7 +1,6 @@
-//! The offline check: what conflicts in address plans, Terraform plans, states and claims, and its reports.
+//! The offline check: finds conflicts in address plans, Terraform plans, states and claims, and reports them.
 //!
-//! The crate is pure: [`check`] takes what was read and gives a [`Report`]; [`human()`], [`json()`] and [`sarif()`] turn it
-//! into text. The result does not depend on the order of the inputs.
+//! The crate is pure: [`check`] turns inputs into a [`Report`]; [`human()`], [`json()`] and [`sarif()`] format it. The result does not depend on the order of the inputs.
 
 mod check;
 mod finding;
@@ -20,7 +19,7 @@ pub use policy::hold;
 pub use rule::Rule;
 pub use sarif::sarif;
 
-/// The report as JSON: [`Report`] as it is.
+/// The report as JSON, with the fields of [`Report`].
 pub fn json(report: &Report) -> String {
     let mut text = serde_json::to_string_pretty(report).unwrap_or_default();
     text.push('\n');

@@ -1,4 +1,4 @@
-//! Address plans: solved, and told when they cannot be.
+//! Solves address plans and reports why one is infeasible.
 
 use crate::{Finding, Report, Rule, Severity, Side};
 use std::collections::BTreeMap;
@@ -9,10 +9,10 @@ use warren_cidr::{
 use warren_model::{Block, Excluded, Model, Reservation, ReservationKind, Site};
 use warren_planfile::AddressPlan;
 
-/// Solves one address plan, keeping what `previous` has where it can stay.
+/// Solves one address plan, keeping the ranges of `previous` where possible.
 ///
 /// # Errors
-/// What forbids it; up to `limit` findings are listed.
+/// A report with the reasons; up to `limit` findings are listed.
 pub fn solve_file(
     plan: &AddressPlan,
     previous: &Assignment,
@@ -39,15 +39,15 @@ pub fn solve_file(
     Err(Box::new(Report::new(found, unlisted, limit, 1, 0, Vec::new())))
 }
 
-/// What forbids a plan.
+/// The reasons why a plan is infeasible.
 #[derive(Default)]
 pub(crate) struct Told {
     pub(crate) findings: Vec<Finding>,
-    /// Errors that the solver counted and did not list.
+    /// Number of errors that the solver counted but did not list.
     pub(crate) unlisted: usize,
 }
 
-/// Adds the plan's entries to the model; what forbids a plan is returned.
+/// Adds the entries of the plan to the model. Returns the reasons if the plan is infeasible.
 pub(crate) fn add(plan: &AddressPlan, model: &mut Model, limit: usize) -> Told {
     for (name, nets) in &plan.request.reserved {
         for net in nets {
@@ -93,7 +93,7 @@ fn site(plan: &AddressPlan, path: &str) -> Site {
     })
 }
 
-/// The ranges that the request itself fixes.
+/// The ranges that the request pins.
 fn pinned(plan: &AddressPlan) -> Assignment {
     fn inner(prefix: &str, subnets: &BTreeMap<String, SubnetRequest>, found: &mut Assignment) {
         for (key, subnet) in subnets {

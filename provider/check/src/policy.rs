@@ -1,14 +1,14 @@
-//! Assertions of policy files, asked of what is there after the run.
+//! Checks the assertions of policy files against the network as it is after the apply.
 
 use crate::{Finding, Report, Rule, Severity, Side};
 use warren_model::policy::{Assertion, Expect, Selector, matches};
 use warren_model::reach::{Answer, Lists, Place, Way};
 use warren_model::topology::{Plan, Topology};
 
-/// Violations told of one assertion; the rest is counted.
+/// Maximum number of violations to list for one assertion; the rest are counted.
 const MOST: usize = 10;
 
-/// Adds what does not hold to the report.
+/// Adds a finding to the report for every violated assertion.
 pub fn hold(report: &mut Report, assertions: &[Assertion], plans: &[Plan]) {
     let mut found = Vec::new();
     for plan in plans {
@@ -34,8 +34,8 @@ fn ask(lists: &Lists<'_>, all: &Topology, file: &str, assertion: &Assertion) -> 
         for selector in selectors {
             let some = select(all, selector);
             if some.is_empty() && !assertion.allow_empty {
-                let message = format!("{:?}: `{word}` names nothing that is in {file}", assertion.name);
-                let hint = "correct the name, or set allow_empty: true";
+                let message = format!("{:?}: `{word}` matches nothing in {file}", assertion.name);
+                let hint = "correct the name, or set `allow_empty: true`";
                 found.push(finding(assertion, Severity::Error, message, String::new(), Some(hint)));
             }
             matching.extend(some);
@@ -56,18 +56,18 @@ fn ask(lists: &Lists<'_>, all: &Topology, file: &str, assertion: &Assertion) -> 
             let message = format!("{:?}: {} {word} {}", assertion.name, name(all, from), name(all, to));
             let mut detail: Vec<String> =
                 answer.hops.iter().enumerate().map(|(at, hop)| format!("{}. {}", at + 1, hop.text)).collect();
-            detail.extend(answer.why.iter().map(|why| format!("then: {why}")));
+            detail.extend(answer.why.iter().map(|why| format!("stops here: {why}")));
             found.push(finding(assertion, severity, message, detail.join("\n"), None));
         }
     }
     if more > 0 {
-        let message = format!("{:?}: and {more} more paths", assertion.name);
+        let message = format!("{:?}: {more} more paths violate this assertion", assertion.name);
         found.push(finding(assertion, Severity::Error, message, String::new(), None));
     }
     found
 }
 
-/// What is wrong with an answer. What is known only after apply is no proof of either.
+/// The violation in an answer, if any. Values known only after apply prove neither outcome.
 fn verdict(expect: Expect, answer: &Answer) -> Option<(Severity, &'static str)> {
     let unsure = answer.unsure();
     match (expect, answer.reached) {
@@ -144,7 +144,7 @@ fn select(all: &Topology, selector: &Selector) -> Vec<Place> {
     }
 }
 
-/// Groups of peers. Where a gateway's file is not known a group of that name may be in it: then its name stands for it.
+/// Groups of peers. An unknown gateway configuration may contain a group with that name, so the name itself is used.
 fn groups(all: &Topology, pattern: &str) -> Vec<Place> {
     let mut found = Vec::new();
     for overlay in all.overlays() {

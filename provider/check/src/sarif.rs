@@ -57,7 +57,7 @@ fn result(finding: &Finding) -> Value {
 }
 
 fn location(side: &Side) -> Value {
-    // Terraform writes its JSON on one line: the first line is the place of everything in it.
+    // Terraform prints its JSON on one line, so everything in it is at line 1.
     let (line, column) = side.site.at.map_or((1, 1), |at| (at.line, at.column));
     json!({
         "physicalLocation": {
@@ -69,7 +69,7 @@ fn location(side: &Side) -> Value {
     })
 }
 
-/// A relative reference (RFC 3986): everything but unreserved characters and slashes is escaped.
+/// A relative reference (RFC 3986): all characters except unreserved ones and slashes are escaped.
 fn uri(file: &str) -> String {
     if file == "-" {
         return "stdin".to_owned();
@@ -84,7 +84,7 @@ fn uri(file: &str) -> String {
         .collect()
 }
 
-/// FNV-1a over what a finding is about; lines may move without changing it.
+/// FNV-1a hash of the rule, owners, paths and ranges. It does not change when lines move.
 fn fingerprint(finding: &Finding) -> String {
     let mut hash: u64 = 0xcbf2_9ce4_8422_2325;
     let mut feed = |text: &str| {

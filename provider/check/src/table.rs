@@ -1,26 +1,26 @@
-//! The ranges side by side: which overlap, and which lie outside their network.
+//! Compares the ranges: overlaps, and subnets outside their network.
 
 use crate::{Finding, Rule, Severity, Side};
 use std::collections::{BTreeMap, BTreeSet};
 use warren_cidr::{Conflict, ConflictScan, IpNet, Label, Parent, Range, RangeKind, Relation, Why, suggest};
 use warren_model::{Block, Model, NetworkRef, Site};
 
-/// Free ranges are searched for the first conflicts only: each search looks at every range.
+/// Number of conflicts with a proposed free range: each search examines every range.
 const SUGGESTIONS: usize = 50;
 
-/// The ranges for the solver, sorted, so that the order of the inputs does not show.
+/// The ranges for the solver, sorted so that the report does not depend on the order of the inputs.
 pub(crate) struct Table<'a> {
     ranges: Vec<Range>,
     facts: Vec<Facts<'a>>,
-    /// Networks with ranges that are not known.
+    /// Networks with unknown ranges.
     incomplete: BTreeSet<&'a str>,
 }
 
-/// What the solver need not know of a range.
+/// Facts about a range that the solver does not need.
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
 struct Facts<'a> {
     site: &'a Site,
-    /// Whether conflicts inside its own file have been told.
+    /// Whether the conflicts inside its own file are already reported.
     refused: bool,
     live: bool,
     /// The network it is a subnet of.
@@ -67,12 +67,12 @@ impl<'a> Table<'a> {
         Self { ranges, facts, incomplete: unknown.map(|network| network.id.as_str()).collect() }
     }
 
-    /// How many ranges there are.
+    /// Number of ranges.
     pub(crate) fn len(&self) -> usize {
         self.ranges.len()
     }
 
-    /// Up to `limit` of the pairs that may not overlap, in address order, and how many more there are.
+    /// Up to `limit` conflicting pairs, in address order, and the number of further ones.
     pub(crate) fn overlaps(&self, limit: usize) -> (Vec<Finding>, usize) {
         let scan = ConflictScan::new(&self.ranges);
         let twins = Twins::new(&self.ranges);
@@ -90,7 +90,7 @@ impl<'a> Table<'a> {
             let free = (found.len() < SUGGESTIONS)
                 .then(|| self.free_for(movable))
                 .flatten()
-                // The network of a subnet may lie in what it conflicts with.
+                // The network of a subnet may be inside the conflicting range.
                 .filter(|net| {
                     let other = self.ranges[if movable == left { right } else { left }].net;
                     !other.contains(net) && !net.contains(&other)
@@ -100,7 +100,7 @@ impl<'a> Table<'a> {
         (found, more)
     }
 
-    /// The subnets that lie outside their network.
+    /// The subnets outside their network.
     pub(crate) fn outside(&self) -> Vec<Finding> {
         let mut seen = BTreeSet::new();
         let mut found = Vec::new();
@@ -117,7 +117,7 @@ impl<'a> Table<'a> {
         found
     }
 
-    /// Whether the solver told it.
+    /// Whether the solver has already reported the pair.
     fn told(&self, left: usize, right: usize) -> bool {
         let same = self.facts[left].site.file == self.facts[right].site.file;
         let (one, other) = (self.facts[left].refused, self.facts[right].refused);
@@ -125,8 +125,8 @@ impl<'a> Table<'a> {
         same && ((one && other) || ((one || other) && entry(left) && entry(right)))
     }
 
-    /// Whether no twins of the two ranges tell the same before: one pair is told once, also if a plan and a state of one
-    /// run show it twice. Asked pair by pair, so that nothing has to be remembered.
+    /// Whether no twins of the two ranges report the same conflict earlier. A pair is reported once, even if the plan and the
+    /// state of one run both contain it. Computed for each pair, so that no pair has to be stored.
     fn is_first(&self, scan: &ConflictScan<'_>, twins: &Twins, left: usize, right: usize) -> bool {
         let (ones, others) = (twins.of(left), twins.of(right));
         if ones.len() == 1 && others.len() == 1 {
@@ -139,7 +139,7 @@ impl<'a> Table<'a> {
         first.is_none_or(|(one, other)| (one, other) == (left, right) || (other, one) == (left, right))
     }
 
-    /// A free place for a range: inside its network where that has ranges, else near where it is.
+    /// A free range for a range: inside its network if that has ranges, otherwise near the range itself.
     fn free_for(&self, index: usize) -> Option<IpNet> {
         let range = &self.ranges[index];
         let Parent::Of(id) = &range.label.parent else { return suggest(&self.ranges, index, &[]) };
@@ -152,9 +152,9 @@ impl<'a> Table<'a> {
         }
     }
 
-    /// The nearest free place inside the ranges of a network.
+    /// The nearest free range inside the ranges of a network.
     fn free_inside(&self, homes: &[IpNet], net: &IpNet) -> Option<IpNet> {
-        // What contains the network is not in the way of its subnets.
+        // Ranges that contain the network do not conflict with its subnets.
         let around = |taken: &IpNet| homes.iter().any(|home| taken.contains(home));
         let taken: Vec<IpNet> =
             self.ranges.iter().map(|range| range.net).filter(|net| !around(net)).collect();
@@ -184,27 +184,29 @@ impl<'a> Table<'a> {
         let verb = match relation {
             Relation::Equal => "has the same range as",
             Relation::Contains if movable == left => "contains",
-            Relation::Contains => "lies in",
+            Relation::Contains => "is inside",
         };
         let siblings =
             self.facts[left].subnet.is_some() && self.facts[left].subnet == self.facts[right].subnet;
         let (rule, detail) = match why {
-            Why::BothOccupy if siblings => (Rule::SubnetOverlap, "both are subnets of one network"),
-            Why::BothOccupy => {
-                (Rule::Overlap, "both occupy these addresses, and one fabric can route them only once")
-            }
-            Why::BothReserve if siblings => (Rule::SubnetOverlap, "both are subnets of one network"),
+            Why::BothOccupy if siblings => (Rule::SubnetOverlap, "both are subnets of the same network"),
+            Why::BothOccupy => (
+                Rule::Overlap,
+                "both use these addresses, and a fabric can route an address to one network only",
+            ),
+            Why::BothReserve if siblings => (Rule::SubnetOverlap, "both are subnets of the same network"),
             Why::BothReserve => (Rule::Overlap, "both reserve these addresses"),
-            Why::ForeignReservation => (Rule::ForeignReservation, "the reservation belongs to another owner"),
-            Why::BeyondOwnReservation => {
-                (Rule::BeyondReservation, "the network is larger than the entry that reserves its place")
-            }
-            Why::Reserved => (Rule::Reserved, "the range is excluded for everybody"),
+            Why::ForeignReservation => (Rule::ForeignReservation, "another owner reserved the range"),
+            Why::BeyondOwnReservation => (
+                Rule::BeyondReservation,
+                "the network is larger than the address plan entry that reserves its range",
+            ),
+            Why::Reserved => (Rule::Reserved, "no network may use a reserved range"),
         };
         let name = |index: usize| format!("{} ({})", self.ranges[index].label.name, self.ranges[index].net);
-        let mut hint = free.map(|net| format!("{net} is the nearest free range of this size"));
+        let mut hint = free.map(|net| format!("use {net}, the nearest free range of this size"));
         if why == Why::ForeignReservation {
-            let own = "if one team owns both, give the files one owner: --owner NAME=FILE for each";
+            let own = "if one team owns both files, set the same owner for each with `--owner NAME=FILE`";
             hint = Some(hint.map_or_else(|| own.to_owned(), |free| format!("{free}; {own}")));
         }
         Finding {
@@ -225,9 +227,12 @@ impl<'a> Table<'a> {
         let free = hinted.then(|| self.free_inside(&nets, &net)).flatten();
         let listed: Vec<String> = nets.iter().map(ToString::to_string).collect();
         let (severity, detail) = if self.facts[child].live {
-            (Severity::Warning, "it exists already, so its network has a range that the inputs do not show")
+            (
+                Severity::Warning,
+                "the subnet already exists, so its network must have a range that is not in the files",
+            )
         } else {
-            (Severity::Error, "a subnet takes its addresses from its network")
+            (Severity::Error, "one of the ranges of its network must contain the subnet")
         };
         let sides = std::iter::once(child).chain(parents.iter().copied()).map(|index| self.side(index));
         Finding {
@@ -235,17 +240,17 @@ impl<'a> Table<'a> {
             rule: Rule::OutsideParent,
             sides: sides.collect(),
             message: format!(
-                "{} ({net}) lies outside its network, which has {}",
+                "{} ({net}) is outside its network, which has {}",
                 self.ranges[child].label.name,
                 listed.join(", ")
             ),
             detail: detail.to_owned(),
-            hint: free.map(|net| format!("{net} is the nearest free range of this size in the network")),
+            hint: free.map(|net| format!("use {net}, the nearest free range of this size in the network")),
         }
     }
 }
 
-/// What a range belongs to.
+/// The object that a range belongs to.
 struct Object<'a> {
     name: &'a str,
     owner: &'a str,
@@ -267,7 +272,7 @@ impl Object<'_> {
     }
 }
 
-/// Ranges that are one thing seen several times.
+/// Ranges of the same object that several inputs contain.
 struct Twins {
     class: Vec<usize>,
     members: Vec<Vec<usize>>,
@@ -294,7 +299,7 @@ impl Twins {
     }
 }
 
-/// By which a thing is known in a plan and in a state: its id, else its place; its name; its range.
+/// Identifies an object across plan and state: its ID (or else its path), its name and its range.
 fn identity(range: &Range) -> (&str, &str, IpNet) {
     let label = &range.label;
     let id = if label.id.is_empty() { &label.path } else { &label.id };

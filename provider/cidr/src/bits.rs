@@ -12,7 +12,7 @@ pub(crate) trait Word: Copy + Ord + std::fmt::Debug {
 
     /// First address and prefix length, if the range is of this family.
     fn of(net: &IpNet) -> Option<(Self, u8)>;
-    /// The range that starts at `self`; the caller keeps `prefix` within the family and host bits zero.
+    /// The range that starts at `self`. The caller ensures that `prefix` is valid for the family and that host bits are zero.
     fn net(self, prefix: u8) -> IpNet;
     /// `2^order - 1` with `order` from 0 to `BITS`.
     fn low_mask(order: u8) -> Self;
@@ -112,7 +112,7 @@ fn sorted_v6(nets: &[IpNet]) -> Vec<(u128, u128)> {
     sorted(nets, start, |_, net| span(net))
 }
 
-/// Sorted, disjoint, not adjacent spans of addresses, both ends included.
+/// Sorted, disjoint, non-adjacent spans of addresses, with both ends included.
 pub(crate) type Spans<W> = Vec<(W, W)>;
 
 /// The union of the ranges of one family.
@@ -125,7 +125,7 @@ pub(crate) fn join(spans: &[(u128, u128)]) -> Spans<u128> {
     merged(sorted(spans, |span| Some(span.0), |_, span| *span))
 }
 
-/// The union of sorted spans, in their own memory.
+/// The union of sorted spans, computed in place.
 fn merged<W: Word>(mut spans: Vec<(W, W)>) -> Spans<W> {
     spans.dedup_by(|next, last| {
         let touches = last.1.up().is_none_or(|after| next.0 <= after);
@@ -137,7 +137,7 @@ fn merged<W: Word>(mut spans: Vec<(W, W)>) -> Spans<W> {
     spans
 }
 
-/// What is in `from` and not in `remove`.
+/// The addresses in `from` that are not in `remove`.
 pub(crate) fn minus<W: Word>(from: &[(W, W)], remove: &[(W, W)]) -> Spans<W> {
     let mut out = Vec::with_capacity(from.len());
     let mut rest = remove;
@@ -177,7 +177,7 @@ pub(crate) fn nets<W: Word>(spans: &[(W, W)]) -> impl Iterator<Item = IpNet> {
     spans.iter().flat_map(|&(start, end)| blocks(start, end)).map(|(start, order)| start.net(W::BITS - order))
 }
 
-/// First and last address, whatever the family.
+/// First and last address, for either family.
 pub(crate) fn span(net: &IpNet) -> (u128, u128) {
     match net {
         IpNet::V4(net) => (u32::from(net.network()).into(), u32::from(net.broadcast()).into()),

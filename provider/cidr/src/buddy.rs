@@ -1,8 +1,8 @@
 //! Largest first into one space: exact for aligned power-of-two blocks.
 //!
-//! Invariant: demands come with falling order, so whatever is free when one of order `k` is placed can be cut into
-//! blocks of order `k` without loss. If none is free then, no other choice before could have kept one free: every block
-//! of order `k` or more holds the same number of the demands placed before, wherever they lie.
+//! Invariant: demands come in falling order, so the space that is free when a demand of order `k` is placed can be split
+//! into blocks of order `k` without loss. If none is free, no earlier choice could have kept one free: every block of order
+//! `k` or more holds the same number of the demands placed before, wherever they are.
 
 use crate::bits::blocks;
 use std::cmp::Reverse;

@@ -1,50 +1,50 @@
-//! Which labelled ranges may not live together, and why.
+//! Conflicts between labelled ranges, and their reasons.
 
 use crate::{Family, Overlaps, nearest_free, overlaps};
 use ipnet::IpNet;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// What a range does to the address space.
+/// How a range uses the address space.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum RangeKind {
-    /// An entry of an address plan or a claim: its owner may occupy it, nobody else.
+    /// An entry of an address plan, or a claim: only its owner may occupy it.
     Reserve,
-    /// A real network or subnet, live or about to be made.
+    /// A network or subnet that exists or will be created.
     Occupy,
-    /// Excluded for everybody: on-premises networks, Docker's bridge.
+    /// Excluded for every network, such as on-premises networks or Docker's bridge.
     Reserved,
 }
 
-/// The network that a range lies in.
+/// The network that contains a range.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Parent {
-    /// A network of its own: not inside another.
+    /// Not inside another network.
     #[default]
     Top,
-    /// Inside the object whose ranges carry this [`Label::id`]; lying outside all of them is an error.
+    /// Inside the object whose ranges have this [`Label::id`]. A range outside all of them is an error.
     Of(String),
-    /// A subnet whose network is not known yet: inside any network of its own owner is fine.
+    /// A subnet whose network is not known yet. It may be inside any network of its owner.
     Unknown,
 }
 
-/// Who a range belongs to and where it was written.
+/// The owner of a range and where it is defined.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Label {
-    /// What a person calls it: `aws/public`, `vpc-0abc`.
+    /// Display name: `aws/public`, `vpc-0abc`.
     pub name: String,
-    /// The repo or team whose Terraform state manages it; empty if nobody's is known.
+    /// The repo or team whose Terraform state manages it. Empty if unknown.
     pub owner: String,
     /// An attribute path (`warren_aws_vpc.main.cidr_block`) or `file:line`.
     pub path: String,
-    /// What it does to the address space.
+    /// How it uses the address space.
     pub kind: RangeKind,
     /// The object's identity. Ranges of one object (a VPC's primary and secondary ranges) share it; two equal
     /// ranges of one kind with one non-empty id are the same object seen twice, not a conflict.
     pub id: String,
-    /// The network it lies in.
+    /// The network that contains it.
     pub parent: Parent,
 }
 
@@ -53,11 +53,11 @@ pub struct Label {
 pub struct Range {
     /// The range; host bits are zero.
     pub net: IpNet,
-    /// Whose it is.
+    /// Its owner and origin.
     pub label: Label,
 }
 
-/// How the left range of a conflict lies to the right one. CIDR blocks nest or are disjoint, nothing else.
+/// Relation of the left range of a conflict to the right one. CIDR blocks are either nested or disjoint.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Relation {
@@ -67,7 +67,7 @@ pub enum Relation {
     Contains,
 }
 
-/// Which rule a pair of ranges breaks.
+/// The rule that a pair of ranges breaks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Why {
@@ -75,11 +75,11 @@ pub enum Why {
     BothOccupy,
     /// An occupier in (or around) a reservation of another owner.
     ForeignReservation,
-    /// An occupier that reaches beyond its own owner's reservation.
+    /// An occupier that is larger than its owner's reservation.
     BeyondOwnReservation,
     /// Two reservations of the same addresses.
     BothReserve,
-    /// The range touches one that is excluded for everybody.
+    /// The range overlaps an excluded range.
     Reserved,
 }
 
@@ -87,15 +87,15 @@ pub enum Why {
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Conflict {
-    /// Two ranges that overlap and may not. `left` contains or equals `right`.
+    /// Two ranges that must not overlap. `left` contains or equals `right`.
     Overlap {
         /// Index of the containing (or, when equal, the earlier labelled) range.
         left: usize,
         /// Index of the contained range.
         right: usize,
-        /// How they lie.
+        /// Their relation.
         relation: Relation,
-        /// The rule that is broken.
+        /// The rule that they break.
         why: Why,
     },
     /// A subnet that no range of its own network contains.
@@ -108,7 +108,7 @@ pub enum Conflict {
 }
 
 impl Conflict {
-    /// The indices of the ranges it is about.
+    /// The indices of the conflicting ranges.
     pub fn indices(&self) -> Vec<usize> {
         match self {
             Conflict::Overlap { left, right, .. } => vec![*left, *right],
@@ -132,13 +132,13 @@ impl Conflict {
 
 /// Every conflict among the ranges: the overlaps in address order, then the subnets outside their network.
 ///
-/// The result does not depend on the order of the input but for the indices. Cost: n log n + overlapping pairs. Where
-/// there may be very many, a [`ConflictScan`] gives them one by one.
+/// Except for the indices, the result does not depend on the order of the input. Cost: n log n + overlapping pairs. If
+/// there may be very many, iterate with a [`ConflictScan`].
 pub fn conflicts(ranges: &[Range]) -> Vec<Conflict> {
     ConflictScan::new(ranges).list(usize::MAX).0
 }
 
-/// The rules over a set of ranges, asked pair by pair: a thousand networks in one place have half a million conflicts.
+/// Applies the rules to a set of ranges pair by pair. A thousand networks with the same range have half a million conflicts.
 pub struct ConflictScan<'a> {
     ranges: &'a [Range],
     sweep: Overlaps,
@@ -152,8 +152,8 @@ impl<'a> ConflictScan<'a> {
         Self { ranges, sweep: overlaps(&nets), families: Families::new(ranges) }
     }
 
-    /// Up to `limit` conflicts in the order of [`conflicts`], and how many there are. Where the ranges are sorted, those
-    /// that are listed are the same whatever order they had before.
+    /// Up to `limit` conflicts in the order of [`conflicts`], and their total number. If the ranges are sorted, the listed
+    /// conflicts do not depend on the original order.
     pub fn list(&self, limit: usize) -> (Vec<Conflict>, u64) {
         let (mut found, mut total) = (Vec::new(), 0);
         for conflict in self.overlaps().chain(self.outside()) {
@@ -175,7 +175,7 @@ impl<'a> ConflictScan<'a> {
     pub fn pair(&self, outer: usize, inner: usize) -> Option<Conflict> {
         let equal = self.ranges[outer].net == self.ranges[inner].net;
         let why = self.families.why(outer, inner, equal)?;
-        // Equal ranges go by label, so that the input order does not show.
+        // Equal ranges are ordered by label, so that the result does not depend on the input order.
         let turned = equal && self.ranges[inner].label < self.ranges[outer].label;
         let (left, right) = if turned { (inner, outer) } else { (outer, inner) };
         let relation = if equal { Relation::Equal } else { Relation::Contains };
@@ -183,14 +183,14 @@ impl<'a> ConflictScan<'a> {
     }
 
     /// Every subnet that no range of its own network, of the same family, contains. A network without any range of that
-    /// family is taken as not known yet.
+    /// family counts as not known yet.
     pub fn outside(&self) -> impl Iterator<Item = Conflict> {
         self.families.outside()
     }
 }
 
-/// The free range of the same size that lies nearest to `ranges[index]`: inside `pools`, or, when `pools` is
-/// empty, inside the private block (RFC 1918, RFC 4193) that contains it. Every range counts as taken, itself too.
+/// The free range of the same size nearest to `ranges[index]`: inside `pools`, or, when `pools` is
+/// empty, inside the private block (RFC 1918, RFC 4193) that contains it. Every range counts as taken, including this one.
 pub fn suggest(ranges: &[Range], index: usize, pools: &[IpNet]) -> Option<IpNet> {
     const PRIVATE: [&str; 4] = ["10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16", "fc00::/7"];
     let net = ranges[index].net;
@@ -209,7 +209,7 @@ pub fn suggest(ranges: &[Range], index: usize, pools: &[IpNet]) -> Option<IpNet>
     nearest_free(pools, &taken, net.prefix_len(), &net)
 }
 
-/// Overlaps before outsiders, by address, then by label.
+/// Sort key: overlaps before subnets outside their network, by address, then by label.
 fn order_key<'a>(ranges: &'a [Range], conflict: &Conflict) -> (bool, [Option<(IpNet, &'a Label)>; 2]) {
     let key = |index: usize| Some((ranges[index].net, &ranges[index].label));
     match conflict {
@@ -218,14 +218,15 @@ fn order_key<'a>(ranges: &'a [Range], conflict: &Conflict) -> (bool, [Option<(Ip
     }
 }
 
-/// The ranges by the identity of their object. An object is a number here: pairs are many, and texts slow to compare.
+/// The ranges by the identity of their object. Objects are numbers here, because there are many pairs and strings are slow
+/// to compare.
 struct Families<'a> {
     ranges: &'a [Range],
     /// The ranges of each object, sorted.
     members: Vec<Vec<usize>>,
     /// The object of each range, if it has an identity.
     object: Vec<Option<usize>>,
-    /// The object that each range lies in, if that has a range.
+    /// The object that contains each range, if it has ranges.
     parent: Vec<Option<usize>>,
 }
 
@@ -282,7 +283,7 @@ impl<'a> Families<'a> {
         }
     }
 
-    /// Whether `inner` may lie in `outer` because that is its network.
+    /// Whether `inner` may be inside `outer` because that is its network.
     fn nests(&self, outer: usize, inner: usize) -> bool {
         let (network, subnet) = (&self.ranges[outer].label, &self.ranges[inner].label);
         match &subnet.parent {
@@ -296,7 +297,7 @@ impl<'a> Families<'a> {
     /// The network of a range, the network of that one, and so on.
     fn ancestors(&self, index: usize) -> impl Iterator<Item = usize> {
         let next = |object: &usize| self.members[*object].first().and_then(|&first| self.parent[first]);
-        // In a circle of parents nothing is higher than there are objects.
+        // Limits the chain to the number of objects, in case parents form a cycle.
         std::iter::successors(self.parent[index], next).take(self.members.len())
     }
 

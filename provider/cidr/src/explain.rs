@@ -1,26 +1,28 @@
-//! Conflicts and unsolvable requests, told as prose.
+//! Messages about conflicts and infeasible requests.
 
-use crate::{Conflict, Element, ElementKind, Infeasible, NoRoom, Problem, Range, RangeKind, Want, Why};
+use crate::{
+    Conflict, Element, ElementKind, Family, Infeasible, NoRoom, Problem, Range, RangeKind, Want, Why,
+};
 use ipnet::IpNet;
 use serde::Serialize;
 
-/// How many members of a set are listed before the rest is counted.
+/// Maximum number of members of a set to list; the rest are counted.
 const LISTED: usize = 12;
 
 /// One message for the user.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Message {
-    /// Path of the network or subnet (`aws/public`), `pools.NAME` or `reserved.NAME`; empty if it is about all of them.
+    /// Path of the network or subnet (`aws/public`), `pools.NAME` or `reserved.NAME`; empty if the message is about all of them.
     pub path: String,
     /// One line.
     pub summary: String,
-    /// What conflicts and why, some lines.
+    /// What conflicts and why, one or more lines.
     pub detail: String,
-    /// One thing to do about it.
+    /// One thing to do.
     pub hint: Option<String>,
 }
 
-/// The whole story: what does not fit together, why, and a hint.
+/// Every message as text: what does not fit, why, and a hint.
 pub fn explain(infeasible: &Infeasible) -> String {
     let mut out = String::new();
     for message in messages(infeasible) {
@@ -39,7 +41,7 @@ pub fn explain(infeasible: &Infeasible) -> String {
     out
 }
 
-/// The same story, one message a problem, each with its path: for diagnostics on attributes.
+/// One message for each problem, with its path, for diagnostics on attributes.
 pub fn messages(infeasible: &Infeasible) -> Vec<Message> {
     match infeasible {
         Infeasible::Refused(problems) => problems.iter().map(problem).collect(),
@@ -47,23 +49,23 @@ pub fn messages(infeasible: &Infeasible) -> Vec<Message> {
         Infeasible::BoundHit(hit) => vec![Message {
             path: String::new(),
             summary: format!(
-                "Neither a plan nor a proof that there is none was found in {} tries",
+                "The search for an address plan stopped after {} attempts without a result",
                 hit.tried
             ),
             detail: format!(
-                "{} networks compete for the overlapping pools {}: {}",
+                "{} networks compete for space in the overlapping pools {}: {}",
                 hit.paths.len(),
                 hit.pools.join(", "),
                 listed(hit.paths.iter().cloned())
             ),
-            hint: Some("pin some of these networks, or let each name one pool only".to_owned()),
+            hint: Some("pin some of these networks, or let each of them use one pool only".to_owned()),
         }],
     }
 }
 
 impl Conflict {
-    /// One paragraph: both ranges with owner and path, and why they may not live together. The indices of the conflict
-    /// are those of `ranges`.
+    /// One paragraph: both ranges with owner and path, and why they conflict. The indices of the conflict refer to
+    /// `ranges`.
     pub fn explain(&self, ranges: &[Range]) -> String {
         match self {
             Conflict::Overlap { left, right, relation, why } => {
@@ -79,9 +81,9 @@ impl Conflict {
                     parents.iter().map(|&parent| ranges[parent].net.to_string()).collect();
                 let network = parents.first().map_or_else(String::new, |&parent| named(&ranges[parent]));
                 match blocks.as_slice() {
-                    [_] => format!("{} lies outside its network {network}", named(&ranges[*child])),
+                    [_] => format!("{} is outside its network {network}", named(&ranges[*child])),
                     _ => format!(
-                        "{} lies outside all ranges of its network {network}: {}",
+                        "{} is outside all ranges of its network {network}: {}",
                         named(&ranges[*child]),
                         blocks.join(", ")
                     ),
@@ -106,18 +108,18 @@ fn named(range: &Range) -> String {
 
 fn reason(why: Why, left: &Range, right: &Range) -> String {
     match why {
-        Why::BothOccupy => "two networks cannot have the same addresses in one fabric".to_owned(),
-        Why::BothReserve => "the same addresses are reserved twice".to_owned(),
+        Why::BothOccupy => "two networks of one fabric cannot use the same addresses".to_owned(),
+        Why::BothReserve => "two entries cannot reserve the same addresses".to_owned(),
         Why::ForeignReservation => {
             let reservation = if left.label.kind == RangeKind::Reserve { left } else { right };
             let owner =
-                if reservation.label.owner.is_empty() { "somebody else" } else { &reservation.label.owner };
+                if reservation.label.owner.is_empty() { "another owner" } else { &reservation.label.owner };
             format!("the addresses are reserved for {owner}")
         }
-        Why::BeyondOwnReservation => "it reaches beyond the reservation of its own owner".to_owned(),
+        Why::BeyondOwnReservation => "it is larger than the range that its owner reserved".to_owned(),
         Why::Reserved => {
             let excluded = if left.label.kind == RangeKind::Reserved { left } else { right };
-            format!("{} is excluded for everybody", excluded.label.name)
+            format!("no network may use the reserved range {}", excluded.label.name)
         }
     }
 }
@@ -131,49 +133,54 @@ fn problem(problem: &Problem) -> Message {
         }
         Problem::BadKey { key } => (
             key,
-            format!("The name {key:?} cannot be used"),
-            "A name is a part of paths such as aws/public, so it is not empty and has no slash".to_owned(),
-            None,
+            format!("Invalid name {key:?}"),
+            "A name is part of paths such as aws/public, so it must not be empty or contain a slash"
+                .to_owned(),
+            Some("rename the network or subnet".to_owned()),
         ),
         Problem::UnknownPool { path, pool, known } => (
             path,
-            format!("There is no pool {pool:?}"),
-            format!("The pools are: {}", if known.is_empty() { "none".to_owned() } else { known.join(", ") }),
-            None,
+            format!("Pool {pool:?} does not exist"),
+            if known.is_empty() {
+                "The address plan defines no pools".to_owned()
+            } else {
+                format!("The address plan defines these pools: {}", known.join(", "))
+            },
+            Some("use a pool that exists, or define this one under `pools`".to_owned()),
         ),
         Problem::NoPool { path } => (
             path,
-            "No pool to take addresses from".to_owned(),
-            "A network without a pinned range names the pools it may lie in".to_owned(),
-            Some("add a pool, or pin the range".to_owned()),
+            "The network has neither a pool nor a pinned range".to_owned(),
+            "A network gets its range from a pool, unless the range is pinned".to_owned(),
+            Some("set `pool` to the pool to use, or pin the range with `cidr`".to_owned()),
         ),
         Problem::HostBits { path, meant } => (
             path,
-            "A range has host bits set".to_owned(),
-            "Bits after the prefix length must be zero".to_owned(),
-            Some(format!("the network is probably {meant}")),
+            "The range has host bits set".to_owned(),
+            "The bits after the prefix length must be zero".to_owned(),
+            Some(format!("write {meant}")),
         ),
         Problem::NoFamily { path, family } => (
             path,
-            format!("Its pools have no {} block", if family.bits() == 32 { "IPv4" } else { "IPv6" }),
-            "A network takes its addresses from one family of its pools".to_owned(),
-            None,
+            format!("The pools of the network have no {} range", family_text(*family)),
+            "A network gets all of its addresses from one address family of its pools".to_owned(),
+            Some(format!("add an {} range to one of its pools", family_text(*family))),
         ),
         Problem::BadSize { path, want, why } => {
-            (path, format!("{} cannot be had", wanted(*want)), why.clone(), None)
+            (path, format!("{} is not possible", wanted(*want)), why.clone(), None)
         }
         Problem::Rule { path, finding } => {
-            (path, format!("{} is refused by the cloud", finding.net), finding.message.clone(), None)
+            (path, format!("The cloud does not allow {}", finding.net), finding.message.clone(), None)
         }
         Problem::PinnedOutside { path, net, container, blocks, hint } => (
             path,
-            format!("{net} lies outside {container}"),
+            format!("{net} is outside {container}"),
             if blocks.is_empty() {
                 String::new()
             } else {
-                format!("{container} has {}", listed(blocks.iter().map(IpNet::to_string)))
+                format!("{container} contains {}", listed(blocks.iter().map(IpNet::to_string)))
             },
-            hint.map(|hint| format!("the nearest free /{} is {hint}", hint.prefix_len())),
+            hint.map(|hint| format!("use {hint}, the nearest free /{}", hint.prefix_len())),
         ),
         Problem::Overlap { ranges, conflict, hint } => {
             let movable = &ranges[conflict.movable(ranges.as_slice())];
@@ -182,7 +189,7 @@ fn problem(problem: &Problem) -> Message {
                 format!("{} overlaps {}", ranges[0].net, ranges[1].net),
                 conflict.explain(ranges.as_slice()),
                 hint.map(|hint| {
-                    format!("the nearest free /{} for {} is {hint}", hint.prefix_len(), movable.label.name)
+                    format!("use {hint} for {}, the nearest free /{}", movable.label.name, hint.prefix_len())
                 }),
             )
         }
@@ -198,6 +205,13 @@ fn wanted(want: Want) -> String {
     }
 }
 
+fn family_text(family: Family) -> &'static str {
+    match family {
+        Family::V4 => "IPv4",
+        Family::V6 => "IPv6",
+    }
+}
+
 fn no_room(story: &NoRoom) -> Message {
     let sized =
         story.elements.iter().filter(|element| matches!(element.kind, ElementKind::Sized { .. })).count();
@@ -209,21 +223,24 @@ fn no_room(story: &NoRoom) -> Message {
         detail.push_str(&format!("- and {} more\n", story.elements.len() - LISTED));
     }
     let (need, free) = (addresses(story.needed), addresses(story.free));
-    let largest = story.largest.map_or_else(
-        || "nothing is free".to_owned(),
-        |net| format!("the largest free block is the /{} {net}", net.prefix_len()),
-    );
-    let what = if sized == 1 { "What has no place yet needs" } else { "Those without a place need" };
+    let largest = story
+        .largest
+        .map_or_else(|| "No block is free".to_owned(), |net| format!("The largest free block is {net}"));
+    let ranges = match sized {
+        1 => "The unplaced range needs".to_owned(),
+        count => format!("The {count} unplaced ranges need"),
+    };
+    let are = if story.free == 1 { "is" } else { "are" };
+    let space = blocks_text(story);
     if story.needed > story.free {
-        detail.push_str(&format!("{what} {need}; {free} are free in {}; {largest}.", blocks_text(story)));
+        detail.push_str(&format!("{ranges} {need}, but only {free} {are} free in {space}. {largest}."));
     } else {
         detail.push_str(&format!(
-            "{what} {need} and {free} are free in {}, but not in aligned blocks that fit: {largest}.",
-            blocks_text(story)
+            "{ranges} {need}. {free} {are} free in {space}, but not in aligned blocks of the required size. {largest}."
         ));
     }
     if story.minimal && story.elements.len() > 1 {
-        detail.push_str("\nWithout any one of them the others fit.");
+        detail.push_str("\nIf any one of them is removed, the others fit.");
     }
     let path = match story.elements.iter().rfind(|element| matches!(element.kind, ElementKind::Sized { .. }))
     {
@@ -231,8 +248,8 @@ fn no_room(story: &NoRoom) -> Message {
         None => String::new(),
     };
     let summary = match story.elements.len() {
-        1 => format!("This does not fit into {}", story.container),
-        count => format!("These {count} do not fit together into {}", story.container),
+        1 => format!("This range does not fit into {}", story.container),
+        count => format!("These {count} ranges do not fit into {} together", story.container),
     };
     Message { path, summary, detail, hint: Some(story.hint.clone()) }
 }
@@ -244,14 +261,14 @@ fn blocks_text(story: &NoRoom) -> String {
 fn member(element: &Element) -> String {
     let path = &element.path;
     match element.kind {
-        ElementKind::Sized { prefix } => format!("{path} asks for a /{prefix}"),
+        ElementKind::Sized { prefix } => format!("{path} needs a /{prefix}"),
         ElementKind::Pinned(net) => format!("{path} is pinned to {net}"),
-        ElementKind::Held(net) => format!("{path} stays at {net}, where the earlier plan has it"),
+        ElementKind::Held(net) => format!("{path} keeps {net} from the earlier plan"),
         ElementKind::Reserved(net) => format!("{net} is reserved for {path}"),
     }
 }
 
-/// A count of addresses; large ones as a power of two where they are one.
+/// A number of addresses. Large powers of two are written as `2^64`.
 fn addresses(count: u128) -> String {
     match count {
         1 => "1 address".to_owned(),

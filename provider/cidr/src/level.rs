@@ -1,17 +1,17 @@
-//! One level of a plan: blocks without a place, among fixed ones, in one or several spaces.
+//! One level of a plan: places blocks among fixed ones, in one or several spaces.
 
 use crate::bits::{Spans, join, minus};
 use crate::buddy::buddy;
 use crate::search::{Found, search};
 
-/// A block wanted: its order (binary logarithm of the size) and the index of the space it may lie in.
+/// A demand for a block: its order (binary logarithm of the size) and the index of its space.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Demand {
     pub(crate) order: u8,
     pub(crate) region: usize,
 }
 
-/// Everything that competes for one space, or for spaces that overlap. All indices are the level's own.
+/// Everything that competes for one space, or for spaces that overlap. All indices are those of the level.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Component {
     pub(crate) regions: Vec<usize>,
@@ -82,7 +82,7 @@ pub(crate) fn fit(
     search(&free, &local, steps, tried)
 }
 
-/// Indices of the demands, largest first, then as they come.
+/// Indices of the demands, largest first, otherwise in their order.
 pub(crate) fn falling(demands: &[Demand]) -> Vec<usize> {
     let mut order: Vec<usize> = (0..demands.len()).collect();
     order.sort_by_key(|&index| std::cmp::Reverse(demands[index].order));

@@ -1,14 +1,14 @@
-//! Address planning, pure: requests in, a plan or every conflict out.
+//! Address planning: turns a request into a plan, or reports every conflict.
 //!
-//! The crate reads no clock, environment, file or socket. Every function is deterministic and does not
-//! depend on the order of its input.
+//! The crate is pure: it reads no clock, environment, file or socket. Every function is deterministic and does not depend
+//! on the order of its input.
 //!
-//! * [`parse_cidr`] reads a range and refuses host bits.
+//! * [`parse_cidr`] parses a range and rejects host bits.
 //! * [`overlaps`] finds every overlapping pair; [`merge`], [`subtract`], [`contains`], [`next()`],
 //!   [`nearest_free`] and [`free_blocks`] compute with sets of ranges.
 //! * [`conflicts`] applies the rules of reservations and occupiers to labelled ranges.
 //! * [`Cloud`] holds the documented limits of the clouds.
-//! * [`solve()`] turns a [`Request`] into a [`Plan`] or an [`Infeasible`] that [`explain()`] tells in prose.
+//! * [`solve()`] turns a [`Request`] into a [`Plan`] or an [`Infeasible`] that [`explain()`] describes in text.
 
 mod bits;
 mod buddy;

@@ -1,4 +1,4 @@
-//! The smallest set of demands and fixed blocks that cannot hold together.
+//! The smallest set of demands and fixed blocks that do not fit together.
 
 use crate::bits::{Spans, join};
 use crate::level::{Demand, falling, fit};
@@ -15,9 +15,9 @@ pub(crate) struct Core {
     pub(crate) minimum: bool,
 }
 
-/// Up to so many members all together, every smaller set is tried.
+/// Maximum number of members for which every smaller set is tried.
 const ENUMERATE: usize = 13;
-/// How many placements (of so many blocks in all) may be tried to shrink a set.
+/// Limit on the search for a smaller set, in placed blocks.
 const WORK: u64 = 3_000_000;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -37,7 +37,7 @@ pub(crate) fn shrink(
     let one_space = demands.windows(2).all(|pair| pair[0].region == pair[1].region);
     let mut members = if one_space { test.one_space() } else { test.several_spaces() };
     let minimal = test.work <= WORK && !test.unsure;
-    // With one space and nothing fixed the largest demands are the fewest that can fail.
+    // With one space and no fixed blocks, the largest demands are the smallest set that can fail.
     let mut minimum = one_space && fixed.is_empty();
     if fixed.len() + demands.len() <= ENUMERATE && minimal {
         if let Some(fewer) = test.fewest(members.len()) {
@@ -63,7 +63,7 @@ struct Test<'a> {
     demands: &'a [Demand],
     steps: u64,
     work: u64,
-    /// A search hit its bound, so a set that might be unsatisfiable was kept larger.
+    /// Whether a search hit its bound, so that the set may be larger than necessary.
     unsure: bool,
 }
 
@@ -164,7 +164,7 @@ impl Test<'_> {
                 .filter(|&(at, _)| set >> at & 1 == 1)
                 .map(|(_, &member)| member)
                 .collect();
-            // Past the budget the set at hand stays, and is not called the smallest.
+            // Beyond the budget, keep the current set and do not report it as the smallest.
             if self.work > 2 * WORK {
                 self.unsure = true;
                 return None;
@@ -173,7 +173,7 @@ impl Test<'_> {
         })
     }
 
-    /// Large ones first, demands before fixed ones: sets found early have few members.
+    /// Large members first, demands before fixed blocks, so that sets found early have few members.
     fn rank(&self, member: Member) -> (std::cmp::Reverse<u128>, bool, usize) {
         match member {
             Member::Demand(index) => {

@@ -1,26 +1,26 @@
-//! Sorting by address in linear time, where there are enough items for it.
+//! Sorting by address in linear time, if there are enough items.
 //!
-//! A key is one word of 64 bits: what decides the order at the top, the place of the item at the bottom. So a pass of the
-//! radix sort moves eight bytes, whatever the items are.
+//! A key is one word of 64 bits, with the sort key in the top bits and the index of the item in the bottom bits. A pass of
+//! the radix sort therefore moves eight bytes for items of any size.
 
 /// Below this many items a comparison sort is faster.
 const RADIX_FROM: usize = 2048;
 /// Bits of one pass: its counters stay in the nearest cache.
 const DIGIT_BITS: u32 = 11;
 const BUCKETS: usize = 1 << DIGIT_BITS;
-/// Passes over the top bits. They part nearly all keys that are spread at all; the few runs left are compared.
+/// Passes over the top bits. They separate nearly all keys; the few remaining runs are sorted by comparison.
 const PASSES: u32 = 3;
 /// Bits below those that the passes look at.
 const REST_BITS: u32 = 64 - PASSES * DIGIT_BITS;
-/// How many items are fetched in one go.
+/// Number of items fetched at once.
 const FETCHED: usize = 64;
 
-/// Bits of a key for the place of an item.
+/// Bits of a key for the index of an item.
 pub(crate) const PLACE_BITS: u32 = 26;
-/// More items than this do not fit into keys with a place.
+/// Maximum number of items whose index fits into a key.
 pub(crate) const MOST: usize = 1 << PLACE_BITS;
 
-/// The place in a key.
+/// The index in a key.
 pub(crate) fn place(key: u64) -> usize {
     (key & (MOST as u64 - 1)) as usize
 }
@@ -49,7 +49,7 @@ fn radix(keys: &mut Vec<u64>) {
     }
     let mut other = vec![0u64; keys.len()];
     for (pass, count) in counts.iter_mut().enumerate() {
-        // A digit that all keys share orders nothing.
+        // A digit that all keys share does not affect the order.
         if count.contains(&(keys.len() as u32)) {
             continue;
         }
@@ -66,7 +66,7 @@ fn radix(keys: &mut Vec<u64>) {
     }
 }
 
-/// What is ordered by an address of up to 128 bits first.
+/// Items that are ordered by an address of up to 128 bits first.
 pub(crate) trait ByAddress: Copy + Ord {
     fn address(&self) -> u128;
 }
@@ -80,8 +80,8 @@ impl ByAddress for (u128, u128) {
 /// The items that `make` gives for the places of `source`, sorted; `address` is the address of the item, or `None`
 /// where there is no item.
 ///
-/// Addresses of one set share their first bits, and the bits after those part nearly all of them. What they do not part
-/// is a run, sorted the same way by the bits that come next: four rounds at most.
+/// Addresses of one set share their first bits, and the following bits separate nearly all of them. The remaining runs are
+/// sorted in the same way by the next bits, in at most four rounds.
 pub(crate) fn sorted<S: Copy, T: ByAddress>(
     source: &[S],
     address: impl Fn(&S) -> Option<u128>,
@@ -111,7 +111,7 @@ pub(crate) fn sorted<S: Copy, T: ByAddress>(
     let mut items: Vec<T> = Vec::with_capacity(count);
     let mut near = Vec::with_capacity(FETCHED);
     for keys in keys.chunks(FETCHED) {
-        // The places are far from each other: fetched by themselves, many are on their way at once.
+        // The items are far apart in memory: fetching them in a loop of their own keeps many loads in flight.
         near.clear();
         near.extend(keys.iter().map(|&key| source[place(key)]));
         items.extend(keys.iter().zip(&near).map(|(&key, item)| make(place(key), item)));
@@ -124,7 +124,7 @@ pub(crate) fn sorted<S: Copy, T: ByAddress>(
     items
 }
 
-/// Sorts what the first bits do not part.
+/// Sorts the runs that the first bits do not separate.
 fn sort_run<T: ByAddress>(run: &mut [T]) {
     if run.len() < RADIX_FROM {
         run.sort_unstable();

@@ -1,9 +1,9 @@
-//! Reading one range, strictly.
+//! Strict parsing of one range.
 
 use ipnet::IpNet;
 use std::net::IpAddr;
 
-/// Why a text is not a range. The text of each variant is meant for the person who wrote the range.
+/// The reason why a text is not a range. The messages address the user who wrote the range.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum CidrError {
     /// The address has bits set beyond the prefix length.
@@ -31,7 +31,7 @@ pub enum CidrError {
     BadPrefix {
         /// The text as written.
         text: String,
-        /// What stood after the slash.
+        /// The text after the slash.
         prefix: String,
         /// The largest prefix length of this family: 32 or 128.
         full: u8,
@@ -46,12 +46,12 @@ pub enum CidrError {
     },
 }
 
-/// Reads `address/prefix`, IPv4 or IPv6, and refuses host bits.
+/// Parses `address/prefix`, IPv4 or IPv6, and rejects host bits.
 ///
-/// An IPv4-mapped IPv6 range stays IPv6. White space around the text is refused.
+/// An IPv4-mapped IPv6 range stays IPv6. White space around the text is rejected.
 ///
 /// # Errors
-/// [`CidrError`] says what is wrong and, for host bits, which network was probably meant.
+/// [`CidrError`] states the reason and, for host bits, the network that was probably meant.
 pub fn parse_cidr(text: &str) -> Result<IpNet, CidrError> {
     let (address, prefix) = match text.split_once('/') {
         Some((address, prefix)) => (address, Some(prefix)),

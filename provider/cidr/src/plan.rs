@@ -1,4 +1,4 @@
-//! What the solver answers: a plan, or why there is none.
+//! Results of the solver: a plan, or the reasons why none exists.
 
 use crate::{Conflict, Finding, Range, Want};
 use ipnet::IpNet;
@@ -13,9 +13,9 @@ pub type Assignment = BTreeMap<String, IpNet>;
 pub struct Plan {
     /// The range of every network and subnet by path.
     pub networks: Assignment,
-    /// Addresses for hosts, by path: the size of the range less what the cloud keeps.
+    /// Number of addresses for hosts, by path: the size of the range minus the addresses that the cloud reserves.
     pub usable_hosts: BTreeMap<String, u128>,
-    /// What is left of every pool, as few and large blocks as possible, by pool.
+    /// Free space of every pool, by pool, in as few and large blocks as possible.
     pub free: BTreeMap<String, Vec<IpNet>>,
     /// Ranges of the earlier plan that could not stay, by path.
     pub renumbered: Vec<Renumbering>,
@@ -23,7 +23,7 @@ pub struct Plan {
     pub warnings: Vec<Warning>,
 }
 
-/// A rule of a cloud that a planned range breaks without being refused.
+/// A rule of a cloud that a planned range breaks, but that the cloud does not enforce.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Warning {
     /// Path of the network or subnet.
@@ -41,26 +41,26 @@ pub struct Renumbering {
     pub from: IpNet,
     /// Where it is now.
     pub to: IpNet,
-    /// Why it could not stay.
+    /// The reason.
     pub why: RenumberReason,
 }
 
-/// Why a range could not stay.
+/// The reason why a range could not stay.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum RenumberReason {
     /// The request pins it elsewhere.
     Pinned,
-    /// The request asks for another size. `in_place` if the new range holds the old one or lies in it.
+    /// The request changes the size. `in_place` if the new range contains the old one or is inside it.
     Resized {
         /// Whether old and new range overlap.
         in_place: bool,
     },
     /// The earlier range is outside its pools now.
     OutsidePools,
-    /// It touches a range excluded under this name.
+    /// It overlaps a range that is reserved under this name.
     Reserved(String),
-    /// It touches what is at this path now.
+    /// It overlaps the new range of this path.
     Overlaps(String),
     /// Its network moved.
     ParentMoved,
@@ -68,7 +68,7 @@ pub enum RenumberReason {
     CloudRule(String),
 }
 
-/// Why there is no plan.
+/// The reason why there is no plan.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Infeasible {
@@ -95,7 +95,7 @@ pub enum Problem {
         path: String,
         /// The pool it names.
         pool: String,
-        /// The pools there are.
+        /// The existing pools.
         known: Vec<String>,
     },
     /// A network that is not pinned names no pool.
@@ -115,20 +115,20 @@ pub enum Problem {
         /// How many are not listed.
         count: u64,
     },
-    /// The pools have no block of the family asked for.
+    /// The pools have no block of the requested family.
     NoFamily {
         /// Path of the network.
         path: String,
         /// The family.
         family: crate::Family,
     },
-    /// A prefix length or number of hosts that the family or the cloud cannot hold.
+    /// A prefix length or number of hosts that the address family or the cloud does not allow.
     BadSize {
         /// Path of the network or subnet.
         path: String,
-        /// What was asked for.
+        /// The requested size.
         want: Want,
-        /// The bounds, in prose.
+        /// The limits, as text.
         why: String,
     },
     /// A rule of the cloud is broken by a pinned range.
@@ -138,20 +138,20 @@ pub enum Problem {
         /// The rule.
         finding: Finding,
     },
-    /// A pinned range lies outside what it must lie in.
+    /// A pinned range is outside its pools or its network.
     PinnedOutside {
         /// Path of the network or subnet.
         path: String,
         /// The pinned range.
         net: IpNet,
-        /// What it must lie in, in prose: `pool aws` or `network aws`.
+        /// What must contain it, as text: `pool aws` or `network aws`.
         container: String,
-        /// The blocks of that container; empty where it has no place yet.
+        /// The blocks of that container. Empty if it is not placed yet.
         blocks: Vec<IpNet>,
         /// The nearest free range of the same size.
         hint: Option<IpNet>,
     },
-    /// Two ranges with a fixed place overlap.
+    /// Two pinned ranges overlap.
     Overlap {
         /// The two ranges: `ranges[left]` and `ranges[right]` of the conflict.
         ranges: Box<[Range; 2]>,
@@ -162,29 +162,29 @@ pub enum Problem {
     },
 }
 
-/// Demands that cannot hold together.
+/// Demands that do not fit together.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct NoRoom {
-    /// What they must share, in prose: `pool aws` or `network aws (172.16.0.0/16)`.
+    /// What they share, as text: `pool aws` or `network aws (172.16.0.0/16)`.
     pub container: String,
     /// The blocks of the container.
     pub blocks: Vec<IpNet>,
-    /// The smallest set found that cannot hold together; leaving out any one of them would make the rest fit (if
+    /// The smallest set found that does not fit. If any one of them is removed, the others fit (if
     /// `minimal`).
     pub elements: Vec<Element>,
     /// Whether no element can be left out.
     pub minimal: bool,
     /// Whether no set with fewer elements is unsatisfiable.
     pub minimum: bool,
-    /// Addresses that the elements without a place need.
+    /// Number of addresses that the unplaced elements need.
     pub needed: u128,
-    /// Addresses free for them.
+    /// Number of free addresses.
     pub free: u128,
     /// The largest aligned free block.
     pub largest: Option<IpNet>,
-    /// Whether the request would fit if the earlier plan did not have to stay.
+    /// Whether the request fits without the earlier plan.
     pub fits_renumbered: bool,
-    /// One hint, in prose.
+    /// One hint, as text.
     pub hint: String,
 }
 
@@ -193,11 +193,11 @@ pub struct NoRoom {
 pub struct Element {
     /// Path of the network or subnet, or the name of the reserved range.
     pub path: String,
-    /// What it asks for.
+    /// What it requires.
     pub kind: ElementKind,
 }
 
-/// What a member of an unsatisfiable set asks for.
+/// The requirement of a member of an unsatisfiable set.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ElementKind {
@@ -217,7 +217,7 @@ pub enum ElementKind {
 /// The bound of the search was hit.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct BoundHit {
-    /// Partial plans looked at.
+    /// Number of partial plans examined.
     pub tried: u64,
     /// The demands that compete, by path.
     pub paths: Vec<String>,

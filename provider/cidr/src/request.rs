@@ -1,11 +1,11 @@
-//! What is asked of the solver, in types that cannot be wrong on their own.
+//! The request to the solver, in types that are valid by construction.
 
 use crate::{Assignment, Cloud};
 use ipnet::IpNet;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// Stands between the keys of a path: `aws/public`. A key may not contain it.
+/// Separator of the keys in a path: `aws/public`. A key must not contain it.
 pub const SEPARATOR: char = '/';
 
 /// An address family.
@@ -53,7 +53,7 @@ impl Growth {
     /// No room to grow.
     pub const NONE: Growth = Growth { milli: 1000 };
 
-    /// Takes a factor from 1.0 to 1000.0.
+    /// Creates a factor from 1.0 to 1000.0.
     ///
     /// # Errors
     /// [`GrowthError`] for anything else, NaN included.
@@ -99,7 +99,7 @@ impl From<Growth> for f64 {
     }
 }
 
-/// How large, or where, a network or subnet shall be.
+/// The requested size or range of a network or subnet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Want {
@@ -107,7 +107,7 @@ pub enum Want {
     Pinned(IpNet),
     /// A block of exactly this prefix length.
     Prefix(u8),
-    /// The smallest block that holds so many hosts (times growth, plus what the cloud keeps for itself), and all
+    /// The smallest block for this number of hosts (times growth, plus the addresses that the cloud reserves) and all
     /// subnets.
     Hosts(u64),
 }
@@ -115,15 +115,15 @@ pub enum Want {
 /// One network.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NetworkRequest {
-    /// Keys of the pools it may be placed in, as one space. A pinned network may name none: then it may lie anywhere.
+    /// Keys of its pools, which form one space. A pinned network needs none, and may then be anywhere.
     pub pools: Vec<String>,
-    /// Its size or place.
+    /// Its size or range.
     pub want: Want,
     /// Room for more hosts; used with [`Want::Hosts`].
     pub growth: Growth,
-    /// Whose limits apply; `None` checks nothing and keeps no addresses.
+    /// The cloud whose limits apply. `None` checks nothing and reserves no addresses.
     pub cloud: Option<Cloud>,
-    /// `None`: IPv4 where the pools have any, else IPv6.
+    /// `None` means IPv4 if the pools have any, else IPv6.
     pub family: Option<Family>,
     /// Its subnets by key.
     pub subnets: BTreeMap<String, SubnetRequest>,
@@ -143,10 +143,10 @@ impl NetworkRequest {
     }
 }
 
-/// One subnet; it lies in its network (or outer subnet) and takes cloud and family from it.
+/// One subnet. It is inside its network (or outer subnet) and inherits the cloud and address family.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SubnetRequest {
-    /// Its size or place.
+    /// Its size or range.
     pub want: Want,
     /// Room for more hosts; used with [`Want::Hosts`].
     pub growth: Growth,
@@ -166,10 +166,10 @@ impl SubnetRequest {
 pub struct Request {
     /// Address space by key; pools may overlap.
     pub pools: BTreeMap<String, Vec<IpNet>>,
-    /// Ranges that nothing may touch, by the name of what uses them.
+    /// Reserved ranges that no network may use, by name.
     pub reserved: BTreeMap<String, Vec<IpNet>>,
     /// The networks by key.
     pub networks: BTreeMap<String, NetworkRequest>,
-    /// An earlier plan by path: what still can hold stays where it is.
+    /// An earlier plan by path. Its ranges stay where possible.
     pub previous: Assignment,
 }

@@ -5,7 +5,7 @@ use ipnet::IpNet;
 use serde::{Deserialize, Serialize};
 use std::{fmt, str::FromStr};
 
-/// Whose limits apply.
+/// The cloud whose limits apply.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Cloud {
@@ -13,11 +13,11 @@ pub enum Cloud {
     Aws,
     /// Google Cloud VPC.
     Gcp,
-    /// A routed overlay: every address is usable, no limits.
+    /// A routed overlay: no limits, and every address is usable.
     Overlay,
 }
 
-/// A text that names no cloud.
+/// An unknown cloud name.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0:?} is not a cloud; use aws, gcp or overlay")]
 pub struct UnknownCloud(pub String);
@@ -45,27 +45,27 @@ impl fmt::Display for Cloud {
     }
 }
 
-/// How much a finding matters.
+/// Severity of a finding.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Severity {
-    /// The cloud takes it, but something will not work.
+    /// The cloud accepts it, but something will not work.
     Warning,
     /// The cloud refuses it.
     Error,
 }
 
-/// Which rule a finding is about.
+/// The rule that a range breaks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Rule {
-    /// The prefix length is not one the cloud takes.
+    /// The cloud does not allow the prefix length.
     Size,
-    /// The range touches a block that the cloud forbids.
+    /// The range overlaps a block that the cloud does not allow.
     Forbidden,
-    /// The range touches a block that services of the cloud use.
+    /// The range overlaps a block that services of the cloud use.
     UsedByService,
-    /// The secondary range does not go with the primary one.
+    /// The secondary range cannot be combined with the primary range.
     Secondary,
     /// The networks cannot be peered.
     Peering,
@@ -74,24 +74,24 @@ pub enum Rule {
 /// A rule of a cloud that a range breaks.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Finding {
-    /// How much it matters.
+    /// The severity.
     pub severity: Severity,
     /// The rule.
     pub rule: Rule,
     /// The range.
     pub net: IpNet,
-    /// One sentence without a full stop.
+    /// One sentence without a final period.
     pub message: String,
 }
 
-/// Prefix lengths that a cloud takes: from `shortest` (largest network) to `longest`, in steps.
+/// Prefix lengths that a cloud allows: from `shortest` (largest network) to `longest`, in steps.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PrefixRange {
     /// The shortest prefix length (the largest network).
     pub shortest: u8,
     /// The longest prefix length (the smallest network).
     pub longest: u8,
-    /// Every how many bits a length is taken.
+    /// Difference between two allowed prefix lengths.
     pub step: u8,
 }
 
@@ -113,38 +113,38 @@ const fn used(net: &'static str, why: &'static str) -> Block {
 
 /// "VPC CIDR blocks", Amazon VPC User Guide: the forbidden blocks and 172.17.0.0/16 are in the considerations of "IPv4
 /// VPC CIDR blocks"; 198.19.0.0/16 has a row of its own in "IPv4 CIDR block association restrictions", so a VPC can be
-/// made with it, but no other VPC gets it later (see [`Cloud::check_secondary`]).
+/// created with it, but it cannot be added to another VPC later (see [`Cloud::check_secondary`]).
 const AWS_BLOCKS: &[Block] = &[
-    forbidden("0.0.0.0/8", "AWS refuses \"this network\" addresses in a VPC"),
-    forbidden("127.0.0.0/8", "AWS refuses loopback addresses in a VPC"),
-    forbidden("169.254.0.0/16", "AWS refuses link-local addresses in a VPC"),
-    forbidden("224.0.0.0/4", "AWS refuses multicast addresses in a VPC"),
-    used("198.19.0.0/16", "services of AWS use it on their side of a network"),
+    forbidden("0.0.0.0/8", "AWS does not allow \"this network\" addresses in a VPC"),
+    forbidden("127.0.0.0/8", "AWS does not allow loopback addresses in a VPC"),
+    forbidden("169.254.0.0/16", "AWS does not allow link-local addresses in a VPC"),
+    forbidden("224.0.0.0/4", "AWS does not allow multicast addresses in a VPC"),
+    used("198.19.0.0/16", "AWS services use it internally"),
     used(
         "172.17.0.0/16",
-        "Docker uses it inside AWS Cloud9 and SageMaker, which then cannot reach the network",
+        "Docker uses it in AWS Cloud9 and Amazon SageMaker, which then cannot reach the network",
     ),
 ];
 
 /// "Subnets", Google Cloud VPC documentation: the forbidden blocks are the table "Prohibited IPv4 subnet ranges", the others
-/// are told in "Auto mode IPv4 ranges" and "Additional considerations". Class E (240.0.0.0/4) is valid but for its last
+/// are in "Auto mode IPv4 ranges" and "Additional considerations". Class E (240.0.0.0/4) is valid except for its last
 /// address.
 const GCP_BLOCKS: &[Block] = &[
-    forbidden("0.0.0.0/8", "Google Cloud prohibits \"this network\" addresses in a subnet"),
-    forbidden("127.0.0.0/8", "Google Cloud prohibits loopback addresses in a subnet"),
+    forbidden("0.0.0.0/8", "Google Cloud does not allow \"this network\" addresses in a subnet"),
+    forbidden("127.0.0.0/8", "Google Cloud does not allow loopback addresses in a subnet"),
     forbidden(
         "169.254.0.0/16",
-        "Google Cloud prohibits link-local addresses (the metadata server) in a subnet",
+        "Google Cloud does not allow link-local addresses (the metadata server) in a subnet",
     ),
-    forbidden("199.36.153.4/30", "restricted.googleapis.com has these addresses"),
-    forbidden("199.36.153.8/30", "private.googleapis.com has these addresses"),
-    forbidden("224.0.0.0/4", "Google Cloud prohibits multicast addresses in a subnet"),
-    forbidden("255.255.255.255/32", "Google Cloud prohibits the broadcast address in a subnet"),
+    forbidden("199.36.153.4/30", "restricted.googleapis.com uses these addresses"),
+    forbidden("199.36.153.8/30", "private.googleapis.com uses these addresses"),
+    forbidden("224.0.0.0/4", "Google Cloud does not allow multicast addresses in a subnet"),
+    forbidden("255.255.255.255/32", "Google Cloud does not allow the broadcast address in a subnet"),
     used(
         "10.128.0.0/9",
-        "auto mode VPC networks take their subnets from it, and such a network could not be peered",
+        "auto mode VPC networks create their subnets in it, so the network cannot be peered with one of them",
     ),
-    used("172.17.0.0/16", "Docker's default bridge uses it inside some Google Cloud products"),
+    used("172.17.0.0/16", "Docker's default bridge uses it in some Google Cloud products"),
 ];
 
 impl Cloud {
@@ -178,7 +178,7 @@ impl Cloud {
         }
     }
 
-    /// Addresses of every subnet that the cloud keeps for itself.
+    /// Number of addresses that the cloud reserves in every subnet.
     ///
     /// AWS: the first four and the last, in both families ("Subnet CIDR blocks", Amazon VPC User Guide). GCP: the first two
     /// and the last two of a primary IPv4 range, the first and the last /96 of an internal IPv6 range ("Unusable addresses"
@@ -192,27 +192,28 @@ impl Cloud {
         }
     }
 
-    /// Addresses for hosts in a subnet of this range; the whole IPv6 space counts as `u128::MAX`.
+    /// Number of addresses for hosts in a subnet with this range; the whole IPv6 space counts as `u128::MAX`.
     pub fn usable_hosts(self, net: &IpNet) -> u128 {
         size(net).saturating_sub(self.kept_addresses(Family::of(net)))
     }
 
-    /// What is wrong with this range for a network (AWS: a VPC's primary or secondary range).
+    /// Rules that this range breaks as the range of a network (AWS: a VPC's primary or secondary range).
     pub fn check_network(self, net: &IpNet) -> Vec<Finding> {
         let sizes = self.network_prefixes(Family::of(net));
         self.check(net, sizes, if self == Cloud::Aws { "a VPC" } else { "a network" })
     }
 
-    /// What is wrong with this range for a subnet.
+    /// Rules that this range breaks as the range of a subnet.
     pub fn check_subnet(self, net: &IpNet) -> Vec<Finding> {
         self.check(net, self.subnet_prefixes(Family::of(net)), "a subnet")
     }
 
-    /// What is wrong with adding `secondary` to a network that was made with `primary`.
+    /// Rules that adding `secondary` to a network with the primary range `primary` breaks.
     ///
-    /// AWS: the table "IPv4 CIDR block association restrictions" of "VPC CIDR blocks", Amazon VPC User Guide. What it says
-    /// of 198.19.0.0/16 is a warning, because the guides of Amazon EKS add that block to VPCs. The other clouds have no
-    /// such rule. The size and the special blocks are [`Cloud::check_network`]'s.
+    /// AWS: the table "IPv4 CIDR block association restrictions" of "VPC CIDR blocks", Amazon VPC User Guide. The row about
+    /// 198.19.0.0/16 is a warning, because the guides of Amazon EKS add that block to VPCs. The other clouds have no
+    /// such rule. [`Cloud::check_network`] checks the
+    /// size and the special blocks.
     pub fn check_secondary(self, primary: &IpNet, secondary: &IpNet) -> Vec<Finding> {
         if self != Cloud::Aws || !primary.addr().is_ipv4() || !secondary.addr().is_ipv4() {
             return Vec::new();
@@ -224,31 +225,31 @@ impl Cloud {
         match (home, target) {
             (Some(home), Some(target)) if home != target => {
                 refused(format!(
-                    "the primary range {primary} is in {home}, so no range of {target} can be added"
+                    "the primary range {primary} is in {home}, so ranges in {target} cannot be added"
                 ));
             }
             (None, Some(target)) => {
                 refused(format!(
-                    "the primary range {primary} is outside the private blocks of RFC 1918, so no range of {target} can be added"
+                    "the primary range {primary} is outside the private blocks of RFC 1918, so ranges in {target} cannot be added"
                 ));
             }
             _ => {}
         }
         if within(primary, "10.0.0.0/15") && touches(secondary, "10.0.0.0/16") {
             refused(format!(
-                "the primary range {primary} is in 10.0.0.0/15, so no range of 10.0.0.0/16 can be added"
+                "the primary range {primary} is in 10.0.0.0/15, so ranges in 10.0.0.0/16 cannot be added"
             ));
         }
         if within(primary, "172.16.0.0/12") && touches(secondary, "172.31.0.0/16") {
             refused(format!(
-                "the primary range {primary} is in 172.16.0.0/12, so no range of 172.31.0.0/16 can be added"
+                "the primary range {primary} is in 172.16.0.0/12, so ranges in 172.31.0.0/16 cannot be added"
             ));
         }
         if touches(primary, &secondary.to_string()) {
             refused(format!("it overlaps the primary range {primary}"));
         }
         if touches(secondary, SERVICES_V4) && !within(primary, SERVICES_V4) {
-            let why = format!("{SERVICES_V4} is for VPCs that are made with it");
+            let why = format!("{SERVICES_V4} is only for VPCs created with a range in it");
             reasons.push((Severity::Warning, why));
         }
         reasons
@@ -258,20 +259,20 @@ impl Cloud {
                 rule: Rule::Secondary,
                 net: *secondary,
                 message: match severity {
-                    Severity::Error => format!("AWS does not add {secondary} to this VPC: {why}"),
+                    Severity::Error => format!("AWS does not allow adding {secondary} to this VPC: {why}"),
                     Severity::Warning => {
-                        format!("the Amazon VPC guide restricts adding {secondary} to this VPC: {why}")
+                        format!("the Amazon VPC User Guide restricts adding {secondary} to this VPC: {why}")
                     }
                 },
             })
             .collect()
     }
 
-    /// What forbids peering two networks with these ranges: every pair that overlaps.
+    /// Every overlapping pair of ranges, which forbids peering the two networks.
     ///
     /// AWS: "VPC peering limitations" in "How VPC peering connections work", Amazon VPC Peering Guide: one overlapping pair
     /// of either family is enough. GCP: "VPC Network Peering", Google Cloud VPC documentation: no subnet range may equal,
-    /// contain or lie in one of the other network.
+    /// contain or be inside one of the other network.
     pub fn check_peering(self, left: &[IpNet], right: &[IpNet]) -> Vec<Finding> {
         let all: Vec<IpNet> = left.iter().chain(right).copied().collect();
         let mut pairs: Vec<(IpNet, IpNet)> = overlaps(&all)
@@ -288,12 +289,14 @@ impl Cloud {
                 severity: Severity::Error,
                 rule: Rule::Peering,
                 net: a,
-                message: format!("{a} overlaps {b} of the other network, so the two cannot be peered"),
+                message: format!(
+                    "{a} overlaps {b} of the other network, so the two networks cannot be peered"
+                ),
             })
             .collect()
     }
 
-    /// The blocks that this cloud forbids (`Error`) or that are better avoided (`Warning`).
+    /// The blocks that this cloud does not allow (`Error`) or that should be avoided (`Warning`).
     pub fn special_blocks(self, severity: Severity) -> Vec<IpNet> {
         self.blocks()
             .iter()
@@ -323,7 +326,7 @@ impl Cloud {
                 rule: Rule::Size,
                 net: *net,
                 message: format!(
-                    "{name} takes {sizes} for {what}, and {net} is {}",
+                    "{net} is {} for {what}: {name} allows {sizes}",
                     sizes.misses(net.prefix_len())
                 ),
             });
@@ -339,7 +342,7 @@ impl Cloud {
 }
 
 impl PrefixRange {
-    /// Whether a prefix length is taken.
+    /// Whether a prefix length is allowed.
     pub fn holds(self, prefix: u8) -> bool {
         (self.shortest..=self.longest).contains(&prefix) && (prefix - self.shortest).is_multiple_of(self.step)
     }
@@ -350,7 +353,7 @@ impl PrefixRange {
         } else if prefix > self.longest {
             "too small"
         } else {
-            "between the steps"
+            "not a valid size"
         }
     }
 }
@@ -368,7 +371,7 @@ impl fmt::Display for PrefixRange {
     }
 }
 
-/// What services of AWS use on their side of a network.
+/// The block that AWS services use internally.
 const SERVICES_V4: &str = "198.19.0.0/16";
 
 /// RFC 1918.

@@ -2,17 +2,17 @@
 //!
 //! Free space is a set of binary trees. A tree's *type* is its size and which spaces cover which part of it, up to
 //! swapping halves; two trees of one type are interchangeable, so a state is a count by type, not a list of places.
-//! Sizes go from large to small; at each, the search deals the demands of each space to the types that can hold them.
-//! Failed states are remembered. A state is cut off when some group of spaces needs more blocks of some size than
+//! The search goes from large to small sizes, and assigns the demands of each space to the types that can hold them.
+//! Failed states are memoised. A state is pruned when some group of spaces needs more blocks of some size than
 //! it has (Hall's condition).
 
 use crate::bits::{Spans, Word};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// More spaces than this that overlap each other are not searched.
+/// Maximum number of overlapping spaces that are searched.
 pub(crate) const MAX_REGIONS: usize = 64;
 
-/// What the search found.
+/// The result of the search.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Found {
     /// Starts of the demands' blocks, in the order of the demands.
@@ -246,7 +246,7 @@ impl Run<'_, '_> {
         true
     }
 
-    /// Deals the demands of one group after the other.
+    /// Assigns the demands of one group after the other.
     fn deal(&mut self, at: usize, group: usize, state: &State) -> bool {
         let level = &self.levels[at];
         let Some(&(region, count)) = level.groups.get(group) else {
@@ -262,7 +262,7 @@ impl Run<'_, '_> {
             .copied()
             .filter(|&id| self.types.nodes[id].order == order && self.types.nodes[id].full >> region & 1 == 1)
             .collect();
-        // What the fewest others can use goes first.
+        // Types that the fewest other demands can use go first.
         eligible.sort_by_key(|&id| ((self.types.nodes[id].full & wanted).count_ones(), id));
         self.spread(at, group, count, &eligible, state)
     }
@@ -297,7 +297,7 @@ impl Run<'_, '_> {
     }
 }
 
-/// Turns the counts of a solution into places, lowest first.
+/// Turns the counts of a solution into positions, lowest first.
 fn places(
     types: &mut Types<'_>,
     roots: &[(u128, usize)],

@@ -10,12 +10,12 @@ use crate::{
 };
 use std::collections::BTreeMap;
 
-/// How much the solver may search where several overlapping pools make placing hard.
+/// Limits of the search, which several overlapping pools can make hard.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Bound {
-    /// Partial plans it may look at.
+    /// Maximum number of partial plans to examine.
     pub steps: u64,
-    /// Contradictions of a request that are listed; the others are counted.
+    /// Maximum number of contradictions to list; the rest are counted.
     pub problems: usize,
 }
 
@@ -26,11 +26,11 @@ impl Default for Bound {
     }
 }
 
-/// Finds a place for everything in the request, or says why there is none.
+/// Computes a range for everything in the request, or the reasons why that is not possible.
 ///
-/// The answer is the same for the same request, and what `previous` holds stays where it can: a range of the earlier
-/// plan is given up only if it breaks the request on its own, and that is told in [`Plan::renumbered`]. So a new network
-/// is placed around the others, or the answer is [`Infeasible::NoRoom`].
+/// The same request always has the same result. Ranges in `previous` stay where possible: a range of the earlier plan moves
+/// only if it breaks the request on its own, and [`Plan::renumbered`] lists it. A new network is placed around the others,
+/// or the result is [`Infeasible::NoRoom`].
 ///
 /// # Errors
 /// [`Infeasible::Refused`] with every contradiction of the request, [`Infeasible::NoRoom`] with the smallest set of
@@ -109,7 +109,7 @@ fn family(request: &Request, wanted: &NetworkRequest) -> Family {
     }
 }
 
-/// The blocks of the pools that a network may lie in.
+/// The blocks of the pools of a network.
 pub(crate) fn pool_blocks(request: &Request, wanted: &NetworkRequest) -> Vec<IpNet> {
     pool_nets(request, wanted).copied().collect()
 }
@@ -143,9 +143,9 @@ struct Planner<'a> {
     request: &'a Request,
     bound: Bound,
     special: Special,
-    /// What is placed: maps are built from all of it at the end, which costs less than one insertion after the other.
+    /// The placed ranges. Maps are built from them at the end, which is faster than inserting one by one.
     ranges: Vec<Placed>,
-    /// The ranges of the networks among it.
+    /// The ranges of the networks.
     networks: Vec<IpNet>,
     plan: Plan,
 }
@@ -166,7 +166,7 @@ impl Planner<'_> {
         let mut last = None;
         for (wanted, node) in wanted {
             let key = (wanted.pools.as_slice(), node.cloud);
-            // Neighbours mostly lie in the same pools.
+            // Neighbours are mostly in the same pools.
             let at = match last {
                 Some((before, at)) if before == key => at,
                 _ => *spaces.entry(key).or_insert_with(|| {
@@ -199,7 +199,7 @@ impl Planner<'_> {
         Space { whole, calm }
     }
 
-    /// Places one level: what is pinned, what stays from before, what is new. Then the levels below.
+    /// Places one level: pinned ranges, ranges of the earlier plan and new ranges, then the levels below.
     fn level(&mut self, level: &Level<'_>, stage: &Stage<'_>) -> Result<(), Infeasible> {
         let earlier = self.earlier(level);
         let (mut places, reasons, soft) = self.settle(level, &earlier);
@@ -209,7 +209,7 @@ impl Planner<'_> {
             reserved.chain(places.iter().flatten().map(span)).chain(soft.values().map(span)).collect()
         };
         let none = BTreeMap::new();
-        // Nicest first: resized ranges in place, blocks that services use avoided.
+        // Preferred solution first: resize ranges in place, and avoid blocks that services use.
         let all_calm = level.spaces.iter().all(|space| space.whole == space.calm);
         let mut first: Option<Stuck> = None;
         let mut found = None;
@@ -230,7 +230,7 @@ impl Planner<'_> {
                         Some(new.chain(soft.iter().map(|(&index, &net)| (index, net))).collect::<Vec<_>>());
                     break;
                 }
-                // The last attempt is the one without any preference: its failure is the answer.
+                // The last attempt has no preferences, so its failure is the result.
                 Err(stuck) => first = Some(stuck),
             }
         }
@@ -289,8 +289,8 @@ impl Planner<'_> {
         level.nodes.iter().map(find).collect()
     }
 
-    /// The places that are given: pinned ones, and those of the earlier plan that can stay. Besides: why the others of
-    /// the earlier plan cannot, and where a resized one would like to be.
+    /// The fixed ranges: pinned ones, and those of the earlier plan that can stay. Also the reasons why others of the earlier
+    /// plan cannot stay, and the preferred position of resized ones.
     fn settle<'n>(&self, level: &Level<'n>, earlier: &[Option<IpNet>]) -> Settled<'n> {
         let mut places: Vec<Option<IpNet>> = level.nodes.iter().map(|node| node.pinned).collect();
         let mut reasons = BTreeMap::new();
@@ -340,8 +340,8 @@ impl Planner<'_> {
         (places, reasons, soft)
     }
 
-    /// Gives held ranges their place unless they overlap something fixed, or an earlier one of their kind; and drops
-    /// wishes that overlap anything.
+    /// Keeps ranges of the earlier plan unless they overlap a fixed one or each other, and drops preferred positions that
+    /// overlap anything.
     fn clear<'n>(
         &self,
         level: &Level<'n>,
@@ -364,7 +364,7 @@ impl Planner<'_> {
             _ if at < firm => RenumberReason::Overlaps(level.nodes[pinned[at - reserved]].path.clone()),
             _ => RenumberReason::Overlaps(level.nodes[held[at - firm].0].path.clone()),
         };
-        // Every pair goes to its later member, firm ones first, so the outcome depends on paths alone.
+        // Every pair is decided against its later member, so that the result depends on paths only.
         let mut pairs: Vec<(usize, usize)> = overlaps(&nets)
             .pairs()
             .map(|(a, b)| (a.max(b), a.min(b)))
@@ -436,7 +436,7 @@ impl Planner<'_> {
     }
 }
 
-/// Places, why earlier ranges cannot stay, and wishes.
+/// Fixed ranges, reasons why earlier ranges cannot stay, and preferred positions.
 type Settled<'n> = (Vec<Option<IpNet>>, BTreeMap<&'n str, RenumberReason>, BTreeMap<usize, IpNet>);
 
 fn cloud_size(cloud: Cloud, network: bool, net: &IpNet) -> bool {
@@ -445,7 +445,7 @@ fn cloud_size(cloud: Cloud, network: bool, net: &IpNet) -> bool {
     sizes.holds(net.prefix_len())
 }
 
-/// Where something may lie: all of it, and without the blocks better avoided.
+/// The space for a range: all of it, and without the blocks that should be avoided.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Space {
     pub(crate) whole: Spans<u128>,
@@ -463,7 +463,7 @@ pub(crate) struct Level<'n> {
 }
 
 impl<'n> Level<'n> {
-    /// The index of a space; equal ones are one.
+    /// The index of a space. Equal spaces share an index.
     fn space(&mut self, space: Space) -> usize {
         self.spaces.iter().position(|known| *known == space).unwrap_or_else(|| {
             self.spaces.push(space);
@@ -476,7 +476,7 @@ impl<'n> Level<'n> {
         self.space_of.push(at);
     }
 
-    /// The spaces, and what these nodes want of them.
+    /// The spaces and the demands of these nodes.
     pub(crate) fn demands(&self, open: &[usize], calm: bool) -> (Vec<Spans<u128>>, Vec<Demand>) {
         let regions =
             self.spaces.iter().map(|space| if calm { &space.calm } else { &space.whole }).cloned().collect();
@@ -489,7 +489,7 @@ impl<'n> Level<'n> {
 }
 
 impl Plan {
-    /// The ranges to hand in as [`Request::previous`] next time.
+    /// The ranges to pass as [`Request::previous`] next time.
     pub fn assignment(&self) -> &Assignment {
         &self.networks
     }

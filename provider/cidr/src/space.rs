@@ -8,7 +8,7 @@ pub fn merge(ranges: &[IpNet]) -> Vec<IpNet> {
     nets::<u32>(&union(ranges)).chain(nets::<u128>(&union(ranges))).collect()
 }
 
-/// The fewest blocks that cover exactly what is in `from` and not in `remove`; sorted, IPv4 first.
+/// The fewest blocks that cover exactly the addresses in `from` that are not in `remove`, sorted, IPv4 first.
 pub fn subtract(from: &[IpNet], remove: &[IpNet]) -> Vec<IpNet> {
     nets::<u32>(&minus(&union(from), &union(remove)))
         .chain(nets::<u128>(&minus(&union(from), &union(remove))))
@@ -26,8 +26,8 @@ pub fn contains(outer: &[IpNet], inner: &IpNet) -> bool {
     outer.iter().any(|net| net.contains(inner)) || holds::<u32>(outer, inner) || holds::<u128>(outer, inner)
 }
 
-/// The lowest free aligned block of `prefix` inside `within` that touches nothing in `taken`; IPv4 is looked at
-/// first where `within` has both families. `None` if there is none, or the prefix is too long for the family.
+/// The lowest free aligned block of `prefix` inside `within` that does not overlap `taken`. IPv4 is tried first
+/// if `within` has both families. `None` if there is none, or the prefix is too long for the family.
 pub fn next(within: &[IpNet], taken: &[IpNet], prefix: u8) -> Option<IpNet> {
     fn lowest<W: Word>(within: &[IpNet], taken: &[IpNet], prefix: u8) -> Option<IpNet> {
         candidates::<W>(within, taken, prefix).next().map(|(first, _)| first.net(prefix))
@@ -35,7 +35,7 @@ pub fn next(within: &[IpNet], taken: &[IpNet], prefix: u8) -> Option<IpNet> {
     lowest::<u32>(within, taken, prefix).or_else(|| lowest::<u128>(within, taken, prefix))
 }
 
-/// The free aligned block of `prefix` inside `pools` whose start lies nearest to the start of `near` (the lower one of
+/// The free aligned block of `prefix` inside `pools` whose start is nearest to the start of `near` (the lower one of
 /// two equally near), of the family of `near`. `None` if there is none.
 pub fn nearest_free(pools: &[IpNet], taken: &[IpNet], prefix: u8, near: &IpNet) -> Option<IpNet> {
     fn nearest<W: Word>(pools: &[IpNet], taken: &[IpNet], prefix: u8, near: W) -> Option<IpNet> {

@@ -74,7 +74,7 @@ pub fn overlaps(nets: &[IpNet]) -> Overlaps {
 }
 
 impl Overlaps {
-    /// How many pairs overlap; known from the sort, without listing them.
+    /// Number of overlapping pairs, computed by the sort without listing them.
     pub fn count(&self) -> u64 {
         self.total
     }
@@ -95,7 +95,7 @@ impl Overlaps {
         self.pairs().take(limit).collect()
     }
 
-    /// Family, first address, last address and index of the range at a place of the sweep.
+    /// Family, first address, last address and index of the range at a position of the sweep.
     fn entry(&self, at: usize) -> Option<(bool, u128, u128, usize)> {
         if let Some(&key) = self.packed.get(at) {
             let (start, end) = unpack(key);
@@ -148,7 +148,7 @@ fn unpack(key: u64) -> (u32, u32) {
     (start, start.last(prefix))
 }
 
-/// How many pairs overlap among sorted ranges, given by first and last address.
+/// Number of overlapping pairs among sorted ranges, given by first and last address.
 fn count<W: Word>(ranges: impl Iterator<Item = (W, W)>) -> u64 {
     let mut total = 0;
     let mut open: Vec<W> = Vec::new();

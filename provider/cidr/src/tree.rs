@@ -1,4 +1,4 @@
-//! The request as a tree whose every node has a size or a place.
+//! The request as a tree: every node has a size or a fixed range.
 
 use crate::{
     Cloud, Family, Growth, IpNet, NetworkRequest, PrefixRange, Problem, SEPARATOR, Severity, SubnetRequest,
@@ -12,11 +12,11 @@ pub(crate) struct Node {
     pub(crate) path: String,
     pub(crate) family: Family,
     pub(crate) cloud: Option<Cloud>,
-    /// The prefix length it will have.
+    /// Its prefix length.
     pub(crate) prefix: u8,
     /// Whether an earlier, larger block may stay: the size came from a number of hosts.
     pub(crate) at_least: bool,
-    /// Its place, if the request pins it, or pins a subnet of it.
+    /// Its range, if the request pins it or one of its subnets.
     pub(crate) pinned: Option<IpNet>,
     pub(crate) children: Vec<Node>,
 }
@@ -28,7 +28,7 @@ impl Node {
     }
 }
 
-/// Reads a network; problems are added and give `None`.
+/// Reads a network. Returns `None` and adds to `problems` if it has any.
 pub(crate) fn network(
     key: &str,
     request: &NetworkRequest,
@@ -88,7 +88,7 @@ fn node(path: String, spec: &Spec<'_>, family: Family, problems: &mut Vec<Proble
             (net.prefix_len(), Some(net.trunc()))
         }
         Want::Prefix(prefix) if !sizes.holds(prefix) => {
-            problems.push(bad(limit(spec, sizes)));
+            problems.push(bad(limit(spec, sizes, family)));
             (prefix, None)
         }
         Want::Prefix(prefix) => match surround(&children, prefix, prefix, family) {
@@ -97,7 +97,9 @@ fn node(path: String, spec: &Spec<'_>, family: Family, problems: &mut Vec<Proble
                 problems.push(Problem::PinnedOutside {
                     path: child_at(&children, &net),
                     net,
-                    container: format!("network {path} (any /{prefix} with its other pinned subnets)"),
+                    container: format!(
+                        "network {path} (any /{prefix} that contains its other pinned subnets)"
+                    ),
                     blocks: Vec::new(),
                     hint: None,
                 });
@@ -124,8 +126,8 @@ fn node(path: String, spec: &Spec<'_>, family: Family, problems: &mut Vec<Proble
                 _ => {
                     let exact = family.bits().saturating_sub(order);
                     problems.push(bad(format!(
-                        "that takes a /{exact} with its subnets, and {}",
-                        limit(spec, sizes)
+                        "This requires a /{exact}, including its subnets, but {}",
+                        limit(spec, sizes, family)
                     )));
                     (exact, None)
                 }
@@ -152,8 +154,8 @@ pub(crate) fn good_key(key: &str, problems: &mut Vec<Problem>) -> bool {
     good
 }
 
-/// The block of `prefix` (or of a shorter one, down to `shortest`) that holds every pinned child and, so far as the
-/// sum tells, the others; `None` if no child is pinned, the child that does not go in if there is no such block.
+/// The block of `prefix` (or of a shorter one, down to `shortest`) that contains every pinned child and has enough
+/// free space for the others. `None` if no child is pinned. The error is the child that does not fit into any such block.
 fn surround(children: &[Node], prefix: u8, shortest: u8, family: Family) -> Result<Option<IpNet>, IpNet> {
     let pins: Vec<IpNet> = children.iter().filter_map(|child| child.pinned).collect();
     let Some(first) = pins.first() else { return Ok(None) };
@@ -195,15 +197,17 @@ fn sizes(spec: &Spec<'_>, family: Family) -> PrefixRange {
     }
 }
 
-fn limit(spec: &Spec<'_>, sizes: PrefixRange) -> String {
+fn limit(spec: &Spec<'_>, sizes: PrefixRange, family: Family) -> String {
     match spec.cloud {
         Some(Cloud::Aws) => {
-            format!("AWS takes {sizes} for {}", if spec.network { "a VPC" } else { "a subnet" })
+            format!("AWS allows {sizes} for {}", if spec.network { "a VPC" } else { "a subnet" })
         }
         Some(Cloud::Gcp) => {
-            format!("Google Cloud takes {sizes} for {}", if spec.network { "a network" } else { "a subnet" })
+            format!("Google Cloud allows {sizes} for {}", if spec.network { "a network" } else { "a subnet" })
         }
-        Some(Cloud::Overlay) | None => format!("the address family has {sizes}"),
+        Some(Cloud::Overlay) | None => {
+            format!("{} allows {sizes}", if family == Family::V4 { "IPv4" } else { "IPv6" })
+        }
     }
 }
 

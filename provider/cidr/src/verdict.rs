@@ -1,4 +1,4 @@
-//! Why there is no plan: every contradiction of a request, or the smallest set of demands that do not fit.
+//! Reasons for an infeasible request: every contradiction in it, or the smallest set of demands that do not fit.
 
 use crate::bits::{Spans, blocks, join, minus, range, span};
 use crate::level::{Component, Demand, fit, place};
@@ -12,12 +12,12 @@ use crate::{
 };
 use std::collections::{BTreeMap, BTreeSet};
 
-/// How many problems get a hint: each takes a look at all ranges.
+/// Number of problems with a hint: each hint examines all ranges.
 const HINTS: usize = 32;
-/// How many placements, in blocks placed, may be tried for the hint.
+/// Limit on the search for a hint, in placed blocks.
 const HINT_WORK: usize = 2_000_000;
 
-/// Where a level is in the request.
+/// Location of a level in the request.
 pub(crate) struct Stage<'a> {
     pub(crate) request: &'a Request,
     /// The network whose subnets are placed, with its range; `None` for the networks.
@@ -34,7 +34,7 @@ impl Stage<'_> {
     }
 }
 
-/// Adds every contradiction among the ranges with a fixed place: `limit` are listed, the others are one number.
+/// Adds every contradiction among the pinned ranges. Up to `limit` are listed; the others are counted.
 pub(crate) fn refused(request: &Request, nodes: &[Node], limit: usize, problems: &mut Vec<Problem>) {
     let mut ranges = Vec::new();
     for (name, nets) in &request.reserved {
@@ -46,7 +46,7 @@ pub(crate) fn refused(request: &Request, nodes: &[Node], limit: usize, problems:
     for node in nodes {
         pins(node, Parent::Top, &mut ranges);
     }
-    // In the order of their labels, so that those that are listed do not depend on the input.
+    // Sorted by label, so that the listed conflicts do not depend on the order of the input.
     ranges.sort();
     for node in nodes {
         let Some(net) = node.pinned else { continue };
@@ -107,7 +107,7 @@ fn label(name: &str, path: &str, kind: RangeKind, parent: Parent) -> Label {
     }
 }
 
-/// The pinned ranges of a node and below; a node without a place ends the chain of parents.
+/// The pinned ranges of a node and of its descendants.
 fn pins(node: &Node, parent: Parent, ranges: &mut Vec<Range>) {
     if let Some(net) = node.pinned {
         ranges.push(Range { net, label: label(&node.path, &node.path, RangeKind::Reserve, parent) });
@@ -117,7 +117,7 @@ fn pins(node: &Node, parent: Parent, ranges: &mut Vec<Range>) {
     }
 }
 
-/// The nearest free place for a pinned range: in its pools, or in its network.
+/// The nearest free range for a pinned range, in its pools or in its network.
 fn hint(request: &Request, ranges: &[Range], index: usize) -> Option<IpNet> {
     let range = &ranges[index];
     if let Parent::Of(id) = &range.label.parent {
@@ -133,7 +133,7 @@ fn hint(request: &Request, ranges: &[Range], index: usize) -> Option<IpNet> {
     crate::suggest(ranges, index, &pools)
 }
 
-/// The nearest free place inside these blocks; what holds the blocks does not count as taken.
+/// The nearest free range inside these blocks. Ranges that contain the blocks do not count as taken.
 fn inside(within: &[IpNet], ranges: &[Range], range: &Range) -> Option<IpNet> {
     let taken: Vec<IpNet> = ranges
         .iter()
@@ -151,7 +151,7 @@ pub(crate) fn pools_text(pools: &[String]) -> String {
     }
 }
 
-/// The story of a component that does not fit.
+/// The explanation of a component that does not fit.
 pub(crate) fn no_room(
     level: &Level<'_>,
     stage: &Stage<'_>,
@@ -217,7 +217,7 @@ pub(crate) fn no_room(
     let story = Story { regions: &regions, spans: &spans, wanted: &wanted, nodes: &nodes, steps };
     let hint = story.smaller(&core.demands).unwrap_or_else(|| {
         if fits_renumbered {
-            return "it would fit if the ranges of the earlier plan could move".to_owned();
+            return "renumber some networks of the earlier plan; everything fits without it".to_owned();
         }
         let missing = needed.saturating_sub(free_addresses);
         match (&stage.network, missing) {
@@ -261,7 +261,7 @@ struct Story<'a> {
 }
 
 impl Story<'_> {
-    /// The least change of one size that makes everything fit.
+    /// The smallest change of one size that makes everything fit.
     fn smaller(&self, demands: &[usize]) -> Option<String> {
         let taken = join(self.spans);
         let mut work = 0;
@@ -269,7 +269,7 @@ impl Story<'_> {
             demands.iter().map(|&at| ((std::cmp::Reverse(self.wanted[at].order), at), at)).collect();
         for bits in 1..=8u8 {
             for &at in by_size.values().take(16) {
-                // A size that came from hosts or a pinned subnet cannot shrink by itself.
+                // A size derived from hosts or from a pinned subnet cannot shrink on its own.
                 let Some(order) =
                     self.wanted[at].order.checked_sub(bits).filter(|_| !self.nodes[at].at_least)
                 else {
@@ -284,12 +284,11 @@ impl Story<'_> {
                 let mut tried = 0;
                 if let Found::Placed(_) = fit(self.regions, &taken, &changed, self.steps / 16, &mut tried) {
                     let node = self.nodes[at];
-                    let plural = if bits == 1 { "bit" } else { "bits" };
                     return Some(format!(
-                        "everything fits if {} is a /{} instead of a /{} ({bits} {plural} smaller)",
+                        "change {} from a /{} to a /{}, and everything fits",
                         node.path,
-                        node.prefix + bits,
-                        node.prefix
+                        node.prefix,
+                        node.prefix + bits
                     ));
                 }
             }

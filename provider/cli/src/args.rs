@@ -1,92 +1,144 @@
-//! The words of the command line.
+//! Command-line arguments and their help text.
 
 use clap::{Parser, Subcommand, ValueEnum};
 use warren_check::Rule;
 
-/// Address plans and Terraform plans, checked without a cloud account.
+/// Check and draw networks offline, from address plans, Terraform plans and Terraform states.
+///
+/// The command reads files and standard input. It needs no cloud account, no credentials and no network.
 #[derive(Debug, Parser)]
-#[command(name = "warren", version, about)]
+#[command(name = "warren", version, after_help = EXAMPLES)]
 pub(crate) struct Args {
     #[command(subcommand)]
     pub(crate) command: Command,
 }
 
+const EXAMPLES: &str = "Examples:
+  # Check a Terraform plan for overlapping ranges
+  terraform plan -out=tf.plan
+  terraform show -json tf.plan > plan.json
+  warren check plan.json
+
+  # Compute the ranges of an address plan
+  warren plan network.yaml
+
+  # Draw what a Terraform plan changes
+  warren diagram plan.json --diff -o network.svg";
+
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// Find overlapping ranges in address plans, Terraform plans and states.
+    /// Find overlapping ranges and broken policies in address plans, Terraform plans and states.
     Check(Check),
-    /// Solve an address plan and print its ranges.
+    /// Compute the ranges of an address plan and print them.
     Plan(Plan),
-    /// Draw a Terraform plan or state.
+    /// Draw the network of a Terraform plan or state.
     Diagram(crate::diagram::Diagram),
 }
 
-/// More findings than anybody reads, and few enough for any viewer.
+/// More findings than anyone reads, and few enough for any viewer.
 pub(crate) const MAX_FINDINGS: usize = 1_000;
 
-const EXIT_CODES: &str = "Exit codes:
-  0  nothing that fails the run
-  1  findings of severity error (with --strict also warnings)
-  2  bad usage, or input that cannot be read";
+const CHECK_AFTER: &str = "Examples:
+  # Check a Terraform plan
+  terraform plan -out=tf.plan
+  terraform show -json tf.plan > plan.json
+  warren check plan.json
+
+  # Check the plans of two teams and an address plan together
+  warren check platform.json ml.json network.yaml
+
+  # Check files of the same owner, and the ranges that other owners claim
+  warren check --owner platform=plan.json --owner platform=network.yaml --claims claims.json
+
+  # Check that only permitted paths exist
+  warren check plan.json --policy policy.yaml
+
+  # Write a report for GitHub code scanning
+  warren check plan.json --format sarif -o warren.sarif
+
+  # Explain a rule
+  warren check --explain foreign-reservation
+
+Exit codes:
+  0  no errors
+  1  at least one error, or with --strict at least one warning
+  2  invalid arguments, or a file that cannot be read or written";
 
 #[derive(Debug, clap::Args)]
-#[command(after_help = EXIT_CODES)]
+#[command(after_help = CHECK_AFTER)]
 pub(crate) struct Check {
-    /// Address plans (.yaml, .json, .toml) and outputs of `terraform show -json`; - is standard input. All are checked
-    /// together, as one fabric.
+    /// Address plans (.yaml, .yml, .json, .toml) and output of `terraform show -json`; `-` reads standard input.
+    ///
+    /// All files are checked together, as one fabric.
     #[arg(value_name = "FILE")]
     pub(crate) inputs: Vec<String>,
-    /// Who owns a file; files of one owner may fill each other's reservations. Without it every file is its own owner.
+    /// Set the owner of a file. Repeat for each file.
+    ///
+    /// A network may use a range that its own owner reserved. Without this option, the owner is the one that the file
+    /// names, or else the file itself.
     #[arg(long = "owner", value_name = "NAME=FILE", value_parser = owner)]
     pub(crate) owners: Vec<(String, String)>,
-    /// A claims file: ranges of other owners.
+    /// Claims file with the ranges of other owners. Can be repeated.
     #[arg(long, value_name = "FILE")]
     pub(crate) claims: Vec<String>,
-    /// Assertions about who reaches whom, for the Terraform plans and states among the files.
+    /// Policy file with assertions about what may reach what in the Terraform plans and states. Can be repeated.
     #[arg(long, value_name = "FILE")]
     pub(crate) policy: Vec<String>,
-    /// Form of the report.
+    /// Format of the report.
     #[arg(long, value_enum, default_value_t = Format::Human)]
     pub(crate) format: Format,
-    /// Warnings fail the run too.
+    /// Exit with code 1 on warnings too.
     #[arg(long)]
     pub(crate) strict: bool,
-    /// Print findings only.
+    /// Print findings only, without notes and the summary line.
     #[arg(long, short)]
     pub(crate) quiet: bool,
-    /// List up to so many findings, and count the others; 0 lists all.
+    /// Maximum number of findings to list; the rest are counted. 0 lists all.
     #[arg(long, value_name = "N", default_value_t = MAX_FINDINGS)]
     pub(crate) max_findings: usize,
-    /// Write the report to a file.
+    /// Write the report to a file instead of standard output.
     #[arg(long, short, value_name = "FILE")]
     pub(crate) output: Option<String>,
-    /// Tell what a rule means.
+    /// Explain a rule and exit.
     #[arg(long, value_name = "RULE")]
     pub(crate) explain: Option<Rule>,
 }
 
+const PLAN_AFTER: &str = "Examples:
+  # Print the ranges as a table
+  warren plan network.yaml
+
+  # Keep the ranges of an earlier run where possible
+  warren plan network.yaml --format json -o before.json
+  warren plan network.yaml --previous before.json
+
+Exit codes:
+  0  the ranges were computed
+  1  the address plan contradicts itself or does not fit
+  2  invalid arguments, or a file that cannot be read or written";
+
 #[derive(Debug, clap::Args)]
-#[command(after_help = EXIT_CODES)]
+#[command(after_help = PLAN_AFTER)]
 pub(crate) struct Plan {
-    /// An address plan (.yaml, .json, .toml); - is standard input.
+    /// Address plan (.yaml, .yml, .json, .toml); `-` reads standard input.
     #[arg(value_name = "FILE")]
     pub(crate) input: String,
-    /// Form of the output.
+    /// Format of the output.
     #[arg(long, value_enum, default_value_t = PlanFormat::Human)]
     pub(crate) format: PlanFormat,
-    /// An earlier output of `warren plan --format json`: what can stay, stays.
+    /// Output of an earlier `warren plan --format json`. Its ranges are kept where possible.
     #[arg(long, value_name = "FILE")]
     pub(crate) previous: Option<String>,
-    /// Write the output to a file.
+    /// Write the output to a file instead of standard output.
     #[arg(long, short, value_name = "FILE")]
     pub(crate) output: Option<String>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Format {
-    /// For people.
+    /// Text, in colour on a terminal.
     Human,
-    /// For scripts.
+    /// JSON, for scripts.
     Json,
     /// SARIF 2.1.0, for code scanning.
     Sarif,
@@ -96,13 +148,81 @@ pub(crate) enum Format {
 pub(crate) enum PlanFormat {
     /// A table.
     Human,
-    /// For scripts, and for --previous.
+    /// JSON, for scripts and for `--previous`.
     Json,
 }
 
 fn owner(text: &str) -> Result<(String, String), String> {
     match text.split_once('=') {
         Some((name, file)) if !name.is_empty() && !file.is_empty() => Ok((name.to_owned(), file.to_owned())),
-        _ => Err("write NAME=FILE".to_owned()),
+        _ => Err("expected NAME=FILE, such as platform=plan.json".to_owned()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::{Command, CommandFactory as _};
+
+    /// A command and everything below it, except the generated `help`.
+    fn walk(command: &Command, visit: &mut dyn FnMut(&Command)) {
+        visit(command);
+        for inner in command.get_subcommands().filter(|inner| inner.get_name() != "help") {
+            walk(inner, visit);
+        }
+    }
+
+    fn tree() -> Command {
+        let mut tree = Args::command();
+        tree.build();
+        tree
+    }
+
+    #[test]
+    fn every_command_and_argument_has_help() {
+        walk(&tree(), &mut |command| {
+            let name = command.get_bin_name().unwrap_or(command.get_name());
+            assert!(command.get_about().is_some(), "`{name}` has no description");
+            for argument in command.get_arguments() {
+                let id = argument.get_id();
+                let help = argument.get_help().map(ToString::to_string).unwrap_or_default();
+                assert!(!help.trim().is_empty(), "`{id}` of `{name}` has no help");
+                for value in argument.get_possible_values() {
+                    // Rules are explained by `--explain` itself, and booleans are flags.
+                    let flag = ["true", "false"].contains(&value.get_name());
+                    assert!(
+                        flag || value.get_help().is_some(),
+                        "{value:?} of `{id}` of `{name}` has no help"
+                    );
+                }
+            }
+        });
+    }
+
+    #[test]
+    fn every_command_has_examples_that_it_accepts() {
+        let mut count = 0;
+        walk(&tree(), &mut |command| {
+            let name = command.get_bin_name().unwrap_or(command.get_name()).to_owned();
+            let text = command.get_after_help().map(ToString::to_string).unwrap_or_default();
+            let (_, examples) =
+                text.split_once("Examples:\n").unwrap_or_else(|| panic!("`{name}` has no examples"));
+            let examples = examples.split("\nExit codes:").next().unwrap_or(examples);
+            let mut own = 0;
+            for line in examples.lines() {
+                // The command of a pipeline that is this one, without its redirection.
+                let parts = line.split('|').map(str::trim);
+                for words in parts.filter(|part| part.starts_with("warren ")) {
+                    let words = words.split(" > ").next().unwrap_or(words);
+                    if let Err(error) = Args::try_parse_from(words.split_whitespace()) {
+                        panic!("`{name}` shows `{words}`, which is refused: {error}");
+                    }
+                    own += usize::from(words.starts_with(&name));
+                }
+            }
+            assert!(own > 0, "no example of `{name}` runs it");
+            count += own;
+        });
+        assert!(count >= 10, "{count} examples were found");
     }
 }

@@ -1,72 +1,94 @@
-//! `warren diagram`: a plan or state as a picture.
+//! `warren diagram`: draws a plan or state.
 
 use crate::{FINE, Outcome, Streams, emit, emit_bytes, text_of};
 use clap::ValueEnum;
 use warren_diagram::{Detail, Options, Theme};
 use warren_planfile::{InputError, Source, read_topology};
 
+const AFTER: &str = "Examples:
+  # Draw the network as it is after the apply
+  terraform plan -out=tf.plan
+  terraform show -json tf.plan > plan.json
+  warren diagram plan.json -o network.svg
+
+  # Draw what the plan changes, as an interactive page
+  warren diagram plan.json --diff --format html -o review.html
+
+  # Write a summary for a pull request
+  warren diagram plan.json --format markdown -o summary.md
+
+  # Draw the current state
+  terraform show -json | warren diagram - -o network.svg
+
+Exit codes:
+  0  the diagram was written
+  2  invalid arguments, or a file that cannot be read or written";
+
 #[derive(Debug, clap::Args)]
+#[command(after_help = AFTER)]
 pub(crate) struct Diagram {
-    /// A plan or state: the output of `terraform show -json`; - is standard input.
-    #[arg(value_name = "PLAN.json")]
+    /// Terraform plan or state, as printed by `terraform show -json`; `-` reads standard input.
+    #[arg(value_name = "FILE")]
     input: String,
-    /// Form of the picture.
+    /// Format of the output.
     #[arg(long, value_enum, default_value_t = Form::Svg)]
     format: Form,
-    /// Mark what the plan creates, updates, replaces and deletes; without it the network is drawn as it is afterwards.
+    /// Mark what the plan creates, updates, replaces and deletes.
+    ///
+    /// Without this option, the diagram shows the network as it is after the apply.
     #[arg(long)]
     diff: bool,
-    /// How much of a network is drawn.
+    /// Level of detail of each network.
     #[arg(long, value_enum, default_value_t = DetailWord::Auto)]
     detail: DetailWord,
-    /// Colours.
+    /// Colour theme.
     #[arg(long, value_enum, default_value_t = ThemeWord::Auto)]
     theme: ThemeWord,
-    /// Title of the picture; without it, the name of the file.
+    /// Title of the diagram. Defaults to the name of the file.
     #[arg(long)]
     title: Option<String>,
-    /// Write the picture to a file.
+    /// Write the diagram to a file instead of standard output.
     #[arg(long, short, value_name = "FILE")]
     output: Option<String>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Form {
-    /// A picture for browsers and documents.
+    /// SVG image.
     Svg,
-    /// The same as pixels.
+    /// PNG image.
     Png,
-    /// A page of its own, to zoom, search and fold.
+    /// Self-contained HTML page with zoom, search and folding.
     Html,
-    /// A summary for a pull request.
+    /// Markdown summary for a pull request.
     Markdown,
-    /// A flowchart that GitHub draws by itself.
+    /// Mermaid flowchart, which GitHub renders in Markdown.
     Mermaid,
-    /// Graphviz.
+    /// Graphviz DOT graph.
     Dot,
-    /// The address space: pools, what is used, reserved and free.
+    /// SVG image of the address space: used, reserved and free ranges of each pool.
     Space,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum DetailWord {
-    /// By the number of networks: up to 40 full, up to 400 compact, beyond that grouped.
+    /// Full up to 40 networks, compact up to 400, grouped beyond.
     Auto,
-    /// Subnets, routes, and what is in them.
+    /// Subnets, routes and the objects in them.
     Full,
     /// Name, range and counts.
     Compact,
-    /// Networks of like names in one box.
+    /// Networks with similar names in one box.
     Grouped,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum ThemeWord {
-    /// Light, or dark where the viewer prefers that.
+    /// Light or dark, as the viewer prefers. PNG images are light.
     Auto,
-    /// Dark on light.
+    /// Dark text on a light background.
     Light,
-    /// Light on dark.
+    /// Light text on a dark background.
     Dark,
 }
 
@@ -89,11 +111,11 @@ pub(crate) fn run(diagram: &Diagram, streams: &mut Streams<'_>) -> Outcome {
             ThemeWord::Dark => Theme::Dark,
         },
     };
-    let failed = |error: String| vec![format!("{}: {error}", diagram.input)];
+    let failed = |error: String| vec![format!("{}: cannot draw the network: {error}", diagram.input)];
     let picture = match diagram.format {
         Form::Svg => warren_diagram::svg(&plan, &options),
         Form::Png => {
-            // There is no viewer whose wish could be followed.
+            // A PNG image cannot follow the viewer's preference.
             let theme = if options.theme == Theme::Dark { Theme::Dark } else { Theme::Light };
             let svg = warren_diagram::svg(&plan, &Options { theme, ..options });
             let bytes = warren_diagram::png(&svg).map_err(failed)?;

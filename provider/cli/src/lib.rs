@@ -1,4 +1,4 @@
-//! The offline command `warren`: arguments and files in, reports and an exit code out.
+//! The offline command `warren`: reads arguments and files, writes reports and returns an exit code.
 
 mod args;
 mod diagram;
@@ -15,11 +15,11 @@ use warren_cidr::{Assignment, parse_cidr};
 use warren_model::Model;
 use warren_planfile::{Input, InputError, Source, read, read_claims};
 
-/// No findings that fail the run.
+/// Exit code: no errors.
 pub const FINE: u8 = 0;
-/// Findings of severity error (with `--strict` also warnings).
+/// Exit code: at least one error, or with `--strict` at least one warning.
 pub const FINDINGS: u8 = 1;
-/// Bad usage, or input that cannot be read.
+/// Exit code: invalid arguments, or a file that cannot be read or written.
 pub const UNUSABLE: u8 = 2;
 
 /// Where the command reads from and writes to.
@@ -30,7 +30,7 @@ pub struct Streams<'a> {
     pub stdout: &'a mut dyn Write,
     /// Standard error.
     pub stderr: &'a mut dyn Write,
-    /// Whether colours are wanted: standard output is a terminal and `NO_COLOR` is not set.
+    /// Whether to print colours: standard output is a terminal and `NO_COLOR` is not set.
     pub colour: bool,
 }
 
@@ -61,7 +61,7 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>, mut streams: Streams<'
     };
     result.unwrap_or_else(|errors| {
         for error in errors {
-            // Names in the input may hold anything.
+            // Names in the input may contain control characters.
             let words: Vec<String> = error.split(' ').map(warren_check::clean).collect();
             let _ = writeln!(streams.stderr, "error: {}", words.join(" "));
         }
@@ -80,7 +80,7 @@ fn run_check(check: &Check, streams: &mut Streams<'_>) -> Outcome {
     let mut files = check.inputs.clone();
     for (owner, file) in &check.owners {
         if owners.insert(file.as_str(), owner.as_str()).is_some() {
-            return Err(vec![format!("{file}: --owner names this file twice")]);
+            return Err(vec![format!("--owner: {file} has two owners; set one owner for each file")]);
         }
         if !files.contains(file) {
             files.push(file.clone());
@@ -90,13 +90,13 @@ fn run_check(check: &Check, streams: &mut Streams<'_>) -> Outcome {
     files.dedup();
     if files.is_empty() && check.claims.is_empty() {
         return Err(vec![
-            "no input; give files, or - for standard input (see warren check --help)".to_owned(),
+            "no files to check; name at least one file, or `-` for standard input (see `warren check --help`)".to_owned(),
         ]);
     }
     let (mut inputs, mut errors, mut claims) = (Vec::new(), Vec::new(), Model::default());
     let mut policy = policy::Policy::default();
     if !check.policy.is_empty() && files.contains(&"-".to_owned()) {
-        return Err(vec!["-: with --policy give a file, not standard input".to_owned()]);
+        return Err(vec!["--policy: a plan on standard input cannot be checked against a policy; save it to a file and name the file".to_owned()]);
     }
     for file in &files {
         match load(file, owners.get(file.as_str()).copied(), streams.stdin) {
@@ -138,7 +138,10 @@ fn run_plan(plan: &Plan, streams: &mut Streams<'_>) -> Outcome {
         None => Assignment::new(),
     };
     let Input::AddressPlan(address_plan) = load(&plan.input, None, streams.stdin)? else {
-        return Err(vec![format!("{}: this is Terraform's JSON, not an address plan", plan.input)]);
+        return Err(vec![format!(
+            "{}: this is a Terraform plan or state, not an address plan; check it with `warren check`",
+            plan.input
+        )]);
     };
     let limit = NonZeroUsize::new(args::MAX_FINDINGS);
     let solved = match warren_check::solve_file(&address_plan, &previous, limit) {
@@ -164,7 +167,7 @@ fn run_plan(plan: &Plan, streams: &mut Streams<'_>) -> Outcome {
     Ok(FINE)
 }
 
-/// Network, range, usable addresses; then what moved.
+/// A table of networks, ranges and usable addresses, followed by the networks that moved.
 fn table(plan: &warren_cidr::Plan) -> String {
     let names: Vec<String> = plan.networks.keys().map(|name| warren_check::clean(name)).collect();
     let width = names.iter().map(|name| name.chars().count()).max().unwrap_or(0).max(7);
@@ -187,15 +190,16 @@ fn table(plan: &warren_cidr::Plan) -> String {
 /// The `networks` of an earlier `warren plan --format json`.
 fn previous(file: &str, text: &str) -> Result<Assignment, Vec<String>> {
     let bad = |why: String| vec![format!("{file}: {why}")];
-    let value: serde_json::Value =
-        serde_json::from_str(text).map_err(|error| bad(format!("not valid JSON: {error}")))?;
+    let value: serde_json::Value = serde_json::from_str(text).map_err(|error| {
+        bad(format!("not valid JSON: {error}; pass the output of `warren plan --format json`"))
+    })?;
     let networks = value.get("networks").and_then(serde_json::Value::as_object);
-    let networks =
-        networks.ok_or_else(|| bad("it has no networks; make it with warren plan --format json".into()))?;
+    let networks = networks
+        .ok_or_else(|| bad("it has no `networks`; pass the output of `warren plan --format json`".into()))?;
     networks
         .iter()
         .map(|(path, net)| {
-            let text = net.as_str().ok_or_else(|| bad(format!("networks.{path} is not a text")))?;
+            let text = net.as_str().ok_or_else(|| bad(format!("networks.{path}: expected a string")))?;
             let net = parse_cidr(text).map_err(|error| bad(format!("networks.{path}: {error}")))?;
             Ok((path.clone(), net))
         })
@@ -211,15 +215,27 @@ fn load(file: &str, owner: Option<&str>, stdin: &mut dyn Read) -> Result<Input, 
 fn text_of(file: &str, stdin: &mut dyn Read) -> Result<String, String> {
     let mut bytes = Vec::new();
     if file == "-" {
-        stdin.read_to_end(&mut bytes).map_err(|error| format!("standard input: {error}"))?;
+        stdin.read_to_end(&mut bytes).map_err(|error| format!("cannot read standard input: {error}"))?;
     } else {
-        bytes = std::fs::read(file).map_err(|error| format!("{file}: {error}"))?;
+        bytes = std::fs::read(file).map_err(|error| unreadable(file, &error))?;
     }
     // A saved plan is a zip archive.
     if bytes.starts_with(b"PK\x03\x04") {
-        return Err(format!("{file}: this is a saved plan; give the output of terraform show -json {file}"));
+        return Err(format!(
+            "{file}: this is a saved plan, not JSON; convert it with `terraform show -json {file} > plan.json`"
+        ));
     }
-    String::from_utf8(bytes).map_err(|error| format!("{file}: not UTF-8: {error}"))
+    String::from_utf8(bytes).map_err(|error| format!("{file}: the file is not UTF-8 text: {error}"))
+}
+
+fn unreadable(file: &str, error: &std::io::Error) -> String {
+    let hint = match error.kind() {
+        std::io::ErrorKind::NotFound => "; check the path",
+        std::io::ErrorKind::PermissionDenied => "; check the permissions of the file",
+        std::io::ErrorKind::IsADirectory => "; name the files in it",
+        _ => "",
+    };
+    format!("cannot read {file}: {error}{hint}")
 }
 
 fn emit(text: &str, file: Option<&str>, streams: &mut Streams<'_>) -> Result<(), Vec<String>> {
@@ -228,8 +244,11 @@ fn emit(text: &str, file: Option<&str>, streams: &mut Streams<'_>) -> Result<(),
 
 fn emit_bytes(bytes: &[u8], file: Option<&str>, streams: &mut Streams<'_>) -> Result<(), Vec<String>> {
     let result = match file {
-        Some(file) => std::fs::write(file, bytes).map_err(|error| format!("{file}: {error}")),
-        None => streams.stdout.write_all(bytes).map_err(|error| format!("standard output: {error}")),
+        Some(file) => std::fs::write(file, bytes).map_err(|error| format!("cannot write {file}: {error}")),
+        None => streams
+            .stdout
+            .write_all(bytes)
+            .map_err(|error| format!("cannot write to standard output: {error}")),
     };
     result.map_err(|error| vec![error])
 }

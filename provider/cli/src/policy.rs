@@ -1,4 +1,4 @@
-//! `--policy`: assertions, and the plans they are about.
+//! `--policy`: reads assertions and the plans to check them against.
 
 use crate::text_of;
 use std::io::Read;
@@ -6,7 +6,7 @@ use warren_model::policy::Assertion;
 use warren_model::topology::Plan;
 use warren_planfile::{Input, InputError, Source, read_policy, read_topology};
 
-/// What was read.
+/// Assertions and plans.
 #[derive(Default)]
 pub(crate) struct Policy {
     pub(crate) assertions: Vec<Assertion>,
@@ -31,7 +31,7 @@ pub(crate) fn load(
             Err(error) => errors.push(error),
         }
     }
-    // What could not be read has told its error already.
+    // The errors of unreadable files are reported already.
     if !errors.is_empty() {
         return policy;
     }
@@ -45,7 +45,7 @@ pub(crate) fn load(
         }
     }
     if policy.plans.is_empty() && errors.is_empty() {
-        errors.push("--policy: there is no Terraform plan or state among the files (give the output of terraform show -json)".to_owned());
+        errors.push("--policy: no Terraform plan or state to check the policy against; name the output of `terraform show -json`".to_owned());
     }
     policy
 }

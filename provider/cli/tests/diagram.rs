@@ -110,7 +110,7 @@ fn what_cannot_be_drawn_is_told() {
     }
     let (code, out, err) = warren_in("{}", &["diagram", "-"]);
     assert_eq!((code, out.as_slice()), (UNUSABLE, &b""[..]));
-    insta::assert_snapshot!(err, @"error: -: this is neither a plan nor a state of Terraform's (make the file with: terraform show -json PLANFILE > plan.json)\n");
+    insta::assert_snapshot!(err, @"error: -: this is not a Terraform plan or state; create the file with `terraform show -json PLANFILE > plan.json`\n");
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! Where everything goes: the clouds below each other, the overlay between them, a title above, a legend below.
+//! Layout: the clouds below each other, the overlay between them, the title at the top and the legend at the bottom.
 
 use crate::card::{Cards, Words, count, visible};
 use crate::cloud::cloud;
@@ -9,17 +9,17 @@ use crate::text::Ruler;
 use std::collections::{BTreeMap, BTreeSet};
 use warren_model::topology::{Change, Home, Topology};
 
-/// How much of a network is drawn.
+/// Level of detail of each network.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Detail {
-    /// By the number of networks: up to 40 full, up to 400 compact, beyond that grouped.
+    /// Full up to 40 networks, compact up to 400, grouped beyond.
     #[default]
     Auto,
-    /// Subnets, routes, what is in them.
+    /// Subnets, routes and the objects in them.
     Full,
-    /// Name, range, counts.
+    /// Name, range and counts.
     Compact,
-    /// Networks of like names in one box.
+    /// Networks with similar names in one box.
     Grouped,
 }
 
@@ -27,7 +27,7 @@ const FULL_UP_TO: usize = 40;
 const COMPACT_UP_TO: usize = 400;
 const MARGIN: i32 = 24;
 
-/// Lays a topology out.
+/// Lays out a topology.
 pub(crate) fn arrange(all: &Topology, title: &str, changes: bool, detail: Detail) -> Scene {
     let index = Index::new(all);
     let ruler = Ruler::new();
@@ -53,7 +53,7 @@ pub(crate) fn arrange(all: &Topology, title: &str, changes: bool, detail: Detail
         .filter_map(|(home, found)| found.map(|(cloud, lines)| (home, cloud, lines)))
         .collect();
     let widest = clouds.iter().map(|(_, cloud, _)| cloud.rect.w).max().unwrap_or_default();
-    // Where pods are rented stands below the overlay, which joins them to what stands above.
+    // Clouds of rented pods are below the overlay, which connects them to the clouds above.
     let mut overlay = overlay::block(&cards, widest.max(460 - MARGIN));
     let mut joined = None;
     let mut y = 84;
@@ -65,7 +65,7 @@ pub(crate) fn arrange(all: &Topology, title: &str, changes: bool, detail: Detail
         cloud.shift(MARGIN, y);
         for line in &mut lines {
             line.points.iter_mut().for_each(|point| *point = (point.0 + MARGIN, point.1 + y));
-            // Nets are counted in each cloud on their own.
+            // Nets are numbered separately in each cloud.
             line.net += scene.lines.len() * 1000;
         }
         y = cloud.rect.bottom() + 20;
@@ -84,7 +84,7 @@ pub(crate) fn arrange(all: &Topology, title: &str, changes: bool, detail: Detail
     scene
 }
 
-/// Puts the box of the overlays below what is there. Returns its place among the blocks.
+/// Places the box of the overlays below the existing blocks. Returns its index.
 fn put_overlay(scene: &mut Scene, overlay: &mut Option<Block>, y: &mut i32) -> Option<usize> {
     let mut block = overlay.take()?;
     block.shift(MARGIN, *y);
@@ -93,7 +93,7 @@ fn put_overlay(scene: &mut Scene, overlay: &mut Option<Block>, y: &mut i32) -> O
     Some(scene.blocks.len() - 1)
 }
 
-/// The title, and in one line what is there and what changes.
+/// The title, and one line with the number of objects and changes.
 fn head(cards: &Cards<'_>, scene: &mut Scene, all: &Topology, changes: bool) {
     let title = Words::new(&scene.title, 20, Style::Strong);
     let title = cards.label(&title, MARGIN, 42, scene.w.max(600) - 2 * MARGIN);
@@ -117,7 +117,7 @@ fn head(cards: &Cards<'_>, scene: &mut Scene, all: &Topology, changes: bool) {
     scene.labels.extend([title, about]);
 }
 
-/// What the signs mean; only those that occur. Returns its bottom.
+/// The legend, with only the signs that occur. Returns its bottom.
 fn legend(cards: &Cards<'_>, scene: &mut Scene, y: i32, changes: bool) -> i32 {
     let mut seen: BTreeSet<Change> = BTreeSet::new();
     for block in &scene.blocks {

@@ -1,4 +1,4 @@
-//! Boxes of networks, in three degrees of detail.
+//! Boxes of networks, in three levels of detail.
 
 use crate::index::Index;
 use crate::scene::{Block, BoxKind, Label, Rect, Style};
@@ -8,13 +8,13 @@ use warren_model::topology::{Change, Destination, EndpointKind, Network, Subnet}
 
 /// Width of a network's box with all its subnets.
 pub(crate) const FULL: i32 = 320;
-/// Width of a network's box in short.
+/// Width of a network's box without its subnets.
 pub(crate) const COMPACT: i32 = 216;
 const PAD: i32 = 12;
-/// Routes and small boxes shown of one subnet; the rest is counted.
+/// Maximum number of routes and small boxes of one subnet; the rest are counted.
 const ROUTES: usize = 5;
 const CHIPS: usize = 12;
-/// Subnets shown of one network.
+/// Maximum number of subnets of one network.
 const SUBNETS: usize = 40;
 
 /// Builds boxes.
@@ -23,7 +23,7 @@ pub(crate) struct Cards<'a> {
     pub(crate) ruler: &'a Ruler,
 }
 
-/// A text to be placed.
+/// A text to place.
 pub(crate) struct Words<'t> {
     pub(crate) text: &'t str,
     pub(crate) size: i32,
@@ -50,7 +50,7 @@ impl<'t> Words<'t> {
 }
 
 impl Cards<'_> {
-    /// Puts a text at `x`, cut to `room`; returns its width.
+    /// Places a text at `x`, shortened to `room`. Returns its width.
     pub(crate) fn write(&self, block: &mut Block, words: &Words<'_>, x: i32, y: i32, room: i32) -> i32 {
         let label = self.label(words, x, y, room);
         let w = label.w;
@@ -68,7 +68,7 @@ impl Cards<'_> {
         Label { x, y, w, size, style, text, change, struck }
     }
 
-    /// Puts a text so that it ends at `right`.
+    /// Places a text that ends at `right`.
     fn write_right(&self, block: &mut Block, words: &Words<'_>, right: i32, y: i32, room: i32) -> i32 {
         let mut label = self.label(words, 0, y, room);
         label.x = right - label.w;
@@ -79,7 +79,7 @@ impl Cards<'_> {
         w
     }
 
-    /// Name, ranges, and where there is one the sign of a change, which the renderer draws at the top right.
+    /// Name and ranges. The renderer draws the sign of a change at the top right.
     fn head(&self, block: &mut Block, network: &Network, width: i32) {
         let badge = if network.head.change == Change::Keep { 0 } else { 26 };
         let name = Words::new(&network.head.name, 14, Style::Strong).change(network.head.change);
@@ -90,7 +90,7 @@ impl Cards<'_> {
         if network.was.is_empty() {
             self.write(block, &Words::new(&ranges, 12, Style::Muted), x, 41, room);
         } else {
-            // Both ranges, the old one struck out: a renumbered network is what a reviewer must not miss.
+            // Both ranges, the old one struck out: a reviewer must not miss a renumbered network.
             let now = Words::new(&ranges, 12, Style::Strong).change(Change::Replace);
             x += self.write(block, &now, x, 41, room / 2) + 8;
             let was = join(&network.was);
@@ -102,7 +102,7 @@ impl Cards<'_> {
         let mut text = join(&network.ranges);
         if text.is_empty() {
             text = if network.head.external {
-                "of another run".to_owned()
+                "managed elsewhere".to_owned()
             } else if network.complete {
                 "ranges in its subnets".to_owned()
             } else {
@@ -115,7 +115,7 @@ impl Cards<'_> {
         }
     }
 
-    /// A network with its subnets, their routes, and what is in them.
+    /// A network with its subnets, their routes and the objects in them.
     pub(crate) fn full(&self, network: &Network) -> Block {
         let key = network.head.key.as_str();
         let subnets = self.index.subnets.get(key).map(Vec::as_slice).unwrap_or_default();
@@ -214,7 +214,7 @@ impl Cards<'_> {
         block
     }
 
-    /// Lays small boxes out in lines; returns the bottom of the last.
+    /// Lays out small boxes in lines. Returns the bottom of the last line.
     pub(crate) fn flow(
         &self,
         block: &mut Block,
@@ -258,11 +258,11 @@ impl Cards<'_> {
             chips.push((text, gateway.head.change, gateway.head.key.clone(), tip));
         }
         for endpoint in self.index.endpoints_in.get(key).into_iter().flatten() {
-            let text = match endpoint.kind {
-                EndpointKind::PrivateAccess => "private Google access".to_owned(),
-                _ => format!("endpoint {}", endpoint.service),
+            let (text, what) = match endpoint.kind {
+                EndpointKind::PrivateAccess => ("Private Google Access".to_owned(), "Private Google Access"),
+                _ => (format!("endpoint {}", endpoint.service), "interface endpoint"),
             };
-            let tip = format!("interface endpoint of {}\n{}", endpoint.service, endpoint.head.key);
+            let tip = format!("{what} for {}\n{}", endpoint.service, endpoint.head.key);
             chips.push((text, endpoint.head.change, endpoint.head.key.clone(), tip));
         }
         for host in self.index.hosts_in.get(key).into_iter().flatten() {
@@ -291,15 +291,15 @@ impl Cards<'_> {
         }
         for endpoint in self.index.endpoints.get(key).into_iter().flatten() {
             if endpoint.subnets.is_empty() {
-                let tip = format!("endpoint of {}\n{}", endpoint.service, endpoint.head.key);
+                let tip = format!("endpoint for {}\n{}", endpoint.service, endpoint.head.key);
                 let text = format!("endpoint {}", endpoint.service);
                 chips.push((text, endpoint.head.change, endpoint.head.key.clone(), tip));
             }
         }
         for group in self.index.groups.get(key).into_iter().flatten() {
-            let text = format!("group {}", group.head.name);
+            let text = format!("security group {}", group.head.name);
             let tip = format!(
-                "security group, {} rules in, {} rules out\n{}",
+                "security group, inbound rules: {}, outbound rules: {}\n{}",
                 group.ingress.len(),
                 group.egress.len(),
                 group.head.key
@@ -400,7 +400,7 @@ pub(crate) fn count(number: usize, word: &str) -> String {
     if number == 1 { format!("1 {word}") } else { format!("{number} {word}s") }
 }
 
-/// What can be seen of a name: no control characters, and none that reorder what stands around them.
+/// The visible part of a name, without control characters and characters that reorder the text around them.
 pub(crate) fn visible(text: &str) -> String {
     text.chars().take(2000).map(|c| if c.is_control() || hidden(c) { '\u{fffd}' } else { c }).collect()
 }

@@ -1,5 +1,5 @@
-//! One cloud: the hub in the middle, below it what networks are linked to, and the other networks in columns on both
-//! sides. Between columns run gutters, above them a channel; links run only there.
+//! One cloud: the hub in the middle with the nodes that networks are linked to, and the other networks in columns on both
+//! sides. Links run only in the gutters between columns and in the channel above them.
 
 use crate::arrange::Detail;
 use crate::card::{Cards, Words, count, visible};
@@ -12,9 +12,9 @@ use crate::scene::{Block, BoxKind, Line, Rect, Style};
 use std::collections::{BTreeMap, BTreeSet};
 use warren_model::topology::{Change, GatewayKind, Home, Key, Network, StoreKind, Topology};
 
-/// Between boxes of one column.
+/// Gap between boxes of one column.
 const GAP: i32 = 18;
-/// Hubs of one cloud that are put in the middle.
+/// Maximum number of hubs in the middle of one cloud.
 const HUBS: usize = 4;
 
 /// One cloud with everything in it, at the origin.
@@ -37,7 +37,7 @@ pub(crate) fn cloud(cards: &Cards<'_>, home: Home, detail: Detail) -> Option<(Bl
         units.push(Unit::new(block));
         units.len() - 1
     };
-    // The middle, from above: the internet, hubs with their transit gateways, services.
+    // The middle, from top to bottom: the internet, hubs with their transit gateways, services.
     let internet = uses_internet(all, home).map(|change| {
         let at = put(&mut units, node(cards, "Internet", "", change, "internet"), &[]);
         centre.push(at);
@@ -130,7 +130,7 @@ fn transit_node(
     put(units, node(cards, name, &about, change, key), &[key.to_owned()])
 }
 
-/// A box of a name and one line.
+/// A box with a name and one line of text.
 pub(crate) fn node(cards: &Cards<'_>, name: &str, about: &str, change: Change, key: &str) -> Block {
     let mut block = Block::new(BoxKind::Node, key, change);
     let badge = if change == Change::Keep { 0 } else { 26 };
@@ -147,7 +147,7 @@ pub(crate) fn node(cards: &Cards<'_>, name: &str, about: &str, change: Change, k
     block
 }
 
-/// Whether anything is linked to the internet, and what happens to those links.
+/// The internet node, if anything in the cloud is linked to the internet.
 fn uses_internet(all: &Topology, home: Home) -> Option<Change> {
     let any = all.gateways.values().any(|gateway| {
         gateway.head.home == home && matches!(gateway.kind, GatewayKind::Internet | GatewayKind::EgressOnly)
@@ -155,7 +155,7 @@ fn uses_internet(all: &Topology, home: Home) -> Option<Change> {
     any.then_some(Change::Keep)
 }
 
-/// Services that endpoints lead to, and stores.
+/// Services with endpoints, and stores.
 fn services(cards: &Cards<'_>, home: Home) -> Option<Block> {
     let all = cards.index.all;
     let mut lines: BTreeMap<String, Vec<Change>> = BTreeMap::new();
@@ -194,8 +194,8 @@ fn services(cards: &Cards<'_>, home: Home) -> Option<Block> {
     Some(block)
 }
 
-/// The networks that belong in the middle: for each transit gateway the one that offers most; else the one with most
-/// peerings.
+/// The networks in the middle: for each transit gateway, the one with the most gateways and endpoints; without transit
+/// gateways, the network with the most peerings.
 fn hubs<'a>(index: &Index<'a>, networks: &[&'a Network]) -> Vec<&'a Network> {
     let mut chosen: Vec<&Network> = Vec::new();
     let mut by_gateway: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
@@ -230,7 +230,7 @@ fn hubs<'a>(index: &Index<'a>, networks: &[&'a Network]) -> Vec<&'a Network> {
         }
     }
     if by_gateway.is_empty() {
-        // What goes away is no middle.
+        // A network that is deleted is not a hub.
         let best = networks
             .iter()
             .filter(|network| network.head.change != Change::Delete && !network.head.external)

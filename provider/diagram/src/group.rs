@@ -1,4 +1,4 @@
-//! Many networks in one box: those of like names, a tile for each.
+//! Many networks with similar names in one box, with a tile for each.
 
 use crate::card::{COMPACT, Cards, Words, count};
 use crate::index::common;
@@ -6,13 +6,13 @@ use crate::scene::{Block, BoxKind, Rect, Style, TILE};
 use std::collections::BTreeMap;
 use warren_model::topology::{Change, Network};
 
-/// Groups of like names; where there are more names than that, groups of neighbours.
+/// Maximum number of groups by name. Beyond that, networks are grouped with their neighbours.
 const GROUPS: usize = 60;
-/// Networks up to which a group of like names is one box.
+/// Maximum number of networks in one box.
 const LARGE: usize = 240;
 
-/// Networks whose names differ only in numbers, in parts where they are many; neighbours by name where that leaves
-/// too many groups.
+/// Groups networks whose names differ only in numbers, and splits large groups. If that leaves too many groups, groups
+/// neighbours by name.
 pub(crate) fn group<'a>(networks: &[&'a Network]) -> Vec<(String, Vec<&'a Network>)> {
     let mut stems: BTreeMap<String, Vec<&Network>> = BTreeMap::new();
     for network in networks {
@@ -28,7 +28,7 @@ pub(crate) fn group<'a>(networks: &[&'a Network]) -> Vec<(String, Vec<&'a Networ
             groups.push((name, members));
             continue;
         }
-        // The members come in natural order already.
+        // The members are already in natural order.
         for part in members.chunks(size) {
             let ends = part.first().zip(part.last());
             let name = match ends {
@@ -42,7 +42,7 @@ pub(crate) fn group<'a>(networks: &[&'a Network]) -> Vec<(String, Vec<&'a Networ
     groups
 }
 
-/// A name as people sort it: numbers by their value.
+/// Sort key of a name in natural order: numbers by their value.
 pub(crate) fn natural(name: &str) -> Vec<(u64, String)> {
     let mut parts: Vec<(u64, String)> = vec![(0, String::new())];
     for c in name.chars().take(200) {
@@ -58,7 +58,7 @@ pub(crate) fn natural(name: &str) -> Vec<(u64, String)> {
     parts
 }
 
-/// A name with each number in it made a star.
+/// A name with each number replaced by a star.
 fn stem(name: &str) -> String {
     let mut out = String::new();
     for c in name.chars().take(200) {
@@ -80,7 +80,7 @@ pub(crate) fn card(cards: &Cards<'_>, name: &str, members: &[&Network]) -> Block
     let key = format!("group:{name}");
     let mut block = Block::new(BoxKind::Group, &key, common(changes.clone()));
     if block.change == Change::Update && !changes.clone().all(|change| change == Change::Update) {
-        // The tiles tell; the frame of a mixed group stays neutral.
+        // The tiles show the changes; the frame of a mixed group stays neutral.
         block.change = Change::Keep;
     }
     let badge = if block.change == Change::Keep { 0 } else { 26 };

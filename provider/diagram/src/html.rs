@@ -1,4 +1,4 @@
-//! One page that needs nothing else: the picture, and a script to zoom, search, follow and fold.
+//! A self-contained page with the diagram, and a script to zoom, search, follow links and fold.
 
 use crate::scene::Scene;
 use crate::svg;
@@ -29,7 +29,7 @@ pub(crate) fn render(scene: &Scene, theme: Theme) -> Result<String, tera::Error>
     };
     context.insert("theme", theme);
     let mut tera = Tera::default();
-    // Templates that end in .html escape what they put in; the picture has done so itself and is marked safe.
+    // Templates that end in .html escape inserted values. The diagram is already escaped, and marked as safe.
     tera.add_raw_template("page.html", include_str!("../templates/page.html"))?;
     tera.render("page.html", &context)
 }

@@ -1,4 +1,4 @@
-//! Who belongs to whom, found once.
+//! Indexes of the objects of a topology by what they belong to.
 
 use std::collections::BTreeMap;
 use warren_model::topology::{
@@ -6,11 +6,11 @@ use warren_model::topology::{
     Topology,
 };
 
-/// A topology with its lists.
+/// A topology with indexes.
 pub(crate) struct Index<'a> {
     pub(crate) all: &'a Topology,
     pub(crate) subnets: BTreeMap<&'a str, Vec<&'a Subnet>>,
-    /// Gateways of a network that lie in no subnet.
+    /// Gateways of a network that are in no subnet.
     pub(crate) gateways: BTreeMap<&'a str, Vec<&'a Gateway>>,
     pub(crate) gateways_in: BTreeMap<&'a str, Vec<&'a Gateway>>,
     pub(crate) endpoints: BTreeMap<&'a str, Vec<&'a Endpoint>>,
@@ -41,7 +41,7 @@ impl<'a> Index<'a> {
             index.subnets.entry(subnet.network.as_deref().unwrap_or_default()).or_default().push(subnet);
         }
         for list in index.subnets.values_mut() {
-            // By address where it is known, as people number their subnets.
+            // By address, if known, because subnets are numbered that way.
             list.sort_by_key(|subnet| {
                 (subnet.ranges.is_empty(), subnet.ranges.first().copied(), &subnet.head.key)
             });
@@ -87,7 +87,7 @@ impl<'a> Index<'a> {
         self.table_of.get(subnet.head.key.as_str()).or_else(main).copied()
     }
 
-    /// How much of a hub a network is: what it offers to others.
+    /// Weight of a network as a hub: the gateways and endpoints that others can use.
     pub(crate) fn offers(&self, network: &str) -> usize {
         let subnets = self.subnets.get(network).map(Vec::as_slice).unwrap_or_default();
         let nat =
@@ -99,7 +99,7 @@ impl<'a> Index<'a> {
         nat.sum::<usize>() * 4 + routed + endpoints * 2
     }
 
-    /// The words for a target.
+    /// Display text of a route target.
     pub(crate) fn target(&self, target: &Target) -> String {
         match target {
             Target::Gateway(key) => match self.all.gateways.get(key) {
@@ -115,7 +115,7 @@ impl<'a> Index<'a> {
     }
 }
 
-/// What a box with several parts shows: their common change, or an update where they differ.
+/// The change of a box with several parts: their common change, or an update if they differ.
 pub(crate) fn common(changes: impl IntoIterator<Item = Change>) -> Change {
     let mut changes = changes.into_iter();
     let Some(first) = changes.next() else { return Change::Keep };

@@ -1,6 +1,6 @@
-//! Pictures of a network and of what a run changes in it.
+//! Diagrams of a network and of the changes that a plan makes to it.
 //!
-//! The crate is pure: a [`Plan`] and options in, text or bytes out, and the same bytes for the same plan.
+//! The crate is pure: a [`Plan`] and options in, text or bytes out. The same plan always produces the same bytes.
 
 mod arrange;
 mod card;
@@ -26,20 +26,20 @@ pub use arrange::Detail;
 pub use scene::{Block, BoxKind, Label, Line, LinkKind, Rect, Sample, Scene, Style};
 pub use theme::Theme;
 
-/// How a picture is to look.
+/// Options of a diagram.
 #[derive(Debug, Clone, Default)]
 pub struct Options {
-    /// Title; without one, the name of the input.
+    /// Title. Defaults to the name of the input.
     pub title: Option<String>,
-    /// Whether changes are shown; else the network as it is after the run.
+    /// Whether to mark changes. Otherwise, the diagram shows the network as it is after the apply.
     pub diff: bool,
-    /// How much of a network is drawn.
+    /// Level of detail of each network.
     pub detail: Detail,
-    /// Which colours.
+    /// Colours.
     pub theme: Theme,
 }
 
-/// What is drawn: the network as it is after the run, with what changes if that is wanted.
+/// The network as it is after the apply, with the changes if requested.
 fn drawn(plan: &Plan, options: &Options) -> Topology {
     if options.diff && plan.changes {
         return compare(plan);
@@ -58,7 +58,7 @@ fn title<'a>(plan: &'a Plan, options: &'a Options) -> &'a str {
     options.title.as_deref().unwrap_or(&plan.file)
 }
 
-/// The picture as boxes, texts and lines, before it becomes a text of some format.
+/// The diagram as boxes, texts and lines, independent of the output format.
 pub fn scene(plan: &Plan, options: &Options) -> Scene {
     let changes = options.diff && plan.changes;
     arrange::arrange(&drawn(plan, options), title(plan, options), changes, options.detail)
@@ -69,7 +69,7 @@ pub fn space_scene(plan: &Plan, options: &Options) -> Scene {
     space::arrange(&drawn(plan, options), title(plan, options))
 }
 
-/// The picture as SVG.
+/// The diagram as SVG.
 pub fn svg(plan: &Plan, options: &Options) -> String {
     svg::render(&scene(plan, options), options.theme)
 }
@@ -79,18 +79,18 @@ pub fn space_svg(plan: &Plan, options: &Options) -> String {
     svg::render(&space_scene(plan, options), options.theme)
 }
 
-/// A picture, made of [`svg`] or [`space_svg`] with a theme that is not [`Theme::Auto`], as PNG of twice its size.
+/// Renders the output of [`svg`] or [`space_svg`] as PNG at twice its size. The theme must not be [`Theme::Auto`].
 ///
 /// # Errors
-/// The picture cannot be drawn.
+/// The image cannot be rendered.
 pub fn png(svg: &str) -> Result<Vec<u8>, String> {
     png::render(svg, 2.0)
 }
 
-/// The picture as a page of its own, to zoom, search and fold.
+/// The diagram as a self-contained page with zoom, search and folding.
 ///
 /// # Errors
-/// The page's template cannot be filled.
+/// The template of the page cannot be rendered.
 pub fn html(plan: &Plan, options: &Options) -> Result<String, String> {
     html::render(&scene(plan, options), options.theme).map_err(|error| error.to_string())
 }
@@ -98,7 +98,7 @@ pub fn html(plan: &Plan, options: &Options) -> Result<String, String> {
 /// The summary for a pull request.
 ///
 /// # Errors
-/// The summary's template cannot be filled.
+/// The template of the summary cannot be rendered.
 pub fn markdown(plan: &Plan, options: &Options) -> Result<String, String> {
     markdown::render(plan, title(plan, options)).map_err(|error| error.to_string())
 }

@@ -8,9 +8,9 @@ use tera::{Context, Tera};
 use warren_model::reach::Lists;
 use warren_model::topology::{Change, Destination, GatewayConfig, Plan, Target, Topology, compare};
 
-/// Rows of the table of changes; the rest is counted.
+/// Maximum number of rows in the table of changes; the rest are counted.
 const ROWS: usize = 100;
-/// Networks up to which every pair is asked for.
+/// Maximum number of networks whose reachability is compared.
 const PAIRS: usize = 120;
 
 #[derive(Serialize)]
@@ -47,19 +47,20 @@ pub(crate) fn render(plan: &Plan, title: &str) -> Result<String, tera::Error> {
     context.insert("rows", &rows);
     context.insert("more", &more);
     context.insert("few", &few);
+    context.insert("limit", &PAIRS);
     context.insert("gained", &gained);
     context.insert("lost", &lost);
     context.insert("kept", &kept);
     context.insert("unknown", &plan.unknown);
     context.insert("mermaid", &crate::mermaid::mermaid(&all));
     let mut tera = Tera::default();
-    // What is put in is escaped for Markdown already.
+    // The inserted values are already escaped for Markdown.
     tera.autoescape_on(Vec::new());
     tera.add_raw_template("summary", include_str!("../templates/summary.md"))?;
     tera.render("summary", &context)
 }
 
-/// What becomes reachable, what no longer is, and what stays so.
+/// Pairs that become reachable, that are no longer reachable, and that remain reachable.
 fn reach(plan: &Plan) -> (Vec<String>, Vec<String>, Vec<String>) {
     let name = |topology: &Topology, (from, to): &(String, String)| {
         format!("{} → {}", escape(topology.name(from)), escape(topology.name(to)))
@@ -116,7 +117,7 @@ fn rows(all: &Topology) -> Vec<Row> {
                     | Target::Endpoint(key)
                     | Target::Other(key) => all.name(key).to_owned(),
                     Target::Unknown(word) => word.clone(),
-                    Target::Nowhere => "nowhere".to_owned(),
+                    Target::Nowhere => "dropped".to_owned(),
                 };
                 let destination = match &route.destination {
                     Destination::List(list) => list.strip_prefix("pl:").unwrap_or(list).to_owned(),
@@ -139,19 +140,19 @@ fn rows(all: &Topology) -> Vec<Row> {
         add(&endpoint.head, "endpoint", escape(&endpoint.service));
     }
     for group in all.groups.values() {
-        let what = format!("{} in, {} out", count(group.ingress.len(), "rule"), group.egress.len());
+        let what = format!("{}, {} outbound", count(group.ingress.len(), "inbound rule"), group.egress.len());
         add(&group.head, "security group", what);
     }
     for firewall in all.firewalls.values() {
-        let way = if firewall.ingress { "in" } else { "out" };
+        let direction = if firewall.ingress { "inbound" } else { "outbound" };
         let word = if firewall.allow { "allows" } else { "denies" };
-        add(&firewall.head, "firewall", format!("{word} {way}"));
+        add(&firewall.head, "firewall rule", format!("{word} {direction} traffic"));
     }
     for host in all.hosts.values() {
         add(&host.head, "host", escape(&host.what));
     }
     for config in all.configs.values() {
-        add(&config.head, "gateway's file", groups(config));
+        add(&config.head, "gateway configuration", groups(config));
     }
     for store in all.stores.values() {
         add(&store.head, "store", String::new());
@@ -162,14 +163,14 @@ fn rows(all: &Topology) -> Vec<Row> {
     rows
 }
 
-/// What changes in a gateway's file.
+/// The changes in a gateway configuration.
 fn groups(config: &GatewayConfig) -> String {
     if let Some(why) = config.unread {
         return escape(why.words());
     }
     let mut lines = Vec::new();
     if !config.was.is_empty() {
-        lines.push(format!("peers get {} (was {})", join(&config.prefixes), join(&config.was)));
+        lines.push(format!("peer addresses {} (was {})", join(&config.prefixes), join(&config.was)));
     }
     let changed = config.groups.iter().filter(|group| group.change != Change::Keep);
     for group in changed.take(6) {
@@ -180,7 +181,7 @@ fn groups(config: &GatewayConfig) -> String {
     lines.join("<br>")
 }
 
-/// A text without any meaning to Markdown or HTML: all ASCII punctuation but that of CIDRs becomes an entity.
+/// A text without any meaning in Markdown or HTML: all ASCII punctuation except that of CIDRs becomes an entity.
 pub(crate) fn escape(text: &str) -> String {
     let mut out = String::new();
     for (at, c) in visible(text).chars().enumerate() {

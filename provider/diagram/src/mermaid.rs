@@ -1,5 +1,5 @@
-//! Mermaid and DOT: the same boxes and links for tools that lay them out themselves. Grouped pictures say how many
-//! networks there are, because such tools cannot lay out ten thousand.
+//! Mermaid and DOT: the same boxes and links for tools with their own layout. Beyond a limit, networks are counted, because
+//! such tools cannot lay out ten thousand.
 
 use crate::card::{join, visible};
 use crate::index::common;
@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use warren_model::topology::{Change, EndpointKind, GatewayKind, Home, Host, Target, Topology};
 
-/// Networks drawn; the rest is counted.
+/// Maximum number of networks; the rest are counted.
 const MOST: usize = 60;
 
 /// A graph: boxes by cloud and network, and links.
@@ -33,7 +33,7 @@ fn graph(all: &Topology) -> Graph {
     let mut ids: BTreeMap<&str, String> = BTreeMap::new();
     let mut graph =
         Graph { clouds: BTreeMap::new(), overlays: Vec::new(), nodes: Vec::new(), links: Vec::new() };
-    // What changes first: if not all can be drawn, what is left out is what stays.
+    // Changed networks first, so that unchanged ones are omitted.
     let mut networks: Vec<_> = all.networks.values().collect();
     networks.sort_by_key(|network| (network.head.change == Change::Keep, &network.head.key));
     let more = networks.len().saturating_sub(MOST);
@@ -230,14 +230,14 @@ fn class(change: Change) -> String {
     if change == Change::Keep { String::new() } else { format!(":::{}", change.word()) }
 }
 
-/// Mermaid's own escapes: everything but letters, digits and what CIDRs and names need becomes `#NN;`.
+/// Escapes a text for Mermaid: all characters except letters, digits and those in CIDRs and names become `#NN;`.
 fn entities(text: &str) -> String {
     let mut out = String::new();
     for c in visible(text).chars().take(120) {
         match c {
             c if c.is_alphanumeric() => out.push(c),
             ' ' | '.' | '-' | '/' | '_' | ',' | '+' | '~' | '±' | '−' => out.push(c),
-            // A colon would end an address, and six of them are an IPv6 range: Mermaid takes it by number too.
+            // A colon has a meaning in Mermaid, so it is escaped in IPv6 ranges as well.
             c => {
                 let _ = write!(out, "#{};", u32::from(c));
             }
@@ -272,7 +272,7 @@ fn cluster(out: &mut String, cluster: &Cluster) {
     let label = quote(&cluster.label);
     let _ = writeln!(out, "    subgraph \"cluster_{}\" {{\n      label={label};", cluster.id);
     let _ = writeln!(out, "      {}", look(cluster.change));
-    // A cluster cannot end a link; an invisible point in it does.
+    // A link cannot end at a cluster, so it ends at an invisible point in it.
     let _ = writeln!(out, "      {} [shape=point, style=invis];", cluster.id);
     for (id, label, change) in &cluster.nodes {
         let _ = writeln!(out, "      {id} [label={}{}];", quote(label), colour(*change));
@@ -301,7 +301,7 @@ fn look(change: Change) -> String {
         .map_or_else(String::new, |(edge, _, style)| format!("color=\"{edge}\"; style=\"{style}\";"))
 }
 
-/// A quoted text of DOT. Backslashes would begin escapes.
+/// A quoted string in DOT. Backslashes are escaped.
 fn quote(text: &str) -> String {
     let text: String = visible(text).chars().take(120).collect();
     format!("\"{}\"", text.replace('\\', "\\\\").replace('"', "\\\""))

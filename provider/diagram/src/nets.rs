@@ -1,4 +1,4 @@
-//! Who is linked with whom.
+//! Links between boxes.
 
 use crate::card::visible;
 use crate::index::{Index, common};
@@ -7,7 +7,7 @@ use crate::scene::LinkKind;
 use std::collections::BTreeMap;
 use warren_model::topology::{Change, EndpointKind, GatewayKind, Home, Key};
 
-/// The links of a cloud as nets: all attachments of a transit gateway are one, peerings of a busy network are one.
+/// The links of a cloud as nets. All attachments of a transit gateway are one net, as are the peerings of a hub.
 pub(crate) fn nets(
     index: &Index<'_>,
     home: Home,
@@ -97,7 +97,7 @@ impl Net {
     pub(crate) fn push(&mut self, at: usize, change: Change, ends: (&str, &str), tip: &str) {
         match self.terminals.iter_mut().find(|terminal| terminal.at == at) {
             Some(terminal) if at != self.root => {
-                // One line stands for several objects.
+                // One line represents several objects.
                 terminal.change = common([terminal.change, change]);
                 if terminal.tips < 8 {
                     terminal.tip.push('\n');

@@ -1,6 +1,6 @@
-//! The overlay of peers: a box of its own with prefixes and allow-lists, and in each cloud a node that its gateways and
-//! rented pods are linked to. The node stands last in the middle of its cloud, so that nothing is in the way of the link
-//! from there to the box.
+//! The overlay of peers: its own box with prefixes and allow-lists, and in each cloud a node to which its gateways and
+//! rented pods are linked. The node is the last one in the middle of its cloud, so that nothing crosses the link from the
+//! node to the box.
 //!
 //! ```text
 //! [ AWS    … [overlay] ]──┐       beside a cloud that is in between
@@ -20,16 +20,16 @@ use std::collections::{BTreeMap, BTreeSet};
 use warren_model::topology::{Change, GatewayConfig, Home, Host, Key, Overlay, PeerGroup};
 
 const PAD: i32 = 12;
-/// Rules shown of one group, and groups of one overlay; the rest is counted.
+/// Maximum number of rules of one group, and of groups of one overlay; the rest are counted.
 const RULES: usize = 8;
 const GROUPS: usize = 24;
 /// Key of the node in a cloud, and of the box.
 const PORT: &str = "overlay";
-/// From the widest cloud to the link beside it.
+/// Distance from the widest cloud to the link beside it.
 const BESIDE: i32 = 14;
 
-/// Hosts of a cloud that are linked to an overlay: gateways, and rented pods where there is one overlay that they may
-/// mean. Which it is stands in a pod's token, which no plan holds.
+/// Hosts of a cloud that are linked to an overlay: gateways, and rented pods if there is exactly one overlay. The overlay of
+/// a pod is in its token, which is not in the plan.
 fn members<'a>(cards: &Cards<'a>, home: Home) -> Vec<&'a Host> {
     let all = cards.index.all;
     let fabrics: BTreeSet<&str> = all.configs.values().map(|config| config.fabric.as_str()).collect();
@@ -69,7 +69,7 @@ pub(crate) fn net(cards: &Cards<'_>, home: Home, root: usize, place: &BTreeMap<K
     net
 }
 
-/// Puts a cloud's node last into its middle.
+/// Places the node of a cloud last in its middle.
 pub(crate) fn place(
     cards: &Cards<'_>,
     home: Home,
@@ -109,7 +109,8 @@ fn card(cards: &Cards<'_>, overlay: &Overlay<'_>, width: i32) -> Block {
     cards.write(&mut block, &name, PAD, 23, room - 26);
     ranges(cards, &mut block, overlay, room);
     let gateways = overlay.gateways.iter().map(|(host, config)| {
-        let tip = format!("{}\npeers get {}\n{}", host.head.key, join(&config.prefixes), config.head.key);
+        let tip =
+            format!("{}\npeer addresses: {}\n{}", host.head.key, join(&config.prefixes), config.head.key);
         (format!("gateway {}", host.head.name), host.head.change, host.head.key.clone(), tip)
     });
     let mut chips: Vec<_> = gateways.collect();
@@ -140,17 +141,18 @@ fn card(cards: &Cards<'_>, overlay: &Overlay<'_>, width: i32) -> Block {
         cards.write(&mut block, &Words::new(&more, 12, Style::Muted), PAD, y + 12, room);
         y += 22;
     }
-    let facts = [overlay.key(), format!("peers get {}", join(&overlay.prefixes())), change.word().to_owned()];
+    let facts =
+        [overlay.key(), format!("peer addresses: {}", join(&overlay.prefixes())), change.word().to_owned()];
     block.tip = visible_lines(&facts);
     block.rect = Rect { x: 0, y: 0, w: width, h: y + 4 };
     block
 }
 
-/// Ranges of peers, and in the place of others those before, struck out.
+/// Ranges of peers, and the previous ranges struck out if they change.
 fn ranges(cards: &Cards<'_>, block: &mut Block, overlay: &Overlay<'_>, room: i32) {
     let mut text = join(&overlay.prefixes());
     if text.is_empty() {
-        text = "addresses of peers known after apply".to_owned();
+        text = "peer addresses known after apply".to_owned();
     }
     let was: Vec<_> = overlay.configs.iter().flat_map(|config| config.was.iter().copied()).collect();
     if was.is_empty() {
@@ -165,11 +167,11 @@ fn ranges(cards: &Cards<'_>, block: &mut Block, overlay: &Overlay<'_>, room: i32
 fn unread(config: &GatewayConfig) -> &'static str {
     match config.unread {
         Some(warren_model::topology::Unread::Later) => "known after apply",
-        _ => "not read",
+        _ => "not readable",
     }
 }
 
-/// A group and what it may reach; with the gateways that say so, where not all do.
+/// A group and its allow-list, with the names of the gateways if they differ.
 fn group_card(
     cards: &Cards<'_>,
     overlay: &Overlay<'_>,
@@ -191,7 +193,7 @@ fn group_card(
         let text = format!("at {}", at.join(", "));
         cards.write(&mut block, &Words::new(&text, 11, Style::Muted), 10, y, room);
     }
-    let none = Words::new("reaches nothing", 11, Style::Muted);
+    let none = Words::new("no destinations allowed", 11, Style::Muted);
     if group.allow.is_empty() {
         y += 16;
         cards.write(&mut block, &none, 10, y, room);
@@ -223,7 +225,7 @@ fn visible_lines(lines: &[String]) -> String {
     lines.iter().map(|line| visible(line)).collect::<Vec<_>>().join("\n")
 }
 
-/// Where the node of a placed cloud is.
+/// Position of the node of a placed cloud.
 fn port_of(cloud: &Block) -> Option<Rect> {
     cloud.inner.iter().find(|block| block.key == PORT).map(|block| block.rect)
 }
@@ -254,7 +256,7 @@ pub(crate) fn links(
             lines.push(Line { kind, net, change: mixed, points, ends, tip: String::new() });
         };
         if number == at + 1 {
-            // Not over the name of the cloud, which stands at the left.
+            // Avoid the name of the cloud at the left.
             let x = port.right() - 16;
             line(vec![(x, target.bottom()), (x, port.y)], true);
         } else if number + 1 == at {

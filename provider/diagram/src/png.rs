@@ -1,13 +1,13 @@
-//! PNG, drawn with the embedded font only: the same bytes on every machine.
+//! PNG, rendered with the embedded font only: the output is the same on every machine.
 
 use crate::text::{REGULAR, STRONG};
 use resvg::{tiny_skia, usvg};
 use std::sync::Arc;
 
-/// Larger pictures are made smaller; renderers and browsers give up on them.
+/// Maximum width and height. Renderers and browsers fail on larger images, so these are scaled down.
 const MOST: f32 = 12_000.0;
 
-/// Draws an SVG of ours.
+/// Renders an SVG image of this crate.
 pub(crate) fn render(svg: &str, scale: f32) -> Result<Vec<u8>, String> {
     let mut fonts = usvg::fontdb::Database::new();
     fonts.load_font_data(REGULAR.to_vec());
@@ -16,7 +16,7 @@ pub(crate) fn render(svg: &str, scale: f32) -> Result<Vec<u8>, String> {
     let options = usvg::Options {
         font_family: "Inter".to_owned(),
         fontdb: Arc::new(fonts),
-        // Nothing outside of the picture is looked at.
+        // Never load anything from outside the image.
         resources_dir: None,
         image_href_resolver: usvg::ImageHrefResolver {
             resolve_data: Box::new(|_, _, _| None),
@@ -24,13 +24,12 @@ pub(crate) fn render(svg: &str, scale: f32) -> Result<Vec<u8>, String> {
         },
         ..usvg::Options::default()
     };
-    let tree = usvg::Tree::from_str(svg, &options)
-        .map_err(|error| format!("the picture cannot be drawn: {error}"))?;
+    let tree = usvg::Tree::from_str(svg, &options).map_err(|error| format!("invalid SVG: {error}"))?;
     let size = tree.size();
     let scale = scale.min(MOST / size.width()).min(MOST / size.height());
     let pixels = |length: f32| (length * scale).ceil().max(1.0) as u32;
     let mut canvas = tiny_skia::Pixmap::new(pixels(size.width()), pixels(size.height()))
-        .ok_or_else(|| "the picture is too large".to_owned())?;
+        .ok_or_else(|| "the image is too large".to_owned())?;
     resvg::render(&tree, tiny_skia::Transform::from_scale(scale, scale), &mut canvas.as_mut());
-    canvas.encode_png().map_err(|error| format!("the picture cannot be written: {error}"))
+    canvas.encode_png().map_err(|error| format!("cannot encode the image: {error}"))
 }

@@ -9,8 +9,8 @@
 //! ```
 //!
 //! A box has ports on the side that faces the middle. From a port a stub leads into the gutter beside the column, to
-//! the net's lane there; lanes of one net are joined by its lane in the channel above. So no link crosses a box,
-//! whatever the sizes.
+//! the net's lane there; lanes of one net are joined by its lane in the channel above. No link
+//! crosses a box.
 
 use crate::index::common;
 use crate::scene::{Block, Line, LinkKind};
@@ -18,9 +18,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use warren_model::topology::Change;
 
 const PAD: i32 = 20;
-/// Between two lanes.
+/// Distance between two lanes.
 const LANE: i32 = 9;
-/// Wanted ratio of width to height, as 100 times.
+/// Target ratio of width to height, times 100.
 const ASPECT: i64 = 150;
 
 /// A box that is placed as a whole.
@@ -57,7 +57,7 @@ pub(crate) struct Net {
     pub(crate) terminals: Vec<Terminal>,
 }
 
-/// By box and gutter: net, terminal, and whether the box stands left of the gutter.
+/// By box and gutter: net, terminal, and whether the box is left of the gutter.
 type Ports = BTreeMap<(usize, usize), Vec<(usize, usize, bool)>>;
 
 /// A stub from a box into a gutter.
@@ -66,7 +66,7 @@ struct Stub {
     terminal: usize,
     gutter: usize,
     y: i32,
-    /// Whether the box stands left of the gutter.
+    /// Whether the box is left of the gutter.
     from_left: bool,
 }
 
@@ -80,7 +80,7 @@ pub(crate) fn draw(
 ) -> (Vec<Block>, Vec<Line>, i32, i32) {
     let columns = columns(&units, centre, sides, gap);
     let middle = columns.len() / 2;
-    // Columns stand with their middles on one line.
+    // Columns are centred vertically.
     let heights: Vec<i32> = columns.iter().map(|column| height(&units, column, gap)).collect();
     let tall = heights.iter().copied().max().unwrap_or_default();
     for (at, column) in columns.iter().enumerate() {
@@ -92,7 +92,7 @@ pub(crate) fn draw(
         }
     }
     let plan = Plan::new(&units, nets, &columns, middle);
-    // Now the lanes are known, and with them the widths of gutters.
+    // The lanes determine the widths of the gutters.
     let top = PAD + plan.channel_lanes * LANE + if plan.channel_lanes > 0 { 8 } else { 0 };
     let mut x = PAD;
     let mut gutters = Vec::new();
@@ -100,7 +100,7 @@ pub(crate) fn draw(
         let width = column.iter().map(|&unit| units[unit].block.rect.w).max().unwrap_or_default();
         for &unit in column {
             let spare = width - units[unit].block.rect.w;
-            // Boxes of the sides end at their gutter, those of the middle stand in the middle.
+            // Boxes of the sides end at their gutter, and those in the middle are centred.
             let dx = match at.cmp(&middle) {
                 std::cmp::Ordering::Less => spare,
                 std::cmp::Ordering::Equal => spare / 2,
@@ -125,19 +125,19 @@ fn height(units: &[Unit], column: &[usize], gap: i32) -> i32 {
     boxes + gap * i32::try_from(column.len().saturating_sub(1)).unwrap_or_default()
 }
 
-/// An odd number of columns, the middle one for the centre; as many on each side as make the picture wide enough.
+/// An odd number of columns, with the centre in the middle one, and enough columns on each side for the target ratio.
 fn columns(units: &[Unit], centre: &[usize], sides: &[usize], gap: i32) -> Vec<Vec<usize>> {
     let wide =
         |list: &[usize]| list.iter().map(|&unit| i64::from(units[unit].block.rect.w)).max().unwrap_or(0);
     let middle = i64::from(height(units, centre, gap));
     let mut best: Option<(i64, [Vec<Vec<usize>>; 2])> = None;
-    // Few networks of a hub stand on one side or on both; many need as many columns as a square root.
+    // A few networks need one column on each side; for many, the number of columns grows with the square root.
     let most = sides.len().min(4 + sides.len().isqrt() * 3);
     for count in 0..=most {
         if (count == 0) != sides.is_empty() {
             continue;
         }
-        // Without a middle everything is one row of columns.
+        // Without a centre, all columns form one row.
         let on_left = if centre.is_empty() { 0 } else { count / 2 };
         let parts = share(units, sides, count, gap);
         let (left, right) = parts.split_at(on_left.min(parts.len()));
@@ -151,7 +151,7 @@ fn columns(units: &[Unit], centre: &[usize], sides: &[usize], gap: i32) -> Vec<V
         }
     }
     let (_, [mut left, mut right]) = best.unwrap_or_default();
-    // The middle of the list is the middle: the shorter side gets columns that hold nothing and take no room.
+    // The centre must be in the middle of the list, so the shorter side gets empty columns of no width.
     while left.len() < right.len() {
         left.insert(0, Vec::new());
     }
@@ -217,7 +217,7 @@ impl Plan {
             let has_left = net.terminals.iter().any(|terminal| column(terminal) < middle);
             let has_right = net.terminals.iter().any(|terminal| column(terminal) > middle);
             let root = order.get(&net.root).copied();
-            // Neighbours of the root in the middle are joined straight.
+            // Neighbours of the root in the middle are connected by a straight line.
             let mut joined = BTreeSet::new();
             for (at, terminal) in net.terminals.iter().enumerate() {
                 if let (Some(root), Some(&place)) = (root, order.get(&terminal.at))
@@ -265,7 +265,7 @@ impl Plan {
         plan
     }
 
-    /// Gives every port a height of its own in its gutter.
+    /// Assigns every port a distinct height in its gutter.
     fn place(&mut self, units: &[Unit], ports: Ports) {
         let mut taken: BTreeMap<usize, BTreeMap<i32, usize>> = BTreeMap::new();
         for ((unit, gutter), list) in ports {
@@ -275,7 +275,7 @@ impl Plan {
             let mut y = rect.y + 18.min(rect.h / 2);
             for (net, terminal, from_left) in list {
                 let taken = taken.entry(gutter).or_default();
-                // Two stubs of one height would look like one line.
+                // Two stubs of the same height would look like one line.
                 let free = |y: i32| !taken.range(y - 2..=y + 2).any(|(_, other)| *other != net);
                 let end = rect.bottom() - 6;
                 let at =
@@ -287,7 +287,7 @@ impl Plan {
         }
     }
 
-    /// Lanes, each the first that is free over the net's stretch.
+    /// Assigns each net the first lane that is free along its length.
     fn allot(&mut self, nets: &[Net], middle: usize) {
         let mut gutters: BTreeMap<(usize, usize), (i32, i32)> = BTreeMap::new();
         for stub in &self.stubs {
@@ -298,7 +298,7 @@ impl Plan {
         for (number, net) in nets.iter().enumerate() {
             let used: Vec<usize> =
                 gutters.keys().filter(|(net, _)| *net == number).map(|(_, gutter)| *gutter).collect();
-            // A root in the middle joins both sides by itself.
+            // A root in the middle already connects both sides.
             let rooted = self.stubs.iter().any(|stub| {
                 stub.net == number
                     && net.terminals[stub.terminal].at == net.root
@@ -413,7 +413,7 @@ impl Plan {
             line.tip.clone_from(&terminal.tip);
             lines.push(line);
         }
-        // Trunks below, stubs upon them.
+        // Draw trunks first and stubs above them.
         lines.sort_by_key(|line| line.ends.is_some());
         lines
     }

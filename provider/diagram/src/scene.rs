@@ -1,4 +1,4 @@
-//! What a picture consists of: boxes in boxes with texts, and links around them. Coordinates are whole pixels.
+//! The elements of a diagram: nested boxes with texts, and links around them. Coordinates are whole pixels.
 
 use warren_model::topology::Change;
 
@@ -31,7 +31,7 @@ impl Rect {
         self.x < other.right() && other.x < self.right() && self.y < other.bottom() && other.y < self.bottom()
     }
 
-    /// Whether `other` lies inside.
+    /// Whether `other` is inside.
     pub fn contains(&self, other: &Rect) -> bool {
         self.x <= other.x
             && self.y <= other.y
@@ -40,7 +40,7 @@ impl Rect {
     }
 }
 
-/// What a box stands for.
+/// The type of object that a box represents.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum BoxKind {
     /// A cloud.
@@ -53,7 +53,7 @@ pub enum BoxKind {
     Subnet,
     /// Something small inside a network or subnet.
     Chip,
-    /// A range that nothing may use.
+    /// A reserved range.
     Reserved,
     /// Something that networks are linked to: internet, transit gateway, services.
     Node,
@@ -66,7 +66,7 @@ pub enum Style {
     Strong,
     /// A text.
     Plain,
-    /// A text that matters less.
+    /// Secondary text.
     Muted,
 }
 
@@ -77,7 +77,7 @@ pub struct Label {
     pub x: i32,
     /// Base line.
     pub y: i32,
-    /// Width that is kept free for it; it is drawn that wide.
+    /// Width reserved for it, which is also its drawn width.
     pub w: i32,
     /// Size of the font.
     pub size: i32,
@@ -103,17 +103,17 @@ impl Label {
 /// A box.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Block {
-    /// What it stands for.
+    /// The type of object that it represents.
     pub kind: BoxKind,
-    /// Identity of what it stands for.
+    /// Identity of the object.
     pub key: String,
-    /// Everything that is known, for hovering; one fact a line.
+    /// Tooltip, with one fact on each line.
     pub tip: String,
     /// Where it is.
     pub rect: Rect,
     /// What the run does to it.
     pub change: Change,
-    /// Whether it belongs to another run.
+    /// Whether it is managed elsewhere.
     pub external: bool,
     /// Its own texts.
     pub labels: Vec<Label>,
@@ -144,7 +144,7 @@ impl Block {
         }
     }
 
-    /// Moves it with all that is in it.
+    /// Moves it with its content.
     pub(crate) fn shift(&mut self, dx: i32, dy: i32) {
         self.rect.x += dx;
         self.rect.y += dy;
@@ -165,7 +165,7 @@ impl Block {
         }
     }
 
-    /// It and everything in it.
+    /// Visits it and everything in it.
     pub fn walk<'a>(&'a self, visit: &mut dyn FnMut(&'a Block)) {
         visit(self);
         for inner in &self.inner {
@@ -190,7 +190,7 @@ pub enum LinkKind {
 }
 
 impl LinkKind {
-    /// The words of the legend.
+    /// Text in the legend.
     pub fn word(self) -> &'static str {
         match self {
             LinkKind::Transit => "transit gateway",
@@ -218,22 +218,22 @@ pub struct Line {
     pub points: Vec<(i32, i32)>,
     /// Keys of the two ends; a trunk has none.
     pub ends: Option<(String, String)>,
-    /// For hovering.
+    /// Tooltip.
     pub tip: String,
 }
 
-/// A picture.
+/// A diagram.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Scene {
     /// Width.
     pub w: i32,
     /// Height.
     pub h: i32,
-    /// For screen readers and the head of pages.
+    /// Title, for screen readers and the head of pages.
     pub title: String,
     /// Texts outside of all boxes.
     pub labels: Vec<Label>,
-    /// Boxes that lie in no other.
+    /// Outermost boxes.
     pub blocks: Vec<Block>,
     /// Links.
     pub lines: Vec<Line>,

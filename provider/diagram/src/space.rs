@@ -1,5 +1,5 @@
-//! The address-space map: every pool as a bar with what is used, reserved and free, and every network as a bar with
-//! its subnets and the room that they keep to grow.
+//! The address-space map: every pool as a bar with its used, reserved and free ranges, and every network as a bar with its
+//! subnets and their room to grow.
 
 use crate::card::{Cards, Words, count, join};
 use crate::index::Index;
@@ -13,7 +13,7 @@ use warren_model::topology::{Change, Home, Overlay, Topology};
 const WIDTH: i32 = 1040;
 const PAD: i32 = 18;
 const LEFT: i32 = 24;
-/// Networks shown of one pool; the rest is counted.
+/// Maximum number of networks of one pool; the rest are counted.
 const ROWS: usize = 200;
 
 /// A network with its parts.
@@ -39,11 +39,11 @@ struct Pool {
     ranges: Vec<IpNet>,
     reserved: Vec<(String, IpNet)>,
     rows: Vec<Row>,
-    /// Whether an address plan says so.
+    /// Whether the pool belongs to an address plan.
     planned: bool,
 }
 
-/// Lays the map out.
+/// Lays out the map.
 pub(crate) fn arrange(all: &Topology, title: &str) -> Scene {
     let index = Index::new(all);
     let ruler = Ruler::new();
@@ -72,7 +72,7 @@ pub(crate) fn arrange(all: &Topology, title: &str) -> Scene {
     scene
 }
 
-/// Pools of address plans; without any, the private ranges that networks lie in.
+/// Pools of address plans. Without any, the private ranges that contain the networks.
 fn pools(all: &Topology) -> Vec<Pool> {
     let mut pools = Vec::new();
     for space in all.spaces.values() {
@@ -114,7 +114,7 @@ fn pools(all: &Topology) -> Vec<Pool> {
     pools
 }
 
-/// Ranges of peers that no address plan holds, by gateway.
+/// Ranges of peers that are in no address plan, by gateway.
 fn peers(overlay: &Overlay<'_>, pools: &[Pool]) -> Vec<Row> {
     let planned = |range: &IpNet| {
         pools.iter().any(|pool| pool.planned && pool.ranges.iter().any(|it| it.contains(range)))
@@ -161,7 +161,7 @@ fn of_networks(all: &Topology) -> Vec<Pool> {
         let list = rows.entry(network.head.home).or_default();
         let (name, change) = (&network.head.name, network.head.change);
         if network.ranges.is_empty() {
-            // Google's networks: every subnet stands for itself.
+            // Google networks have no ranges: every subnet is listed separately.
             list.extend(own.into_iter().map(|part| Row {
                 name: format!("{name} / {}", part.name),
                 range: part.range,
@@ -288,7 +288,7 @@ fn draw_row(cards: &Cards<'_>, row: &Row) -> Block {
     let mut tip = vec![format!("{} {}", row.name, row.range)];
     for part in &row.parts {
         if let Some(rect) = place(&row.range, &part.range, bar) {
-            // What growth may take lies at the end, thinner.
+            // The room to grow is the thin part at the end.
             let now = match (part.hosts, part.grown) {
                 (Some(hosts), Some(grown)) if grown > hosts && grown > 0 => {
                     let w = (f64::from(rect.w) * hosts as f64 / grown as f64).ceil() as i32;
@@ -321,7 +321,7 @@ fn size(net: &IpNet) -> f64 {
     f64::from(u32::from(net.max_prefix_len() - net.prefix_len())).exp2()
 }
 
-/// Where a range lies in the bar of a larger one; at least two pixels wide.
+/// Position of a range in the bar of a larger one, at least two pixels wide.
 fn place(whole: &IpNet, part: &IpNet, bar: Rect) -> Option<Rect> {
     let (IpNet::V4(outer), IpNet::V4(inner)) = (whole, part) else { return None };
     if !outer.contains(inner) {

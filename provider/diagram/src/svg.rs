@@ -1,4 +1,4 @@
-//! Scene to SVG: no script, no links, no foreign objects; every text is escaped.
+//! Renders a scene as SVG without scripts, links or foreign objects. Every text is escaped.
 
 use crate::scene::{Block, BoxKind, Label, Line, Sample, Scene, Style, TILE};
 use crate::theme::{DARK, LIGHT, Palette, Theme, dash, slot};
@@ -9,7 +9,7 @@ use warren_model::topology::Change;
 const NAMES: [&str; 4] = ["create", "update", "replace", "delete"];
 const LINKS: [&str; 5] = ["transit", "peering", "internet", "service", "overlay"];
 
-/// The picture as a file of its own.
+/// The diagram as a complete file.
 pub(crate) fn render(scene: &Scene, theme: Theme) -> String {
     let mut out = String::with_capacity(64 * 1024);
     let _ = writeln!(
@@ -27,9 +27,9 @@ pub(crate) fn render(scene: &Scene, theme: Theme) -> String {
     out
 }
 
-/// Everything inside of the `svg` element but its style.
+/// The content of the `svg` element without its style.
 pub(crate) fn body(out: &mut String, scene: &Scene) {
-    // Clouds lie below the links, what is in them above.
+    // Clouds are below the links, and the boxes in them above.
     for block in &scene.blocks {
         frame(out, block);
         labels(out, &block.labels);
@@ -48,7 +48,7 @@ pub(crate) fn body(out: &mut String, scene: &Scene) {
     }
 }
 
-/// Fonts, widths and dashes: what no theme changes.
+/// Fonts, widths and dashes, which are the same in every theme.
 pub(crate) fn shapes() -> String {
     let mut out = String::from(
         "text{font-family:Inter,system-ui,-apple-system,'Segoe UI',Roboto,Helvetica,Arial,sans-serif;font-weight:400}\
@@ -65,7 +65,7 @@ pub(crate) fn shapes() -> String {
     out
 }
 
-/// Rules of style; the same classes in every theme.
+/// CSS rules. The classes are the same in every theme.
 pub(crate) fn style(theme: Theme) -> String {
     let mut out = shapes();
     match theme {
@@ -176,7 +176,7 @@ fn frame(out: &mut String, block: &Block) {
         rect.x, rect.y, rect.w, rect.h
     );
     if block.kind == BoxKind::Group {
-        // Another edge behind it: more than one.
+        // A second edge behind the box shows that it represents several objects.
         let _ = write!(
             out,
             "<path class=\"line transit\" stroke-width=\"1\" d=\"M{} {}h{}\"/>",
@@ -193,7 +193,7 @@ fn frame(out: &mut String, block: &Block) {
     badge(out, rect.right() - inset, rect.y + inset, block.change);
 }
 
-/// A sign in a disc; drawn, because fonts differ.
+/// A sign in a disc, drawn as a path because fonts differ.
 fn badge(out: &mut String, x: i32, y: i32, change: Change) {
     let path = match change {
         Change::Keep => return,
@@ -209,7 +209,7 @@ fn badge(out: &mut String, x: i32, y: i32, change: Change) {
     );
 }
 
-/// The squares of a group: one path a colour, or ten thousand elements.
+/// The tiles of a group as one path for each colour, instead of one element for each tile.
 fn tiles(out: &mut String, block: &Block) {
     for change in Change::ALL {
         let mut path = String::new();
@@ -239,7 +239,7 @@ fn labels(out: &mut String, labels: &[Label]) {
         if !name.is_empty() && label.style != Style::Muted {
             let _ = write!(class, " {name}");
         }
-        // The width is given, so that a viewer with other fonts keeps the text in its box.
+        // With an explicit width, viewers with other fonts keep the text inside its box.
         let _ = write!(
             out,
             "<text class=\"{class}\" x=\"{}\" y=\"{}\" font-size=\"{}\" textLength=\"{}\" lengthAdjust=\"spacingAndGlyphs\">{}</text>",
@@ -319,7 +319,7 @@ pub(crate) fn escape(text: &str) -> String {
     out
 }
 
-/// Long texts help nobody who hovers.
+/// Limits the length of tooltips.
 fn short(text: &str) -> String {
     if text.chars().count() <= 1500 {
         return text.to_owned();

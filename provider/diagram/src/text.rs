@@ -1,4 +1,4 @@
-//! Widths of texts, by the embedded font, and texts cut to fit.
+//! Measures texts with the embedded font, and shortens them to fit.
 
 use ttf_parser::Face;
 
@@ -35,9 +35,9 @@ impl Ruler {
         i32::try_from((units * size).div_ceil(EM)).unwrap_or(i32::MAX)
     }
 
-    /// The text, or as much of its start and end as fits with an ellipsis between them: names often differ at the end.
+    /// The text, shortened in the middle if it does not fit, because names often differ at the end.
     pub(crate) fn fit(&self, text: &str, size: i32, strong: bool, room: i32) -> String {
-        // Nothing of this length fits anywhere, and measuring it would take time.
+        // No text of this length fits, and measuring it takes time.
         let text: String = if text.chars().count() > 400 {
             let tail: Vec<char> = text.chars().rev().take(100).collect();
             text.chars().take(300).chain(tail.into_iter().rev()).collect()
@@ -56,7 +56,7 @@ impl Ruler {
             out.extend(&chars[chars.len() - tail..]);
             out
         };
-        // Widths grow with what is kept, but for rounding: halve down to the longest that fits.
+        // Widths grow with the number of characters (except for rounding): bisect for the longest text that fits.
         let (mut low, mut high) = (0, chars.len().saturating_sub(1));
         while low < high {
             let middle = (low + high).div_ceil(2);
@@ -83,7 +83,7 @@ fn advances(font: &[u8]) -> [u16; 0x180] {
     table
 }
 
-/// Characters that are not in the table: wide ones take an em, the rest what a wide letter takes.
+/// Width of a character that is not in the table: an em for wide ones, the width of a wide letter for the rest.
 fn other(c: char) -> u32 {
     match u32::from(c) {
         0x2010..=0x203a | 0x2190..=0x2193 => 900,

@@ -1,17 +1,17 @@
-//! Colours. Every pair of text and ground has a contrast of at least 4.5 (WCAG 2.2 AA); a test computes them.
+//! Colours. Every pair of text and background has a contrast of at least 4.5 (WCAG 2.2 AA), which a test verifies.
 //!
-//! The four changes differ in hue as colour-blind people see it (after Okabe and Ito), and also in sign and dash.
+//! The four changes differ in hues that colour-blind people can distinguish (after Okabe and Ito), and in sign and dash.
 
 use warren_model::topology::Change;
 
-/// Which colours.
+/// Colour theme.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Theme {
     /// Dark on light.
     Light,
     /// Light on dark.
     Dark,
-    /// Light, or dark where the viewer prefers that.
+    /// Light or dark, as the viewer prefers.
     #[default]
     Auto,
 }
@@ -35,7 +35,7 @@ pub struct Palette {
     pub faint: &'static str,
     /// Text.
     pub ink: &'static str,
-    /// Text that matters less.
+    /// Secondary text.
     pub muted: &'static str,
     /// Links, by kind: transit gateway, peering, internet, service, overlay.
     pub links: [&'static str; 5],
@@ -73,7 +73,7 @@ pub const DARK: Palette = Palette {
     changes: [("#0f382d", "#4fe0b4"), ("#123353", "#8cc4ff"), ("#3e2247", "#e9adf5"), ("#48250f", "#ffae80")],
 };
 
-/// Place of a change in [`Palette::changes`].
+/// Index of a change in [`Palette::changes`].
 pub(crate) fn slot(change: Change) -> Option<usize> {
     match change {
         Change::Keep => None,

@@ -1,4 +1,5 @@
-//! Claims a range, as the provider does before it creates a network:
+//! Claims a range, as the provider does before it creates a network.
+//!
 //! `cargo run -p warren-guard --example claim -- s3://bucket/claims.json llm platform-repo hub 10.0.0.0/16 [http://127.0.0.1:5000]`
 
 use std::process::ExitCode;

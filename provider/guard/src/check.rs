@@ -1,4 +1,4 @@
-//! Which ranges may not live together, and why.
+//! Rules for ranges that must not coexist.
 
 use std::collections::BTreeSet;
 
@@ -14,11 +14,11 @@ use crate::{GuardConfig, Key, Parent, PlannedRange, PlannedResource, Role};
 pub(crate) struct Finding {
     /// Position of the range in its resource.
     pub(crate) range: usize,
-    /// The plan goes on.
+    /// Whether this is only a warning.
     pub(crate) warning: bool,
     /// What it conflicts with.
     pub(crate) other: Other,
-    /// Which rule is broken.
+    /// The violated rule.
     pub(crate) why: Why,
 }
 
@@ -31,11 +31,11 @@ pub(crate) enum Other {
     Live(LiveRange),
     /// A claim.
     Claim { owner: String, kind: String, name: String, net: IpNet },
-    /// Networks that do not contain the subnet, in prose, with their ranges.
+    /// Networks that do not contain the subnet, with their ranges.
     Networks(Vec<(String, Vec<IpNet>)>),
 }
 
-/// The rule that is broken.
+/// The violated rule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Why {
     BothOccupy,
@@ -54,7 +54,7 @@ pub(crate) enum Why {
     OutsideCandidates,
 }
 
-/// What `resource`, registered in `run`, conflicts with in the run.
+/// Conflicts of `resource` with other resources registered in `run`.
 pub(crate) fn in_run(run: &Run, resource: &PlannedResource) -> Vec<Finding> {
     let mut found = Vec::new();
     for (position, range) in resource.ranges.iter().enumerate() {
@@ -79,11 +79,11 @@ pub(crate) fn in_run(run: &Run, resource: &PlannedResource) -> Vec<Finding> {
     found
 }
 
-/// The rule for two ranges neither of which is a part of the other.
+/// The rule for two ranges of which neither is a part of the other.
 fn rule(a: &PlannedRange, b: &PlannedRange) -> Option<Why> {
     match (&a.role, &b.role) {
         (Role::Excluded, Role::Excluded) => None,
-        // A subnet lies in a network, which is compared itself; one of an unknown network is compared here.
+        // A subnet is inside a network, which is itself compared; a subnet of an unknown network is compared here.
         (Role::Excluded, _) | (_, Role::Excluded) => Some(Why::Excluded),
         (Role::Reserve, Role::Reserve) => Some(Why::BothReserve),
         (Role::Reserve, _) => (!a.net.contains(&b.net)).then_some(Why::BeyondReservation),
@@ -92,7 +92,7 @@ fn rule(a: &PlannedRange, b: &PlannedRange) -> Option<Why> {
     }
 }
 
-/// A subnet that overlaps a network which is certainly not its own.
+/// A subnet that overlaps a network other than its own.
 fn part_in_network(
     run: &Run,
     part: &PlannedRange,
@@ -114,11 +114,11 @@ fn siblings(
 ) -> Option<Why> {
     let planned = |range: &PlannedRange, parent| matches!(run.home(&range.net, parent), Home::Planned(_));
     let differ = mine.id.is_some() && its.id.is_some() && mine.id != its.id;
-    // Two networks of the run that overlap are told once, not again for each of their subnets.
+    // Two overlapping networks of the run are reported once, not again for each of their subnets.
     (!(differ && planned(a, mine) && planned(b, its))).then_some(Why::Siblings)
 }
 
-/// Subnets that lie outside their network.
+/// Subnets outside their network.
 pub(crate) fn outside(run: &Run, live: &Live, resource: &PlannedResource) -> Vec<Finding> {
     let mut found = Vec::new();
     for (position, range) in resource.ranges.iter().enumerate() {
@@ -131,7 +131,7 @@ pub(crate) fn outside(run: &Run, live: &Live, resource: &PlannedResource) -> Vec
     found
 }
 
-/// Of the candidates, so many are listed.
+/// Maximum number of candidates that are listed.
 const CANDIDATES: usize = 5;
 
 type Networks = Vec<(String, Vec<IpNet>)>;
@@ -172,7 +172,7 @@ fn occupied(network: &PlannedResource) -> Vec<IpNet> {
     network.ranges.iter().filter(|range| range.role == Role::Occupy).map(|range| range.net).collect()
 }
 
-/// What `resource` conflicts with among live networks.
+/// Conflicts of `resource` with live networks.
 pub(crate) fn with_live(
     run: &Run,
     live: &Live,
@@ -201,7 +201,7 @@ fn live_rule(
     let comparable = match (&range.role, &theirs.parent) {
         (Role::Excluded, _) => false,
         (Role::Part(parent), Some(network)) => parent.id.as_ref() == Some(network),
-        // A subnet of a network that nobody knows stands for that network.
+        // A subnet of an unknown network represents that network.
         (Role::Part(parent), None) => match run.home(&range.net, parent) {
             Home::Foreign(id) => id != theirs.id && live.nets_of(id).is_empty(),
             _ => false,
@@ -215,7 +215,7 @@ fn live_rule(
     }
     let own = theirs.fabric.is_some() && theirs.owner.as_deref() == Some(&config.owner);
     let reserved = range.role == Role::Reserve;
-    // What this run plans under that id or name was, or will be, compared with the resource itself.
+    // Resources that this run plans under the same ID or name are compared as part of the run.
     let known = run.knows(&theirs.id, &Key::new(theirs.kind, &theirs.name));
     if own {
         let inside = reserved && range.net.contains(&theirs.net);
@@ -226,13 +226,13 @@ fn live_rule(
     }
     match &theirs.owner {
         Some(_) => Some((Why::ForeignLive, false)),
-        // A plan that describes a network which exists already, made by other means.
+        // The plan describes an existing network that Warren did not create.
         None if reserved && range.net == theirs.net => Some((Why::Adopted, true)),
         None => Some((Why::Untagged, false)),
     }
 }
 
-/// What `resource` conflicts with among the claims of other owners.
+/// Conflicts of `resource` with the claims of other owners.
 pub(crate) fn with_claims(
     run: &Run,
     live: &Live,

@@ -1,4 +1,4 @@
-//! What the provider block tells the guard.
+//! The guard's part of the provider block.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -12,17 +12,18 @@ use tf_provider_rs::async_trait;
 pub struct GuardConfig {
     /// The routing domain: inside it no two ranges may overlap.
     pub fabric: String,
-    /// The repo or team whose Terraform state manages the objects.
+    /// The repository or team whose Terraform state manages the objects.
     pub owner: String,
-    /// Where the claims of all owners are kept; `None`: no claims are read or made.
+    /// Location of the claims of all owners. `None` disables claims.
     pub claims: Option<ClaimsUrl>,
-    /// How `s3://` is reached.
+    /// Options for `s3://` locations.
     pub s3: S3Options,
-    /// How `gs://` is reached.
+    /// Options for `gs://` locations.
     pub gcs: GcsOptions,
 }
 
-/// How `s3://` is reached. What is not set comes from the environment (`AWS_REGION`, `AWS_ACCESS_KEY_ID` ...).
+/// Options for `s3://` locations. Options that are not set come from the environment (`AWS_REGION`,
+/// `AWS_ACCESS_KEY_ID`, ...).
 #[derive(Clone, Default)]
 pub struct S3Options {
     /// The endpoint of an emulator or of another S3 implementation.
@@ -31,7 +32,7 @@ pub struct S3Options {
     pub region: Option<String>,
     /// Allows `http://` endpoints.
     pub allow_http: bool,
-    /// Hands over credentials that somebody else resolved.
+    /// Source of credentials that the caller resolves.
     pub credentials: Option<Arc<dyn CredentialSource>>,
 }
 
@@ -46,13 +47,13 @@ impl fmt::Debug for S3Options {
     }
 }
 
-/// Gives credentials for S3. Asked before every request: implementations cache and refresh.
+/// Provides credentials for S3. Called before every request, so implementations should cache and refresh.
 #[async_trait]
 pub trait CredentialSource: Send + Sync + 'static {
-    /// The credentials to use now.
+    /// The current credentials.
     ///
     /// # Errors
-    /// Why there are none, in prose and without secrets.
+    /// The reason why there are none, as text without secrets.
     async fn credentials(&self) -> Result<S3Credentials, String>;
 }
 
@@ -73,10 +74,11 @@ impl fmt::Debug for S3Credentials {
     }
 }
 
-/// How `gs://` is reached. What is not set comes from the environment (`GOOGLE_BASE_URL`, `GOOGLE_ALLOW_HTTP` ...).
+/// Options for `gs://` locations. Options that are not set come from the environment (`GOOGLE_BASE_URL`,
+/// `GOOGLE_ALLOW_HTTP`, ...).
 #[derive(Clone, Default)]
 pub struct GcsOptions {
-    /// Hands over tokens that somebody else got.
+    /// Source of access tokens that the caller obtains.
     pub tokens: Option<Arc<dyn TokenSource>>,
 }
 
@@ -86,17 +88,17 @@ impl fmt::Debug for GcsOptions {
     }
 }
 
-/// Gives access tokens for Google. Asked before every request: implementations cache and refresh.
+/// Provides access tokens for Google Cloud. Called before every request, so implementations should cache and refresh.
 #[async_trait]
 pub trait TokenSource: Send + Sync + 'static {
-    /// The token to use now.
+    /// The current token.
     ///
     /// # Errors
-    /// Why there is none, in prose and without secrets.
+    /// The reason why there is none, as text without secrets.
     async fn token(&self) -> Result<String, String>;
 }
 
-/// Where the claims document is.
+/// Location of the claims document.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ClaimsUrl {
     /// A local file: a path or `file:///path`.
@@ -117,22 +119,22 @@ pub enum ClaimsUrl {
     },
 }
 
-/// A text that is no place for claims.
+/// An invalid location of claims.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ClaimsUrlError {
-    /// Nothing at all.
-    #[error("the claims location is empty; write a path, file:///path, s3://bucket/key or gs://bucket/key")]
+    /// The text is empty.
+    #[error("the claims location is empty; use a path, file:///path, s3://bucket/key or gs://bucket/key")]
     Empty,
     /// An unknown scheme.
     #[error(
-        "`{0}://` is not a place for claims; write a path, file:///path, s3://bucket/key or gs://bucket/key"
+        "`{0}://` is not supported for claims; use a path, file:///path, s3://bucket/key or gs://bucket/key"
     )]
     Scheme(String),
-    /// No bucket, or no key.
+    /// The bucket or the key is missing.
     #[error("`{0}` needs a bucket and a key, such as s3://acme-tfstate/warren/claims.json")]
     BucketAndKey(String),
-    /// A `file://` URL that is no absolute local path.
-    #[error("`{0}` is not an absolute local path; write file:///path/claims.json or just the path")]
+    /// A `file://` URL that is not an absolute local path.
+    #[error("`{0}` is not an absolute local path; use file:///path/claims.json or only the path")]
     File(String),
 }
 

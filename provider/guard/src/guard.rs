@@ -12,11 +12,11 @@ use crate::live::Live;
 use crate::run::Run;
 use crate::{GuardConfig, Key, LiveSource, PlannedResource, check, report, suggest};
 
-/// Sees every range of a run. Clones share one state.
+/// Compares all ranges of a run. Clones share their state.
 #[derive(Clone, Default)]
 pub struct Guard(Arc<Mutex<Session>>);
 
-/// One run: from one configuration of the provider to the next.
+/// One run, which starts when the provider is configured.
 #[derive(Default)]
 struct Session {
     config: GuardConfig,
@@ -27,7 +27,7 @@ struct Session {
     claims: Arc<OnceCell<Arc<Fetched<Claims>>>>,
 }
 
-/// What was asked for once a run, with the complaints about it, which are told once.
+/// A value that is fetched once per run, with diagnostics that are reported once.
 #[derive(Debug, Default)]
 struct Fetched<T> {
     value: T,
@@ -45,29 +45,29 @@ impl<T> Fetched<T> {
 }
 
 impl Guard {
-    /// A configured guard; [`Guard::default`] makes one that knows no fabric, owner or claims yet.
+    /// A configured guard. [`Guard::default`] creates one that has no fabric, owner or claims yet.
     pub fn new(config: GuardConfig) -> Guard {
         let guard = Guard::default();
         guard.configure(config);
         guard
     }
 
-    /// Takes the provider configuration and begins a run: planned ranges, live sources and cached claims of an
-    /// earlier run in this process are forgotten. Call it before [`Guard::add_live`]. Makes no request.
+    /// Applies the provider configuration and starts a run, which discards the planned ranges, live sources and
+    /// cached claims of an earlier run in this process. Call it before [`Guard::add_live`]. Sends no request.
     pub fn configure(&self, config: GuardConfig) {
         let store = config.claims.as_ref().map(|url| Store::open(url, &config).map(Arc::new));
         *self.lock() = Session { config, store, ..Session::default() };
     }
 
-    /// Adds a cloud whose live networks count.
+    /// Adds a cloud whose live networks are compared.
     pub fn add_live(&self, source: Arc<dyn LiveSource>) {
         let mut session = self.lock();
         session.sources.push(source);
         session.live = Arc::default();
     }
 
-    /// Registers the ranges of a resource, in place of what its key had registered before, and tells what they
-    /// conflict with: one error that lists every pair, and one warning for what is only suspicious.
+    /// Registers the ranges of a resource, replacing earlier ones of the same key, and reports their conflicts: one
+    /// error that lists every pair, and one warning for suspicious overlaps.
     pub async fn plan(&self, resource: PlannedResource) -> Diagnostics {
         let mut diagnostics = Diagnostics::default();
         if let Some(earlier) = self.lock().run.register(resource.clone()) {
@@ -96,14 +96,14 @@ impl Guard {
         diagnostics
     }
 
-    /// Forgets the ranges of a resource whose destruction is planned; `id` is that of the object which goes.
+    /// Removes the ranges of a resource whose destruction is planned. `id` is the ID of the object to be destroyed.
     pub fn forget(&self, key: &Key, id: Option<&str>) {
         self.lock().run.forget(key, id);
     }
 
-    /// Claims ranges for a resource, in place of what its key had claimed before. Call it at apply, before the create
-    /// (or growing update) call. Does nothing without a claims store. Of two owners that claim overlapping ranges at
-    /// the same time one is refused.
+    /// Claims ranges for a resource, replacing earlier claims of the same key. Call it during the apply, before the
+    /// call that creates or grows the object. Does nothing without a claims store. If two owners claim overlapping
+    /// ranges at the same time, one of them is rejected.
     ///
     /// # Errors
     /// Diagnostics for the user: the ranges belong to another owner, or the store cannot be read or written.
@@ -118,7 +118,7 @@ impl Guard {
         if taken.is_empty() { Ok(()) } else { Err(report::claim_refused(key, &taken, nets, &owner).into()) }
     }
 
-    /// Gives up the claims of a resource; without claims it does nothing. Call it after the object is gone.
+    /// Releases the claims of a resource, if it has any. Call it after the object has been deleted.
     ///
     /// # Errors
     /// Diagnostics for the user: the store cannot be read or written.
@@ -176,7 +176,7 @@ impl std::fmt::Debug for Guard {
     }
 }
 
-/// Makes a change in the store, if there is one; gives the claims of others that forbid it.
+/// Applies a change to the store, if there is one, and returns conflicting claims of other owners.
 async fn change_claims(
     store: Option<Result<Arc<Store>, StoreError>>,
     change: Change,

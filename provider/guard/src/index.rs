@@ -4,16 +4,16 @@ use std::collections::BTreeMap;
 
 use ipnet::{IpNet, Ipv4Net, Ipv6Net};
 
-/// Values by range. Since CIDR blocks nest or are disjoint, the ranges that overlap one are its supernets (one place
-/// per prefix length) and those inside it (neighbours in address order): O(log n + found) for each look-up.
+/// Values by range. CIDR blocks nest or are disjoint, so the ranges that overlap a block are its supernets (one entry
+/// per prefix length) and the ranges inside it (neighbours in address order). A lookup costs O(log n + found).
 #[derive(Clone, Debug)]
 pub(crate) struct Index<T> {
     ranges: BTreeMap<Place, (IpNet, Vec<T>)>,
-    /// How many places there are of each family and prefix length, so that absent lengths are not looked up.
+    /// Number of entries for each family and prefix length, so that absent lengths are not looked up.
     lengths: BTreeMap<(bool, u8), usize>,
 }
 
-/// Is IPv6, first address, prefix length: supernets sort before what is inside them.
+/// Whether it is IPv6, first address and prefix length. Supernets sort before the ranges inside them.
 type Place = (bool, u128, u8);
 
 impl<T> Default for Index<T> {
@@ -47,7 +47,7 @@ impl<T: PartialEq> Index<T> {
         }
     }
 
-    /// What contains or equals `net`, the largest range first.
+    /// Values whose range contains or equals `net`, largest range first.
     pub(crate) fn containing(&self, net: &IpNet) -> impl Iterator<Item = (IpNet, &T)> {
         let (v6, start, prefix) = place(net);
         self.lengths
@@ -59,7 +59,8 @@ impl<T: PartialEq> Index<T> {
             .flat_map(|(net, values)| values.iter().map(|value| (*net, value)))
     }
 
-    /// What overlaps `net`: first what contains or equals it, then what lies inside, in address order.
+    /// Values whose range overlaps `net`: first ranges that contain or equal it, then ranges inside it, in address
+    /// order.
     pub(crate) fn overlapping(&self, net: &IpNet) -> impl Iterator<Item = (IpNet, &T)> {
         let (v6, start, prefix) = place(net);
         let hosts = bits(v6) - u32::from(prefix);

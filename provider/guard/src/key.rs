@@ -1,9 +1,9 @@
-//! Who a range belongs to, inside a run and across repos.
+//! Identity of the resource that a range belongs to, within a run and across repositories.
 
 use std::fmt;
 
-/// A resource of the run: its type and the value of its `name` attribute. (The protocol does not tell a provider
-/// the address of the resource that it plans.)
+/// A resource of the run, identified by its type and `name` attribute. The plugin protocol does not reveal resource
+/// addresses to a provider.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Key {
     /// The full type name, such as `warren_aws_vpc`.

@@ -1,8 +1,9 @@
-//! The overlap guard: refuses, at plan, ranges that may not live together in one fabric.
+//! The overlap guard: rejects ranges that conflict within a fabric during the plan.
 //!
-//! One provider process plans all `warren_*` resources of a run. Each tells its ranges to the [`Guard`], which looks at
-//! the other ranges of the run (address plans, networks, subnets), at live networks ([`LiveSource`]) and at the claims
-//! of other owners ([`ClaimsUrl`]). At apply, [`Guard::claim`] settles who of two concurrent owners gets a range.
+//! One provider process plans all `warren_*` resources of a run. Each resource registers its ranges with the
+//! [`Guard`], which compares them with the other ranges of the run (address plans, networks, subnets), with live
+//! networks ([`LiveSource`]) and with the claims of other owners ([`ClaimsUrl`]). During the apply, [`Guard::claim`]
+//! decides which of two concurrent owners gets a range.
 
 mod check;
 mod claims;

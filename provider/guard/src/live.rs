@@ -13,10 +13,10 @@ pub trait LiveSource: Send + Sync + 'static {
     /// For messages: `AWS 123456789012 us-east-1`.
     fn name(&self) -> String;
 
-    /// All ranges of all networks, of whatever owner. Called at most once a run.
+    /// All ranges of all networks, of any owner. Called at most once per run.
     ///
     /// # Errors
-    /// Diagnostics for the user; they are shown once a run.
+    /// Diagnostics for the user, shown once per run.
     async fn ranges(&self) -> Result<Vec<LiveRange>, Diagnostics>;
 }
 
@@ -27,17 +27,17 @@ pub struct LiveRange {
     pub net: IpNet,
     /// The resource type that would manage it: `warren_aws_vpc`, `warren_aws_subnet`.
     pub kind: &'static str,
-    /// The cloud's id: `vpc-0abc`.
+    /// The cloud's ID, such as `vpc-0abc`.
     pub id: String,
-    /// The tag `warren:name`, or else the cloud's own name; empty where there is none.
+    /// The tag `warren:name`, or the cloud's own name; empty if there is neither.
     pub name: String,
     /// The tag `warren:owner`.
     pub owner: Option<String>,
     /// The tag `warren:fabric`.
     pub fabric: Option<String>,
-    /// Where it is, in prose: `account 123456789012, us-east-1`.
+    /// Location as text, such as `account 123456789012, us-east-1`.
     pub place: String,
-    /// For a subnet, the id of its network: it is compared with other subnets of that network only.
+    /// For a subnet, the ID of its network. It is only compared with other subnets of that network.
     pub parent: Option<String>,
 }
 
@@ -66,7 +66,7 @@ impl Live {
         self.index.overlapping(net).filter_map(|(_, position)| self.ranges.get(*position))
     }
 
-    /// The ranges of one network; empty when it is not among the live ones.
+    /// The ranges of one network; empty if it is not a live network.
     pub(crate) fn nets_of(&self, id: &str) -> Vec<IpNet> {
         self.by_id.get(id).cloned().unwrap_or_default()
     }

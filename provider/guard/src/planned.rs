@@ -1,4 +1,4 @@
-//! What a resource tells the guard when it is planned.
+//! The ranges that a resource registers with the guard when it is planned.
 
 use ipnet::IpNet;
 use tf_provider_rs::Path;
@@ -9,26 +9,26 @@ use crate::Key;
 /// All ranges of one resource, as planned.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PlannedResource {
-    /// Which resource.
+    /// The resource.
     pub key: Key,
-    /// The cloud's id (`vpc-0abc`) where the object exists; `None` while it is still to be created.
+    /// The cloud's ID (`vpc-0abc`); `None` if the object does not exist yet.
     pub id: Option<String>,
-    /// The ranges that are known. Ranges without host bits, see [`warren_cidr::parse_cidr`].
+    /// The known ranges, without host bits; see [`warren_cidr::parse_cidr`].
     pub ranges: Vec<PlannedRange>,
-    /// Families of which the resource has, or may have, ranges that are not known yet (an unknown `cidr_block`, IPv6
-    /// assigned by the cloud). Nothing is said to lie outside such a resource.
+    /// Families for which the resource has, or may have, ranges that are not known yet (an unknown `cidr_block`, IPv6
+    /// assigned by the cloud). No range is reported as being outside such a resource.
     pub unknown: Vec<Family>,
-    /// Address space that suggestions may come from, one list a pool; only address plans have any.
+    /// Address space for suggestions, one list per pool. Only address plans have any.
     pub pools: Vec<Vec<IpNet>>,
 }
 
 impl PlannedResource {
-    /// A resource without ranges that is still to be created.
+    /// A resource without ranges that does not exist yet.
     pub fn new(key: Key) -> PlannedResource {
         PlannedResource { key, id: None, ranges: Vec::new(), unknown: Vec::new(), pools: Vec::new() }
     }
 
-    /// Sets the cloud's id.
+    /// Sets the cloud's ID.
     #[must_use]
     pub fn id(mut self, id: Option<&str>) -> PlannedResource {
         self.id = id.map(str::to_owned);
@@ -42,7 +42,7 @@ impl PlannedResource {
         self
     }
 
-    /// Says that a range of this family is not known yet.
+    /// Declares that a range of this family is not known yet.
     #[must_use]
     pub fn unknown(mut self, family: Family) -> PlannedResource {
         self.unknown.push(family);
@@ -57,20 +57,20 @@ pub struct PlannedRange {
     pub net: IpNet,
     /// The attribute that holds it, from the root of the resource.
     pub path: Path,
-    /// What it does to the address space.
+    /// How it uses the address space.
     pub role: Role,
 }
 
-/// What a range does to the address space.
+/// How a range uses the address space.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Role {
-    /// An entry of an address plan: its owner may occupy it, nobody else.
+    /// An entry of an address plan: only its owner may occupy it.
     Reserve,
     /// A network (VPC): no other network may overlap it.
     Occupy,
-    /// Excluded for everybody: on-premises networks, Docker's bridge.
+    /// Excluded for all owners, such as on-premises networks or Docker's bridge.
     Excluded,
-    /// A subnet: inside its network and apart from the other subnets.
+    /// A subnet: inside its network and disjoint from other subnets.
     Part(Parent),
 }
 
@@ -79,19 +79,19 @@ pub enum Role {
 pub struct Parent {
     /// The resource type of the network: `warren_aws_vpc`.
     pub kind: &'static str,
-    /// Its id, where it is known.
+    /// The ID, if it is known.
     pub id: Option<String>,
-    /// Its ranges, where the user (`vpc_cidr_block`) or the cloud's API told them; empty when not.
+    /// The ranges as given by the user (`vpc_cidr_block`) or the cloud's API; empty if unknown.
     pub cidrs: Vec<IpNet>,
 }
 
 impl Parent {
-    /// The network with this id; `None` when the id is known only after apply.
+    /// The network with this ID. Pass `None` if the ID is known only after apply.
     pub fn of(kind: &'static str, id: Option<&str>) -> Parent {
         Parent { kind, id: id.map(str::to_owned), cidrs: Vec::new() }
     }
 
-    /// With ranges told explicitly.
+    /// Sets the ranges explicitly.
     #[must_use]
     pub fn within(mut self, cidrs: Vec<IpNet>) -> Parent {
         self.cidrs = cidrs;

@@ -1,4 +1,4 @@
-//! What the user reads.
+//! Diagnostics of the guard.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -10,20 +10,20 @@ use crate::check::{Finding, Other, Why};
 use crate::claims::{Claim, StoreError};
 use crate::{GuardConfig, Key, PlannedResource};
 
-/// So many conflicts of one resource are listed; the others are counted.
+/// Maximum number of conflicts listed for one resource; further ones are only counted.
 const LISTED: usize = 20;
 
-/// A free range to propose in place of a conflicting one.
+/// A free range to suggest instead of a conflicting one.
 pub(crate) enum Free {
-    /// This one.
+    /// A free range.
     Range(IpNet),
-    /// There is none in these blocks.
+    /// These blocks have no free range.
     None(Vec<IpNet>),
-    /// Not asked: the range lies in no private block and no pool.
+    /// No suggestion, because the range is in no private block and no pool.
     NoSpace,
 }
 
-/// One error with all conflicts of a resource, if there are any.
+/// One error that lists all conflicts of a resource, if there are any.
 pub(crate) fn conflicts(
     resource: &PlannedResource,
     config: &GuardConfig,
@@ -33,9 +33,9 @@ pub(crate) fn conflicts(
     let first = findings.first()?;
     let number = findings.len();
     let summary = if number == 1 {
-        format!("Address conflict of {}", resource.key)
+        format!("Address conflict in {}", resource.key)
     } else {
-        format!("{number} address conflicts of {}", resource.key)
+        format!("{number} address conflicts in {}", resource.key)
     };
     let mut detail = list(resource, config, findings, Some(free));
     if let Some(hint) = findings.iter().find_map(|finding| hint(finding.why)) {
@@ -45,7 +45,7 @@ pub(crate) fn conflicts(
     Some(Diagnostic::error(summary, detail).at(path(resource, first)))
 }
 
-/// One warning with all that is only suspicious, if there is anything.
+/// One warning that lists all suspicious overlaps, if there are any.
 pub(crate) fn suspicions(
     resource: &PlannedResource,
     config: &GuardConfig,
@@ -57,12 +57,13 @@ pub(crate) fn suspicions(
     if findings.iter().any(|finding| finding.why == Why::LeftOver) {
         detail.push_str(
             "\nA network with the tags of this owner that this run does not manage is either left over from an \
-             interrupted apply or about to be destroyed. Remove it if nothing uses it.",
+             interrupted apply or about to be destroyed. Delete it if it is not in use.",
         );
     }
     if findings.iter().any(|finding| finding.why == Why::Adopted) {
         detail.push_str(
-            "\nIf the reservation is meant for this very network, all is well; else choose another range.",
+            "\nIf the reservation is meant for exactly this network, ignore the warning. Otherwise, choose another \
+             range.",
         );
     }
     Some(Diagnostic::warning(summary, detail).at(path(resource, first)))
@@ -75,15 +76,15 @@ pub(crate) fn name_used_twice(earlier: &PlannedResource, later: &PlannedResource
         match &of.id {
             Some(id) if nets.is_empty() => id.clone(),
             Some(id) => format!("{id} with {nets}"),
-            None if nets.is_empty() => "a new one without ranges".to_owned(),
-            None => format!("a new one with {nets}"),
+            None if nets.is_empty() => "a new resource without ranges".to_owned(),
+            None => format!("a new resource with {nets}"),
         }
     };
     Diagnostic::error(
         format!("Name {:?} is used by two {} resources", later.key.name, later.key.kind),
         format!(
-            "One is {}, the other is {}. Objects are found again by type and name, so each name may be used \
-             once in a fabric and owner.\nGive one of them another `name`.",
+            "One is {}, the other is {}. Objects are identified by type and name, so names must be unique within a \
+             fabric and owner.\nChange the `name` of one of them.",
             what(earlier),
             what(later)
         ),
@@ -91,7 +92,7 @@ pub(crate) fn name_used_twice(earlier: &PlannedResource, later: &PlannedResource
     .at(Path::of("name"))
 }
 
-/// The claims of other owners forbid a claim.
+/// The error for a claim that conflicts with the claims of other owners.
 pub(crate) fn claim_refused(key: &Key, taken: &[Claim], mine: &[IpNet], owner: &str) -> Diagnostic {
     let mut detail = format!("{key} (owner {owner:?}) cannot claim {}:\n", nets(mine));
     for claim in taken.iter().take(LISTED) {
@@ -102,34 +103,37 @@ pub(crate) fn claim_refused(key: &Key, taken: &[Claim], mine: &[IpNet], owner: &
         );
     }
     more(&mut detail, taken.len());
-    detail.push_str("The claim was made after this plan. Plan again: the plan proposes a free range.");
+    detail.push_str(
+        "The range was claimed after this plan was created. Run the plan again; it suggests a free \
+                     range.",
+    );
     Diagnostic::error("Addresses claimed by another owner", detail)
 }
 
-/// The claims cannot be read or changed.
+/// The error for a claims document that cannot be read or changed.
 pub(crate) fn store_failed(error: &StoreError) -> Diagnostic {
     let hint = match error {
         StoreError::Read { .. } | StoreError::Write { .. } => {
-            "Check the provider's `claims` location and the permission to read and write it."
+            "Check `claims` in the provider block and the permission to read and write that location."
         }
         StoreError::Corrupt { .. } => {
-            "Repair the document or restore an earlier version of it; do not delete it, because it holds the \
-             claims of every owner."
+            "Repair the document or restore an earlier version. Do not delete it, because it contains the claims of \
+             all owners."
         }
         StoreError::Version { .. } => "Use a newer version of the provider.",
         StoreError::OtherFabric { .. } => {
-            "Every fabric needs a claims document of its own: change the provider's `fabric` or `claims`."
+            "Each fabric needs its own claims document. Change `fabric` or `claims` in the provider block."
         }
         StoreError::Contended { .. } => "Apply again.",
     };
-    Diagnostic::error("Claims of address ranges are not available", format!("{error}.\n{hint}"))
+    Diagnostic::error("Claims document is not available", format!("{error}.\n{hint}"))
 }
 
 fn path(resource: &PlannedResource, finding: &Finding) -> Path {
     resource.ranges.get(finding.range).map(|range| range.path.clone()).unwrap_or_default()
 }
 
-/// Every conflict, below the range that it is about.
+/// Lists every conflict below its range.
 fn list(
     resource: &PlannedResource,
     config: &GuardConfig,
@@ -185,7 +189,7 @@ fn sentence(net: &IpNet, finding: &Finding, config: &GuardConfig) -> String {
             let name = if live.name.is_empty() { String::new() } else { format!(" {:?}", live.name) };
             let owner = match (&live.owner, &live.fabric) {
                 (Some(owner), _) => format!("owner {owner:?}"),
-                (None, Some(fabric)) => format!("fabric {fabric:?}, no owner"),
+                (None, Some(fabric)) => format!("fabric {fabric:?}, no owner tag"),
                 (None, None) => "no warren tags".to_owned(),
             };
             let theirs = live.net;
@@ -203,37 +207,37 @@ fn sentence(net: &IpNet, finding: &Finding, config: &GuardConfig) -> String {
                     false => format!("{name} ({})", nets(blocks)),
                 })
                 .collect();
-            format!("lies outside {}: {why}", list.join(", "))
+            format!("is outside {}: {why}", list.join(", "))
         }
     }
 }
 
 fn relation(net: &IpNet, theirs: &IpNet) -> &'static str {
     if net == theirs {
-        "is the same as"
+        "equals"
     } else if net.contains(theirs) {
         "contains"
     } else {
-        "lies inside"
+        "is inside"
     }
 }
 
 fn reason(why: Why) -> &'static str {
     match why {
-        Why::BothOccupy => "two networks of a fabric may not overlap",
-        Why::BothReserve => "two address plans may not reserve the same addresses",
-        Why::BeyondReservation => "the network reaches beyond what the address plan reserves",
-        Why::Excluded => "these addresses are excluded for every network",
-        Why::Siblings => "two subnets may not overlap",
+        Why::BothOccupy => "networks of a fabric must not overlap",
+        Why::BothReserve => "address plans must not reserve the same addresses",
+        Why::BeyondReservation => "the network extends beyond the range that the address plan reserves",
+        Why::Excluded => "the address plan excludes these addresses for all networks",
+        Why::Siblings => "subnets must not overlap",
         Why::OtherNetwork => "the subnet belongs to another network",
-        Why::Untagged => "it is live, and nothing says that it belongs to this owner",
+        Why::Untagged => "it already exists and has no tag of this owner",
         Why::ForeignLive => "it belongs to another owner",
         Why::LeftOver => "it has the tags of this owner but is not part of this run",
         Why::Adopted => "a network with exactly this range exists",
-        Why::Claimed => "another owner has claimed it",
-        Why::OutsideNetwork | Why::OutsideTold => "a subnet must lie in its network",
+        Why::Claimed => "another owner has claimed the range",
+        Why::OutsideNetwork | Why::OutsideTold => "a subnet must be inside its network",
         Why::OutsideCandidates => {
-            "its network is known only after apply, and no network that this run creates contains it"
+            "the subnet's network is known only after apply, and no network that this run creates contains the range"
         }
     }
 }
@@ -241,16 +245,16 @@ fn reason(why: Why) -> &'static str {
 fn hint(why: Why) -> Option<&'static str> {
     match why {
         Why::OutsideCandidates => Some(
-            "If its network is made elsewhere, set the subnet's `vpc_cidr_block` to the range of that network.",
+            "If the network is managed elsewhere, set the subnet's `vpc_cidr_block` to the range of the network.",
         ),
         Why::OutsideTold => Some(
-            "If the network is given a further range in this run, set the subnet's `vpc_cidr_block` to that range.",
+            "If this run adds another range to the network, set the subnet's `vpc_cidr_block` to that range.",
         ),
         _ => None,
     }
 }
 
-/// Ranges as prose.
+/// Formats ranges for a message.
 fn nets(list: &[IpNet]) -> String {
     let mut text: Vec<String> = list.iter().take(LISTED).map(ToString::to_string).collect();
     if list.len() > LISTED {

@@ -8,7 +8,7 @@ use warren_cidr::Family;
 use crate::index::Index;
 use crate::{Key, Parent, PlannedRange, PlannedResource, Role};
 
-/// Everything that was planned since the run began. One change costs O(log n) for each range.
+/// All ranges planned since the run started. A change costs O(log n) per range.
 #[derive(Debug, Default)]
 pub(crate) struct Run {
     resources: BTreeMap<Key, Entry>,
@@ -26,34 +26,34 @@ pub(crate) type At = (Key, usize);
 #[derive(Debug)]
 struct Entry {
     resource: PlannedResource,
-    /// It was created since it was planned: the next plan of its key starts afresh.
+    /// Whether the resource was applied after it was planned. If so, the next plan of its key replaces it.
     applied: bool,
 }
 
-/// Resources of one type that are still to be created.
+/// Resources of one type that do not exist yet.
 #[derive(Debug, Default)]
 struct Pending {
     keys: BTreeSet<Key>,
     unknown: BTreeMap<Family, usize>,
 }
 
-/// The network of a subnet, as far as the run tells.
+/// The network of a subnet, as far as the run knows it.
 pub(crate) enum Home<'a> {
     /// A resource of the run.
     Planned(&'a PlannedResource),
-    /// The first of the resources still to be created that contain it.
+    /// The first resource that does not exist yet and contains the subnet.
     Candidate(&'a PlannedResource),
-    /// No resource that is still to be created contains it, and all their ranges are known.
+    /// No resource that does not exist yet contains the subnet, and all their ranges are known.
     OutsideCandidates(Vec<&'a PlannedResource>),
-    /// The network has this id, which no resource of the run has.
+    /// The network has this ID, which no resource of the run has.
     Foreign(&'a str),
-    /// Nothing can be said.
+    /// The network cannot be determined.
     Unknown,
 }
 
 impl Run {
-    /// Registers a resource in place of what its key had. Gives the earlier resource when that is certainly another
-    /// one: both exist and have different ids, or both are new and their known ranges differ.
+    /// Registers a resource, replacing the earlier one of the same key. Returns the earlier resource if it is
+    /// certainly a different one: both exist and have different IDs, or both are new and their known ranges differ.
     pub(crate) fn register(&mut self, resource: PlannedResource) -> Option<PlannedResource> {
         let key = resource.key.clone();
         let earlier = self.remove(&key);
@@ -80,9 +80,9 @@ impl Run {
         clash
     }
 
-    /// Takes a resource out whose destruction is planned.
+    /// Removes a resource whose destruction is planned.
     pub(crate) fn forget(&mut self, key: &Key, id: Option<&str>) {
-        // The destroy of a replaced or renamed object must not take out what replaces it.
+        // Destroying a replaced or renamed object must not remove its replacement.
         let same = |entry: &Entry| id.is_none() || entry.resource.id.as_deref() == id;
         if self.resources.get(key).is_some_and(same) {
             self.remove(key);
@@ -93,7 +93,7 @@ impl Run {
         self.gone_ids.extend(id.map(str::to_owned));
     }
 
-    /// Notes that the object of a key is about to exist.
+    /// Records that the object of a key is about to be created.
     pub(crate) fn applied(&mut self, key: &Key) {
         if let Some(entry) = self.resources.get_mut(key) {
             entry.applied = true;
@@ -104,12 +104,12 @@ impl Run {
         self.resources.get(key).map(|entry| &entry.resource)
     }
 
-    /// Whether the run plans, or plans to destroy, the object with this id or key.
+    /// Whether the run plans, or plans to destroy, the object with this ID or key.
     pub(crate) fn knows(&self, id: &str, key: &Key) -> bool {
         self.knows_id(id) || self.resources.contains_key(key) || self.gone.contains(key)
     }
 
-    /// Whether the run plans, or plans to destroy, the object with this id.
+    /// Whether the run plans, or plans to destroy, the object with this ID.
     pub(crate) fn knows_id(&self, id: &str) -> bool {
         self.by_id.contains_key(id) || self.gone_ids.contains(id)
     }
@@ -125,7 +125,7 @@ impl Run {
             .filter_map(move |(_, at)| if at.0 == *key { None } else { self.range(at) })
     }
 
-    /// Every range with what it is.
+    /// All ranges of the run.
     pub(crate) fn ranges(&self) -> impl Iterator<Item = &PlannedRange> {
         self.ranges.iter().filter_map(|(_, at)| self.range(at)).map(|(_, range)| range)
     }
@@ -135,7 +135,7 @@ impl Run {
         self.pools.values().flatten()
     }
 
-    /// Where a subnet belongs.
+    /// Determines the network of a subnet.
     pub(crate) fn home<'a>(&'a self, net: &IpNet, parent: &'a Parent) -> Home<'a> {
         if let Some(id) = &parent.id {
             let planned = self.by_id.get(id).and_then(|key| self.resource(key));
@@ -189,7 +189,7 @@ impl Run {
     }
 }
 
-/// A resource may be planned twice: with what exists, then (when it is to be replaced) with nothing.
+/// A resource may be planned twice: with the existing object and, if it is to be replaced, without one.
 fn certainly_two(earlier: &PlannedResource, later: &PlannedResource) -> bool {
     match (&earlier.id, &later.id) {
         (Some(earlier), Some(later)) => earlier != later,

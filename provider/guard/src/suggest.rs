@@ -12,8 +12,8 @@ use crate::{PlannedRange, PlannedResource, Role};
 /// Private address space: RFC 1918 and RFC 4193.
 const PRIVATE: [&str; 4] = ["10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16", "fc00::/7"];
 
-/// A free range of the size of `range`, near to it: for a subnet in its network, for a network in the pools of the
-/// address plans that hold it, or else in its private block.
+/// A nearby free range of the same size as `range`. For a subnet it is in the network; for a network it is in the
+/// address-plan pools that contain `range`, or else in the same private block.
 pub(crate) fn free(
     run: &Run,
     live: &Live,
@@ -68,7 +68,7 @@ fn home_space(run: &Run, net: &IpNet) -> Vec<IpNet> {
     PRIVATE.iter().filter_map(|text| text.parse().ok()).filter(|block: &IpNet| block.contains(net)).collect()
 }
 
-/// Blocks that the cloud refuses or that are better avoided there.
+/// Blocks that the cloud rejects or discourages.
 fn unwanted(kind: &str) -> Vec<IpNet> {
     let cloud = if kind.starts_with("warren_aws_") {
         Cloud::Aws

@@ -1,4 +1,4 @@
-//! Sixteen processes on one claims file, also when they are killed. The test binary is the claimant, too.
+//! Sixteen processes share a claims file and survive kills. The test binary is also the claimant.
 
 #![expect(clippy::unwrap_used, reason = "a panic is how a test fails")]
 
@@ -24,7 +24,8 @@ fn main() -> ExitCode {
     }
 }
 
-/// `claim FILE OWNER RANGE [ROUNDS]`: succeeds when the claim is granted; with rounds, claims and releases so often.
+/// `claim FILE OWNER RANGE [ROUNDS]`: succeeds if the claim is granted. With ROUNDS, repeats claim and release that
+/// many times.
 fn claimant(arguments: &[String]) -> ExitCode {
     let [file, owner, range, rounds @ ..] = arguments else { return ExitCode::from(2) };
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().unwrap();
@@ -63,7 +64,7 @@ fn start(file: &Path, owner: &str, range: &str, rounds: &str) -> Child {
         .unwrap()
 }
 
-/// Every two claimants of the first half overlap; those of the second half overlap nobody.
+/// All claimants of the first half overlap each other; those of the second half do not overlap.
 fn one_of_sixteen_processes_wins() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("claims.json");

@@ -1,5 +1,5 @@
-//! What the provider offers without calling any API: the address plan, functions over ranges, tokens that let pods join
-//! the tunnel, and the agent's configuration.
+//! The parts of the provider that call no API: the address plan, functions for ranges, enrolment tokens, and the
+//! agent's configuration.
 
 mod address_plan;
 mod enrolment_token;
@@ -11,7 +11,8 @@ use warren_guard::Guard;
 
 use address_plan::AddressPlan;
 
-/// Everything of this crate. The guard is that of the provider process; it may be configured later.
+/// Registers all types and functions of this crate. `guard` is the guard of the provider process; it may be
+/// configured later.
 pub fn registry(guard: Guard) -> Registry {
     let registry = Registry::new()
         .resource(AddressPlan::new(guard))

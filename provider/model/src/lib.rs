@@ -1,7 +1,7 @@
-//! Cloud-neutral networks: what a plan, a state or an address plan says, with the place it says it at.
+//! The cloud-neutral model of the networks in plans, states and address plans, with their positions in the files.
 //!
-//! The crate is pure. Readers fill a [`Model`], several models [`Model::merge`] into one, and the check looks at the
-//! result. [`topology`] says what a run builds.
+//! The crate is pure. Readers fill a [`Model`], [`Model::merge`] combines several, and the check examines the result.
+//! [`topology`] describes the objects of a plan and their changes.
 
 pub mod policy;
 pub mod reach;
@@ -12,7 +12,7 @@ use serde::Serialize;
 use std::fmt;
 use warren_cidr::{CidrError, Cloud};
 
-/// A place in a text.
+/// A position in a text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 pub struct Position {
     /// Line, from 1.
@@ -21,14 +21,14 @@ pub struct Position {
     pub column: u32,
 }
 
-/// Where something was written.
+/// Where something is defined.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 pub struct Site {
     /// Name of the input, as the user gave it; `-` is standard input.
     pub file: String,
     /// Attribute path: `aws_vpc.main.cidr_block`, `networks.hub.cidr`.
     pub path: String,
-    /// Place in the file; `None` where the file has no lines worth telling.
+    /// Position in the file. `None` if the file has no useful line numbers.
     pub at: Option<Position>,
 }
 
@@ -46,41 +46,41 @@ impl fmt::Display for Site {
     }
 }
 
-/// A range and where it was written.
+/// A range and where it is defined.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 pub struct Block {
     /// The range; host bits are zero.
     pub net: IpNet,
-    /// Where it was written.
+    /// Where it is defined.
     pub site: Site,
 }
 
-/// The network that a subnet or a peering speaks of.
+/// The network that a subnet or a peering refers to.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum NetworkRef {
     /// The network with this [`Network::id`]; it may be missing from the model.
     Id(String),
-    /// It has none: the range stands on its own.
+    /// None: the range belongs to no network.
     None,
-    /// Known only after apply, and no reference tells it.
+    /// Known only after apply, and no reference identifies it.
     Unknown,
 }
 
-/// A network that exists or is about to be made: a VPC.
+/// A network that exists or will be created, such as a VPC.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 pub struct Network {
-    /// Identity: the cloud's id where it is known, else file and address. Networks of one id are one object.
+    /// Identity: the ID in the cloud if known, else file and address. Networks with the same ID are one object.
     pub id: String,
     /// Resource address.
     pub name: String,
-    /// Who manages it.
+    /// The repo or team that manages it.
     pub owner: String,
-    /// Whose limits apply.
+    /// The cloud whose limits apply.
     pub cloud: Option<Cloud>,
     /// The primary range, then secondary ones.
     pub blocks: Vec<Block>,
-    /// Whether every range is known; a subnet outside an incomplete network is no finding.
+    /// Whether every range is known. A subnet outside an incomplete network is not reported.
     pub complete: bool,
 }
 
@@ -91,13 +91,13 @@ pub struct Subnet {
     pub id: String,
     /// Resource address, with the name of the secondary range if it is one.
     pub name: String,
-    /// Who manages it.
+    /// The repo or team that manages it.
     pub owner: String,
-    /// Whose limits apply.
+    /// The cloud whose limits apply.
     pub cloud: Option<Cloud>,
     /// Its network.
     pub network: NetworkRef,
-    /// Whether networks of this cloud have ranges of their own that the subnet must lie in (AWS) or not (Google).
+    /// Whether networks of this cloud have ranges that must contain the subnet (AWS) or not (Google).
     pub nested: bool,
     /// Whether it exists already and this run does not replace it.
     pub live: bool,
@@ -105,7 +105,7 @@ pub struct Subnet {
     pub blocks: Vec<Block>,
 }
 
-/// What a range of an address plan or claim is.
+/// The type of object that a range of an address plan or claim is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ReservationKind {
@@ -120,45 +120,45 @@ pub enum ReservationKind {
 pub struct Reservation {
     /// Identity.
     pub id: String,
-    /// Identity of the entry it lies in.
+    /// Identity of the entry that contains it.
     pub parent: Option<String>,
     /// Its path: `hub/public`.
     pub name: String,
-    /// Who may occupy it.
+    /// The owner, who may occupy it.
     pub owner: String,
-    /// Whose limits apply.
+    /// The cloud whose limits apply.
     pub cloud: Option<Cloud>,
     /// Network or subnet.
     pub kind: ReservationKind,
-    /// Whether a real network stands there (a claim of an occupier) and not only an entry.
+    /// Whether a network exists there (the claim of an occupier), and not only an entry.
     pub occupied: bool,
     /// The range.
     pub block: Block,
-    /// Whether conflicts inside its own file have been told already: the solver refused the file, or it holds claims.
+    /// Whether conflicts inside its own file are already reported: the plan is infeasible, or the file contains claims.
     pub refused: bool,
 }
 
-/// A range that nothing may touch.
+/// A reserved range that no network may use.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 pub struct Excluded {
-    /// What uses it.
+    /// Its name.
     pub name: String,
-    /// Who says so.
+    /// The owner of the address plan.
     pub owner: String,
     /// The range.
     pub block: Block,
 }
 
-/// Two networks that are to be peered.
+/// A peering of two networks.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 pub struct Peering {
     /// Resource address.
     pub name: String,
-    /// Who manages it.
+    /// The repo or team that manages it.
     pub owner: String,
-    /// Whose limits apply.
+    /// The cloud whose limits apply.
     pub cloud: Cloud,
-    /// Where it was written.
+    /// Where it is defined.
     pub site: Site,
     /// One side.
     pub left: NetworkRef,
@@ -166,18 +166,18 @@ pub struct Peering {
     pub right: NetworkRef,
 }
 
-/// A text that should be a range and is not.
+/// An invalid range.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Defect {
-    /// Whose it is.
+    /// Its owner.
     pub owner: String,
-    /// Where it was written.
+    /// Where it is defined.
     pub site: Site,
-    /// What is wrong.
+    /// The error.
     pub error: CidrError,
 }
 
-/// Everything that was read.
+/// The content of all inputs.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Model {
     /// Networks.
@@ -186,20 +186,20 @@ pub struct Model {
     pub subnets: Vec<Subnet>,
     /// Entries of address plans, and claims.
     pub reservations: Vec<Reservation>,
-    /// Ranges that nothing may touch.
+    /// Reserved ranges.
     pub excluded: Vec<Excluded>,
     /// Peerings.
     pub peerings: Vec<Peering>,
-    /// Texts that are no ranges.
+    /// Invalid ranges.
     pub defects: Vec<Defect>,
-    /// Ranges that are known only after apply.
+    /// Number of ranges that are known only after apply.
     pub unknown: usize,
-    /// Ranges that are marked sensitive and were not read.
+    /// Number of ranges that are marked as sensitive and were not read.
     pub sensitive: usize,
 }
 
 impl Model {
-    /// Adds everything of `other`.
+    /// Adds the content of `other`.
     pub fn merge(&mut self, other: Model) {
         self.networks.extend(other.networks);
         self.subnets.extend(other.subnets);

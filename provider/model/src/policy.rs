@@ -1,4 +1,4 @@
-//! What must hold of a network: assertions about who reaches whom.
+//! Assertions about reachability in a network.
 
 use crate::Site;
 use crate::topology::Protocol;
@@ -6,53 +6,53 @@ use crate::topology::Protocol;
 /// What an assertion expects.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Expect {
-    /// No place of the one side reaches any of the other.
+    /// No source reaches any destination.
     Unreachable,
-    /// Every place of the one side reaches every one of the other.
+    /// Every source reaches every destination.
     Reachable,
-    /// Every place of the one side reaches the service, and through an endpoint, not over the internet.
+    /// Every source reaches the service through an endpoint, not over the internet.
     Endpoint,
 }
 
-/// Which places an assertion speaks of.
+/// The places that an assertion covers.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Selector {
     /// Any host on the internet.
     Internet,
     /// A service: `s3`.
     Service(String),
-    /// Subnets of networks of this name; `*` stands for any text.
+    /// Subnets of networks with this name. `*` matches any text.
     Network(String),
-    /// Subnets of this name.
+    /// Subnets with this name.
     Subnet(String),
-    /// Instances of this name.
+    /// Instances with this name.
     Host(String),
-    /// Peers of groups of this name; `FABRIC/GROUP` where there are several overlays.
+    /// Peers of groups with this name; `FABRIC/GROUP` if there are several overlays.
     Group(String),
-    /// Networks or subnets of this name.
+    /// Networks or subnets with this name.
     Any(String),
 }
 
 /// One assertion.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Assertion {
-    /// What people call it.
+    /// Its name, for reports.
     pub name: String,
-    /// Where it was written.
+    /// Where it is defined.
     pub site: Site,
-    /// Who opens connections.
+    /// Sources, which open connections.
     pub from: Vec<Selector>,
-    /// To whom.
+    /// Destinations.
     pub to: Vec<Selector>,
-    /// What is expected.
+    /// The expectation.
     pub expect: Expect,
-    /// Which packets.
+    /// Protocol and ports.
     pub protocol: Protocol,
     /// Whether a selector may match nothing.
     pub allow_empty: bool,
 }
 
-/// Whether a name is meant by a pattern, in which `*` stands for any text.
+/// Whether a name matches a pattern, in which `*` matches any text.
 pub fn matches(pattern: &str, name: &str) -> bool {
     let mut parts = pattern.split('*');
     let Some(rest) = parts.next().and_then(|first| name.strip_prefix(first)) else { return false };

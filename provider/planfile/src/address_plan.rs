@@ -1,4 +1,4 @@
-//! Address-plan files: the words of `warren_address_plan`, in YAML, JSON or TOML.
+//! Address-plan files in YAML, JSON or TOML, with the attributes of `warren_address_plan`.
 
 use crate::node::{Kind, Node};
 use crate::{InputError, Source};
@@ -12,20 +12,20 @@ const ROOT: &[&str] = &["fabric", "networks", "owner", "pools", "reserved"];
 const NETWORK: &[&str] = &["cidr", "cloud", "growth", "hosts", "pool", "pools", "prefix", "subnets"];
 const SUBNET: &[&str] = &["cidr", "growth", "hosts", "prefix", "subnets"];
 
-/// An address plan as it was written.
+/// An address plan as written in a file.
 #[derive(Debug, Clone, PartialEq)]
 pub struct AddressPlan {
     /// Name of the file.
     pub file: String,
-    /// Who owns it: the user's word, else the file's, else the file's name.
+    /// Its owner: set by the user, else named in the file, else the name of the file.
     pub owner: String,
-    /// The fabric it names.
+    /// Its fabric, if the file names one.
     pub fabric: Option<String>,
-    /// What is asked of the solver.
+    /// The request for the solver.
     pub request: Request,
-    /// Where everything was written, by the solver's paths: `hub/public`, `pools.aws`, `reserved.docker`.
+    /// Positions by the paths of the solver: `hub/public`, `pools.aws`, `reserved.docker`.
     pub sites: BTreeMap<String, Site>,
-    /// Texts with host bits or otherwise no ranges. Host bits are cut off in `request`, others left out.
+    /// Invalid ranges. `request` contains those with host bits without these bits, and omits the others.
     pub defects: Vec<Defect>,
 }
 
@@ -54,7 +54,7 @@ pub(crate) fn read(source: &Source<'_>, tree: &Node) -> Result<AddressPlan, Vec<
             }
         }
         None if tree.entries().is_empty() => reader.error(tree.at, "", "the address plan is empty"),
-        None => reader.error(tree.at, "", "the address plan has no networks"),
+        None => reader.error(tree.at, "", "the address plan has no `networks`"),
     }
     if !reader.errors.is_empty() {
         reader.errors.sort();
@@ -92,7 +92,7 @@ impl Reader<'_> {
         self.sites.insert(solver_path, site);
     }
 
-    /// Refuses what is no map, and unknown keys.
+    /// Reports values that are not maps, and unknown keys.
     fn keys(&mut self, node: &Node, path: &str, known: &[&str]) {
         let _ = self.map(node, path);
         for entry in node.entries().iter().filter(|entry| !known.contains(&entry.key.as_str())) {
@@ -101,22 +101,22 @@ impl Reader<'_> {
                 .map(|word| (strsim::damerau_levenshtein(word, &short(&entry.key)), *word))
                 .min()
                 .filter(|(distance, word)| *distance <= 1 + word.len() / 4)
-                .map(|(_, word)| format!("did you mean {word}?"));
+                .map(|(_, word)| format!("did you mean `{word}`?"));
             let hint = near.unwrap_or_else(|| format!("the keys are {}", known.join(", ")));
             let message = format!("unknown key {:?}", short(&entry.key));
             self.error_hint(entry.key_at, path, message, Some(hint));
         }
     }
 
-    /// The entries of a map; keys that stand twice are refused.
+    /// The entries of a map. Reports duplicate keys.
     fn map<'n>(&mut self, node: &'n Node, path: &str) -> Vec<(String, &'n Node)> {
         if !matches!(node.kind, Kind::Map(_)) {
-            self.error(node.at, path, format!("a map was expected, and this is {}", node.what()));
+            self.error(node.at, path, format!("expected a map, found {}", node.what()));
         }
         let mut seen = BTreeSet::new();
         for entry in node.entries() {
             if !seen.insert(entry.key.as_str()) {
-                self.error(entry.key_at, path, format!("the key {:?} stands twice", short(&entry.key)));
+                self.error(entry.key_at, path, format!("duplicate key {:?}", short(&entry.key)));
             }
         }
         node.entries().iter().map(|entry| (entry.key.clone(), &entry.value)).collect()
@@ -125,12 +125,12 @@ impl Reader<'_> {
     fn text(&mut self, node: &Node, path: &str) -> Option<String> {
         let text = node.text().map(str::to_owned);
         if text.is_none() {
-            self.error(node.at, path, format!("a text was expected, and this is {}", node.what()));
+            self.error(node.at, path, format!("expected a string, found {}", node.what()));
         }
         text
     }
 
-    /// A list of texts, or one text.
+    /// A list of strings, or one string.
     fn texts<'n>(&mut self, node: &'n Node, path: &str) -> Vec<(String, &'n Node)> {
         match &node.kind {
             Kind::Text(text) => vec![(text.clone(), node)],
@@ -138,11 +138,7 @@ impl Reader<'_> {
                 items.iter().filter_map(|item| Some((self.text(item, path)?, item))).collect()
             }
             _ => {
-                self.error(
-                    node.at,
-                    path,
-                    format!("a list of texts was expected, and this is {}", node.what()),
-                );
+                self.error(node.at, path, format!("expected a list of strings, found {}", node.what()));
                 Vec::new()
             }
         }
@@ -185,7 +181,7 @@ impl Reader<'_> {
             }
         }
         if node.get("pool").is_some() && node.get("pools").is_some() {
-            self.error(node.at, path, "pool and pools stand together; keep one of them");
+            self.error(node.at, path, "`pool` and `pools` are both set; keep one of them");
         }
         let cloud = node.get("cloud").and_then(|value| {
             let path = format!("{path}.cloud");
@@ -221,15 +217,15 @@ impl Reader<'_> {
             ["cidr", "prefix", "hosts"].into_iter().filter(|key| node.get(key).is_some()).collect();
         let [key] = given[..] else {
             let message = match given[..] {
-                [] => "none of cidr, prefix and hosts is given".to_owned(),
-                _ => format!("{} stand together", given.join(" and ")),
+                [] => "none of `cidr`, `prefix` and `hosts` is set".to_owned(),
+                _ => format!("`{}` cannot be set together", given.join("` and `")),
             };
             if matches!(node.kind, Kind::Map(_)) {
                 self.error_hint(
                     node.at,
                     path,
                     message,
-                    Some("give exactly one of cidr, prefix, hosts".into()),
+                    Some("set exactly one of `cidr`, `prefix` and `hosts`".into()),
                 );
             }
             return None;
@@ -241,7 +237,7 @@ impl Reader<'_> {
             return self.cidr(&text, value.at, &path).map(Want::Pinned);
         }
         let Kind::Number(number) = &value.kind else {
-            self.error(value.at, &path, format!("a number was expected, and this is {}", value.what()));
+            self.error(value.at, &path, format!("expected a number, found {}", value.what()));
             return None;
         };
         let want = match key {
@@ -250,7 +246,7 @@ impl Reader<'_> {
         };
         if want.is_none() {
             let bounds =
-                if key == "prefix" { "a whole number from 0 to 128" } else { "a whole number from 0" };
+                if key == "prefix" { "a whole number from 0 to 128" } else { "a whole number of 0 or more" };
             self.error(value.at, &path, format!("{} is not {bounds}", short(number)));
         }
         want
@@ -266,13 +262,13 @@ impl Reader<'_> {
         match factor.map(Growth::new) {
             Some(Ok(growth)) => return growth,
             Some(Err(error)) => self.error(value.at, &path, error.to_string()),
-            None => self.error(value.at, &path, "a number was expected"),
+            None => self.error(value.at, &path, format!("expected a number, found {}", value.what())),
         }
         Growth::NONE
     }
 }
 
-/// A name short enough to be shown and compared.
+/// A name, truncated for messages and comparisons.
 fn short(text: &str) -> String {
     let mut cut: String = text.chars().take(60).collect();
     if cut.len() < text.len() {

@@ -1,4 +1,4 @@
-//! The file of a claims store, read only.
+//! Reads claims files.
 
 use crate::node::{self, Kind, Node};
 use crate::{InputError, Source};
@@ -18,19 +18,28 @@ pub fn read_claims(source: &Source<'_>) -> Result<Model, InputError> {
         message: message.to_owned(),
         hint: None,
     };
-    let version =
-        tree.get("version").ok_or_else(|| error(&tree, "version", "a claims file has a version"))?;
+    let version = tree
+        .get("version")
+        .ok_or_else(|| error(&tree, "version", "`version` is missing, so this is not a claims file"))?;
     if version.kind != Kind::Number("1".to_owned()) {
-        return Err(error(version, "version", "only version 1 of the claims file can be read"));
+        return Err(error(
+            version,
+            "version",
+            "unsupported version; only claims files of version 1 can be read",
+        ));
     }
     let mut model = Model::default();
-    let claims = tree.get("claims").ok_or_else(|| error(&tree, "claims", "a claims file has claims"))?;
+    let claims = tree
+        .get("claims")
+        .ok_or_else(|| error(&tree, "claims", "`claims` is missing, so this is not a claims file"))?;
     for (index, claim) in claims.items().iter().enumerate() {
         let path = format!("claims[{index}]");
         let text = |key: &str| {
             let node =
-                claim.get(key).ok_or_else(|| error(claim, &path, &format!("the claim has no {key}")))?;
-            let text = node.text().ok_or_else(|| error(node, &path, &format!("{key} is {}", node.what())))?;
+                claim.get(key).ok_or_else(|| error(claim, &path, &format!("the claim has no `{key}`")))?;
+            let text = node.text().ok_or_else(|| {
+                error(node, &path, &format!("expected a string for `{key}`, found {}", node.what()))
+            })?;
             Ok((text, node.at))
         };
         let ((owner, _), (name, _), (net, at)) = (text("owner")?, text("name")?, text("net")?);
@@ -49,7 +58,7 @@ pub fn read_claims(source: &Source<'_>) -> Result<Model, InputError> {
                 },
                 occupied: word("role") == "occupy",
                 block: Block { net, site },
-                // What the claims say of each other has been told to those who made them.
+                // Conflicts between claims were reported to their owners when they were created.
                 refused: true,
             }),
             Err(error) => model.defects.push(Defect { owner: owner.to_owned(), site, error }),

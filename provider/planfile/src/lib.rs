@@ -1,7 +1,7 @@
-//! Terraform plan and state JSON, address-plan files and claims, read into the cloud-neutral model.
+//! Reads Terraform plans and states (JSON), address-plan files and claims into the cloud-neutral model.
 //!
-//! The crate is pure: it takes texts and names, and opens nothing. Values that Terraform marks sensitive are never
-//! read; values known only after apply are counted, not guessed.
+//! The crate is pure: its input is text with a name, and it opens no files. It never reads values that Terraform marks as
+//! sensitive. It counts values known only after apply, and does not guess them.
 
 mod address_plan;
 mod claims;
@@ -20,40 +20,40 @@ pub use policy::read_policy;
 /// One text to read.
 #[derive(Debug, Clone, Copy)]
 pub struct Source<'a> {
-    /// Its name as the user gave it; the ending tells the syntax.
+    /// Its name, as the user wrote it. The file extension determines the syntax.
     pub name: &'a str,
     /// Its text.
     pub text: &'a str,
-    /// Who owns it, if the user says so; stronger than what the text says.
+    /// The owner that the user set, if any. It overrides the owner in the text.
     pub owner: Option<&'a str>,
 }
 
-/// What a text turned out to be.
+/// The content of a text.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Input {
-    /// An address plan, still to be solved.
+    /// An address plan, not solved yet.
     AddressPlan(Box<AddressPlan>),
     /// A Terraform plan or state.
     Terraform {
-        /// Whose it is.
+        /// Its owner.
         owner: String,
-        /// What it holds.
+        /// Its content.
         model: Box<Model>,
     },
 }
 
-/// Why a text cannot be read.
+/// The reason why a text cannot be read.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct InputError {
     /// Name of the input.
     pub file: String,
-    /// Place in it.
+    /// Position in the input.
     pub at: Option<Position>,
-    /// Attribute path; empty for errors of syntax.
+    /// Attribute path. Empty for syntax errors.
     pub path: String,
     /// What is wrong.
     pub message: String,
-    /// One thing to do about it.
+    /// One thing to do.
     pub hint: Option<String>,
 }
 
@@ -68,7 +68,7 @@ impl fmt::Display for InputError {
         }
         write!(f, ": {}", self.message)?;
         match &self.hint {
-            Some(hint) => write!(f, " ({hint})"),
+            Some(hint) => write!(f, "; {hint}"),
             None => Ok(()),
         }
     }
@@ -78,10 +78,10 @@ impl std::error::Error for InputError {}
 
 /// Reads an address plan (YAML, JSON, TOML) or the output of `terraform show -json`.
 ///
-/// The name's ending tells the syntax; without one, a text that starts with `{` is JSON and any other is YAML.
+/// The file extension determines the syntax. Without one, a text that starts with `{` is JSON and any other text is YAML.
 ///
 /// # Errors
-/// Every error in the text, in its order.
+/// Every error in the text, in the order of the text.
 pub fn read(source: &Source<'_>) -> Result<Input, Vec<InputError>> {
     let tree = tree(source).map_err(|error| vec![error])?;
     if is_json(source) && terraform::looks_like(&tree) {
@@ -90,7 +90,7 @@ pub fn read(source: &Source<'_>) -> Result<Input, Vec<InputError>> {
     address_plan::read(source, &tree).map(|plan| Input::AddressPlan(Box::new(plan)))
 }
 
-/// The text without the mark that some editors put at its start.
+/// The text without a byte order mark.
 fn text_of<'a>(source: &Source<'a>) -> &'a str {
     source.text.strip_prefix('\u{feff}').unwrap_or(source.text)
 }
@@ -107,7 +107,7 @@ fn is_json(source: &Source<'_>) -> bool {
     }
 }
 
-/// The text as a tree, in the syntax that its name's ending tells.
+/// The text as a tree, in the syntax of its file extension.
 fn tree(source: &Source<'_>) -> Result<node::Node, InputError> {
     let text = text_of(source);
     if is_json(source) {
@@ -119,19 +119,21 @@ fn tree(source: &Source<'_>) -> Result<node::Node, InputError> {
     }
 }
 
-/// Reads the output of `terraform show -json`, a plan or a state, as objects and what the run does to them.
+/// Reads the output of `terraform show -json`, a plan or a state, as objects and the changes to them.
 ///
 /// # Errors
-/// The text is not JSON, or not Terraform's.
+/// The text is not JSON, or not a Terraform plan or state.
 pub fn read_topology(source: &Source<'_>) -> Result<Plan, InputError> {
-    let tree = node::parse_json(source.name, text_of(source))?;
+    let hint = || Some("create the file with `terraform show -json PLANFILE > plan.json`".to_owned());
+    let tree = node::parse_json(source.name, text_of(source))
+        .map_err(|error| InputError { hint: hint(), ..error })?;
     if !terraform::looks_like(&tree) {
         return Err(InputError {
             file: source.name.to_owned(),
             at: None,
             path: String::new(),
-            message: "this is neither a plan nor a state of Terraform's".to_owned(),
-            hint: Some("make the file with: terraform show -json PLANFILE > plan.json".to_owned()),
+            message: "this is not a Terraform plan or state".to_owned(),
+            hint: hint(),
         });
     }
     terraform::check_version(source.name, &tree)?;

@@ -1,4 +1,4 @@
-//! Policy files: assertions about who reaches whom, in YAML, JSON or TOML.
+//! Policy files in YAML, JSON or TOML: assertions about reachability.
 
 use crate::node::{Kind, Node};
 use crate::{InputError, Source};
@@ -11,7 +11,7 @@ const KEYS: &[&str] = &["allow_empty", "expect", "from", "name", "port", "protoc
 /// Reads a policy file.
 ///
 /// # Errors
-/// Every error in the text, in its order.
+/// Every error in the text, in the order of the text.
 pub fn read_policy(source: &Source<'_>) -> Result<Vec<Assertion>, Vec<InputError>> {
     let tree = crate::tree(source).map_err(|error| vec![error])?;
     let mut reader = Reader { file: source.name, errors: Vec::new() };
@@ -23,14 +23,13 @@ pub fn read_policy(source: &Source<'_>) -> Result<Vec<Assertion>, Vec<InputError
                 found.extend(reader.assertion(item, &format!("assertions[{index}]")));
             }
         }
-        Some((node, _)) => reader.error(node, "assertions", "a list of assertions was expected", None),
-        None => reader.error(&tree, "", "the policy has no assertions", Some(EXAMPLE)),
+        Some((node, _)) => reader.error(node, "assertions", "expected a list of assertions", Some(EXAMPLE)),
+        None => reader.error(&tree, "", "the policy has no `assertions`", Some(EXAMPLE)),
     }
     if reader.errors.is_empty() { Ok(found) } else { Err(reader.errors) }
 }
 
-const EXAMPLE: &str =
-    "write: assertions: [{name: no inbound internet, from: internet, to: \"*\", expect: unreachable}]";
+const EXAMPLE: &str = "for example, `assertions: [{name: no inbound internet, from: internet, to: \"*\", expect: unreachable}]`";
 
 struct Reader<'a> {
     file: &'a str,
@@ -48,25 +47,24 @@ impl Reader<'_> {
         });
     }
 
-    /// A word that is not known may be one that forbids.
+    /// Reports unknown keys: ignoring a misspelled key could weaken an assertion.
     fn keys(&mut self, node: &Node, path: &str, known: &[&str]) {
         for entry in node.entries().iter().filter(|entry| !known.contains(&entry.key.as_str())) {
-            let key: String = entry.key.chars().take(60).collect();
             let hint = format!("the keys are {}", known.join(", "));
-            self.error(&entry.value, path, &format!("unknown key {key:?}"), Some(&hint));
+            self.error(&entry.value, path, &format!("unknown key {:?}", short(&entry.key)), Some(&hint));
         }
     }
 
     fn text<'n>(&mut self, node: &'n Node, key: &str, path: &str) -> Option<&'n str> {
         match node.get(key) {
             None => {
-                self.error(node, path, &format!("{key} is missing"), None);
+                self.error(node, path, &format!("`{key}` is missing"), None);
                 None
             }
             Some(value) => {
                 let text = value.text().filter(|text| !text.is_empty());
                 if text.is_none() {
-                    let message = format!("a text was expected, and this is {}", value.what());
+                    let message = format!("expected a string, found {}", value.what());
                     self.error(value, &format!("{path}.{key}"), &message, None);
                 }
                 text
@@ -76,7 +74,7 @@ impl Reader<'_> {
 
     fn assertion(&mut self, node: &Node, path: &str) -> Option<Assertion> {
         if node.entries().is_empty() {
-            self.error(node, path, "an assertion was expected", Some(EXAMPLE));
+            self.error(node, path, "expected an assertion", Some(EXAMPLE));
             return None;
         }
         let before = self.errors.len();
@@ -88,16 +86,17 @@ impl Reader<'_> {
             Some("unreachable") => Some(Expect::Unreachable),
             Some("reachable") => Some(Expect::Reachable),
             Some("endpoint") => Some(Expect::Endpoint),
-            Some(_) => {
-                let hint = Some("write unreachable, reachable or endpoint");
-                self.error(node.get("expect")?, &format!("{path}.expect"), "this is no expectation", hint);
+            Some(other) => {
+                let hint = Some("use `unreachable`, `reachable` or `endpoint`");
+                let message = format!("unknown expectation {:?}", short(other));
+                self.error(node.get("expect")?, &format!("{path}.expect"), &message, hint);
                 None
             }
             None => None,
         };
         if expect == Some(Expect::Endpoint) && !to.iter().all(|it| matches!(it, Selector::Service(_))) {
-            let hint = Some("write to: service:s3");
-            self.error(node, &format!("{path}.to"), "only services are reached through endpoints", hint);
+            let hint = Some("select a service, such as `to: service:s3`");
+            self.error(node, &format!("{path}.to"), "`expect: endpoint` works with services only", hint);
         }
         let protocol = self.protocol(node, path);
         let allow_empty = node.get("allow_empty").is_some_and(Node::is_true);
@@ -110,7 +109,7 @@ impl Reader<'_> {
 
     fn selectors(&mut self, node: &Node, key: &str, path: &str) -> Vec<Selector> {
         let Some(value) = node.get(key) else {
-            self.error(node, path, &format!("{key} is missing"), None);
+            self.error(node, path, &format!("`{key}` is missing"), None);
             return Vec::new();
         };
         let items = if value.text().is_some() { std::slice::from_ref(value) } else { value.items() };
@@ -118,15 +117,20 @@ impl Reader<'_> {
         for item in items {
             match item.text().filter(|text| !text.is_empty()) {
                 Some(text) => found.push(selector(text)),
-                None => self.error(item, &format!("{path}.{key}"), "a text was expected", None),
+                None => self.error(
+                    item,
+                    &format!("{path}.{key}"),
+                    &format!("expected a string, found {}", item.what()),
+                    None,
+                ),
             }
         }
         if found.is_empty() {
             self.error(
                 value,
                 &format!("{path}.{key}"),
-                "it names nobody",
-                Some("write a name, or \"*\" for all"),
+                "no selector",
+                Some("name a network or subnet, or write \"*\" for all"),
             );
         }
         found
@@ -138,7 +142,7 @@ impl Reader<'_> {
             _ => None,
         });
         if port == Some(None) {
-            self.error(node, &format!("{path}.port"), "a port is a number from 0 to 65535", None);
+            self.error(node, &format!("{path}.port"), "expected a port number from 0 to 65535", None);
         }
         let (low, high) = port.flatten().map_or((0, u16::MAX), |port| (port, port));
         match node.get("protocol").map(Node::text) {
@@ -150,13 +154,18 @@ impl Reader<'_> {
                 self.error(
                     node,
                     &format!("{path}.protocol"),
-                    "this is no protocol",
-                    Some("write tcp, udp or any"),
+                    "unknown protocol",
+                    Some("use `tcp`, `udp` or `any`"),
                 );
                 Protocol::Any
             }
         }
     }
+}
+
+/// A value, truncated for messages.
+fn short(text: &str) -> String {
+    text.chars().take(60).collect()
 }
 
 fn selector(text: &str) -> Selector {

@@ -1,8 +1,6 @@
 //! A complete small provider: notes are text files in a directory.
-//!
-//! It shows a provider block, a resource with defaults, nested attributes, a write-only secret,
-//! replacement and import, a data source, an ephemeral resource and a function. The crate's README
-//! says how to try it.
+//! It shows a provider block, a resource with defaults, nested attributes, a write-only secret, replacement and
+//! import, a data source, an ephemeral resource and a function. The crate's README explains how to try it.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::ErrorKind;
@@ -23,7 +21,7 @@ fn main() -> ExitCode {
     tf_provider_rs::run(Notes::default(), "registry.terraform.io/example/notes", env!("CARGO_PKG_VERSION"))
 }
 
-/// Where the notes are; set once the provider is configured.
+/// The directory of the notes, set when the provider is configured.
 type Directory = Arc<OnceLock<PathBuf>>;
 
 fn file(directory: &Directory, name: &str) -> Result<PathBuf, Diagnostics> {
@@ -31,7 +29,8 @@ fn file(directory: &Directory, name: &str) -> Result<PathBuf, Diagnostics> {
         Some(directory) => Ok(directory.join(format!("{name}.txt"))),
         None => Err(Diagnostic::error(
             "The directory is not known yet",
-            "`directory` of the provider block depends on something that does not exist yet. Apply that first.",
+            "`directory` in the provider block depends on a resource that does not exist yet. Apply that resource \
+             first.",
         )
         .into()),
     }
@@ -73,7 +72,7 @@ impl Provider for Notes {
 
     async fn configure(&self, _: &Context, _: &str, config: Config, _: &mut Diagnostics) {
         if let Attr::Known(directory) = config.directory {
-            // A second configuration would be another process.
+            // Terraform configures each process only once.
             let _set_once = self.directory.set(PathBuf::from(directory));
         }
     }
@@ -102,7 +101,7 @@ model! {
 }
 
 impl NoteModel {
-    /// What the file holds.
+    /// The content of the file.
     fn content(&self) -> String {
         let mut content = format!("{}\n", self.text.text());
         for (name, link) in self.links.known().into_iter().flatten() {
@@ -128,7 +127,7 @@ impl Resource for Note {
     fn schema(&self) -> Schema {
         Schema::new("A text file.").attributes([
             Attribute::string("name").required().replaces().validate(one_word).describe("Name of the file."),
-            Attribute::string("text").required().describe("What it says."),
+            Attribute::string("text").required().describe("Text of the note."),
             Attribute::string("footer").default("--\n").describe("Last line."),
             Attribute::of("tags", Type::set(Type::String)).optional().describe("Labels."),
             Attribute::number("serial").optional().describe("A number of any size."),
@@ -136,18 +135,23 @@ impl Resource for Note {
                 "links",
                 Nesting::Map,
                 [
-                    Attribute::string("url").required().validate(https).describe("Where to."),
-                    Attribute::string("title").default("untitled").describe("How to call it."),
+                    Attribute::string("url").required().validate(https).describe("Target of the link."),
+                    Attribute::string("title").default("untitled").describe(
+                        "Title of the link. Defaults to \
+                                       `untitled`.",
+                    ),
                 ],
             )
             .optional()
-            .describe("Links below the text."),
-            Attribute::number("pause_ms")
-                .default(0_i64)
-                .describe("Time that writing takes, in milliseconds."),
-            Attribute::string("password").optional().sensitive().write_only().describe("Never stored."),
-            Attribute::number("size").computed().describe("Bytes written."),
-            Attribute::string("path").computed().keeps().describe("Where the file is."),
+            .describe("Links to show below the text."),
+            Attribute::number("pause_ms").default(0_i64).describe("Duration of a write in milliseconds."),
+            Attribute::string("password")
+                .optional()
+                .sensitive()
+                .write_only()
+                .describe("Password. Write-only."),
+            Attribute::number("size").computed().describe("Size of the file in bytes."),
+            Attribute::string("path").computed().keeps().describe("Path of the file."),
         ])
     }
 
@@ -167,7 +171,7 @@ impl Resource for Note {
     ) -> Result<NoteModel, Diagnostics> {
         let mut note = plan.state;
         let path = file(&self.directory, note.name.text())?;
-        // The object exists from here on: an interrupted create is gone on with by the next apply.
+        // The object exists now. If the create is interrupted, the next apply continues it.
         std::fs::File::create_new(&path).map_err(|error| failed("create", &path, &error))?;
         note.path = path.display().to_string().into();
         progress.save(&note);
@@ -223,7 +227,8 @@ impl Note {
         tokio::select! {
             () = tokio::time::sleep(pause) => {}
             () = ctx.cancel.cancelled() => {
-                return Err(Diagnostic::error("Cancelled", "The note was not written to its end.").into());
+                return Err(Diagnostic::error("Cancelled", "The note is incomplete. Apply again to complete \
+                                              it.").into());
             }
         }
         let content = note.content();
@@ -280,7 +285,7 @@ impl DataSource for Size {
     fn schema(&self) -> Schema {
         Schema::new("The size of a note.")
             .attribute(Attribute::string("name").required().describe("Name of the note."))
-            .attribute(Attribute::number("size").computed().describe("In bytes."))
+            .attribute(Attribute::number("size").computed().describe("Size in bytes."))
     }
 
     async fn read(&self, _: &Context, mut size: SizeModel) -> Result<SizeModel, Diagnostics> {
@@ -315,7 +320,7 @@ impl Ephemeral for Reading {
     fn schema(&self) -> Schema {
         Schema::new("The content of a note, never stored.")
             .attribute(Attribute::string("name").required().describe("Name of the note."))
-            .attribute(Attribute::string("content").computed().sensitive().describe("What it says."))
+            .attribute(Attribute::string("content").computed().sensitive().describe("Content of the note."))
     }
 
     async fn open(

@@ -1,5 +1,5 @@
-//! A provider that misbehaves when asked to: the tests drive it to see that the framework keeps
-//! its promises. Nothing to learn from; see `notes.rs`.
+//! A provider that misbehaves on request, which the tests use to verify the framework. For an example to learn from,
+//! see `notes.rs`.
 
 use std::collections::BTreeMap;
 use std::process::ExitCode;
@@ -72,8 +72,8 @@ fn rule() -> [Attribute; 3] {
     ]
 }
 
-/// `mode` says what happens: `ok`, or `panic`, `error`, `wait` (until cancelled) in create and
-/// update, or with a prefix such as `plan-panic`, `read-panic`, `delete-error`.
+/// `mode` selects the behaviour: `ok`, or `panic`, `error` or `wait` (until cancelled) in create and update, or with
+/// a prefix such as `plan-panic`, `read-panic` and `delete-error`.
 struct Thing;
 
 impl Thing {
@@ -259,7 +259,7 @@ impl Ephemeral for Token {
     }
 }
 
-/// Adds whole numbers; refuses others.
+/// Adds whole numbers and rejects other numbers.
 struct Sum;
 
 impl Function for Sum {

@@ -1,4 +1,4 @@
-//! What an operation is given beside its values: cancellation, private state, saved progress.
+//! The context of an operation: cancellation, private state and saved progress.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -9,35 +9,35 @@ use tokio_util::sync::CancellationToken;
 use crate::model::Model;
 use crate::value::Value;
 
-/// What the client can do.
+/// Capabilities of the client.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ClientCapabilities {
-    /// A plan or read may be deferred.
+    /// Whether a plan or read may be deferred.
     pub deferral: bool,
-    /// Write-only attributes are understood.
+    /// Whether the client supports write-only attributes.
     pub write_only: bool,
 }
 
-/// The surroundings of one operation.
+/// The context of one operation.
 #[derive(Clone, Debug, Default)]
 pub struct Context {
-    /// Cancelled by `StopProvider` (the user pressed Ctrl-C). Long waits must watch it; what exists
-    /// by then is returned or was saved through [`Progress`].
+    /// Cancelled by `StopProvider`, when the user presses Ctrl-C. Long waits must watch it, and then return the state
+    /// so far or rely on the state saved through [`Progress`].
     pub cancel: CancellationToken,
-    /// What the client can do.
+    /// Capabilities of the client.
     pub client: ClientCapabilities,
-    /// Private state of the resource: kept by Terraform, not shown to the user.
+    /// Private state of the resource, which Terraform stores but does not show to the user.
     pub private: Private,
 }
 
 impl Context {
-    /// Whether the user asked to stop.
+    /// Whether the user requested cancellation.
     pub fn cancelled(&self) -> bool {
         self.cancel.is_cancelled()
     }
 }
 
-/// Private state: small JSON values by name.
+/// Private state: small JSON values by key.
 #[derive(Clone, Debug, Default)]
 pub struct Private(Arc<Mutex<BTreeMap<String, Json>>>);
 
@@ -57,7 +57,7 @@ impl Private {
         self.lock().insert(key.to_owned(), value);
     }
 
-    /// Forgets `key`.
+    /// Removes `key`.
     pub fn remove(&self, key: &str) {
         self.lock().remove(key);
     }
@@ -72,18 +72,18 @@ impl Private {
     }
 }
 
-/// Where create and update record what exists so far. When the operation then fails, panics or is
-/// cancelled, the last record becomes the state, so that nothing is forgotten.
+/// Records the progress of a create or update. If the operation fails, panics or is cancelled, the last saved
+/// progress becomes the state, so that no object is lost.
 #[derive(Clone, Debug, Default)]
 pub struct Progress(Arc<Mutex<Option<Value>>>);
 
 impl Progress {
-    /// Records `state`: what is real at this moment. Unknown parts are stored as null.
+    /// Saves `state` as the current state of the object. Unknown parts are stored as null.
     pub fn save<M: Model>(&self, state: &M) {
         *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(state.to_value());
     }
 
-    /// The last record.
+    /// The last saved state.
     pub fn saved(&self) -> Option<Value> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }

@@ -7,7 +7,7 @@ use crate::diagnostic::Diagnostics;
 use crate::model::Model;
 use crate::schema::Schema;
 
-/// A data source: looks something up.
+/// A data source, which reads information without managing it.
 #[async_trait]
 pub trait DataSource: Send + Sync + 'static {
     /// The typed view of configuration and result.
@@ -19,10 +19,10 @@ pub trait DataSource: Send + Sync + 'static {
     /// The schema.
     fn schema(&self) -> Schema;
 
-    /// Checks a configuration beyond its attributes' validators; values may be unknown.
+    /// Validates a configuration beyond the validators of its attributes. Values may be unknown.
     async fn validate(&self, _config: &Self::Model, _diagnostics: &mut Diagnostics) {}
 
-    /// Looks it up; `config` is wholly known.
+    /// Reads the data. `config` contains no unknown values.
     ///
     /// # Errors
     /// Diagnostics for the user.

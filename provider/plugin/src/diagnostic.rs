@@ -1,26 +1,26 @@
-//! Errors and warnings as Terraform shows them.
+//! Errors and warnings shown by Terraform.
 
 use crate::path::Path;
 
-/// How bad it is.
+/// The severity of a diagnostic.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Severity {
     /// The operation fails.
     Error,
-    /// The operation goes on.
+    /// The operation continues.
     Warning,
 }
 
-/// One message to the user.
+/// An error or warning for the user.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Diagnostic {
-    /// How bad it is.
+    /// The severity.
     pub severity: Severity,
-    /// One line, no full stop.
+    /// What happened: one line without a final period.
     pub summary: String,
-    /// What conflicts, why, and one hint.
+    /// The reason, followed by one suggestion.
     pub detail: String,
-    /// The attribute it is about; the whole object when `None`.
+    /// The attribute that it refers to; `None` for the whole object.
     pub path: Option<Path>,
 }
 
@@ -35,7 +35,7 @@ impl Diagnostic {
         Diagnostic { severity: Severity::Warning, ..Diagnostic::error(summary, detail) }
     }
 
-    /// The same, about the attribute at `path`.
+    /// Sets the attribute that the diagnostic refers to.
     #[must_use]
     pub fn at(mut self, path: Path) -> Diagnostic {
         self.path = Some(path);
@@ -43,12 +43,12 @@ impl Diagnostic {
     }
 }
 
-/// Messages in the order in which they were found.
+/// A list of diagnostics, in the order in which they were added.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Diagnostics(pub Vec<Diagnostic>);
 
 impl Diagnostics {
-    /// Adds a message.
+    /// Adds a diagnostic.
     pub fn push(&mut self, diagnostic: Diagnostic) {
         self.0.push(diagnostic);
     }
@@ -63,12 +63,12 @@ impl Diagnostics {
         self.0.extend(other.0);
     }
 
-    /// Whether any message is an error.
+    /// Whether any diagnostic is an error.
     pub fn has_error(&self) -> bool {
         self.0.iter().any(|diagnostic| diagnostic.severity == Severity::Error)
     }
 
-    /// Whether there is no message at all.
+    /// Whether there are no diagnostics.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }

@@ -1,4 +1,4 @@
-//! Ephemeral resources: values that are never stored (Terraform >= 1.10).
+//! Ephemeral resources: values that are never stored (Terraform 1.10 or later).
 
 use std::time::Duration;
 
@@ -12,18 +12,18 @@ use crate::schema::Schema;
 /// An opened ephemeral resource.
 #[derive(Clone, Debug)]
 pub struct Opened<M> {
-    /// What the configuration may use.
+    /// The result, available to the configuration.
     pub result: M,
-    /// How long from now until it must be renewed, if ever.
+    /// Time until the resource must be renewed, if ever.
     pub renew_in: Option<Duration>,
-    /// Handed back on renew and close.
+    /// Private data, passed to `renew` and `close`.
     pub private: Option<Vec<u8>>,
 }
 
 /// A renewed ephemeral resource.
 #[derive(Clone, Debug, Default)]
 pub struct Renewed {
-    /// How long from now until the next renewal, if any.
+    /// Time until the next renewal, if any.
     pub renew_in: Option<Duration>,
     /// Replaces the private data.
     pub private: Option<Vec<u8>>,
@@ -41,16 +41,16 @@ pub trait Ephemeral: Send + Sync + 'static {
     /// The schema.
     fn schema(&self) -> Schema;
 
-    /// Checks a configuration beyond its attributes' validators; values may be unknown.
+    /// Validates a configuration beyond the validators of its attributes. Values may be unknown.
     async fn validate(&self, _config: &Self::Model, _diagnostics: &mut Diagnostics) {}
 
-    /// Makes the value.
+    /// Opens the resource and returns its value.
     ///
     /// # Errors
     /// Diagnostics for the user.
     async fn open(&self, ctx: &Context, config: Self::Model) -> Result<Opened<Self::Model>, Diagnostics>;
 
-    /// Prolongs it.
+    /// Renews the resource.
     ///
     /// # Errors
     /// Diagnostics for the user.
@@ -58,7 +58,7 @@ pub trait Ephemeral: Send + Sync + 'static {
         Ok(Renewed::default())
     }
 
-    /// Ends it.
+    /// Closes the resource at the end of the run.
     ///
     /// # Errors
     /// Diagnostics for the user.

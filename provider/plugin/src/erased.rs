@@ -1,4 +1,4 @@
-//! Object-safe forms of the typed traits: values in, values out. The server sees only these.
+//! Object-safe forms of the typed traits, which accept and return values. The server only uses these.
 
 use std::sync::Arc;
 
@@ -18,7 +18,7 @@ use crate::value::Value;
 impl From<ShapeError> for Diagnostics {
     fn from(error: ShapeError) -> Self {
         let path = error.path.clone();
-        Diagnostic::error("Value of an unexpected shape", format!("{error}. This is a bug in the provider."))
+        Diagnostic::error("Value has an unexpected shape", format!("{error}. This is a bug in the provider."))
             .at(path)
             .into()
     }
@@ -28,8 +28,8 @@ fn read<M: Model>(value: &Value) -> Result<M, Diagnostics> {
     Ok(M::from_value(value, &Path::root())?)
 }
 
-/// What a resource changed in its model, carried over to the value that the model came from. A model
-/// loses refinements and may have no place for unknown parts, so what was not touched stays as it was.
+/// Applies a resource's changes in its model to the value that the model came from. A model loses refinements and may
+/// be unable to represent unknown parts, so unchanged parts keep their original value.
 fn keep_untouched(original: Value, untouched: &Value, touched: Value) -> Value {
     if *untouched == touched {
         return original;

@@ -1,25 +1,25 @@
-//! Provider functions (Terraform >= 1.8).
+//! Provider functions (Terraform 1.8 or later).
 
 use crate::types::Type;
 use crate::value::Value;
 
-/// One parameter.
+/// A parameter of a function.
 #[derive(Clone, Debug)]
 pub struct Parameter {
-    /// Its name, for messages.
+    /// The name, used in messages.
     pub name: String,
-    /// Its type.
+    /// The type.
     pub ty: Type,
-    /// Null may be passed.
+    /// Whether null may be passed.
     pub allow_null: bool,
-    /// Unknown values are passed rather than making the result unknown.
+    /// Whether unknown values are passed to the function. Otherwise they make the result unknown.
     pub allow_unknown: bool,
-    /// Markdown.
+    /// Description in Markdown.
     pub description: String,
 }
 
 impl Parameter {
-    /// A parameter that takes known, non-null values.
+    /// A parameter that accepts known, non-null values.
     pub fn new(name: &str, ty: Type, description: &str) -> Parameter {
         Parameter {
             name: name.to_owned(),
@@ -31,30 +31,30 @@ impl Parameter {
     }
 }
 
-/// What a function is called, takes and gives.
+/// The name, parameters and result of a function.
 #[derive(Clone, Debug)]
 pub struct Signature {
-    /// Its name, as in `provider::warren::NAME`.
+    /// The name, as in `provider::warren::NAME`.
     pub name: String,
-    /// One line.
+    /// Summary in one line.
     pub summary: String,
     /// Markdown.
     pub description: String,
     /// Positional parameters.
     pub parameters: Vec<Parameter>,
-    /// A last parameter that takes any number of arguments.
+    /// A last parameter that accepts any number of arguments.
     pub variadic: Option<Parameter>,
     /// The type of the result.
     pub result: Type,
 }
 
-/// Why a call failed.
+/// The error of a failed call.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{text}")]
 pub struct FunctionError {
-    /// Told to the user.
+    /// The message for the user.
     pub text: String,
-    /// Position of the argument at fault, counted from 0.
+    /// Position of the invalid argument, counted from 0.
     pub argument: Option<i64>,
 }
 
@@ -67,13 +67,13 @@ impl FunctionError {
 
 /// A pure function.
 pub trait Function: Send + Sync + 'static {
-    /// What it is called, takes and gives.
+    /// The signature of the function.
     fn signature(&self) -> Signature;
 
-    /// Computes the result. `arguments` has one value for each parameter, then one for each
-    /// variadic argument, all of the declared types.
+    /// Computes the result. `arguments` contains one value for each parameter, then one for each variadic argument,
+    /// all of the declared types.
     ///
     /// # Errors
-    /// Why it cannot.
+    /// The reason why there is no result.
     fn call(&self, arguments: &[Value]) -> Result<Value, FunctionError>;
 }

@@ -1,4 +1,4 @@
-//! How Terraform starts a plugin: an environment in, one line on standard output back.
+//! The handshake with Terraform: an environment on start, one line on standard output in return.
 //!
 //! Source: HashiCorp's go-plugin, core protocol version 1, with automatic mutual TLS.
 
@@ -13,17 +13,17 @@ use serde_json::json;
 use tempfile::TempDir;
 use thiserror::Error;
 
-/// Name and value that tell a plugin that it was started by Terraform, not by a person.
+/// Name and value of the variable that identifies a start by Terraform instead of a person.
 const COOKIE: (&str, &str) =
     ("TF_PLUGIN_MAGIC_COOKIE", "d602bf8f470bc67ca7faa0386276bbdd4330efaf76d1a219cb4d6991ca9872b2");
 
-/// The one protocol version served.
+/// The only supported protocol version.
 const PROTOCOL: &str = "6";
 
-/// Longest path of a Unix socket on the systems that Terraform runs on, less the final NUL.
+/// Maximum length of a Unix socket path on the systems that Terraform supports, without the final NUL.
 const MAX_SOCKET_PATH: usize = 103;
 
-/// What the process was started for.
+/// How the process was started.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Start {
     /// By Terraform, with its certificate (PEM).
@@ -32,20 +32,20 @@ pub(crate) enum Start {
     Debug,
 }
 
-/// Why the process does not serve. The text goes to standard error, with exit code 1.
+/// The reason for not serving, printed to standard error with exit code 1.
 #[derive(Debug, Error, PartialEq, Eq)]
 pub(crate) enum Refusal {
-    /// Started by a person.
+    /// The process was started by a person.
     #[error(
         "{name} {version}\n\n\
-         This is a provider for Terraform and OpenTofu ({address}), not a program to run by hand.\n\
-         Terraform starts it by itself when a configuration names it:\n\n\
+         This is a Terraform and OpenTofu provider ({address}). It is not meant to be run directly.\n\
+         Terraform starts it automatically if a configuration requires it:\n\n\
          {indent}terraform {{\n\
          {indent}  required_providers {{\n\
          {indent}    {local} = {{ source = \"{source_address}\" }}\n\
          {indent}  }}\n\
          {indent}}}\n\n\
-         To run it in a debugger, start it with --debug and follow what it prints.",
+         To run it in a debugger, start it with --debug and follow the instructions that it prints.",
         indent = "    "
     )]
     ByHand {
@@ -55,29 +55,29 @@ pub(crate) enum Refusal {
         version: String,
         /// Such as `registry.terraform.io/acme/notes`.
         address: String,
-        /// The address as configurations name it.
+        /// The address used in configurations.
         source_address: String,
-        /// Its last part.
+        /// The last part of the address.
         local: String,
     },
-    /// A client of another protocol.
+    /// A client with another protocol version.
     #[error(
-        "The client speaks plugin protocol {offered}, this provider speaks {PROTOCOL}. Use Terraform 1.8 or \
-         newer, or OpenTofu 1.8 or newer."
+        "The client supports plugin protocol {offered}, but this provider requires {PROTOCOL}. Use Terraform 1.8 or \
+         later, or OpenTofu 1.8 or later."
     )]
     Protocol {
         /// As in `PLUGIN_PROTOCOL_VERSIONS`.
         offered: String,
     },
-    /// A client that would not authenticate itself.
+    /// A client that did not authenticate itself.
     #[error(
-        "The client sent no certificate (PLUGIN_CLIENT_CERT is not set). This provider serves over mutual TLS \
-         only; Terraform and OpenTofu always use it."
+        "The client sent no certificate (PLUGIN_CLIENT_CERT is not set). This provider requires mutual TLS. Use \
+         Terraform or OpenTofu, which always use it."
     )]
     NoCertificate,
 }
 
-/// Who serves.
+/// Address and version of the provider.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Identity<'a> {
     /// Such as `registry.terraform.io/acme/notes`.
@@ -93,7 +93,7 @@ impl Identity<'_> {
     }
 }
 
-/// Finds out from arguments (without the program's name) and environment what to do.
+/// Determines the mode from arguments (without the program's name) and environment.
 pub(crate) fn start(
     identity: Identity<'_>,
     arguments: impl IntoIterator<Item = OsString>,
@@ -124,14 +124,15 @@ pub(crate) fn start(
     }
 }
 
-/// A place for the socket that only this user can reach; removed with everything in it on drop.
+/// A directory for the socket that only the current user can access. Removed with its content on drop.
 #[derive(Debug)]
 pub(crate) struct SocketDir {
     directory: TempDir,
 }
 
 impl SocketDir {
-    /// Makes a directory of mode 0700 in `parent` (`PLUGIN_UNIX_SOCKET_DIR`) or the temporary one.
+    /// Creates a directory with mode 0700 in `parent` (`PLUGIN_UNIX_SOCKET_DIR`) or in the system's temporary
+    /// directory.
     pub(crate) fn create(parent: Option<PathBuf>) -> std::io::Result<SocketDir> {
         let parent = parent.filter(|dir| !dir.as_os_str().is_empty()).unwrap_or_else(std::env::temp_dir);
         let directory = tempfile::Builder::new()
@@ -150,7 +151,7 @@ impl SocketDir {
         Ok(dir)
     }
 
-    /// Where the socket is to be.
+    /// The path of the socket.
     pub(crate) fn socket(&self) -> PathBuf {
         self.directory.path().join("socket")
     }
@@ -160,13 +161,13 @@ fn named(path: &Path, error: &std::io::Error) -> std::io::Error {
     std::io::Error::new(error.kind(), format!("{}: {error}", path.display()))
 }
 
-/// The line that tells Terraform where to connect, and to whom.
+/// The handshake line, with the address and certificate of the plugin.
 pub(crate) fn line(socket: &Path, certificate: &[u8]) -> String {
     format!("1|{PROTOCOL}|unix|{}|grpc|{}\n", socket.display(), STANDARD_NO_PAD.encode(certificate))
 }
 
-/// What a developer sets to attach Terraform to this process. There is no TLS on this way: the
-/// directory of the socket keeps other users out.
+/// The instructions to attach Terraform to this process. Such connections do not use TLS; the permissions of the
+/// socket's directory exclude other users.
 pub(crate) fn reattach(address: &str, socket: &Path, pid: u32) -> String {
     let value = json!({ address: {
         "Protocol": "grpc",
@@ -176,7 +177,7 @@ pub(crate) fn reattach(address: &str, socket: &Path, pid: u32) -> String {
         "Addr": { "Network": "unix", "String": socket },
     }});
     format!(
-        "Provider started; it serves until Ctrl-C. Set this where Terraform runs:\n\n    \
+        "Provider started. Press Ctrl-C to stop it. To attach Terraform, set:\n\n    \
          export TF_REATTACH_PROVIDERS='{value}'\n"
     )
 }

@@ -1,7 +1,17 @@
-//! A framework for Terraform and OpenTofu providers.
+//! A framework for writing Terraform and OpenTofu providers in Rust.
 //!
-//! Implement [`Provider`] and [`Resource`], list the resources in a [`Registry`], and call
-//! [`serve`] from `main`. See the crate's README and `examples/`.
+//! It implements plugin protocol 6 (minor version 6.10) and does not depend on Go, `protoc` or any cloud.
+//!
+//! To write a provider:
+//!
+//! 1. Declare a struct for each object with [`model!`], and implement [`Resource`] ([`DataSource`], [`Ephemeral`],
+//! [`Function`]) for it.
+//! 2. Implement [`Provider`] for the provider block, and list the resources in its [`Registry`].
+//! 3. Call [`run`] from `main`, or [`serve`] on an existing runtime.
+//!
+//! The framework handles schemas, decoding, defaults, unknown values, replacement, validators with attribute paths,
+//! private state, identities, state upgrades, cancellation, TLS and logging. `examples/notes.rs` is a complete
+//! provider.
 
 pub mod codec;
 pub mod context;

@@ -1,8 +1,8 @@
-//! Logs as Terraform reads them: one hclog JSON object a line on standard error.
+//! Logs in Terraform's format: one hclog JSON object per line on standard error.
 //!
-//! Level: `TF_LOG_PROVIDER_<NAME>`, else `TF_LOG_PROVIDER`, else `TF_LOG`, else warnings and errors.
-//! Libraries of the transport are held at warnings, cloud SDKs at info: below that they would write
-//! out headers and bodies, which hold credentials.
+//! The level is taken from `TF_LOG_PROVIDER_<NAME>`, `TF_LOG_PROVIDER` or `TF_LOG`, and defaults to warnings.
+//! Transport libraries are limited to warnings and cloud SDKs to info, because at lower levels they log headers and
+//! bodies that contain credentials.
 
 use std::fmt::{Debug, Write as _};
 use std::io::Write;
@@ -24,10 +24,10 @@ use tracing_subscriber::util::SubscriberInitExt as _;
 const TIMESTAMP: &[BorrowedFormatItem<'_>] =
     format_description!("[year]-[month]-[day]T[hour]:[minute]:[second].[subsecond digits:6]Z");
 
-/// Crates that would log what is transported.
+/// Crates that would log transported data.
 const TRANSPORT: [&str; 7] = ["h2", "hyper", "hyper_util", "rustls", "tonic", "tower", "tokio_util"];
 
-/// Sends the process's log to standard error. A subscriber that is set already stays.
+/// Sends the logs of the process to standard error, unless a subscriber is already set.
 pub(crate) fn install(provider: &str, environment: impl Fn(&str) -> Option<String>) {
     let level = level(provider, environment);
     let filter = Targets::new()
@@ -88,7 +88,7 @@ where
         }
         event.record(&mut fields);
         let line = self.line(event, fields, OffsetDateTime::now_utc());
-        // A closed standard error leaves nobody to tell.
+        // If standard error is closed, the error cannot be reported.
         if let Ok(mut out) = self.out.lock() {
             let _nobody_to_tell = out.write_all(line.as_bytes());
         }
@@ -122,7 +122,7 @@ struct Fields {
 }
 
 impl Fields {
-    /// Adds the fields of an enclosing span; inner ones win.
+    /// Adds the fields of an enclosing span. Inner fields take precedence.
     fn keep(&mut self, outer: &Fields) {
         for (name, value) in &outer.values {
             self.values.entry(name.clone()).or_insert_with(|| value.clone());

@@ -6,9 +6,8 @@ use crate::path::Path;
 use crate::value::{Number, Value};
 
 /// An attribute that may be absent or not known yet.
-///
-/// Parts can be unknown too. A collection of `Attr`s, such as `Attr<Vec<Attr<String>>>`, shows which; a
-/// collection of plain values, such as `Attr<Vec<String>>`, is [`Attr::Unknown`] until all of it is known.
+/// Parts can be unknown, too. A collection of `Attr`s, such as `Attr<Vec<Attr<String>>>`, shows which parts are
+/// unknown. A collection of plain values, such as `Attr<Vec<String>>`, is [`Attr::Unknown`] until all of it is known.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Attr<T> {
     /// Not set.
@@ -21,7 +20,7 @@ pub enum Attr<T> {
 }
 
 impl<T> Attr<T> {
-    /// The value when it is set and known.
+    /// The value, if it is set and known.
     pub fn known(&self) -> Option<&T> {
         match self {
             Attr::Known(value) => Some(value),
@@ -29,7 +28,7 @@ impl<T> Attr<T> {
         }
     }
 
-    /// The value when it is set and known.
+    /// Consumes the attribute and returns the value, if it is set and known.
     pub fn into_known(self) -> Option<T> {
         match self {
             Attr::Known(value) => Some(value),
@@ -54,14 +53,14 @@ impl<T> Attr<T> {
 }
 
 impl Attr<String> {
-    /// The text, or `""` when it is null or unknown.
+    /// The text, or `""` if it is null or unknown.
     pub fn text(&self) -> &str {
         self.known().map_or("", String::as_str)
     }
 }
 
 impl Attr<bool> {
-    /// The truth, or `false` when it is null or unknown.
+    /// The boolean, or `false` if it is null or unknown.
     pub fn is_true(&self) -> bool {
         matches!(self, Attr::Known(true))
     }
@@ -85,7 +84,7 @@ impl<T> From<Option<T>> for Attr<T> {
     }
 }
 
-/// A string that must not be printed: its `Debug` form is redacted.
+/// A string that must not be printed. Its `Debug` output is redacted.
 #[derive(Clone, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Secret(pub String);
 
@@ -95,16 +94,16 @@ impl std::fmt::Debug for Secret {
     }
 }
 
-/// A value that is not of the shape that its model wants. The schema rules this out for what
-/// Terraform sends, so it is the provider author's mistake.
+/// A value whose shape does not match its model. The schema rules this out for values that Terraform sends, so it is
+/// a bug in the provider.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("attribute `{path}`: expected {expected}, got {got}")]
 pub struct ShapeError {
-    /// Where.
+    /// Path of the value.
     pub path: Path,
-    /// What the model wants.
+    /// The shape that the model expects.
     pub expected: &'static str,
-    /// The kind of value found (never the value itself: it may be secret).
+    /// The shape of the value, never the value itself, which may be secret.
     pub got: &'static str,
 }
 
@@ -128,23 +127,23 @@ impl ShapeError {
     }
 }
 
-/// Reads a typed view out of a value.
+/// Converts a value to a typed view.
 pub trait FromValue: Sized {
-    /// Converts `value`, found at `path`.
+    /// Converts `value`, which is located at `path`.
     ///
     /// # Errors
-    /// When the value has another shape.
+    /// The value has another shape.
     fn from_value(value: &Value, path: &Path) -> Result<Self, ShapeError>;
 }
 
-/// Writes a typed view as a value. Sequences come out as lists, keyed values as maps or objects;
-/// [`Value::conform`] gives them the shape that the schema names.
+/// Converts a typed view to a value. Sequences become lists, and keyed values become maps or objects;
+/// [`Value::conform`] converts them to the shape of the schema.
 pub trait ToValue {
     /// The value.
     fn to_value(&self) -> Value;
 }
 
-/// A struct made by [`model!`](crate::model!): the typed view of an object.
+/// The typed view of an object: a struct declared with [`model!`](crate::model!).
 pub trait Model: FromValue + ToValue + Clone + Default + Send + Sync + 'static {}
 
 macro_rules! scalar {
@@ -186,7 +185,7 @@ impl<T: FromValue> FromValue for Attr<T> {
             Value::Null => Ok(Attr::Null),
             Value::Unknown(_) => Ok(Attr::Unknown),
             known => match T::from_value(known, path) {
-                // A part is unknown and `T` has no place for that: then all of it is not known yet.
+                // A part is unknown and `T` cannot represent that, so the whole value is unknown.
                 Err(_) if !known.is_wholly_known() => Ok(Attr::Unknown),
                 read => read.map(Attr::Known),
             },
@@ -248,8 +247,8 @@ impl<T: ToValue> ToValue for BTreeMap<String, T> {
     }
 }
 
-/// Declares a struct as the typed view of an object: fields are attributes of the same name
-/// (`r#type` is the attribute `type`).
+/// Declares a struct as the typed view of an object. Each field is the attribute with the same name; `r#type` is the
+/// attribute `type`.
 ///
 /// ```
 /// use tf_provider_rs::{Attr, model};
@@ -264,8 +263,8 @@ impl<T: ToValue> ToValue for BTreeMap<String, T> {
 ///     }
 /// }
 /// ```
-///
-/// The struct is `Clone + Debug + Default + PartialEq`. Use [`Secret`] for what `Debug` must not show.
+/// The struct implements `Clone`, `Debug`, `Default` and `PartialEq`. Use [`Secret`] for values that `Debug` must not
+/// show.
 #[macro_export]
 macro_rules! model {
     ($(
@@ -315,7 +314,7 @@ macro_rules! model {
     )+};
 }
 
-/// The attribute that a field stands for: its name without `r#`.
+/// The attribute name of a field: its name without `r#`.
 #[doc(hidden)]
 pub fn attribute_name(field: &'static str) -> &'static str {
     field.strip_prefix("r#").unwrap_or(field)

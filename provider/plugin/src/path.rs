@@ -1,4 +1,4 @@
-//! Attribute paths: where in a configuration a diagnostic belongs.
+//! Attribute paths, which locate a diagnostic in a configuration.
 
 use std::fmt;
 
@@ -14,8 +14,7 @@ pub enum Step {
 }
 
 /// A path from the root of a resource, data source or provider configuration.
-///
-/// Elements of sets cannot be addressed in the protocol: a path ends at the set.
+/// The protocol cannot address elements of sets, so a path ends at the set.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Path(pub Vec<Step>);
 

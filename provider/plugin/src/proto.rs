@@ -1,6 +1,5 @@
 //! The generated wire types, server traits and clients.
-//!
-//! Source: `proto/*.proto`. They are public so that tests and tools can speak to a provider.
+//! Source: `proto/*.proto`. They are public so that tests and tools can talk to a provider.
 
 /// Terraform's plugin protocol, version 6.
 pub mod tfplugin6 {
@@ -13,7 +12,7 @@ pub mod tfplugin6 {
     tonic::include_proto!("tfplugin6");
 }
 
-/// What the plugin host expects beside the provider.
+/// Services that the plugin host expects in addition to the provider.
 pub mod plugin {
     #![expect(
         missing_docs,

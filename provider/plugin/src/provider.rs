@@ -1,4 +1,4 @@
-//! The provider: its configuration and what it offers.
+//! The provider: its configuration, resources, data sources and functions.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use crate::function::Function;
 use crate::model::Model;
 use crate::schema::Schema;
 
-/// A provider.
+/// A Terraform provider.
 #[async_trait]
 pub trait Provider: Send + Sync + 'static {
     /// The typed view of the provider block.
@@ -20,13 +20,13 @@ pub trait Provider: Send + Sync + 'static {
     /// The schema of the provider block.
     fn schema(&self) -> Schema;
 
-    /// What it offers.
+    /// The resources, data sources, ephemeral resources and functions of the provider.
     fn registry(&self) -> Registry;
 
-    /// Checks a provider block beyond its attributes' validators; values may be unknown.
+    /// Validates a provider block beyond the validators of its attributes. Values may be unknown.
     async fn validate(&self, _config: &Self::Model, _diagnostics: &mut Diagnostics) {}
 
-    /// Takes the configuration. Values may be unknown during a plan.
+    /// Configures the provider. Values may be unknown during a plan.
     async fn configure(
         &self,
         ctx: &Context,
@@ -36,7 +36,7 @@ pub trait Provider: Send + Sync + 'static {
     );
 }
 
-/// Everything a provider offers, listed explicitly.
+/// The explicit list of everything that a provider offers.
 #[derive(Clone, Default)]
 pub struct Registry {
     pub(crate) resources: Vec<Arc<dyn AnyResource>>,
@@ -46,7 +46,7 @@ pub struct Registry {
 }
 
 impl Registry {
-    /// Nothing yet.
+    /// An empty registry.
     pub fn new() -> Registry {
         Registry::default()
     }
@@ -79,7 +79,7 @@ impl Registry {
         self
     }
 
-    /// Adds all that `other` offers.
+    /// Adds everything in `other`.
     #[must_use]
     pub fn merge(mut self, other: Registry) -> Registry {
         self.resources.extend(other.resources);

@@ -10,10 +10,10 @@ use crate::path::Path;
 use crate::schema::{IdentitySchema, Schema};
 use crate::value::Value;
 
-/// A managed resource: one kind of object with create, read, update and delete.
+/// A managed resource: one type of object with create, read, update and delete.
 ///
-/// The server does the rest: decoding by schema, defaults, unknown computed values, replacement,
-/// validators, saving progress, panics.
+/// The server handles everything else: decoding by schema, defaults, unknown computed values, replacement,
+/// validators, saved progress and panics.
 #[async_trait]
 pub trait Resource: Send + Sync + 'static {
     /// The typed view of configuration, plan and state. Its fields are the schema's attributes.
@@ -25,7 +25,7 @@ pub trait Resource: Send + Sync + 'static {
     /// The schema.
     fn schema(&self) -> Schema;
 
-    /// The identity, for clients that know it (Terraform >= 1.12).
+    /// The identity schema, for clients that support resource identity (Terraform 1.12 or later).
     fn identity(&self) -> Option<IdentitySchema> {
         None
     }
@@ -35,24 +35,23 @@ pub trait Resource: Send + Sync + 'static {
         None
     }
 
-    /// Checks a configuration beyond what its attributes' validators do. Values may be unknown:
-    /// say nothing about those.
+    /// Validates a configuration beyond the validators of its attributes. Values may be unknown; do not report
+    /// unknown values.
     async fn validate(&self, _config: &Self::Model, _diagnostics: &mut Diagnostics) {}
 
     /// Adjusts the plan of a create or update, after defaults and plan modifiers.
-    ///
-    /// Errors put into `diagnostics` fail the plan.
+    /// Errors added to `diagnostics` fail the plan.
     async fn plan(&self, _ctx: &Context, _change: &mut Change<Self::Model>, _diagnostics: &mut Diagnostics) {}
 
-    /// Looks at the plan of a destroy (`prior` is what will go).
+    /// Inspects the plan of a destroy. `prior` is the state of the object to be destroyed.
     async fn plan_destroy(&self, _ctx: &Context, _prior: &Self::Model, _diagnostics: &mut Diagnostics) {}
 
-    /// Makes the object. `plan` is the planned state with unknowns for what is to be found out.
+    /// Creates the object. `plan` is the planned state, with unknown values for the attributes to be computed.
     ///
-    /// Call [`Progress::save`] as soon as the object exists and whenever more of it does.
+    /// Call [`Progress::save`] as soon as the object exists, and again after each further step.
     ///
     /// # Errors
-    /// Diagnostics for the user; what was saved is kept in state, tainted.
+    /// Diagnostics for the user. The last saved progress is kept in the state, tainted.
     async fn create(
         &self,
         ctx: &Context,
@@ -60,17 +59,17 @@ pub trait Resource: Send + Sync + 'static {
         progress: &Progress,
     ) -> Result<Self::Model, Diagnostics>;
 
-    /// Looks at the object again; `None` when it is gone.
+    /// Reads the object again. Returns `None` if it no longer exists.
     ///
     /// # Errors
     /// Diagnostics for the user.
     async fn read(&self, ctx: &Context, state: Self::Model) -> Result<Option<Self::Model>, Diagnostics>;
 
-    /// Changes the object from `prior` to `plan`. Also called, with equal models but for unknown
-    /// computed values, to finish what a cancelled create or update had left unfinished.
+    /// Updates the object from `prior` to `plan`. Also called to finish a cancelled create or update; the models are
+    /// then equal except for unknown computed values.
     ///
     /// # Errors
-    /// Diagnostics for the user; what was saved last (or else `prior`) stays in state.
+    /// Diagnostics for the user. The last saved progress, or else `prior`, stays in the state.
     async fn update(
         &self,
         ctx: &Context,
@@ -79,43 +78,43 @@ pub trait Resource: Send + Sync + 'static {
         progress: &Progress,
     ) -> Result<Self::Model, Diagnostics>;
 
-    /// Removes the object. An object that is gone already is success.
+    /// Deletes the object. Succeeds if the object no longer exists.
     ///
     /// # Errors
-    /// Diagnostics for the user; the object stays in state.
+    /// Diagnostics for the user. The object stays in the state.
     async fn delete(&self, ctx: &Context, state: Self::Model) -> Result<(), Diagnostics>;
 
-    /// Finds an existing object by id or identity. A model with just enough in it for
-    /// [`Resource::read`] will do: the client reads next.
+    /// Finds an existing object by ID or identity. The model only needs the attributes that [`Resource::read`] uses,
+    /// because the client reads the object next.
     ///
     /// # Errors
     /// Diagnostics for the user.
     async fn import(&self, _ctx: &Context, _request: ImportRequest) -> Result<Self::Model, Diagnostics> {
         Err(Diagnostic::error(
             format!("{} cannot be imported", self.type_name()),
-            "This resource type has no object that could be found again.",
+            "This resource type does not support import. Remove the import, and create the resource with an apply.",
         )
         .into())
     }
 
-    /// Turns the JSON state of an older schema version into that of the current one.
+    /// Upgrades the JSON state of an older schema version to the current one.
     ///
     /// # Errors
     /// Diagnostics for the user.
     async fn upgrade(&self, version: i64, _state: Json) -> Result<Json, Diagnostics> {
         Err(Diagnostic::error(
-            "State of an unknown schema version",
+            "Unknown schema version in the state",
             format!(
-                "The state holds {} in schema version {version}, which this provider version cannot \
-                 upgrade. Use the provider version that wrote it, or a newer one.",
+                "The state contains {} in schema version {version}, which this provider version cannot upgrade. Use \
+                 the provider version that wrote the state, or a newer one.",
                 self.type_name()
             ),
         )
         .into())
     }
 
-    /// Takes over the state of another resource type (a `moved` block); `None` when this type
-    /// does not know the source.
+    /// Converts the state of another resource type (a `moved` block). Returns `None` if this type does not support
+    /// the source.
     ///
     /// # Errors
     /// Diagnostics for the user.
@@ -128,8 +127,7 @@ pub trait Resource: Send + Sync + 'static {
     }
 }
 
-/// A planned state together with the configuration it came from (write-only values are found only
-/// in the configuration).
+/// A planned state together with its configuration. Only the configuration contains write-only values.
 #[derive(Clone, Debug)]
 pub struct Planned<M> {
     /// The planned state.
@@ -138,18 +136,18 @@ pub struct Planned<M> {
     pub config: M,
 }
 
-/// A change under planning.
+/// A change that is being planned.
 #[derive(Clone, Debug)]
 pub struct Change<M> {
-    /// What exists; `None` when the object is to be created.
+    /// The prior state; `None` if the object is to be created.
     pub prior: Option<M>,
-    /// What the user wrote.
+    /// The configuration.
     pub config: M,
-    /// What is planned; may be changed where the attribute is computed and not configured.
+    /// The planned state. Attributes that are computed and not configured may be changed.
     pub planned: M,
     /// Attributes whose change replaces the object.
     pub requires_replace: Vec<Path>,
-    /// Set to put the change off; only clients that allow it honour it.
+    /// Set this to defer the change. Only honoured by clients that support deferral.
     pub deferred: Option<DeferReason>,
 }
 
@@ -160,18 +158,18 @@ impl<M> Change<M> {
     }
 }
 
-/// Why a plan is put off (`Deferred.Reason`).
+/// The reason for deferring a plan (`Deferred.Reason`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DeferReason {
-    /// The resource's configuration is not known enough.
+    /// Too much of the resource's configuration is unknown.
     ResourceConfigUnknown,
-    /// The provider's configuration is not known enough.
+    /// Too much of the provider's configuration is unknown.
     ProviderConfigUnknown,
-    /// Something that must exist first does not.
+    /// A prerequisite does not exist.
     AbsentPrerequisite,
 }
 
-/// What the user names to import.
+/// The object to import.
 #[derive(Clone, Debug, PartialEq)]
 pub enum ImportRequest {
     /// `terraform import ADDRESS ID` or `import { id = .. }`.
@@ -181,7 +179,7 @@ pub enum ImportRequest {
 }
 
 impl ImportRequest {
-    /// The id, or the identity's string attribute `name`.
+    /// The ID, or the string attribute `name` of the identity.
     ///
     /// # Errors
     /// A diagnostic that names the missing identity attribute.
@@ -192,7 +190,7 @@ impl ImportRequest {
                 identity.get(name).and_then(Value::as_str).map(str::to_owned).ok_or_else(|| {
                     Diagnostic::error(
                         "Incomplete import identity",
-                        format!("The identity needs a known `{name}`."),
+                        format!("The identity has no known `{name}`. Set it in the `import` block."),
                     )
                     .into()
                 })

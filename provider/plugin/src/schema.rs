@@ -16,8 +16,7 @@ use crate::path::Path;
 use crate::types::Type;
 use crate::value::Value;
 
-/// A check of one known, non-null attribute value. Unknown values are not handed to it: the
-/// check runs again when they are known.
+/// Validates one known, non-null attribute value. Unknown values are validated later, when they are known.
 pub type Validator = Arc<dyn Fn(&Value, &Path, &mut Diagnostics) + Send + Sync>;
 
 /// The schema of a resource, data source, ephemeral resource or of the provider itself.
@@ -25,9 +24,9 @@ pub type Validator = Arc<dyn Fn(&Value, &Path, &mut Diagnostics) + Send + Sync>;
 pub struct Schema {
     /// Version of the state format; see [`crate::Resource::upgrade`].
     pub version: i64,
-    /// Markdown.
+    /// Description in Markdown.
     pub description: String,
-    /// In the order in which they were declared.
+    /// Attributes in the order of their declaration.
     pub attributes: Vec<Attribute>,
 }
 
@@ -37,7 +36,7 @@ impl Schema {
         Schema { description: description.to_owned(), ..Schema::default() }
     }
 
-    /// Sets the version of the state format (0 unless said).
+    /// Sets the version of the state format, which defaults to 0.
     #[must_use]
     pub fn version(mut self, version: i64) -> Schema {
         self.version = version;
@@ -58,13 +57,13 @@ impl Schema {
         self
     }
 
-    /// The object type that values of this schema have.
+    /// The object type of values of this schema.
     pub fn ty(&self) -> Type {
         object_type(&self.attributes)
     }
 }
 
-/// What an attribute holds.
+/// The shape of an attribute's value.
 #[derive(Clone)]
 pub enum Shape {
     /// A value of a plain type.
@@ -73,7 +72,7 @@ pub enum Shape {
     Nested(Nesting, Vec<Attribute>),
 }
 
-/// How nested attributes are held together.
+/// The collection that holds nested attributes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Nesting {
     /// One object.
@@ -86,44 +85,44 @@ pub enum Nesting {
     Map,
 }
 
-/// What happens to an attribute in a plan, beside what the user wrote.
+/// How a computed attribute is planned if the configuration does not set it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Keep {
-    /// Computed and not configured: unknown whenever the object changes.
+    /// Unknown whenever the object changes.
     #[default]
     UnknownOnChange,
-    /// Computed and not configured: keeps its value through updates.
+    /// Keeps its prior value through updates.
     Prior,
 }
 
-/// One attribute.
+/// An attribute of a schema.
 #[derive(Clone)]
 pub struct Attribute {
-    /// Its name, `[a-z][a-z0-9_]*`.
+    /// The name, `[a-z][a-z0-9_]*`.
     pub name: String,
-    /// What it holds.
+    /// The shape of the value.
     pub shape: Shape,
-    /// Markdown.
+    /// Description in Markdown.
     pub description: String,
-    /// The user must set it.
+    /// Whether the user must set it.
     pub required: bool,
-    /// The user may set it.
+    /// Whether the user may set it.
     pub optional: bool,
-    /// The provider may set it.
+    /// Whether the provider may set it.
     pub computed: bool,
-    /// Hidden in plan output.
+    /// Whether plan output hides the value.
     pub sensitive: bool,
-    /// Never stored in plan or state (Terraform >= 1.11).
+    /// Whether the value is never stored in plan or state (Terraform 1.11 or later).
     pub write_only: bool,
-    /// Deprecation is shown by Terraform when it is used.
+    /// Whether Terraform shows a deprecation warning when it is used.
     pub deprecated: bool,
-    /// Taken when the user sets nothing; the attribute becomes computed.
+    /// Value to use if the user sets none; makes the attribute computed.
     pub default: Option<Value>,
-    /// Behaviour of a computed value.
+    /// How a computed value is planned.
     pub keep: Keep,
-    /// A change of it replaces the object.
+    /// Whether a change replaces the object.
     pub replace: bool,
-    /// Checks of known values.
+    /// Validators, run on known values.
     pub validators: Vec<Validator>,
 }
 
@@ -167,7 +166,7 @@ impl Attribute {
         Attribute::of(name, Type::Number)
     }
 
-    /// Nested attributes held as `nesting`.
+    /// Nested attributes in a collection of type `nesting`.
     pub fn nested(
         name: &str,
         nesting: Nesting,
@@ -176,43 +175,43 @@ impl Attribute {
         Attribute::new(name, Shape::Nested(nesting, attributes.into_iter().collect()))
     }
 
-    /// The user must set it.
+    /// Requires the user to set it.
     #[must_use]
     pub fn required(mut self) -> Attribute {
         self.required = true;
         self
     }
 
-    /// The user may set it.
+    /// Allows the user to set it.
     #[must_use]
     pub fn optional(mut self) -> Attribute {
         self.optional = true;
         self
     }
 
-    /// The provider sets it (with [`Attribute::optional`]: when the user does not).
+    /// Lets the provider set it; together with [`Attribute::optional`], only if the user does not.
     #[must_use]
     pub fn computed(mut self) -> Attribute {
         self.computed = true;
         self
     }
 
-    /// Markdown for the registry's documentation.
+    /// Sets the description in Markdown, used in the registry's documentation.
     #[must_use]
     pub fn describe(mut self, description: &str) -> Attribute {
         self.description = description.to_owned();
         self
     }
 
-    /// Hidden in plan output.
+    /// Hides the value in plan output.
     #[must_use]
     pub fn sensitive(mut self) -> Attribute {
         self.sensitive = true;
         self
     }
 
-    /// Handed to the provider and never stored. Clients that do not know write-only attributes
-    /// get an error from the server when the attribute is set, because they would store it.
+    /// Passes the value to the provider without ever storing it. If the attribute is set and the client does not
+    /// support write-only attributes, the server returns an error, because the client would store the value.
     #[must_use]
     pub fn write_only(mut self) -> Attribute {
         self.write_only = true;
@@ -226,7 +225,7 @@ impl Attribute {
         self
     }
 
-    /// Optional, with this value when the user sets nothing.
+    /// Makes it optional, with a default value.
     #[must_use]
     pub fn default(mut self, value: impl Into<Value>) -> Attribute {
         self.optional = true;
@@ -235,21 +234,21 @@ impl Attribute {
         self
     }
 
-    /// A computed value that outlives updates (its prior value is planned again).
+    /// Keeps a computed value through updates, by planning its prior value.
     #[must_use]
     pub fn keeps(mut self) -> Attribute {
         self.keep = Keep::Prior;
         self
     }
 
-    /// A change replaces the object.
+    /// Replaces the object if the attribute changes.
     #[must_use]
     pub fn replaces(mut self) -> Attribute {
         self.replace = true;
         self
     }
 
-    /// Adds a check, run on known, non-null values.
+    /// Adds a validator, run on known, non-null values.
     #[must_use]
     pub fn validate(
         mut self,
@@ -259,7 +258,7 @@ impl Attribute {
         self
     }
 
-    /// Its type.
+    /// The type of the value.
     pub fn ty(&self) -> Type {
         match &self.shape {
             Shape::Plain(ty) => ty.clone(),
@@ -286,41 +285,41 @@ pub fn object_type(attributes: &[Attribute]) -> Type {
     )
 }
 
-/// The identity of a resource: the few values that find the object again for good.
+/// The identity of a resource: the values that identify the object permanently.
 #[derive(Clone, Debug, Default)]
 pub struct IdentitySchema {
     /// Version of the identity format.
     pub version: i64,
-    /// Its values.
+    /// The attributes of the identity.
     pub attributes: Vec<IdentityAttribute>,
 }
 
-/// One value of an identity.
+/// An attribute of an identity.
 #[derive(Clone, Debug)]
 pub struct IdentityAttribute {
-    /// Its name.
+    /// The name.
     pub name: String,
-    /// Its type: a primitive or a list of primitives.
+    /// The type: a primitive or a list of primitives.
     pub ty: Type,
-    /// Must be given to import; otherwise it may be given.
+    /// Whether import requires it. Otherwise it is optional.
     pub required_for_import: bool,
-    /// Markdown.
+    /// Description in Markdown.
     pub description: String,
 }
 
 impl IdentitySchema {
-    /// An identity without values, version 0.
+    /// An identity without attributes, version 0.
     pub fn new() -> IdentitySchema {
         IdentitySchema::default()
     }
 
-    /// Adds a string that import needs.
+    /// Adds a string that import requires.
     #[must_use]
     pub fn required(self, name: &str, description: &str) -> IdentitySchema {
         self.with(name, description, true)
     }
 
-    /// Adds a string that import can do without.
+    /// Adds a string that is optional for import.
     #[must_use]
     pub fn optional(self, name: &str, description: &str) -> IdentitySchema {
         self.with(name, description, false)

@@ -1,4 +1,4 @@
-//! The plugin process: from start to the end of the client.
+//! The plugin process, from its start until the client ends.
 
 mod connection;
 mod host;
@@ -30,17 +30,16 @@ use host::Host;
 /// Terraform's limit on messages, in bytes.
 pub(crate) const MAX_MESSAGE: usize = 256 << 20;
 
-/// Room for data in flight, in bytes: a message of many megabytes must not crawl through HTTP/2's
-/// default of 64 KiB.
+/// Flow-control window in bytes. HTTP/2's default of 64 KiB would slow down messages of many megabytes.
 const WINDOW: u32 = 4 << 20;
 
-/// How long calls that still run may take to end once the process is told to.
+/// Time for running calls to finish after the process was asked to stop.
 const GRACE: Duration = Duration::from_secs(5);
 
-/// How long the process outlives its last connection.
+/// How long the process keeps running after its last connection was closed.
 const ORPHAN: Duration = Duration::from_secs(5);
 
-/// Why serving ended badly.
+/// An error that ends the process.
 #[derive(Debug, Error)]
 enum ServeError {
     #[error("{0}")]
@@ -53,24 +52,24 @@ enum ServeError {
     Transport(#[from] tonic::transport::Error),
 }
 
-/// Serves `provider` until its client ends: the whole `main` of a provider.
+/// Serves `provider` until its client ends. This is the whole `main` of a provider.
 ///
-/// `address` is where the provider is published, such as `registry.terraform.io/acme/notes`;
-/// `version` is the provider's own. Started by hand it explains itself on standard error and
-/// returns 1. With `--debug` it serves without TLS, on a socket that only this user can reach, and
-/// prints what attaches Terraform to it.
+/// `address` is the address of the provider in a registry, such as `registry.terraform.io/acme/notes`, and `version`
+/// is the version of the provider. If a person starts the process, it prints an explanation to standard error and
+/// returns 1. With `--debug` it serves without TLS, on a socket that only the current user can access, and prints the
+/// `TF_REATTACH_PROVIDERS` variable that attaches Terraform to it.
 pub fn run(provider: impl Provider, address: &str, version: &str) -> ExitCode {
     let runtime = match tokio::runtime::Builder::new_multi_thread().enable_all().build() {
         Ok(runtime) => runtime,
         Err(error) => return failed(&ServeError::Io(error)),
     };
     let code = runtime.block_on(serve(provider, address, version));
-    // Whatever still runs has been cancelled and given its time.
+    // Calls that still run have been cancelled and had time to finish.
     runtime.shutdown_timeout(Duration::from_millis(100));
     code
 }
 
-/// The same as [`run`], on a runtime that exists already.
+/// Same as [`run`], on an existing runtime.
 pub async fn serve(provider: impl Provider, address: &str, version: &str) -> ExitCode {
     match try_serve(provider, Identity { address, version }).await {
         Ok(()) => ExitCode::SUCCESS,
@@ -125,7 +124,7 @@ async fn try_serve(provider: impl Provider, identity: Identity<'_>) -> Result<()
     stop.cancel();
     match tokio::time::timeout(GRACE, serving).await {
         Ok(served) => Ok(served?),
-        // Calls that ignore cancellation end with the process.
+        // Calls that ignore cancellation end when the process exits.
         Err(_) => Ok(()),
     }
 }
@@ -146,14 +145,14 @@ fn server(service: &Service, stop: &CancellationToken) -> tonic::transport::serv
         .add_service(HealthServer::new(host))
 }
 
-/// Whether anybody still needs this process.
+/// Detects when the process is no longer needed.
 struct Life {
     debug: bool,
     connections: tokio::sync::watch::Receiver<connection::Open>,
 }
 
 impl Life {
-    /// Returns when the client is gone without a word: it was killed, or it never came.
+    /// Returns when the client has ended without a shutdown: it was killed, or it never connected.
     async fn over(&mut self) {
         if self.debug {
             return std::future::pending().await;
@@ -166,20 +165,20 @@ impl Life {
                 let _the_accept_loop_lives_as_long = change.await;
             } else if open.ever > 0 {
                 if tokio::time::timeout(ORPHAN, change).await.is_err() {
-                    tracing::warn!("the client closed its connections without a shutdown: ending");
+                    tracing::warn!("client disconnected without a shutdown, exiting");
                     return;
                 }
             } else if tokio::time::timeout(Duration::from_secs(1), change).await.is_err()
                 && std::os::unix::process::parent_id() != parent
             {
-                tracing::warn!("the client ended before it connected: ending");
+                tracing::warn!("client ended before it connected, exiting");
                 return;
             }
         }
     }
 }
 
-/// The signals that matter to a plugin.
+/// The signals that a plugin handles.
 struct Signals {
     interrupt: tokio::signal::unix::Signal,
     terminate: tokio::signal::unix::Signal,
@@ -193,8 +192,8 @@ impl Signals {
         })
     }
 
-    /// Returns when a signal asks the process to end. Ctrl-C reaches every process of the
-    /// terminal, the plugin too: there it is Terraform that decides, and calls `StopProvider`.
+    /// Returns when a signal requests the process to end. Ctrl-C reaches every process of the terminal, including the
+    /// plugin, which leaves the decision to Terraform: it calls `StopProvider`.
     async fn end(mut self, debug: bool) {
         loop {
             tokio::select! {

@@ -1,9 +1,7 @@
 //! Mutual TLS between Terraform and the plugin.
-//!
-//! Each side makes a self-signed certificate for one run and is told the other's: ours goes out in
-//! the handshake line, Terraform's comes in by `PLUGIN_CLIENT_CERT`. Nothing else is trusted. The
-//! client's certificate is marked CA and has a P-521 key, which a verifier that builds chains
-//! refuses; so it is compared byte for byte instead.
+//! Each side creates a self-signed certificate for one run and receives the other's: the plugin's in the handshake
+//! line, Terraform's in `PLUGIN_CLIENT_CERT`. No other certificate is trusted. The client's certificate is marked as
+//! a CA and has a P-521 key, which a chain-building verifier rejects, so it is compared byte for byte instead.
 
 use std::sync::Arc;
 
@@ -20,30 +18,29 @@ use rustls::{CertificateError, DigitallySignedStruct, DistinguishedName, ServerC
 use thiserror::Error;
 use tokio_rustls::TlsAcceptor;
 
-/// Why no TLS can be offered.
+/// The reason why TLS cannot be set up.
 #[derive(Debug, Error)]
 pub(crate) enum TlsError {
-    /// `PLUGIN_CLIENT_CERT` is no certificate in PEM.
-    #[error("PLUGIN_CLIENT_CERT holds no certificate: {0}")]
+    /// `PLUGIN_CLIENT_CERT` is not a PEM certificate.
+    #[error("PLUGIN_CLIENT_CERT contains no certificate: {0}")]
     ClientCertificate(rustls::pki_types::pem::Error),
-    /// Our own certificate could not be made.
-    #[error("cannot make a certificate: {0}")]
+    /// The plugin's certificate could not be created.
+    #[error("cannot create a certificate: {0}")]
     OwnCertificate(#[from] rcgen::Error),
-    /// The parts do not fit together.
+    /// The TLS configuration is inconsistent.
     #[error("cannot set up TLS: {0}")]
     Setup(#[from] rustls::Error),
 }
 
-/// The plugin's end of TLS.
+/// The plugin's side of TLS.
 pub(crate) struct ServerTls {
-    /// Accepts connections of the one pinned client.
+    /// Accepts connections of the pinned client only.
     pub(crate) acceptor: TlsAcceptor,
-    /// Our certificate, for the handshake line.
+    /// The plugin's certificate, for the handshake line.
     pub(crate) certificate: CertificateDer<'static>,
 }
 
-/// Makes a certificate and an acceptor that lets in only the client whose certificate is
-/// `client_pem`.
+/// Creates a certificate and an acceptor that only accepts the client with the certificate `client_pem`.
 pub(crate) fn server(client_pem: &str) -> Result<ServerTls, TlsError> {
     let client =
         CertificateDer::from_pem_slice(client_pem.as_bytes()).map_err(TlsError::ClientCertificate)?;
@@ -64,7 +61,7 @@ pub(crate) fn server(client_pem: &str) -> Result<ServerTls, TlsError> {
     Ok(ServerTls { acceptor: TlsAcceptor::from(Arc::new(config)), certificate })
 }
 
-/// The client puts our certificate into its root store and asks for `localhost`.
+/// The client adds the plugin's certificate to its root store and verifies the name `localhost`.
 fn certificate_params() -> Result<CertificateParams, rcgen::Error> {
     let mut params = CertificateParams::new(vec!["localhost".to_owned()])?;
     params.distinguished_name.push(DnType::CommonName, "localhost");
@@ -76,7 +73,7 @@ fn certificate_params() -> Result<CertificateParams, rcgen::Error> {
     Ok(params)
 }
 
-/// Lets in the holder of one certificate.
+/// Accepts the holder of one certificate only.
 #[derive(Debug)]
 struct PinnedClient {
     certificate: CertificateDer<'static>,

@@ -1,13 +1,11 @@
-//! The Terraform type system (cty) as carried by the plugin protocol.
+//! The Terraform type system (cty) as used by the plugin protocol.
 
 use std::collections::BTreeMap;
 
 use serde_json::{Value as Json, json};
 
 /// A type constraint.
-///
-/// Source: plugin protocol 6, `Schema.Attribute.type`, which carries the JSON form that
-/// [`Type::to_json`] gives.
+/// Source: plugin protocol 6, `Schema.Attribute.type`, which contains the JSON form returned by [`Type::to_json`].
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Type {
     /// `true` or `false`.
@@ -16,7 +14,7 @@ pub enum Type {
     Number,
     /// A Unicode string.
     String,
-    /// Any type; the value carries its own.
+    /// Any type; the value includes its own type.
     Dynamic,
     /// An ordered collection of one element type.
     List(Box<Type>),
@@ -70,10 +68,9 @@ impl Type {
         }
     }
 
-    /// Reads the JSON form; `None` when it is no type constraint.
-    ///
-    /// The optional-attribute list that Terraform may add to objects is accepted and ignored: a
-    /// value that reached a provider has every attribute.
+    /// Parses the JSON form. Returns `None` if it is not a type constraint.
+    /// The list of optional attributes that Terraform may add to objects is ignored, because a value that reaches a
+    /// provider has every attribute.
     pub fn from_json(json: &Json) -> Option<Type> {
         if let Some(name) = json.as_str() {
             return match name {

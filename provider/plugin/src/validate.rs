@@ -1,12 +1,12 @@
-//! Runs the attributes' validators over a configuration.
+//! Runs the validators of attributes on a configuration.
 
 use crate::diagnostic::Diagnostics;
 use crate::path::Path;
 use crate::schema::{Attribute, Nesting, Shape};
 use crate::value::Value;
 
-/// Checks `value`, an object of `attributes` found at `path`. Null and unknown values are passed
-/// over. `write_only` says whether the client understands write-only attributes.
+/// Validates `value`, an object of `attributes` at `path`. Null and unknown values are skipped. `write_only` is
+/// whether the client supports write-only attributes.
 pub(crate) fn check(
     attributes: &[Attribute],
     value: &Value,
@@ -25,8 +25,8 @@ pub(crate) fn check(
                 path.clone(),
                 "Write-only attributes are not supported by this client",
                 format!(
-                    "`{path}` must never be stored, and this client would store it. Use Terraform 1.11 or \
-                     newer, or leave the attribute out."
+                    "This client would store the value of `{path}`, which must never be stored. Use Terraform 1.11 \
+                     or later, or remove the attribute."
                 ),
             );
         }
@@ -41,7 +41,7 @@ pub(crate) fn check(
     }
 }
 
-/// The objects held by a nested attribute, each with its path; elements of sets share the set's.
+/// The objects of a nested attribute, each with its path. Elements of a set share the path of the set.
 fn items<'v>(nesting: Nesting, value: &'v Value, path: &Path) -> Vec<(Path, &'v Value)> {
     match (nesting, value) {
         (Nesting::Single, object) => vec![(path.clone(), object)],

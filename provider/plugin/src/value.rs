@@ -12,39 +12,39 @@ use crate::types::Type;
 pub struct Number(BigDecimal);
 
 impl Number {
-    /// Parses a decimal literal such as `-12.5e3`; `None` when it is none, or when it is longer or
-    /// has more zeros than 100,000 digits: ten bytes such as `1e999999999` must not become a gigabyte.
+    /// Parses a decimal literal such as `-12.5e3`. Returns `None` if it is invalid or has more than 100,000 digits or
+    /// zeros, because ten bytes such as `1e999999999` must not expand to a gigabyte.
     pub fn parse(text: &str) -> Option<Number> {
         const MAX_DIGITS: u64 = 100_000;
         let plain = text.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'+' | b'-' | b'.' | b'e' | b'E'));
         let short = u64::try_from(text.len()).is_ok_and(|length| length <= MAX_DIGITS);
         let number = (plain && short).then(|| BigDecimal::from_str(text).ok()).flatten()?;
-        // Before anything else is done with it: scaling is what would cost.
+        // Checked first, because scaling the number would be expensive.
         (number.fractional_digit_count().unsigned_abs() <= MAX_DIGITS).then(|| Number(number.normalized()))
     }
 
-    /// The number nearest to `value`; `None` for infinities and NaN, which Terraform has not.
+    /// The number nearest to `value`, or `None` for infinities and NaN, which Terraform does not support.
     pub fn from_f64(value: f64) -> Option<Number> {
         BigDecimal::try_from(value).ok().map(|number| Number(number.normalized()))
     }
 
-    /// The value as `i64` when it is a whole number in range.
+    /// The value as `i64`, if it is a whole number in range.
     pub fn to_i64(&self) -> Option<i64> {
         self.0.is_integer().then(|| self.0.to_i64()).flatten()
     }
 
-    /// The value as `u64` when it is a whole number in range.
+    /// The value as `u64`, if it is a whole number in range.
     pub fn to_u64(&self) -> Option<u64> {
         self.0.is_integer().then(|| self.0.to_u64()).flatten()
     }
 
-    /// The nearest `f64`; `None` beyond all of them.
+    /// The nearest `f64`, or `None` if the number is out of range.
     pub fn to_f64(&self) -> Option<f64> {
         // The standard library rounds correctly, which `bigdecimal` does not in every case.
         self.0.to_scientific_notation().parse().ok().filter(|near: &f64| near.is_finite())
     }
 
-    /// The `f64` that is exactly this number, if there is one.
+    /// The `f64` that equals this number exactly, if there is one.
     pub fn to_exact_f64(&self) -> Option<f64> {
         self.to_f64().filter(|near| Number::from_f64(*near).as_ref() == Some(self))
     }
@@ -74,26 +74,26 @@ impl From<u64> for Number {
     }
 }
 
-/// What is promised about a value that is not known yet.
+/// Constraints on a value that is not known yet.
 ///
 /// Source: cty's msgpack refinements (extension type 12).
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Refinement {
     /// `Some(true)`: it will be null; `Some(false)`: it will not be null.
     pub null: Option<bool>,
-    /// A string that begins with this.
+    /// Prefix of a string.
     pub prefix: Option<String>,
     /// Lower bound of a number, and whether the bound itself is included.
     pub lower: Option<(Number, bool)>,
     /// Upper bound of a number, and whether the bound itself is included.
     pub upper: Option<(Number, bool)>,
-    /// Least length of a collection.
+    /// Minimum length of a collection.
     pub min_length: Option<u64>,
-    /// Greatest length of a collection.
+    /// Maximum length of a collection.
     pub max_length: Option<u64>,
 }
 
-/// A value. Its type is not part of it: schema and [`Type`] say how it is read and written.
+/// A value. It does not include its type: the schema and [`Type`] define how it is decoded and encoded.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Value {
     /// Absent.
@@ -109,7 +109,7 @@ pub enum Value {
     String(String),
     /// A list.
     List(Vec<Value>),
-    /// A set; kept sorted and distinct, see [`Value::set`].
+    /// A set, kept sorted and without duplicates; see [`Value::set`].
     Set(Vec<Value>),
     /// A map.
     Map(BTreeMap<String, Value>),
@@ -117,7 +117,7 @@ pub enum Value {
     Tuple(Vec<Value>),
     /// An object.
     Object(BTreeMap<String, Value>),
-    /// A value of a `dynamic` attribute, with the type that it brings along.
+    /// A value of a `dynamic` attribute, with its own type.
     Dynamic(Box<Type>, Box<Value>),
 }
 
@@ -130,8 +130,8 @@ impl Value {
         Value::String(text.into())
     }
 
-    /// A set: sorted and without duplicates, so that two equal sets compare equal. Elements with
-    /// unknown parts all stay: they may turn out to differ.
+    /// A set, sorted and without duplicates, so that equal sets compare equal. Elements with unknown parts are all
+    /// kept, because they may turn out to differ.
     pub fn set(mut elements: Vec<Value>) -> Value {
         elements.sort();
         elements.dedup_by(|one, other| one == other && one.is_wholly_known());
@@ -148,12 +148,12 @@ impl Value {
         matches!(self, Value::Null)
     }
 
-    /// Whether this very value is unknown (its parts may be even if it is not).
+    /// Whether the value itself is unknown. A known value may still have unknown parts.
     pub fn is_unknown(&self) -> bool {
         matches!(self, Value::Unknown(_))
     }
 
-    /// Whether neither this value nor anything in it is unknown.
+    /// Whether neither the value nor any part of it is unknown.
     pub fn is_wholly_known(&self) -> bool {
         match self {
             Value::Unknown(_) => false,
@@ -190,10 +190,10 @@ impl Value {
         }
     }
 
-    /// The same value in the shape of `ty`: a sequence becomes list, set or tuple, a keyed value
-    /// map or object; attributes that an object lacks become null, ones that it must not have go.
+    /// Converts the value to the shape of `ty`. A sequence becomes a list, set or tuple, and a keyed value becomes a
+    /// map or object. Missing attributes of an object become null, and unexpected ones are removed.
     ///
-    /// Models are converted without a type at hand ([`crate::model::ToValue`]); this closes the gap.
+    /// Use it after [`crate::model::ToValue`], which converts models without knowing the type.
     pub fn conform(self, ty: &Type) -> Value {
         match (self, ty) {
             (Value::List(items) | Value::Set(items) | Value::Tuple(items), ty) => match ty {

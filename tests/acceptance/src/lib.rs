@@ -5,6 +5,7 @@ pub mod docs;
 pub mod journey;
 mod kill;
 pub mod overlay;
+pub mod registry;
 pub mod rotation;
 pub mod sandbox;
 mod stage;

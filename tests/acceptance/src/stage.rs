@@ -35,7 +35,7 @@ pub fn build_folder() -> Result<PathBuf> {
     };
     ensure!(
         folder.join("terraform-provider-warren").is_file(),
-        "no provider in {}; `cargo build -p warren-provider --bins` makes it, `cargo xtask test` does so by itself",
+        "no provider in {}; build it with `cargo build -p warren-provider -p warren-cli`; `cargo xtask test` does so automatically",
         folder.display()
     );
     Ok(folder)

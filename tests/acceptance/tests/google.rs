@@ -116,7 +116,7 @@ fn a_late_failure_is_told_and_the_next_apply_goes_on() -> Result<()> {
     let failed = stage.terraform.apply(&[])?.failure()?;
     let told = flat(&failed.output());
     ensure!(told.contains("subnetworks.insert failed: QUOTA_EXCEEDED"), "{told}");
-    ensure!(told.contains("A quota of the project is used up"), "{told}");
+    ensure!(told.contains("A quota of the project is exhausted"), "{told}");
     stage.terraform.apply(&[])?.success()?;
     stage.terraform.destroy(&[])?.success()?;
     stage.nothing_left()

@@ -133,7 +133,7 @@ fn what_was_changed_by_hand_is_put_right() -> Result<()> {
     let (kept, last) = (cloud.objects()[&config].clone(), versions(&stage, &config));
     ensure!(cloud.change(&config, |body| body["versions"][last - 1]["data"] = json!("R2FyYmxlZA==")));
     let refused = flat(&terraform.plan(&[])?.failure()?.output());
-    let told = format!("version {last}, came with another checksum than Google keeps of it");
+    let told = format!("version {last} does not match the one that Google stores");
     ensure!(refused.contains(&told), "{refused}");
     ensure!(cloud.change(&config, |body| body["versions"] = kept["versions"].clone()));
 

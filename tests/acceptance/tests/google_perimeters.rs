@@ -141,9 +141,9 @@ fn a_perimeter_of_somebody_else_and_one_that_google_refuses_are_told() -> Result
     }));
     std::fs::remove_file(stage.terraform.folder().join("terraform.tfstate"))?;
     let told = flat(&stage.terraform.apply(&[])?.failure()?.output());
-    ensure!(told.contains("it belongs to owner others of fabric acceptance"), "{told}");
+    ensure!(told.contains("already exists and belongs to owner others of fabric acceptance"), "{told}");
     stage.configure(&PERIMETER.replace("projects/123456789012", "projects/acme-ml"))?;
     let told = flat(&stage.terraform.plan(&[])?.failure()?.output());
-    ensure!(told.contains("Perimeters know projects by number"), "{told}");
+    ensure!(told.contains("Perimeters identify projects by number"), "{told}");
     Ok(())
 }

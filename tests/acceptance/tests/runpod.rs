@@ -191,21 +191,21 @@ fn what_runpod_refuses_is_told_with_a_hint() -> Result<()> {
     });
     let sold_out = told()?;
     ensure!(sold_out.contains("no longer any instances available"), "{sold_out}");
-    ensure!(sold_out.contains("RunPod has no such machine free now; nothing was rented"), "{sold_out}");
+    ensure!(sold_out.contains("No matching machine is available, and nothing was rented"), "{sold_out}");
     cloud.configure(|config| config.sold_out.clear());
 
     cloud.front().inject(Fault::error(402, "Payment Required", "insufficient balance").on("createPod"));
     let balance = told()?;
-    ensure!(balance.contains("add credit in the RunPod console"), "{balance}");
+    ensure!(balance.contains("Add credit in the RunPod console"), "{balance}");
 
     cloud.configure(|config| config.api_key = "another".to_owned());
     let key = told()?;
-    ensure!(key.contains("RunPod does not accept the API key"), "{key}");
+    ensure!(key.contains("RunPod rejected the API key"), "{key}");
     cloud.configure(|config| config.api_key = RunPodConfig::default().api_key);
 
     cloud.front().inject(Fault::throttle().on("createPod").times(100));
     let throttled = told()?;
-    ensure!(throttled.contains("RunPod limits the calls of the account"), "{throttled}");
+    ensure!(throttled.contains("RunPod throttles the API calls of the account"), "{throttled}");
     cloud.front().clear_faults();
 
     // The pod has stopped, and its machine has no GPU free any more.
@@ -215,7 +215,7 @@ fn what_runpod_refuses_is_told_with_a_hint() -> Result<()> {
         config.sold_out.insert("NVIDIA GeForce RTX 4090".to_owned());
     });
     let no_gpu = told()?;
-    ensure!(no_gpu.contains("has given its GPUs to others"), "{no_gpu}");
+    ensure!(no_gpu.contains("has rented its GPUs to others"), "{no_gpu}");
     terraform.destroy(&[])?.success()?;
     stage.nothing_left()
 }
@@ -283,7 +283,7 @@ fn an_expired_registry_credential_is_told() -> Result<()> {
     stage.terraform.apply(&["-var", "pods=1"])?.success()?;
     stage.cloud.expire_registries();
     let told = flat(&stage.terraform.apply(&["-var", "pods=2"])?.failure()?.output());
-    ensure!(told.contains("The container cannot start") && told.contains("last 12 hours"), "{told}");
+    ensure!(told.contains("The container cannot start") && told.contains("expire after 12 hours"), "{told}");
     ensure!(told.contains("raise `password_wo_version`"), "{told}");
     let mended = stage.terraform.apply(&["-var", "pods=2", "-var", "registry_version=2"])?.success()?;
     assert_eq!(

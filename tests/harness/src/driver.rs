@@ -33,7 +33,7 @@ pub use answer::{Applied, Imported, Opened, Planned, Read, Renewed};
 pub use certificate::ClientCertificate;
 pub use process::Memory;
 use process::{Process, connect};
-pub use schema::{Attribute, FunctionSchema, Nesting, ResourceSchema, Schemas};
+pub use schema::{Attribute, FunctionSchema, IdentityAttribute, Nesting, ResourceSchema, Schemas};
 pub use state::{Outcome, State};
 
 /// Terraform's limit on messages, in bytes.

@@ -7,8 +7,10 @@ mod build;
 mod demo;
 mod docs;
 mod kill;
+mod prose;
 mod purity;
 mod sandbox;
+mod site;
 mod suite;
 
 use std::process::ExitCode;
@@ -40,6 +42,9 @@ enum Task {
         /// What to measure
         #[arg(value_enum)]
         what: bench::What,
+        /// Record the figures in docs/benchmarks, and draw docs/benchmarks.md again; must precede WHAT
+        #[arg(long)]
+        record: bool,
         /// Arguments for the measurement; `cargo xtask bench tunnel --help` lists them
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         rest: Vec<String>,
@@ -50,9 +55,16 @@ enum Task {
         #[arg(long)]
         check: bool,
     },
+    /// Lint the prose of Markdown, descriptions, diagnostics, log messages, and help texts
+    Prose {
+        /// Files or folders to lint; all if none is given
+        paths: Vec<String>,
+    },
+    /// Build the documentation site, and check the links of all documentation
+    Site,
     /// Start emulated clouds on loopback for your own Terraform, until Ctrl-C
     Sandbox(sandbox::Arguments),
-    /// Check that pure crates depend on no runtime, network, or file library
+    /// Check that pure crates depend on no runtime, network, or file library, and `warren` on no cloud SDK
     Purity,
     /// Kill the provider before and after every API call of an example, and check that it converges
     Kill {
@@ -75,7 +87,10 @@ fn main() -> ExitCode {
     let outcome = match Arguments::parse().task {
         Task::Demo => demo::run(),
         Task::Test { filter } => suite::run(filter.as_deref()),
-        Task::Bench { what, rest } => bench::run(what, &rest),
+        Task::Bench { what, record, rest } => bench::run(what, record, &rest),
+        Task::Docs { check } => docs::run(check),
+        Task::Prose { paths } => prose::run(&paths),
+        Task::Site => site::run(),
         Task::Docs { check } => {
             docs::run(check).and_then(|()| warren_acceptance::docs::write_exceptions(check))
         }

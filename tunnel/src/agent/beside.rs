@@ -1,4 +1,4 @@
-//! A tunnel for as long as something else takes.
+//! A tunnel that lives as long as the work beside it.
 
 use std::{
     net::Ipv4Addr,
@@ -19,7 +19,7 @@ use crate::{
     status::Status,
 };
 
-/// The tunnel, as whoever works beside it sees it.
+/// The tunnel as seen by the work that runs beside it.
 pub struct Beside {
     look: Arc<dyn Look>,
     proxies: Option<Proxies>,
@@ -27,35 +27,35 @@ pub struct Beside {
 }
 
 impl Beside {
-    /// All figures.
+    /// Reads the status of the tunnel.
     ///
     /// # Errors
-    /// The tunnel has gone.
+    /// When the tunnel has ended.
     pub fn status(&self) -> Result<Status> {
         self.look.status()
     }
 
-    /// Begins handshakes where there is no session yet.
+    /// Starts a handshake with every peer that has no session yet.
     pub fn greet(&self) {
         self.look.greet();
     }
 
-    /// Where programs reach the tunnel; `None`: by its interface.
+    /// The proxies through which programs reach the tunnel; `None` if it has an interface.
     pub fn proxies(&self) -> Option<&Proxies> {
         self.proxies.as_ref()
     }
 
-    /// What it was made from.
+    /// The configuration of the tunnel.
     pub fn config(&self) -> &Config {
         &self.config
     }
 }
 
-/// Brings a tunnel up, does `work` beside it, undoes everything. A tunnel that fails meanwhile is told by `failed`, from
-/// another thread; the work goes on.
+/// Brings a tunnel up, runs `work` beside it, then undoes everything. If the tunnel fails meanwhile, `failed` is called from
+/// another thread and the work continues.
 ///
 /// # Errors
-/// What kept the tunnel from coming up; then there was no work.
+/// When the tunnel does not come up; `work` does not run then.
 pub fn beside<T: Send>(
     args: &AgentArgs,
     failed: impl FnOnce(&Problem),
@@ -64,7 +64,7 @@ pub fn beside<T: Send>(
     let mut settings = gather(args)?;
     let chosen = choice::choose(settings.device)?;
     if chosen.is_inside() {
-        // Whoever works beside it is told where they are: any free port will do, and no other agent is in the way.
+        // The work beside it is told the addresses, so any free port will do and other agents do not conflict.
         settings.services.or_proxies(Address::On((Ipv4Addr::LOCALHOST, 0).into()));
     }
     let _lock = Lock::take(&settings.interface, &settings.folder)?;
@@ -83,11 +83,13 @@ pub fn beside<T: Send>(
         if let Err(problem) = agent.run(&received) {
             failed(&problem);
         }
-        worker.join().map_err(|_| Problem::new("a defect ended what ran beside the tunnel; the log has more"))
+        worker.join().map_err(|_| {
+            Problem::new("the task that uses the tunnel panicked; this is a defect, see the log")
+        })
     })
 }
 
-/// Tells the tunnel to end, however the work does.
+/// Ends the tunnel when dropped, however the work ended.
 struct Done(Sender<Event>);
 
 impl Drop for Done {

@@ -1,4 +1,4 @@
-//! The TLS way to peers, and the port that takes such connections: from settings to what runs.
+//! TLS to peers, and the port that accepts TLS connections: from settings to running parts.
 
 use std::{path::PathBuf, sync::Arc};
 
@@ -18,14 +18,14 @@ use crate::{
 pub struct Carriers {
     choice: CarrierChoice,
     proxy: Option<Proxy>,
-    /// Hosts that are reached without it: names with all below them, addresses, `*`.
+    /// Hosts that bypass the proxy: names with their subdomains, addresses, `*`.
     direct: Vec<String>,
-    /// Certificate and key; the same file if there is no other for the key.
+    /// File with the certificate, and with the key unless `key` names another.
     certificate: PathBuf,
     key: Option<PathBuf>,
 }
 
-/// What flags and environment put over a file's `# warren:` settings.
+/// Flags and environment variables that override the file's `# warren:` settings.
 #[derive(Debug, Clone, Default)]
 pub struct TlsOverrides {
     listen: Option<std::net::SocketAddr>,
@@ -44,7 +44,7 @@ impl TlsOverrides {
         }
     }
 
-    /// Puts them over a configuration.
+    /// Applies the overrides to a configuration.
     pub(super) fn apply(&self, config: &mut Config) -> Result<()> {
         config.interface.listen_tls = self.listen.or(config.interface.listen_tls);
         if self.endpoint.is_none() && self.pins.is_none() && self.name.is_none() {
@@ -52,16 +52,16 @@ impl TlsOverrides {
         }
         let [peer] = config.peers.as_mut_slice() else {
             return Err(Problem::new(format!(
-                "--tls-endpoint, --tls-pin and --tls-name are for a file with one peer, this one has {}",
+                "--tls-endpoint, --tls-pin and --tls-name need a configuration with exactly one peer; this one has {}",
                 config.peers.len()
             ))
-            .hint("write `# warren: TLSEndpoint = host:443` into the [Peer] section that is meant"));
+            .hint("add `# warren: TLSEndpoint = host:443` to the [Peer] section of the peer instead"));
         };
         let before = peer.tls.take();
         let endpoint = self.endpoint.clone().or(before.as_ref().map(|tls| tls.endpoint.clone()));
         let Some(endpoint) = endpoint else {
-            return Err(Problem::new("--tls-pin or --tls-name without a TLS endpoint")
-                .hint("--tls-endpoint host:443, or `# warren: TLSEndpoint = host:443` in the file"));
+            return Err(Problem::new("--tls-pin and --tls-name need a TLS endpoint, and none is set")
+                .hint("add --tls-endpoint host:443, or `# warren: TLSEndpoint = host:443` in the file"));
         };
         peer.tls = Some(TlsEndpoint {
             endpoint,
@@ -73,7 +73,7 @@ impl TlsOverrides {
 }
 
 impl Carriers {
-    /// From flags and environment. `beside` is where a certificate lies that has no place of its own.
+    /// Reads flags and environment. `beside` is the certificate's path unless `--tls-certificate` is given.
     pub(super) fn gather(args: &AgentArgs, beside: PathBuf) -> Self {
         let variable = |names: &[&str]| {
             names.iter().find_map(|name| std::env::var(name).ok()).filter(|value| !value.is_empty())
@@ -82,8 +82,8 @@ impl Carriers {
             Ok(proxy) => Some(proxy),
             Err(error) => {
                 log::warn(
-                    &Problem::new(format!("HTTPS_PROXY is left out: {error}"))
-                        .hint("write it like http://proxy.example.net:3128"),
+                    &Problem::new(format!("ignoring HTTPS_PROXY: {error}"))
+                        .hint("set it to a URL such as http://proxy.example.net:3128"),
                 );
                 None
             }
@@ -98,7 +98,7 @@ impl Carriers {
         }
     }
 
-    /// What the kernel's WireGuard can do.
+    /// The carriers of the kernel's WireGuard: UDP only.
     pub(super) fn udp_only() -> Self {
         Self {
             choice: CarrierChoice::Udp,
@@ -109,18 +109,18 @@ impl Carriers {
         }
     }
 
-    /// Whether a configuration asks for TLS at either end.
+    /// Whether a configuration uses TLS, as client or as server.
     pub(super) fn wanted(&self, config: &Config) -> bool {
         let ways = self.choice != CarrierChoice::Udp && config.peers.iter().any(|peer| peer.tls.is_some());
         ways || config.interface.listen_tls.is_some()
     }
 
-    /// Whether peers are reached by UDP at all.
+    /// Whether UDP is used at all.
     pub(super) fn udp(&self) -> bool {
         self.choice != CarrierChoice::Tls
     }
 
-    /// The TLS way to a peer, if it has one and it may be taken.
+    /// TLS to a peer, if it has a TLS endpoint and `--carrier` permits it.
     pub(super) fn way(&self, peer: &Peer, fwmark: Option<u32>) -> Option<TlsWay> {
         let mode = match self.choice {
             CarrierChoice::Udp => return None,
@@ -132,7 +132,7 @@ impl Carriers {
         Some(TlsWay { target: self.target(peer.tls.as_ref()?, fwmark), mode })
     }
 
-    /// Where TLS connections to an endpoint lead.
+    /// The dial target for a TLS endpoint.
     pub(super) fn target(&self, tls: &TlsEndpoint, fwmark: Option<u32>) -> Target {
         let host = match &tls.endpoint.host {
             Host::Ip(ip) => ip.to_string(),
@@ -157,10 +157,10 @@ impl Carriers {
         })
     }
 
-    /// Opens the port of the configuration.
+    /// Opens the configured TLS port.
     ///
     /// # Errors
-    /// When the certificate cannot be had or the port is taken.
+    /// When the certificate cannot be read or created, or the port is in use.
     pub(super) fn listen(&self, config: &Config, streams: &Arc<Streams>) -> Result<Option<TlsPort>> {
         let Some(address) = config.interface.listen_tls else { return Ok(None) };
         let identity = match &self.key {
@@ -172,20 +172,22 @@ impl Carriers {
         let tls = identity.server_config().map_err(|error| identity_problem(&error))?;
         let listener = Listener::start(address, tls, Arc::clone(streams), None, ListenLimits::default())
             .map_err(|error| port_problem(address, &error))?;
-        tracing::info!(address = %listener.address(), %pin, "takes TLS connections");
+        tracing::info!(address = %listener.address(), %pin, "accepting TLS connections");
         Ok(Some(TlsPort { listener: Arc::new(listener), pin }))
     }
 
-    /// Says what of the settings is of no use.
+    /// Rejects settings that cannot work together.
     pub(super) fn check(&self, config: &Config) -> Result<()> {
         if !self.udp()
             && let Some(peer) = config.peers.iter().find(|peer| peer.endpoint.is_some() && peer.tls.is_none())
         {
             return Err(Problem::new(format!(
-                "peer {} has no TLS endpoint, but --carrier is tls",
+                "peer {} has no TLS endpoint, which `--carrier tls` needs",
                 peer.public_key
             ))
-            .hint("--tls-endpoint host:443, or `# warren: TLSEndpoint = host:443` in its [Peer] section"));
+            .hint(
+                "add --tls-endpoint host:443, or `# warren: TLSEndpoint = host:443` in its [Peer] section",
+            ));
         }
         Ok(())
     }
@@ -196,10 +198,11 @@ fn identity_problem(error: &IdentityError) -> Problem {
     match error {
         IdentityError::Exposed { path, .. } => problem.hint(format!("chmod 600 {}", path.display())),
         IdentityError::File { .. } => problem.hint(
-            "--tls-certificate names a file that can be written, or, with --tls-key, one that is there",
+            "pass --tls-certificate with a path that can be written, or, together with --tls-key, an existing file",
         ),
-        _ => problem
-            .hint("PEM is wanted; without --tls-key the file has both, and is made where it is missing"),
+        _ => problem.hint(
+            "the file must be PEM; without --tls-key it must hold both certificate and key, and is created if missing",
+        ),
     }
 }
 
@@ -207,9 +210,11 @@ fn port_problem(address: std::net::SocketAddr, error: &std::io::Error) -> Proble
     let problem = Problem::new(format!("TLS port {address}: {error}"));
     match error.raw_os_error() {
         Some(libc::EADDRINUSE) => {
-            problem.hint(format!("`ss -ltnp sport = :{}` tells who has it", address.port()))
+            problem.hint(format!("find the process that uses it: ss -ltnp sport = :{}", address.port()))
         }
-        Some(libc::EACCES) => problem.hint("ports below 1024 need CAP_NET_BIND_SERVICE; or take another"),
+        Some(libc::EACCES) => {
+            problem.hint("ports below 1024 need CAP_NET_BIND_SERVICE: grant it, or use a higher port")
+        }
         _ => problem,
     }
 }

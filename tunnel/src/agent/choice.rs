@@ -1,4 +1,4 @@
-//! Which device: what was asked for, else the best that this process may have.
+//! Chooses the device: the requested one, else the best one available to this process.
 
 use warren_device::kernel;
 
@@ -8,43 +8,43 @@ use crate::{
     problem::{Problem, Result},
 };
 
-/// What the packets are moved by.
+/// The chosen device.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Chosen {
     /// An interface of the machine.
     Interface(Backend),
-    /// The netstack of this process, and why.
+    /// The netstack of this process, and the reason.
     Netstack(String),
     /// The kernel's stack in a user namespace.
     Namespace,
 }
 
 impl Chosen {
-    /// Whether programs reach the tunnel by proxies alone.
+    /// Whether programs reach the tunnel only through proxies.
     pub(super) fn is_inside(&self) -> bool {
         !matches!(self, Self::Interface(_))
     }
 }
 
-/// Who makes the interface.
+/// The backend that creates the interface.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Backend {
-    /// The kernel if it has WireGuard, else we.
+    /// The kernel if it has WireGuard, else TUN.
     Best,
-    /// The kernel.
+    /// The kernel's WireGuard.
     Kernel,
-    /// We.
+    /// A TUN device.
     Tun,
 }
 
-/// Chooses.
+/// Chooses the device.
 ///
 /// # Errors
-/// When an interface was asked for and may not be made.
+/// When an interface was requested and this process lacks the privilege to create it.
 pub(super) fn choose(asked: DeviceChoice) -> Result<Chosen> {
     let permitted = machine::may_configure_network();
     let interface = match asked {
-        DeviceChoice::User => return Ok(Chosen::Netstack("asked for".into())),
+        DeviceChoice::User => return Ok(Chosen::Netstack("requested".into())),
         DeviceChoice::Userns => return Ok(Chosen::Namespace),
         DeviceChoice::Auto => return Ok(best(permitted, machine::tun_device().err(), kernel::loaded())),
         DeviceChoice::Kernel => Backend::Kernel,
@@ -52,11 +52,11 @@ pub(super) fn choose(asked: DeviceChoice) -> Result<Chosen> {
     };
     if !permitted {
         let container = machine::in_container();
-        return Err(Problem::new("not permitted to make interfaces and routes: CAP_NET_ADMIN is missing").hint(
+        return Err(Problem::new("cannot create an interface: CAP_NET_ADMIN is missing").hint(
             if container {
-                "give the container --cap-add NET_ADMIN and --device /dev/net/tun, or take --device user, which needs neither"
+                "start the container with --cap-add NET_ADMIN --device /dev/net/tun, or use --device user, which needs no privileges"
             } else {
-                "run as root, or with `AmbientCapabilities=CAP_NET_ADMIN` in a systemd unit; --device user needs no privilege"
+                "run as root, set `AmbientCapabilities=CAP_NET_ADMIN` in the systemd unit, or use --device user, which needs no privileges"
             },
         ));
     }
@@ -65,12 +65,10 @@ pub(super) fn choose(asked: DeviceChoice) -> Result<Chosen> {
 
 fn best(permitted: bool, no_tun: Option<std::io::Error>, in_kernel: bool) -> Chosen {
     match no_tun {
-        _ if !permitted => {
-            Chosen::Netstack("CAP_NET_ADMIN is missing, so no interface can be made here".into())
-        }
+        _ if !permitted => Chosen::Netstack("no interface can be created: CAP_NET_ADMIN is missing".into()),
         Some(_) if in_kernel => Chosen::Interface(Backend::Kernel),
         Some(error) => Chosen::Netstack(format!(
-            "there is neither WireGuard in the kernel nor a TUN device ({}: {error})",
+            "no interface can be created: the kernel has no WireGuard, and there is no TUN device ({}: {error})",
             machine::TUN_DEVICE
         )),
         None => Chosen::Interface(Backend::Best),

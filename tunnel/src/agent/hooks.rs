@@ -10,20 +10,20 @@ use crate::{
 /// When a command runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Stage {
-    /// Before the interface is made.
+    /// Before the interface is created.
     PreUp,
-    /// When it is up.
+    /// After the interface is up.
     PostUp,
-    /// Before it goes.
+    /// Before the interface is removed.
     PreDown,
-    /// When it is gone.
+    /// After the interface is removed.
     PostDown,
 }
 
-/// Runs the commands of one stage by `sh -c`, in their order, `%i` standing for the interface.
+/// Runs the commands of one stage with `sh -c`, in order. `%i` is replaced by the interface name.
 ///
 /// # Errors
-/// The first command that fails; those after it are not run. The command's text is not told: it may hold secrets.
+/// The first command that fails; later ones do not run. The command's text is not printed: it may hold secrets.
 pub(super) fn run(stage: Stage, commands: &[String], interface: &InterfaceName) -> Result<()> {
     for (number, command) in commands.iter().enumerate() {
         let told = || format!("{stage:?} command {}", number + 1);
@@ -36,11 +36,13 @@ pub(super) fn run(stage: Stage, commands: &[String], interface: &InterfaceName) 
             .stdin(Stdio::null())
             .status()
             .map_err(|error| {
-                Problem::new(format!("{}: /bin/sh: {error}", told())).hint("hooks need a shell in the image")
+                Problem::new(format!("{}: /bin/sh: {error}", told())).hint(
+                    "hooks need a shell: add one to the image, or remove the hooks from the configuration",
+                )
             })?;
         if !status.success() {
-            return Err(Problem::new(format!("{} of the configuration failed: {status}", told()))
-                .hint("its own output is above; it runs by /bin/sh, not bash"));
+            return Err(Problem::new(format!("{} failed: {status}", told()))
+                .hint("see the command's own output above; hooks run in /bin/sh, not in Bash"));
         }
     }
     Ok(())

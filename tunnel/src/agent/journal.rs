@@ -1,7 +1,7 @@
-//! What must be undone, written down before it is done, so that a killed agent leaves nothing for good.
+//! Journal of changes to the machine, each written before it is made, so that a killed agent leaves nothing behind for good.
 //!
-//! Only what outlives the interface is written: addresses and routes vanish with it, and a TUN interface vanishes
-//! with its process. The file holds no secret: of the hooks it tells that they ran, not what they were.
+//! Only changes that outlive the interface are recorded: addresses and routes vanish with it, and a TUN interface vanishes
+//! with its process. The file holds no secrets: of the hooks it records that they ran, not their text.
 
 use std::{
     fs,
@@ -37,15 +37,15 @@ pub enum Change {
     Sysctl {
         /// File under /proc/sys.
         path: PathBuf,
-        /// What it said.
+        /// The previous value.
         before: String,
     },
-    /// Name servers, told to resolvconf.
+    /// Name servers registered with resolvconf.
     Resolvconf {
         /// The record's name.
         record: String,
     },
-    /// Name servers, told to systemd-resolved.
+    /// Name servers registered with systemd-resolved.
     Resolved {
         /// Interface they belong to.
         interface: String,
@@ -57,7 +57,7 @@ pub enum Change {
         /// A copy of what was there.
         backup: PathBuf,
     },
-    /// A table of nftables' rules, in the family `inet`.
+    /// An nftables table of the family `inet`.
     Rules {
         /// Its name.
         table: String,
@@ -83,61 +83,64 @@ struct File {
 const VERSION: u32 = 1;
 
 impl Journal {
-    /// Opens the journal; what an earlier agent left is in it.
+    /// Opens the journal, including entries left by an earlier agent.
     ///
     /// # Errors
-    /// When there is one that cannot be read: it is not thrown away.
+    /// When an existing journal cannot be read. It is kept.
     pub fn open(path: PathBuf) -> Result<Self> {
         let file = match fs::read_to_string(&path) {
             Ok(text) => serde_json::from_str(&text).map_err(|error| {
                 Problem::new(format!("journal {}: {error}", path.display()))
-                    .hint("it tells what a killed agent left behind; undo that by hand, then remove the file")
+                    .hint("the file lists changes of a killed agent that are not undone yet: undo them by hand, then remove the file")
             })?,
             Err(error) if error.kind() == io::ErrorKind::NotFound => File::default(),
             Err(error) => return Err(Problem::new(format!("journal {}: {error}", path.display()))),
         };
         if !file.changes.is_empty() && file.version != VERSION {
-            return Err(Problem::new(format!("journal {}: of another version", path.display()))
-                .hint("run `warren-tunnel agent --cleanup` of the version that wrote it"));
+            return Err(Problem::new(format!(
+                "journal {}: written by another version of warren-tunnel",
+                path.display()
+            ))
+            .hint("run `warren-tunnel agent --cleanup` with that version"));
         }
         Ok(Self { path, file })
     }
 
-    /// Writes a change down. To be called before it is made.
+    /// Records a change. Call this before making it.
     ///
     /// # Errors
-    /// When it cannot be written: then the change must not be made.
+    /// When the entry cannot be written; the change must not be made then.
     pub fn note(&mut self, change: Change) -> Result<()> {
         self.file.changes.push(change);
         self.save()
     }
 
-    /// A file beside this one that has its name but for the extension.
+    /// A file in the same folder with the same name and another extension.
     pub fn beside(&self, extension: &str) -> PathBuf {
         self.path.with_extension(extension)
     }
 
-    /// What was done last, if anything is left.
+    /// The most recent entry, if any.
     pub fn last(&self) -> Option<&Change> {
         self.file.changes.last()
     }
 
-    /// Everything that is written down, in order.
+    /// All entries, in order.
     pub fn all(&self) -> &[Change] {
         &self.file.changes
     }
 
-    /// Whether nothing is written down.
+    /// Whether there are no entries.
     pub fn is_empty(&self) -> bool {
         self.file.changes.is_empty()
     }
 
-    /// Whether such a change is written down.
+    /// Whether a matching entry exists.
     pub fn has(&self, wanted: impl Fn(&Change) -> bool) -> bool {
         self.file.changes.iter().any(wanted)
     }
 
-    /// The last change has been undone. The file goes with the last one.
+    /// Removes the most recent entry, which has been undone. The file is removed with the last entry.
     ///
     /// # Errors
     /// When the file cannot be written.
@@ -146,7 +149,7 @@ impl Journal {
         self.save()
     }
 
-    /// Takes out one change that has been undone out of turn.
+    /// Removes an entry that has been undone out of order.
     ///
     /// # Errors
     /// When the file cannot be written.
@@ -171,10 +174,10 @@ impl Journal {
     }
 }
 
-/// Makes the folder of run-time files, for its owner alone.
+/// Creates the folder for run-time files, accessible only to its owner.
 ///
 /// # Errors
-/// When it cannot be made.
+/// When it cannot be created.
 pub(super) fn folder_of(path: &Path) -> io::Result<()> {
     match path.parent() {
         Some(folder) => fs::DirBuilder::new().recursive(true).mode(0o700).create(folder),
@@ -182,7 +185,7 @@ pub(super) fn folder_of(path: &Path) -> io::Result<()> {
     }
 }
 
-/// Either the old file or the new one is there after a crash, never half of it.
+/// Replaces the file atomically: after a crash it is either the old one or the new one.
 fn replace(path: &Path, text: &[u8]) -> io::Result<()> {
     let beside = path.with_extension("json.new");
     let mut file =

@@ -1,5 +1,5 @@
-//! A tunnel that the kernel's WireGuard moves. `wg` talks to the kernel itself; what is here serves `status`,
-//! `reload` and the metrics, and looks names up again.
+//! A tunnel of the kernel's WireGuard. `wg` talks to the kernel directly; this module serves `status`,
+//! `reload` and the metrics, and resolves endpoint names again.
 
 use std::{
     collections::BTreeMap,
@@ -36,16 +36,16 @@ use crate::{
     uapi::{self, Request, errno},
 };
 
-/// How often peers with names are looked at.
+/// Interval between checks of peers whose endpoint is a name.
 const LOOK_EVERY: Duration = Duration::from_secs(30);
-/// A handshake older than this does not come any more: 120 s until the next is due, and three tries.
+/// A handshake older than this will not be renewed: 120 s until the next is due, plus three attempts.
 const STALE: Duration = Duration::from_secs(135);
 
-/// A running tunnel of the kernel's. The interface itself is the journal's to remove.
+/// A running tunnel of the kernel. The interface itself is removed through the journal.
 pub(super) struct KernelTunnel {
     _uapi: uapi::Server,
     shared: Arc<Shared>,
-    /// Dropped to end the thread that looks at names.
+    /// Dropped to end the thread that resolves names.
     _watch: SyncSender<()>,
 }
 
@@ -57,7 +57,7 @@ struct Shared {
 }
 
 impl KernelTunnel {
-    /// Configures an interface that was just made.
+    /// Configures an interface that was just created.
     pub(super) fn up(
         kernel: Kernel,
         settings: &Settings,
@@ -110,13 +110,13 @@ impl Tunnel for KernelTunnel {
             || old.listen_port != new.listen_port
             || mark.0 != mark.1
         {
-            // This way of configuring the kernel has no smaller step than the whole interface.
+            // The netlink library can only configure the whole interface at once.
             kernel
                 .configure(self.shared.interface.as_str(), &kernel_config(after, mark.1, &wanted)?)
                 .map_err(|error| refused(&error))?;
-            "key, port or mark, so all sessions".to_owned()
+            "private key, port or mark changed, all sessions restarted".to_owned()
         } else {
-            // Compared as the file has them: a name that resolves otherwise today is no change of the file.
+            // Compared as written in the file: a name that now resolves to another address is not a change.
             let (gone, changed) = difference(&known, &peers::of(after, &Carriers::udp_only(), None, false));
             for key in &gone {
                 kernel.remove(key).map_err(|error| refused(&error))?;
@@ -166,7 +166,7 @@ fn answer(request: &Request, shared: &Shared, reloader: &Reloader) -> Vec<u8> {
     result.unwrap_or_else(|problem| failure(&problem))
 }
 
-/// Looks names up again whose peers do not answer. Without names it sleeps for good.
+/// Resolves the endpoint names of peers that do not answer. Without names it sleeps forever.
 fn watch(shared: Arc<Shared>) -> Result<SyncSender<()>> {
     let (end, ended) = mpsc::sync_channel::<()>(0);
     thread::Builder::new()
@@ -182,7 +182,7 @@ fn watch(shared: Arc<Shared>) -> Result<SyncSender<()>> {
                 }
             }
         })
-        .while_doing(|| "thread for DNS".into())?;
+        .while_doing(|| "cannot start the lookup thread".into())?;
     Ok(end)
 }
 
@@ -194,7 +194,7 @@ fn look_up(shared: &Shared, names: &BTreeMap<PublicKey, config::Endpoint>) -> Re
         let Some(name) = names.get(&peer.public_key).filter(|_| !fresh) else { continue };
         let address = resolve(name, peer.endpoint)?;
         if peer.endpoint != Some(address) {
-            tracing::info!(peer = %peer.public_key, endpoint = %address, "endpoint looked up");
+            tracing::info!(peer = %peer.public_key, endpoint = %address, "endpoint resolved");
             shared.kernel.lock().set_endpoint(&peer.public_key, address).map_err(|error| refused(&error))?;
         }
     }
@@ -222,7 +222,7 @@ fn kernel_peer(peer: &FilePeer) -> KernelPeer {
     }
 }
 
-/// The same model as our own data path's; what the kernel does not tell is left out.
+/// The same model as for our own data path; values that the kernel does not report are absent.
 fn status(
     facts: &Facts,
     names: &BTreeMap<PublicKey, config::Endpoint>,
@@ -271,7 +271,7 @@ fn status(
 }
 
 fn refused(error: &warren_device::kernel::KernelError) -> Problem {
-    Problem::new(error.to_string()).hint("--device tun does without the kernel's WireGuard")
+    Problem::new(error.to_string()).hint("use --device tun, which does not need the kernel's WireGuard")
 }
 
 #[cfg(test)]

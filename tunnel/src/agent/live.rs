@@ -1,4 +1,4 @@
-//! What metrics look at: nothing before the tunnel is up and after it is down.
+//! The source of the metrics: empty before the tunnel is up and after it is down.
 
 use std::sync::Arc;
 

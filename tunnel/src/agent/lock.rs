@@ -1,4 +1,4 @@
-//! One agent an interface.
+//! A lock that permits one agent per interface.
 
 use std::{
     fs::{self, File, OpenOptions},
@@ -15,17 +15,17 @@ use crate::{
     problem::{Context, Problem, Result},
 };
 
-/// Held as long as the agent lives; the kernel lets go of it however the agent ends.
+/// Held while the agent runs; the kernel releases it however the agent ends.
 pub(super) struct Lock {
     path: PathBuf,
     _file: File,
 }
 
 impl Lock {
-    /// Takes it.
+    /// Acquires the lock.
     ///
     /// # Errors
-    /// When another agent has it.
+    /// When another agent holds it.
     pub(super) fn take(interface: &InterfaceName, folder: &Path) -> Result<Self> {
         Self::at(interface.lock(folder), interface)
     }
@@ -40,12 +40,12 @@ impl Lock {
             if flock(&file, FlockOperation::NonBlockingLockExclusive).is_err() {
                 let mut pid = String::new();
                 _ = file.read_to_string(&mut pid);
-                return Err(Problem::new(format!("an agent of {interface} is running already (pid {})", pid.trim()))
+                return Err(Problem::new(format!("an agent for interface {interface} is already running (pid {})", pid.trim()))
                     .hint(format!(
-                        "`warren-tunnel reload {interface}` has it read its file again; --interface gives another name"
+                        "run `warren-tunnel reload {interface}` to apply changes, or choose another name with --interface"
                     )));
             }
-            // Whoever had it may have removed the file between our opening it and our taking it.
+            // The previous holder may have removed the file between open and flock.
             if !is_at(&file, &path).while_doing(told)? {
                 continue;
             }

@@ -1,4 +1,4 @@
-//! The thread that looks up names of endpoints, so that nobody else waits for DNS.
+//! The thread that resolves endpoint names, so that no other thread waits for DNS.
 
 use std::{
     collections::HashMap,
@@ -16,7 +16,7 @@ use crate::{
     problem::{Context, Result},
 };
 
-/// Lookups that may wait; more are asked for again.
+/// Length of the queue; lookups beyond it are requested again later.
 const WAITING: usize = 1024;
 /// First and longest pause after a lookup that failed.
 const PAUSE: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(60));
@@ -27,7 +27,7 @@ struct Failed {
     pause: Duration,
 }
 
-/// Starts it. It ends when all senders and the control thread have.
+/// Starts the thread. It ends when all senders are dropped and the control thread has ended.
 ///
 /// # Errors
 /// When no thread can be started.
@@ -37,7 +37,7 @@ pub(crate) fn start(handle: Handle) -> Result<SyncSender<Lookup>> {
         .name("lookups".into())
         .stack_size(512 << 10)
         .spawn(move || run(&lookups, &handle))
-        .while_doing(|| "thread for DNS".into())?;
+        .while_doing(|| "cannot start the lookup thread".into())?;
     Ok(sender)
 }
 
@@ -73,7 +73,7 @@ fn attempt(lookup: Lookup, pause: Duration, failed: &mut HashMap<PublicKey, Fail
             handle.tell(Command::Endpoint(lookup.peer, address));
         }
         Err(problem) => {
-            // Told once a series of failures, not at each.
+            // Logged once per series of failures.
             if pause == PAUSE.0 && !failed.contains_key(&lookup.peer) {
                 log::warn(&problem);
             }

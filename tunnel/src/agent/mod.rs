@@ -1,4 +1,4 @@
-//! `agent`: brings a tunnel up, keeps it, undoes it.
+//! `agent`: brings a tunnel up, keeps it up, and undoes all changes at the end.
 
 mod beside;
 mod carriers;
@@ -54,36 +54,36 @@ use crate::{
     status::Status,
 };
 
-/// What the main thread waits for.
+/// Events that the main thread waits for.
 enum Event {
     Stop(i32),
-    /// Whoever worked beside the tunnel is done.
+    /// The work beside the tunnel is done.
     Done,
-    /// The tunnel cannot go on.
+    /// The tunnel has failed.
     Failed,
-    /// Go on with this configuration.
+    /// Switch to this configuration.
     Become(Box<Config>),
-    /// Read the file again; the answer goes to whoever asked, a signal to nobody.
+    /// Reload the file; the result goes to the requester, if there is one (not for a signal).
     Reload(Option<SyncSender<Result<String>>>),
 }
 
-/// Asks the main thread for a reload and waits for what it says.
+/// Requests a reload from the main thread and waits for the result.
 #[derive(Clone)]
 pub struct Reloader(Sender<Event>);
 
 impl Reloader {
-    /// Tells that the tunnel cannot go on.
+    /// Reports that the tunnel has failed.
     pub(crate) fn failed(&self) {
         _ = self.0.send(Event::Failed);
     }
 
-    /// What was changed.
+    /// Reloads the file and returns a summary of the changes.
     ///
     /// # Errors
-    /// What is wrong with the file; the agent goes on as before.
+    /// When the file is invalid; the agent keeps its configuration.
     pub fn reload(&self) -> Result<String> {
         let (answer, answered) = mpsc::sync_channel(1);
-        let gone = || Problem::new("the agent is ending");
+        let gone = || Problem::new("the agent is shutting down");
         self.0.send(Event::Reload(Some(answer))).map_err(|_| gone())?;
         answered.recv().map_err(|_| gone())?
     }
@@ -92,7 +92,7 @@ impl Reloader {
 /// Runs until a signal ends it.
 ///
 /// # Errors
-/// What kept the tunnel from coming up. Everything done by then is undone.
+/// When the tunnel does not come up. All changes made until then are undone.
 pub fn run(args: &AgentArgs) -> Result<()> {
     if args.cleanup {
         let env_key = env_key();
@@ -128,14 +128,15 @@ fn clean(args: &AgentArgs, env_key: Option<&str>) -> Result<()> {
         None => None,
     };
     match network::cleanup(&interface, config.as_ref(), &folder)? {
-        0 => tracing::info!(%interface, "nothing was left"),
-        left => tracing::info!(%interface, changes = left, "undone"),
+        0 => tracing::info!(%interface, "nothing to clean up"),
+        left => tracing::info!(%interface, changes = left, "changes of an earlier agent undone"),
     }
     Ok(())
 }
 
 fn listen_to_signals(events: &Sender<Event>) -> Result<()> {
-    let mut signals = Signals::new([SIGTERM, SIGINT, SIGHUP]).while_doing(|| "signals".into())?;
+    let mut signals =
+        Signals::new([SIGTERM, SIGINT, SIGHUP]).while_doing(|| "cannot handle signals".into())?;
     let events = events.clone();
     thread::Builder::new()
         .name("signals".into())
@@ -148,11 +149,11 @@ fn listen_to_signals(events: &Sender<Event>) -> Result<()> {
                 }
             }
         })
-        .while_doing(|| "thread for signals".into())?;
+        .while_doing(|| "cannot start the signal thread".into())?;
     Ok(())
 }
 
-/// A default address that is taken is no reason not to run: a second agent on one machine has none of its own.
+/// A default address that is in use is only a warning: a second agent on the machine runs without metrics.
 fn serve_metrics(asked: Option<Address>, live: &Arc<Live>) -> Result<Option<metrics::Server>> {
     let source = Arc::clone(live) as Arc<dyn metrics::Source>;
     let started = match asked {
@@ -172,7 +173,7 @@ fn serve_metrics(asked: Option<Address>, live: &Arc<Live>) -> Result<Option<metr
 /// A tunnel that is up.
 struct Agent {
     settings: Settings,
-    /// What was changed of the machine: nothing without an interface.
+    /// Changes to the machine; `None` without an interface.
     network: Option<Network>,
     tunnel: Box<dyn Tunnel>,
     live: Arc<Live>,
@@ -183,8 +184,8 @@ impl Agent {
         let Settings { interface, config, .. } = &settings;
         if config.interface.save_config {
             log::warn(
-                &Problem::new("SaveConfig is not done")
-                    .hint("`wg showconf` prints what is set; the file stays as it is"),
+                &Problem::new("SaveConfig is not supported and is ignored")
+                    .hint("run `wg showconf` to print the running configuration"),
             );
         }
         let Chosen::Interface(backend) = *chosen else {
@@ -194,8 +195,10 @@ impl Agent {
             return Ok(Self { settings, network: None, tunnel, live: Arc::clone(live) });
         };
         if settings.services.asked() {
-            return Err(Problem::new("proxies and forwards are not for a tunnel with an interface")
-                .hint("programs reach the tunnel by its routes; leave them out, or take --device user"));
+            return Err(Problem::new(
+                "proxies and port forwards are not available for a tunnel with an interface",
+            )
+            .hint("remove these options, since programs use the tunnel's routes, or use --device user"));
         }
         let mut network = Network::new(interface, config, &settings.folder)?;
         match Self::bring_up(&settings, backend, &mut network, events) {
@@ -211,7 +214,7 @@ impl Agent {
         }
     }
 
-    /// A tunnel that ends in this process, or in a namespace of its own. What is meant for an interface is told and left out.
+    /// Brings up a tunnel that ends in this process or in its own namespace. Settings for an interface are ignored with a warning.
     fn bring_up_alone(
         settings: &Settings,
         chosen: &Chosen,
@@ -221,14 +224,14 @@ impl Agent {
         let hooks = [&parts.pre_up, &parts.post_up, &parts.pre_down, &parts.post_down];
         if !hooks.iter().all(|commands| commands.is_empty()) {
             log::warn(
-                &Problem::new("PreUp, PostUp, PreDown and PostDown do not run: there is no interface")
-                    .hint("take them out of the file, or give the process what --device tun needs"),
+                &Problem::new("PreUp, PostUp, PreDown and PostDown do not run: the tunnel has no interface")
+                    .hint("remove them from the file, or grant the privileges that --device tun needs"),
             );
         }
         if parts.fwmark.is_some_and(|mark| mark != 0) {
             log::warn(
-                &Problem::new("FwMark is left out: without an interface nothing is routed by it")
-                    .hint("take it out of the file"),
+                &Problem::new("FwMark is ignored: the tunnel has no interface")
+                    .hint("remove it from the file"),
             );
         }
         machine::raise_descriptors();
@@ -282,7 +285,7 @@ impl Agent {
                 }
                 Ok(Event::Stop(signal)) => {
                     let name = if signal == SIGINT { "SIGINT" } else { "SIGTERM" };
-                    tracing::info!(interface = %self.settings.interface, signal = name, "ending");
+                    tracing::info!(interface = %self.settings.interface, signal = name, "shutting down");
                     self.down();
                     return Ok(());
                 }
@@ -294,11 +297,11 @@ impl Agent {
                     let interface = self.settings.interface.clone();
                     self.down();
                     return Err(Problem::new(format!(
-                        "interface {interface} has gone, or its device failed"
+                        "interface {interface} was removed, or its device failed"
                     ))
-                    .hint("was it removed by another program? the log has more; start the agent again"));
+                    .hint("see the log for the reason, then start the agent again"));
                 }
-                // The signals' thread holds a sender as long as the process lives.
+                // The signal thread holds a sender for the life of the process.
                 Err(_) => return Ok(()),
             }
         }
@@ -320,20 +323,20 @@ impl Agent {
         if let Source::Token(enrolled) = &settings.source {
             enrolled.release();
         }
-        tracing::info!(%interface, "down");
+        tracing::info!(%interface, "tunnel is down");
     }
 
     fn reload(&mut self) -> Result<String> {
         if matches!(self.settings.source, Source::Stdin) {
-            return Err(Problem::new("the configuration came from standard input and cannot be read again")
-                .hint("give it as a file, or use `wg set`"));
+            return Err(Problem::new("cannot reload: the configuration was read from standard input")
+                .hint("start the agent with --config FILE, or change settings with `wg set`"));
         }
         self.take(settings::read(&self.settings.source, &self.settings.over)?)
     }
 
-    /// Goes on with another configuration; says what it has otherwise.
+    /// Switches to another configuration and returns a summary of the changes.
     fn take(&mut self, config: Config) -> Result<String> {
-        // The mark comes before the routes that need it: else the tunnel's own datagrams would go into the tunnel.
+        // The mark comes before the routes that need it; otherwise the tunnel's own datagrams would enter the tunnel.
         let mark = match &self.network {
             Some(network) => (network.fwmark(&self.settings.config), network.fwmark(&config)),
             None => (None, None),
@@ -354,7 +357,7 @@ impl Agent {
     }
 }
 
-/// An enrolled agent has several gateways.
+/// Watches the gateways of an enrolled agent.
 fn watch_gateways(settings: &Settings, tunnel: &dyn Tunnel, events: &Sender<Event>) -> Result<()> {
     match &settings.source {
         Source::Token(enrolled) => enrolled::watch(Arc::clone(enrolled), tunnel.look(), events.clone()),
@@ -367,7 +370,7 @@ fn gateway(config: &Config) -> Option<PublicKey> {
     config.peers.iter().find(|peer| !peer.allowed_ips.is_empty()).map(|peer| peer.public_key)
 }
 
-/// The line that says what was chosen.
+/// Logs that the tunnel is up, and with what.
 fn announce(status: Status, told: &str) {
     let on: Vec<String> = status.offloads.into_iter().filter(|o| o.on).map(|o| o.name).collect();
     tracing::info!(
@@ -378,6 +381,6 @@ fn announce(status: Status, told: &str) {
         port = status.listen_port,
         peers = status.peers.len(),
         offloads = on.join(","),
-        "up"
+        "tunnel is up"
     );
 }

@@ -16,8 +16,7 @@ use crate::{
     problem::{Problem, Result},
 };
 
-/// Frames that wait for the data path, as many as the kernel's WireGuard keeps: a burst of small UDP packets overflows the
-/// device's own 500.
+/// Length of the device's queue, as for the kernel's WireGuard: a burst of small UDP packets overflows the default of 500.
 const QUEUE: u32 = 1000;
 
 /// The network side of an interface that is up, or coming up.
@@ -33,26 +32,25 @@ pub(super) struct Network {
 }
 
 impl Network {
-    /// Begins with an interface that does not exist yet. What an earlier agent left is undone first.
+    /// Prepares for an interface that does not exist yet. Undoes what an earlier agent left behind first.
     ///
     /// # Errors
     /// When netlink or the journal cannot be used, or such an interface exists.
     pub(super) fn new(interface: &InterfaceName, config: &Config, folder: &Path) -> Result<Self> {
         let mut journal = Journal::open(interface.journal(folder))?;
         if !journal.is_empty() {
-            tracing::warn!(%interface, "an earlier agent did not end cleanly: undoing what it left");
+            tracing::warn!(%interface, "an earlier agent did not end cleanly, undoing its changes");
             let mut netlink = open()?;
             undo(&mut journal, &mut netlink, interface, Some(config), Why::Crash);
         }
         let mut netlink = open()?;
-        if netlink.link(interface.as_str()).map_err(|error| told("looking at interfaces", &error))?.is_some()
-        {
-            return Err(Problem::new(format!("interface {interface} exists already")).hint(format!(
-                "another WireGuard has it: stop that (`wg-quick down {interface}`), or remove it (`ip link del {interface}`), or choose another name with --interface"
+        if netlink.link(interface.as_str()).map_err(|error| told("listing interfaces", &error))?.is_some() {
+            return Err(Problem::new(format!("interface {interface} already exists")).hint(format!(
+                "stop the WireGuard that uses it (`wg-quick down {interface}`), remove it (`ip link del {interface}`), or choose another name with --interface"
             )));
         }
         let mut table = net::FIRST_TABLE;
-        while netlink.table_in_use(table).map_err(|error| told("looking at routes", &error))? {
+        while netlink.table_in_use(table).map_err(|error| told("listing routes", &error))? {
             table += 1;
         }
         Ok(Self {
@@ -67,7 +65,7 @@ impl Network {
         })
     }
 
-    /// The mark that the tunnel's own datagrams must bear: the configuration's, else that of the rules.
+    /// The firewall mark of the tunnel's own datagrams: the configured one, else that of the routing rules.
     pub(super) fn fwmark(&self, config: &Config) -> Option<u32> {
         let configured = config.interface.fwmark.filter(|mark| *mark != 0);
         configured.or_else(|| net::routing(config, self.table).fwmark)
@@ -78,7 +76,7 @@ impl Network {
         net::outside_mtu(&mut self.netlink, peers)
     }
 
-    /// Writes down a change that another makes.
+    /// Records a change that the caller makes.
     ///
     /// # Errors
     /// When the journal cannot be written.
@@ -86,7 +84,7 @@ impl Network {
         self.journal.note(change)
     }
 
-    /// An interface that was written down was not made after all.
+    /// Removes the journal entry of an interface that could not be created.
     ///
     /// # Errors
     /// When the journal cannot be written.
@@ -99,28 +97,26 @@ impl Network {
     /// Brings the interface up: MTU, addresses, name servers, routes, in wg-quick's order.
     ///
     /// # Errors
-    /// The first change that the kernel refuses; what was made is in the journal.
+    /// The first change that the kernel refuses; earlier ones are in the journal.
     pub(super) fn up(&mut self, config: &Config, mtu: u32) -> Result<()> {
-        let link = self
-            .netlink
-            .link(self.interface.as_str())
-            .map_err(|error| told("looking at interfaces", &error))?;
+        let link =
+            self.netlink.link(self.interface.as_str()).map_err(|error| told("listing interfaces", &error))?;
         self.index =
-            link.ok_or_else(|| Problem::new(format!("interface {} has gone", self.interface)))?.index;
+            link.ok_or_else(|| Problem::new(format!("interface {} was removed", self.interface)))?.index;
         // As the kernel's WireGuard: no link-local address, so no router solicitations into the tunnel.
         let path = format!("/proc/sys/net/ipv6/conf/{}/addr_gen_mode", self.interface);
         _ = fs::write(path, "1");
         self.set_mtu(mtu)?;
         self.netlink
             .set_queue_length(self.index, QUEUE)
-            .map_err(|error| told("setting the queue's length", &error))?;
+            .map_err(|error| told("setting the queue length", &error))?;
         self.change_addresses(config)?;
         self.netlink.set_up(self.index).map_err(|error| told("bringing the interface up", &error))?;
         self.change_dns(config)?;
         self.change_routing(config)
     }
 
-    /// Applies what another configuration has otherwise. Hooks do not run.
+    /// Applies the differences of another configuration. Hooks do not run.
     ///
     /// # Errors
     /// The first change that the kernel refuses.
@@ -134,7 +130,7 @@ impl Network {
     }
 
     fn set_mtu(&mut self, mtu: u32) -> Result<()> {
-        self.netlink.set_mtu(self.index, mtu).map_err(|error| told(&format!("MTU {mtu}"), &error))
+        self.netlink.set_mtu(self.index, mtu).map_err(|error| told(&format!("setting MTU {mtu}"), &error))
     }
 
     fn change_addresses(&mut self, config: &Config) -> Result<()> {
@@ -147,7 +143,7 @@ impl Network {
             match self.netlink.add_address(self.index, new) {
                 Err(error) if absent_v6(new, &error) => log::warn(&no_ipv6(&format!("address {new}"))),
                 other => tolerate(other, &[libc::EEXIST])
-                    .map_err(|error| told(&format!("address {new}"), &error))?,
+                    .map_err(|error| told(&format!("adding address {new}"), &error))?,
             }
         }
         self.addresses = wanted;
@@ -170,10 +166,10 @@ impl Network {
                 Ok(()) => {}
                 Err(error) if absent_v6(to, &error) => log::warn(&no_ipv6(&format!("route {to}"))),
                 Err(error) if error.raw_os_error() == Some(libc::EEXIST) => {
-                    return Err(Problem::new(format!("route {to}: there is one already"))
-                        .hint(format!("`ip route show {to}` tells whose; narrow AllowedIPs, or `Table = off` and route by yourself")));
+                    return Err(Problem::new(format!("adding route {to}: another route to it already exists"))
+                        .hint(format!("find it with `ip route show {to}`, then narrow AllowedIPs, or set `Table = off` and add routes yourself")));
                 }
-                Err(error) => return Err(told(&format!("route {to}"), &error)),
+                Err(error) => return Err(told(&format!("adding route {to}"), &error)),
             }
         }
         for (family, rule) in &wanted.rules {
@@ -190,9 +186,9 @@ impl Network {
     }
 
     fn add_rule(&mut self, family: Family, rule: Rule) -> Result<()> {
-        let doing = |error: &io::Error| told("policy routing rule", error);
+        let doing = |error: &io::Error| told("adding a policy routing rule", error);
         if self.netlink.has_rule(family, rule).map_err(|error| doing(&error))? {
-            // Somebody else's, of the same effect: it stays theirs.
+            // An identical rule of another program: it is left alone.
             return Ok(());
         }
         self.journal.note(Change::Rule { family, rule })?;
@@ -221,13 +217,13 @@ impl Network {
         let noted = self.journal.note(Change::Sysctl { path: path.into(), before });
         if noted.is_err() || fs::write(path, value).is_err() {
             log::warn(
-                &Problem::new(format!("{path} cannot be set to {value}"))
-                    .hint("with a strict reverse path filter answers would be dropped; set it on the host"),
+                &Problem::new(format!("cannot set {path} to {value}"))
+                    .hint("set it on the host: with a strict reverse path filter the kernel drops replies"),
             );
         }
     }
 
-    /// A strict filter drops the peers' datagrams: towards them the unmarked route is the tunnel itself.
+    /// Warns about a strict filter, which drops the peers' datagrams: the unmarked route to them is the tunnel itself.
     fn look_at_reverse_path(&mut self) {
         let Ok(Some(path)) = self.netlink.default_path() else { return };
         let Ok(Some(link)) = self.netlink.link_by_index(path.index) else { return };
@@ -238,10 +234,10 @@ impl Network {
         if of("all").max(of(&link.name)) == 1 {
             log::warn(
                 &Problem::new(format!(
-                    "the reverse path filter of {} is strict: it may drop what peers send",
+                    "the reverse path filter of {} is strict and may drop packets from peers",
                     link.name
                 ))
-                .hint(format!("sysctl -w net.ipv4.conf.{}.rp_filter=2", link.name)),
+                .hint(format!("run `sysctl -w net.ipv4.conf.{}.rp_filter=2`", link.name)),
             );
         }
     }
@@ -265,7 +261,7 @@ impl Network {
         Ok(())
     }
 
-    /// Undoes all that is in the journal. What cannot be undone is told and left.
+    /// Undoes all changes in the journal. A change that cannot be undone is logged and skipped.
     pub(super) fn down(mut self, config: &Config) {
         undo(&mut self.journal, &mut self.netlink, &self.interface, Some(config), Why::Stop);
     }
@@ -330,8 +326,8 @@ fn undo_one(
                 }
                 hooks::run(Stage::PostDown, &config.interface.post_down, interface)
             }
-            None => Err(Problem::new("PreDown and PostDown did not run")
-                .hint("give the configuration too: warren-tunnel agent --cleanup --config FILE")),
+            None => Err(Problem::new("PreDown and PostDown did not run: the configuration is not known")
+                .hint("run `warren-tunnel agent --cleanup --config FILE`")),
         },
         dns => net::dns_undo(dns),
     }
@@ -361,7 +357,7 @@ fn tolerate(result: io::Result<()>, numbers: &[i32]) -> io::Result<()> {
     }
 }
 
-/// Where IPv6 is switched off the kernel refuses its addresses and routes in several ways.
+/// Whether the error means that IPv6 is disabled; the kernel reports this in several ways.
 fn absent_v6(prefix: &IpNet, error: &io::Error) -> bool {
     matches!(prefix, IpNet::V6(_))
         && matches!(
@@ -371,17 +367,15 @@ fn absent_v6(prefix: &IpNet, error: &io::Error) -> bool {
 }
 
 fn no_ipv6(what: &str) -> Problem {
-    Problem::new(format!("{what} left out: IPv6 is off on this machine")).hint(
-        "sysctl net.ipv6.conf.all.disable_ipv6 tells; take it out of the configuration, or turn IPv6 on",
-    )
+    Problem::new(format!("{what} skipped: IPv6 is disabled on this machine"))
+        .hint("remove it from the configuration, or enable IPv6 (sysctl net.ipv6.conf.all.disable_ipv6)")
 }
 
 fn told(doing: &str, error: &io::Error) -> Problem {
     let problem = Problem::new(format!("{doing}: {error}"));
     match error.raw_os_error() {
-        Some(libc::EPERM | libc::EACCES) => {
-            problem.hint("CAP_NET_ADMIN is missing: run as root, or give the container --cap-add NET_ADMIN")
-        }
+        Some(libc::EPERM | libc::EACCES) => problem
+            .hint("CAP_NET_ADMIN is missing: run as root, or start the container with --cap-add NET_ADMIN"),
         _ => problem,
     }
 }

@@ -1,5 +1,4 @@
-//! A tunnel that our own data path moves: over a TUN device, or to and from the netstack of this process, or the kernel's stack in
-//! a namespace.
+//! A tunnel of our own data path, over a TUN device, the netstack of this process, or the kernel's stack in a namespace.
 
 use std::{net::IpAddr, path::PathBuf, sync::Arc, time::Duration};
 
@@ -34,12 +33,12 @@ use crate::{
     uapi::{self, Request, errno},
 };
 
-/// The least MTU without an interface, which is IPv6's.
+/// The minimum MTU without an interface: the minimum of IPv6.
 const LEAST_MTU: u32 = 1280;
 
 /// A running tunnel; dropping it ends it, and its interface with it.
 pub(super) struct OwnTunnel {
-    // In the order in which they end: streams before the device, and nobody asks a control thread that has gone.
+    // Dropped in this order: streams before the device, and all users of the control thread before it.
     services: Option<Services>,
     _uapi: uapi::Server,
     _thread: control::Thread,
@@ -52,15 +51,15 @@ pub(super) struct OwnTunnel {
 
 /// Where packets leave the tunnel.
 enum Inside {
-    /// By an interface of the machine.
+    /// Through an interface of the machine.
     Interface,
     /// In the netstack.
     Netstack(Net),
-    /// In a network of our own.
+    /// In a network namespace of our own.
     Private(Box<PrivateNetwork>),
 }
 
-/// What is particular to a device.
+/// The properties of a device.
 struct Kind {
     backend: &'static str,
     told: String,
@@ -71,7 +70,7 @@ struct Kind {
 }
 
 impl OwnTunnel {
-    /// Makes the interface and starts everything behind it. Addresses and routes are the caller's.
+    /// Creates the interface and starts everything behind it. The caller sets addresses and routes.
     pub(super) fn over_tun(
         settings: &Settings,
         network: &mut Network,
@@ -94,7 +93,7 @@ impl OwnTunnel {
         Self::up(settings, reloader, kind, file_peers, |_| Ok((Device::Tun(queues), Inside::Interface)))
     }
 
-    /// Starts a tunnel that ends in this process: nothing of the machine is changed, nothing needs a privilege.
+    /// Starts a tunnel that ends in this process: it changes nothing on the machine and needs no privileges.
     pub(super) fn over_netstack(settings: &Settings, reloader: Reloader, told: &str) -> Result<Up> {
         let (kind, file_peers) = Self::without_interface(settings, "user", told, Vec::new());
         let mtu = kind.mtu;
@@ -111,7 +110,7 @@ impl OwnTunnel {
                 routes: Box::new(move |to| routed.route(to).is_some()),
                 forward: None,
             })
-            .while_doing(|| "netstack".into())?;
+            .while_doing(|| "cannot start the netstack".into())?;
             Ok((Device::User(Box::new(driver)), Inside::Netstack(net)))
         })
     }
@@ -120,14 +119,14 @@ impl OwnTunnel {
     pub(super) fn over_namespace(settings: &Settings, reloader: Reloader) -> Result<Up> {
         let (mut network, queue) = PrivateNetwork::open()?;
         let (kind, file_peers) =
-            Self::without_interface(settings, "userns", "asked for", device_offloads(&queue));
+            Self::without_interface(settings, "userns", "requested", device_offloads(&queue));
         network.configure(own_addresses(&settings.config).into_iter(), kind.mtu)?;
         Self::up(settings, reloader, kind, file_peers, move |_| {
             Ok((Device::Tun(vec![queue]), Inside::Private(Box::new(network))))
         })
     }
 
-    /// What the two have in common.
+    /// The common part of the two tunnels without an interface.
     fn without_interface(
         settings: &Settings,
         backend: &'static str,
@@ -136,14 +135,14 @@ impl OwnTunnel {
     ) -> (Kind, Vec<FilePeer>) {
         let Settings { interface, config, .. } = settings;
         let file_peers = peers::of(config, &settings.carriers, None, true);
-        // Some sandboxes have no netlink: then the usual MTU is taken.
+        // Some sandboxes have no netlink: the default MTU is used there.
         let mtu = mtu_for(config, endpoints(&file_peers), |peers| {
             net::outside_mtu(&mut Netlink::open().ok()?, peers)
         });
         if mtu < LEAST_MTU {
             log::warn(
-                &Problem::new(format!("MTU {mtu} is taken as {LEAST_MTU}"))
-                    .hint("without an interface packets of the least MTU of IPv6 must fit"),
+                &Problem::new(format!("MTU {mtu} is too small without an interface, using {LEAST_MTU}"))
+                    .hint("set MTU to 1280, the minimum of IPv6, or more"),
             );
         }
         let mtu = mtu.max(LEAST_MTU);
@@ -226,7 +225,7 @@ impl OwnTunnel {
         Ok(Up { tunnel: Box::new(tunnel), mtu, told })
     }
 
-    /// Hands peers to the control thread, and names that are still to be looked up to theirs.
+    /// Sends peers to the control thread, and unresolved names to the lookup thread.
     fn put(&self, gone: Vec<PublicKey>, changed: Vec<FilePeer>) -> Result<()> {
         let unknown: Vec<Lookup> = changed
             .iter()
@@ -244,7 +243,7 @@ impl OwnTunnel {
 }
 
 impl Tunnel for OwnTunnel {
-    /// Applies what another file has otherwise; says what that was.
+    /// Applies the differences of another file and returns a summary.
     fn apply(&mut self, before: &Config, after: &Config, mark: (Option<u32>, Option<u32>)) -> Result<String> {
         let mut said = Vec::new();
         let (old, new) = (&before.interface, &after.interface);
@@ -254,13 +253,13 @@ impl Tunnel for OwnTunnel {
             self.handle
                 .ask(|done| Command::Listen { port, fwmark, done })?
                 .map_err(|error| port_problem(port.unwrap_or(0), &error))?;
-            said.push("port or mark".to_owned());
+            said.push("port or mark changed".to_owned());
         }
         if old.private_key != new.private_key
             && let Some(key) = &new.private_key
         {
             self.handle.tell(Command::PrivateKey(key.clone()));
-            said.push("private key, so all sessions".to_owned());
+            said.push("private key changed, all sessions restarted".to_owned());
         }
         let (gone, changed) = control::difference(
             &peers::of(before, &self.carriers, mark.0, false),
@@ -279,7 +278,8 @@ impl Tunnel for OwnTunnel {
         }
         if old.listen_tls != new.listen_tls {
             log::warn(
-                &Problem::new("ListenTLS has changed, the port stays as it is").hint("start the agent again"),
+                &Problem::new("ListenTLS has changed; the agent still listens on the old port")
+                    .hint("restart the agent"),
             );
         }
         if old.addresses != new.addresses
@@ -287,9 +287,9 @@ impl Tunnel for OwnTunnel {
             || old.dns != new.dns
             || old.table != new.table
         {
-            said.push("addresses, MTU, DNS or table".to_owned());
+            said.push("addresses, MTU, DNS or table changed".to_owned());
         }
-        Ok(if said.is_empty() { "nothing has changed".to_owned() } else { said.join(", ") })
+        Ok(if said.is_empty() { "no changes".to_owned() } else { said.join(", ") })
     }
 
     fn forsake(&self) {
@@ -298,7 +298,7 @@ impl Tunnel for OwnTunnel {
         }
     }
 
-    /// Tells the control thread what its status shall say.
+    /// Updates the facts that the control thread reports in its status.
     fn facts(&mut self, config: &Config, mtu: Option<u32>) {
         self.facts.addresses.clone_from(&config.interface.addresses);
         if let Some(mtu) = mtu {
@@ -371,9 +371,9 @@ fn port_problem(port: u16, error: &std::io::Error) -> Problem {
     let problem = Problem::new(format!("UDP port {port}: {error}"));
     match error.raw_os_error() {
         Some(libc::EADDRINUSE) => problem.hint(format!(
-            "`ss -lunp sport = :{port}` tells who has it; choose another with --listen-port or ListenPort, or leave it out"
+            "find the process that uses it with `ss -lunp sport = :{port}`, or choose another port with --listen-port or ListenPort"
         )),
-        Some(libc::EPERM) => problem.hint("the mark of outgoing packets needs CAP_NET_ADMIN"),
+        Some(libc::EPERM) => problem.hint("setting FwMark needs CAP_NET_ADMIN"),
         _ => problem,
     }
 }
@@ -395,7 +395,7 @@ fn wall() -> f64 {
     crate::datapath::Clock.now().wall.as_secs_f64()
 }
 
-/// The device's errors end in what can be done.
+/// Splits the device's error into problem and hint.
 fn device_problem(error: &warren_device::tun::OpenError) -> Problem {
     let text = error.to_string();
     match text.split_once("; ") {
@@ -412,8 +412,8 @@ fn device_offloads(queue: &Queue) -> Vec<Offload> {
         why: if on { does } else { why }.into(),
     };
     vec![
-        one("tun_checksum", offload.checksum, "checksums once a batch", "the kernel refused TUNSETOFFLOAD"),
-        one("tun_tso", offload.tso, "TCP comes and goes unsegmented", "the kernel refused TUNSETOFFLOAD"),
-        one("tun_uso", offload.uso, "UDP comes and goes unsegmented", "the kernel is older than 6.2"),
+        one("tun_checksum", offload.checksum, "one checksum per batch", "the kernel refused TUNSETOFFLOAD"),
+        one("tun_tso", offload.tso, "large TCP packets, unsegmented", "the kernel refused TUNSETOFFLOAD"),
+        one("tun_uso", offload.uso, "large UDP packets, unsegmented", "needs Linux 6.2"),
     ]
 }

@@ -1,4 +1,4 @@
-//! Peers of a file, with their endpoints looked up.
+//! The peers of a configuration file, with their endpoints resolved.
 
 use warren_proto::engine::PeerConfig;
 use warren_wire::config::{Config, Host};
@@ -6,9 +6,9 @@ use warren_wire::config::{Config, Host};
 use super::Carriers;
 use crate::{control::FilePeer, net::resolve};
 
-/// Peers as the file has them. With `look_up` names are looked up now, before the tunnel's own routes can be in
-/// the way; after the first that fails the rest is left to the lookups' thread, so that a machine without DNS
-/// does not keep the tunnel from coming up.
+/// Peers as written in the file. With `look_up`, names are resolved now, before the tunnel's own routes can interfere.
+/// After the first failure the rest is left to the lookup thread, so that a machine without DNS can still bring the
+/// tunnel up.
 pub(super) fn of(
     config: &Config,
     carriers: &Carriers,
@@ -29,7 +29,7 @@ pub(super) fn of(
             match resolve(endpoint, None) {
                 Ok(address) => known.endpoint = Some(address),
                 Err(problem) => {
-                    // Whoever looks it up again says so if that fails too.
+                    // The lookup thread warns if it fails again.
                     tracing::debug!("{}", problem.what());
                     look_up = false;
                 }

@@ -1,4 +1,4 @@
-//! What an agent shall do, from flags, environment and file.
+//! The settings of an agent, from flags, environment and file.
 
 use std::{
     fs,
@@ -20,17 +20,17 @@ use crate::{
     services::ServiceArgs,
 };
 
-/// A configuration longer than this is none.
+/// The largest configuration file that is read.
 const MAX_FILE: u64 = 256 << 20;
 
 /// Where the configuration comes from.
 #[derive(Debug, Clone)]
 pub enum Source {
-    /// A file, which can be read again.
+    /// A file, which can be reloaded.
     File(PathBuf),
-    /// Standard input, which can not.
+    /// Standard input, which cannot be reloaded.
     Stdin,
-    /// An enrolment token: gateways say the rest.
+    /// An enrolment token: the gateways supply the rest.
     Token(Arc<Enrolled>),
 }
 
@@ -41,23 +41,23 @@ pub struct Settings {
     pub interface: InterfaceName,
     /// Where `config` came from.
     pub source: Source,
-    /// The file, with flags and environment put over it.
+    /// The file, with overrides from flags and environment.
     pub config: Config,
-    /// Who moves the packets.
+    /// The requested device.
     pub device: DeviceChoice,
     /// Mbit/s.
     pub planned_rate: Option<u32>,
-    /// Where run-time files lie.
+    /// Folder for run-time files.
     pub folder: PathBuf,
-    /// What programs reach the tunnel by where it has no interface.
+    /// Proxies and port forwards of a tunnel without an interface.
     pub services: ServiceArgs,
     /// How peers are reached.
     pub carriers: Carriers,
-    /// What is put over the file again at a reload.
+    /// Overrides that are applied again after a reload.
     pub over: Overrides,
 }
 
-/// What flags and environment put over the file.
+/// Settings from flags and environment that override the file.
 #[derive(Debug, Clone, Default)]
 pub struct Overrides {
     /// MTU.
@@ -66,34 +66,34 @@ pub struct Overrides {
     pub listen_port: Option<u16>,
     /// Private key.
     pub private_key: Option<PrivateKey>,
-    /// What the file has in comments of ours.
+    /// Settings that the file has in `# warren:` comments.
     pub tls: TlsOverrides,
 }
 
-/// The name an agent works on: told, or from the file's name.
+/// The interface of an agent: `--interface`, else derived from the file's name.
 ///
 /// # Errors
-/// When neither tells it.
+/// When neither gives a name.
 pub(super) fn interface_of(args: &AgentArgs) -> Result<InterfaceName> {
     if let Some(name) = &args.interface {
         return Ok(name.clone());
     }
     match &args.config {
-        None => Err(Problem::new("no configuration")
-            .hint("--config FILE, --interface NAME for /etc/wireguard/NAME.conf, or an enrolment token in WARREN_TOKEN")),
+        None => Err(Problem::new("no configuration given")
+            .hint("pass --config FILE, --interface NAME to read /etc/wireguard/NAME.conf, or an enrolment token in WARREN_TOKEN")),
         Some(path) if path == Path::new("-") => {
-            Err(Problem::new("a configuration from standard input has no name")
-                .hint("name the interface: --interface wg0"))
+            Err(Problem::new("a configuration from standard input has no interface name")
+                .hint("pass --interface NAME, for example --interface wg0"))
         }
         Some(path) => path.file_stem().and_then(|stem| stem.to_str()).unwrap_or_default().parse(),
     }
 }
 
 impl Settings {
-    /// Gathers everything. `env_key` is WARREN_PRIVATE_KEY.
+    /// Combines flags, environment and file. `env_key` is WARREN_PRIVATE_KEY.
     ///
     /// # Errors
-    /// With the file, line and column where it is the file that is wrong.
+    /// With file, line and column if the file is invalid.
     pub fn gather(args: &AgentArgs, env_key: Option<&str>) -> Result<Self> {
         let interface = interface_of(args)?;
         let source = match &args.config {
@@ -128,10 +128,10 @@ impl Settings {
     }
 }
 
-/// Reads the configuration and puts flags and environment over it.
+/// Reads the configuration and applies the overrides.
 ///
 /// # Errors
-/// When it cannot be read or understood, or has no private key.
+/// When it cannot be read or parsed, or has no private key.
 pub(super) fn read(source: &Source, over: &Overrides) -> Result<Config> {
     let (name, text) = match source {
         Source::Token(enrolled) => return enrolled.rejoin(),
@@ -140,7 +140,7 @@ pub(super) fn read(source: &Source, over: &Overrides) -> Result<Config> {
             std::io::stdin()
                 .take(MAX_FILE)
                 .read_to_string(&mut text)
-                .while_doing(|| "configuration from standard input".into())?;
+                .while_doing(|| "cannot read the configuration from standard input".into())?;
             ("standard input".to_owned(), text)
         }
         Source::File(path) => (path.display().to_string(), read_secret(path, "configuration")?),
@@ -160,12 +160,12 @@ pub(super) fn read(source: &Source, over: &Overrides) -> Result<Config> {
     over.tls.apply(&mut config)?;
     if config.interface.private_key.is_none() {
         return Err(Problem::new(format!("{name}: no private key"))
-            .hint("PrivateKey under [Interface], --private-key-file, or WARREN_PRIVATE_KEY; make one: warren-tunnel genkey"));
+            .hint("set PrivateKey under [Interface], --private-key-file or WARREN_PRIVATE_KEY; `warren-tunnel genkey` generates a key"));
     }
     Ok(config)
 }
 
-/// A flag's file wins over the environment's key.
+/// The file of `--private-key-file` takes precedence over the key in the environment.
 fn private_key(file: Option<&Path>, env_key: Option<&str>) -> Result<Option<PrivateKey>> {
     let (name, text) = match (file, env_key) {
         (Some(path), _) => (path.display().to_string(), read_secret(path, "private key")?),
@@ -173,7 +173,8 @@ fn private_key(file: Option<&Path>, env_key: Option<&str>) -> Result<Option<Priv
         (None, None) => return Ok(None),
     };
     PrivateKey::from_base64(text.trim()).map(Some).map_err(|error| {
-        Problem::new(format!("{name}: {error}")).hint("one line of base64, as warren-tunnel genkey prints it")
+        Problem::new(format!("{name}: {error}"))
+            .hint("use one line of base64, as printed by `warren-tunnel genkey`")
     })
 }
 
@@ -181,18 +182,22 @@ fn read_secret(path: &Path, what: &str) -> Result<Zeroizing<String>> {
     let told = || format!("{what} {}", path.display());
     let metadata = fs::metadata(path).map_err(|error| match error.kind() {
         std::io::ErrorKind::NotFound => Problem::new(format!("{}: not found", told()))
-            .hint("--config FILE gives another; docs/tunnel.md has an example"),
+            .hint("pass the path with --config FILE; docs/tunnel.md has an example file"),
         std::io::ErrorKind::PermissionDenied => {
             Problem::new(format!("{}: permission denied", told())).hint("run as root, or as the file's owner")
         }
         _ => Problem::new(format!("{}: {error}", told())),
     })?;
     if metadata.len() > MAX_FILE {
-        return Err(Problem::new(format!("{}: too long", told())));
+        return Err(Problem::new(format!("{}: larger than 256 MiB", told())));
     }
     let mode = metadata.permissions().mode();
     if metadata.is_file() && mode & 0o004 != 0 {
-        tracing::warn!(hint = format!("chmod 600 {}", path.display()), "{} can be read by everybody", told());
+        tracing::warn!(
+            hint = format!("chmod 600 {}", path.display()),
+            "{} is readable by every user",
+            told()
+        );
     }
     fs::read_to_string(path).map(Zeroizing::new).while_doing(told)
 }

@@ -17,7 +17,7 @@ use crate::{
     problem::{Context, Problem, Result},
 };
 
-/// Handshake messages that may wait for the control thread: 20 ms of a flood of 50,000 a second.
+/// Handshake messages that may queue for the control thread: 20 ms of a flood of 50,000 per second.
 const WAITING: usize = 1024;
 
 /// A running data path and its queue to the control thread.
@@ -37,13 +37,13 @@ impl Moving {
     /// # Errors
     /// When its threads cannot be started.
     pub(crate) fn start(plane: Arc<Plane>, device: Device, udp: Arc<Udp>, mtu: usize) -> Result<Self> {
-        let (sender, receiver) =
-            control_channel(WAITING).while_doing(|| "queue to the control thread".into())?;
+        let (sender, receiver) = control_channel(WAITING)
+            .while_doing(|| "cannot create the queue to the control thread".into())?;
         let waker = sender.clone();
         let streams = Streams::new(|| Clock.mono(), Box::new(move || waker.wake()))
-            .while_doing(|| "TLS connections".into())?;
+            .while_doing(|| "cannot start TLS".into())?;
         let mut moving = Self { datapath: None, plane, udp, streams, sender, receiver, mtu };
-        moving.run(device).while_doing(|| "starting the data path".into())?;
+        moving.run(device).while_doing(|| "cannot start the data path".into())?;
         Ok(moving)
     }
 
@@ -95,14 +95,14 @@ impl Traffic for Moving {
         &self.streams
     }
 
-    /// The threads sleep in calls on the old socket, so they are ended and begun again on the new one; the device
-    /// stays, and with it the interface.
+    /// Restarts the threads on the new socket, since they block in calls on the old one. The device stays, and with it the
+    /// interface.
     fn rebind(&mut self, udp: Arc<Udp>) -> Result<()> {
         let device = self.datapath.take().and_then(Datapath::stop);
         let device =
             device.ok_or_else(|| Problem::new("the device is still in use").hint("restart the agent"))?;
         self.udp = udp;
-        self.run(device).while_doing(|| "starting the data path again".into())
+        self.run(device).while_doing(|| "cannot restart the data path".into())
     }
 
     fn set_mtu(&mut self, mtu: usize) {

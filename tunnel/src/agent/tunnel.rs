@@ -1,4 +1,4 @@
-//! The tunnel by whichever backend moves its packets.
+//! The tunnel, independent of its backend.
 
 use std::{net::IpAddr, sync::Arc, time::Duration};
 
@@ -18,11 +18,11 @@ use crate::{
     uapi::errno,
 };
 
-/// A tunnel whose interface exists, and what was chosen for it.
+/// A tunnel whose interface exists, and its properties.
 pub(super) struct Up {
-    /// It.
+    /// The tunnel.
     pub tunnel: Box<dyn Tunnel>,
-    /// MTU that the interface shall have.
+    /// MTU to set on the interface.
     pub mtu: u32,
     /// Why this backend.
     pub told: String,
@@ -30,40 +30,40 @@ pub(super) struct Up {
 
 /// A running tunnel; dropping it ends it, and its interface with it.
 pub(super) trait Tunnel {
-    /// Applies what another file has otherwise; says what that was. `mark` is the mark of datagrams before and after.
+    /// Applies the differences of another file and returns a summary. `mark` is the firewall mark before and after.
     fn apply(&mut self, before: &Config, after: &Config, mark: (Option<u32>, Option<u32>)) -> Result<String>;
-    /// Another gateway carries packets from now on: connections through the last one cannot go on.
+    /// Resets connections after a failover: those through the previous gateway cannot continue.
     fn forsake(&self) {}
-    /// Takes note of what the status shall say.
+    /// Updates the facts that the status reports.
     fn facts(&mut self, config: &Config, mtu: Option<u32>);
-    /// A view of it.
+    /// A view of the tunnel.
     fn look(&self) -> Arc<dyn Look>;
-    /// Where programs reach it, if it has no interface.
+    /// The proxies through which programs reach it, if it has no interface.
     fn proxies(&self) -> Option<Proxies> {
         None
     }
 }
 
-/// A view of a tunnel that outlives nothing: it says so when the tunnel has gone.
+/// A view of a tunnel. Its methods fail after the tunnel has ended.
 pub(super) trait Look: Send + Sync {
-    /// All figures.
+    /// Reads the status.
     fn status(&self) -> Result<Status>;
-    /// Whether it moves.
+    /// Whether the tunnel works.
     fn alive(&self) -> bool;
-    /// Begins handshakes where there is no session yet. The kernel begins its own when there is something to send.
+    /// Starts a handshake with every peer without a session. The kernel starts its own when there is something to send.
     fn greet(&self) {}
-    /// How the ways to peers do, and what time it is for them.
+    /// Signs of life of the given peers, and the time on the same clock.
     ///
     /// # Errors
-    /// The tunnel has ended, or does not tell.
+    /// When the tunnel has ended or has no such signs.
     fn signs(&self, _: Vec<PublicKey>) -> Result<(Duration, Vec<(PublicKey, Signs)>)> {
-        Err(Problem::new("the kernel's WireGuard tells no signs"))
+        Err(Problem::new("the kernel's WireGuard reports no signs of life"))
     }
-    /// Begins a handshake with a peer.
+    /// Starts a handshake with a peer.
     fn probe(&self, _: PublicKey) {}
 }
 
-/// Makes the interface by the backend that was asked for, or by the best there is.
+/// Creates the interface with the requested backend, or the best one available.
 pub(super) fn up(
     settings: &Settings,
     backend: Backend,
@@ -74,15 +74,22 @@ pub(super) fn up(
     let tls = settings.carriers.wanted(&settings.config);
     if tls && matches!(backend, Backend::Kernel) {
         log::warn(
-            &Problem::new("the kernel's WireGuard has UDP alone: TLS endpoints and ports are left out")
-                .hint("--device tun has both"),
+            &Problem::new(
+                "the kernel's WireGuard supports only UDP: TLS endpoints and ListenTLS are ignored",
+            )
+            .hint("use --device tun for TLS"),
         );
     }
     let missing = match backend {
         Backend::Best if tls => {
-            return OwnTunnel::over_tun(settings, network, reloader, "the kernel's WireGuard has no TLS");
+            return OwnTunnel::over_tun(
+                settings,
+                network,
+                reloader,
+                "the kernel's WireGuard does not support TLS",
+            );
         }
-        Backend::Tun => return OwnTunnel::over_tun(settings, network, reloader, "asked for"),
+        Backend::Tun => return OwnTunnel::over_tun(settings, network, reloader, "requested"),
         Backend::Best => match make(network, name)? {
             Ok(kernel) => {
                 return KernelTunnel::up(kernel, settings, network, reloader, "the kernel has WireGuard");
@@ -90,18 +97,19 @@ pub(super) fn up(
             Err(error) => error,
         },
         Backend::Kernel => match make(network, name)? {
-            Ok(kernel) => return KernelTunnel::up(kernel, settings, network, reloader, "asked for"),
+            Ok(kernel) => return KernelTunnel::up(kernel, settings, network, reloader, "requested"),
             Err(error) => {
-                return Err(Problem::new(error.to_string())
-                    .hint("--device auto takes TUN then; on the host `modprobe wireguard` may load it"));
+                return Err(Problem::new(error.to_string()).hint(
+                    "run `modprobe wireguard` on the host, or use --device auto, which falls back to TUN",
+                ));
             }
         },
     };
-    tracing::debug!(%missing, "taking TUN");
-    OwnTunnel::over_tun(settings, network, reloader, "the kernel has no WireGuard that may be used here")
+    tracing::debug!(%missing, "falling back to TUN");
+    OwnTunnel::over_tun(settings, network, reloader, "the kernel's WireGuard is not available")
 }
 
-/// Has the kernel make the interface, which outlives this process and so is written down first.
+/// Creates the kernel's interface, which outlives this process and is therefore recorded first.
 fn make(network: &mut Network, name: &str) -> Result<std::result::Result<Kernel, KernelError>> {
     network.note(Change::Interface { name: name.to_owned() })?;
     let made = Kernel::create(name);
@@ -111,7 +119,7 @@ fn make(network: &mut Network, name: &str) -> Result<std::result::Result<Kernel,
     Ok(made)
 }
 
-/// The configuration's MTU, else what fits the way to the peers, which `outside` looks at.
+/// The configured MTU, else the one that fits the path to the peers, whose MTU `outside` returns.
 pub(super) fn mtu_for<P: Iterator<Item = IpAddr>>(
     config: &Config,
     peers: P,
@@ -125,7 +133,7 @@ pub(super) fn mtu_for<P: Iterator<Item = IpAddr>>(
 
 /// The answer to `warren_status=1`.
 pub(super) fn status_answer(look: &dyn Look) -> Result<Vec<u8>> {
-    let json = serde_json::to_string(&look.status()?).while_doing(|| "status".into())?;
+    let json = serde_json::to_string(&look.status()?).while_doing(|| "cannot encode the status".into())?;
     Ok(format!("status={json}\n{}", errno(0)).into_bytes())
 }
 
@@ -134,7 +142,7 @@ pub(super) fn reload_answer(reloader: &Reloader) -> Result<Vec<u8>> {
     Ok(format!("reload={}\n{}", reloader.reload()?, errno(0)).into_bytes())
 }
 
-/// What is answered when it did not work: the text for `warren-tunnel`, the number for `wg`.
+/// The answer to a failed request: the text for `warren-tunnel`, the number for `wg`.
 pub(super) fn failure(problem: &Problem) -> Vec<u8> {
     format!("error={}\n{}", problem.to_string().replace('\n', "\\n"), errno(libc::EIO)).into_bytes()
 }

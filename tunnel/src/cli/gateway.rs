@@ -8,147 +8,159 @@ use warren_wire::gateway::Period;
 use warren_wire::token::TokenId;
 use warren_wire::{Name, PublicKey};
 
-use super::{Address, LogFormat, address};
+use super::{Address, LogFormat, address, help};
 
 /// Arguments of `gateway`.
 #[derive(Debug, Args)]
 pub struct GatewayArgs {
-    /// The gateway's file
+    /// Configuration file of the gateway
     #[arg(long, short, value_name = "FILE", env = "WARREN_GATEWAY_CONFIG", default_value = GATEWAY_FILE)]
     pub config: PathBuf,
-    /// Where Prometheus finds metrics, /healthz and /readyz; `off` for nowhere [default: the file's, else 127.0.0.1:9586]
+    /// Address on which to serve /metrics, /healthz and /readyz, or `off` [default: the file's, else 127.0.0.1:9586]
     #[arg(long, value_name = "ADDR", env = "WARREN_METRICS", value_parser = address)]
     pub metrics: Option<Address>,
-    /// How log lines look
-    #[arg(long, value_enum, default_value = "human", env = "WARREN_LOG_FORMAT")]
+    /// Format of log lines
+    #[arg(long, value_enum, value_name = "FORMAT", default_value = "human", env = "WARREN_LOG_FORMAT")]
     pub log_format: LogFormat,
-    /// off, error, warn, info, debug or trace; also by module: info,warren_proto=debug
+    /// Log level: off, error, warn, info, debug or trace, or per module: info,warren_proto=debug
     #[arg(long, value_name = "LEVEL", env = "WARREN_LOG_LEVEL", default_value = "info")]
     pub log_level: String,
-    /// What is asked of a gateway that runs; without, this process is one.
+    /// The request to a running gateway; without one, this process is a gateway.
     #[command(subcommand)]
     pub ask: Option<GatewayCommand>,
 }
 
-/// Where the gateway's file is looked for.
+/// Default path of the configuration file.
 const GATEWAY_FILE: &str = "/etc/warren/gateway.toml";
 
-/// What can be asked of a gateway.
+/// The subcommands of `gateway`.
 #[derive(Debug, Subcommand)]
 pub enum GatewayCommand {
-    /// Check a gateway's file and the files that it names; starts and changes nothing
+    /// Check a configuration file and the files that it names, without starting or changing anything
+    #[command(after_help = help::GATEWAY_CHECK)]
     Check {
-        /// The file [default: --config's]
+        /// Configuration file of the gateway [default: WARREN_GATEWAY_CONFIG, else /etc/warren/gateway.toml]
         file: Option<PathBuf>,
     },
-    /// How it does
+    /// Show the state of the gateway: keys, ports, store, leases, traffic
+    #[command(after_help = help::GATEWAY_STATUS)]
     Status(AskArgs),
-    /// All leases: who has which address, and since when
+    /// List all leases: address, state, group, host, expiry, traffic
+    #[command(after_help = help::GATEWAY_PEERS)]
     Peers(AskArgs),
-    /// End a peer's lease at once, at all gateways, and keep its key out
+    /// End a peer's lease immediately at all gateways, and block its key for a time
+    #[command(after_help = help::GATEWAY_EVICT)]
     Evict {
-        /// Its public key, as `peers` prints it
+        /// Public key of the peer, as printed by `gateway peers`
         key: PublicKey,
-        /// For how long: 30m, 12h, 7d
+        /// How long to block the key, such as 30m, 12h or 7d
         #[arg(long = "for", value_name = "TIME", default_value = "24h")]
         time: Period,
-        /// Which gateway is asked.
+        /// The gateway, and the output format.
         #[command(flatten)]
         ask: AskArgs,
     },
-    /// Let an evicted key in again
+    /// Unblock the key of an evicted peer
+    #[command(after_help = help::GATEWAY_READMIT)]
     Readmit {
-        /// Its public key
+        /// Public key of the peer
         key: PublicKey,
-        /// Which gateway is asked.
+        /// The gateway, and the output format.
         #[command(flatten)]
         ask: AskArgs,
     },
-    /// Take no new peers and send those that are here to the other gateways, before this one is ended
+    /// Refuse new peers and move existing ones to other gateways, before stopping this gateway
+    #[command(after_help = help::GATEWAY_DRAIN)]
     Drain {
-        /// Take new peers again
+        /// Accept new peers again
         #[arg(long)]
         undo: bool,
-        /// Let the peers that are here stay
+        /// Keep existing peers
         #[arg(long, conflicts_with = "undo")]
         stay: bool,
-        /// Which gateway is asked.
+        /// The gateway, and the output format.
         #[command(flatten)]
         ask: AskArgs,
     },
-    /// Read the file again
+    /// Reload the configuration file
+    #[command(after_help = help::GATEWAY_RELOAD)]
     Reload(AskArgs),
-    /// Print a gateway's [[gateways]] entry from its files; keys that are missing are made
+    /// Print the [[gateways]] entry of a gateway from its key files, and create missing ones
+    #[command(after_help = help::GATEWAY_IDENTITY)]
     Identity {
-        /// File with the WireGuard key
+        /// File with the WireGuard private key
         #[arg(long, value_name = "FILE", default_value = "/etc/warren/gateway.key")]
         key: PathBuf,
-        /// File with the TLS certificate and its key
+        /// File with the TLS certificate and its private key
         #[arg(long, value_name = "FILE", default_value = "/etc/warren/gateway.tls.pem")]
         certificate: PathBuf,
     },
 }
 
-/// Which gateway is asked, and how it answers.
+/// The gateway to send a request to, and the output format.
 #[derive(Debug, Clone, Args)]
 pub struct AskArgs {
-    /// Its control socket [default: that of the only gateway of this user]
+    /// Control socket of the gateway [default: that of the only gateway of this user]
     #[arg(long, value_name = "FILE", env = "WARREN_GATEWAY_SOCKET")]
     pub socket: Option<PathBuf>,
-    /// For programs
+    /// Print JSON
     #[arg(long)]
     pub json: bool,
 }
 
-/// What can be done with tokens.
+/// The subcommands of `token`.
 #[derive(Debug, Subcommand)]
 pub enum TokenCommand {
-    /// Make a token from a gateway's file, signed by a key of WARREN_SIGNING_KEY or a file
+    /// Create a token for a group of a gateway's configuration
+    #[command(after_help = help::TOKEN_CREATE)]
     Create {
-        /// File with fabric, groups and gateways
+        /// Configuration file of a gateway, with fabric, groups and gateways
         #[arg(long, short, value_name = "FILE", env = "WARREN_GATEWAY_CONFIG", default_value = GATEWAY_FILE)]
         config: PathBuf,
-        /// The group that peers come into
+        /// Group of the peers that enrol with the token
         #[arg(long, value_name = "NAME")]
         group: Name,
-        /// For how long it admits: 30m, 12h, 90d, at most 400 days
+        /// Validity of the token, such as 30m, 12h or 90d; at most 400d
         #[arg(long, value_name = "TIME", default_value = "24h")]
         valid: Period,
-        /// How many peers may join with it [default: any number]
+        /// Number of peers that may enrol with the token [default: unlimited]
         #[arg(long, value_name = "COUNT")]
         uses: Option<NonZeroU32>,
-        /// File with the signing key, in place of WARREN_SIGNING_KEY
+        /// File with the signing key, used instead of WARREN_SIGNING_KEY
         #[arg(long, value_name = "FILE", env = "WARREN_SIGNING_KEY_FILE")]
         key_file: Option<PathBuf>,
-        /// Write to a new file that its owner alone can read
+        /// Write to a new file of mode 0600 instead of standard output
         #[arg(long, value_name = "FILE")]
         out: Option<PathBuf>,
     },
-    /// Show what a token says; it is read from a file, WARREN_TOKEN, or standard input
+    /// Show the content of a token
+    #[command(after_help = help::TOKEN_INSPECT)]
     Inspect {
-        /// File with the token; `-` is standard input
+        /// File with the token; `-` for standard input
         file: Option<PathBuf>,
-        /// Gateway's file with the keys that its signature is checked with
+        /// Configuration file of a gateway, whose token_keys verify the signature
         #[arg(long, short, value_name = "FILE")]
         config: Option<PathBuf>,
-        /// For programs
+        /// Print JSON
         #[arg(long)]
         json: bool,
     },
-    /// Make a key that signs tokens; its public half is printed for `token_keys`
+    /// Generate a key that signs tokens, and print its public key for `token_keys`
+    #[command(after_help = help::TOKEN_KEYGEN)]
     Keygen {
-        /// New file for the secret half, which its owner alone can read
+        /// New file of mode 0600 for the signing key
         #[arg(long, value_name = "FILE")]
         out: PathBuf,
     },
-    /// Make a token worthless, at all gateways
+    /// Revoke a token at all gateways
+    #[command(after_help = help::TOKEN_REVOKE)]
     Revoke {
-        /// Its id, as `token inspect` prints it
+        /// ID of the token, as printed by `token inspect`
         id: TokenId,
-        /// End the peers that came with it too
+        /// Also end the leases of peers that enrolled with it
         #[arg(long)]
         peers: bool,
-        /// Which gateway is asked.
+        /// The gateway, and the output format.
         #[command(flatten)]
         ask: AskArgs,
     },
@@ -157,9 +169,9 @@ pub enum TokenCommand {
 /// Arguments of `topology`.
 #[derive(Debug, Args)]
 pub struct TopologyArgs {
-    /// The description
+    /// Description of the sites
     pub file: PathBuf,
-    /// Print only what goes into this site's file
+    /// Print only the configuration of this site
     #[arg(long, value_name = "NAME")]
     pub site: Option<Name>,
 }

@@ -1,4 +1,4 @@
-//! `gateway`: one, or a question to one.
+//! `gateway`: runs a gateway, or sends a request to a running one.
 
 use std::fmt::Write as _;
 
@@ -10,10 +10,10 @@ use crate::gateway::model::{GatewayStatus, PeerEntry};
 use crate::problem::{Context as _, Result};
 use crate::{gateway, log};
 
-/// Runs a gateway, or asks one.
+/// Runs a gateway, or sends a request to a running one.
 ///
 /// # Errors
-/// What did not work.
+/// When the gateway cannot start, or the request fails.
 pub fn gateway(args: &GatewayArgs) -> Result<()> {
     match &args.ask {
         None => {
@@ -40,14 +40,14 @@ pub fn gateway(args: &GatewayArgs) -> Result<()> {
         Some(GatewayCommand::Identity { key, certificate }) => {
             let (key, pin) = gateway::identity(key, certificate)?;
             print(&format!(
-                "[[gateways]]\nname = \"gw-a\"                      # its name in the fabric\nkey = \"{key}\"\n\
-                 udp = \"gw-a.example.com:51820\"     # as pods reach it\ntls = \"gw-a.example.com:443\"\npins = [\"{pin}\"]\n"
+                "[[gateways]]\nname = \"gw-a\"                      # name of the gateway\nkey = \"{key}\"\n\
+                 udp = \"gw-a.example.com:51820\"     # address for pods\ntls = \"gw-a.example.com:443\"\npins = [\"{pin}\"]\n"
             ))
         }
     }
 }
 
-/// Asks, and prints what is said.
+/// Sends a request and prints the answer.
 pub(super) fn told(args: &AskArgs, ask: &Ask) -> Result<()> {
     let said = client::ask(args.socket.as_deref(), ask)?;
     if args.json {
@@ -56,7 +56,7 @@ pub(super) fn told(args: &AskArgs, ask: &Ask) -> Result<()> {
             Said::Peers(peers) => serde_json::to_string_pretty(peers),
             Said::Done(_) | Said::Problem { .. } => serde_json::to_string_pretty(&said),
         };
-        return print(&(text.while_doing(|| "JSON".into())? + "\n"));
+        return print(&(text.while_doing(|| "cannot encode JSON".into())? + "\n"));
     }
     print(&match said {
         Said::Status(status) => status_text(&status),
@@ -79,20 +79,20 @@ fn status_text(status: &GatewayStatus) -> String {
     if let Some(mbit) = status.interface.planned_rate_mbit {
         _ = writeln!(out, "  planned rate: {mbit} Mbit/s");
     }
-    _ = writeln!(out, "  new peers: {}", if status.draining { "refused, it drains" } else { "taken" });
-    _ = writeln!(out, "  store: {}", if status.store { "answers" } else { "does not answer" });
+    _ = writeln!(out, "  new peers: {}", if status.draining { "refused (draining)" } else { "accepted" });
+    _ = writeln!(out, "  store: {}", if status.store { "available" } else { "not available" });
     if !status.gateways.is_empty() {
-        _ = writeln!(out, "  alive: {}", status.gateways.join(", "));
+        _ = writeln!(out, "  gateways alive: {}", status.gateways.join(", "));
     }
     for site in &status.sites {
         let prefixes: Vec<String> = site.prefixes.iter().map(ToString::to_string).collect();
         let age = site.last_handshake_age.map_or("never".to_owned(), |age| format!("{age:.0} s ago"));
         _ = writeln!(
             out,
-            "  site {}: {}, handshake {age}, at {}; {} bytes received, {} sent; {}",
+            "  site {}: {}, last handshake {age}, endpoint {}; {} bytes received, {} sent; {}",
             site.name,
             if site.up { "up" } else { "down" },
-            site.endpoint.as_deref().unwrap_or("an address not yet known"),
+            site.endpoint.as_deref().unwrap_or("unknown address"),
             site.rx_bytes,
             site.tx_bytes,
             prefixes.join(", ")
@@ -100,12 +100,12 @@ fn status_text(status: &GatewayStatus) -> String {
     }
     _ = writeln!(
         out,
-        "  leases: {} live, {} in quarantine; enrolled {}, renewed {}, ended {}, refused {}",
+        "  leases: {} live, {} in quarantine; {} enrolled, {} renewed, {} ended, {} refused",
         leases.live, leases.quarantined, leases.enrolled, leases.renewed, leases.ended, leases.refused
     );
     _ = writeln!(
         out,
-        "  forwarding: {}, {}\n  forwards now: {} TCP, {} UDP; {} bytes out, {} in; denied {}, failed {}, dropped {}",
+        "  forwarding: {}, {}\n  flows: {} TCP, {} UDP; {} bytes out, {} in; denied {}, failed {}, dropped {}",
         status.forward,
         status.forward_reason,
         figures.tcp_now,
@@ -126,13 +126,13 @@ fn peers_text(peers: &[PeerEntry]) -> String {
         let host = if peer.host.is_empty() { "-" } else { &peer.host };
         _ = writeln!(out, "{} {} {} {}", addresses.join(","), peer.state, peer.group, host);
         _ = writeln!(out, "  key {}, token {}", peer.public_key, peer.token);
-        _ = writeln!(out, "  since {}, until {}", peer.since, peer.until);
+        _ = writeln!(out, "  enrolled {}, expires {}", peer.since, peer.until);
         if let Some(age) = peer.last_handshake_age {
             let at = peer.endpoint.as_deref().unwrap_or("-");
             let by = peer.carrier.as_deref().unwrap_or("-");
             _ = writeln!(
                 out,
-                "  handshake {age:.0} s ago from {at} by {by}; {} bytes received, {} sent, {} flows",
+                "  last handshake {age:.0} s ago from {at} by {by}; {} bytes received, {} sent, {} flows",
                 peer.rx_bytes, peer.tx_bytes, peer.flows
             );
         }

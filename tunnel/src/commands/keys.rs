@@ -14,14 +14,14 @@ use zeroize::Zeroizing;
 use super::print;
 use crate::problem::{Context, Problem, Result};
 
-/// 32 bytes of the kernel's randomness.
+/// 32 random bytes of the kernel.
 ///
 /// # Errors
-/// When the kernel gives none.
+/// When the kernel provides none.
 pub fn random() -> Result<Zeroizing<[u8; 32]>> {
     let mut bytes = Zeroizing::new([0; 32]);
     SystemRandom::new().fill(&mut *bytes).map_err(|_| {
-        Problem::new("the kernel gives no random bytes").hint("is getrandom(2) permitted in this sandbox?")
+        Problem::new("the kernel provides no random bytes").hint("permit getrandom(2) in this sandbox")
     })?;
     Ok(bytes)
 }
@@ -48,13 +48,17 @@ pub fn genpsk(out: Option<&Path>) -> Result<()> {
 /// When standard input has no key.
 pub fn pubkey() -> Result<()> {
     let mut text = Zeroizing::new(String::new());
-    std::io::stdin().take(4096).read_to_string(&mut text).while_doing(|| "standard input".into())?;
+    std::io::stdin()
+        .take(4096)
+        .read_to_string(&mut text)
+        .while_doing(|| "cannot read standard input".into())?;
     print(&format!("{}\n", public_of(&text)?))
 }
 
 fn public_of(text: &str) -> Result<String> {
     let key = PrivateKey::from_base64(text.trim()).map_err(|error| {
-        Problem::new(format!("standard input: {error}")).hint("warren-tunnel genkey | warren-tunnel pubkey")
+        Problem::new(format!("standard input: {error}"))
+            .hint("pass a private key, as in `warren-tunnel genkey | warren-tunnel pubkey`")
     })?;
     Ok(key.public().to_string())
 }
@@ -67,7 +71,7 @@ fn give(key: &str, out: Option<&Path>) -> Result<()> {
         let problem = Problem::new(format!("{}: {error}", path.display()));
         match error.kind() {
             std::io::ErrorKind::AlreadyExists => {
-                problem.hint("keys are not overwritten: remove the file, or name another")
+                problem.hint("existing keys are not overwritten: remove the file, or choose another path")
             }
             _ => problem,
         }

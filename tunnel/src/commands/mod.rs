@@ -1,4 +1,4 @@
-//! Commands that ask or make something and end.
+//! Commands that run once and exit.
 
 pub mod gateway;
 pub mod keys;
@@ -12,7 +12,7 @@ use std::io::{self, Write};
 
 use crate::problem::{Context, Result};
 
-/// Writes a command's result. A reader that has gone (`| head`) is no failure.
+/// Prints the result of a command. A closed pipe (`| head`) is not an error.
 ///
 /// # Errors
 /// When standard output cannot be written.
@@ -20,6 +20,6 @@ pub fn print(text: &str) -> Result<()> {
     let mut out = io::stdout().lock();
     match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
-        other => other.while_doing(|| "standard output".into()),
+        other => other.while_doing(|| "cannot write to standard output".into()),
     }
 }

@@ -7,10 +7,10 @@ use crate::{
     uapi,
 };
 
-/// Has a running agent read its file again, and tells what changed.
+/// Makes a running agent reload its file, and prints what changed.
 ///
 /// # Errors
-/// When there is no agent, or what the agent found wrong with the file; it goes on as before then.
+/// When there is no agent, or the file is invalid; the agent then keeps its configuration.
 pub fn reload(interface: Option<&InterfaceName>) -> Result<()> {
     let interface = match interface {
         Some(name) => name.clone(),
@@ -25,11 +25,12 @@ fn only() -> Result<InterfaceName> {
     let mut running = uapi::running();
     match running.len() {
         1 => Ok(running.remove(0)),
-        0 => Err(Problem::new("no agent is running").hint("start one: warren-tunnel agent --config FILE")),
+        0 => Err(Problem::new("no agent is running for this user")
+            .hint("start one with `warren-tunnel agent --config FILE`, or use sudo if it runs as root")),
         _ => {
             let names: Vec<&str> = running.iter().map(InterfaceName::as_str).collect();
             Err(Problem::new(format!("several agents are running: {}", names.join(", ")))
-                .hint("name one: warren-tunnel reload INTERFACE"))
+                .hint("choose one: `warren-tunnel reload INTERFACE`"))
         }
     }
 }

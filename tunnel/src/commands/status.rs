@@ -12,17 +12,18 @@ use crate::{
     uapi,
 };
 
-/// Shows one interface, or all that run here.
+/// Shows one interface, or all running ones.
 ///
 /// # Errors
-/// When a named interface has no agent, or nothing runs at all.
+/// When a named interface has no agent, or no agent is running.
 pub fn status(args: &StatusArgs) -> Result<()> {
     let names = match &args.interface {
         Some(name) => vec![name.clone()],
         None => uapi::running(),
     };
     if names.is_empty() {
-        return Err(Problem::new("no agent is running").hint("start one: warren-tunnel agent --config FILE"));
+        return Err(Problem::new("no agent is running for this user")
+            .hint("start one with `warren-tunnel agent --config FILE`, or use sudo if it runs as root"));
     }
     let look = || -> Vec<Result<Status>> { names.iter().map(uapi::status_of).collect() };
     let mut earlier = Vec::new();
@@ -37,7 +38,7 @@ pub fn status(args: &StatusArgs) -> Result<()> {
         let before = earlier.get(index).and_then(|status| status.as_ref().ok());
         match now {
             Ok(now) => shown.push((now, before.cloned())),
-            // Another WireGuard's socket in the same folder: `wg show` reads those.
+            // The socket of another WireGuard implementation in the same folder.
             Err(problem) if args.interface.is_none() => crate::log::warn(&problem),
             Err(problem) => return Err(problem),
         }
@@ -50,7 +51,7 @@ pub fn status(args: &StatusArgs) -> Result<()> {
     print(&all.join("\n"))
 }
 
-/// The status with what needs two looks put in.
+/// The status as JSON, with the rates that need two readings.
 fn to_json(now: &Status, before: Option<&Status>) -> Value {
     let mut value = json!(now);
     let rate = before.and_then(|before| now.rate_since(before));

@@ -1,4 +1,4 @@
-//! `status` for people: as `wg show`, with what that does not tell.
+//! `status` as text: like `wg show`, with additional information.
 
 use std::{collections::HashMap, fmt::Write as _};
 
@@ -27,10 +27,10 @@ pub(super) fn status(now: &Status, before: Option<&Status>) -> String {
         line("missing offload", &format!("{}: {}", missing.name, missing.why));
     }
     if let Some(tls) = &now.tls {
-        line("tls port", &format!("{}, {} connections, {}", tls.address, tls.connections, tls.pin));
+        line("tls port", &format!("{}, {} connections open, pin {}", tls.address, tls.connections, tls.pin));
         line(
-            "tls handshakes",
-            &format!("{} tunnels, {} failed, {} too many", tls.tunnels, tls.failed, tls.limited),
+            "tls accepted",
+            &format!("{} tunnels, {} failed, {} over the limit", tls.tunnels, tls.failed, tls.limited),
         );
     }
     if let Some(served) = &now.services {
@@ -42,7 +42,7 @@ pub(super) fn status(now: &Status, before: Option<&Status>) -> String {
     if let Some(mbit) = now.planned_rate_mbit {
         let used = rate.and_then(|rate| now.utilisation(rate));
         let share = used.map_or_else(|| "unknown".to_owned(), |used| format!("{:.1} %", used * 100.0));
-        line("utilisation", &format!("{share} of the planned {mbit} Mbit/s"));
+        line("utilisation", &format!("{share} of the planned rate of {mbit} Mbit/s"));
     }
     if !now.drops.is_empty() {
         line("dropped", &drops(now.drops.iter()));
@@ -51,7 +51,7 @@ pub(super) fn status(now: &Status, before: Option<&Status>) -> String {
     let earlier: HashMap<&str, &Peer> =
         before.iter().flat_map(|b| &b.peers).map(|peer| (peer.public_key.as_str(), peer)).collect();
     let mut peers: Vec<&Peer> = now.peers.iter().collect();
-    // As wg does: the peers heard last come first.
+    // As in `wg show`: the most recent handshake first.
     peers.sort_by(|a, b| b.last_handshake.unwrap_or(0.0).total_cmp(&a.last_handshake.unwrap_or(0.0)));
     let seconds = before.map_or(0.0, |before| now.at - before.at);
     for shown in peers {
@@ -64,12 +64,13 @@ pub(super) fn status(now: &Status, before: Option<&Status>) -> String {
 fn services(line: &mut impl FnMut(&str, &str), served: &Services) {
     let used = served.streams.iter().filter(|(_, streams)| streams.total > 0);
     let streams: Vec<String> = used
-        .map(|(service, streams)| format!("{service} {} of {} open", streams.open, streams.total))
+        .map(|(service, streams)| format!("{service}: {} open, {} total", streams.open, streams.total))
         .collect();
-    line("streams", &if streams.is_empty() { "none yet".to_owned() } else { streams.join(", ") });
+    line("streams", &if streams.is_empty() { "none yet".to_owned() } else { streams.join("; ") });
     line("proxied", &transfer(served.received_bytes, served.sent_bytes, None));
     if let Some(Buffers { bytes: now, peak_bytes, limit_bytes }) = served.buffers {
-        let told = format!("{}, at most {} so far of {}", bytes(now), bytes(peak_bytes), bytes(limit_bytes));
+        let told =
+            format!("{} in use, {} at peak, limit {}", bytes(now), bytes(peak_bytes), bytes(limit_bytes));
         line("stream buffers", &told);
     }
     let mut troubles: Vec<(&str, u64)> =
@@ -79,16 +80,13 @@ fn services(line: &mut impl FnMut(&str, &str), served: &Services) {
     let troubles: Vec<String> =
         troubles.into_iter().filter(|(_, n)| *n > 0).map(|(reason, n)| format!("{n} {reason}")).collect();
     if !troubles.is_empty() {
-        line("refused or broken", &troubles.join(", "));
+        line("refused or failed", &troubles.join(", "));
     }
     let dns = served.dns;
     if dns.questions > 0 {
         line(
-            "names",
-            &format!(
-                "{} asked, {} from the cache, {} without an answer",
-                dns.questions, dns.cached, dns.failed
-            ),
+            "DNS queries",
+            &format!("{}, {} answered from the cache, {} unanswered", dns.questions, dns.cached, dns.failed),
         );
     }
 }
@@ -102,19 +100,19 @@ fn peer(out: &mut String, peer: &Peer, at: f64, rate: Option<Rate>) {
     match (&peer.endpoint, &peer.endpoint_name) {
         (Some(endpoint), Some(name)) => line("endpoint", &format!("{endpoint} ({name})")),
         (Some(endpoint), None) => line("endpoint", &endpoint.to_string()),
-        (None, Some(name)) => line("endpoint", &format!("(unresolved: {name})")),
+        (None, Some(name)) => line("endpoint", &format!("(not resolved: {name})")),
         (None, None) => {}
     }
     if let Some(carrier) = &peer.carrier {
         let mut text = format!("{} ({})", carrier.kind, carrier.why);
         if let Some(rtt) = carrier.rtt {
-            _ = write!(text, ", round trip {:.1} ms", rtt * 1e3);
+            _ = write!(text, ", round-trip time {:.1} ms", rtt * 1e3);
         }
         if let Some(connections) = carrier.connections.filter(|n| *n > 0) {
             _ = write!(text, ", connected {connections} times");
         }
         if let Some(dropped) = carrier.dropped.filter(|n| *n > 0) {
-            _ = write!(text, ", {dropped} dropped");
+            _ = write!(text, ", {dropped} datagrams dropped");
         }
         line("carrier", &text);
         if let Some(endpoint) = &carrier.tls_endpoint {
@@ -133,7 +131,13 @@ fn peer(out: &mut String, peer: &Peer, at: f64, rate: Option<Rate>) {
             }
             line("latest handshake", &text);
         }
-        None => line("latest handshake", "never"),
+        None if peer.endpoint.is_some() => {
+            line(
+                "latest handshake",
+                "never (it starts with the first packet; `warren-tunnel doctor` checks the path)",
+            );
+        }
+        None => line("latest handshake", "never (the endpoint is not known yet)"),
     }
     if let Some(age) = peer.session_age {
         line("session", &format!("{} old", ago(age, "")));
@@ -189,7 +193,7 @@ fn bits(n: f64) -> String {
     }
 }
 
-/// The two greatest units, as `wg` does.
+/// The two largest units, as in `wg show`.
 fn ago(seconds: f64, suffix: &str) -> String {
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "clamped to what fits")]
     let mut left = seconds.clamp(0.0, 1e12) as u64;

@@ -1,4 +1,4 @@
-//! `token`: makes, reads and revokes.
+//! `token`: creates, inspects and revokes tokens.
 
 use std::fmt::Write as _;
 use std::io::Read as _;
@@ -19,26 +19,26 @@ use crate::gateway::config;
 use crate::problem::{Context as _, Problem, Result};
 use crate::secret;
 
-/// Does one of them.
+/// Runs a `token` subcommand.
 ///
 /// # Errors
-/// What did not work. Neither token nor key is repeated.
+/// When the subcommand fails. The error contains neither token nor key.
 pub fn token(command: &TokenCommand) -> Result<()> {
     match command {
         TokenCommand::Create { config: path, group, valid, uses, key_file, out } => {
             let config = config(path)?;
             if !config.groups.contains_key(group) {
                 let known: Vec<&str> = config.groups.keys().map(warren_wire::Name::as_str).collect();
-                return Err(Problem::new(format!("group {group} is not in {}", path.display()))
-                    .hint(format!("it has: {}", known.join(", "))));
+                return Err(Problem::new(format!("{}: no group `{group}`", path.display()))
+                    .hint(format!("use one of its groups: {}", known.join(", "))));
             }
             let key = signing_key(key_file.as_deref())?;
             if !config.keys.token_keys.contains(&key.verifying_key()) {
                 return Err(Problem::new(format!(
-                    "the gateways of {} do not accept this signing key",
+                    "{}: token_keys does not contain this signing key",
                     path.display()
                 ))
-                .hint(format!("add `{}` to token_keys, at every gateway", key.verifying_key())));
+                .hint(format!("add `{}` to token_keys of every gateway", key.verifying_key())));
             }
             let from = now();
             let validity = Validity::new(from, from.plus(valid.get()))
@@ -59,7 +59,11 @@ pub fn token(command: &TokenCommand) -> Result<()> {
                 None => print(&line),
                 Some(path) => {
                     secret::write_new(path, &line)?;
-                    print(&format!("token {} for group {group}, until {}\n", claims.id, validity.expires()))
+                    print(&format!(
+                        "created token {} for group {group}, expires {}\n",
+                        claims.id,
+                        validity.expires()
+                    ))
                 }
             }
         }
@@ -73,7 +77,7 @@ pub fn token(command: &TokenCommand) -> Result<()> {
             print(&format!("{}\n", key.verifying_key()))
         }
         TokenCommand::Revoke { id, peers, ask } => {
-            // Its expiry is not known here: it cannot be later than that of one made now.
+            // The expiry is not known here. It cannot be later than that of a token created now.
             let until = now().plus(VALIDITY_MAX);
             told(ask, &Ask::Revoke { token: *id, until, peers: *peers })
         }
@@ -86,8 +90,8 @@ fn signing_key(file: Option<&Path>) -> Result<SigningKey> {
         None => match std::env::var("WARREN_SIGNING_KEY") {
             Ok(text) => ("WARREN_SIGNING_KEY".to_owned(), Zeroizing::new(text)),
             Err(_) => {
-                return Err(Problem::new("no signing key").hint(
-                    "--key-file FILE, or WARREN_SIGNING_KEY; make one: warren-tunnel token keygen --out FILE",
+                return Err(Problem::new("no signing key given").hint(
+                    "pass --key-file FILE or set WARREN_SIGNING_KEY; `warren-tunnel token keygen --out FILE` creates a key",
                 ));
             }
         },
@@ -110,9 +114,9 @@ fn inspect(file: Option<&Path>, keys: Option<&Path>, for_programs: bool) -> Resu
     };
     let key = token.key_id().map_err(malformed)?;
     let verdict = match &verified {
-        None => "not verified (--config FILE gives the keys)".to_owned(),
-        Some(Ok(())) => "good".to_owned(),
-        Some(Err(why)) => format!("the signature is good, but {why}"),
+        None => "not verified (pass --config FILE to verify it)".to_owned(),
+        Some(Ok(())) => "valid".to_owned(),
+        Some(Err(why)) => format!("the signature is valid, but {why}"),
     };
     print(&if for_programs {
         let gateways = claims.gateways.as_slice();
@@ -132,15 +136,20 @@ fn text(claims: &Claims, key: &str, verdict: &str) -> String {
     let uses = claims.uses.map_or("any number of peers".to_owned(), |uses| format!("{uses} peers"));
     let at = |time: UnixTime| time.to_string();
     _ = writeln!(out, "  admits {uses} to group {} of fabric {}", claims.group, claims.fabric);
-    _ = writeln!(out, "  from {} until {}", at(claims.validity.not_before()), at(claims.validity.expires()));
+    _ = writeln!(
+        out,
+        "  valid from {} until {}",
+        at(claims.validity.not_before()),
+        at(claims.validity.expires())
+    );
     _ = writeln!(out, "  signed with {key}: {verdict}");
     for gateway in claims.gateways.as_slice() {
-        _ = writeln!(out, "  gateway {} at {}, key {}", gateway.name, gateway.tls, gateway.key);
+        _ = writeln!(out, "  gateway {} at {}, public key {}", gateway.name, gateway.tls, gateway.key);
     }
     out
 }
 
-/// From a file, the environment or standard input.
+/// Reads the token from a file, the environment or standard input.
 fn read(file: Option<&Path>) -> Result<Token> {
     let stdin = PathBuf::from("-");
     let text = match (file, std::env::var("WARREN_TOKEN")) {
@@ -151,7 +160,7 @@ fn read(file: Option<&Path>) -> Result<Token> {
             std::io::stdin()
                 .take(64 << 10)
                 .read_to_string(&mut text)
-                .while_doing(|| "standard input".into())?;
+                .while_doing(|| "cannot read standard input".into())?;
             text
         }
     };

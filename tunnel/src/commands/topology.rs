@@ -1,4 +1,4 @@
-//! `topology`: a description of networks, as each one's gateway has it in its file.
+//! `topology`: generates the `[site]` sections of gateways from one description.
 
 use std::fs;
 
@@ -11,9 +11,10 @@ use crate::problem::{Context as _, Problem, Result};
 /// Prints the sections of all gateways, or of one.
 ///
 /// # Errors
-/// The description cannot be read or is wrong, or has no such site.
+/// When the description cannot be read or is invalid, or has no such site.
 pub fn topology(args: &TopologyArgs) -> Result<()> {
-    let text = fs::read_to_string(&args.file).while_doing(|| format!("topology {}", args.file.display()))?;
+    let text = fs::read_to_string(&args.file)
+        .while_doing(|| format!("cannot read topology {}", args.file.display()))?;
     let topology = Topology::parse(&text).map_err(|error| {
         Problem::new(format!("{}:{}:{}: {}", args.file.display(), error.line, error.column, error.what))
             .hint(error.hint)
@@ -22,9 +23,8 @@ pub fn topology(args: &TopologyArgs) -> Result<()> {
     let sections = topology.sections();
     let Some(section) = sections.iter().find(|section| section.name == *site) else {
         let names: Vec<&str> = sections.iter().map(|section| section.name.as_str()).collect();
-        return Err(
-            Problem::new(format!("no site is called {site}")).hint(format!("there are {}", names.join(", ")))
-        );
+        return Err(Problem::new(format!("{}: no site `{site}`", args.file.display()))
+            .hint(format!("use one of its sites: {}", names.join(", "))));
     };
     print(&section.to_string())
 }

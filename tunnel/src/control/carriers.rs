@@ -1,4 +1,4 @@
-//! The way to each peer that has two: the choices, and what they ask for.
+//! The carrier of each peer that has both UDP and TLS: the choice, and the actions it requires.
 
 use std::{
     collections::HashMap,
@@ -20,30 +20,30 @@ use warren_wire::key::PublicKey;
 use super::{Command, FilePeer, Handle};
 use crate::{commands::keys::random, status::PeerCarrier};
 
-/// Probes of UDP without an answer after which its name is looked up again.
+/// Unanswered UDP probes after which the endpoint name is resolved again.
 const PROBES_BEFORE_LOOKUP: u32 = 3;
 
-/// The TLS way to a peer.
+/// TLS to a peer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TlsWay {
-    /// Where it leads.
+    /// The dial target.
     pub target: Target,
-    /// Whether UDP is tried too.
+    /// Whether UDP is used as well.
     pub mode: Mode,
 }
 
-/// A connection that was asked for, or why there is none.
+/// The result of a connection attempt.
 pub type Dialled = Result<Endpoint, DialError>;
 
 struct Way {
     tls: TlsWay,
     choice: Choice,
-    /// Where the peer is by UDP, as far as known.
+    /// The UDP address of the peer, if known.
     udp: Option<SocketAddr>,
-    /// Tells attempts of a way that was replaced from those of this one.
+    /// Distinguishes attempts of this entry from those of an entry it replaced.
     generation: u64,
     probes: u32,
-    /// That the connection cannot be made has been told.
+    /// The failure to connect has been logged.
     told: bool,
 }
 
@@ -55,10 +55,10 @@ pub(super) struct Ways {
     generation: u64,
 }
 
-/// What the control thread is to do beside.
+/// Further work for the control thread.
 #[derive(Debug, Default)]
 pub(super) struct Wanted {
-    /// Names to look up again.
+    /// Names to resolve again.
     pub lookups: Vec<PeerId>,
 }
 
@@ -67,7 +67,7 @@ impl Ways {
         Self { streams, handle, ways: HashMap::new(), generation: 0 }
     }
 
-    /// Takes the ways of peers that were added or changed; the engine has them already.
+    /// Adds or updates the entries of peers that are already in the engine.
     pub(super) fn put(
         &mut self,
         engine: &mut Engine,
@@ -106,7 +106,7 @@ impl Ways {
         }
     }
 
-    /// Forgets a peer's, and ends its connection.
+    /// Removes the entry of a peer and closes its connection.
     pub(super) fn remove(&mut self, key: &PublicKey) {
         if let Some(way) = self.ways.remove(key)
             && let (Carrier::Stream(id), _) = way.choice.place()
@@ -115,7 +115,7 @@ impl Ways {
         }
     }
 
-    /// Forgets those of peers that are gone.
+    /// Removes the entries of peers that no longer exist.
     pub(super) fn sweep(&mut self, engine: &Engine) {
         let gone: Vec<PublicKey> =
             self.ways.keys().filter(|key| engine.find_peer(key).is_none()).copied().collect();
@@ -127,14 +127,14 @@ impl Ways {
         self.ways.values().map(|way| way.choice.poll_timeout()).min()
     }
 
-    /// A UDP address that was looked up or set. True: the peer is on a connection and must stay there.
+    /// Records a UDP address that was resolved or set. True if the peer is on a TLS connection and must stay there.
     pub(super) fn note_udp(&mut self, key: &PublicKey, udp: Option<SocketAddr>) -> bool {
         let Some(way) = self.ways.get_mut(key) else { return false };
         way.udp = udp.or(way.udp);
         way.choice.place().0 != Carrier::Udp
     }
 
-    /// A connection is there, or not.
+    /// Handles the result of a connection attempt.
     pub(super) fn dialled(&mut self, now: Now, key: &PublicKey, generation: u64, result: Dialled) {
         let way = self.ways.get_mut(key).filter(|way| way.generation == generation);
         match (way, result) {
@@ -144,9 +144,9 @@ impl Ways {
             }
             (Some(way), Err(error)) => {
                 way.choice.refused(now.mono);
-                // Told once a series, not at each attempt.
+                // Logged once per series of attempts.
                 if !std::mem::replace(&mut way.told, true) {
-                    tracing::warn!(peer = %key, hint = error.hint(), "no TLS connection: {error}; trying on");
+                    tracing::warn!(peer = %key, hint = error.hint(), "no TLS connection, retrying: {error}");
                 }
             }
             (None, Ok(endpoint)) => {
@@ -158,7 +158,7 @@ impl Ways {
         }
     }
 
-    /// Takes note of connections that have ended.
+    /// Handles connections that have ended.
     pub(super) fn closed(&mut self, now: Now) {
         for Closed { id, remote, role, why, proven } in self.streams.take_closed() {
             match role {
@@ -167,12 +167,12 @@ impl Ways {
                     self.ways.values_mut().for_each(|way| way.choice.lost(now.mono, id, proven));
                 }
                 Role::Server if proven => tracing::debug!(%remote, why, "TLS connection ended"),
-                Role::Server => tracing::debug!(%remote, why, "TLS connection of a stranger ended"),
+                Role::Server => tracing::debug!(%remote, why, "unauthenticated TLS connection ended"),
             }
         }
     }
 
-    /// Lets those choose that are due.
+    /// Runs the choices that are due.
     pub(super) fn poll(&mut self, engine: &mut Engine, now: Now) -> Wanted {
         let mut wanted = Wanted::default();
         for (key, way) in &mut self.ways {
@@ -225,7 +225,7 @@ impl Ways {
         wanted
     }
 
-    /// What is told of a peer's carrier; `None`: there is UDP alone.
+    /// The status of a peer's carrier; `None` if it has only UDP.
     pub(super) fn status(&self, key: &PublicKey, endpoint: Option<Endpoint>) -> Option<PeerCarrier> {
         let way = self.ways.get(key);
         let stream = endpoint.and_then(|endpoint| endpoint.carrier.stream());
@@ -234,7 +234,7 @@ impl Ways {
         }
         let stats = stream.and_then(|id| self.streams.get(id)).map(|stream| stream.stats());
         let why = match way {
-            None => "the peer came by it",
+            None => "the peer connected this way",
             Some(_) if stream == Some(StreamId::NONE) => "not connected",
             Some(way) => way.choice.place().1.text(),
         };
@@ -249,7 +249,7 @@ impl Ways {
     }
 }
 
-/// Where a peer is that is reached by connections alone while there is none.
+/// The endpoint of a peer that is reached only by TLS, while there is no connection.
 fn nowhere() -> Endpoint {
     Endpoint::stream(SocketAddr::new(IpAddr::V4(Ipv4Addr::UNSPECIFIED), 0), StreamId::NONE)
 }
@@ -263,7 +263,7 @@ fn changed(key: &PublicKey, carrier: Carrier, why: Why) {
     tracing::info!(peer = %key, carrier, why = why.text(), "carrier chosen");
 }
 
-/// Connects on a thread of its own: names and handshakes take their time.
+/// Connects on a separate thread, since name resolution and handshakes take time.
 fn connect(streams: &Arc<Streams>, handle: &Handle, key: PublicKey, way: &Way) {
     let (streams, handle, generation) = (Arc::clone(streams), handle.clone(), way.generation);
     let target = way.tls.target.clone();
@@ -283,7 +283,7 @@ fn connect(streams: &Arc<Streams>, handle: &Handle, key: PublicKey, way: &Way) {
 }
 
 impl FilePeer {
-    /// What [`Ways::put`] takes.
+    /// The arguments for [`Ways::put`].
     pub(super) fn way(&self) -> (PublicKey, Option<TlsWay>, Option<SocketAddr>) {
         (self.config.public_key, self.tls.clone(), self.config.endpoint)
     }

@@ -7,9 +7,8 @@
 //! TLS connections made and lost ---------------+
 //! ```
 //!
-//! It sleeps until one of them has something. A flood of handshakes cannot keep commands waiting: after each
-//! [`BATCH`] of datagrams it looks at the commands and at the timers. It cannot keep data waiting at all, for data
-//! never comes by here.
+//! It sleeps until one of them has work. A flood of handshakes cannot delay commands: after each [`BATCH`] of datagrams
+//! the thread checks commands and timers. It cannot delay data at all, because data does not pass through here.
 
 mod carriers;
 mod model;
@@ -43,34 +42,34 @@ use crate::{
     uapi::{Device, Set},
 };
 
-/// Datagrams between two looks at commands and timers.
+/// Datagrams between two checks of commands and timers.
 const BATCH: usize = 64;
-/// Commands that may wait.
+/// Length of the command queue.
 const COMMANDS: usize = 256;
-/// How long an asker waits for the control thread.
+/// Timeout for an answer of the control thread.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// What the control thread is asked to do.
+/// Commands to the control thread.
 pub enum Command {
     /// Answer, to show that the thread is alive.
     Ping(SyncSender<()>),
-    /// Begin a handshake with every peer whose address is known and that has no session.
+    /// Start a handshake with every peer whose address is known and that has no session.
     Greet,
     /// `get=1`
     Get(SyncSender<Device>),
     /// `set=1`; the answer is an errno.
     Set(Box<Set>, SyncSender<i32>),
-    /// All figures.
+    /// The status.
     Status(SyncSender<Status>),
-    /// When each peer that ever did made its last handshake, since the UNIX epoch.
+    /// The time of the last handshake of each peer that had one, since the UNIX epoch.
     Handshakes(SyncSender<Vec<(PublicKey, Duration)>>),
-    /// How the ways to these peers do, and what time it is for them; without those that there are not.
+    /// Signs of life of these peers, and the time on the same clock; unknown peers are skipped.
     Signs(Vec<PublicKey>, SyncSender<(Duration, Vec<(PublicKey, Signs)>)>),
-    /// Begin a handshake with a peer, whether there is a session or not.
+    /// Start a handshake with a peer, even if it has a session.
     Probe(PublicKey),
-    /// A name was looked up.
+    /// A name was resolved.
     Endpoint(PublicKey, SocketAddr),
-    /// A TLS connection that was asked for, by an attempt of this number.
+    /// The result of TLS connection attempt number `u64`.
     Dialled(PublicKey, u64, Box<Dialled>),
     /// Peers of a configuration file.
     Peers {
@@ -81,11 +80,11 @@ pub enum Command {
         /// When it is done.
         done: SyncSender<()>,
     },
-    /// Another key of ours.
+    /// A new private key.
     PrivateKey(PrivateKey),
-    /// Another port or mark; an error when the port is taken: all stays then.
+    /// Another port or firewall mark. Fails without a change when the port is in use.
     Listen {
-        /// UDP port; 0 is any.
+        /// UDP port; 0 lets the kernel choose.
         port: Option<u16>,
         /// Mark; 0 is none.
         fwmark: Option<u32>,
@@ -100,17 +99,17 @@ pub enum Command {
     Stop,
 }
 
-/// Names that the control thread wants looked up.
+/// A name that the control thread needs resolved.
 pub struct Lookup {
-    /// Whose endpoint.
+    /// The peer of the endpoint.
     pub peer: PublicKey,
-    /// What to look up.
+    /// The name.
     pub name: warren_wire::config::Endpoint,
     /// The address that does not answer.
     pub not: Option<SocketAddr>,
 }
 
-/// Asks the control thread; cheap to clone.
+/// A handle to the control thread; cheap to clone.
 #[derive(Clone)]
 pub struct Handle {
     commands: SyncSender<Command>,
@@ -118,13 +117,13 @@ pub struct Handle {
 }
 
 impl Handle {
-    /// A handle and the end that the control thread reads.
+    /// Creates a handle and its receiving end.
     ///
     /// # Errors
-    /// When the kernel gives no eventfd.
+    /// When the kernel refuses an eventfd.
     pub fn new() -> Result<(Self, Commands)> {
         let wake = rustix::event::eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)
-            .while_doing(|| "eventfd".into())?;
+            .while_doing(|| "cannot create an eventfd".into())?;
         let wake = Arc::new(wake);
         let (commands, received) = mpsc::sync_channel(COMMANDS);
         Ok((Self { commands, wake: Arc::clone(&wake) }, Commands { received, wake }))
@@ -137,7 +136,7 @@ impl Handle {
         sent
     }
 
-    /// Sends a command unless too many wait, for the control thread itself.
+    /// Sends a command unless the queue is full. For the control thread itself.
     fn hint(&self, command: Command) {
         _ = self.commands.try_send(command);
         _ = rustix::io::write(self.wake.as_fd(), &1_u64.to_ne_bytes());
@@ -151,7 +150,8 @@ impl Handle {
         let (answer, answered) = mpsc::sync_channel(1);
         self.tell(command(answer));
         answered.recv_timeout(PATIENCE).map_err(|_| {
-            Problem::new("the control thread does not answer").hint("restart the agent; its log says more")
+            Problem::new("the control thread does not answer")
+                .hint("see the log of the agent, then restart it")
         })
     }
 }
@@ -172,7 +172,7 @@ impl Commands {
     }
 }
 
-/// Takes an eventfd back to zero.
+/// Resets an eventfd to zero.
 fn drain(eventfd: &impl AsFd) {
     let mut count = [0; 8];
     _ = rustix::io::read(eventfd, &mut count);

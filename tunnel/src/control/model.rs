@@ -1,4 +1,4 @@
-//! What the engine does not keep or may not tell: secrets as they were set, and names of endpoints.
+//! State that the engine does not keep or does not reveal: secrets as set, and endpoint names.
 
 use std::collections::HashMap;
 
@@ -17,18 +17,18 @@ use crate::uapi::{Device, DevicePeer, PeerChange};
 /// A peer of a configuration file with its endpoint resolved, if it could be.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FilePeer {
-    /// What the engine needs.
+    /// The part for the engine.
     pub config: PeerConfig,
-    /// The endpoint as the file has it, if it is a name.
+    /// The endpoint as written in the file, if it is a name.
     pub name: Option<config::Endpoint>,
-    /// The other way to it.
+    /// TLS to it.
     pub tls: Option<super::TlsWay>,
 }
 
 /// Secrets and names beside the engine.
 #[derive(Debug, Default)]
 pub(super) struct Model {
-    /// `None`: none is set, and the engine has a key that nobody knows.
+    /// `None` if no key is set; the engine then uses a random one.
     pub private_key: Option<PrivateKey>,
     /// Mark of our datagrams.
     pub fwmark: Option<u32>,
@@ -42,7 +42,7 @@ struct Beside {
 }
 
 impl Model {
-    /// Adds or replaces peers as a file has them.
+    /// Adds or replaces peers of a file.
     pub(super) fn put(&mut self, engine: &mut Engine, now: Now, peers: Vec<FilePeer>) {
         let mut configs = Vec::with_capacity(peers.len());
         for FilePeer { config, name, .. } in peers {
@@ -53,7 +53,7 @@ impl Model {
         engine.upsert_peers(now, configs);
     }
 
-    /// Removes a peer; whether it was there.
+    /// Removes a peer. True if it existed.
     pub(super) fn remove(&mut self, engine: &mut Engine, key: &PublicKey) -> bool {
         self.peers.remove(key);
         engine.find_peer(key).is_some_and(|id| engine.remove_peer(id))
@@ -67,7 +67,7 @@ impl Model {
         }
     }
 
-    /// Makes one change of `set=1`. A peer that is our own key is ignored, as the kernel does.
+    /// Applies one change of `set=1`. A peer with our own key is ignored, as in the kernel.
     pub(super) fn change(&mut self, engine: &mut Engine, now: Now, change: &PeerChange) {
         let key = change.public_key;
         let own = self.private_key.as_ref().is_some_and(|private| private.public() == key);
@@ -84,7 +84,7 @@ impl Model {
             beside.preshared_key.clone_from(preshared_key);
         }
         if change.endpoint.is_some() {
-            // Whoever sets an address means it: the name in the file no longer counts.
+            // An explicitly set address replaces the name from the file.
             beside.name = None;
         }
         let mut config = PeerConfig::new(key);
@@ -99,12 +99,12 @@ impl Model {
         engine.upsert_peer(now, config);
     }
 
-    /// The name a peer's endpoint came from.
+    /// The name from which a peer's endpoint was resolved.
     pub(super) fn name(&self, key: &PublicKey) -> Option<&config::Endpoint> {
         self.peers.get(key)?.name.as_ref()
     }
 
-    /// Notes the name again after a change that came from looking it up.
+    /// Restores the name after a change that came from resolving it.
     pub(super) fn rename(&mut self, key: &PublicKey, name: Option<config::Endpoint>) {
         if let Some(beside) = self.peers.get_mut(key) {
             beside.name = name;
@@ -148,7 +148,7 @@ fn ranges(known: Option<PeerStatus>, change: &PeerChange) -> Vec<IpNet> {
     ranges
 }
 
-/// Peers that a new file no longer has, and those that it has otherwise than before.
+/// The peers that a new file removes, and those that it adds or changes.
 pub fn difference(before: &[FilePeer], after: &[FilePeer]) -> (Vec<PublicKey>, Vec<FilePeer>) {
     let old: HashMap<PublicKey, &FilePeer> = before.iter().map(|p| (p.config.public_key, p)).collect();
     let new: HashMap<PublicKey, &FilePeer> = after.iter().map(|p| (p.config.public_key, p)).collect();

@@ -1,4 +1,4 @@
-//! The status of a tunnel that our own data path moves.
+//! The status of a tunnel of our own data path.
 
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -12,12 +12,12 @@ use super::{carriers::Ways, model::Model};
 use crate::services::Figures;
 use crate::status::{Moved, Offload, Peer, Status, TlsListen};
 
-/// What the agent knows of the interface and the control thread does not find out by itself.
+/// Facts about the interface that the control thread learns from the agent.
 #[derive(Debug, Clone, Default)]
 pub struct Facts {
     /// Name of the interface.
     pub interface: String,
-    /// What moves the packets: `tun` or `user`.
+    /// The backend: `tun`, `user` or `userns`.
     pub backend: &'static str,
     /// Why this backend.
     pub backend_reason: String,
@@ -29,20 +29,20 @@ pub struct Facts {
     pub up_since: f64,
     /// Mbit/s.
     pub planned_rate_mbit: Option<u32>,
-    /// Of the device; those of the socket are asked for each time, for they may go off.
+    /// Offloads of the device; those of the socket are read each time, since they can be switched off.
     pub device_offloads: Vec<Offload>,
-    /// Where TLS connections are taken.
+    /// The TLS port.
     pub tls: Option<TlsPort>,
-    /// What programs reach the tunnel by, if it has no interface.
+    /// Proxies and port forwards, if the tunnel has no interface.
     pub services: Option<Figures>,
 }
 
-/// A port that takes TLS connections. Clones are of the same one.
+/// A port that accepts TLS connections. Clones refer to the same port.
 #[derive(Debug, Clone)]
 pub struct TlsPort {
-    /// It.
+    /// The listener.
     pub listener: Arc<Listener>,
-    /// What clients know it by.
+    /// The pin of its key, for clients.
     pub pin: Pin,
 }
 
@@ -61,7 +61,7 @@ impl TlsPort {
     }
 }
 
-/// Puts a status together.
+/// Builds a status.
 pub(super) fn status(
     facts: &Facts,
     model: &Model,

@@ -30,45 +30,44 @@ use crate::{
     uapi::Set,
 };
 
-/// An initiation that is answered by nothing is repeated every 5 s, the very first sooner: after this many the name is looked
-/// up again.
+/// An unanswered initiation is repeated every 5 s, the very first one sooner. After this many the name is resolved again.
 const TRIES_BEFORE_LOOKUP: u32 = 3;
 
-/// After this many it is told: 10 to 16 s without an answer.
+/// After this many a warning is logged: 10 to 16 s without an answer.
 const TRIES_BEFORE_WARNING: u32 = 4;
 
-/// What the control thread needs of the data path.
+/// The data path as used by the control thread.
 pub trait Traffic: Send {
-    /// The next thing that the data path cannot do by itself.
+    /// The next event that the data path cannot handle itself.
     fn next(&mut self) -> Option<Message>;
     /// Readable when there may be one.
     fn readable(&self) -> BorrowedFd<'_>;
-    /// To be called when it was readable, before [`Traffic::next`].
+    /// Call this after it was readable, before [`Traffic::next`].
     fn acknowledge(&mut self);
     /// Sends the packets of a peer that waited for a session.
     fn flush(&self, peer: &Arc<Peer>);
-    /// A session was made.
+    /// A session was established.
     fn established(&self);
     /// The socket in use.
     fn udp(&self) -> &Arc<Udp>;
     /// The TLS connections.
     fn streams(&self) -> &Arc<Streams>;
-    /// Goes on with another socket.
+    /// Switches to another socket.
     ///
     /// # Errors
-    /// When the data path cannot be started with it.
+    /// When the data path cannot be restarted with it.
     fn rebind(&mut self, udp: Arc<Udp>) -> Result<()>;
     /// The device's MTU has changed.
     fn set_mtu(&mut self, mtu: usize);
-    /// Handshake messages that were dropped because this thread was behind.
+    /// Handshake messages dropped because this thread was overloaded.
     fn overrun(&self) -> u64;
-    /// Threads of the data path that ended by themselves.
+    /// Threads of the data path that ended unexpectedly.
     fn failed(&self) -> u64;
     /// Ends the data path's threads.
     fn stop(self: Box<Self>);
 }
 
-/// What the control thread is made of.
+/// The parts of the control thread.
 pub struct Parts {
     /// The protocol.
     pub engine: Engine,
@@ -80,9 +79,9 @@ pub struct Parts {
     pub traffic: Box<dyn Traffic>,
     /// Commands to it.
     pub commands: Commands,
-    /// Names to look up.
+    /// Names to resolve.
     pub lookups: SyncSender<Lookup>,
-    /// Called once when the data path has ended by itself.
+    /// Called once when the data path ends unexpectedly.
     pub on_failure: Box<dyn Fn() + Send>,
     /// For its status.
     pub facts: Facts,
@@ -105,12 +104,12 @@ pub fn start(parts: Parts, handle: Handle) -> Result<Thread> {
             let handle = handle.clone();
             move || Control::new(parts, handle).run()
         })
-        .while_doing(|| "control thread".into())?;
+        .while_doing(|| "cannot start the control thread".into())?;
     Ok(Thread { handle, thread: Some(thread) })
 }
 
 impl Drop for Thread {
-    /// Ends it, and the data path with it.
+    /// Ends the thread, and the data path with it.
     fn drop(&mut self) {
         self.handle.tell(Command::Stop);
         if let Some(thread) = self.thread.take() {
@@ -119,7 +118,7 @@ impl Drop for Thread {
     }
 }
 
-/// What is known of a peer's handshakes between two of them.
+/// Handshake attempts of a peer since its last completed handshake.
 #[derive(Debug, Default)]
 struct Trying {
     initiations: u32,
@@ -142,7 +141,7 @@ struct Control {
     on_failure: Option<Box<dyn Fn() + Send>>,
     facts: Facts,
     trying: HashMap<PeerId, Trying>,
-    /// Overrun that the engine has been told of.
+    /// Overrun already reported to the engine.
     overrun: u64,
     stop: bool,
 }
@@ -199,7 +198,7 @@ impl Control {
         self.traffic.stop();
     }
 
-    /// Lets peers with two ways choose.
+    /// Runs the carrier choice of peers with two carriers.
     fn choose(&mut self, now: Now) {
         self.ways.closed(now);
         if self.ways.poll_timeout().is_some_and(|due| due <= now.mono) {
@@ -209,7 +208,7 @@ impl Control {
         }
     }
 
-    /// Dropped messages count as load: the engine then asks for cookies.
+    /// Counts dropped messages as load: the engine then requires cookies.
     fn note_overrun(&mut self, now: Now) {
         let overrun = self.traffic.overrun();
         let more = overrun.saturating_sub(self.overrun);
@@ -234,7 +233,7 @@ impl Control {
         due.map(|due| due.saturating_sub(now().mono))
     }
 
-    /// Sleeps until there is a command, an event, or the time has come.
+    /// Sleeps until a command, an event or a timer.
     fn wait(&self, patience: Option<Duration>) -> (bool, bool) {
         let traffic = self.traffic.readable();
         let mut fds =
@@ -245,12 +244,12 @@ impl Control {
         });
         match poll(&mut fds, patience.as_ref()) {
             Ok(_) => (!fds[0].revents().is_empty(), !fds[1].revents().is_empty()),
-            // A signal: look at everything.
+            // Interrupted by a signal: check everything.
             Err(_) => (true, true),
         }
     }
 
-    /// Takes at most a batch of the data path's events; true if there may be more.
+    /// Handles at most one batch of events of the data path. True if there may be more.
     fn events(&mut self) -> bool {
         for _ in 0..BATCH {
             let Some(message) = self.traffic.next() else { return false };
@@ -311,7 +310,7 @@ impl Control {
         let Some(name) = self.model.name(&status.public_key) else { return };
         let udp = status.endpoint.filter(|endpoint| endpoint.carrier == Carrier::Udp);
         let not = udp.map(|endpoint| endpoint.remote);
-        // When many wait already, this one is asked for again with its next initiations.
+        // If the queue is full, later initiations request the lookup again.
         _ = self.lookups.try_send(Lookup { peer: status.public_key, name: name.clone(), not });
     }
 
@@ -325,12 +324,12 @@ impl Control {
         let rtt = peer.handshake_rtt.map(|rtt| rtt.as_secs_f64() * 1e3);
         let at = remote.map(tracing::field::display);
         if first {
-            tracing::info!(peer = %peer.public_key, endpoint = at, rtt_ms = rtt, "handshake done");
+            tracing::info!(peer = %peer.public_key, endpoint = at, rtt_ms = rtt, "handshake completed");
         } else {
             tracing::debug!(peer = %peer.public_key, endpoint = at, rtt_ms = rtt, "session renewed");
         }
         if moved {
-            tracing::info!(peer = %peer.public_key, endpoint = at, "peer has moved");
+            tracing::info!(peer = %peer.public_key, endpoint = at, "peer endpoint changed");
         }
     }
 
@@ -346,21 +345,21 @@ impl Control {
         }
     }
 
-    /// Tells once, until the next handshake, that a peer does not answer.
+    /// Warns that a peer does not answer, once until its next handshake.
     fn silent(&mut self, id: PeerId) {
         self.trying.entry(id).or_default().told = true;
         let Some(peer) = self.engine.peer(now(), id) else { return };
         tracing::warn!(
             peer = %peer.public_key,
             endpoint = peer.endpoint.map(|endpoint| tracing::field::display(endpoint.remote)),
-            hint = "is UDP let through both ways, do both ends have each other's public key and the same preshared key, is the clock right?",
+            hint = "check that UDP passes in both directions, that public keys and preshared key match at both ends, and that the clock is right",
             "the peer does not answer handshakes"
         );
     }
 
     fn command(&mut self, command: Command) {
         match command {
-            // A tunnel whose data path has ended is not alive, whatever this thread thinks.
+            // A tunnel whose data path has ended is not alive, even though this thread is.
             Command::Ping(done) if self.traffic.failed() == 0 => _ = done.try_send(()),
             Command::Ping(_) => {}
             Command::Greet => {
@@ -438,7 +437,7 @@ impl Control {
         }
     }
 
-    /// A looked-up address: taken unless the peer has made itself known elsewhere meanwhile.
+    /// Applies a resolved address, unless the peer has been seen at another one meanwhile.
     fn endpoint(&mut self, key: &PublicKey, remote: std::net::SocketAddr) {
         if self.ways.note_udp(key, Some(remote)) {
             return;
@@ -454,14 +453,14 @@ impl Control {
         if status.endpoint.map(|endpoint| endpoint.remote) == Some(remote) {
             return;
         }
-        tracing::info!(peer = %key, endpoint = %remote, "endpoint looked up");
+        tracing::info!(peer = %key, endpoint = %remote, "endpoint resolved");
         let change = crate::uapi::PeerChange { endpoint: Some(remote), ..crate::uapi::PeerChange::of(*key) };
         let name = self.model.name(key).cloned();
         self.model.change(&mut self.engine, now(), &change);
         self.model.rename(key, name);
         let waiting = self.engine.plane().peer(status.id).is_some_and(|peer| peer.has_staged());
         if status.persistent_keepalive.is_some() || waiting {
-            // What came due while the address was not known is done now, not at the next turn.
+            // A handshake that was due while the address was unknown starts now.
             self.engine.want_session(now(), status.id);
         }
     }
@@ -469,7 +468,7 @@ impl Control {
     fn private_key(&mut self, key: Option<PrivateKey>) {
         let engine_key = match &key {
             Some(key) => key.clone(),
-            // None: a key that nobody knows, so that nobody gets through.
+            // No key: use a random one, which no peer knows.
             None => match random() {
                 Ok(bytes) => PrivateKey::from_random(*bytes),
                 Err(problem) => return crate::log::warn(&problem),
@@ -489,7 +488,7 @@ impl Control {
         if (set.listen_port.is_some() || set.fwmark.is_some())
             && let Err(error) = self.listen(set.listen_port, set.fwmark)
         {
-            tracing::warn!(%error, "control request: listen_port or fwmark");
+            tracing::warn!(%error, "control request refused: listen_port or fwmark");
             return error.raw_os_error().unwrap_or(libc::EIO);
         }
         let now = now();
@@ -514,12 +513,12 @@ impl Control {
             self.traffic
                 .rebind(Arc::new(udp))
                 .map_err(|problem| io::Error::other(problem.what().to_owned()))?;
-            tracing::info!(port = self.traffic.udp().port(), "listens on another port");
+            tracing::info!(port = self.traffic.udp().port(), "listening on another port");
         }
         Ok(())
     }
 
-    /// Forgets what was known of peers that are gone.
+    /// Removes the state of peers that no longer exist.
     fn sweep(&mut self) {
         let plane = self.engine.plane();
         self.trying.retain(|id, _| plane.peer(*id).is_some());
@@ -543,15 +542,10 @@ fn socket_offloads(udp: &Udp) -> Vec<Offload> {
         one(
             "udp_gso",
             offload.gso,
-            "one call sends many datagrams",
-            "the kernel does not know UDP_SEGMENT (4.18), or a network device refused it",
+            "sends many datagrams per call",
+            "UDP_SEGMENT needs Linux 4.18, or a network device refused it",
         ),
-        one(
-            "udp_gro",
-            offload.gro,
-            "one call receives many datagrams",
-            "the kernel does not know UDP_GRO (5.0)",
-        ),
+        one("udp_gro", offload.gro, "receives many datagrams per call", "UDP_GRO needs Linux 5.0"),
         one("udp_ipv6", families.v6, "outer IPv6", "this machine has no IPv6"),
     ]
 }

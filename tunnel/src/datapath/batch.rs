@@ -49,7 +49,7 @@ impl Batch {
         }
     }
 
-    /// Seals all packets of a frame for `peer`, and sends what does not fit into the batch any more.
+    /// Seals all packets of a frame for `peer`. Sends the batch when it is full.
     pub(super) fn frame(
         &mut self,
         shared: &Shared,
@@ -67,7 +67,7 @@ impl Batch {
             Key::Missing => {
                 self.send(shared, now);
                 for index in 0..count {
-                    // The buffer is empty now: no need of another.
+                    // The buffer is empty now and can be reused.
                     match self.buffer.get_mut(..frame.segment_len(index)) {
                         Some(room) => {
                             frame.write(index, room);
@@ -93,7 +93,7 @@ impl Batch {
         Reached::Yes
     }
 
-    /// The same for one packet as it is.
+    /// The same for a single packet.
     pub(super) fn packet(&mut self, shared: &Shared, peer: &Arc<Peer>, now: Duration, packet: &[u8]) {
         match self.key(shared, peer, now, 1) {
             Key::Nowhere => peer.drops().count(DropReason::NoEndpoint, 1),
@@ -111,7 +111,7 @@ impl Batch {
         }
     }
 
-    /// Sends what there is.
+    /// Sends the batch.
     pub(super) fn send(&mut self, shared: &Shared, now: Duration) {
         if self.used > 0
             && let Some(target) = &mut self.peer
@@ -130,13 +130,13 @@ impl Batch {
         }
     }
 
-    /// Sends, and lets go of peer and key: neither must live on in a thread that sleeps.
+    /// Sends the batch and drops peer and key: a sleeping thread must not keep them alive.
     pub(super) fn end(&mut self, shared: &Shared, now: Duration) {
         self.send(shared, now);
         self.peer = None;
     }
 
-    /// Makes `peer` the one the batch is for, and takes `count` counters of its key.
+    /// Selects `peer` for the batch and reserves `count` counters of its key.
     #[inline]
     fn key(&mut self, shared: &Shared, peer: &Arc<Peer>, now: Duration, count: usize) -> Key {
         if self.peer.as_ref().is_none_or(|target| !target.is(peer)) {
@@ -146,8 +146,8 @@ impl Batch {
         self.peer.get_or_insert_with(|| Target::new(peer)).reserve(now, count)
     }
 
-    /// Room for a packet of `len` bytes with padding, header and tag, taken from the buffer; sends first if it
-    /// does not go with what is there. `None`: longer than a datagram can be.
+    /// Reserves space in the buffer for a packet of `len` bytes with padding, header and tag. Sends the batch first if the
+    /// packet cannot join it. `None` if the packet is too long for a datagram.
     #[inline]
     fn room(&mut self, shared: &Shared, now: Duration, len: usize, mtu: usize, ecn: u8) -> Option<&mut [u8]> {
         let size = OVERHEAD + padded(len, mtu);
@@ -190,7 +190,7 @@ fn padded(len: usize, mtu: usize) -> usize {
 #[inline]
 fn seal(key: &SendKey, counter: u64, room: &mut [u8], len: usize) {
     let end = room.len() - TAG;
-    // Of earlier packets in the same buffer nothing may leave.
+    // The padding must not leak earlier packets from the same buffer.
     room[DATA_HEADER + len..end].fill(0);
     key.seal(counter, room);
 }

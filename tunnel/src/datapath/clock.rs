@@ -1,12 +1,12 @@
-//! The clocks, read in one place.
+//! The only place that reads clocks.
 
 use std::time::Duration;
 
 use rustix::time::{ClockId, clock_gettime};
 use warren_proto::Now;
 
-/// Reads monotonic time since boot, time asleep included: a session must not outlive its three minutes
-/// because the machine slept.
+/// Reads the monotonic time since boot, including suspended time: a session must not outlive its three minutes because the
+/// machine was suspended.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Clock;
 

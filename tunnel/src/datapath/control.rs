@@ -1,4 +1,4 @@
-//! From the data path to the control thread: bounded, never waiting.
+//! The bounded, non-blocking queue from the data path to the control thread.
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -9,7 +9,7 @@ use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use rustix::event::{EventfdFlags, eventfd};
 use warren_proto::plane::{Attention, Endpoint};
 
-/// What the control thread is told.
+/// Messages to the control thread.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Control {
     /// A handshake message or cookie: for `Engine::handle`.
@@ -44,7 +44,7 @@ pub struct ControlReceiver {
     inner: Arc<Inner>,
 }
 
-/// A channel that holds `capacity` datagrams. What comes beyond is dropped and counted.
+/// A channel for `capacity` datagrams. Further ones are dropped and counted.
 pub fn control_channel(capacity: usize) -> io::Result<(ControlSender, ControlReceiver)> {
     let (queue, received) = sync_channel(capacity);
     let inner = Arc::new(Inner {
@@ -56,7 +56,7 @@ pub fn control_channel(capacity: usize) -> io::Result<(ControlSender, ControlRec
 }
 
 impl ControlSender {
-    /// Hands over a datagram; false: the queue is full, it is dropped.
+    /// Sends a datagram. False if it was dropped because the queue is full.
     pub fn datagram(&self, from: Endpoint, bytes: &[u8]) -> bool {
         let sent = self.queue.try_send(Control::Datagram { from, bytes: bytes.to_vec() }).is_ok();
         if sent {
@@ -67,7 +67,7 @@ impl ControlSender {
         sent
     }
 
-    /// Asks for `Engine::attend` if needed.
+    /// Requests `Engine::attend` if needed.
     #[inline]
     pub fn attend(&self, attention: Attention) {
         if attention.needed() && !self.inner.attention.swap(true, Ordering::AcqRel) {
@@ -87,7 +87,7 @@ impl ControlSender {
 }
 
 impl ControlReceiver {
-    /// To be called before the messages are taken: what is sent from now on makes it readable again.
+    /// Call this before reading the messages: later messages make it readable again.
     pub fn acknowledge(&self) {
         let _ = rustix::io::read(&self.inner.wake, &mut [0u8; 8]);
     }

@@ -18,7 +18,7 @@ use super::moderation::{Moderation, PAUSE};
 use super::open::Opener;
 use super::{Counters, Shared};
 
-/// Receives from a pair of sockets until told to stop.
+/// Receives from a pair of sockets until stopped.
 pub(super) fn run(shared: &Shared, queue: usize) -> io::Result<()> {
     let mut receiver = Receiver::new(Arc::clone(&shared.udp), queue);
     let mut complaint = Complaint::default();
@@ -28,7 +28,7 @@ pub(super) fn run(shared: &Shared, queue: usize) -> io::Result<()> {
         match receiver.receive(shared.stop.as_fd()) {
             Ok(Wake::Datagrams) => {}
             Ok(Wake::Stop) => break,
-            // Nothing was asked for that they tell of.
+            // Control messages that were not requested.
             Ok(Wake::Called | Wake::Timeout) => continue,
             Err(error) if complaint.ends(shared, &error) => break,
             Err(_) => continue,
@@ -49,7 +49,7 @@ pub(super) fn run(shared: &Shared, queue: usize) -> io::Result<()> {
     Ok(())
 }
 
-/// Receives from all TLS connections until told to stop. What TCP gathers needs no moderation.
+/// Receives from all TLS connections until stopped. TCP gathers data itself, so no moderation is needed.
 pub(super) fn run_tls(shared: &Shared, counters: usize) -> io::Result<()> {
     let mut receiver = tls::Receiver::new(Arc::clone(&shared.streams), shared.stop.as_fd())?;
     let mut complaint = Complaint::default();
@@ -65,7 +65,7 @@ pub(super) fn run_tls(shared: &Shared, counters: usize) -> io::Result<()> {
         let now = shared.clock.mono();
         let (buffer, found) = receiver.parts();
         for arrival in found {
-            // TCP has no congestion marks of single packets: the outer header counts as one that cannot be marked.
+            // TCP has no congestion marks per packet, so the outer header counts as not ECN-capable.
             inbound.datagram(now, buffer, arrival.place.clone(), &arrival.from, 0);
         }
         inbound.finish(now, buffer);
@@ -73,15 +73,15 @@ pub(super) fn run_tls(shared: &Shared, counters: usize) -> io::Result<()> {
     Ok(())
 }
 
-/// An error of receiving is told once, and tried again after a rest.
+/// Logs a receive error once, and retries after a pause.
 #[derive(Default)]
 struct Complaint(bool);
 
 impl Complaint {
-    /// True: the thread is to stop.
+    /// True if the thread must stop.
     fn ends(&mut self, shared: &Shared, error: &io::Error) -> bool {
         if !std::mem::replace(&mut self.0, true) {
-            tracing::warn!(%error, "receiving failed; trying on");
+            tracing::warn!(%error, "receive failed, retrying");
         }
         shared.rest(Duration::from_millis(10))
     }
@@ -98,7 +98,7 @@ struct Inbound<'a> {
 }
 
 impl<'a> Inbound<'a> {
-    /// Of the thread that counts in place `number`.
+    /// For the thread with counter slot `number`.
     fn new(shared: &'a Shared, number: usize) -> Option<Self> {
         let tun = shared.tun.get(number).or(shared.tun.first())?;
         Some(Self {
@@ -112,7 +112,7 @@ impl<'a> Inbound<'a> {
         })
     }
 
-    /// What a datagram holds goes to the device with packets of its kind.
+    /// Adds the packet of a datagram to the frame of similar packets for the device.
     #[inline]
     fn datagram(&mut self, now: Duration, buffer: &mut [u8], place: Range<usize>, from: &Endpoint, ecn: u8) {
         if let Some(packet) = self.opener.open(now, buffer, place, from, ecn) {
@@ -124,8 +124,8 @@ impl<'a> Inbound<'a> {
         }
     }
 
-    /// The end of a batch. It is reported before it is written: the kernel answers within the write, and an answer that another
-    /// thread has sent by then must not be taken for one that this batch has answered.
+    /// Ends a batch. It is reported before it is written: the kernel answers within the write, and an answer that another thread
+    /// sends meanwhile must not count as already answered by this batch.
     fn finish(&mut self, now: Duration, buffer: &mut [u8]) {
         self.opener.finish(now);
         self.write(buffer);
@@ -154,14 +154,14 @@ impl<'a> Inbound<'a> {
         }
     }
 
-    /// Some kernels refuse frames that they say they take. Who sent the packets sends them again.
+    /// Handles kernels that refuse frames although they announced support. The senders retransmit the packets.
     #[cold]
     fn stop_joining(&mut self, kind: u8) {
         let mut joins = self.coalescer.joins();
         let what = if kind == GSO_UDP_L4 { &mut joins.udp } else { &mut joins.tcp };
         if std::mem::take(what) {
             let protocol = if kind == GSO_UDP_L4 { "UDP" } else { "TCP" };
-            tracing::warn!(protocol, "the device refuses joined packets: writing them one by one");
+            tracing::warn!(protocol, "the device refuses coalesced packets, writing them one by one");
         }
         self.coalescer.set_joins(joins);
     }

@@ -1,14 +1,14 @@
 //! Packets between the device and the carriers.
 //!
-//! Each queue of a TUN device has two blocking threads and nothing between them: `warren-out-N` reads frames,
-//! cuts them, seals the packets in the buffer they are sent from; `warren-in-N` opens datagrams in the buffer
-//! they were received in, joins them and writes them to the device; `warren-in-tls` does so for all TLS connections. No packet is handed from thread to
-//! thread, and no lock is taken for one; what threads share is read through [`warren_proto::plane::Reader`].
+//! Each queue of a TUN device has two blocking threads and nothing between them. `warren-out-N` reads frames, splits them and
+//! seals the packets in the buffer they are sent from. `warren-in-N` opens datagrams in the buffer they were received in,
+//! coalesces them and writes them to the device; `warren-in-tls` does the same for all TLS connections. No packet passes
+//! from thread to thread, and no lock is taken per packet; shared state is read through [`warren_proto::plane::Reader`].
 //!
-//! The netstack of this process has one thread, `warren-user`: what it is given makes what it sends.
+//! The netstack of this process has one thread, `warren-user`, because received packets produce the packets to send.
 //!
-//! Everything that is not a data message goes to the control thread through a bounded channel: a flood of
-//! handshakes costs the flood, not the data.
+//! Messages other than data go to the control thread through a bounded channel: a flood of handshakes overflows that channel
+//! and does not affect data.
 
 mod batch;
 mod clock;
@@ -47,15 +47,15 @@ pub use control::{Control, ControlReceiver, ControlSender, control_channel};
 /// The threads keep their buffers on the heap.
 const STACK: usize = 256 << 10;
 
-/// Where packets come from and go to.
+/// The device: source and destination of inner packets.
 pub enum Device {
-    /// A TUN interface. With several queues, several pairs of sockets share the work of receiving.
+    /// A TUN interface. With several queues, several pairs of sockets share the receive work.
     Tun(Vec<Queue>),
     /// The netstack of this process.
     User(Box<Driver>),
 }
 
-/// What a data path works with.
+/// The parts of a data path.
 pub struct DatapathConfig {
     /// Routes and sessions.
     pub plane: Arc<Plane>,
@@ -65,9 +65,9 @@ pub struct DatapathConfig {
     pub udp: Arc<Udp>,
     /// The TLS connections.
     pub streams: Arc<Streams>,
-    /// Where handshakes go.
+    /// The queue for handshakes.
     pub control: ControlSender,
-    /// The clock that the engine's times come from, too.
+    /// The clock, shared with the engine.
     pub clock: Clock,
     /// MTU of the device: packets are not padded beyond it.
     pub mtu: usize,
@@ -84,17 +84,17 @@ pub struct DatapathStats {
     pub packets_sent: u64,
     /// Packets opened and written.
     pub packets_received: u64,
-    /// Calls that sent.
+    /// System calls that sent datagrams.
     pub sends: u64,
-    /// Calls that received something.
+    /// System calls that received datagrams.
     pub receives: u64,
-    /// Control messages that were dropped because the control thread is behind.
+    /// Control messages dropped because the control thread was overloaded.
     pub control_dropped: u64,
-    /// Threads that ended by themselves, because the device is gone.
+    /// Threads that ended unexpectedly because the device was removed.
     pub failed_threads: u64,
 }
 
-/// Counters of one thread, written by it alone.
+/// Counters of one thread, written only by it.
 #[derive(Debug, Default)]
 #[repr(align(64))]
 struct Counters {
@@ -103,11 +103,11 @@ struct Counters {
     calls: AtomicU64,
 }
 
-/// What all threads share.
+/// The shared state of all threads.
 struct Shared {
     plane: Arc<Plane>,
     tun: Vec<Queue>,
-    /// The netstack while its thread does not run.
+    /// The netstack while its thread is not running.
     user: Mutex<Option<Box<Driver>>>,
     net: Option<Net>,
     udp: Arc<Udp>,
@@ -129,8 +129,8 @@ pub struct Datapath {
 }
 
 impl Datapath {
-    /// Starts the threads: for TUN one outbound for each queue of the device, one inbound for each pair of sockets and one for
-    /// the connections; for the netstack one in all.
+    /// Starts the threads. TUN: one outbound thread per queue of the device, one inbound thread per pair of sockets, and one for
+    /// all connections. Netstack: a single thread.
     pub fn start(config: DatapathConfig) -> io::Result<Self> {
         let DatapathConfig { plane, device, udp, streams, control, clock, mtu } = config;
         let (tun, user) = match device {
@@ -181,14 +181,14 @@ impl Datapath {
     ) -> io::Result<()> {
         let shared = Arc::clone(&self.shared);
         let body = move || {
-            // Pauses of some microseconds are meant as such; without, they are a little longer.
+            // Permits pauses of a few microseconds; without it, they are slightly longer.
             let _ = rustix::thread::set_current_timer_slack(std::num::NonZeroU64::new(1000));
             if let Err(error) = run(&shared)
                 && !shared.stopping.load(Ordering::Relaxed)
             {
                 shared.failed.fetch_add(1, Ordering::Relaxed);
                 shared.control.wake();
-                tracing::error!(%error, "a thread of the data path has ended; is the interface gone?");
+                tracing::error!(%error, "a data path thread has ended; the interface may have been removed");
             }
         };
         self.threads.push(std::thread::Builder::new().name(name).stack_size(STACK).spawn(body)?);
@@ -209,14 +209,14 @@ impl Datapath {
         batch.send(&self.shared, now);
     }
 
-    /// To be called when a session was made: streams of the netstack that an outage has slowed down go on at once.
+    /// Call this when a session was established: streams of the netstack that an outage slowed down then resume at once.
     pub fn established(&self) {
         if let Some(net) = &self.shared.net {
             net.nudge();
         }
     }
 
-    /// To be called when the device's MTU changes.
+    /// Call this when the device's MTU changes.
     pub fn set_mtu(&self, mtu: usize) {
         self.shared.mtu.store(mtu, Ordering::Relaxed);
     }
@@ -239,7 +239,7 @@ impl Datapath {
         }
     }
 
-    /// Stops and joins the threads, and gives the device back; `None` when it is still in use.
+    /// Stops and joins the threads, and returns the device; `None` if it is still in use.
     pub fn stop(mut self) -> Option<Device> {
         self.halt();
         let shared = Arc::clone(&self.shared);
@@ -254,7 +254,7 @@ impl Datapath {
 
     fn halt(&mut self) {
         self.shared.stopping.store(true, Ordering::Relaxed);
-        // Never read: it stays readable for every thread that waits.
+        // Never read, so that it stays readable for every waiting thread.
         let _ = rustix::io::write(&self.shared.stop, &1u64.to_ne_bytes());
         for thread in self.threads.drain(..) {
             let _ = thread.join();
@@ -269,19 +269,19 @@ impl Drop for Datapath {
 }
 
 impl Shared {
-    /// Notes that something authentic came by a connection.
+    /// Records that an authentic message arrived on a connection.
     fn prove(&self, id: StreamId) {
         if let Some(stream) = self.streams.get(id) {
             stream.prove();
         }
     }
 
-    /// Checked once a batch, since a busy thread never waits for `stop`.
+    /// Checked once per batch, since a busy thread never waits for `stop`.
     fn stopping(&self) -> bool {
         self.stopping.load(Ordering::Relaxed)
     }
 
-    /// Lets a thread rest; true: it is to stop.
+    /// Pauses a thread. True if it must stop.
     fn rest(&self, time: Duration) -> bool {
         use rustix::event::{PollFd, PollFlags, poll};
         let mut fds = [PollFd::from_borrowed_fd(self.stop.as_fd(), PollFlags::IN)];

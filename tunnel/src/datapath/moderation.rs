@@ -1,21 +1,21 @@
-//! Many small packets, each of which would wake a thread: then it sleeps a little and takes several at once.
+//! Wake-up moderation: if many small packets would each wake a thread, the thread pauses briefly and processes several at once.
 //!
-//! It is what network cards do by delaying interrupts. At 200,000 packets a second most of the time would go
-//! into waking up, and the other end would get, and have to take, packets one by one. A packet that comes
-//! alone is never delayed, nor is the exchange of questions and answers: the pause begins only after several
-//! wake-ups that follow each other faster than any round trip, and ends when there is nothing to gather.
+//! Network cards do the same by delaying interrupts. At 200,000 packets per second, a thread would spend most of its time
+//! waking up, and the other end would receive packets one by one. A single packet is never delayed, and neither are requests
+//! and responses: pauses start only after several wake-ups that follow each other faster than any round trip, and stop when
+//! there is nothing to gather.
 
 use std::time::Duration;
 
 /// Length of a pause.
 pub(super) const PAUSE: Duration = Duration::from_micros(50);
-/// Wake-ups closer than this are too many.
+/// Wake-ups closer than this count towards a pause.
 const CLOSE: Duration = Duration::from_micros(25);
-/// So many in a row.
+/// Number of such wake-ups in a row that starts pauses.
 const WAKES: u32 = 4;
-/// A pause that gathers fewer is the last one.
+/// A pause that gathers fewer packets is the last one.
 const WORTH: usize = 3;
-/// With so many at once there is no need of a pause.
+/// With this many packets at once, no pause is needed.
 const PLENTY: usize = 24;
 
 /// One thread's decision.

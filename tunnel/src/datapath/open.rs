@@ -1,4 +1,4 @@
-//! Datagrams become packets, in the buffer they were received in.
+//! Opens datagrams in place, in the buffer in which they were received.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -18,7 +18,7 @@ pub(super) struct Opener<'a> {
     attention: Attention,
 }
 
-/// The session the last packet belonged to, with what is not yet reported to its peer.
+/// The session of the last packet, with counts not yet reported to its peer.
 struct Current {
     session: Arc<Session>,
     from: Endpoint,
@@ -33,7 +33,7 @@ impl<'a> Opener<'a> {
         Self { shared, reader: shared.plane.reader(), current: None, attention: Attention::NONE }
     }
 
-    /// Opens a datagram: the place of the packet in it, which its sender is permitted to send. `None`: there is none.
+    /// Opens a datagram and returns the range of the packet in it, if its sender is permitted to send the packet.
     #[inline]
     pub(super) fn open(
         &mut self,
@@ -123,14 +123,14 @@ impl<'a> Opener<'a> {
         }
     }
 
-    /// The end of a batch: everything is reported and let go of.
+    /// Ends a batch: reports all counts and drops the session.
     pub(super) fn finish(&mut self, now: Duration) {
         self.settle(now);
         self.reader.release();
         self.shared.control.attend(std::mem::take(&mut self.attention));
     }
 
-    /// Reports what came to the peer of the current session.
+    /// Reports received packets to the peer of the current session.
     pub(super) fn settle(&mut self, now: Duration) {
         if let Some(current) = self.current.take()
             && current.bytes > 0

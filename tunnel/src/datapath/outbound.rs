@@ -13,9 +13,9 @@ use super::batch::{Batch, Reached};
 use super::moderation::{Moderation, PAUSE};
 use super::unreachable::Unreachable;
 
-/// Frames between two looks at the clock and the stop flag while the device is never empty.
+/// Frames between two checks of the clock and the stop flag while the device is never empty.
 const FRAMES: u32 = 16;
-/// Frames that still leave when it ends.
+/// Frames that are still sent when the thread ends.
 const LAST: u32 = 1024;
 
 /// Reads frames until told to stop. A batch is sent when the device has no more to read, so joining packets
@@ -64,7 +64,7 @@ pub(super) fn run(shared: &Shared, queue: usize) -> io::Result<()> {
             }
         }
     }
-    // What the streams had to say at their end.
+    // The last packets of the streams.
     let now = shared.clock.mono();
     for _ in 0..LAST {
         let Read::Frame(length) = tun.read(&mut buffer)? else { break };
@@ -98,7 +98,7 @@ fn one(
     if reached == Reached::No
         && let (Some(answer), Some(tun)) = (unreachable.answer(now, frame.packet()), shared.tun.get(queue))
     {
-        // The packet is lost anyway; so may the notice be.
+        // The packet is lost anyway, so the ICMP error may be lost too.
         let _ = tun.write(&[io::IoSlice::new(answer)]);
     }
 }

@@ -1,4 +1,4 @@
-//! Whom a run of packets is for.
+//! The destination of a run of packets.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -9,25 +9,25 @@ use warren_transport::tls::Stream;
 
 use super::Shared;
 
-/// A peer with its key and address as they were looked up.
+/// A peer with its cached key and address.
 pub(super) struct Target {
     pub(super) peer: Arc<Peer>,
     endpoint: Option<Endpoint>,
-    /// The connection of the endpoint, when it was looked up.
+    /// The cached connection of the endpoint.
     stream: Option<Arc<Stream>>,
     /// `None`: packets wait for a session.
     key: Option<Arc<SendKey>>,
-    /// When they were looked up.
+    /// Time of the lookup.
     at: Duration,
 }
 
-/// What a packet is sealed with.
+/// The key for a packet.
 pub(super) enum Key {
-    /// This key, and the first of the counters that were taken.
+    /// The key, and the first of the reserved counters.
     Ready(Arc<SendKey>, u64),
-    /// There is no session: packets wait for one.
+    /// There is no session, so packets wait for one.
     Missing,
-    /// Nobody knows where the peer is.
+    /// The address of the peer is not known.
     Nowhere,
 }
 
@@ -40,7 +40,7 @@ impl Target {
         Arc::ptr_eq(&self.peer, peer)
     }
 
-    /// Takes `count` counters. Key and address are looked up once for each reading of the clock, not for each frame.
+    /// Reserves `count` counters. Key and address are looked up once per reading of the clock, not per frame.
     #[inline]
     pub(super) fn reserve(&mut self, now: Duration, count: usize) -> Key {
         if self.at != now {
@@ -58,8 +58,8 @@ impl Target {
         }
     }
 
-    /// Sends `bytes` as datagrams of `segment` bytes, of which the last may be shorter, by the carrier of the peer, and
-    /// notes it there. `None`: nothing was sent.
+    /// Sends `bytes` as datagrams of `segment` bytes, the last of which may be shorter, over the carrier of the peer, and
+    /// counts them. `None` if nothing was sent.
     #[inline]
     pub(super) fn send(
         &mut self,

@@ -1,19 +1,19 @@
-//! "Host unreachable" to the sender of a packet that no peer takes, so that programs fail at once rather than
-//! wait (RFC 792, RFC 4443 section 3.1).
+//! ICMP "host unreachable" for packets that no peer accepts, so that programs fail immediately instead of timing out (RFC 792,
+//! RFC 4443 section 3.1).
 
 use std::time::Duration;
 
 use warren_device::tun::checksum::{fill_ipv4_header, fold, pseudo, sum};
 use warren_device::tun::vnet::VNET_HEADER;
 
-/// What of the packet is quoted: the answer stays below the smallest MTU of its family.
+/// Bytes of the packet that are quoted. The error stays below the minimum MTU of its family.
 const QUOTE_V4: usize = 548;
 const QUOTE_V6: usize = 1232;
 /// Time between two answers beyond a burst, as the kernel's own limit (RFC 4443 section 2.4 f).
 const INTERVAL: Duration = Duration::from_millis(20);
 const BURST: u32 = 10;
 
-/// Makes the answers, not too many of them.
+/// Creates the ICMP errors, with a rate limit.
 pub(super) struct Unreachable {
     buffer: Vec<u8>,
     next: Duration,
@@ -24,7 +24,7 @@ impl Unreachable {
         Self { buffer: Vec::with_capacity(VNET_HEADER + 48 + QUOTE_V6), next: Duration::ZERO }
     }
 
-    /// A frame for the device, or `None` when none is due: too many, or the packet must not be answered.
+    /// A frame for the device; `None` above the rate limit, or if the packet must not be answered.
     pub(super) fn answer(&mut self, now: Duration, packet: &[u8]) -> Option<&[u8]> {
         let v4 = packet.first()? >> 4 == 4;
         if !(if v4 { answerable_v4(packet) } else { answerable_v6(packet) }) || !self.due(now) {
@@ -37,7 +37,7 @@ impl Unreachable {
         if v4 {
             let total = (length + 20).to_be_bytes();
             self.buffer.extend_from_slice(&[0x45, 0xc0, total[0], total[1], 0, 0, 0, 0, 64, 1, 0, 0]);
-            // From whom it could not be delivered to: an address of ours is not known here.
+            // The source is the unreachable destination, since our own address is not known here.
             self.buffer.extend_from_slice(&packet[16..20]);
             self.buffer.extend_from_slice(&packet[12..16]);
             fill_ipv4_header(&mut self.buffer[VNET_HEADER..]);
@@ -59,7 +59,7 @@ impl Unreachable {
         Some(&self.buffer)
     }
 
-    /// A bucket of `BURST` answers that fills by one each `INTERVAL`.
+    /// A token bucket of `BURST` errors that gains one per `INTERVAL`.
     fn due(&mut self, now: Duration) -> bool {
         let next = self.next.max(now.saturating_sub(INTERVAL * BURST));
         if next > now {
@@ -70,7 +70,7 @@ impl Unreachable {
     }
 }
 
-/// RFC 1122 section 3.2.2: no answer to ICMP errors, later fragments, multicast, broadcast or nobody.
+/// RFC 1122 section 3.2.2: no answer to ICMP errors, later fragments, multicast, broadcast or an unspecified source.
 fn answerable_v4(packet: &[u8]) -> bool {
     let header = packet.first().map_or(0, |first| usize::from(first & 15) * 4);
     if packet.len() < 20 || header < 20 || packet.len() < header {

@@ -1,7 +1,7 @@
-//! Between the network and the netstack of this process: one thread, because what arrives makes what leaves.
+//! Moves packets between the network and the netstack of this process, in one thread, since received packets trigger sent ones.
 //!
 //! ```text
-//! receive many -> open where they lie -> stack -> packets side by side -> seal where they stand -> one segmenting send a run
+//! receive many -> open in place -> stack -> contiguous packets -> seal in place -> one segmented send per run
 //! ```
 
 use std::io;
@@ -23,12 +23,12 @@ use super::open::Opener;
 use super::target::{Key, Target};
 use super::unreachable::Unreachable;
 
-/// Packets that are opened before the stack takes them: what stays in the processor's cache meanwhile.
+/// Packets that are opened before the stack processes them, few enough to stay in the processor's cache.
 const GROUP: usize = 64;
-/// Batches of the TLS connections between two looks at the sockets.
+/// Batches from TLS connections between two checks of the sockets.
 const TURNS: u32 = 4;
 
-/// Moves packets until told to stop; the device is put back then.
+/// Moves packets until stopped, then puts the device back.
 pub(super) fn run(shared: &Shared) -> io::Result<()> {
     let Some(mut driver) = shared.user.lock().take() else { return Ok(()) };
     let result = drive(shared, &mut driver);
@@ -56,7 +56,7 @@ fn drive(shared: &Shared, driver: &mut Driver) -> io::Result<()> {
             Ok(Wake::Stop) => break,
             Err(error) => {
                 if !std::mem::replace(&mut complained, true) {
-                    tracing::warn!(%error, "receiving failed; trying on");
+                    tracing::warn!(%error, "receive failed, retrying");
                 }
                 if shared.rest(Duration::from_millis(10)) {
                     break;
@@ -75,12 +75,12 @@ fn drive(shared: &Shared, driver: &mut Driver) -> io::Result<()> {
                 sender.turn(driver, now, packets.drain(..).map(|place| &buffer[place]));
             }
         }
-        // What came is reported before what it makes the stack send: else an acknowledgement that is never answered would
-        // count as answered by what it acknowledges, and nobody would notice that the way is lost.
+        // Received packets are reported before those that the stack sends in response. Otherwise an unanswered acknowledgement
+        // would count as answered by the packet that it acknowledges, and a lost path would stay unnoticed.
         opener.settle(now);
         counters_in.packets.fetch_add(packets.len() as u64, Ordering::Relaxed);
         patience = sender.turn(driver, now, packets.drain(..).map(|place| &buffer[place]));
-        // Not without end: the sockets have their turn too.
+        // Limited, so that the sockets are served too.
         for turn in 0..=TURNS {
             if !connections.receive_now()? {
                 break;
@@ -102,19 +102,19 @@ fn drive(shared: &Shared, driver: &mut Driver) -> io::Result<()> {
         counters_out.packets.store(sender.packets, Ordering::Relaxed);
         counters_out.calls.store(sender.sends, Ordering::Relaxed);
     }
-    // What the streams had to say at their end.
+    // The last packets of the streams.
     sender.turn(driver, shared.clock.mono(), []);
     sender.finish();
     Ok(())
 }
 
-/// Seals and sends what the stack has made.
+/// Seals and sends the packets of the stack.
 struct Sender<'a> {
     shared: &'a Shared,
     reader: Reader,
     target: Option<Target>,
     unreachable: Unreachable,
-    /// Answers to packets that could not leave, for the stack.
+    /// ICMP errors for packets that could not be sent, for the stack.
     answers: Vec<Vec<u8>>,
     attention: Attention,
     packets: u64,
@@ -135,7 +135,7 @@ impl<'a> Sender<'a> {
         }
     }
 
-    /// Gives packets to the stack and sends all that it has to say; how long it can be left alone then.
+    /// Passes packets to the stack and sends all that it returns. Returns the time until the stack needs to be polled again.
     fn turn<'p>(
         &mut self,
         driver: &mut Driver,
@@ -163,7 +163,7 @@ impl<'a> Sender<'a> {
         }
     }
 
-    /// Packets for one destination, of equal size but for the last.
+    /// Packets for one destination, of equal size except for the last.
     fn run(&mut self, now: Duration, arena: &mut [u8], first: &Place, run: &[Place]) {
         let count = run.len() as u64;
         let peer = ip::destination(&arena[first.packet()]).and_then(|to| self.reader.route(to));
@@ -191,7 +191,7 @@ impl<'a> Sender<'a> {
                 }
                 let end = run.last().unwrap_or(first).frame().end;
                 let bytes = &arena[first.frame().start..end];
-                // The stack marks nothing with ECN.
+                // The stack does not use ECN.
                 let sent = target.send(self.shared, 0, now, bytes, first.frame().len(), 0);
                 if let Some(attention) = sent {
                     self.attention |= attention;
@@ -208,7 +208,7 @@ impl<'a> Sender<'a> {
         self.answers.extend(answer.map(|frame| frame[VNET_HEADER..].to_vec()));
     }
 
-    /// The end of a batch: neither peer nor key must live on in a thread that sleeps.
+    /// Ends a batch: a sleeping thread must not keep peer and key alive.
     fn finish(&mut self) {
         self.target = None;
         self.reader.release();
@@ -216,7 +216,7 @@ impl<'a> Sender<'a> {
     }
 }
 
-/// How many packets from the first on can leave by one call.
+/// The number of packets, from the first one, that one call can send.
 fn run_length(arena: &[u8], places: &[Place]) -> usize {
     let Some(first) = places.first() else { return 0 };
     let size = first.frame().len();

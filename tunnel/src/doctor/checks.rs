@@ -1,4 +1,4 @@
-//! What is looked at. Nothing is left behind; interfaces that are made to look live for a moment.
+//! The checks. Interfaces that they create are removed at once.
 
 use std::{
     fs, io,
@@ -20,31 +20,31 @@ use crate::{
     net::{self, Netlink},
 };
 
-/// Interface of a moment. Named by the process, so that two doctors do not meet.
+/// Name of a temporary interface. It contains the process ID, so that two runs do not conflict.
 fn probe_name() -> String {
     format!("wprobe{}", std::process::id() % 100_000)
 }
 
-/// What no peer is silent for.
+/// The check that never explains a silent peer.
 pub(super) const PRIVILEGES: &str = "privileges";
 
-/// Start of 2026: this program is younger than that, and so is every right clock.
+/// Start of 2026: the program is newer, so an earlier time is wrong.
 const CLOCK_FLOOR: Duration = Duration::from_secs(1_767_225_600);
 
-/// Peers of a configuration that are looked at: the ways to more are the same few.
+/// Peers of a configuration that are checked: further ones share the same paths.
 const MANY: usize = 20;
 
-/// Looks at everything.
+/// Runs all checks.
 pub(super) fn look(config: Option<&Config>) -> Report {
     let mut findings = Vec::new();
     let permitted = machine::may_configure_network();
     findings.push(if permitted {
-        Finding::ok(PRIVILEGES, "CAP_NET_ADMIN")
+        Finding::ok(PRIVILEGES, "CAP_NET_ADMIN is granted")
     } else {
         Finding::limited(
             PRIVILEGES,
-            "CAP_NET_ADMIN is missing, so no interface can be made: programs use proxies",
-            format!("for an interface: {}", container_or("run as root", "--cap-add NET_ADMIN")),
+            "CAP_NET_ADMIN is missing: the tunnel has no interface, and programs use its proxies",
+            format!("to get an interface, {}", container_or("run as root", "--cap-add NET_ADMIN")),
         )
     });
     let tun = tun_device(&mut findings);
@@ -66,7 +66,7 @@ pub(super) fn look(config: Option<&Config>) -> Report {
     findings.extend(dns(config, backend == Some("user")));
     findings.extend(reverse_path());
 
-    // What one backend lacks does not matter where the other is used.
+    // Problems of backends that are not used do not matter.
     let unused: &[&str] = match backend {
         Some("kernel") => &["TUN device"],
         Some("user") => &["TUN device", "kernel WireGuard", "reverse path"],
@@ -76,27 +76,27 @@ pub(super) fn look(config: Option<&Config>) -> Report {
     Report { findings, backend, because: because.to_owned() }
 }
 
-/// What `--device auto` takes, and why.
+/// The choice of `--device auto`, and the reason.
 fn choice(permitted: bool, in_kernel: bool, tun: bool, udp: bool) -> (Option<&'static str>, &'static str) {
     match (permitted, in_kernel, tun) {
-        _ if !udp => (None, "no UDP socket can be had"),
+        _ if !udp => (None, "no UDP socket is available"),
         (false, ..) => {
-            (Some("user"), "the privilege to make interfaces is missing, so the tunnel ends in the process")
+            (Some("user"), "without CAP_NET_ADMIN it cannot create an interface, so programs use its proxies")
         }
         (true, true, _) => (Some("kernel"), "the kernel has WireGuard"),
-        (true, false, true) => (Some("tun"), "the kernel has no WireGuard, and a TUN device is there"),
+        (true, false, true) => (Some("tun"), "the kernel has no WireGuard, and a TUN device is available"),
         (true, false, false) => (
             Some("user"),
-            "there is neither WireGuard in the kernel nor a TUN device, so the tunnel ends in the process",
+            "the kernel has no WireGuard and there is no TUN device, so programs use its proxies",
         ),
     }
 }
 
 fn container_or(host: &str, container: &str) -> String {
     if machine::in_container() {
-        format!("give the container {container}")
+        format!("start the container with {container}")
     } else {
-        format!("{host}; in a container: {container}")
+        format!("{host}, or start the container with {container}")
     }
 }
 
@@ -105,16 +105,16 @@ fn tun_device(findings: &mut Vec<Finding>) -> bool {
     let result = machine::tun_device();
     let there = result.is_ok();
     findings.push(match result {
-        Ok(()) => Finding::ok("TUN device", format!("{device} opens")),
+        Ok(()) => Finding::ok("TUN device", format!("{device} can be opened")),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Finding::limited(
             "TUN device",
-            format!("{device} is not there"),
-            container_or("`modprobe tun`", &format!("--device {device}")),
+            format!("{device} does not exist"),
+            container_or("run `modprobe tun`", &format!("--device {device}")),
         ),
         Err(error) => Finding::limited(
             "TUN device",
-            format!("{device}: {error}"),
-            container_or("run as root", &format!("--device {device}, and permit it in the device cgroup")),
+            format!("cannot open {device}: {error}"),
+            container_or("run as root", &format!("--device {device} and permit it in the device cgroup")),
         ),
     });
     there
@@ -126,7 +126,11 @@ fn kernel_wireguard(findings: &mut Vec<Finding>, permitted: bool) -> bool {
         findings.push(if kernel::loaded() {
             Finding::ok(CHECK, "the module is loaded")
         } else {
-            Finding::limited(CHECK, "the module is not loaded", "run doctor as root to see whether it can be")
+            Finding::limited(
+                CHECK,
+                "the module is not loaded",
+                "run `warren-tunnel doctor` as root to check whether it can be loaded",
+            )
         });
         return false;
     }
@@ -139,9 +143,9 @@ fn kernel_wireguard(findings: &mut Vec<Finding>, permitted: bool) -> bool {
     }
     let there = made.is_ok();
     findings.push(match made {
-        Ok(_) => Finding::ok(CHECK, "works"),
-        // Not having it is the usual case that this program is for.
-        Err(_) => Finding::ok(CHECK, "not in this kernel: the data path in user space takes its place"),
+        Ok(_) => Finding::ok(CHECK, "available"),
+        // This is the usual case, for which the program has its own data path.
+        Err(_) => Finding::ok(CHECK, "not available: the tunnel uses its own data path in user space"),
     });
     there
 }
@@ -150,15 +154,21 @@ fn tun_offloads() -> Finding {
     const CHECK: &str = "TUN offloads";
     let queues = match Tun::open(&probe_name(), 1) {
         Ok(queues) => queues,
-        Err(error) => return Finding::missing(CHECK, error.to_string(), "see TUN device and privileges"),
+        Err(error) => {
+            return Finding::missing(CHECK, error.to_string(), "check the TUN device and the privileges");
+        }
     };
     let offload = queues.first().map(warren_device::tun::Queue::offload).unwrap_or_default();
     if offload.tso && offload.uso {
-        Finding::ok(CHECK, "TCP and UDP unsegmented")
+        Finding::ok(CHECK, "TCP and UDP segmentation offload")
     } else if offload.tso {
-        Finding::limited(CHECK, "TCP unsegmented, UDP not", "a kernel from 6.2 on carries UDP faster")
+        Finding::limited(CHECK, "TCP segmentation offload only", "use Linux 6.2 or later for faster UDP")
     } else {
-        Finding::limited(CHECK, "none", "the kernel refuses TUNSETOFFLOAD: expect a third of the speed")
+        Finding::limited(
+            CHECK,
+            "none: the kernel refuses TUNSETOFFLOAD",
+            "expect a third of the speed; a kernel without this restriction is faster",
+        )
     }
 }
 
@@ -166,15 +176,15 @@ fn udp() -> Vec<Finding> {
     let udp = match Udp::bind(0, None) {
         Ok(udp) => udp,
         Err(error) => {
-            return vec![Finding::missing("UDP", error.to_string(), "is UDP permitted in this sandbox?")];
+            return vec![Finding::missing("UDP", error.to_string(), "permit UDP sockets in this sandbox")];
         }
     };
     let families = udp.families();
     let offload = udp.capabilities();
     let told = match (families.v4, families.v6) {
-        (true, true) => "IPv4 and IPv6",
-        (true, false) => "IPv4 only",
-        _ => "IPv6 only",
+        (true, true) => "sockets for IPv4 and IPv6",
+        (true, false) => "sockets for IPv4 only",
+        _ => "sockets for IPv6 only",
     };
     vec![
         Finding::ok("UDP", told),
@@ -183,7 +193,7 @@ fn udp() -> Vec<Finding> {
             (gso, gro) => Finding::limited(
                 "UDP offloads",
                 format!("UDP_SEGMENT {}, UDP_GRO {}", on(gso), on(gro)),
-                "a kernel from 5.0 on, without a sandbox that hides them (gVisor), is several times faster",
+                "use Linux 5.0 or later, without a sandbox that lacks these offloads (such as gVisor): it is several times faster",
             ),
         },
     ]
@@ -193,12 +203,12 @@ fn on(on: bool) -> &'static str {
     if on { "yes" } else { "no" }
 }
 
-/// Whether any UDP gets out and its answer in: the name server is the one place that should answer everywhere.
+/// Whether UDP passes in both directions, tried with the name server, since every network should have one that answers.
 fn udp_out() -> Finding {
-    const CHECK: &str = "UDP out";
+    const CHECK: &str = "outbound UDP";
     let servers = name_servers(&fs::read_to_string("/etc/resolv.conf").unwrap_or_default());
     let Some(server) = servers.iter().find(|server| !server.is_loopback()) else {
-        let seen = "no name server beyond this machine to try it with";
+        let seen = "not tested: the only name servers are on this machine";
         return Finding::ok(CHECK, seen);
     };
     match ask(SocketAddr::new(*server, 53)) {
@@ -206,7 +216,7 @@ fn udp_out() -> Finding {
         Err(error) => Finding::limited(
             CHECK,
             format!("the name server {server} does not answer: {error}"),
-            "if UDP is blocked here no WireGuard peer can be reached; ask for the peers' port to be opened",
+            "if UDP is blocked, use TLS to the gateway, or have the UDP port of the peers opened",
         ),
     }
 }
@@ -242,7 +252,11 @@ fn name_servers(resolv_conf: &str) -> Vec<IpAddr> {
 fn mtu(config: Option<&Config>) -> Vec<Finding> {
     const CHECK: &str = "MTU";
     let Ok(mut netlink) = Netlink::open() else {
-        return vec![Finding::limited(CHECK, "no netlink", "is this a sandbox?")];
+        return vec![Finding::limited(
+            CHECK,
+            "unknown: netlink is not available in this sandbox",
+            "set MTU in the configuration",
+        )];
     };
     let mut of = |path: net::Path| path.mtu.or_else(|| Some(netlink.link_by_index(path.index).ok()??.mtu));
     let Ok(mut routes) = Netlink::open() else { return Vec::new() };
@@ -253,13 +267,13 @@ fn mtu(config: Option<&Config>) -> Vec<Finding> {
             let told = outside.map_or_else(|| "unknown".to_owned(), |mtu| mtu.to_string());
             findings.push(Finding::ok(
                 CHECK,
-                format!("{told} outside, so {} inside a tunnel", net::tunnel_mtu(outside)),
+                format!("{told} on the default route, {} inside the tunnel", net::tunnel_mtu(outside)),
             ));
         }
         _ => findings.push(Finding::limited(
             CHECK,
             "no default route",
-            "peers beyond this network cannot be reached",
+            "add a default route, or only peers in directly connected networks can be reached",
         )),
     }
     for endpoint in
@@ -270,13 +284,13 @@ fn mtu(config: Option<&Config>) -> Vec<Finding> {
             Ok(path) => {
                 let outside = of(path);
                 findings.push(Finding::ok(
-                    "way to a peer",
-                    format!("{address}: MTU {} inside a tunnel", net::tunnel_mtu(outside)),
+                    "path to peer",
+                    format!("{address}: MTU {} inside the tunnel", net::tunnel_mtu(outside)),
                 ));
             }
             Err(error) => {
-                let hint = "add a route, or correct the Endpoint";
-                findings.push(Finding::missing("way to a peer", format!("{address}: {error}"), hint));
+                let hint = "add a route to it, or correct Endpoint";
+                findings.push(Finding::missing("path to peer", format!("{address}: {error}"), hint));
             }
         }
     }
@@ -287,8 +301,8 @@ fn clock(wall: Duration) -> Finding {
     if wall < CLOCK_FLOOR {
         Finding::limited(
             "clock",
-            "it is before 2026 by this machine's clock",
-            "a clock that goes back makes peers refuse handshakes until it has caught up: set it, run NTP",
+            "the clock is set to a time before 2026",
+            "set the clock and run NTP: peers refuse handshakes with a time in the past",
         )
     } else {
         Finding::ok("clock", "plausible")
@@ -297,9 +311,9 @@ fn clock(wall: Duration) -> Finding {
 
 fn dns(config: Option<&Config>, by_proxies: bool) -> Vec<Finding> {
     let told = if by_proxies {
-        "stays as it is: the proxies look the tunnel's names up".to_owned()
+        "unchanged: the proxies resolve names of the tunnel".to_owned()
     } else {
-        format!("would be set by {}", net::dns_chosen().told())
+        format!("would be set with {}", net::dns_chosen().told())
     };
     let mut findings = vec![Finding::ok("DNS", told)];
     for endpoint in
@@ -309,11 +323,11 @@ fn dns(config: Option<&Config>, by_proxies: bool) -> Vec<Finding> {
             continue;
         }
         findings.push(match net::resolve(endpoint, None) {
-            Ok(address) => Finding::ok("endpoint name", format!("{endpoint} is {address}")),
+            Ok(address) => Finding::ok("endpoint name", format!("{endpoint} resolves to {address}")),
             Err(problem) => Finding::limited(
                 "endpoint name",
                 problem.what(),
-                "the agent starts all the same and tries again; is the name right, does DNS work?",
+                "check the name and DNS; the agent starts anyway and retries",
             ),
         });
     }
@@ -325,8 +339,8 @@ fn reverse_path() -> Option<Finding> {
     strict.then(|| {
         Finding::limited(
             "reverse path",
-            "the filter is strict: with a default route through the tunnel it may drop what peers send",
-            "sysctl -w net.ipv4.conf.all.rp_filter=2",
+            "the filter is strict and may drop packets from peers if the default route uses the tunnel",
+            "run `sysctl -w net.ipv4.conf.all.rp_filter=2`",
         )
     })
 }

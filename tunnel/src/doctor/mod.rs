@@ -1,4 +1,4 @@
-//! `doctor`: looks at this machine and says what a tunnel would use, what is missing and what to do about it.
+//! `doctor`: checks this machine and reports what a tunnel would use, what is missing and how to fix it.
 
 mod checks;
 mod pod;
@@ -14,40 +14,40 @@ use crate::{
     problem::{Problem, Result},
 };
 
-/// How one thing is.
+/// The result of a check.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Verdict {
-    /// As it should be.
+    /// No problem.
     Ok,
-    /// A tunnel runs without it, slower or with less.
+    /// A tunnel works without it, but slower or with fewer features.
     Limited,
-    /// No tunnel runs without it.
+    /// A tunnel does not work without it.
     Missing,
 }
 
-/// One thing that was looked at.
+/// One check and its result.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Finding {
-    /// What was looked at.
+    /// Name of the check.
     pub check: &'static str,
-    /// How it is.
+    /// The result.
     pub verdict: Verdict,
-    /// What was seen.
+    /// What was found.
     pub seen: String,
-    /// What can be done.
+    /// What to do about it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub hint: Option<String>,
 }
 
-/// Everything that was looked at, and the conclusion.
+/// All findings, and the conclusion.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Report {
     /// The findings, in the order of the text.
     pub findings: Vec<Finding>,
-    /// `kernel`, `tun`, `user` or none.
+    /// `kernel`, `tun` or `user`; `None` if no tunnel can run.
     pub backend: Option<&'static str>,
-    /// Why.
+    /// The reason for the backend.
     pub because: String,
 }
 
@@ -66,7 +66,7 @@ impl Finding {
 }
 
 impl Report {
-    /// 0 all is well, 1 a tunnel would run with limits, 2 a tunnel cannot run here.
+    /// 0: no problems, 1: a tunnel works with limitations, 2: a tunnel cannot run.
     pub fn exit_code(&self) -> u8 {
         if self.backend.is_none() {
             return 2;
@@ -78,14 +78,14 @@ impl Report {
         }
     }
 
-    /// What is not as it should be and may keep peers from answering.
+    /// Problems that may keep peers from answering.
     pub fn troubles(&self) -> impl Iterator<Item = &Finding> {
         self.findings
             .iter()
             .filter(|finding| finding.verdict != Verdict::Ok && finding.check != checks::PRIVILEGES)
     }
 
-    /// For people.
+    /// The report as text.
     pub fn text(&self) -> String {
         let mut out = String::new();
         for finding in &self.findings {
@@ -100,28 +100,44 @@ impl Report {
             }
         }
         _ = match self.backend {
-            Some(backend) => writeln!(out, "\nA tunnel here uses {backend}: {}.", self.because),
-            None => writeln!(out, "\nNo tunnel can run here: {}.", self.because),
+            Some(backend) => {
+                writeln!(out, "\nA tunnel on this machine would use `{backend}`: {}.", self.because)
+            }
+            None => writeln!(out, "\nA tunnel cannot run on this machine: {}.", self.because),
         };
+        let problems = self.findings.iter().filter(|finding| finding.verdict != Verdict::Ok).count();
+        if self.backend.is_some() {
+            _ = match (self.exit_code(), problems) {
+                (0, _) => writeln!(out, "No problems found."),
+                (1, 1) => writeln!(out, "It works with 1 limitation: see the hint above."),
+                (1, n) => writeln!(out, "It works with {n} limitations: see the hints above."),
+                _ => writeln!(
+                    out,
+                    "It does not work until the checks marked `missing` are fixed: see the hints above."
+                ),
+            };
+        }
         out
     }
 }
 
-/// Looks at this machine.
+/// Checks this machine.
 pub fn look(config: Option<&Config>) -> Report {
     checks::look(config)
 }
 
-/// Looks, prints, and gives the exit code.
+/// Checks, prints the report, and returns the exit code.
 ///
 /// # Errors
-/// When the configuration that was named cannot be read.
+/// When the given configuration cannot be read.
 pub fn run(args: &DoctorArgs) -> Result<u8> {
     let config = match &args.config {
         Some(path) => {
             let text = std::fs::read_to_string(path).map(zeroize::Zeroizing::new);
-            let text =
-                text.map_err(|error| Problem::new(format!("configuration {}: {error}", path.display())))?;
+            let text = text.map_err(|error| {
+                Problem::new(format!("cannot read configuration {}: {error}", path.display()))
+                    .hint("check the path given with --config, or run as a user who may read the file")
+            })?;
             Some(Config::parse(&text).map_err(|error| {
                 Problem::new(format!("{}:{}:{}: {}", path.display(), error.line, error.column, error.what))
                     .hint(error.hint)
@@ -148,7 +164,7 @@ mod tests {
         let mut report = Report {
             findings: vec![
                 Finding::ok("privileges", "CAP_NET_ADMIN"),
-                Finding::limited("kernel WireGuard", "not in this kernel", "none is needed: TUN does it"),
+                Finding::limited("TUN offloads", "none", "use a newer kernel"),
             ],
             backend: Some("tun"),
             because: "the kernel has no WireGuard".into(),
@@ -158,7 +174,7 @@ mod tests {
         report.findings.pop();
         assert_eq!(report.exit_code(), 0);
         report.backend = None;
-        report.because = "there is no TUN device".into();
+        report.because = "no UDP socket is available".into();
         assert_eq!(report.exit_code(), 2);
     }
 }

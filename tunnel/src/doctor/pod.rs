@@ -1,4 +1,4 @@
-//! What matters most where there is no privilege: namespaces of one's own, TLS out, proxies that are set, descriptors.
+//! Checks that matter most without privileges: user namespaces, outbound TLS, proxy variables, file descriptors.
 
 use std::{
     fs, io,
@@ -11,40 +11,40 @@ use warren_wire::config::{Config, Host};
 use super::Finding;
 use crate::net::PrivateNetwork;
 
-/// Where TLS is let out, if anything is.
+/// The port on which networks usually permit TLS.
 const TLS_PORT: u16 = 443;
-/// For a connection.
+/// Timeout for a connection.
 const PATIENCE: Duration = Duration::from_secs(3);
-/// Gateways that are tried.
+/// Number of gateways that are tried.
 const MANY: usize = 3;
-/// Streams of a pod take two descriptors each.
+/// Fewer descriptors are reported as a limitation: each stream needs up to two.
 const DESCRIPTORS: u64 = 4_096;
 
-/// Whether the kernel's stack can be had in a namespace of one's own: made, and dropped again. Nothing needs it.
+/// Whether `--device userns` would work, by creating a namespace and dropping it. Nothing else needs it.
 pub(super) fn user_namespaces() -> Finding {
     const CHECK: &str = "user namespaces";
     match PrivateNetwork::open() {
-        Ok(_) => Finding::ok(
-            CHECK,
-            "permitted: --device userns would use the kernel's stack in one, when asked for",
-        ),
+        Ok(_) => Finding::ok(CHECK, "permitted: --device userns is available"),
         Err(problem) => {
             let hint = problem.advice().map(|hint| format!(" ({hint})")).unwrap_or_default();
-            Finding::ok(CHECK, format!("--device userns is not possible: {}{hint}", problem.what()))
+            Finding::ok(
+                CHECK,
+                format!("not permitted: --device userns is not available: {}{hint}", problem.what()),
+            )
         }
     }
 }
 
-/// Who would forward for a gateway: either does, so neither is wrong.
+/// How a gateway on this machine would forward. Both modes are fine.
 pub(super) fn gateway() -> Finding {
     let (by, why, hint) = crate::gateway::forward::here();
     let hint = hint.map(|hint| format!(" ({hint})")).unwrap_or_default();
-    Finding::ok("gateway", format!("one here would forward by {by}: {why}{hint}"))
+    Finding::ok("gateway", format!("would use forwarding mode `{by}`: {why}{hint}"))
 }
 
-/// Whether connections to port 443 of the gateways get out: what is left where UDP is blocked.
+/// Whether the gateways can be reached on TCP port 443, the fallback where UDP is blocked.
 pub(super) fn tls_out(config: Option<&Config>) -> Vec<Finding> {
-    const CHECK: &str = "TLS out";
+    const CHECK: &str = "outbound TLS";
     let endpoints = config.iter().flat_map(|config| &config.peers).filter_map(|peer| peer.endpoint.as_ref());
     let mut findings = Vec::new();
     for endpoint in endpoints.take(MANY) {
@@ -53,16 +53,17 @@ pub(super) fn tls_out(config: Option<&Config>) -> Vec<Finding> {
             Host::Ip(address) => address.to_string(),
         };
         findings.push(match connect(&host) {
-            Ok(to) => Finding::ok(CHECK, format!("{to} takes connections")),
+            Ok(to) => Finding::ok(CHECK, format!("{to} accepts connections")),
             Err(error) => Finding::limited(
                 CHECK,
-                format!("{host} port {TLS_PORT}: {error}"),
-                "only a gateway that serves TLS answers there; it matters where UDP is blocked",
+                format!("cannot connect to {host} port {TLS_PORT}: {error}"),
+                "ignore this unless UDP is blocked and the peer is a gateway that serves TLS on this port",
             ),
         });
     }
     if findings.is_empty() {
-        findings.push(Finding::ok(CHECK, "not tried: --config FILE names gateways to try it with"));
+        findings
+            .push(Finding::ok(CHECK, "not tested: pass --config FILE to test the peers of a configuration"));
     }
     findings
 }
@@ -78,7 +79,7 @@ fn connect(host: &str) -> io::Result<SocketAddr> {
     Err(last)
 }
 
-/// Proxies that programs here use already: the tunnel's datagrams do not, and `exec` puts its own in their place.
+/// Proxy variables that are already set: the tunnel's datagrams do not use these proxies, and `exec` replaces the variables.
 pub(super) fn proxies(get: impl Fn(&str) -> Option<String>) -> Option<Finding> {
     const NAMES: [&str; 6] =
         ["HTTPS_PROXY", "https_proxy", "HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy"];
@@ -89,10 +90,10 @@ pub(super) fn proxies(get: impl Fn(&str) -> Option<String>) -> Option<Finding> {
         .collect();
     (!set.is_empty()).then(|| {
         Finding::limited(
-            "proxies set",
+            "proxy variables",
             set.join(", "),
-            "the tunnel's own datagrams do not go through them, and `exec` sets others for its program: does this network let \
-             anything else out?",
+            "check that the network permits connections without these proxies: UDP does not use them, and `exec` sets its own for \
+             its command",
         )
     })
 }
@@ -105,22 +106,22 @@ fn without_user(url: &str) -> String {
     if scheme.is_empty() { host.to_owned() } else { format!("{scheme}://{host}") }
 }
 
-/// How many descriptors this process may have.
+/// The limit of file descriptors.
 pub(super) fn descriptors() -> Finding {
     const CHECK: &str = "descriptors";
     let limits = fs::read_to_string("/proc/self/limits").unwrap_or_default();
     match most_descriptors(&limits) {
         Some(most) if most < DESCRIPTORS => Finding::limited(
             CHECK,
-            format!("at most {most}"),
-            "each stream through a proxy takes one or two: raise `ulimit -Hn`",
+            format!("limited to {most}"),
+            "raise the limit (`ulimit -Hn`): each stream through a proxy needs one or two",
         ),
         Some(most) => Finding::ok(CHECK, format!("up to {most}")),
-        None => Finding::ok(CHECK, "without limit, or unknown"),
+        None => Finding::ok(CHECK, "no known limit"),
     }
 }
 
-/// The hard limit: the soft one is raised to it by itself.
+/// The hard limit; the agent raises the soft limit to it.
 fn most_descriptors(limits: &str) -> Option<u64> {
     let line = limits.lines().find(|line| line.starts_with("Max open files"))?;
     line.split_whitespace().nth(4)?.parse().ok()

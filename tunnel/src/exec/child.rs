@@ -1,7 +1,7 @@
-//! The program: signals to it, its end from it.
+//! The child program: forwards signals to it and waits for its end.
 //!
-//! It stays in our process group, so a terminal's Ctrl-C, Ctrl-\ and Ctrl-Z reach it as they reach us. What a terminal has sent
-//! is therefore not sent again; what somebody else sends to us is.
+//! It stays in our process group, so a terminal's Ctrl-C, Ctrl-\ and Ctrl-Z reach it directly. Signals from a terminal are
+//! therefore not forwarded; signals from other processes are.
 
 use std::{
     ffi::OsString,
@@ -23,7 +23,7 @@ use signal_hook::{
 
 use crate::problem::{Context, Problem, Result};
 
-/// Signals that are the program's, not ours.
+/// Signals that are forwarded to the program.
 const PASSED: [i32; 6] = [SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2];
 
 enum Notice {
@@ -31,19 +31,20 @@ enum Notice {
     Ended,
 }
 
-/// Signals that came to us.
+/// Signals received by this process.
 pub(super) struct Signals {
     notices: Mutex<Receiver<Notice>>,
     sender: Sender<Notice>,
 }
 
 impl Signals {
-    /// Takes them from now on.
+    /// Starts to receive signals.
     ///
     /// # Errors
     /// When the system refuses.
     pub(super) fn listen() -> Result<Self> {
-        let mut signals = SignalsInfo::<WithOrigin>::new(PASSED).while_doing(|| "signals".into())?;
+        let mut signals =
+            SignalsInfo::<WithOrigin>::new(PASSED).while_doing(|| "cannot handle signals".into())?;
         let (sender, notices) = mpsc::channel();
         let told = sender.clone();
         thread::Builder::new()
@@ -57,11 +58,11 @@ impl Signals {
                     }
                 }
             })
-            .while_doing(|| "thread for signals".into())?;
+            .while_doing(|| "cannot start the signal thread".into())?;
         Ok(Self { notices: Mutex::new(notices), sender })
     }
 
-    /// The next signal that asks us to end, within a time.
+    /// The next terminating signal within a time.
     pub(super) fn next(&self, within: Duration) -> Option<i32> {
         match self.notices.lock().recv_timeout(within) {
             Ok(Notice::Signal { number: number @ (SIGINT | SIGQUIT | SIGTERM | SIGHUP), .. }) => Some(number),
@@ -70,21 +71,21 @@ impl Signals {
     }
 }
 
-/// Runs the program to its end; gives its exit code as a shell would.
+/// Runs the program to its end and returns its exit code as a shell would.
 ///
 /// # Errors
-/// When no thread can be started. A program that cannot be run is told and has an exit code of its own.
+/// When no thread can be started. A program that cannot be run is logged and returns exit code 126 or 127.
 pub(super) fn run(command: &[OsString], environment: Vec<(String, String)>, signals: &Signals) -> Result<u8> {
     let Some((program, arguments)) = command.split_first() else {
-        return Err(Problem::new("no program").hint("warren-tunnel exec -- COMMAND"));
+        return Err(Problem::new("no command given").hint("run `warren-tunnel exec -- COMMAND`"));
     };
     let mut command = Command::new(program);
-    // Secrets of the tunnel are not the program's.
+    // The program does not inherit the secrets of the tunnel.
     command.args(arguments).env_remove("WARREN_TOKEN").env_remove("WARREN_PRIVATE_KEY").envs(environment);
     let mut child = match command.spawn() {
         Ok(child) => child,
         Err(error) => {
-            tracing::error!("{}: {error}", program.display());
+            tracing::error!("cannot run {}: {error}", program.display());
             return Ok(if error.kind() == ErrorKind::NotFound { 127 } else { 126 });
         }
     };
@@ -94,13 +95,13 @@ pub(super) fn run(command: &[OsString], environment: Vec<(String, String)>, sign
         .name("child".into())
         .stack_size(128 << 10)
         .spawn(move || {
-            // It is looked at, not taken in: until then its number is nobody else's, and a signal reaches no stranger.
+            // The child is not reaped here, so its process ID cannot be reused while signals are forwarded to it.
             while let Err(rustix::io::Errno::INTR) =
                 waitid(WaitId::Pid(pid), WaitIdOptions::EXITED | WaitIdOptions::NOWAIT)
             {}
             _ = ended.send(Notice::Ended);
         })
-        .while_doing(|| "thread for the program".into())?;
+        .while_doing(|| "cannot start the thread that waits for the command".into())?;
     loop {
         match signals.notices.lock().recv() {
             Ok(Notice::Signal { by_terminal: true, .. }) => {}
@@ -117,7 +118,7 @@ pub(super) fn run(command: &[OsString], environment: Vec<(String, String)>, sign
     }
 }
 
-/// As a shell has it.
+/// The exit code as reported by a shell.
 fn code(status: ExitStatus) -> u8 {
     match (status.code(), status.signal()) {
         (Some(code), _) => u8::try_from(code).unwrap_or(u8::MAX),
@@ -126,7 +127,7 @@ fn code(status: ExitStatus) -> u8 {
     }
 }
 
-/// Of whoever ended by a signal.
+/// The exit code of a process that was ended by a signal.
 pub(super) fn code_of(signal: i32) -> u8 {
     u8::try_from(128 + signal).unwrap_or(u8::MAX)
 }

@@ -1,22 +1,22 @@
-//! Where programs look for proxies (curl(1), libcurl-env(3)). There is no standard, so both spellings of every name are set.
+//! Environment variables for proxies (curl(1), libcurl-env(3)). There is no standard, so upper and lower case are both set.
 
 use std::net::SocketAddr;
 
 use crate::services::Proxies;
 
-/// Never by proxy: this machine, and the metadata services of the clouds, which answer only on the link.
+/// Hosts that bypass the proxy: this machine, and the link-local metadata services of clouds.
 const DIRECT: &[&str] =
     &["localhost", "127.0.0.1", "::1", "169.254.169.254", "169.254.170.2", "metadata.google.internal"];
 
-/// The variables for a program. TLS passes through the proxies as it is, so those for certificates stay as they are.
+/// The proxy variables for a program. TLS passes through the proxies unchanged, so no variables for certificates are needed.
 ///
-/// `get` reads the environment as it is: what it excepts from proxies stays excepted.
+/// `get` reads the current environment; existing `NO_PROXY` entries are kept.
 pub(super) fn with(proxies: &Proxies, get: impl Fn(&str) -> Option<String>) -> Vec<(String, String)> {
     let user = proxies.credentials.as_ref().map(|credentials| format!("{}@", *credentials.userinfo()));
     let user = user.unwrap_or_default();
     let url = |scheme: &str, at: SocketAddr| format!("{scheme}://{user}{at}");
     let http = proxies.http.map(|at| url("http", at));
-    // Names are looked up by the proxy: those of the tunnel are nobody else's.
+    // socks5h: the proxy resolves names, since only it knows the tunnel's names.
     let socks = proxies.socks5.map(|at| url("socks5h", at));
     let all = socks.or_else(|| http.clone());
     let mut variables = Vec::new();

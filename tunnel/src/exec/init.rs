@@ -1,4 +1,4 @@
-//! Process 1 of a container: the kernel gives it every orphan to wait for, and spares it signals that it has no handler for.
+//! Runs as process 1 of a container: the kernel makes it the parent of orphans, and ignores signals without a handler.
 
 use std::{
     env,
@@ -16,15 +16,15 @@ use signal_hook::{
 use super::child::code_of;
 use crate::problem::{Context, Problem, Result};
 
-/// Runs this program again with the same arguments, passes signals on, takes in whoever ends; gives its exit code.
+/// Runs this program again with the same arguments, forwards signals, reaps orphans, and returns the exit code.
 ///
 /// # Errors
 /// When it cannot be started.
 pub(super) fn run() -> Result<u8> {
     let mut signals =
         SignalsInfo::<WithOrigin>::new([SIGCHLD, SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2])
-            .while_doing(|| "signals".into())?;
-    let program = env::current_exe().while_doing(|| "this program's file".into())?;
+            .while_doing(|| "cannot handle signals".into())?;
+    let program = env::current_exe().while_doing(|| "cannot find the path of this program".into())?;
     let child = Command::new(&program)
         .args(env::args_os().skip(1))
         .spawn()
@@ -36,16 +36,16 @@ pub(super) fn run() -> Result<u8> {
                 return Ok(code);
             }
         } else if let Some(signal) = Signal::from_named_raw(origin.signal)
-            // What a terminal has sent went to the whole group.
+            // A signal from a terminal reaches the whole process group.
             && !matches!(origin.cause, Cause::Kernel)
         {
             _ = kill_process(pid, signal);
         }
     }
-    Err(Problem::new("no more signals"))
+    Err(Problem::new("signal handling has ended unexpectedly"))
 }
 
-/// Waits for all that have ended; gives the exit code of `ours` when it is among them.
+/// Reaps all ended processes and returns the exit code of `ours` if it is among them.
 fn take_in(ours: Pid) -> Option<u8> {
     let mut code = None;
     while let Ok(Some((pid, status))) = wait(WaitOptions::NOHANG) {

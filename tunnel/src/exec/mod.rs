@@ -1,12 +1,12 @@
 //! `exec`: a tunnel and a program, together.
 //!
 //! ```text
-//! process 1?  ─ yes ─► init: the same again as a child; passes signals on, takes in orphans
+//! process 1?  ─ yes ─► init: the same again as a child; forwards signals, reaps orphans
 //!     no
 //!     ▼
 //! tunnel up ─► a peer answers ─► program, with the proxies in its environment ─► its exit code
 //!     │               │
-//!     └─ 125          └─ not in time: 125, and why
+//!     └─ 125          └─ timeout: 125, and the reason
 //! ```
 
 mod child;
@@ -25,10 +25,10 @@ use crate::{
 
 use self::child::Signals;
 
-/// The tunnel did not come up: as `env`, `timeout` and container runtimes tell their own failures from their program's.
+/// Exit code when the tunnel does not come up, as `env`, `timeout` and container runtimes use it for their own failures.
 const NOT_UP: u8 = 125;
 
-/// Runs a program beside a tunnel; gives the exit code.
+/// Runs a program beside a tunnel and returns the exit code.
 pub fn run(args: &ExecArgs) -> u8 {
     let done = if process::id() == 1 { init::run() } else { together(args) };
     done.unwrap_or_else(|problem| {
@@ -39,19 +39,21 @@ pub fn run(args: &ExecArgs) -> u8 {
 
 fn together(args: &ExecArgs) -> Result<u8> {
     if args.agent.cleanup {
-        return Err(Problem::new("--cleanup runs no program").hint("it belongs to `warren-tunnel agent`"));
+        return Err(
+            Problem::new("--cleanup cannot be used with exec").hint("run `warren-tunnel agent --cleanup`")
+        );
     }
     log::start(args.agent.log_format, &args.agent.log_level)?;
-    // From here on a signal ends us in good order.
+    // From here on, signals end the process cleanly.
     let signals = Signals::listen()?;
     agent::beside(&args.agent, failed, |tunnel| attend(tunnel, args, &signals))?
 }
 
-/// The program may have work that needs no network, and files to close: it is not ended.
+/// The program is not ended: it may have work that needs no network, and files to close.
 fn failed(problem: &Problem) {
     tracing::error!(
         hint = problem.advice(),
-        "the tunnel has ended, the program goes on without: {}",
+        "the tunnel has failed, the program continues without it: {}",
         problem.what()
     );
 }

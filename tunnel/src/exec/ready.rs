@@ -1,4 +1,4 @@
-//! Waiting for a peer, and the story of one that does not answer.
+//! Waits for a peer, and explains why none answers.
 
 use std::{
     fmt::Write as _,
@@ -13,17 +13,17 @@ use crate::{
     status::Status,
 };
 
-/// Between two looks.
+/// Interval between checks.
 const LOOK: Duration = Duration::from_millis(20);
-/// Between two requests for handshakes; one that is under way is not disturbed.
+/// Interval between requests for handshakes. A handshake in progress is not disturbed.
 const GREET: Duration = Duration::from_secs(1);
-/// Peers that the story names.
+/// Peers named in the error.
 const NAMED: usize = 5;
 
-/// Waits until a peer has answered. Gives the signal that ended the wait early.
+/// Waits until a peer has answered. Returns the signal if one ended the wait early.
 ///
 /// # Errors
-/// Nobody answered in time: who was asked, and what of this machine may be in the way.
+/// When no peer answers in time, with the peers tried and problems found on this machine.
 pub(super) fn wait(tunnel: &Beside, longest: Duration, signals: &Signals) -> Result<Option<i32>> {
     if longest.is_zero() || tunnel.config().peers.is_empty() {
         return Ok(None);
@@ -33,7 +33,7 @@ pub(super) fn wait(tunnel: &Beside, longest: Duration, signals: &Signals) -> Res
     loop {
         let status = tunnel.status()?;
         if status.peers.iter().any(|peer| peer.last_handshake.is_some()) {
-            tracing::info!(after_ms = begun.elapsed().as_millis(), "a peer has answered");
+            tracing::info!(after_ms = begun.elapsed().as_millis(), "peer answered");
             return Ok(None);
         }
         if begun.elapsed() >= longest {
@@ -50,17 +50,16 @@ pub(super) fn wait(tunnel: &Beside, longest: Duration, signals: &Signals) -> Res
 }
 
 fn story(status: &Status, longest: Duration, report: &doctor::Report) -> Problem {
-    let mut what =
-        format!("no peer has answered within {} s, so the program was not started", longest.as_secs());
+    let mut what = format!("no peer answered within {} s, so the command was not started", longest.as_secs());
     for peer in status.peers.iter().take(NAMED) {
         let name = peer.endpoint_name.as_deref().unwrap_or("its endpoint");
         _ = match peer.endpoint {
-            Some(at) => write!(what, "\n  {at} was asked and is silent (peer {})", peer.public_key),
+            Some(at) => write!(what, "\n  peer {}: no answer from {at}", peer.public_key),
             None if peer.endpoint_name.is_some() => {
-                write!(what, "\n  {name} has no address yet (peer {})", peer.public_key)
+                write!(what, "\n  peer {}: {name} is not resolved yet", peer.public_key)
             }
             None => {
-                write!(what, "\n  a peer without Endpoint can only be waited for (peer {})", peer.public_key)
+                write!(what, "\n  peer {}: has no Endpoint, so it must connect first", peer.public_key)
             }
         };
     }
@@ -71,8 +70,8 @@ fn story(status: &Status, longest: Duration, report: &doctor::Report) -> Problem
         _ = write!(what, "\n  {}: {}", finding.check, finding.seen);
     }
     Problem::new(what).hint(
-        "check the peer's public key and endpoint, that the peer knows ours, and that UDP gets there; `warren-tunnel doctor` tells \
-         more, --wait takes longer or 0",
+        "check the endpoint, the public keys at both ends, and that UDP passes (`warren-tunnel doctor --config FILE`); or change \
+         the timeout with --wait",
     )
 }
 

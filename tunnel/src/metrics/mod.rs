@@ -13,11 +13,10 @@ use crate::status::Status;
 /// A handshake older than this means the session is dead (REJECT_AFTER_TIME, whitepaper section 6.1).
 const FRESH: f64 = 180.0;
 
-/// Whether traffic can pass: every peer that is kept alive has a fresh handshake. Peers without keepalive may be
-/// silent for good reasons.
+/// Whether traffic can pass: every peer with PersistentKeepalive has a recent handshake. Other peers may be idle.
 ///
 /// # Errors
-/// What is missing, one line a peer.
+/// The peers without a recent handshake, one line each.
 pub fn ready(status: &Status) -> Result<(), String> {
     let mut missing = String::new();
     for peer in &status.peers {

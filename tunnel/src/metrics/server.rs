@@ -1,4 +1,4 @@
-//! The HTTP server: one thread with a runtime of its own, asleep until somebody asks.
+//! The HTTP server for metrics: one thread with its own runtime, which sleeps between requests.
 
 use std::{
     convert::Infallible,
@@ -32,16 +32,16 @@ const MAX_CONNECTIONS: usize = 32;
 const PATIENCE: Duration = Duration::from_secs(5);
 /// A whole connection, kept alive or not.
 const LIFETIME: Duration = Duration::from_secs(120);
-/// A scrape sooner after another gets the same text: asking costs the control thread time.
+/// Scrapes within this time of each other get the same text, since each one costs the control thread time.
 const SHARED_FOR: Duration = Duration::from_millis(500);
 
-/// Where the figures come from.
+/// The source of the metrics.
 pub trait Source: Send + Sync + 'static {
-    /// Reads all figures; `None` when the interface is not up or does not answer in time.
+    /// Reads the status; `None` when the interface is not up or does not answer in time.
     fn status(&self) -> Option<Status>;
     /// Whether the control thread answers.
     fn alive(&self) -> bool;
-    /// Lines of metrics beside those of the interface.
+    /// Additional metrics.
     fn more(&self) -> String {
         String::new()
     }
@@ -65,18 +65,18 @@ impl Server {
     /// Binds and serves from now on.
     ///
     /// # Errors
-    /// When the address is taken or not of this machine.
+    /// When the address is in use or does not belong to this machine.
     pub fn start(address: SocketAddr, source: Arc<dyn Source>) -> Result<Self> {
         let listener = TcpListener::bind(address).map_err(|error| {
-            let problem = Problem::new(format!("metrics on {address}: {error}"));
+            let problem = Problem::new(format!("cannot serve metrics on {address}: {error}"));
             match error.kind() {
                 std::io::ErrorKind::AddrInUse => problem.hint(
-                    "another agent serves its metrics there: --metrics 127.0.0.1:9587, or --metrics off",
+                    "another process uses the port: choose another one, such as --metrics 127.0.0.1:9587, or --metrics off",
                 ),
-                _ => problem.hint("--metrics takes an address of this machine with a port, or off"),
+                _ => problem.hint("set --metrics to an address of this machine with a port, or to off"),
             }
         })?;
-        let told = || format!("metrics on {address}");
+        let told = || format!("serving metrics on {address}");
         listener.set_nonblocking(true).while_doing(told)?;
         let address = listener.local_addr().while_doing(told)?;
         let (stop, stopped) = oneshot::channel();
@@ -121,7 +121,7 @@ async fn serve(listener: TcpListener, figures: Arc<Figures>) {
         let stream = match listener.accept().await {
             Ok((stream, _)) => stream,
             Err(error) => {
-                tracing::debug!(%error, "metrics: accept");
+                tracing::debug!(%error, "cannot accept a connection for metrics");
                 tokio::time::sleep(Duration::from_millis(100)).await;
                 continue;
             }
@@ -145,7 +145,7 @@ async fn serve(listener: TcpListener, figures: Arc<Figures>) {
 
 fn answer(request: &Request<Incoming>, figures: &Figures) -> Response<Full<Bytes>> {
     if request.method() != Method::GET && request.method() != Method::HEAD {
-        return plain(StatusCode::METHOD_NOT_ALLOWED, "only GET\n");
+        return plain(StatusCode::METHOD_NOT_ALLOWED, "only GET is supported\n");
     }
     match request.uri().path() {
         "/metrics" => match figures.text() {

@@ -1,4 +1,4 @@
-//! Name servers of the tunnel: resolvconf where it is installed, else systemd-resolved, else /etc/resolv.conf itself.
+//! Sets the name servers of the tunnel: with resolvconf if installed, else systemd-resolved, else in /etc/resolv.conf.
 
 use std::{
     fmt::Write as _,
@@ -16,7 +16,7 @@ use crate::{
     problem::{Context, Problem, Result},
 };
 
-/// How name servers are told on this machine.
+/// How name servers are set on this machine.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Dns {
     /// The program resolvconf.
@@ -27,7 +27,7 @@ pub enum Dns {
     File(PathBuf),
 }
 
-/// What would be used here.
+/// The method for this machine.
 pub fn chosen() -> Dns {
     let find = |program: &str| {
         ["/usr/sbin", "/sbin", "/usr/bin", "/bin", "/usr/local/sbin", "/usr/local/bin"]
@@ -45,7 +45,7 @@ pub fn chosen() -> Dns {
 }
 
 impl Dns {
-    /// For messages.
+    /// The name for messages.
     pub fn told(&self) -> &'static str {
         match self {
             Self::Resolvconf(_) => "resolvconf",
@@ -54,7 +54,7 @@ impl Dns {
         }
     }
 
-    /// Makes `servers` the machine's name servers, writing down first how to undo it.
+    /// Sets `servers` as the machine's name servers, after recording how to undo it.
     ///
     /// # Errors
     /// When the program fails or the file cannot be written.
@@ -118,7 +118,7 @@ pub fn undo(change: &Change) -> Result<()> {
             _ => Ok(()),
         },
         Change::Resolved { interface } => match chosen() {
-            // It forgets by itself when the interface goes.
+            // systemd-resolved forgets the servers with the interface.
             Dns::Resolved(program) => run(&program, &["revert", interface], None).or(Ok(())),
             _ => Ok(()),
         },
@@ -126,7 +126,7 @@ pub fn undo(change: &Change) -> Result<()> {
             let told = || format!("{} from {}", path.display(), backup.display());
             match fs::read(backup) {
                 Ok(before) => write_in_place(path, &before).while_doing(told)?,
-                // The backup goes last: without it this was undone already.
+                // The backup is removed last: without it, this has been undone already.
                 Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
                 Err(error) => return Err(error).while_doing(told),
             }
@@ -137,7 +137,8 @@ pub fn undo(change: &Change) -> Result<()> {
 }
 
 fn file(servers: &[IpAddr], search: &[String]) -> String {
-    let mut text = String::from("# by warren-tunnel; what was here before comes back when it ends\n");
+    let mut text =
+        String::from("# Written by warren-tunnel, which restores the previous file when it ends\n");
     for server in servers {
         _ = writeln!(text, "nameserver {server}");
     }
@@ -158,7 +159,7 @@ fn run(program: &Path, arguments: &[&str], input: Option<&str>) -> Result<()> {
         .spawn()
         .while_doing(told)?;
     if let (Some(text), Some(mut stdin)) = (input, child.stdin.take()) {
-        // A program that does not read says why by its exit code.
+        // A program that does not read its input reports the reason by its exit code.
         _ = stdin.write_all(text.as_bytes());
     }
     let output = child.wait_with_output().while_doing(told)?;
@@ -167,7 +168,7 @@ fn run(program: &Path, arguments: &[&str], input: Option<&str>) -> Result<()> {
     }
     let said = String::from_utf8_lossy(&output.stderr);
     Err(Problem::new(format!("{}: {}: {}", told(), output.status, said.trim()))
-        .hint("leave DNS out of the configuration to keep the machine's name servers"))
+        .hint("remove DNS from the configuration to keep the machine's name servers"))
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! This machine's network: what the kernel knows and what is changed there; and a network of this process's own.
+//! The machine's network as known to the kernel and changed by the agent, and private networks of this process.
 
 mod dns;
 mod netlink;

@@ -1,5 +1,5 @@
-//! Links, addresses, routes and rules of the kernel, by netlink. Requests are made one at a time and wait for
-//! the kernel's answer; nothing here needs a runtime.
+//! Links, addresses, routes and rules of the kernel, over netlink. Requests are sent one at a time and block until the
+//! kernel answers; no async runtime is needed.
 
 use std::{
     io,
@@ -34,7 +34,7 @@ pub struct Link {
     pub index: u32,
     /// Its name.
     pub name: String,
-    /// Largest packet it takes.
+    /// Largest packet it accepts.
     pub mtu: u32,
     /// Whether it is administratively up.
     pub up: bool,
@@ -78,18 +78,18 @@ impl From<Family> for AddressFamily {
     }
 }
 
-/// The two rules with which a default route goes into the tunnel while the tunnel's own datagrams do not.
+/// The two rules that route everything into the tunnel except the tunnel's own datagrams.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Rule {
-    /// What does not bear `mark` looks into `table`.
+    /// Packets without `mark` use `table`.
     UnmarkedTo {
         /// Table with the tunnel's default route.
         table: u32,
         /// Mark of the tunnel's own datagrams.
         mark: u32,
     },
-    /// The main table is looked at first, without its default route.
+    /// The main table is used first, without its default route.
     MainWithoutDefault,
 }
 
@@ -103,7 +103,7 @@ impl Netlink {
     /// Connects.
     ///
     /// # Errors
-    /// When the kernel gives no netlink socket.
+    /// When the kernel refuses a netlink socket.
     pub fn open() -> io::Result<Self> {
         let mut socket = Socket::new(NETLINK_ROUTE)?;
         socket.bind_auto()?;
@@ -111,14 +111,14 @@ impl Netlink {
         Ok(Self { socket, sequence: 0 })
     }
 
-    /// Talks through a socket that was made elsewhere: it tells of, and changes, the network in which it was made.
+    /// Uses a socket that was created elsewhere. It reads and changes the network namespace in which it was created.
     ///
     /// # Errors
     /// When it is no netlink socket.
     pub fn from_socket(socket: OwnedFd) -> io::Result<Self> {
         rustix::io::ioctl_fionbio(&socket, false)?;
         #[expect(unsafe_code, reason = "there is no safe way from a descriptor to the library's socket")]
-        // SAFETY: the descriptor is open and nobody else's any more; the socket closes it.
+        // SAFETY: the descriptor is open and owned here; the socket closes it.
         let mut socket = unsafe { Socket::from_raw_fd(socket.into_raw_fd()) };
         socket.bind_auto()?;
         socket.connect(&SocketAddr::new(0, 0))?;
@@ -167,7 +167,7 @@ impl Netlink {
         self.change(RouteNetlinkMessage::SetLink(message), 0)
     }
 
-    /// Sets how many frames an interface keeps for a reader that is busy.
+    /// Sets the transmit queue length of an interface.
     ///
     /// # Errors
     /// The kernel's answer.
@@ -190,7 +190,7 @@ impl Netlink {
         self.change(RouteNetlinkMessage::SetLink(message), 0)
     }
 
-    /// Makes two virtual Ethernet interfaces, each the other's wire. Nobody is asked for hardware addresses on it.
+    /// Creates a veth pair without address resolution.
     ///
     /// # Errors
     /// The kernel's answer.
@@ -210,7 +210,7 @@ impl Netlink {
         self.change(RouteNetlinkMessage::NewLink(link), NLM_F_CREATE | NLM_F_EXCL)
     }
 
-    /// Spares an interface its link-local address, and the network what IPv6 asks from it.
+    /// Disables the link-local address of an interface, and with it router solicitations.
     ///
     /// # Errors
     /// The kernel's answer, also where it has no IPv6.
@@ -232,7 +232,7 @@ impl Netlink {
         self.change(RouteNetlinkMessage::DelLink(message), 0)
     }
 
-    /// Gives an interface an address.
+    /// Adds an address to an interface.
     ///
     /// # Errors
     /// The kernel's answer.
@@ -243,7 +243,7 @@ impl Netlink {
         )
     }
 
-    /// Takes an address away.
+    /// Removes an address.
     ///
     /// # Errors
     /// The kernel's answer.
@@ -259,7 +259,7 @@ impl Netlink {
         self.change(RouteNetlinkMessage::NewRoute(route_message(index, to, table)), NLM_F_CREATE | NLM_F_EXCL)
     }
 
-    /// Takes a route away.
+    /// Removes a route.
     ///
     /// # Errors
     /// The kernel's answer.
@@ -327,7 +327,7 @@ impl Netlink {
         self.change(RouteNetlinkMessage::NewRule(rule_message(family, rule)), NLM_F_CREATE | NLM_F_EXCL)
     }
 
-    /// Takes a rule away.
+    /// Removes a rule.
     ///
     /// # Errors
     /// The kernel's answer.
@@ -335,7 +335,7 @@ impl Netlink {
         self.change(RouteNetlinkMessage::DelRule(rule_message(family, rule)), 0)
     }
 
-    /// Whether such a rule is there already, by whomever.
+    /// Whether such a rule already exists, whoever added it.
     ///
     /// # Errors
     /// The kernel's answer.
@@ -367,7 +367,7 @@ impl Netlink {
         self.request(message, flags).map(drop)
     }
 
-    /// Sends one request and gathers its answers, up to the acknowledgement or the end of the dump.
+    /// Sends one request and collects the answers, up to the acknowledgement or the end of the dump.
     fn request(&mut self, message: RouteNetlinkMessage, flags: u16) -> io::Result<Vec<RouteNetlinkMessage>> {
         self.sequence = self.sequence.wrapping_add(1);
         let mut request = NetlinkMessage::from(message);
@@ -404,7 +404,7 @@ impl Netlink {
                         _ => {}
                     },
                     // An attribute newer than the parser must not make an interface or a route unusable.
-                    Err(error) => tracing::debug!(kind, %error, "netlink answer not understood"),
+                    Err(error) => tracing::debug!(kind, %error, "cannot parse netlink answer"),
                 }
             }
         }

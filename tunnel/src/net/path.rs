@@ -1,11 +1,11 @@
-//! The way to the peers.
+//! The network path to the peers.
 
 use std::{collections::BTreeSet, net::IpAddr};
 
 use super::{Netlink, Path};
 
-/// The least MTU on the way to `peers`, as long as the tunnel's own routes are not there; without peers that are known,
-/// that of the default route.
+/// The smallest MTU on the path to `peers`, before the tunnel's own routes exist. Without known peers, the MTU of the default
+/// route.
 pub fn outside_mtu(netlink: &mut Netlink, peers: impl Iterator<Item = IpAddr>) -> Option<u32> {
     let mut least = None;
     let mut seen = BTreeSet::new();

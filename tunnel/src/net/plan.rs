@@ -1,4 +1,4 @@
-//! Which routes and rules a configuration asks for. Pure.
+//! The routes and rules that a configuration requires. Pure.
 
 use std::collections::BTreeSet;
 
@@ -23,13 +23,13 @@ pub struct Routing {
     pub routes: BTreeSet<(IpNet, u32)>,
     /// Rules, in the order in which they are added.
     pub rules: Vec<(Family, Rule)>,
-    /// The mark that the tunnel's own datagrams must bear, if there are rules.
+    /// The firewall mark of the tunnel's own datagrams, if there are rules.
     pub fwmark: Option<u32>,
 }
 
-/// What wg-quick would do: nothing for `Table = off`; all prefixes into the table that is named; else each prefix
-/// into the main table, except a default route, which goes into a table of its own behind rules that let the
-/// tunnel's own datagrams pass by. `free` is a table that nobody uses.
+/// Plans routing as wg-quick does: nothing for `Table = off`; all prefixes into a named table; else each prefix into the main
+/// table, except a default route, which goes into its own table behind rules that exempt the tunnel's own datagrams.
+/// `free` is an unused table.
 pub fn routing(config: &Config, free: u32) -> Routing {
     let interface = &config.interface;
     let prefixes: BTreeSet<IpNet> =
@@ -56,12 +56,12 @@ pub fn routing(config: &Config, free: u32) -> Routing {
     routing
 }
 
-/// The kernel routes an interface's own network by itself.
+/// The kernel adds the route to an interface's own network.
 fn connected(addresses: &[IpNet], prefix: &IpNet) -> bool {
     addresses.iter().any(|address| address.trunc() == *prefix || address.contains(prefix))
 }
 
-/// MTU inside the tunnel for the least MTU on the way to the peers.
+/// MTU inside the tunnel for the smallest MTU on the path to the peers.
 pub fn tunnel_mtu(outside: Option<u32>) -> u32 {
     // 65,535 less the overhead is what one UDP datagram can carry, whatever the loopback interface claims.
     outside.unwrap_or(1500).min(65_535).saturating_sub(OVERHEAD).max(LEAST_MTU)

@@ -1,4 +1,4 @@
-//! A network of this process's own: the kernel's stack in a user namespace, and the link between it and our data path.
+//! A private network: the kernel's stack in a user namespace, and the link between it and our data path.
 
 use std::{
     collections::BTreeSet,
@@ -27,7 +27,7 @@ pub const HELPER: &str = "make-sockets";
 /// The link's ends. Nobody else has interfaces there.
 const STACK: &str = "stack";
 const WIRE: &str = "wire";
-/// Packets of peers are taken as they come; the stack's end alone has the tunnel's MTU.
+/// The data path's end accepts packets of any size; only the stack's end has the tunnel's MTU.
 const WIRE_MTU: u32 = 65_535;
 const MAIN_TABLE: u32 = 254;
 
@@ -41,10 +41,10 @@ pub struct PrivateNetwork {
 }
 
 impl PrivateNetwork {
-    /// Makes it, without addresses.
+    /// Creates the network, without addresses.
     ///
     /// # Errors
-    /// What is not permitted here, and what permits it.
+    /// When it is not permitted, with a hint how to permit it.
     pub fn open() -> Result<(Self, Queue)> {
         let mut helper = Command::new("/proc/self/exe");
         helper.arg(HELPER);
@@ -107,14 +107,14 @@ impl PrivateNetwork {
     }
 }
 
-/// Makes both ends and brings them up; gives their numbers.
+/// Creates both ends and brings them up; returns their indexes.
 fn link(netlink: &mut Netlink) -> io::Result<[u32; 2]> {
     let gone = || io::Error::from(io::ErrorKind::NotFound);
     netlink.add_pair([(STACK, INNER), (WIRE, OUTER)])?;
     let mut indices = [0; 2];
     for (index, name) in indices.iter_mut().zip([STACK, WIRE]) {
         *index = netlink.link(name)?.ok_or_else(gone)?.index;
-        // A kernel without IPv6 has none to spare.
+        // A kernel without IPv6 has no link-local address to disable.
         _ = netlink.without_link_local(*index);
     }
     let [_, wire] = indices;
@@ -136,33 +136,34 @@ fn everything(family: Family) -> IpNet {
     }
 }
 
-/// The helper could not enter, or not be started.
+/// The error when the helper cannot start or enter the namespace.
 fn refused(error: &io::Error) -> Problem {
     let hint = match error.raw_os_error() {
         Some(libc::ENOSPC) => {
-            "the limit is reached: user.max_user_namespaces and user.max_net_namespaces (sysctl)"
+            "raise the limits user.max_user_namespaces and user.max_net_namespaces (sysctl)"
         }
         Some(libc::EPERM | libc::EACCES | libc::ENOSYS) => {
-            "a container's seccomp profile may forbid it (Docker's does; in Kubernetes seccompProfile), or \
-             kernel.unprivileged_userns_clone=0 (sysctl)"
+            "allow it in the container's seccomp profile (Docker's default profile forbids it; in Kubernetes: seccompProfile), \
+             or set kernel.unprivileged_userns_clone=1 (sysctl)"
         }
-        _ => "it needs /proc, and this program's file to be executable",
+        _ => "mount /proc, and check that the warren-tunnel binary is executable",
     };
-    Problem::new(format!("no user namespace: {error}")).hint(format!("{hint}; --device user needs none"))
+    Problem::new(format!("cannot create a user namespace: {error}"))
+        .hint(format!("{hint}; --device user works without one"))
 }
 
-/// It was entered, but something there is not to be had.
+/// The error when the namespace was created but lacks something.
 fn unusable(what: &str, error: &io::Error) -> Problem {
     let hint = match error.raw_os_error() {
         Some(libc::EPERM | libc::EACCES) => {
-            "a security module may take capabilities away there (AppArmor: \
-             kernel.apparmor_restrict_unprivileged_userns=1)"
+            "a security module may restrict capabilities in user namespaces (AppArmor: set \
+             kernel.apparmor_restrict_unprivileged_userns=0)"
         }
-        Some(libc::EOPNOTSUPP) => "the kernel has no veth, or may not load it: `modprobe veth` on the host",
-        _ => "the kernel, or the sandbox in its place, lacks it",
+        Some(libc::EOPNOTSUPP) => "the kernel has no veth driver: run `modprobe veth` on the host",
+        _ => "the kernel or sandbox does not support it",
     };
-    Problem::new(format!("a user namespace can be had, but not {what}: {error}"))
-        .hint(format!("{hint}; --device user needs none"))
+    Problem::new(format!("a user namespace is available, but not {what}: {error}"))
+        .hint(format!("{hint}; --device user works without one"))
 }
 
 #[cfg(test)]

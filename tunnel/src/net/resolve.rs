@@ -6,8 +6,8 @@ use warren_wire::config::{Endpoint, Host};
 
 use crate::problem::{Problem, Result};
 
-/// The address of an endpoint, by the system's own order of preference. `not` is avoided if there is another:
-/// an address that does not answer is worth less than one that was not tried.
+/// Resolves an endpoint, in the system's order of preference. `not` is avoided if there is another address, since it is known
+/// not to answer.
 ///
 /// # Errors
 /// When the name does not resolve.
@@ -19,8 +19,8 @@ pub fn resolve(endpoint: &Endpoint, not: Option<SocketAddr>) -> Result<SocketAdd
     let found: Vec<SocketAddr> = (name.as_str(), endpoint.port)
         .to_socket_addrs()
         .map_err(|error| {
-            Problem::new(format!("endpoint {name} cannot be resolved: {error}"))
-                .hint("is DNS reachable without the tunnel? `warren-tunnel doctor` looks; it is tried again until it works")
+            Problem::new(format!("cannot resolve endpoint {name}: {error}"))
+                .hint("check the name, and that DNS works without the tunnel (`warren-tunnel doctor --config FILE`); the agent retries")
         })?
         .collect();
     let other = found.iter().find(|address| Some(**address) != not);

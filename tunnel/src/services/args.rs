@@ -1,4 +1,4 @@
-//! What is asked for.
+//! Arguments for proxies and port forwards.
 
 use std::{fmt, net::SocketAddr, path::PathBuf};
 
@@ -12,27 +12,27 @@ use crate::{
 
 /// Proxies and forwards of a tunnel without an interface.
 #[derive(Debug, Clone, Default, Args)]
-#[command(next_help_heading = "Without an interface (--device user, userns)")]
+#[command(next_help_heading = "Options without an interface (--device user or userns)")]
 pub struct ServiceArgs {
-    /// SOCKS5 proxy, TCP and UDP; `off` for none [default: 127.0.0.1:1080]
+    /// Address of the SOCKS5 proxy (TCP and UDP), or `off` [default: 127.0.0.1:1080]
     #[arg(long, value_name = "ADDR", env = "WARREN_SOCKS5", value_parser = address)]
     pub socks5: Option<Address>,
-    /// HTTP proxy: CONNECT and plain requests; `off` for none [default: 127.0.0.1:3128]
+    /// Address of the HTTP proxy (CONNECT and plain requests), or `off` [default: 127.0.0.1:3128]
     #[arg(long, value_name = "ADDR", env = "WARREN_HTTP_PROXY", value_parser = address)]
     pub http_proxy: Option<Address>,
-    /// DNS server for programs: names of the tunnel by its servers, all others by this machine's [default: off]
+    /// Address of a DNS server that uses the tunnel's servers for its names, and this machine's for others [default: off]
     #[arg(long, value_name = "ADDR", env = "WARREN_DNS", value_parser = address)]
     pub dns: Option<Address>,
-    /// Port of this machine that leads into the tunnel, as [udp:]ADDR:PORT=HOST:PORT; may be repeated
+    /// Forward an address of this machine into the tunnel: [udp:]ADDR:PORT=HOST:PORT; may be repeated
     #[arg(long, value_name = "FROM=TO", env = "WARREN_FORWARD", value_delimiter = ',', value_parser = forward)]
     pub forward: Vec<Forward>,
-    /// Port of the tunnel's addresses that leads to a service of this machine, as [udp:]PORT=HOST:PORT; may be repeated
+    /// Forward a port of the tunnel's addresses to a service of this machine: [udp:]PORT=HOST:PORT; may be repeated
     #[arg(long, value_name = "PORT=TO", env = "WARREN_REVERSE", value_delimiter = ',', value_parser = reverse)]
     pub reverse: Vec<Reverse>,
-    /// Refuse what no peer has in AllowedIPs, instead of connecting to it beside the tunnel
+    /// Refuse destinations that are not in AllowedIPs instead of connecting to them directly
     #[arg(long, env = "WARREN_NO_DIRECT")]
     pub no_direct: bool,
-    /// File with `user:password` that clients of both proxies must give; or WARREN_PROXY_CREDENTIALS
+    /// File with `user:password` for clients of both proxies; WARREN_PROXY_CREDENTIALS may hold the text itself
     #[arg(long, value_name = "FILE", env = "WARREN_PROXY_CREDENTIALS_FILE")]
     pub proxy_credentials_file: Option<PathBuf>,
 }
@@ -40,36 +40,36 @@ pub struct ServiceArgs {
 /// What a forward carries.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Protocol {
-    /// Connections.
+    /// TCP connections.
     Tcp,
-    /// Datagrams.
+    /// UDP datagrams.
     Udp,
 }
 
-/// From an address of this machine into the tunnel.
+/// A forward from an address of this machine into the tunnel.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Forward {
     /// What it carries.
     pub protocol: Protocol,
-    /// Where programs connect.
+    /// The address to which programs connect.
     pub at: SocketAddr,
-    /// Where that leads.
+    /// The destination.
     pub to: Target,
 }
 
-/// From a port of the overlay to this machine.
+/// A forward from a port of our tunnel addresses to this machine.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Reverse {
     /// What it carries.
     pub protocol: Protocol,
-    /// Of all our overlay addresses.
+    /// The port, on all our tunnel addresses.
     pub port: u16,
-    /// Where that leads.
+    /// The destination.
     pub to: Target,
 }
 
 impl ServiceArgs {
-    /// Whether anything was asked for that needs the netstack.
+    /// Whether any option needs a tunnel without an interface.
     pub(crate) fn asked(&self) -> bool {
         let on = |address: Option<Address>| matches!(address, Some(Address::On(_)));
         on(self.socks5)
@@ -79,19 +79,19 @@ impl ServiceArgs {
             || !self.reverse.is_empty()
     }
 
-    /// Proxies at `at`, where nothing else is said.
+    /// Sets `at` as the default address of both proxies.
     pub(crate) fn or_proxies(&mut self, at: Address) {
         self.socks5 = self.socks5.or(Some(at));
         self.http_proxy = self.http_proxy.or(Some(at));
     }
 
-    /// The credentials that clients must give, if any.
+    /// The credentials required from clients, if any.
     ///
     /// # Errors
-    /// When they cannot be read or have another form. What they are is not repeated.
+    /// When they cannot be read or parsed. The error does not contain them.
     pub(crate) fn credentials(&self) -> Result<Option<Credentials>> {
         let told = |name: String, error: &dyn fmt::Display| {
-            Problem::new(format!("{name}: {error}")).hint("one line: user:password")
+            Problem::new(format!("{name}: {error}")).hint("use one line of the form user:password")
         };
         if let Some(path) = &self.proxy_credentials_file {
             let name = format!("proxy credentials {}", path.display());
@@ -105,7 +105,7 @@ impl ServiceArgs {
     }
 }
 
-/// `udp:` or `tcp:` before the rest; without, connections are meant.
+/// Splits off the prefix `udp:` or `tcp:`; the default is TCP.
 fn protocol(text: &str) -> (Protocol, &str) {
     match (text.strip_prefix("udp:"), text.strip_prefix("tcp:")) {
         (Some(rest), _) => (Protocol::Udp, rest),
@@ -120,8 +120,8 @@ fn forward(text: &str) -> Result<Forward> {
         .split_once('=')
         .and_then(|(at, to)| Some(Forward { protocol, at: at.parse().ok()?, to: to.parse().ok()? }));
     parsed.ok_or_else(|| {
-        Problem::new("not an address with a port, `=`, and a host with a port")
-            .hint("for example 127.0.0.1:5432=db.internal:5432, or udp:127.0.0.1:53=10.0.0.2:53")
+        Problem::new("expected [udp:]ADDR:PORT=HOST:PORT")
+            .hint("use, for example, 127.0.0.1:5432=db.internal:5432 or udp:127.0.0.1:53=10.0.0.2:53")
     })
 }
 
@@ -132,7 +132,7 @@ fn reverse(text: &str) -> Result<Reverse> {
         Some(Reverse { protocol, port, to: to.parse().ok()? })
     });
     parsed.ok_or_else(|| {
-        Problem::new("not a port, `=`, and a host with a port").hint("for example 8080=127.0.0.1:80")
+        Problem::new("expected [udp:]PORT=HOST:PORT").hint("use, for example, 8080=127.0.0.1:80")
     })
 }
 

@@ -1,4 +1,4 @@
-//! What the services have done, for the status.
+//! Counters of the services, for the status.
 
 use std::{fmt, sync::Arc};
 
@@ -7,7 +7,7 @@ use warren_proxy::Counters;
 use super::Inside;
 use crate::status::{Buffers, Dns, Services, Streams};
 
-/// The counters of the services and of what is behind them; clones count the same.
+/// The counters of the services and of the netstack. Clones share them.
 #[derive(Clone)]
 pub struct Figures {
     counters: Arc<Counters>,
@@ -19,7 +19,7 @@ impl Figures {
         Self { counters: Arc::clone(proxies.counters()), buffers: Arc::new(move || inside.buffers()) }
     }
 
-    /// All of them.
+    /// Reads all counters.
     pub fn now(&self) -> Services {
         let counted = self.counters.figures();
         let streams = counted.services.iter().map(|service| {

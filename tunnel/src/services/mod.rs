@@ -1,8 +1,8 @@
-//! What programs of this machine reach a tunnel without an interface by: proxies, forwards and names, in a runtime of their own.
+//! Proxies, port forwards and DNS for programs that use a tunnel without an interface, in a separate runtime.
 //!
 //! ```text
 //! programs -> SOCKS5, HTTP, forwards -> split by prefix -> tunnel: AllowedIPs (netstack, or sockets of a namespace)
-//!             DNS by suffix                              -> this machine's own network: all else
+//!             DNS by suffix                              -> the machine's own network: everything else
 //! overlay  -> reverse forwards -> services of this machine
 //! ```
 
@@ -40,21 +40,21 @@ use crate::{
 
 /// Bytes that the buffers of all streams of the netstack may take together.
 pub(crate) const BUFFERS: usize = 32 << 20;
-/// Threads of the runtime: what they do is copying, and the data path has a thread of its own.
+/// Threads of the runtime. They only copy data; the data path has its own thread.
 const THREADS: usize = 2;
-/// How long an end waits for streams that are about to end.
+/// How long a shutdown waits for open streams.
 const GRACE: Duration = Duration::from_millis(200);
-/// Where proxies are looked for when nothing else is said.
+/// Default addresses of the proxies.
 const SOCKS5: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::LOCALHOST), 1080);
 const HTTP: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::LOCALHOST), 3128);
 
-/// The inside of a tunnel: out of it and into it.
+/// The inside of a tunnel: connections out of it and into it.
 pub(crate) trait Inside: Dial + Listen + Clone {
-    /// What the buffers of its streams take, where this process keeps them.
+    /// Memory of the stream buffers, if this process holds them.
     fn buffers(&self) -> Option<Buffers>;
 }
 
-/// The way out: through the tunnel what its peers have, and the rest directly.
+/// Outbound connections: through the tunnel to AllowedIPs, and directly to everything else.
 type Way<N> = Outbound<Split<N, System>, Names<N>>;
 
 /// Where the proxies listen.
@@ -64,7 +64,7 @@ pub struct Proxies {
     pub socks5: Option<SocketAddr>,
     /// HTTP.
     pub http: Option<SocketAddr>,
-    /// What clients of both must give.
+    /// Credentials required from clients of both.
     pub credentials: Option<Credentials>,
 }
 
@@ -72,7 +72,7 @@ pub struct Proxies {
 pub(crate) struct Services {
     runtime: Option<Runtime>,
     proxies: warren_proxy::Services,
-    /// Sends what the peers have through the tunnel from now on.
+    /// Updates the prefixes that are routed through the tunnel.
     enter: Box<dyn Fn(Prefixes) + Send + Sync>,
     figures: Figures,
     at: Proxies,
@@ -82,7 +82,7 @@ impl Services {
     /// Binds and serves from now on.
     ///
     /// # Errors
-    /// When an address that was asked for is taken, or the credentials cannot be read.
+    /// When a requested address is in use, or the credentials cannot be read.
     pub(crate) fn start<N: Inside>(inside: &N, args: &ServiceArgs, config: &Config) -> Result<Self> {
         let credentials = args.credentials()?;
         let runtime = tokio::runtime::Builder::new_multi_thread()
@@ -90,7 +90,7 @@ impl Services {
             .thread_name("services")
             .enable_all()
             .build()
-            .while_doing(|| "threads of the proxies".into())?;
+            .while_doing(|| "cannot start the proxies".into())?;
         let limits = Limits { buffer_bytes: 4 << 20, ..Limits::default() };
         let patience = limits.connect;
         let proxies = warren_proxy::Services::new(limits);
@@ -115,12 +115,12 @@ impl Services {
         self.at.clone()
     }
 
-    /// What they count.
+    /// Their counters.
     pub(crate) fn figures(&self) -> Figures {
         self.figures.clone()
     }
 
-    /// Takes what another file has otherwise.
+    /// Applies the prefixes of another configuration.
     pub(crate) fn reload(&self, config: &Config) {
         (self.enter)(prefixes(config));
     }
@@ -131,7 +131,7 @@ impl Drop for Services {
         if let Some(runtime) = self.runtime.take() {
             let left = runtime.block_on(self.proxies.shutdown(GRACE));
             if left > 0 {
-                tracing::info!(streams = left, "streams were reset");
+                tracing::info!(streams = left, "open streams reset");
             }
             runtime.shutdown_timeout(GRACE);
         }
@@ -150,7 +150,7 @@ async fn serve<N: Inside>(
     let way = || Arc::clone(way);
     if let Some(at) = wanted(args.socks5, SOCKS5) {
         let served = services.socks(at, way(), credentials.clone()).await;
-        proxies.socks5 = settle("SOCKS5", "--socks5", at, args.socks5, served)?;
+        proxies.socks5 = settle("SOCKS5 proxy", "--socks5", at, args.socks5, served)?;
     }
     if let Some(at) = wanted(args.http_proxy, HTTP) {
         let served = services.http(at, way(), credentials).await;
@@ -158,7 +158,7 @@ async fn serve<N: Inside>(
     }
     if let Some(Address::On(at)) = args.dns {
         let served = services.dns(at, names).await;
-        settle("DNS", "--dns", at, args.dns, served)?;
+        settle("DNS server", "--dns", at, args.dns, served)?;
     }
     for forward in &args.forward {
         let Forward { protocol, at, to } = forward.clone();
@@ -166,7 +166,7 @@ async fn serve<N: Inside>(
             Protocol::Tcp => services.forward_tcp_here(at, way(), to).await,
             Protocol::Udp => services.forward_udp_here(at, way(), to).await,
         };
-        settle("forward", "--forward", at, Some(Address::On(at)), served)?;
+        settle("port forward", "--forward", at, Some(Address::On(at)), served)?;
     }
     for reverse in &args.reverse {
         serve_overlay(services, inside, reverse.clone()).await?;
@@ -174,7 +174,7 @@ async fn serve<N: Inside>(
     Ok(proxies)
 }
 
-/// A port of our overlay addresses that leads to a service of this machine.
+/// Forwards a port of our tunnel addresses to a service of this machine.
 async fn serve_overlay<N: Inside>(
     services: &warren_proxy::Services,
     inside: &N,
@@ -183,7 +183,7 @@ async fn serve_overlay<N: Inside>(
     let Reverse { protocol, port, to } = reverse;
     let local = Arc::new(Outbound::new(System, warren_proxy::dns::SystemNames, services.limits().connect));
     let at = SocketAddr::from((Ipv4Addr::UNSPECIFIED, port));
-    let doing = || format!("reverse forward of port {port}");
+    let doing = || format!("--reverse: listening on port {port} of the tunnel");
     match protocol {
         Protocol::Tcp => {
             let listener = inside.listen(at).await.while_doing(doing)?;
@@ -194,7 +194,7 @@ async fn serve_overlay<N: Inside>(
             services.forward_udp(socket, local, to.clone());
         }
     }
-    tracing::info!(port, %to, "the overlay reaches a service of this machine");
+    tracing::info!(port, %to, "reverse forward listening");
     Ok(())
 }
 
@@ -206,7 +206,7 @@ fn wanted(asked: Option<Address>, otherwise: SocketAddr) -> Option<SocketAddr> {
     }
 }
 
-/// A default address that is taken is no reason not to run: a second agent on one machine has none of its own.
+/// A default address that is in use is only a warning: a second agent on the machine runs without it.
 fn settle(
     what: &str,
     flag: &str,
@@ -216,12 +216,12 @@ fn settle(
 ) -> Result<Option<SocketAddr>> {
     match served {
         Ok(bound) => {
-            tracing::info!(at = %bound, "{what}");
+            tracing::info!(at = %bound, "{what} listening");
             Ok(Some(bound))
         }
         Err(error) => {
-            let problem = Problem::new(format!("{what} on {at}: {error}"))
-                .hint(format!("{flag} takes another address of this machine"));
+            let problem = Problem::new(format!("{what} cannot listen on {at}: {error}"))
+                .hint(format!("choose another address with {flag}"));
             if asked.is_some() {
                 return Err(problem);
             }
@@ -231,13 +231,13 @@ fn settle(
     }
 }
 
-/// What the peers have.
+/// The AllowedIPs of all peers.
 fn prefixes(config: &Config) -> Prefixes {
     let all: Vec<_> = config.peers.iter().flat_map(|peer| peer.allowed_ips.iter().copied()).collect();
     Prefixes::new(&all)
 }
 
-/// As wg-quick means `DNS`: the search domains are the tunnel's, without any all names are.
+/// As in wg-quick's `DNS`: the tunnel's servers resolve the search domains, or all names if there are none.
 fn suffixes(config: &Config) -> Suffixes {
     let search = &config.interface.dns_search;
     if search.is_empty() {

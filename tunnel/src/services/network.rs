@@ -1,4 +1,4 @@
-//! The netstack as the proxies see a network.
+//! The netstack, as a network for the proxies.
 
 use std::{
     io,

@@ -1,4 +1,4 @@
-//! The kernel's sockets of a namespace as the proxies see a network.
+//! The kernel's sockets in a namespace, as a network for the proxies.
 
 use std::{
     io,
@@ -15,16 +15,16 @@ use warren_proxy::net::{Dial, DialError, Listen, SystemDatagrams, SystemListener
 use super::Inside;
 use crate::status::Buffers;
 
-/// Connections that wait to be accepted.
+/// Length of the accept queue.
 const BACKLOG: u32 = 1024;
-/// What keeps a long and lossy way full, where the kernel has it: the netstack's choice too.
+/// Congestion control for long and lossy paths, if the kernel has it. The netstack uses the same.
 const CONGESTION: &str = "bbr";
 
-/// The inside of a tunnel whose other end is a namespace of the kernel's.
+/// The inside of a tunnel that ends in a kernel namespace.
 #[derive(Clone)]
 pub(crate) struct Sockets {
     namespace: Arc<Namespace>,
-    /// Told once when the namespace makes no sockets any more.
+    /// Called once when the namespace no longer creates sockets.
     gone: Arc<dyn Fn() + Send + Sync>,
 }
 
@@ -44,7 +44,7 @@ impl Sockets {
 
     fn tcp(&self, at: SocketAddr) -> io::Result<TcpSocket> {
         let socket = self.socket(at.is_ipv6(), SocketType::STREAM)?;
-        // Slower on such a way without, not wrong.
+        // Without it, transfers over such a path are slower but correct.
         _ = set_tcp_congestion(&socket, CONGESTION);
         Ok(TcpSocket::from_std_stream(TcpStream::from(socket)))
     }
@@ -57,7 +57,7 @@ impl Sockets {
 }
 
 impl Inside for Sockets {
-    /// The kernel keeps them.
+    /// None: the kernel holds the buffers.
     fn buffers(&self) -> Option<Buffers> {
         None
     }

@@ -1,4 +1,4 @@
-//! The other end of the socket, for `status` and `reload`.
+//! The client of the control socket, for `status` and `reload`.
 
 use std::{
     io::{Read, Write},
@@ -14,23 +14,25 @@ use crate::{
     status::Status,
 };
 
-/// Asks one thing; gives the lines of the answer up to `errno=0`.
+/// Sends one request and returns the lines of the answer up to `errno=0`.
 ///
 /// # Errors
-/// When nobody listens, or the answer is an error; its text is then what the agent said.
+/// When no agent listens, or the answer is an error, with the text of the agent.
 pub fn exchange(interface: &InterfaceName, request: &str) -> Result<Vec<(String, String)>> {
-    // An agent of the kernel's WireGuard answers at its own place: the other is where `wg` looks for us.
+    // An agent with the kernel's WireGuard has its own socket; the other is the one that `wg` uses.
     let own =
         folders::candidates().iter().map(|folder| interface.own_socket(folder)).find(|own| own.exists());
     let path = own.unwrap_or_else(|| interface.socket());
     let mut stream = UnixStream::connect(&path).map_err(|error| match error.raw_os_error() {
-        Some(libc::ENOENT | libc::ECONNREFUSED) => Problem::new(format!("no agent runs {interface}"))
-            .hint(format!("start it: warren-tunnel agent --config {}", interface.config().display())),
-        Some(libc::EACCES) => Problem::new(format!("{}: permission denied", path.display()))
-            .hint("only the user of the agent may ask it: use sudo"),
-        _ => Problem::new(format!("{}: {error}", path.display())),
+        Some(libc::ENOENT | libc::ECONNREFUSED) => Problem::new(format!(
+            "no agent is running for interface {interface}"
+        ))
+        .hint(format!("start one with `warren-tunnel agent --config {}`", interface.config().display())),
+        Some(libc::EACCES) => Problem::new(format!("control socket {}: permission denied", path.display()))
+            .hint("run the command as the user of the agent, for example with sudo"),
+        _ => Problem::new(format!("control socket {}: {error}", path.display())),
     })?;
-    let asking = || format!("asking {}", path.display());
+    let asking = || format!("control socket {}", path.display());
     stream.set_read_timeout(Some(Duration::from_secs(30))).while_doing(asking)?;
     stream.write_all(format!("{request}\n\n").as_bytes()).while_doing(asking)?;
     stream.shutdown(Shutdown::Write).while_doing(asking)?;
@@ -45,8 +47,8 @@ pub fn exchange(interface: &InterfaceName, request: &str) -> Result<Vec<(String,
             None => break,
         }
     }
-    Err(Problem::new(format!("{interface}: the answer is cut off"))
-        .hint("the agent ended meanwhile; see its log"))
+    Err(Problem::new(format!("{interface}: the answer is incomplete"))
+        .hint("the agent ended during the request; see its log"))
 }
 
 fn refused(interface: &InterfaceName, lines: &[(String, String)], number: &str) -> Problem {
@@ -58,27 +60,27 @@ fn refused(interface: &InterfaceName, lines: &[(String, String)], number: &str) 
         },
         None => {
             let error = std::io::Error::from_raw_os_error(number.parse().map_or(libc::EIO, i32::abs));
-            Problem::new(format!("{interface}: refused: {error}"))
-                .hint("is it another WireGuard than warren-tunnel? `wg show` reads those")
+            Problem::new(format!("{interface}: request refused: {error}"))
+                .hint("if another WireGuard implementation runs this interface, use `wg show`")
         }
     }
 }
 
-/// What an agent says about itself.
+/// Reads the status of an agent.
 ///
 /// # Errors
 /// As [`exchange`].
 pub fn status_of(interface: &InterfaceName) -> Result<Status> {
     let lines = exchange(interface, "warren_status=1")?;
     let text = lines.iter().find(|(key, _)| key == "status").map(|(_, value)| value.as_str());
-    let text = text.ok_or_else(|| Problem::new(format!("{interface}: no status in the answer")))?;
+    let text = text.ok_or_else(|| Problem::new(format!("{interface}: the answer contains no status")))?;
     serde_json::from_str(text).map_err(|error| {
-        Problem::new(format!("{interface}: status not understood: {error}"))
-            .hint("agent and command are of different versions: restart the agent")
+        Problem::new(format!("{interface}: cannot parse the status: {error}"))
+            .hint("agent and command have different versions; restart the agent")
     })
 }
 
-/// Interfaces whose control socket is answered.
+/// Interfaces whose control socket answers.
 pub fn running() -> Vec<InterfaceName> {
     let mut all = folders::candidates();
     all.push(folders::WIREGUARD.into());
@@ -97,7 +99,7 @@ pub fn running() -> Vec<InterfaceName> {
     names
 }
 
-/// Text of several lines travels as one: see `escape` in the agent.
+/// Restores line breaks, which the agent escapes in its answers.
 fn unescape(text: &str) -> String {
     text.replace("\\n", "\n")
 }

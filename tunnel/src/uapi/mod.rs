@@ -1,6 +1,6 @@
-//! The control socket that every user-space WireGuard has, so that `wg` works with this one too:
-//! <https://www.wireguard.com/xplatform/>. Besides `get=1` and `set=1` it knows two operations of our own,
-//! `warren_status=1` and `warren_reload=1`, each answered by one line and `errno=`.
+//! The control socket of user-space WireGuard implementations, through which `wg` works:
+//! <https://www.wireguard.com/xplatform/>. Besides `get=1` and `set=1` it supports two operations of our own,
+//! `warren_status=1` and `warren_reload=1`, each answered with one line and `errno=`.
 
 mod client;
 mod parse;

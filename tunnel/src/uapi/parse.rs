@@ -1,4 +1,4 @@
-//! Requests, from bytes that anybody who may open the socket can send. Pure.
+//! Parser for requests, which come from any process that can open the socket. Pure.
 
 use std::net::SocketAddr;
 
@@ -8,7 +8,7 @@ use warren_wire::key::{PresharedKey, PrivateKey, PublicKey};
 /// Longer requests are refused: 10,000 peers with ten prefixes each fit eight times.
 pub const MAX_REQUEST: usize = 64 << 20;
 
-/// What is asked for.
+/// A request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Request {
     /// `get=1`
@@ -24,13 +24,13 @@ pub enum Request {
 /// Changes of an interface, in the order in which they are made.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Set {
-    /// A new private key; `Some(None)` takes it away.
+    /// A new private key; `Some(None)` removes it.
     pub private_key: Option<Option<PrivateKey>>,
-    /// Another UDP port; 0 is any.
+    /// Another UDP port; 0 lets the kernel choose.
     pub listen_port: Option<u16>,
     /// Another mark of our datagrams; 0 is none.
     pub fwmark: Option<u32>,
-    /// All peers go before those that follow come.
+    /// Removes all peers before adding those that follow.
     pub replace_peers: bool,
     /// Changes of peers.
     pub peers: Vec<PeerChange>,
@@ -41,21 +41,21 @@ pub struct Set {
 pub struct PeerChange {
     /// Which peer.
     pub public_key: PublicKey,
-    /// The peer goes.
+    /// Removes the peer.
     pub remove: bool,
-    /// Nothing happens unless the peer is there.
+    /// Does nothing unless the peer exists.
     pub update_only: bool,
-    /// A new preshared key; `Some(None)` takes it away.
+    /// A new preshared key; `Some(None)` removes it.
     pub preshared_key: Option<Option<PresharedKey>>,
-    /// Where it is now.
+    /// Its endpoint.
     pub endpoint: Option<SocketAddr>,
     /// Seconds; 0 is off.
     pub keepalive: Option<u16>,
-    /// All prefixes go before those that follow come.
+    /// Removes all prefixes before adding those that follow.
     pub replace_allowed_ips: bool,
-    /// Prefixes that come.
+    /// Prefixes to add.
     pub add: Vec<IpNet>,
-    /// Prefixes that go (`allowed_ip=-10.0.0.0/8`).
+    /// Prefixes to remove (`allowed_ip=-10.0.0.0/8`).
     pub take: Vec<IpNet>,
 }
 
@@ -76,17 +76,17 @@ impl PeerChange {
     }
 }
 
-/// Why a request is refused, as the number that `errno=` carries. Says the line, not the value: values are keys.
+/// Why a request is refused, reported as `errno=`. Names the line, not the value, because values may be keys.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum Refusal {
     /// Not UTF-8, no `=`, an unknown key, a key in the wrong place, or a value that is none.
-    #[error("line {line} of the request is not understood")]
+    #[error("line {line} of the request is invalid")]
     Invalid {
         /// Counted from 1.
         line: usize,
     },
     /// A protocol version other than 1.
-    #[error("line {line}: only protocol version 1 is known")]
+    #[error("line {line} of the request: only protocol version 1 is supported")]
     Protocol {
         /// Counted from 1.
         line: usize,
@@ -110,7 +110,7 @@ impl Refusal {
 /// Reads one request, with or without its closing empty line.
 ///
 /// # Errors
-/// The first line that is not understood.
+/// The first invalid line.
 pub fn parse(request: &[u8]) -> Result<Request, Refusal> {
     if request.len() > MAX_REQUEST {
         return Err(Refusal::TooLong);
@@ -190,7 +190,7 @@ fn peer_line(peer: &mut PeerChange, key: &str, value: &str) -> Option<()> {
     Some(())
 }
 
-/// Digits only: `str::parse` would take a sign.
+/// Digits only: `str::parse` would accept a sign.
 fn decimal<N: std::str::FromStr>(value: &str) -> Option<N> {
     value.bytes().all(|byte| byte.is_ascii_digit()).then(|| value.parse().ok()).flatten()
 }
@@ -225,7 +225,7 @@ impl<'a> Lines<'a> {
         };
         self.rest = rest;
         if line.is_empty() {
-            // One request is one paragraph: what follows it was not asked for.
+            // A request is one paragraph; nothing may follow it.
             return if rest.is_empty() { Ok(None) } else { Err(invalid) };
         }
         let text = std::str::from_utf8(line).map_err(|_| invalid)?;

@@ -1,4 +1,4 @@
-//! Answers. Pure.
+//! Renders answers. Pure.
 
 use std::{fmt::Write as _, net::SocketAddr, time::Duration};
 
@@ -6,7 +6,7 @@ use ipnet::IpNet;
 use warren_wire::key::{PresharedKey, PrivateKey, PublicKey};
 use zeroize::Zeroizing;
 
-/// An interface as `get=1` tells it. Holds secrets: whoever may open the socket may read them, as with `wg`.
+/// An interface as returned by `get=1`. Contains secrets: any process that can open the socket can read them, as with `wg`.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Device {
     /// Our key.
@@ -19,16 +19,16 @@ pub struct Device {
     pub peers: Vec<DevicePeer>,
 }
 
-/// A peer as `get=1` tells it.
+/// A peer as returned by `get=1`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DevicePeer {
-    /// Who it is.
+    /// Its public key.
     pub public_key: PublicKey,
     /// The key both ends share.
     pub preshared_key: Option<PresharedKey>,
-    /// Where it was last.
+    /// Its last endpoint.
     pub endpoint: Option<SocketAddr>,
-    /// When the last handshake was done, since the UNIX epoch.
+    /// Time of the last handshake, since the UNIX epoch.
     pub last_handshake: Option<Duration>,
     /// Bytes of datagrams received.
     pub rx_bytes: u64,

@@ -1,4 +1,4 @@
-//! The socket itself: one thread that accepts, one a connection.
+//! The control socket: one thread accepts, and each connection has its own thread.
 
 use std::{
     fs,
@@ -17,15 +17,15 @@ use super::{MAX_REQUEST, Refusal, Request, errno, parse};
 use crate::local_socket::{LocalSocket, Manner};
 use crate::problem::{Context, Result};
 
-/// More at once are told to come again: whoever opens the socket is root, but not always careful.
+/// Connections at the same time; more are refused.
 const MAX_CONNECTIONS: usize = 16;
 const MANNER: Manner = Manner {
     thread: "uapi",
     patience: Duration::from_secs(30),
-    taken: "another WireGuard runs this interface: stop it, or choose another name with --interface",
+    taken: "another WireGuard uses this interface name: stop it, or choose another name with --interface",
 };
 
-/// Answers one request. The answer ends with `errno=` and an empty line.
+/// Handles one request. The answer ends with `errno=` and an empty line.
 pub(super) type Handler = dyn Fn(Request) -> Vec<u8> + Send + Sync;
 
 /// The bound socket. Dropping it closes and removes it.
@@ -34,10 +34,10 @@ pub struct Server {
 }
 
 impl Server {
-    /// Binds the socket, readable by its owner alone, and answers from now on.
+    /// Binds the socket, accessible only to its owner, and serves it.
     ///
     /// # Errors
-    /// When someone else answers there already, or the folder cannot be written.
+    /// When another process already answers there, or the folder cannot be written.
     pub fn bind(path: PathBuf, handler: Arc<Handler>) -> Result<Self> {
         if let Some(folder) = path.parent() {
             fs::DirBuilder::new()
@@ -94,7 +94,7 @@ fn serve(mut stream: UnixStream, handler: &Handler) {
     }
 }
 
-/// Reads up to the empty line; gives where the request ends, `None` when the other side is done.
+/// Reads up to the empty line and returns the end of the request; `None` when the client has finished.
 fn read_request(stream: &mut UnixStream, pending: &mut Vec<u8>) -> io::Result<Option<usize>> {
     let mut looked = 0;
     let mut chunk = [0; 16 << 10];

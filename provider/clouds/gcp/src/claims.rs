@@ -1,5 +1,5 @@
-//! Claims in Google Cloud Storage are reached with the credentials that all else is: application default ones, workload
-//! identity federation included, which the storage client by itself does not know.
+//! Access to claims in Google Cloud Storage with the same credentials as everything else: Application Default Credentials,
+//! including Workload Identity Federation, which the storage client does not support on its own.
 
 use std::sync::{Arc, OnceLock};
 
@@ -7,12 +7,12 @@ use google_cloud_auth::credentials::{AccessTokenCredentials, Builder};
 use tf_provider_rs::async_trait;
 use warren_guard::{GcsOptions, TokenSource};
 
-/// How the guard reaches `gs://`, also where the provider has no Google Cloud project.
+/// How the guard reaches `gs://`, even if the provider has no Google Cloud project.
 pub fn gcs_options() -> GcsOptions {
     GcsOptions { tokens: Some(Arc::new(Tokens::default())) }
 }
 
-/// Tokens of application default credentials, which are looked for when the first is needed.
+/// Tokens of Application Default Credentials, which are looked up when the first token is needed.
 #[derive(Default)]
 struct Tokens(OnceLock<AccessTokenCredentials>);
 
@@ -30,7 +30,7 @@ impl TokenSource for Tokens {
     }
 }
 
-/// The error may quote a token endpoint's answer in its sources, which are left out.
+/// Formats the error without its sources, which may quote a token endpoint's response.
 fn none(error: impl std::fmt::Display) -> String {
     format!("no Google Cloud credentials: {error}; run `gcloud auth application-default login`")
 }

@@ -1,4 +1,4 @@
-//! Google's clients: made once, credentials found as gcloud's application default ones are.
+//! Google's API clients, created once, with Application Default Credentials.
 
 use std::time::Duration;
 
@@ -19,7 +19,7 @@ use google_cloud_identity_accesscontextmanager_v1::client::AccessContextManager;
 use google_cloud_secretmanager_v1::client::SecretManagerService;
 use tf_provider_rs::{Diagnostic, Diagnostics, Path};
 
-/// Attempts of one call, the first included.
+/// Attempts per call, including the first.
 const ATTEMPTS: u32 = 10;
 
 /// A client for each collection of the API.
@@ -65,10 +65,10 @@ struct Settings {
 }
 
 impl Clients {
-    /// Clients of Google, or of what answers at `endpoint`, which is called without credentials.
+    /// Clients of Google, or of the emulator at `endpoint`, which is called without credentials.
     ///
     /// # Errors
-    /// No credentials are found, or the endpoint is no URL.
+    /// No credentials are found, or the endpoint is not a URL.
     pub(crate) async fn new(endpoint: Option<&str>) -> Result<Clients, Diagnostics> {
         let credentials = match endpoint {
             Some(_) => credentials::anonymous::Builder::new().build(),
@@ -96,8 +96,8 @@ impl Clients {
     }
 }
 
-/// Repeats calls that were put off, and those whose answer was lost where a repeat does no harm: reads, and changes
-/// that carry a request id.
+/// Retries calls that were throttled, and calls whose response was lost if a retry does no harm: reads, and changes
+/// with a request ID.
 #[derive(Clone, Debug)]
 struct Repeat;
 
@@ -126,12 +126,12 @@ fn backoff() -> Result<ExponentialBackoff, Diagnostics> {
         .map_err(|error| unusable(&error))
 }
 
-/// Every call may be repeated as its policy says, however many others were.
+/// Lets every call follow its retry policy, no matter how many other calls were retried.
 fn throttler() -> Result<CircuitBreaker, Diagnostics> {
     CircuitBreaker::new(u64::MAX, 0, 0).map_err(|error| unusable(&error))
 }
 
-/// An id that makes a repeated change the same change: a random UUID.
+/// A request ID, which makes a retried change the same change: a random UUID.
 pub(crate) fn request_id() -> String {
     let bits = (rand::random::<u128>() & !(0xf << 76) & !(0x3 << 62)) | (0x4 << 76) | (0x2 << 62);
     let hex = format!("{bits:032x}");
@@ -140,10 +140,10 @@ pub(crate) fn request_id() -> String {
 
 fn no_credentials(error: &BuildFailure) -> Diagnostics {
     Diagnostic::error(
-        "No Google Cloud credentials",
+        "Google Cloud credentials not found",
         format!(
-            "{error}. Run `gcloud auth application-default login`, or set GOOGLE_APPLICATION_CREDENTIALS to a file \
-             of credentials."
+            "{error}. Run `gcloud auth application-default login`, or set GOOGLE_APPLICATION_CREDENTIALS to a \
+             credentials file."
         ),
     )
     .at(Path::of("gcp"))
@@ -154,8 +154,8 @@ type BuildFailure = google_cloud_auth::build_errors::Error;
 
 fn unusable(error: &dyn std::fmt::Display) -> Diagnostics {
     Diagnostic::error(
-        "Google Cloud cannot be called",
-        format!("{error}. Check `gcp.endpoint_url` of the provider block."),
+        "Google Cloud client could not be created",
+        format!("{error}. Check `gcp.endpoint_url` in the provider block."),
     )
     .at(Path::of("gcp"))
     .into()

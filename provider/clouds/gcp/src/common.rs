@@ -1,4 +1,4 @@
-//! What all resources of Google Cloud have: name, id, description, timeouts.
+//! Attributes that all Google Cloud resources share: name, ID, description, timeouts.
 
 use tf_provider_rs::schema::Attribute;
 use tf_provider_rs::{Attr, Diagnostic, Diagnostics, Path};
@@ -11,15 +11,15 @@ use crate::link::{self, Link};
 use crate::marker::{self, Marker};
 use crate::session::Gcp;
 
-/// A model whose id is made of its project, region and name.
+/// A model whose ID consists of its project, region and name.
 pub(crate) trait Located: Common<Cloud = Gcp> {
     /// Such as `networks`.
     const COLLECTION: &'static str;
 
-    /// Region, location or zone; `None` for an object of the whole project.
+    /// Region, location or zone; `None` for a global object.
     fn region(&self) -> Option<&Attr<String>>;
 
-    /// The id that the object has in this project, when everything of it is known.
+    /// The ID of the object in this project, if all of its parts are known.
     fn place(&self, project: &str) -> Option<String> {
         let region = match self.region() {
             None => None,
@@ -32,31 +32,31 @@ pub(crate) trait Located: Common<Cloud = Gcp> {
         )
     }
 
-    /// Whether a create may adopt the object of its name: it is this fabric's, owner's and name's by its description,
-    /// and `same` in what cannot be changed.
+    /// Whether a create may adopt the existing object of this name: its description names this fabric, owner and name, and
+    /// `same` says that its immutable settings match.
     ///
     /// # Errors
-    /// Another one's object is in the way, or one of ours that is not the same.
+    /// The object belongs to someone else, or its immutable settings differ.
     fn adoptable(&self, gcp: &Gcp, description: &str, same: bool) -> Result<Vec<String>, ApiError> {
         let id = self.place(&gcp.project).unwrap_or_default();
-        let told = |why: String| Err(ApiError::taken(Self::KIND, format!("{id} exists already: {why}")));
+        let taken = |why: String| Err(ApiError::taken(Self::KIND, format!("{id} already exists and {why}")));
         match marker::split(description).0 {
             Some(marker) if marker == Marker::new(&gcp.scope, self.name().text()) => {
                 if same {
                     Ok(vec![id])
                 } else {
-                    told("it is this owner's, but differs in a setting that cannot be changed".to_owned())
+                    taken("belongs to this owner, but differs in a setting that cannot be changed".to_owned())
                 }
             }
             Some(Marker { fabric, owner, .. }) => {
-                told(format!("it belongs to owner {owner} of fabric {fabric}"))
+                taken(format!("belongs to owner {owner} of fabric {fabric}"))
             }
-            None => told("it was made by other means than this provider".to_owned()),
+            None => taken("was not created by this provider".to_owned()),
         }
     }
 }
 
-/// Plans what is known of an object's place before it is made: Google's ids are made of it.
+/// Plans the region and the ID of an object before it is created: Google's IDs consist of them.
 macro_rules! plan_place {
     ($model:ident, $gcp:ident) => {
         let Some(gcp) = $gcp else { return };
@@ -70,8 +70,8 @@ macro_rules! plan_place {
 }
 pub(crate) use plan_place;
 
-/// Implements [`Common`] and [`Located`] for a model with the fields `name`, `id`, `description`, `timeouts`, and
-/// the place where it is in one.
+/// Implements [`Common`] and [`Located`] for a model with the fields `name`, `id`, `description` and `timeouts`, and
+/// with the field of its region, location or zone if it has one.
 macro_rules! common {
     ($model:ty, $kind:literal, global $collection:literal) => {
         $crate::common::common!(@common $model, $kind);
@@ -97,7 +97,7 @@ macro_rules! common {
 }
 pub(crate) use common;
 
-/// Implements [`Located`] for a model of an object of the whole project, which perhaps has a parameter.
+/// Implements [`Located`] for a model of a global object, which may have a type parameter.
 macro_rules! unplaced {
     ($model:ty, $collection:literal $(, $parameter:ident: $bound:ident)?) => {
         impl$(<$parameter: $bound>)? $crate::common::Located for $model {
@@ -113,7 +113,7 @@ macro_rules! unplaced {
 }
 pub(crate) use unplaced;
 
-/// Implements [`Located`] for a model of which `place` is the region, location or zone.
+/// Implements [`Located`] for a model whose field `place` is the region, location or zone.
 macro_rules! placed {
     ($model:ty, $place:ident $collection:literal) => {
         impl $crate::common::Located for $model {
@@ -136,32 +136,42 @@ macro_rules! placed {
 }
 pub(crate) use placed;
 
-/// The attributes `name` and `id`, which come first in every schema.
+/// The attributes `name` and `id`, which every schema starts with.
 pub(crate) fn head(what: &str, id: &str) -> [Attribute; 2] {
+    let scope = match id.split('/').nth(2) {
+        Some("regions") => "project and region",
+        Some("zones") => "project and zone",
+        Some("locations") => "project and location",
+        _ => "project",
+    };
     [
         Attribute::string("name").required().replaces().validate(link::check_name).describe(&format!(
-            "Name of the {what}: 1 to 63 characters of `a-z`, `0-9` and `-`, a letter first; unique in the project. A \
-             change replaces the {what}."
+            "Name of the {what}, unique in the {scope}: 1 to 63 lowercase letters, digits or hyphens, starting with a \
+             letter and not ending with a hyphen. Changing this replaces the {what}."
         )),
-        Attribute::string("id").computed().keeps().describe(&format!("`{id}`, as hashicorp/google writes it.")),
+        Attribute::string("id")
+            .computed()
+            .keeps()
+            .describe(&format!("ID in the form `{id}`, the same as in hashicorp/google.")),
     ]
 }
 
 /// The attribute `region`.
 pub(crate) fn region(what: &str) -> Attribute {
     Attribute::string("region").optional().computed().keeps().replaces().describe(&format!(
-        "Region, such as `us-central1`. Default: the provider's. A change replaces the {what}."
+        "Region, such as `us-central1`. Defaults to the provider's region. Changing this replaces the {what}."
     ))
 }
 
-/// Refuses to make a regional object without a region.
+/// Rejects a regional object without a region.
 pub(crate) fn has_region(region: &Attr<String>) -> Result<(), Diagnostics> {
     if !region.text().is_empty() {
         return Ok(());
     }
     Err(Diagnostic::error(
-        "No region",
-        "Neither the resource nor `gcp.region` of the provider block names a region. Set `region = \"us-central1\"`.",
+        "Missing region",
+        "Neither the resource nor `gcp.region` in the provider block sets a region. Set one, such as `region = \
+         \"us-central1\"`.",
     )
     .at(Path::of("region"))
     .into())
@@ -170,24 +180,43 @@ pub(crate) fn has_region(region: &Attr<String>) -> Result<(), Diagnostics> {
 /// The attribute `network`.
 pub(crate) fn network(what: &str) -> Attribute {
     Attribute::string("network").required().replaces().validate(link::check("networks")).describe(&format!(
-        "Id or self link of the network, of this provider's or of hashicorp/google's. A change replaces the {what}."
+        "ID or self link of the network, from this provider or from hashicorp/google. Changing this replaces the \
+         {what}."
     ))
 }
 
-/// The attribute `description`.
+/// The attribute `description` of an object whose description can be updated.
 pub(crate) fn description() -> Attribute {
-    Attribute::string("description").optional().validate(marker::check).describe(
-        "What the object is for. It follows the marker `[warren:fabric/owner/name]`, by which an interrupted apply \
-         finds its object again.",
-    )
+    described("Updated in place.")
+}
+
+/// The attribute `description` of an object whose description cannot be updated.
+pub(crate) fn fixed_description(what: &str) -> Attribute {
+    described(&format!("Changing this replaces the {what}.")).replaces()
+}
+
+fn described(change: &str) -> Attribute {
+    Attribute::string("description").optional().validate(marker::check).describe(&format!(
+        "Description. The provider stores it after a marker, `[warren:fabric/owner/name]`, by which the next apply finds \
+         the object if this one is interrupted. {change}"
+    ))
+}
+
+/// An error with a full stop, unless it ends in a question.
+pub(crate) fn sentence(error: &str) -> String {
+    let end = if error.ends_with('?') { "" } else { "." };
+    format!("{error}{end}")
 }
 
 /// The attribute `self_link`.
 pub(crate) fn self_link() -> Attribute {
-    Attribute::string("self_link").computed().keeps().describe("URL of the object.")
+    Attribute::string("self_link").computed().keeps().describe(
+        "Self link: URL of the object in the Google Cloud \
+         API.",
+    )
 }
 
-/// The attribute `timeouts`, which comes last in every schema.
+/// The attribute `timeouts`, which every schema ends with.
 pub(crate) fn tail() -> [Attribute; 1] {
     [timeouts::attribute(Gcp::NAME)]
 }

@@ -8,57 +8,59 @@ use tf_provider_rs::{Attr, Type, model};
 model! {
     /// The `gcp` attribute of the provider block.
     pub struct GcpConfig {
-        /// Id of the project; else as gcloud's environment variables name it.
+        /// ID of the project. Defaults to gcloud's environment variables.
         pub project: Attr<String>,
-        /// Such as `us-central1`; where regional resources are that name no region.
+        /// Default region of regional resources, such as `us-central1`.
         pub region: Attr<String>,
-        /// One URL for every API, for emulators.
+        /// URL that serves every API, for emulators.
         pub endpoint_url: Attr<String>,
-        /// Projects that may be changed.
+        /// Projects that the provider may change.
         pub allowed_projects: Attr<BTreeSet<Attr<String>>>,
-        /// Networks that the check against live networks leaves out.
+        /// Networks that the check against live networks ignores.
         pub ignore_live: Attr<BTreeSet<Attr<String>>>,
     }
 }
 
-/// Where the project is looked for when the provider block names none.
+/// Environment variables that name the project when the provider block does not.
 pub(crate) const PROJECT_VARIABLES: [&str; 4] =
     ["GOOGLE_CLOUD_PROJECT", "GOOGLE_PROJECT", "GCLOUD_PROJECT", "CLOUDSDK_CORE_PROJECT"];
 
-/// Where the region is looked for when the provider block names none.
+/// Environment variables that name the region when the provider block does not.
 pub(crate) const REGION_VARIABLES: [&str; 3] = ["GOOGLE_REGION", "GCLOUD_REGION", "CLOUDSDK_COMPUTE_REGION"];
 
 /// The attribute `gcp` of the provider block.
 ///
-/// It takes no keys and tokens: credentials are application default ones.
+/// It accepts no keys or tokens: the provider uses Application Default Credentials.
 pub fn provider_attribute() -> Attribute {
     Attribute::nested(
         "gcp",
         Nesting::Single,
         [
             Attribute::string("project").optional().describe(
-                "Id of the project. Default: `GOOGLE_CLOUD_PROJECT`, `GOOGLE_PROJECT`, `GCLOUD_PROJECT` or \
-                 `CLOUDSDK_CORE_PROJECT`.",
+                "ID of the project. Defaults to the environment variable `GOOGLE_CLOUD_PROJECT`, `GOOGLE_PROJECT`, \
+                 `GCLOUD_PROJECT` or `CLOUDSDK_CORE_PROJECT`.",
             ),
             Attribute::string("region").optional().describe(
-                "Region of resources that name none, such as `us-central1`. Default: `GOOGLE_REGION`, \
-                 `GCLOUD_REGION` or `CLOUDSDK_COMPUTE_REGION`.",
+                "Default region for resources that do not set one, such as `us-central1`. Defaults to the \
+                 environment variable `GOOGLE_REGION`, `GCLOUD_REGION` or `CLOUDSDK_COMPUTE_REGION`.",
             ),
             Attribute::string("endpoint_url").optional().describe(
-                "One URL that answers for every Google API, for emulators; it is called without credentials.",
+                "URL that serves every Google API, for emulators. The provider sends no credentials to it.",
             ),
             Attribute::of("allowed_projects", Type::set(Type::String)).optional().describe(
-                "Projects that may be changed; any other project is refused before the first call.",
+                "IDs of the projects that the provider may change. It rejects any other project before the first API \
+                 call.",
             ),
             Attribute::of("ignore_live", Type::set(Type::String)).optional().describe(
-                "Ids of networks, such as `projects/acme/global/networks/legacy`, that the check of planned \
-                 ranges against live networks leaves out.",
+                "IDs of networks that the check of planned ranges against live networks ignores, such as \
+                 `projects/acme/global/networks/legacy`.",
             ),
         ],
     )
     .optional()
     .describe(
-        "The Google Cloud project. Credentials are application default ones: `GOOGLE_APPLICATION_CREDENTIALS`, \
-         `gcloud auth application-default login`, workload identity, the metadata server.",
+        "Google Cloud project and region. The provider uses Application Default Credentials: \
+         `GOOGLE_APPLICATION_CREDENTIALS`, `gcloud auth application-default login`, Workload Identity Federation or \
+         the metadata server.",
     )
 }

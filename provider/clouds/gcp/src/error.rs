@@ -1,4 +1,4 @@
-//! What Google answers, told with one hint; secrets redacted.
+//! Google's errors as diagnostics: one hint each, secrets redacted.
 
 use google_cloud_gax::error::Error;
 use google_cloud_gax::error::rpc::{Code, StatusDetails};
@@ -11,16 +11,16 @@ pub(crate) use warren_managed::Failure;
 pub struct ApiError {
     /// Such as `networks.insert`.
     pub(crate) operation: &'static str,
-    /// Google's reason, such as `resourceInUseByAnotherResource`; a late failure's is in capitals. Empty when no answer
-    /// came.
+    /// Google's reason, such as `resourceInUseByAnotherResource`; operations that fail late use capitals. Empty without a
+    /// response.
     pub(crate) reason: String,
     /// Google's message, redacted.
     pub(crate) message: String,
-    /// HTTP status; 0 when no answer came.
+    /// HTTP status; 0 without a response.
     pub(crate) status: u16,
 }
 
-/// Names the operation of a call's result.
+/// Adds the operation's name to the result of a call.
 pub(crate) trait Named<T> {
     /// The result with the operation's name in its error.
     fn named(self, operation: &'static str) -> Result<T, ApiError>;
@@ -55,12 +55,12 @@ impl ApiError {
         }
     }
 
-    /// A call that could not be made.
+    /// A call that could not be sent.
     pub(crate) fn unsent(operation: &'static str, why: &dyn std::fmt::Display) -> ApiError {
         ApiError { operation, reason: "unsent".to_owned(), message: why.to_string(), status: 400 }
     }
 
-    /// An answer that lacks the object which it is asked for.
+    /// A response without the requested object.
     pub(crate) fn absent(operation: &'static str, id: &str) -> ApiError {
         ApiError {
             operation,
@@ -70,22 +70,22 @@ impl ApiError {
         }
     }
 
-    /// A payload that came otherwise than it was stored.
+    /// A payload that differs from its stored checksum.
     pub(crate) fn garbled(operation: &'static str, what: &str) -> ApiError {
         ApiError {
             operation,
-            reason: "garbled".to_owned(),
-            message: format!("{what} came with another checksum than Google keeps of it"),
+            reason: "checksumMismatch".to_owned(),
+            message: format!("the checksum of {what} does not match the one that Google stores"),
             status: 0,
         }
     }
 
-    /// An object of the name that no create of ours can have made.
+    /// An object with this name that another owner or another tool created.
     pub(crate) fn taken(operation: &'static str, message: String) -> ApiError {
         ApiError { operation, reason: "alreadyExists".to_owned(), message, status: 409 }
     }
 
-    /// Whether the reason is one of these; early failures write `resourceNotReady`, late ones `RESOURCE_NOT_READY`.
+    /// Whether the reason is one of these; early failures use `resourceNotReady`, late ones `RESOURCE_NOT_READY`.
     fn is(&self, reasons: &[&str]) -> bool {
         let plain = |text: &str| text.replace('_', "").to_ascii_lowercase();
         let mine = plain(&self.reason);
@@ -94,44 +94,50 @@ impl ApiError {
 
     fn hint(&self) -> Option<&'static str> {
         Some(match self {
-            _ if self.reason == "garbled" => {
-                "Run it again. If it stays so, something between here and Google changes answers."
+            _ if self.reason == "checksumMismatch" => {
+                "Apply again. If the error persists, something between this machine and Google modifies responses."
             }
             _ if self.is(&["accessNotConfigured", "SERVICE_DISABLED"]) => {
-                "The API is switched off in this project: `gcloud services enable compute.googleapis.com \
-                 artifactregistry.googleapis.com secretmanager.googleapis.com iam.googleapis.com`, wait a minute, then apply again."
+                "The API is disabled in this project. Enable it with `gcloud services enable compute.googleapis.com \
+                 artifactregistry.googleapis.com secretmanager.googleapis.com iam.googleapis.com`, wait a minute, \
+                 then apply again."
             }
             _ if self.status == 401 || self.is(&["authError", "required", "UNAUTHENTICATED"]) => {
-                "Google does not accept these credentials: `gcloud auth application-default login`, or check \
+                "Google rejected the credentials. Run `gcloud auth application-default login`, or check \
                  GOOGLE_APPLICATION_CREDENTIALS."
             }
             _ if self.status == 403 && !self.is_throttle() && !self.is(&["quotaExceeded"]) => {
-                "Give the principal that runs Terraform a role that allows this (`roles/compute.networkAdmin`, for \
-                 firewalls `roles/compute.securityAdmin`, for keys `roles/secretmanager.admin`, for gateways \
-                 `roles/compute.instanceAdmin.v1`, `roles/iam.serviceAccountAdmin` and `roles/iam.serviceAccountUser`, \
-                 for perimeters `roles/accesscontextmanager.policyEditor` of \
-                 the organisation), or look for an organisation policy in the message."
+                "Grant the principal that runs Terraform a role that permits this call: `roles/compute.networkAdmin` \
+                 for networks, `roles/compute.securityAdmin` for firewalls, `roles/secretmanager.admin` for keys, \
+                 `roles/compute.instanceAdmin.v1`, `roles/iam.serviceAccountAdmin` and \
+                 `roles/iam.serviceAccountUser` for gateways, or the organisation's \
+                 `roles/accesscontextmanager.policyEditor` for perimeters. If the message names an organisation \
+                 policy, that policy denies the call."
             }
             _ if self.is(&["quotaExceeded", "limitExceeded"]) => {
-                "A quota of the project is used up: raise it in IAM & Admin > Quotas, or remove what is not needed."
+                "A quota of the project is exhausted. Raise it in IAM & Admin > Quotas, or delete resources that are \
+                 no longer needed."
             }
             _ if self.reason.starts_with("ZONE_RESOURCE_POOL_EXHAUSTED") => {
-                "The zone has no such machine free now: choose another zone or machine type, or apply again later."
+                "The zone has no capacity for this machine type. Choose another zone or machine type, or apply again \
+                 later."
             }
             _ if self.is_throttle() => {
-                "Google limits the calls of the project: apply again later, or lower `terraform apply -parallelism`."
+                "Google throttles the API calls of the project. Apply again later, or lower `terraform apply \
+                 -parallelism`."
             }
             _ if self.is_conflict() => {
-                "Names are unique in a project: import the object that has this one, or choose another."
+                "Names must be unique in a project. Import the existing object, or choose another name."
             }
             _ if self.is_in_use() => {
-                "Something that this configuration does not manage still uses it; Google names it in the message."
+                "An object that this configuration does not manage still uses it. Remove the object that the message \
+                 names, then apply again."
             }
             _ if self.is_not_found() => {
-                "It was deleted outside of Terraform, or belongs to another project: run \
-                 `terraform apply -refresh-only`."
+                "The object was deleted outside Terraform, or belongs to another project. Run `terraform apply \
+                 -refresh-only`."
             }
-            _ if self.is_not_ready() => "Another change of the object was still under way: apply again.",
+            _ if self.is_not_ready() => "Another change to the object was still in progress. Apply again.",
             _ if self.is(&[
                 "invalid",
                 "badRequest",
@@ -140,14 +146,15 @@ impl ApiError {
                 "INVALID_ARGUMENT",
             ]) =>
             {
-                "Google refuses a value of this resource: compare it with the message."
+                "Google rejected a value of this resource. Correct the value that the message names."
             }
             _ if self.reason.is_empty() && self.message.contains("credential") => {
-                "Credentials are application default ones: `gcloud auth application-default login`, or set \
-                 GOOGLE_APPLICATION_CREDENTIALS."
+                "The provider uses Application Default Credentials. Run `gcloud auth application-default login`, or \
+                 set GOOGLE_APPLICATION_CREDENTIALS."
             }
             _ if self.reason.is_empty() => {
-                "No answer came: check the network, proxy settings and `gcp.endpoint_url`, then apply again."
+                "Google did not respond. Check the network, the proxy settings and `gcp.endpoint_url`, then apply \
+                 again."
             }
             _ => return None,
         })
@@ -181,8 +188,8 @@ impl Failure for ApiError {
         self.is(&["alreadyExists", "duplicate", "RESOURCE_ALREADY_EXISTS"])
     }
 
-    /// A change under way, a fingerprint or etag that another change has made stale, calls put off, an account that is
-    /// not known everywhere yet: all pass.
+    /// Whether the failure is transient: a change in progress, a fingerprint or etag made stale by another change, throttling,
+    /// or an account that is not known everywhere yet.
     fn is_not_ready(&self) -> bool {
         self.status == 412
             || self.status == 503
@@ -204,12 +211,12 @@ impl From<ApiError> for Diagnostic {
     fn from(error: ApiError) -> Diagnostic {
         let hint = error.hint().map(|hint| format!("\n\n{hint}")).unwrap_or_default();
         let message = error.message.trim();
-        let (summary, detail) = if error.reason.is_empty() {
-            (format!("{} failed", error.operation), format!("{message}{hint}"))
+        let summary = if error.reason.is_empty() {
+            format!("{} failed", error.operation)
         } else {
-            (format!("{} failed: {}", error.operation, error.reason), format!("Google says: {message}{hint}"))
+            format!("{} failed: {}", error.operation, error.reason)
         };
-        Diagnostic::error(summary, detail)
+        Diagnostic::error(summary, format!("{message}{hint}"))
     }
 }
 
@@ -219,19 +226,19 @@ impl From<ApiError> for Diagnostics {
     }
 }
 
-/// Whether a failed precondition is another change of the object, which passes; `google.rpc.Code` keeps no reason for it.
+/// Whether a failed precondition is another change of the object, which is transient; `google.rpc.Code` has no reason for it.
 fn is_under_change(message: &str) -> bool {
     ["not ready", "being created", "being deleted", "in progress", "etag"]
         .iter()
         .any(|words| message.contains(words))
 }
 
-/// Whether a policy names a service account that was made a moment ago.
+/// Whether a policy names a service account that was created a moment ago.
 fn is_unknown_account(message: &str) -> bool {
     message.contains("Service account") && message.contains("does not exist")
 }
 
-/// The HTTP status of a failure that came without one, such as that of a long-running operation.
+/// The HTTP status of a failure without one, such as that of a long-running operation.
 fn status_of(code: Code) -> u16 {
     match code {
         Code::InvalidArgument | Code::FailedPrecondition | Code::OutOfRange => 400,
@@ -260,7 +267,7 @@ fn chain(error: &dyn std::error::Error) -> String {
     text
 }
 
-/// `text` without what looks like an OAuth token, a signed token or a private key.
+/// Removes everything from `text` that looks like an OAuth token, a signed token or a private key.
 fn redact(text: &str) -> String {
     let secret = |word: &str| {
         let word = word.trim_matches(|c: char| !c.is_ascii_alphanumeric());
@@ -285,7 +292,7 @@ mod tests {
         ApiError {
             operation: "networks.insert",
             reason: reason.into(),
-            message: "what Google says".into(),
+            message: "The message of the API.".into(),
             status,
         }
     }

@@ -1,4 +1,4 @@
-//! Labels: whose an object is that can have some, and what the user says of it.
+//! Labels: the user's, and the provider's that mark the owner of an object.
 
 use std::collections::BTreeMap;
 
@@ -9,28 +9,28 @@ use crate::common::Located;
 use crate::error::ApiError;
 use crate::session::Gcp;
 
-/// Labels as a configuration writes them.
+/// Labels as written in a configuration.
 pub(crate) type Labels = Attr<BTreeMap<String, Attr<String>>>;
 
 const FABRIC: &str = "warren-fabric";
 const OWNER: &str = "warren-owner";
 const NAME: &str = "warren-name";
 
-/// A model whose marks are labels.
+/// A model whose ownership marks are labels.
 pub(crate) trait Labelled: Located {
     /// The user's labels.
     fn labels(&self) -> &Labels;
 }
 
 /// Implements [`Common`](crate::common::Common) and [`Labelled`] for a model with the fields `name`, `id`, `labels`,
-/// `effective_labels` and `timeouts`, and perhaps a parameter.
+/// `effective_labels` and `timeouts`, which may have a type parameter.
 macro_rules! labelled {
     ($model:ty, $kind:expr $(, $parameter:ident: $bound:ident)?) => {
         impl$(<$parameter: $bound>)? $crate::common::Common for $model {
             type Cloud = $crate::session::Gcp;
             const KIND: &'static str = $kind;
             warren_managed::accessors!();
-            /// It has labels, so that a description is the user's alone.
+            /// Labels carry the marks, so the description contains the user's text only.
             fn marks(&self, _gcp: &$crate::session::Gcp) -> String {
                 String::new()
             }
@@ -52,12 +52,12 @@ pub(crate) use labelled;
 pub(crate) fn attributes() -> [Attribute; 2] {
     [
         Attribute::of("labels", Type::map(Type::String)).optional().validate(check).describe(
-            "Labels; keys and values of up to 63 characters of `a-z`, `0-9`, `_` and `-`. Keys do not begin with \
-             `warren-`. Changes in place.",
+            "Labels. Keys and values have up to 63 lowercase letters, digits, `_` and `-`; keys start with a letter \
+             and must not start with `warren-`. Updated in place.",
         ),
         Attribute::of("effective_labels", Type::map(Type::String)).computed().describe(
-            "All labels: `labels`, and those that find the object again (`warren-fabric`, `warren-owner`, \
-             `warren-name`).",
+            "All labels: `labels`, and the provider's own labels by which it finds its objects (`warren-fabric`, \
+             `warren-owner`, `warren-name`).",
         ),
     ]
 }
@@ -70,23 +70,19 @@ fn check(value: &Value, path: &Path, diagnostics: &mut Diagnostics) {
     };
     for (key, value) in labels {
         let why = if key.starts_with("warren-") {
-            "the prefix `warren-` is kept for this provider"
+            "the prefix `warren-` is reserved for the provider"
         } else if !plain(key) || !key.starts_with(|c: char| c.is_ascii_lowercase()) {
-            "a key has 1 to 63 characters of `a-z`, `0-9`, `_` and `-`, a letter first"
+            "a key must have 1 to 63 lowercase letters, digits, `_` or `-`, and start with a letter"
         } else if value.as_str().is_some_and(|value| !plain(value)) {
-            "a value has up to 63 characters of `a-z`, `0-9`, `_` and `-`"
+            "a value can have up to 63 lowercase letters, digits, `_` or `-`"
         } else {
             continue;
         };
-        diagnostics.error_at(
-            path.key(key),
-            "Label not possible",
-            format!("The label {key:?} cannot be set: {why}."),
-        );
+        diagnostics.error_at(path.key(key), "Invalid label", format!("The label {key:?} is invalid: {why}."));
     }
 }
 
-/// All labels of a planned object; unknown while a part of them is.
+/// All labels of a planned object; unknown while any of them is unknown.
 pub(crate) fn planned<M: Labelled>(gcp: Option<&Gcp>, planned: &M) -> Labels {
     let labels = planned.labels();
     let unknown =
@@ -111,11 +107,11 @@ pub(crate) fn all<M: Labelled>(gcp: &Gcp, planned: &M) -> BTreeMap<String, Strin
         .collect()
 }
 
-/// Whether a create may adopt the object of its name: it is this fabric's and owner's by its labels, and `same` in what
-/// cannot be changed.
+/// Whether a create may adopt the existing object of this name: its labels name this fabric and owner, and `same` says that
+/// its immutable settings match.
 ///
 /// # Errors
-/// Another one's object is in the way, or one of ours that is not the same.
+/// The object belongs to someone else, or its immutable settings differ.
 pub(crate) fn adoptable<M: Labelled>(
     gcp: &Gcp,
     planned: &M,
@@ -123,22 +119,21 @@ pub(crate) fn adoptable<M: Labelled>(
     same: bool,
 ) -> Result<Vec<String>, ApiError> {
     let id = planned.place(&gcp.project).unwrap_or_default();
-    let told = |why: String| Err(ApiError::taken(M::KIND, format!("{id} exists already: {why}")));
+    let taken = |why: String| Err(ApiError::taken(M::KIND, format!("{id} already exists and {why}")));
     let get = |key| found.get(key).map(String::as_str);
     match (get(FABRIC), get(OWNER), get(NAME)) {
         (Some(fabric), Some(owner), Some(_)) if (fabric, owner) != (&gcp.scope.fabric, &gcp.scope.owner) => {
-            told(format!("it belongs to owner {owner} of fabric {fabric}"))
+            taken(format!("belongs to owner {owner} of fabric {fabric}"))
         }
         (Some(_), Some(_), Some(_)) if same => Ok(vec![id]),
         (Some(_), Some(_), Some(_)) => {
-            told("it is this owner's, but differs in a setting that cannot be changed".to_owned())
+            taken("belongs to this owner, but differs in a setting that cannot be changed".to_owned())
         }
-        _ => told("it was made by other means than this provider".to_owned()),
+        _ => taken("was not created by this provider".to_owned()),
     }
 }
 
-/// What state tells of the labels that were found: the user's, and all. Labels that Google sets itself are not the
-/// user's.
+/// Splits the labels that were found into the user's and all. Google's own labels are not the user's.
 pub(crate) fn state(found: &BTreeMap<String, String>, before: &Labels) -> (Labels, Labels) {
     let of = |(key, value): (&String, &String)| (key.clone(), Attr::from(value.as_str()));
     let foreign = |key: &str| key.starts_with("warren-") || key.starts_with("goog-");
@@ -174,7 +169,7 @@ mod tests {
         let theirs =
             all.iter().map(|(key, value)| (key.clone(), value.replace("platform", "data"))).collect();
         assert!(refused(&theirs, true).contains("belongs to owner data of fabric training"));
-        assert!(refused(&BTreeMap::new(), true).contains("made by other means"));
+        assert!(refused(&BTreeMap::new(), true).contains("was not created by this provider"));
         assert_eq!(repository.name().text(), "images");
     }
 }

@@ -1,10 +1,10 @@
-//! The Google Cloud resources of the Warren provider: one folder a resource, over a shared base.
+//! The Google Cloud resources of the Warren provider: one folder per resource, on a shared base.
 //!
-//! * [`Session`] is what the resources share: the configured project, and what this run plans.
+//! * [`Session`] holds what the resources share: the configured project, and what this run plans.
 //! * [`registry`] lists the resources; [`provider_attribute`] is the `gcp` block of the provider.
 //!
-//! Most of Google's network objects have no labels. Their description begins with a marker of fabric, owner and name
-//! from the create call on, so that an object left behind by a killed apply is found and adopted by the next one.
+//! Most of Google's network objects have no labels. Their description starts with a marker of fabric, owner and name
+//! from the create call on, so that the next apply finds and adopts an object that an interrupted apply left behind.
 
 mod address;
 mod artifact_registry_repository;

@@ -1,14 +1,14 @@
-//! Names of objects: ids as `projects/P/global/networks/N`, and the URLs that the API writes.
+//! Names of objects: IDs such as `projects/P/global/networks/N`, and the URLs that the API returns.
 
 use tf_provider_rs::{Attr, Diagnostics, Path, Value};
 
 use crate::error::ApiError;
 
-/// Where an object is, and what it is called.
+/// Location and name of an object.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Link {
     pub(crate) project: String,
-    /// Region, location or zone, as the collection has it; `None` for an object of the whole project.
+    /// Region, location or zone, depending on the collection; `None` for a global object.
     pub(crate) region: Option<String>,
     /// Such as `networks`.
     pub(crate) collection: String,
@@ -16,7 +16,7 @@ pub(crate) struct Link {
 }
 
 impl Link {
-    /// Reads an id or a self link: everything before `projects/` is left away.
+    /// Parses an ID or a self link: everything before `projects/` is dropped.
     pub(crate) fn parse(text: &str) -> Option<Link> {
         let at = if text.starts_with("projects/") { 0 } else { text.find("/projects/")? + 1 };
         let parts: Vec<&str> = text[at..].split('/').collect();
@@ -41,7 +41,7 @@ impl Link {
 }
 
 impl Link {
-    /// Region, location or zone; empty for an object of the whole project.
+    /// Region, location or zone; empty for a global object.
     pub(crate) fn region(&self) -> &str {
         self.region.as_deref().unwrap_or_default()
     }
@@ -61,22 +61,22 @@ impl std::fmt::Display for Link {
     }
 }
 
-/// Where the object `id` is; a text that is no id names nothing that `call` could find.
+/// Parses the ID of an object; a text that is not an ID is an object that `call` cannot find.
 pub(crate) fn parsed(call: &'static str, id: &str) -> Result<Link, ApiError> {
     Link::parse(id).ok_or_else(|| ApiError::absent(call, id))
 }
 
-/// The id in an id or a self link; other texts stay.
+/// Converts an ID or a self link to an ID; other texts stay as they are.
 pub(crate) fn id(text: &str) -> String {
     Link::parse(text).map_or_else(|| text.to_owned(), |link| link.to_string())
 }
 
-/// Whether two ids or self links mean the same object.
+/// Whether two IDs or self links refer to the same object.
 pub(crate) fn same(a: &str, b: &str) -> bool {
     id(a) == id(b)
 }
 
-/// What state tells of a reference that the API tells as `found`: what was written, where it means the same.
+/// The state of a reference that the API returns as `found`: as it was written, if that refers to the same object.
 pub(crate) fn kept(before: &Attr<String>, found: &str) -> Attr<String> {
     match before {
         Attr::Known(before) if same(before, found) => Attr::Known(before.clone()),
@@ -85,17 +85,17 @@ pub(crate) fn kept(before: &Attr<String>, found: &str) -> Attr<String> {
     }
 }
 
-/// A check that the value is the id or self link of an object of `collection`.
+/// A check that the value is the ID or self link of an object of `collection`.
 pub(crate) fn check(collection: &'static str) -> impl Fn(&Value, &Path, &mut Diagnostics) + Send + Sync {
     move |value, path, diagnostics| {
         let text = value.as_str().unwrap_or_default();
         if Link::parse(text).is_none_or(|link| link.collection != collection) {
             diagnostics.error_at(
                 path.clone(),
-                "Not an id",
+                "Invalid ID",
                 format!(
-                    "{text:?} is no id of {collection}. Write it as `{}`, the `id` or `self_link` of a resource of this \
-                     provider or of hashicorp/google.",
+                    "{text:?} is not an ID in {collection}. Use the `id` or `self_link` of a resource of this \
+                     provider or of hashicorp/google, in the form `{}`.",
                     example(collection)
                 ),
             );
@@ -103,7 +103,7 @@ pub(crate) fn check(collection: &'static str) -> impl Fn(&Value, &Path, &mut Dia
     }
 }
 
-/// An id as hints show it.
+/// An example ID for hints.
 fn example(collection: &str) -> String {
     let (region, name) = match collection {
         "subnetworks" => (Some("us-central1"), "data"),
@@ -120,10 +120,10 @@ pub(crate) fn check_name(value: &Value, path: &Path, diagnostics: &mut Diagnosti
     if !is_name(name) {
         diagnostics.error_at(
             path.clone(),
-            "Name not possible",
+            "Invalid name",
             format!(
-                "{name:?} is no name in Google Cloud: 1 to 63 characters of `a-z`, `0-9` and `-`, a letter first, \
-                 no `-` last."
+                "{name:?} is not a valid name. Use 1 to 63 lowercase letters, digits or hyphens, starting with a \
+                 letter and not ending with a hyphen."
             ),
         );
     }

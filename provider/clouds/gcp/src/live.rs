@@ -1,4 +1,4 @@
-//! The live subnetworks of the project, for the guard.
+//! Lists the live subnetworks of the project for the guard.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use crate::link;
 use crate::marker;
 use crate::session::Gcp;
 
-/// Lists them, with those of networks left out that the provider block's `ignore_live` names.
+/// Lists them, except those of networks in the provider block's `ignore_live`.
 pub(crate) struct LiveSubnetworks {
     gcp: Arc<Gcp>,
 }
@@ -84,7 +84,7 @@ fn ranges(project: &str, subnet: &Subnetwork) -> Vec<LiveRange> {
             owner: marker.as_ref().map(|marker| marker.owner.clone()),
             fabric: marker.as_ref().map(|marker| marker.fabric.clone()),
             place: format!("project {project}, {region}"),
-            // Networks of Google Cloud have no ranges of their own: a subnetwork is compared with everything.
+            // Google Cloud networks have no ranges of their own, so a subnetwork is compared with everything.
             parent: None,
         })
         .collect()

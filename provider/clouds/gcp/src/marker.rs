@@ -1,17 +1,17 @@
-//! The marker in a description: Google's networks, subnetworks, firewalls, routes and routers have no labels.
+//! The ownership marker in descriptions: Google's networks, subnetworks, firewalls, routes and routers have no labels.
 //!
 //! ```text
-//! [warren:training/platform/hub] what the user says
+//! [warren:training/platform/hub] the user's description
 //!         fabric   owner    name
 //! ```
 
 use tf_provider_rs::{Attr, Diagnostics, Path, Value};
 use warren_managed::Scope;
 
-/// Longest description that the API takes, less the longest marker.
+/// Longest description that the API accepts, minus the longest marker.
 const LONGEST: usize = 2048 - 200;
 
-/// Whose object it is.
+/// Fabric, owner and name of an object.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Marker {
     pub(crate) fabric: String,
@@ -56,16 +56,17 @@ pub(crate) fn check(value: &Value, path: &Path, diagnostics: &mut Diagnostics) {
     let text = value.as_str().unwrap_or_default();
     let why = if text.chars().count() > LONGEST {
         format!(
-            "A description has up to {LONGEST} characters; the rest of Google's 2048 is for the marker of its owner."
+            "A description can have up to {LONGEST} characters: Google allows 2048, and the provider needs the rest \
+             for its ownership marker. Shorten it."
         )
     } else if text.starts_with("[warren:") {
-        "`[warren:` begins the marker that the provider puts first; leave it away.".to_owned()
+        "`[warren:` starts the ownership marker that the provider adds. Remove it.".to_owned()
     } else if text.is_empty() {
-        "An empty description is none: leave the attribute away.".to_owned()
+        "The description is empty. Omit the attribute instead.".to_owned()
     } else {
         return;
     };
-    diagnostics.error_at(path.clone(), "Description not possible", why);
+    diagnostics.error_at(path.clone(), "Invalid description", why);
 }
 
 #[cfg(test)]

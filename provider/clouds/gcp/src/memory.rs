@@ -1,9 +1,9 @@
-//! What a run plans in Google Cloud: for checks between resources.
+//! What a run plans in Google Cloud, for checks between resources.
 
 use ipnet::IpNet;
 use warren_managed::{Memory, Table};
 
-/// Planned things of one run. A provider process plans all resources of a run, in dependency order.
+/// Planned objects of one run. A provider process plans all resources of a run, in dependency order.
 #[derive(Default)]
 pub struct RunMemory {
     /// Planned subnetworks.
@@ -13,7 +13,7 @@ pub struct RunMemory {
 /// A planned subnetwork.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct PlannedSubnetwork {
-    /// Id of its network.
+    /// ID of its network.
     pub(crate) network: String,
     /// Its ranges, as far as they are known.
     pub(crate) ranges: Vec<IpNet>,

@@ -1,4 +1,4 @@
-//! Operations: most changes begin with a call and end when their operation is done, perhaps as a failure.
+//! Long-running operations: most changes start with a call and end when their operation succeeds or fails.
 
 use google_cloud_compute_v1::model::Operation;
 use google_cloud_compute_v1::model::operation::Status;
@@ -12,7 +12,7 @@ use crate::error::{ApiError, Failure, Named};
 use crate::link;
 use crate::session::{Gcp, Work};
 
-/// A change that has begun.
+/// A change that has started.
 #[derive(Clone, Debug)]
 pub(crate) struct Begun {
     /// Such as `networks.insert`.
@@ -22,7 +22,7 @@ pub(crate) struct Begun {
     name: String,
 }
 
-/// Which API knows the operation.
+/// The API that serves the operation.
 #[derive(Clone, Debug)]
 enum Place {
     Global,
@@ -35,7 +35,7 @@ enum Place {
 }
 
 impl Begun {
-    /// The change of the object `id`, from the answer of `call`.
+    /// The change of the object `id`, from the response of `call`.
     pub(crate) fn new(call: &'static str, id: &str, operation: Operation) -> Begun {
         let link = link::Link::parse(id);
         let last = |url: &Option<String>| url.as_deref()?.rsplit('/').next().map(str::to_owned);
@@ -60,7 +60,7 @@ impl Begun {
     }
 }
 
-/// Begins a change of the object `id`: with a request id, so that a repeated call is the same change.
+/// Starts a change of the object `id`, with a request ID that makes a retried call the same change.
 macro_rules! begin {
     ($name:literal, $id:expr, $call:expr) => {{
         use google_cloud_gax::options::RequestOptionsBuilder as _;
@@ -70,7 +70,7 @@ macro_rules! begin {
 }
 pub(crate) use begin;
 
-/// Makes a change, again while another one is in its way, and waits for its end. `change` gives `None` when there is
+/// Makes a change and waits until it is done, retrying while another change blocks it. `change` returns `None` when there is
 /// nothing to do.
 pub(crate) async fn carry_out<F>(work: &Work<'_>, mut change: impl FnMut() -> F) -> Result<(), Diagnostics>
 where
@@ -88,7 +88,7 @@ where
     }
 }
 
-/// Deletes, again while something still uses the object, and looks until it is not found any more.
+/// Deletes an object, retrying while something still uses it, and polls until it is gone.
 pub(crate) async fn remove<T, D, L>(
     work: &Work<'_>,
     mut delete: impl FnMut() -> D,
@@ -110,7 +110,7 @@ where
             Ok(()) => break,
             Err(error) if error.is_not_found() => break,
             Err(error) if (error.is_in_use() || error.is_not_ready()) && !op.is_over() => {
-                tracing::debug!(%error, "deleting again");
+                tracing::debug!(%error, "retrying delete");
                 op.sleep(pause.grow()).await?;
             }
             Err(error) => return Err(op.told(error)),
@@ -119,7 +119,7 @@ where
     op.until_gone(look).await
 }
 
-/// Waits for the create of `id`, when this process has begun it.
+/// Waits for the create of `id`, if this process has started it.
 pub(crate) async fn landed(work: &Work<'_>, id: &str) -> Result<(), Diagnostics> {
     let Work { op, cloud: gcp, .. } = work;
     match gcp.take_begun(id) {
@@ -128,7 +128,7 @@ pub(crate) async fn landed(work: &Work<'_>, id: &str) -> Result<(), Diagnostics>
     }
 }
 
-/// Waits until the operation is done, and gives what became of it.
+/// Waits until the operation is done and returns its outcome.
 async fn end(work: &Work<'_>, gcp: &Gcp, begun: &Begun) -> Result<Result<(), ApiError>, Diagnostics> {
     work.op
         .until("done", || async {
@@ -149,7 +149,7 @@ async fn end(work: &Work<'_>, gcp: &Gcp, begun: &Begun) -> Result<Result<(), Api
         .await
 }
 
-/// What became of an operation; `None` while it is under way.
+/// Outcome of a Compute Engine operation; `None` while it is in progress.
 async fn in_compute(gcp: &Gcp, begun: &Begun) -> Result<Option<Result<(), ApiError>>, ApiError> {
     let operation = match &begun.place {
         Place::Region(region) => {
@@ -180,7 +180,7 @@ async fn in_compute(gcp: &Gcp, begun: &Begun) -> Result<Option<Result<(), ApiErr
     Ok((operation.status == Some(Status::Done)).then(|| outcome(begun, operation)))
 }
 
-/// What became of an operation of another API; `None` while it is under way.
+/// Outcome of an operation of another API; `None` while it is in progress.
 fn long_running(begun: &Begun, operation: LongRunning) -> Option<Result<(), ApiError>> {
     operation.done.then(|| match operation.result {
         Some(Outcome::Error(status)) => Err(ApiError::new(begun.call, &Error::service((&*status).into()))),
@@ -196,7 +196,7 @@ fn outcome(begun: &Begun, operation: Operation) -> Result<(), ApiError> {
             operation: begun.call,
             reason: error.code.unwrap_or_default(),
             message: error.message.or(operation.http_error_message).unwrap_or_default(),
-            // The operation itself was answered: nothing is ambiguous about its failure.
+            // The operation itself has an answer, so its failure is not ambiguous.
             status: status.filter(|status| *status < 500).unwrap_or(400),
         }),
     }

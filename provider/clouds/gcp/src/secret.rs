@@ -1,14 +1,14 @@
-//! Secret Manager's calls, for keys and configurations: the only file with its SDK's types.
+//! Secret Manager API calls for keys and configurations: the only file with its SDK's types.
 //!
-//! A version holds nothing but its payload. What may be known of it stands in the secret's annotations, under the number
-//! that the version is to have, and is written before the version:
+//! A version contains only its payload. A public note about it is stored in the secret's annotations, under the number that
+//! the version will get, and is written before the version:
 //!
 //! ```text
 //! warren-version-3 = "warren rotation=2026-11 public=…"   then version 3
 //! ```
 //!
-//! An announced version that does not come, because the run was killed, is announced anew by the next. A version whose
-//! answer was lost is found under its number, at once: Google's numbers are consistent where its `latest` is not yet.
+//! If the run is killed before it adds the version, the next run writes the note again. A version whose response was lost is
+//! found under its number at once: version numbers are strongly consistent, while `latest` can lag.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -29,7 +29,7 @@ use crate::labels::{self, Labelled};
 use crate::link;
 use crate::session::{Gcp, Work};
 
-/// What the annotation of a version begins with; its number follows.
+/// Prefix of the annotation of a version; its number follows.
 const NOTE: &str = "warren-version-";
 
 /// A secret without its payloads.
@@ -45,12 +45,12 @@ pub(crate) struct Secret {
     pub(crate) etag: String,
 }
 
-/// How payloads are kept, which cannot be changed.
+/// How payloads are stored, which cannot be changed.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Store {
-    /// Where; empty is where Google chooses.
+    /// Locations; empty means automatic replication.
     pub(crate) locations: BTreeSet<String>,
-    /// The key of Cloud KMS, if it is not Google's own.
+    /// The Cloud KMS key, if it is not one that Google manages.
     pub(crate) kms_key: Option<String>,
 }
 
@@ -85,7 +85,7 @@ impl From<Replication> for Store {
 }
 
 impl Secret {
-    /// What is noted of a version.
+    /// The note of a version.
     pub(crate) fn note(&self, number: i64) -> Option<&str> {
         self.annotations.get(&annotation(number)).map(String::as_str)
     }
@@ -115,21 +115,22 @@ impl From<SecretVersion> for Version {
 /// The attribute of [`Store::locations`].
 pub(crate) fn replica_locations() -> Attribute {
     Attribute::of("replica_locations", Type::set(Type::String)).optional().replaces().validate(check_locations).describe(
-        "Regions that it is kept in, such as `us-central1`, for organisations that bind data to places. A change replaces \
-         it. Default: Google chooses.",
+        "Regions that store the secret, such as `us-central1`, for organisations with data residency requirements. \
+         Changing this replaces the secret. Defaults to automatic replication, where Google chooses the locations.",
     )
 }
 
 fn check_locations(value: &Value, path: &Path, diagnostics: &mut Diagnostics) {
-    let mut told = |what: &str| diagnostics.error_at(path.clone(), "Not a list of regions", what.to_owned());
+    let mut told =
+        |what: &str| diagnostics.error_at(path.clone(), "Invalid replica locations", what.to_owned());
     let locations = value.as_slice().unwrap_or_default();
     if locations.is_empty() {
-        told("It names no region. Leave it out where Google may choose.");
+        told("The set contains no region. Omit the attribute to let Google choose the locations.");
     }
     for location in locations.iter().filter_map(Value::as_str) {
         let letters = |letter: char| letter.is_ascii_lowercase() || letter.is_ascii_digit() || letter == '-';
         if location == "global" || location.is_empty() || !location.chars().all(letters) {
-            told(&format!("{location:?} is no region; write one such as `us-central1`."));
+            told(&format!("{location:?} is not a region. Use a region such as `us-central1`."));
         }
     }
 }
@@ -138,7 +139,7 @@ fn annotation(number: i64) -> String {
     format!("{NOTE}{number}")
 }
 
-/// Makes a secret without versions and gives its id.
+/// Creates a secret without versions and returns its ID.
 pub(crate) async fn create<M: Labelled>(gcp: &Gcp, planned: &M, store: &Store) -> Result<String, ApiError> {
     let id = planned.place(&gcp.project).unwrap_or_default();
     let body = Body::new().set_replication(store.replication()).set_labels(labels::all(gcp, planned));
@@ -147,7 +148,7 @@ pub(crate) async fn create<M: Labelled>(gcp: &Gcp, planned: &M, store: &Store) -
     call.send().await.named("secrets.create").map(|_| id)
 }
 
-/// The secret of this name, when an interrupted create of ours left it.
+/// Finds the secret of this name if an interrupted create of ours left it.
 pub(crate) async fn find<M: Labelled>(
     gcp: &Gcp,
     planned: &M,
@@ -158,7 +159,7 @@ pub(crate) async fn find<M: Labelled>(
     labels::adoptable(gcp, planned, &found.labels, found.store == *store)
 }
 
-/// The secret `id`; not found is an error.
+/// Reads the secret `id`; not found is an error.
 pub(crate) async fn get(gcp: &Gcp, id: &str) -> Result<Secret, ApiError> {
     let link = link::parsed("secrets.get", id)?;
     let found = gcp.clients.secrets.get_secret().set_name(id).send().await.named("secrets.get")?;
@@ -190,7 +191,7 @@ async fn version(gcp: &Gcp, id: &str, number: &str) -> Result<Version, ApiError>
     call.send().await.named("versions.get").map(Version::from)
 }
 
-/// Adds a version with a note of it. Does not repeat itself: a repeat would be one version more.
+/// Adds a version with its note. It does not retry, because a retry would add another version.
 pub(crate) async fn add(gcp: &Gcp, id: &str, payload: &str, note: &str) -> Result<(), ApiError> {
     let secret = get(gcp, id).await?;
     let number = last(gcp, &secret).await?.map_or(0, |version| version.number) + 1;
@@ -200,14 +201,14 @@ pub(crate) async fn add(gcp: &Gcp, id: &str, payload: &str, note: &str) -> Resul
     let call = gcp.clients.secrets.add_secret_version().set_parent(id).set_payload(payload);
     let made = Version::from(call.send().await.named("secrets.addVersion")?);
     if made.number != number {
-        // Somebody else has added one in between: the note is about another number.
+        // Another client has added a version in between, so the note belongs to another number.
         announce(gcp, get(gcp, id).await?, made.number, note).await?;
     }
     Ok(())
 }
 
-/// Notes what the version `number` is to be. Notes of that version, of later ones and of those before the previous one
-/// go; other annotations stay.
+/// Writes the note of the version `number`. Removes other notes, except that of the previous version; other annotations
+/// stay.
 async fn announce(gcp: &Gcp, secret: Secret, number: i64, note: &str) -> Result<(), ApiError> {
     let mut annotations = secret.annotations;
     annotations.retain(|key, _| {
@@ -225,7 +226,7 @@ async fn update(gcp: &Gcp, body: Body, field: &str) -> Result<(), ApiError> {
     call.with_idempotency(true).send().await.named("secrets.patch").map(drop)
 }
 
-/// Makes the labels of a secret what they should be.
+/// Sets the planned labels of a secret if they differ.
 pub(crate) async fn settle_labels<M: Labelled>(work: &Work<'_>, planned: &M) -> Result<(), Diagnostics> {
     let Work { cloud: gcp, op, .. } = work;
     let id = planned.id().text();
@@ -259,8 +260,8 @@ pub(crate) async fn prune(gcp: &Gcp, id: &str) -> Result<(), ApiError> {
     }
 }
 
-/// The payload of a version, or of `latest`; not found is an error, and so is a payload that does not have the checksum
-/// which Google keeps of it.
+/// Reads the payload of a version, or of `latest`; not found is an error, and so is a payload that does not match the
+/// checksum that Google stores.
 pub(crate) async fn read(gcp: &Gcp, id: &str, version: &str) -> Result<(i64, Zeroizing<String>), ApiError> {
     let name = format!("{id}/versions/{version}");
     let call = gcp.clients.secrets.access_secret_version().set_name(name);
@@ -268,7 +269,7 @@ pub(crate) async fn read(gcp: &Gcp, id: &str, version: &str) -> Result<(i64, Zer
     let number = answer.name.rsplit('/').next().and_then(|number| number.parse().ok()).unwrap_or_default();
     let payload = answer.payload.unwrap_or_default();
     if payload.data_crc32c.is_some_and(|sum| sum != i64::from(crc32c::crc32c(&payload.data))) {
-        return Err(ApiError::garbled("versions.access", &format!("{id}, version {number},")));
+        return Err(ApiError::garbled("versions.access", &format!("{id}, version {number}")));
     }
     Ok((number, Zeroizing::new(String::from_utf8_lossy(&payload.data).into_owned())))
 }
@@ -278,7 +279,7 @@ pub(crate) async fn delete(gcp: &Gcp, id: &str) -> Result<(), ApiError> {
     gcp.clients.secrets.delete_secret().set_name(id).send().await.named("secrets.delete")
 }
 
-/// What lets a principal read a secret's payloads.
+/// Role that permits a principal to read a secret's payloads.
 const READER: &str = "roles/secretmanager.secretAccessor";
 
 /// Whether `member` may read the secret `id`; not found is an error.
@@ -286,7 +287,7 @@ pub(crate) async fn may_read(gcp: &Gcp, id: &str, member: &str) -> Result<bool, 
     Ok(policy(gcp, id).await?.bindings.iter().any(|binding| lets(binding, member)))
 }
 
-/// Lets `member` read the secret `id`, or not any more. What else the secret's policy says stays.
+/// Grants or revokes the access of `member` to the secret `id`. The rest of the secret's policy stays the same.
 pub(crate) async fn let_read(gcp: &Gcp, id: &str, member: &str, may: bool) -> Result<(), ApiError> {
     let mut policy = policy(gcp, id).await?;
     if policy.bindings.iter().any(|binding| lets(binding, member)) == may {
@@ -301,11 +302,11 @@ pub(crate) async fn let_read(gcp: &Gcp, id: &str, member: &str, may: bool) -> Re
         policy.bindings.retain(|binding| !binding.members.is_empty());
     }
     let call = gcp.clients.secrets.set_iam_policy().set_resource(id).set_policy(policy);
-    // The policy's etag makes a repeat harmless.
+    // The policy's etag makes a retry harmless.
     call.with_idempotency(true).send().await.named("secrets.setIamPolicy").map(drop)
 }
 
-/// Conditions are asked for, so that those of others are not lost when the policy is written.
+/// Reads the policy with its conditions, so that writing it back does not lose conditions of others.
 async fn policy(gcp: &Gcp, id: &str) -> Result<Policy, ApiError> {
     let options = google_cloud_iam_v1::model::GetPolicyOptions::new().set_requested_policy_version(3);
     let call = gcp.clients.secrets.get_iam_policy().set_resource(id).set_options(options);

@@ -19,31 +19,31 @@ use crate::operation::Begun;
 /// Shared by all resources of this cloud; cheap to clone.
 pub type Session = warren_managed::Session<Gcp>;
 
-/// An operation on one object, and where it works.
+/// An operation on one object, and the session that it uses.
 pub(crate) type Work<'a> = warren_managed::Work<'a, Gcp>;
 
 /// The configured project.
 pub struct Gcp {
-    /// Whose objects these are.
+    /// Fabric and owner of the objects.
     pub(crate) scope: Scope,
-    /// Id of the project.
+    /// ID of the project.
     pub(crate) project: String,
-    /// Region of resources that name none.
+    /// Default region of resources.
     pub(crate) region: Option<String>,
-    /// Networks that the check against live networks leaves out.
+    /// Networks that the check against live networks ignores.
     pub(crate) ignore_live: BTreeSet<String>,
     pub(crate) clients: Clients,
-    /// Creates that have begun, by the id of what they make.
+    /// Creates in progress, by the ID of their object.
     begun: Mutex<BTreeMap<String, Begun>>,
 }
 
 impl Gcp {
-    /// Remembers a create that has begun; [`crate::operation::landed`] waits for it.
+    /// Remembers a create that has started; [`crate::operation::landed`] waits for it.
     pub(crate) fn began(&self, id: &str, begun: Begun) {
         self.begun.lock().unwrap_or_else(PoisonError::into_inner).insert(id.to_owned(), begun);
     }
 
-    /// The create of `id` that this process has begun and not waited for yet.
+    /// The create of `id` that this process has started and not yet waited for.
     pub(crate) fn take_begun(&self, id: &str) -> Option<Begun> {
         self.begun.lock().unwrap_or_else(PoisonError::into_inner).remove(id)
     }
@@ -53,30 +53,31 @@ impl Gcp {
 impl Cloud for Gcp {
     const NAME: &'static str = "Google";
     const ABSENT: (&'static str, &'static str) = (
-        "The provider has no Google Cloud project",
-        "This resource lives in Google Cloud, but the provider block does not say where. Add \
-         `gcp = { project = \"acme-ml\", region = \"us-central1\" }` to `provider \"warren\"`; credentials are \
-         application default ones (`gcloud auth application-default login`).",
+        "Google Cloud is not configured",
+        "This resource needs a Google Cloud project, but the provider block does not set one. Add `gcp = { project = \
+         \"acme-ml\", region = \"us-central1\" }` to `provider \"warren\"`. The provider uses Application Default \
+         Credentials (`gcloud auth application-default login`).",
     );
     const UNKNOWN: (&'static str, &'static str) = (
-        "The provider's Google Cloud project is not known yet",
-        "A value in the provider block's `gcp` is known only after apply, so Google cannot be called now. Use \
-         values that are known at plan, or apply what they come from first (`terraform apply -target=..`).",
+        "Google Cloud configuration not known yet",
+        "A value of `gcp` in the provider block is known only after apply, so the provider cannot call Google Cloud \
+         during plan. Use values that are known at plan time, or first apply the resources that they come from \
+         (`terraform apply -target=...`).",
     );
     const UNIQUE_NAMES: bool = true;
 
     type Config = GcpConfig;
     type Error = ApiError;
-    /// The description, marker and text.
+    /// The description: marker and text.
     type Marks = String;
     type Memory = RunMemory;
 
     async fn connect(config: &GcpConfig, scope: Scope) -> Result<Gcp, Diagnostics> {
         let Some(project) = setting(&config.project, &PROJECT_VARIABLES) else {
             return Err(Diagnostic::error(
-                "No Google Cloud project",
-                "Neither `gcp.project` of the provider block nor GOOGLE_CLOUD_PROJECT names one. Set \
-                 `gcp = { project = \"acme-ml\" }`.",
+                "Missing Google Cloud project",
+                "Neither `gcp.project` in the provider block nor GOOGLE_CLOUD_PROJECT is set. Set `gcp = { project = \
+                 \"acme-ml\" }`.",
             )
             .at(Path::of("gcp").attribute("project"))
             .into());
@@ -95,10 +96,10 @@ impl Cloud for Gcp {
         })
     }
 
-    /// The id holds the project and the region.
+    /// The ID contains the project and the region.
     fn identity() -> IdentitySchema {
         IdentitySchema::new()
-            .required("id", "Such as `projects/acme-ml/global/networks/hub`; a self link does too.")
+            .required("id", "ID such as `projects/acme-ml/global/networks/hub`, or a self link.")
     }
 
     fn identity_of(_gcp: Option<&Gcp>, id: &str) -> Value {
@@ -110,7 +111,7 @@ impl Cloud for Gcp {
     }
 }
 
-/// Makes the guard compare planned ranges with the live subnetworks of the project; call it after the guard is
+/// Adds the live subnetworks of the project to the guard's comparisons; call it after the guard is
 /// configured.
 pub fn watch_live(session: &Session) {
     if let Some(gcp) = session.known() {
@@ -118,7 +119,7 @@ pub fn watch_live(session: &Session) {
     }
 }
 
-/// What the configuration says, or the first of these environment variables that is set.
+/// The configured value, or the first of these environment variables that is set.
 fn setting(configured: &Attr<String>, variables: &[&str]) -> Option<String> {
     let from_environment = || variables.iter().find_map(|name| std::env::var(name).ok());
     configured.known().cloned().or_else(from_environment).filter(|text| !text.is_empty())
@@ -127,10 +128,10 @@ fn setting(configured: &Attr<String>, variables: &[&str]) -> Option<String> {
 fn wrong_project(project: &str, allowed: &BTreeSet<String>) -> Diagnostic {
     let allowed = allowed.iter().map(String::as_str).collect::<Vec<_>>().join(", ");
     Diagnostic::error(
-        "Another Google Cloud project",
+        "Google Cloud project not allowed",
         format!(
-            "The provider works in project {project}, but `allowed_projects` allows only {allowed}. Nothing was \
-             changed. Choose another project, or add this one."
+            "The provider is configured for project {project}, but `allowed_projects` permits only {allowed}. \
+             Nothing was changed. Configure a permitted project, or add this one to the list."
         ),
     )
     .at(Path::of("gcp").attribute("allowed_projects"))
@@ -141,7 +142,7 @@ pub(crate) mod tests {
     use super::*;
     use warren_guard::Guard;
 
-    /// A configured session whose project is never called.
+    /// A configured session that never calls its project.
     pub(crate) async fn session() -> Session {
         let config = GcpConfig {
             project: "acme-ml".into(),

@@ -1,8 +1,8 @@
-//! RunPod's REST and GraphQL over one HTTP client.
+//! RunPod's REST and GraphQL APIs over one HTTP client.
 //!
-//! Calls that RunPod puts off (429) are repeated after the time that it asks for; all calls of the process wait then, for
-//! the limit is the account's. Calls whose answer is lost, or that fail on RunPod's side, are repeated where a repeat
-//! does no harm: all but creates and actions, whose callers look at what became of them first.
+//! Throttled calls (429) are retried after the requested delay. All calls of the process wait meanwhile, because the
+//! limit applies to the account. Calls whose response is lost, or that fail with a server error, are retried if they
+//! are safe to repeat: all except creates and actions, whose callers first read what became of the object.
 
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -16,16 +16,16 @@ use crate::error::ApiError;
 
 /// Attempts of one call, the first included.
 const ATTEMPTS: u32 = 8;
-/// A longer wait is told to the user instead: the quota of an hour or a day is used up.
+/// A longer wait is reported as an error instead: the hourly or daily quota is exhausted.
 const LONGEST_WAIT: Duration = Duration::from_secs(90);
 
 /// A client of one account.
 pub(crate) struct Client {
     http: reqwest::Client,
     endpoint: String,
-    /// The key, to take it out of messages.
+    /// The key, to redact it in messages.
     key: String,
-    /// No call before this time: RunPod has asked for a pause.
+    /// No call is made before this time, because RunPod has throttled the account.
     pause: Mutex<Option<Instant>>,
 }
 
@@ -35,25 +35,25 @@ pub(crate) struct Call<'a> {
     /// Such as `createPod`.
     pub(crate) operation: &'static str,
     pub(crate) method: &'a Method,
-    /// From `/v2` on.
+    /// Path starting with `/v2`.
     pub(crate) path: &'a str,
     pub(crate) body: Option<&'a Value>,
-    /// Texts of the body that must appear in no message.
+    /// Values in the body that no message may contain.
     pub(crate) secrets: &'a [&'a str],
 }
 
 impl Client {
-    /// A client of what answers at `endpoint`.
+    /// A client for the API at `endpoint`.
     ///
     /// # Errors
-    /// The endpoint is no URL, or the key has characters that no key has.
+    /// The endpoint is not a URL, or the key contains invalid characters.
     pub(crate) fn new(endpoint: &str, key: &str) -> Result<Client, Diagnostics> {
         let parsed = Url::parse(endpoint).ok().filter(|url| matches!(url.scheme(), "http" | "https"));
         if parsed.is_none() {
-            return Err(unusable("endpoint_url", "it is not a URL that begins with http:// or https://"));
+            return Err(unusable("endpoint_url", "it is not an http:// or https:// URL"));
         }
         let mut authorization = HeaderValue::from_str(&format!("Bearer {key}"))
-            .map_err(|_| unusable("api_key", "it has characters that no key has; copy it again"))?;
+            .map_err(|_| unusable("api_key", "it contains invalid characters. Copy the key again"))?;
         authorization.set_sensitive(true);
         let http = reqwest::Client::builder()
             .default_headers(HeaderMap::from_iter([(AUTHORIZATION, authorization)]))
@@ -62,7 +62,7 @@ impl Client {
             .timeout(Duration::from_secs(60))
             .redirect(reqwest::redirect::Policy::none())
             .build()
-            .map_err(|_| unusable("endpoint_url", "the HTTP client cannot be made"))?;
+            .map_err(|_| unusable("endpoint_url", "the HTTP client cannot be created"))?;
         Ok(Client {
             http,
             endpoint: endpoint.trim_end_matches('/').to_owned(),
@@ -71,30 +71,30 @@ impl Client {
         })
     }
 
-    /// Reads something.
+    /// Sends a GET request.
     pub(crate) async fn get(&self, operation: &'static str, path: &str) -> Result<Value, ApiError> {
         self.call(Call { operation, method: &Method::GET, path, body: None, secrets: &[] }).await
     }
 
-    /// Deletes something.
+    /// Sends a DELETE request.
     pub(crate) async fn delete(&self, operation: &'static str, path: &str) -> Result<(), ApiError> {
         let call = Call { operation, method: &Method::DELETE, path, body: None, secrets: &[] };
         self.call(call).await.map(drop)
     }
 
-    /// Makes a call of the REST API; an answer without a body is null.
+    /// Calls the REST API and returns the response body, or null if there is none.
     ///
     /// # Errors
-    /// What RunPod answers at last, or that nothing does.
+    /// The last response of RunPod is an error, or there is no response.
     pub(crate) async fn call(&self, call: Call<'_>) -> Result<Value, ApiError> {
         let harmless = *call.method != Method::POST;
         self.patient(harmless, || self.once(call)).await
     }
 
-    /// Asks GraphQL; `root` is the field of `data` that is returned.
+    /// Calls the GraphQL API and returns the field `root` of `data`.
     ///
     /// # Errors
-    /// What RunPod answers at last; its errors come with status 200.
+    /// The last response of RunPod is an error; GraphQL errors have status 200.
     pub(crate) async fn graphql(
         &self,
         operation: &'static str,
@@ -137,7 +137,12 @@ impl Client {
             }
             let wait = asked.unwrap_or_else(|| backoff.mul_f64(1.0 - rand::random::<f64>() / 3.0));
             backoff = (backoff * 2).min(Duration::from_secs(10));
-            tracing::debug!(operation = error.operation, status = error.status, ?wait, "repeating a call");
+            tracing::debug!(
+                operation = error.operation,
+                status = error.status,
+                ?wait,
+                "retrying an API call"
+            );
             if put_off {
                 let until = Instant::now() + wait;
                 let mut pause = self.pause.lock().unwrap_or_else(PoisonError::into_inner);
@@ -156,7 +161,7 @@ impl Client {
             request = request.json(body);
         }
         let silent = |error: reqwest::Error| {
-            // The URL holds nothing secret, but says nothing that the operation does not.
+            // The URL contains no secret, but adds nothing to the name of the operation.
             ApiError::unanswered(operation, self.redact(&chain(&error.without_url()), secrets))
         };
         let answer = request.send().await.map_err(silent)?;
@@ -167,8 +172,9 @@ impl Client {
             return Ok(body);
         }
         if status.is_success() {
-            let message = "the answer is not JSON; is `runpod.endpoint_url` that of RunPod's API?";
-            return Err(ApiError::answered(operation, 502, "Not an answer", message.to_owned()));
+            let message =
+                "the response is not JSON; check that `runpod.endpoint_url` is the URL of RunPod's API";
+            return Err(ApiError::answered(operation, 502, "Invalid response", message.to_owned()));
         }
         let mut message = body["detail"].as_str().unwrap_or_default().to_owned();
         for error in body["errors"].as_array().into_iter().flatten().filter_map(Value::as_str) {
@@ -179,16 +185,16 @@ impl Client {
         Err(ApiError { retry_after, ..ApiError::answered(operation, status.as_u16(), title, message) })
     }
 
-    /// A message without the key and without what a call has sent that is secret.
+    /// Redacts the key and the secret values of a call in a message.
     fn redact(&self, message: &str, secrets: &[&str]) -> String {
         let all = secrets.iter().copied().chain([self.key.as_str()]);
-        // Nothing shorter is a secret, and would tear words apart.
+        // Shorter values are no secrets, and replacing them would garble the message.
         all.filter(|secret| secret.len() >= 4)
             .fold(message.to_owned(), |message, secret| message.replace(secret, "(redacted)"))
     }
 }
 
-/// Seconds; RunPod sends no dates.
+/// RunPod sends seconds, never a date.
 fn retry_after(headers: &HeaderMap) -> Option<Duration> {
     headers.get(RETRY_AFTER)?.to_str().ok()?.trim().parse().ok().map(Duration::from_secs)
 }
@@ -207,7 +213,7 @@ fn chain(error: &dyn std::error::Error) -> String {
 }
 
 fn unusable(attribute: &str, why: &str) -> Diagnostics {
-    Diagnostic::error("RunPod cannot be called", format!("`runpod.{attribute}` cannot be used: {why}."))
+    Diagnostic::error("Invalid RunPod configuration", format!("`runpod.{attribute}` cannot be used: {why}."))
         .at(Path::of("runpod").attribute(attribute))
         .into()
 }

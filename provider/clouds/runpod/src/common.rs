@@ -1,4 +1,4 @@
-//! What all resources of RunPod have: name, id, timeouts.
+//! Attributes and checks shared by all RunPod resources.
 
 use tf_provider_rs::schema::Attribute;
 use tf_provider_rs::{Diagnostics, Path, Progress, Value};
@@ -25,7 +25,7 @@ pub(crate) use common;
 
 /// The attribute `id`.
 pub(crate) fn id() -> Attribute {
-    Attribute::string("id").computed().keeps().describe("Id at RunPod.")
+    Attribute::string("id").computed().keeps().describe("ID of the object at RunPod.")
 }
 
 /// The attribute `timeouts`, which comes last in every schema.
@@ -33,35 +33,35 @@ pub(crate) fn tail() -> [Attribute; 1] {
     [timeouts::attribute(RunPod::NAME)]
 }
 
-/// A check of names: 1 to 63 characters, none of them `/`, `[` or `]`, no blank at either end.
+/// Validates a name: 1 to 63 characters, none of them `/`, `[` or `]`, no whitespace at either end.
 pub(crate) fn check_name(value: &Value, path: &Path, diagnostics: &mut Diagnostics) {
     let text = value.as_str().unwrap_or_default();
     let bad = |c: char| c.is_control() || matches!(c, '/' | '[' | ']');
     if text.is_empty() || text.chars().count() > 63 || text.trim() != text || text.contains(bad) {
         diagnostics.error_at(
             path.clone(),
-            "Name not possible",
+            "Invalid name",
             format!(
-                "{text:?} cannot be a name: write 1 to 63 characters without `/`, `[` and `]`, which belong to the \
-                 marker of its owner, and without blanks at the ends."
+                "{text:?} is not a valid name: `/`, `[` and `]` are reserved for the marker of the owner. Use 1 to \
+                 63 characters without them and without leading or trailing whitespace."
             ),
         );
     }
 }
 
-/// A check that the text is not empty.
+/// Validates that a text is not empty.
 pub(crate) fn filled(value: &Value, path: &Path, diagnostics: &mut Diagnostics) {
     if value.as_str().is_some_and(|text| text.trim().is_empty()) {
         diagnostics.error_at(
             path.clone(),
-            "Empty text",
-            format!("`{path}` is empty: give a value, or leave it away."),
+            "Empty value",
+            format!("`{path}` is empty. Set a value or remove the attribute."),
         );
     }
 }
 
-/// Makes an object whose value cannot be read back. What an interrupted run left may hold another value, so it is
-/// deleted first.
+/// Creates an object whose value cannot be read back. An object left by an interrupted run may hold another value, so
+/// it is deleted first.
 pub(crate) async fn made_afresh<O: Object<Cloud = RunPod>>(
     planned: &mut O,
     work: &Work<'_>,

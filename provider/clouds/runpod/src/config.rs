@@ -7,17 +7,17 @@ use tf_provider_rs::{Attr, model};
 model! {
     /// The `runpod` attribute of the provider block.
     pub struct RunPodConfig {
-        /// The key; else `RUNPOD_API_KEY`.
+        /// API key. Falls back to `RUNPOD_API_KEY`.
         pub api_key: Attr<Secret>,
-        /// One URL for REST and GraphQL, for tests.
+        /// Base URL of both REST and GraphQL, for tests.
         pub endpoint_url: Attr<String>,
     }
 }
 
-/// Where the key is looked for when the provider block names none.
+/// The environment variable to read if the provider block sets no key.
 pub(crate) const KEY_VARIABLE: &str = "RUNPOD_API_KEY";
 
-/// Where RunPod answers.
+/// The base URL of RunPod's APIs.
 pub(crate) const ENDPOINT: &str = "https://api.runpod.io";
 
 /// The attribute `runpod` of the provider block.
@@ -27,14 +27,15 @@ pub fn provider_attribute() -> Attribute {
         Nesting::Single,
         [
             Attribute::string("api_key").optional().sensitive().describe(
-                "API key with write access to pods and storage. A value written here lands in plan files: better set \
-                 `RUNPOD_API_KEY`, the default, or give it by an ephemeral variable.",
+                "API key with write access to pods and storage. Defaults to the environment variable \
+                 `RUNPOD_API_KEY`, which is preferred: a literal value or non-ephemeral variable ends up in plan \
+                 files.",
             ),
             Attribute::string("endpoint_url").optional().describe(
-                "URL under which REST (`/v2`) and GraphQL (`/graphql`) answer. Default: `https://api.runpod.io`.",
+                "Base URL of the REST (`/v2`) and GraphQL (`/graphql`) APIs. Defaults to `https://api.runpod.io`.",
             ),
         ],
     )
     .optional()
-    .describe("The RunPod account. `{}` is enough where `RUNPOD_API_KEY` is set.")
+    .describe("RunPod account. Use `{}` if `RUNPOD_API_KEY` is set.")
 }

@@ -1,4 +1,4 @@
-//! What RunPod answers, told with one hint; secrets redacted.
+//! Errors of RunPod's APIs, reported with one hint and without secrets.
 
 use std::time::Duration;
 
@@ -11,42 +11,43 @@ pub(crate) use warren_managed::Failure;
 pub struct ApiError {
     /// Such as `createPod`.
     pub(crate) operation: &'static str,
-    /// HTTP status; 0 when no answer came, 200 for an error of GraphQL.
+    /// HTTP status: 0 without a response, 200 for a GraphQL error.
     pub(crate) status: u16,
     /// Such as `Bad Request`.
     pub(crate) title: String,
     /// RunPod's message, redacted.
     pub(crate) message: String,
-    /// How long RunPod asks to wait.
+    /// The delay that RunPod requests.
     pub(crate) retry_after: Option<Duration>,
 }
 
-/// How RunPod says that it has none. It has no code for that (the documentation of `createPod` says so).
+/// Phrases in RunPod's messages about missing capacity. There is no error code for it, according to the documentation
+/// of `createPod`.
 const NO_CAPACITY: [&str; 4] =
     ["no longer any instances", "not enough free gpus", "no instances available", "capacity"];
 
 impl ApiError {
-    /// An answer that tells an error.
+    /// An error response.
     pub(crate) fn answered(operation: &'static str, status: u16, title: &str, message: String) -> ApiError {
         ApiError { operation, status, title: title.to_owned(), message, retry_after: None }
     }
 
-    /// No answer came.
+    /// A call without a response.
     pub(crate) fn unanswered(operation: &'static str, message: String) -> ApiError {
-        ApiError::answered(operation, 0, "No answer", message)
+        ApiError::answered(operation, 0, "No response", message)
     }
 
-    /// An object that is asked for and is not there.
+    /// An object that does not exist.
     pub(crate) fn absent(operation: &'static str, what: &str) -> ApiError {
         ApiError::answered(operation, 404, "Not Found", format!("{what} does not exist"))
     }
 
-    /// Whether the answer was lost, or RunPod failed.
+    /// Whether the response was lost or RunPod reported a server error.
     pub(crate) fn is_lost(&self) -> bool {
         self.status == 0 || self.status >= 500
     }
 
-    /// Whether RunPod has no machine for what is asked.
+    /// Whether RunPod has no machine for the request.
     pub(crate) fn is_no_capacity(&self) -> bool {
         self.status == 400 && self.says(&NO_CAPACITY)
     }
@@ -59,41 +60,48 @@ impl ApiError {
     fn hint(&self) -> Option<&'static str> {
         Some(match self.status {
             400 if self.is_no_capacity() && self.operation == "podAction" => {
-                "The machine that the stopped pod belongs to has given its GPUs to others; its disk is there and nowhere \
-                 else. Apply again later, or make the pod anew on another machine: `terraform apply -replace=ADDRESS`, or \
-                 `when_stopped = \"replace\"`."
+                "The machine of the stopped pod has rented its GPUs to others, and the pod's disk exists only on \
+                 that machine. Apply again later, or recreate the pod on another machine with `terraform apply \
+                 -replace=ADDRESS` or `when_stopped = \"replace\"`."
             }
             400 if self.is_no_capacity() => {
-                "RunPod has no such machine free now; nothing was rented. Apply again later, or widen the choice: another \
-                 `gpu.id`, fewer of them, `cloud = \"COMMUNITY\"`, or more `data_center_ids` (a network volume binds the \
-                 pod to its own)."
+                "No matching machine is available, and nothing was rented. Apply again later, or widen the \
+                 selection: another `gpu.id`, a lower `gpu.count`, `cloud = \"COMMUNITY\"`, or more \
+                 `data_center_ids` (a pod with a network volume can only run in the volume's data center)."
             }
             401 => {
-                "RunPod does not accept the API key: check RUNPOD_API_KEY, or make a new key under Settings > API Keys."
+                "RunPod rejected the API key. Check RUNPOD_API_KEY, or create a new key in the RunPod console under \
+                 Settings > API Keys."
             }
-            402 => "The account's balance does not last: add credit in the RunPod console, then apply again.",
+            402 => "The account's balance is too low. Add credit in the RunPod console, then apply again.",
             403 => {
-                "The API key may not do this: give it write access in the RunPod console under Settings > API Keys."
+                "The API key lacks permission. Grant it write access in the RunPod console under Settings > API Keys."
             }
             429 if self.retry_after.is_some_and(|wait| wait > Duration::from_secs(60)) => {
-                "The account has used up its calls of this hour or day: wait as long as RunPod says, then apply again."
+                "The account has exhausted its hourly or daily API quota. Wait for the time that RunPod requests, \
+                 then apply again."
             }
             429 => {
-                "RunPod limits the calls of the account: apply again in a minute, or lower `terraform apply -parallelism`."
+                "RunPod throttles the API calls of the account. Apply again in a minute, or lower `terraform apply \
+                 -parallelism`."
             }
             _ if self.is_conflict() => {
-                "Another object has this name: import it, delete it in the RunPod console, or choose another name."
+                "Another object has this name. Import it, delete it in the RunPod console, or choose another name."
             }
             _ if self.is_in_use() => {
-                "A pod that this configuration does not manage still uses it: RunPod names it in the message."
+                "A pod that this configuration does not manage still uses the object. Stop using it in the pod that \
+                 the message names, then apply again."
             }
-            404 => "It was deleted outside of Terraform: run `terraform apply -refresh-only`.",
-            409 => "The pod is in a state in which this is not possible: apply again.",
-            400 | 422 => "RunPod refuses a value of this resource: compare it with the message.",
+            404 => "The object was deleted outside of Terraform. Run `terraform apply -refresh-only`.",
+            409 => "The pod's current status does not allow this operation. Apply again.",
+            400 | 422 => {
+                "RunPod rejected a value of this resource. Correct the value that the message names."
+            }
             0 => {
-                "No answer came: check the network, proxy settings and `runpod.endpoint_url`, then apply again."
+                "RunPod did not respond. Check the network, the proxy settings and `runpod.endpoint_url`, then \
+                 apply again."
             }
-            500.. => "The failure is RunPod's: apply again later.",
+            500.. => "RunPod failed to process the request. Apply again later.",
             _ => return None,
         })
     }
@@ -110,7 +118,7 @@ impl Failure for ApiError {
             && self.says(&["in use", "attached"])
     }
 
-    /// Never: the client has waited as often as makes sense.
+    /// Never, because the client has already retried throttled calls.
     fn is_throttle(&self) -> bool {
         false
     }
@@ -132,14 +140,14 @@ impl From<ApiError> for Diagnostic {
     fn from(error: ApiError) -> Diagnostic {
         let hint = error.hint().map(|hint| format!("\n\n{hint}")).unwrap_or_default();
         let wait = match error.retry_after {
-            Some(wait) => format!(". It asks to wait {} seconds.", wait.as_secs()),
+            Some(wait) => format!(" (retry after {} seconds)", wait.as_secs()),
             None => String::new(),
         };
         let message = error.message.trim();
         let detail = if error.status == 0 {
             format!("{message}{hint}")
         } else {
-            format!("RunPod says: {message}{wait}{hint}")
+            format!("RunPod reported: {message}{wait}{hint}")
         };
         Diagnostic::error(format!("{} failed: {}", error.operation, error.title), detail)
     }

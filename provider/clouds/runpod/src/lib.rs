@@ -1,10 +1,8 @@
-//! The RunPod resources of the Warren provider: one folder a resource, over a shared base.
-//!
-//! * [`Session`] is what the resources share: the configured account.
+//! The RunPod resources of the Warren provider: one folder per resource, on a shared base.
+//! * [`Session`] is the configured account, shared by all resources.
 //! * [`registry`] lists the resources; [`provider_attribute`] is the `runpod` block of the provider.
-//!
-//! RunPod has no tags. What tells an object of ours from others is written where each kind has room for it, from the
-//! create call on (see `marker`), so that an object left behind by a killed apply is found and adopted by the next one.
+//! RunPod has no tags. Instead, the create call writes an ownership marker into a field that the object type offers
+//! (see `marker`), so that the next apply finds and adopts an object left behind by an interrupted one.
 
 mod client;
 mod common;

@@ -1,14 +1,14 @@
-//! What tells an object of ours from others: RunPod has no tags.
-//!
-//! | kind | where | how |
+//! Markers of ownership, because RunPod has no tags.
+//! | type | field | example |
 //! |---|---|---|
 //! | pod | a variable of its environment | `WARREN_RESOURCE=training/platform/worker-0` |
-//! | secret | its description | `[warren:training/platform] what the user says` |
-//! | network volume, registry credential | its name, for want of anything else | `datasets [warren:training/platform]` |
+//! | secret | its description | `[warren:training/platform] the user's description` |
+//! | network volume, registry credential | its name; no other field is available | `datasets
+//! [warren:training/platform]` |
 
 use warren_managed::Scope;
 
-/// The variable of a pod that says whose it is.
+/// The environment variable that marks the owner of a pod.
 pub(crate) const VARIABLE: &str = "WARREN_RESOURCE";
 
 /// The value of [`VARIABLE`]: fabric, owner, name.
@@ -21,7 +21,7 @@ pub(crate) fn name(scope: &Scope, name: &str) -> String {
     format!("{name} {}", tag(scope))
 }
 
-/// The user's name in a name at RunPod; one without a marker is the user's whole.
+/// The user's part of a name at RunPod: the whole name if it has no marker.
 pub(crate) fn plain_name(marked: &str) -> &str {
     match marked.rsplit_once(" [warren:") {
         Some((name, scope)) if scope.ends_with(']') && scope.matches('/').count() == 1 => name,
@@ -29,13 +29,13 @@ pub(crate) fn plain_name(marked: &str) -> &str {
     }
 }
 
-/// The description at RunPod of an object that the user describes so.
+/// The description at RunPod for the user's description `text`.
 pub(crate) fn description(scope: &Scope, text: &str) -> String {
     let space = if text.is_empty() { "" } else { " " };
     format!("{}{space}{text}", tag(scope))
 }
 
-/// Whether a description has the marker of this fabric and owner.
+/// Whether a description starts with the marker of this fabric and owner.
 pub(crate) fn is_ours(scope: &Scope, description: &str) -> bool {
     description.starts_with(&tag(scope))
 }

@@ -10,12 +10,12 @@ use crate::error::ApiError;
 /// Shared by all resources of this cloud; cheap to clone.
 pub type Session = warren_managed::Session<RunPod>;
 
-/// An operation on one object, and where it works.
+/// An operation on one object, with the account it runs against.
 pub(crate) type Work<'a> = warren_managed::Work<'a, RunPod>;
 
 /// The configured account.
 pub struct RunPod {
-    /// Whose objects these are.
+    /// Fabric and owner of the objects.
     pub(crate) scope: Scope,
     pub(crate) client: Client,
 }
@@ -25,19 +25,20 @@ impl Cloud for RunPod {
     const NAME: &'static str = "RunPod";
     const ABSENT: (&'static str, &'static str) = (
         "The provider has no RunPod account",
-        "This resource lives at RunPod, but the provider block does not say so. Add `runpod = {}` to \
-         `provider \"warren\"` and set RUNPOD_API_KEY.",
+        "The provider block has no `runpod` attribute, which this resource needs. Add `runpod = {}` to `provider \
+         \"warren\"` and set RUNPOD_API_KEY.",
     );
     const UNKNOWN: (&'static str, &'static str) = (
         "The provider's RunPod account is not known yet",
-        "A value in the provider block's `runpod` is known only after apply, so RunPod cannot be called now. Use values \
-         that are known at plan, or apply what they come from first (`terraform apply -target=..`).",
+        "A value in `runpod` of the provider block is known only after apply, so the provider cannot call RunPod \
+         during the plan. Use values that are known at plan time, or first apply the resources that they come from \
+         (`terraform apply -target=..`).",
     );
     const UNIQUE_NAMES: bool = false;
 
     type Config = RunPodConfig;
     type Error = ApiError;
-    /// What each kind writes into the field that it has room in.
+    /// The marker that each object type writes into its field.
     type Marks = String;
     type Memory = ();
 
@@ -47,8 +48,8 @@ impl Cloud for RunPod {
         if key.trim().is_empty() {
             return Err(Diagnostic::error(
                 "No RunPod API key",
-                "Neither `runpod.api_key` of the provider block nor RUNPOD_API_KEY holds a key. Make one in the RunPod \
-                 console under Settings > API Keys, and set RUNPOD_API_KEY.",
+                "Neither `runpod.api_key` in the provider block nor RUNPOD_API_KEY contains a key. Create one in \
+                 the RunPod console under Settings > API Keys and set RUNPOD_API_KEY.",
             )
             .at(Path::of("runpod").attribute("api_key"))
             .into());
@@ -57,9 +58,9 @@ impl Cloud for RunPod {
         Ok(RunPod { scope, client: Client::new(endpoint, key.trim())? })
     }
 
-    /// Ids are unique at RunPod.
+    /// IDs are unique at RunPod.
     fn identity() -> IdentitySchema {
-        IdentitySchema::new().required("id", "Id of the object, such as `7h9k2m4n6p`.")
+        IdentitySchema::new().required("id", "ID of the object, such as `7h9k2m4n6p`.")
     }
 
     fn identity_of(_cloud: Option<&Self>, id: &str) -> Value {

@@ -1,4 +1,4 @@
-//! The claims document: versioned JSON, sorted, one claim a line.
+//! The claims document: versioned JSON, sorted, one claim per line.
 
 use ipnet::IpNet;
 use serde::{Deserialize, Serialize};
@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use super::{Claim, ClaimRole, StoreError};
 use crate::Key;
 
-/// The format that is read and written.
+/// The supported format version.
 const VERSION: u64 = 1;
 
 /// Everything in one claims file or object.
@@ -18,7 +18,7 @@ pub(crate) struct Document {
     pub(crate) claims: Vec<Claim>,
 }
 
-/// Read first, so that a newer format is named as such whatever it holds.
+/// Read first, so that a newer format is reported as such regardless of its content.
 #[derive(Deserialize)]
 struct Version {
     version: u64,
@@ -30,7 +30,7 @@ impl Document {
         Document { version: VERSION, fabric: fabric.to_owned(), claims: Vec::new() }
     }
 
-    /// Reads a document of `fabric`; `None` (no file yet) is an empty one.
+    /// Parses a document of `fabric`. `None` (no file yet) yields an empty document.
     pub(crate) fn parse(text: Option<&[u8]>, fabric: &str, place: &str) -> Result<Document, StoreError> {
         let Some(text) = text else { return Ok(Document::new(fabric)) };
         let corrupt = |error: serde_json::Error| StoreError::Corrupt {
@@ -70,8 +70,8 @@ impl Document {
         ))
     }
 
-    /// Claims `nets`, in place of what the same owner's key had. Gives the claims of other owners that forbid it;
-    /// then nothing is changed.
+    /// Claims `nets`, replacing earlier claims of the same owner and key. Returns conflicting claims of other owners,
+    /// in which case nothing changes.
     pub(crate) fn claim(&mut self, owner: &str, key: &Key, role: ClaimRole, nets: &[IpNet]) -> Vec<Claim> {
         let overlap = |a: &IpNet, b: &IpNet| a.contains(b) || b.contains(a);
         let taken: Vec<Claim> = self
@@ -101,7 +101,7 @@ impl Document {
     }
 }
 
-/// The position is told in words of our own.
+/// Removes the position, which the error reports separately.
 fn without_position(text: &str) -> String {
     text.split(" at line ").next().unwrap_or(text).to_owned()
 }

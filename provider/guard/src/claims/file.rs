@@ -5,7 +5,7 @@ use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-/// So long a process waits for others to finish their change of the file.
+/// How long a process waits for others to finish changing the file.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A claims file.
@@ -14,7 +14,7 @@ pub(crate) struct LocalFile {
     path: PathBuf,
 }
 
-/// The exclusive right to change the file, given up on drop (and by the kernel when the process dies).
+/// The exclusive right to change the file, released on drop (and by the kernel when the process dies).
 pub(crate) struct Locked {
     path: PathBuf,
     /// Holds the lock while it is open.
@@ -26,7 +26,7 @@ impl LocalFile {
         LocalFile { path }
     }
 
-    /// The text, or `None` when there is no file. Renames are atomic, so no lock is needed to read.
+    /// The text, or `None` if there is no file. Renames are atomic, so reading needs no lock.
     pub(crate) fn read(&self) -> io::Result<Option<Vec<u8>>> {
         match fs::read(&self.path) {
             Ok(text) => Ok(Some(text)),
@@ -35,13 +35,13 @@ impl LocalFile {
         }
     }
 
-    /// Waits until no other process changes the file. Blocks.
+    /// Blocks until no other process is changing the file.
     pub(crate) fn lock(&self) -> io::Result<Locked> {
         if let Some(folder) = self.path.parent().filter(|folder| !folder.as_os_str().is_empty()) {
             fs::create_dir_all(folder)?;
         }
-        // The lock is on a file of its own, because a rename puts another file in the place of the claims. It is never
-        // removed: a process that waits for a removed lock file would hold a lock that nobody else sees.
+        // The lock is on a separate file, because a rename replaces the claims file. It is never removed: a process
+        // that waits for a removed lock file would end up with a lock that no other process sees.
         let lock =
             OpenOptions::new().create(true).truncate(false).write(true).open(beside(&self.path, "lock"))?;
         let start = Instant::now();
@@ -53,7 +53,7 @@ impl LocalFile {
                 }
                 Err(TryLockError::WouldBlock) => {
                     let lock = beside(&self.path, "lock");
-                    let text = format!("{} is locked by another process since 60 s", lock.display());
+                    let text = format!("{} has been locked by another process for 60 s", lock.display());
                     return Err(io::Error::new(io::ErrorKind::TimedOut, text));
                 }
                 Err(TryLockError::Error(error)) => return Err(error),
@@ -63,9 +63,9 @@ impl LocalFile {
 }
 
 impl Locked {
-    /// Replaces the text: afterwards the file holds the old or the new text, whole, whatever happens in between.
+    /// Replaces the text atomically: the file contains either the old or the new text, even after a crash.
     pub(crate) fn write(&self, text: &[u8]) -> io::Result<()> {
-        // One name for all writers: the lock is held, and what a killed writer left is overwritten.
+        // All writers use the same name: the lock is held, and a file left by a killed writer is overwritten.
         let next = beside(&self.path, "next");
         let mut file = File::create(&next)?;
         file.write_all(text)?;

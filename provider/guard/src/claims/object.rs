@@ -22,18 +22,18 @@ pub(crate) struct Object {
     path: Path,
 }
 
-/// What an object held when it was read: the condition of the next write.
+/// The version of an object when it was read, used as the condition of the next write.
 #[derive(Clone, Debug)]
 pub(crate) enum Seen {
     Nothing,
     Version(UpdateVersion),
 }
 
-/// Whether a conditional write took place.
+/// Whether a conditional write succeeded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Written {
     Yes,
-    /// Somebody else wrote since it was read.
+    /// Another process changed the object after it was read.
     Overtaken,
 }
 
@@ -81,7 +81,7 @@ impl Object {
         }
     }
 
-    /// Writes if the object is still what was seen: `If-None-Match: *` or `If-Match: etag` (on GCS, by generation).
+    /// Writes if the object is unchanged: `If-None-Match: *` or `If-Match: etag` (on GCS, by generation).
     pub(crate) async fn write(&self, text: String, seen: Seen) -> Result<Written, Error> {
         let mode = match seen {
             Seen::Nothing => PutMode::Create,
@@ -90,7 +90,7 @@ impl Object {
         let options = PutOptions { mode, ..PutOptions::default() };
         match self.store.put_opts(&self.path, PutPayload::from(text), options).await {
             Ok(_) => Ok(Written::Yes),
-            // An object that was removed in between is seen as missing.
+            // An object that was removed in the meantime is reported as missing.
             Err(Error::AlreadyExists { .. } | Error::Precondition { .. } | Error::NotFound { .. }) => {
                 Ok(Written::Overtaken)
             }
@@ -99,7 +99,7 @@ impl Object {
     }
 }
 
-/// Credentials that somebody else resolved.
+/// Credentials that the caller resolves.
 struct Handed(Arc<dyn CredentialSource>);
 
 impl fmt::Debug for Handed {
@@ -123,7 +123,7 @@ impl CredentialProvider for Handed {
     }
 }
 
-/// A token that somebody else got.
+/// A token that the caller obtains.
 struct HandedToken(Arc<dyn TokenSource>);
 
 impl fmt::Debug for HandedToken {

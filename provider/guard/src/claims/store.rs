@@ -1,4 +1,4 @@
-//! Reading and changing the claims, wherever they are.
+//! Reading and changing the claims in any supported location.
 
 use std::hash::{BuildHasher as _, RandomState};
 use std::sync::{Mutex, PoisonError};
@@ -12,10 +12,10 @@ use super::object::{Object, Written};
 use super::{Claim, ClaimRole, Document};
 use crate::{ClaimsUrl, GuardConfig, Key};
 
-/// So often a change is tried again that another process overtook.
+/// Maximum number of attempts for a change that conflicts with other processes.
 const TRIES: u32 = 40;
 
-/// Why claims cannot be read or changed.
+/// An error while reading or changing claims.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum StoreError {
     #[error("{place} cannot be read: {cause}")]
@@ -24,11 +24,13 @@ pub(crate) enum StoreError {
     Write { place: String, cause: String },
     #[error("{place} is damaged at line {line}, column {column}: {cause}")]
     Corrupt { place: String, line: usize, column: usize, cause: String },
-    #[error("{place} has format version {version}; this provider knows version 1")]
+    #[error("{place} has format version {version}; this provider supports version 1")]
     Version { place: String, version: u64 },
-    #[error("{place} holds the claims of fabric {theirs:?}, not of {ours:?}")]
+    #[error("{place} contains the claims of fabric {theirs:?}, not of {ours:?}")]
     OtherFabric { place: String, theirs: String, ours: String },
-    #[error("{place} was changed by others {TRIES} times while it was being changed here")]
+    #[error(
+        "{place} could not be updated, because other processes changed it during each of {TRIES} attempts"
+    )]
     Contended { place: String },
 }
 
@@ -48,8 +50,8 @@ pub(crate) struct Store {
     backend: Backend,
     fabric: String,
     owner: String,
-    /// Changes that wait for the next write. All that gathered while one write was under way go into the next one, so
-    /// that a thousand resources do not make a thousand writes.
+    /// Changes that wait for the next write. Changes that arrive during a write are combined in the next one, so that
+    /// a thousand resources do not cause a thousand writes.
     waiting: Mutex<Vec<(Change, oneshot::Sender<Outcome>)>>,
     writing: tokio::sync::Mutex<()>,
 }
@@ -60,7 +62,7 @@ enum Backend {
 }
 
 impl Store {
-    /// Opens the configured store; makes no request.
+    /// Opens the configured store without sending a request.
     pub(crate) fn open(url: &ClaimsUrl, config: &GuardConfig) -> Result<Store, StoreError> {
         let unreadable =
             |error: object_store::Error| StoreError::Read { place: url.to_string(), cause: causes(&error) };
@@ -106,7 +108,7 @@ impl Store {
         Document::parse(text.as_deref(), &self.fabric, &self.place)
     }
 
-    /// Makes a change; gives the claims of other owners that forbid it.
+    /// Applies a change and returns conflicting claims of other owners.
     pub(crate) async fn change(&self, change: Change) -> Outcome {
         loop {
             let (reply, answer) = oneshot::channel();
@@ -118,7 +120,7 @@ impl Store {
                     self.write_batch(batch).await;
                 }
             }
-            // No answer: the task that was writing for this one was cancelled.
+            // No answer, because the task that performed the write was cancelled.
             if let Ok(outcome) = answer.await {
                 return outcome;
             }
@@ -136,7 +138,7 @@ impl Store {
                 Ok(outcomes) => Ok(outcomes.get(position).cloned().unwrap_or_default()),
                 Err(error) => Err(error.clone()),
             };
-            // Nobody waits any more when the operation was cancelled.
+            // If the operation was cancelled, no task is waiting any more.
             drop(reply.send(outcome));
         }
     }
@@ -179,7 +181,7 @@ impl Store {
             if written == Written::Yes {
                 return Ok(outcomes);
             }
-            tracing::debug!(place = %self.place, attempt, "the claims were changed by another process");
+            tracing::debug!(place = %self.place, attempt, "claims changed by another process, retrying");
             let most = 50_u64.saturating_mul(1 << attempt.min(5));
             tokio::time::sleep(Duration::from_millis(jitter(10, most))).await;
         }
@@ -197,7 +199,7 @@ impl std::fmt::Debug for Store {
     }
 }
 
-/// The outcome of every change, and the new text if there is anything to write.
+/// The outcome of every change, and the new text if it differs.
 type Transformed = Result<(Vec<Vec<Claim>>, Option<String>), StoreError>;
 
 fn transform(text: Option<&[u8]>, fabric: &str, owner: &str, place: &str, changes: &[Change]) -> Transformed {
@@ -236,7 +238,7 @@ pub(super) fn jitter(least: u64, most: u64) -> u64 {
     least + RandomState::new().hash_one(()) % (most.saturating_sub(least) + 1)
 }
 
-/// An error with its causes, each told once.
+/// An error with its causes, without repetitions.
 fn causes(error: &dyn std::error::Error) -> String {
     let mut text = error.to_string();
     let mut next = error.source();

@@ -1,4 +1,4 @@
-//! `warren_address_plan`: address space divided among networks, known at plan.
+//! `warren_address_plan`: address space divided among networks at plan time.
 
 mod outcome;
 mod request;
@@ -15,7 +15,7 @@ use schema::State;
 
 const TYPE_NAME: &str = "warren_address_plan";
 
-/// The resource `warren_address_plan`. It calls no API; its reservations are claimed in the claims store, if there is
+/// The resource `warren_address_plan`. It calls no API, but claims its reservations in the claims store, if there is
 /// one.
 #[derive(Clone, Debug)]
 pub(crate) struct AddressPlan {
@@ -31,7 +31,7 @@ impl AddressPlan {
     async fn apply(&self, state: State, earlier: Option<&State>) -> Result<State, Diagnostics> {
         let mut state = state;
         let mut diagnostics = Diagnostics::default();
-        // What was unknown at plan is known now.
+        // Values that were unknown during the plan are known now.
         let plan = compute(&mut state, earlier, &mut diagnostics);
         match plan {
             Some(plan) if !diagnostics.has_error() => {
@@ -121,12 +121,13 @@ fn key(state: &State) -> Key {
     Key::new(TYPE_NAME, name)
 }
 
-/// The ranges of the networks themselves.
+/// The ranges of the networks, without subnets.
 fn networks(plan: &Plan) -> Vec<IpNet> {
     plan.networks.iter().filter(|(path, _)| !path.contains(SEPARATOR)).map(|(_, net)| *net).collect()
 }
 
-/// Fills the computed attributes of `state`; leaves them open while an input is not known. Ranges of `earlier` stay.
+/// Fills the computed attributes of `state`, or leaves them unknown if an input is unknown. Keeps the ranges of
+/// `earlier`.
 fn compute(state: &mut State, earlier: Option<&State>, diagnostics: &mut Diagnostics) -> Option<Plan> {
     let parsed = request::parse(state);
     diagnostics.extend(parsed.diagnostics);

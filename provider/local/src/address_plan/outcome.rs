@@ -1,4 +1,4 @@
-//! From the solver's answer to attributes and messages.
+//! Converts the solver's result to attributes and diagnostics.
 
 use std::collections::BTreeMap;
 
@@ -13,7 +13,7 @@ use super::schema::{PlannedNetwork, PlannedSubnet, State};
 /// Acknowledges everything.
 const ALL: &str = "*";
 
-/// So many ranges that would move are listed for a network.
+/// Maximum number of moved ranges listed for a network.
 const LISTED: usize = 20;
 
 /// Fills the computed attributes.
@@ -55,7 +55,7 @@ pub(super) fn fill(state: &mut State, plan: &Plan) {
     );
 }
 
-/// Leaves the computed attributes open.
+/// Leaves the computed attributes unknown.
 pub(super) fn leave_open(state: &mut State) {
     state.cidrs = Attr::Unknown;
     state.network = Attr::Unknown;
@@ -68,7 +68,7 @@ pub(super) fn assignment(state: &State) -> Assignment {
     cidrs.filter_map(|(path, net)| Some((path.clone(), parse_cidr(net.known()?).ok()?))).collect()
 }
 
-/// Why there is no plan, each problem at its attribute.
+/// The errors of an infeasible request, each at its attribute.
 pub(super) fn infeasible(request: &Request, infeasible: &Infeasible) -> Diagnostics {
     let mut diagnostics = Diagnostics::default();
     for (position, message) in messages(infeasible).into_iter().enumerate() {
@@ -96,13 +96,13 @@ pub(super) fn infeasible(request: &Request, infeasible: &Infeasible) -> Diagnost
     diagnostics
 }
 
-/// Warnings of the clouds' rules.
+/// Warnings from cloud rules.
 pub(super) fn warnings(request: &Request, plan: &Plan) -> Diagnostics {
     let mut diagnostics = Diagnostics::default();
     for warning in &plan.warnings {
         let finding = &warning.finding;
         let diagnostic = Diagnostic::warning(
-            format!("{} is better avoided", finding.net),
+            format!("Range {} is discouraged", finding.net),
             format!("{}.", finding.message.trim_end_matches('.')),
         );
         diagnostics.push(diagnostic.at(attribute(request, &warning.path)));
@@ -110,7 +110,8 @@ pub(super) fn warnings(request: &Request, plan: &Plan) -> Diagnostics {
     diagnostics
 }
 
-/// Ranges of the state that would move: an error for every network with unacknowledged ones, one warning for the rest.
+/// Ranges of the state that would move: an error for each network with unacknowledged moves, and one warning for all
+/// acknowledged moves.
 pub(super) fn renumbering(plan: &Plan, acknowledged: &[String]) -> Diagnostics {
     let mut diagnostics = Diagnostics::default();
     let mut refused: BTreeMap<&str, Vec<&Renumbering>> = BTreeMap::new();
@@ -133,8 +134,8 @@ pub(super) fn renumbering(plan: &Plan, acknowledged: &[String]) -> Diagnostics {
             Path::of("networks").key(network),
             format!("Network {network} would be renumbered"),
             format!(
-                "{}What exists in these ranges would have to be replaced.\nUndo the change that moves them, or allow it \
-                 with `acknowledge_renumbering = [{}]`.",
+                "{}Resources in these ranges would have to be replaced.\nUndo the change that moves the ranges, or \
+                 allow it with `acknowledge_renumbering = [{}]`.",
                 list(&moves),
                 paths.join(", ")
             ),
@@ -142,22 +143,22 @@ pub(super) fn renumbering(plan: &Plan, acknowledged: &[String]) -> Diagnostics {
     }
     if !allowed.is_empty() {
         let warning = Diagnostic::warning(
-            "Ranges are renumbered",
-            format!("{}This is acknowledged by `acknowledge_renumbering`.", list(&allowed)),
+            "Acknowledged ranges will be renumbered",
+            format!("{}`acknowledge_renumbering` allows this.", list(&allowed)),
         );
         diagnostics.push(warning.at(Path::of("acknowledge_renumbering")));
     }
     diagnostics
 }
 
-/// Acknowledgements of paths that the plan does not have: probably a typing error.
+/// Warnings for acknowledged paths that the plan does not contain, which are probably typos.
 pub(super) fn unknown_acknowledgements(plan: &Plan, acknowledged: &[String]) -> Diagnostics {
     let mut diagnostics = Diagnostics::default();
     for (index, path) in acknowledged.iter().enumerate() {
         if path != ALL && !plan.networks.contains_key(path) {
             let warning = Diagnostic::warning(
-                format!("There is no {path:?} in this plan"),
-                "A path is a network such as `aws`, a subnet such as `aws/public`, or `*`.",
+                format!("Path {path:?} does not exist in this plan"),
+                "Use the path of a network such as `aws`, of a subnet such as `aws/public`, or `*`.",
             );
             diagnostics.push(warning.at(Path::of("acknowledge_renumbering").index(index)));
         }
@@ -165,7 +166,7 @@ pub(super) fn unknown_acknowledgements(plan: &Plan, acknowledged: &[String]) -> 
     diagnostics
 }
 
-/// Where a network's own range comes from.
+/// The attribute that defines a network's own range.
 pub(super) fn reservation(request: &Request, key: &str) -> Path {
     let path = Path::of("networks").key(key);
     match request.networks.get(key).map(|network| network.want) {
@@ -174,10 +175,10 @@ pub(super) fn reservation(request: &Request, key: &str) -> Path {
     }
 }
 
-/// The attribute that says where, or how large, a network or subnet is.
+/// The attribute that defines the range or size of a network or subnet.
 pub(super) fn attribute(request: &Request, path: &str) -> Path {
     let (key, subnet) = match path.split_once(SEPARATOR) {
-        // A key that no path can hold is what the message is about.
+        // The message is about a key that cannot be part of a path.
         Some(_) if request.networks.contains_key(path) => return Path::of("networks").key(path),
         Some((key, subnet)) => (key, Some(subnet)),
         None => (path, None),
@@ -226,15 +227,15 @@ fn list(moves: &[&Renumbering]) -> String {
 
 fn reason(why: &RenumberReason) -> String {
     match why {
-        RenumberReason::Pinned => "the configuration pins it there".to_owned(),
+        RenumberReason::Pinned => "the configuration sets a fixed range".to_owned(),
         RenumberReason::Resized { in_place: true } => {
-            "the configuration asks for another size (the ranges overlap)".to_owned()
+            "the configuration requests another size (the ranges overlap)".to_owned()
         }
-        RenumberReason::Resized { in_place: false } => "the configuration asks for another size".to_owned(),
-        RenumberReason::OutsidePools => "its range lies outside its pools now".to_owned(),
-        RenumberReason::Reserved(name) => format!("its range is reserved for {name} now"),
-        RenumberReason::Overlaps(path) => format!("its range is taken by {path} now"),
+        RenumberReason::Resized { in_place: false } => "the configuration requests another size".to_owned(),
+        RenumberReason::OutsidePools => "its range is no longer inside its pools".to_owned(),
+        RenumberReason::Reserved(name) => format!("its range is now reserved for {name}"),
+        RenumberReason::Overlaps(path) => format!("its range is now used by {path}"),
         RenumberReason::ParentMoved => "its network moves".to_owned(),
-        RenumberReason::CloudRule(rule) => format!("the cloud refuses its range: {rule}"),
+        RenumberReason::CloudRule(rule) => format!("the cloud rejects its range: {rule}"),
     }
 }

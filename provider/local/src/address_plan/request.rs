@@ -1,4 +1,4 @@
-//! From attributes to a request of the solver.
+//! Converts attributes to a request for the solver.
 
 use std::collections::BTreeMap;
 
@@ -8,24 +8,24 @@ use warren_cidr::{Cloud, Family, Growth, NetworkRequest, Request, SubnetRequest,
 
 use super::schema::{Map, Network, State};
 
-/// What the attributes say.
+/// The parsed attributes.
 #[derive(Debug, Default)]
 pub(super) struct Parsed {
-    /// What is wrong with them.
+    /// Errors in the attributes.
     pub(super) diagnostics: Diagnostics,
-    /// The request; `None` while something is wrong or not known.
+    /// The request; `None` if an attribute is invalid or unknown.
     pub(super) request: Option<Request>,
-    /// Whether something is not known.
+    /// Whether an attribute is unknown.
     pub(super) unknown: bool,
-    /// Excluded ranges that are known.
+    /// Known excluded ranges.
     pub(super) excluded: Vec<(IpNet, Path)>,
-    /// Pinned networks that are known.
+    /// Known networks with a fixed range.
     pub(super) pinned: Vec<(IpNet, Path)>,
-    /// Paths that may move.
+    /// Paths whose ranges may move.
     pub(super) acknowledged: Vec<String>,
 }
 
-/// Reads the attributes. Says nothing about what is not known.
+/// Parses the attributes, ignoring unknown values.
 pub(super) fn parse(state: &State) -> Parsed {
     let mut reader = Parsed::default();
     let pools = reader.ranges(&state.pools, &Path::of("pools"), false);
@@ -47,11 +47,9 @@ impl Parsed {
             match value {
                 Attr::Known(value) => found.push((key, value, path)),
                 Attr::Unknown => self.unknown = true,
-                Attr::Null => self.diagnostics.error_at(
-                    path,
-                    "An entry is null",
-                    "Leave the key out, or give it a value.",
-                ),
+                Attr::Null => {
+                    self.diagnostics.error_at(path, "Entry is null", "Set a value or remove the key.")
+                }
             }
         }
         found
@@ -65,7 +63,7 @@ impl Parsed {
                 Attr::Known(text) => found.push(text.clone()),
                 Attr::Unknown => self.unknown = true,
                 Attr::Null => {
-                    self.diagnostics.error_at(path.index(index), "An entry is null", "Leave it out.");
+                    self.diagnostics.error_at(path.index(index), "Entry is null", "Remove the entry.");
                 }
             }
         }
@@ -84,7 +82,7 @@ impl Parsed {
             for (index, text) in list.iter().enumerate() {
                 let path = path.index(index);
                 if text.is_null() {
-                    self.diagnostics.error_at(path, "An entry is null", "Leave it out.");
+                    self.diagnostics.error_at(path, "Entry is null", "Remove the entry.");
                 } else if let Some(net) = self.cidr(text, &path) {
                     nets.push(net);
                     if excluded {
@@ -124,8 +122,8 @@ impl Parsed {
         if !network.pool.is_null() && !network.pools.is_null() {
             self.diagnostics.error_at(
                 path.attribute("pools"),
-                "Both `pool` and `pools` are set",
-                "Several pools go into `pools`; remove `pool`.",
+                "Both pool and pools are set",
+                "Remove one of them. To use several pools, set `pools`.",
             );
         }
         self.unknown |= network.pool.is_unknown();
@@ -151,15 +149,15 @@ impl Parsed {
         match set.as_slice() {
             [] if !unknown => self.diagnostics.error_at(
                 path.clone(),
-                "No size and no range",
-                "Set one of `cidr` (exactly this range), `prefix` (a block of this length) and `hosts` (room for so \
-                 many).",
+                "No range and no size",
+                "Set `cidr` for a fixed range, `prefix` for a block of a given length, or `hosts` for a block with \
+                 room for that many hosts.",
             ),
             [_] | [] => {}
             several => self.diagnostics.error_at(
                 path.attribute(several[1]),
-                format!("Both `{}` and `{}` are set", several[0], several[1]),
-                "Exactly one of `cidr`, `prefix` and `hosts` says how large it is; remove the others.",
+                format!("Both {} and {} are set", several[0], several[1]),
+                "Keep exactly one of `cidr`, `prefix` and `hosts`, and remove the others.",
             ),
         }
         let growth = self.growth(growth, &path.attribute("growth"));
@@ -177,7 +175,7 @@ impl Parsed {
         self.unknown |= text.is_unknown();
         parse_cidr(text.known()?)
             .map_err(|error| {
-                self.diagnostics.error_at(path.clone(), "Not a range", sentence(&error.to_string()));
+                self.diagnostics.error_at(path.clone(), "Invalid range", sentence(&error.to_string()));
             })
             .ok()
     }
@@ -186,11 +184,15 @@ impl Parsed {
         let number = number.known()?;
         let found = number.to_u64().filter(|number| (least..=most).contains(number));
         if found.is_none() {
-            let upper = if most == u64::MAX { "up".to_owned() } else { format!("to {most}") };
+            let allowed = if most == u64::MAX {
+                format!("of {least} or more")
+            } else {
+                format!("from {least} to {most}")
+            };
             self.diagnostics.error_at(
                 path.clone(),
                 "Number out of range",
-                format!("It is {number}; it must be a whole number from {least} {upper}."),
+                format!("The value is {number}. Use a whole number {allowed}."),
             );
         }
         found
@@ -207,7 +209,11 @@ impl Parsed {
         };
         Growth::new(factor)
             .map_err(|error| {
-                self.diagnostics.error_at(path.clone(), "Growth out of range", sentence(&error.to_string()));
+                self.diagnostics.error_at(
+                    path.clone(),
+                    "Growth factor out of range",
+                    sentence(&error.to_string()),
+                );
             })
             .ok()
     }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use tf_provider_rs::{Attr, Attribute, Nesting, Number, Schema, Type, model};
 
-/// The name that a plan has when the user gives none.
+/// The default name of a plan.
 pub(super) const DEFAULT_NAME: &str = "main";
 
 /// Attributes by key.
@@ -13,15 +13,15 @@ pub(super) type Map<T> = Attr<BTreeMap<String, Attr<T>>>;
 model! {
     /// State of an address plan.
     pub(crate) struct State {
-        /// Tells several plans of one fabric and owner apart.
+        /// Distinguishes several plans of one fabric and owner.
         pub(crate) name: Attr<String>,
         /// Address space by pool.
         pub(crate) pools: Map<Vec<Attr<String>>>,
         /// Excluded ranges by what uses them.
         pub(crate) reserved: Map<Vec<Attr<String>>>,
-        /// What is asked for, by key.
+        /// Requested networks by key.
         pub(crate) networks: Map<Network>,
-        /// Paths that may move.
+        /// Paths whose ranges may move.
         pub(crate) acknowledge_renumbering: Attr<Vec<Attr<String>>>,
         /// Ranges by path.
         pub(crate) cidrs: Map<String>,
@@ -31,7 +31,7 @@ model! {
         pub(crate) free: Map<Vec<Attr<String>>>,
     }
 
-    /// A network as asked for.
+    /// A requested network.
     pub(crate) struct Network {
         /// Exactly this range.
         pub(crate) cidr: Attr<String>,
@@ -41,17 +41,17 @@ model! {
         pub(crate) hosts: Attr<Number>,
         /// Factor on `hosts`.
         pub(crate) growth: Attr<Number>,
-        /// The pool to take it from.
+        /// The pool to allocate from.
         pub(crate) pool: Attr<String>,
-        /// The pools to take it from.
+        /// The pools to allocate from.
         pub(crate) pools: Attr<Vec<Attr<String>>>,
-        /// Whose limits apply.
+        /// The cloud whose limits apply.
         pub(crate) cloud: Attr<String>,
         /// Its subnets by key.
         pub(crate) subnets: Map<Subnet>,
     }
 
-    /// A subnet as asked for.
+    /// A requested subnet.
     pub(crate) struct Subnet {
         /// Exactly this range.
         pub(crate) cidr: Attr<String>,
@@ -86,72 +86,78 @@ model! {
 pub(super) fn schema() -> Schema {
     let ranges = || Type::map(Type::list(Type::String));
     Schema::new(
-        "Address space, divided: every range is known at plan, stays where it is when others come and go, and \
-         overlaps nothing.",
+        "Allocates non-overlapping ranges for networks and subnets from pools of address space. Every range is known at \
+         plan time and stays the same when other networks are added or removed. The resource calls no cloud API.",
     )
     .attribute(Attribute::string("name").default(DEFAULT_NAME).replaces().describe(
-        "Tells several address plans of one fabric and owner apart; `main` unless set.",
+        "Name of the address plan, unique within the fabric and owner. Changing this replaces the plan. Defaults to \
+         `main`.",
     ))
     .attribute(Attribute::of("pools", ranges()).required().describe(
-        "Address space by pool: lists of IPv4 or IPv6 ranges in CIDR notation.",
+        "Address space to allocate from, by pool name: lists of IPv4 or IPv6 ranges in CIDR notation.",
     ))
     .attribute(Attribute::of("reserved", ranges()).optional().describe(
-        "Ranges that no network may touch, by the name of what uses them, such as `on_prem` or `docker`.",
+        "Ranges that no network may overlap, by the name of what uses them, such as `on_prem` or `docker`.",
     ))
     .attribute(
         Attribute::nested("networks", Nesting::Map, network())
             .required()
-            .describe("The networks by key. Exactly one of `cidr`, `prefix` and `hosts` says how large each is."),
+            .describe("Networks to allocate, by key. Each network sets exactly one of `cidr`, `prefix` and `hosts`. \
+                       A key must not be empty or contain a slash."),
     )
     .attribute(Attribute::of("acknowledge_renumbering", Type::list(Type::String)).optional().describe(
-        "Paths such as `aws` or `aws/public` whose range may change, with everything below them; `*` for all. \
-         Without it a plan that moves a range which is in the state is refused.",
+        "Paths whose ranges may change, such as `aws` or `aws/public`; a path includes everything below it, and `*` \
+         means all. A plan that would change any other range in the state fails.",
     ))
     .attribute(
         Attribute::of("cidrs", Type::map(Type::String))
             .computed()
-            .describe("Every range by path: `aws` for a network, `aws/public` for its subnet."),
+            .describe("All ranges by path: `aws` for a network, `aws/public` for a subnet of it."),
     )
     .attribute(
         Attribute::nested("network", Nesting::Map, planned_network())
             .computed()
-            .describe("Every network by key, with its subnets: `network[\"aws\"].subnets[\"public\"].cidr`."),
+            .describe("Planned networks by key, with their subnets, such as \
+                       `network[\"aws\"].subnets[\"public\"].cidr`."),
     )
     .attribute(
         Attribute::of("free", ranges())
             .computed()
-            .describe("What is left of every pool: as few and large blocks as possible, by pool."),
+            .describe("Free address space by pool name, as the fewest possible CIDR blocks."),
     )
 }
 
 fn size() -> Vec<Attribute> {
     vec![
-        Attribute::string("cidr").optional().describe("Exactly this range, in CIDR notation."),
+        Attribute::string("cidr").optional().describe("Fixed range in CIDR notation."),
         Attribute::number("prefix")
             .optional()
-            .describe("A block of this prefix length: 0 to 32 for IPv4, 0 to 128 for IPv6."),
+            .describe("Prefix length of the block to allocate: 0 to 32 for IPv4, 0 to 128 for IPv6."),
         Attribute::number("hosts").optional().describe(
-            "The smallest block that holds so many hosts (1 or more), what the cloud keeps for itself, and all \
-             subnets.",
+            "Number of hosts, 1 or more. Allocates the smallest block with room for the hosts, the addresses that \
+             the cloud reserves, and all subnets.",
         ),
         Attribute::number("growth")
             .optional()
-            .describe("Room to grow: a factor from 1.0 (none; the default) to 1000.0 on `hosts`."),
+            .describe("Factor applied to `hosts` to leave room for growth, `1.0` to `1000.0`. Defaults to `1.0`."),
     ]
 }
 
 fn network() -> Vec<Attribute> {
     let mut attributes = size();
     attributes.extend([
-        Attribute::string("pool").optional().describe("The pool that it is taken from."),
+        Attribute::string("pool")
+            .optional()
+            .describe("Pool to allocate the network from. Conflicts with `pools`."),
         Attribute::of("pools", Type::list(Type::String))
             .optional()
-            .describe("The pools that it may be taken from, in place of `pool`."),
-        Attribute::string("cloud")
-            .optional()
-            .describe("Whose limits apply: `aws`, `gcp` or `overlay`. Nothing is checked unless set."),
+            .describe("Pools to allocate the network from. Conflicts with `pool`."),
+        Attribute::string("cloud").optional().describe(
+            "Cloud whose limits and reserved addresses apply: `aws`, `gcp` or `overlay`. Without it, no \
+                       cloud limits are checked.",
+        ),
         Attribute::nested("subnets", Nesting::Map, size()).optional().describe(
-            "Its subnets by key. Exactly one of `cidr`, `prefix` and `hosts` says how large each is.",
+            "Subnets of the network, by key. Each subnet sets exactly one of `cidr`, `prefix` and `hosts`.",
         ),
     ]);
     attributes
@@ -160,16 +166,17 @@ fn network() -> Vec<Attribute> {
 fn planned_network() -> Vec<Attribute> {
     let mut attributes = planned();
     attributes.push(
-        Attribute::nested("subnets", Nesting::Map, planned()).computed().describe("Its subnets by key."),
+        Attribute::nested("subnets", Nesting::Map, planned()).computed().describe("Planned subnets by key."),
     );
     attributes
 }
 
 fn planned() -> Vec<Attribute> {
     vec![
-        Attribute::string("cidr").computed().describe("Its range, in CIDR notation."),
-        Attribute::number("usable_hosts")
-            .computed()
-            .describe("Addresses for hosts: the size of the range less what the cloud keeps for itself."),
+        Attribute::string("cidr").computed().describe("Range in CIDR notation."),
+        Attribute::number("usable_hosts").computed().describe(
+            "Number of addresses available to hosts: the size of the range minus the addresses that the \
+                       cloud reserves.",
+        ),
     ]
 }

@@ -1,4 +1,4 @@
-//! `ephemeral "warren_enrolment_token"`: lets pods join the tunnel, and is never stored.
+//! `ephemeral "warren_enrolment_token"`: a token that lets pods join the tunnel and is never stored.
 
 mod schema;
 #[cfg(test)]
@@ -17,9 +17,9 @@ use zeroize::Zeroizing;
 
 use schema::EnrolmentToken;
 
-/// How long a token is valid when nothing is said.
+/// The default validity period of a token.
 const TTL: Duration = Duration::from_secs(24 * 3600);
-/// The longest file that is read as a key.
+/// Maximum size of a key file in bytes.
 const KEY_MAX: u64 = 4096;
 
 /// The ephemeral resource.
@@ -48,9 +48,9 @@ impl Ephemeral for Tokens {
         if set == 0 || (set > 1 && !unknown) {
             diagnostics.error_at(
                 Path::of("signing_key"),
-                "No key, or several",
-                "The key that signs comes from one of `signing_key`, `signing_key_env` and `signing_key_file`: set exactly \
-                 one of them.",
+                "Exactly one signing key is required",
+                "The signing key comes from `signing_key`, `signing_key_env` or `signing_key_file`. Set exactly one \
+                 of them.",
             );
         }
     }
@@ -63,7 +63,7 @@ impl Ephemeral for Tokens {
     }
 }
 
-/// The key from where the configuration says that it is. No message repeats it.
+/// Reads the signing key from the configured source. No message contains the key.
 fn signing_key(config: &EnrolmentToken) -> Result<SigningKey, Diagnostics> {
     let (text, path) = if let Some(Secret(key)) = config.signing_key.known() {
         (Zeroizing::new(key.clone()), Path::of("signing_key"))
@@ -71,7 +71,8 @@ fn signing_key(config: &EnrolmentToken) -> Result<SigningKey, Diagnostics> {
         let path = Path::of("signing_key_env");
         let value = std::env::var(name).map(Zeroizing::new).map_err(|_| {
             let detail = format!(
-                "The environment variable {name} is not set, or is no text. Set it to a `k4.secret.…`."
+                "The environment variable {name} is not set or is not valid UTF-8. Set it to a signing key \
+                 (`k4.secret.…`)."
             );
             unreadable(detail, &path)
         })?;
@@ -80,23 +81,26 @@ fn signing_key(config: &EnrolmentToken) -> Result<SigningKey, Diagnostics> {
         let (file, path) = (config.signing_key_file.text(), Path::of("signing_key_file"));
         let size = std::fs::metadata(file).map(|found| found.len());
         let text = match size {
-            Ok(size) if size > KEY_MAX => Err("it is too large to be a key".to_owned()),
+            Ok(size) if size > KEY_MAX => Err("the file is too large to be a key".to_owned()),
             Ok(_) => std::fs::read_to_string(file).map(Zeroizing::new).map_err(|error| error.to_string()),
             Err(error) => Err(error.to_string()),
         };
         let text = text.map_err(|why| {
             unreadable(
-                format!("{file} cannot be read: {why}. Give the path of a file with a `k4.secret.…`."),
+                format!(
+                    "Cannot read {file}: {why}. Set the path of a file that contains a signing key \
+                         (`k4.secret.…`)."
+                ),
                 &path,
             )
         })?;
         (text, path)
     };
     SigningKey::parse(text.trim())
-        .map_err(|error| Diagnostic::error("Not a signing key", format!("{error}.")).at(path).into())
+        .map_err(|error| Diagnostic::error("Invalid signing key", format!("{error}.")).at(path).into())
 }
 
-/// The configuration with the token in it.
+/// Signs the token and adds it to the configuration.
 fn sign(
     mut config: EnrolmentToken,
     key: &SigningKey,
@@ -126,7 +130,7 @@ fn gateways(config: &EnrolmentToken) -> Result<GatewaySet, Diagnostics> {
     for (index, gateway) in config.gateways.known().into_iter().flatten().enumerate() {
         let at = |attribute: &str| Path::of("gateways").index(index).attribute(attribute);
         let wrong = |attribute: &str, error: &dyn std::fmt::Display| {
-            Diagnostics::from(Diagnostic::error("Not a gateway", format!("{error}.")).at(at(attribute)))
+            Diagnostics::from(Diagnostic::error("Invalid gateway", format!("{error}.")).at(at(attribute)))
         };
         let mut pins = Vec::new();
         for pin in gateway.pins.known().into_iter().flatten() {
@@ -145,9 +149,9 @@ fn gateways(config: &EnrolmentToken) -> Result<GatewaySet, Diagnostics> {
 }
 
 fn unreadable(detail: String, path: &Path) -> Diagnostics {
-    Diagnostic::error("No signing key", detail).at(path.clone()).into()
+    Diagnostic::error("Signing key is not available", detail).at(path.clone()).into()
 }
 
 fn refused(attribute: &str, error: &dyn std::fmt::Display) -> Diagnostics {
-    Diagnostic::error("No token can be made", format!("{error}.")).at(Path::of(attribute)).into()
+    Diagnostic::error("Token cannot be signed", format!("{error}.")).at(Path::of(attribute)).into()
 }

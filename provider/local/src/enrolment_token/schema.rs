@@ -11,27 +11,27 @@ use warren_wire::name::Name;
 model! {
     /// A token.
     pub(crate) struct EnrolmentToken {
-        /// The routing domain that it admits to.
+        /// The fabric that the token admits peers to.
         pub(crate) fabric: Attr<String>,
-        /// The group of peers that it admits to.
+        /// The group that peers join.
         pub(crate) group: Attr<String>,
-        /// Where to join.
+        /// Gateways where pods enrol.
         pub(crate) gateways: Attr<Vec<Gateway>>,
-        /// How long it is valid.
+        /// The validity period.
         pub(crate) ttl: Attr<String>,
-        /// How many peers may join with it.
+        /// Maximum number of peers that may enrol.
         pub(crate) uses: Attr<i64>,
-        /// The key that signs, `k4.secret.…`.
+        /// The signing key, `k4.secret.…`.
         pub(crate) signing_key: Attr<Secret>,
-        /// Name of the variable that has the key.
+        /// Name of the environment variable that contains the key.
         pub(crate) signing_key_env: Attr<String>,
-        /// Path of the file that has the key.
+        /// Path of the file that contains the key.
         pub(crate) signing_key_file: Attr<String>,
         /// The token.
         pub(crate) token: Attr<Secret>,
-        /// Its name.
+        /// Its ID.
         pub(crate) token_id: Attr<String>,
-        /// Name of the key.
+        /// ID of the signing key.
         pub(crate) key_id: Attr<String>,
         /// RFC 3339.
         pub(crate) expires_at: Attr<String>,
@@ -47,43 +47,47 @@ model! {
         pub(crate) udp: Attr<String>,
         /// `host:port` of TLS.
         pub(crate) tls: Attr<String>,
-        /// Of its certificate.
+        /// Pins of its certificate.
         pub(crate) pins: Attr<BTreeSet<Attr<String>>>,
     }
 }
 
 pub(super) fn schema() -> Schema {
     Schema::new(
-        "A token with which pods join the tunnel at a gateway ([enrolment](../../gateway.md)): signed by this run, and in \
-         no plan and no state. Each run makes another; hand it to a write-only attribute, such as `value_wo` of \
-         `warren_runpod_secret`, which takes it over when its version is raised.",
+        "Signs a token that pods use to enrol with a gateway and join the tunnel. The token is never stored in a \
+         plan or state, and each run signs a new one. Pass it to a write-only attribute, such as `value_wo` of \
+         `warren_runpod_secret`, which stores the new token when its version is raised.",
     )
     .attributes([
-        Attribute::string("fabric").required().validate(name).describe("Routing domain that it admits to."),
+        Attribute::string("fabric").required().validate(name).describe("Fabric that the token admits peers to. Must \
+                           match the `fabric` of the gateways."),
         Attribute::string("group").required().validate(name).describe(
-            "Group of peers that it admits to: the gateway's file says what that group may reach.",
+            "Group that peers join. The gateway's configuration defines what the group may reach.",
         ),
         gateways(),
         Attribute::string("ttl").optional().validate(ttl).describe(
-            "How long it is valid: `90s`, `10m`, `24h` or `7d`, at most `400d`. A pod needs it whenever it starts. \
-             Default: `24h`.",
+            "Validity period of the token, such as `90s`, `10m`, `24h` or `7d`, at most `400d`. A pod needs a valid \
+             token each time it starts. Defaults to `24h`.",
         ),
         Attribute::number("uses").optional().validate(uses).describe(
-            "How many different peers may join with it, from 1 on. A pod makes itself a new key at each start, and counts \
-             anew then. Default: any number.",
+            "Maximum number of peers that may enrol with the token, 1 or more. A pod generates a new key at each \
+             start, so each start counts as a new peer. Unlimited by default.",
         ),
         Attribute::string("signing_key").optional().sensitive().describe(
-            "Key that signs, as PASERK text (`k4.secret.…`): take it from an ephemeral value, such as one that reads it \
-             from a secret store. One of `signing_key`, `signing_key_env` and `signing_key_file`.",
+            "Signing key in PASERK format (`k4.secret.…`). Use an ephemeral value, such as one read from a secret \
+             store. Exactly one of `signing_key`, `signing_key_env` and `signing_key_file` is required.",
         ),
         Attribute::string("signing_key_env").optional().describe(
-            "Name of the environment variable of Terraform's process that has the key.",
+            "Name of the environment variable of the Terraform process that contains the signing key.",
         ),
-        Attribute::string("signing_key_file").optional().describe("Path of the file that has the key, and nothing else."),
-        Attribute::string("token").computed().sensitive().describe("The token, for the agent's `WARREN_TOKEN`."),
-        Attribute::string("token_id").computed().describe("Its name in logs, and for revoking it."),
-        Attribute::string("key_id").computed().describe("Name of the key that signed it (`k4.pid.…`)."),
-        Attribute::string("expires_at").computed().describe("When it ends, such as `2027-01-31T12:00:00Z`."),
+        Attribute::string("signing_key_file").optional().describe("Path of a file that contains only the signing \
+                           key."),
+        Attribute::string("token").computed().sensitive().describe("The token. Pass it to the agent as \
+                           `WARREN_TOKEN`."),
+        Attribute::string("token_id").computed().describe("ID of the token, which logs show and revocation uses."),
+        Attribute::string("key_id").computed().describe("ID of the signing key (`k4.pid.…`)."),
+        Attribute::string("expires_at").computed().describe("Expiry of the token in RFC 3339 format, such as \
+                           `2027-01-31T12:00:00Z`."),
     ])
 }
 
@@ -92,26 +96,28 @@ fn gateways() -> Attribute {
         "gateways",
         Nesting::List,
         [
-            Attribute::string("name").required().validate(name).describe("Its name in the fabric."),
-            Attribute::string("public_key").required().describe("Its WireGuard public key, base64."),
+            Attribute::string("name").required().validate(name).describe("Name of the gateway in the fabric."),
+            Attribute::string("public_key").required().describe("WireGuard public key of the gateway, \
+                               base64-encoded."),
             Attribute::string("udp").optional().describe(
-                "`host:port` where it takes WireGuard over UDP. Without it pods come by TLS alone.",
+                "UDP endpoint for WireGuard, as `host:port`. Without it, pods connect over TLS only.",
             ),
             Attribute::string("tls").required().describe(
-                "`host:port` where it takes TLS: enrolment, and the tunnel where UDP does not pass.",
+                "TLS endpoint as `host:port`, used for enrolment and for the tunnel if UDP is blocked.",
             ),
             Attribute::of("pins", Type::set(Type::String)).required().describe(
-                "SHA-256 of the keys that its certificate may have, base64url without padding; 1 to 4.",
+                "SHA-256 hashes of the public keys that the gateway's certificate may have, base64url without \
+                 padding; 1 to 4.",
             ),
         ],
     )
     .required()
-    .describe("Gateways where pods may join, 1 to 16.")
+    .describe("Gateways where pods may enrol, 1 to 16.")
 }
 
 fn name(value: &Value, path: &Path, diagnostics: &mut Diagnostics) {
     if let Err(error) = value.as_str().unwrap_or_default().parse::<Name>() {
-        diagnostics.error_at(path.clone(), "Not a name", format!("`{path}` is {error}."));
+        diagnostics.error_at(path.clone(), "Invalid name", format!("`{path}` is {error}."));
     }
 }
 
@@ -121,8 +127,9 @@ fn ttl(value: &Value, path: &Path, diagnostics: &mut Diagnostics) {
         .and_then(|text| text.parse::<Period>().ok())
         .is_some_and(|ttl| !ttl.get().is_zero() && ttl.get() <= warren_wire::token::VALIDITY_MAX);
     if !good {
-        let detail = "A token is valid for `90s`, `10m`, `24h` or `7d`: a number and a unit, at most `400d`.";
-        diagnostics.error_at(path.clone(), "Not a time of validity", detail);
+        let detail = "A validity period is a number and a unit, at most `400d`. Use a value such as `90s`, `10m`, \
+                      `24h` or `7d`.";
+        diagnostics.error_at(path.clone(), "Invalid validity period", detail);
     }
 }
 
@@ -132,7 +139,8 @@ fn uses(value: &Value, path: &Path, diagnostics: &mut Diagnostics) {
         _ => None,
     };
     if !number.is_some_and(|number| (1..=u64::from(u32::MAX)).contains(&number)) {
-        let detail = "Uses are a whole number from 1 on; leave it away for any number of peers.";
-        diagnostics.error_at(path.clone(), "Not a number of uses", detail);
+        let detail = "The number of uses is a whole number, 1 or more. Remove the attribute to allow any number of \
+                      peers.";
+        diagnostics.error_at(path.clone(), "Invalid number of uses", detail);
     }
 }

@@ -12,12 +12,13 @@ impl Function for CidrContains {
     fn signature(&self) -> Signature {
         signature(
             "cidr_contains",
-            "Whether a range lies inside others",
-            "True if every address of `inner` is in one of the ranges of `outer`. Two halves contain their whole; an \
-             empty list contains nothing; no IPv4 range contains an IPv6 range.",
+            "Reports whether a list of ranges contains a range.",
+            "Returns `true` if every address of `inner` is in at least one range of `outer`. Several ranges can \
+             contain `inner` together, such as its two halves. An empty list contains nothing, and an IPv4 range \
+             never contains an IPv6 range.",
             vec![
                 ranges("outer", "Ranges in CIDR notation."),
-                Parameter::new("inner", Type::String, "A range in CIDR notation."),
+                Parameter::new("inner", Type::String, "Range in CIDR notation."),
             ],
             Type::Bool,
         )

@@ -12,8 +12,9 @@ impl Function for CidrMerge {
     fn signature(&self) -> Signature {
         signature(
             "cidr_merge",
-            "The fewest ranges with the same addresses",
-            "The fewest ranges that hold exactly the addresses of `ranges`, in address order, IPv4 before IPv6.",
+            "Merges ranges into the fewest ranges that cover the same addresses.",
+            "Returns the fewest CIDR ranges that cover exactly the addresses of `ranges`, sorted by address, IPv4 \
+             before IPv6.",
             vec![ranges("ranges", "Ranges in CIDR notation; they may overlap.")],
             Type::list(Type::String),
         )

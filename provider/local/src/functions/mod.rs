@@ -1,4 +1,4 @@
-//! Functions over ranges in CIDR notation, IPv4 and IPv6.
+//! Functions for IPv4 and IPv6 ranges in CIDR notation.
 
 mod contains;
 mod merge;
@@ -13,7 +13,7 @@ use tf_provider_rs::function::{Parameter, Signature};
 use tf_provider_rs::{FunctionError, Registry, Type, Value};
 use warren_cidr::parse_cidr;
 
-/// Adds every function.
+/// Registers all functions.
 pub(crate) fn register(registry: Registry) -> Registry {
     registry
         .function(contains::CidrContains)
@@ -40,7 +40,7 @@ fn signature(
     }
 }
 
-/// A parameter that takes a list of ranges.
+/// A parameter that accepts a list of ranges.
 fn ranges(name: &str, description: &str) -> Parameter {
     Parameter::new(name, Type::list(Type::String), description)
 }
@@ -61,7 +61,7 @@ fn read_range(arguments: &[Value], position: usize) -> Result<IpNet, FunctionErr
 }
 
 fn range(value: &Value) -> Result<IpNet, String> {
-    let text = value.as_str().ok_or("a range may not be null")?;
+    let text = value.as_str().ok_or("a range must not be null")?;
     parse_cidr(text).map_err(|error| error.to_string())
 }
 

@@ -13,17 +13,17 @@ impl Function for CidrNext {
     fn signature(&self) -> Signature {
         signature(
             "cidr_next",
-            "The lowest free range of a size",
-            "The lowest range of prefix length `prefix` inside `within` that overlaps nothing in `taken`. It fails if \
-             there is none. The answer changes when `taken` does: for ranges that must stay, use \
-             `warren_address_plan`.",
+            "Returns the lowest free range of a given prefix length.",
+            "Returns the lowest range of prefix length `prefix` inside `within` that overlaps nothing in `taken`, \
+             and fails if there is none. The result changes when `taken` changes; use `warren_address_plan` for \
+             ranges that must stay the same.",
             vec![
-                ranges("within", "Ranges in CIDR notation to take it from."),
+                ranges("within", "Ranges in CIDR notation to search."),
                 ranges("taken", "Ranges in CIDR notation that are in use."),
                 Parameter::new(
                     "prefix",
                     Type::Number,
-                    "Prefix length: a whole number from 0 to 32 for IPv4, to 128 for IPv6.",
+                    "Prefix length of the result: 0 to 32 for IPv4, 0 to 128 for IPv6.",
                 ),
             ],
             Type::String,
@@ -33,18 +33,18 @@ impl Function for CidrNext {
     fn call(&self, arguments: &[Value]) -> Result<Value, FunctionError> {
         let (within, taken) = (read_ranges(arguments, 0)?, read_ranges(arguments, 1)?);
         if within.is_empty() {
-            return Err(at(0, "there is no range to take it from".to_owned()));
+            return Err(at(0, "the list is empty; pass at least one range to search".to_owned()));
         }
         let longest = within.iter().map(IpNet::max_prefix_len).max().unwrap_or_default();
         let number = match arguments.get(2) {
             Some(Value::Number(number)) => number.clone(),
-            _ => return Err(at(2, "a prefix length is needed".to_owned())),
+            _ => return Err(at(2, "the prefix length is missing".to_owned())),
         };
         let prefix = number
             .to_u64()
             .and_then(|prefix| u8::try_from(prefix).ok())
             .filter(|prefix| *prefix <= longest)
-            .ok_or_else(|| at(2, format!("{number} is not a whole number from 0 to {longest}")))?;
+            .ok_or_else(|| at(2, format!("{number} is not a whole number between 0 and {longest}")))?;
         match warren_cidr::next(&within, &taken, prefix) {
             Some(net) => Ok(text(&net)),
             None => Err(at(2, none(&within, &taken, prefix))),
@@ -57,6 +57,6 @@ fn none(within: &[IpNet], taken: &[IpNet], prefix: u8) -> String {
     let size = |net: &&IpNet| net.max_prefix_len() - net.prefix_len();
     match free.iter().rev().max_by_key(size) {
         Some(largest) => format!("no /{prefix} is free; the largest free block is {largest}"),
-        None => format!("no /{prefix} is free: all of `within` is taken"),
+        None => format!("no /{prefix} is free; `taken` covers all of `within`"),
     }
 }

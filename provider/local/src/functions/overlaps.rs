@@ -12,9 +12,10 @@ impl Function for CidrOverlaps {
     fn signature(&self) -> Signature {
         signature(
             "cidr_overlaps",
-            "Every pair of ranges that overlap",
-            "Every pair of elements of `ranges` that overlap: `outer` contains or equals `inner`. The list is empty \
-             when nothing overlaps, so `length(provider::warren::cidr_overlaps(var.ranges)) == 0` is a check.",
+            "Returns every pair of ranges that overlap.",
+            "Returns every pair of elements of `ranges` that overlap; in each pair, `outer` contains or equals \
+             `inner`. The list is empty if no ranges overlap, so \
+             `length(provider::warren::cidr_overlaps(var.ranges)) == 0` works as a validation condition.",
             vec![ranges("ranges", "Ranges in CIDR notation.")],
             Type::list(Type::object([("outer", Type::String), ("inner", Type::String)])),
         )

@@ -12,9 +12,9 @@ impl Function for CidrSubtract {
     fn signature(&self) -> Signature {
         signature(
             "cidr_subtract",
-            "What is left of ranges without others",
-            "The fewest ranges that hold exactly the addresses of `from` which are not in `remove`, in address order, \
-             IPv4 before IPv6.",
+            "Removes ranges from other ranges.",
+            "Returns the fewest CIDR ranges that cover exactly the addresses of `from` that are not in `remove`, \
+             sorted by address, IPv4 before IPv6.",
             vec![
                 ranges("from", "Ranges in CIDR notation; they may overlap."),
                 ranges("remove", "Ranges in CIDR notation; they may lie outside `from`."),

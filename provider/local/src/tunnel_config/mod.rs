@@ -1,4 +1,4 @@
-//! `data "warren_tunnel_config"`: the agent's configuration for any platform of pods.
+//! `data "warren_tunnel_config"`: the agent's configuration for the platform that runs the pods.
 
 mod render;
 mod schema;

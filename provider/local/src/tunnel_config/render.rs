@@ -1,4 +1,4 @@
-//! From settings to files and variables. The same settings give the same bytes.
+//! Renders settings to files and variables. The same settings always produce the same bytes.
 
 use std::collections::BTreeMap;
 
@@ -8,20 +8,19 @@ use warren_wire::config::{Config, Interface, Peer, TlsEndpoint};
 
 use super::schema::{CloudInit, Kubernetes, TunnelConfig, WireGuard};
 
-/// Variables by name.
+/// Environment variables by name.
 type Variables = BTreeMap<String, String>;
 
 const SOCKS5: &str = "127.0.0.1:1080";
 const HTTP_PROXY: &str = "127.0.0.1:3128";
 const METRICS_PORT: u16 = 9586;
 const KEY_FILE: &str = "/etc/warren/private.key";
-/// What never goes through a proxy: the loopback and the clouds' metadata.
+/// Destinations that bypass the proxy: loopback addresses and the clouds' metadata servers.
 const NO_PROXY: &str = "localhost,127.0.0.1,::1,169.254.169.254,metadata.google.internal";
 
-/// Fills in everything that is computed.
-///
+/// Fills in the computed attributes.
 /// # Errors
-/// A value that the agent would not understand, with its path.
+/// A value that the agent would reject, with its path.
 pub(super) fn render(mut config: TunnelConfig) -> Result<TunnelConfig, Diagnostics> {
     let settings = settings(&config);
     config.wg_quick = match config.wireguard.known() {
@@ -48,7 +47,7 @@ pub(super) fn render(mut config: TunnelConfig) -> Result<TunnelConfig, Diagnosti
     Ok(config)
 }
 
-/// What the configuration says, as the agent reads it from its environment.
+/// The settings as environment variables of the agent.
 fn settings(config: &TunnelConfig) -> Variables {
     let lists = |list: &Attr<Vec<Attr<String>>>| {
         let items: Vec<&str> = list.known().into_iter().flatten().map(Attr::text).collect();
@@ -95,13 +94,13 @@ fn key_file(wireguard: &WireGuard) -> &str {
     wireguard.private_key_file.known().map_or(KEY_FILE, String::as_str)
 }
 
-/// The file, by the types that the agent reads it with: what cannot be read cannot be written.
+/// The wg-quick file, rendered with the types that the agent parses it with, so that only valid files are written.
 fn wg_quick(wireguard: &WireGuard) -> Result<String, Diagnostics> {
     let root = Path::of("wireguard");
     let mut interface = Interface {
         addresses: all(&wireguard.addresses, &root.attribute("addresses"))?,
         mtu: number(&wireguard.mtu, &root.attribute("mtu"))?,
-        // wg-quick reads no key files by itself; the agent takes the file from its environment instead.
+        // wg-quick does not read key files; the agent gets the path from its environment instead.
         post_up: vec![format!("wg set %i private-key {}", key_file(wireguard))],
         ..Interface::default()
     };
@@ -198,10 +197,10 @@ fn number(value: &Attr<i64>, path: &Path) -> Result<Option<u16>, Diagnostics> {
         None => Ok(None),
         Some(value) => u16::try_from(*value)
             .map(Some)
-            .map_err(|_| refused(&format!("{value} is not from 0 to 65535"), path)),
+            .map_err(|_| refused(&format!("{value} is not in the range 0 to 65535"), path)),
     }
 }
 
 fn refused(error: &dyn std::fmt::Display, path: &Path) -> Diagnostics {
-    Diagnostic::error("No configuration of the agent", format!("{error}.")).at(path.clone()).into()
+    Diagnostic::error("Invalid agent configuration", format!("{error}.")).at(path.clone()).into()
 }

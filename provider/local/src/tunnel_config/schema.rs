@@ -6,41 +6,41 @@ use std::net::SocketAddr;
 use tf_provider_rs::schema::{Attribute, Nesting, Schema};
 use tf_provider_rs::{Attr, Diagnostics, Path, Type, Value, model};
 
-/// Variables by name.
+/// Environment variables by name.
 pub(super) type Variables = Attr<BTreeMap<String, Attr<String>>>;
 
 model! {
-    /// What an agent is to do, and its configuration for each platform.
+    /// Settings of an agent, and its rendered configuration for each platform.
     pub(crate) struct TunnelConfig {
-        /// What stands for the token.
+        /// Placeholder of the token.
         pub(crate) token_reference: Attr<String>,
         /// `auto`, `user`, `tun`, `kernel`.
         pub(crate) device: Attr<String>,
         /// `auto`, `udp`, `tls`.
         pub(crate) carrier: Attr<String>,
-        /// Where SOCKS5 is served.
+        /// Listen address of SOCKS5.
         pub(crate) socks5: Attr<String>,
-        /// Where HTTP CONNECT is served.
+        /// Listen address of HTTP CONNECT.
         pub(crate) http_proxy: Attr<String>,
-        /// Where DNS is served.
+        /// Listen address of DNS.
         pub(crate) dns: Attr<String>,
         /// `[udp:]ADDR:PORT=HOST:PORT`.
         pub(crate) forwards: Attr<Vec<Attr<String>>>,
         /// `[udp:]PORT=HOST:PORT`.
         pub(crate) reverse: Attr<Vec<Attr<String>>>,
-        /// Whether other destinations are dialled directly.
+        /// Whether the proxies connect directly to other destinations.
         pub(crate) direct: Attr<bool>,
-        /// Where metrics are served.
+        /// Listen address of the metrics.
         pub(crate) metrics: Attr<String>,
-        /// For a fixed peer.
+        /// Static WireGuard configuration.
         pub(crate) wireguard: Attr<WireGuard>,
-        /// For a sidecar.
+        /// Settings of the sidecar.
         pub(crate) kubernetes: Attr<Kubernetes>,
-        /// For a virtual machine.
+        /// Settings of the virtual machine.
         pub(crate) cloud_init: Attr<CloudInit>,
         /// The agent's variables.
         pub(crate) environment: Variables,
-        /// Variables of programs beside it.
+        /// Variables of programs that run beside it.
         pub(crate) proxy_environment: Variables,
         /// A wg-quick file.
         pub(crate) wg_quick: Attr<String>,
@@ -50,21 +50,21 @@ model! {
         pub(crate) cloud_config: Attr<String>,
     }
 
-    /// A fixed peer, without enrolment.
+    /// A static configuration, without enrolment.
     pub(crate) struct WireGuard {
         /// Addresses of the tunnel, with prefix length.
         pub(crate) addresses: Attr<Vec<Attr<String>>>,
         /// Resolvers and search domains.
         pub(crate) dns: Attr<Vec<Attr<String>>>,
-        /// Bytes of the largest packet.
+        /// MTU in bytes.
         pub(crate) mtu: Attr<i64>,
-        /// Where the private key is.
+        /// Path of the private key.
         pub(crate) private_key_file: Attr<String>,
-        /// The other ends.
+        /// The WireGuard peers.
         pub(crate) peers: Attr<Vec<Peer>>,
     }
 
-    /// The other end.
+    /// A WireGuard peer.
     pub(crate) struct Peer {
         /// Base64.
         pub(crate) public_key: Attr<String>,
@@ -92,38 +92,39 @@ model! {
 
     /// A virtual machine.
     pub(crate) struct CloudInit {
-        /// Where the agent's binary is.
+        /// URL of the agent's binary.
         pub(crate) binary_url: Attr<String>,
         /// Its hash.
         pub(crate) binary_sha256: Attr<String>,
-        /// What prints the token.
+        /// Command that prints the token.
         pub(crate) token_command: Attr<String>,
     }
 }
 
 pub(super) fn schema() -> Schema {
     Schema::new(
-        "The agent's configuration for any platform of pods: variables, a wg-quick file, a Kubernetes sidecar without \
-         privileges, cloud-init. It calls nothing, and no secret goes in or comes out: tokens and keys are named by where \
-         they are.",
+        "Renders the tunnel agent's configuration for the platform that runs the pods: environment variables, a \
+         wg-quick file, an unprivileged Kubernetes sidecar or cloud-init user data. The data source calls no API. \
+         It neither accepts nor returns secrets: tokens and keys are referenced by their location.",
     )
     .attributes(settings())
     .attributes([wireguard(), kubernetes(), cloud_init()])
     .attributes([
         Attribute::of("environment", Type::map(Type::String)).computed().describe(
-            "Variables of the agent (`warren-tunnel agent`, `warren-tunnel exec`).",
+            "Environment variables for the agent (`warren-tunnel agent` or `warren-tunnel exec`).",
         ),
         Attribute::of("proxy_environment", Type::map(Type::String)).computed().describe(
-            "Variables of programs beside an agent: the proxies, in both spellings. `warren-tunnel exec` sets them itself.",
+            "Proxy environment variables for programs that run beside the agent, in lower and upper case. \
+             `warren-tunnel exec` sets them automatically.",
         ),
         Attribute::string("wg_quick").computed().describe(
-            "A wg-quick file with the settings of `wireguard`, without the private key. Null without `wireguard`.",
+            "wg-quick file with the settings of `wireguard`, without the private key. Null without `wireguard`.",
         ),
         Attribute::string("kubernetes_sidecar").computed().describe(
-            "Part of a pod's `spec` as YAML: the agent as a sidecar. Null without `kubernetes`.",
+            "YAML fragment of a Kubernetes pod's `spec` that runs the agent as a sidecar. Null without `kubernetes`.",
         ),
         Attribute::string("cloud_config").computed().describe(
-            "User data for cloud-init: the agent as a service without privileges. Null without `cloud_init`.",
+            "cloud-init user data that runs the agent as an unprivileged service. Null without `cloud_init`.",
         ),
     ])
 }
@@ -131,36 +132,41 @@ pub(super) fn schema() -> Schema {
 fn settings() -> Vec<Attribute> {
     vec![
         Attribute::string("token_reference").optional().validate(no_token).describe(
-            "What the platform replaces by the token, such as `warren_runpod_secret.token.reference`: the value of \
-             `WARREN_TOKEN` in `environment`. Not the token itself.",
+            "Placeholder that the platform replaces with the token, such as `warren_runpod_secret.token.reference`. \
+             It becomes the value of `WARREN_TOKEN` in `environment`. Must not be the token itself.",
         ),
         Attribute::string("device").optional().validate(one_of(&["auto", "user", "tun", "kernel"])).describe(
-            "Who moves the packets. Default: `auto`, which in a rented container is `user`.",
+            "Device that handles packets: `auto`, `user`, `tun` or `kernel`. The sidecar and the cloud-init service \
+             default to `user`; otherwise the agent defaults to `auto`, which selects `user` in an unprivileged \
+             container.",
         ),
         Attribute::string("carrier").optional().validate(one_of(&["auto", "udp", "tls"])).describe(
-            "What carries the tunnel. Default: `auto`: UDP, and TLS where that does not pass.",
+            "Carrier of the tunnel: `auto`, `udp` or `tls`. Defaults to `auto`, which uses UDP and falls back to \
+             TLS if UDP is blocked.",
         ),
         Attribute::string("socks5").optional().validate(address).describe(
-            "Where SOCKS5 is served, `ADDR:PORT` or `off`. Default: `127.0.0.1:1080`.",
+            "Listen address of the SOCKS5 proxy, `ADDR:PORT` or `off`. Defaults to `127.0.0.1:1080`.",
         ),
         Attribute::string("http_proxy").optional().validate(address).describe(
-            "Where HTTP CONNECT is served, which S3 clients need, `ADDR:PORT` or `off`. Default: `127.0.0.1:3128`.",
+            "Listen address of the HTTP CONNECT proxy, which S3 clients need, `ADDR:PORT` or `off`. Defaults to \
+             `127.0.0.1:3128`.",
         ),
         Attribute::string("dns").optional().validate(address).describe(
-            "Where DNS through the tunnel is served, `ADDR:PORT` or `off`. Default: `off`.",
+            "Listen address of the DNS server that resolves through the tunnel, `ADDR:PORT` or `off`. Defaults to \
+             `off`.",
         ),
         Attribute::of("forwards", Type::list(Type::String)).optional().validate(words).describe(
-            "Ports here that lead into the tunnel: `[udp:]ADDR:PORT=HOST:PORT`.",
+            "Local ports to forward into the tunnel, each `[udp:]ADDR:PORT=HOST:PORT`.",
         ),
         Attribute::of("reverse", Type::list(Type::String)).optional().validate(words).describe(
-            "Ports of the tunnel's addresses that lead here: `[udp:]PORT=HOST:PORT`.",
+            "Ports on the tunnel addresses to forward to local services, each `[udp:]PORT=HOST:PORT`.",
         ),
         Attribute::bool("direct").optional().describe(
-            "Whether the proxies dial destinations outside of the tunnel directly. Default: `true`.",
+            "Whether the proxies connect directly to destinations outside the tunnel. Defaults to `true`.",
         ),
         Attribute::string("metrics").optional().validate(address).describe(
-            "Where Prometheus finds metrics, `ADDR:PORT` or `off`. Default: `127.0.0.1:9586`; in a sidecar `0.0.0.0:9586`, \
-             because the kubelet asks from outside of the pod's loopback.",
+            "Listen address of the Prometheus metrics endpoint, `ADDR:PORT` or `off`. Defaults to `127.0.0.1:9586`; \
+             in a sidecar to `0.0.0.0:9586`, because the kubelet's probes do not come from the pod's loopback.",
         ),
     ]
 }
@@ -173,36 +179,46 @@ fn wireguard() -> Attribute {
         [
             texts("addresses")
                 .required()
-                .describe("Addresses of the tunnel with prefix length, such as `10.100.0.7/32`."),
-            texts("dns")
-                .optional()
-                .describe("Resolvers in the tunnel, and the domains that are asked of them."),
+                .describe("Tunnel addresses with prefix length, such as `10.100.0.7/32`."),
+            texts("dns").optional().describe(
+                "IP addresses of DNS resolvers inside the tunnel, and the domains to resolve with them.",
+            ),
             Attribute::number("mtu")
                 .optional()
-                .describe("Bytes of the largest packet. Default: chosen by the agent."),
+                .describe("MTU of the tunnel in bytes. Chosen by the agent by default."),
             Attribute::string("private_key_file").optional().describe(
-                "Path of the file with the private key on the machine. Default: `/etc/warren/private.key`.",
+                "Path of the private key file on the machine. Defaults to `/etc/warren/private.key`.",
             ),
             Attribute::nested(
                 "peers",
                 Nesting::List,
                 [
-                    Attribute::string("public_key").required().describe("Its public key, base64."),
-                    Attribute::string("endpoint").optional().describe("`host:port` of WireGuard over UDP."),
-                    texts("allowed_ips").required().describe("Ranges behind it."),
+                    Attribute::string("public_key")
+                        .required()
+                        .describe("Public key of the peer, base64-encoded."),
+                    Attribute::string("endpoint")
+                        .optional()
+                        .describe("UDP endpoint of the peer, as `host:port`."),
+                    texts("allowed_ips").required().describe("Ranges routed to the peer, in CIDR notation."),
                     Attribute::number("persistent_keepalive")
                         .optional()
-                        .describe("Seconds, 1 to 65535. Default: 25."),
-                    Attribute::string("tls_endpoint").optional().describe("`host:port` where it takes TLS."),
-                    Attribute::string("tls_pin").optional().describe("`sha256//…` of its certificate's key."),
+                        .describe("Keepalive interval in seconds, 1 to 65535. Defaults to `25`."),
+                    Attribute::string("tls_endpoint").optional().describe(
+                        "TLS endpoint of the peer, as \
+                                       `host:port`.",
+                    ),
+                    Attribute::string("tls_pin").optional().describe(
+                        "Pin of the public key in the peer's TLS \
+                                       certificate, `sha256//…`.",
+                    ),
                 ],
             )
             .required()
-            .describe("The other ends, at least one."),
+            .describe("WireGuard peers, at least one."),
         ],
     )
     .optional()
-    .describe("A fixed peer, without enrolment.")
+    .describe("Static WireGuard configuration, without enrolment. Renders `wg_quick`.")
 }
 
 fn kubernetes() -> Attribute {
@@ -210,16 +226,22 @@ fn kubernetes() -> Attribute {
         "kubernetes",
         Nesting::Single,
         [
-            Attribute::string("image").required().validate(word).describe("Image with the agent."),
+            Attribute::string("image")
+                .required()
+                .validate(word)
+                .describe("Container image that contains the agent."),
             Attribute::string("secret_name")
                 .required()
                 .validate(word)
-                .describe("`Secret` that has the token."),
-            Attribute::string("secret_key").optional().validate(word).describe("Its key. Default: `token`."),
+                .describe("Name of the Kubernetes `Secret` that contains the token."),
+            Attribute::string("secret_key").optional().validate(word).describe(
+                "Key of the token in the `Secret`. \
+                               Defaults to `token`.",
+            ),
         ],
     )
     .optional()
-    .describe("For a sidecar.")
+    .describe("Settings of the Kubernetes sidecar. Renders `kubernetes_sidecar`.")
 }
 
 fn cloud_init() -> Attribute {
@@ -228,19 +250,21 @@ fn cloud_init() -> Attribute {
         Nesting::Single,
         [
             Attribute::string("binary_url").required().validate(word).describe("URL of the agent's static binary."),
-            Attribute::string("binary_sha256").required().validate(sha256).describe("Its SHA-256, 64 hexadecimal digits."),
+            Attribute::string("binary_sha256").required().validate(sha256).describe("SHA-256 hash of the binary, 64 \
+                               hexadecimal digits."),
             Attribute::string("token_command").required().validate(line).describe(
                 "Shell command that prints the token, such as `aws ssm get-parameter --name /warren/token \
-                 --with-decryption --query Parameter.Value --output text`. It runs as the service's user, at each start.",
+                 --with-decryption --query Parameter.Value --output text`. It runs as the service's user at each \
+                 start.",
             ),
         ],
     )
     .optional()
-    .describe("For a virtual machine with systemd.")
+    .describe("Settings of a virtual machine with systemd and cloud-init. Renders `cloud_config`.")
 }
 
 fn wrong(path: &Path, diagnostics: &mut Diagnostics, why: String) {
-    diagnostics.error_at(path.clone(), "Not a setting of the agent", why);
+    diagnostics.error_at(path.clone(), "Invalid agent setting", why);
 }
 
 fn no_token(value: &Value, path: &Path, diagnostics: &mut Diagnostics) {
@@ -249,7 +273,8 @@ fn no_token(value: &Value, path: &Path, diagnostics: &mut Diagnostics) {
             path,
             diagnostics,
             format!(
-                "`{path}` is a token itself, which would be stored. Give what stands for it, such as the `reference` of a secret."
+                "`{path}` contains a token, which would be stored in the state. Use a placeholder instead, such as \
+                 the `reference` of a secret."
             ),
         );
     }
@@ -261,7 +286,9 @@ fn address(value: &Value, path: &Path, diagnostics: &mut Diagnostics) {
         wrong(
             path,
             diagnostics,
-            format!("{text:?} is no address with a port: write `127.0.0.1:1080`, or `off`."),
+            format!(
+                "{text:?} is not an IP address with a port. Use a value such as `127.0.0.1:1080`, or `off`."
+            ),
         );
     }
 }
@@ -274,7 +301,10 @@ fn word(value: &Value, path: &Path, diagnostics: &mut Diagnostics) {
         wrong(
             path,
             diagnostics,
-            format!("{text:?} cannot be used here: write it without blanks, quotes and signs of the shell."),
+            format!(
+                "{text:?} is empty or contains whitespace, quotes or shell metacharacters, which are not allowed here. Use a \
+                 value without them."
+            ),
         );
     }
 }
@@ -288,7 +318,7 @@ fn words(value: &Value, path: &Path, diagnostics: &mut Diagnostics) {
 fn line(value: &Value, path: &Path, diagnostics: &mut Diagnostics) {
     let text = value.as_str().unwrap_or_default();
     if text.trim().is_empty() || text.contains(char::is_control) {
-        wrong(path, diagnostics, format!("`{path}` is one line with a command."));
+        wrong(path, diagnostics, format!("`{path}` must be a shell command on one line."));
     }
 }
 
@@ -298,7 +328,7 @@ fn sha256(value: &Value, path: &Path, diagnostics: &mut Diagnostics) {
         wrong(
             path,
             diagnostics,
-            format!("{text:?} is no SHA-256: write 64 hexadecimal digits, as `sha256sum` prints them."),
+            format!("{text:?} is not a SHA-256 hash. Use 64 hexadecimal digits, as printed by `sha256sum`."),
         );
     }
 }
@@ -308,7 +338,7 @@ fn one_of(words: &'static [&'static str]) -> impl Fn(&Value, &Path, &mut Diagnos
         let text = value.as_str().unwrap_or_default();
         if !words.contains(&text) {
             let list = words.iter().map(|word| format!("`{word}`")).collect::<Vec<_>>().join(", ");
-            wrong(path, diagnostics, format!("{text:?} is not possible; choose one of {list}."));
+            wrong(path, diagnostics, format!("{text:?} is not supported. Use one of {list}."));
         }
     }
 }

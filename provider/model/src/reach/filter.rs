@@ -1,11 +1,11 @@
-//! Packet filters: security groups of instances and endpoints, firewalls of Google networks.
+//! Packet filters: security groups of instances and endpoints, and firewall rules of Google networks.
 
 use super::{Lists, Side};
 use crate::topology::{Firewall, Home, Key, Peer, Protocol, Rule, Topology};
 use ipnet::IpNet;
 use std::net::IpAddr;
 
-/// Ranges that filters tell apart.
+/// Ranges that filters distinguish.
 pub(super) fn ranges(all: &Topology) -> Vec<IpNet> {
     let groups = all.groups.values().flat_map(|group| group.ingress.iter().chain(&group.egress));
     let rules = groups.chain(all.firewalls.values().map(|firewall| &firewall.rule));
@@ -18,7 +18,7 @@ pub(super) fn ranges(all: &Topology) -> Vec<IpNet> {
         .collect()
 }
 
-/// Why a packet is not let out, to an address and the groups that it is a member of.
+/// The reason why a packet to this address, whose owner is in these groups, may not leave.
 pub(super) fn leaves(
     lists: &Lists<'_>,
     from: &Side<'_>,
@@ -28,12 +28,12 @@ pub(super) fn leaves(
     if let Some(groups) = from.groups
         && !admits(lists, groups, to, theirs, protocol, false)
     {
-        return Some(format!("no security group of {} lets it out", from.name));
+        return Some(format!("the security groups of {} do not allow this outbound traffic", from.name));
     }
     google(lists, from, to, None, protocol, false)
 }
 
-/// Why a packet from an address is not let in. `from` is whom the address belongs to, if that is not a stranger.
+/// The reason why a packet from this address may not enter. `from` is the side that the address belongs to, if known.
 pub(super) fn enters(
     lists: &Lists<'_>,
     from: Option<&Side<'_>>,
@@ -44,13 +44,13 @@ pub(super) fn enters(
     if let Some(groups) = to.groups {
         let members = from.and_then(|from| from.groups).unwrap_or_default();
         if !admits(lists, groups, seen, members, protocol, true) {
-            return Some(format!("no security group of {} lets it in", to.name));
+            return Some(format!("the security groups of {} do not allow this inbound traffic", to.name));
         }
     }
     google(lists, to, seen, from, protocol, true)
 }
 
-/// Whether one of the groups has a rule for the far end. A group that the plan does not hold may have any rule.
+/// Whether one of the groups has a rule for the far end. A group that is not in the plan may have any rule.
 fn admits(
     lists: &Lists<'_>,
     groups: &[Key],
@@ -70,13 +70,14 @@ fn names(rule: &Rule, far: IpAddr, members: &[Key]) -> bool {
     rule.peers.iter().any(|peer| match peer {
         Peer::Range(net) => net.contains(&far),
         Peer::Group(key) => members.contains(key),
-        // What is not known may be anything: an assertion that forbids must not pass by it.
+        // An unknown peer may be any address, so an assertion of `unreachable` must not rely on it.
         Peer::List(_) | Peer::Unknown => true,
     })
 }
 
-/// Google's firewall: the rule of the smallest number decides, a denial before a permission; without one nothing
-/// comes in and everything goes out. A subnet stands for hosts of any tag; tags mean nothing in a peered network.
+/// Google's firewall: the matching rule with the smallest priority number decides, and deny wins over allow. Without a
+/// matching rule, inbound traffic is denied and outbound traffic is allowed. A subnet represents hosts with any tag. Tags
+/// do not apply across peered networks.
 fn google(
     lists: &Lists<'_>,
     own: &Side<'_>,
@@ -90,7 +91,7 @@ fn google(
         return None;
     }
     let sender = sender.filter(|sender| sender.subnet.network == own.subnet.network);
-    // A host that may have the tag counts where that lets it through, not where that stops it.
+    // A host with unknown tags matches allow rules, but not deny rules.
     let tagged = |wanted: &[String], side: &Side<'_>, allow: bool| match side.tags {
         Some(tags) => tags.iter().any(|tag| wanted.contains(tag)),
         None => allow && !wanted.is_empty(),
@@ -106,8 +107,10 @@ fn google(
     let found = lists.all.firewalls.values().filter(matching).min_by_key(|it| (it.priority, it.allow));
     match found {
         Some(firewall) if firewall.allow => None,
-        Some(firewall) => Some(format!("firewall {} denies it", firewall.head.name)),
-        None if ingress => Some(format!("no firewall of {} lets it in", lists.all.name(network))),
+        Some(firewall) => Some(format!("firewall rule {} denies this traffic", firewall.head.name)),
+        None if ingress => {
+            Some(format!("no firewall rule of {} allows this inbound traffic", lists.all.name(network)))
+        }
         None => None,
     }
 }

@@ -1,8 +1,8 @@
-//! Who reaches whom, by which path, and why not.
+//! Reachability between two places: the path hop by hop, or the reason why there is none.
 //!
-//! The answer is about the network: routes there and back, gateways, NAT, peering, transit gateways, endpoints.
-//! Packet filters count where the plan says what they are on: security groups on endpoints and instances, firewalls
-//! on a Google network. A subnet stands for every host in it; addresses that all tables treat alike are tried once.
+//! The answer covers the network: forward and return routes, gateways, NAT, peering, transit gateways and endpoints. Packet
+//! filters count if the plan shows what they apply to: security groups of endpoints and instances, firewall rules of a
+//! Google network. A subnet represents every host in it. Addresses that all route tables treat alike are tried once.
 
 mod filter;
 mod overlay;
@@ -20,7 +20,7 @@ use walk::{End, walk};
 
 pub use walk::nat_address;
 
-/// One end of a question.
+/// One end of a path.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Place {
@@ -41,7 +41,7 @@ pub enum Place {
     },
 }
 
-/// Services are reached by HTTPS.
+/// The protocol of requests to services: HTTPS.
 const HTTPS: Protocol = Protocol::Tcp(443, 443);
 
 /// A step of a path.
@@ -49,7 +49,7 @@ const HTTPS: Protocol = Protocol::Tcp(443, 443);
 pub struct Hop {
     /// The object.
     pub key: Key,
-    /// What happens there.
+    /// What happens to the packet there.
     pub text: String,
 }
 
@@ -74,13 +74,13 @@ pub enum Way {
 /// The answer.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Answer {
-    /// Whether packets get there and their answers back.
+    /// Whether packets arrive and replies return.
     pub reached: bool,
-    /// How.
+    /// How the packets travel.
     pub way: Way,
-    /// The path, as far as it goes.
+    /// The path, up to the point where it ends.
     pub hops: Vec<Hop>,
-    /// Why not.
+    /// The reason why the destination is not reached.
     pub why: Option<String>,
 }
 
@@ -89,24 +89,24 @@ impl Answer {
         Self { reached: false, way: Way::Network, hops, why: Some(why.into()) }
     }
 
-    /// Whether the answer is "no" only because something is not known.
+    /// Whether the destination counts as not reached only because something is unknown.
     pub fn unsure(&self) -> bool {
         let why = self.why.as_deref().unwrap_or_default();
         why.contains("known only after apply") || why.contains("cannot be read")
     }
 }
 
-/// A place inside, with what gateways and filters know of it.
+/// A place inside a network, with the properties that gateways and filters use.
 struct Side<'a> {
     name: &'a str,
     subnet: &'a Subnet,
     /// Whether it has a public address.
     public: bool,
-    /// Its security groups; `None` where nobody knows, and then nothing is filtered.
+    /// Its security groups. `None` if they are unknown; then nothing is filtered.
     groups: Option<&'a [Key]>,
-    /// Its tags; `None` stands for hosts of any tag.
+    /// Its tags. `None` represents hosts with any tag.
     tags: Option<&'a [String]>,
-    /// A gateway that opens a peer's connection: where to it may.
+    /// For a gateway that opens a connection for a peer: the permitted destinations.
     permit: Option<Permit<'a>>,
 }
 
@@ -116,7 +116,7 @@ impl Side<'_> {
     }
 }
 
-/// A topology with its lists, to be asked many times.
+/// A topology with indexes for repeated queries.
 pub struct Lists<'a> {
     all: &'a Topology,
     subnets: BTreeMap<&'a str, Vec<&'a Subnet>>,
@@ -125,12 +125,12 @@ pub struct Lists<'a> {
     attachments: BTreeMap<&'a str, Vec<&'a Attachment>>,
     /// Networks that a network is peered with.
     peers: BTreeMap<&'a str, BTreeSet<&'a str>>,
-    /// First addresses of ranges that some table knows, and those behind their ends: where treatment may change.
+    /// First addresses of all ranges, and the addresses after their ends: the points where the treatment may change.
     cuts: BTreeSet<IpAddr>,
 }
 
 impl<'a> Lists<'a> {
-    /// Sorts a topology.
+    /// Indexes a topology.
     pub fn new(all: &'a Topology) -> Self {
         let mut lists = Self {
             all,
@@ -196,7 +196,7 @@ impl<'a> Lists<'a> {
         self.attachments.get(gateway).map(Vec::as_slice).unwrap_or_default()
     }
 
-    /// The network's own range that holds an address; Google's networks have those of their subnets.
+    /// The range of the network that contains an address. Google networks have the ranges of their subnets.
     fn local(&self, network: &str, address: IpAddr) -> Option<IpNet> {
         let own = self.all.networks.get(network)?;
         let ranges = own.ranges.iter();
@@ -208,7 +208,7 @@ impl<'a> Lists<'a> {
             .copied()
     }
 
-    /// One address of every part of the subnet that all tables treat alike.
+    /// One address of each part of the subnet that all tables treat alike.
     fn samples(&self, subnet: &Subnet) -> Vec<IpAddr> {
         let mut samples = BTreeSet::new();
         for range in &subnet.ranges {
@@ -218,7 +218,7 @@ impl<'a> Lists<'a> {
         samples.into_iter().collect()
     }
 
-    /// Whether hosts of a subnet have public addresses: all that it launches, or one that says so.
+    /// Whether hosts of a subnet have public addresses: by default, or because one host requests one.
     fn public(&self, subnet: &Subnet) -> bool {
         let hosts = self.all.hosts.values();
         subnet.public
@@ -227,12 +227,12 @@ impl<'a> Lists<'a> {
                 .any(|host| host.public == Some(true))
     }
 
-    /// Whether packets of `protocol` get from one place to the other, and answers back.
+    /// Whether packets of `protocol` arrive from one place at the other, and replies return.
     pub fn ask(&self, from: &Place, to: &Place, protocol: Protocol) -> Answer {
         let answer = match (from, to) {
             (Place::Service(_), _) => Err(Answer::no(Vec::new(), "services do not open connections")),
             (Place::Internet, Place::Internet | Place::Service(_)) => {
-                Err(Answer::no(Vec::new(), "that path does not touch the plan"))
+                Err(Answer::no(Vec::new(), "the path involves no network of the plan"))
             }
             (Place::Peers { fabric, group }, to) => Ok(self.by_peers(fabric, group, to, protocol)),
             (from, Place::Peers { fabric, .. }) => Ok(self.to_peers(from, fabric)),
@@ -287,10 +287,12 @@ impl<'a> Lists<'a> {
                 last.get_or_insert(answer);
             }
         }
-        last.unwrap_or_else(|| Answer::no(Vec::new(), "they have no addresses of one family"))
+        last.unwrap_or_else(|| {
+            Answer::no(Vec::new(), "source and destination have no address family in common")
+        })
     }
 
-    /// One packet there, and its answer back.
+    /// One packet and its reply.
     fn packet(
         &self,
         (from, a): (&Side<'_>, IpAddr),
@@ -302,23 +304,23 @@ impl<'a> Lists<'a> {
         match &there.end {
             End::Subnet(key) if *key == to.subnet.head.key => {}
             End::Subnet(key) => {
-                return Answer::no(hops, format!("{b} is in subnet {} on that path", self.all.name(key)));
+                return Answer::no(hops, format!("on this path, {b} is in subnet {}", self.all.name(key)));
             }
-            End::Internet => return Answer::no(hops, format!("{b} is looked for on the internet")),
+            End::Internet => return Answer::no(hops, format!("traffic to {b} goes to the internet")),
             End::Dropped(why) => {
                 let between = self.between_peers(from.subnet, to.subnet);
                 return Answer::no(hops, between.map_or_else(|| why.clone(), |it| format!("{why}; {it}")));
             }
         }
         let blocked = filter::leaves(self, from, (to.groups.unwrap_or_default(), b), protocol)
-            // Behind NAT nobody is a member of anything.
+            // Behind NAT, group membership is lost.
             .or_else(|| {
                 filter::enters(self, Some(from).filter(|_| there.source.1 == a), there.source.1, to, protocol)
             });
         if let Some(why) = blocked {
             return Answer::no(hops, why);
         }
-        // Back: to whoever the receiver saw, then from each NAT to whom it stands for.
+        // Return path: to the source that the receiver saw, then from each NAT to the address that it translated.
         let mut legs = vec![(to.subnet, b, there.source.clone())];
         for (nat, behind, address) in there.nat.iter().rev() {
             if let Some(nat) = self.all.subnets.get(nat) {
@@ -330,18 +332,18 @@ impl<'a> Lists<'a> {
             if back.end != End::Subnet(goal.clone()) {
                 let why = match back.end {
                     End::Dropped(why) => why,
-                    _ => "it ends elsewhere".to_owned(),
+                    _ => "the replies arrive elsewhere".to_owned(),
                 };
                 hops.extend(
-                    back.hops.into_iter().map(|hop| Hop { text: format!("back: {}", hop.text), ..hop }),
+                    back.hops.into_iter().map(|hop| Hop { text: format!("return: {}", hop.text), ..hop }),
                 );
-                return Answer::no(hops, format!("no way back: {why}"));
+                return Answer::no(hops, format!("no return path: {why}"));
             }
         }
         Answer { reached: true, way: Way::Network, hops, why: None }
     }
 
-    /// Whether nothing but two peerings in a row lies between two networks, which leads nowhere by design.
+    /// Explains two networks that are connected only through two peerings in a row, which do not forward by design.
     fn between_peers(&self, from: &Subnet, to: &Subnet) -> Option<String> {
         let (from, to) = (from.network.as_deref()?, to.network.as_deref()?);
         let (mine, theirs) = (self.peers.get(from)?, self.peers.get(to)?);
@@ -350,7 +352,7 @@ impl<'a> Lists<'a> {
         Some(format!("{from} and {to} are both peered with {hub}, and peering is not transitive"))
     }
 
-    /// Addresses of the internet that tables tell apart.
+    /// Public addresses that tables distinguish.
     fn outside(&self, wanted: impl Fn(&IpAddr) -> bool) -> Vec<IpAddr> {
         let anywhere = IpAddr::from([198, 51, 100, 1]);
         let anywhere6 = IpAddr::from([0x2600, 0, 0, 0, 0, 0, 0, 1]);
@@ -387,7 +389,7 @@ impl<'a> Lists<'a> {
                         Some(why) => Answer::no(there.hops, why),
                     },
                     End::Dropped(why) => Answer::no(there.hops.clone(), why.clone()),
-                    End::Subnet(_) => Answer::no(there.hops, "it stays inside"),
+                    End::Subnet(_) => Answer::no(there.hops, "the traffic stays inside the network"),
                 };
                 last.get_or_insert(answer);
             }
@@ -395,7 +397,7 @@ impl<'a> Lists<'a> {
         last.unwrap_or_else(|| Answer::no(Vec::new(), "its range is known only after apply"))
     }
 
-    /// From the last NAT back to the sender.
+    /// The reason why replies do not return from the last NAT to the sender.
     fn way_home(&self, there: &walk::Walk) -> Option<String> {
         there.nat.iter().rev().find_map(|(nat, behind, address)| {
             let nat = self.all.subnets.get(nat)?;
@@ -406,17 +408,17 @@ impl<'a> Lists<'a> {
             let why = match back.end {
                 End::Subnet(key) if key == *behind => return None,
                 End::Dropped(why) => why,
-                _ => "it ends elsewhere".to_owned(),
+                _ => "the replies arrive elsewhere".to_owned(),
             };
-            Some(format!("no way back from NAT: {why}"))
+            Some(format!("no return path from NAT: {why}"))
         })
     }
 
-    /// From the internet: to a public address, behind an internet gateway that answers go back through.
+    /// From the internet to a public address, if replies leave through an internet gateway.
     fn inbound(&self, to: &Side<'_>, protocol: Protocol) -> Answer {
         let target = to.subnet;
         if !to.public {
-            let why = format!("nothing in subnet {} has a public address", target.head.name);
+            let why = format!("no host in subnet {} has a public address", target.head.name);
             return Answer::no(Vec::new(), why);
         }
         let mut why = "its range is known only after apply".to_owned();
@@ -434,9 +436,9 @@ impl<'a> Lists<'a> {
                             Some(why) => why,
                         }
                     }
-                    End::Internet => "answers leave through NAT".to_owned(),
+                    End::Internet => "replies leave through NAT".to_owned(),
                     End::Dropped(why) => why,
-                    End::Subnet(_) => "answers stay inside".to_owned(),
+                    End::Subnet(_) => "replies stay inside the network".to_owned(),
                 };
             }
         }
@@ -449,10 +451,10 @@ impl<'a> Lists<'a> {
         let through = |key: &str, name: &str| Answer {
             reached: true,
             way: Way::Endpoint,
-            hops: vec![start.clone(), Hop::new(key, format!("endpoint {name} of {service}"))],
+            hops: vec![start.clone(), Hop::new(key, format!("endpoint {name} for {service}"))],
             why: None,
         };
-        // These two answer at public addresses of the service.
+        // Gateway endpoints and private access use the public addresses of the service.
         let public = from.permit.is_none() || !self.outside(|it| from.permits(*it)).is_empty();
         let mut why = None;
         for endpoint in self.all.endpoints.values().filter(|it| it.service == service) {
@@ -476,7 +478,7 @@ impl<'a> Lists<'a> {
                         let answer = self.between(from, &to, HTTPS);
                         if answer.reached {
                             let mut hops = answer.hops;
-                            let text = format!("endpoint {name} of {service}");
+                            let text = format!("endpoint {name} for {service}");
                             hops.push(Hop::new(&endpoint.head.key, text));
                             return Answer { reached: true, way: Way::Endpoint, hops, why: None };
                         }
@@ -493,14 +495,14 @@ impl<'a> Lists<'a> {
             (true, _) => answer,
             (false, Some(why)) => Answer { why: Some(why), ..answer },
             (false, None) => {
-                let text = format!("no endpoint of {service} serves it, and the internet is not reached");
+                let text = format!("no endpoint for {service} serves it, and it has no path to the internet");
                 Answer { why: Some(text), ..answer }
             }
         }
     }
 
-    /// Networks that reach each other, the internet and services: what a change of them is told by. Only for networks
-    /// that are linked with something.
+    /// Pairs of a network and what it reaches: another network, the internet or a service. Summaries of a change compare
+    /// these pairs. Only networks with a peering or gateway attachment are compared with each other.
     pub fn pairs(&self) -> BTreeSet<(Key, String)> {
         let mut found = BTreeSet::new();
         let any = Protocol::Any;
@@ -517,7 +519,7 @@ impl<'a> Lists<'a> {
                 for service in &services {
                     let answer = self.ask(&from, &Place::Service((*service).to_owned()), any);
                     if answer.reached && answer.way == Way::Endpoint {
-                        found.insert(((*network).to_owned(), format!("{service} by endpoint")));
+                        found.insert(((*network).to_owned(), format!("{service} through an endpoint")));
                     }
                 }
             }
@@ -541,7 +543,7 @@ impl<'a> Lists<'a> {
         found
     }
 
-    /// The same of groups of peers.
+    /// The same pairs for groups of peers.
     fn peer_pairs(&self, services: &BTreeSet<&str>, found: &mut BTreeSet<(Key, String)>) {
         let any = Protocol::Any;
         for overlay in self.all.overlays() {
@@ -556,7 +558,7 @@ impl<'a> Lists<'a> {
                 for service in services {
                     let answer = self.ask(&from, &Place::Service((*service).to_owned()), any);
                     if answer.reached && answer.way == Way::Endpoint {
-                        found.insert((name.clone(), format!("{service} by endpoint")));
+                        found.insert((name.clone(), format!("{service} through an endpoint")));
                     }
                 }
                 for (network, subnets) in &self.subnets {

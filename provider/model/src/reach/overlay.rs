@@ -1,14 +1,14 @@
-//! Peers of the overlay: what a gateway's allow-list lets a group reach, and from where peers are reached.
+//! Peers of the overlay: the destinations that the allow-lists of gateways permit, and connections to peers.
 //!
-//! A gateway opens its peers' connections anew, by sockets of its own: beyond it they are the gateway's, with its address,
-//! its routes and its packet filters. So nothing opens a connection towards a peer, and peers do not reach each other.
+//! A gateway opens a connection of its own for each connection of a peer. Beyond the gateway, the gateway's address, routes
+//! and packet filters apply. Nothing can open a connection to a peer, and peers cannot reach each other.
 
 use super::{Answer, Hop, Lists, Place, Side, Way};
 use crate::topology::{Allow, GatewayConfig, Host, Overlay, Protocol};
 use ipnet::IpNet;
 use std::net::IpAddr;
 
-/// The destinations that a gateway lets a connection of a peer go to.
+/// The destinations that a gateway permits for a connection of a peer.
 #[derive(Clone, Copy)]
 pub(super) struct Permit<'a> {
     to: &'a [IpNet],
@@ -16,8 +16,8 @@ pub(super) struct Permit<'a> {
 }
 
 impl Permit<'_> {
-    /// Whatever the list says: not to other peers, and not to the gateway's own loopback and link, where clouds have
-    /// their metadata.
+    /// Whether the address is permitted. Other peers and the gateway's loopback and link-local addresses, which include the
+    /// metadata service of clouds, never are.
     pub(super) fn holds(&self, address: IpAddr) -> bool {
         let local = match address {
             IpAddr::V4(v4) => {
@@ -33,7 +33,7 @@ impl Permit<'_> {
     }
 }
 
-/// Ranges that allow-lists tell apart, and those that no peer reaches whatever they say.
+/// Ranges that allow-lists distinguish, and ranges that no peer can reach.
 pub(super) fn ranges(all: &crate::topology::Topology) -> Vec<IpNet> {
     if all.configs.is_empty() {
         return Vec::new();
@@ -41,7 +41,7 @@ pub(super) fn ranges(all: &crate::topology::Topology) -> Vec<IpNet> {
     let rules = all.configs.values().flat_map(|config| &config.groups).flat_map(|group| &group.allow);
     let lists = rules.flat_map(|rule| rule.to.iter().copied());
     let pools = all.configs.values().flat_map(|config| config.prefixes.iter().copied());
-    // Where a list's range begins with addresses that are private, the first public one behind them counts.
+    // If a range starts with private addresses, the first public address after them is the sample.
     let special =
         ["0.0.0.0/8", "10.0.0.0/8", "100.64.0.0/10", "127.0.0.0/8", "169.254.0.0/16", "172.16.0.0/12"];
     let special = special.into_iter().chain(["192.168.0.0/16"]).filter_map(|text| text.parse().ok());
@@ -49,11 +49,11 @@ pub(super) fn ranges(all: &crate::topology::Topology) -> Vec<IpNet> {
 }
 
 impl Lists<'_> {
-    /// What peers of a group reach, by whichever gateway. Of several ways the one over the internet is told: who forbids
-    /// that wants to know.
+    /// What peers of a group reach through any gateway. A path over the internet is reported first, because policies are
+    /// most likely to forbid it.
     pub(super) fn by_peers(&self, fabric: &str, group: &str, to: &Place, protocol: Protocol) -> Answer {
         if matches!(to, Place::Peers { .. }) {
-            return Answer::no(Vec::new(), "a gateway carries nothing from peer to peer");
+            return Answer::no(Vec::new(), "gateways do not forward traffic between peers");
         }
         let overlays = self.all.overlays();
         let Some(overlay) = overlays.iter().find(|overlay| overlay.fabric == fabric) else {
@@ -70,12 +70,12 @@ impl Lists<'_> {
         best.unwrap_or_else(|| {
             Answer::no(
                 vec![start(overlay, group)],
-                "what its gateways reach cannot be read: none is in this plan",
+                "the routes of its gateways cannot be read: none of its gateways is in the plan",
             )
         })
     }
 
-    /// An answer for each rule that is about the packets; one that tells why there is none.
+    /// An answer for each rule that covers the packets, or one answer with the reason if there is none.
     fn by_gateway(
         &self,
         overlay: &Overlay<'_>,
@@ -87,14 +87,14 @@ impl Lists<'_> {
         let name = &host.head.name;
         let hops = || vec![start(overlay, group), Hop::new(&host.head.key, format!("gateway {name}"))];
         if let Some(why) = config.unread {
-            return vec![Answer::no(hops(), format!("the file of gateway {name} {}", why.words()))];
+            return vec![Answer::no(hops(), format!("the configuration of gateway {name} {}", why.words()))];
         }
         let Some(found) = config.groups.iter().find(|it| it.name == group) else {
             return vec![Answer::no(hops(), format!("gateway {name} has no group {group}"))];
         };
         let mut answers = Vec::new();
         for (at, rule) in found.allow.iter().enumerate() {
-            // Services are asked for by HTTPS.
+            // Requests to services use HTTPS.
             let asked = if matches!(to, Place::Service(_)) { super::HTTPS } else { protocol };
             for narrowed in rule.narrowed(asked) {
                 let permit = Permit { to: &rule.to, pool: &config.prefixes };
@@ -112,20 +112,23 @@ impl Lists<'_> {
             }
         }
         if answers.is_empty() {
-            let why = format!("no rule of group {group} at gateway {name} allows it{}", rules(&found.allow));
+            let why = format!(
+                "gateway {name} has no rule for group {group} that allows this traffic{}",
+                rules(&found.allow)
+            );
             answers.push(Answer::no(hops(), why));
         }
         answers
     }
 
-    /// From the gateway on; `None` where the rule holds no address of the destination.
+    /// The path from the gateway on. `None` if the rule contains no address of the destination.
     fn onward(&self, host: &Host, permit: Permit<'_>, to: &Place, protocol: Protocol) -> Option<Answer> {
         let gateway = match self.side(&Place::Host(host.head.key.clone())) {
             Ok(gateway) => Side { permit: Some(permit), ..gateway },
             Err(_) => {
                 let name = &host.head.name;
                 let why =
-                    format!("what gateway {name} reaches cannot be read: its subnet is not in the plan");
+                    format!("the routes of gateway {name} cannot be read: its subnet is not in the plan");
                 return Some(Answer::no(Vec::new(), why));
             }
         };
@@ -150,9 +153,9 @@ impl Lists<'_> {
         (answer.reached || answer.unsure() || !answer.hops.is_empty()).then_some(answer)
     }
 
-    /// Nobody opens a connection to a peer. A route may lead to its gateway all the same: that is told.
+    /// Nothing can open a connection to a peer. If a route leads to its gateway, the answer shows it.
     pub(super) fn to_peers(&self, from: &Place, fabric: &str) -> Answer {
-        let why = "a gateway only opens connections of its peers: its NAT lets nothing in";
+        let why = "gateways forward only connections that peers open, not connections to peers";
         let overlays = self.all.overlays();
         let overlay = overlays.iter().find(|overlay| overlay.fabric == fabric);
         let (Ok(from), Some(overlay)) = (self.side(from), overlay) else {
@@ -173,16 +176,16 @@ impl Lists<'_> {
                     return Answer::no(there.hops, why);
                 }
                 if nearest.hops.is_empty() {
-                    nearest = Answer::no(there.hops, format!("{text}; and {why}"));
+                    nearest = Answer::no(there.hops, format!("{text}; {why}"));
                 }
             }
         }
-        // What is not known of the way there does not matter: nothing comes in by any.
+        // Unknown parts of the path do not matter, because no path leads to a peer.
         if nearest.unsure() { Answer::no(nearest.hops, why) } else { nearest }
     }
 }
 
-/// What matters most of several answers.
+/// Sort key: the most important of several answers has the largest.
 fn rank(answer: &Answer) -> (bool, bool, bool, usize) {
     (answer.reached, answer.reached && answer.way == Way::Internet, answer.unsure(), answer.hops.len())
 }
@@ -193,10 +196,10 @@ fn start(overlay: &Overlay<'_>, group: &str) -> Hop {
 
 fn rules(allow: &[Allow]) -> String {
     match allow {
-        [] => ", it has none".to_owned(),
+        [] => " (the group has no rules)".to_owned(),
         some => {
             let some: Vec<String> = some.iter().take(6).map(Allow::short).collect();
-            format!(" ({})", some.join("; "))
+            format!(" (allowed: {})", some.join("; "))
         }
     }
 }

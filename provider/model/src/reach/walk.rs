@@ -1,12 +1,12 @@
-//! One packet, hop by hop, as the clouds forward it: longest prefix, local routes, NAT, peering that is not
-//! transitive, transit gateways with their own tables.
+//! Follows one packet hop by hop, as the clouds forward it: longest prefix, local routes, NAT, non-transitive peering,
+//! and transit gateways with their own route tables.
 
 use super::{Hop, Lists};
 use crate::topology::{Attachment, Destination, Gateway, GatewayKind, Home, Key, Subnet, Target};
 use ipnet::IpNet;
 use std::net::IpAddr;
 
-/// Forwarding steps of one packet; a circle ends here.
+/// Maximum number of forwarding steps of one packet, which ends loops.
 const MAX_STEPS: usize = 16;
 
 /// Where a packet ends up.
@@ -16,22 +16,22 @@ pub(super) enum End {
     Subnet(Key),
     /// On the internet.
     Internet,
-    /// Nowhere, and why.
+    /// Dropped, with the reason.
     Dropped(String),
 }
 
-/// A walk.
+/// The path of one packet.
 #[derive(Debug, Clone)]
 pub(super) struct Walk {
     pub(super) end: End,
     pub(super) hops: Vec<Hop>,
-    /// Subnets whose NAT took the packet over, each with the subnet and address that it answers to.
+    /// Subnets whose NAT translated the packet, each with the subnet and address that replies go to.
     pub(super) nat: Vec<(Key, Key, IpAddr)>,
     /// The source as the receiver sees it.
     pub(super) source: (Key, IpAddr),
 }
 
-/// Sends a packet from an address of a subnet. `public` tells whether the sender has a public address.
+/// Sends a packet from an address of a subnet. `public` states whether the sender has a public address.
 pub(super) fn walk(lists: &Lists<'_>, from: &Subnet, source: IpAddr, to: IpAddr, public: bool) -> Walk {
     let mut walk = Walk {
         end: End::Dropped(String::new()),
@@ -49,7 +49,7 @@ pub(super) fn walk(lists: &Lists<'_>, from: &Subnet, source: IpAddr, to: IpAddr,
             }
         }
     }
-    walk.end = End::Dropped("it goes round in a circle".to_owned());
+    walk.end = End::Dropped("the routes form a loop".to_owned());
     walk
 }
 
@@ -57,7 +57,7 @@ fn dropped<T>(why: impl Into<String>) -> Result<T, End> {
     Err(End::Dropped(why.into()))
 }
 
-/// One look into a route table: the subnet whose table is next, or the end.
+/// One route lookup: returns the subnet whose table is next, or the end of the path.
 fn step<'a>(
     lists: &Lists<'a>,
     walk: &mut Walk,
@@ -77,7 +77,7 @@ fn step<'a>(
         });
         ranges.max_by_key(|(net, route)| (net.prefix_len(), std::cmp::Reverse(*route)))
     });
-    // A route that is no narrower than the network's own range does not win against it.
+    // A route wins against the network's own range only if it is more specific.
     let best = best.filter(|(net, _)| local.is_none_or(|local| net.prefix_len() > local.prefix_len()));
     if best.is_none() && local.is_some() {
         return Err(deliver(lists, walk, network, to));
@@ -85,11 +85,12 @@ fn step<'a>(
     let (Some(table), Some((net, route))) = (table, best) else {
         return match table {
             Some(table) => dropped(format!("route table {} has no route to {to}", table.head.name)),
-            None => dropped(format!("the plan has no route table of subnet {}", subnet.head.name)),
+            None => dropped(format!("the plan contains no route table for subnet {}", subnet.head.name)),
         };
     };
-    let hop =
-        |what: String| Hop::new(&table.head.key, format!("route table {}: {net} to {what}", table.head.name));
+    let hop = |what: String| {
+        Hop::new(&table.head.key, format!("route table {}: {net} via {what}", table.head.name))
+    };
     match &route.target {
         Target::Gateway(key) => {
             let Some(gateway) = lists.all.gateways.get(key) else {
@@ -112,20 +113,22 @@ fn step<'a>(
                     dropped(format!("{to} is not in {}, and peering is not transitive", lists.all.name(far)))
                 }
                 Some(None) => dropped("the other side of the peering is known only after apply"),
-                None => dropped(format!("peering {} does not touch this network", peering.head.name)),
+                None => dropped(format!("peering {} does not connect this network", peering.head.name)),
             }
         }
-        Target::Endpoint(key) => dropped(format!("endpoint {} takes it", lists.all.name(key))),
+        Target::Endpoint(key) => dropped(format!("the route leads to endpoint {}", lists.all.name(key))),
         Target::Other(key) if lists.all.hosts.get(key).is_some_and(|host| host.config.is_some()) => {
             let name = lists.all.name(key);
             walk.hops.push(hop(format!("gateway {name}")));
             walk.hops.push(Hop::new(key, format!("gateway {name}")));
-            dropped(format!("gateway {name} forwards nothing that comes from the network"))
+            dropped(format!("gateway {name} does not forward connections from the network to its peers"))
         }
         Target::Other(key) => {
-            dropped(format!("it goes to {}, which the plan does not describe", lists.all.name(key)))
+            dropped(format!("the route leads to {}, which the plan does not describe", lists.all.name(key)))
         }
-        Target::Unknown(word) => dropped(format!("it goes to a {word} that is known only after apply")),
+        Target::Unknown(word) => {
+            dropped(format!("the route leads to a {word} that is known only after apply"))
+        }
         Target::Nowhere => dropped(format!("route table {} drops {net}", table.head.name)),
     }
 }
@@ -139,7 +142,7 @@ fn deliver(lists: &Lists<'_>, walk: &mut Walk, network: &str, to: IpAddr) -> End
             walk.hops.push(Hop::new(&subnet.head.key, text));
             End::Subnet(subnet.head.key.clone())
         }
-        None => End::Dropped(format!("no subnet of {} holds {to}", lists.all.name(network))),
+        None => End::Dropped(format!("no subnet of {} contains {to}", lists.all.name(network))),
     }
 }
 
@@ -154,12 +157,12 @@ fn through<'a>(
 ) -> Result<&'a Subnet, End> {
     let name = &gateway.head.name;
     match gateway.kind {
-        GatewayKind::Internet if is_private(to) => dropped(format!("{to} is no address of the internet")),
+        GatewayKind::Internet if is_private(to) => dropped(format!("{to} is not a public address")),
         GatewayKind::Internet if gateway.network.as_deref() != Some(network) => {
             dropped(format!("internet gateway {name} is not attached to this network"))
         }
         GatewayKind::Internet => {
-            // Google's NAT sits in front of the internet gateway, not in a subnet.
+            // Google's Cloud NAT belongs to the internet gateway, not to a subnet.
             let nat = lists.all.gateways.values().find(|nat| {
                 nat.kind == GatewayKind::Nat
                     && nat.head.home == Home::Google
@@ -172,7 +175,7 @@ fn through<'a>(
                     walk.nat.push((subnet.head.key.clone(), walk.source.0.clone(), walk.source.1));
                 }
                 _ if *public => {}
-                _ => return dropped(format!("nothing in subnet {} has a public address", subnet.head.name)),
+                _ => return dropped(format!("no host in subnet {} has a public address", subnet.head.name)),
             }
             walk.hops.push(Hop::new("internet", "the internet".to_owned()));
             Err(End::Internet)
@@ -182,7 +185,9 @@ fn through<'a>(
             walk.nat.push((subnet.head.key.clone(), walk.source.0.clone(), walk.source.1));
             Err(End::Internet)
         }
-        GatewayKind::EgressOnly => dropped("an egress-only gateway forwards IPv6 to the internet only"),
+        GatewayKind::EgressOnly => {
+            dropped("an egress-only gateway forwards only IPv6 traffic to the internet")
+        }
         GatewayKind::Nat | GatewayKind::PrivateNat => {
             let home = gateway.subnet.as_deref().and_then(|key| lists.all.subnets.get(key));
             let Some(home) = home else {
@@ -195,7 +200,7 @@ fn through<'a>(
                 return dropped(format!("the range of subnet {} is known only after apply", home.head.name));
             };
             if walk.nat.iter().any(|(key, ..)| *key == home.head.key) {
-                return dropped("it goes round in a circle");
+                return dropped("the routes form a loop");
             }
             walk.nat.push((home.head.key.clone(), walk.source.0.clone(), walk.source.1));
             walk.source = (home.head.key.clone(), own);
@@ -204,12 +209,12 @@ fn through<'a>(
         }
         GatewayKind::Transit => transit(lists, walk, gateway, network, to, public),
         GatewayKind::Vpn => {
-            dropped(format!("VPN gateway {name} takes it to a site that the plan does not describe"))
+            dropped(format!("VPN gateway {name} leads to a site that the plan does not describe"))
         }
     }
 }
 
-/// The address that a NAT gateway of the subnet answers for; clouds keep the first four.
+/// The assumed address of a NAT gateway in the subnet. AWS reserves the first four addresses.
 pub fn nat_address(subnet: &Subnet) -> Option<IpAddr> {
     match subnet.ranges.iter().find(|range| range.addr().is_ipv4())? {
         IpNet::V4(net) => {
@@ -258,12 +263,12 @@ fn transit<'a>(
         }
         None => {
             return dropped(format!(
-                "the attachment of {} uses no route table of transit gateway {name}",
+                "the attachment of {} is associated with no route table of transit gateway {name}",
                 lists.all.name(network)
             ));
         }
     }
-    // A static route wins over one of the same length that was written by an attachment.
+    // A static route wins over a propagated route of the same length.
     let best =
         routes.into_iter().filter(|(net, ..)| net.contains(&to)).max_by_key(|(net, fixed, attachment)| {
             (net.prefix_len(), *fixed, std::cmp::Reverse(attachment.map(|it| &it.head.key)))
@@ -272,7 +277,7 @@ fn transit<'a>(
         return dropped(format!("transit gateway {name} has no route to {to}"));
     };
     let Some(far) = far else { return dropped(format!("transit gateway {name} drops {net}")) };
-    let text = format!("transit gateway {name}: {net} to attachment {}", far.head.name);
+    let text = format!("transit gateway {name}: {net} via attachment {}", far.head.name);
     walk.hops.push(Hop::new(&gateway.head.key, text));
     let Some(target) = far.network.as_deref() else {
         return dropped("the network of the attachment is known only after apply");
@@ -280,7 +285,7 @@ fn transit<'a>(
     if lists.local(target, to).is_some() {
         return Err(deliver(lists, walk, target, to));
     }
-    // Beyond the network itself the table of the attachment's subnet decides; whoever sent it has no address there.
+    // Beyond the network, the route table of the attachment's subnet decides. The sender has no public address there.
     *public = false;
     match far.subnets.first().and_then(|key| lists.all.subnets.get(key)) {
         Some(subnet) => Ok(subnet),
@@ -288,7 +293,7 @@ fn transit<'a>(
     }
 }
 
-/// Addresses that the internet does not route.
+/// Whether the internet does not route an address.
 pub(super) fn is_private(address: IpAddr) -> bool {
     match address {
         IpAddr::V4(address) => {

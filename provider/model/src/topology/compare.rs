@@ -1,16 +1,16 @@
-//! Before and after, laid over each other: what pictures of a change show.
+//! Combines the topologies before and after the apply, for diagrams of a change.
 
 use super::overlay::mark;
 use super::{AddressSpace, Change, Entry, Plan, Route, RouteTable, Topology};
 
-/// Everything that is there after the run or was before it. What goes away is marked [`Change::Delete`]; routes and
-/// ranges that differ are marked one by one.
+/// All objects before and after the apply. Deleted objects are marked [`Change::Delete`], and routes and ranges that differ
+/// are marked individually.
 pub fn compare(plan: &Plan) -> Topology {
     let mut all = plan.after.clone();
     if !plan.changes {
         return all;
     }
-    // What stays may still mention a network that goes: it goes, and is not somebody else's.
+    // Remaining objects may refer to a network that is deleted, which must not count as managed elsewhere.
     all.networks.retain(|key, network| {
         !network.head.external || plan.before.networks.get(key).is_none_or(|before| before.head.external)
     });
@@ -54,7 +54,7 @@ fn routes(table: &mut RouteTable, before: Option<&RouteTable>, stays: bool) {
     for route in &mut table.routes {
         let same = gone.iter().position(|old| old.destination == route.destination);
         route.change = match same.map(|at| gone.remove(at)) {
-            // The target is the same object, or one of the same kind that is known only after apply.
+            // The target is the same object, or one of the same type that is known only after apply.
             Some(old) if old.target == route.target => Change::Keep,
             Some(_) => Change::Update,
             None => Change::Create,

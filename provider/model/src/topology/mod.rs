@@ -1,8 +1,7 @@
-//! What a run builds: networks, what is in them, what connects them, and what the run does to each.
+//! The objects of a plan: networks, the objects in them, their connections, and the change to each object.
 //!
-//! Where [`crate::Model`] holds ranges and the place each was written, for the check, a [`Topology`] holds objects and
-//! how they refer to each other, for pictures and for [`crate::reach`]. A [`Plan`] has two of them: before the run
-//! and after it.
+//! A [`crate::Model`] contains ranges with their positions, for the check. A [`Topology`] contains objects and their
+//! references, for diagrams and for [`crate::reach`]. A [`Plan`] has two topologies: before and after the apply.
 
 mod compare;
 mod overlay;
@@ -17,21 +16,21 @@ pub use compare::compare;
 pub use overlay::{Allow, GatewayConfig, Overlay, PeerGroup, Unread};
 pub use rules::{Firewall, Peer, Protocol, Rule, SecurityGroup};
 
-/// Identity of an object inside one plan: its resource address; the cloud's id for what the plan only mentions.
+/// Identity of an object in one plan: its resource address, or the ID in the cloud for objects that the plan only refers to.
 pub type Key = String;
 
-/// What a run does to an object.
+/// The change to an object.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Change {
     /// Nothing.
     #[default]
     Keep,
-    /// It is made.
+    /// It is created.
     Create,
-    /// It changes in place.
+    /// It is updated in place.
     Update,
-    /// It is destroyed and made again.
+    /// It is destroyed and created again.
     Replace,
     /// It is destroyed.
     Delete,
@@ -42,7 +41,7 @@ impl Change {
     pub const ALL: [Change; 5] =
         [Change::Create, Change::Update, Change::Replace, Change::Delete, Change::Keep];
 
-    /// The word for it.
+    /// Display name.
     pub fn word(self) -> &'static str {
         match self {
             Change::Keep => "unchanged",
@@ -53,7 +52,7 @@ impl Change {
         }
     }
 
-    /// One sign, so that colour is not the only difference.
+    /// A sign, so that colour is not the only difference.
     pub fn sign(self) -> &'static str {
         match self {
             Change::Keep => "",
@@ -65,7 +64,7 @@ impl Change {
     }
 }
 
-/// Who runs it.
+/// The cloud of an object.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Home {
@@ -87,29 +86,29 @@ impl fmt::Display for Home {
     }
 }
 
-/// What every object has.
+/// Common properties.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Head {
     /// Its identity.
     pub key: Key,
-    /// Its name as people call it: the `name` attribute or tag, else the end of the address.
+    /// Display name: the `name` attribute or tag, else the end of the address.
     pub name: String,
-    /// Who runs it.
+    /// The cloud of an object.
     pub home: Home,
-    /// What the run does to it.
+    /// The change to it.
     pub change: Change,
-    /// Whether the plan only mentions it: it belongs to another run.
+    /// Whether the plan only refers to it, because it is managed elsewhere.
     pub external: bool,
 }
 
 /// A network: a VPC.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Network {
-    /// What every object has.
+    /// Common properties.
     pub head: Head,
-    /// Its ranges; none for Google, whose subnets have their own.
+    /// Its ranges. Empty for Google Cloud, where only subnets have ranges.
     pub ranges: Vec<IpNet>,
-    /// Ranges before the run, where they were others.
+    /// Ranges before the apply, if different.
     pub was: Vec<IpNet>,
     /// Whether every range is known.
     pub complete: bool,
@@ -120,13 +119,13 @@ pub struct Network {
 /// A subnet.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Subnet {
-    /// What every object has.
+    /// Common properties.
     pub head: Head,
-    /// Its network; `None` is not known.
+    /// Its network. `None` if unknown.
     pub network: Option<Key>,
-    /// Its ranges; an empty list is known only after apply.
+    /// Its ranges. Empty if they are known only after apply.
     pub ranges: Vec<IpNet>,
-    /// Ranges before the run, where they were others.
+    /// Ranges before the apply, if different.
     pub was: Vec<IpNet>,
     /// Zone or region.
     pub zone: Option<String>,
@@ -134,7 +133,7 @@ pub struct Subnet {
     pub public: bool,
 }
 
-/// Where traffic of a route goes.
+/// The target of a route.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Target {
@@ -144,15 +143,15 @@ pub enum Target {
     Peering(Key),
     /// An endpoint.
     Endpoint(Key),
-    /// Something that the plan does not describe: a network interface, an instance.
+    /// An object that the plan does not describe, such as a network interface.
     Other(String),
-    /// Known only after apply; the word says of which kind it is.
+    /// Known only after apply, with the name of its type.
     Unknown(String),
     /// Dropped.
     Nowhere,
 }
 
-/// What a route is for.
+/// The destination of a route.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Destination {
@@ -180,30 +179,30 @@ impl fmt::Display for Destination {
 /// One route.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 pub struct Route {
-    /// What it is for.
+    /// The destination.
     pub destination: Destination,
-    /// Where it leads.
+    /// The target.
     pub target: Target,
-    /// What the run does to it.
+    /// The change to it.
     pub change: Change,
 }
 
 /// A route table, or all routes of a Google network.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct RouteTable {
-    /// What every object has.
+    /// Common properties.
     pub head: Head,
     /// Its network.
     pub network: Option<Key>,
-    /// Whether it serves subnets that name no table.
+    /// Whether it is used by subnets without an associated table.
     pub main: bool,
-    /// Subnets that name it.
+    /// Associated subnets.
     pub subnets: Vec<Key>,
-    /// Its routes, without those to the network itself, which every table has.
+    /// Its routes, without the local routes that every table has.
     pub routes: Vec<Route>,
 }
 
-/// What a gateway does.
+/// The type of a gateway.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum GatewayKind {
@@ -211,9 +210,9 @@ pub enum GatewayKind {
     Internet,
     /// From inside to the internet, IPv6.
     EgressOnly,
-    /// From inside to outside under the gateway's own address.
+    /// Outbound, with the gateway's own address.
     Nat,
-    /// NAT under a private address.
+    /// NAT with a private address.
     PrivateNat,
     /// Between attached networks.
     Transit,
@@ -222,7 +221,7 @@ pub enum GatewayKind {
 }
 
 impl GatewayKind {
-    /// The word for it.
+    /// Display name.
     pub fn word(self) -> &'static str {
         match self {
             GatewayKind::Internet => "internet gateway",
@@ -234,7 +233,7 @@ impl GatewayKind {
         }
     }
 
-    /// The word where there is little room.
+    /// Abbreviation.
     pub fn short(self) -> &'static str {
         match self {
             GatewayKind::Internet => "IGW",
@@ -249,58 +248,58 @@ impl GatewayKind {
 /// A gateway.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Gateway {
-    /// What every object has.
+    /// Common properties.
     pub head: Head,
-    /// What it does.
+    /// Its type.
     pub kind: GatewayKind,
     /// The network it is in or attached to; none for a transit gateway.
     pub network: Option<Key>,
     /// The subnet it is in.
     pub subnet: Option<Key>,
-    /// Google's NAT: the subnets it serves; `None` is all of the network.
+    /// Cloud NAT of Google: the subnets that it serves. `None` means all of the network.
     pub serves: Option<Vec<Key>>,
-    /// A transit gateway: whether attachments use its default table.
+    /// For a transit gateway: whether attachments are associated with its default table.
     pub associates: bool,
-    /// A transit gateway: whether attachments write their ranges into its default table.
+    /// For a transit gateway: whether attachments propagate their ranges to its default table.
     pub propagates: bool,
 }
 
-/// A network on a transit gateway.
+/// An attachment of a network to a transit gateway.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Attachment {
-    /// What every object has.
+    /// Common properties.
     pub head: Head,
     /// The transit gateway.
     pub gateway: Option<Key>,
     /// The network.
     pub network: Option<Key>,
-    /// The subnets that packets from the gateway enter by.
+    /// The subnets through which packets from the gateway enter.
     pub subnets: Vec<Key>,
-    /// Whether it uses the default table; else only what a [`TransitTable`] says.
+    /// Whether it is associated with the default table. Otherwise, only a [`TransitTable`] applies.
     pub associates: bool,
-    /// Whether it writes into the default table.
+    /// Whether it propagates to the default table.
     pub propagates: bool,
 }
 
-/// A route table of a transit gateway's own.
+/// A route table of a transit gateway.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct TransitTable {
-    /// What every object has.
+    /// Common properties.
     pub head: Head,
     /// The transit gateway.
     pub gateway: Option<Key>,
-    /// Attachments that use it.
+    /// Associated attachments.
     pub associations: Vec<Key>,
-    /// Attachments that write their ranges into it.
+    /// Attachments that propagate their ranges to it.
     pub propagations: Vec<Key>,
-    /// Static routes to an attachment; `None` drops.
+    /// Static routes to an attachment. `None` drops the traffic.
     pub routes: Vec<(IpNet, Option<Key>)>,
 }
 
 /// Two networks that are peered.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Peering {
-    /// What every object has.
+    /// Common properties.
     pub head: Head,
     /// One side.
     pub left: Option<Key>,
@@ -316,51 +315,51 @@ pub enum EndpointKind {
     Gateway,
     /// It has an address in each of its subnets.
     Interface,
-    /// Google's private access, switched on for a subnet.
+    /// Private Google Access, enabled for a subnet.
     PrivateAccess,
 }
 
-/// A way to a service that avoids the internet.
+/// An endpoint of a service, which avoids the internet.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Endpoint {
-    /// What every object has.
+    /// Common properties.
     pub head: Head,
     /// Its network.
     pub network: Option<Key>,
-    /// The service in short: `s3`, `ecr.api`, `googleapis`.
+    /// The short name of the service: `s3`, `ecr.api`, `googleapis`.
     pub service: String,
     /// How it is reached.
     pub kind: EndpointKind,
-    /// Route tables that lead to it.
+    /// Route tables with a route to it.
     pub tables: Vec<Key>,
     /// Subnets that it has an address in.
     pub subnets: Vec<Key>,
-    /// Its security groups; `None` is not known or the network's default group.
+    /// Its security groups. `None` if they are unknown or the default group of the network.
     pub groups: Option<Vec<Key>>,
-    /// The only buckets its policy allows, where it says so in Warren's words.
+    /// The only buckets that its policy allows, if it is set through Warren's attribute.
     pub buckets: Vec<String>,
 }
 
-/// Something with an address: an instance, a rented pod.
+/// An object with an address: an instance or a rented pod.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Host {
-    /// What every object has.
+    /// Common properties.
     pub head: Head,
-    /// Where it is; none for a rented pod.
+    /// Its subnet. `None` for a rented pod.
     pub subnet: Option<Key>,
-    /// Its security groups; `None` is not known.
+    /// Its security groups. `None` if unknown.
     pub groups: Option<Vec<Key>>,
     /// Whether it has a public address; `None` follows the subnet.
     pub public: Option<bool>,
-    /// Its tags, which Google's firewalls speak of.
+    /// Its network tags, which Google's firewall rules refer to.
     pub tags: Vec<String>,
-    /// What it is: `instance`, `pod`, `WireGuard gateway`.
+    /// Its type: `instance`, `pod`, `WireGuard gateway`.
     pub what: String,
-    /// A gateway's file.
+    /// The configuration, if it is a gateway.
     pub config: Option<Key>,
 }
 
-/// What a store keeps.
+/// The type of a store.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum StoreKind {
@@ -373,20 +372,20 @@ pub enum StoreKind {
 /// A registry or bucket.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Store {
-    /// What every object has.
+    /// Common properties.
     pub head: Head,
-    /// What it keeps.
+    /// Its type.
     pub kind: StoreKind,
 }
 
 /// A flow log.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct FlowLog {
-    /// What every object has.
+    /// Common properties.
     pub head: Head,
-    /// The network, subnet or transit gateway that is logged.
+    /// The logged network, subnet or transit gateway.
     pub of: Option<Key>,
-    /// Where it is written to.
+    /// Its destination.
     pub destination: String,
 }
 
@@ -397,22 +396,22 @@ pub struct Entry {
     pub path: String,
     /// Its range.
     pub range: IpNet,
-    /// Hosts asked for, where the plan says hosts.
+    /// Requested number of hosts, if the entry sets it.
     pub hosts: Option<u64>,
-    /// Hosts asked for with room to grow.
+    /// Requested number of hosts with room to grow.
     pub grown: Option<u64>,
-    /// What the run does to it.
+    /// The change to it.
     pub change: Change,
 }
 
 /// An address plan.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct AddressSpace {
-    /// What every object has.
+    /// Common properties.
     pub head: Head,
     /// Ranges by pool.
     pub pools: BTreeMap<String, Vec<IpNet>>,
-    /// Ranges that nothing may touch, by what uses them.
+    /// Reserved ranges by name.
     pub reserved: BTreeMap<String, Vec<IpNet>>,
     /// Networks and subnets.
     pub entries: Vec<Entry>,
@@ -420,22 +419,22 @@ pub struct AddressSpace {
 
 macro_rules! topology {
     ($($(#[$doc:meta])* $field:ident: $kind:ident,)*) => {
-        /// Everything that was read, by key.
+        /// All objects, by key.
         #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
         pub struct Topology { $($(#[$doc])* pub $field: BTreeMap<Key, $kind>,)* }
 
         impl Topology {
-            /// What every object has, of every object.
+            /// The common properties of every object.
             pub fn heads(&self) -> impl Iterator<Item = &Head> {
                 std::iter::empty()$(.chain(self.$field.values().map(|object| &object.head)))*
             }
 
-            /// What every object has, of every object.
+            /// The common properties of every object.
             pub fn heads_mut(&mut self) -> impl Iterator<Item = &mut Head> {
                 std::iter::empty()$(.chain(self.$field.values_mut().map(|object| &mut object.head)))*
             }
 
-            /// Adds the objects of `other` that are not here.
+            /// Adds the objects of `other` that are missing here.
             pub fn adopt(&mut self, other: &Topology) {
                 $(for (key, object) in &other.$field {
                     self.$field.entry(key.clone()).or_insert_with(|| object.clone());
@@ -454,7 +453,7 @@ topology! {
     tables: RouteTable,
     /// Gateways.
     gateways: Gateway,
-    /// Networks on transit gateways.
+    /// Attachments to transit gateways.
     attachments: Attachment,
     /// Route tables of transit gateways.
     transit_tables: TransitTable,
@@ -464,11 +463,11 @@ topology! {
     endpoints: Endpoint,
     /// Security groups.
     groups: SecurityGroup,
-    /// Firewalls of Google networks.
+    /// Firewall rules of Google networks.
     firewalls: Firewall,
     /// Hosts.
     hosts: Host,
-    /// Files of gateways.
+    /// Gateway configurations.
     configs: GatewayConfig,
     /// Registries and buckets.
     stores: Store,
@@ -479,7 +478,7 @@ topology! {
 }
 
 impl Topology {
-    /// The route table that a subnet uses: its own, else its network's main one.
+    /// The route table of a subnet: the associated one, or else the main table of its network.
     pub fn table_of(&self, subnet: &str) -> Option<&RouteTable> {
         let own = self.tables.values().find(|table| table.subnets.iter().any(|key| key == subnet));
         own.or_else(|| {
@@ -488,7 +487,7 @@ impl Topology {
         })
     }
 
-    /// Name of an object, whatever it is; the key itself where nothing has it.
+    /// Name of an object of any type, or the key itself if there is no such object.
     pub fn name<'a>(&'a self, key: &'a str) -> &'a str {
         let head = None
             .or_else(|| self.networks.get(key).map(|object| &object.head))
@@ -504,17 +503,17 @@ impl Topology {
     }
 }
 
-/// A run: what is there before it and after it. A state is a run that changes nothing.
+/// The topologies before and after the apply. A state is a plan without changes.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
 pub struct Plan {
     /// Name of the input.
     pub file: String,
-    /// Before the run.
+    /// Before the apply.
     pub before: Topology,
-    /// After the run.
+    /// After the apply.
     pub after: Topology,
-    /// Whether it is a plan and not a state.
+    /// Whether it is a plan, not a state.
     pub changes: bool,
-    /// Values that are known only after apply.
+    /// Number of values that are known only after apply.
     pub unknown: usize,
 }

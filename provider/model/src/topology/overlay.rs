@@ -1,46 +1,46 @@
-//! The overlay: peers that gateways take in, and what the gateways let each group of them reach.
+//! The overlay: peers that connect to gateways, and the destinations that gateways permit for each group of peers.
 
 use super::{Change, Head, Host, Key, Protocol, Topology};
 use ipnet::IpNet;
 use serde::Serialize;
 use std::collections::BTreeMap;
 
-/// The file of a gateway: which peers it takes in, and what they may reach.
+/// The configuration of a gateway: the peers it accepts, and what they may reach.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct GatewayConfig {
-    /// What every object has.
+    /// Common properties.
     pub head: Head,
-    /// The fabric whose overlay it serves; empty where nobody knows.
+    /// The fabric whose overlay it serves. Empty if unknown.
     pub fabric: String,
-    /// Why the rest is not known; `None` where it is.
+    /// Why the rest is unknown. `None` if it is known.
     pub unread: Option<Unread>,
     /// Ranges that peers get their addresses from.
     pub prefixes: Vec<IpNet>,
-    /// Those ranges before the run, where they were others.
+    /// The ranges before the run, if different.
     pub was: Vec<IpNet>,
     /// Groups of peers, by name.
     pub groups: Vec<PeerGroup>,
 }
 
-/// Why the content of a gateway's file is not known.
+/// Why the content of a gateway's configuration is unknown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Unread {
     /// Known only after apply.
     Later,
-    /// Marked sensitive, and not looked at.
+    /// Marked sensitive, and therefore not read.
     Sensitive,
-    /// Not a gateway's file.
+    /// Not a valid gateway configuration.
     Malformed,
 }
 
 impl Unread {
-    /// The words for it, after "the file of a gateway".
+    /// The reason as a predicate, for use after "the configuration of gateway NAME".
     pub fn words(self) -> &'static str {
         match self {
             Unread::Later => "is known only after apply",
             Unread::Sensitive => "cannot be read: it is marked sensitive",
-            Unread::Malformed => "cannot be read: it is not TOML as a gateway wants it",
+            Unread::Malformed => "cannot be read: it is not a valid gateway configuration",
         }
     }
 }
@@ -50,9 +50,9 @@ impl Unread {
 pub struct PeerGroup {
     /// Its name.
     pub name: String,
-    /// What its peers may reach; what no rule names is refused.
+    /// What its peers may reach. Everything else is denied.
     pub allow: Vec<Allow>,
-    /// What the run does to it: an update where its list differs.
+    /// The change to it: an update if its list differs.
     pub change: Change,
 }
 
@@ -63,12 +63,12 @@ pub struct Allow {
     pub to: Vec<IpNet>,
     /// Protocols and ports.
     pub protocols: Vec<Protocol>,
-    /// What the run does to it.
+    /// The change to it.
     pub change: Change,
 }
 
 impl Allow {
-    /// `10.0.0.0/16, 10.1.0.0/16 tcp 443, 8000-8100`, without protocols where all are allowed.
+    /// `10.0.0.0/16, 10.1.0.0/16 tcp 443, 8000-8100`, without protocols if all are allowed.
     pub fn short(&self) -> String {
         let to: Vec<String> = self.to.iter().map(ToString::to_string).collect();
         let mut ports: BTreeMap<&str, Vec<String>> = BTreeMap::new();
@@ -101,7 +101,7 @@ impl Allow {
         format!("{} {}", to.join(", "), protocols.join(", "))
     }
 
-    /// What of `wanted` packets the rule allows: its protocols, each narrowed to what is asked for.
+    /// The protocols of the rule, each narrowed to `wanted`.
     pub fn narrowed(&self, wanted: Protocol) -> Vec<Protocol> {
         self.protocols.iter().filter_map(|protocol| narrower(*protocol, wanted)).collect()
     }
@@ -125,14 +125,14 @@ fn narrower(one: Protocol, other: Protocol) -> Option<Protocol> {
     }
 }
 
-/// The network of a fabric's peers: what its gateways' files say together.
+/// The network of a fabric's peers, from the configurations of all its gateways.
 #[derive(Debug, Clone)]
 pub struct Overlay<'a> {
-    /// The fabric; empty where nobody knows.
+    /// The fabric. Empty if unknown.
     pub fabric: &'a str,
-    /// Files of its gateways, by address.
+    /// Configurations of its gateways, by address.
     pub configs: Vec<&'a GatewayConfig>,
-    /// Gateways that the run describes, each with its file.
+    /// Gateways in the plan, each with its configuration.
     pub gateways: Vec<(&'a Host, &'a GatewayConfig)>,
 }
 
@@ -142,7 +142,7 @@ impl Overlay<'_> {
         format!("overlay:{}", self.fabric)
     }
 
-    /// What people call it.
+    /// Display name.
     pub fn name(&self) -> &str {
         if self.fabric.is_empty() { "fabric known after apply" } else { self.fabric }
     }
@@ -156,8 +156,8 @@ impl Overlay<'_> {
         all
     }
 
-    /// Groups by name. Where gateways differ a name stands several times, each with the files that say so. What a new
-    /// gateway says like the others, or one that goes, is told by the others' marks.
+    /// Groups by name. If gateways differ, a name occurs several times, each with the configurations that agree. Gateways
+    /// that are created or deleted come last, so that groups they share with others carry the marks of the others.
     pub fn groups(&self) -> Vec<(&PeerGroup, Vec<&GatewayConfig>)> {
         let mut configs: Vec<&GatewayConfig> = self.configs.clone();
         configs.sort_by_key(|config| matches!(config.head.change, Change::Create | Change::Delete));
@@ -197,7 +197,7 @@ impl Topology {
     }
 }
 
-/// Marks groups and rules that differ; what was there before and no longer is stays, marked as going.
+/// Marks groups and rules that differ. Those that no longer exist are kept and marked as deleted.
 pub(super) fn mark(config: &mut GatewayConfig, before: Option<&GatewayConfig>, stays: bool) {
     let all = |config: &mut GatewayConfig, change: Change| {
         for group in &mut config.groups {
@@ -208,7 +208,7 @@ pub(super) fn mark(config: &mut GatewayConfig, before: Option<&GatewayConfig>, s
     let Some(before) = before.filter(|_| stays) else {
         return all(config, if stays { Change::Create } else { Change::Delete });
     };
-    // What is not known is neither new nor gone.
+    // An unknown configuration is neither new nor deleted.
     if config.unread.is_some() || before.unread.is_some() {
         return;
     }

@@ -32,7 +32,7 @@ pub enum Peer {
     Unknown,
 }
 
-/// One rule; it lets its peers through.
+/// One rule, which allows traffic of its peers.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 pub struct Rule {
     /// Protocols and ports; several where one rule of Google names several.
@@ -42,13 +42,13 @@ pub struct Rule {
 }
 
 impl Rule {
-    /// Whether the rule is about packets of this protocol and port.
+    /// Whether the rule covers packets of this protocol and port.
     pub fn covers(&self, wanted: Protocol) -> bool {
         self.protocols.iter().any(|protocol| match (*protocol, wanted) {
             (Protocol::Any, _) => true,
             (Protocol::Tcp(low, high), Protocol::Tcp(from, to))
             | (Protocol::Udp(low, high), Protocol::Udp(from, to)) => low <= to && from <= high,
-            // Someone who asks for anything is answered by any rule.
+            // A query for any protocol matches every rule.
             (_, Protocol::Any) => true,
             (Protocol::Other, Protocol::Other) => true,
             _ => false,
@@ -56,35 +56,35 @@ impl Rule {
     }
 }
 
-/// A security group: what it does not name is dropped.
+/// A security group. It drops all traffic that no rule allows.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct SecurityGroup {
-    /// What every object has.
+    /// Common properties.
     pub head: Head,
     /// Its network.
     pub network: Option<Key>,
-    /// What may come in.
+    /// Rules for inbound traffic.
     pub ingress: Vec<Rule>,
-    /// What may go out.
+    /// Rules for outbound traffic.
     pub egress: Vec<Rule>,
 }
 
 /// A firewall rule of a Google network.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Firewall {
-    /// What every object has.
+    /// Common properties.
     pub head: Head,
     /// Its network.
     pub network: Option<Key>,
-    /// Whether it is about packets that come in.
+    /// Whether it applies to inbound traffic.
     pub ingress: bool,
-    /// Whether it lets through what it names, or drops it.
+    /// Whether it allows or denies the traffic.
     pub allow: bool,
-    /// The smaller number wins.
+    /// The priority. The smallest number wins.
     pub priority: u32,
-    /// What it names.
+    /// Protocols and peers.
     pub rule: Rule,
-    /// Hosts with one of these tags; empty is every host.
+    /// Tags of the hosts that it applies to. Empty means every host.
     pub targets: Vec<String>,
     /// Senders with one of these tags.
     pub source_tags: Vec<String>,

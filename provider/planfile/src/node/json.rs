@@ -1,4 +1,4 @@
-//! JSON (RFC 8259) with the place of every value. `serde_json` tells no places.
+//! JSON (RFC 8259) with the position of every value, which `serde_json` does not report.
 
 use super::{Entry, Kind, Lines, MAX_DEPTH, Node, syntax};
 use crate::InputError;
@@ -8,7 +8,7 @@ pub(crate) fn parse(file: &str, text: &str) -> Result<Node, InputError> {
     let mut reader = Reader { bytes: text.as_bytes(), text, lines: Lines::new(text), at: 0 };
     let result = reader.value(0).and_then(|node| {
         reader.space();
-        if reader.at == reader.bytes.len() { Ok(node) } else { Err("text after the end of the JSON value") }
+        if reader.at == reader.bytes.len() { Ok(node) } else { Err("unexpected text after the JSON value") }
     });
     result.map_err(|message| {
         syntax(file, Some(reader.lines.at(reader.at)), format!("not valid JSON: {message}"))
@@ -45,7 +45,7 @@ impl Reader<'_> {
 
     fn value(&mut self, depth: usize) -> Step<Node> {
         if depth > MAX_DEPTH {
-            return Err("values are nested more than 128 deep");
+            return Err("values are nested more than 128 levels deep");
         }
         self.space();
         let at = self.lines.at(self.at);
@@ -57,15 +57,15 @@ impl Reader<'_> {
             Some(b'f') => self.word("false", Kind::Bool(false))?,
             Some(b'n') => self.word("null", Kind::Null)?,
             Some(b'-' | b'0'..=b'9') => Kind::Number(self.number()?),
-            Some(_) => return Err("a value was expected here"),
-            None => return Err("the text ends too early"),
+            Some(_) => return Err("expected a value"),
+            None => return Err("unexpected end of file"),
         };
         Ok(Node { kind, at })
     }
 
     fn word(&mut self, word: &str, kind: Kind) -> Step<Kind> {
         if !self.bytes[self.at..].starts_with(word.as_bytes()) {
-            return Err("a value was expected here");
+            return Err("expected a value");
         }
         self.at += word.len();
         Ok(kind)
@@ -84,7 +84,7 @@ impl Reader<'_> {
             let key_at = self.lines.at(self.at);
             let key = self.string()?;
             self.space();
-            self.expect(b':', "a colon was expected here")?;
+            self.expect(b':', "expected a colon")?;
             let value = self.value(depth + 1)?;
             entries.push(Entry { key, key_at, value });
             self.space();
@@ -93,7 +93,7 @@ impl Reader<'_> {
                 _ => break,
             }
         }
-        self.expect(b'}', "a comma or a closing brace was expected here")?;
+        self.expect(b'}', "expected a comma or a closing brace")?;
         Ok(entries)
     }
 
@@ -113,7 +113,7 @@ impl Reader<'_> {
                 _ => break,
             }
         }
-        self.expect(b']', "a comma or a closing bracket was expected here")?;
+        self.expect(b']', "expected a comma or a closing bracket")?;
         Ok(items)
     }
 
@@ -145,11 +145,11 @@ impl Reader<'_> {
         while matches!(self.peek(), Some(b'0'..=b'9')) {
             self.at += 1;
         }
-        if self.at == start { Err("a digit was expected here") } else { Ok(()) }
+        if self.at == start { Err("expected a digit") } else { Ok(()) }
     }
 
     fn string(&mut self) -> Step<String> {
-        self.expect(b'"', "a text in double quotes was expected here")?;
+        self.expect(b'"', "expected a string in double quotes")?;
         let mut out = String::new();
         loop {
             let start = self.at;
@@ -163,8 +163,8 @@ impl Reader<'_> {
                     return Ok(out);
                 }
                 Some(b'\\') => out.push(self.escape()?),
-                Some(_) => return Err("a control character stands in a text"),
-                None => return Err("a text does not end"),
+                Some(_) => return Err("control character in a string"),
+                None => return Err("unterminated string"),
             }
         }
     }
@@ -185,26 +185,26 @@ impl Reader<'_> {
                     self.at += 2;
                     let second = self.unit()?;
                     if !(0xdc00..0xe000).contains(&second) {
-                        return Err("a surrogate stands alone");
+                        return Err("unpaired surrogate in a string");
                     }
                     0x10000 + ((first - 0xd800) << 10) + (second - 0xdc00)
                 } else {
                     first
                 };
-                char::from_u32(code).ok_or("a surrogate stands alone")?
+                char::from_u32(code).ok_or("unpaired surrogate in a string")?
             }
             _ => {
                 self.at = self.at.min(self.bytes.len());
-                return Err("an unknown escape stands in a text");
+                return Err("unknown escape sequence in a string");
             }
         })
     }
 
     fn unit(&mut self) -> Step<u32> {
-        let digits = self.bytes.get(self.at..self.at + 4).ok_or("four hex digits were expected here")?;
+        let digits = self.bytes.get(self.at..self.at + 4).ok_or("expected four hexadecimal digits")?;
         let mut code = 0;
         for &digit in digits {
-            let value = char::from(digit).to_digit(16).ok_or("four hex digits were expected here")?;
+            let value = char::from(digit).to_digit(16).ok_or("expected four hexadecimal digits")?;
             code = code * 16 + value;
         }
         self.at += 4;

@@ -1,4 +1,4 @@
-//! One tree for the three syntaxes, with the place of every key and value.
+//! One tree for the three syntaxes, with the position of every key and value.
 
 mod json;
 mod toml;
@@ -11,7 +11,7 @@ pub(crate) use json::parse as parse_json;
 pub(crate) use toml::parse as parse_toml;
 pub(crate) use yaml::parse as parse_yaml;
 
-/// Nesting beyond this is refused: every reader below recurses over the tree.
+/// Maximum nesting: every reader recurses over the tree.
 pub(crate) const MAX_DEPTH: usize = 128;
 
 /// A value and where it starts.
@@ -40,12 +40,12 @@ pub(crate) struct Entry {
 }
 
 impl Node {
-    /// The value of a key; the last one where a key stands twice, as JSON readers do.
+    /// The value of a key. The last one wins if a key occurs twice, as in JSON parsers.
     pub(crate) fn get(&self, key: &str) -> Option<&Node> {
         self.entries().iter().rev().find(|entry| entry.key == key).map(|entry| &entry.value)
     }
 
-    /// The entries of a map; none for anything else.
+    /// The entries of a map. Empty for any other value.
     pub(crate) fn entries(&self) -> &[Entry] {
         match &self.kind {
             Kind::Map(entries) => entries,
@@ -53,7 +53,7 @@ impl Node {
         }
     }
 
-    /// The items of a list; none for anything else.
+    /// The items of a list. Empty for any other value.
     pub(crate) fn items(&self) -> &[Node] {
         match &self.kind {
             Kind::List(items) => items,
@@ -76,13 +76,13 @@ impl Node {
         self.kind == Kind::Null
     }
 
-    /// What it is, for messages.
+    /// Its type, for messages.
     pub(crate) fn what(&self) -> &'static str {
         match self.kind {
-            Kind::Null => "nothing",
+            Kind::Null => "null",
             Kind::Bool(_) => "a boolean",
             Kind::Number(_) => "a number",
-            Kind::Text(_) => "a text",
+            Kind::Text(_) => "a string",
             Kind::List(_) => "a list",
             Kind::Map(_) => "a map",
         }
@@ -110,7 +110,7 @@ impl<'a> Lines<'a> {
         let line = self.starts.partition_point(|&start| start <= offset).saturating_sub(1);
         let start = self.starts[line];
         let before = self.text.get(start..offset).unwrap_or_default();
-        // A file of one huge line would make counting characters quadratic; bytes do there.
+        // Counting characters is quadratic in a file with one huge line, so count bytes there.
         let column = if before.len() > 1000 { before.len() } else { before.chars().count() };
         Position { line: number(line + 1), column: number(column + 1) }
     }

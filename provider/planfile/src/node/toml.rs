@@ -15,7 +15,7 @@ pub(crate) fn parse(file: &str, text: &str) -> Result<Node, InputError> {
     let entries = table_entries(table.get_ref(), &lines, 0);
     entries
         .map(|entries| Node { kind: Kind::Map(entries), at })
-        .ok_or_else(|| syntax(file, Some(at), "not valid TOML: values are nested more than 128 deep"))
+        .ok_or_else(|| syntax(file, Some(at), "not valid TOML: values are nested more than 128 levels deep"))
 }
 
 fn table_entries(table: &DeTable<'_>, lines: &Lines<'_>, depth: usize) -> Option<Vec<Entry>> {
@@ -36,7 +36,7 @@ fn node(value: &DeValue<'_>, start: usize, lines: &Lines<'_>, depth: usize) -> O
     }
     let kind = match value {
         DeValue::String(text) => Kind::Text(text.to_string()),
-        // Hexadecimal and the like become decimal; what does not fit stays as written and is refused later.
+        // Hexadecimal and similar numbers become decimal. Numbers that do not fit stay as written and are rejected later.
         DeValue::Integer(integer) => Kind::Number(
             i128::from_str_radix(integer.as_str(), integer.radix())
                 .map_or_else(|_| integer.as_str().to_owned(), |number| number.to_string()),

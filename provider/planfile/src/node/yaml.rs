@@ -12,7 +12,7 @@ pub(crate) fn parse(file: &str, text: &str) -> Result<Node, InputError> {
     serde_saphyr::from_str::<Spanned<Tree>>(text).map(node).map_err(|error| {
         let at = error.location().and_then(position);
         let full = error.without_snippet().to_string();
-        // The message may repeat its place on further lines.
+        // The message may repeat its position on further lines.
         let first = full.lines().next().unwrap_or_default();
         syntax(file, at, format!("not valid YAML: {first}"))
     })

@@ -1,13 +1,13 @@
-//! References between resources whose ids are known only after apply.
+//! References between resources whose IDs are known only after apply.
 //!
-//! The configuration tells which names an expression mentions, not what it computes. A reference is followed only
-//! where the names leave no doubt; else the answer is "not known", which raises no finding.
+//! The configuration contains the names in an expression, not its result. A reference is followed only if the names are
+//! unambiguous. Otherwise it counts as unknown, which causes no finding.
 
 use super::resource::Resource;
 use crate::node::Node;
 use std::collections::BTreeSet;
 
-/// Hops of one resolution, through variables and outputs; a circle ends here.
+/// Maximum number of steps of one resolution through variables and outputs, which ends cycles.
 const MAX_HOPS: usize = 64;
 
 /// The `configuration` part of a plan.
@@ -29,7 +29,7 @@ impl<'a> Configuration<'a> {
         }
     }
 
-    /// An attribute of a provider block that is written as a constant.
+    /// A constant attribute of a provider block.
     pub(super) fn provider_constant(&self, provider: &str, attribute: &str) -> Option<&'a str> {
         self.providers?.get(provider)?.get("expressions")?.get(attribute)?.get("constant_value")?.text()
     }
@@ -49,7 +49,7 @@ impl<'a> Configuration<'a> {
         self.follow(&path, &resource.index, expression, kinds, addresses, 0)
     }
 
-    /// Whether the configuration of a resource says anything of an attribute; true where there is no configuration.
+    /// Whether the configuration of a resource sets an attribute. True if there is no configuration.
     pub(super) fn sets(&self, resource: &Resource<'_>, attribute: &str) -> bool {
         let Some(module) = module_path(resource.module).and_then(|path| self.module(&path)) else {
             return true;
@@ -112,7 +112,7 @@ impl<'a> Configuration<'a> {
     }
 }
 
-/// The one address that is meant, if there is no doubt.
+/// The referenced address, if it is unambiguous.
 fn instance(
     prefix: &str,
     kind: &str,
@@ -137,7 +137,7 @@ fn instance(
     }
 }
 
-/// The longest reference of an expression that mentions one thing only, and whether it is indexed by the own instance key.
+/// The longest reference of an expression that refers to one object only, and whether it is indexed by the instance key.
 fn the_one<'r>(references: &[&'r str]) -> Option<(&'r str, bool)> {
     let own = |reference: &&str| matches!(*reference, "each.key" | "count.index");
     let by_key = references.iter().any(own);

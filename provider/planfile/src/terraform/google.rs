@@ -1,4 +1,4 @@
-//! Resources of hashicorp/google. A Google network has no range of its own; its subnetworks have.
+//! Resources of hashicorp/google. A Google network has no range of its own; only its subnetworks have.
 
 use super::resource::{Attribute, Resource};
 use super::{Context, Reader};
@@ -44,7 +44,7 @@ pub(super) fn subnetwork(context: &mut Context<'_>, resource: &Resource<'_>) {
     }
 }
 
-/// A range given to Google's own services by private services access.
+/// A range allocated to Google services by private services access.
 fn global_address(context: &mut Context<'_>, resource: &Resource<'_>) {
     let values = &resource.values;
     if values.text("purpose") != Some("VPC_PEERING") {
@@ -66,8 +66,8 @@ fn global_address(context: &mut Context<'_>, resource: &Resource<'_>) {
     }
 }
 
-/// What a GKE cluster takes beside its nodes' subnetwork: its control plane's range, and the ranges of pods and services
-/// where it makes them itself. Sizes alone, such as `/14`, say nothing about where Google will put them.
+/// Ranges of a GKE cluster besides the subnetwork of its nodes: the range of the control plane, and the ranges of pods and
+/// services if the cluster creates them. Sizes alone, such as `/14`, do not determine a range.
 fn cluster(context: &mut Context<'_>, resource: &Resource<'_>) {
     let network = context.network(resource, "network");
     let own = ["cluster_ipv4_cidr"].map(|key| (resource.values, key.to_owned(), key));
@@ -83,7 +83,7 @@ fn cluster(context: &mut Context<'_>, resource: &Resource<'_>) {
     let mut seen = Vec::new();
     for (values, path, key) in own.into_iter().chain(nested) {
         let whole = values.text(key).is_some_and(|text| !text.starts_with('/'));
-        // Google tells the pods' range twice, and chooses what nobody wrote.
+        // Google reports the range of pods twice, and chooses ranges that are not configured.
         if !whole || values.text(key).is_some_and(|text| seen.contains(&text)) {
             continue;
         }

@@ -1,4 +1,4 @@
-//! Resources of hashicorp/aws. Those of Warren's own AWS resources that use AWS's words share these readers.
+//! Resources of hashicorp/aws. Warren's AWS resources with the same attribute names share these readers.
 
 use super::resource::Resource;
 use super::{Context, Reader};

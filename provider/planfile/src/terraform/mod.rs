@@ -17,10 +17,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use warren_cidr::{CidrError, parse_cidr};
 use warren_model::{Block, Defect, Model, NetworkRef, Position, Site};
 
-/// Reads one kind of resource into the model.
+/// Reads one resource type into the model.
 type Reader = fn(&mut Context<'_>, &Resource<'_>);
 
-/// The families. Each has the types that are networks (read first, so that others find them) and the rest.
+/// Readers by provider. Networks are read first, so that other types can refer to them.
 const FAMILIES: &[&[(&str, Reader)]] = &[
     hashicorp_aws::READERS,
     google::READERS,
@@ -39,7 +39,7 @@ pub(crate) fn looks_like(tree: &Node) -> bool {
         .any(|key| tree.get(key).is_some())
 }
 
-/// Refuses what is not format version 1.
+/// Rejects any format version except 1.
 pub(crate) fn check_version(file: &str, tree: &Node) -> Result<(), InputError> {
     let version = tree.get("format_version").and_then(Node::text).unwrap_or_default();
     if !version.starts_with("1.") {
@@ -47,8 +47,9 @@ pub(crate) fn check_version(file: &str, tree: &Node) -> Result<(), InputError> {
             file: file.to_owned(),
             at: tree.get("format_version").map(|node| node.at),
             path: "format_version".to_owned(),
-            message: "only format version 1 of Terraform's JSON can be read".to_owned(),
-            hint: Some("make the file with: terraform show -json PLANFILE > plan.json".to_owned()),
+            message: "unsupported format version; only version 1 of Terraform's JSON output can be read"
+                .to_owned(),
+            hint: Some("create the file with `terraform show -json PLANFILE > plan.json`".to_owned()),
         });
     }
     Ok(())
@@ -89,7 +90,7 @@ pub(crate) fn read(source: &Source<'_>, tree: &Node) -> Result<Input, InputError
     Ok(Input::Terraform { owner, model })
 }
 
-/// What the readers of one file share.
+/// State shared by the readers of one file.
 struct Context<'a> {
     file: &'a str,
     owner: &'a str,
@@ -102,7 +103,7 @@ struct Context<'a> {
 }
 
 impl Context<'_> {
-    /// The identity of a resource: the cloud's if it is known.
+    /// The identity of a resource: the ID in the cloud, if known.
     fn id(&self, resource: &Resource<'_>) -> String {
         // Google's self link names the project, its id may be either form.
         let known = ["self_link", "id"].iter().find_map(|key| resource.values.text(key));
@@ -111,12 +112,12 @@ impl Context<'_> {
 
     fn site(&self, resource: &Resource<'_>, attribute: &str, at: Option<Position>) -> Site {
         let path = format!("{}.{attribute}", resource.address);
-        // One long line is how Terraform writes: its columns tell nobody anything.
+        // Terraform prints one long line, so its columns are not useful.
         let at = at.filter(|at| at.line > 1);
         Site { file: self.file.to_owned(), path, at }
     }
 
-    /// Reads a range; counts what is not known or not to be read. `Err` where the range exists but is not known.
+    /// Reads a range, and counts unknown and sensitive ones. `Err` if the range exists but is unknown.
     fn block(
         &mut self,
         resource: &Resource<'_>,
@@ -142,8 +143,8 @@ impl Context<'_> {
         }
     }
 
-    /// Whether a range that the cloud may compute is one at all: providers show such an attribute as unknown in every
-    /// create, also where nobody asked for it.
+    /// Whether a range that the cloud may compute exists: providers mark such an attribute as unknown in every create, even
+    /// if the configuration does not request it.
     fn asked_for(&self, resource: &Resource<'_>, attribute: &str) -> bool {
         let asks = |flag: &str| matches!(resource.values.attribute(flag), resource::Attribute::Known(node) if node.is_true());
         let unknown = matches!(resource.values.attribute(attribute), resource::Attribute::Unknown);
@@ -167,7 +168,7 @@ impl Context<'_> {
         }
     }
 
-    /// The network that an attribute names: by its known value, else by the reference in the configuration.
+    /// The network that an attribute names: by its known value, or else by the reference in the configuration.
     fn network(&self, resource: &Resource<'_>, attribute: &str) -> NetworkRef {
         if let Some(text) = resource.values.text(attribute) {
             return NetworkRef::Id(self.known_network(text));
@@ -181,7 +182,7 @@ impl Context<'_> {
             .map_or(NetworkRef::Unknown, |id| NetworkRef::Id(id.clone()))
     }
 
-    /// Google takes a network's bare name as well; then it is the one network of that name in this file.
+    /// Google also accepts the bare name of a network, which then means the only network with that name in the file.
     fn known_network(&self, text: &str) -> String {
         let id = canonical(text);
         if id.contains('/') || id.starts_with("vpc-") || self.ids.values().any(|known| *known == id) {
@@ -198,7 +199,7 @@ impl Context<'_> {
     }
 }
 
-/// `https://www.googleapis.com/compute/v1/projects/p/global/networks/n` and `projects/p/global/networks/n` are one.
+/// `https://www.googleapis.com/compute/v1/projects/p/global/networks/n` and `projects/p/global/networks/n` are the same network.
 fn canonical(text: &str) -> String {
     match text.find("/projects/") {
         Some(at) if text.starts_with("https://") => text[at + 1..].to_owned(),

@@ -1,8 +1,8 @@
-//! The resources of a plan or state, whatever module they are in.
+//! The resources of a plan or state, in all modules.
 
 use crate::node::Node;
 
-/// A managed resource that exists after this run.
+/// A managed resource that exists after the apply.
 #[derive(Debug)]
 pub(super) struct Resource<'a> {
     /// Full address: `module.net["a"].aws_vpc.main[0]`.
@@ -13,7 +13,7 @@ pub(super) struct Resource<'a> {
     pub(super) kind: &'a str,
     /// Name: `main`.
     pub(super) name: &'a str,
-    /// Instance key as it stands in the address: `[0]`, `["a"]`; empty without `count` and `for_each`.
+    /// Instance key as written in the address: `[0]`, `["a"]`. Empty without `count` and `for_each`.
     pub(super) index: String,
     /// Its attributes.
     pub(super) values: Values<'a>,
@@ -21,7 +21,7 @@ pub(super) struct Resource<'a> {
     pub(super) live: bool,
 }
 
-/// Attributes, with what is unknown or sensitive in them.
+/// Attributes, with their unknown and sensitive parts.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Values<'a> {
     values: Option<&'a Node>,
@@ -36,7 +36,7 @@ pub(super) enum Attribute<'a> {
     Absent,
     /// Known only after apply.
     Unknown,
-    /// Marked sensitive: not looked at.
+    /// Marked as sensitive, and therefore not read.
     Sensitive,
 }
 
@@ -64,7 +64,7 @@ impl<'a> Values<'a> {
         }
     }
 
-    /// A known text that is not empty.
+    /// A known string that is not empty.
     pub(super) fn text(&self, key: &str) -> Option<&'a str> {
         match self.attribute(key) {
             Attribute::Known(node) => node.text().filter(|text| !text.is_empty()),
@@ -91,7 +91,7 @@ impl<'a> Values<'a> {
         items.chain(entries).collect()
     }
 
-    /// A number that fits.
+    /// A number in range.
     pub(super) fn number(&self, key: &str) -> Option<u8> {
         match self.attribute(key) {
             Attribute::Known(node) => match &node.kind {
@@ -103,7 +103,7 @@ impl<'a> Values<'a> {
     }
 }
 
-/// Every managed resource that exists after the run. What is deleted is left out; what is replaced counts as it will be.
+/// Every managed resource that exists after the apply. Deleted resources are omitted, and replaced ones have their new values.
 pub(super) fn collect(tree: &Node) -> Vec<Resource<'_>> {
     let mut found = Vec::new();
     match tree.get("resource_changes") {

@@ -1,4 +1,4 @@
-//! Warren's own AWS resources; they use the words of hashicorp/aws.
+//! Warren's AWS resources, which have the attribute names of hashicorp/aws.
 
 use super::resource::{Attribute, Resource};
 use super::{Context, Reader, hashicorp_aws};
@@ -9,7 +9,7 @@ pub(super) const READERS: &[(&str, Reader)] = &[
     ("warren_aws_vpc_peering", hashicorp_aws::peering),
 ];
 
-/// Like `aws_vpc`, with the secondary ranges as a list of texts.
+/// Like `aws_vpc`, with the secondary ranges as a list of strings.
 fn vpc(context: &mut Context<'_>, resource: &Resource<'_>) {
     hashicorp_aws::vpc(context, resource);
     let (mut blocks, mut complete) = (Vec::new(), true);

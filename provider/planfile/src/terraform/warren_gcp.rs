@@ -1,4 +1,4 @@
-//! Warren's own Google resources: the words of hashicorp/google, with maps and texts where that has blocks.
+//! Warren's Google resources: the attribute names of hashicorp/google, with maps and strings instead of blocks.
 
 use super::resource::{Attribute, Resource};
 use super::{Context, Reader, google};
@@ -12,7 +12,7 @@ pub(super) const READERS: &[(&str, Reader)] = &[
     ("warren_gcp_private_service_connect", endpoint),
 ];
 
-/// Like `google_compute_subnetwork`, with the secondary ranges as a map of texts.
+/// Like `google_compute_subnetwork`, with the secondary ranges as a map of strings.
 fn subnetwork(context: &mut Context<'_>, resource: &Resource<'_>) {
     google::subnetwork(context, resource);
     let (id, network) = (context.id(resource), context.network(resource, "network"));
@@ -38,7 +38,7 @@ fn subnetwork(context: &mut Context<'_>, resource: &Resource<'_>) {
     }
 }
 
-/// The address at which Google's APIs answer: it lies in no subnetwork.
+/// The address of an endpoint for Google's APIs, which is in no subnetwork.
 fn endpoint(context: &mut Context<'_>, resource: &Resource<'_>) {
     let Some(address) = resource.values.text("address") else {
         context.model.unknown += 1;

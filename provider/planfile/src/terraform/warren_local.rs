@@ -1,4 +1,4 @@
-//! `warren_address_plan`: its entries reserve.
+//! `warren_address_plan`: its entries become reservations.
 
 use super::resource::{Attribute, Resource};
 use super::{Context, Reader};

@@ -10,39 +10,38 @@ use crate::path::Step;
 use crate::types::Type;
 use crate::value::{Number, Value};
 
-/// Reads JSON text as a value of type `ty`; see [`from_json`].
+/// Decodes JSON text as a value of type `ty`; see [`from_json`].
 ///
 /// # Errors
-/// When it is no JSON or no such value; the error names the attribute.
+/// The text is not JSON or not a value of `ty`. The error names the attribute.
 pub fn decode(bytes: &[u8], ty: &Type) -> Result<Value, CodecError> {
     from_json(&parse(bytes)?, ty)
 }
 
-/// Writes a value of type `ty` as JSON text; see [`to_json`].
+/// Encodes a value of type `ty` as JSON text; see [`to_json`].
 ///
 /// # Errors
-/// When `value` is not of type `ty` or not wholly known.
+/// `value` is not of type `ty` or contains unknown values.
 pub fn encode(value: &Value, ty: &Type) -> Result<Vec<u8>, CodecError> {
     Ok(to_json(value, ty)?.to_string().into_bytes())
 }
 
-/// Parses JSON text. Numbers keep all their digits.
+/// Parses JSON text. Numbers keep all digits.
 ///
 /// # Errors
-/// When it is no JSON, with line and column.
+/// The text is not JSON. The error contains line and column.
 pub fn parse(bytes: &[u8]) -> Result<Json, CodecError> {
     serde_json::from_slice(bytes)
         .map_err(|error| Reason::InvalidJson { line: error.line(), column: error.column() }.into())
 }
 
-/// Reads JSON as a value of type `ty`.
+/// Converts JSON to a value of type `ty`.
 ///
-/// Stored state may be of an older or newer provider version: attributes that the type lacks are
-/// passed over, attributes that are not there become null, and between strings and the other
-/// primitives the conversions of the Terraform language hold.
+/// Stored state may come from an older or newer provider version. Attributes that the type does not have are ignored,
+/// missing attributes become null, and strings and other primitives are converted as in the Terraform language.
 ///
 /// # Errors
-/// When it is no such value; the error names the attribute.
+/// The JSON is not a value of `ty`. The error names the attribute.
 pub fn from_json(json: &Json, ty: &Type) -> Result<Value, CodecError> {
     match (ty, json) {
         (_, Json::Null) => Ok(Value::Null),
@@ -92,10 +91,10 @@ pub fn from_json(json: &Json, ty: &Type) -> Result<Value, CodecError> {
     }
 }
 
-/// Writes a value of type `ty` as JSON. Sets come out as arrays in the order of [`Value::set`].
+/// Converts a value of type `ty` to JSON. Sets become arrays in the order of [`Value::set`].
 ///
 /// # Errors
-/// When `value` is not of type `ty` or not wholly known.
+/// `value` is not of type `ty` or contains unknown values.
 pub fn to_json(value: &Value, ty: &Type) -> Result<Json, CodecError> {
     match (value, ty) {
         (Value::Null, _) => Ok(Json::Null),

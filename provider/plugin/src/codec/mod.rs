@@ -1,4 +1,4 @@
-//! Values to and from the wire: MessagePack and JSON, led by a [`Type`].
+//! Encodes and decodes values of a [`Type`] as MessagePack and JSON.
 
 pub mod json;
 pub mod msgpack;
@@ -10,16 +10,16 @@ use crate::proto::tfplugin6::DynamicValue;
 use crate::types::Type;
 use crate::value::Value;
 
-/// How deep values may nest. Schemas stay far below it; only values of `dynamic` attributes, which
-/// bring their own types, could go deeper.
+/// Maximum nesting depth of values. Schemas stay far below it; only values of `dynamic` attributes, which include
+/// their own types, could be deeper.
 pub const MAX_DEPTH: usize = 256;
 
-/// Bytes that are no value of the type, or a value that the type does not have.
+/// An error while encoding or decoding a value.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub struct CodecError {
-    /// Where in the value; empty at its root.
+    /// Path in the value; empty at the root.
     pub path: Path,
-    /// What is wrong there.
+    /// The reason.
     pub reason: Reason,
 }
 
@@ -33,33 +33,33 @@ impl std::fmt::Display for CodecError {
     }
 }
 
-/// What is wrong with a value. No reason shows the value itself: it may be secret.
+/// The reason of a [`CodecError`]. It never contains the value, which may be secret.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum Reason {
-    /// The input ends inside a value, or claims a length that it does not have.
+    /// The input ends inside a value, or declares a length beyond its end.
     #[error("the input ends in the middle of a value")]
     Truncated,
     /// Bytes after the value.
-    #[error("{0} bytes follow the end of the value")]
+    #[error("{0} extra bytes after the value")]
     Trailing(usize),
-    /// More than [`MAX_DEPTH`] levels.
-    #[error("nested deeper than {MAX_DEPTH} levels")]
+    /// The value is nested deeper than [`MAX_DEPTH`] levels.
+    #[error("the value is nested deeper than {MAX_DEPTH} levels")]
     TooDeep,
-    /// A value of another kind.
+    /// A value of another type.
     #[error("expected {expected}, got {got}")]
     Mismatch {
-        /// What the type asks for.
+        /// The expected type.
         expected: &'static str,
-        /// What was found.
+        /// The actual type.
         got: &'static str,
     },
     /// A string that is not UTF-8.
-    #[error("a string is not UTF-8")]
+    #[error("a string is not valid UTF-8")]
     NotUtf8,
-    /// A number that Terraform has not: infinite, no number, or beyond all bounds.
-    #[error("not a number of the Terraform language")]
+    /// A number that Terraform does not support: infinite, NaN or too large.
+    #[error("not a number that Terraform supports")]
     NotANumber,
-    /// A sequence of another length than the tuple or wrapper has.
+    /// A sequence whose length differs from the tuple or wrapper.
     #[error("expected {expected} elements, got {got}")]
     Length {
         /// Elements of the type.
@@ -67,25 +67,25 @@ pub enum Reason {
         /// Elements found.
         got: usize,
     },
-    /// An attribute that the type lacks.
+    /// An attribute that the type does not have.
     #[error("the type has no attribute {0:?}")]
     UnexpectedAttribute(String),
-    /// An attribute that is not there.
+    /// A missing attribute.
     #[error("attribute {0:?} is missing")]
     MissingAttribute(String),
     /// The same key twice.
-    #[error("the key {0:?} is there twice")]
+    #[error("duplicate key {0:?}")]
     DuplicateKey(String),
-    /// The type that a dynamic value brings along is none.
+    /// The type of a dynamic value is invalid.
     #[error("a dynamic value has an invalid type")]
     InvalidType,
     /// Refinements of an unknown value that are malformed.
     #[error("the refinements of an unknown value are malformed")]
     InvalidRefinement,
-    /// An unknown value where the encoding has none.
-    #[error("an unknown value cannot be written as JSON")]
+    /// An unknown value, which JSON cannot represent.
+    #[error("an unknown value cannot be encoded as JSON")]
     UnknownInJson,
-    /// No JSON.
+    /// Invalid JSON.
     #[error("invalid JSON at line {line} column {column}")]
     InvalidJson {
         /// From 1.
@@ -94,7 +94,7 @@ pub enum Reason {
         column: usize,
     },
     /// A `DynamicValue` message without content.
-    #[error("the message holds no value")]
+    #[error("the message contains no value")]
     Absent,
 }
 
@@ -105,17 +105,17 @@ impl From<Reason> for CodecError {
 }
 
 impl CodecError {
-    /// The same error, seen from one level further out.
+    /// The same error, with a path from one level further out.
     fn within(mut self, step: impl FnOnce() -> Step) -> CodecError {
         self.path.0.insert(0, step());
         self
     }
 }
 
-/// Reads a wire value, whichever of its encodings it has.
+/// Decodes a wire value in either encoding.
 ///
 /// # Errors
-/// When it is empty or no value of `ty`.
+/// The message is empty or does not contain a value of `ty`.
 pub fn decode(value: &DynamicValue, ty: &Type) -> Result<Value, CodecError> {
     if !value.msgpack.is_empty() {
         msgpack::decode(&value.msgpack, ty)
@@ -126,15 +126,15 @@ pub fn decode(value: &DynamicValue, ty: &Type) -> Result<Value, CodecError> {
     }
 }
 
-/// Writes a wire value, in MessagePack.
+/// Encodes a wire value as MessagePack.
 ///
 /// # Errors
-/// When `value` is not of type `ty`.
+/// `value` is not of type `ty`.
 pub fn encode(value: &Value, ty: &Type) -> Result<DynamicValue, CodecError> {
     Ok(DynamicValue { msgpack: msgpack::encode(value, ty)?, json: Vec::new() })
 }
 
-/// The kind of `value`, for messages.
+/// The type of `value`, for messages.
 fn kind(value: &Value) -> &'static str {
     match value {
         Value::Null => "null",
@@ -151,7 +151,7 @@ fn kind(value: &Value) -> &'static str {
     }
 }
 
-/// What `ty` asks for, for messages.
+/// The name of `ty`, for messages.
 fn wanted(ty: &Type) -> &'static str {
     match ty {
         Type::Bool => "a bool",

@@ -1,9 +1,7 @@
 //! The MessagePack form of values.
-//!
-//! Source: plugin protocol 6, `DynamicValue.msgpack`. Numbers are written as the smallest integer,
-//! else as a float when that is exact, else as decimal text. Unknown values are extensions: type 0
-//! for a plain one, type 12 with a map of refinements. A value of a `dynamic` attribute is a pair
-//! of its type (JSON, as bytes) and itself.
+//! Source: plugin protocol 6, `DynamicValue.msgpack`. Numbers are encoded as the smallest possible integer, as a
+//! float if that is exact, or as decimal text. Unknown values are extensions: type 0 without refinements, type 12
+//! with a map of refinements. A value of a `dynamic` attribute is a pair of its type (JSON, as bytes) and the value.
 
 mod decode;
 mod encode;
@@ -15,9 +13,9 @@ pub use encode::encode;
 const UNKNOWN: i8 = 0;
 /// Extension type of an unknown value with refinements.
 const REFINED: i8 = 12;
-/// Terraform refuses longer refinements.
+/// Terraform rejects longer refinements.
 const MAX_REFINEMENT: usize = 1024;
-/// Longest string prefix written in a refinement, in bytes.
+/// Maximum length of a string prefix in a refinement, in bytes.
 const MAX_PREFIX: usize = 256;
 
 /// Keys of the refinement map.

@@ -1,4 +1,4 @@
-//! Connections of the client: accepted, authenticated, counted.
+//! Accepts, authenticates and counts connections of the client.
 
 use std::io;
 use std::pin::Pin;
@@ -17,22 +17,22 @@ use tonic::transport::server::Connected;
 /// How long a TLS handshake may take.
 const HANDSHAKE: Duration = Duration::from_secs(10);
 
-/// How many connections there are, and were.
+/// Current and total number of connections.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Open {
     pub(crate) now: usize,
     pub(crate) ever: usize,
 }
 
-/// The accepting end.
+/// The stream of accepted connections.
 pub(crate) struct Connections {
     incoming: mpsc::Receiver<io::Result<Connection>>,
     open: watch::Sender<Open>,
 }
 
 impl Connections {
-    /// Accepts on `listener` until `stop`. With an acceptor, only clients that pass its TLS
-    /// handshake come out; the others are logged and dropped.
+    /// Accepts connections on `listener` until `stop`. With an acceptor, connections that fail the TLS handshake are
+    /// logged and dropped.
     pub(crate) fn accept(
         listener: UnixListener,
         acceptor: Option<TlsAcceptor>,
@@ -53,7 +53,7 @@ impl Connections {
                     }
                     // Out of file descriptors, most likely: others will be closed.
                     Err(error) => {
-                        tracing::warn!(%error, "cannot accept a connection");
+                        tracing::warn!(%error, "failed to accept a connection");
                         tokio::time::sleep(Duration::from_millis(100)).await;
                     }
                 }
@@ -67,7 +67,7 @@ impl Connections {
         self.open.subscribe()
     }
 
-    /// The connections, as they come.
+    /// The connections, as they are accepted.
     pub(crate) fn into_stream(self) -> ReceiverStream<io::Result<Connection>> {
         ReceiverStream::new(self.incoming)
     }
@@ -83,8 +83,8 @@ async fn admit(
         None => Link::Plain(stream),
         Some(acceptor) => match tokio::time::timeout(HANDSHAKE, acceptor.accept(stream)).await {
             Ok(Ok(stream)) => Link::Tls(Box::new(stream)),
-            Ok(Err(error)) => return tracing::warn!(%error, "refused a connection"),
-            Err(_) => return tracing::warn!("refused a connection: no TLS handshake in time"),
+            Ok(Err(error)) => return tracing::warn!(%error, "rejected a connection"),
+            Err(_) => return tracing::warn!("rejected a connection: TLS handshake timed out"),
         },
     };
     let connection = Connection { link, _count: Count::new(counter) };
@@ -103,7 +103,7 @@ enum Link {
     Tls(Box<TlsStream<UnixStream>>),
 }
 
-/// Counts a connection for as long as it lives.
+/// Counts a connection while it is open.
 struct Count(watch::Sender<Open>);
 
 impl Count {

@@ -1,4 +1,4 @@
-//! The services that the plugin host expects beside the provider.
+//! The services that the plugin host expects in addition to the provider.
 
 use std::pin::Pin;
 
@@ -17,19 +17,19 @@ use crate::proto::plugin::{ConnInfo, Empty, StdioData};
 
 type Messages<T> = Pin<Box<dyn Stream<Item = Result<T, Status>> + Send>>;
 
-/// Shutdown, health, and two streams on which nothing is ever said.
+/// Shutdown, health, and two streams that stay silent.
 #[derive(Clone)]
 pub(crate) struct Host {
     stop: CancellationToken,
 }
 
 impl Host {
-    /// Services that end, and let the process end, with `stop`.
+    /// Services that end the process when `stop` is cancelled.
     pub(crate) fn new(stop: CancellationToken) -> Host {
         Host { stop }
     }
 
-    /// Stays open, since the host takes the end of a stream for the end of the plugin.
+    /// Stays open, because the host treats the end of the stream as the end of the plugin.
     fn silence<T: Send + 'static>(&self) -> Messages<T> {
         Box::pin(stream::pending().take_until(self.stop.clone().cancelled_owned()))
     }

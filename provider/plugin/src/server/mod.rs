@@ -1,4 +1,4 @@
-//! The gRPC service: every RPC of the plugin protocol, told in the framework's terms.
+//! The gRPC service: translates every RPC of the plugin protocol to the framework's traits.
 
 mod others;
 mod panic;
@@ -83,7 +83,7 @@ impl std::ops::Deref for Service {
     }
 }
 
-/// What the service holds; made once at start.
+/// The state of the service, created once at start.
 pub struct Inner {
     provider: Box<dyn AnyProvider>,
     schema: Schema,
@@ -95,7 +95,7 @@ pub struct Inner {
 }
 
 impl Service {
-    /// Asks `provider` for all that it offers.
+    /// Collects everything that `provider` offers.
     pub fn new(provider: impl Provider) -> Service {
         let registry = provider.registry();
         let schema = provider.schema();
@@ -150,7 +150,7 @@ impl Service {
 
 type Answer<T> = Result<Response<T>, Status>;
 
-/// Answers with a message that consists of diagnostics alone.
+/// Returns a response that consists of diagnostics only.
 macro_rules! messages {
     ($module:ident, $outcome:expr) => {{
         let diagnostics = match $outcome {
@@ -161,7 +161,7 @@ macro_rules! messages {
     }};
 }
 
-/// Answers with `outcome`; a failure becomes a response with its diagnostic and the given fields.
+/// Returns `outcome`. A failure becomes a response with its diagnostic and the given fields.
 macro_rules! answer {
     ($module:ident { $($field:ident: $kept:expr),* }, $outcome:expr) => {{
         let outcome: Result<proto::$module::Response, Diagnostic> = $outcome;

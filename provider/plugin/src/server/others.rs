@@ -47,18 +47,18 @@ impl EphemeralEntry {
 fn unknown_type(kind: &str, name: &str) -> Diagnostic {
     Diagnostic::error(
         format!("Unknown {kind} {name}"),
-        format!("This version of the provider has no such {kind}. Check its name, or upgrade the provider."),
+        format!("This version of the provider has no such {kind}. Check the name, or upgrade the provider."),
     )
 }
 
-/// Checks by validators; nothing here is stored, so write-only attributes are fine.
+/// Runs the validators. Nothing is stored here, so write-only attributes are allowed.
 fn checked(schema: &Schema, config: &Value) -> Diagnostics {
     let mut diagnostics = Diagnostics::default();
     validate::check(&schema.attributes, config, &Path::root(), true, &mut diagnostics);
     diagnostics
 }
 
-/// The moment `after` from now.
+/// The time `after` from now.
 fn moment(after: Option<Duration>) -> Option<prost_types::Timestamp> {
     after.map(|after| prost_types::Timestamp::from(SystemTime::now() + after))
 }

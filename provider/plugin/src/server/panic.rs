@@ -1,4 +1,4 @@
-//! A panic in a provider's code becomes a diagnostic with its cause.
+//! Converts panics in a provider's code to diagnostics.
 
 use std::any::Any;
 use std::cell::RefCell;
@@ -11,21 +11,21 @@ use futures::FutureExt;
 use crate::diagnostic::Diagnostic;
 
 thread_local! {
-    /// Where the last panic of this thread happened. A future is polled and unwound on one thread,
-    /// so the catcher finds its own panic here.
+    /// Location of the last panic on this thread. A future is polled and unwound on the same thread, so this is the
+    /// location of the panic that was caught.
     static LOCATION: RefCell<Option<String>> = const { RefCell::new(None) };
 }
 
-/// Runs `operation`; a panic in it comes back as a diagnostic.
+/// Runs `operation` and converts a panic to a diagnostic.
 pub(crate) async fn caught<T>(what: &str, operation: impl Future<Output = T>) -> Result<T, Diagnostic> {
     install_hook();
     AssertUnwindSafe(operation).catch_unwind().await.map_err(|payload| {
-        let location = LOCATION.take().unwrap_or_else(|| "an unknown place".to_owned());
+        let location = LOCATION.take().unwrap_or_else(|| "an unknown location".to_owned());
         Diagnostic::error(
             format!("The provider panicked during {what}"),
             format!(
-                "{} (at {location}). This is a bug in the provider: please report it with this message. What \
-                 existed by then was kept in state.",
+                "{} (at {location}). This is a bug in the provider. Objects that were saved before the panic are in \
+                 the state. Report the bug with this message.",
                 cause(payload.as_ref())
             ),
         )

@@ -17,7 +17,7 @@ use crate::types::Type;
 use crate::validate;
 use crate::value::Value;
 
-/// A resource with what is derived from its schema once.
+/// A resource with values derived from its schema.
 pub(crate) struct Entry {
     pub(crate) resource: Arc<dyn AnyResource>,
     pub(crate) schema: Schema,
@@ -35,8 +35,7 @@ impl Entry {
         wire::decode(value, &self.ty)
     }
 
-    /// A plan or state as it goes to the client, which stores it: whatever the resource left in a write-only
-    /// attribute stays here.
+    /// Encodes a plan or state for the client, which stores it. Write-only attributes are removed first.
     fn encode(&self, value: &Value) -> Result<proto::DynamicValue, Diagnostic> {
         wire::encode(&plan::without_write_only(&self.schema.attributes, value.clone()), &self.ty)
     }
@@ -60,7 +59,7 @@ impl Service {
         self.resources.get(type_name).ok_or_else(|| {
             Diagnostic::error(
                 format!("Unknown resource type {type_name}"),
-                "This version of the provider has no such resource type. Check its name, or upgrade the provider.",
+                "This version of the provider has no such resource type. Check the name, or upgrade the provider.",
             )
         })
     }
@@ -275,8 +274,8 @@ impl Service {
                 })
             }
             Ok(None) => Err(Diagnostic::error(
-                format!("{} cannot take over this state", request.target_type_name),
-                format!("It does not know how to become the successor of {told}. Import the object instead."),
+                format!("Cannot move state to {}", request.target_type_name),
+                format!("The resource type does not support moves from {told}. Import the object instead."),
             )),
             Err(diagnostics) => Ok(proto::move_resource_state::Response {
                 diagnostics: wire::diagnostics(diagnostics),
@@ -288,11 +287,17 @@ impl Service {
 
 fn parse_state(json: &[u8]) -> Result<serde_json::Value, Diagnostic> {
     serde_json::from_slice(json).map_err(|error| {
-        Diagnostic::error("Stored state cannot be read", format!("The state is not valid JSON: {error}."))
+        Diagnostic::error(
+            "Stored state cannot be read",
+            format!(
+                "The state is not valid JSON: {error}. Restore an \
+                           earlier version of the state."
+            ),
+        )
     })
 }
 
-/// How an apply ended.
+/// The outcome of an apply.
 struct Applied {
     state: Value,
     unfinished: bool,
@@ -307,13 +312,13 @@ async fn delete(entry: &Entry, ctx: &Context, prior: Value) -> Applied {
     }
 }
 
-/// Creates or updates. What exists when it fails is kept:
+/// Creates or updates an object. If it fails, the state contains what exists:
 ///
 /// ```text
 /// ok                  -> the new state
-/// create cancelled    -> what was saved, marked unfinished, with a warning: the next apply goes on
-/// create failed       -> what was saved (Terraform taints it), or nothing
-/// update failed       -> what was saved last, or else the prior state
+/// create cancelled    -> the saved progress, marked unfinished, with a warning: the next apply continues
+/// create failed       -> the saved progress (Terraform taints it), or nothing
+/// update failed       -> the last saved progress, or else the prior state
 /// ```
 async fn change(
     entry: &Entry,
@@ -337,7 +342,7 @@ async fn change(
     if let (true, true, Some(kept)) = (resumable, ctx.cancelled(), saved.as_ref().or(prior.as_ref())) {
         diagnostics = Diagnostic::warning(
             "Interrupted",
-            "The object exists and is kept in state, but it is not finished. The next apply goes on with it.",
+            "The object exists and is in the state, but is incomplete. Apply again to complete it.",
         )
         .into();
         let state = plan::merge_saved(planned, Some(kept));
@@ -352,7 +357,8 @@ fn applied(entry: &Entry, state: Value) -> Applied {
     if state.is_wholly_known() {
         return Applied { state, unfinished: false, diagnostics: Diagnostics::default() };
     }
-    let detail = "A value was still unknown after apply. This is a bug in the provider; the object exists.";
+    let detail = "A value was still unknown after the apply. This is a bug in the provider. The object exists and \
+                  is in the state.";
     Applied {
         state: plan::known_only(state),
         unfinished: false,

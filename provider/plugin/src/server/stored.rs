@@ -1,4 +1,4 @@
-//! What the server keeps in Terraform's private bytes beside a resource's state.
+//! The data that the server stores in Terraform's private bytes, next to a resource's state.
 
 use std::collections::BTreeMap;
 
@@ -12,7 +12,7 @@ use crate::diagnostic::Diagnostic;
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub(crate) struct Stored {
-    /// A create was interrupted: the next apply goes on with it.
+    /// Whether a create was interrupted, so that the next apply continues it.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub(crate) unfinished: bool,
     /// The resource's own private state.
@@ -21,7 +21,7 @@ pub(crate) struct Stored {
 }
 
 impl Stored {
-    /// Reads private bytes; none at all is fine.
+    /// Parses private bytes, which may be empty.
     pub(crate) fn read(bytes: &[u8]) -> Result<Stored, Diagnostic> {
         if bytes.is_empty() {
             return Ok(Stored::default());
@@ -30,14 +30,14 @@ impl Stored {
             Diagnostic::error(
                 "Private state cannot be read",
                 format!(
-                    "{error}. It was written by something else than this provider; `terraform apply \
-                     -replace=ADDRESS` makes the object anew."
+                    "{error}. This provider did not write it. Recreate the object with `terraform apply \
+                     -replace=ADDRESS`."
                 ),
             )
         })
     }
 
-    /// The bytes for what `private` holds now.
+    /// Encodes the current content of `private`.
     pub(crate) fn bytes(private: &Private, unfinished: bool) -> Vec<u8> {
         let stored = Stored { unfinished, resource: private.all() };
         if !stored.unfinished && stored.resource.is_empty() {

@@ -1,4 +1,4 @@
-//! Between the framework's types and the generated messages.
+//! Converts between the framework's types and the generated messages.
 
 use crate::codec;
 use crate::diagnostic::{Diagnostic, Diagnostics, Severity};
@@ -10,7 +10,7 @@ use crate::schema::{Attribute, IdentitySchema, Nesting, Schema, Shape};
 use crate::types::Type;
 use crate::value::Value;
 
-/// Decodes a value; an absent one is null.
+/// Decodes a value. An absent value is null.
 pub(crate) fn decode(value: Option<&proto::DynamicValue>, ty: &Type) -> Result<Value, Diagnostic> {
     let Some(value) = value else { return Ok(Value::Null) };
     let decoded = if !value.msgpack.is_empty() {
@@ -22,8 +22,10 @@ pub(crate) fn decode(value: Option<&proto::DynamicValue>, ty: &Type) -> Result<V
     };
     decoded.map_err(|error| {
         Diagnostic::error(
-            "A value sent by the client cannot be read",
-            format!("{error}. The client and the provider disagree about the schema."),
+            "Value from the client cannot be decoded",
+            format!(
+                "{error}. The client and the provider use different schemas. Run `terraform init -upgrade`."
+            ),
         )
     })
 }
@@ -32,7 +34,7 @@ pub(crate) fn decode(value: Option<&proto::DynamicValue>, ty: &Type) -> Result<V
 pub(crate) fn encode(value: &Value, ty: &Type) -> Result<proto::DynamicValue, Diagnostic> {
     let msgpack = codec::msgpack::encode(value, ty).map_err(|error| {
         Diagnostic::error(
-            "A value of the provider does not fit its schema",
+            "Value from the provider does not match its schema",
             format!("{error}. This is a bug in the provider."),
         )
     })?;
@@ -175,7 +177,7 @@ fn parameter(parameter: &Parameter) -> proto::function::Parameter {
     }
 }
 
-/// Why a change is put off.
+/// The reason for deferring a change.
 pub(crate) fn deferred(reason: DeferReason) -> proto::Deferred {
     use proto::deferred::Reason;
     let reason = match reason {

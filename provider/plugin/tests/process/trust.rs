@@ -20,13 +20,13 @@ fn only_the_client_that_started_it_is_let_in() {
     assert!(plugin.ask_as(None).is_err(), "no certificate was let in");
     // And still serves the right one.
     assert!(plugin.schema().is_ok());
-    // A refused client may know it before the plugin has written its line.
-    let refused = || plugin.stderr().matches("refused a connection").count();
+    // A rejected client may know it before the plugin has written its line.
+    let rejected = || plugin.stderr().matches("rejected a connection").count();
     let end = Instant::now() + Duration::from_secs(10);
-    while refused() < 2 && Instant::now() < end {
+    while rejected() < 2 && Instant::now() < end {
         std::thread::sleep(Duration::from_millis(20));
     }
-    assert_eq!(refused(), 2, "{}", plugin.stderr());
+    assert_eq!(rejected(), 2, "{}", plugin.stderr());
 }
 
 #[test]

@@ -41,7 +41,7 @@ impl Pod {
         command.env("WARREN_HTTP_PROXY", PROXY);
         let mut process = Process::start(&mut command)?;
         // The environment asks for logs in JSON.
-        process.says(r#""message":"up""#).context("the agent")?;
+        process.says(r#""message":"tunnel is up""#).context("the agent")?;
         Ok(Pod { process, _home: home })
     }
 

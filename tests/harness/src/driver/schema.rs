@@ -33,6 +33,19 @@ pub struct ResourceSchema {
     pub attributes: Vec<Attribute>,
     /// Type of its identity, if it has one.
     pub identity: Option<Type>,
+    /// The attributes of its identity.
+    pub identity_attributes: Vec<IdentityAttribute>,
+}
+
+/// An attribute of an identity.
+#[derive(Clone, Debug)]
+pub struct IdentityAttribute {
+    /// Its name.
+    pub name: String,
+    /// Its description.
+    pub description: String,
+    /// Whether an import by identity needs it.
+    pub required: bool,
 }
 
 /// An attribute.
@@ -102,6 +115,12 @@ impl Schemas {
             let types =
                 attributes.iter().map(|attribute| Ok((attribute.name.clone(), ty(&attribute.r#type)?)));
             resource.identity = Some(Type::Object(types.collect::<Result<_>>()?));
+            let described = attributes.iter().map(|attribute| IdentityAttribute {
+                name: attribute.name.clone(),
+                description: attribute.description.clone(),
+                required: attribute.required_for_import,
+            });
+            resource.identity_attributes = described.collect();
         }
         Ok(Schemas {
             provider: object(answer.provider.as_ref()).context("the provider block")?,
@@ -124,7 +143,13 @@ fn object(schema: Option<&proto::Schema>) -> Result<ResourceSchema> {
         bail!("nested block {}: blocks are not supported", nested.type_name);
     }
     let attributes = block.attributes.iter().map(attribute).collect::<Result<Vec<_>>>()?;
-    Ok(ResourceSchema { version: schema.version, ty: object_type(&attributes), attributes, identity: None })
+    Ok(ResourceSchema {
+        version: schema.version,
+        ty: object_type(&attributes),
+        attributes,
+        identity: None,
+        identity_attributes: Vec::new(),
+    })
 }
 
 fn attribute(attribute: &proto::schema::Attribute) -> Result<Attribute> {

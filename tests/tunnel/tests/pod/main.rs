@@ -25,7 +25,7 @@ fn bytes_arrive_both_ways_without_any_privilege() {
     for (gateway, device) in both.iter().flat_map(|gateway| DEVICES.map(|device| (gateway, device))) {
         let lab = Lab::new(gateway, device);
         let (backend, why) =
-            if device == "auto" { ("user", "CAP_NET_ADMIN is missing") } else { ("userns", "asked for") };
+            if device == "auto" { ("user", "CAP_NET_ADMIN is missing") } else { ("userns", "requested") };
         let network = |host: &Namespace| {
             ["link show", "-4 route show table all", "rule show"].map(|what| host.ip(what).unwrap())
         };
@@ -129,8 +129,8 @@ fn programs_reach_the_tunnel_by_proxies_and_the_overlay_reaches_programs() {
         let refused = get(&outside).unwrap_err();
         assert!(format!("{refused:#}").contains("502"), "{refused:#}");
         let told = lab.pod.run(&["status", "--interval", "0"]).unwrap();
-        assert!(told.contains("socks") && told.contains(" of 1 open"), "{told}");
-        assert!(told.contains("refused or broken: 1 refused"), "{told}");
+        assert!(told.contains("socks") && told.contains(" open, 1 total"), "{told}");
+        assert!(told.contains("refused or failed: 1 refused"), "{told}");
 
         let ssh = lab.hosts[0].inside(|| Ok(TcpListener::bind("127.0.0.1:22")?)).unwrap();
         let mut caller = lab.hosts[1].inside(|| Ok(TcpStream::connect("10.77.0.1:8022")?)).unwrap();
@@ -226,5 +226,5 @@ fn what_needs_an_interface_is_said() {
     assert!(format!("{error:#}").contains("--device user"), "{error:#}");
     interfaces[0].extra = vec!["PostUp = touch /tmp/never".into(), "FwMark = 7".into()];
     let pod = Pod::start(&hosts[0], &interfaces[0], &["--metrics", "off"]).unwrap();
-    assert!(pod.log().contains("do not run") && pod.log().contains("FwMark is left out"), "{}", pod.log());
+    assert!(pod.log().contains("do not run") && pod.log().contains("FwMark is ignored"), "{}", pod.log());
 }

@@ -30,7 +30,7 @@ fn bytes_arrive_both_ways_by_tls() {
         Stream::download(lab.client(port), lab.server(port), 12_000_000).unwrap().finish().unwrap();
     }
     let told = lab.pod.run(&["status", "--interval", "0"]).unwrap();
-    assert!(told.contains("userns (asked for)") && told.contains("carrier: tls"), "{told}");
+    assert!(told.contains("userns (requested)") && told.contains("carrier: tls"), "{told}");
 }
 
 #[test]
@@ -81,17 +81,23 @@ fn where_it_is_forbidden_the_reason_is_told() {
         let output = run(&hosts[0], unshared, before, home.path(), &agent);
         let told = text(&output.stderr);
         assert_eq!(output.status.code(), Some(1), "{told}");
-        assert!(told.contains("no user namespace: ") && told.contains(hint), "{told}");
-        assert!(told.contains("--device user needs none"), "{told}");
+        assert!(told.contains("cannot create a user namespace: ") && told.contains(hint), "{told}");
+        assert!(told.contains("--device user works without one"), "{told}");
         // Nothing was asked for: nothing is wrong.
         let doctor = text(&run(&hosts[0], unshared, before, home.path(), &["doctor"]).stdout);
-        assert!(doctor.contains("--device userns is not possible: no user namespace: "), "{doctor}");
-        assert!(doctor.contains(hint) && doctor.contains("A tunnel here uses user"), "{doctor}");
+        assert!(
+            doctor.contains("--device userns is not available: cannot create a user namespace: "),
+            "{doctor}"
+        );
+        assert!(doctor.contains(hint) && doctor.contains("would use `user`"), "{doctor}");
     }
     let permitted = pod::unprivileged(&hosts[0], home.path(), &Implementation::WarrenTunnel.path().unwrap())
         .arg("doctor")
         .output()
         .unwrap();
     let doctor = text(&permitted.stdout);
-    assert!(doctor.contains("permitted: --device userns") && doctor.contains("uses user"), "{doctor}");
+    assert!(
+        doctor.contains("permitted: --device userns is available") && doctor.contains("would use `user`"),
+        "{doctor}"
+    );
 }

@@ -1,4 +1,4 @@
-//! Requests to gateways: to whichever can be connected to first.
+//! Requests to gateways: the first one that accepts a connection is used.
 
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::thread;
@@ -16,17 +16,17 @@ use crate::enrolment::client::{self, ClientError};
 use crate::log;
 use crate::problem::{Context as _, Problem, Result};
 
-/// For a connection, and again for each part of the answer.
+/// Timeout for connecting, and again for each part of the answer.
 const PATIENCE: Duration = Duration::from_secs(10);
-/// The same where the answer matters little.
+/// The same for requests whose answer matters little.
 const SHORT: Duration = Duration::from_secs(2);
-/// How long an agent that starts goes on trying, and the pause between two attempts.
+/// How long a starting agent retries, and the pause between attempts.
 const AT_FIRST: Duration = Duration::from_secs(30);
 const PAUSE: Duration = Duration::from_millis(500);
 /// Head start of each gateway before the next.
 const STAGGER: Duration = Duration::from_millis(300);
 
-/// Who wants to join, and how.
+/// An enrolment request.
 pub(super) struct Request<'a> {
     pub(super) claims: &'a Claims,
     pub(super) token: &'a Token,
@@ -35,11 +35,11 @@ pub(super) struct Request<'a> {
     pub(super) carriers: &'a Carriers,
 }
 
-/// Enrols at the first gateway that lets it in, and goes on trying for a while where that may help; the answer and the
-/// gateway's key.
+/// Enrols at the first gateway that accepts the request, and retries for a while where that may help. Returns the answer and
+/// the gateway's key.
 ///
 /// # Errors
-/// What each of them said last.
+/// The last response of each gateway.
 pub(super) fn patiently(request: &Request<'_>) -> Result<(Answer, PublicKey)> {
     let until = Instant::now() + AT_FIRST;
     let mut told = false;
@@ -47,7 +47,7 @@ pub(super) fn patiently(request: &Request<'_>) -> Result<(Answer, PublicKey)> {
         match first(request) {
             Err((problem, true)) if Instant::now() < until => {
                 if !std::mem::replace(&mut told, true) {
-                    log::warn(&Problem::new(format!("{}\n  trying on", problem.what())));
+                    log::warn(&Problem::new(format!("{}\n  retrying", problem.what())));
                 }
                 thread::sleep(spread(PAUSE));
             }
@@ -56,12 +56,12 @@ pub(super) fn patiently(request: &Request<'_>) -> Result<(Answer, PublicKey)> {
     }
 }
 
-/// Enrols at the first gateway that answers; its answer and its key.
+/// Enrols at the first gateway that answers. Returns its answer and its key.
 ///
 /// # Errors
-/// What each of them said, and whether it may be otherwise in a moment.
+/// The response of each gateway, and whether a retry may help.
 pub(super) fn first(request: &Request<'_>) -> std::result::Result<(Answer, PublicKey), (Problem, bool)> {
-    // Pods begin with different gateways, each pod always with the same.
+    // Pods start with different gateways, each pod always with the same one.
     let mut gateways = request.claims.gateways.as_slice().to_vec();
     let start = usize::from(request.key.public().as_bytes()[0]) % gateways.len().max(1);
     gateways.rotate_left(start);
@@ -84,7 +84,7 @@ pub(super) fn first(request: &Request<'_>) -> std::result::Result<(Answer, Publi
             Err(RecvTimeoutError::Timeout) if rest.len() > 0 => continue,
             Err(_) => {
                 reasons.push(Reason {
-                    gateway: "the others".into(),
+                    gateway: "all others".into(),
                     what: "no answer in time".into(),
                     hint: None,
                     end: End::Again,
@@ -123,10 +123,10 @@ fn enrol(
     client::enrol(&mut connection, &binding, gateway, request.token, request.key, request.host.clone())
 }
 
-/// Gives the lease back: to the active gateway, else to any other.
+/// Releases the lease at the active gateway, else at another one.
 ///
 /// # Errors
-/// What the last of them said.
+/// The response of the last gateway.
 pub(super) fn release(
     answer: &Answer,
     active: PublicKey,
@@ -135,7 +135,7 @@ pub(super) fn release(
 ) -> Result<()> {
     let mut gateways = answer.gateways.as_slice().to_vec();
     gateways.sort_by_key(|gateway| gateway.key != active);
-    let mut last = Problem::new("there is no gateway");
+    let mut last = Problem::new("the lease names no gateway");
     for gateway in gateways.iter().take(2) {
         let Some(target) = target(gateway, carriers) else { continue };
         let released =
@@ -153,7 +153,7 @@ pub(super) fn release(
 
 type Connected = (Gateway, std::result::Result<Exchange, DialError>);
 
-/// Names, handshakes and silence take their time: each on a thread of its own.
+/// Connects on a separate thread, since name resolution, handshakes and timeouts take time.
 fn connect(gateway: &Gateway, carriers: &Carriers, to: &mpsc::Sender<Connected>) -> Result<()> {
     let Some(target) = target(gateway, carriers) else { return Ok(()) };
     let (gateway, to) = (gateway.clone(), to.clone());
@@ -165,7 +165,7 @@ fn connect(gateway: &Gateway, carriers: &Carriers, to: &mpsc::Sender<Connected>)
             // Another may have been faster.
             _ = to.send((gateway, connection));
         })
-        .while_doing(|| "thread to enrol".into())?;
+        .while_doing(|| "cannot start the enrolment thread".into())?;
     Ok(())
 }
 
@@ -174,7 +174,7 @@ fn target(gateway: &Gateway, carriers: &Carriers) -> Option<Target> {
     Some(carriers.target(&tls, None))
 }
 
-/// Why one gateway did not let the pod in.
+/// Why one gateway did not accept the pod.
 struct Reason {
     gateway: String,
     what: String,
@@ -182,14 +182,14 @@ struct Reason {
     end: End,
 }
 
-/// What a refusal means for other attempts.
+/// Whether another attempt may succeed after a refusal.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum End {
-    /// The same gateway may do it in a moment.
+    /// The same gateway may accept a retry.
     Again,
-    /// Another may.
+    /// Another gateway may accept it.
     Elsewhere,
-    /// None will.
+    /// No gateway will accept it.
     Everywhere,
 }
 
@@ -213,18 +213,19 @@ impl End {
 }
 
 fn refused(reasons: &[Reason]) -> (Problem, bool) {
-    let mut what = "no gateway of the token let this pod in".to_owned();
+    let mut what = "no gateway of the token accepted this pod".to_owned();
     for Reason { gateway, what: reason, .. } in reasons {
         what += &format!("\n  {gateway}: {reason}");
     }
     let hint = reasons.iter().find_map(|reason| reason.hint);
-    let hint = hint.unwrap_or("`warren-tunnel token inspect` shows what the token says");
+    let hint =
+        hint.unwrap_or("run `warren-tunnel token inspect` to see the token's gateways, group and expiry");
     let final_word = reasons.iter().any(|reason| reason.end == End::Everywhere);
     let again = !final_word && reasons.iter().any(|reason| reason.end == End::Again);
     (Problem::new(what).hint(hint), again)
 }
 
-/// A pause of about so long: many pods must not come back at one moment.
+/// Adds jitter to a pause, so that many pods do not return at the same moment.
 pub(super) fn spread(pause: Duration) -> Duration {
     let part = random().map_or(128, |bytes| bytes[0]);
     pause.mul_f64(0.75 + f64::from(part) / 512.0)

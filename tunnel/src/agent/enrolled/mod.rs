@@ -1,10 +1,10 @@
-//! An agent that has a token instead of a file: it makes its key, joins, and is told the rest.
+//! An agent with a token instead of a file: it generates a key, enrols, and receives its configuration.
 //!
 //! ```text
-//! token --> join: any of its gateways, over TLS --> answer --> configuration: one gateway active, the others at hand
+//! token --> join: any of its gateways, over TLS --> answer --> configuration: one gateway active, the others standby
 //!                                                                  ^
-//! watch: signs of all gateways --> failover --> another active ----+
-//!                                     +--> nobody knows us: join again
+//! watch: signs of life of all gateways --> failover --> another ---+
+//!                                             +--> no gateway answers: enrol again
 //! ```
 
 mod join;
@@ -33,10 +33,10 @@ use crate::secret;
 
 pub(super) use watch::start as watch;
 
-/// The name of an interface that no file names.
+/// The interface name of an agent without a file.
 const INTERFACE: &str = "warren0";
 
-/// A membership. Cheap to share; what it was told last is behind a lock.
+/// An enrolment. Cheap to share; the latest answer is behind a lock.
 pub struct Enrolled {
     token: Token,
     claims: Claims,
@@ -47,7 +47,7 @@ pub struct Enrolled {
     told: Mutex<Told>,
 }
 
-/// What the gateways said last.
+/// The latest answer of the gateways.
 struct Told {
     answer: Answer,
     active: PublicKey,
@@ -59,10 +59,10 @@ impl fmt::Debug for Enrolled {
     }
 }
 
-/// The token that was given, if one was.
+/// The enrolment token, if one was given.
 ///
 /// # Errors
-/// It cannot be read, or is none.
+/// When it cannot be read or is not a token.
 pub(super) fn token(args: &AgentArgs) -> Result<Option<Token>> {
     if args.config.is_some() {
         return Ok(None);
@@ -74,19 +74,19 @@ pub(super) fn token(args: &AgentArgs) -> Result<Option<Token>> {
             _ => return Ok(None),
         },
     };
-    Token::parse(&text).map(Some).map_err(|error| Problem::new(format!("the enrolment token: {error}")))
+    Token::parse(&text).map(Some).map_err(|error| Problem::new(format!("enrolment token: {error}")))
 }
 
-/// Joins, and makes the agent's settings of what it is told.
+/// Enrols, and builds the agent's settings from the answer.
 ///
 /// # Errors
-/// No gateway of the token let it in.
+/// When no gateway of the token accepts it.
 pub(super) fn settings(args: &AgentArgs, token: Token) -> Result<Settings> {
     let interface = match &args.interface {
         Some(name) => name.clone(),
         None => INTERFACE.parse()?,
     };
-    let claims = token.peek().map_err(|error| Problem::new(format!("the enrolment token: {error}")))?;
+    let claims = token.peek().map_err(|error| Problem::new(format!("enrolment token: {error}")))?;
     let key = match &args.state {
         Some(folder) => state::key(folder)?,
         None => PrivateKey::from_random(*random()?),
@@ -129,7 +129,7 @@ pub(super) fn settings(args: &AgentArgs, token: Token) -> Result<Settings> {
 }
 
 impl Enrolled {
-    /// What the agent is to run with now.
+    /// The configuration for the current gateway.
     pub(super) fn config(&self) -> Config {
         let told = self.told.lock();
         let Told { answer, active } = &*told;
@@ -160,10 +160,10 @@ impl Enrolled {
         Config { interface, peers: peers.collect() }
     }
 
-    /// Joins again, at whichever gateway answers first: the lease was lost, or what peers are told may have changed.
+    /// Enrols again at the gateway that answers first: the lease was lost, or the configuration may have changed.
     ///
     /// # Errors
-    /// None let it in.
+    /// When no gateway accepts it.
     pub(super) fn rejoin(&self) -> Result<Config> {
         let Self { claims, token, key, host, carriers, .. } = self;
         let request = Request { claims, token, key, host, carriers };
@@ -172,19 +172,19 @@ impl Enrolled {
         Ok(self.config())
     }
 
-    /// Gives the lease back, for at most a few seconds: it would end by itself.
+    /// Releases the lease. Tries for at most a few seconds, since the lease would expire anyway.
     pub(super) fn release(&self) {
         let told = self.told.lock();
         let Told { answer, active } = &*told;
         match join::release(answer, *active, &self.key, &self.carriers) {
-            Ok(()) => tracing::info!("the lease was given back"),
+            Ok(()) => tracing::info!("lease released"),
             Err(problem) => {
-                tracing::info!("the lease was not given back, and ends by itself: {}", problem.what());
+                tracing::info!("lease not released, it will expire: {}", problem.what());
             }
         }
     }
 
-    /// The gateways by key, and which is active.
+    /// The keys of the gateways, and the index of the active one.
     fn gateways(&self) -> (Vec<PublicKey>, usize) {
         let told = self.told.lock();
         let keys: Vec<PublicKey> =
@@ -193,7 +193,7 @@ impl Enrolled {
         (keys, active)
     }
 
-    /// Makes another gateway the active one.
+    /// Switches to another gateway.
     fn turn_to(&self, key: PublicKey) -> Config {
         self.told.lock().active = key;
         self.config()

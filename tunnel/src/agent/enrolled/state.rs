@@ -1,4 +1,4 @@
-//! The key of a pod that outlives its process: with it a restarted pod gets its address back.
+//! The stored key of a pod: with it a restarted pod keeps its address.
 
 use std::fs;
 use std::os::unix::fs::DirBuilderExt as _;
@@ -12,10 +12,10 @@ use crate::secret;
 
 const FILE: &str = "agent.key";
 
-/// The key in the folder; made with the folder if there is none.
+/// Reads the key from the folder. Creates folder and key if there is none.
 ///
 /// # Errors
-/// It cannot be read or written, or others may read it.
+/// When it cannot be read or written, or is readable by other users.
 pub(super) fn key(folder: &Path) -> Result<PrivateKey> {
     let path = folder.join(FILE);
     if !path.exists() {
@@ -29,10 +29,10 @@ pub(super) fn key(folder: &Path) -> Result<PrivateKey> {
         secret::write_new(&path, &key.to_base64())?;
         return Ok(key);
     }
-    let text = secret::read(&path, "the agent's key")?;
+    let text = secret::read(&path, "agent key")?;
     PrivateKey::from_base64(text.trim()).map_err(|error| {
-        Problem::new(format!("the agent's key {}: {error}", path.display()))
-            .hint("remove the file: a new key is made, and with it comes another address")
+        Problem::new(format!("agent key {}: {error}", path.display()))
+            .hint("remove the file; the agent then generates a new key and gets another address")
     })
 }
 

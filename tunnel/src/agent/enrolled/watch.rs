@@ -1,4 +1,4 @@
-//! The thread that looks after the gateways: moves to another, and joins again.
+//! The thread that monitors the gateways: it fails over, and enrols again.
 
 use std::sync::{Arc, mpsc::Sender};
 use std::thread;
@@ -13,12 +13,12 @@ use crate::agent::tunnel::Look;
 use crate::log;
 use crate::problem::{Context as _, Result};
 
-/// Between two looks.
+/// Interval between checks.
 const LOOK: Duration = Duration::from_millis(100);
-/// First and longest pause between two attempts to join again.
+/// First and longest pause between two attempts to enrol again.
 const PAUSE: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(60));
 
-/// Starts it; it ends with the tunnel.
+/// Starts the thread. It ends with the tunnel.
 ///
 /// # Errors
 /// When no thread can be started.
@@ -31,7 +31,7 @@ pub(in crate::agent) fn start(
         .name("gateways".into())
         .stack_size(512 << 10)
         .spawn(move || run(&enrolled, tunnel.as_ref(), &events))
-        .while_doing(|| "thread for gateways".into())?;
+        .while_doing(|| "cannot start the gateway thread".into())?;
     Ok(())
 }
 
@@ -40,7 +40,7 @@ fn run(enrolled: &Enrolled, tunnel: &dyn Look, events: &Sender<Event>) {
     let mut failover = Failover::new(active);
     loop {
         thread::sleep(LOOK);
-        // Without signs the tunnel has ended, or is one that gives none.
+        // No signs: the tunnel has ended, or its backend does not report any.
         let Ok((now, signs)) = tunnel.signs(keys.clone()) else { return };
         let of = |key| signs.iter().find(|(known, _)| *known == key).map(|(_, signs)| *signs);
         let signs: Vec<Signs> = keys.iter().map(|key| of(*key).unwrap_or_default()).collect();
@@ -48,13 +48,13 @@ fn run(enrolled: &Enrolled, tunnel: &dyn Look, events: &Sender<Event>) {
             match action {
                 Action::Probe(index) => tunnel.probe(keys[index]),
                 Action::Move(index) => {
-                    tracing::warn!(from = %keys[active_of(enrolled)], to = %keys[index], "the gateway does not answer: going on with another");
+                    tracing::warn!(from = %keys[active_of(enrolled)], to = %keys[index], "gateway does not answer, failing over");
                     if events.send(Event::Become(Box::new(enrolled.turn_to(keys[index])))).is_err() {
                         return;
                     }
                 }
                 Action::Lost => {
-                    tracing::warn!("no gateway answers: joining again");
+                    tracing::warn!("no gateway answers, enrolling again");
                     let Some(config) = rejoin(enrolled, tunnel) else { return };
                     if events.send(Event::Become(Box::new(config))).is_err() {
                         return;
@@ -73,7 +73,7 @@ fn active_of(enrolled: &Enrolled) -> usize {
     enrolled.gateways().1
 }
 
-/// Tries until it works; `None`: the tunnel has ended.
+/// Retries until it succeeds; `None` when the tunnel has ended.
 fn rejoin(enrolled: &Enrolled, tunnel: &dyn Look) -> Option<warren_wire::config::Config> {
     let mut pause = PAUSE.0;
     loop {

@@ -1,4 +1,4 @@
-//! The API's calls about regional external addresses.
+//! API calls for regional external addresses.
 
 use google_cloud_compute_v1::model;
 
@@ -9,7 +9,7 @@ use crate::link::{self, Link};
 use crate::operation::{Begun, begin};
 use crate::session::Gcp;
 
-/// An address as the API tells it.
+/// An address as the API returns it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Found {
     pub(super) id: String,
@@ -21,14 +21,14 @@ pub(super) struct Found {
     pub(super) self_link: String,
 }
 
-/// The id of the address of this name, when an interrupted create of ours left it.
+/// Finds the address of this name if an interrupted create of ours left it.
 pub(super) async fn find(gcp: &Gcp, planned: &Address) -> Result<Vec<String>, ApiError> {
     let id = planned.place(&gcp.project).unwrap_or_default();
     let Some(found) = ApiError::if_found(get(gcp, &id).await)? else { return Ok(Vec::new()) };
     planned.adoptable(gcp, &found.description, found.network_tier == planned.network_tier.text())
 }
 
-/// Begins to reserve an address and gives its id.
+/// Starts reserving an address and returns its ID.
 pub(super) async fn create(gcp: &Gcp, planned: &Address, description: &str) -> Result<String, ApiError> {
     let id = planned.place(&gcp.project).unwrap_or_default();
     let body = model::Address::new()
@@ -41,7 +41,7 @@ pub(super) async fn create(gcp: &Gcp, planned: &Address, description: &str) -> R
     Ok(id)
 }
 
-/// The address `id`; not found is an error.
+/// Reads the address `id`; not found is an error.
 pub(super) async fn get(gcp: &Gcp, id: &str) -> Result<Found, ApiError> {
     let link = link::parsed("addresses.get", id)?;
     let call = gcp.clients.addresses.get().set_project(&link.project).set_region(link.region());

@@ -1,4 +1,4 @@
-//! `warren_gcp_address`: a public address that outlives the instance that has it.
+//! `warren_gcp_address`: a static external address that outlives the VM that uses it.
 
 mod api;
 mod schema;

@@ -9,7 +9,7 @@ use crate::common::{self, common};
 use crate::marker;
 
 model! {
-    /// A public address.
+    /// A static external address.
     pub struct Address {
         /// Unique in the project and region.
         pub name: Attr<String>,
@@ -25,7 +25,7 @@ model! {
         pub description: Attr<String>,
         /// URL.
         pub self_link: Attr<String>,
-        /// How long operations may take.
+        /// Timeouts of operations.
         pub timeouts: Attr<Timeouts>,
     }
 }
@@ -34,28 +34,29 @@ common!(Address, "warren_gcp_address", in region "addresses");
 
 pub(super) fn schema() -> Schema {
     Schema::new(
-        "A static external IPv4 address of a region. As an object of its own it stays when the gateway that has it is \
-         replaced, so that peers find the next one where the last one was.",
+        "A static external IPv4 address in a region. As a separate object, it survives the replacement of the \
+         gateway that uses it, so peers keep their endpoint.",
     )
-    .attributes(common::head("address", "projects/P/regions/R/addresses/N"))
+    .attributes(common::head("address", "projects/PROJECT/regions/REGION/addresses/NAME"))
     .attribute(common::region("address"))
     .attributes([
-        Attribute::string("address").computed().keeps().describe("The address."),
+        Attribute::string("address").computed().keeps().describe("The IPv4 address."),
         Attribute::string("network_tier")
             .default("PREMIUM")
             .replaces()
             .validate(common::one_of(&["PREMIUM", "STANDARD"]))
             .describe(
-                "`PREMIUM`: packets travel in Google's network as far as they can; `STANDARD`: by the internet, at less \
-                 cost. A change replaces the address. Default: `PREMIUM`.",
+                "Network Service Tier: `PREMIUM` routes traffic over Google's network as far as possible, `STANDARD` \
+                 routes it over the internet at lower cost. Changing this replaces the address. Defaults to \
+                 `PREMIUM`.",
             ),
     ])
-    .attribute(common::description().replaces())
+    .attribute(common::fixed_description("address"))
     .attribute(common::self_link())
     .attributes(common::tail())
 }
 
-/// The state that what was found makes of `before`.
+/// Updates the state `before` with what the API returned.
 pub(super) fn state(found: Found, before: &Address) -> Address {
     let mut state = before.clone();
     state.name = found.name.into();

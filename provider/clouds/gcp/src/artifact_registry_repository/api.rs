@@ -1,4 +1,4 @@
-//! Artifact Registry's calls about repositories.
+//! Artifact Registry API calls for repositories.
 
 use std::collections::BTreeMap;
 
@@ -18,7 +18,7 @@ use crate::link::{self, Link};
 use crate::operation::Begun;
 use crate::session::Gcp;
 
-/// A repository as the API tells it.
+/// A repository as the API returns it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Found {
     pub(super) id: String,
@@ -34,7 +34,7 @@ pub(super) struct Found {
     pub(super) uri: String,
 }
 
-/// The id of the repository of this name, when an interrupted create of ours left it.
+/// Finds the repository of this name if an interrupted create of ours left it.
 pub(super) async fn find(gcp: &Gcp, planned: &Repository) -> Result<Vec<String>, ApiError> {
     let id = planned.place(&gcp.project).unwrap_or_default();
     let Some(found) = ApiError::if_found(get(gcp, &id).await)? else { return Ok(Vec::new()) };
@@ -42,7 +42,7 @@ pub(super) async fn find(gcp: &Gcp, planned: &Repository) -> Result<Vec<String>,
     labels::adoptable(gcp, planned, &found.labels, same)
 }
 
-/// Begins to make a repository and gives its id.
+/// Starts creating a repository and returns its ID.
 pub(super) async fn create(gcp: &Gcp, planned: &Repository) -> Result<String, ApiError> {
     let id = planned.place(&gcp.project).unwrap_or_default();
     let parent = format!("projects/{}/locations/{}", gcp.project, planned.location.text());
@@ -59,7 +59,7 @@ pub(super) async fn create(gcp: &Gcp, planned: &Repository) -> Result<String, Ap
     Ok(id)
 }
 
-/// Brings the repository to what is planned, when it is another.
+/// Updates the repository if it differs from the plan.
 pub(super) async fn update(gcp: &Gcp, id: &str, want: &Repository) -> Result<(), ApiError> {
     let have = get(gcp, id).await?;
     let docker_repository = have.format == "DOCKER";
@@ -92,7 +92,7 @@ pub(super) async fn update(gcp: &Gcp, id: &str, want: &Repository) -> Result<(),
     call.send().await.named("repositories.patch").map(drop)
 }
 
-/// The repository `id`; not found is an error.
+/// Reads the repository `id`; not found is an error.
 pub(super) async fn get(gcp: &Gcp, id: &str) -> Result<Found, ApiError> {
     let link = link::parsed("repositories.get", id)?;
     let call = gcp.clients.artifacts.get_repository().set_name(id);

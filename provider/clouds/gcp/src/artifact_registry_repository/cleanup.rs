@@ -1,4 +1,4 @@
-//! What stays in a repository: one number, as two policies of Artifact Registry, of which the one that keeps wins.
+//! The number of versions to keep, as two cleanup policies of Artifact Registry: the keep policy overrides the other.
 
 use std::collections::HashMap;
 
@@ -16,12 +16,12 @@ const REST: &str = "warren-rest";
 /// The policies of a repository.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum Cleanup {
-    /// There are none of ours, and perhaps some of others, which stay until ours are wanted.
+    /// None of ours. Policies of others stay until ours are wanted.
     #[default]
     NotOurs,
-    /// So many versions of each package stay.
+    /// Keep this many versions of each package.
     Keep(i32),
-    /// Ours, but changed by other means.
+    /// Ours, but changed outside the provider.
     Changed,
 }
 
@@ -40,7 +40,7 @@ impl Cleanup {
         }
     }
 
-    /// How many versions stay, if that is what the policies say.
+    /// The number of versions to keep, if the policies are ours and unchanged.
     pub(super) fn count(&self) -> Option<i64> {
         match self {
             Cleanup::Keep(count) => Some(i64::from(*count)),
@@ -48,7 +48,7 @@ impl Cleanup {
         }
     }
 
-    /// As the API takes them.
+    /// The policies for the API.
     pub(super) fn policies(&self) -> HashMap<String, CleanupPolicy> {
         let Cleanup::Keep(count) = self else { return HashMap::new() };
         let newest = CleanupPolicyMostRecentVersions::new().set_keep_count(*count);

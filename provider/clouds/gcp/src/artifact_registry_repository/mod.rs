@@ -1,4 +1,4 @@
-//! `warren_gcp_artifact_registry_repository`: a place for container images and packages.
+//! `warren_gcp_artifact_registry_repository`: a repository for container images or packages.
 
 mod api;
 mod cleanup;

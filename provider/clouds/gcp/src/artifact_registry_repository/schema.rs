@@ -19,15 +19,15 @@ model! {
         pub location: Attr<String>,
         /// Such as `DOCKER`.
         pub format: Attr<String>,
-        /// Whether a tag of an image never moves.
+        /// Whether tags are immutable.
         pub immutable_tags: Attr<bool>,
         /// Whether images are scanned for known vulnerabilities.
         pub scan_on_push: Attr<bool>,
-        /// How many versions of each image or package stay.
+        /// Number of versions to keep of each image or package.
         pub keep_last_versions: Attr<i64>,
-        /// Key of Cloud KMS.
+        /// Cloud KMS key.
         pub kms_key_name: Attr<String>,
-        /// What the repository is for.
+        /// Description.
         pub description: Attr<String>,
         /// The user's labels.
         pub labels: Labels,
@@ -35,7 +35,7 @@ model! {
         pub effective_labels: Labels,
         /// Such as `us-central1-docker.pkg.dev/acme-ml/images`.
         pub registry_uri: Attr<String>,
-        /// How long operations may take.
+        /// Timeouts of operations.
         pub timeouts: Attr<Timeouts>,
     }
 }
@@ -45,64 +45,69 @@ placed!(Repository, location "repositories");
 
 pub(super) fn schema() -> Schema {
     Schema::new(
-        "A repository of Artifact Registry, for container images unless `format` says otherwise. Machines without a \
-         public address pull from it through private Google access or an endpoint of Private Service Connect.",
+        "An Artifact Registry repository, for container images unless `format` selects another format. VMs without \
+         an external IP address pull from it through Private Google Access, with or without a Private Service \
+         Connect endpoint.",
     )
-    .attributes(common::head("repository", "projects/P/locations/L/repositories/N"))
+    .attributes(common::head("repository", "projects/PROJECT/locations/LOCATION/repositories/NAME"))
     .attributes([
         Attribute::string("location").optional().computed().keeps().replaces().describe(
-            "Region, such as `us-central1`, or a group of them, such as `us`. Default: the provider's region. A change \
-             replaces the repository.",
+            "Region, such as `us-central1`, or multi-region, such as `us`. Defaults to the provider's region. \
+             Changing this replaces the repository.",
         ),
         Attribute::string("format")
             .default("DOCKER")
             .replaces()
             .validate(common::one_of(&["DOCKER", "MAVEN", "NPM", "APT", "YUM", "PYTHON", "GO", "GENERIC"]))
-            .describe("What it holds. A change replaces the repository. Default: `DOCKER`, container images."),
+            .describe("Format of the packages in the repository. Changing this replaces the repository. Defaults to \
+                 `DOCKER`, for container images."),
         Attribute::bool("immutable_tags").default(true).describe(
-            "Of `DOCKER`: whether a tag, once pushed, never moves, so that a pod gets the image that was tested. Changes \
-             in place. Default: `true`; for other formats it means nothing.",
+            "Whether a pushed tag can never move to another image, so that a pod runs exactly the image that was \
+             tested. Applies to `DOCKER` repositories only. Updated in place. Defaults to `true`.",
         ),
         Attribute::bool("scan_on_push").default(true).describe(
-            "Of `DOCKER`: whether images are scanned for known vulnerabilities when they are pushed, where the project \
-             has the Container Scanning API switched on. Changes in place. Default: `true`; for other formats it means \
-             nothing.",
+            "Whether images are scanned for known vulnerabilities when they are pushed, if the Container Scanning \
+             API is enabled in the project. Applies to `DOCKER` repositories only. Updated in place. Defaults to \
+             `true`.",
         ),
         Attribute::number("keep_last_versions").optional().validate(common::between(1, 100_000)).describe(
-            "How many versions of each image or package stay, the newest; Artifact Registry removes the others, about \
-             once a day. Changes in place. Default: all stay, or what policies made by other means say.",
+            "Number of most recent versions to keep of each image or package, 1 to 100000. Artifact Registry deletes \
+             the others about once a day. Updated in place. Defaults to keeping all versions, or to the cleanup \
+             policies that others have set.",
         ),
         Attribute::string("kms_key_name").optional().replaces().describe(
-            "Key of Cloud KMS that encrypts it. A change replaces the repository. Default: a key of Google's.",
+            "Cloud KMS key that encrypts the repository. Changing this replaces the repository. Defaults to a key \
+             that Google manages.",
         ),
         Attribute::string("description").optional().validate(|value, path, diagnostics| {
             let length = value.as_str().unwrap_or_default().chars().count();
             if !(1..=1024).contains(&length) {
-                diagnostics.error_at(path.clone(), "Description not possible", "A description has 1 to 1024 characters.");
+                diagnostics.error_at(path.clone(), "Invalid description", "A description must have 1 to 1024 characters.");
             }
         })
-        .describe("What the repository is for. Changes in place."),
+        .describe("Description, 1 to 1024 characters. Updated in place."),
         Attribute::string("registry_uri").computed().keeps().describe(
-            "Where clients push and pull, such as `us-central1-docker.pkg.dev/acme-ml/images`.",
+            "Registry address that clients push to and pull from, such as \
+             `us-central1-docker.pkg.dev/acme-ml/images`.",
         ),
     ])
     .attributes(labels::attributes())
     .attributes(common::tail())
 }
 
-/// Moving tags said for a format that has none.
+/// Reports `immutable_tags` in a repository whose format has no tags.
 pub(super) fn check(repository: &Repository, diagnostics: &mut Diagnostics) {
     let other = repository.format.known().is_some_and(|format| format != "DOCKER");
     if other && repository.immutable_tags.is_true() {
         diagnostics.error_at(
             Path::of("immutable_tags"),
-            "Tags without images",
-            "Only repositories of `format = \"DOCKER\"` have tags: leave `immutable_tags` away.",
+            "Immutable tags in a repository without tags",
+            "Only repositories with `format = \"DOCKER\"` have tags. Remove `immutable_tags`.",
         );
     }
 }
 
-/// The state that what was found makes of `before`.
+/// Updates the state `before` with what the API returned.
 pub(super) fn state(found: Found, before: &Repository) -> Repository {
     let mut state = before.clone();
     state.name = found.name.into();

@@ -1,4 +1,4 @@
-//! The API's calls about firewall rules.
+//! API calls for firewall rules.
 
 use std::collections::BTreeSet;
 
@@ -13,7 +13,7 @@ use crate::link::{self, Link};
 use crate::operation::{Begun, begin};
 use crate::session::Gcp;
 
-/// A rule as the API tells it.
+/// A rule as the API returns it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Found {
     pub(super) id: String,
@@ -35,7 +35,7 @@ pub(super) struct Found {
     pub(super) self_link: String,
 }
 
-/// The id of the rule of this name, when an interrupted create of ours left it.
+/// Finds the rule of this name if an interrupted create of ours left it.
 pub(super) async fn find(gcp: &Gcp, planned: &Firewall) -> Result<Vec<String>, ApiError> {
     let id = planned.place(&gcp.project).unwrap_or_default();
     let Some(found) = ApiError::if_found(get(gcp, &id).await)? else { return Ok(Vec::new()) };
@@ -44,7 +44,7 @@ pub(super) async fn find(gcp: &Gcp, planned: &Firewall) -> Result<Vec<String>, A
     planned.adoptable(gcp, &found.description, same)
 }
 
-/// Begins to make a rule and gives its id.
+/// Starts creating a rule and returns its ID.
 pub(super) async fn create(gcp: &Gcp, planned: &Firewall, description: &str) -> Result<String, ApiError> {
     let id = planned.place(&gcp.project).unwrap_or_default();
     let call = gcp.clients.firewalls.insert().set_project(&gcp.project).set_body(body(planned, description));
@@ -52,10 +52,10 @@ pub(super) async fn create(gcp: &Gcp, planned: &Firewall, description: &str) -> 
     Ok(id)
 }
 
-/// Begins to bring the rule to what is planned, when it is another.
+/// Starts updating the rule if it differs from the plan.
 pub(super) async fn update(gcp: &Gcp, id: &str, want: &Firewall) -> Result<Option<Begun>, ApiError> {
     let have = get(gcp, id).await?;
-    // What nobody marked, such as an imported rule, stays without a marker while its text stays.
+    // An unmarked object, such as an imported rule, stays unmarked while its text stays the same.
     let marked = have.description == want.marks(gcp) || have.description == want.description.text();
     let state = super::schema::state(have.clone(), want);
     if marked && same(&state, want) {
@@ -87,7 +87,7 @@ fn same(have: &Firewall, want: &Firewall) -> bool {
         && have.disabled == want.disabled
 }
 
-/// The rule `id`; not found is an error.
+/// Reads the rule `id`; not found is an error.
 pub(super) async fn get(gcp: &Gcp, id: &str) -> Result<Found, ApiError> {
     let Link { project, name, .. } = link::parsed("firewalls.get", id)?;
     let call = gcp.clients.firewalls.get().set_project(project).set_firewall(name);

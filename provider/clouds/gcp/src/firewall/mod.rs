@@ -1,4 +1,4 @@
-//! `warren_gcp_firewall`: a rule about what may enter or leave the machines of a network.
+//! `warren_gcp_firewall`: a firewall rule of a network.
 
 mod api;
 mod schema;

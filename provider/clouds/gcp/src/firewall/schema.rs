@@ -23,42 +23,42 @@ model! {
         pub network: Attr<String>,
         /// `INGRESS` or `EGRESS`.
         pub direction: Attr<String>,
-        /// The lowest wins.
+        /// The lowest value wins.
         pub priority: Attr<i64>,
-        /// What is let through.
+        /// Allowed traffic.
         pub allow: Attr<BTreeSet<Traffic>>,
-        /// What is not.
+        /// Denied traffic.
         pub deny: Attr<BTreeSet<Traffic>>,
-        /// Where packets come from.
+        /// Source ranges.
         pub source_ranges: Texts,
-        /// Tags of the machines that packets come from.
+        /// Tags of the source VMs.
         pub source_tags: Texts,
-        /// Service accounts of the machines that packets come from.
+        /// Service accounts of the source VMs.
         pub source_service_accounts: Texts,
-        /// Where packets go.
+        /// Destination ranges.
         pub destination_ranges: Texts,
-        /// Tags of the machines that the rule is for.
+        /// Tags of the target VMs.
         pub target_tags: Texts,
-        /// Service accounts of the machines that the rule is for.
+        /// Service accounts of the target VMs.
         pub target_service_accounts: Texts,
-        /// Which metadata is logged; null is no log.
+        /// Metadata that is logged; null means no logging.
         pub log_metadata: Attr<String>,
-        /// Whether the rule rests.
+        /// Whether the rule is disabled.
         pub disabled: Attr<bool>,
         /// The user's part of the description.
         pub description: Attr<String>,
         /// URL.
         pub self_link: Attr<String>,
-        /// How long operations may take.
+        /// Timeouts of operations.
         pub timeouts: Attr<Timeouts>,
     }
 
     /// Packets of one protocol.
     #[derive(Eq, PartialOrd, Ord)]
     pub struct Traffic {
-        /// Such as `tcp`; `all` is every protocol.
+        /// Such as `tcp`; `all` means every protocol.
         pub protocol: Attr<String>,
-        /// Such as `443` or `8000-8100`; none is all.
+        /// Such as `443` or `8000-8100`; null means all.
         pub ports: Texts,
     }
 }
@@ -72,53 +72,57 @@ pub(super) fn schema() -> Schema {
             name,
             Nesting::Set,
             [
-                Attribute::string("protocol")
-                    .required()
-                    .describe("`tcp`, `udp`, `icmp`, `esp`, `ah`, `sctp`, `ipip`, a number, or `all`."),
+                Attribute::string("protocol").required().describe(
+                    "Protocol: `tcp`, `udp`, `icmp`, `esp`, `ah`, `sctp`, `ipip`, a protocol number, or \
+                         `all`.",
+                ),
                 Attribute::of("ports", Type::set(Type::String))
                     .optional()
-                    .describe("Ports or ranges of them, such as `443` or `8000-8100`. Default: all."),
+                    .describe("Ports or port ranges, such as `443` or `8000-8100`. Defaults to all ports."),
             ],
         )
         .optional()
         .describe(text)
     };
     Schema::new(
-        "A firewall rule of a network. Without any rule Google lets nothing in and everything out; a rule of priority \
-         65534 that denies all is a baseline to which others add.",
+        "A firewall rule of a VPC network. Without any rules, Google Cloud denies all ingress and allows all egress. \
+         A rule with priority 65534 that denies all traffic can serve as the baseline for more specific rules.",
     )
-    .attributes(common::head("rule", "projects/P/global/firewalls/N"))
+    .attributes(common::head("rule", "projects/PROJECT/global/firewalls/NAME"))
     .attribute(common::network("rule"))
     .attributes([
         Attribute::string("direction")
             .default("INGRESS")
             .replaces()
             .validate(common::one_of(&["INGRESS", "EGRESS"]))
-            .describe("`INGRESS` or `EGRESS`. A change replaces the rule. Default: `INGRESS`."),
+            .describe("Direction of the traffic, `INGRESS` or `EGRESS`. Changing this replaces the rule. Defaults to \
+                 `INGRESS`."),
         Attribute::number("priority")
             .default(1000)
             .validate(common::between(0, 65535))
-            .describe("Of rules that meet a packet the lowest wins, 0 to 65535. Default: 1000."),
-        traffic("allow", "What is let through. Set either `allow` or `deny`."),
-        traffic("deny", "What is not let through."),
-        set("source_ranges", "Of ingress: ranges that packets come from, in CIDR notation."),
-        set("source_tags", "Of ingress: network tags of the machines that packets come from."),
-        set("source_service_accounts", "Of ingress: service accounts of the machines that packets come from."),
-        set("destination_ranges", "Of egress: ranges that packets go to, in CIDR notation."),
-        set("target_tags", "Network tags of the machines that the rule is for. Default: all machines."),
-        set("target_service_accounts", "Service accounts of the machines that the rule is for. Default: all machines."),
+            .describe("Priority, 0 to 65535. Among rules that match a packet, the lowest value wins. Updated in \
+                 place. Defaults to `1000`."),
+        traffic("allow", "Protocols and ports to allow. Set either `allow` or `deny`. Updated in place."),
+        traffic("deny", "Protocols and ports to deny. Set either `allow` or `deny`. Updated in place."),
+        set("source_ranges", "Source ranges in CIDR notation, for ingress rules only. Updated in place."),
+        set("source_tags", "Network tags of the source VMs, for ingress rules only. Updated in place."),
+        set("source_service_accounts", "Service accounts of the source VMs, for ingress rules only. Updated in place."),
+        set("destination_ranges", "Destination ranges in CIDR notation. An egress rule without them applies to all destinations. Updated in place."),
+        set("target_tags", "Network tags of the VMs that the rule applies to. Updated in place. Defaults to all VMs of the network."),
+        set("target_service_accounts", "Service accounts of the VMs that the rule applies to. Updated in place. Defaults to all VMs of the network."),
         Attribute::string("log_metadata")
             .optional()
             .validate(common::one_of(&["EXCLUDE_ALL_METADATA", "INCLUDE_ALL_METADATA"]))
-            .describe("Logs connections that the rule meets, with or without metadata. Default: no log."),
-        Attribute::bool("disabled").default(false).describe("Whether the rule rests. Default: `false`."),
+            .describe("Logs the connections that match the rule, with or without metadata. Updated in place. \
+                 Defaults to no logging."),
+        Attribute::bool("disabled").default(false).describe("Whether the rule is disabled. Updated in place. Defaults to `false`."),
     ])
     .attribute(common::description())
     .attribute(common::self_link())
     .attributes(common::tail())
 }
 
-/// What Google refuses.
+/// Reports rules that Google rejects or that open the network by accident.
 pub(super) fn check(rule: &Firewall, diagnostics: &mut Diagnostics) {
     let mut wrong = |attribute: &str, summary: &str, detail: String| {
         diagnostics.error_at(Path::of(attribute), summary, detail);
@@ -131,9 +135,8 @@ pub(super) fn check(rule: &Firewall, diagnostics: &mut Diagnostics) {
     if empty(&rule.allow) == empty(&rule.deny) && !rule.allow.is_unknown() && !rule.deny.is_unknown() {
         wrong(
             "allow",
-            "Neither or both of allow and deny",
-            "A rule either allows or denies: set one of `allow` and `deny`, with at least one protocol."
-                .to_owned(),
+            "Exactly one of allow and deny required",
+            "Set either `allow` or `deny`, with at least one protocol.".to_owned(),
         );
     }
     let ingress = rule.direction.text() != "EGRESS";
@@ -145,11 +148,15 @@ pub(super) fn check(rule: &Firewall, diagnostics: &mut Diagnostics) {
     ] {
         if !rule.direction.is_unknown() && ingress != of_ingress && !sets::known(set).is_empty() && of_ingress
         {
-            wrong(name, "Source of an egress rule", format!("`{name}` is for rules of direction `INGRESS`."));
+            wrong(
+                name,
+                "Source in an egress rule",
+                format!("`{name}` applies to rules with direction `INGRESS` only. Remove it."),
+            );
         }
         for range in sets::known(set).iter().filter(|_| name.ends_with("ranges")) {
             if let Err(error) = parse_cidr(range) {
-                wrong(name, "Not a CIDR range", format!("{error}."));
+                wrong(name, "Invalid CIDR range", common::sentence(&error.to_string()));
             }
         }
     }
@@ -159,9 +166,9 @@ pub(super) fn check(rule: &Firewall, diagnostics: &mut Diagnostics) {
     if ingress && !rule.direction.is_unknown() && !sources && open.iter().all(|set| sets::is_empty(set)) {
         wrong(
             "source_ranges",
-            "Ingress from nowhere said",
-            "Google takes a rule without a source as one for the whole internet. Say it: \
-             `source_ranges = [\"0.0.0.0/0\"]`, or name the sources."
+            "Ingress rule without a source",
+            "Google Cloud applies an ingress rule without a source to the whole internet. Name the sources, or allow \
+             the internet explicitly: `source_ranges = [\"0.0.0.0/0\"]`."
                 .to_owned(),
         );
     }
@@ -169,13 +176,14 @@ pub(super) fn check(rule: &Firewall, diagnostics: &mut Diagnostics) {
     if accounts && (some(&rule.source_tags) || some(&rule.target_tags)) {
         wrong(
             "target_tags",
-            "Tags beside service accounts",
-            "Google takes tags or service accounts in one rule, not both.".to_owned(),
+            "Tags combined with service accounts",
+            "Google Cloud does not allow tags and service accounts in the same rule. Use one of them."
+                .to_owned(),
         );
     }
 }
 
-/// The state that what was found makes of `before`.
+/// Updates the state `before` with what the API returned.
 pub(super) fn state(found: Found, before: &Firewall) -> Firewall {
     let mut state = before.clone();
     state.name = found.name.into();
@@ -189,7 +197,7 @@ pub(super) fn state(found: Found, before: &Firewall) -> Firewall {
     state.source_tags = sets::found(found.source_tags, &before.source_tags);
     state.source_service_accounts =
         sets::found(found.source_service_accounts, &before.source_service_accounts);
-    // A rule of egress without a destination is told as one for everywhere.
+    // The API returns an egress rule without a destination as one for all destinations.
     state.destination_ranges = if before.destination_ranges.is_null()
         && found.destination_ranges == ["0.0.0.0/0"]
         && before.id.is_known()

@@ -1,4 +1,4 @@
-//! The API's calls about instances.
+//! API calls for instances.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -16,13 +16,13 @@ use crate::session::Gcp;
 /// Metadata with the boot script: Google's guest agent runs it at every boot.
 const SCRIPT: &str = "startup-script";
 
-/// Metadata with the image as the configuration names it: the instance itself tells only which disk it has.
+/// Metadata with the image as the configuration names it: the API returns only the disk of an instance.
 const IMAGE: &str = "warren-image";
 
-/// What the service account may be used for; what it may do is said by bindings.
+/// Access scope of the service account; IAM bindings restrict its permissions.
 const SCOPE: &str = "https://www.googleapis.com/auth/cloud-platform";
 
-/// An instance as the API tells it.
+/// An instance as the API returns it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Found {
     pub(super) id: String,
@@ -39,7 +39,7 @@ pub(super) struct Found {
     pub(super) kms_key: Option<String>,
     pub(super) script: Option<String>,
     pub(super) labels: BTreeMap<String, String>,
-    /// Whether it forwards, and boots only what is signed.
+    /// Whether it forwards packets, and boots signed code only.
     pub(super) right: bool,
     pub(super) status: String,
     pub(super) self_link: String,
@@ -47,7 +47,7 @@ pub(super) struct Found {
     pub(super) labels_fingerprint: bytes::Bytes,
 }
 
-/// The id of the instance of this name, when an interrupted create of ours left it.
+/// Finds the instance of this name if an interrupted create of ours left it.
 pub(super) async fn find(gcp: &Gcp, planned: &Gateway) -> Result<Vec<String>, ApiError> {
     let id = planned.place(&gcp.project).unwrap_or_default();
     let Some(found) = ApiError::if_found(get(gcp, &id).await)? else { return Ok(Vec::new()) };
@@ -61,7 +61,7 @@ pub(super) async fn find(gcp: &Gcp, planned: &Gateway) -> Result<Vec<String>, Ap
     labels::adoptable(gcp, planned, &found.labels, same)
 }
 
-/// Begins to make an instance and gives its id.
+/// Starts creating an instance and returns its ID.
 pub(super) async fn create(gcp: &Gcp, planned: &Gateway) -> Result<String, ApiError> {
     let id = planned.place(&gcp.project).unwrap_or_default();
     let zone = planned.zone.text();
@@ -88,7 +88,7 @@ pub(super) async fn create(gcp: &Gcp, planned: &Gateway) -> Result<String, ApiEr
     let metadata = [
         (SCRIPT, planned.startup_script.text()),
         (IMAGE, planned.image.text()),
-        // Nobody gets in by keys of the project's metadata.
+        // Disables SSH access with keys from the project's metadata.
         ("block-project-ssh-keys", "TRUE"),
         ("enable-oslogin", "TRUE"),
         ("serial-port-enable", "FALSE"),
@@ -122,7 +122,7 @@ pub(super) async fn create(gcp: &Gcp, planned: &Gateway) -> Result<String, ApiEr
     Ok(id)
 }
 
-/// The instance `id`; not found is an error.
+/// Reads the instance `id`; not found is an error.
 pub(super) async fn get(gcp: &Gcp, id: &str) -> Result<Found, ApiError> {
     let link = link::parsed("instances.get", id)?;
     let call = gcp.clients.instances.get().set_project(&link.project).set_zone(link.region());
@@ -159,7 +159,7 @@ pub(super) async fn get(gcp: &Gcp, id: &str) -> Result<Found, ApiError> {
     })
 }
 
-/// Begins to set the planned labels, when there are others.
+/// Starts setting the planned labels if they differ.
 pub(super) async fn set_labels(gcp: &Gcp, id: &str, want: &Gateway) -> Result<Option<Begun>, ApiError> {
     let (have, labels) = (get(gcp, id).await?, labels::all(gcp, want));
     if have.labels == labels {
@@ -173,7 +173,7 @@ pub(super) async fn set_labels(gcp: &Gcp, id: &str, want: &Gateway) -> Result<Op
     Ok(Some(begin!("instances.setLabels", id, call.set_zone(region.unwrap_or_default()))))
 }
 
-/// Begins to set the planned network tags, when there are others.
+/// Starts setting the planned network tags if they differ.
 pub(super) async fn set_tags(gcp: &Gcp, id: &str, want: &Gateway) -> Result<Option<Begun>, ApiError> {
     let (have, tags) = (get(gcp, id).await?, sets::known(&want.tags));
     if have.tags == tags {
@@ -185,7 +185,7 @@ pub(super) async fn set_tags(gcp: &Gcp, id: &str, want: &Gateway) -> Result<Opti
     Ok(Some(begin!("instances.setTags", id, call.set_zone(region.unwrap_or_default()))))
 }
 
-/// Begins to start an instance that was stopped.
+/// Starts to start an instance that was stopped.
 pub(super) async fn start(gcp: &Gcp, id: &str) -> Result<(), ApiError> {
     let Link { project, region, name, .. } = link::parsed("instances.start", id)?;
     let call = gcp.clients.instances.start().set_project(project).set_instance(name);
@@ -193,7 +193,7 @@ pub(super) async fn start(gcp: &Gcp, id: &str) -> Result<(), ApiError> {
     Ok(())
 }
 
-/// Begins to resume an instance that was suspended.
+/// Starts to resume an instance that was suspended.
 pub(super) async fn resume(gcp: &Gcp, id: &str) -> Result<(), ApiError> {
     let Link { project, region, name, .. } = link::parsed("instances.resume", id)?;
     let call = gcp.clients.instances.resume().set_project(project).set_instance(name);

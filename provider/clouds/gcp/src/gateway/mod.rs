@@ -1,7 +1,7 @@
-//! `warren_gcp_gateway`: the instance of a gateway.
+//! `warren_gcp_gateway`: the VM of a gateway.
 //!
-//! It runs a startup script that installs the tunnel and fetches keys and configuration by name; what the names stand for
-//! changes without it. It has its address and service account from objects of their own, which outlive it.
+//! It runs a startup script that installs the tunnel and fetches keys and configuration by name, so their contents
+//! can change without the VM. Its address and service account are separate objects that outlive it.
 //!
 //! ```text
 //! insert -> RUNNING -> labels, network tags

@@ -13,13 +13,13 @@ use crate::labels::{self, Labels, labelled};
 use crate::link;
 use crate::session::Gcp;
 
-/// It works.
+/// The VM is running.
 pub(super) const RUNNING: &str = "RUNNING";
-/// It runs, but does not forward, or boots what is not signed.
+/// The VM is running, but does not forward, or can boot unsigned code.
 pub(super) const MISCONFIGURED: &str = "MISCONFIGURED";
 
 model! {
-    /// An instance that is a gateway.
+    /// A gateway VM.
     pub struct Gateway {
         /// Unique in the project and zone.
         pub name: Attr<String>,
@@ -29,33 +29,33 @@ model! {
         pub zone: Attr<String>,
         /// Such as `n2-standard-2`.
         pub machine_type: Attr<String>,
-        /// What it boots.
+        /// Boot image.
         pub image: Attr<String>,
-        /// Where it is.
+        /// Its subnetwork.
         pub subnetwork: Attr<String>,
-        /// Address in the subnetwork.
+        /// Internal address.
         pub network_ip: Attr<String>,
-        /// The public address.
+        /// External address.
         pub nat_ip: Attr<String>,
-        /// Address of the account that it has.
+        /// Email address of its service account.
         pub service_account: Attr<String>,
         /// Network tags.
         pub tags: Texts,
         /// Size of the disk.
         pub disk_gib: Attr<i64>,
-        /// What encrypts the disk.
+        /// Cloud KMS key that encrypts the disk.
         pub kms_key_name: Attr<String>,
-        /// Id of the secret with the configuration.
+        /// ID of the secret with the configuration.
         pub config: Attr<String>,
-        /// Id of the secret with the WireGuard key.
+        /// ID of the secret with the WireGuard key.
         pub wireguard_key: Attr<String>,
-        /// Id of the secret with the TLS key.
+        /// ID of the secret with the TLS key.
         pub tls_key: Attr<String>,
-        /// Where the binary comes from.
+        /// Download of the binary.
         pub release: Attr<ReleaseBlock>,
-        /// The boot script.
+        /// The startup script.
         pub startup_script: Attr<String>,
-        /// The instance's status.
+        /// Status of the VM.
         pub state: Attr<String>,
         /// URL.
         pub self_link: Attr<String>,
@@ -63,7 +63,7 @@ model! {
         pub labels: Labels,
         /// All labels.
         pub effective_labels: Labels,
-        /// How long operations may take.
+        /// Timeouts of operations.
         pub timeouts: Attr<Timeouts>,
     }
 }
@@ -85,55 +85,61 @@ impl Gateway {
 pub(super) fn schema() -> Schema {
     let secret = |name: &str, what: &str| {
         Attribute::string(name).required().validate(link::check("secrets")).describe(&format!(
-            "Id of the secret with {what}. A change replaces the gateway, a new version does not."
+            "ID of the secret with {what}. Changing this replaces the gateway; a new version of the secret does not."
         ))
     };
     Schema::new(
-        "A Warren gateway: an instance that forwards between the tunnel and the network. It is a shielded VM with an \
-         encrypted disk, takes no SSH keys of the project, and may use IP addresses that are not its own. Its startup \
-         script holds names of secrets, no secret; keys and configuration change without replacing it.",
+        "A Warren gateway: a VM that forwards traffic between the tunnel and the network. It is a Shielded VM with \
+         an encrypted disk and IP forwarding, and it rejects the project's SSH keys. Its startup script contains the \
+         IDs of secrets, not the secrets themselves, so keys and configuration change without replacing the gateway.",
     )
-    .attributes(common::head("gateway", "projects/P/zones/Z/instances/N"))
+    .attributes(common::head("gateway", "projects/PROJECT/zones/ZONE/instances/NAME"))
     .attributes([
-        Attribute::string("zone").required().replaces().describe("Zone, such as `us-central1-a`. A change replaces the gateway."),
+        Attribute::string("zone").required().replaces().describe("Zone, such as `us-central1-a`. Changing this \
+             replaces the gateway."),
         Attribute::string("machine_type").default("n2-standard-2").replaces().describe(
-            "Type of the machine. A change replaces the gateway. Default: `n2-standard-2`.",
+            "Machine type. Changing this replaces the gateway. Defaults to `n2-standard-2`.",
         ),
         Attribute::string("image").required().replaces().describe(
-            "A signed Linux image with systemd, Google's guest agent and curl, or its family, such as \
-             `projects/debian-cloud/global/images/family/debian-12`. A change replaces the gateway; a new image of the \
-             family does not.",
+            "Boot image, or its family, such as `projects/debian-cloud/global/images/family/debian-12`: a signed \
+             Linux image with systemd, Google's guest agent and curl. Changing this replaces the gateway; a new \
+             image in the family does not.",
         ),
         Attribute::string("subnetwork").required().replaces().validate(link::check("subnetworks")).describe(
-            "Id or self link of the subnetwork. A change replaces the gateway.",
+            "ID or self link of the subnetwork. Changing this replaces the gateway.",
         ),
         Attribute::string("network_ip").optional().computed().keeps().replaces().describe(
-            "Address in the subnetwork; one that is free if not given. A change replaces the gateway.",
+            "Internal IPv4 address in the subnetwork. Defaults to a free address. Changing this replaces the \
+             gateway.",
         ),
         Attribute::string("nat_ip").optional().replaces().describe(
-            "The public address, of `warren_gcp_address`. A change replaces the gateway.",
+            "External IPv4 address, from a `warren_gcp_address`. Defaults to no external address. Changing this \
+             replaces the gateway.",
         ),
         Attribute::string("service_account").required().replaces().describe(
-            "Address of the service account, of `warren_gcp_gateway_service_account`. A change replaces the gateway.",
+            "Email address of the service account, from a `warren_gcp_gateway_service_account`. Changing this \
+             replaces the gateway.",
         ),
-        Attribute::of("tags", Type::set(Type::String)).optional().describe("Network tags. Changes in place."),
+        Attribute::of("tags", Type::set(Type::String)).optional().describe("Network tags. Updated in place."),
         Attribute::number("disk_gib").default(10).replaces().validate(common::between(10, 1024)).describe(
-            "Size of the encrypted disk in GiB, 10 to 1024 and not below the image's. A change replaces the gateway. Default: 10.",
+            "Size of the encrypted disk in GiB, 10 to 1024 and no smaller than the image. Changing this replaces the \
+             gateway. Defaults to `10`.",
         ),
         Attribute::string("kms_key_name").optional().replaces().describe(
-            "Key of Cloud KMS that encrypts the disk. A change replaces the gateway. Default: a key of Google's.",
+            "Cloud KMS key that encrypts the disk. Changing this replaces the gateway. Defaults to a key that Google \
+             manages.",
         ),
-        secret("config", "the configuration, of `warren_gcp_gateway_config`"),
-        secret("wireguard_key", "the WireGuard key, of `warren_gcp_wireguard_key`"),
-        secret("tls_key", "the TLS key, of `warren_gcp_tls_key`"),
+        secret("config", "the configuration, from a `warren_gcp_gateway_config`"),
+        secret("wireguard_key", "the WireGuard key, from a `warren_gcp_wireguard_key`"),
+        secret("tls_key", "the TLS key, from a `warren_gcp_tls_key`"),
         boot::release(),
         Attribute::string("startup_script").computed().keeps().describe(
-            "The script that the instance runs at every boot, without secrets. Another one, also of another version of \
-             the provider, replaces the gateway.",
+            "Startup script that the VM runs at every boot. It contains no secrets. A different script, including \
+             one from another provider version, replaces the gateway.",
         ),
         Attribute::string("state").computed().keeps().describe(
-            "Status of the instance: one that was stopped is started by the next apply; `MISCONFIGURED`, where it does \
-             not forward or boots unsigned code, is replaced.",
+            "Status of the VM. If it is stopped or suspended, the next apply starts it. `MISCONFIGURED` means that \
+             the VM does not forward or can boot unsigned code; the next apply replaces it.",
         ),
         common::self_link(),
     ])
@@ -141,13 +147,13 @@ pub(super) fn schema() -> Schema {
     .attributes(common::tail())
 }
 
-/// The boot script of a gateway; unknown while a part of it is.
+/// The startup script of a gateway; unknown while any part of it is.
 pub(super) fn script(gateway: &Gateway) -> Result<Attr<String>, Diagnostics> {
     let names = [&gateway.config, &gateway.wireguard_key, &gateway.tls_key];
     boot::planned(Run::GuestAgent, &gateway.release, names, |id| Source::GcpSecret(link::id(&id)))
 }
 
-/// The state that what was found makes of `before`.
+/// Updates the state `before` with what the API returned.
 pub(super) fn state(found: Found, before: &Gateway) -> Gateway {
     let mut state = before.clone();
     state.zone = found.zone.into();
@@ -159,7 +165,7 @@ pub(super) fn state(found: Found, before: &Gateway) -> Gateway {
     state.service_account = found.service_account.into();
     state.tags = sets::found(found.tags, &before.tags);
     state.disk_gib = found.disk_gib.into();
-    // Google adds the version of the key that it took.
+    // Google appends the version of the key that it uses.
     let key = found.kms_key.as_deref().and_then(|key| key.split("/cryptoKeyVersions/").next());
     state.kms_key_name = key.map(str::to_owned).into();
     state.startup_script = found.script.into();

@@ -1,5 +1,5 @@
-//! `warren_gcp_gateway_config`: a gateway's configuration file, in a secret that the gateway reads again and again. Groups,
-//! policy and token keys change here, and no gateway is replaced.
+//! `warren_gcp_gateway_config`: a gateway's configuration file, in a secret that the gateway polls. Groups,
+//! policy and token keys change without replacing the gateway.
 
 mod schema;
 #[cfg(test)]
@@ -14,7 +14,7 @@ use crate::session::{Gcp, Session, Work};
 use schema::Found;
 pub(crate) use schema::GatewayConfig;
 
-/// What is noted of a version.
+/// Note of a version.
 const NOTE: &str = "configuration of a Warren gateway";
 
 #[async_trait]
@@ -65,7 +65,7 @@ impl Object for GatewayConfig {
     }
 }
 
-/// The secret with its last text, if that can be read; a secret that is not found is an error.
+/// Reads the secret with its latest text, if that is enabled; a secret that is not found is an error.
 async fn look(gcp: &Gcp, id: &str) -> Result<Found, ApiError> {
     let secret = secret::get(gcp, id).await?;
     let last = match secret::last(gcp, &secret).await?.filter(|version| version.enabled) {

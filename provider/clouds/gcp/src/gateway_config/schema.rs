@@ -18,7 +18,7 @@ model! {
         pub id: Attr<String>,
         /// TOML.
         pub content: Attr<String>,
-        /// Where it is kept.
+        /// Locations of the secret.
         pub replica_locations: Texts,
         /// Version of the secret.
         pub version: Attr<i64>,
@@ -26,7 +26,7 @@ model! {
         pub labels: Labels,
         /// All labels.
         pub effective_labels: Labels,
-        /// How long operations may take.
+        /// Timeouts of operations.
         pub timeouts: Attr<Timeouts>,
     }
 }
@@ -36,16 +36,17 @@ unplaced!(GatewayConfig, "secrets");
 
 pub(super) fn schema() -> Schema {
     Schema::new(
-        "The configuration file of a gateway in Secret Manager. The gateway fetches it every minute, so groups, policy \
-         and token keys change without replacing it. It holds no secret: Terraform reads it to compare. The version \
-         before stays readable, older ones are destroyed.",
+        "The configuration file of a gateway, stored in Secret Manager. The gateway fetches it every minute, so \
+         groups, policy and token keys change without replacing the gateway. The file contains no secrets, and \
+         Terraform reads it to detect changes. The previous version stays readable; older versions are destroyed.",
     )
-    .attributes(common::head("secret", "projects/P/secrets/N"))
+    .attributes(common::head("secret", "projects/PROJECT/secrets/NAME"))
     .attributes([
         Attribute::string("content").required().validate(warren_gateways::config::check).describe(
-            "The file: TOML as [docs/gateway.md](../gateway.md) says, up to 64 KiB. Mistakes are told at plan. Changes in place.",
+            "Content of the file: TOML as described in the [gateway reference](../gateway.md), up to 64 KiB. The plan \
+             reports mistakes. Updated in place.",
         ),
-        Attribute::number("version").computed().keeps().describe("Version of the secret."),
+        Attribute::number("version").computed().keeps().describe("Version of the secret that holds the file."),
     ])
     .attribute(secret::replica_locations())
     .attributes(labels::attributes())
@@ -53,21 +54,21 @@ pub(super) fn schema() -> Schema {
 }
 
 impl GatewayConfig {
-    /// How the file is to be kept.
+    /// Where and how the secret is stored.
     pub(super) fn store(&self) -> Store {
         Store { locations: sets::known(&self.replica_locations), kms_key: None }
     }
 }
 
-/// A configuration as Secret Manager has it.
+/// A configuration as Secret Manager stores it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Found {
     pub(super) secret: Secret,
-    /// Version and text, if there is one that can be read.
+    /// Version and text of the latest version, if it is enabled.
     pub(super) last: Option<(i64, String)>,
 }
 
-/// The state that what was found makes of `before`.
+/// Updates the state `before` with what the API returned.
 pub(super) fn state(found: Found, before: &GatewayConfig) -> GatewayConfig {
     let mut state = before.clone();
     let (version, content) = found.last.unzip();

@@ -1,4 +1,4 @@
-//! IAM's calls about service accounts.
+//! IAM API calls for service accounts.
 
 use google_cloud_gax::options::RequestOptionsBuilder as _;
 use google_cloud_iam_admin_v1::model;
@@ -10,7 +10,7 @@ use crate::error::{ApiError, Failure as _, Named as _};
 use crate::link;
 use crate::session::Gcp;
 
-/// An account as the API tells it.
+/// An account as the API returns it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Found {
     pub(super) id: String,
@@ -19,14 +19,14 @@ pub(super) struct Found {
     pub(super) description: String,
 }
 
-/// The id of the account of this name, when an interrupted create of ours left it.
+/// Finds the account of this name if an interrupted create of ours left it.
 pub(super) async fn find(gcp: &Gcp, planned: &ServiceAccount) -> Result<Vec<String>, ApiError> {
     let id = planned.place(&gcp.project).unwrap_or_default();
     let Some(found) = ApiError::if_found(get(gcp, &id).await)? else { return Ok(Vec::new()) };
     planned.adoptable(gcp, &found.description, true)
 }
 
-/// Makes an account and gives its id.
+/// Creates an account and returns its ID.
 pub(super) async fn create(
     gcp: &Gcp,
     planned: &ServiceAccount,
@@ -41,7 +41,7 @@ pub(super) async fn create(
     Ok(planned.place(&gcp.project).unwrap_or_default())
 }
 
-/// The account `id`; not found is an error.
+/// Reads the account `id`; not found is an error.
 pub(super) async fn get(gcp: &Gcp, id: &str) -> Result<Found, ApiError> {
     link::parsed("serviceAccounts.get", id)?;
     let call = gcp.clients.service_accounts.get_service_account().set_name(id);
@@ -54,10 +54,10 @@ pub(super) async fn get(gcp: &Gcp, id: &str) -> Result<Found, ApiError> {
     })
 }
 
-/// Brings the description to what is planned, when it is another.
+/// Updates the description if it differs from the plan.
 pub(super) async fn update(gcp: &Gcp, id: &str, want: &ServiceAccount) -> Result<(), ApiError> {
     let have = get(gcp, id).await?.description;
-    // What nobody marked, such as an imported account, stays without a marker while its text stays.
+    // An unmarked object, such as an imported account, stays unmarked while its text stays the same.
     if have == want.marks(gcp) || have == want.description.text() {
         return Ok(());
     }

@@ -1,10 +1,10 @@
-//! `warren_gcp_gateway_service_account`: what a gateway may do: read its own secrets, nothing else.
+//! `warren_gcp_gateway_service_account`: the permissions of a gateway: reading its own secrets, nothing else.
 //!
-//! The account comes first and goes last, so that it tells whether anything is there:
+//! The account is created first and deleted last, so its existence shows whether anything is left:
 //!
 //! ```text
 //! account -> a binding in the policy of each secret
-//! delete in the other direction
+//! delete in reverse order
 //! ```
 
 mod api;
@@ -37,7 +37,7 @@ impl Object for ServiceAccount {
         }
     }
 
-    /// Takes back what a secret that is not planned any more was opened for.
+    /// Revokes access to secrets that are no longer planned.
     async fn prepare(
         &mut self,
         work: &Work<'_>,
@@ -92,7 +92,7 @@ impl Object for ServiceAccount {
     }
 }
 
-/// Closes these secrets to `member`; one that is gone is closed.
+/// Revokes the access of `member` to these secrets; a deleted secret counts as revoked.
 async fn close(work: &Work<'_>, secrets: &BTreeSet<String>, member: &str) -> Result<(), Diagnostics> {
     let Work { cloud: gcp, op, .. } = work;
     for secret in secrets {

@@ -12,25 +12,25 @@ use crate::link::{self, Link};
 use crate::marker;
 use crate::session::Gcp;
 
-/// Longest text of the user's: Google takes 256 bytes, of which the marker needs some.
+/// Longest description by the user: Google accepts 256 bytes, of which the marker needs some.
 const LONGEST: usize = 100;
 
 model! {
-    /// A service account and what it may read.
+    /// A service account and the secrets that it can read.
     pub struct ServiceAccount {
-        /// The account's id: what stands before the `@`.
+        /// The account ID: the part before the `@`.
         pub name: Attr<String>,
         /// `projects/P/serviceAccounts/EMAIL`.
         pub id: Attr<String>,
-        /// Ids of secrets that may be read.
+        /// IDs of the secrets that it can read.
         pub secrets: sets::Texts,
-        /// What a machine is given.
+        /// Email address.
         pub email: Attr<String>,
-        /// Number that no other account ever has.
+        /// Unique numeric ID.
         pub unique_id: Attr<String>,
         /// The user's part of the description.
         pub description: Attr<String>,
-        /// How long operations may take.
+        /// Timeouts of operations.
         pub timeouts: Attr<Timeouts>,
     }
 }
@@ -54,16 +54,16 @@ impl Located for ServiceAccount {
 impl ServiceAccount {
     fn plan_region(&mut self, _gcp: &Gcp) {}
 
-    /// How policies name it.
+    /// The member name in IAM policies.
     pub(super) fn member(&self) -> String {
         let link = Link::parse(self.id.text());
         member(&link.map(|link| link.name).unwrap_or_default())
     }
 }
 
-/// The address of an account; Google makes it of its id and the project's.
+/// The email address of an account, which Google derives from the account ID and the project ID.
 pub(super) fn email(project: &str, name: &str) -> String {
-    // A project of an organisation's domain is written `example.com:project`.
+    // Domain-scoped projects are written `example.com:project`.
     let domain = match project.split_once(':') {
         Some((domain, project)) => format!("{project}.{domain}"),
         None => project.to_owned(),
@@ -71,31 +71,33 @@ pub(super) fn email(project: &str, name: &str) -> String {
     format!("{name}@{domain}.iam.gserviceaccount.com")
 }
 
-/// How policies name an account.
+/// The member name of an account in IAM policies.
 pub(super) fn member(email: &str) -> String {
     format!("serviceAccount:{email}")
 }
 
 pub(super) fn schema() -> Schema {
     Schema::new(
-        "A service account for a gateway. It may read the named secrets, by a binding of \
-         `roles/secretmanager.secretAccessor` in the policy of each, and nothing else.",
+        "A service account for a gateway, which can read the given secrets and nothing else. The resource binds \
+         `roles/secretmanager.secretAccessor` in the IAM policy of each secret.",
     )
     .attributes([
         Attribute::string("name").required().replaces().validate(check_name).describe(
-            "Id of the account: 6 to 30 characters of `a-z`, `0-9` and `-`, a letter first; unique in the project. A \
-             change replaces the account.",
+            "ID of the account, unique in the project: 6 to 30 lowercase letters, digits or hyphens, starting with a \
+             letter and not ending with a hyphen. Changing this replaces the account.",
         ),
         Attribute::string("id")
             .computed()
             .keeps()
-            .describe("`projects/P/serviceAccounts/EMAIL`, as hashicorp/google writes it."),
+            .describe("ID in the form `projects/PROJECT/serviceAccounts/EMAIL`, the same as in hashicorp/google."),
         Attribute::of("secrets", Type::set(Type::String))
             .required()
             .validate(ranges::each(link::check("secrets")))
-            .describe("Ids of the secrets that may be read. Changes in place."),
-        Attribute::string("email").computed().keeps().describe("Address of the account, for `warren_gcp_gateway`."),
-        Attribute::string("unique_id").computed().keeps().describe("Number that no other account ever has."),
+            .describe("IDs of the secrets that the account can read. Updated in place."),
+        Attribute::string("email").computed().keeps().describe("Email address of the account, for `service_account` \
+             of `warren_gcp_gateway`."),
+        Attribute::string("unique_id").computed().keeps().describe("Unique numeric ID of the account, which Google \
+             never reuses."),
     ])
     .attribute(common::description().validate(check_length))
     .attributes(common::tail())
@@ -108,10 +110,10 @@ fn check_name(value: &Value, path: &Path, diagnostics: &mut Diagnostics) {
     if !(6..=30).contains(&name.len()) || !plain || !ends {
         diagnostics.error_at(
             path.clone(),
-            "Name not possible",
+            "Invalid name",
             format!(
-                "{name:?} is no id of a service account: 6 to 30 characters of `a-z`, `0-9` and `-`, a letter first, no \
-                 `-` last."
+                "{name:?} is not a valid service account ID. Use 6 to 30 lowercase letters, digits or hyphens, \
+                 starting with a letter and not ending with a hyphen."
             ),
         );
     }
@@ -119,12 +121,12 @@ fn check_name(value: &Value, path: &Path, diagnostics: &mut Diagnostics) {
 
 fn check_length(value: &Value, path: &Path, diagnostics: &mut Diagnostics) {
     if value.as_str().is_some_and(|text| text.len() > LONGEST) {
-        let why = format!("The description of a service account has up to {LONGEST} bytes.");
-        diagnostics.error_at(path.clone(), "Description not possible", why);
+        let why = format!("The description of a service account can have up to {LONGEST} bytes. Shorten it.");
+        diagnostics.error_at(path.clone(), "Invalid description", why);
     }
 }
 
-/// The state that what was found makes of `before`; `open` are the secrets that it may read.
+/// Updates the state `before` with what the API returned; `open` are the secrets that the account can read.
 pub(super) fn state(found: Found, open: BTreeSet<String>, before: &ServiceAccount) -> ServiceAccount {
     let mut state = before.clone();
     state.secrets = sets::of(open);

@@ -1,4 +1,4 @@
-//! `ephemeral "warren_gcp_signing_key"`: the secret half for as long as a run needs it to sign tokens.
+//! `ephemeral "warren_gcp_signing_key"`: the private key, for as long as a run needs it to sign tokens.
 
 use tf_provider_rs::ephemeral::Opened;
 use tf_provider_rs::model::Secret;
@@ -13,11 +13,11 @@ use crate::secret;
 use crate::session::{Gcp, Session};
 
 model! {
-    /// What is read.
+    /// The arguments and the private key.
     pub struct Value {
-        /// Id of the secret.
+        /// ID of the secret.
         pub secret: Attr<String>,
-        /// Which version; else the last.
+        /// Version; null means the latest.
         pub version: Attr<i64>,
         /// `k4.secret.…`.
         pub secret_key: Attr<Secret>,
@@ -43,18 +43,19 @@ impl Ephemeral for SigningKeyValue {
 
     fn schema(&self) -> Schema {
         Schema::new(
-            "The secret half of a `warren_gcp_signing_key`, read from Secret Manager for this run. Hand it to \
-             `warren_enrolment_token`; it is stored nowhere.",
+            "The private key of a `warren_gcp_signing_key`, read from Secret Manager for the current run. Pass it to \
+             `warren_enrolment_token`. Terraform does not store it.",
         )
         .attributes([
             Attribute::string("secret")
                 .required()
                 .validate(link::check("secrets"))
-                .describe("Id of the secret: the key's `id`."),
+                .describe("ID of the secret: the `id` of the `warren_gcp_signing_key`."),
             Attribute::number("version").optional().describe(
-                "Version of the secret, such as the key's `version`, so that the key is made first. Default: the last.",
+                "Version of the secret. Reference the `version` of the `warren_gcp_signing_key` so that Terraform \
+                 creates the key first. Defaults to the latest version.",
             ),
-            Attribute::string("secret_key").computed().sensitive().describe("`k4.secret.…`."),
+            Attribute::string("secret_key").computed().sensitive().describe("The private key, `k4.secret.…`."),
         ])
     }
 

@@ -1,13 +1,13 @@
-//! `warren_gcp_wireguard_key`, `warren_gcp_signing_key`, `warren_gcp_tls_key`: keys whose secret half is in Secret Manager
+//! `warren_gcp_wireguard_key`, `warren_gcp_signing_key`, `warren_gcp_tls_key`: keys whose private half is stored in Secret Manager
 //! and nowhere else.
 //!
-//! A version's note (an annotation of the secret, written before the version) has the public half and the rotation that
-//! asked for it. So a look reads no payload, and a rotation whose answer was lost is not made again:
+//! A version's note (an annotation of the secret, written before the version) holds the public key and the rotation that
+//! requested it. So a read needs no payload, and a rotation whose response was lost is not repeated:
 //!
 //! ```text
 //! create   secret with labels
 //! rotate   the last version's note has the planned rotation? yes: done | no: note of the next version, then the version
-//! state    public half of the last version, and of the one before, which can still be read
+//! state    public key of the last version, and of the previous one, which can still be read
 //! ```
 
 mod ephemeral;
@@ -92,14 +92,14 @@ impl<K: Named> Object for Key<K> {
     }
 }
 
-/// Makes a key and adds it; the secret half is gone when this returns.
+/// Generates a key and adds it; the private key is zeroised when this returns.
 async fn put<K: Named>(gcp: &Gcp, planned: &Key<K>) -> Result<(), ApiError> {
     let pair = K::make().map_err(|error| ApiError::unsent("secrets.addVersion", &error))?;
     let note = Note { rotation: planned.rotation.known().cloned(), public: pair.public.clone() };
     secret::add(gcp, planned.id.text(), &pair.secret, &note.to_string()).await
 }
 
-/// What there is of the key `id`; not found is an error.
+/// Reads the key `id`; not found is an error.
 async fn look(gcp: &Gcp, id: &str) -> Result<Stored, ApiError> {
     let secret = secret::get(gcp, id).await?;
     let last = secret::last(gcp, &secret).await?;

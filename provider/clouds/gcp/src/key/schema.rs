@@ -1,4 +1,4 @@
-//! Attributes and state of keys, of whatever kind.
+//! Attributes and state of keys of all kinds.
 
 use tf_provider_rs::model::Model;
 use tf_provider_rs::schema::{Attribute, Schema};
@@ -13,31 +13,31 @@ use crate::labels::{self, Labels, labelled};
 use crate::secret::{self, Secret, Store, Version};
 
 model! {
-    /// What keys of all kinds have.
+    /// Fields of keys of all kinds.
     pub struct Fields {
         /// The secret's name.
         pub name: Attr<String>,
         /// `projects/P/secrets/N`.
         pub id: Attr<String>,
-        /// What encrypts the secret half.
+        /// Cloud KMS key that encrypts the secret.
         pub kms_key_name: Attr<String>,
-        /// Where the secret half is kept.
+        /// Locations of the secret.
         pub replica_locations: Texts,
-        /// A change makes a new key.
+        /// Changing this rotates the key.
         pub rotation: Attr<String>,
-        /// The public half.
+        /// The public key.
         pub public_key: Attr<String>,
         /// Version of the secret.
         pub version: Attr<i64>,
-        /// The public half of the version before.
+        /// The public key of the previous version.
         pub previous_public_key: Attr<String>,
-        /// The version before.
+        /// The previous version.
         pub previous_version: Attr<i64>,
         /// The user's labels.
         pub labels: Labels,
         /// All labels.
         pub effective_labels: Labels,
-        /// How long operations may take.
+        /// Timeouts of operations.
         pub timeouts: Attr<Timeouts>,
     }
 }
@@ -51,15 +51,16 @@ unplaced!(Key<K>, "secrets", K: Named);
 
 pub(super) fn schema<K: Named>() -> Schema {
     Schema::new(&format!(
-        "{}{}, made in the provider's process. The secret half goes into Secret Manager and nowhere else: not into plan, \
-         state or log. `rotation` makes a new version; the one before stays readable, older ones are destroyed.",
+        "{}{}, generated in the provider process. The private key is stored in Secret Manager and nowhere else: not \
+         in the plan, the state or logs. Changing `rotation` adds a new version; the previous version stays \
+         readable, and older versions are destroyed.",
         K::WHAT[..1].to_uppercase(),
         &K::WHAT[1..],
     ))
-    .attributes(common::head("secret", "projects/P/secrets/N"))
+    .attributes(common::head("secret", "projects/PROJECT/secrets/NAME"))
     .attributes([Attribute::string("kms_key_name").optional().replaces().describe(
-        "Key of Cloud KMS that encrypts the secret half, in the location `global`, or in the one of `replica_locations`. A \
-         change replaces the key. Default: a key of Google's.",
+        "Cloud KMS key that encrypts the secret, in the location `global`, or in the location in \
+         `replica_locations`. Changing this replaces the secret. Defaults to a key that Google manages.",
     )])
     .attribute(secret::replica_locations())
     .attributes(key::attributes::<K>("secret"))
@@ -72,10 +73,10 @@ pub(super) fn check<K: Named>(key: &Key<K>, diagnostics: &mut Diagnostics) {
     if locations.len() > 1 && key.kms_key_name.known().is_some() {
         diagnostics.error_at(
             Path::of("kms_key_name"),
-            "One key for several locations",
+            "KMS key with several replica locations",
             format!(
-                "A key of Cloud KMS encrypts what is kept in its own location, and `replica_locations` names {}. Keep the secret \
-                 half in one location, or leave `kms_key_name` out.",
+                "A Cloud KMS key encrypts secrets in its own location only, but `replica_locations` has {} \
+                 locations. Use one location, or remove `kms_key_name`.",
                 locations.len()
             ),
         );
@@ -83,13 +84,13 @@ pub(super) fn check<K: Named>(key: &Key<K>, diagnostics: &mut Diagnostics) {
 }
 
 impl<K: Named> Key<K> {
-    /// How the secret half is to be kept.
+    /// Where and how the secret is stored.
     pub(super) fn store(&self) -> Store {
         Store { locations: sets::known(&self.replica_locations), kms_key: self.kms_key_name.known().cloned() }
     }
 }
 
-/// A key as Secret Manager has it.
+/// A key as Secret Manager stores it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Stored {
     pub(super) secret: Secret,
@@ -98,19 +99,19 @@ pub(super) struct Stored {
 }
 
 impl Stored {
-    /// The note of the present version, if it is one of ours that can be read.
+    /// The note of the current version, if this provider created it and it is enabled.
     fn note(&self) -> Option<Note> {
         let last = self.last.filter(|version| version.enabled)?;
         self.secret.note(last.number).and_then(Note::parse)
     }
 
-    /// Whether the present version is the one that this rotation asked for.
+    /// Whether the current version belongs to this rotation.
     pub(super) fn has(&self, rotation: &Attr<String>) -> bool {
         self.note().is_some_and(|note| note.rotation.as_ref() == rotation.known())
     }
 }
 
-/// The state that what is stored makes of `before`.
+/// Updates the state `before` with what Secret Manager returned.
 pub(super) fn state<K: Named>(stored: Stored, before: &Key<K>) -> Key<K> {
     let mut state = before.clone();
     let last = stored.last.map(|version| (version.number, stored.note()));

@@ -1,4 +1,4 @@
-//! The API's calls about networks.
+//! API calls for networks.
 
 use google_cloud_compute_v1::model;
 
@@ -9,7 +9,7 @@ use crate::link::{self, Link};
 use crate::operation::{Begun, begin};
 use crate::session::Gcp;
 
-/// A network as the API tells it.
+/// A network as the API returns it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Found {
     pub(super) id: String,
@@ -21,7 +21,7 @@ pub(super) struct Found {
     pub(super) self_link: String,
 }
 
-/// The id of the network of this name, when an interrupted create of ours left it.
+/// Finds the network of this name if an interrupted create of ours left it.
 pub(super) async fn find(gcp: &Gcp, planned: &Network) -> Result<Vec<String>, ApiError> {
     let id = planned.place(&gcp.project).unwrap_or_default();
     let Some(found) = ApiError::if_found(get(gcp, &id).await)? else { return Ok(Vec::new()) };
@@ -30,7 +30,7 @@ pub(super) async fn find(gcp: &Gcp, planned: &Network) -> Result<Vec<String>, Ap
     planned.adoptable(gcp, &found.description, same)
 }
 
-/// Begins to make a network and gives its id.
+/// Starts creating a network and returns its ID.
 pub(super) async fn create(gcp: &Gcp, planned: &Network, description: &str) -> Result<String, ApiError> {
     let id = planned.place(&gcp.project).unwrap_or_default();
     let mut body = model::Network::new()
@@ -46,7 +46,7 @@ pub(super) async fn create(gcp: &Gcp, planned: &Network, description: &str) -> R
     Ok(id)
 }
 
-/// The network `id`; not found is an error.
+/// Reads the network `id`; not found is an error.
 pub(super) async fn get(gcp: &Gcp, id: &str) -> Result<Found, ApiError> {
     let Link { project, name, .. } = link::parsed("networks.get", id)?;
     let call = gcp.clients.networks.get().set_project(project).set_network(name);
@@ -94,7 +94,7 @@ pub(super) async fn default_routes(gcp: &Gcp, id: &str) -> Result<Vec<String>, A
     }
 }
 
-/// Begins to delete a route of the network `id`.
+/// Starts to delete a route of the network `id`.
 pub(super) async fn delete_route(gcp: &Gcp, id: &str, route: &str) -> Result<Begun, ApiError> {
     let Link { project, .. } = link::parsed("networks.get", id)?;
     let call = gcp.clients.routes.delete().set_project(project).set_route(route);

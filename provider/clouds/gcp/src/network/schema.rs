@@ -19,13 +19,13 @@ model! {
         pub description: Attr<String>,
         /// `REGIONAL` or `GLOBAL`.
         pub routing_mode: Attr<String>,
-        /// Bytes of the largest packet.
+        /// Maximum transmission unit in bytes.
         pub mtu: Attr<i64>,
-        /// Whether routes to the internet that Google makes are removed.
+        /// Whether to delete the routes to the internet that Google creates.
         pub delete_default_routes: Attr<bool>,
         /// URL.
         pub self_link: Attr<String>,
-        /// How long operations may take.
+        /// Timeouts of operations.
         pub timeouts: Attr<Timeouts>,
     }
 }
@@ -34,34 +34,34 @@ common!(Network, "warren_gcp_network", global "networks");
 
 pub(super) fn schema() -> Schema {
     Schema::new(
-        "A VPC network in custom mode: it has no subnetworks but those that are made in it. It reaches every region, \
-         and has no range of its own.",
+        "A VPC network in custom mode. It spans all regions, and has no IP range of its own and no subnetworks until \
+         you create them.",
     )
-    .attributes(common::head("network", "projects/P/global/networks/N"))
-    .attribute(common::description().replaces())
+    .attributes(common::head("network", "projects/PROJECT/global/networks/NAME"))
+    .attribute(common::fixed_description("network"))
     .attributes([
         Attribute::string("routing_mode")
             .default("REGIONAL")
             .validate(common::one_of(&["REGIONAL", "GLOBAL"]))
             .describe(
-                "Whether Cloud Routers tell the routes that they learn to their own region (`REGIONAL`) or to all \
-                 (`GLOBAL`). Changes in place. Default: `REGIONAL`.",
+                "Whether Cloud Routers advertise subnetworks and learned routes in their own region only \
+                 (`REGIONAL`) or in all regions (`GLOBAL`). Updated in place. Defaults to `REGIONAL`.",
             ),
         Attribute::number("mtu").default(1460).replaces().validate(common::between(1300, 8896)).describe(
-            "Bytes of the largest packet, 1300 to 8896. A tunnel inside has less, WireGuard 80 bytes. A change \
-             replaces the network. Default: 1460.",
+            "Maximum transmission unit in bytes, 1300 to 8896. WireGuard inside the network needs up to 80 of these \
+             bytes. Changing this replaces the network. Defaults to `1460`.",
         ),
         Attribute::bool("delete_default_routes").default(false).describe(
-            "Whether the default routes that Google makes are removed, so that nothing reaches the internet unless a \
-             `warren_gcp_route` says so; Cloud NAT needs one. Setting it back to `false` makes no route. Default: \
-             `false`.",
+            "Whether to delete the default routes to the internet that Google creates with the network. Without \
+             them, nothing reaches the internet unless a `warren_gcp_route` permits it; Cloud NAT needs such a \
+             route. Updated in place: setting this back to `false` does not restore the routes. Defaults to `false`.",
         ),
     ])
     .attribute(common::self_link())
     .attributes(common::tail())
 }
 
-/// The state that what was found makes of `before`.
+/// Updates the state `before` with what the API returned.
 pub(super) fn state(found: Found, before: &Network) -> Network {
     let mut state = before.clone();
     state.name = found.name.into();

@@ -1,4 +1,4 @@
-//! The API's calls about peerings, which are parts of networks.
+//! API calls for peerings, which are parts of networks.
 
 use google_cloud_compute_v1::model;
 
@@ -8,7 +8,7 @@ use crate::link::{self, Link};
 use crate::operation::{Begun, begin};
 use crate::session::Gcp;
 
-/// One side of a peering as the API tells it.
+/// One side of a peering as the API returns it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Found {
     pub(super) peer_network: String,
@@ -18,12 +18,12 @@ pub(super) struct Found {
     pub(super) details: String,
 }
 
-/// The id of a peering of this network.
+/// The ID of a peering of this network.
 pub(super) fn id(network: &str, name: &str) -> String {
     format!("{}/peerings/{name}", link::id(network))
 }
 
-/// The id of the peering, when an interrupted create left it.
+/// Finds the peering if an interrupted create left it.
 pub(super) async fn find(gcp: &Gcp, planned: &NetworkPeering) -> Result<Vec<String>, ApiError> {
     let Some(found) = ApiError::if_found(get(gcp, planned).await)? else { return Ok(Vec::new()) };
     let id = id(planned.network.text(), planned.name.text());
@@ -31,10 +31,10 @@ pub(super) async fn find(gcp: &Gcp, planned: &NetworkPeering) -> Result<Vec<Stri
         return Ok(vec![id]);
     }
     let peer = link::id(&found.peer_network);
-    Err(ApiError::taken("networks.addPeering", format!("{id} exists already: it is a peering with {peer}")))
+    Err(ApiError::taken("networks.addPeering", format!("{id} already exists and leads to {peer}")))
 }
 
-/// Begins to make this side of the peering and gives its id.
+/// Starts creating this side of the peering and returns its ID.
 pub(super) async fn create(gcp: &Gcp, planned: &NetworkPeering) -> Result<String, ApiError> {
     let id = id(planned.network.text(), planned.name.text());
     let Link { project, name, .. } = link::parsed("networks.addPeering", planned.network.text())?;
@@ -44,7 +44,7 @@ pub(super) async fn create(gcp: &Gcp, planned: &NetworkPeering) -> Result<String
     Ok(id)
 }
 
-/// Begins to change which routes are exchanged, when they are not as planned.
+/// Starts to change which routes are exchanged, when they are not as planned.
 pub(super) async fn update(gcp: &Gcp, want: &NetworkPeering) -> Result<Option<Begun>, ApiError> {
     let have = get(gcp, want).await?;
     if have.export_routes == want.export_custom_routes.is_true()
@@ -76,7 +76,7 @@ pub(super) async fn get(gcp: &Gcp, peering: &NetworkPeering) -> Result<Found, Ap
     })
 }
 
-/// Begins to remove this side, when it is there: Google does not tell an absent peering by "not found".
+/// Starts removing this side if it exists: Google does not report an absent peering as "not found".
 pub(super) async fn delete(gcp: &Gcp, peering: &NetworkPeering) -> Result<Begun, ApiError> {
     get(gcp, peering).await?;
     let Link { project, name, .. } = link::parsed("networks.removePeering", peering.network.text())?;

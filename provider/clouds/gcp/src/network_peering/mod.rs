@@ -1,7 +1,7 @@
-//! `warren_gcp_network_peering`: one side of a peering; it works when the other network has its side too.
+//! `warren_gcp_network_peering`: one side of a peering, which is active once the other network has its side too.
 //!
-//! Google keeps a peering inside its network and gives it neither a description nor labels. A create that finds a
-//! peering of the planned name with the planned network takes it for its own.
+//! In Google's API, a peering is part of its network and has neither a description nor labels. A create adopts an
+//! existing peering with the planned name to the planned network.
 
 mod api;
 mod schema;
@@ -32,8 +32,11 @@ impl Object for NetworkPeering {
         {
             diagnostics.error_at(
                 Path::of("peer_network"),
-                "A network peered with itself",
-                format!("`network` and `peer_network` both are {}.", link::id(network)),
+                "Network peered with itself",
+                format!(
+                    "`network` and `peer_network` are both {}. Set `peer_network` to another network.",
+                    link::id(network)
+                ),
             );
         }
     }
@@ -81,13 +84,13 @@ impl Object for NetworkPeering {
     }
 }
 
-/// Refuses networks whose subnetworks overlap, as far as they are planned or live.
+/// Rejects networks whose planned or live subnetworks overlap.
 async fn disjoint(session: &Session, planned: &NetworkPeering, diagnostics: &mut Diagnostics) {
     let (Some(network), Some(peer)) = (planned.network.known(), planned.peer_network.known()) else { return };
     let mut sides = Vec::new();
     for side in [network, peer] {
         let mut nets = in_run(session, side);
-        // A network that cannot be looked at (another project's, or one that is yet to be made) is not compared.
+        // A network that cannot be read (in another project, or not created yet) is not compared.
         if let (Some(gcp), Some(link)) = (session.known(), link::Link::parse(side))
             && let Ok(found) = live::list(&gcp, &link.project, Some(side)).await
         {

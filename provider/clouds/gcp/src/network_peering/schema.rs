@@ -20,15 +20,15 @@ model! {
         pub network: Attr<String>,
         /// The other network.
         pub peer_network: Attr<String>,
-        /// Whether the other network gets this one's custom routes.
+        /// Whether this network exports its custom routes.
         pub export_custom_routes: Attr<bool>,
-        /// Whether this network takes the other's custom routes.
+        /// Whether this network imports the other's custom routes.
         pub import_custom_routes: Attr<bool>,
-        /// `ACTIVE` when both sides are there.
+        /// `ACTIVE` if both sides exist.
         pub state: Attr<String>,
-        /// Google's words on the state.
+        /// Details of the state.
         pub state_details: Attr<String>,
-        /// How long operations may take.
+        /// Timeouts of operations.
         pub timeouts: Attr<Timeouts>,
     }
 }
@@ -46,37 +46,41 @@ impl Common for NetworkPeering {
 
 pub(super) fn schema() -> Schema {
     Schema::new(
-        "One side of a peering of two networks; it is active when the other network has its side too. Subnetworks of \
-         both reach each other. Peering is not transitive: a network reaches its peers, never the peers of its peers, \
-         whatever routes are exchanged. Networks whose subnetworks overlap are refused at plan.",
+        "One side of a VPC Network Peering between two networks. The peering is active once both networks have their \
+         side; subnetworks of both can then reach each other. Peering is not transitive: a network reaches its peers \
+         but never their peers, even if custom routes are exchanged. The plan fails if subnetworks of the two \
+         networks overlap.",
     )
     .attributes([
         Attribute::string("name").required().replaces().validate(link::check_name).describe(
-            "Name of the peering, unique in its network: 1 to 63 characters of `a-z`, `0-9` and `-`. A change replaces \
-             the peering.",
+            "Name of the peering, unique in its network: 1 to 63 lowercase letters, digits or hyphens, starting with \
+             a letter and not ending with a hyphen. Changing this replaces the peering.",
         ),
-        Attribute::string("id").computed().keeps().describe("`projects/P/global/networks/N/peerings/NAME`."),
+        Attribute::string("id").computed().keeps().describe("ID in the form `projects/PROJECT/global/networks/NETWORK/peerings/NAME`."),
     ])
     .attribute(common::network("peering"))
     .attributes([
         Attribute::string("peer_network").required().replaces().validate(link::check("networks")).describe(
-            "Id or self link of the other network, also of another project. A change replaces the peering.",
+            "ID or self link of the other network, which can be in another project. Changing this replaces the \
+             peering.",
         ),
         Attribute::bool("export_custom_routes").default(false).describe(
-            "Whether the other network gets the routes of this one that are no subnetworks' (`warren_gcp_route`, \
-             routes that a Cloud Router learnt), if it imports them. Routes to the internet gateway and routes with \
-             tags never go over. Changes in place. Default: `false`.",
+            "Whether this network exports its custom routes (`warren_gcp_route` and routes that a Cloud Router \
+             learned) to the other network, which must import them. Routes to the internet gateway and routes with \
+             tags are never exported. Updated in place. Defaults to `false`.",
         ),
         Attribute::bool("import_custom_routes").default(false).describe(
-            "Whether this network takes what the other exports. Changes in place. Default: `false`.",
+            "Whether this network imports the custom routes that the other network exports. Updated in place. \
+             Defaults to `false`.",
         ),
-        Attribute::string("state").computed().describe("`ACTIVE` when both sides are there, else `INACTIVE`."),
-        Attribute::string("state_details").computed().describe("Google's words on the state."),
+        Attribute::string("state").computed().describe("State of the peering: `ACTIVE` if both sides exist, \
+             otherwise `INACTIVE`."),
+        Attribute::string("state_details").computed().describe("Details of the state, from Google."),
     ])
     .attributes(common::tail())
 }
 
-/// A model with the id and what it tells, to be read next: `projects/P/global/networks/N/peerings/NAME`, or
+/// A model with the ID and its parts, for the next read: `projects/P/global/networks/N/peerings/NAME`, or
 /// hashicorp/google's `P/N/NAME`.
 pub(super) fn imported(id: &str) -> Result<NetworkPeering, Diagnostics> {
     let parts: Vec<&str> = id.split('/').collect();
@@ -85,8 +89,11 @@ pub(super) fn imported(id: &str) -> Result<NetworkPeering, Diagnostics> {
         [project, network, name] => (project, network, name),
         _ => {
             return Err(Diagnostic::error(
-                "Not a peering",
-                format!("{id:?} is no `projects/P/global/networks/N/peerings/NAME`, nor `P/N/NAME`."),
+                "Invalid peering ID",
+                format!(
+                    "{id:?} is not the ID of a peering. Use \
+                     `projects/PROJECT/global/networks/NETWORK/peerings/NAME` or `PROJECT/NETWORK/NAME`."
+                ),
             )
             .into());
         }
@@ -100,7 +107,7 @@ pub(super) fn imported(id: &str) -> Result<NetworkPeering, Diagnostics> {
     })
 }
 
-/// The state that what was found makes of `before`.
+/// Updates the state `before` with what the API returned.
 pub(super) fn state(found: Found, before: &NetworkPeering) -> NetworkPeering {
     let mut state = before.clone();
     state.peer_network = link::kept(&before.peer_network, &found.peer_network);

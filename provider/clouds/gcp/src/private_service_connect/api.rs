@@ -1,4 +1,4 @@
-//! The API's calls about endpoints of Google's APIs: global addresses and forwarding rules.
+//! API calls for endpoints of Google's APIs: global addresses and forwarding rules.
 
 use google_cloud_compute_v1::model;
 
@@ -9,7 +9,7 @@ use crate::link::{self, Link};
 use crate::operation::{Begun, begin};
 use crate::session::Gcp;
 
-/// A forwarding rule as the API tells it.
+/// A forwarding rule as the API returns it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Found {
     pub(super) id: String,
@@ -23,7 +23,7 @@ pub(super) struct Found {
     pub(super) self_link: String,
 }
 
-/// An address as the API tells it.
+/// An address as the API returns it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Address {
     pub(super) description: String,
@@ -31,7 +31,7 @@ pub(super) struct Address {
     pub(super) address: String,
 }
 
-/// The id of the endpoint's address.
+/// The ID of the endpoint's address.
 pub(super) fn address_id(gcp: &Gcp, endpoint: &Endpoint) -> String {
     Link {
         project: gcp.project.clone(),
@@ -42,7 +42,7 @@ pub(super) fn address_id(gcp: &Gcp, endpoint: &Endpoint) -> String {
     .to_string()
 }
 
-/// The id of the address of this name, when an interrupted create of ours left it.
+/// Finds the address of this name if an interrupted create of ours left it.
 pub(super) async fn find_address(gcp: &Gcp, planned: &Endpoint) -> Result<Vec<String>, ApiError> {
     let id = address_id(gcp, planned);
     let Some(found) = ApiError::if_found(get_address(gcp, &id).await)? else { return Ok(Vec::new()) };
@@ -50,7 +50,7 @@ pub(super) async fn find_address(gcp: &Gcp, planned: &Endpoint) -> Result<Vec<St
     planned.adoptable(gcp, &found.description, same).map(|_| vec![id])
 }
 
-/// Begins to reserve the address and gives its id.
+/// Starts reserving the address and returns its ID.
 pub(super) async fn create_address(gcp: &Gcp, planned: &Endpoint) -> Result<String, ApiError> {
     let id = address_id(gcp, planned);
     let body = model::Address::new()
@@ -65,7 +65,7 @@ pub(super) async fn create_address(gcp: &Gcp, planned: &Endpoint) -> Result<Stri
     Ok(id)
 }
 
-/// The address `id`; not found is an error.
+/// Reads the address `id`; not found is an error.
 pub(super) async fn get_address(gcp: &Gcp, id: &str) -> Result<Address, ApiError> {
     let Link { project, name, .. } = link::parsed("globalAddresses.get", id)?;
     let call = gcp.clients.global_addresses.get().set_project(project).set_address(name);
@@ -83,7 +83,7 @@ pub(super) async fn delete_address(gcp: &Gcp, id: &str) -> Result<Begun, ApiErro
     Ok(begin!("globalAddresses.delete", id, call))
 }
 
-/// The id of the rule of this name, when an interrupted create of ours left it.
+/// Finds the rule of this name if an interrupted create of ours left it.
 pub(super) async fn find(gcp: &Gcp, planned: &Endpoint) -> Result<Vec<String>, ApiError> {
     let id = planned.place(&gcp.project).unwrap_or_default();
     let Some(found) = ApiError::if_found(get(gcp, &id).await)? else { return Ok(Vec::new()) };
@@ -91,7 +91,7 @@ pub(super) async fn find(gcp: &Gcp, planned: &Endpoint) -> Result<Vec<String>, A
     planned.adoptable(gcp, &found.description, same)
 }
 
-/// Begins to make the rule and gives its id.
+/// Starts creating the rule and returns its ID.
 pub(super) async fn create(gcp: &Gcp, planned: &Endpoint, description: &str) -> Result<String, ApiError> {
     let id = planned.place(&gcp.project).unwrap_or_default();
     // Without a load balancing scheme: with a target of Google's APIs the rule is neither external nor internal.
@@ -107,7 +107,7 @@ pub(super) async fn create(gcp: &Gcp, planned: &Endpoint, description: &str) -> 
     Ok(id)
 }
 
-/// The rule `id`; not found is an error.
+/// Reads the rule `id`; not found is an error.
 pub(super) async fn get(gcp: &Gcp, id: &str) -> Result<Found, ApiError> {
     let Link { project, name, .. } = link::parsed("globalForwardingRules.get", id)?;
     let call = gcp.clients.forwarding_rules.get().set_project(&project).set_forwarding_rule(&name);
@@ -118,7 +118,7 @@ pub(super) async fn get(gcp: &Gcp, id: &str) -> Result<Found, ApiError> {
         description: rule.description.unwrap_or_default(),
         network: rule.network.unwrap_or_default(),
         address: rule.ip_address.unwrap_or_default(),
-        // The rule tells the address, not which object reserved it; both have one name.
+        // The rule contains the address, not the ID of the reserved address; both have the same name.
         address_id: Link { project, region: None, collection: "addresses".to_owned(), name }.to_string(),
         bundle: target.rsplit('/').next().unwrap_or_default().to_owned(),
         automate_dns: !rule.no_automate_dns_zone.unwrap_or_default(),

@@ -1,12 +1,12 @@
-//! `warren_gcp_private_service_connect`: an address of a network at which Google's APIs answer.
+//! `warren_gcp_private_service_connect`: an address in a network at which Google APIs are reachable.
 //!
-//! Two objects of one name exist: the address, and the forwarding rule that leads it to the APIs.
+//! It consists of two objects with the same name: the address, and the forwarding rule from it to the APIs.
 //!
 //! ```text
 //! reserve address -> create rule -> delete rule -> release address
 //! ```
 //!
-//! An address whose rule is gone stays in state as `INCOMPLETE`; the next apply makes the rule again.
+//! An address whose rule is gone stays in state as `INCOMPLETE`; the next apply creates the rule again.
 
 mod api;
 mod schema;
@@ -67,7 +67,7 @@ impl Object for Endpoint {
         api::create(gcp, self, description).await
     }
 
-    /// The address comes before the rule.
+    /// Creates the address before the rule.
     async fn ensure(&mut self, work: &Work<'_>, progress: &Progress) -> Result<(), Diagnostics> {
         let gcp = &work.cloud;
         let find = || api::find_address(gcp, self);

@@ -19,7 +19,7 @@ pub(super) const ACTIVE: &str = "ACTIVE";
 pub(super) const INCOMPLETE: &str = "INCOMPLETE";
 
 model! {
-    /// An endpoint of Google's APIs.
+    /// An endpoint for Google APIs.
     pub struct Endpoint {
         /// Unique in the project; also in DNS names.
         pub name: Attr<String>,
@@ -27,11 +27,11 @@ model! {
         pub id: Attr<String>,
         /// The network.
         pub network: Attr<String>,
-        /// Address in the network at which the APIs answer.
+        /// Address of the endpoint in the network.
         pub address: Attr<String>,
         /// `all-apis` or `vpc-sc`.
         pub bundle: Attr<String>,
-        /// Whether Google writes DNS names for it.
+        /// Whether Google creates DNS names for it.
         pub automate_dns: Attr<bool>,
         /// Such as `-apis.p.googleapis.com`.
         pub dns_suffix: Attr<String>,
@@ -43,7 +43,7 @@ model! {
         pub description: Attr<String>,
         /// URL of the rule.
         pub self_link: Attr<String>,
-        /// How long operations may take.
+        /// Timeouts of operations.
         pub timeouts: Attr<Timeouts>,
     }
 }
@@ -52,45 +52,47 @@ common!(Endpoint, "warren_gcp_private_service_connect", global "forwardingRules"
 
 pub(super) fn schema() -> Schema {
     Schema::new(
-        "A Private Service Connect endpoint: an address of a network at which Google's APIs (Cloud Storage, Artifact \
-         Registry) answer, without a way to the internet. It is reached from its own network, not over a peering: each \
-         spoke has its own.",
+        "A Private Service Connect endpoint: an IP address in a network through which clients reach Google APIs, \
+         such as Cloud Storage and Artifact Registry, without internet access. The endpoint serves its own network \
+         only, not peered networks, so each spoke needs its own.",
     )
     .attributes([
         Attribute::string("name").required().replaces().validate(name).describe(
-            "Name of the endpoint, a part of its DNS names: 1 to 20 characters of `a-z` and `0-9`, a letter first. A \
-             change replaces the endpoint.",
+            "Name of the endpoint, which is part of its DNS names: 1 to 20 lowercase letters and digits, starting \
+             with a letter. Changing this replaces the endpoint.",
         ),
         Attribute::string("id")
             .computed()
             .keeps()
-            .describe("`projects/P/global/forwardingRules/N`, as hashicorp/google writes it."),
+            .describe("ID in the form `projects/PROJECT/global/forwardingRules/NAME`, the same as in \
+                 hashicorp/google."),
     ])
     .attribute(common::network("endpoint"))
     .attributes([
         Attribute::string("address").required().replaces().validate(address).describe(
-            "IPv4 address of the endpoint, in no subnetwork's range; it is checked at plan against all networks. A \
-             change replaces the endpoint.",
+            "IPv4 address of the endpoint. It must not be in the range of a subnetwork; the plan fails if it \
+             overlaps a range of any network. Changing this replaces the endpoint.",
         ),
         Attribute::string("bundle").default("all-apis").replaces().validate(common::one_of(&["all-apis", "vpc-sc"]))
             .describe(
-                "`all-apis`, or `vpc-sc`: only the APIs that VPC Service Controls guard. A change replaces the \
-                 endpoint. Default: `all-apis`.",
+                "API bundle: `all-apis`, or `vpc-sc` for only the APIs that VPC Service Controls protects. Changing \
+                 this replaces the endpoint. Defaults to `all-apis`.",
             ),
         Attribute::bool("automate_dns").default(true).replaces().describe(
-            "Whether Google writes DNS names for the endpoint into a private zone of the network (by Service \
-             Directory, whose API must be on). A change replaces the endpoint. Default: `true`.",
+            "Whether Google creates DNS names for the endpoint in a private zone of the network. This needs the \
+             Service Directory API. Changing this replaces the endpoint. Defaults to `true`.",
         ),
         Attribute::string("dns_suffix").computed().describe(
-            "What follows the API in those names: with `-apis.p.googleapis.com` Cloud Storage is \
-             `storage-apis.p.googleapis.com`. Null without them.",
+            "Suffix of the DNS names: with `-apis.p.googleapis.com`, Cloud Storage is \
+             `storage-apis.p.googleapis.com`. Null if `automate_dns` is `false`.",
         ),
-        Attribute::string("address_id").computed().keeps().describe("`projects/P/global/addresses/N`."),
+        Attribute::string("address_id").computed().keeps().describe("ID of the reserved address, in the form `projects/PROJECT/global/addresses/NAME`."),
         Attribute::string("state").computed().keeps().describe(
-            "`ACTIVE`, or `INCOMPLETE` when the forwarding rule is missing; the next apply makes it.",
+            "State of the endpoint: `ACTIVE`, or `INCOMPLETE` if the forwarding rule is missing; the next apply \
+             creates it again.",
         ),
     ])
-    .attribute(common::description().replaces())
+    .attribute(common::fixed_description("endpoint"))
     .attribute(common::self_link())
     .attributes(common::tail())
 }
@@ -109,10 +111,10 @@ fn name(value: &Value, path: &Path, diagnostics: &mut Diagnostics) {
     if !(1..=20).contains(&name.len()) || !plain || name.starts_with(|c: char| c.is_ascii_digit()) {
         diagnostics.error_at(
             path.clone(),
-            "Name not possible",
+            "Invalid name",
             format!(
-                "{name:?} is no name of an endpoint for Google's APIs: 1 to 20 characters of `a-z` and `0-9`, a letter \
-                 first."
+                "{name:?} is not a valid name of an endpoint for Google APIs. Use 1 to 20 lowercase letters and \
+                 digits, starting with a letter."
             ),
         );
     }
@@ -121,7 +123,11 @@ fn name(value: &Value, path: &Path, diagnostics: &mut Diagnostics) {
 fn address(value: &Value, path: &Path, diagnostics: &mut Diagnostics) {
     let text = value.as_str().unwrap_or_default();
     if text.parse::<Ipv4Addr>().is_err() {
-        diagnostics.error_at(path.clone(), "Not an address", format!("{text:?} is no IPv4 address."));
+        diagnostics.error_at(
+            path.clone(),
+            "Invalid IPv4 address",
+            format!("{text:?} is not an IPv4 address."),
+        );
     }
 }
 
@@ -131,7 +137,7 @@ pub(super) fn net(address: &Attr<String>) -> Option<IpNet> {
     Some(IpNet::from(std::net::IpAddr::V4(address)))
 }
 
-/// What the endpoint tells the guard.
+/// The endpoint's address for the guard.
 pub(super) fn occupied(endpoint: &Endpoint) -> PlannedResource {
     let resource = PlannedResource::new(key(endpoint)).id(endpoint.id.known().map(String::as_str));
     match net(&endpoint.address) {
@@ -140,7 +146,7 @@ pub(super) fn occupied(endpoint: &Endpoint) -> PlannedResource {
     }
 }
 
-/// The state that what was found makes of `before`.
+/// Updates the state `before` with what the API returned.
 pub(super) fn state(found: Found, before: &Endpoint) -> Endpoint {
     let mut state = before.clone();
     state.dns_suffix = dns_suffix(&found.name, &found.automate_dns.into());

@@ -1,4 +1,4 @@
-//! The API's calls about routes.
+//! API calls for routes.
 
 use google_cloud_compute_v1::model;
 use warren_managed::sets;
@@ -10,7 +10,7 @@ use crate::link::{self, Link};
 use crate::operation::{Begun, begin};
 use crate::session::Gcp;
 
-/// A route as the API tells it.
+/// A route as the API returns it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Found {
     pub(super) id: String,
@@ -27,7 +27,7 @@ pub(super) struct Found {
     pub(super) self_link: String,
 }
 
-/// The id of the route of this name, when an interrupted create of ours left it.
+/// Finds the route of this name if an interrupted create of ours left it.
 pub(super) async fn find(gcp: &Gcp, planned: &Route) -> Result<Vec<String>, ApiError> {
     let id = planned.place(&gcp.project).unwrap_or_default();
     let Some(found) = ApiError::if_found(get(gcp, &id).await)? else { return Ok(Vec::new()) };
@@ -45,7 +45,7 @@ pub(super) async fn find(gcp: &Gcp, planned: &Route) -> Result<Vec<String>, ApiE
     planned.adoptable(gcp, &found.description, same)
 }
 
-/// Begins to make a route and gives its id.
+/// Starts creating a route and returns its ID.
 pub(super) async fn create(gcp: &Gcp, planned: &Route, description: &str) -> Result<String, ApiError> {
     let id = planned.place(&gcp.project).unwrap_or_default();
     let gateway = planned
@@ -70,7 +70,7 @@ pub(super) async fn create(gcp: &Gcp, planned: &Route, description: &str) -> Res
     Ok(id)
 }
 
-/// The route `id`; not found is an error.
+/// Reads the route `id`; not found is an error.
 pub(super) async fn get(gcp: &Gcp, id: &str) -> Result<Found, ApiError> {
     let Link { project, name, .. } = link::parsed("routes.get", id)?;
     let call = gcp.clients.routes.get().set_project(project).set_route(name);

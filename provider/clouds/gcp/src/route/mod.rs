@@ -1,4 +1,4 @@
-//! `warren_gcp_route`: where packets to a range leave a network.
+//! `warren_gcp_route`: a static route of a network.
 
 mod api;
 mod schema;
@@ -31,7 +31,7 @@ impl Object for Route {
         api::create(gcp, self, description).await
     }
 
-    /// Nothing of a route can be changed.
+    /// A route cannot be changed.
     async fn reconcile(&self, work: &Work<'_>) -> Result<Route, Diagnostics> {
         let Work { cloud: gcp, op, .. } = work;
         let id = self.id.text();

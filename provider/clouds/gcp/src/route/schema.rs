@@ -9,7 +9,7 @@ use super::api::Found;
 use crate::common::{self, common};
 use crate::{link, marker};
 
-/// The next hop that is the internet.
+/// The next hop that leads to the internet.
 pub(super) const INTERNET: &str = "default-internet-gateway";
 
 model! {
@@ -21,25 +21,25 @@ model! {
         pub id: Attr<String>,
         /// The network.
         pub network: Attr<String>,
-        /// Where packets go.
+        /// Destination of the packets.
         pub dest_range: Attr<String>,
         /// `default-internet-gateway`.
         pub next_hop_gateway: Attr<String>,
         /// An address of the network.
         pub next_hop_ip: Attr<String>,
-        /// Name, id or URL of a machine.
+        /// ID or URL of a VM.
         pub next_hop_instance: Attr<String>,
         /// An internal load balancer: its address or its forwarding rule.
         pub next_hop_ilb: Attr<String>,
-        /// The lowest wins.
+        /// The lowest value wins.
         pub priority: Attr<i64>,
-        /// Only for machines with one of these tags.
+        /// Only for VMs with one of these tags.
         pub tags: Texts,
         /// The user's part of the description.
         pub description: Attr<String>,
         /// URL.
         pub self_link: Attr<String>,
-        /// How long operations may take.
+        /// Timeouts of operations.
         pub timeouts: Attr<Timeouts>,
     }
 }
@@ -49,29 +49,36 @@ common!(Route, "warren_gcp_route", global "routes");
 pub(super) fn schema() -> Schema {
     let hop = |name: &str, text: &str| Attribute::string(name).optional().replaces().describe(text);
     Schema::new(
-        "A route of a network. Exactly one next hop is set. Google has no change of a route: every change replaces it. A \
-         peer network gets it only if its peering exports custom routes, and never one whose next hop is the internet \
-         gateway or that has tags.",
+        "A static route in a VPC network, with exactly one next hop. Google Cloud cannot update routes, so any \
+         change recreates it. A peered network imports the route only if the peering exports custom routes, \
+         and never if its next hop is the internet gateway or if it has tags.",
     )
-    .attributes(common::head("route", "projects/P/global/routes/N"))
+    .attributes(common::head("route", "projects/PROJECT/global/routes/NAME"))
     .attribute(common::network("route"))
     .attributes([
         Attribute::string("dest_range").required().replaces().validate(destination).describe(
-            "Where packets go, in CIDR notation; `0.0.0.0/0` is everywhere. A change replaces the route.",
+            "Destination in CIDR notation; `0.0.0.0/0` matches all IPv4 destinations. Changing this replaces the \
+             route.",
         ),
-        hop("next_hop_gateway", "`default-internet-gateway`: the internet, and the public ranges of Google's APIs.")
+        hop("next_hop_gateway", "Next hop gateway: `default-internet-gateway`, which leads to the internet and to \
+             the public addresses of Google APIs. Changing this replaces the route.")
             .validate(common::one_of(&[INTERNET])),
-        hop("next_hop_ip", "Address of a machine in the network that forwards."),
-        hop("next_hop_instance", "Id or URL of a machine that forwards, `projects/P/zones/Z/instances/N`."),
-        hop("next_hop_ilb", "An internal load balancer that forwards: its address, or the URL of its forwarding rule."),
+        hop("next_hop_ip", "IPv4 address of a VM in the network that forwards packets. Changing this replaces the \
+             route."),
+        hop("next_hop_instance", "ID or URL of a VM that forwards packets, such as \
+             `projects/PROJECT/zones/ZONE/instances/NAME`. Changing this replaces the route."),
+        hop("next_hop_ilb", "Internal passthrough load balancer that forwards packets: its IP address, or the URL of \
+             its forwarding rule. Changing this replaces the route."),
         Attribute::number("priority").default(1000).replaces().validate(common::between(0, 65535)).describe(
-            "Of routes to one range the lowest wins, 0 to 65535. A change replaces the route. Default: 1000.",
+            "Priority, 0 to 65535. Among routes to the same destination, the lowest value wins. Changing this \
+             replaces the route. Defaults to `1000`.",
         ),
         Attribute::of("tags", Type::set(Type::String)).optional().replaces().describe(
-            "Only for machines with one of these network tags. A change replaces the route. Default: for all.",
+            "Network tags: the route applies only to VMs with at least one of them. Changing this replaces the \
+             route. Defaults to all VMs.",
         ),
     ])
-    .attribute(common::description().replaces())
+    .attribute(common::fixed_description("route"))
     .attribute(common::self_link())
     .attributes(common::tail())
 }
@@ -79,11 +86,11 @@ pub(super) fn schema() -> Schema {
 fn destination(value: &Value, path: &Path, diagnostics: &mut Diagnostics) {
     let text = value.as_str().unwrap_or_default();
     if let Err(error) = warren_cidr::parse_cidr(text) {
-        diagnostics.error_at(path.clone(), "Not a CIDR range", format!("{error}."));
+        diagnostics.error_at(path.clone(), "Invalid CIDR range", common::sentence(&error.to_string()));
     }
 }
 
-/// Exactly one next hop.
+/// Reports a route without exactly one next hop.
 pub(super) fn check(route: &Route, diagnostics: &mut Diagnostics) {
     let hops = [&route.next_hop_gateway, &route.next_hop_ip, &route.next_hop_instance, &route.next_hop_ilb];
     let known = hops.iter().filter(|hop| hop.is_known()).count();
@@ -91,13 +98,13 @@ pub(super) fn check(route: &Route, diagnostics: &mut Diagnostics) {
     if known > 1 || (known == 0 && unknown == 0) {
         diagnostics.error_at(
             Path::of("next_hop_gateway"),
-            "Not one next hop",
+            "Exactly one next hop required",
             "Set exactly one of `next_hop_gateway`, `next_hop_ip`, `next_hop_instance` and `next_hop_ilb`.",
         );
     }
 }
 
-/// The state that what was found makes of `before`.
+/// Updates the state `before` with what the API returned.
 pub(super) fn state(found: Found, before: &Route) -> Route {
     let mut state = before.clone();
     state.name = found.name.into();
@@ -115,7 +122,7 @@ pub(super) fn state(found: Found, before: &Route) -> Route {
     state
 }
 
-/// A next hop that may be written as a URL or as a part of one.
+/// A next hop, which can be written as a URL or as part of one.
 fn hop(before: &Attr<String>, found: Option<String>) -> Attr<String> {
     let Some(found) = found else { return Attr::Null };
     match before.known() {

@@ -1,4 +1,4 @@
-//! The API's calls about routers and their NAT.
+//! API calls for routers and their NAT.
 
 use google_cloud_compute_v1::model;
 use warren_managed::sets;
@@ -10,7 +10,7 @@ use crate::link::{self, Link};
 use crate::operation::{Begun, begin};
 use crate::session::Gcp;
 
-/// A router as the API tells it, with its first NAT.
+/// A router as the API returns it, with its first NAT.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Found {
     pub(super) id: String,
@@ -28,14 +28,14 @@ pub(super) struct Found {
     pub(super) self_link: String,
 }
 
-/// The id of the router of this name, when an interrupted create of ours left it.
+/// Finds the router of this name if an interrupted create of ours left it.
 pub(super) async fn find(gcp: &Gcp, planned: &RouterNat) -> Result<Vec<String>, ApiError> {
     let id = planned.place(&gcp.project).unwrap_or_default();
     let Some(found) = ApiError::if_found(get(gcp, &id).await)? else { return Ok(Vec::new()) };
     planned.adoptable(gcp, &found.description, link::same(&found.network, planned.network.text()))
 }
 
-/// Begins to make a router with its NAT and gives its id.
+/// Starts creating a router with its NAT and returns its ID.
 pub(super) async fn create(gcp: &Gcp, planned: &RouterNat, description: &str) -> Result<String, ApiError> {
     let id = planned.place(&gcp.project).unwrap_or_default();
     let body = model::Router::new()
@@ -49,10 +49,10 @@ pub(super) async fn create(gcp: &Gcp, planned: &RouterNat, description: &str) ->
     Ok(id)
 }
 
-/// Begins to bring the NAT to what is planned, when it is another.
+/// Starts updating the NAT if it differs from the plan.
 pub(super) async fn patch(gcp: &Gcp, id: &str, want: &RouterNat) -> Result<Option<Begun>, ApiError> {
     let have = get(gcp, id).await?;
-    // What nobody marked, such as an imported router, stays without a marker while its text stays.
+    // An unmarked object, such as an imported router, stays unmarked while its text stays the same.
     let marked = have.description == want.marks(gcp) || have.description == want.description.text();
     let state = super::schema::state(have.clone(), want);
     let same = sets::known(&state.subnetworks) == sets::known(&want.subnetworks)
@@ -71,7 +71,7 @@ pub(super) async fn patch(gcp: &Gcp, id: &str, want: &RouterNat) -> Result<Optio
     Ok(Some(begin!("routers.patch", id, call)))
 }
 
-/// The router `id`; not found is an error.
+/// Reads the router `id`; not found is an error.
 pub(super) async fn get(gcp: &Gcp, id: &str) -> Result<Found, ApiError> {
     let link = link::parsed("routers.get", id)?;
     let call = gcp.clients.routers.get().set_project(&link.project).set_region(link.region());

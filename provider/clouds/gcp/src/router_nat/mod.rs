@@ -1,6 +1,6 @@
-//! `warren_gcp_router_nat`: a Cloud Router with one Cloud NAT: the way out for machines without a public address.
+//! `warren_gcp_router_nat`: a Cloud Router with one Cloud NAT gateway, for VMs without an external IP address.
 //!
-//! A NAT is a part of its router in Google's API, so that one object is made, changed and deleted.
+//! In Google's API a NAT gateway is part of its router, so the resource creates, changes and deletes one object.
 
 mod api;
 mod schema;

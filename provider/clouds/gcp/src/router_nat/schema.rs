@@ -20,21 +20,21 @@ model! {
         pub network: Attr<String>,
         /// Such as `us-central1`.
         pub region: Attr<String>,
-        /// Subnetworks whose machines it serves; null is all of the region.
+        /// Subnetworks that it serves; null means all of the region.
         pub subnetworks: Texts,
-        /// Reserved public addresses; null is what Google gives.
+        /// Reserved external IP addresses; null means that Google allocates them.
         pub nat_ips: Texts,
-        /// Ports that each machine has at least.
+        /// Minimum number of ports per VM.
         pub min_ports_per_vm: Attr<i64>,
-        /// Ports that each machine has at most; null is no growth.
+        /// Maximum number of ports per VM; null means a fixed number.
         pub max_ports_per_vm: Attr<i64>,
-        /// Which translations are logged; null is none.
+        /// Events that are logged; null means none.
         pub log_filter: Attr<String>,
         /// The user's part of the description.
         pub description: Attr<String>,
         /// URL of the router.
         pub self_link: Attr<String>,
-        /// How long operations may take.
+        /// Timeouts of operations.
         pub timeouts: Attr<Timeouts>,
     }
 }
@@ -43,64 +43,68 @@ common!(RouterNat, "warren_gcp_router_nat", in region "routers");
 
 pub(super) fn schema() -> Schema {
     Schema::new(
-        "A Cloud Router with one Cloud NAT, which gives machines without a public address a way to the internet. It \
-         serves the machines of its own network and region, never those of a peered network; it needs a route to \
-         `default-internet-gateway`.",
+        "A Cloud Router with one Cloud NAT gateway, which gives VMs without an external IP address outbound access \
+         to the internet. It serves the VMs of its own network and region only, not those of peered networks. The \
+         network needs a route to `default-internet-gateway`.",
     )
-    .attributes(common::head("router and its NAT", "projects/P/regions/R/routers/N"))
+    .attributes(common::head("router", "projects/PROJECT/regions/REGION/routers/NAME"))
     .attribute(common::network("router"))
     .attribute(common::region("router"))
     .attributes([
         Attribute::of("subnetworks", Type::set(Type::String)).optional().describe(
-            "Ids of the subnetworks that it serves, with all their ranges. Changes in place. Default: all of the \
-             region.",
+            "IDs of the subnetworks that the gateway serves, with all their ranges. Updated in place. Defaults to \
+             all subnetworks of the network in the region.",
         ),
         Attribute::of("nat_ips", Type::set(Type::String)).optional().describe(
-            "URLs of reserved public addresses (`google_compute_address.nat.self_link`), which do not change. Changes \
-             in place. Default: Google gives addresses as they are needed.",
+            "IDs or self links of reserved external IP addresses (such as `google_compute_address.nat.self_link`), \
+             so that the source addresses of outbound connections stay the same. Updated in place. Defaults to \
+             addresses that Google allocates on demand.",
         ),
         Attribute::number("min_ports_per_vm").default(64).validate(common::between(2, 65536)).describe(
-            "Ports that each machine has at least: connections at a time to one destination. Default: 64.",
+            "Minimum number of ports per VM, 2 to 65536, which limits its concurrent connections to one destination. \
+             Updated in place. Defaults to `64`.",
         ),
         Attribute::number("max_ports_per_vm").optional().validate(common::between(32, 65536)).describe(
-            "Ports that a busy machine may grow to, a power of 2; `min_ports_per_vm` is one too then. Default: no \
-             growth.",
+            "Maximum number of ports that a busy VM can use, a power of 2 from 32 to 65536. If set, \
+             `min_ports_per_vm` must be a smaller power of 2, at least 32. Updated in place. Defaults to \
+             `min_ports_per_vm` ports for every VM.",
         ),
         Attribute::string("log_filter")
             .optional()
             .validate(common::one_of(&["ERRORS_ONLY", "TRANSLATIONS_ONLY", "ALL"]))
-            .describe("Logs failed translations, successful ones, or all. Default: none."),
+            .describe("NAT events to log: failed translations (`ERRORS_ONLY`), successful ones (`TRANSLATIONS_ONLY`) \
+                 or both (`ALL`). Updated in place. Defaults to no logging."),
     ])
     .attribute(common::description())
     .attribute(common::self_link())
     .attributes(common::tail())
 }
 
-/// What Google refuses.
+/// Reports values that Google rejects.
 pub(super) fn check(nat: &RouterNat, diagnostics: &mut Diagnostics) {
     let power = |ports: &i64| u64::try_from(*ports).is_ok_and(u64::is_power_of_two);
     let Some(most) = nat.max_ports_per_vm.known() else { return };
     if !power(most) {
         diagnostics.error_at(
             Path::of("max_ports_per_vm"),
-            "Not a power of 2",
-            format!("`max_ports_per_vm` is a power of 2, and {most} is none."),
+            "Port count not a power of 2",
+            format!("`max_ports_per_vm` must be a power of 2, but is {most}."),
         );
     }
     let least = nat.min_ports_per_vm.known().copied().unwrap_or(64);
     if !nat.min_ports_per_vm.is_unknown() && (least >= *most || least < 32 || !power(&least)) {
         diagnostics.error_at(
             Path::of("min_ports_per_vm"),
-            "Ports cannot grow",
+            "Invalid minimum number of ports",
             format!(
-                "With `max_ports_per_vm` set, `min_ports_per_vm` is a power of 2 from 32 and less than {most}; it is \
-                 {least}."
+                "With `max_ports_per_vm` set, `min_ports_per_vm` must be a power of 2, at least 32 and less than \
+                 {most}, but is {least}."
             ),
         );
     }
 }
 
-/// The state that what was found makes of `before`.
+/// Updates the state `before` with what the API returned.
 pub(super) fn state(found: Found, before: &RouterNat) -> RouterNat {
     let mut state = before.clone();
     state.name = found.name.into();
@@ -117,7 +121,7 @@ pub(super) fn state(found: Found, before: &RouterNat) -> RouterNat {
     state
 }
 
-/// References as they were written, where they mean the same.
+/// References as they were written, if they refer to the same objects.
 fn links(found: Vec<String>, before: &Texts) -> Texts {
     let wrote = sets::known(before);
     let kept = found.into_iter().map(|found| {

@@ -1,4 +1,4 @@
-//! Access Context Manager's calls about perimeters.
+//! Access Context Manager API calls for perimeters.
 
 use std::collections::BTreeSet;
 
@@ -18,7 +18,7 @@ use crate::error::{ApiError, Failure as _, Named as _};
 use crate::operation::Begun;
 use crate::session::Gcp;
 
-/// A perimeter as the API tells it.
+/// A perimeter as the API returns it.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Found {
     pub(super) id: String,
@@ -28,14 +28,14 @@ pub(super) struct Found {
     pub(super) spec: Option<Config>,
 }
 
-/// The id of the perimeter of this name, when an interrupted create of ours left it.
+/// Finds the perimeter of this name if an interrupted create of ours left it.
 pub(super) async fn find(gcp: &Gcp, planned: &ServicePerimeter) -> Result<Vec<String>, ApiError> {
     let id = planned.place(&gcp.project).unwrap_or_default();
     let Some(found) = ApiError::if_found(call(gcp, &id).await)? else { return Ok(Vec::new()) };
     planned.adoptable(gcp, &found.description, found.perimeter_type == PerimeterType::Regular)
 }
 
-/// Begins to make a perimeter and gives its id.
+/// Starts creating a perimeter and returns its ID.
 pub(super) async fn create(
     gcp: &Gcp,
     planned: &ServicePerimeter,
@@ -51,14 +51,14 @@ pub(super) async fn create(
     Ok(id)
 }
 
-/// Begins to bring the perimeter to what is planned, when it is another.
+/// Starts updating the perimeter if it differs from the plan.
 ///
-/// What was read goes back with the change: its etag, which this client keeps among the fields that it does not know,
-/// makes Google refuse the change of a perimeter that somebody else has changed in between.
+/// The request contains the perimeter as it was read, including its etag, which this client keeps among its unknown fields.
+/// Google rejects the request if the perimeter has changed in between.
 pub(super) async fn update(gcp: &Gcp, id: &str, want: &ServicePerimeter) -> Result<Option<Begun>, ApiError> {
     let have = call(gcp, id).await?;
     let found = told(id, &have)?;
-    // What nobody marked, such as an imported perimeter, stays without a marker while its text stays.
+    // An unmarked object, such as an imported perimeter, stays unmarked while its text stays the same.
     let marks = want.marks(gcp);
     let marked = found.description == marks || found.description == want.description.text();
     let changed = [
@@ -183,7 +183,7 @@ const UNSPECIFIED: &str = "IDENTITY_TYPE_UNSPECIFIED";
 
 fn told(id: &str, perimeter: &model::ServicePerimeter) -> Result<Found, ApiError> {
     if perimeter.perimeter_type != PerimeterType::Regular {
-        let message = format!("{id} is a bridge between perimeters, and not a regular perimeter");
+        let message = format!("{id} is a perimeter bridge, not a regular perimeter");
         return Err(ApiError::taken("servicePerimeters.get", message));
     }
     let spec = perimeter.spec.as_ref().filter(|_| perimeter.use_explicit_dry_run_spec);

@@ -1,4 +1,4 @@
-//! What Google refuses in a perimeter, told before it is asked.
+//! Checks of a perimeter's configuration at plan time, for what Google would reject.
 
 use tf_provider_rs::{Attr, Diagnostics, Path, Value};
 use warren_managed::sets::{self, Texts};
@@ -13,9 +13,10 @@ pub(super) fn name(value: &Value, path: &Path, diagnostics: &mut Diagnostics) {
         && name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_');
     if !fits {
         let detail = format!(
-            "{name:?} is no name of a perimeter: 1 to 50 letters, digits and `_`, a letter first; it has no `-`."
+            "{name:?} is not a valid perimeter name. Use 1 to 50 letters, digits or underscores, starting with a \
+             letter."
         );
-        diagnostics.error_at(path.clone(), "Name not possible", detail);
+        diagnostics.error_at(path.clone(), "Invalid name", detail);
     }
 }
 
@@ -24,21 +25,25 @@ pub(super) fn policy(value: &Value, path: &Path, diagnostics: &mut Diagnostics) 
     let number = value.as_str().unwrap_or_default();
     if !is_number(number) {
         let detail = format!(
-            "{number:?} is no number of an access policy; `gcloud access-context-manager policies list --organization N` \
-             shows it. Leave `accessPolicies/` away."
+            "{number:?} is not the number of an access policy. Use the number that `gcloud access-context-manager \
+             policies list --organization N` shows, without `accessPolicies/`."
         );
-        diagnostics.error_at(path.clone(), "Not an access policy", detail);
+        diagnostics.error_at(path.clone(), "Invalid access policy", detail);
     }
 }
 
 /// A check of the attribute `title`.
 pub(super) fn title(value: &Value, path: &Path, diagnostics: &mut Diagnostics) {
     if value.as_str().unwrap_or_default().trim().is_empty() {
-        diagnostics.error_at(path.clone(), "No title", "A perimeter has a title that people know it by.");
+        diagnostics.error_at(
+            path.clone(),
+            "Missing title",
+            "The title is empty. Set a title that identifies the perimeter to people.",
+        );
     }
 }
 
-/// What no single attribute shows.
+/// Checks across attributes.
 pub(super) fn check(perimeter: &ServicePerimeter, diagnostics: &mut Diagnostics) {
     for (path, config) in schema::configs(perimeter) {
         Check { perimeter, diagnostics: &mut *diagnostics }.config(&path, config);
@@ -65,7 +70,7 @@ impl Check<'_> {
             self.some(
                 &at,
                 &[&policy.source_access_levels, &policy.source_resources],
-                "a source: `source_access_levels` or `source_resources`",
+                "`source_access_levels` or `source_resources`",
             );
             self.some(&at, &[&policy.resources], "`resources`");
             self.operations(&at, &policy.operations);
@@ -77,7 +82,7 @@ impl Check<'_> {
             self.some(
                 &at,
                 &[&policy.resources, &policy.external_resources],
-                "a target: `resources` or `external_resources`",
+                "`resources` or `external_resources`",
             );
             self.operations(&at, &policy.operations);
         }
@@ -98,17 +103,17 @@ impl Check<'_> {
                 || network.is_some_and(|rest| rest.contains("/global/networks/"));
             let hint = match project {
                 Some(id) if !fits => format!(
-                    " Perimeters know projects by number: \
+                    " Perimeters identify projects by number: \
                      `gcloud projects describe {id} --format='value(projectNumber)'`."
                 ),
                 _ => String::new(),
             };
             if !fits {
                 let detail = format!(
-                    "{member:?} is neither `projects/123456789012`, `folders/123` nor \
+                    "{member:?} is not `projects/123456789012`, `folders/123` or \
                      `//compute.googleapis.com/projects/acme-ml/global/networks/hub`.{hint}"
                 );
-                self.wrong(path, "Not a resource of a perimeter", detail);
+                self.wrong(path, "Invalid perimeter resource", detail);
             }
         }
     }
@@ -122,9 +127,10 @@ impl Check<'_> {
         let Some(prefix) = prefix else { return };
         for level in sets::known(set).into_iter().filter(|level| !(all && level == "*")) {
             if level.strip_prefix(&prefix).is_none_or(str::is_empty) {
-                let detail =
-                    format!("{level:?} is no access level of this policy; write it as `{prefix}office`.");
-                self.wrong(path, "Not an access level of the policy", detail);
+                let detail = format!(
+                    "{level:?} is not an access level of this policy. Use the form `{prefix}office`."
+                );
+                self.wrong(path, "Invalid access level", detail);
             }
         }
     }
@@ -133,9 +139,9 @@ impl Check<'_> {
         for service in sets::known(set).into_iter().filter(|it| !(group && it == "RESTRICTED-SERVICES")) {
             if service.strip_suffix(".googleapis.com").is_none_or(str::is_empty) {
                 let detail = format!(
-                    "{service:?} is no API that a perimeter protects; write it as `storage.googleapis.com`."
+                    "{service:?} is not an API that a perimeter protects. Use the form `storage.googleapis.com`."
                 );
-                self.wrong(path, "Not an API", detail);
+                self.wrong(path, "Invalid API name", detail);
             }
         }
     }
@@ -144,22 +150,23 @@ impl Check<'_> {
         let (none, some) =
             (kind.is_null() && sets::is_empty(identities), !sets::known(identities).is_empty());
         if none || (kind.is_known() && some) {
-            let detail = "A policy lets a kind of callers pass or some that it names: set one of `identity_type` and \
-                          `identities`.";
-            self.wrong(path, "Neither or both of identity_type and identities", detail.to_owned());
+            let detail = "A policy admits callers either by type or by name. Set exactly one of `identity_type` and \
+                 `identities`.";
+            self.wrong(path, "Exactly one of identity_type and identities required", detail.to_owned());
         }
     }
 
     fn some(&mut self, path: &Path, parts: &[&Texts], what: &str) {
         if parts.iter().all(|set| sets::is_empty(set)) {
-            self.wrong(path, "A policy that lets nothing pass", format!("The policy needs {what}."));
+            self.wrong(path, "Policy without effect", format!("The policy admits nothing. Set {what}."));
         }
     }
 
     fn operations(&mut self, path: &Path, operations: &Attr<std::collections::BTreeSet<Operation>>) {
         if operations.known().map_or(operations.is_null(), std::collections::BTreeSet::is_empty) {
-            let detail = "The policy needs `operations`; `[{ service_name = \"*\" }]` is every call.";
-            self.wrong(path, "A policy that lets nothing pass", detail.to_owned());
+            let detail = "The policy admits nothing. Set `operations`; `[{ service_name = \"*\" }]` admits every \
+                 call.";
+            self.wrong(path, "Policy without effect", detail.to_owned());
         }
         for Operation { service_name, methods, permissions } in operations.known().into_iter().flatten() {
             let none = sets::is_empty(methods) && sets::is_empty(permissions);
@@ -167,14 +174,16 @@ impl Check<'_> {
             match service_name.known().map(String::as_str) {
                 Some("*") if some => self.wrong(
                     path,
-                    "Methods of every API",
-                    "`service_name = \"*\"` is every method of every API: leave `methods` and `permissions` away."
+                    "Methods combined with all APIs",
+                    "`service_name = \"*\"` already means every method of every API. Remove `methods` and \
+                     `permissions`."
                         .to_owned(),
                 ),
                 Some(service) if service != "*" && none => self.wrong(
                     path,
-                    "An API without methods",
-                    format!("Say what may be called of {service}: `methods = [\"*\"]` is all."),
+                    "Operation without methods",
+                    format!("The policy does not say which methods of {service} it admits. Set `methods`; `methods = \
+                         [\"*\"]` admits all."),
                 ),
                 _ => {}
             }

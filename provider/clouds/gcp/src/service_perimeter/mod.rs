@@ -1,4 +1,4 @@
-//! `warren_gcp_service_perimeter`: a perimeter of VPC Service Controls, which Google's APIs do not carry data across.
+//! `warren_gcp_service_perimeter`: a perimeter of VPC Service Controls, across which Google APIs carry no data.
 
 mod api;
 mod check;

@@ -20,74 +20,74 @@ model! {
         pub name: Attr<String>,
         /// `accessPolicies/P/servicePerimeters/N`.
         pub id: Attr<String>,
-        /// The number of the organisation's access policy.
+        /// Number of the organisation's access policy.
         pub access_policy: Attr<String>,
-        /// What people call it.
+        /// Title.
         pub title: Attr<String>,
-        /// What is enforced.
+        /// Enforced configuration.
         pub status: Attr<Config>,
-        /// What is only logged.
+        /// Dry-run configuration.
         pub spec: Attr<Config>,
         /// The user's part of the description.
         pub description: Attr<String>,
-        /// How long operations may take.
+        /// Timeouts of operations.
         pub timeouts: Attr<Timeouts>,
     }
 
-    /// What is inside, what is protected, and what may pass.
+    /// Resources, protected APIs, and policies.
     pub struct Config {
-        /// Projects by number, and networks.
+        /// Projects by number, folders, and networks.
         pub resources: Texts,
         /// APIs such as `storage.googleapis.com`.
         pub restricted_services: Texts,
-        /// Access levels that let callers in.
+        /// Access levels that admit callers.
         pub access_levels: Texts,
-        /// APIs that networks inside may call; null is all.
+        /// APIs that networks inside can call; null means all.
         pub vpc_accessible_services: Texts,
-        /// What may come in.
+        /// Admitted requests from outside.
         pub ingress_policies: Attr<BTreeSet<Ingress>>,
-        /// What may go out.
+        /// Admitted requests from inside.
         pub egress_policies: Attr<BTreeSet<Egress>>,
     }
 
-    /// Who may come in, and to what.
+    /// An ingress policy.
     #[derive(Eq, PartialOrd, Ord)]
     pub struct Ingress {
         /// Such as `ANY_SERVICE_ACCOUNT`.
         pub identity_type: Attr<String>,
         /// Such as `serviceAccount:runner@acme-ci.iam.gserviceaccount.com`.
         pub identities: Texts,
-        /// Access levels that the call meets; `*` is any caller.
+        /// Access levels of the caller; `*` means any caller.
         pub source_access_levels: Texts,
-        /// Projects and networks that the call comes from.
+        /// Projects and networks of the caller.
         pub source_resources: Texts,
-        /// Projects inside; `*` is all.
+        /// Projects inside; `*` means all.
         pub resources: Texts,
-        /// What may be called.
+        /// Admitted operations.
         pub operations: Attr<BTreeSet<Operation>>,
     }
 
-    /// Who may go out, and to what.
+    /// An egress policy.
     #[derive(Eq, PartialOrd, Ord)]
     pub struct Egress {
         /// Such as `ANY_SERVICE_ACCOUNT`.
         pub identity_type: Attr<String>,
         /// Such as `serviceAccount:trainer@acme-ml.iam.gserviceaccount.com`.
         pub identities: Texts,
-        /// Projects outside; `*` is all.
+        /// Projects outside; `*` means all.
         pub resources: Texts,
         /// Such as `s3://acme-datasets`.
         pub external_resources: Texts,
-        /// What may be called.
+        /// Admitted operations.
         pub operations: Attr<BTreeSet<Operation>>,
     }
 
-    /// Calls of one API.
+    /// Operations of one API.
     #[derive(Eq, PartialOrd, Ord)]
     pub struct Operation {
-        /// Such as `storage.googleapis.com`; `*` is every API.
+        /// Such as `storage.googleapis.com`; `*` means every API.
         pub service_name: Attr<String>,
-        /// Methods; `*` is all.
+        /// Methods; `*` means all.
         pub methods: Texts,
         /// Permissions.
         pub permissions: Texts,
@@ -103,7 +103,7 @@ impl Located for ServicePerimeter {
         None
     }
 
-    /// It lives in an access policy of the organisation, not in the project.
+    /// A perimeter belongs to an access policy of the organisation, not to the project.
     fn place(&self, _project: &str) -> Option<String> {
         Some(format!("{}/servicePerimeters/{}", policy(self.access_policy.known()?), self.name.known()?))
     }
@@ -118,51 +118,53 @@ pub(super) fn policy(number: &str) -> String {
     format!("accessPolicies/{number}")
 }
 
-/// The policy's number and the perimeter's name in an id.
+/// The policy's number and the perimeter's name in an ID.
 pub(super) fn parts(id: &str) -> Option<(&str, &str)> {
     let (policy, name) = id.strip_prefix("accessPolicies/")?.split_once("/servicePerimeters/")?;
     let whole = !policy.is_empty() && !name.is_empty() && !policy.contains('/') && !name.contains('/');
     whole.then_some((policy, name))
 }
 
-/// A model with just the id.
+/// A model with just the ID.
 pub(super) fn imported(id: &str) -> Result<ServicePerimeter, Diagnostics> {
     if parts(id).is_none() {
         let detail = format!(
-            "{id:?} is no id of a service perimeter. Write it as `accessPolicies/1234567890/servicePerimeters/training`."
+            "{id:?} is not the ID of a service perimeter. Use the form \
+             `accessPolicies/1234567890/servicePerimeters/training`."
         );
-        return Err(Diagnostic::error("Not an id", detail).into());
+        return Err(Diagnostic::error("Invalid ID", detail).into());
     }
     Ok(ServicePerimeter { id: id.into(), ..ServicePerimeter::default() })
 }
 
 pub(super) fn schema() -> Schema {
     Schema::new(
-        "A regular perimeter of VPC Service Controls: Google's APIs carry no data of its projects out, and let nobody \
-         outside in, whatever IAM allows, but for what its policies let pass. It belongs to an organisation's access \
-         policy (`gcloud access-context-manager policies list`); one without an organisation can have none. Google takes \
-         up to 30 minutes to enforce a change. Titles of policies, IAM roles in them, and sources of egress are not \
-         managed: a change of the configuration takes them away.",
+        "A regular service perimeter of VPC Service Controls. Google APIs keep the data of its projects inside and \
+         reject callers from outside, whatever IAM allows, except for traffic that an ingress or egress policy \
+         admits. A perimeter belongs to the access policy of an organisation (`gcloud access-context-manager \
+         policies list`), so projects without an organisation cannot use it. Google takes up to 30 minutes to \
+         enforce a change. The provider does not manage policy titles, IAM roles in policies or sources of egress \
+         policies: changing `status` or `spec` removes them.",
     )
     .attributes([
         Attribute::string("name").required().replaces().validate(check::name).describe(
-            "Name of the perimeter: 1 to 50 letters, digits and `_`, a letter first; unique in the access policy. A \
-             change replaces the perimeter.",
+            "Name of the perimeter, unique in the access policy: 1 to 50 letters, digits or underscores, starting \
+             with a letter. Changing this replaces the perimeter.",
         ),
         Attribute::string("id").computed().keeps().describe(
-            "`accessPolicies/P/servicePerimeters/N`, as hashicorp/google writes it.",
+            "ID in the form `accessPolicies/POLICY/servicePerimeters/NAME`, the same as in hashicorp/google.",
         ),
         Attribute::string("access_policy").required().replaces().validate(check::policy).describe(
-            "Number of the access policy, such as `1234567890`. A change replaces the perimeter.",
+            "Number of the access policy, such as `1234567890`. Changing this replaces the perimeter.",
         ),
         Attribute::string("title").required().validate(check::title).describe(
-            "What people call it; unique in the access policy. Changes in place.",
+            "Human-readable title, unique in the access policy. Updated in place.",
         ),
-        config("status", "What is enforced. Changes in place. Default: nothing."),
+        config("status", "The enforced configuration. Updated in place. Defaults to no enforcement."),
         config(
             "spec",
-            "A dry run: what it would refuse is logged, not refused, beside what `status` enforces. Changes in place. \
-             Default: none.",
+            "The dry-run configuration: Google logs requests that it would deny, but does not block them. It is \
+             independent of `status`. Updated in place. Defaults to no dry run.",
         ),
     ])
     .attribute(common::description())
@@ -170,30 +172,33 @@ pub(super) fn schema() -> Schema {
 }
 
 fn config(name: &str, text: &str) -> Attribute {
-    let projects = "`projects/123456789012` (by number, not by id), a folder `folders/123`, or a network \
+    let projects = "`projects/123456789012` (project number, not ID), a folder `folders/123`, or a network \
                     `//compute.googleapis.com/projects/acme-ml/global/networks/hub`";
     Attribute::nested(
         name,
         Nesting::Single,
         [
-            texts("resources", &format!("What is inside: {projects}. A project is inside one regular perimeter at most.")),
-            texts("restricted_services", "The APIs that are protected, such as `storage.googleapis.com`."),
+            texts("resources", &format!("Resources inside the perimeter: {projects}. A project can be in one regular \
+                 perimeter only.")),
+            texts("restricted_services", "APIs that the perimeter protects, such as `storage.googleapis.com`."),
             texts(
                 "access_levels",
-                "Access levels of the same policy that let a caller in from the internet, such as \
+                "Access levels of the same access policy that admit callers from the internet, such as \
                  `accessPolicies/1234567890/accessLevels/office`.",
             ),
             texts(
                 "vpc_accessible_services",
-                "The APIs that networks inside may call; `RESTRICTED-SERVICES` stands for those that are protected, and an \
-                 empty set for none. Default: all.",
+                "APIs that networks inside the perimeter can call. `RESTRICTED-SERVICES` stands for the protected \
+                 APIs; an empty set permits none. Defaults to all APIs.",
             ),
             Attribute::nested("ingress_policies", Nesting::Set, ingress(projects))
                 .optional()
-                .describe("What may come in. A call passes when one of them lets it."),
+                .describe("Ingress policies: requests from outside that are admitted. A request needs to match one \
+                     of them."),
             Attribute::nested("egress_policies", Nesting::Set, egress())
                 .optional()
-                .describe("What may go out. A call passes when one of them lets it."),
+                .describe("Egress policies: requests from inside that are admitted. A request needs to match one of \
+                     them."),
         ],
     )
     .optional()
@@ -205,10 +210,14 @@ fn ingress(projects: &str) -> Vec<Attribute> {
     attributes.extend([
         texts(
             "source_access_levels",
-            "Access levels of the same policy that a call must meet; `*` is any caller.",
+            "Access levels of the same access policy that the request must meet; `*` admits any caller.",
         ),
-        texts("source_resources", &format!("Where a call may come from: {projects}.")),
-        texts("resources", "Projects inside that may be reached, by number as above; `*` is all."),
+        texts("source_resources", &format!("Sources of the request: {projects}.")),
+        texts(
+            "resources",
+            "Projects inside the perimeter that can be reached, in the form `projects/123456789012`; \
+             `*` means all.",
+        ),
         operations(),
     ]);
     attributes
@@ -217,10 +226,14 @@ fn ingress(projects: &str) -> Vec<Attribute> {
 fn egress() -> Vec<Attribute> {
     let mut attributes = who();
     attributes.extend([
-        texts("resources", "Projects outside that may be reached, by number as above; `*` is all."),
+        texts(
+            "resources",
+            "Projects outside the perimeter that can be reached, in the form `projects/123456789012`; \
+             `*` means all.",
+        ),
         texts(
             "external_resources",
-            "Buckets of other clouds that may be reached, such as `s3://acme-datasets`.",
+            "Storage buckets in other clouds that can be reached, such as `s3://acme-datasets`.",
         ),
         operations(),
     ]);
@@ -233,9 +246,11 @@ fn who() -> Vec<Attribute> {
             .optional()
             .validate(common::one_of(&["ANY_IDENTITY", "ANY_USER_ACCOUNT", "ANY_SERVICE_ACCOUNT"]))
             .describe(
-                "Who may: `ANY_IDENTITY`, `ANY_USER_ACCOUNT` or `ANY_SERVICE_ACCOUNT`. Set this or `identities`.",
+                "Callers by type: `ANY_IDENTITY`, `ANY_USER_ACCOUNT` or `ANY_SERVICE_ACCOUNT`. Set either this or \
+                 `identities`.",
             ),
-        texts("identities", "Who may, such as `serviceAccount:trainer@acme-ml.iam.gserviceaccount.com`."),
+        texts("identities", "Callers by name, such as `serviceAccount:trainer@acme-ml.iam.gserviceaccount.com`. Set \
+             either this or `identity_type`."),
     ]
 }
 
@@ -244,22 +259,23 @@ fn operations() -> Attribute {
         "operations",
         Nesting::Set,
         [
-            Attribute::string("service_name")
-                .required()
-                .describe("The API, such as `storage.googleapis.com`; `*` is every API, without methods."),
-            texts("methods", "Methods, such as `google.storage.objects.get`; `*` is all."),
-            texts("permissions", "Permissions, for APIs that name no methods."),
+            Attribute::string("service_name").required().describe(
+                "API, such as `storage.googleapis.com`; `*` means every method of every API, and excludes \
+                     `methods` and `permissions`.",
+            ),
+            texts("methods", "Methods of the API, such as `google.storage.objects.get`; `*` means all."),
+            texts("permissions", "IAM permissions, for APIs that do not support methods."),
         ],
     )
     .optional()
-    .describe("What may be called.")
+    .describe("Operations that are admitted.")
 }
 
 fn texts(name: &str, text: &str) -> Attribute {
     Attribute::of(name, Type::set(Type::String)).optional().describe(text)
 }
 
-/// The state that what was found makes of `before`.
+/// Updates the state `before` with what the API returned.
 pub(super) fn state(found: Found, before: &ServicePerimeter) -> ServicePerimeter {
     let (policy, name) = parts(&found.id).unwrap_or_default();
     let mut state = before.clone();
@@ -273,13 +289,13 @@ pub(super) fn state(found: Found, before: &ServicePerimeter) -> ServicePerimeter
     state
 }
 
-/// What was written, where it means what was found.
+/// The configuration as it was written, if it means the same as what was found.
 fn kept(before: &Attr<Config>, found: Option<Config>) -> Attr<Config> {
     if !before.is_unknown() && plain(before) == found { before.clone() } else { found.into() }
 }
 
-/// A configuration as the API has it: a set without elements is none, and so is a configuration without sets. What
-/// networks may call is another matter: there an empty set is nothing.
+/// A configuration as the API returns it: empty sets are null, and so is a configuration without sets. The exception is
+/// `vpc_accessible_services`, where an empty set permits no API.
 pub(super) fn plain(config: &Attr<Config>) -> Option<Config> {
     let config = config.known()?;
     let plain = Config {

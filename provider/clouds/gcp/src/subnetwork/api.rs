@@ -1,4 +1,4 @@
-//! The API's calls about subnetworks.
+//! API calls for subnetworks.
 
 use std::collections::BTreeMap;
 
@@ -13,7 +13,7 @@ use crate::link::{self, Link};
 use crate::operation::{Begun, begin};
 use crate::session::Gcp;
 
-/// A subnetwork as the API tells it.
+/// A subnetwork as the API returns it.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Found {
     pub(super) id: String,
@@ -27,11 +27,11 @@ pub(super) struct Found {
     pub(super) logs: Option<FlowLogs>,
     pub(super) gateway: Option<String>,
     pub(super) self_link: String,
-    /// What a change must name, so that it is not made to another state than the one that was looked at.
+    /// A change must name it, so that it applies only to the state that was read.
     pub(super) fingerprint: Option<Bytes>,
 }
 
-/// The id of the subnetwork of this name, when an interrupted create of ours left it.
+/// Finds the subnetwork of this name if an interrupted create of ours left it.
 pub(super) async fn find(gcp: &Gcp, planned: &Subnetwork) -> Result<Vec<String>, ApiError> {
     let id = planned.place(&gcp.project).unwrap_or_default();
     let Some(found) = ApiError::if_found(get(gcp, &id).await)? else { return Ok(Vec::new()) };
@@ -41,7 +41,7 @@ pub(super) async fn find(gcp: &Gcp, planned: &Subnetwork) -> Result<Vec<String>,
     planned.adoptable(gcp, &found.description, same)
 }
 
-/// Begins to make a subnetwork and gives its id.
+/// Starts creating a subnetwork and returns its ID.
 pub(super) async fn create(gcp: &Gcp, planned: &Subnetwork, description: &str) -> Result<String, ApiError> {
     let id = planned.place(&gcp.project).unwrap_or_default();
     let mut body = model::Subnetwork::new()
@@ -60,7 +60,7 @@ pub(super) async fn create(gcp: &Gcp, planned: &Subnetwork, description: &str) -
     Ok(id)
 }
 
-/// The subnetwork `id`; not found is an error.
+/// Reads the subnetwork `id`; not found is an error.
 pub(super) async fn get(gcp: &Gcp, id: &str) -> Result<Found, ApiError> {
     let Link { project, region, name, .. } = link::parsed("subnetworks.get", id)?;
     let region = region.unwrap_or_default();
@@ -85,7 +85,7 @@ pub(super) async fn get(gcp: &Gcp, id: &str) -> Result<Found, ApiError> {
     })
 }
 
-/// Begins to grow the primary range to the planned one, when it is another.
+/// Starts to grow the primary range to the planned one, when it is another.
 pub(super) async fn expand(gcp: &Gcp, id: &str, want: &Subnetwork) -> Result<Option<Begun>, ApiError> {
     let have = get(gcp, id).await?;
     if have.range == want.ip_cidr_range.text() {
@@ -99,7 +99,7 @@ pub(super) async fn expand(gcp: &Gcp, id: &str, want: &Subnetwork) -> Result<Opt
     Ok(Some(begin!("subnetworks.expandIpCidrRange", id, call)))
 }
 
-/// Begins to change secondary ranges and flow logs to the planned ones, when they are others.
+/// Starts to change secondary ranges and flow logs to the planned ones, when they are others.
 pub(super) async fn patch(gcp: &Gcp, id: &str, want: &Subnetwork) -> Result<Option<Begun>, ApiError> {
     let have = get(gcp, id).await?;
     let wanted: BTreeMap<String, String> = secondary(want)
@@ -124,7 +124,7 @@ pub(super) async fn patch(gcp: &Gcp, id: &str, want: &Subnetwork) -> Result<Opti
     Ok(Some(begin!("subnetworks.patch", id, call)))
 }
 
-/// Begins to switch private access to Google's APIs, when it is not as planned.
+/// Starts to switch private access to Google's APIs, when it is not as planned.
 pub(super) async fn set_private_access(
     gcp: &Gcp,
     id: &str,

@@ -1,4 +1,4 @@
-//! `warren_gcp_subnetwork`: ranges of a network in one region.
+//! `warren_gcp_subnetwork`: IPv4 ranges of a network in one region.
 
 mod api;
 mod schema;
@@ -28,11 +28,11 @@ impl Object for Subnetwork {
 
     async fn plan(session: &Session, change: &mut Change<Subnetwork>, diagnostics: &mut Diagnostics) {
         if let Some(prior) = &change.prior {
-            // A range may grow in place; every other change of it makes another subnetwork.
+            // A range can grow in place; any other change replaces the subnetwork.
             if !schema::grows(prior, &change.planned) {
                 change.requires_replace.push(Path::of("ip_cidr_range"));
             }
-            // Google's client leaves an empty list out of a patch, which then changes nothing.
+            // Google's client omits an empty list from a patch, which then changes nothing.
             if schema::loses_secondary(prior, &change.planned) {
                 change.requires_replace.push(Path::of("secondary_ip_ranges"));
             }
@@ -88,7 +88,7 @@ impl Object for Subnetwork {
     async fn delete(&self, work: &Work<'_>) -> Result<(), Diagnostics> {
         let gcp = &work.cloud;
         let id = self.id.text();
-        // Addresses of machines and forwarding rules that are just deleted linger for a while.
+        // Addresses of VMs and forwarding rules linger for a while after their deletion.
         remove(work, || api::delete(gcp, id), || api::get(gcp, id)).await?;
         work.session.guard().release(&key(self)).await
     }

@@ -28,17 +28,17 @@ model! {
         pub ip_cidr_range: Attr<String>,
         /// Further IPv4 ranges by name.
         pub secondary_ip_ranges: Attr<BTreeMap<String, Attr<String>>>,
-        /// Whether machines without a public address reach Google's APIs.
+        /// Whether VMs without an external IP address reach Google APIs.
         pub private_ip_google_access: Attr<bool>,
-        /// Flow logs; null is none.
+        /// Flow logs; null means none.
         pub flow_logs: Attr<FlowLogs>,
         /// The user's part of the description.
         pub description: Attr<String>,
-        /// The first address, Google's.
+        /// Default gateway.
         pub gateway_address: Attr<String>,
         /// URL.
         pub self_link: Attr<String>,
-        /// How long operations may take.
+        /// Timeouts of operations.
         pub timeouts: Attr<Timeouts>,
     }
 
@@ -46,11 +46,11 @@ model! {
     pub struct FlowLogs {
         /// Such as `INTERVAL_5_SEC`.
         pub aggregation_interval: Attr<String>,
-        /// Part of the flows, 0 to 1.
+        /// Fraction of the flows, 0 to 1.
         pub sampling: Attr<Number>,
         /// `EXCLUDE_ALL_METADATA` or `INCLUDE_ALL_METADATA`.
         pub metadata: Attr<String>,
-        /// Which flows, in CEL.
+        /// Filter of flows, in CEL.
         pub filter: Attr<String>,
     }
 }
@@ -59,17 +59,18 @@ common!(Subnetwork, "warren_gcp_subnetwork", in region "subnetworks");
 
 pub(super) fn schema() -> Schema {
     Schema::new(
-        "A subnetwork: IPv4 ranges of a network in one region. They are checked at plan against all other networks of \
-         the run, of every cloud, against live networks and the claims of other owners. Private by default: machines \
-         need no public address for Google's APIs.",
+        "A subnetwork: IPv4 ranges of a VPC network in one region. The plan fails if a range overlaps another \
+         network of the run in any cloud, a live network, or a range that another owner claims. VMs reach Google \
+         APIs without an external IP address unless you disable `private_ip_google_access`.",
     )
-    .attributes(common::head("subnetwork", "projects/P/regions/R/subnetworks/N"))
+    .attributes(common::head("subnetwork", "projects/PROJECT/regions/REGION/subnetworks/NAME"))
     .attribute(common::network("subnetwork"))
     .attribute(common::region("subnetwork"))
     .attributes([
         Attribute::string("ip_cidr_range").required().validate(ranges::subnet(Cloud::Gcp, Family::V4)).describe(
-            "Primary IPv4 range, `/8` to `/29`, without host bits; Google keeps its first two and last two addresses. \
-             A range that contains the present one grows in place, any other replaces the subnetwork.",
+            "Primary IPv4 range in CIDR notation, `/8` to `/29`. Google reserves the first two and the last two \
+             addresses. A larger range that contains the current one is updated in place; any other change replaces \
+             the subnetwork.",
         ),
         Attribute::of("secondary_ip_ranges", Type::map(Type::String))
             .optional()
@@ -83,12 +84,12 @@ pub(super) fn schema() -> Schema {
                 }
             })
             .describe(
-                "Further IPv4 ranges by name, such as those of a GKE cluster's pods and services. Changes in place, but \
-                 taking the last one away replaces the subnetwork.",
+                "Secondary IPv4 ranges in CIDR notation by name, such as the pod and service ranges of a GKE \
+                 cluster. Updated in place, except that removing the last range replaces the subnetwork.",
             ),
         Attribute::bool("private_ip_google_access").default(true).describe(
-            "Whether machines without a public address reach Google's APIs (Cloud Storage, Artifact Registry). \
-             Changes in place. Default: `true`.",
+            "Whether VMs without an external IP address can reach Google APIs, such as Cloud Storage and Artifact \
+             Registry. Updated in place. Defaults to `true`.",
         ),
         Attribute::nested(
             "flow_logs",
@@ -104,7 +105,7 @@ pub(super) fn schema() -> Schema {
                         "INTERVAL_10_MIN",
                         "INTERVAL_15_MIN",
                     ]))
-                    .describe("Over which time a flow's packets are added up. Default: `INTERVAL_5_SEC`."),
+                    .describe("Interval over which packets of a flow are aggregated. Defaults to `INTERVAL_5_SEC`."),
                 Attribute::number("sampling")
                     .default(Value::Number(Number::from_f64(0.5).unwrap_or_else(|| Number::from(1_i64))))
                     .validate(|value, path, diagnostics| {
@@ -113,31 +114,33 @@ pub(super) fn schema() -> Schema {
                             _ => None,
                         };
                         if !part.is_some_and(|part| (0.0..=1.0).contains(&part)) {
-                            diagnostics.error_at(path.clone(), "Not a part", "`sampling` is a number from 0 to 1.");
+                            diagnostics.error_at(path.clone(), "Invalid sampling rate", "`sampling` must be a number from 0 to 1.");
                         }
                     })
-                    .describe("Part of the flows that is logged, 0 to 1. Default: 0.5."),
+                    .describe("Fraction of the flows that is logged, 0 to 1. Defaults to `0.5`."),
                 Attribute::string("metadata")
                     .default("EXCLUDE_ALL_METADATA")
                     .validate(common::one_of(&["EXCLUDE_ALL_METADATA", "INCLUDE_ALL_METADATA"]))
-                    .describe("Whether names of machines and networks are logged. Default: `EXCLUDE_ALL_METADATA`."),
+                    .describe("Whether logs include metadata, such as the names of VMs and networks. Defaults to \
+                         `EXCLUDE_ALL_METADATA`."),
                 Attribute::string("filter")
                     .default("true")
-                    .describe("Which flows are logged, in CEL. Default: `true`, all."),
+                    .describe("CEL expression that selects the flows to log. Defaults to `true`, which selects all."),
             ],
         )
         .optional()
-        .describe("Logs of connections. Changes in place. Default: none."),
+        .describe("VPC Flow Logs of the subnetwork. Updated in place. Defaults to no flow logs."),
     ])
-    .attribute(common::description().replaces())
+    .attribute(common::fixed_description("subnetwork"))
     .attribute(
-        Attribute::string("gateway_address").computed().keeps().describe("The first address, which is Google's."),
+        Attribute::string("gateway_address").computed().keeps().describe("Default gateway: the first address of the \
+             primary range."),
     )
     .attribute(common::self_link())
     .attributes(common::tail())
 }
 
-/// Whether the planned range is the present one, or grows out of it; true while it is unknown.
+/// Whether the planned range equals or contains the current one; true while it is unknown.
 pub(super) fn grows(prior: &Subnetwork, planned: &Subnetwork) -> bool {
     match (ranges::known(&prior.ip_cidr_range), ranges::known(&planned.ip_cidr_range)) {
         (Some(before), Some(after)) => after.contains(&before),
@@ -145,14 +148,14 @@ pub(super) fn grows(prior: &Subnetwork, planned: &Subnetwork) -> bool {
     }
 }
 
-/// Whether the last of the secondary ranges goes.
+/// Whether the last secondary range is removed.
 pub(super) fn loses_secondary(prior: &Subnetwork, planned: &Subnetwork) -> bool {
     let has =
         |subnet: &Subnetwork| subnet.secondary_ip_ranges.known().is_some_and(|ranges| !ranges.is_empty());
     has(prior) && !has(planned) && !planned.secondary_ip_ranges.is_unknown()
 }
 
-/// Ranges of one subnetwork that overlap.
+/// Reports ranges of one subnetwork that overlap.
 pub(super) fn check(subnet: &Subnetwork, diagnostics: &mut Diagnostics) {
     let all: Vec<(Path, IpNet)> =
         parts(subnet).filter_map(|(path, range)| Some((path, ranges::known(range)?))).collect();
@@ -161,15 +164,15 @@ pub(super) fn check(subnet: &Subnetwork, diagnostics: &mut Diagnostics) {
             if net.contains(theirs) || theirs.contains(net) {
                 diagnostics.error_at(
                     path.clone(),
-                    "Ranges of one subnetwork overlap",
-                    format!("{net} overlaps {theirs} of `{other}`. Give each range addresses of its own."),
+                    "Overlapping ranges in one subnetwork",
+                    format!("{net} overlaps {theirs} of `{other}`. Use ranges that do not overlap."),
                 );
             }
         }
     }
 }
 
-/// The state that what was found makes of `before`.
+/// Updates the state `before` with what the API returned.
 pub(super) fn state(found: Found, before: &Subnetwork) -> Subnetwork {
     let mut state = before.clone();
     state.name = found.name.into();
@@ -199,12 +202,12 @@ fn parts(subnet: &Subnetwork) -> impl Iterator<Item = (Path, &Attr<String>)> {
         .chain(secondary.map(|(name, range)| (Path::of("secondary_ip_ranges").key(name), range)))
 }
 
-/// The ranges as far as they are known.
+/// The ranges that are known.
 pub(super) fn nets(subnet: &Subnetwork) -> Vec<IpNet> {
     parts(subnet).filter_map(|(_, range)| ranges::known(range)).collect()
 }
 
-/// What the subnetwork tells the guard. Its network has no range of its own, so it is compared with every network.
+/// The subnetwork's ranges for the guard. Its network has no range of its own, so it is compared with every network.
 pub(super) fn occupied(subnet: &Subnetwork) -> PlannedResource {
     let mut resource = PlannedResource::new(key(subnet)).id(subnet.id.known().map(String::as_str));
     if subnet.secondary_ip_ranges.is_unknown() {

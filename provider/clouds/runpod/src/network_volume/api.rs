@@ -1,4 +1,4 @@
-//! The API's calls about network volumes.
+//! API calls for network volumes.
 
 use reqwest::Method;
 use serde_json::{Value, json};
@@ -9,7 +9,7 @@ use crate::error::ApiError;
 use crate::marker;
 use crate::session::RunPod;
 
-/// A volume as the API tells it.
+/// A volume as the API returns it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Found {
     pub(super) id: String,
@@ -20,7 +20,7 @@ pub(super) struct Found {
     pub(super) kind: String,
 }
 
-/// Ids of volumes of this name, data center and type that are ours.
+/// IDs of volumes of this fabric and owner with the planned name, data center and type.
 pub(super) async fn find(runpod: &RunPod, planned: &NetworkVolume) -> Result<Vec<String>, ApiError> {
     let answer = runpod.client.get("listNetworkVolumes", "/v2/network-volumes").await?;
     let marked = marker::name(&runpod.scope, planned.name.text());
@@ -54,7 +54,7 @@ pub(super) async fn create(runpod: &RunPod, planned: &NetworkVolume, name: &str)
     Ok(found(&runpod.client.call(call).await?).id)
 }
 
-/// The volume `id`; not found is an error.
+/// Reads the volume `id`. Fails if it does not exist.
 pub(super) async fn get(runpod: &RunPod, id: &str) -> Result<Found, ApiError> {
     runpod.client.get("getNetworkVolume", &path(id)).await.map(|body| found(&body))
 }

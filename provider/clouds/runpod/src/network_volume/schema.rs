@@ -21,7 +21,7 @@ model! {
         pub size: Attr<i64>,
         /// `STANDARD` or `HIGH_PERFORMANCE`.
         pub r#type: Attr<String>,
-        /// How long operations may take.
+        /// Timeouts of the operations.
         pub timeouts: Attr<Timeouts>,
     }
 }
@@ -32,19 +32,20 @@ common!(NetworkVolume, "warren_runpod_network_volume", |scope, volume| {
 
 pub(super) fn schema() -> Schema {
     Schema::new(
-        "Storage that outlives pods. It lies in one data center, and binds the pods that mount it to that. Its name at \
-         RunPod ends with a marker of fabric and owner, by which an interrupted apply finds it again.",
+        "Creates a network volume: storage that outlives the pods that mount it. The volume is located in one data \
+         center, and so are the pods that mount it. At RunPod its name ends with a marker of the fabric and owner, \
+         which lets a re-run of an interrupted apply find the volume.",
     )
     .attribute(Attribute::string("name").required().validate(common::check_name).describe(
-        "Name, unique among the volumes of this fabric and owner. Changes in place.",
+        "Name of the volume, unique among the volumes of this fabric and owner. Updated in place.",
     ))
     .attribute(common::id())
     .attributes([
         Attribute::string("data_center").required().replaces().validate(common::filled).describe(
-            "Data center, such as `EU-RO-1`. A change replaces the volume, **and its data is lost**.",
+            "ID of the data center, such as `EU-RO-1`. Changing this replaces the volume, **and its data is lost**.",
         ),
         Attribute::number("size").required().validate(common::between(10, 4096)).describe(
-            "Gigabytes, 10 to 4096. It grows in place; a smaller size is refused, because a volume cannot shrink.",
+            "Size in GB, 10 to 4096. It can grow in place but cannot shrink.",
         ),
         Attribute::string("type")
             .optional()
@@ -53,30 +54,30 @@ pub(super) fn schema() -> Schema {
             .replaces()
             .validate(common::one_of(&["STANDARD", "HIGH_PERFORMANCE"]))
             .describe(
-                "`STANDARD` or `HIGH_PERFORMANCE`. A change replaces the volume, **and its data is lost**. Default: what \
-                 the data center has first.",
+                "Type of storage: `STANDARD` or `HIGH_PERFORMANCE`. Changing this replaces the volume, **and its \
+                 data is lost**. Defaults to the first type that the data center offers.",
             ),
     ])
     .attributes(common::tail())
 }
 
-/// Refuses to plan what the API refuses at apply.
+/// Rejects a smaller size during the plan, before the API does so during the apply.
 pub(super) fn check_size(prior: &NetworkVolume, planned: &NetworkVolume, diagnostics: &mut Diagnostics) {
     if let (Some(have), Some(want)) = (prior.size.known(), planned.size.known())
         && want < have
     {
         diagnostics.error_at(
             Path::of("size"),
-            "A volume cannot shrink",
+            "Network volume cannot shrink",
             format!(
-                "The volume has {have} GB and is to have {want}. Make a smaller one under another name, copy what is \
-                 needed, and delete this one."
+                "The volume has {have} GB, and the plan would shrink it to {want} GB. Create a smaller volume under \
+                 another name, copy the data, and delete this one."
             ),
         );
     }
 }
 
-/// The state that what was found makes of `before`.
+/// The state after reading `found`.
 pub(super) fn state(found: Found, before: &NetworkVolume) -> NetworkVolume {
     NetworkVolume {
         name: marker::plain_name(&found.name).into(),

@@ -1,4 +1,4 @@
-//! The API's calls about pods.
+//! API calls for pods.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,7 +12,7 @@ use crate::error::ApiError;
 use crate::marker;
 use crate::session::RunPod;
 
-/// A pod as the API tells it.
+/// A pod as the API returns it.
 #[derive(Clone, Default, PartialEq)]
 pub(super) struct Found {
     pub(super) id: String,
@@ -22,7 +22,7 @@ pub(super) struct Found {
     pub(super) args: String,
     pub(super) disk: i64,
     pub(super) ports: BTreeSet<String>,
-    /// All variables, secret ones too.
+    /// All variables, including secret ones.
     pub(super) env: BTreeMap<String, String>,
     pub(super) registry: Option<String>,
     pub(super) cloud: String,
@@ -31,14 +31,14 @@ pub(super) struct Found {
     pub(super) data_center: Option<String>,
     /// Size and path.
     pub(super) persistent: Option<(i64, String)>,
-    /// Id and path.
+    /// ID and path.
     pub(super) network: Option<(String, String)>,
     pub(super) locked: bool,
     pub(super) global_networking: bool,
     pub(super) ip: Option<String>,
 }
 
-/// Ids of pods with the marker of this name, on the planned hardware.
+/// IDs of pods with the marker of this name and the planned hardware.
 pub(super) async fn find(runpod: &RunPod, planned: &Pod) -> Result<Vec<String>, ApiError> {
     let answer = runpod.client.get("listPods", "/v2/pods").await?;
     let mark = marker::variable(&runpod.scope, planned.name.text());
@@ -51,7 +51,7 @@ pub(super) async fn find(runpod: &RunPod, planned: &Pod) -> Result<Vec<String>, 
         .collect())
 }
 
-/// Whether what cannot be changed is as planned.
+/// Whether the immutable properties match the plan.
 fn same(pod: &Found, planned: &Pod) -> bool {
     let gpu =
         planned.gpu.known().map(|gpu| (gpu.id.text().to_owned(), gpu.count.known().copied().unwrap_or(1)));
@@ -121,7 +121,7 @@ pub(super) async fn create(runpod: &RunPod, planned: &Pod, mark: &str) -> Result
     Ok(found(&runpod.client.call(call).await?).id)
 }
 
-/// The pod `id`; not found is an error, and so is one that has ended for good.
+/// Reads the pod `id`. Fails if it does not exist or is terminated.
 pub(super) async fn get(runpod: &RunPod, id: &str) -> Result<Found, ApiError> {
     let pod = found(&runpod.client.get("getPod", &path(id)).await?);
     if pod.status == "TERMINATED" {

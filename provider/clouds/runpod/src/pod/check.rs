@@ -1,4 +1,4 @@
-//! What a plan refuses before RunPod does.
+//! Checks that reject a configuration during the plan, before RunPod does.
 
 use std::sync::OnceLock;
 
@@ -8,37 +8,46 @@ use warren_managed::sets;
 
 use super::schema::Pod;
 
-/// Checks between attributes; silent on unknowns.
+/// Checks combinations of attributes, ignoring unknown values.
 pub(super) fn pod(config: &Pod, diagnostics: &mut Diagnostics) {
     let (gpu, cpu) = (&config.gpu, &config.cpu);
     if gpu.is_known() && cpu.is_known() || gpu.is_null() && cpu.is_null() {
-        let detail = "A pod has either `gpu` or `cpu`: set one of the two.";
-        diagnostics.error_at(Path::of("gpu"), "Neither or both of gpu and cpu", detail);
+        let detail = "A pod has either GPUs or a CPU-only machine. Set exactly one of `gpu` and `cpu`.";
+        diagnostics.error_at(Path::of("gpu"), "Exactly one of gpu and cpu is required", detail);
     }
     if config.persistent_volume.is_known() && config.network_volume.is_known() {
-        let detail = "A pod mounts one of `persistent_volume` and `network_volume`. Data that must outlive the pod belongs \
-                      on a network volume.";
-        diagnostics.error_at(Path::of("persistent_volume"), "Two volumes", detail);
+        let detail = "A pod mounts at most one volume. Keep `network_volume` for data that must outlive the pod, \
+                      and remove the other.";
+        diagnostics.error_at(
+            Path::of("persistent_volume"),
+            "Both persistent_volume and network_volume are set",
+            detail,
+        );
     }
     if config.persistent_volume.is_known() && cpu.is_known() {
-        let detail = "Pods without a GPU have no `persistent_volume`: use a `network_volume`.";
-        diagnostics.error_at(Path::of("persistent_volume"), "No volume of the machine", detail);
+        let detail =
+            "RunPod offers persistent volumes only for pods with a GPU. Use `network_volume` instead.";
+        diagnostics.error_at(Path::of("persistent_volume"), "persistent_volume requires a GPU", detail);
     }
     if config.global_networking.is_true() && cpu.is_known() {
-        let detail = "RunPod gives `global_networking` to pods with an NVIDIA GPU alone.";
-        diagnostics.error_at(Path::of("global_networking"), "No global networking", detail);
+        let detail =
+            "RunPod offers global networking only for pods with an NVIDIA GPU. Remove `global_networking`.";
+        diagnostics.error_at(Path::of("global_networking"), "global_networking requires a GPU", detail);
     }
     if let Some(gpu) = gpu.known()
         && gpu.min_cuda_version.is_known()
         && !sets::known(&gpu.allowed_cuda_versions).is_empty()
     {
-        let detail =
-            "Set `allowed_cuda_versions`, an exact choice, or `min_cuda_version`, a floor, but not both.";
-        diagnostics.error_at(Path::of("gpu").attribute("min_cuda_version"), "Two choices of CUDA", detail);
+        let detail = "Set either `allowed_cuda_versions` for exact versions or `min_cuda_version` for a minimum, not both.";
+        diagnostics.error_at(
+            Path::of("gpu").attribute("min_cuda_version"),
+            "Conflicting CUDA versions",
+            detail,
+        );
     }
 }
 
-/// What makes a new pod of a change, beyond what the schema says.
+/// Adds the attributes whose change replaces the pod, beyond those marked in the schema.
 pub(super) fn replaced(change: &mut Change<Pod>, diagnostics: &mut Diagnostics) {
     let Some(prior) = &change.prior else { return };
     let planned = &change.planned;
@@ -61,11 +70,11 @@ pub(super) fn replaced(change: &mut Change<Pod>, diagnostics: &mut Diagnostics) 
         && want.size.known() < have.size.known()
         && want.size.is_known()
     {
-        let detail = "The storage of a machine grows and does not shrink. To have less, make the pod anew \
-                      (`terraform apply -replace=ADDRESS`); what it holds is lost then.";
+        let detail = "A persistent volume can grow but not shrink. For a smaller volume, recreate the pod with \
+                      `terraform apply -replace=ADDRESS`, which deletes the data on the volume.";
         diagnostics.error_at(
             Path::of("persistent_volume").attribute("size"),
-            "A volume cannot shrink",
+            "Persistent volume cannot shrink",
             detail,
         );
     }
@@ -80,8 +89,9 @@ pub(super) fn ports(value: &Value, path: &Path, diagnostics: &mut Diagnostics) {
         if !good {
             diagnostics.error_at(
                 path.clone(),
-                "Not a port of a pod",
-                format!("{port:?} is no port: write `8888/http` or `22/tcp`. RunPod passes no UDP."),
+                "Invalid port",
+                format!("{port:?} is not a port that RunPod can expose; UDP is not supported. Use a value such as \
+                         `8888/http` or `22/tcp`."),
             );
         }
     }
@@ -100,8 +110,8 @@ pub(super) fn cuda_version(value: &Value, path: &Path, diagnostics: &mut Diagnos
     if let Some(text) = value.as_str()
         && !pattern.is_match(text)
     {
-        let detail = format!("{text:?} is no version: write major and minor, such as `12.8`.");
-        diagnostics.error_at(path.clone(), "Not a CUDA version", detail);
+        let detail = format!("{text:?} is not a CUDA version. Use major and minor version, such as `12.8`.");
+        diagnostics.error_at(path.clone(), "Invalid CUDA version", detail);
     }
 }
 
@@ -111,16 +121,15 @@ pub(super) fn power_of_two(value: &Value, path: &Path, diagnostics: &mut Diagnos
         _ => None,
     };
     if !number.is_some_and(|number| number >= 2 && number.is_power_of_two()) {
-        let detail = format!("`{path}` is a power of two from 2 on: 2, 4, 8, 16, 32.");
-        diagnostics.error_at(path.clone(), "Number of CPUs not possible", detail);
+        let detail = format!("`{path}` must be a power of two, such as 2, 4, 8, 16 or 32.");
+        diagnostics.error_at(path.clone(), "Invalid number of vCPUs", detail);
     }
 }
 
 pub(super) fn path(value: &Value, path: &Path, diagnostics: &mut Diagnostics) {
     let text = value.as_str().unwrap_or_default();
     if !text.starts_with('/') || text == "/" {
-        let detail =
-            format!("{text:?} is no path in the container: write an absolute one, such as `/workspace`.");
-        diagnostics.error_at(path.clone(), "Not a mount path", detail);
+        let detail = format!("{text:?} is not an absolute path below `/`. Use a path such as `/workspace`.");
+        diagnostics.error_at(path.clone(), "Invalid mount path", detail);
     }
 }

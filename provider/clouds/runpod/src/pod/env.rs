@@ -1,7 +1,7 @@
-//! The environment of a pod: what the configuration says, what is secret, the marker, and what RunPod puts in.
+//! The environment of a pod: configured variables, secret variables, the marker, and variables that RunPod injects.
 //!
-//! The API tells all values. Those of variables that the configuration does not name may be secret, so none of them is
-//! read into the state.
+//! The API returns all values. Variables that the configuration does not name may be secret, so they are never read
+//! into the state.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::OnceLock;
@@ -13,10 +13,10 @@ use warren_managed::sets::{self, Texts};
 use super::schema::Pod;
 use crate::marker;
 
-/// What RunPod puts in itself.
+/// Variables that RunPod injects.
 pub(super) const INJECTED: [&str; 2] = ["PUBLIC_KEY", "JUPYTER_PASSWORD"];
 
-/// All variables of the planned pod. `have` are those that it has; of them only RunPod's own stay.
+/// All variables of the planned pod. Of its current variables `have`, only those that RunPod injects are kept.
 pub(super) fn wanted(planned: &Pod, mark: &str, have: &BTreeMap<String, String>) -> BTreeMap<String, String> {
     let mut env: BTreeMap<String, String> = have
         .iter()
@@ -31,7 +31,7 @@ pub(super) fn wanted(planned: &Pod, mark: &str, have: &BTreeMap<String, String>)
     env
 }
 
-/// The secret variables with the values that the pod has, where it has them: for an update that does not concern them.
+/// Keeps the current values of the secret variables in an update that does not change their version.
 pub(super) fn kept(planned: &mut Pod, have: &BTreeMap<String, String>) {
     if let Attr::Known(secret) = &mut planned.env_wo {
         for (name, value) in secret {
@@ -42,7 +42,7 @@ pub(super) fn kept(planned: &mut Pod, have: &BTreeMap<String, String>) {
     }
 }
 
-/// The variables of the state: of those that it had, what they are now.
+/// The variables for the state: current values of the variables that the state already names.
 pub(super) fn seen(before: &Pod, have: &BTreeMap<String, String>) -> Attr<BTreeMap<String, Attr<String>>> {
     let Some(before) = before.env.known() else { return Attr::Null };
     let names = before.keys();
@@ -58,7 +58,7 @@ pub(super) fn names(config: &Pod) -> Texts {
     }
 }
 
-/// A check of one map of variables.
+/// Validates a map of variables.
 pub(super) fn check(value: &Value, path: &Path, diagnostics: &mut Diagnostics) {
     let Value::Map(variables) = value else { return };
     for (name, value) in variables {
@@ -66,37 +66,37 @@ pub(super) fn check(value: &Value, path: &Path, diagnostics: &mut Diagnostics) {
         let named = first.next().is_some_and(|c| c.is_ascii_alphabetic() || c == '_')
             && first.all(|c| c.is_ascii_alphanumeric() || c == '_');
         let why = if name == marker::VARIABLE {
-            "the provider sets it itself: by it an interrupted apply finds its pod again".to_owned()
+            "the provider sets this variable to mark the owner of the pod. Remove it".to_owned()
         } else if !named {
-            "a variable's name has letters, digits and `_`, no digit first".to_owned()
+            "a name consists of letters, digits and `_` and does not start with a digit. Rename it".to_owned()
         } else if let Some(text) = value.as_str()
             && text.contains("RUNPOD_SECRET_")
             && text.replace('\n', " ").contains("{{")
             && !reference().is_match(text)
         {
-            "the reference to a secret is written `{{ RUNPOD_SECRET_name }}`, with one blank on either side; \
-             `warren_runpod_secret` has it as `reference`"
+            "a reference to a secret has the form `{{ RUNPOD_SECRET_name }}`, with one space on either side. Use \
+             the attribute `reference` of `warren_runpod_secret`"
                 .to_owned()
         } else {
             continue;
         };
         diagnostics.error_at(
             path.key(name),
-            "Variable not possible",
-            format!("{name:?} cannot be set like this: {why}."),
+            "Invalid environment variable",
+            format!("{name:?} is not valid: {why}."),
         );
     }
 }
 
-/// A variable that is both plain and secret.
+/// Rejects variables that are in both `env` and `env_wo`.
 pub(super) fn check_both(config: &Pod, diagnostics: &mut Diagnostics) {
     let (Some(plain), Some(secret)) = (config.env.known(), config.env_wo.known()) else { return };
     let plain: BTreeSet<&String> = plain.keys().collect();
     for name in secret.keys().filter(|name| plain.contains(name)) {
         diagnostics.error_at(
             Path::of("env").key(name),
-            "Variable set twice",
-            format!("{name:?} stands in `env` and in `env_wo`: take it out of one of the two."),
+            "Duplicate environment variable",
+            format!("{name:?} is set in both `env` and `env_wo`. Remove it from one of them."),
         );
     }
 }

@@ -2,8 +2,8 @@
 //!
 //! ```text
 //! create -> PROVISIONING -> STARTING -> RUNNING        reconcile: patch what differs -> start or stop -> wait
-//!                     \________\-> ERROR               gone, TERMINATED: drift, made anew
-//! RUNNING <-> EXITED                                   EXITED, ERROR: drift, started (or made anew, `when_stopped`)
+//!                     \________\-> ERROR               gone, TERMINATED: drift, recreated
+//! RUNNING <-> EXITED                                   EXITED, ERROR: drift, started (or recreated, `when_stopped`)
 //! ```
 
 mod api;
@@ -86,7 +86,7 @@ impl Object for Pod {
     }
 }
 
-/// What a patch must say to make the pod what is planned.
+/// The patch that brings the pod to the planned state.
 fn difference(planned: &Pod, have: &Found, mark: &str) -> Value {
     let mut change = json!({});
     let env = env::wanted(planned, mark, &have.env);
@@ -132,14 +132,14 @@ fn difference(planned: &Pod, have: &Found, mark: &str) -> Value {
     change
 }
 
-/// Starts the pod when it was stopped, and waits until its container runs.
+/// Starts the pod if it was stopped, and waits until its container runs.
 async fn run(planned: &Pod, work: &Work<'_>, was: &str) -> Result<Found, Diagnostics> {
     let Work { cloud: runpod, op, .. } = work;
     let id = planned.id.text();
     if matches!(was, "EXITED" | "ERROR") {
         match api::act(runpod, id, "start").await {
             Ok(()) => {}
-            // Lost answers and other starts: what the pod does tells.
+            // The response was lost, or something else started the pod: its status decides.
             Err(error) if error.is_lost() || error.status == 409 => {}
             Err(error) => return Err(op.told(error)),
         }
@@ -159,7 +159,7 @@ async fn run(planned: &Pod, work: &Work<'_>, was: &str) -> Result<Found, Diagnos
     if found.status == "RUNNING" { Ok(found) } else { Err(op.told(failed(&found))) }
 }
 
-/// Stops the pod, and waits until it has.
+/// Stops the pod and waits until it has stopped.
 async fn stop(planned: &Pod, work: &Work<'_>) -> Result<Found, Diagnostics> {
     let Work { cloud: runpod, op, .. } = work;
     let id = planned.id.text();
@@ -178,44 +178,44 @@ async fn stop(planned: &Pod, work: &Work<'_>) -> Result<Found, Diagnostics> {
     .await
 }
 
-/// A state that the container does not get out of, with what most often is behind it.
+/// A status in which a container may be stuck, with the most common reason.
 fn told(found: &Found) -> String {
     match &found.registry {
         Some(registry) => format!(
-            "{} (an image that cannot be pulled looks the same: the registry credential {registry} may have expired, those \
-             of Amazon ECR do after 12 hours)",
+            "{} (RunPod shows the same status if it cannot pull the image; the registry credential {registry} may \
+             have expired, as Amazon ECR tokens do after 12 hours)",
             found.status
         ),
         None => found.status.clone(),
     }
 }
 
-/// What to say of a pod that came to an end instead of running.
+/// The error for a pod that has ended instead of running.
 fn failed(found: &Found) -> Diagnostic {
     if found.status == "EXITED" {
         return Diagnostic::error(
-            "The container ended",
+            "The container exited",
             format!(
-                "The pod {} started, and its program ended at once.\n\nLook at the pod's container log in the RunPod \
-                 console; for programs that are meant to end set `wait_for_running = false`.",
+                "The pod {} started, but its program exited immediately.\n\nCheck the pod's container log in the \
+                 RunPod console. If the program is meant to exit, set `wait_for_running = false`.",
                 found.id
             ),
         );
     }
     let hint = match &found.registry {
         Some(registry) => format!(
-            "It pulls its image with the registry credential {registry}, which may have expired: tokens of Amazon ECR last \
-             12 hours. Give the `warren_runpod_registry_auth` a fresh token in `password_wo`, raise `password_wo_version`, \
-             and apply again."
+            "The registry credential {registry}, which the pod uses to pull its image, may have expired; Amazon ECR \
+             tokens expire after 12 hours. Set a new token in `password_wo` of the `warren_runpod_registry_auth`, \
+             raise `password_wo_version`, and apply again."
         ),
         None => format!(
-            "Check that {:?} exists and is public, and look at the pod's system log in the RunPod console, then apply \
+            "Check that {:?} exists and is public, and check the pod's system log in the RunPod console, then apply \
              again. A private image needs `registry_auth_id`.",
             found.image
         ),
     };
     Diagnostic::error(
         "The container cannot start",
-        format!("RunPod says: the pod {} is in state {}.\n\n{hint}", found.id, found.status),
+        format!("RunPod reported status {} for pod {}.\n\n{hint}", found.status, found.id),
     )
 }

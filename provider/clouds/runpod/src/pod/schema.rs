@@ -25,35 +25,35 @@ model! {
         pub image: Attr<String>,
         /// Arguments of the entrypoint.
         pub args: Attr<String>,
-        /// Variables.
+        /// Environment variables.
         pub env: Attr<BTreeMap<String, Attr<String>>>,
-        /// Variables that are never stored.
+        /// Environment variables whose values are never stored.
         pub env_wo: Attr<BTreeMap<String, Attr<Secret>>>,
-        /// Raised when the values of `env_wo` are others.
+        /// Raised to update the values of `env_wo`.
         pub env_wo_version: Attr<i64>,
         /// Names of `env_wo`.
         pub secret_env_names: Texts,
         /// Such as `8888/http`.
         pub ports: Texts,
-        /// Gigabytes of the container's disk.
+        /// Size of the container disk in GB.
         pub disk: Attr<i64>,
-        /// What is rented.
+        /// The GPUs.
         pub gpu: Attr<Gpu>,
-        /// What is rented without a GPU.
+        /// The machine without a GPU.
         pub cpu: Attr<Cpu>,
         /// `SECURE` or `COMMUNITY`.
         pub cloud: Attr<String>,
-        /// Where it may be.
+        /// Data centers where the pod may run.
         pub data_center_ids: Texts,
-        /// Where it is.
+        /// Data center where the pod runs.
         pub data_center_id: Attr<String>,
         /// Storage that outlives it.
         pub network_volume: Attr<NetworkMount>,
         /// Storage on its machine.
         pub persistent_volume: Attr<PersistentMount>,
-        /// Credential for its image.
+        /// Credential for the image.
         pub registry_auth_id: Attr<String>,
-        /// Whether it has an address in RunPod's own network.
+        /// Whether it has an address in RunPod's private network.
         pub global_networking: Attr<bool>,
         /// That address.
         pub global_networking_ip: Attr<String>,
@@ -69,7 +69,7 @@ model! {
         pub when_stopped: Attr<String>,
         /// Whether an apply waits until it runs.
         pub wait_for_running: Attr<bool>,
-        /// How long operations may take.
+        /// Timeouts of the operations.
         pub timeouts: Attr<Timeouts>,
     }
 
@@ -113,12 +113,12 @@ model! {
 common!(Pod, "warren_runpod_pod", |scope, pod| marker::variable(scope, pod.name.text()));
 
 impl Pod {
-    /// The ports, as the API takes them.
+    /// The ports in the API's format.
     pub(super) fn ports(&self) -> Vec<String> {
         sets::known(&self.ports).into_iter().collect()
     }
 
-    /// The mounts, as the API takes them; none are `{}`.
+    /// The mounts in the API's format; `{}` if there are none.
     pub(super) fn mounts(&self) -> serde_json::Value {
         let mut mounts = json!({});
         if let Some(volume) = self.network_volume.known() {
@@ -130,7 +130,7 @@ impl Pod {
         mounts
     }
 
-    /// Whether it is to run.
+    /// Whether the pod should be running.
     pub(super) fn shall_run(&self) -> bool {
         self.desired_status.text() != "EXITED"
     }
@@ -138,12 +138,12 @@ impl Pod {
 
 pub(super) fn schema() -> Schema {
     Schema::new(
-        "A rented container, with GPUs or without. A pod that RunPod has taken away is planned anew; one that has stopped \
-         is planned to be started. Its environment has the variable `WARREN_RESOURCE` with fabric, owner and name, by \
-         which an interrupted apply finds it again.",
+        "Rents a container with or without GPUs. If RunPod reclaims the pod, the next plan recreates it; if the pod \
+         stops, the next plan starts it. The provider sets the environment variable `WARREN_RESOURCE` to the \
+         fabric, owner and name, so that a re-run of an interrupted apply can adopt the pod.",
     )
     .attribute(Attribute::string("name").required().validate(common::check_name).describe(
-        "Name, unique among the pods of this fabric and owner. Changes in place.",
+        "Name of the pod, unique among the pods of this fabric and owner. Updated in place.",
     ))
     .attribute(common::id())
     .attributes(container())
@@ -156,34 +156,37 @@ pub(super) fn schema() -> Schema {
 fn container() -> Vec<Attribute> {
     vec![
         Attribute::string("image").required().validate(common::filled).describe(
-            "Container image. Changes in place; RunPod restarts the container.",
+            "Container image, such as `ghcr.io/acme/train:1`. Updated in place; RunPod restarts the container.",
         ),
         Attribute::string("args").optional().validate(common::filled).describe(
-            "Arguments of the image's entrypoint. Changes in place.",
+            "Arguments passed to the image's entrypoint. Updated in place.",
         ),
         Attribute::of("env", Type::map(Type::String)).optional().validate(env::check).describe(
-            "Environment variables. A value may refer to a secret: `{{ RUNPOD_SECRET_name }}`, see `warren_runpod_secret`. \
-             They are stored: secrets belong there or into `env_wo`. Changes in place.",
+            "Environment variables. The values are stored in the state, so keep secrets out of them: reference a \
+             `warren_runpod_secret` as `{{ RUNPOD_SECRET_name }}`, or use `env_wo`. Updated in place.",
         ),
         Attribute::of("env_wo", Type::map(Type::String)).optional().write_only().sensitive().validate(env::check).describe(
-            "Environment variables with values that Terraform never stores, such as an enrolment token. RunPod shows them \
-             to everybody who may read the pod; a `warren_runpod_secret` does not.",
+            "Environment variables whose values Terraform never stores, such as an enrolment token. Write-only. \
+             Anyone who can read the pod at RunPod can see the values; a `warren_runpod_secret` hides them. \
+             Changing the values has no effect until you raise `env_wo_version`.",
         ),
         Attribute::number("env_wo_version").optional().validate(common::between(0, i64::MAX)).describe(
-            "Raise it to give the pod the present values of `env_wo`; until then it keeps those that it has.",
+            "Version of the values in `env_wo`. Raise it to update the pod with the current values. Updated in \
+             place.",
         ),
         Attribute::of("secret_env_names", Type::set(Type::String)).computed().keeps().describe(
-            "Names of the variables of `env_wo`.",
+            "Names of the variables in `env_wo`.",
         ),
         Attribute::of("ports", Type::set(Type::String)).optional().validate(check::ports).describe(
-            "Ports that RunPod makes reachable, such as `8888/http` or `22/tcp`. A pod that is reached through the tunnel \
-             needs none. Changes in place.",
+            "Ports that RunPod exposes to the internet, such as `8888/http` or `22/tcp`. A pod that is only reached \
+             through the tunnel needs none. Updated in place.",
         ),
         Attribute::number("disk").default(50).validate(common::between(1, 100_000)).describe(
-            "Gigabytes of the container's own disk, which is empty after each start. Changes in place. Default: 50.",
+            "Size of the container disk in GB, 1 to 100000. The disk is empty after each start. Updated in place. \
+             Defaults to `50`.",
         ),
         Attribute::string("registry_auth_id").optional().validate(common::filled).describe(
-            "Id of a `warren_runpod_registry_auth`, for a private image. Changes in place.",
+            "ID of the `warren_runpod_registry_auth` used to pull a private image. Updated in place.",
         ),
     ]
 }
@@ -195,54 +198,60 @@ fn hardware() -> Vec<Attribute> {
             Nesting::Single,
             [
                 Attribute::string("id").required().replaces().validate(common::filled).describe(
-                    "GPU type, such as `NVIDIA GeForce RTX 4090`. A change replaces the pod.",
+                    "GPU type, such as `NVIDIA GeForce RTX 4090`. Changing this replaces the pod.",
                 ),
                 Attribute::number("count").default(1).replaces().validate(common::between(1, 64)).describe(
-                    "How many. A change replaces the pod. Default: 1.",
+                    "Number of GPUs, 1 to 64. Changing this replaces the pod. Defaults to `1`.",
                 ),
                 Attribute::of("allowed_cuda_versions", Type::set(Type::String))
                     .optional()
                     .validate(check::cuda_versions)
-                    .describe("CUDA versions that the machine may have, such as `12.8`. For the next pod: a change does nothing to this one."),
+                    .describe("CUDA versions that the machine may have, such as `12.8`. Conflicts with \
+                               `min_cuda_version`. Only used when a pod is created: a change does not affect the \
+                               existing pod."),
                 Attribute::string("min_cuda_version").optional().validate(check::cuda_version).describe(
-                    "Lowest CUDA version of the machine, such as `12.1`. For the next pod: a change does nothing to this one.",
+                    "Minimum CUDA version of the machine, such as `12.1`. Conflicts with `allowed_cuda_versions`. \
+                     Only used when a pod is created: a change does not affect the existing pod.",
                 ),
             ],
         )
         .optional()
-        .describe("GPUs. Either this or `cpu`."),
+        .describe("GPUs of the pod. Exactly one of `gpu` and `cpu` is required. Replacing one with the other \
+                   replaces the pod."),
         Attribute::nested(
             "cpu",
             Nesting::Single,
             [
                 Attribute::string("id").required().replaces().validate(common::filled).describe(
-                    "CPU flavor, such as `cpu5c`. A change replaces the pod.",
+                    "CPU flavor, such as `cpu5c`. Changing this replaces the pod.",
                 ),
                 Attribute::number("vcpu_count").required().replaces().validate(check::power_of_two).describe(
-                    "Virtual CPUs, a power of two from 2 on. A change replaces the pod.",
+                    "Number of vCPUs, a power of two starting at 2. Changing this replaces the pod.",
                 ),
             ],
         )
         .optional()
-        .describe("A machine without a GPU. Either this or `gpu`."),
+        .describe("CPU-only machine. Exactly one of `gpu` and `cpu` is required."),
         Attribute::string("cloud")
             .default("SECURE")
             .replaces()
             .validate(common::one_of(&["SECURE", "COMMUNITY"]))
             .describe(
-                "`SECURE`, machines in data centers, or `COMMUNITY`, machines of others: keep data and keys away from \
-                 those. A change replaces the pod. Default: `SECURE`.",
+                "Where the pod runs: `SECURE` for machines in data centers, `COMMUNITY` for machines owned by third \
+                 parties, which should not handle sensitive data or keys. Changing this replaces the pod. Defaults \
+                 to `SECURE`.",
             ),
         Attribute::of("data_center_ids", Type::set(Type::String)).optional().describe(
-            "Data centers where it may be, such as `EU-RO-1`. The pod is replaced when it is in none of them. Default: \
-             any.",
+            "IDs of the data centers where the pod may run, such as `EU-RO-1`. The pod is replaced if it runs in \
+             none of them. Defaults to any data center.",
         ),
-        Attribute::string("data_center_id").computed().keeps().describe("Data center where it is."),
+        Attribute::string("data_center_id").computed().keeps().describe("ID of the data center where the pod runs."),
         Attribute::bool("global_networking").default(false).describe(
-            "Whether it has an address in RunPod's network of all data centers. Takes effect when the pod starts next. \
-             Default: `false`.",
+            "Whether the pod gets an address in RunPod's private network, which spans its data centers. Requires \
+             `gpu`. Takes effect the next time the pod starts. Defaults to `false`.",
         ),
-        Attribute::string("global_networking_ip").computed().describe("Its address in that network."),
+        Attribute::string("global_networking_ip").computed().describe("IP address of the pod in RunPod's private \
+                           network. Null without `global_networking`."),
     ]
 }
 
@@ -253,31 +262,33 @@ fn storage() -> Vec<Attribute> {
             Nesting::Single,
             [
                 Attribute::string("id").required().replaces().validate(common::filled).describe(
-                    "Id of a `warren_runpod_network_volume`; the pod is put into its data center. A change replaces the pod.",
+                    "ID of the `warren_runpod_network_volume`. The pod runs in the data center of the volume. \
+                     Changing this replaces the pod.",
                 ),
                 Attribute::string("path").required().validate(check::path).describe(
-                    "Where it is in the container, such as `/workspace`. Changes in place.",
+                    "Absolute mount path in the container, such as `/workspace`. Updated in place.",
                 ),
             ],
         )
         .optional()
-        .describe("Storage that outlives the pod. Adding or removing it replaces the pod."),
+        .describe("Network volume to mount; its data outlives the pod. Conflicts with `persistent_volume`. Adding \
+                   or removing it replaces the pod."),
         Attribute::nested(
             "persistent_volume",
             Nesting::Single,
             [
                 Attribute::number("size").required().validate(common::between(10, 100_000)).describe(
-                    "Gigabytes, from 10 on. It grows in place and cannot shrink.",
+                    "Size in GB, 10 to 100000. It can grow in place but cannot shrink.",
                 ),
                 Attribute::string("path").required().validate(check::path).describe(
-                    "Where it is in the container, such as `/workspace`. Changes in place.",
+                    "Absolute mount path in the container, such as `/workspace`. Updated in place.",
                 ),
             ],
         )
         .optional()
         .describe(
-            "Storage on the pod's machine: it outlives a restart, and is lost with the machine or the pod. Not for `cpu`. \
-             Adding or removing it replaces the pod.",
+            "Volume on the pod's machine. It survives a restart, but is lost with the machine or the pod. Requires \
+             `gpu`; conflicts with `network_volume`. Adding or removing it replaces the pod.",
         ),
     ]
 }
@@ -285,36 +296,39 @@ fn storage() -> Vec<Attribute> {
 fn life() -> Vec<Attribute> {
     vec![
         Attribute::bool("start_ssh").default(false).replaces().describe(
-            "Whether RunPod sets up SSH with the account's keys, in images that know how. A change replaces the pod. \
-             Default: `false`.",
+            "Whether RunPod sets up SSH with the account's public keys. The image must support it. Changing this \
+             replaces the pod. Defaults to `false`.",
         ),
         Attribute::bool("start_jupyter").default(false).replaces().describe(
-            "Whether RunPod starts JupyterLab, in images that know how. A change replaces the pod. Default: `false`.",
+            "Whether RunPod starts JupyterLab. The image must support it. Changing this replaces the pod. Defaults \
+             to `false`.",
         ),
         Attribute::bool("locked").default(false).describe(
-            "Whether it cannot be stopped in the console. Changes in place. Default: `false`.",
+            "Whether the pod is locked against being stopped. Updated in place. Defaults to `false`.",
         ),
         Attribute::string("desired_status")
             .default("RUNNING")
             .validate(common::one_of(&["RUNNING", "EXITED"]))
             .describe(
-                "`RUNNING`, or `EXITED`: stopped, with its machine and disk, but without GPUs. After a refresh it tells \
-                 what is, so that a pod that has stopped shows in the plan. Default: `RUNNING`.",
+                "Desired status: `RUNNING`, or `EXITED` for a stopped pod, which keeps its machine and disk but \
+                 releases its GPUs. A refresh reads the actual status, so a pod that has stopped shows up in the \
+                 plan. Defaults to `RUNNING`.",
             ),
         Attribute::string("when_stopped")
             .default("start")
             .validate(common::one_of(&["start", "replace"]))
             .describe(
-                "What to plan for a pod that has stopped and is to run: `start`, on its machine, which may have no GPU \
-                 free, or `replace`, by a new pod on any machine. Default: `start`.",
+                "How to bring back a pod that has stopped while `desired_status` is `RUNNING`: `start` restarts it \
+                 on its machine, which may have no free GPU; `replace` creates a new pod on any machine. Defaults \
+                 to `start`.",
             ),
         Attribute::bool("wait_for_running").default(true).describe(
-            "Whether an apply waits until the container runs, within `timeouts`. Default: `true`.",
+            "Whether an apply waits until the container runs, up to the limit in `timeouts`. Defaults to `true`.",
         ),
     ]
 }
 
-/// The state that what was found makes of `before`.
+/// The state after reading `found`, with values that the API does not return taken from `before`.
 pub(super) fn state(found: &Found, before: &Pod) -> Pod {
     let imported = before.image.is_null();
     let flag = |flag: Attr<bool>, variable: &str| {

@@ -1,4 +1,4 @@
-//! The API's calls about registry credentials.
+//! API calls for registry credentials.
 
 use reqwest::Method;
 use serde_json::{Value, json};
@@ -8,7 +8,7 @@ use crate::client::Call;
 use crate::error::ApiError;
 use crate::session::RunPod;
 
-/// A credential as the API tells it: user and password are never told.
+/// A credential as the API returns it, without user name and password.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Found {
     pub(super) id: String,
@@ -16,7 +16,7 @@ pub(super) struct Found {
     pub(super) name: String,
 }
 
-/// Ids of credentials with this name at RunPod.
+/// IDs of credentials with this name at RunPod.
 pub(super) async fn find(runpod: &RunPod, name: &str) -> Result<Vec<String>, ApiError> {
     let answer = runpod.client.get("listRegistries", "/v2/registries").await?;
     let all = answer["registries"].as_array().into_iter().flatten().map(found);
@@ -36,7 +36,7 @@ pub(super) async fn create(runpod: &RunPod, planned: &RegistryAuth, name: &str) 
     Ok(found(&runpod.client.call(call).await?).id)
 }
 
-/// The credential `id`; not found is an error.
+/// Reads the credential `id`. Fails if it does not exist.
 pub(super) async fn get(runpod: &RunPod, id: &str) -> Result<Found, ApiError> {
     runpod.client.get("getRegistry", &format!("/v2/registries/{id}")).await.map(|body| found(&body))
 }

@@ -1,4 +1,4 @@
-//! `warren_runpod_registry_auth`: user and password with which RunPod pulls private images.
+//! `warren_runpod_registry_auth`: the user name and password that RunPod uses to pull private images.
 
 mod api;
 mod schema;

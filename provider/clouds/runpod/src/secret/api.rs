@@ -1,4 +1,4 @@
-//! The API's calls about secrets: GraphQL, because REST has none in this version.
+//! API calls for secrets, over GraphQL because this version of the REST API does not cover them.
 
 use serde_json::{Value, json};
 
@@ -7,7 +7,7 @@ use crate::error::ApiError;
 use crate::marker;
 use crate::session::RunPod;
 
-/// A secret as the API tells it: its value is never told.
+/// A secret as the API returns it, without its value.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Found {
     pub(super) id: String,
@@ -21,7 +21,7 @@ const CREATE: &str =
     "mutation Create($input: SecretCreateInput!) { secretCreate(input: $input) { id name description } }";
 const DELETE: &str = "mutation Delete($id: ID!) { secretDelete(id: $id) }";
 
-/// The id of the secret of this name, when it is ours. Names are unique in the account.
+/// The ID of the secret with this name, if it belongs to this fabric and owner. Names are unique in the account.
 pub(super) async fn find(runpod: &RunPod, name: &str) -> Result<Vec<String>, ApiError> {
     let Some(found) = list(runpod).await?.into_iter().find(|found| found.name == name) else {
         return Ok(Vec::new());
@@ -29,7 +29,7 @@ pub(super) async fn find(runpod: &RunPod, name: &str) -> Result<Vec<String>, Api
     if marker::is_ours(&runpod.scope, &found.description) {
         return Ok(vec![found.id]);
     }
-    let message = format!("the secret {name} already exists, made by another owner or by other means");
+    let message = format!("the secret {name} already exists and does not belong to this fabric and owner");
     Err(ApiError::answered("secretCreate", 409, "Name taken", message))
 }
 
@@ -43,7 +43,7 @@ pub(super) async fn create(runpod: &RunPod, planned: &Secret, description: &str)
     Ok(found(&made).id)
 }
 
-/// The secret `id`; not found is an error.
+/// Reads the secret `id`. Fails if it does not exist.
 pub(super) async fn get(runpod: &RunPod, id: &str) -> Result<Found, ApiError> {
     let found = list(runpod).await?.into_iter().find(|found| found.id == id);
     found.ok_or_else(|| ApiError::absent("listSecrets", &format!("the secret {id}")))

@@ -1,4 +1,4 @@
-//! `warren_runpod_secret`: a value that RunPod puts into the environment of pods.
+//! `warren_runpod_secret`: a value that RunPod substitutes in the environment of pods.
 
 mod api;
 mod schema;

@@ -17,13 +17,13 @@ model! {
         pub id: Attr<String>,
         /// The user's part of the description.
         pub description: Attr<String>,
-        /// Never stored.
+        /// Write-only.
         pub value_wo: Attr<tf_provider_rs::model::Secret>,
-        /// Raised when the value is another.
+        /// Raised to store a new value.
         pub value_wo_version: Attr<i64>,
         /// `{{ RUNPOD_SECRET_name }}`.
         pub reference: Attr<String>,
-        /// How long operations may take.
+        /// Timeouts of the operations.
         pub timeouts: Attr<Timeouts>,
     }
 }
@@ -34,34 +34,37 @@ common!(Secret, "warren_runpod_secret", |scope, secret| {
 
 pub(super) fn schema() -> Schema {
     Schema::new(
-        "A secret of the account. RunPod puts its value into the environment of pods that name it, when they start. \
-         Terraform stores the name alone. A changed secret is deleted and made again under its name; pods that run keep \
-         the value that they started with.",
+        "Stores a secret in the RunPod account. RunPod substitutes its value in the environment of pods that \
+         reference it, when they start. Terraform never stores the value. A changed secret is deleted and recreated \
+         under the same name; running pods keep the value that they started with.",
     )
     .attribute(Attribute::string("name").required().replaces().validate(check_name).describe(
-        "Name, unique in the account: 1 to 64 letters, digits, `_` and `-`. A change replaces the secret.",
+        "Name of the secret, unique in the account: 1 to 64 letters, digits, `_` and `-`. Changing this replaces \
+         the secret.",
     ))
     .attribute(common::id())
     .attributes([
         Attribute::string("description").optional().replaces().validate(check_description).describe(
-            "What the secret is for. It follows the marker `[warren:fabric/owner]`, by which an interrupted apply finds \
-             its secret again. A change replaces the secret.",
+            "Description, up to 500 characters. At RunPod it is prefixed with the marker `[warren:fabric/owner]`, \
+             which lets a re-run of an interrupted apply find the secret. Changing this replaces the secret.",
         ),
         Attribute::string("value_wo").required().write_only().sensitive().validate(common::filled).describe(
-            "The value. Write-only: it is handed to RunPod and never stored; take it from an ephemeral value, such as \
-             `ephemeral.warren_enrolment_token.pods.token`.",
+            "Value of the secret. Write-only: it is sent to RunPod and never stored by Terraform. Use an ephemeral \
+             value, such as `ephemeral.warren_enrolment_token.pods.token`. Changing it has no effect until you \
+             raise `value_wo_version`.",
         ),
         Attribute::number("value_wo_version").optional().replaces().validate(common::between(0, i64::MAX)).describe(
-            "Raise it when the value is another: that replaces the secret.",
+            "Version of `value_wo`. Raise it to store a new value. Changing this replaces the secret.",
         ),
         Attribute::string("reference").computed().keeps().describe(
-            "What a variable of a pod's environment has for a value to be given the secret: `{{ RUNPOD_SECRET_name }}`.",
+            "Reference to the secret, `{{ RUNPOD_SECRET_name }}`. Use it as the value of an environment variable of \
+             a pod.",
         ),
     ])
     .attributes(common::tail())
 }
 
-/// The value of a variable that is given the secret.
+/// The value of an environment variable that references the secret.
 pub(super) fn reference(name: &str) -> String {
     format!("{{{{ RUNPOD_SECRET_{name} }}}}")
 }
@@ -72,8 +75,8 @@ fn check_name(value: &Value, path: &Path, diagnostics: &mut Diagnostics) {
     if text.is_empty() || text.len() > 64 || !text.chars().all(fits) {
         diagnostics.error_at(
             path.clone(),
-            "Name not possible",
-            format!("{text:?} cannot be the name of a secret: write 1 to 64 letters, digits, `_` and `-`."),
+            "Invalid secret name",
+            format!("{text:?} is not a valid name of a secret. Use 1 to 64 letters, digits, `_` and `-`."),
         );
     }
 }
@@ -83,14 +86,14 @@ fn check_description(value: &Value, path: &Path, diagnostics: &mut Diagnostics) 
     if text.starts_with("[warren:") || text.chars().count() > 500 || text.is_empty() {
         diagnostics.error_at(
             path.clone(),
-            "Description not possible",
-            "A description has 1 to 500 characters and does not begin with `[warren:`, the marker that the provider puts \
-             first.",
+            "Invalid description",
+            "A description has 1 to 500 characters and does not start with `[warren:`, which the provider reserves \
+             for its marker. Change or remove it.",
         );
     }
 }
 
-/// The state that what was found makes of `before`.
+/// The state after reading `found`, with values that the API does not return taken from `before`.
 pub(super) fn state(found: &Found, before: &Secret) -> Secret {
     let description = marker::plain_description(&found.description);
     Secret {

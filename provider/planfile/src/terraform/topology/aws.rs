@@ -1,4 +1,4 @@
-//! AWS networks and what is in them: resources of hashicorp/aws and Warren's own, which use the same words.
+//! AWS networks and the objects in them: resources of hashicorp/aws, and Warren's with the same attribute names.
 
 use super::super::resource::Attribute;
 use super::Reader;
@@ -37,7 +37,7 @@ pub(super) const READERS: &[(&str, Reader)] = &[
     ("aws_s3_bucket", bucket),
 ];
 
-/// What adds to an object that is read by then.
+/// Resources that add to objects, which are read earlier.
 pub(super) const EDGES: &[(&str, Reader)] = &[
     ("aws_vpc_ipv4_cidr_block_association", range_association),
     ("aws_vpc_ipv6_cidr_block_association", range_association),
@@ -129,7 +129,7 @@ fn nat_gateway(view: &mut View<'_>, item: &Item<'_>) {
     let private = item.resource.values.text("connectivity_type") == Some("private");
     let kind = if private { GatewayKind::PrivateNat } else { GatewayKind::Nat };
     let subnet = view.link(item, "subnet_id", SUBNETS).key();
-    // The subnet tells the network, before anybody knows an id.
+    // The network is that of the subnet, even if its ID is not known yet.
     let network = subnet.as_ref().and_then(|key| view.topology.subnets.get(key)?.network.clone());
     let gateway = Gateway { subnet, network, ..gateway(view, item, kind) };
     add(view, gateway);
@@ -199,7 +199,7 @@ fn endpoint(view: &mut View<'_>, item: &Item<'_>) {
     view.topology.endpoints.insert(endpoint.head.key.clone(), endpoint);
 }
 
-/// `com.amazonaws.us-east-1.ecr.api` to `ecr.api`; other names stay.
+/// `com.amazonaws.us-east-1.ecr.api` to `ecr.api`. Other names are unchanged.
 pub(super) fn short(name: &str) -> String {
     let rest = name.strip_prefix("com.amazonaws.").and_then(|rest| rest.split_once('.'));
     rest.map_or(name, |(_, service)| service).to_owned()

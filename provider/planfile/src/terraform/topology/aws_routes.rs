@@ -17,7 +17,7 @@ pub(super) const READERS: &[(&str, Reader)] = &[
     ("aws_ec2_transit_gateway_route_table", transit_table),
 ];
 
-/// What adds to a table that is read by then.
+/// Resources that add to route tables, which are read earlier.
 pub(super) const EDGES: &[(&str, Reader)] = &[
     ("aws_route", route),
     ("aws_route_table_association", association),
@@ -34,7 +34,7 @@ const ATTACHMENTS: &[&str] =
     &["aws_ec2_transit_gateway_vpc_attachment", "warren_aws_transit_gateway_attachment"];
 const TRANSIT_TABLES: &[&str] = &["aws_ec2_transit_gateway_route_table"];
 
-/// Attributes of a target, what is there, and the word while it is not known.
+/// Attributes of a target, its type, and its name while it is unknown.
 const TARGETS: &[(&str, &[&str], &str)] = &[
     (
         "gateway_id",
@@ -52,7 +52,7 @@ const TARGETS: &[(&str, &[&str], &str)] = &[
     ("core_network_arn", &[], "core network"),
 ];
 
-/// Words of targets that [`settle`] can find.
+/// Names of target types that [`settle`] can resolve.
 const WORDS: &[&str] =
     &["internet gateway", "NAT gateway", "transit gateway", "peering", "egress-only gateway"];
 
@@ -86,7 +86,7 @@ fn read(view: &mut View<'_>, item: &Item<'_>, main: bool) {
     view.topology.tables.insert(table.head.key.clone(), table);
 }
 
-/// A route of a block, or of a resource of its own.
+/// A route from a block or from a separate resource.
 fn read_route(view: &View<'_>, item: &Item<'_>, values: &Values<'_>, outer: Option<&str>) -> Option<Route> {
     let destination = view.destination(values, RANGES, LISTS)?;
     let mut target = Target::Nowhere;
@@ -97,7 +97,7 @@ fn read_route(view: &View<'_>, item: &Item<'_>, values: &Values<'_>, outer: Opti
                 target = resolved(&view.topology, key);
                 break;
             }
-            // A provider that computes its targets shows those that nobody asked for as unknown as well.
+            // A provider that computes its targets marks those that are not configured as unknown as well.
             Link::Unknown if target == Target::Nowhere => target = Target::Unknown((*word).to_owned()),
             Link::Unknown | Link::Absent => {}
         }
@@ -105,7 +105,7 @@ fn read_route(view: &View<'_>, item: &Item<'_>, values: &Values<'_>, outer: Opti
     Some(Route { destination, target, change: Change::Keep })
 }
 
-/// What a key is. Objects that are read later are sorted out by [`settle`].
+/// The type of the object with a key. [`settle`] resolves objects that are read later.
 fn resolved(topology: &Topology, key: Key) -> Target {
     if topology.gateways.contains_key(&key) {
         Target::Gateway(key)
@@ -192,8 +192,8 @@ fn transit_route(view: &mut View<'_>, item: &Item<'_>) {
     });
 }
 
-/// Routes whose target is known only after apply, where the cloud leaves one choice: a network has one internet
-/// gateway, a transit gateway must be attached, NAT of another network cannot be used, a peering must lead there.
+/// Resolves route targets that are known only after apply, if the cloud allows only one: a network has one internet gateway,
+/// a transit gateway must be attached, NAT of another network cannot be used, and a peering must lead to the destination.
 pub(super) fn settle(topology: &mut Topology) {
     let mut choices: BTreeMap<(Key, &'static str), Vec<Target>> = BTreeMap::new();
     for gateway in topology.gateways.values() {

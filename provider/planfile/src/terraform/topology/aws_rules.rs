@@ -1,4 +1,4 @@
-//! Security groups, with rules inside them and as resources of their own.
+//! Security groups, with inline rules and rules as separate resources.
 
 use super::super::resource::Values;
 use super::Reader;
@@ -12,7 +12,7 @@ pub(super) const READERS: &[(&str, Reader)] = &[
     ("warren_aws_security_group", group),
 ];
 
-/// Rules of a group that is read by then.
+/// Rules of groups, which are read earlier.
 pub(super) const EDGES: &[(&str, Reader)] = &[
     ("aws_security_group_rule", rule),
     ("aws_vpc_security_group_ingress_rule", ingress_rule),
@@ -55,7 +55,7 @@ fn read(view: &View<'_>, item: &Item<'_>, values: &Values<'_>, outer: &str) -> R
     }
     for attribute in ["security_group_ids", "security_groups"] {
         let found = view.links_in(item, values, attribute, outer, GROUPS);
-        // The names in a block are those of all its rules; what is known stands in the values.
+        // The references of a block are those of all its rules; known values are in the values.
         peers.extend(found.into_iter().map(Peer::Group));
     }
     for attribute in ["source_security_group_id", "referenced_security_group_id"] {
@@ -102,7 +102,7 @@ fn egress_rule(view: &mut View<'_>, item: &Item<'_>) {
     own(view, item, false);
 }
 
-/// A rule that is a resource of its own.
+/// A rule that is a separate resource.
 fn own(view: &mut View<'_>, item: &Item<'_>, ingress: bool) {
     let Link::To(key) = view.link(item, "security_group_id", GROUPS) else { return };
     let mut rule = read(view, item, &item.resource.values, "");

@@ -1,4 +1,4 @@
-//! Gateways and their files: who may join the overlay, and what its peers may reach.
+//! Gateways and their configurations: the groups of the overlay, and what its peers may reach.
 
 use super::super::resource::Attribute;
 use super::Reader;
@@ -20,7 +20,7 @@ const CONFIGS: &[&str] = &["warren_aws_gateway_config", "warren_gcp_gateway_conf
 const GATEWAYS: &[&str] = &["warren_aws_gateway", "warren_gcp_gateway"];
 const SUBNETS: &[&str] = &["google_compute_subnetwork", "warren_gcp_subnetwork"];
 
-/// A gateway names its file by the file's name, and routes name a gateway by its network interface.
+/// A gateway refers to its configuration by name, and routes refer to a gateway by its network interface.
 pub(super) fn names(before: &[Item<'_>], after: &[Item<'_>], ids: &mut BTreeMap<String, String>) {
     for item in before.iter().chain(after) {
         let resource = &item.resource;
@@ -35,7 +35,7 @@ pub(super) fn names(before: &[Item<'_>], after: &[Item<'_>], ids: &mut BTreeMap<
     }
 }
 
-/// The fabric of each file: as it says itself, before the run or after it; else by its tags; else that of all others.
+/// The fabric of each configuration: as set in it, before or after the apply; else from its tags; else that of all others.
 pub(super) fn fabrics(before: &[Item<'_>], after: &[Item<'_>]) -> BTreeMap<String, String> {
     let configs = || after.iter().chain(before).filter(|item| CONFIGS.contains(&item.resource.kind));
     let mut found: BTreeMap<String, String> = BTreeMap::new();
@@ -98,7 +98,7 @@ fn config(view: &mut View<'_>, item: &Item<'_>, home: Home) {
     view.topology.configs.insert(config.head.key.clone(), config);
 }
 
-/// Ranges and groups. Half of an allow-list would be a lie: what is not understood makes the whole file unread.
+/// Ranges and groups. A partly read allow-list would be misleading, so any invalid part makes the whole file unreadable.
 fn content(tree: &Node) -> Option<(Vec<IpNet>, Vec<PeerGroup>)> {
     let mut prefixes = ranges(tree.get("pool")?.get("prefixes")?)?;
     prefixes.sort();
@@ -116,7 +116,7 @@ fn ranges(node: &Node) -> Option<Vec<IpNet>> {
     node.items().iter().map(|item| range(item.text()?)).collect()
 }
 
-/// One `[[groups.NAME.allow]]`: ports do not count for ICMP, and what is left out is everything.
+/// One `[[groups.NAME.allow]]`. Ports do not apply to ICMP, and omitted keys allow everything.
 fn rule(node: &Node) -> Option<Allow> {
     let to = ranges(node.get("to")?)?;
     let ports = match node.get("ports") {
@@ -155,7 +155,7 @@ fn port(node: &Node) -> Option<(u16, u16)> {
 
 fn aws_gateway(view: &mut View<'_>, item: &Item<'_>) {
     let host = host(view, item, "WireGuard gateway", "security_group_ids");
-    // Its public address is an object of its own, whose number nobody knows before it is made.
+    // Its public address is a separate object, and is unknown before it is created.
     let address = !matches!(item.resource.values.attribute("allocation_id"), Attribute::Absent);
     let public = host.public.or(address.then_some(true));
     add(view, item, Host { public, ..host });

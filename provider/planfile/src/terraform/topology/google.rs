@@ -1,4 +1,4 @@
-//! Google Cloud: resources of hashicorp/google, and Warren's own of the same words.
+//! Google Cloud: resources of hashicorp/google, and Warren's resources with the same attribute names.
 
 use super::super::resource::Attribute;
 use super::Reader;
@@ -26,7 +26,7 @@ pub(super) const READERS: &[(&str, Reader)] = &[
     ("google_storage_bucket", bucket),
 ];
 
-/// What adds to a network that is read by then.
+/// Resources that add to networks, which are read earlier.
 pub(super) const EDGES: &[(&str, Reader)] = &[
     ("google_compute_route", route),
     ("warren_gcp_route", route),
@@ -40,7 +40,7 @@ const NETWORKS: &[&str] = &["google_compute_network", "warren_gcp_network"];
 const SUBNETS: &[&str] = &["google_compute_subnetwork", "warren_gcp_subnetwork"];
 const ROUTERS: &[&str] = &["google_compute_router"];
 
-/// Google takes the bare name of a network or subnet as well as its link, where only one has that name.
+/// Google accepts the bare name of a network or subnet as well as its link, if the name is unique.
 pub(super) fn names(before: &[Item<'_>], after: &[Item<'_>], ids: &mut BTreeMap<String, String>) {
     let mut named: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
     for item in before.iter().chain(after) {
@@ -59,7 +59,7 @@ pub(super) fn names(before: &[Item<'_>], after: &[Item<'_>], ids: &mut BTreeMap<
     }
 }
 
-/// A network, the table that all its subnets share, and its way to the internet, which it has from the start.
+/// A network, the route table that all its subnets share, and its default route to the internet.
 fn network(view: &mut View<'_>, item: &Item<'_>) {
     let head = view.head(item, Home::Google);
     let values = &item.resource.values;
@@ -91,7 +91,7 @@ fn everywhere() -> ipnet::IpNet {
     ipnet::IpNet::V4(ipnet::Ipv4Net::default())
 }
 
-/// `default-internet-gateway` of a network: it is no resource, and always there.
+/// The `default-internet-gateway` of a network, which always exists and is not a resource.
 fn gateway(view: &mut View<'_>, network: &str, change: Change) -> String {
     let key = format!("{network}#internet");
     let head = warren_model::topology::Head {
@@ -170,8 +170,8 @@ fn peering(view: &mut View<'_>, item: &Item<'_>) {
     view.topology.peerings.insert(peering.head.key.clone(), peering);
 }
 
-/// Writes the routes that peerings make: to the subnets of the other network, and to what it exports. A peering with one
-/// side is not active and makes none.
+/// Adds the routes that peerings create: to the subnets of the other network, and its exported routes. A peering with only
+/// one side is not active and creates none.
 pub(super) fn settle(view: &mut View<'_>) {
     let sides: Vec<(Key, Key, Key, Change)> = view
         .topology
@@ -289,7 +289,7 @@ fn route(view: &mut View<'_>, item: &Item<'_>) {
     }
 }
 
-/// Cloud NAT names a router, which names the network.
+/// Cloud NAT refers to a router, which refers to the network.
 fn nat(view: &mut View<'_>, item: &Item<'_>) {
     let values = &item.resource.values;
     let router = view.link(item, "router", ROUTERS);
@@ -328,7 +328,7 @@ fn nat(view: &mut View<'_>, item: &Item<'_>) {
     view.topology.gateways.insert(gateway.head.key.clone(), gateway);
 }
 
-/// Private Service Connect: an address of the network's own in front of Google's services.
+/// Private Service Connect: an address of the network for Google's services.
 fn forwarding_rule(view: &mut View<'_>, item: &Item<'_>) {
     let values = &item.resource.values;
     let Some(target) = values.text("target").or_else(|| values.text("bundle")) else { return };
@@ -375,7 +375,7 @@ fn bucket(view: &mut View<'_>, item: &Item<'_>) {
     store(view, item, Home::Google, StoreKind::Bucket);
 }
 
-/// Routers, which only lead from a NAT to its network.
+/// Routers, which connect a NAT with its network.
 fn router(view: &mut View<'_>, item: &Item<'_>) {
     if let Link::To(network) = view.link(item, "network", NETWORKS) {
         view.routers.insert(item.resource.address.clone(), network.clone());

@@ -1,4 +1,4 @@
-//! A plan or state as a [`Plan`]: what is there before the run, and after it.
+//! Reads a plan or state as a [`Plan`]: the objects before and after the apply.
 
 mod aws;
 mod aws_routes;
@@ -16,10 +16,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use view::{Item, View};
 use warren_model::topology::{Change, Head, Home, Network, Plan, Topology};
 
-/// Reads one kind of resource into a view.
+/// Reads one resource type into a view.
 type Reader = fn(&mut View<'_>, &Item<'_>);
 
-/// What is an object of its own. Networks, subnets and gateways stand before what refers to them.
+/// Resources that are objects. Networks, subnets and gateways come before resources that refer to them.
 const OBJECTS: &[&[(&str, Reader)]] = &[
     aws::READERS,
     google::READERS,
@@ -29,10 +29,10 @@ const OBJECTS: &[&[(&str, Reader)]] = &[
     gateway::READERS,
 ];
 
-/// What adds to an object.
+/// Resources that add to objects.
 const EDGES: &[&[(&str, Reader)]] = &[aws::EDGES, google::EDGES, aws_routes::EDGES, aws_rules::EDGES];
 
-/// Every reader, with its turn.
+/// Every reader, in order.
 fn readers() -> BTreeMap<&'static str, (usize, Reader)> {
     let lists = OBJECTS.iter().chain(EDGES).copied();
     let ranked = lists.flatten().enumerate();
@@ -106,7 +106,7 @@ pub(crate) fn read(file: &str, tree: &Node) -> Plan {
     Plan { file: file.to_owned(), before, after, changes, unknown }
 }
 
-/// The resource before the run and after it.
+/// The resource before and after the apply.
 fn sides<'a>(node: &'a Node, before: &mut Vec<Item<'a>>, after: &mut Vec<Item<'a>>) {
     let Some(change) = node.get("change") else { return };
     let actions: Vec<&str> =
@@ -152,7 +152,7 @@ fn state<'a>(node: &'a Node, wanted: &dyn Fn(&Node) -> bool, found: &mut Vec<Ite
     }
 }
 
-/// Networks that something refers to and that belong to another run: they are there, and nothing more is known.
+/// Networks that resources refer to but that are managed elsewhere. Nothing else is known about them.
 fn mention(topology: &mut Topology) {
     let mut mentioned: BTreeMap<String, Home> = BTreeMap::new();
     let mut note = |key: &Option<String>, home: Home| {

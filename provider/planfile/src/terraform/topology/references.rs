@@ -1,8 +1,8 @@
-//! Which objects an expression may mean, where the value is known only after apply.
+//! The objects that an expression may refer to, if its value is known only after apply.
 //!
-//! The check's reader follows a reference only where one thing is meant; a picture wants every subnet of
-//! `[for s in aws_subnet.private : s.id]`. So this reader answers with all candidates of the wanted types, and whether
-//! something else (a local value, a data source) was mentioned that it cannot look into.
+//! The reader of the check follows a reference only if it is unambiguous, but a diagram needs every subnet of
+//! `[for s in aws_subnet.private : s.id]`. This reader returns all candidates of the requested types, and whether the
+//! expression contains anything that it cannot resolve, such as a local value or a data source.
 
 use super::super::configuration::{keyed, module_path, prefix, split};
 use super::super::resource::Resource;
@@ -10,7 +10,7 @@ use crate::node::Node;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Bound;
 
-/// Hops of one resolution; a circle ends here.
+/// Maximum number of steps of one resolution, which ends cycles.
 const MAX_HOPS: usize = 32;
 
 /// The configuration, found by address without instance keys: `module.hub.aws_vpc.main`, `module.hub`.
@@ -20,21 +20,21 @@ pub(super) struct References<'a> {
     addresses: BTreeSet<&'a str>,
 }
 
-/// What an expression may mean.
+/// The possible targets of an expression.
 #[derive(Debug, Default)]
 pub(super) struct Candidates {
     /// Resource addresses.
     pub(super) found: BTreeSet<String>,
-    /// Whether something was mentioned that cannot be looked into.
+    /// Whether the expression contains anything that cannot be resolved.
     pub(super) blurred: bool,
 }
 
-/// Where an expression stands: the module instance, and the instance key of what it is written in.
+/// The scope of an expression: the module instance, and the instance key of its resource.
 #[derive(Clone)]
 struct Scope {
     path: Vec<(String, String)>,
     index: String,
-    /// What `each.value` is of.
+    /// The collection of `each.value`.
     repeated: Option<String>,
 }
 
@@ -62,7 +62,7 @@ impl<'a> References<'a> {
         }
     }
 
-    /// What `attribute` of `resource` may mean, of the types `kinds`.
+    /// The objects of the types `kinds` that `attribute` of `resource` may refer to.
     pub(super) fn candidates(&self, resource: &Resource<'_>, attribute: &str, kinds: &[&str]) -> Candidates {
         let mut out = Candidates::default();
         let Some(path) = module_path(resource.module) else { return out };
@@ -185,7 +185,7 @@ impl<'a> References<'a> {
         }
     }
 
-    /// Instance keys of what stands at `stem`: the one that is named, the own one, else all.
+    /// Instance keys of the object at `stem`: the named one, the one of the scope, or else all.
     fn instances(&self, stem: &str, key: &str, own: Option<&str>) -> Vec<String> {
         if !key.is_empty() && !key.contains("each.") && !key.contains("count.") {
             return vec![key.to_owned()];
@@ -211,7 +211,7 @@ impl<'a> References<'a> {
     }
 }
 
-/// Length of `["a"]` at the start of a text.
+/// Length of `["a"]` at the start of a string.
 fn end_of_key(text: &str) -> Option<usize> {
     let (mut quoted, mut escaped) = (false, false);
     for (at, c) in text.char_indices() {
@@ -226,7 +226,7 @@ fn end_of_key(text: &str) -> Option<usize> {
     None
 }
 
-/// The path without instance keys, as the configuration has it.
+/// The path without instance keys, as in the configuration.
 fn bare(path: &[(String, String)]) -> String {
     path.iter().map(|(call, _)| format!("module.{call}.")).collect()
 }

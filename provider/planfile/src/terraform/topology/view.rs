@@ -1,4 +1,4 @@
-//! One side of a run: every resource as it is before it, or after it.
+//! One side of a plan: every resource before or after the apply.
 
 use super::super::resource::{Attribute, Resource, Values};
 use super::references::References;
@@ -7,29 +7,29 @@ use std::collections::{BTreeMap, BTreeSet};
 use warren_cidr::{CidrError, IpNet, parse_cidr};
 use warren_model::topology::{Change, Destination, Head, Home, Key, Topology};
 
-/// A resource and what the run does to it.
+/// A resource and the change to it.
 pub(super) struct Item<'a> {
     pub(super) resource: Resource<'a>,
     pub(super) change: Change,
 }
 
-/// What the readers of one side share.
+/// State shared by the readers of one side.
 pub(super) struct View<'a> {
     pub(super) references: &'a References<'a>,
-    /// Address by the cloud's id, with the ids of both sides.
+    /// Address by ID in the cloud, with the IDs of both sides.
     pub(super) ids: &'a BTreeMap<String, String>,
-    /// Fabrics of gateways' files, by address.
+    /// Fabrics of gateway configurations, by address.
     pub(super) fabrics: &'a BTreeMap<String, String>,
     /// Networks of Google's routers, by address and by name.
     pub(super) routers: BTreeMap<String, Key>,
-    /// Google's peerings that take the custom routes of the other network, and those that give it their own's.
+    /// Google's peerings that import the custom routes of the other network, and those that export their own.
     pub(super) imports: BTreeSet<Key>,
     pub(super) exports: BTreeSet<Key>,
     pub(super) topology: Topology,
     pub(super) unknown: usize,
 }
 
-/// Where a reference leads.
+/// The target of a reference.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Link {
     To(Key),
@@ -64,18 +64,18 @@ impl View<'_> {
         Head { key: resource.address.clone(), name, home, change: item.change, external: false }
     }
 
-    /// The object that a known id or link belongs to: one of the run, else the id itself.
+    /// The object with a known ID or link: one in the plan, or else the ID itself.
     pub(super) fn known(&self, text: &str) -> Key {
         let id = super::canonical(text);
         self.ids.get(&id).cloned().unwrap_or(id)
     }
 
-    /// The object that an attribute names.
+    /// The object that an attribute refers to.
     pub(super) fn link(&self, item: &Item<'_>, attribute: &str, kinds: &[&str]) -> Link {
         self.link_in(item, &item.resource.values, attribute, attribute, kinds)
     }
 
-    /// As [`Self::link`], of an attribute inside a block that stands at `outer`.
+    /// Like [`Self::link`], for an attribute inside the block at `outer`.
     pub(super) fn link_in(
         &self,
         item: &Item<'_>,
@@ -101,12 +101,12 @@ impl View<'_> {
         }
     }
 
-    /// The objects that a list names. Where some are known only after apply, all candidates count.
+    /// The objects that a list refers to. If some are known only after apply, all candidates count.
     pub(super) fn links(&self, item: &Item<'_>, attribute: &str, kinds: &[&str]) -> Vec<Key> {
         self.links_in(item, &item.resource.values, attribute, attribute, kinds)
     }
 
-    /// As [`Self::links`], of a list inside a block that stands at `outer`.
+    /// Like [`Self::links`], for a list inside the block at `outer`.
     pub(super) fn links_in(
         &self,
         item: &Item<'_>,
@@ -133,8 +133,8 @@ impl View<'_> {
         keys.into_iter().collect()
     }
 
-    /// Ranges of attributes that hold one text or a list of them; what is unknown or no range is left out. The second
-    /// value tells whether all are known.
+    /// Ranges of attributes with one string or a list of strings. Unknown and invalid ranges are omitted. The second value
+    /// is whether all are known.
     pub(super) fn ranges(&mut self, values: &Values<'_>, attributes: &[&str]) -> (Vec<IpNet>, bool) {
         let (mut ranges, mut complete) = (Vec::new(), true);
         for attribute in attributes {
@@ -198,7 +198,7 @@ impl View<'_> {
     }
 }
 
-/// A range; bits beyond its prefix are cut off, the check tells of them.
+/// A range without host bits, which the check reports.
 pub(super) fn range(text: &str) -> Option<IpNet> {
     match parse_cidr(text) {
         Ok(net) => Some(net),
@@ -207,7 +207,7 @@ pub(super) fn range(text: &str) -> Option<IpNet> {
     }
 }
 
-/// A truth value that is known.
+/// A known boolean.
 pub(super) fn flag(values: &Values<'_>, key: &str) -> Option<bool> {
     match values.attribute(key) {
         Attribute::Known(node) => match node.kind {
@@ -224,7 +224,7 @@ pub(super) fn flag(values: &Values<'_>, key: &str) -> Option<bool> {
     }
 }
 
-/// An integer that is known.
+/// A known integer.
 pub(super) fn integer(values: &Values<'_>, key: &str) -> Option<i64> {
     match values.attribute(key) {
         Attribute::Known(node) => match &node.kind {
@@ -236,7 +236,7 @@ pub(super) fn integer(values: &Values<'_>, key: &str) -> Option<i64> {
     }
 }
 
-/// Known texts of a list.
+/// Known strings of a list.
 pub(super) fn texts(values: &Values<'_>, key: &str) -> Vec<String> {
     match values.attribute(key) {
         Attribute::Known(node) => node.items().iter().filter_map(Node::text).map(str::to_owned).collect(),
@@ -244,7 +244,7 @@ pub(super) fn texts(values: &Values<'_>, key: &str) -> Vec<String> {
     }
 }
 
-/// Whether any of a list is known only after apply.
+/// Whether any element of a list is known only after apply.
 pub(super) fn blurred(values: &Values<'_>, key: &str) -> bool {
     match values.attribute(key) {
         Attribute::Known(node) => node.items().iter().any(Node::is_null),

@@ -48,7 +48,7 @@ fn address_plan(view: &mut View<'_>, item: &Item<'_>) {
     view.topology.spaces.insert(space.head.key.clone(), space);
 }
 
-/// Hosts that an entry asks for, and with room to grow.
+/// Requested number of hosts of an entry, without and with room to grow.
 fn asked(networks: Option<&Node>, path: &str) -> (Option<u64>, Option<u64>) {
     let mut steps = path.split(SEPARATOR);
     let first = steps.next().and_then(|key| networks?.get(key));
@@ -63,11 +63,12 @@ fn asked(networks: Option<&Node>, path: &str) -> (Option<u64>, Option<u64>) {
     (whole(hosts), whole(grown))
 }
 
-/// A rented pod. It has no network of ours; it reaches one by the tunnel.
+/// A rented pod. It is in none of the networks, and reaches them through the tunnel.
 fn pod(view: &mut View<'_>, item: &Item<'_>) {
     let what = match item.resource.values.attribute("gpu") {
         Attribute::Known(gpu) => match gpu.get("count").map(|count| &count.kind) {
-            Some(Kind::Number(count)) => format!("pod with {count} GPU"),
+            Some(Kind::Number(count)) if count == "1" => "pod with 1 GPU".to_owned(),
+            Some(Kind::Number(count)) => format!("pod with {count} GPUs"),
             _ => "pod with GPUs".to_owned(),
         },
         _ => "pod".to_owned(),

@@ -1,7 +1,5 @@
 //! The goals, as ratios within one run.
 
-use serde_json::{Value, json};
-
 use crate::figures::table;
 use crate::throughput::{Case, Measured, Results};
 
@@ -16,9 +14,9 @@ struct Goal {
     at_least: bool,
 }
 
-/// Prints how ours stands against each goal; a goal whose peer was not measured has no value.
-pub(crate) fn print(results: &Results) -> Value {
-    let Some(ours) = results.get("warren-tunnel") else { return Value::Null };
+/// Prints the goals and whether they are met. A goal whose peer was not measured is NOT MEASURED, and not met.
+pub(crate) fn print(results: &Results) {
+    let Some(ours) = results.get("warren-tunnel") else { return };
     let mut goals = Vec::new();
     for (peer, factor) in [(NEWEST, 2.0), ("boringtun-cli", 5.0), ("gotatun-cli", 4.0), ("wireguard-go", 4.5)]
     {
@@ -41,14 +39,9 @@ pub(crate) fn print(results: &Results) -> Value {
     goals.push(most("UDP lost, %".into(), ours.of(Case::Udp, |udp| udp.lost), 0.1));
     let best = results.values().filter_map(Measured::ping).min_by(f64::total_cmp);
     goals.push(most("ping, times the best".into(), ours.ping().zip(best).map(|(our, best)| our / best), 1.1));
-    let measured: Vec<&Goal> = goals.iter().filter(|goal| goal.value.is_some()).collect();
     println!("\nGoals\n");
-    let rows: Vec<Vec<String>> = measured.iter().map(|goal| goal.row()).collect();
+    let rows: Vec<Vec<String>> = goals.iter().map(Goal::row).collect();
     table(&["goal", "measured", "wanted", ""], &rows);
-    let rows = measured.iter().map(
-        |goal| json!({ "what": goal.what, "value": goal.value, "limit": goal.limit, "met": goal.met() }),
-    );
-    Value::from(rows.collect::<Vec<_>>())
 }
 
 impl Goal {
@@ -62,7 +55,12 @@ impl Goal {
             self.what.clone(),
             crate::figures::cell(self.value, 2),
             format!("{sign} {}", self.limit),
-            if self.met() { "met" } else { "NOT met" }.to_owned(),
+            match self.value {
+                None => "NOT MEASURED",
+                Some(_) if self.met() => "met",
+                Some(_) => "NOT met",
+            }
+            .to_owned(),
         ]
     }
 }

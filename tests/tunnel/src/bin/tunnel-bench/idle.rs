@@ -49,7 +49,7 @@ pub(crate) fn measure(peers: &[Implementation]) -> Result<Value> {
         ]);
         figures.insert(
             peer.name().to_owned(),
-            json!({ "first_answer_ms": starts[index], "idle_cpu_percent": percent, "memory_mb": memory, "binary_mb": size }),
+            json!({ "start to first answer, ms": [starts[index]], "idle CPU, %": [percent], "resident memory, MB": [memory], "binary, MB": [size] }),
         );
     }
     println!(

@@ -1,6 +1,6 @@
 //! Measures the tunnel against other implementations in the same run. `cargo xtask bench tunnel` builds and starts it.
 
-#![expect(clippy::print_stdout, reason = "a measurement tells its figures on standard output")]
+#![expect(clippy::print_stdout, reason = "a measurement prints its results")]
 
 mod figures;
 mod forward;
@@ -18,53 +18,53 @@ use std::process::ExitCode;
 
 use anyhow::{Result, anyhow};
 use clap::{Parser, ValueEnum};
-use serde_json::{Value, json};
+use serde_json::Value;
 use warren_tunnel_tests::{Implementation, workspace_root};
 
-/// What is measured, and how often.
+/// Measures the tunnel in network namespaces of this machine
 #[derive(Parser)]
 #[command(name = "cargo xtask bench tunnel")]
 struct Arguments {
-    /// Interleaved runs; the tables have the medians.
+    /// Number of interleaved runs; tables show medians
     #[arg(long, default_value_t = 5)]
     runs: usize,
-    /// Seconds of each transfer.
+    /// Duration of each transfer in seconds
     #[arg(long, default_value_t = 4)]
     seconds: u64,
-    /// Implementations, separated by commas; otherwise all that can be had here.
+    /// Implementations, separated by commas [default: all available]
     #[arg(long, value_delimiter = ',')]
     peers: Vec<String>,
-    /// Only these transfers: p1-up, p1-down, p4-up, p4-down, both, udp, plain-up, plain-down, ping.
+    /// Only these transfers: p1-up, p1-down, p4-up, p4-down, both, udp, plain-up, plain-down, ping
     #[arg(long, value_delimiter = ',')]
     only: Vec<throughput::Case>,
-    /// Instead: what they use when idle, the size of the binaries, and the time from start to first handshake.
+    /// Measure idle use, binary size, and the time from start to first answer instead
     #[arg(long)]
     idle: bool,
-    /// Instead: many configured peers, a storm of handshakes, a flood of forged ones, and what a flow feels of it.
+    /// Measure many configured peers, a storm of handshakes, and a flood of forged ones instead
     #[arg(long)]
     peers_scale: bool,
-    /// Instead: a pod without privileges beside other programs that end a tunnel in their own process.
+    /// Measure a pod without privileges against other user-space clients instead
     #[arg(long)]
     pod: bool,
-    /// Instead: a gateway that forwards by the kernel beside one that forwards by sockets.
+    /// Measure gateways that forward in the kernel and through sockets instead
     #[arg(long, conflicts_with = "pod")]
     forward: bool,
-    /// Instead: a gateway, and pods that join it.
+    /// Measure a gateway and the pods that enrol with it instead
     #[arg(long, conflicts_with = "pod")]
     gateway: bool,
-    /// Only these parts of `--pod` (start, throughput, tls, long, idle, unread) or `--gateway` (enrol, restart, failover).
+    /// Only these parts of `--pod` (start, throughput, tls, long, idle, unread) or `--gateway` (enrol, restart, failover)
     #[arg(long, value_delimiter = ',')]
     parts: Vec<String>,
-    /// How many peers are configured for `--peers-scale`, or join for `--gateway`.
+    /// Number of peers for `--peers-scale`, or of pods for `--gateway`
     #[arg(long, default_value_t = 10_000)]
     count: usize,
-    /// Handshakes offered a second for that.
+    /// Handshakes offered per second for `--peers-scale`
     #[arg(long, default_value_t = 1_000)]
     offered: u32,
-    /// Forged initiations a second for that.
+    /// Forged initiations per second for `--peers-scale`
     #[arg(long, default_value_t = 20_000)]
     forged: u32,
-    /// Where the figures go as JSON; otherwise `tunnel-bench.json` in the target folder.
+    /// File for the results as JSON [default: tunnel-bench.json in the target folder]
     #[arg(long)]
     json: Option<PathBuf>,
 }
@@ -125,19 +125,19 @@ fn measure(arguments: &Arguments) -> Result<()> {
 /// The parts of what is measured that have these names.
 fn parts<P: ValueEnum>(names: &[String]) -> Result<Vec<P>> {
     let part = |name: &String| {
-        P::from_str(name, false).map_err(|_| anyhow!("no part is called {name}; --help lists them"))
+        P::from_str(name, false).map_err(|_| anyhow!("no part is named {name}; --help lists them"))
     };
     names.iter().map(part).collect()
 }
 
 fn write(arguments: &Arguments, figures: &Value) -> Result<()> {
     let path = arguments.json.clone().unwrap_or_else(|| target().join("tunnel-bench.json"));
-    std::fs::write(&path, serde_json::to_string_pretty(&with_machine(figures)?)?)?;
-    println!("\nfigures: {}", path.display());
+    std::fs::write(&path, serde_json::to_string_pretty(figures)?)?;
+    println!("\nresults: {}", path.display());
     Ok(())
 }
 
-/// The implementations asked for, or all that can be had; one that cannot is told and left out.
+/// The requested implementations, or all that are available.
 fn peers(asked: &[String]) -> Result<Vec<Implementation>> {
     if !asked.is_empty() {
         return asked.iter().map(|name| Implementation::named(name)).collect();
@@ -152,25 +152,11 @@ fn peers(asked: &[String]) -> Result<Vec<Implementation>> {
     all.retain(|one| match one.path() {
         Ok(_) => true,
         Err(error) => {
-            eprintln!("left out {}: {error:#}", one.name());
+            eprintln!("without {}: {error:#}", one.name());
             false
         }
     });
     Ok(all)
-}
-
-fn with_machine(figures: &Value) -> Result<Value> {
-    let model = std::fs::read_to_string("/proc/cpuinfo")?;
-    let model = model.lines().find_map(|line| line.strip_prefix("model name")).unwrap_or_default();
-    let kernel = std::fs::read_to_string("/proc/sys/kernel/osrelease")?;
-    Ok(json!({
-        "machine": {
-            "cpu": model.trim_start_matches([' ', '\t', ':']),
-            "cores": std::thread::available_parallelism()?.get(),
-            "kernel": kernel.trim(),
-        },
-        "figures": figures,
-    }))
 }
 
 fn target() -> PathBuf {

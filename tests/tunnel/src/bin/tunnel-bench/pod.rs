@@ -82,7 +82,7 @@ pub(crate) fn measure(plan: &Plan) -> Result<Value> {
         }
     }
     print(&results);
-    Ok(json!({ "seconds": plan.seconds, "pod": results }))
+    Ok(json!(results))
 }
 
 fn one(program: &Program, plan: &Plan, figures: &mut Figures) -> Result<()> {
@@ -118,15 +118,15 @@ fn throughput(lab: &Lab, program: &Program, way: &Way, plan: &Plan, figures: &mu
     let by = if matches!(way, Way::Tls) { ", TLS" } else { "" };
     let (pod, _) = lab.start(program, way)?;
     for (name, arguments) in [
-        ("P1 down", &["--reverse"][..]),
-        ("P1 up", &[]),
-        ("P4 down", &["--parallel", "4", "--reverse"]),
-        ("P4 up", &["--parallel", "4"]),
+        ("one stream down", &["--reverse"][..]),
+        ("one stream up", &[]),
+        ("four streams down", &["--parallel", "4", "--reverse"]),
+        ("four streams up", &["--parallel", "4"]),
     ] {
         lab.transfer(&pod, &format!("{name}{by}"), plan.seconds, arguments, figures)
             .with_context(|| format!("{name}{by}; its log:\n{}", pod.log()))?;
     }
-    note(figures, &format!("peak MB{by}"), megabytes(pod.peak_memory()?));
+    note(figures, &format!("peak memory{by}, MB"), megabytes(pod.peak_memory()?));
     Ok(())
 }
 
@@ -138,10 +138,10 @@ fn long(lab: &Lab, program: &Program, plan: &Plan, figures: &mut Figures) -> Res
             let relay = Relay::start(&lab.hosts[1], lab.gateway_at(PORT), impairment)?;
             let (pod, _) = lab.start(program, &Way::Udp(relay.port()))?;
             for (direction, arguments) in [("down", &["--reverse"][..]), ("up", &[])] {
-                let name = format!("{delay} ms {loss} % {direction}");
+                let name = format!("{delay} ms, {loss} % loss, {direction}");
                 lab.transfer(&pod, &name, plan.seconds, arguments, figures)?;
             }
-            note(figures, "peak MB, long way", megabytes(pod.peak_memory()?));
+            note(figures, "peak memory, long path, MB", megabytes(pod.peak_memory()?));
         }
     }
     Ok(())
@@ -238,7 +238,7 @@ impl Lab {
         let received = number("/sum_received/bytes");
         let time = number("/sum_received/seconds").max(0.001);
         note(figures, &format!("{name}, Gbit/s"), received * 8e-9 / time);
-        note(figures, &format!("{name}, s/GB"), used / (received / 1e9).max(1e-9));
+        note(figures, &format!("{name}, CPU s/GB"), used / (received / 1e9).max(1e-9));
         Ok(())
     }
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use anyhow::{Context as _, Result};
 use clap::ValueEnum;
-use serde_json::{Value, json};
+use serde_json::Value;
 use warren_tunnel_tests::{Family, Implementation, Pair, Settings, Side, program};
 
 use crate::figures::{cell, median, megabytes, table};
@@ -52,11 +52,22 @@ pub(crate) struct Measured {
 pub(crate) type Results = BTreeMap<String, Measured>;
 
 impl Case {
-    fn name(self) -> String {
-        self.to_possible_value().map(|value| value.get_name().to_owned()).unwrap_or_default()
+    /// Its name in recorded figures.
+    fn title(self) -> &'static str {
+        match self {
+            Case::P1Up => "one stream up",
+            Case::P1Down => "one stream down",
+            Case::P4Up => "four streams up",
+            Case::P4Down => "four streams down",
+            Case::Both => "both ways at once",
+            Case::Udp => "UDP at 2 Gbit/s",
+            Case::PlainUp => "one stream up, no wire offload",
+            Case::PlainDown => "one stream down, no wire offload",
+            Case::Ping => "ping",
+        }
     }
 
-    /// What the client of iperf3 is told.
+    /// Arguments for the iperf3 client.
     fn arguments(self) -> &'static [&'static str] {
         match self {
             Case::P1Up | Case::PlainUp | Case::Ping => &[],
@@ -109,8 +120,8 @@ pub(crate) fn measure(peers: &[Implementation], plan: &Plan) -> Result<Value> {
         }
     }
     print(peers, &results);
-    let goals = crate::goals::print(&results);
-    Ok(json!({ "seconds": plan.seconds, "runs": raw(&results), "goals": goals }))
+    crate::goals::print(&results);
+    Ok(raw(&results))
 }
 
 /// All cases with one implementation at both ends.
@@ -202,21 +213,25 @@ fn print(peers: &[Implementation], results: &Results) {
     );
 }
 
+/// Every run of every implementation, by metric.
 fn raw(results: &Results) -> Value {
     let peers = results.iter().map(|(name, of)| {
-        let cases = of.transfers.iter().map(|(case, transfers)| {
-            let runs: Vec<Value> = transfers
-                .iter()
-                .map(|t| {
-                    json!({ "gbits": t.gbits, "cpu_per_gb": t.cpu_per_gb, "retransmits": t.retransmits, "lost_percent": t.lost })
-                })
-                .collect();
-            (case.name(), Value::from(runs))
-        });
-        let mut object: serde_json::Map<String, Value> = cases.collect();
-        object.insert("ping_ms".into(), of.ping.clone().into());
-        object.insert("peak_megabytes".into(), of.memory.clone().into());
-        (name.clone(), Value::from(object))
+        let mut metrics = serde_json::Map::new();
+        for (case, transfers) in &of.transfers {
+            let name = case.title();
+            let mut add = |metric: &str, figure: fn(&Transfer) -> f64| {
+                let values: Vec<f64> = transfers.iter().map(figure).collect();
+                metrics.insert(format!("{name}, {metric}"), values.into());
+            };
+            add("Gbit/s", |transfer| transfer.gbits);
+            add("CPU s/GB", |transfer| transfer.cpu_per_gb);
+            if *case == Case::Udp {
+                add("lost %", |transfer| transfer.lost);
+            }
+        }
+        metrics.insert("ping, ms".into(), of.ping.clone().into());
+        metrics.insert("peak memory, MB".into(), of.memory.clone().into());
+        (name.clone(), Value::from(metrics))
     });
     Value::from(peers.collect::<serde_json::Map<_, _>>())
 }

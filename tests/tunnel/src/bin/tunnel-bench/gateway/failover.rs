@@ -39,13 +39,13 @@ pub(crate) fn measure(_: &Plan) -> Result<Value> {
     let mut felt = Vec::new();
 
     gateways[0].daemon.kill()?;
-    felt.push(("kill -9 of a gateway", settle()?));
+    felt.push(("gateway killed", settle()?));
     gateways[0] = fleet.gateway(0)?;
     let known = || Ok((live(&gateways[0])? == before).then_some(()));
     wait_for(Duration::from_secs(30), "leases at the returned gateway", known)?;
 
     fleet.cut(1)?;
-    felt.push(("the way to a gateway cut without a word", settle()?));
+    felt.push(("path to a gateway cut", settle()?));
     fleet.mend(1)?;
 
     fleet.etcd.signal(Signal::STOP)?;
@@ -54,14 +54,14 @@ pub(crate) fn measure(_: &Plan) -> Result<Value> {
     felt.push(("etcd stopped for 5 s", settle()?));
 
     gateways[2].run(&["gateway", "drain"])?;
-    felt.push(("gateway drain", settle()?));
+    felt.push(("gateway drained", settle()?));
 
     for gateway in &gateways {
         ensure!(live(gateway)? == before, "a lease was lost");
     }
     drop((askers, agents));
     println!(
-        "\n{AGENTS} agents at {GATEWAYS} gateways over etcd: the time without an answer of each that felt it; no lease was lost\n"
+        "\n{AGENTS} agents at {GATEWAYS} gateways over etcd: time without an answer of each affected agent; no lease was lost\n"
     );
     let rows: Vec<Vec<String>> = felt
         .iter()
@@ -70,9 +70,12 @@ pub(crate) fn measure(_: &Plan) -> Result<Value> {
             row.into_iter().chain([felt.median(), felt.longest].map(|time| time.to_string())).collect()
         })
         .collect();
-    table(&["what happened", "agents that felt it", "median ms", "longest ms"], &rows);
-    let values = felt.iter().map(|(what, felt)| {
-        ((*what).to_owned(), json!({ "felt_ms": felt.gaps, "longest_ms": felt.longest }))
-    });
-    Ok(Value::from(values.collect::<serde_json::Map<_, _>>()))
+    table(&["event", "agents affected", "median ms", "longest ms"], &rows);
+    let mut metrics = serde_json::Map::new();
+    for (what, felt) in &felt {
+        metrics.insert(format!("{what}, agents affected"), json!([felt.gaps.len()]));
+        metrics.insert(format!("{what}, median outage, ms"), json!([felt.median()]));
+        metrics.insert(format!("{what}, longest outage, ms"), json!([felt.longest]));
+    }
+    Ok(Value::from(metrics))
 }

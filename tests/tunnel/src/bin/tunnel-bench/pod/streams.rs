@@ -37,8 +37,8 @@ pub(super) fn idle(lab: &Lab, program: &Program, plan: &Plan, figures: &mut Figu
         let Streams { mut near, far } = open(lab, &pod, count)?;
         let before = pod.cpu()?;
         beat(&mut near, Duration::from_secs(2))?;
-        note(figures, &format!("{count} idle, CPU %"), (pod.cpu()? - before) / 2.0 * 100.0);
-        note(figures, &format!("{count} idle, MB"), megabytes(pod.memory()?));
+        note(figures, &format!("{count} idle streams, CPU %"), (pod.cpu()? - before) / 2.0 * 100.0);
+        note(figures, &format!("{count} idle streams, memory, MB"), megabytes(pod.memory()?));
         let seconds = plan.seconds;
         let beating =
             std::thread::spawn(move || beat(&mut near, Duration::from_secs(seconds)).map(|()| near));
@@ -76,7 +76,7 @@ pub(super) fn unread(lab: &Lab, program: &Program, figures: &mut Figures) -> Res
         left.retain(|(_, left)| *left > 0);
         std::thread::sleep(Duration::from_millis(1));
     }
-    note(figures, &format!("{UNREAD} unread, peak MB"), megabytes(pod.peak_memory()?));
+    note(figures, &format!("{UNREAD} unread streams, peak memory, MB"), megabytes(pod.peak_memory()?));
     Ok(())
 }
 

@@ -1,0 +1,3 @@
+resource "warren_gcp_address" "gateway" {
+  name = "acme-gw-a"
+}

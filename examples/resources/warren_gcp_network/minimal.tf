@@ -1,0 +1,3 @@
+resource "warren_gcp_network" "hub" {
+  name = "acme-hub"
+}

@@ -1,0 +1,3 @@
+resource "warren_gcp_signing_key" "tokens" {
+  name = "acme-enrolment-tokens"
+}

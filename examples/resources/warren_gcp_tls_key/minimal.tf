@@ -1,0 +1,3 @@
+resource "warren_gcp_tls_key" "gateway" {
+  name = "acme-gw-a-tls"
+}

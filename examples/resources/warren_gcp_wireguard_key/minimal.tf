@@ -1,0 +1,3 @@
+resource "warren_gcp_wireguard_key" "gateway" {
+  name = "acme-gw-a-wireguard"
+}
