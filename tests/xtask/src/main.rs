@@ -88,7 +88,6 @@ fn main() -> ExitCode {
         Task::Demo => demo::run(),
         Task::Test { filter } => suite::run(filter.as_deref()),
         Task::Bench { what, record, rest } => bench::run(what, record, &rest),
-        Task::Docs { check } => docs::run(check),
         Task::Prose { paths } => prose::run(&paths),
         Task::Site => site::run(),
         Task::Docs { check } => {
