@@ -163,7 +163,7 @@ fn a_missing_or_wrong_secret_is_told_and_asked_for_until_it_is_right() -> Result
     let mut fetch = Process::start(&mut instance.fetching(&stage.cloud.endpoint())?)?;
     fetch.says("trying again in 2 s")?;
     let told = fetch.log();
-    ensure!(told.contains("is not what gateway.key is to hold: it is no WireGuard private key"), "{told}");
+    ensure!(told.contains("does not hold a valid gateway.key: it is no WireGuard private key"), "{told}");
     ensure!(!told.contains(wrong) && instance.fetched("gateway.key")? == key, "{told}");
     // Nobody but the gateway may read the value, so a plan cannot see that it is wrong: a rotation makes another one.
     let rotated = ["-var", "rotation=repair"];

@@ -147,7 +147,7 @@ fn a_drain_where_the_kernel_forwards_resets_connections_and_leaves_nothing() {
     });
     let drained = begun.elapsed();
     let said = gateways[at].run(&["gateway", "drain"]).unwrap();
-    assert!(said.contains("1 peers are sent to the others"), "{said}");
+    assert!(said.contains("1 peers move to the other gateways"), "{said}");
     let (kind, told) = sending.join().unwrap();
     assert_eq!(kind, ErrorKind::ConnectionReset);
     println!("a connection that sends is reset {:?} after the drain", told.checked_sub(drained).unwrap());

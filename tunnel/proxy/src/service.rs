@@ -132,7 +132,7 @@ impl Shared {
         let Ok(permit) = Arc::clone(&self.places).try_acquire_owned() else {
             self.counters.refuse(Refusal::Limit);
             if !self.full.swap(true, Relaxed) {
-                tracing::warn!(limit = self.limits.streams, "no place for more streams: new ones are reset");
+                tracing::warn!(limit = self.limits.streams, "stream limit reached: new streams are reset");
             }
             return None;
         };

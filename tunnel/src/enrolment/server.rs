@@ -135,7 +135,7 @@ impl Enrolment {
         check_body(request)?;
         let enrol = Enrol::from_json(request.body)?;
         if self.draining.load(Ordering::Relaxed) {
-            let detail = "this gateway is being taken out of service; ask another of the token's";
+            let detail = "this gateway is being drained; connect to another gateway of the token";
             return Err(Problem::new(Kind::Draining, detail));
         }
         let claims = self.verify(&enrol)?;
@@ -229,7 +229,7 @@ fn check_body(request: &Request<'_>) -> Result<(), Problem> {
         return Err(Problem::new(Kind::MediaType, format!("send {MEDIA_TYPE}")));
     }
     if request.body.len() > REQUEST_MAX {
-        return Err(Problem::new(Kind::TooLarge, format!("at most {REQUEST_MAX} bytes are taken")));
+        return Err(Problem::new(Kind::TooLarge, format!("at most {REQUEST_MAX} bytes are accepted")));
     }
     Ok(())
 }

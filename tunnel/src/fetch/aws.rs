@@ -136,7 +136,7 @@ async fn role(metadata: &str) -> Result<Credentials> {
 
 /// Asks the metadata service, with a token as IMDSv2 wants it.
 async fn ask(metadata: &str, path: &str) -> Result<http::Answer> {
-    let doing = || "asking the metadata service".to_owned();
+    let doing = || "requesting a token from the metadata service".to_owned();
     let request = Request::put(format!("{metadata}/latest/api/token"))
         .header("x-aws-ec2-metadata-token-ttl-seconds", "60")
         .body(Full::default())

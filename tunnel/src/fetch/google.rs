@@ -50,7 +50,7 @@ struct Status {
 pub(super) async fn secret(environment: &Environment, name: &str) -> Result<Zeroizing<String>> {
     let metadata = environment.google_metadata.as_deref().unwrap_or(METADATA);
     let endpoint = environment.google_secrets.as_deref().unwrap_or(SECRETS).trim_end_matches('/');
-    let doing = || format!("asking for {name}");
+    let doing = || format!("requesting {name}");
     let request =
         Request::get(format!("{metadata}/computeMetadata/v1/instance/service-accounts/default/token"))
             .header("metadata-flavor", "Google")
@@ -76,8 +76,8 @@ pub(super) async fn secret(environment: &Environment, name: &str) -> Result<Zero
     let data = Zeroizing::new(accessed.payload.data);
     let bytes = Zeroizing::new(STANDARD.decode(data.as_str()).map_err(|_| nothing())?);
     if accessed.payload.data_crc32c.is_some_and(|sum| sum != crc32c::crc32c(&bytes).to_string()) {
-        return Err(Problem::new(format!("{name}: it came with another checksum than Google keeps of it"))
-            .hint("something on the way changes answers; it is asked for again"));
+        return Err(Problem::new(format!("{name}: its checksum differs from the one that Google stores"))
+            .hint("something on the path changes responses; the request is repeated"));
     }
     let text = std::str::from_utf8(&bytes).map_err(|_| nothing())?;
     Ok(Zeroizing::new(text.to_owned()))

@@ -64,7 +64,7 @@ async fn exchange(
 ) -> Result<Answer> {
     let uri = request.uri().clone();
     let host = uri.authority().map(ToString::to_string).unwrap_or_default();
-    let doing = || format!("asking {host}");
+    let doing = || format!("request to {host}");
     // A server, unlike a proxy, is asked by path.
     let path = uri.path_and_query().map_or("/", |path| path.as_str());
     *request.uri_mut() = path.parse::<Uri>().while_doing(doing)?;

@@ -133,8 +133,8 @@ async fn one(config: &FetchConfig, environment: &Environment, file: &File) -> Re
     };
     match file.holds.refuses(&value) {
         None => Ok(value),
-        Some(why) => Err(Problem::new(format!("{} is not what {} is to hold: {why}", file.from, file.name))
-            .hint("look at what the name stands for in the secret store; the files before stay")),
+        Some(why) => Err(Problem::new(format!("{} does not hold a valid {}: {why}", file.from, file.name))
+            .hint("check the value in the secret store; the previous files are kept")),
     }
 }
 
@@ -149,7 +149,7 @@ fn belong_together(files: &[File], values: &[Zeroizing<String>]) -> Result<()> {
     let key = held(Content::WireguardKey).and_then(|(_, key)| PrivateKey::from_base64(key.trim_end()).ok());
     let pin = held(Content::TlsKey).and_then(|(_, pem)| pin_of_pem(pem.as_bytes()));
     gateway::own_entry(&config, key.map(|key| key.public()), pin).map_err(|what| {
-        Problem::new(format!("{} and the keys do not belong together yet: {what}", file.name))
-            .hint("Terraform changes them one after the other; if this goes on, apply again")
+        Problem::new(format!("{} and the keys do not match yet: {what}", file.name))
+            .hint("Terraform changes them one after the other; if this persists, apply again")
     })
 }

@@ -164,7 +164,7 @@ impl GatewayStatus {
         );
         one("store_unknown_total", "counter", "Changes whose outcome is not known.", &[("", leases.unknown)]);
         one("store_up", "gauge", "1 while the store of leases answers.", &[("", u64::from(self.store))]);
-        one("draining", "gauge", "1 while no new peers are taken.", &[("", u64::from(self.draining))]);
+        one("draining", "gauge", "1 while no new peers are accepted.", &[("", u64::from(self.draining))]);
         one(
             "members",
             "gauge",

@@ -240,7 +240,7 @@ impl Inner {
             fixed.into_iter().filter(|(_, differs)| *differs).map(|(name, _)| name).collect();
         if !fixed.is_empty() {
             return Err(Problem::new(format!("{} cannot change while the gateway runs", fixed.join(", ")))
-                .hint("drain this gateway, and start it again; pods go on with the others"));
+                .hint("drain this gateway, and restart it; pods continue with the other gateways"));
         }
         self.audit.reopen()?;
         let mut said = Vec::new();
@@ -263,7 +263,7 @@ impl Inner {
             said.push("token keys");
         }
         if before.gateways != after.gateways || before.dns != after.dns || before.peers != after.peers {
-            said.push("what peers are told");
+            said.push("the peers' configuration");
         }
         if before.limits != after.limits {
             if let Some(listener) = self.listener.upgrade() {

@@ -166,7 +166,7 @@ fn a_killed_gateway_is_replaced_and_an_ended_one_leaves_nothing() {
     gateway.daemon.kill().unwrap();
     lab.fabric.configure(0, &[("fabric = ", "forwarding = \"user\"\nfabric = ")]).unwrap();
     let mut gateway = lab.start();
-    assert_eq!(gateway.status().unwrap()["forward_reason"], "the file asks for it");
+    assert_eq!(gateway.status().unwrap()["forward_reason"], "the file requests it");
     assert_eq!(rules(&lab), "");
     assert!(gateway.daemon.terminate().unwrap().success());
     untouched(&lab);

@@ -33,7 +33,7 @@ pub enum OpenError {
     Busy(String),
     /// Anything else.
     #[error(
-        "cannot open TUN interface `{name}`: {source}; `warren-tunnel doctor` tells what the kernel offers"
+        "cannot open TUN interface `{name}`: {source}; `warren-tunnel doctor` shows what the kernel offers"
     )]
     Other {
         /// The interface.

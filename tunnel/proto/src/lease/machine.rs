@@ -72,13 +72,13 @@ pub struct Grant {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Refusal {
     /// As many peers as may have used the token.
-    #[error("{0} peers have used the token, which is as many as may; issue a token with more uses")]
+    #[error("{0} peers have used the token, which is its limit; issue a token with more uses")]
     UsedUp(NonZeroU32),
     /// An operator has revoked the token.
-    #[error("an operator has revoked the token; ask for a new one")]
+    #[error("an operator has revoked the token; request a new one")]
     Revoked,
     /// An operator has evicted the peer.
-    #[error("an operator has evicted this key until {0}; ask them, or make a new key")]
+    #[error("an operator has evicted this key until {0}; contact the operator, or generate a new key")]
     Evicted(UnixTime),
     /// No address is free.
     #[error(transparent)]

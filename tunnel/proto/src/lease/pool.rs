@@ -22,8 +22,8 @@ pub enum Family {
 /// No address is left.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "all {total} {family} addresses of the pool are taken, {quarantined} of them in quarantine; \
-     make the pool larger, or lease and quarantine shorter"
+    "all {total} {family} addresses of the pool are in use, {quarantined} of them in quarantine; \
+     enlarge the pool, or shorten the lease and the quarantine"
 )]
 pub struct Full {
     /// Of which family.

@@ -21,11 +21,11 @@ pub fn ask(path: Option<&Path>, ask: &Ask) -> Result<Said> {
         Some(path) => path.to_owned(),
         None => only()?,
     };
-    let told = || format!("asking {}", path.display());
+    let told = || format!("request to {}", path.display());
     let mut stream = UnixStream::connect(&path).map_err(|error| {
         let problem = Problem::new(format!("{}: {error}", told()));
         match error.raw_os_error() {
-            Some(libc::EACCES) => problem.hint("only the gateway's user may ask it: use sudo"),
+            Some(libc::EACCES) => problem.hint("only the gateway's user has access: use sudo"),
             _ => problem.hint("is the gateway running?"),
         }
     })?;

@@ -29,7 +29,7 @@ pub(super) fn choose(config: &GatewayConfig) -> Result<Chosen> {
 }
 
 fn decide(asked: Forwarding, possible: impl FnOnce() -> Result<()>) -> Result<Chosen> {
-    let asked_for = || "the file asks for it".to_owned();
+    let asked_for = || "the file requests it".to_owned();
     match asked {
         Forwarding::User => Ok(Chosen::User(asked_for())),
         Forwarding::Kernel => match possible() {
@@ -67,7 +67,7 @@ mod tests {
         let kernel = decide(Forwarding::Auto, || Ok(())).unwrap();
         assert_eq!(kernel, Chosen::Kernel { reason: CAN.into(), required: false });
         assert_eq!(decide(Forwarding::Auto, no).unwrap(), Chosen::User("CAP_NET_ADMIN is missing".into()));
-        assert_eq!(decide(Forwarding::User, || Ok(())).unwrap(), Chosen::User("the file asks for it".into()));
+        assert_eq!(decide(Forwarding::User, || Ok(())).unwrap(), Chosen::User("the file requests it".into()));
         insta::assert_snapshot!(decide(Forwarding::Kernel, no).unwrap_err());
     }
 }

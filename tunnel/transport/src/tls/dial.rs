@@ -90,7 +90,7 @@ pub enum DialError {
         error: rustls::Error,
     },
     /// The other end is a web server that knows no tunnel.
-    #[error("{name} is no gateway, or one of another version: HTTP status {status}")]
+    #[error("{name} is not a gateway, or has another version: HTTP status {status}")]
     NoGateway {
         /// The gateway.
         name: String,
@@ -120,7 +120,7 @@ impl DialError {
                 "the proxy must allow CONNECT to this port; a password goes into HTTPS_PROXY"
             }
             Self::WrongPin { .. } => {
-                "if the gateway got a new key, take its pin from its log; else somebody is in between, and nothing was sent"
+                "if the gateway has a new key, copy the pin from its log; otherwise the connection is intercepted; nothing was sent"
             }
             Self::Tls { .. } => "is the port the gateway's own? a self-signed certificate needs TLSPin",
             Self::NoGateway { .. } => "is the port the gateway's own, and is it of the same version?",
@@ -271,7 +271,7 @@ fn secure(
     let tls = |error: rustls::Error| refusal(target, name, &seen, error);
     let asked = target.server_name.as_deref().unwrap_or(&target.host);
     let server = ServerName::try_from(asked.to_owned())
-        .map_err(|_| tls(rustls::Error::General(format!("{asked} is no server name"))))?;
+        .map_err(|_| tls(rustls::Error::General(format!("{asked} is not a server name"))))?;
     let config = client_config(&target.trust, Arc::clone(&seen)).map_err(tls)?;
     let connection = ClientConnection::new(Arc::new(config), server).map_err(tls)?;
     let mut session = Session::new(connection);

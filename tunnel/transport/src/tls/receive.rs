@@ -212,7 +212,7 @@ impl Receiver {
         }
         match self.frames(now, stream) {
             Ok(end) => left.plain.extend_from_slice(&self.plain[end..]),
-            Err(()) => self.streams.ended(stream, "what came is no tunnel's"),
+            Err(()) => self.streams.ended(stream, "the data does not belong to a tunnel"),
         }
     }
 
@@ -253,7 +253,7 @@ impl Receiver {
                 && !stream.proven()
                 && now.saturating_sub(stream.opened()) > UNPROVEN.0
             {
-                self.streams.ended(&stream, "nobody known came by it");
+                self.streams.ended(&stream, "no known peer used it");
                 continue;
             }
             if let Some(pinged) = pinged {

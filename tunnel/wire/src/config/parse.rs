@@ -215,7 +215,7 @@ impl Parser {
             && name.text.bytes().all(|c| c.is_ascii_alphanumeric() || c == b'_');
         if !presentable || name.text.is_empty() {
             return Err(name.error(
-                "what stands before the `=` is no name of a setting",
+                "the text before `=` is not the name of a setting",
                 format!("{own_title} has {}", own.join(", ")),
             ));
         }

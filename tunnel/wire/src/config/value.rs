@@ -58,7 +58,7 @@ pub(super) fn mtu(value: &str) -> Result<u16, Problem> {
     value.parse().ok().filter(|mtu| *mtu >= LEAST_MTU).ok_or_else(|| {
         Problem::new(
             format!("MTU {} is out of range", show(value)),
-            "write a number from 576 to 65535; 1420 fits a path of 1500, IPv6 inside wants at least 1280",
+            "write a number from 576 to 65535; 1420 fits a path of 1500, IPv6 inside the tunnel needs at least 1280",
         )
     })
 }

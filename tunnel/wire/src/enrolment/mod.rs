@@ -296,7 +296,7 @@ impl Answer {
 
 fn read<T: for<'de> Deserialize<'de>>(body: &[u8]) -> Result<T, Problem> {
     if body.len() > REQUEST_MAX {
-        let detail = format!("the body has {} bytes, at most {REQUEST_MAX} are taken", body.len());
+        let detail = format!("the body has {} bytes, at most {REQUEST_MAX} are accepted", body.len());
         return Err(Problem::new(Kind::TooLarge, detail));
     }
     serde_json::from_slice(body).map_err(|error| malformed(&error))
@@ -318,7 +318,7 @@ fn malformed(error: &serde_json::Error) -> Problem {
     let (kind, what) = if text.starts_with("version ") {
         (Kind::Version, "only version 1 of the messages is spoken here")
     } else if text.starts_with("the token") || text.starts_with("the text does not begin with `v4") {
-        (Kind::TokenMalformed, "the token is damaged, cut off or of another kind")
+        (Kind::TokenMalformed, "the token is damaged, cut off or of another type")
     } else if error.is_data() {
         (Kind::Malformed, "a field is missing, unknown or of the wrong form")
     } else {

@@ -68,7 +68,7 @@ kinds! {
     TokenEarly 401 "token-early" "The token is not valid yet",
     TokenFabric 403 "token-fabric" "The token is for another fabric",
     TokenGateway 403 "token-gateway" "The token does not admit to this gateway",
-    TokenUsedUp 403 "token-used-up" "The token has been used as often as it may be",
+    TokenUsedUp 403 "token-used-up" "The token has reached its use count",
     TokenRevoked 403 "token-revoked" "The token has been revoked",
     Group 403 "group" "The token's group does not exist here",
     Proof 403 "proof" "The sender has not shown that it has the private key in this connection",
@@ -78,7 +78,7 @@ kinds! {
     PoolExhausted 503 "pool-exhausted" "No address is free",
     Busy 503 "busy" "The gateway has too much to do",
     Store 503 "store" "The gateway cannot reach its store of leases",
-    Draining 503 "draining" "The gateway takes no new peers",
+    Draining 503 "draining" "The gateway accepts no new peers",
     Unknown 500 "unknown" "The gateway refused for a reason that this version does not know",
 }
 

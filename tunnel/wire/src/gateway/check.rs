@@ -22,7 +22,7 @@ pub(super) fn check(text: &str, config: &GatewayConfig) -> Result<(), ParseError
     };
     if config.keys.token_keys.is_empty() {
         let hint = "add the public key that `warren-tunnel token keygen` printed";
-        return wrong("keys", "token_keys", "no key signs tokens, so nobody could join".into(), hint);
+        return wrong("keys", "token_keys", "no key signs tokens, so no peer could join".into(), hint);
     }
     let pool = &config.pool.prefixes;
     if pool.is_empty() {
@@ -104,7 +104,7 @@ pub(super) fn check(text: &str, config: &GatewayConfig) -> Result<(), ParseError
     let limits = &config.limits;
     let counts = [limits.requests_per_second, limits.requests_per_minute_and_source, limits.connections];
     if counts.contains(&0) || limits.request_timeout == Period::from_secs(0) {
-        return wrong("limits", "", "a limit of 0 lets nobody in".into(), "write at least 1");
+        return wrong("limits", "", "a limit of 0 rejects every peer".into(), "write at least 1");
     }
     Ok(())
 }

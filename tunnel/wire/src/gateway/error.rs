@@ -41,7 +41,7 @@ fn message(message: &str) -> (String, String) {
             "u32" => "a number from 0 to 4294967295",
             _ => expected,
         };
-        return ("the value is of another kind".to_owned(), format!("write {expected}"));
+        return ("the value has another type".to_owned(), format!("write {expected}"));
     }
     if let Some((_, expected)) =
         message.strip_prefix("unknown variant ").and_then(|rest| rest.split_once(", "))

@@ -99,8 +99,7 @@ impl Site {
             .flat_map(|peer| peer.addresses.iter().map(move |address| (Some(&peer.name), *address)));
         for (_, address) in own.chain(theirs) {
             if pods(&address.into()).is_some() && !reserved.contains(&address) {
-                let hint =
-                    format!("add {address} to [pool] reserved, or take an address outside of the pool");
+                let hint = format!("add {address} to [pool] reserved, or use an address outside the pool");
                 return wrong("addresses", format!("a pod may be given {address}"), &hint);
             }
         }

@@ -29,7 +29,7 @@ const ID_LEN: usize = 33;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum SigningKeyError {
     /// The text begins otherwise.
-    #[error("the text does not begin with `{0}`; `warren-tunnel token keygen` makes such keys")]
+    #[error("the text does not begin with `{0}`; `warren-tunnel token keygen` generates such keys")]
     Kind(&'static str),
     /// What follows is not base64url of the right length.
     #[error("after `{0}` does not stand a whole key; copy the key again")]

@@ -95,7 +95,7 @@ serde_as_text!(TokenId);
 
 /// A text that is not a token id.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("not a token id; write the 22 characters that `warren-tunnel token inspect` prints")]
+#[error("not a token ID; write the 22 characters that `warren-tunnel token inspect` prints")]
 pub struct TokenIdError;
 
 /// What a token says.

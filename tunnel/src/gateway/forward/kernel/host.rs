@@ -201,7 +201,7 @@ fn route_problem(net: &IpNet, error: &io::Error) -> Problem {
     let problem = Problem::new(format!("route {net}: {error}"));
     match error.raw_os_error() {
         Some(libc::EEXIST) => problem.hint(format!(
-            "`ip route show {net}` tells whose it is; pool and sites are behind the tunnel alone, so take another range, or remove the route"
+            "`ip route show {net}` shows its owner; the pool and sites must be reachable only through the tunnel, so use another range, or remove the route"
         )),
         Some(libc::EACCES | libc::EAFNOSUPPORT | libc::EOPNOTSUPP | libc::ENODEV) if net.addr().is_ipv6() => {
             problem.hint("is IPv6 off on this machine? turn it on, take the prefix out of the file, or set forwarding = \"user\"")

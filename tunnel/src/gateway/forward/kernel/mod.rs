@@ -85,11 +85,11 @@ pub(in crate::gateway) fn possible(v4: bool, v6: bool) -> Result<()> {
         let device = machine::TUN_DEVICE;
         let hint = match error.kind() {
             ErrorKind::PermissionDenied => {
-                format!("`chmod 666 {device}`, as udev does; CAP_NET_ADMIN is asked for all the same")
+                format!("`chmod 666 {device}`, as udev does; CAP_NET_ADMIN is still required")
             }
             _ => format!("`modprobe tun`; in a container: --device {device}"),
         };
-        Problem::new(format!("there is no TUN device to be had ({device}: {error})")).hint(hint)
+        Problem::new(format!("no TUN device is available ({device}: {error})")).hint(hint)
     })?;
     let nft = Nft::find()?;
     nft.probe()?;
@@ -312,7 +312,7 @@ impl Forward for Kernel {
         if !state.unknown {
             let Err(problem) = self.change(&mut state) else { return };
             // Somebody may have changed the table.
-            tracing::warn!("{}: all rules are made anew", problem.what());
+            tracing::warn!("{}: rewriting all rules", problem.what());
         }
         let config = state.config.clone();
         state.unknown = true;
@@ -400,7 +400,7 @@ pub(in crate::gateway) fn may_lead(config: &GatewayConfig) -> Result<()> {
             && let Some(net) = nets.iter().find(|net| net.contains(at))
         {
             let what = format!("site {} is reached at {at}, which is of {net} behind the tunnel", site.name);
-            return Err(Problem::new(what).hint("take an address outside of it as the endpoint"));
+            return Err(Problem::new(what).hint("use an endpoint address outside this range"));
         }
     }
     Ok(())
