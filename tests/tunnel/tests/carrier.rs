@@ -193,7 +193,7 @@ fn a_gateway_with_another_key_is_refused() {
     });
     let story = story.unwrap();
     println!("{story}");
-    assert!(story.contains("is not the gateway that was pinned") && story.contains(other), "{story}");
+    assert!(story.contains("is not the pinned gateway") && story.contains(other), "{story}");
     assert!(story.contains("the connection is intercepted"), "{story}");
     let to = Side::Right.inner(Family::V4).to_string();
     assert!(lab.host(Side::Left).run("ping", &["-c1", "-W1", &to]).is_err());

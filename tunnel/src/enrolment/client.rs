@@ -20,10 +20,10 @@ pub enum ClientError {
     #[error("the gateway refused: {0}")]
     Refused(Problem),
     /// The connection broke, or the answer did not come in time.
-    #[error("the connection to the gateway: {0}")]
+    #[error("connection to the gateway: {0}")]
     Connection(#[from] io::Error),
     /// The answer is not one.
-    #[error("the gateway's answer is not understood: {0}")]
+    #[error("the gateway's response is not valid: {0}")]
     Answer(String),
     /// The gateway's key is one that nothing can be agreed with.
     #[error("the token contains an invalid gateway key; request a new token")]

@@ -50,7 +50,7 @@ pub(super) async fn send(request: Request<Full<Bytes>>) -> Result<Answer> {
         if !tls {
             return exchange(stream, request).await;
         }
-        let name = ServerName::try_from(host.clone()).while_doing(|| format!("the name {host}"))?;
+        let name = ServerName::try_from(host.clone()).while_doing(|| format!("resolving {host}"))?;
         let stream = TlsConnector::from(Arc::new(trust()?)).connect(name, stream).await;
         exchange(stream.while_doing(|| format!("TLS with {host}"))?, request).await
     };
@@ -91,7 +91,7 @@ fn trust() -> Result<ClientConfig> {
     let mut roots = RootCertStore::empty();
     roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
     if roots.is_empty() {
-        return Err(Problem::new("this machine has no certificate authorities")
+        return Err(Problem::new("this machine has no CA certificates")
             .hint("install the package ca-certificates, or set SSL_CERT_FILE"));
     }
     let provider = Arc::new(tokio_rustls::rustls::crypto::ring::default_provider());

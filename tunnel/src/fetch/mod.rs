@@ -64,7 +64,7 @@ impl Environment {
 pub fn run(args: &FetchArgs) -> Result<()> {
     let text = std::fs::read_to_string(&args.config)
         .while_doing(|| format!("reading {}", args.config.display()))
-        .map_err(|problem| problem.hint("--config names the list of files to fetch"))?;
+        .map_err(|problem| problem.hint("pass the list of files to fetch with --config FILE"))?;
     let config = FetchConfig::parse(&text).map_err(|error| {
         Problem::new(format!(
             "{}, line {}, column {}: {}",
@@ -103,7 +103,7 @@ async fn all(
         if left.is_some_and(|left| left < pause) {
             return Err(problem);
         }
-        tracing::warn!(hint = problem.advice(), "{}; trying again in {} s", problem.what(), pause.as_secs());
+        tracing::warn!(hint = problem.advice(), "{}; retrying in {} s", problem.what(), pause.as_secs());
         tokio::time::sleep(pause).await;
         pause = (pause * 2).min(longest);
     };

@@ -31,7 +31,7 @@ pub(super) fn listen(
     let (streams, answers) = (Arc::clone(traffic.streams()), Arc::new(answers));
     let listener = Listener::start(at, tls, streams, Some(answers), listen_limits(&config.limits))
         .map_err(|error| port_problem("TLS", at, &error))?;
-    tracing::info!(address = %listener.address(), %pin, "takes TLS connections");
+    tracing::info!(address = %listener.address(), %pin, "accepting TLS connections");
     Ok(TlsPort { listener: Arc::new(listener), pin })
 }
 

@@ -37,7 +37,7 @@ pub struct Full {
 /// A pool that can serve nobody.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "the pool has no address for peers: its ranges are empty but for network, broadcast and reserved addresses"
+    "the pool has no address for peers: its ranges contain only network, broadcast and reserved addresses"
 )]
 pub struct PoolError;
 

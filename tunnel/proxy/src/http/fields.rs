@@ -29,7 +29,7 @@ pub enum NotForProxy {
     #[error("this is a proxy: request http://HOST/PATH, or CONNECT HOST:PORT")]
     Origin,
     /// A scheme that needs CONNECT.
-    #[error("only http: is passed on; for others a client uses CONNECT")]
+    #[error("only http: URLs are forwarded; use CONNECT for other schemes")]
     Scheme,
     /// Not `HOST:PORT`.
     #[error("CONNECT needs HOST:PORT")]

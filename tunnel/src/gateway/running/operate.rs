@@ -37,7 +37,7 @@ impl Inner {
             peers.away(!others.is_empty()).await;
             others
         })?;
-        tracing::info!(draining, ?others, "drain");
+        tracing::info!(draining, ?others, "drain changed");
         let here = self.roster.leased().len();
         Ok(match (draining, stay, others.is_empty()) {
             (false, ..) => "accepts new peers again".to_owned(),
@@ -48,7 +48,7 @@ impl Inner {
             }
             (true, false, false) => {
                 format!(
-                    "accepts no new peers; {here} peers move to the other gateways: {}",
+                    "accepts no new peers; moves its peers ({here}) to other gateways: {}",
                     others.join(", ")
                 )
             }

@@ -202,7 +202,7 @@ impl Receiver {
                 Ok((used, State::Open)) => rest = rest.get(used..).unwrap_or_default(),
                 Ok((_, State::Closed)) => return self.streams.ended(stream, "the other end closed it"),
                 Ok((_, State::Handshake)) | Err(_) => {
-                    return self.streams.ended(stream, "it broke the rules of TLS");
+                    return self.streams.ended(stream, "it violated the TLS protocol");
                 }
             }
         }
@@ -261,7 +261,7 @@ impl Receiver {
                 if silent < pinged {
                     stream.beat.pinged.store(0, Ordering::Relaxed);
                 } else if pinged >= DEAD {
-                    self.streams.ended(&stream, "it does not answer any more");
+                    self.streams.ended(&stream, "it no longer answers");
                 }
                 continue;
             }
