@@ -132,7 +132,7 @@ pub enum CarrierChoice {
 /// The format of log lines.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum LogFormat {
-    /// Text
+    /// Human-readable text
     Human,
     /// One JSON object per line
     Json,
