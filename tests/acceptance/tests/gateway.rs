@@ -141,10 +141,10 @@ fn a_missing_or_wrong_secret_is_told_and_asked_for_until_it_is_right() -> Result
 
     by_hand(&stage, "DeleteParameter", &json!({ "Name": name }))?;
     let mut fetch = Process::start(&mut instance.fetching(&stage.cloud.endpoint())?)?;
-    fetch.says("trying again in 2 s")?;
-    let missing = format!("AWS refuses parameter {name}: 400 ParameterNotFound");
+    fetch.says("retrying in 2 s")?;
+    let missing = format!("AWS refused parameter {name}: 400 ParameterNotFound");
     ensure!(
-        fetch.log().contains(&missing) && fetch.log().contains("`terraform apply` makes it"),
+        fetch.log().contains(&missing) && fetch.log().contains("`terraform apply` creates the parameter"),
         "{}",
         fetch.log()
     );
@@ -161,9 +161,9 @@ fn a_missing_or_wrong_secret_is_told_and_asked_for_until_it_is_right() -> Result
         &json!({ "Name": name, "Value": wrong, "Type": "SecureString", "Overwrite": true }),
     )?;
     let mut fetch = Process::start(&mut instance.fetching(&stage.cloud.endpoint())?)?;
-    fetch.says("trying again in 2 s")?;
+    fetch.says("retrying in 2 s")?;
     let told = fetch.log();
-    ensure!(told.contains("is not what gateway.key is to hold: it is no WireGuard private key"), "{told}");
+    ensure!(told.contains("does not hold a valid gateway.key: it is not a WireGuard private key"), "{told}");
     ensure!(!told.contains(wrong) && instance.fetched("gateway.key")? == key, "{told}");
     // Nobody but the gateway may read the value, so a plan cannot see that it is wrong: a rotation makes another one.
     let rotated = ["-var", "rotation=repair"];

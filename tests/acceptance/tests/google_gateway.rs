@@ -228,7 +228,7 @@ fn a_gateway_comes_up_with_what_terraform_made_and_takes_up_what_it_makes_next()
     let list = instance.path("etc/warren/fetch.toml");
     std::fs::write(&list, std::fs::read_to_string(&list)?.replace("gw-a-", "gw-b-"))?;
     let mut fetch = Process::start(&mut instance.fetching(&stage.cloud.endpoint())?)?;
-    fetch.says("trying again in 2 s")?;
+    fetch.says("retrying in 2 s")?;
     let told = fetch.log();
     ensure!(told.contains("gw-b-config: 403 PERMISSION_DENIED"), "{told}");
     drop(fetch);

@@ -176,7 +176,7 @@ fn a_transfer_goes_on_when_udp_is_lost_and_when_it_returns() {
 fn a_gateway_that_is_started_again_is_found_again() {
     let mut lab = Lab::start("tls", false);
     lab.meet();
-    assert_eq!(lab.carrier(), ("tls".into(), "asked for".into()));
+    assert_eq!(lab.carrier(), ("tls".into(), "configured".into()));
     lab.restart_gateway();
     lab.meet();
     lab.stream(Side::Right, 5_000_000).finish().unwrap();
@@ -193,8 +193,8 @@ fn a_gateway_with_another_key_is_refused() {
     });
     let story = story.unwrap();
     println!("{story}");
-    assert!(story.contains("is not the gateway that was pinned") && story.contains(other), "{story}");
-    assert!(story.contains("somebody is in between"), "{story}");
+    assert!(story.contains("is not the pinned gateway") && story.contains(other), "{story}");
+    assert!(story.contains("the connection is intercepted"), "{story}");
     let to = Side::Right.inner(Family::V4).to_string();
     assert!(lab.host(Side::Left).run("ping", &["-c1", "-W1", &to]).is_err());
 }

@@ -112,7 +112,7 @@ fn what_is_refused_has_a_name_and_changes_nothing() {
     let id = |number: u8| TokenId::from_random([number; 16]);
     // What the cases need: a pod that is there, one that is kept out, a token that is used up, one that is revoked.
     let first = || Ok((stranger.enrol(stranger.token(|_| ()), key(1), false) == "none").then_some(()));
-    wait_for(PATIENCE, "store of leases", first).unwrap();
+    wait_for(PATIENCE, "lease store", first).unwrap();
     let once = stranger.token(|claims| (claims.id, claims.uses) = (id(2), NonZeroU32::new(1)));
     assert_eq!(stranger.enrol(once.clone(), key(2), false), "none");
     gateway.run(&["gateway", "evict", &key(3).public().to_string()]).unwrap();

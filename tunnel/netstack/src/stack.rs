@@ -93,7 +93,7 @@ pub struct Echo {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum ConnectError {
     /// The stack has no address of the destination's family.
-    #[error("no local address of the destination's family: give the stack one")]
+    #[error("no local address in the destination's address family: add one to the stack")]
     NoAddress,
     /// Every local port towards this destination is in use.
     #[error("no free local port towards this destination")]

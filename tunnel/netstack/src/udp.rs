@@ -32,7 +32,7 @@ pub enum UdpError {
     #[error("the port is in use: choose another, or 0 for any")]
     InUse,
     /// The stack has no address of the destination's family.
-    #[error("no local address of the destination's family")]
+    #[error("no local address in the destination's address family")]
     NoAddress,
     /// Larger than the path; there is no fragmentation.
     #[error("the datagram does not fit into a packet: send at most {0} bytes")]

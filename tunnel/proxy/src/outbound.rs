@@ -34,7 +34,7 @@ pub enum NameError {
     #[error("no such name")]
     Unknown,
     /// No name server answered in time, or none could.
-    #[error("no name server answers")]
+    #[error("no DNS server answers")]
     Failed,
 }
 

@@ -132,7 +132,7 @@ impl Shared {
         let Ok(permit) = Arc::clone(&self.places).try_acquire_owned() else {
             self.counters.refuse(Refusal::Limit);
             if !self.full.swap(true, Relaxed) {
-                tracing::warn!(limit = self.limits.streams, "no place for more streams: new ones are reset");
+                tracing::warn!(limit = self.limits.streams, "stream limit reached: new streams are reset");
             }
             return None;
         };
@@ -212,9 +212,9 @@ pub(crate) fn warn_exposed(what: &str, at: SocketAddr, guarded: bool) {
         return;
     }
     if guarded {
-        tracing::warn!(%at, "the {what} can be reached from other machines; passwords cross that network in the clear");
+        tracing::warn!(%at, "the {what} is reachable from other machines; passwords cross the network in clear text");
     } else {
-        tracing::warn!(%at, "the {what} can be reached from other machines, which then reach all that this one does: give it a loopback address, or a password");
+        tracing::warn!(%at, "the {what} is reachable from other machines, and gives them access to everything this machine can reach: use a loopback address, or set a password");
     }
 }
 

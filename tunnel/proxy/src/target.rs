@@ -33,7 +33,7 @@ impl fmt::Display for Name {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum TargetError {
     /// No name of a host.
-    #[error("not a host name: labels of letters, digits, - and _, 253 bytes at most")]
+    #[error("not a hostname: labels of letters, digits, - and _, 253 bytes at most")]
     Name,
     /// No port, or port 0.
     #[error("not a port: 1 to 65535")]

@@ -196,7 +196,7 @@ impl Carriers {
 fn identity_problem(error: &IdentityError) -> Problem {
     let problem = Problem::new(format!("TLS certificate: {error}"));
     match error {
-        IdentityError::Exposed { path, .. } => problem.hint(format!("chmod 600 {}", path.display())),
+        IdentityError::Exposed { path, .. } => problem.hint(format!("run `chmod 600 {}`", path.display())),
         IdentityError::File { .. } => problem.hint(
             "pass --tls-certificate with a path that can be written, or, together with --tls-key, an existing file",
         ),

@@ -194,7 +194,7 @@ fn read_secret(path: &Path, what: &str) -> Result<Zeroizing<String>> {
     let mode = metadata.permissions().mode();
     if metadata.is_file() && mode & 0o004 != 0 {
         tracing::warn!(
-            hint = format!("chmod 600 {}", path.display()),
+            hint = format!("run `chmod 600 {}`", path.display()),
             "{} is readable by every user",
             told()
         );

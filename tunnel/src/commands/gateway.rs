@@ -92,7 +92,7 @@ fn status_text(status: &GatewayStatus) -> String {
             "  site {}: {}, last handshake {age}, endpoint {}; {} bytes received, {} sent; {}",
             site.name,
             if site.up { "up" } else { "down" },
-            site.endpoint.as_deref().unwrap_or("unknown address"),
+            site.endpoint.as_deref().unwrap_or("unknown"),
             site.rx_bytes,
             site.tx_bytes,
             prefixes.join(", ")

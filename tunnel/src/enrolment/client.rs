@@ -20,13 +20,13 @@ pub enum ClientError {
     #[error("the gateway refused: {0}")]
     Refused(Problem),
     /// The connection broke, or the answer did not come in time.
-    #[error("the connection to the gateway: {0}")]
+    #[error("connection to the gateway: {0}")]
     Connection(#[from] io::Error),
     /// The answer is not one.
-    #[error("the gateway's answer is not understood: {0}")]
+    #[error("the gateway's response is not valid: {0}")]
     Answer(String),
     /// The gateway's key is one that nothing can be agreed with.
-    #[error("the token names a key of the gateway that is not one; ask for a new token")]
+    #[error("the token contains an invalid gateway key; request a new token")]
     Key,
 }
 
@@ -115,7 +115,7 @@ fn parse(bytes: &[u8]) -> Result<Option<Result<Vec<u8>, ClientError>>, ClientErr
         found.and_then(|header| std::str::from_utf8(header.value).ok())
     };
     let length: usize = match header("content-length") {
-        Some(length) => length.trim().parse().map_err(|_| wrong("its length is no number"))?,
+        Some(length) => length.trim().parse().map_err(|_| wrong("its length is not a number"))?,
         None if status == 204 => 0,
         None => return Err(wrong("it has no length")),
     };

@@ -167,7 +167,7 @@ impl Task {
                 told = news.recv() => match told {
                     Some(told) => self.news(told),
                     None => {
-                        tracing::error!("the store of leases has ended");
+                        tracing::error!("the lease store has stopped");
                         return;
                     }
                 },
@@ -184,7 +184,7 @@ impl Task {
                 self.ready = true;
             }
             News::Changes { revision, changes } => self.machine.apply(now(), &changes, revision),
-            News::Interrupted(reason) => tracing::warn!(%reason, "the store of leases does not answer"),
+            News::Interrupted(reason) => tracing::warn!(%reason, "the lease store does not answer"),
         }
     }
 
@@ -270,7 +270,7 @@ impl Task {
             let outcome = match timeout(COMMIT, commit).await {
                 Ok(Ok(outcome)) => outcome,
                 Ok(Err(error)) => {
-                    tracing::warn!(%error, "a change of leases may not have been written");
+                    tracing::warn!(%error, "a lease change may not have been stored");
                     Outcome::Unknown
                 }
                 Err(_) => Outcome::Unknown,

@@ -115,11 +115,11 @@ impl Enrolment {
     pub async fn handle(&self, request: Request<'_>) -> Response {
         let answer = match request.path {
             _ if !self.limits.admit(request.remote.ip()) => {
-                let detail = "too many requests from this address, or from all together";
+                let detail = "too many requests from this address or in total";
                 Err(Problem::new(Kind::RateLimited, detail).retry_after(5))
             }
             ENROL_PATH | RELEASE_PATH if request.method != "POST" => {
-                Err(Problem::new(Kind::Method, format!("{} takes POST", request.path)))
+                Err(Problem::new(Kind::Method, format!("{} accepts only POST", request.path)))
             }
             ENROL_PATH => self.enrol(&request).await,
             RELEASE_PATH => self.release(&request).await,
@@ -135,7 +135,7 @@ impl Enrolment {
         check_body(request)?;
         let enrol = Enrol::from_json(request.body)?;
         if self.draining.load(Ordering::Relaxed) {
-            let detail = "this gateway is being taken out of service; ask another of the token's";
+            let detail = "this gateway is being drained; connect to another gateway of the token";
             return Err(Problem::new(Kind::Draining, detail));
         }
         let claims = self.verify(&enrol)?;
@@ -169,7 +169,8 @@ impl Enrolment {
         let claims = self.keys.verify(&enrol.token)?;
         claims.check(now(), &self.fabric)?;
         if !claims.gateways.as_slice().iter().any(|gateway| gateway.key == self.public) {
-            let detail = "this gateway is not among the token's; issue a token with the present gateways";
+            let detail =
+                "the token does not name this gateway; create a token that names the current gateways";
             return Err(Problem::new(Kind::TokenGateway, detail));
         }
         if !self.routes.contains_key(&claims.group) {
@@ -193,7 +194,7 @@ impl Enrolment {
             return Ok(());
         }
         let detail =
-            "the proof is not of this key, this gateway and this connection; it cannot be sent again";
+            "the proof does not match this key, gateway and connection; each connection needs a new proof";
         Err(Problem::new(Kind::Proof, detail))
     }
 
@@ -229,7 +230,7 @@ fn check_body(request: &Request<'_>) -> Result<(), Problem> {
         return Err(Problem::new(Kind::MediaType, format!("send {MEDIA_TYPE}")));
     }
     if request.body.len() > REQUEST_MAX {
-        return Err(Problem::new(Kind::TooLarge, format!("at most {REQUEST_MAX} bytes are taken")));
+        return Err(Problem::new(Kind::TooLarge, format!("at most {REQUEST_MAX} bytes are accepted")));
     }
     Ok(())
 }

@@ -78,25 +78,27 @@ pub(super) async fn parameter(
         return Err(refused(name, answer.status.as_u16(), &refusal));
     }
     let found: Found = serde_json::from_slice(&answer.body)
-        .map_err(|_| Problem::new(format!("{name}: no parameter in the answer")))?;
+        .map_err(|_| Problem::new(format!("{name}: the response contains no parameter")))?;
     Ok(Zeroizing::new(found.parameter.value))
 }
 
 fn refused(name: &str, status: u16, refusal: &Refusal) -> Problem {
     let code = refusal.code.rsplit('#').next().unwrap_or_default();
     let hint = match code {
-        "ParameterNotFound" => "compare the name with Terraform's; `terraform apply` makes it",
+        "ParameterNotFound" => {
+            "compare the name with the one in Terraform; `terraform apply` creates the parameter"
+        }
         "AccessDeniedException" => {
-            "the instance's role has to allow ssm:GetParameter on it, and kms:Decrypt on its key"
+            "the instance's role must allow ssm:GetParameter on the parameter, and kms:Decrypt on its key"
         }
         "UnrecognizedClientException" | "ExpiredTokenException" | "InvalidSignatureException" => {
-            "the credentials are not accepted: look at the instance's profile and its clock"
+            "AWS does not accept the credentials: check the instance profile and the clock"
         }
-        _ => "look at the service's status and the way to it: an endpoint for ssm, or the internet",
+        _ => "check the status of the service and the route to it: a VPC endpoint for ssm, or the internet",
     };
     let message = if refusal.message.is_empty() { &refusal.capital } else { &refusal.message };
     let said = if message.is_empty() { String::new() } else { format!(": {message}") };
-    Problem::new(format!("AWS refuses parameter {name}: {status} {code}{said}")).hint(hint)
+    Problem::new(format!("AWS refused parameter {name}: {status} {code}{said}")).hint(hint)
 }
 
 /// The request with its signature (Signature Version 4).
@@ -130,13 +132,13 @@ async fn role(metadata: &str) -> Result<Credentials> {
     let name = ask(metadata, "iam/security-credentials/").await?.text();
     let answer = ask(metadata, &format!("iam/security-credentials/{name}")).await?;
     let role: Role = serde_json::from_slice(&answer.body)
-        .map_err(|_| Problem::new(format!("the metadata service has no credentials of the role {name}")))?;
+        .map_err(|_| Problem::new(format!("the metadata service has no credentials for role {name}")))?;
     Ok(Credentials::new(role.access_key_id, role.secret_access_key, Some(role.token), None, "instance"))
 }
 
 /// Asks the metadata service, with a token as IMDSv2 wants it.
 async fn ask(metadata: &str, path: &str) -> Result<http::Answer> {
-    let doing = || "asking the metadata service".to_owned();
+    let doing = || "requesting a token from the metadata service".to_owned();
     let request = Request::put(format!("{metadata}/latest/api/token"))
         .header("x-aws-ec2-metadata-token-ttl-seconds", "60")
         .body(Full::default())
@@ -148,8 +150,8 @@ async fn ask(metadata: &str, path: &str) -> Result<http::Answer> {
         .while_doing(doing)?;
     let answer = http::send(request).await?;
     if !answer.status.is_success() {
-        return Err(Problem::new(format!("the metadata service answers {path} with {}", answer.status))
-            .hint("the instance needs an instance profile, and the metadata service switched on"));
+        return Err(Problem::new(format!("the metadata service refused {path}: {}", answer.status))
+            .hint("attach an instance profile to the instance, and enable its metadata service"));
     }
     Ok(answer)
 }

@@ -18,7 +18,7 @@ pub(super) fn folder(path: &Path) -> Result<()> {
         .recursive(true)
         .mode(0o700)
         .create(path)
-        .while_doing(|| format!("making {}", path.display()))
+        .while_doing(|| format!("creating {}", path.display()))
 }
 
 /// Makes `bytes` the contents of a file; whether they are other ones than before.

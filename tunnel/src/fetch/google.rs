@@ -50,7 +50,7 @@ struct Status {
 pub(super) async fn secret(environment: &Environment, name: &str) -> Result<Zeroizing<String>> {
     let metadata = environment.google_metadata.as_deref().unwrap_or(METADATA);
     let endpoint = environment.google_secrets.as_deref().unwrap_or(SECRETS).trim_end_matches('/');
-    let doing = || format!("asking for {name}");
+    let doing = || format!("requesting {name}");
     let request =
         Request::get(format!("{metadata}/computeMetadata/v1/instance/service-accounts/default/token"))
             .header("metadata-flavor", "Google")
@@ -58,7 +58,7 @@ pub(super) async fn secret(environment: &Environment, name: &str) -> Result<Zero
             .while_doing(doing)?;
     let answer = http::send(request).await?;
     let token: Token = serde_json::from_slice(&answer.body).map_err(|_| {
-        Problem::new(format!("the metadata service gives no token: {}", answer.status))
+        Problem::new(format!("the metadata service returned no token: {}", answer.status))
             .hint("the instance needs a service account with the scope cloud-platform")
     })?;
     let token = Zeroizing::new(format!("Bearer {}", token.access_token));
@@ -71,13 +71,13 @@ pub(super) async fn secret(environment: &Environment, name: &str) -> Result<Zero
         let refusal: Refusal = serde_json::from_slice(&answer.body).unwrap_or_default();
         return Err(refused(name, answer.status.as_u16(), &refusal.error));
     }
-    let nothing = || Problem::new(format!("{name}: no text in the answer"));
+    let nothing = || Problem::new(format!("{name}: the response contains no text"));
     let accessed: Accessed = serde_json::from_slice(&answer.body).map_err(|_| nothing())?;
     let data = Zeroizing::new(accessed.payload.data);
     let bytes = Zeroizing::new(STANDARD.decode(data.as_str()).map_err(|_| nothing())?);
     if accessed.payload.data_crc32c.is_some_and(|sum| sum != crc32c::crc32c(&bytes).to_string()) {
-        return Err(Problem::new(format!("{name}: it came with another checksum than Google keeps of it"))
-            .hint("something on the way changes answers; it is asked for again"));
+        return Err(Problem::new(format!("{name}: its checksum differs from the one that Google stores"))
+            .hint("something on the path changes responses; the request is repeated"));
     }
     let text = std::str::from_utf8(&bytes).map_err(|_| nothing())?;
     Ok(Zeroizing::new(text.to_owned()))
@@ -85,13 +85,17 @@ pub(super) async fn secret(environment: &Environment, name: &str) -> Result<Zero
 
 fn refused(name: &str, status: u16, refusal: &Status) -> Problem {
     let hint = match refusal.status.as_str() {
-        "NOT_FOUND" => "compare the name with Terraform's; `terraform apply` makes it and its first version",
-        "PERMISSION_DENIED" => {
-            "the instance's service account needs roles/secretmanager.secretAccessor on it, and the API to be enabled"
+        "NOT_FOUND" => {
+            "compare the name with the one in Terraform; `terraform apply` creates the secret and its first version"
         }
-        "FAILED_PRECONDITION" => "its latest version is disabled or destroyed: rotate it with Terraform",
-        _ => "look at the service's status and the way to it",
+        "PERMISSION_DENIED" => {
+            "the instance's service account needs roles/secretmanager.secretAccessor on the secret, and the Secret Manager API must be enabled"
+        }
+        "FAILED_PRECONDITION" => {
+            "the latest version is disabled or destroyed: rotate the secret with Terraform"
+        }
+        _ => "check the status of the service and the route to it",
     };
     let said = if refusal.message.is_empty() { String::new() } else { format!(": {}", refusal.message) };
-    Problem::new(format!("Google refuses {name}: {status} {}{said}", refusal.status)).hint(hint)
+    Problem::new(format!("Google Cloud refused {name}: {status} {}{said}", refusal.status)).hint(hint)
 }

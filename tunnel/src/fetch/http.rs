@@ -50,7 +50,7 @@ pub(super) async fn send(request: Request<Full<Bytes>>) -> Result<Answer> {
         if !tls {
             return exchange(stream, request).await;
         }
-        let name = ServerName::try_from(host.clone()).while_doing(|| format!("the name {host}"))?;
+        let name = ServerName::try_from(host.clone()).while_doing(|| format!("resolving {host}"))?;
         let stream = TlsConnector::from(Arc::new(trust()?)).connect(name, stream).await;
         exchange(stream.while_doing(|| format!("TLS with {host}"))?, request).await
     };
@@ -64,7 +64,7 @@ async fn exchange(
 ) -> Result<Answer> {
     let uri = request.uri().clone();
     let host = uri.authority().map(ToString::to_string).unwrap_or_default();
-    let doing = || format!("asking {host}");
+    let doing = || format!("request to {host}");
     // A server, unlike a proxy, is asked by path.
     let path = uri.path_and_query().map_or("/", |path| path.as_str());
     *request.uri_mut() = path.parse::<Uri>().while_doing(doing)?;
@@ -91,7 +91,7 @@ fn trust() -> Result<ClientConfig> {
     let mut roots = RootCertStore::empty();
     roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
     if roots.is_empty() {
-        return Err(Problem::new("this machine has no certificate authorities")
+        return Err(Problem::new("this machine has no CA certificates")
             .hint("install the package ca-certificates, or set SSL_CERT_FILE"));
     }
     let provider = Arc::new(tokio_rustls::rustls::crypto::ring::default_provider());

@@ -64,7 +64,7 @@ impl Environment {
 pub fn run(args: &FetchArgs) -> Result<()> {
     let text = std::fs::read_to_string(&args.config)
         .while_doing(|| format!("reading {}", args.config.display()))
-        .map_err(|problem| problem.hint("--config names the list of files to fetch"))?;
+        .map_err(|problem| problem.hint("pass the list of files to fetch with --config FILE"))?;
     let config = FetchConfig::parse(&text).map_err(|error| {
         Problem::new(format!(
             "{}, line {}, column {}: {}",
@@ -103,7 +103,7 @@ async fn all(
         if left.is_some_and(|left| left < pause) {
             return Err(problem);
         }
-        tracing::warn!(hint = problem.advice(), "{}; trying again in {} s", problem.what(), pause.as_secs());
+        tracing::warn!(hint = problem.advice(), "{}; retrying in {} s", problem.what(), pause.as_secs());
         tokio::time::sleep(pause).await;
         pause = (pause * 2).min(longest);
     };
@@ -133,8 +133,8 @@ async fn one(config: &FetchConfig, environment: &Environment, file: &File) -> Re
     };
     match file.holds.refuses(&value) {
         None => Ok(value),
-        Some(why) => Err(Problem::new(format!("{} is not what {} is to hold: {why}", file.from, file.name))
-            .hint("look at what the name stands for in the secret store; the files before stay")),
+        Some(why) => Err(Problem::new(format!("{} does not hold a valid {}: {why}", file.from, file.name))
+            .hint("check the value in the secret store; the previous files are kept")),
     }
 }
 
@@ -149,7 +149,7 @@ fn belong_together(files: &[File], values: &[Zeroizing<String>]) -> Result<()> {
     let key = held(Content::WireguardKey).and_then(|(_, key)| PrivateKey::from_base64(key.trim_end()).ok());
     let pin = held(Content::TlsKey).and_then(|(_, pem)| pin_of_pem(pem.as_bytes()));
     gateway::own_entry(&config, key.map(|key| key.public()), pin).map_err(|what| {
-        Problem::new(format!("{} and the keys do not belong together yet: {what}", file.name))
-            .hint("Terraform changes them one after the other; if this goes on, apply again")
+        Problem::new(format!("{} and the keys do not match yet: {what}", file.name))
+            .hint("Terraform changes them one after the other; if this persists, apply again")
     })
 }

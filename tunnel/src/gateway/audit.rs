@@ -130,5 +130,5 @@ fn open(path: &Path) -> Result<File> {
         .create(true)
         .mode(0o600)
         .open(path)
-        .while_doing(|| format!("audit {}", path.display()))
+        .while_doing(|| format!("audit log {}", path.display()))
 }

@@ -67,15 +67,15 @@ pub fn run(path: &Path, metrics: Option<Address>) -> Result<()> {
             },
             Ok(Event::Stop(signal)) => {
                 let name = if signal == SIGINT { "SIGINT" } else { "SIGTERM" };
-                tracing::info!(signal = name, "ending");
+                tracing::info!(signal = name, "shutting down");
                 drop(running);
-                tracing::info!("down");
+                tracing::info!("gateway is down");
                 return Ok(());
             }
             Ok(Event::Failed) | Err(_) => {
                 drop(running);
-                return Err(crate::problem::Problem::new("the data path has ended")
-                    .hint("the log has more; start the gateway again"));
+                return Err(crate::problem::Problem::new("the data path has stopped")
+                    .hint("see the log for the reason, then restart the gateway"));
             }
         }
     }

@@ -119,8 +119,8 @@ impl GatewayStatus {
     /// One line.
     pub fn ready(&self) -> Result<(), String> {
         match (self.store, self.draining) {
-            (false, _) => Err("the store of leases does not answer\n".into()),
-            (_, true) => Err("the gateway is being taken out of service\n".into()),
+            (false, _) => Err("the lease store does not answer\n".into()),
+            (_, true) => Err("the gateway is draining\n".into()),
             _ => Ok(()),
         }
     }
@@ -148,50 +148,50 @@ impl GatewayStatus {
         one(
             "lease_changes_total",
             "counter",
-            "Changes of leases made here.",
+            "Lease changes made by this gateway.",
             &[
                 (",change=\"enrolled\"", leases.enrolled),
                 (",change=\"renewed\"", leases.renewed),
                 (",change=\"ended\"", leases.ended),
             ],
         );
-        one("requests_refused_total", "counter", "Requests that leases refused.", &[("", leases.refused)]);
         one(
-            "store_conflicts_total",
+            "requests_refused_total",
             "counter",
-            "Races with other gateways that were lost.",
-            &[("", leases.conflicts)],
+            "Enrolment requests that were refused.",
+            &[("", leases.refused)],
         );
-        one("store_unknown_total", "counter", "Changes whose outcome is not known.", &[("", leases.unknown)]);
-        one("store_up", "gauge", "1 while the store of leases answers.", &[("", u64::from(self.store))]);
-        one("draining", "gauge", "1 while no new peers are taken.", &[("", u64::from(self.draining))]);
+        one("store_conflicts_total", "counter", "Lost races with other gateways.", &[("", leases.conflicts)]);
         one(
-            "members",
-            "gauge",
-            "Gateways of the fabric that are alive.",
-            &[("", self.gateways.len() as u64)],
+            "store_unknown_total",
+            "counter",
+            "Lease changes with an unknown outcome.",
+            &[("", leases.unknown)],
         );
+        one("store_up", "gauge", "1 while the lease store answers.", &[("", u64::from(self.store))]);
+        one("draining", "gauge", "1 while no new peers are accepted.", &[("", u64::from(self.draining))]);
+        one("members", "gauge", "Live gateways of the fabric.", &[("", self.gateways.len() as u64)]);
         let kernel = u64::from(self.forward == "kernel");
         one(
             "forwarding",
             "gauge",
-            "1 for what carries packets on.",
+            "1 for the forwarding mode in use.",
             &[(",by=\"kernel\"", kernel), (",by=\"user\"", 1 - kernel)],
         );
         let sites: Vec<(String, u64)> =
             self.sites.iter().map(|site| (format!(",site=\"{}\"", site.name), u64::from(site.up))).collect();
         let sites: Vec<(&str, u64)> = sites.iter().map(|(label, up)| (label.as_str(), *up)).collect();
-        one("site_up", "gauge", "1 while there is a session with the other site's gateway.", &sites);
+        one("site_up", "gauge", "1 while the link to the site has a session.", &sites);
         one(
             "flows",
             "gauge",
-            "Flows that are forwarded now.",
+            "Current flows.",
             &[(",protocol=\"tcp\"", figures.tcp_now), (",protocol=\"udp\"", figures.udp_now)],
         );
         one(
             "flows_total",
             "counter",
-            "Flows so far.",
+            "Flows since the start.",
             &[
                 (",protocol=\"tcp\"", figures.tcp),
                 (",protocol=\"udp\"", figures.udp),
@@ -201,19 +201,19 @@ impl GatewayStatus {
         one(
             "forwarded_bytes_total",
             "counter",
-            "Bytes of payload, as the peer sees the direction.",
+            "Forwarded bytes; the direction is that of the peer.",
             &[(",direction=\"out\"", figures.bytes_out), (",direction=\"in\"", figures.bytes_in)],
         );
         one(
             "refused_flows_total",
             "counter",
-            "Flows that did not come up.",
+            "Refused flows.",
             &[(",reason=\"denied\"", figures.denied), (",reason=\"failed\"", figures.failed)],
         );
         one(
             "dropped_datagrams_total",
             "counter",
-            "Datagrams above a rate, too large, or of too many flows.",
+            "Dropped datagrams: above a rate, too large, or over the flow limit.",
             &[("", figures.dropped)],
         );
         out

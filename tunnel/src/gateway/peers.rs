@@ -235,7 +235,7 @@ impl Keeper {
                         }
                     });
                     if let Err(error) = done.await {
-                        tracing::error!(%error, "peers are no longer followed");
+                        tracing::error!(%error, "the task that follows peers has failed");
                         return;
                     }
                     away = turn.unwrap_or(away);

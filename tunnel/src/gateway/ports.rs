@@ -31,7 +31,7 @@ pub(super) fn listen(
     let (streams, answers) = (Arc::clone(traffic.streams()), Arc::new(answers));
     let listener = Listener::start(at, tls, streams, Some(answers), listen_limits(&config.limits))
         .map_err(|error| port_problem("TLS", at, &error))?;
-    tracing::info!(address = %listener.address(), %pin, "takes TLS connections");
+    tracing::info!(address = %listener.address(), %pin, "accepting TLS connections");
     Ok(TlsPort { listener: Arc::new(listener), pin })
 }
 
@@ -59,9 +59,9 @@ fn port_problem(kind: &str, at: SocketAddr, error: &std::io::Error) -> Problem {
     let problem = Problem::new(format!("{kind} port {at}: {error}"));
     match error.raw_os_error() {
         Some(libc::EADDRINUSE) => {
-            problem.hint(format!("`ss -lntup sport = :{}` tells who has it", at.port()))
+            problem.hint(format!("`ss -lntup sport = :{}` shows the process that uses it", at.port()))
         }
-        Some(libc::EACCES) => problem.hint("ports below 1024 need CAP_NET_BIND_SERVICE; or take another"),
+        Some(libc::EACCES) => problem.hint("ports below 1024 need CAP_NET_BIND_SERVICE; or use another port"),
         _ => problem,
     }
 }

@@ -94,7 +94,7 @@ impl Running {
             .thread_name("gateway")
             .enable_all()
             .build()
-            .while_doing(|| "threads of the gateway".into())?;
+            .while_doing(|| "starting threads".into())?;
         let audit = Audit::open(config.audit.file.as_deref())?;
         runtime.spawn(Arc::clone(&audit).keep());
         let access = Arc::new(Access::new(&config));
@@ -123,7 +123,7 @@ impl Running {
         let leases = runtime
             .block_on(async { LeaseService::start(lease_settings(&config), Arc::clone(&store), told) })
             .map_err(|error| {
-                Problem::new(error.to_string()).hint("make the pool larger, or reserve less of it")
+                Problem::new(error.to_string()).hint("enlarge the pool, or reserve fewer of its addresses")
             })?;
         let enrolment = Arc::new(ArcSwap::from_pointee(Enrolment::new(&config, key.clone(), leases.clone())));
         let peers = {
@@ -185,7 +185,7 @@ impl Running {
         let admin = server::Server::start(Arc::clone(&inner))?;
         let config = inner.config.lock();
         tracing::info!(fabric = %config.fabric, gateway = %config.name, udp = config.listen.udp,
-            forward = inner.forwarding.forward.name(), reason = inner.forwarding.reason, pool = ?config.pool.prefixes, key = %inner.key, "up");
+            forward = inner.forwarding.forward.name(), reason = inner.forwarding.reason, pool = ?config.pool.prefixes, key = %inner.key, "gateway is up");
         drop(config);
         Ok(Self { _admin: admin, _metrics: metrics, inner, thread: Some(thread), runtime: Some(runtime) })
     }
@@ -240,7 +240,7 @@ impl Inner {
             fixed.into_iter().filter(|(_, differs)| *differs).map(|(name, _)| name).collect();
         if !fixed.is_empty() {
             return Err(Problem::new(format!("{} cannot change while the gateway runs", fixed.join(", ")))
-                .hint("drain this gateway, and start it again; pods go on with the others"));
+                .hint("drain this gateway, and restart it; pods continue with the other gateways"));
         }
         self.audit.reopen()?;
         let mut said = Vec::new();
@@ -263,7 +263,7 @@ impl Inner {
             said.push("token keys");
         }
         if before.gateways != after.gateways || before.dns != after.dns || before.peers != after.peers {
-            said.push("what peers are told");
+            said.push("the peers' configuration");
         }
         if before.limits != after.limits {
             if let Some(listener) = self.listener.upgrade() {
@@ -277,7 +277,7 @@ impl Inner {
         }
         self.enrolment.store(Arc::new(self.enrolment.load().anew(&after)));
         *before = after;
-        Ok(if said.is_empty() { "nothing has changed".to_owned() } else { said.join(", ") })
+        Ok(if said.is_empty() { "no changes".to_owned() } else { said.join(", ") })
     }
 
     /// The name in the file.
@@ -298,7 +298,7 @@ impl Inner {
             // Whoever waited may have gone.
             _ = done.send(task.await);
         });
-        result.recv().map_err(|_| Problem::new("the gateway is ending"))
+        result.recv().map_err(|_| Problem::new("the gateway is stopping"))
     }
 }
 
@@ -356,7 +356,7 @@ async fn announce(inner: Arc<Inner>) {
                 *inner.presence.lock() = Some(presence);
                 return;
             }
-            Err(error) => tracing::debug!(%error, "not yet known to be alive"),
+            Err(error) => tracing::debug!(%error, "cannot announce this gateway yet"),
         }
         tokio::time::sleep(ANNOUNCE).await;
     }

@@ -44,7 +44,7 @@ pub fn config(path: &Path) -> Result<GatewayConfig> {
     let length = fs::metadata(path)
         .map_err(|error| {
             Problem::new(format!("{}: {error}", told()))
-                .hint("--config FILE names another; docs/gateway.md has an example")
+                .hint("select another file with --config FILE; docs/gateway.md has an example")
         })?
         .len();
     if length > MAX_FILE {
@@ -61,11 +61,11 @@ pub(super) fn private_key(path: &Path) -> Result<PrivateKey> {
     let text = secret::read(path, "private key").map_err(|problem| match problem.advice() {
         Some(_) if path.exists() => problem,
         _ => Problem::new(problem.what())
-            .hint(format!("make one: warren-tunnel genkey --out {}", path.display())),
+            .hint(format!("create one: `warren-tunnel genkey --out {}`", path.display())),
     })?;
     PrivateKey::from_base64(text.trim()).map_err(|error| {
         Problem::new(format!("private key {}: {error}", path.display()))
-            .hint("one line of base64, as warren-tunnel genkey prints it")
+            .hint("the file must contain one line of base64, as `warren-tunnel genkey` prints it")
     })
 }
 
@@ -78,11 +78,11 @@ pub(super) fn identity(certificate: &Path, key: &Path) -> Result<Identity> {
     identity.map_err(|error| {
         let problem = Problem::new(format!("TLS certificate: {error}"));
         match &error {
-            IdentityError::Exposed { path, .. } => problem.hint(format!("chmod 600 {}", path.display())),
+            IdentityError::Exposed { path, .. } => problem.hint(format!("run `chmod 600 {}`", path.display())),
             IdentityError::File { .. } => problem.hint(
-                "certificate_file and certificate_key_file are PEM; where both name one file it is made if it is missing",
+                "certificate_file and certificate_key_file name PEM files; if both name the same file, the gateway creates it when it is missing",
             ),
-            _ => problem.hint("PEM is wanted: a certificate chain, and a private key"),
+            _ => problem.hint("the files must contain a certificate chain and a private key in PEM"),
         }
     })
 }
@@ -102,13 +102,13 @@ pub(crate) fn own_entry(
     };
     let wrong = |what: String| Err(format!("[[gateways]] {}: {what}", config.name));
     if let Some(key) = key.filter(|key| *key != own.key) {
-        return wrong(format!("key is {}, but private_key_file has that of {key}", own.key));
+        return wrong(format!("key is {}, but private_key_file contains the private key of {key}", own.key));
     }
     if let Some(site) = config.site.peers.iter().find(|site| site.key == own.key) {
         return Err(format!("[[site.peers]] {}: the key is this gateway's own", site.name));
     }
     if let Some(pin) = pin.filter(|pin| !own.pins.as_slice().contains(pin)) {
-        return wrong(format!("no pin is the certificate's, which is {pin}"));
+        return wrong(format!("no pin matches the certificate, whose pin is {pin}"));
     }
     Ok(())
 }
@@ -131,7 +131,7 @@ pub fn check(path: &Path) -> Result<String> {
     if to_be_made && config.gateways.as_slice().iter().any(|gateway| gateway.name == config.name) {
         let certificate = keys.certificate_file.display();
         let what = format!(
-            "{certificate} is missing, and one that is made has not the pin in [[gateways]] {}",
+            "{certificate} is missing, and a new certificate would not match the pins of [[gateways]] {}",
             config.name
         );
         return Err(not_own(path, &what));
@@ -153,14 +153,14 @@ pub fn check(path: &Path) -> Result<String> {
         path.display(),
         config.name,
         config.fabric,
-        pin.map_or("is made at the first start".to_owned(), |pin| format!("pin {pin}")),
-        if groups.is_empty() { "none, so no peer may reach anything".to_owned() } else { groups.join(", ") },
+        pin.map_or("created at the first start".to_owned(), |pin| format!("pin {pin}")),
+        if groups.is_empty() { "none, so peers cannot reach anything".to_owned() } else { groups.join(", ") },
     ))
 }
 
 fn not_own(path: &Path, what: &str) -> Problem {
     Problem::new(format!("{}: {what}", path.display()))
-        .hint("`warren-tunnel gateway identity` prints the entry as it should be")
+        .hint("`warren-tunnel gateway identity` prints the correct entry")
 }
 
 /// Opens where leases are kept.
@@ -170,13 +170,13 @@ fn not_own(path: &Path, what: &str) -> Problem {
 pub(super) fn store(config: &GatewayConfig) -> Result<std::sync::Arc<dyn warren_store::Store>> {
     match &config.store {
         StoreConfig::Embedded(embedded) => {
-            let told = || format!("store of leases {}", embedded.path.display());
+            let told = || format!("lease store {}", embedded.path.display());
             if let Some(folder) = embedded.path.parent().filter(|folder| !folder.as_os_str().is_empty()) {
                 fs::create_dir_all(folder).while_doing(told)?;
             }
             let opened = warren_store::Embedded::open(&embedded.path).map_err(|error| {
-                Problem::new(format!("store of leases: {error}")).hint(
-                    "does another gateway run with this file? several gateways share leases by [store.etcd]",
+                Problem::new(format!("lease store: {error}")).hint(
+                    "check that no other gateway uses this file; several gateways share leases through [store.etcd]",
                 )
             })?;
             Ok(std::sync::Arc::new(opened))
@@ -188,7 +188,7 @@ pub(super) fn store(config: &GatewayConfig) -> Result<std::sync::Arc<dyn warren_
 /// A client of the cluster; nothing is sent yet.
 fn in_etcd(config: &GatewayConfig, etcd: &EtcdFile) -> Result<warren_store::Etcd> {
     warren_store::Etcd::new(&etcd_settings(config, etcd)?)
-        .map_err(|error| Problem::new(format!("store of leases: {error}")))
+        .map_err(|error| Problem::new(format!("lease store: {error}")))
 }
 
 fn etcd_settings(config: &GatewayConfig, etcd: &EtcdFile) -> Result<warren_store::EtcdSettings> {
@@ -204,8 +204,8 @@ fn etcd_settings(config: &GatewayConfig, etcd: &EtcdFile) -> Result<warren_store
     let tls = match &etcd.ca_file {
         Some(ca) => Some(warren_store::Tls { ca: read(ca)?, identity }),
         None if secure => {
-            return Err(Problem::new("etcd is reached by https, but ca_file is not set")
-                .hint("ca_file is the PEM of who signed the members' certificates"));
+            return Err(Problem::new("an etcd endpoint uses https, but ca_file is not set")
+                .hint("set ca_file to the PEM file of the CA that signed the members' certificates"));
         }
         None => None,
     };

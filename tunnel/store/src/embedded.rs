@@ -77,7 +77,9 @@ fn read(database: &Database) -> Result<Table, Box<dyn std::error::Error>> {
         let mut meta = write.open_table(META)?;
         let format = meta.get("format")?.map_or(FORMAT, |format| format.value());
         if format != FORMAT {
-            return Err(format!("the file has format {format}, this program knows {FORMAT}").into());
+            return Err(
+                format!("the file has format {format}, but this version supports format {FORMAT}").into()
+            );
         }
         meta.insert("format", FORMAT)?;
         write.open_table(RECORDS)?;
@@ -152,7 +154,7 @@ impl Writer {
             waiting.push((answer, outcome));
         }
         if let Err(error) = self.persist(&done) {
-            let error = StoreError::File(format!("the store's file cannot be written: {error}"));
+            let error = StoreError::File(format!("cannot write the store's file: {error}"));
             for (answer, _) in waiting {
                 _ = answer.send(Err(error.clone()));
             }
@@ -192,7 +194,7 @@ impl Writer {
 #[async_trait]
 impl Store for Embedded {
     async fn commit(&self, transaction: &Transaction) -> Result<Outcome, StoreError> {
-        let ended = || StoreError::File("the store's thread has ended".into());
+        let ended = || StoreError::File("the store's thread has stopped".into());
         let (answer, outcome) = oneshot::channel();
         let job = Job::Commit(transaction.clone(), answer);
         self.jobs.as_ref().and_then(|jobs| jobs.send(job).ok()).ok_or_else(ended)?;

@@ -166,7 +166,7 @@ fn a_killed_gateway_is_replaced_and_an_ended_one_leaves_nothing() {
     gateway.daemon.kill().unwrap();
     lab.fabric.configure(0, &[("fabric = ", "forwarding = \"user\"\nfabric = ")]).unwrap();
     let mut gateway = lab.start();
-    assert_eq!(gateway.status().unwrap()["forward_reason"], "the file asks for it");
+    assert_eq!(gateway.status().unwrap()["forward_reason"], "set in the file");
     assert_eq!(rules(&lab), "");
     assert!(gateway.daemon.terminate().unwrap().success());
     untouched(&lab);
@@ -181,7 +181,7 @@ fn who_forwards_is_told_with_its_reason() {
         assert!(gateway.daemon.terminate().unwrap().success());
         text.lines().find(|line| line.contains("forwarding:")).unwrap().trim().to_owned()
     };
-    assert_eq!(told(lab.start()), "forwarding: kernel, CAP_NET_ADMIN, a TUN device and nft are here");
+    assert_eq!(told(lab.start()), "forwarding: kernel, CAP_NET_ADMIN, a TUN device and nft are available");
     let plain = told(lab.fabric.start(0, &lab.gateway).unwrap());
     assert_eq!(plain, "forwarding: user, CAP_NET_ADMIN is missing");
     // A file in its place that is no such device.
@@ -189,9 +189,9 @@ fn who_forwards_is_told_with_its_reason() {
     assert!(no_tun.starts_with("forwarding: user, the kernel refused: "), "{no_tun}");
     let nft = lab.gateway.run("sh", &["-c", "command -v nft"]).unwrap();
     let no_nft = told(lab.fabric.start_admin(0, &lab.gateway, &[nft.trim()]).unwrap());
-    assert_eq!(no_nft, "forwarding: user, the program nft is not installed");
+    assert_eq!(no_nft, "forwarding: user, nft is not installed");
 
     lab.fabric.configure(0, &[("fabric = ", "forwarding = \"kernel\"\nfabric = ")]).unwrap();
     let refused = format!("{:#}", lab.fabric.start(0, &lab.gateway).unwrap_err());
-    assert!(refused.contains("the kernel cannot forward here: CAP_NET_ADMIN is missing"), "{refused}");
+    assert!(refused.contains("kernel forwarding is not available: CAP_NET_ADMIN is missing"), "{refused}");
 }

@@ -81,7 +81,7 @@ pub struct KernelPeerStatus {
 #[derive(Debug, thiserror::Error)]
 pub enum KernelError {
     /// This kernel has no WireGuard, or it may not be used here.
-    #[error("the kernel has no WireGuard that may be used here: {0}")]
+    #[error("the kernel's WireGuard is not available: {0}")]
     Unavailable(String),
     /// It has, but refused.
     #[error("the kernel's WireGuard: {0}")]

@@ -23,7 +23,7 @@ const ANSWER: usize = 4;
 /// # Errors
 /// The namespaces are refused, which the other end is told too.
 pub fn serve(channel: BorrowedFd<'_>) -> io::Result<()> {
-    #[expect(unsafe_code, reason = "a process with one thread shares no descriptors with anybody")]
+    #[expect(unsafe_code, reason = "a process with one thread shares no descriptors")]
     // SAFETY: no file descriptors are unshared (no CLONE_FILES), so what is open here stays valid.
     let entered = unsafe { rustix::thread::unshare_unsafe(UnshareFlags::NEWUSER | UnshareFlags::NEWNET) };
     tell(channel, entered.map(|()| None))?;

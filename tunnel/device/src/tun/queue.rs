@@ -18,7 +18,7 @@ const DEVICE: &str = "/dev/net/tun";
 #[derive(Debug, thiserror::Error)]
 pub enum OpenError {
     /// The name is empty, too long or not a name.
-    #[error("`{0}` is no name for an interface; use 1 to 15 characters without `/` or space")]
+    #[error("`{0}` is not a valid interface name; use 1 to 15 characters without `/` or space")]
     Name(String),
     /// `/dev/net/tun` is missing.
     #[error(
@@ -29,11 +29,11 @@ pub enum OpenError {
     #[error("not allowed to open a TUN device; run as root or with CAP_NET_ADMIN")]
     Denied,
     /// The interface exists and another program has it.
-    #[error("interface `{0}` is in use; stop the program that has it, or choose another name")]
+    #[error("interface `{0}` is in use; stop the program that uses it, or choose another name")]
     Busy(String),
     /// Anything else.
     #[error(
-        "cannot open TUN interface `{name}`: {source}; `warren-tunnel doctor` tells what the kernel offers"
+        "cannot open TUN interface `{name}`: {source}; `warren-tunnel doctor` shows what the kernel offers"
     )]
     Other {
         /// The interface.

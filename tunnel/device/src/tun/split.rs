@@ -23,10 +23,10 @@ pub enum Malformed {
     #[error("frame is shorter than its headers")]
     Short,
     /// Neither IPv4 nor IPv6, or not the version the vnet header tells.
-    #[error("frame is not IPv4 or IPv6, or not the version its vnet header tells")]
+    #[error("frame is not IPv4 or IPv6, or its version differs from the vnet header")]
     NotIp,
     /// A kind of segmentation that was not asked for.
-    #[error("frame wants an unknown kind of segmentation")]
+    #[error("frame requires an unknown type of segmentation")]
     Gso,
     /// Offsets outside the packet, or no segment size.
     #[error("frame's vnet header does not fit the packet")]

@@ -1,5 +1,5 @@
 //! The two ioctls of the TUN driver (`linux/if_tun.h`), and what packet sockets have beyond others (`linux/if_packet.h`).
-#![expect(unsafe_code, reason = "system calls with pointers whose types only their numbers tell")]
+#![expect(unsafe_code, reason = "raw system calls take untyped pointers")]
 
 use std::io;
 use std::os::fd::{AsRawFd as _, BorrowedFd};

@@ -9,10 +9,10 @@ use warren_netstack::CloseReason;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum ConnectError {
     /// No peer of the tunnel has the destination among its allowed addresses.
-    #[error("{0} is not reached by the tunnel: no peer has it in AllowedIPs")]
+    #[error("the tunnel has no route to {0}: no peer has it in AllowedIPs")]
     NoRoute(IpAddr),
     /// This end has no address of the destination's family.
-    #[error("the tunnel has no address of the family of {0}")]
+    #[error("the tunnel has no address in the address family of {0}")]
     NoAddress(IpAddr),
     /// The destination refused.
     #[error("connection refused")]
@@ -68,7 +68,7 @@ pub enum BindError {
     #[error("port {0} of the tunnel is in use")]
     InUse(u16),
     /// A listener needs one.
-    #[error("port 0 cannot be listened on")]
+    #[error("cannot listen on port 0")]
     NoPort,
     /// The tunnel has ended.
     #[error("the tunnel is down")]

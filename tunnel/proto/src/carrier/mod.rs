@@ -107,7 +107,7 @@ impl Why {
             Self::UdpSilent => "UDP does not answer",
             Self::UdpAnswers => "UDP answers",
             Self::StreamLost => "the TLS connection was lost",
-            Self::Configured => "asked for",
+            Self::Configured => "configured",
         }
     }
 }

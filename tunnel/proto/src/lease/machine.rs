@@ -72,13 +72,13 @@ pub struct Grant {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Refusal {
     /// As many peers as may have used the token.
-    #[error("{0} peers have used the token, which is as many as may; issue a token with more uses")]
+    #[error("the token's use limit of {0} is reached; issue a token with more uses")]
     UsedUp(NonZeroU32),
     /// An operator has revoked the token.
-    #[error("an operator has revoked the token; ask for a new one")]
+    #[error("an operator has revoked the token; request a new one")]
     Revoked,
     /// An operator has evicted the peer.
-    #[error("an operator has evicted this key until {0}; ask them, or make a new key")]
+    #[error("an operator has evicted this key until {0}; contact the operator, or generate a new key")]
     Evicted(UnixTime),
     /// No address is free.
     #[error(transparent)]
@@ -93,7 +93,7 @@ pub enum Refusal {
     #[error("too many gateways changed the same records at the same time; try again")]
     Contended,
     /// The store did not answer.
-    #[error("the store of leases does not answer; try again")]
+    #[error("the lease store does not answer; try again")]
     Store,
 }
 

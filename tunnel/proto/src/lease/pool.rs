@@ -22,8 +22,8 @@ pub enum Family {
 /// No address is left.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "all {total} {family} addresses of the pool are taken, {quarantined} of them in quarantine; \
-     make the pool larger, or lease and quarantine shorter"
+    "all {total} {family} addresses of the pool are in use, {quarantined} of them in quarantine; \
+     enlarge the pool, or shorten the lease and the quarantine"
 )]
 pub struct Full {
     /// Of which family.
@@ -37,7 +37,7 @@ pub struct Full {
 /// A pool that can serve nobody.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "the pool has no address for peers: its ranges are empty but for network, broadcast and reserved addresses"
+    "the pool has no address for peers: its ranges contain only network, broadcast and reserved addresses"
 )]
 pub struct PoolError;
 

@@ -27,7 +27,7 @@ pub enum Key {
 
 /// A text that is not a key of ours.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("not the key of a record of leases")]
+#[error("not the key of a lease record")]
 pub struct KeyError;
 
 /// A peer's addresses and life.

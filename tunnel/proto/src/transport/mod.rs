@@ -44,7 +44,7 @@ pub enum Reject {
     #[error("the message is not authentic")]
     Authentication,
     /// The counter was seen before, or is older than the window.
-    #[error("the message is a repetition or too old")]
+    #[error("the message is a replay or too old")]
     Replay,
     /// The counter is beyond `REJECT_AFTER_MESSAGES`, or the session is older than `REJECT_AFTER_TIME`.
     #[error("the session has expired")]

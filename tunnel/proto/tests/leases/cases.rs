@@ -126,12 +126,12 @@ fn refusals_tell_figures_and_change_nothing() {
     assert_eq!(
         told,
         [
-            "2 peers have used the token, which is as many as may; issue a token with more uses",
-            "all 7 IPv6 addresses of the pool are taken, 1 of them in quarantine; make the pool larger, or lease and quarantine shorter",
+            "the token's use limit of 2 is reached; issue a token with more uses",
+            "all 7 IPv6 addresses of the pool are in use, 1 of them in quarantine; enlarge the pool, or shorten the lease and the quarantine",
             "this key has no lease; it has expired or was never granted",
-            "an operator has evicted this key until 2027-01-15T08:10:00Z; ask them, or make a new key",
-            "an operator has revoked the token; ask for a new one",
-            "the store of leases does not answer; try again",
+            "an operator has evicted this key until 2027-01-15T08:10:00Z; contact the operator, or generate a new key",
+            "an operator has revoked the token; request a new one",
+            "the lease store does not answer; try again",
         ]
     );
 }

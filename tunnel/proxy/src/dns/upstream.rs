@@ -79,7 +79,7 @@ impl<D: Dial> Upstream<D> {
             }
             self.counters.dns_strange.fetch_add(1, Relaxed);
         }
-        Err(io::Error::new(io::ErrorKind::InvalidData, "too many messages that are no answer"))
+        Err(io::Error::new(io::ErrorKind::InvalidData, "too many messages that do not answer the query"))
     }
 
     /// RFC 1035 section 4.2.2: a length of two bytes, then the message.

@@ -38,7 +38,7 @@ pub(super) fn connected() -> Response<Body> {
 /// User and password are asked for.
 pub(super) fn who_are_you() -> Response<Body> {
     let mut response =
-        plain(StatusCode::PROXY_AUTHENTICATION_REQUIRED, "this proxy wants a user and a password");
+        plain(StatusCode::PROXY_AUTHENTICATION_REQUIRED, "this proxy requires a user and a password");
     let challenge = HeaderValue::from_static("Basic realm=\"warren\", charset=\"UTF-8\"");
     response.headers_mut().insert(PROXY_AUTHENTICATE, challenge);
     response

@@ -26,16 +26,16 @@ const HOP_BY_HOP: &[&str] = &[
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum NotForProxy {
     /// A path alone: the client takes us for the server.
-    #[error("this is a proxy: ask it for http://HOST/PATH, or CONNECT HOST:PORT")]
+    #[error("this is a proxy: request http://HOST/PATH, or CONNECT HOST:PORT")]
     Origin,
     /// A scheme that needs CONNECT.
-    #[error("only http: is passed on; for others a client uses CONNECT")]
+    #[error("only http: URLs are forwarded; use CONNECT for other schemes")]
     Scheme,
     /// Not `HOST:PORT`.
     #[error("CONNECT needs HOST:PORT")]
     Authority,
     /// The host is none.
-    #[error("the host of the request is none")]
+    #[error("the host of the request is not valid")]
     Host,
 }
 

@@ -189,7 +189,7 @@ impl<D: Dial, R: Resolve> Connection<D, R> {
         };
         let Some(place) = self.place.lock().take() else {
             // A second CONNECT cannot come on a connection that the first one took over.
-            return plain(StatusCode::BAD_REQUEST, "this connection is taken");
+            return plain(StatusCode::BAD_REQUEST, "this connection is already in use");
         };
         let shared = Arc::clone(&self.server.shared);
         self.server.shared.spawn(async move {
@@ -234,7 +234,7 @@ impl<D: Dial, R: Resolve> Connection<D, R> {
         self.refuse(Refusal::Failed);
         plain(
             StatusCode::BAD_GATEWAY,
-            format!("warren-tunnel: {target}: the connection broke, or its answer is no HTTP"),
+            format!("warren-tunnel: {target}: the connection broke, or the response is not HTTP"),
         )
     }
 

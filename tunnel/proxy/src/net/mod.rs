@@ -123,7 +123,7 @@ pub trait Listener: Send + 'static {
 
 /// The network behind a listener or socket has ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("the network has gone")]
+#[error("the network no longer exists")]
 pub struct Gone;
 
 impl From<Gone> for io::Error {

@@ -20,7 +20,7 @@ pub(crate) const DATAGRAM_HEADER: usize = 22;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum WireError {
     /// Another version: 4 is SOCKS4, letters are an HTTP request.
-    #[error("version {0} of SOCKS, not 5")]
+    #[error("SOCKS version {0}, not 5")]
     Version(u8),
     /// A field that must not be as it is.
     #[error("malformed")]

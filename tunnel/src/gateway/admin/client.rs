@@ -21,11 +21,11 @@ pub fn ask(path: Option<&Path>, ask: &Ask) -> Result<Said> {
         Some(path) => path.to_owned(),
         None => only()?,
     };
-    let told = || format!("asking {}", path.display());
+    let told = || format!("request to {}", path.display());
     let mut stream = UnixStream::connect(&path).map_err(|error| {
         let problem = Problem::new(format!("{}: {error}", told()));
         match error.raw_os_error() {
-            Some(libc::EACCES) => problem.hint("only the gateway's user may ask it: use sudo"),
+            Some(libc::EACCES) => problem.hint("only the gateway's user has access: use sudo"),
             _ => problem.hint("is the gateway running?"),
         }
     })?;
@@ -41,8 +41,8 @@ pub fn ask(path: Option<&Path>, ask: &Ask) -> Result<Said> {
             None => Problem::new(what),
         }),
         Ok(said) => Ok(said),
-        Err(error) => Err(Problem::new(format!("{}: the answer is not understood: {error}", told()))
-            .hint("gateway and command are of different versions: restart the gateway")),
+        Err(error) => Err(Problem::new(format!("{}: the response is not valid: {error}", told()))
+            .hint("the gateway and this command have different versions: restart the gateway")),
     }
 }
 
@@ -58,11 +58,11 @@ fn only() -> Result<PathBuf> {
     match running.len() {
         1 => Ok(running.remove(0)),
         0 => Err(Problem::new("no gateway of this user is running on this machine")
-            .hint("start one: warren-tunnel gateway --config FILE; --socket names one that is elsewhere")),
+            .hint("start one with `warren-tunnel gateway --config FILE`, or select its control socket with `--socket FILE`")),
         _ => {
             let names: Vec<String> = running.iter().map(|path| path.display().to_string()).collect();
             Err(Problem::new(format!("several gateways are running: {}", names.join(", ")))
-                .hint("name one: --socket FILE"))
+                .hint("choose one: `--socket FILE`"))
         }
     }
 }

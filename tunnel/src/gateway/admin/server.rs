@@ -16,7 +16,7 @@ const LONGEST: u64 = 16 << 10;
 const MANNER: Manner = Manner {
     thread: "gateway-admin",
     patience: Duration::from_secs(10),
-    taken: "a gateway of this name is running already",
+    taken: "a gateway with this name is already running",
 };
 
 /// The bound socket. Dropping it closes and removes it.
@@ -47,8 +47,8 @@ fn serve(stream: &UnixStream, inner: &Inner) -> Result<()> {
             hint: problem.advice().map(str::to_owned),
         }),
         Err(error) => Said::Problem {
-            what: format!("the request is not understood: {error}"),
-            hint: Some("gateway and command are of different versions: restart the gateway".into()),
+            what: format!("the request is not valid: {error}"),
+            hint: Some("the gateway and this command have different versions: restart the gateway".into()),
         },
     };
     let mut text = serde_json::to_string(&said).while_doing(told)?;
@@ -77,8 +77,8 @@ fn answer(ask: &Ask, inner: &Inner) -> Result<Said> {
         Ask::Revoke { token, until, peers } => {
             inner.wait(async move { leases.revoke(token, until, peers).await })?.map_err(refused)?;
             tracing::info!(%token, peers, "revoked");
-            let rest = if peers { "its peers are ended" } else { "its peers stay" };
-            Said::Done(format!("token {token} is revoked, {rest}"))
+            let rest = if peers { "its leases are ended" } else { "its leases stay" };
+            Said::Done(format!("token {token} is revoked; {rest}"))
         }
         Ask::Reload => Said::Done(format!("reloaded: {}", inner.reload()?)),
     })

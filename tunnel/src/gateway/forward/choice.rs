@@ -29,15 +29,15 @@ pub(super) fn choose(config: &GatewayConfig) -> Result<Chosen> {
 }
 
 fn decide(asked: Forwarding, possible: impl FnOnce() -> Result<()>) -> Result<Chosen> {
-    let asked_for = || "the file asks for it".to_owned();
+    let asked_for = || "set in the file".to_owned();
     match asked {
         Forwarding::User => Ok(Chosen::User(asked_for())),
         Forwarding::Kernel => match possible() {
             Ok(()) => Ok(Chosen::Kernel { reason: asked_for(), required: true }),
             Err(problem) => {
-                let told = Problem::new(format!("the kernel cannot forward here: {}", problem.what()));
-                let hint = problem.advice().unwrap_or("look at `warren-tunnel doctor`");
-                Err(told.hint(format!("{hint}; forwarding = \"user\" needs no privilege")))
+                let told = Problem::new(format!("kernel forwarding is not available: {}", problem.what()));
+                let hint = problem.advice().unwrap_or("run `warren-tunnel doctor`");
+                Err(told.hint(format!("{hint}; or set forwarding = \"user\", which needs no privileges")))
             }
         },
         Forwarding::Auto => Ok(match possible() {
@@ -47,7 +47,7 @@ fn decide(asked: Forwarding, possible: impl FnOnce() -> Result<()>) -> Result<Ch
     }
 }
 
-const CAN: &str = "CAP_NET_ADMIN, a TUN device and nft are here";
+const CAN: &str = "CAP_NET_ADMIN, a TUN device and nft are available";
 
 /// What a gateway would take here by itself, for `doctor`: its name, and why.
 pub(crate) fn here() -> (&'static str, String, Option<String>) {
@@ -67,7 +67,7 @@ mod tests {
         let kernel = decide(Forwarding::Auto, || Ok(())).unwrap();
         assert_eq!(kernel, Chosen::Kernel { reason: CAN.into(), required: false });
         assert_eq!(decide(Forwarding::Auto, no).unwrap(), Chosen::User("CAP_NET_ADMIN is missing".into()));
-        assert_eq!(decide(Forwarding::User, || Ok(())).unwrap(), Chosen::User("the file asks for it".into()));
+        assert_eq!(decide(Forwarding::User, || Ok(())).unwrap(), Chosen::User("set in the file".into()));
         insta::assert_snapshot!(decide(Forwarding::Kernel, no).unwrap_err());
     }
 }

@@ -87,7 +87,7 @@ pub(super) fn start(config: &GatewayConfig, around: &Surroundings) -> Result<Sta
     let reason = match choice::choose(config)? {
         Chosen::Kernel { reason, required } => match Kernel::start(config, &folder, around) {
             Ok((forward, queues)) => {
-                tracing::info!(interface = %forward.interface(), "the kernel forwards");
+                tracing::info!(interface = %forward.interface(), "forwarding in the kernel");
                 return Ok(Started { forward, device: Device::Tun(queues), reason });
             }
             Err(problem) if required => return Err(problem),

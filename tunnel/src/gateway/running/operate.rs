@@ -37,17 +37,20 @@ impl Inner {
             peers.away(!others.is_empty()).await;
             others
         })?;
-        tracing::info!(draining, ?others, "drain");
+        tracing::info!(draining, ?others, "drain changed");
         let here = self.roster.leased().len();
         Ok(match (draining, stay, others.is_empty()) {
-            (false, ..) => "takes new peers again".to_owned(),
-            (true, true, _) => "takes no new peers; those that are here stay until they leave".to_owned(),
+            (false, ..) => "accepts new peers again".to_owned(),
+            (true, true, _) => "accepts no new peers; connected peers stay until they leave".to_owned(),
             (true, false, true) => {
-                "takes no new peers; no other gateway is known to be alive, so those that are here stay"
+                "accepts no new peers; no other gateway is known to be alive, so connected peers stay"
                     .to_owned()
             }
             (true, false, false) => {
-                format!("takes no new peers; {here} peers are sent to the others: {}", others.join(", "))
+                format!(
+                    "accepts no new peers; moves its peers ({here}) to other gateways: {}",
+                    others.join(", ")
+                )
             }
         })
     }

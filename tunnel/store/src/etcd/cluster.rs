@@ -41,7 +41,7 @@ impl Cluster {
             settings.endpoints.iter().map(|url| channel(url, settings)).collect();
         let members = members?;
         if members.is_empty() {
-            return Err(StoreError::Refused("no endpoint is given".into()));
+            return Err(StoreError::Refused("no endpoint is set".into()));
         }
         Ok(Self { members, current: Arc::default() })
     }

@@ -29,7 +29,9 @@ pub(super) async fn announce(store: Etcd, member: Member) -> Result<Presence, St
             }
             match begin(&store, &member).await {
                 Ok(another) => lease = another,
-                Err(error) => tracing::warn!(%error, "this gateway cannot tell the others that it is alive"),
+                Err(error) => {
+                    tracing::warn!(%error, "cannot announce this gateway to the others")
+                }
             }
         }
         // If it fails, the lease ends by itself.

@@ -41,7 +41,7 @@ pub(super) async fn run(store: Etcd, news: Sender<News>) {
             End::Compacted => next = None,
             End::Broken(reason) if reason.is_empty() => {}
             End::Broken(reason) => {
-                tracing::warn!(%reason, "the watch of etcd is interrupted");
+                tracing::warn!(%reason, "etcd watch interrupted");
                 if news.send(News::Interrupted(reason)).await.is_err() {
                     return;
                 }
@@ -97,7 +97,7 @@ async fn watch(store: &Etcd, news: &Sender<News>, next: &mut Option<i64>, pause:
         };
         let response = match response {
             Ok(Some(response)) => response,
-            Ok(None) => return broken("the member has ended the watch".into()),
+            Ok(None) => return broken("the member ended the watch".into()),
             Err(status) => return broken(status.message().to_owned()),
         };
         if response.compact_revision > 0 {

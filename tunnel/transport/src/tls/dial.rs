@@ -48,7 +48,7 @@ pub struct Target {
 #[derive(Debug, thiserror::Error)]
 pub enum DialError {
     /// The name has no address.
-    #[error("{name} cannot be resolved: {error}")]
+    #[error("cannot resolve {name}: {error}")]
     Name {
         /// Of the gateway or of the proxy.
         name: String,
@@ -56,7 +56,7 @@ pub enum DialError {
         error: io::Error,
     },
     /// No TCP connection.
-    #[error("{name} cannot be connected to: {error}")]
+    #[error("cannot connect to {name}: {error}")]
     Connect {
         /// Of the gateway or of the proxy.
         name: String,
@@ -64,7 +64,7 @@ pub enum DialError {
         error: io::Error,
     },
     /// The proxy does not let it through.
-    #[error("the proxy {proxy} refuses to connect: HTTP status {status}")]
+    #[error("proxy {proxy} refused to connect: HTTP status {status}")]
     Proxy {
         /// Its name and port.
         proxy: String,
@@ -72,7 +72,7 @@ pub enum DialError {
         status: u16,
     },
     /// Another key than the pinned one.
-    #[error("{name} is not the gateway that was pinned: its key is {found}, expected is {expected}")]
+    #[error("{name} is not the pinned gateway: its key is {found}, expected {expected}")]
     WrongPin {
         /// The gateway.
         name: String,
@@ -90,7 +90,7 @@ pub enum DialError {
         error: rustls::Error,
     },
     /// The other end is a web server that knows no tunnel.
-    #[error("{name} is no gateway, or one of another version: HTTP status {status}")]
+    #[error("{name} is not a gateway, or has another version: HTTP status {status}")]
     NoGateway {
         /// The gateway.
         name: String,
@@ -112,18 +112,22 @@ impl DialError {
     #[must_use]
     pub fn hint(&self) -> &'static str {
         match self {
-            Self::Name { .. } => "is DNS reachable without the tunnel?",
+            Self::Name { .. } => "check that DNS is reachable without the tunnel",
             Self::Connect { .. } | Self::Cut { .. } => {
-                "does the gateway run with --listen-tls, and is its TCP port let through? HTTPS_PROXY names a proxy on the way"
+                "check that the gateway runs with --listen-tls and that firewalls allow its TCP port; set HTTPS_PROXY if the path needs a proxy"
             }
             Self::Proxy { .. } => {
-                "the proxy must allow CONNECT to this port; a password goes into HTTPS_PROXY"
+                "the proxy must allow CONNECT to this port; if it needs a password, put it into HTTPS_PROXY"
             }
             Self::WrongPin { .. } => {
-                "if the gateway got a new key, take its pin from its log; else somebody is in between, and nothing was sent"
+                "if the gateway has a new key, copy the pin from its log; otherwise the connection is intercepted; nothing was sent"
             }
-            Self::Tls { .. } => "is the port the gateway's own? a self-signed certificate needs TLSPin",
-            Self::NoGateway { .. } => "is the port the gateway's own, and is it of the same version?",
+            Self::Tls { .. } => {
+                "check that the port belongs to the gateway; a self-signed certificate needs TLSPin"
+            }
+            Self::NoGateway { .. } => {
+                "check that the port belongs to the gateway, and that both have the same version"
+            }
         }
     }
 }
@@ -271,7 +275,7 @@ fn secure(
     let tls = |error: rustls::Error| refusal(target, name, &seen, error);
     let asked = target.server_name.as_deref().unwrap_or(&target.host);
     let server = ServerName::try_from(asked.to_owned())
-        .map_err(|_| tls(rustls::Error::General(format!("{asked} is no server name"))))?;
+        .map_err(|_| tls(rustls::Error::General(format!("{asked} is not a server name"))))?;
     let config = client_config(&target.trust, Arc::clone(&seen)).map_err(tls)?;
     let connection = ClientConnection::new(Arc::new(config), server).map_err(tls)?;
     let mut session = Session::new(connection);

@@ -45,7 +45,7 @@ pub fn exchange(target: &Target, patience: Duration) -> Result<Exchange, DialErr
     let tls = |error| refusal(target, &name, &seen, error);
     let asked = target.server_name.as_deref().unwrap_or(&target.host);
     let server = ServerName::try_from(asked.to_owned())
-        .map_err(|_| tls(rustls::Error::General(format!("{asked} is no server name"))))?;
+        .map_err(|_| tls(rustls::Error::General(format!("{asked} is not a server name"))))?;
     let config = client_config(&target.trust, Arc::clone(&seen)).map_err(tls)?;
     let mut connection = ClientConnection::new(Arc::new(config), server).map_err(tls)?;
     let mut io = &socket;

@@ -34,7 +34,7 @@ pub enum IdentityError {
         error: io::Error,
     },
     /// A file with a key that others may read.
-    #[error("{}: others may read it (mode {mode:04o}), but it holds a private key", path.display())]
+    #[error("{}: other users may read it (mode {mode:04o}), but it contains a private key", path.display())]
     Exposed {
         /// Which.
         path: PathBuf,
@@ -50,10 +50,10 @@ pub enum IdentityError {
         what: String,
     },
     /// No certificate could be made.
-    #[error("a certificate cannot be made: {0}")]
+    #[error("cannot create a certificate: {0}")]
     Make(#[from] rcgen::Error),
     /// The two do not go together.
-    #[error("certificate and key do not go together: {0}")]
+    #[error("certificate and key do not match: {0}")]
     Tls(#[from] rustls::Error),
 }
 

@@ -284,7 +284,7 @@ impl Porter {
             match epoll::wait(&self.epoll, rustix::buffer::spare_capacity(&mut events), patience) {
                 Ok(_) | Err(Errno::INTR) => {}
                 Err(error) => {
-                    tracing::error!(%error, "the TLS port has ended");
+                    tracing::error!(%error, "the TLS listener has stopped");
                     return;
                 }
             }

@@ -21,7 +21,7 @@ pub struct Proxy {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ProxyError {
     /// Not `http://`.
-    #[error("only http:// proxies can be used")]
+    #[error("only http:// proxies are supported")]
     Scheme,
     /// No host, or a port that is none.
     #[error("no host and port")]

@@ -202,7 +202,7 @@ impl Receiver {
                 Ok((used, State::Open)) => rest = rest.get(used..).unwrap_or_default(),
                 Ok((_, State::Closed)) => return self.streams.ended(stream, "the other end closed it"),
                 Ok((_, State::Handshake)) | Err(_) => {
-                    return self.streams.ended(stream, "it broke the rules of TLS");
+                    return self.streams.ended(stream, "it violated the TLS protocol");
                 }
             }
         }
@@ -212,7 +212,7 @@ impl Receiver {
         }
         match self.frames(now, stream) {
             Ok(end) => left.plain.extend_from_slice(&self.plain[end..]),
-            Err(()) => self.streams.ended(stream, "what came is no tunnel's"),
+            Err(()) => self.streams.ended(stream, "the data does not belong to a tunnel"),
         }
     }
 
@@ -253,7 +253,7 @@ impl Receiver {
                 && !stream.proven()
                 && now.saturating_sub(stream.opened()) > UNPROVEN.0
             {
-                self.streams.ended(&stream, "nobody known came by it");
+                self.streams.ended(&stream, "no known peer used it");
                 continue;
             }
             if let Some(pinged) = pinged {
@@ -261,7 +261,7 @@ impl Receiver {
                 if silent < pinged {
                     stream.beat.pinged.store(0, Ordering::Relaxed);
                 } else if pinged >= DEAD {
-                    self.streams.ended(&stream, "it does not answer any more");
+                    self.streams.ended(&stream, "it no longer answers");
                 }
                 continue;
             }

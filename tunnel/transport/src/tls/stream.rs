@@ -265,7 +265,7 @@ impl Stream {
         let sealed = self.session.lock().seal(plain, cipher);
         plain.clear();
         if let Err(error) = sealed {
-            tracing::debug!(%error, "sealing failed");
+            tracing::debug!(%error, "encryption failed");
             self.end(sending);
             return false;
         }

@@ -250,7 +250,7 @@ fn a_tunnel_of_nobody_known_is_ended() {
     for bytes in [&[0u8, 0][..], &[0xff, 0xff, 4]] {
         let _stream = frames(bytes);
         eventually(|| gateway.streams.count() == 0);
-        assert_eq!(gateway.streams.take_closed()[0].why, "what came is no tunnel's");
+        assert_eq!(gateway.streams.take_closed()[0].why, "the data does not belong to a tunnel");
     }
     // Messages that open nothing, more of them than a handshake needs.
     let stream = frames(&[]);
@@ -258,10 +258,10 @@ fn a_tunnel_of_nobody_known_is_ended() {
         stream.send(clock(), &message(n, 1400), 1400);
     }
     eventually(|| gateway.streams.count() == 0);
-    assert_eq!(gateway.streams.take_closed()[0].why, "what came is no tunnel's");
+    assert_eq!(gateway.streams.take_closed()[0].why, "the data does not belong to a tunnel");
     let _stream = frames(&[]);
     eventually(|| gateway.streams.count() == 0);
-    assert_eq!(gateway.streams.take_closed()[0].why, "nobody known came by it");
+    assert_eq!(gateway.streams.take_closed()[0].why, "no known peer used it");
     drop(pump);
 }
 

@@ -84,7 +84,7 @@ impl Udp {
 
     fn give_up(&self, error: &io::Error) {
         if self.gso.swap(false, Ordering::Relaxed) {
-            tracing::warn!(%error, "UDP segmentation offload does not work on this path: sending one by one");
+            tracing::warn!(%error, "UDP segmentation offload does not work on this path: sending datagrams one by one");
         }
     }
 }

@@ -155,7 +155,7 @@ impl Parser {
             && !REPEATED.contains(&known)
         {
             return Err(name.error(
-                format!("{known} stands twice in this section, first in line {first}"),
+                format!("{known} is set twice in this section, first in line {first}"),
                 "remove one of them",
             ));
         }
@@ -176,7 +176,7 @@ impl Parser {
                 if let Some(first) = self.interface.replace(part.line) {
                     return Err(part.error(
                         format!("a second [Interface] section, the first is in line {first}"),
-                        "a file has one interface; put its settings together",
+                        "a file has one interface; merge its settings into one section",
                     ));
                 }
                 self.section = Section::Interface;
@@ -194,7 +194,7 @@ impl Parser {
         let (interface, peer) = if ours { (OWN_INTERFACE, OWN_PEER) } else { (INTERFACE, PEER) };
         let (own, own_title, other, other_title) = match self.section {
             Section::None => {
-                return Err(name.error("a setting before any section", "begin with [Interface] or [Peer]"));
+                return Err(name.error("a setting before any section", "start with [Interface] or [Peer]"));
             }
             Section::Interface => (interface, "[Interface]", peer, "[Peer]"),
             Section::Peer(..) => (peer, "[Peer]", interface, "[Interface]"),
@@ -215,7 +215,7 @@ impl Parser {
             && name.text.bytes().all(|c| c.is_ascii_alphanumeric() || c == b'_');
         if !presentable || name.text.is_empty() {
             return Err(name.error(
-                "what stands before the `=` is no name of a setting",
+                "the text before `=` is not the name of a setting",
                 format!("{own_title} has {}", own.join(", ")),
             ));
         }
@@ -239,7 +239,7 @@ impl Parser {
         let Some(public_key) = draft.public_key else {
             return Err(Problem::new(
                 "this [Peer] has no PublicKey",
-                "a peer is known by its public key: add it",
+                "a peer is identified by its public key: add it",
             )
             .at(line, 1));
         };
@@ -318,8 +318,8 @@ fn set_peer(
             let public_key = key(name, text, PublicKey::from_base64).map_err(at)?;
             if let Some(first) = peers.insert(public_key, value.line) {
                 return Err(value.error(
-                    format!("this peer stands twice, first in line {first}"),
-                    "put its ranges into one [Peer] section",
+                    format!("this peer is listed twice, first in line {first}"),
+                    "merge its ranges into one [Peer] section",
                 ));
             }
             draft.public_key = Some(public_key);

@@ -18,9 +18,9 @@ pub(super) fn key<K>(
     read: fn(&str) -> Result<K, crate::KeyError>,
 ) -> Result<K, Problem> {
     let hint = match name {
-        "PrivateKey" => "make one with `warren-tunnel genkey`",
-        "PresharedKey" => "both ends have the same one, 44 characters of base64 that end with `=`",
-        _ => "`warren-tunnel pubkey` makes it from the peer's private key",
+        "PrivateKey" => "create one with `warren-tunnel genkey`",
+        "PresharedKey" => "both ends have the same key, 44 characters of base64 that end with `=`",
+        _ => "`warren-tunnel pubkey` derives it from the peer's private key",
     };
     read(value).map_err(|error| {
         let what = match error {
@@ -37,7 +37,7 @@ pub(super) fn port(name: &str, value: &str) -> Result<u16, Problem> {
     value.parse().map_err(|_| {
         Problem::new(
             format!("{name} {} is not a port", show(value)),
-            "write a number from 0 to 65535, 0 is any",
+            "write a number from 0 to 65535; 0 means any",
         )
     })
 }
@@ -58,7 +58,7 @@ pub(super) fn mtu(value: &str) -> Result<u16, Problem> {
     value.parse().ok().filter(|mtu| *mtu >= LEAST_MTU).ok_or_else(|| {
         Problem::new(
             format!("MTU {} is out of range", show(value)),
-            "write a number from 576 to 65535; 1420 fits a path of 1500, IPv6 inside wants at least 1280",
+            "write a number from 576 to 65535; 1420 fits a path of 1500, IPv6 inside the tunnel needs at least 1280",
         )
     })
 }
@@ -72,7 +72,7 @@ pub(super) fn table(value: &str) -> Result<Table, Problem> {
     }
     number(value).filter(|table| *table != 0).map(Table::Number).ok_or_else(|| {
         Problem::new(
-            format!("Table {} is not a routing table", show(value)),
+            format!("Table {} is not a valid routing table", show(value)),
             "write `auto`, `off` or the number of a table; names are in /etc/iproute2/rt_tables",
         )
     })
@@ -85,7 +85,7 @@ pub(super) fn keepalive(value: &str) -> Result<Option<u16>, Problem> {
     value.parse().map(|seconds: u16| (seconds != 0).then_some(seconds)).map_err(|_| {
         Problem::new(
             format!("PersistentKeepalive {} is out of range", show(value)),
-            "write seconds from 1 to 65535, mostly 25, or `off`",
+            "write seconds from 1 to 65535, usually 25, or `off`",
         )
     })
 }
@@ -94,10 +94,7 @@ pub(super) fn boolean(name: &str, value: &str) -> Result<bool, Problem> {
     match value.to_ascii_lowercase().as_str() {
         "true" => Ok(true),
         "false" => Ok(false),
-        _ => Err(Problem::new(
-            format!("{name} {} is not a truth value", show(value)),
-            "write `true` or `false`",
-        )),
+        _ => Err(Problem::new(format!("{name} {} is not a boolean", show(value)), "write `true` or `false`")),
     }
 }
 
@@ -114,11 +111,11 @@ pub(super) fn net(name: &str, value: &str) -> Result<IpNet, Problem> {
     };
     let address: IpAddr = address
         .parse()
-        .map_err(|_| problem("before the `/` stands an IPv4 or IPv6 address, like 10.0.0.0/24"))?;
+        .map_err(|_| problem("write an IPv4 or IPv6 address before the `/`, like 10.0.0.0/24"))?;
     let hint = if address.is_ipv4() {
-        "an IPv4 prefix length is from 0 to 32"
+        "an IPv4 prefix length is 0 to 32"
     } else {
-        "an IPv6 prefix length is from 0 to 128"
+        "an IPv6 prefix length is 0 to 128"
     };
     let digits = !length.is_empty() && length.bytes().all(|c| c.is_ascii_digit());
     let length = length.parse().ok().filter(|_| digits).ok_or_else(|| problem(hint))?;
@@ -145,7 +142,7 @@ pub(super) fn endpoint(value: &str) -> Result<Endpoint, Problem> {
         match zone {
             None => Host::Ip(IpAddr::V6(address)),
             Some(zone) if is_name(zone) => Host::Name(inner.to_owned()),
-            Some(_) => return Err(problem("has a bad zone", "write it like [fe80::1%eth0]:51820")),
+            Some(_) => return Err(problem("has an invalid zone", "write it like [fe80::1%eth0]:51820")),
         }
     } else if host.contains(':') {
         return Err(problem("is ambiguous", "put an IPv6 address in brackets, like [2001:db8::1]:51820"));
@@ -159,7 +156,7 @@ pub(super) fn endpoint(value: &str) -> Result<Endpoint, Problem> {
     let digits = port.bytes().all(|c| c.is_ascii_digit());
     match port.parse() {
         Ok(port) if digits && port != 0 => Ok(Endpoint { host, port }),
-        _ => Err(problem("has a bad port", "a port is a number from 1 to 65535")),
+        _ => Err(problem("has an invalid port", "a port is a number from 1 to 65535")),
     }
 }
 

@@ -132,7 +132,7 @@ pub struct Version;
 
 /// A version that this program does not speak.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("version {0} is not known, version 1 is; update the older of both programs")]
+#[error("version {0} is not supported, only version 1 is; update the older of the two programs")]
 pub struct VersionError(u32);
 
 /// A host's name and labels. Bounded, without control characters: they end up in logs and on terminals.
@@ -156,7 +156,7 @@ struct HostInfoText {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum HostInfoError {
     /// Too long, or with control characters.
-    #[error("a host's name and label values have at most {TEXT_MAX} printable characters")]
+    #[error("hostnames and label values have at most {TEXT_MAX} printable characters")]
     Text,
     /// Too many.
     #[error("{0} labels, at most {LABELS_MAX}")]
@@ -275,14 +275,14 @@ impl Answer {
     /// [`Kind::TooLarge`] or [`Kind::Malformed`].
     pub fn from_json(body: &[u8]) -> Result<Self, Problem> {
         if body.len() > ANSWER_MAX {
-            return Err(Problem::new(Kind::TooLarge, format!("the answer has {} bytes", body.len())));
+            return Err(Problem::new(Kind::TooLarge, format!("the response has {} bytes", body.len())));
         }
         let answer: Self = serde_json::from_slice(body).map_err(|error| malformed(&error))?;
         let family = |v4: bool| answer.addresses.iter().filter(|address| address.is_ipv4() == v4).count();
         if answer.addresses.is_empty() || family(true) > 1 || family(false) > 1 {
             return Err(Problem::new(
                 Kind::Malformed,
-                "the answer has not one address of a family".to_owned(),
+                "the response must have one address, or one of each address family".to_owned(),
             ));
         }
         Ok(answer)
@@ -296,7 +296,7 @@ impl Answer {
 
 fn read<T: for<'de> Deserialize<'de>>(body: &[u8]) -> Result<T, Problem> {
     if body.len() > REQUEST_MAX {
-        let detail = format!("the body has {} bytes, at most {REQUEST_MAX} are taken", body.len());
+        let detail = format!("the body has {} bytes, at most {REQUEST_MAX} are accepted", body.len());
         return Err(Problem::new(Kind::TooLarge, detail));
     }
     serde_json::from_slice(body).map_err(|error| malformed(&error))
@@ -304,7 +304,7 @@ fn read<T: for<'de> Deserialize<'de>>(body: &[u8]) -> Result<T, Problem> {
 
 fn write(message: &impl Serialize) -> Result<Vec<u8>, Problem> {
     let body = serde_json::to_vec(message)
-        .map_err(|_| Problem::new(Kind::Malformed, "the message has no JSON form".to_owned()))?;
+        .map_err(|_| Problem::new(Kind::Malformed, "the message cannot be encoded as JSON".to_owned()))?;
     if body.len() > REQUEST_MAX {
         return Err(Problem::new(Kind::TooLarge, format!("the body would have {} bytes", body.len())));
     }
@@ -316,13 +316,13 @@ fn malformed(error: &serde_json::Error) -> Problem {
     let text = error.to_string();
     let place = format!("line {}, column {}", error.line(), error.column());
     let (kind, what) = if text.starts_with("version ") {
-        (Kind::Version, "only version 1 of the messages is spoken here")
+        (Kind::Version, "only version 1 of the messages is supported")
     } else if text.starts_with("the token") || text.starts_with("the text does not begin with `v4") {
-        (Kind::TokenMalformed, "the token is damaged, cut off or of another kind")
+        (Kind::TokenMalformed, "the token is damaged, cut off or of another type")
     } else if error.is_data() {
-        (Kind::Malformed, "a field is missing, unknown or of the wrong form")
+        (Kind::Malformed, "a field is missing, unknown or not valid")
     } else {
-        (Kind::Malformed, "the body is not whole JSON")
+        (Kind::Malformed, "the body is not complete JSON")
     };
     Problem::new(kind, format!("{what} ({place})"))
 }

@@ -51,7 +51,7 @@ crate::text::serde_as_text!(Proof);
 
 /// A text that is not a proof.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("not a proof; 32 bytes are 43 characters of base64url")]
+#[error("not a proof; write 32 bytes as 43 characters of base64url")]
 pub struct ProofError;
 
 impl Proof {

@@ -109,7 +109,7 @@ impl FetchConfig {
         let mut names: Vec<&FileName> = config.files.iter().map(|file| &file.name).collect();
         names.sort();
         if let Some(twice) = names.windows(2).find(|pair| pair[0] == pair[1]) {
-            return refuse(format!("{} is there twice", twice[0]), "give each file a name of its own");
+            return refuse(format!("{} is listed twice", twice[0]), "give each file its own name");
         }
         Ok(config)
     }
@@ -131,17 +131,17 @@ impl Content {
             Self::Text => value.is_empty().then(|| "it is empty".to_owned()),
             Self::WireguardKey => PrivateKey::from_base64(value.trim_end())
                 .err()
-                .map(|error| format!("it is no WireGuard private key: {error}")),
+                .map(|error| format!("it is not a WireGuard private key: {error}")),
             Self::SigningKey => SigningKey::parse(value.trim_end())
                 .err()
-                .map(|error| format!("it is no enrolment signing key: {error}")),
+                .map(|error| format!("it is not an enrolment signing key: {error}")),
             Self::TlsKey => ["PRIVATE KEY-----", "BEGIN CERTIFICATE-----"]
                 .iter()
                 .any(|part| !value.contains(part))
                 .then(|| "it is not a private key and a certificate in PEM".to_owned()),
             Self::GatewayConfig => GatewayConfig::parse(value)
                 .err()
-                .map(|error| format!("it is no gateway configuration: {error}")),
+                .map(|error| format!("it is not a gateway configuration: {error}")),
         }
     }
 

@@ -22,7 +22,7 @@ pub(super) fn check(text: &str, config: &GatewayConfig) -> Result<(), ParseError
     };
     if config.keys.token_keys.is_empty() {
         let hint = "add the public key that `warren-tunnel token keygen` printed";
-        return wrong("keys", "token_keys", "no key signs tokens, so nobody could join".into(), hint);
+        return wrong("keys", "token_keys", "no key signs tokens, so no peer could join".into(), hint);
     }
     let pool = &config.pool.prefixes;
     if pool.is_empty() {
@@ -31,31 +31,31 @@ pub(super) fn check(text: &str, config: &GatewayConfig) -> Result<(), ParseError
     for (index, net) in pool.iter().enumerate() {
         if net.trunc() != *net {
             let hint = format!("write {}", net.trunc());
-            return wrong("pool", "prefixes", format!("{net} has bits behind its prefix"), &hint);
+            return wrong("pool", "prefixes", format!("{net} has host bits set"), &hint);
         }
         if let Some(other) = pool[..index].iter().find(|other| overlap(other, net)) {
             let what = format!("{other} and {net} overlap");
-            return wrong("pool", "prefixes", what, "take one of them out, or make it smaller");
+            return wrong("pool", "prefixes", what, "remove one of them, or make it smaller");
         }
     }
     if let Some(address) =
         config.pool.reserved.iter().find(|address| !pool.iter().any(|net| net.contains(*address)))
     {
         let what = format!("{address} is not in the pool");
-        return wrong("pool", "reserved", what, "only addresses of the pool need to be reserved");
+        return wrong("pool", "reserved", what, "reserve only addresses of the pool");
     }
     let ttl = config.lease.ttl.get();
     if !(LEASE_MIN..=LEASE_MAX).contains(&ttl) {
         let hint = "write from 4m, since handshakes are 120 s apart, to 24h";
-        return wrong("lease", "ttl", format!("a lease of {}", config.lease.ttl), hint);
+        return wrong("lease", "ttl", format!("a lease of {} is out of range", config.lease.ttl), hint);
     }
     if config.lease.quarantine.get() > QUARANTINE_MAX {
-        let what = format!("a quarantine of {}", config.lease.quarantine);
+        let what = format!("a quarantine of {} is too long", config.lease.quarantine);
         return wrong("lease", "quarantine", what, "write at most 7d");
     }
     if let StoreConfig::Etcd(etcd) = &config.store {
         if etcd.endpoints.is_empty() {
-            return wrong("store", "endpoints", "no member of etcd".into(), "add http://127.0.0.1:2379");
+            return wrong("store", "endpoints", "no etcd endpoint".into(), "add http://127.0.0.1:2379");
         }
         let known = |url: &String| url.starts_with("http://") || url.starts_with("https://");
         if !etcd.endpoints.iter().all(known) {
@@ -68,16 +68,16 @@ pub(super) fn check(text: &str, config: &GatewayConfig) -> Result<(), ParseError
         }
     }
     if !MTU.contains(&config.peers.mtu) {
-        let what = format!("an MTU of {}", config.peers.mtu);
+        let what = format!("an MTU of {} is out of range", config.peers.mtu);
         return wrong("peers", "mtu", what, "write 1280 to 9000; 1420 fits a path of 1500");
     }
     if !(1..=60).contains(&config.peers.keepalive_seconds) {
         let hint = "write 1 to 60; NAT mappings live for as little as 30 s, and leases need keepalives";
-        return wrong("peers", "keepalive_seconds", "a keepalive that keeps nothing alive".into(), hint);
+        return wrong("peers", "keepalive_seconds", "the keepalive interval is out of range".into(), hint);
     }
     if !config.gateways.as_slice().iter().any(|gateway| gateway.name == config.name) {
-        let what = format!("the list has no gateway `{}`, which is this one", config.name);
-        return wrong("", "gateways", what, "add this gateway as its peers reach it");
+        let what = format!("the list has no entry for this gateway, `{}`", config.name);
+        return wrong("", "gateways", what, "add this gateway with the addresses that peers use");
     }
     let rules = config.groups.values().map(|group| group.allow.len()).sum::<usize>();
     if config.groups.len() > GROUPS_MAX || rules > RULES_MAX {
@@ -86,25 +86,26 @@ pub(super) fn check(text: &str, config: &GatewayConfig) -> Result<(), ParseError
     }
     let rates = config.groups.values().flat_map(|group| [group.rate_mbit, group.peer_rate_mbit]);
     if rates.flatten().any(|rate| rate == 0) {
-        let hint = "leave the rate out for no limit; a group without `allow` reaches nothing";
-        return wrong("", "groups", "a rate of 0 Mbit/s".into(), hint);
+        let hint = "omit the rate for no limit; a group without `allow` reaches nothing";
+        return wrong("", "groups", "a rate of 0 Mbit/s passes no traffic".into(), hint);
     }
     if config.planned_rate_mbit == Some(0) {
-        let hint = "write what the machine and its line are to carry, or leave it out";
-        return wrong("", "planned_rate_mbit", "a planned rate of 0 Mbit/s".into(), hint);
+        let hint = "write the rate that the machine and its line should carry, or omit it";
+        return wrong("", "planned_rate_mbit", "the planned rate is 0 Mbit/s".into(), hint);
     }
     if let Err(Wrong { key, what, hint }) = config.site.check(pool, &config.pool.reserved) {
         return wrong("site", key, what, &hint);
     }
     if let Some(peer) = config.site.peers.iter().find(|peer| !config.groups.contains_key(&peer.group)) {
-        let what = format!("site {} is of group `{}`, which there is not", peer.name, peer.group);
-        let hint = format!("add [[groups.{}.allow]] with what comes from it may reach", peer.group);
+        let what = format!("site {} has group `{}`, which does not exist", peer.name, peer.group);
+        let hint =
+            format!("add [[groups.{}.allow]] with the destinations that its traffic may reach", peer.group);
         return wrong("site", "group", what, &hint);
     }
     let limits = &config.limits;
     let counts = [limits.requests_per_second, limits.requests_per_minute_and_source, limits.connections];
     if counts.contains(&0) || limits.request_timeout == Period::from_secs(0) {
-        return wrong("limits", "", "a limit of 0 lets nobody in".into(), "write at least 1");
+        return wrong("limits", "", "a limit of 0 rejects every peer".into(), "write at least 1");
     }
     Ok(())
 }

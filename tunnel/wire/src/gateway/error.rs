@@ -26,10 +26,10 @@ fn message(message: &str) -> (String, String) {
         let near = known.iter().max_by(|a, b| similarity(name, a).total_cmp(&similarity(name, b)));
         let hint = match near {
             Some(near) if similarity(name, near) > 0.85 => format!("did you mean `{near}`?"),
-            Some(_) => format!("the settings here are {}", known.join(", ")),
-            None => "there are no settings here".to_owned(),
+            Some(_) => format!("this section has {}", known.join(", ")),
+            None => "this section has no settings".to_owned(),
         };
-        return (format!("there is no setting {}", crate::config::show(name)), hint);
+        return (format!("unknown setting {}", crate::config::show(name)), hint);
     }
     if let Some(field) = message.strip_prefix("missing field ") {
         return (format!("{field} is missing"), format!("add a line `{} = …`", field.trim_matches('`')));
@@ -41,13 +41,13 @@ fn message(message: &str) -> (String, String) {
             "u32" => "a number from 0 to 4294967295",
             _ => expected,
         };
-        return ("the value is of another kind".to_owned(), format!("write {expected}"));
+        return ("the value has another type".to_owned(), format!("write {expected}"));
     }
     if let Some((_, expected)) =
         message.strip_prefix("unknown variant ").and_then(|rest| rest.split_once(", "))
     {
         let known = expected.replace("expected one of ", "").replace("expected ", "");
-        return ("the value is not one of those known here".to_owned(), format!("write one of {known}"));
+        return ("the value is not supported".to_owned(), format!("write one of {known}"));
     }
     if message.contains("IP address") || message.contains("socket address") {
         let hint =
@@ -57,7 +57,7 @@ fn message(message: &str) -> (String, String) {
     // Our own types say `what; what to do`.
     match message.split_once("; ") {
         Some((what, hint)) => (what.to_owned(), hint.to_owned()),
-        None => (message.to_owned(), "look at docs/gateway.md for an example".to_owned()),
+        None => (message.to_owned(), "see docs/gateway.md for an example".to_owned()),
     }
 }
 

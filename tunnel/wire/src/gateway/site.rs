@@ -88,7 +88,7 @@ impl Site {
             return wrong(
                 "peers",
                 format!("{} peers", self.peers.len()),
-                "at most 256 sites are peered with one",
+                "a gateway has at most 256 sites as peers",
             );
         }
         let pods = |net: &IpNet| pool.iter().find(|pool| pool.contains(net) || net.contains(*pool)).copied();
@@ -99,15 +99,14 @@ impl Site {
             .flat_map(|peer| peer.addresses.iter().map(move |address| (Some(&peer.name), *address)));
         for (_, address) in own.chain(theirs) {
             if pods(&address.into()).is_some() && !reserved.contains(&address) {
-                let hint =
-                    format!("add {address} to [pool] reserved, or take an address outside of the pool");
-                return wrong("addresses", format!("a pod may be given {address}"), &hint);
+                let hint = format!("add {address} to [pool] reserved, or use an address outside the pool");
+                return wrong("addresses", format!("a pod may get {address}"), &hint);
             }
         }
         for (index, peer) in self.peers.iter().enumerate() {
             if self.peers[..index].iter().any(|other| other.name == peer.name || other.key == peer.key) {
-                let what = format!("{} is there twice", peer.name);
-                return wrong("name", what, "names and keys are different for each site");
+                let what = format!("{} is listed twice", peer.name);
+                return wrong("name", what, "give each site its own name and key");
             }
             if peer.addresses.is_empty() {
                 let what = format!("{} has no address", peer.name);
@@ -116,21 +115,21 @@ impl Site {
             for net in &peer.prefixes {
                 if net.trunc() != *net {
                     let hint = format!("write {}", net.trunc());
-                    return wrong("prefixes", format!("{net} has bits behind its prefix"), &hint);
+                    return wrong("prefixes", format!("{net} has host bits set"), &hint);
                 }
                 if let Some(pool) = pods(net) {
                     let what = format!("{net} of {} and {pool} of the pool overlap", peer.name);
-                    return wrong("prefixes", what, "networks that are peered have no address twice");
+                    return wrong("prefixes", what, "peered networks must not overlap");
                 }
                 if !self.addresses.iter().any(|own| own.is_ipv4() == net.addr().is_ipv4()) {
-                    let what = format!("there is no own address from which {net} could be reached");
+                    let what = format!("this gateway has no [site] address of the address family of {net}");
                     return wrong("addresses", what, "add an address of that family to [site] addresses");
                 }
             }
             let nets = peer.allowed_ips();
             if let Some(own) = self.addresses.iter().find(|own| nets.iter().any(|net| net.contains(*own))) {
-                let what = format!("{own} is this gateway's own, and of {} too", peer.name);
-                return wrong("addresses", what, "each gateway has addresses of its own");
+                let what = format!("{own} belongs to this gateway and to {}", peer.name);
+                return wrong("addresses", what, "give each gateway its own addresses");
             }
             for other in &self.peers[..index] {
                 let both = other.allowed_ips();
@@ -140,7 +139,11 @@ impl Site {
                 });
                 if let Some((net, found)) = clash {
                     let what = format!("{net} of {} and {found} of {} overlap", peer.name, other.name);
-                    return wrong("prefixes", what, "a destination is reached through one peer alone");
+                    return wrong(
+                        "prefixes",
+                        what,
+                        "remove it from one of the peers: each destination has one peer",
+                    );
                 }
             }
         }

@@ -24,7 +24,7 @@ pub const KEY_LEN: usize = 32;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum KeyError {
     /// Base64 of 32 bytes has 44 characters.
-    #[error("a key has 44 characters of base64, this text has {0}; make one with `warren-tunnel genkey`")]
+    #[error("a key has 44 characters of base64, this text has {0}; create one with `warren-tunnel genkey`")]
     Base64Length(usize),
     /// A character outside of the alphabet, misplaced padding, or bits after the end.
     #[error("the text is not canonical base64; copy the key again, it ends with `=`")]

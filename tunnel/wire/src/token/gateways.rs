@@ -36,10 +36,10 @@ pub struct GatewaySet(Vec<Gateway>);
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum SetError {
     /// None or too many.
-    #[error("{0} gateways; a set has 1 to {GATEWAYS_MAX}")]
+    #[error("{0} gateways; a token names 1 to {GATEWAYS_MAX}")]
     Gateways(usize),
     /// One name or key is there twice.
-    #[error("gateway {0} is there twice; names and keys are different for each")]
+    #[error("gateway {0} is listed twice; give each gateway its own name and key")]
     Twice(Name),
 }
 

@@ -29,16 +29,16 @@ const ID_LEN: usize = 33;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum SigningKeyError {
     /// The text begins otherwise.
-    #[error("the text does not begin with `{0}`; `warren-tunnel token keygen` makes such keys")]
+    #[error("the text does not begin with `{0}`; `warren-tunnel token keygen` generates such keys")]
     Kind(&'static str),
     /// What follows is not base64url of the right length.
-    #[error("after `{0}` does not stand a whole key; copy the key again")]
+    #[error("the key after `{0}` is incomplete or damaged; copy the key again")]
     Body(&'static str),
     /// The 32 bytes are no point of the curve, or a point of small order.
     #[error("the bytes are not an Ed25519 public key; copy the key again")]
     Point,
     /// The public half does not belong to the secret half.
-    #[error("the two halves of the secret key do not belong together; copy the key again")]
+    #[error("the two halves of the secret key do not match; copy the key again")]
     Halves,
 }
 

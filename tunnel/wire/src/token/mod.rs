@@ -48,10 +48,10 @@ const IMPLICIT: &[u8] = b"warren enrolment token 1";
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum TokenError {
     /// Longer than [`TOKEN_MAX`].
-    #[error("the token has {0} characters, the longest has {TOKEN_MAX}; copy the token again")]
+    #[error("the token has {0} characters, but at most {TOKEN_MAX} are possible; copy the token again")]
     Long(usize),
     /// Not a PASETO of this version and purpose.
-    #[error("the text does not begin with `v4.public.`; give the whole token and nothing else")]
+    #[error("the text does not begin with `v4.public.`; pass the whole token and nothing else")]
     Version,
     /// Not base64url, or cut off.
     #[error("the token is damaged or cut off; copy the token again")]
@@ -63,21 +63,21 @@ pub enum TokenError {
     Claims(String),
     /// The footer names a key that is not in the ring.
     #[error(
-        "the token is signed with key {0}, which is not among the keys of this gateway; add it, or issue a new token"
+        "the token is signed with key {0}, which this gateway does not accept; add the key to token_keys, or issue a new token"
     )]
     UnknownKey(KeyId),
     /// The signature does not fit.
-    #[error("the token's signature does not fit its contents; issue a new token")]
+    #[error("the token's signature does not match its contents; issue a new token")]
     Forged,
     /// Used before its time.
-    #[error("the token is not valid before {0}; look at the clocks, or wait")]
+    #[error("the token is not valid before {0}; check the clocks, or wait")]
     Early(UnixTime),
     /// Used after its time.
-    #[error("the token has expired at {0}; issue a new token")]
+    #[error("the token expired at {0}; issue a new token")]
     Expired(UnixTime),
     /// For another fabric.
     #[error(
-        "the token is for fabric {token}, this gateway is of {gateway}; take a token of the right fabric"
+        "the token is for fabric {token}, but this gateway belongs to {gateway}; use a token for {gateway}"
     )]
     Fabric {
         /// That of the token.
@@ -95,7 +95,7 @@ serde_as_text!(TokenId);
 
 /// A text that is not a token id.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("not a token id; write the 22 characters that `warren-tunnel token inspect` prints")]
+#[error("not a token ID; write the 22 characters that `warren-tunnel token inspect` prints")]
 pub struct TokenIdError;
 
 /// What a token says.
@@ -124,7 +124,7 @@ pub struct Validity {
 
 /// A time that is no validity.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("a token is valid for at least a second and at most 400 days; give another expiry")]
+#[error("a token is valid for at least a second and at most 400 days; choose another expiry")]
 pub struct ValidityError;
 
 /// A token's text, of the right form but not verified.
@@ -212,7 +212,7 @@ impl Claims {
 /// Says where, and not what stands there.
 fn claims_error(error: &serde_json::Error) -> TokenError {
     let what = match error.classify() {
-        serde_json::error::Category::Data => "a claim is missing, unknown or of the wrong form",
+        serde_json::error::Category::Data => "a claim is missing, unknown or not valid",
         _ => "they are not JSON",
     };
     TokenError::Claims(format!("{what} (byte {})", error.column()))

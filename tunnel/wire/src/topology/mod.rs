@@ -128,27 +128,27 @@ impl Topology {
                 None => {
                     return Err(Wrong::new(
                         "hub =",
-                        format!("no site is called `{hub}`"),
+                        format!("no site has the name `{hub}`"),
                         "write the name of a site",
                     ));
                 }
             },
             (Kind::Star, None) => {
-                return Err(Wrong::new("topology =", "a star without a hub".into(), "add hub = \"NAME\""));
+                return Err(Wrong::new("topology =", "a star needs a hub".into(), "add hub = \"NAME\""));
             }
             (_, Some(_)) => {
-                return Err(Wrong::new("hub =", "only a star has a hub".into(), "take the line out"));
+                return Err(Wrong::new("hub =", "only a star has a hub".into(), "remove the line"));
             }
         };
         let topology = Self { shape, sites };
         for (a, b) in topology.pairs() {
             let (a, b) = (&topology.sites[a], &topology.sites[b]);
             if a.endpoint.is_none() && b.endpoint.is_none() {
-                let what = format!("neither {} nor {} has an endpoint, and they are peered", a.name, b.name);
+                let what = format!("neither {} nor {} has an endpoint, but they are peers", a.name, b.name);
                 return Err(Wrong::new(
                     &format!("\"{}\"", b.name),
                     what,
-                    "one of two must be reachable for the other",
+                    "add the endpoint of at least one of them",
                 ));
             }
         }
@@ -297,24 +297,24 @@ fn check(sites: &[Network]) -> Result<(), Wrong> {
         if sites[..index].iter().any(|other| other.name == site.name || other.key == site.key) {
             return wrong(
                 &place,
-                format!("{} is there twice", site.name),
-                "names and keys are different for each site",
+                format!("{} is listed twice", site.name),
+                "give each site its own name and key",
             );
         }
         if site.addresses.is_empty() {
-            let hint = "add addresses = [\"10.100.0.1\"]: what its gateway sends from";
+            let hint = "add addresses = [\"10.100.0.1\"]: the addresses that its gateway sends from";
             return wrong(&place, format!("{} has no address", site.name), hint);
         }
         for net in &site.prefixes {
             if net.trunc() != *net {
                 let hint = format!("write {}", net.trunc());
-                return wrong(&net.to_string(), format!("{net} has bits behind its prefix"), &hint);
+                return wrong(&net.to_string(), format!("{net} has host bits set"), &hint);
             }
             if let Some(other) = sites.iter().find(|other| {
                 !other.addresses.iter().any(|address| address.is_ipv4() == net.addr().is_ipv4())
             }) {
-                let what = format!("{} has no address from which {net} could be reached", other.name);
-                return wrong(&format!("\"{}\"", other.name), what, "add an address of that family");
+                let what = format!("{} has no address of the address family of {net}", other.name);
+                return wrong(&format!("\"{}\"", other.name), what, "add an address of that address family");
             }
         }
         let own =
@@ -338,11 +338,7 @@ fn check(sites: &[Network]) -> Result<(), Wrong> {
             } else {
                 net.to_string()
             };
-            return Err(Wrong::new(
-                &text,
-                what,
-                "each range and each address is at one site, and there once",
-            ));
+            return Err(Wrong::new(&text, what, "list each range and each address once, at one site"));
         }
         largest = Some((net, site));
     }

@@ -7,7 +7,7 @@ use super::{Section, Topology};
 impl Display for Topology {
     /// What each link carries, and every section, as comments and TOML.
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        writeln!(f, "# Ways are fixed: what goes through a link is lost with it.")?;
+        writeln!(f, "# Routes are static: if a link fails, its traffic is lost.")?;
         for link in self.links() {
             let (a, b) = &link.ends;
             let carries: Vec<String> =

@@ -57,7 +57,7 @@ impl Host {
         // No link-local address, so no router solicitations into the tunnel. Without IPv6 there is no such file.
         _ = fs::write(format!("{INTERFACES_V6}/{interface}/addr_gen_mode"), "1");
         netlink.set_mtu(index, mtu).while_doing(told(format!("MTU {mtu}")))?;
-        netlink.set_queue_length(index, QUEUE).while_doing(told("the queue's length".into()))?;
+        netlink.set_queue_length(index, QUEUE).while_doing(told("queue length".into()))?;
         netlink.set_up(index).while_doing(told(format!("bringing {interface} up")))?;
         self.lead(interface, nets)
     }
@@ -91,7 +91,7 @@ impl Host {
         };
         for net in nets {
             if let Err(error) = netlink.remove_route(index, net, MAIN_TABLE) {
-                tracing::warn!(%error, %net, "a route cannot be removed");
+                tracing::warn!(%error, %net, "cannot remove a route");
             }
         }
     }
@@ -192,8 +192,8 @@ impl Host {
 
 fn find(interface: &InterfaceName) -> Result<(Netlink, u32)> {
     let mut netlink = Netlink::open().while_doing(|| "netlink".into())?;
-    let link = netlink.link(interface.as_str()).while_doing(|| "looking at interfaces".into())?;
-    let link = link.ok_or_else(|| Problem::new(format!("interface {interface} has gone")))?;
+    let link = netlink.link(interface.as_str()).while_doing(|| "listing interfaces".into())?;
+    let link = link.ok_or_else(|| Problem::new(format!("interface {interface} no longer exists")))?;
     Ok((netlink, link.index))
 }
 
@@ -201,10 +201,10 @@ fn route_problem(net: &IpNet, error: &io::Error) -> Problem {
     let problem = Problem::new(format!("route {net}: {error}"));
     match error.raw_os_error() {
         Some(libc::EEXIST) => problem.hint(format!(
-            "`ip route show {net}` tells whose it is; pool and sites are behind the tunnel alone, so take another range, or remove the route"
+            "`ip route show {net}` shows its owner; the pool and sites must be reachable only through the tunnel, so use another range, or remove the route"
         )),
         Some(libc::EACCES | libc::EAFNOSUPPORT | libc::EOPNOTSUPP | libc::ENODEV) if net.addr().is_ipv6() => {
-            problem.hint("is IPv6 off on this machine? turn it on, take the prefix out of the file, or set forwarding = \"user\"")
+            problem.hint("if IPv6 is disabled on this machine, enable it, remove the prefix from the file, or set forwarding = \"user\"")
         }
         _ => problem,
     }

@@ -85,11 +85,11 @@ pub(in crate::gateway) fn possible(v4: bool, v6: bool) -> Result<()> {
         let device = machine::TUN_DEVICE;
         let hint = match error.kind() {
             ErrorKind::PermissionDenied => {
-                format!("`chmod 666 {device}`, as udev does; CAP_NET_ADMIN is asked for all the same")
+                format!("`chmod 666 {device}`, as udev does; CAP_NET_ADMIN is still required")
             }
             _ => format!("`modprobe tun`; in a container: --device {device}"),
         };
-        Problem::new(format!("there is no TUN device to be had ({device}: {error})")).hint(hint)
+        Problem::new(format!("no TUN device is available ({device}: {error})")).hint(hint)
     })?;
     let nft = Nft::find()?;
     nft.probe()?;
@@ -105,7 +105,7 @@ pub(in crate::gateway) fn possible(v4: bool, v6: bool) -> Result<()> {
 fn may_forward(path: &str) -> Result<()> {
     let name = path.trim_start_matches("/proc/sys/").replace('/', ".");
     let told = |error: std::io::Error| {
-        Problem::new(format!("{name} cannot be set: {error}"))
+        Problem::new(format!("cannot set {name}: {error}"))
             .hint(format!("set it on the host, or give the container --sysctl {name}=1"))
     };
     if fs::read_to_string(path).map_err(told)?.trim() == "1" {
@@ -121,7 +121,7 @@ fn may_forward(path: &str) -> Result<()> {
 pub(in crate::gateway) fn clean(gateway: &Name, folder: &Path) -> Result<()> {
     let mut host = Host::open(gateway, folder)?;
     if host.left() {
-        tracing::warn!(%gateway, "an earlier gateway did not end cleanly: undoing what it left");
+        tracing::warn!(%gateway, "an earlier gateway did not end cleanly: reverting its changes");
         host.down(|table| Nft::find()?.delete(table));
     }
     Ok(())
@@ -142,12 +142,12 @@ impl Kernel {
         // It tells whether another gateway of this name runs, so it comes before all that one would miss.
         let queues = Tun::open(interface.as_str(), 1).map_err(|error| {
             let text = error.to_string();
-            let (what, hint) = text.split_once("; ").unwrap_or((&text, "look at `ip link`"));
+            let (what, hint) = text.split_once("; ").unwrap_or((&text, "check `ip link`"));
             Problem::new(what).hint(hint)
         })?;
         let host = Host::open(&config.name, folder)?;
         if host.left() {
-            tracing::warn!("an earlier gateway did not end cleanly: its rules are replaced");
+            tracing::warn!("an earlier gateway did not end cleanly: replacing its rules");
         }
         let table = format!("{TABLE}{}", config.name);
         let state = State {
@@ -158,7 +158,7 @@ impl Kernel {
             before: BTreeMap::new(),
             last: None,
         };
-        let connections = conntrack::all().while_doing(|| "connections of the kernel".into())?;
+        let connections = conntrack::all().while_doing(|| "listing the kernel's connections".into())?;
         let flows = Flows::new(Arc::clone(&around.roster), Arc::clone(&around.audit), &connections);
         let kernel = Arc::new(Self {
             nft,
@@ -205,7 +205,7 @@ impl Kernel {
         match conntrack::all() {
             Ok(connections) => flows.look(&connections),
             Err(error) => {
-                tracing::warn!(%error, "connections cannot be looked at");
+                tracing::warn!(%error, "cannot list connections");
                 (0, 0)
             }
         }
@@ -312,7 +312,7 @@ impl Forward for Kernel {
         if !state.unknown {
             let Err(problem) = self.change(&mut state) else { return };
             // Somebody may have changed the table.
-            tracing::warn!("{}: all rules are made anew", problem.what());
+            tracing::warn!("{}: rewriting all rules", problem.what());
         }
         let config = state.config.clone();
         state.unknown = true;
@@ -399,8 +399,9 @@ pub(in crate::gateway) fn may_lead(config: &GatewayConfig) -> Result<()> {
         if let Some(Destination::Ip(at)) = site.endpoint.as_ref().map(|endpoint| &endpoint.host)
             && let Some(net) = nets.iter().find(|net| net.contains(at))
         {
-            let what = format!("site {} is reached at {at}, which is of {net} behind the tunnel", site.name);
-            return Err(Problem::new(what).hint("take an address outside of it as the endpoint"));
+            let what =
+                format!("site {} has the endpoint {at}, which is inside {net} behind the tunnel", site.name);
+            return Err(Problem::new(what).hint("use an endpoint address outside this range"));
         }
     }
     Ok(())

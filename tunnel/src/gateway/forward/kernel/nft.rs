@@ -52,7 +52,7 @@ impl Nft {
             .map(|folder| folder.join("nft"))
             .find(|program| is_program(program));
         found.map(Self).ok_or_else(|| {
-            Problem::new("the program nft is not installed")
+            Problem::new("nft is not installed")
                 .hint("install nftables: `apt-get install nftables`, or `dnf install nftables`")
         })
     }
@@ -117,10 +117,12 @@ impl Nft {
             return Ok(String::from_utf8_lossy(&output.stdout).into_owned());
         }
         let said = String::from_utf8_lossy(&output.stderr);
-        let first = said.lines().next().unwrap_or("no word");
+        let first = said.lines().next().unwrap_or("no message");
         let problem = Problem::new(format!("nft: {first}"));
         Err(if said.contains("Operation not permitted") {
-            problem.hint("programs that this one starts need CAP_NET_ADMIN too: run as root, or give it as an ambient capability")
+            problem.hint(
+                "child processes need CAP_NET_ADMIN too: run as root, or grant it as an ambient capability",
+            )
         } else {
             problem.hint("the kernel needs nf_tables with conntrack, NAT and reject: `modprobe nf_tables nft_ct nft_masq nft_reject_inet`")
         })

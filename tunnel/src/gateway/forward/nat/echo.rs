@@ -59,8 +59,8 @@ pub(super) async fn serve(nat: Arc<Nat>) {
             Ok(socket) => socket,
             Err(error) => {
                 if !std::mem::replace(&mut told_once, true) {
-                    tracing::warn!(%error, hint = "sysctl net.ipv4.ping_group_range=\"0 2147483647\" permits ping sockets",
-                        "echo requests are not forwarded: this user may not send any");
+                    tracing::warn!(%error, hint = "to permit them: sysctl -w net.ipv4.ping_group_range=\"0 2147483647\"",
+                        "cannot forward echo requests: ping sockets are not permitted");
                 }
                 nat.inside.echoed(&echo, Err(Unreachable::Prohibited));
                 continue;
