@@ -29,14 +29,14 @@ const LOST: Duration = Duration::from_secs(6);
 /// Received packets that make the patience the least again.
 const BUSY: u64 = 1000;
 
-/// What the caller is to do.
+/// An action for the caller.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Action {
     /// Begin a handshake with this gateway.
     Probe(usize),
     /// Send all traffic to this one from now on.
     Move(usize),
-    /// No gateway answers: the lease may be lost, so enrol again. Told once for each such time.
+    /// No gateway answers: the lease may be lost, so enrol again. Reported once per outage.
     Lost,
 }
 
@@ -70,7 +70,7 @@ impl Failover {
         self.active
     }
 
-    /// Another gateway is used, or the same one anew.
+    /// Restarts with this gateway, which may be the same.
     pub fn restart(&mut self, active: usize) {
         *self = Self::new(active);
     }

@@ -12,7 +12,7 @@ pub struct ListenLimits {
     pub handshakes_of_one: usize,
     /// New connections a second; twice as many at once. At least 1.
     pub rate: u32,
-    /// Requests that wait for their answers; beyond, they are told to come again.
+    /// Maximum number of pending requests; further requests are told to retry.
     pub requests: usize,
     /// Time for TLS and a whole request together.
     pub patience: Duration,

@@ -28,7 +28,7 @@ use crate::name::Name;
 /// The most networks of a description.
 const SITES_MAX: usize = 256;
 
-/// A description that makes sense.
+/// A validated description of sites and their links.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Topology {
     shape: Shape,
@@ -52,12 +52,12 @@ pub struct Network {
     pub name: Name,
     /// Its gateway's WireGuard public key.
     pub key: PublicKey,
-    /// Where its gateway takes WireGuard; left out, it is the one that begins.
+    /// Its gateway's WireGuard endpoint; if omitted, that gateway connects to the others.
     #[serde(default)]
     pub endpoint: Option<Endpoint>,
-    /// What its gateway sends from.
+    /// Its gateway's source addresses.
     pub addresses: Vec<IpAddr>,
-    /// What is reached through it.
+    /// The ranges behind it.
     #[serde(default)]
     pub prefixes: Vec<IpNet>,
 }
@@ -65,13 +65,13 @@ pub struct Network {
 /// The `[site]` of one gateway's file, and the rules that its peers need.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Section {
-    /// Whose file.
+    /// The name of the site.
     pub name: Name,
     /// Its own addresses.
     pub addresses: Vec<IpAddr>,
-    /// The gateways that it is peered with, in the order of the description.
+    /// Its peers, in the order of the description.
     pub peers: Vec<SitePeer>,
-    /// What each peer's group may reach: all that is sent this way through that peer.
+    /// The destinations of each peer's group: everything that the topology routes through that peer.
     pub allow: BTreeMap<Name, Vec<IpNet>>,
 }
 
@@ -80,7 +80,7 @@ pub struct Section {
 pub struct Link {
     /// The two, in the order of the description.
     pub ends: (Name, Name),
-    /// Networks of which the first does not reach the second without this link.
+    /// Pairs of networks whose traffic, from the first to the second, uses this link.
     pub carries: Vec<(Name, Name)>,
 }
 
@@ -105,7 +105,7 @@ impl Topology {
     /// Reads a description.
     ///
     /// # Errors
-    /// The first mistake, with its place and a hint.
+    /// The first mistake, with its position and a hint.
     pub fn parse(text: &str) -> Result<Self, ParseError> {
         let file: File = toml::from_str(text).map_err(|error| explain(text, &error))?;
         Self::of(file).map_err(|wrong| {
@@ -155,7 +155,7 @@ impl Topology {
         Ok(topology)
     }
 
-    /// Everything for each gateway's file, in the order of the description.
+    /// The sections for each gateway's file, in the order of the description.
     #[must_use]
     pub fn sections(&self) -> Vec<Section> {
         let ways: Vec<Vec<(usize, Vec<IpNet>)>> = (0..self.sites.len()).map(|site| self.ways(site)).collect();
@@ -189,7 +189,7 @@ impl Topology {
         self.sites.iter().enumerate().map(section).collect()
     }
 
-    /// All links, and what is lost with each.
+    /// All links, with the traffic that each one carries.
     #[must_use]
     pub fn links(&self) -> Vec<Link> {
         let name = |index: usize| self.sites[index].name.clone();
