@@ -1,7 +1,7 @@
-//! The gateway's end: accepting, TLS, and HTTP until it is clear what is wanted.
+//! The gateway's TLS listener: accepts connections, and serves TLS and HTTP until the connection becomes a tunnel.
 //!
-//! One thread has all handshakes and no tunnel: a flood of strangers costs the strangers. What is no request for a tunnel
-//! is given to an [`Answer`], which has its answers ready later, in any order and from any thread.
+//! One thread serves all handshakes and no tunnels, so a flood of connections does not slow down tunnels. Requests that
+//! are not for a tunnel go to an [`Answer`], which may respond later, in any order and from any thread.
 
 use std::collections::{HashMap, VecDeque};
 use std::io;

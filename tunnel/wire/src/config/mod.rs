@@ -1,17 +1,17 @@
 //! The wg-quick file: `[Interface]` and `[Peer]` sections (wg(8), wg-quick(8)).
 //!
-//! Section and key names have no case; `#` begins a comment anywhere in a line; lists are separated by commas and
-//! a list's key may be repeated. `[Peer]` may stand before `[Interface]`. What wg ignores or takes the last of (an
-//! unknown key, a key twice, a peer twice) is an error here, since it is a mistake.
+//! Section and key names are case-insensitive. `#` begins a comment anywhere in a line. Lists are separated by
+//! commas, and a list's key may be repeated. `[Peer]` may precede `[Interface]`. Unknown keys and duplicate keys or
+//! peers, which wg ignores or overwrites, are errors here.
 //!
-//! What wg-quick does not know stands in comments that begin with `# warren:`, so that one file serves both:
+//! Settings that wg-quick does not have are in comments that begin with `# warren:`, so both can read the same file:
 //!
 //! ```text
 //! # warren: TLSEndpoint = gateway.example.net:443
 //! ```
 //!
-//! [`Config::parse`] reads, [`Config`]'s `Display` prints, secrets included, and reading what was printed gives
-//! the same again.
+//! [`Config::parse`] parses a file. `Display` of [`Config`] prints it, including secrets, and parses to the same
+//! value again.
 
 mod error;
 mod parse;

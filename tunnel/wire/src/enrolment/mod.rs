@@ -1,17 +1,17 @@
-//! How a pod joins: JSON messages over HTTPS, version 1.
+//! Enrolment of pods: JSON messages over HTTPS, version 1.
 //!
-//! | request | body | answer |
+//! | request | body | response |
 //! |---|---|---|
 //! | `POST /v1/enrol` | [`Enrol`] | [`Answer`] |
 //! | `POST /v1/release` | [`Release`] | empty, status 204 |
 //!
-//! There is no request for renewal: a lease lives while WireGuard handshakes do. Anything else is answered with
-//! a [`Problem`] (RFC 9457).
+//! There is no renewal request: WireGuard handshakes renew a lease. All other requests are answered with a
+//! [`Problem`] (RFC 9457).
 //!
-//! A WireGuard key cannot sign, so possession of it is shown by agreement: [`Proof`] is a MAC under the secret that
-//! the pod's and the gateway's WireGuard keys have in common, over the TLS channel binding (RFC 9266). Only a holder
-//! of the pod's key can make it, and it is good in that one TLS connection alone: a recorded request is worth
-//! nothing in another.
+//! A WireGuard key cannot sign, so its possession is proven through key agreement: [`Proof`] is a MAC over the TLS
+//! channel binding (RFC 9266), keyed with the shared secret of the pod's and the gateway's WireGuard keys. Only a
+//! holder of the pod's key can create it. It is valid only in that TLS connection, so a recorded request cannot be
+//! replayed.
 
 mod problem;
 mod proof;

@@ -1,4 +1,4 @@
-//! Gateways of other networks, with which this one is peered.
+//! Links to gateways of other networks.
 //!
 //! ```toml
 //! [site]
@@ -13,8 +13,9 @@
 //! group = "gcp-hub"
 //! ```
 //!
-//! What is for a peer's prefixes goes to that gateway, from an own address, and is forwarded there under the allow-list that
-//! it has for us; what comes from it is forwarded here under the list of its group.
+//! Traffic to a peer's prefixes goes to that gateway, with one of this gateway's addresses as its source. That gateway
+//! forwards it under the allow list of this site's group. Traffic from the peer is forwarded here under the allow list of
+//! its group.
 
 use std::net::IpAddr;
 

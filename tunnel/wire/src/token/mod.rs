@@ -1,15 +1,15 @@
-//! Enrolment tokens: who may join which fabric, through which gateways, how often and until when.
+//! Enrolment tokens: bearer tokens that admit peers to a group of a fabric.
 //!
-//! A token is PASETO v4.public: JSON claims, signed with Ed25519; the footer names the key. An implicit assertion
-//! keeps a key's other signatures from being tokens. Rotation of keys: a [`KeyRing`] has several, and the footer
-//! says which one is meant.
+//! A token is a PASETO v4.public: JSON claims, signed with Ed25519; the footer names the key. An implicit assertion
+//! prevents other signatures of the key from being accepted as tokens. For key rotation, a [`KeyRing`] has several
+//! keys, and the footer selects one.
 //!
 //! ```text
 //! v4.public.<claims and signature>.<{"kid":"k4.pid.…"}>
 //! ```
 //!
-//! Whoever has a token may use it, so it is a secret: [`Token`] is zeroised and its `Debug` redacted. A pod reads
-//! its own token without verifying it ([`Token::peek`]), since it has no key; a gateway calls [`KeyRing::verify`].
+//! Anyone who has a token can use it, so it is a secret: [`Token`] is zeroised and its `Debug` redacted. A pod has no
+//! key, so it reads its own token without verification ([`Token::peek`]); a gateway calls [`KeyRing::verify`].
 
 mod gateways;
 mod key;

@@ -1,13 +1,14 @@
-//! From one description of networks to what each one's gateway has in its file: who is peered with whom, and what goes which way.
+//! Generates the site sections of all gateways' files from one description of the networks.
 //!
 //! ```text
-//!  mesh   every two are peered: each destination is one link away
-//!  star   all are peered with the hub, which carries what goes from one to another
-//!  ring   each is peered with the next and the one before; what goes further takes the shorter way round, and of two equally
-//!         long ones that in the order of the description
+//!  mesh   links between every two sites: each destination is one link away
+//!  star   links between each site and the hub, which carries the traffic between the others
+//!  ring   links between each site and its two neighbours; other traffic takes the shorter direction around the ring,
+//!         or the direction of the description if both are equally long
 //! ```
 //!
-//! Ways are fixed. [`Topology::links`] tells what is lost with a link; nothing else is, and nothing takes another way.
+//! Routes are static. [`Topology::links`] lists the traffic that each link carries: if the link fails, exactly this
+//! traffic is lost, and it is not rerouted.
 
 #[cfg(test)]
 mod tests;
