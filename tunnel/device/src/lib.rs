@@ -1,4 +1,4 @@
-//! Where packets come from and go to: TUN with offloads, kernel WireGuard, a netstack in this process, the kernel's
+//! The tunnel's network devices: TUN with offloads, kernel WireGuard, a netstack in this process, and the kernel's
 //! stack in a user namespace.
 
 pub mod kernel;

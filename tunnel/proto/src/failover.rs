@@ -1,15 +1,16 @@
-//! Which of several gateways a pod's traffic goes to. Pure: time and signs go in, actions come out.
+//! The choice of the gateway that carries a pod's traffic. Pure: time and signs go in, actions come out.
 //!
 //! ```text
 //!   active is silent or quiet       it does not answer a handshake        another answers
 //!  Calm ------------------> Doubt -------------------------------> Search ---------------> Move, Calm
 //!   ^                         |                                      |
-//!   +------ it answers -------+--------------------------------------+---- nobody does, for long ---> Lost
+//!   +------ it answers -------+--------------------------------------+---- none answers for long ---> Lost
 //! ```
 //!
-//! WireGuard has one message that is always answered, the handshake; so nothing is assumed of a gateway that has not
-//! left one unanswered. The others are asked only then, and cost nothing while all is well. A pod that waits for others
-//! has nothing unanswered, so it asks after a while: nobody could reach it through a gateway that has lost its session.
+//! The handshake is the only WireGuard message that is always answered, so a gateway is suspected only after it left one
+//! unanswered. Only then are the others tried, so they cost nothing in normal operation. A pod that only waits for
+//! connections has nothing unanswered, so it sends a handshake from time to time: it could not be reached through a
+//! gateway that has lost its session.
 
 use std::time::Duration;
 
@@ -29,14 +30,14 @@ const LOST: Duration = Duration::from_secs(6);
 /// Received packets that make the patience the least again.
 const BUSY: u64 = 1000;
 
-/// What the caller is to do.
+/// An action for the caller.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Action {
     /// Begin a handshake with this gateway.
     Probe(usize),
     /// Send all traffic to this one from now on.
     Move(usize),
-    /// No gateway answers: the lease may be lost, so enrol again. Told once for each such time.
+    /// No gateway answers: the lease may be lost, so enrol again. Reported once per outage.
     Lost,
 }
 
@@ -70,7 +71,7 @@ impl Failover {
         self.active
     }
 
-    /// Another gateway is used, or the same one anew.
+    /// Restarts with this gateway, which may be the same.
     pub fn restart(&mut self, active: usize) {
         *self = Self::new(active);
     }

@@ -3,12 +3,12 @@
 //! Time, randomness and datagrams are arguments; the crate has no clock, socket, file or thread.
 //!
 //! * [`engine`]: the control plane of one interface. One owner, `&mut self`: handshakes, timers, peers.
-//! * [`plane`]: what the data path sees of it. Shared, lock-free look-ups.
+//! * [`plane`]: the data path's view of it, shared, with lock-free look-ups.
 //! * [`transport`]: sealing and opening of data messages.
 //! * [`allowed`]: the allowed-IPs table.
-//! * [`carrier`]: UDP or a connection: which of them a peer is reached by.
+//! * [`carrier`]: the choice between UDP and a TLS connection for each peer.
 //! * [`lease`]: which peer has which addresses, and for how long.
-//! * [`policy`]: what a peer may reach, how fast, and the record of it.
+//! * [`policy`]: allow lists, rate limits and audit records of peers.
 //! * [`time`]: clocks as arguments, and the constants of whitepaper section 6.1.
 //!
 //! Sections are those of <https://www.wireguard.com/papers/wireguard.pdf>.

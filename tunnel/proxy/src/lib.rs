@@ -1,4 +1,4 @@
-//! Proxies in front of a network that they see only through [`net::Dial`] and [`net::Listen`].
+//! SOCKS, HTTP and forwarding proxies, which reach the network only through [`net::Dial`] and [`net::Listen`].
 //!
 //! ```text
 //! service   accepts, within limits ──┬─ socks   RFC 1928, 1929

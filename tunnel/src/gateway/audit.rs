@@ -27,7 +27,7 @@ pub(super) struct Audit {
     file: Mutex<Option<(PathBuf, File)>>,
 }
 
-/// Who reached what.
+/// The audit log.
 #[derive(Clone)]
 pub(super) struct Entry {
     flow: FlowKey,

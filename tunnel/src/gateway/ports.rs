@@ -1,4 +1,4 @@
-//! Where a gateway listens.
+//! The addresses and ports of a gateway.
 
 use std::net::SocketAddr;
 use std::sync::Arc;

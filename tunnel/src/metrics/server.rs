@@ -95,7 +95,7 @@ impl Server {
         Ok(Self { stop: Some(stop), thread: Some(thread), address })
     }
 
-    /// Where it listens.
+    /// The address that it listens on.
     pub fn address(&self) -> SocketAddr {
         self.address
     }

@@ -70,7 +70,7 @@ impl Drop for Embedded {
     }
 }
 
-/// The whole file.
+/// Reads the contents of the file.
 fn read(database: &Database) -> Result<Table, Box<dyn std::error::Error>> {
     let write = database.begin_write()?;
     {

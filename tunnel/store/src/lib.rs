@@ -1,10 +1,10 @@
-//! Where leases are kept: [`Embedded`], a file of one gateway, or [`Etcd`], which several gateways share.
+//! Lease stores: [`Embedded`], a file of one gateway, or [`Etcd`], which several gateways share.
 //!
-//! A store is a table of records with versions, and transactions that happen whole or not at all
-//! ([`warren_proto::lease::Transaction`]). What it has acknowledged it keeps, through crashes. Who follows a store
-//! ([`Store::follow`]) is first given its contents and then every change, in order, whoever made it.
+//! A store is a table of versioned records with atomic transactions ([`warren_proto::lease::Transaction`]).
+//! Acknowledged changes survive crashes. A follower ([`Store::follow`]) first receives the contents, then every change
+//! in order, including those of other gateways.
 //!
-//! What the records mean is known by [`warren_proto::lease`] alone.
+//! Only [`warren_proto::lease`] interprets the records.
 
 mod embedded;
 mod etcd;
@@ -17,28 +17,28 @@ use warren_wire::Name;
 pub use embedded::Embedded;
 pub use etcd::{Etcd, EtcdSettings, Tls};
 
-/// What happened in a store.
+/// News from a store for its followers.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum News {
-    /// All records, as of a revision: at first, and when changes can no longer be had one by one.
+    /// All records as of a revision: at first, and when single changes are no longer available.
     Contents {
         /// The store's revision.
         revision: u64,
         /// Every record.
         records: Vec<Change>,
     },
-    /// Changes in their order; all up to a revision are told now.
+    /// Changes in order; completes all changes up to a revision.
     Changes {
         /// The store's revision.
         revision: u64,
         /// What changed.
         changes: Vec<Change>,
     },
-    /// The store does not answer; the next news comes when it does again.
+    /// The store does not answer; the next news arrives when it recovers.
     Interrupted(String),
 }
 
-/// Why a store did not do what it was asked to. It is not known whether a transaction happened.
+/// A failed request to a store. Whether a transaction was committed is unknown.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum StoreError {
     /// The file cannot be opened, read or written.
@@ -57,23 +57,23 @@ pub enum StoreError {
 pub struct Member {
     /// Its name.
     pub name: Name,
-    /// What it said of itself.
+    /// The value that it announced.
     pub value: Vec<u8>,
 }
 
 /// A table of records with transactions, and its followers.
 #[async_trait]
 pub trait Store: Send + Sync {
-    /// Does a transaction, or tells what keeps it from happening. Never [`Outcome::Unknown`]: that is an error.
+    /// Commits a transaction, or returns the conflict. Never [`Outcome::Unknown`]: that is an error.
     ///
     /// # Errors
     /// The store did not answer; the transaction may have happened.
     async fn commit(&self, transaction: &Transaction) -> Result<Outcome, StoreError>;
 
-    /// Everything there is, then everything that changes. Ends when the receiver is dropped.
+    /// Sends all records, then every change. Ends when the receiver is dropped.
     fn follow(&self) -> mpsc::Receiver<News>;
 
-    /// Makes it known that a gateway is alive, until the returned value is dropped or the process dies.
+    /// Announces a live gateway, until the returned value is dropped or the process dies.
     ///
     /// # Errors
     /// The store did not answer.
@@ -86,12 +86,12 @@ pub trait Store: Send + Sync {
     async fn members(&self) -> Result<Vec<Member>, StoreError>;
 }
 
-/// A gateway is known to be alive as long as it has this.
+/// The announcement of a live gateway, withdrawn on drop.
 #[derive(Debug)]
 #[must_use = "the gateway counts as dead when this is dropped"]
 pub struct Presence {
     _end: tokio::sync::oneshot::Sender<()>,
 }
 
-/// How much news may wait for a follower; a store waits for those that are slower.
+/// Capacity of a follower's queue; the store waits for slower followers.
 const NEWS: usize = 256;

@@ -1,4 +1,4 @@
-//! Carriers of the tunnel's datagrams: [`udp`], and [`tls`] connections where UDP does not get through.
+//! Carriers of the tunnel's datagrams: [`udp`], and [`tls`] connections where UDP is blocked.
 
 pub mod tls;
 pub mod udp;

@@ -1,17 +1,16 @@
 //! Keys, tokens, enrolment messages and configuration files of the tunnel, without I/O.
 //!
 //! * [`key`]: X25519 keys and preshared keys, in base64 (files) and hexadecimal (UAPI).
-//! * [`config`]: the wg-quick file format, read with positions and hints, and printed again.
-//! * [`Pin`]: what a gateway's certificate is known by.
+//! * [`config`]: the wg-quick file format: a parser whose errors have positions and hints, and a printer.
+//! * [`Pin`]: the hash that identifies a gateway's certificate.
 //! * [`stream`]: WireGuard datagrams over a stream of bytes.
 //! * [`token`]: enrolment tokens, their claims and the keys that sign them.
-//! * [`enrolment`]: what a pod and a gateway say to each other when the pod joins.
+//! * [`enrolment`]: the messages between a pod and a gateway when the pod joins.
 //! * [`gateway`]: the gateway's configuration file.
-//! * [`fetch`]: which files a gateway fetches from a secret store.
-//! * [`topology`]: star, mesh or ring of networks, as each one's gateway has it in its file.
+//! * [`fetch`]: the files that a gateway fetches from a secret store.
+//! * [`topology`]: a star, mesh or ring of networks, and the resulting sections of each gateway's file.
 //!
-//! The crate reads no clock, file, socket or environment, and secrets appear in no `Debug` output and in no
-//! error.
+//! The crate reads no clock, file, socket or environment. Secrets never appear in `Debug` output or errors.
 
 pub mod config;
 pub mod enrolment;

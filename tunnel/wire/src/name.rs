@@ -14,7 +14,7 @@ pub struct Name(Box<str>);
 
 serde_as_text!(Name);
 
-/// A text that is not a name.
+/// The error for a text that is not a name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("not a name; write 1 to 63 of a-z, 0-9, `-`, `_` and `.`, a letter or digit first")]
 pub struct NameError;

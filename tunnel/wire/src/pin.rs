@@ -1,4 +1,4 @@
-//! What a client knows its gateway by.
+//! Pins, which identify a gateway's certificate.
 
 use std::fmt;
 use std::str::FromStr;
@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::text::serde_as_text;
 
-/// The most pins of a gateway: the present certificate key and the ones to come.
+/// The maximum number of pins of a gateway: the current certificate key and future ones.
 pub const PINS_MAX: usize = 4;
 
 /// SHA-256 of a certificate's SubjectPublicKeyInfo (RFC 7469 section 2.4): who has the key may renew the certificate.
@@ -22,7 +22,7 @@ pub struct Pin([u8; 32]);
 
 serde_as_text!(Pin);
 
-/// Not a pin, or not a list of pins.
+/// The error for a text that is not a pin, or not a list of pins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum PinError {
     /// The text is no pin.
@@ -33,7 +33,7 @@ pub enum PinError {
     Count(usize),
 }
 
-/// 1 to [`PINS_MAX`] pins, one of which a certificate must have. As text they are separated by commas.
+/// 1 to [`PINS_MAX`] pins, one of which the certificate must match. In text they are separated by commas.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "Vec<Pin>", into = "Vec<Pin>")]
 pub struct Pins(Vec<Pin>);

@@ -15,7 +15,7 @@ pub struct UnixTime(u64);
 
 serde_as_text!(UnixTime);
 
-/// A text that is not a point in time.
+/// The error for a text that is not a point in time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("not a point in time; write it like 2027-01-31T12:00:00Z")]
 pub struct TimeError;

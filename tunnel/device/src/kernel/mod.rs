@@ -15,7 +15,7 @@ use defguard_wireguard_rs::{
 use ipnet::IpNet;
 use warren_wire::key::{PresharedKey, PrivateKey, PublicKey};
 
-/// What an interface should be.
+/// The desired configuration of an interface.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct KernelConfig {
     /// Our key.
@@ -28,7 +28,7 @@ pub struct KernelConfig {
     pub peers: Vec<KernelPeer>,
 }
 
-/// What a peer should be.
+/// The desired configuration of a peer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct KernelPeer {
     /// Who it is.
@@ -43,7 +43,7 @@ pub struct KernelPeer {
     pub allowed_ips: Vec<IpNet>,
 }
 
-/// What an interface is.
+/// The state of an interface.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct KernelStatus {
     /// Our public key.
@@ -56,7 +56,7 @@ pub struct KernelStatus {
     pub peers: Vec<KernelPeerStatus>,
 }
 
-/// What a peer is.
+/// The state of a peer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct KernelPeerStatus {
     /// Who it is.
@@ -77,13 +77,13 @@ pub struct KernelPeerStatus {
     pub allowed_ips: Vec<IpNet>,
 }
 
-/// The kernel did not do it.
+/// An error of the kernel's WireGuard.
 #[derive(Debug, thiserror::Error)]
 pub enum KernelError {
     /// This kernel has no WireGuard, or it may not be used here.
     #[error("the kernel's WireGuard is not available: {0}")]
     Unavailable(String),
-    /// It has, but refused.
+    /// The kernel refused the operation.
     #[error("the kernel's WireGuard: {0}")]
     Refused(String),
 }
@@ -129,7 +129,7 @@ impl Kernel {
         Ok(self.api.configure_peer(&translate::peer(peer))?)
     }
 
-    /// Tells where a peer is now; everything else of it stays.
+    /// Sets a peer's endpoint, and leaves its other settings unchanged.
     ///
     /// # Errors
     /// The kernel's answer, or that there is no such peer.

@@ -1,5 +1,5 @@
-//! A network of one's own that needs no privilege: network and user namespace of a helper process, which makes sockets there
-//! for whoever started it.
+//! An unprivileged network namespace: a helper process enters a user namespace and a network namespace, and creates sockets
+//! there for the process that started it.
 //!
 //! ```text
 //!  this process                                     helper: the same program, in namespaces of its own
@@ -7,12 +7,14 @@
 //!                    ◄── error, or a descriptor ──  (SCM_RIGHTS)
 //! ```
 //!
-//! A process with several threads cannot enter a user namespace (user_namespaces(7)), and one that has entered cannot leave:
-//! its children would have lost their other users and groups. So the helper enters, and this process stays as it is. A socket
-//! belongs to the network in which it was made, whoever uses it. Over that network this process has all capabilities, because
-//! the namespace was made by its user (capabilities(7)): its interfaces are set up through a netlink socket from there.
+//! A process with several threads cannot enter a user namespace (user_namespaces(7)), and a process that has entered one
+//! cannot leave it: its children would lose their other users and groups. So only the helper enters. A socket belongs to
+//! the network in which it was created, no matter which process uses it. This process has all capabilities over that
+//! network, because its user created the namespace (capabilities(7)): it configures the interfaces through a netlink
+//! socket from there.
 //!
-//! The helper ends when its channel closes, so with this process however that ends, and the network with the last socket.
+//! The helper ends when its channel closes, that is, at the latest when this process ends. The network ends with its last
+//! socket.
 
 mod helper;
 

@@ -27,7 +27,7 @@ const TCP_PACKETS: usize = 128;
 /// Packets of a UDP run: a longer burst at once overflows the small receive buffers programs have by default.
 const UDP_PACKETS: usize = 16;
 
-/// What the device takes.
+/// The types of frames that the device accepts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Joins {
     /// TCP segments may be joined.
@@ -69,7 +69,7 @@ pub struct Coalescer {
 }
 
 impl Coalescer {
-    /// For a device that takes `joins`.
+    /// Creates a coalescer for a device that accepts `joins`.
     pub fn new(joins: Joins) -> Self {
         let none = Candidate { at: 0, len: 0, ip: 0, headers: 0, protocol: 0 };
         let run = || Run {

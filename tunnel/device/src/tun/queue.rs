@@ -14,7 +14,7 @@ use super::vnet::VNET_HEADER;
 
 const DEVICE: &str = "/dev/net/tun";
 
-/// The device could not be opened.
+/// The reason why the device could not be opened.
 #[derive(Debug, thiserror::Error)]
 pub enum OpenError {
     /// The name is empty, too long or not a name.
@@ -43,7 +43,7 @@ pub enum OpenError {
     },
 }
 
-/// What the kernel agreed to.
+/// The offloads that the kernel accepted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct TunOffload {
     /// Frames carry a vnet header; frames of several segments may be written.
@@ -157,7 +157,7 @@ impl Tun {
     }
 }
 
-/// What a read found.
+/// The result of a read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Read {
     /// A frame of that many bytes, vnet header included.
@@ -193,7 +193,7 @@ impl Queue {
         &self.name
     }
 
-    /// What the kernel agreed to.
+    /// The offloads that the kernel accepted.
     pub fn offload(&self) -> TunOffload {
         self.offload
     }

@@ -16,16 +16,16 @@ const FIN: u8 = 0x01;
 const PSH: u8 = 0x08;
 const CWR: u8 = 0x80;
 
-/// The frame cannot be taken apart.
+/// The reason why a frame cannot be split.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Malformed {
     /// Shorter than its headers.
     #[error("frame is shorter than its headers")]
     Short,
-    /// Neither IPv4 nor IPv6, or not the version the vnet header tells.
+    /// Neither IPv4 nor IPv6, or not the version in the vnet header.
     #[error("frame is not IPv4 or IPv6, or its version differs from the vnet header")]
     NotIp,
-    /// A kind of segmentation that was not asked for.
+    /// An unknown type of segmentation.
     #[error("frame requires an unknown type of segmentation")]
     Gso,
     /// Offsets outside the packet, or no segment size.

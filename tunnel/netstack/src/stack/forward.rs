@@ -72,7 +72,7 @@ impl Stack {
         self.push_raw(icmp::echo(echo.destination, echo.source, true, echo.number, &echo.data));
     }
 
-    /// Tells who asked that the host was not reached.
+    /// Reports to the sender that the host is unreachable.
     pub fn echo_unreachable(&mut self, now: Duration, echo: &Echo, why: Unreachable) {
         self.clock(now);
         let request = icmp::echo(echo.source, echo.destination, false, echo.number, &echo.data);

@@ -3,7 +3,7 @@
 use super::*;
 
 impl Stack {
-    /// Takes one IP packet.
+    /// Processes one IP packet.
     pub fn input(&mut self, now: Duration, packet: &[u8]) {
         self.clock(now);
         self.stats.packets_in += 1;

@@ -1,4 +1,4 @@
-//! What the application calls for streams.
+//! The application's interface to streams.
 
 use super::*;
 

@@ -1,4 +1,4 @@
-//! Segments that arrive (RFC 9293 §3.10.7).
+//! Processing of incoming segments (RFC 9293 §3.10.7).
 
 use super::*;
 

@@ -1,4 +1,4 @@
-//! Segments that leave.
+//! Outgoing segments.
 
 use super::*;
 

@@ -34,7 +34,7 @@ impl<T: Copy + Eq> AllowedIps<T> {
         }
     }
 
-    /// Takes a range away and returns its owner.
+    /// Removes a range and returns its owner.
     pub fn remove(&mut self, net: IpNet) -> Option<T> {
         match net {
             IpNet::V4(net) => self.v4.remove(u32::from(net.network()), net.prefix_len()),
@@ -42,7 +42,7 @@ impl<T: Copy + Eq> AllowedIps<T> {
         }
     }
 
-    /// Takes all ranges of an owner away. This walks the whole table.
+    /// Removes all ranges of an owner. This walks the whole table.
     pub fn remove_owner(&mut self, owner: T) {
         for net in self.iter().filter(|(_, of)| *of == owner).map(|(net, _)| net).collect::<Vec<_>>() {
             self.remove(net);

@@ -1,4 +1,4 @@
-//! Which carrier a peer is reached by: UDP, or a TLS connection where UDP does not get through.
+//! The choice of a peer's carrier: UDP, or a TLS connection where UDP is blocked.
 //!
 //! ```text
 //!                    silent for `patience`: probe UDP, connect         no answer by the time it is connected
@@ -66,7 +66,7 @@ pub enum Mode {
     Stream,
 }
 
-/// What the caller is to do.
+/// An action for the caller.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Action {
     /// Connect; [`Choice::connected`] or [`Choice::refused`] is to follow.
@@ -77,7 +77,7 @@ pub enum Action {
     Probe,
     /// Use this carrier from now on (`Engine::relocate`).
     Move(Carrier, Why),
-    /// UDP has answered, and is used: to be told.
+    /// UDP has answered and is in use again; worth a log message.
     Returned,
     /// Go on with this connection, whatever came from elsewhere (`Engine::hold`).
     Hold(StreamId),
@@ -204,7 +204,7 @@ impl Choice {
         self.next
     }
 
-    /// A connection that was asked for is there. [`Choice::poll`] is due.
+    /// Reports that a requested connection is established. [`Choice::poll`] is due.
     pub fn connected(&mut self, id: StreamId) {
         self.link = Link::Up(id);
         self.failures = 0;
@@ -212,7 +212,7 @@ impl Choice {
         self.next = Duration::ZERO;
     }
 
-    /// A connection that was asked for could not be made.
+    /// Reports that a requested connection failed.
     pub fn refused(&mut self, now: Duration) {
         let pause = BACKOFF.0.saturating_mul(1 << self.failures.min(16)).min(BACKOFF.1);
         self.failures += 1;
@@ -233,7 +233,7 @@ impl Choice {
         self.next = now;
     }
 
-    /// Looks at the signs and says what is to be done, in this order.
+    /// Evaluates the signs and returns the actions, in order.
     #[must_use]
     pub fn poll(&mut self, now: Duration, signs: &Signs) -> Vec<Action> {
         let mut actions = Vec::new();

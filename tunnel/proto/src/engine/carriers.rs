@@ -13,7 +13,7 @@ use crate::time::limits::REKEY_TIMEOUT;
 /// A handshake so young may still be answered: no probe takes its place.
 const YOUNG: Duration = Duration::from_secs(2);
 
-/// How a peer's way does.
+/// Signs of life on a peer's path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Signs {
     /// Where it is.
@@ -33,7 +33,7 @@ pub struct Signs {
 }
 
 impl Engine {
-    /// How the way to a peer does; `None` if there is no such peer.
+    /// The signs of life of a peer; `None` if there is no such peer.
     #[must_use]
     pub fn signs(&self, now: Now, id: PeerId) -> Option<Signs> {
         let state = self.peers.slot(id).and_then(|slot| self.peers.get(slot))?;

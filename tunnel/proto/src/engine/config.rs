@@ -26,7 +26,7 @@ impl EngineConfig {
     }
 }
 
-/// What a peer should be.
+/// The desired configuration of a peer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PeerConfig {
     /// Its identity.
@@ -55,7 +55,7 @@ impl PeerConfig {
     }
 }
 
-/// What a peer is.
+/// The state of a peer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PeerStatus {
     /// Its id.
@@ -90,7 +90,7 @@ pub struct PeerStatus {
     pub drops: Vec<(DropReason, u64)>,
 }
 
-/// What the caller is to do.
+/// An action for the caller.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Output {
     /// Send a datagram.

@@ -1,4 +1,4 @@
-//! The peers of an engine: added, changed, removed, told about.
+//! The peers of an engine: adding, changing, removing and reporting them.
 
 use std::net::SocketAddr;
 use std::num::NonZeroU32;

@@ -110,7 +110,7 @@ pub struct Peer {
     pub host: HostInfo,
 }
 
-/// What is to be done.
+/// An action for the caller.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Output {
     /// Give this to the store, and the store's answer to [`Leases::settled`] within [`super::COMMIT_WITHIN`]. Several
@@ -122,7 +122,7 @@ pub enum Output {
     Remove(PublicKey),
     /// A request is done: granted, or done without a grant, or refused.
     Answer {
-        /// Which one.
+        /// The request that it answers.
         request: RequestId,
         /// How.
         result: Result<Option<Grant>, Refusal>,
@@ -276,7 +276,7 @@ impl Leases {
         self.deadlines.first().map_or(look, |(deadline, _)| look.min(*deadline))
     }
 
-    /// Does what is due.
+    /// Runs due timers.
     pub fn handle_timeout(&mut self, now: UnixTime) {
         if now.since(self.last_look) > BLIND {
             self.grace = now.plus(LEASE_MIN);
@@ -377,7 +377,7 @@ impl Leases {
         }
     }
 
-    /// Tells the interface what has become of a peer.
+    /// Reports a peer's change to the interface.
     fn follow(&mut self, now: UnixTime, key: PublicKey, before: Option<&Lease>, after: Option<&Lease>) {
         let was = before.filter(|lease| lease.is_live()).map(|lease| peer(key, lease));
         let is = after.filter(|lease| lease.is_live()).map(|lease| peer(key, lease));

@@ -1,4 +1,4 @@
-//! Leases: which peer has which addresses, and for how long. Sans-IO.
+//! Leases of addresses to peers. Sans-IO.
 //!
 //! ```text
 //!            enrol                 ttl after the last handshake | release | evict
@@ -9,9 +9,9 @@
 //!    +----------------------------------- quarantine over ---------------------------------+
 //! ```
 //!
-//! The truth is in a store that several gateways share; each has a replica here ([`Leases`]). Every step is one
-//! [`Transaction`]: it names the versions that it rests on and happens whole or not at all. So a gateway may die
-//! between any two instructions, and of two that want the same address one is told so and takes another.
+//! The leases are in a store that several gateways share; each gateway has a replica ([`Leases`]). Every step is one
+//! atomic [`Transaction`], which names the record versions that it depends on. So a gateway may die between any two
+//! instructions. If two gateways assign the same address, one transaction fails and that gateway selects another.
 //!
 //! ```text
 //! enrol, release, evict, revoke --+                      +--> Commit(transaction) --> store --> settled
@@ -20,9 +20,9 @@
 //! time ---------------------------+
 //! ```
 //!
-//! What makes a peer one is that its record in the replica is live, whoever wrote it; so every gateway has every
-//! peer. An address has a record of its own, created only where there is none: that is what keeps it from being
-//! handed out twice. A token's uses are numbered slots, taken the same way.
+//! A peer is admitted if its record in the replica is live, no matter which gateway wrote it; so every gateway has every
+//! peer. Each address has its own record, which is created only if absent, so no address is assigned twice. The uses
+//! of a token are numbered slots, assigned in the same way.
 
 mod machine;
 mod pool;

@@ -19,14 +19,14 @@ pub enum Family {
     V6,
 }
 
-/// No address is left.
+/// The error for an exhausted pool.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error(
     "all {total} {family} addresses of the pool are in use, {quarantined} of them in quarantine; \
      enlarge the pool, or shorten the lease and the quarantine"
 )]
 pub struct Full {
-    /// Of which family.
+    /// The address family.
     pub family: Family,
     /// Addresses that peers could have.
     pub total: u128,

@@ -62,7 +62,7 @@ pub enum State {
     Quarantined {
         /// Until then.
         until: UnixTime,
-        /// Why it ended.
+        /// The reason for the end.
         why: Ending,
     },
 }

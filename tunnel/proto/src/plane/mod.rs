@@ -1,6 +1,6 @@
-//! What the data path sees of an interface: routes, sessions and peers, shared between threads.
+//! The data path's view of an interface: routes, sessions and peers, shared between threads.
 //!
-//! The engine writes, any number of threads read. Look-ups take no lock: the routes are an immutable snapshot
+//! The engine writes, any number of threads read. Look-ups need no lock: the routes are an immutable snapshot
 //! that is replaced as a whole, sessions are in a table of two levels by index. Each thread should read through
 //! its own [`Reader`].
 //!

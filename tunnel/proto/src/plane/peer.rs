@@ -223,7 +223,7 @@ impl Peer {
         if self.pursuing.load(Ordering::SeqCst) { Attention::NONE } else { self.want(WANT_SESSION) }
     }
 
-    /// Takes the packets that waited, oldest first.
+    /// Removes and returns the staged packets, oldest first.
     #[must_use]
     pub fn take_staged(&self) -> VecDeque<Vec<u8>> {
         std::mem::take(&mut *self.staged.lock())

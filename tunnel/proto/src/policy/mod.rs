@@ -1,9 +1,8 @@
-//! What a peer may reach: allow-lists by group, default deny; rate limits; audit records.
+//! Access policy: allow lists of groups with default deny, rate limits, and audit records.
 //!
-//! A packet that comes out of the tunnel is let through if its source is an address of the peer's own and a rule of the
-//! peer's group allows the destination. The rules of a group are compiled to one table for each protocol, in which
-//! the longest prefix that contains a destination knows all ports that any rule allows there: a verdict is one
-//! look-up, however many rules there are.
+//! A packet from the tunnel passes if its source is an address of the peer and a rule of the peer's group allows the
+//! destination. The rules of a group are compiled to one table per protocol. In it, the longest prefix that contains a
+//! destination has all ports that any rule allows there, so a verdict is one look-up regardless of the number of rules.
 
 mod audit;
 mod matcher;

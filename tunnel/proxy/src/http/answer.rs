@@ -1,4 +1,4 @@
-//! What the proxy itself answers.
+//! The proxy's own responses.
 
 use bytes::Bytes;
 use http_body_util::{Either, Full};
@@ -35,7 +35,7 @@ pub(super) fn connected() -> Response<Body> {
     Response::new(Either::Right(Full::default()))
 }
 
-/// User and password are asked for.
+/// Requests a user and a password.
 pub(super) fn who_are_you() -> Response<Body> {
     let mut response =
         plain(StatusCode::PROXY_AUTHENTICATION_REQUIRED, "this proxy requires a user and a password");

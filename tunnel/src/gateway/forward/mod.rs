@@ -55,7 +55,7 @@ pub(super) trait Forward: Send + Sync {
     fn rules(&self, _: &GatewayConfig) -> Result<()> {
         Ok(())
     }
-    /// Figures since the start.
+    /// Counters since the start.
     fn figures(&self) -> Figures;
     /// Undoes what would outlive this process.
     fn end(&self) {}

@@ -1,20 +1,19 @@
-//! What strangers may ask for. Pure.
+//! Limits for connections that are not authenticated yet. Pure.
 
 use std::time::Duration;
 
-/// How much strangers may ask for together.
+/// Limits for connections that are not authenticated yet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ListenLimits {
-    /// Connections at one time of which it is not known yet what they want, or that wait for an answer; beyond, the
-    /// oldest gives way.
+    /// Concurrent connections in a handshake or with a pending request; above the limit, the oldest is closed.
     pub handshakes: usize,
-    /// The same of one address; beyond, new ones are closed.
+    /// The same per source address; above the limit, new ones are closed.
     pub handshakes_of_one: usize,
-    /// New connections a second; twice as many at once. At least 1.
+    /// New connections per second, with a burst of twice as many. At least 1.
     pub rate: u32,
-    /// Requests that wait for their answers; beyond, they are told to come again.
+    /// Maximum number of pending requests; further requests are refused with a request to retry.
     pub requests: usize,
-    /// Time for TLS and a whole request together.
+    /// Timeout for the TLS handshake and the request together.
     pub patience: Duration,
 }
 

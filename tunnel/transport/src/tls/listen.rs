@@ -1,7 +1,7 @@
-//! The gateway's end: accepting, TLS, and HTTP until it is clear what is wanted.
+//! The gateway's TLS listener: accepts connections, and serves TLS and HTTP until the connection becomes a tunnel.
 //!
-//! One thread has all handshakes and no tunnel: a flood of strangers costs the strangers. What is no request for a tunnel
-//! is given to an [`Answer`], which has its answers ready later, in any order and from any thread.
+//! One thread serves all handshakes and no tunnels, so a flood of connections does not slow down tunnels. Requests that
+//! are not for a tunnel go to an [`Answer`], which may respond later, in any order and from any thread.
 
 use std::collections::{HashMap, VecDeque};
 use std::io;
@@ -62,7 +62,7 @@ pub struct Request {
     pub binding: [u8; 32],
 }
 
-/// Who answers requests that are not for a tunnel.
+/// Answers requests that are not for a tunnel.
 pub trait Answer: Send + Sync {
     /// Takes a request. It is called on the thread of all handshakes, so it does not wait: the answer is given by
     /// `answering`, at any time and from any thread.
@@ -92,7 +92,7 @@ impl Drop for Answering {
     }
 }
 
-/// Figures since the start.
+/// Counters since the start.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ListenStats {
     /// Connections accepted.
@@ -173,18 +173,18 @@ impl Listener {
         Ok(Self { shared, address, thread: Some(thread) })
     }
 
-    /// Where it listens.
+    /// The address that it listens on.
     #[must_use]
     pub fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// Goes on with other limits. Connections that are there keep the time that they were given.
+    /// Changes the limits. Existing connections keep their timeouts.
     pub fn set_limits(&self, limits: ListenLimits) {
         *self.shared.limits.lock() = limits;
     }
 
-    /// Figures since the start.
+    /// Counters since the start.
     #[must_use]
     pub fn stats(&self) -> ListenStats {
         let get = |counter: &AtomicU64| counter.load(Ordering::Relaxed);

@@ -8,13 +8,14 @@
 //!                                                                         pings, what waited for the socket
 //! ```
 //!
-//! * A send never waits. Datagrams go into TLS records of 16 KB, as many as there are into one call. What the socket does
-//!   not take waits in a [`queue`] that is short in bytes and in time (CoDel): inner TCP must see congestion as loss, or
-//!   two layers of it would retransmit on top of each other.
-//! * Both directions of a connection share the TLS state under a lock that is held for one record, not for a call.
-//! * A ping is due when what was sent is not answered by anything for a second, or when all is silent; no answer to it for
-//!   some seconds ends the connection.
-//! * Who connects is nobody until a WireGuard message from there is authentic: until then it has little time and few bytes.
+//! * A send never blocks. Datagrams are packed into TLS records of 16 KB. Data that the socket does not accept waits in a
+//!   [`queue`] that is bounded in bytes and in time (CoDel): inner TCP must see congestion as loss, otherwise two
+//!   layers of TCP would retransmit on top of each other.
+//! * Both directions of a connection share the TLS state under a lock that is held per record, not per call.
+//! * A ping is sent when sent data gets no response for a second, or when the connection is silent. Without an answer to
+//!   it within a few seconds, the connection ends.
+//! * A connection is unproven until an authentic WireGuard message arrives on it. Until then its time and bytes are
+//!   limited.
 
 mod dial;
 mod exchange;

@@ -1,4 +1,4 @@
-//! An HTTP proxy on the way (RFC 9110 section 9.3.6).
+//! HTTP proxies (RFC 9110 section 9.3.6).
 
 use std::str::FromStr;
 
@@ -17,7 +17,7 @@ pub struct Proxy {
     authorization: Option<Zeroizing<String>>,
 }
 
-/// Not a proxy that can be used.
+/// The reason why a proxy URL is not supported.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ProxyError {
     /// Not `http://`.

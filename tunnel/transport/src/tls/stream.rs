@@ -76,7 +76,7 @@ struct Sending {
     broken: bool,
 }
 
-/// What a connection has done.
+/// Statistics of a connection.
 #[derive(Clone, Debug, PartialEq)]
 pub struct StreamStats {
     /// Its id.
@@ -93,7 +93,7 @@ pub struct StreamStats {
     pub dropped: u64,
     /// Round trip of pings, the wait for the socket included; `None` before the first.
     pub rtt: Option<Duration>,
-    /// Whether an authentic WireGuard message came by it.
+    /// Whether an authentic WireGuard message arrived on it.
     pub proven: bool,
 }
 
@@ -214,7 +214,7 @@ impl Stream {
         }
     }
 
-    /// Notes that an authentic WireGuard message came by it.
+    /// Records that an authentic WireGuard message arrived on it.
     pub fn prove(&self) {
         if !self.counters.proven.load(Ordering::Relaxed) {
             self.counters.proven.store(true, Ordering::Relaxed);
@@ -239,7 +239,7 @@ impl Stream {
         }
     }
 
-    /// What it has done.
+    /// Its statistics.
     #[must_use]
     pub fn stats(&self) -> StreamStats {
         let get = |counter: &AtomicU64| counter.load(Ordering::Relaxed);

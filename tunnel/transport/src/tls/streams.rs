@@ -22,7 +22,7 @@ const NOT_SENT: u32 = 256 << 10;
 /// After so long without an acknowledgement the kernel ends a connection.
 const USER_TIMEOUT_MS: u32 = 15_000;
 
-/// Which end of a connection this is.
+/// The role of this end of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Role {
     /// It connected.
@@ -49,9 +49,9 @@ pub struct Closed {
     pub remote: SocketAddr,
     /// Which end this was.
     pub role: Role,
-    /// Why it ended.
+    /// The reason for the end.
     pub why: &'static str,
-    /// Whether anything authentic came by it.
+    /// Whether an authentic WireGuard message arrived on it.
     pub proven: bool,
 }
 
@@ -85,7 +85,7 @@ impl Streams {
         (self.clock)()
     }
 
-    /// Takes a connection in. What came over it so far is received as if it came now.
+    /// Adds a connection. Data that it has already received is processed now.
     ///
     /// # Errors
     /// When there are too many.
@@ -122,20 +122,20 @@ impl Streams {
         self.get(id).is_some_and(|stream| stream.send(self.now(), bytes, bytes.len()))
     }
 
-    /// Ends a connection without telling it by [`Streams::take_closed`].
+    /// Ends a connection without reporting it through [`Streams::take_closed`].
     pub fn close(&self, id: StreamId) {
         if let Some(stream) = self.remove(id) {
             stream.close();
         }
     }
 
-    /// Connections that have ended by themselves since the last call.
+    /// Connections that ended on their own since the last call.
     #[must_use]
     pub fn take_closed(&self) -> Vec<Closed> {
         std::mem::take(&mut *self.closed.lock())
     }
 
-    /// What all of them have done.
+    /// Statistics of all connections.
     #[must_use]
     pub fn stats(&self) -> Vec<StreamStats> {
         self.all().iter().map(|stream| stream.stats()).collect()

@@ -1,4 +1,4 @@
-//! Whom a client takes for its gateway.
+//! Verification of the gateway's certificate.
 
 use std::sync::Arc;
 
@@ -26,7 +26,7 @@ pub fn pin_of_pem(text: &[u8]) -> Option<Pin> {
     pin_of(&CertificateDer::pem_slice_iter(text).next()?.ok()?)
 }
 
-/// By what a gateway is known.
+/// How a gateway's certificate is verified.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Trust {
     /// The keys its certificate may have; names and dates do not count.

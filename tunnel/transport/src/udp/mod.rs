@@ -28,7 +28,7 @@ const SEND_BUFFER: usize = 4 << 20;
 /// How often a port is looked for that is free in both families.
 const PORT_TRIES: usize = 16;
 
-/// How to open the sockets.
+/// Options for opening the sockets.
 #[derive(Clone, Copy, Debug)]
 pub struct UdpOptions {
     /// 0: the kernel chooses.
@@ -47,7 +47,7 @@ impl Default for UdpOptions {
     }
 }
 
-/// What the kernel offers, and what of it still works.
+/// The offloads in use.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct UdpOffload {
     /// Several datagrams in one call to send.
@@ -56,7 +56,7 @@ pub struct UdpOffload {
     pub gro: bool,
 }
 
-/// Which address families there are.
+/// The available address families.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Families {
     /// IPv4.
@@ -127,12 +127,12 @@ impl Udp {
         self.port
     }
 
-    /// What of the offloads is in use. Segmentation goes off when a device turns out not to do it.
+    /// The offloads in use. Segmentation is disabled when a device turns out not to support it.
     pub fn capabilities(&self) -> UdpOffload {
         UdpOffload { gso: self.gso.load(Ordering::Relaxed), gro: self.gro }
     }
 
-    /// Which address families there are.
+    /// The available address families.
     pub fn families(&self) -> Families {
         let pair = self.pairs.first();
         Families { v4: pair.is_some_and(|p| p.v4.is_some()), v6: pair.is_some_and(|p| p.v6.is_some()) }
@@ -143,7 +143,7 @@ impl Udp {
         self.pairs.len()
     }
 
-    /// Changes the mark; 0 takes it away.
+    /// Changes the mark; 0 removes it.
     pub fn set_fwmark(&self, mark: u32) -> io::Result<()> {
         self.pairs.iter().flat_map(Pair::fds).try_for_each(|fd| sys::set_mark(fd, mark))
     }
@@ -161,7 +161,7 @@ impl Pair {
     }
 }
 
-/// An address family this host does not have is no error.
+/// Treats an address family that the host does not have as absent, not as an error.
 fn absent(socket: io::Result<OwnedFd>) -> io::Result<Option<OwnedFd>> {
     match socket {
         Ok(fd) => Ok(Some(fd)),

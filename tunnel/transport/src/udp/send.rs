@@ -1,4 +1,4 @@
-//! Sending, and what to do when the kernel does not like how.
+//! Sending, with a fallback when the kernel refuses an offload.
 
 use std::io;
 use std::sync::atomic::Ordering;

@@ -1,6 +1,6 @@
-//! Errors with a place, a cause and a hint.
+//! Errors with a position, a cause and a hint.
 
-/// What is wrong with a file and where. It never contains a key.
+/// A mistake in a file, with its position. It never contains a key.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("line {line}, column {column}: {what}\n  hint: {hint}")]
 pub struct ParseError {

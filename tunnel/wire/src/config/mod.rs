@@ -1,17 +1,17 @@
 //! The wg-quick file: `[Interface]` and `[Peer]` sections (wg(8), wg-quick(8)).
 //!
-//! Section and key names have no case; `#` begins a comment anywhere in a line; lists are separated by commas and
-//! a list's key may be repeated. `[Peer]` may stand before `[Interface]`. What wg ignores or takes the last of (an
-//! unknown key, a key twice, a peer twice) is an error here, since it is a mistake.
+//! Section and key names are case-insensitive. `#` begins a comment anywhere in a line. Lists are separated by
+//! commas, and a list's key may be repeated. `[Peer]` may precede `[Interface]`. Unknown keys and duplicate keys or
+//! peers, which wg ignores or overwrites, are errors here.
 //!
-//! What wg-quick does not know stands in comments that begin with `# warren:`, so that one file serves both:
+//! Settings that wg-quick does not have are in comments that begin with `# warren:`, so both can read the same file:
 //!
 //! ```text
 //! # warren: TLSEndpoint = gateway.example.net:443
 //! ```
 //!
-//! [`Config::parse`] reads, [`Config`]'s `Display` prints, secrets included, and reading what was printed gives
-//! the same again.
+//! [`Config::parse`] parses a file. `Display` of [`Config`] prints it, including secrets, and parses to the same
+//! value again.
 
 mod error;
 mod parse;
@@ -31,7 +31,7 @@ pub use error::ParseError;
 pub(crate) use error::show;
 pub use value::EndpointError;
 
-/// A whole file.
+/// A wg-quick file.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Config {
     /// The `[Interface]` section.
@@ -40,7 +40,7 @@ pub struct Config {
     pub peers: Vec<Peer>,
 }
 
-/// What the local end is.
+/// The settings of the local end.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Interface {
     /// `PrivateKey`.
@@ -69,11 +69,11 @@ pub struct Interface {
     pub post_down: Vec<String>,
     /// `SaveConfig`.
     pub save_config: bool,
-    /// `# warren: ListenTLS`: where TLS connections are taken.
+    /// `# warren: ListenTLS`: the address that accepts TLS connections.
     pub listen_tls: Option<SocketAddr>,
 }
 
-/// Where routes go.
+/// The routing table of the tunnel's routes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Table {
     /// The main table, and policy routing for a default route.
@@ -102,18 +102,18 @@ pub struct Peer {
     pub tls: Option<TlsEndpoint>,
 }
 
-/// Where a peer takes TLS connections, and by what it is known there.
+/// A peer's TLS endpoint, and how its certificate is verified.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TlsEndpoint {
     /// Host and TCP port.
     pub endpoint: Endpoint,
-    /// The keys that its certificate may have; without, it has a certificate for its name by an authority.
+    /// Pins of the certificate; without pins, a certificate authority must have signed it.
     pub pins: Option<Pins>,
-    /// The name that is asked for, if not the endpoint's.
+    /// The server name (SNI), if it differs from the endpoint's.
     pub name: Option<String>,
 }
 
-/// `host:port`, the host perhaps a name that is not resolved here.
+/// `host:port`. A name as the host is not resolved here.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Endpoint {
     /// The address or name.

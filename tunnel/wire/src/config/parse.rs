@@ -189,7 +189,7 @@ impl Parser {
         Ok(())
     }
 
-    /// The name as it is written in the manual.
+    /// The setting's name as in the manual.
     fn known(&self, name: Part<'_>, ours: bool) -> Result<&'static str, ParseError> {
         let (interface, peer) = if ours { (OWN_INTERFACE, OWN_PEER) } else { (INTERFACE, PEER) };
         let (own, own_title, other, other_title) = match self.section {

@@ -1,17 +1,17 @@
-//! How a pod joins: JSON messages over HTTPS, version 1.
+//! Enrolment of pods: JSON messages over HTTPS, version 1.
 //!
-//! | request | body | answer |
+//! | request | body | response |
 //! |---|---|---|
 //! | `POST /v1/enrol` | [`Enrol`] | [`Answer`] |
 //! | `POST /v1/release` | [`Release`] | empty, status 204 |
 //!
-//! There is no request for renewal: a lease lives while WireGuard handshakes do. Anything else is answered with
-//! a [`Problem`] (RFC 9457).
+//! There is no renewal request: WireGuard handshakes renew a lease. All other requests are answered with a
+//! [`Problem`] (RFC 9457).
 //!
-//! A WireGuard key cannot sign, so possession of it is shown by agreement: [`Proof`] is a MAC under the secret that
-//! the pod's and the gateway's WireGuard keys have in common, over the TLS channel binding (RFC 9266). Only a holder
-//! of the pod's key can make it, and it is good in that one TLS connection alone: a recorded request is worth
-//! nothing in another.
+//! A WireGuard key cannot sign, so its possession is proven through key agreement: [`Proof`] is a MAC over the TLS
+//! channel binding (RFC 9266), keyed with the shared secret of the pod's and the gateway's WireGuard keys. Only a
+//! holder of the pod's key can create it. It is valid only in that TLS connection, so a recorded request cannot be
+//! replayed.
 
 mod problem;
 mod proof;
@@ -32,9 +32,9 @@ use crate::token::{GatewaySet, Token};
 pub use problem::{Kind, Problem};
 pub use proof::{ChannelBinding, EXPORTER_LABEL, Proof, Purpose};
 
-/// Where to enrol.
+/// HTTP path of enrolment.
 pub const ENROL_PATH: &str = "/v1/enrol";
-/// Where to give a lease back.
+/// HTTP path for releasing a lease.
 pub const RELEASE_PATH: &str = "/v1/release";
 /// The media type of requests and answers.
 pub const MEDIA_TYPE: &str = "application/json";
@@ -55,14 +55,14 @@ const TEXT_MAX: usize = 253;
 pub struct Enrol {
     /// The version of the messages.
     pub version: Version,
-    /// Who may join.
+    /// The token that admits the peer.
     #[serde(with = "secret")]
     pub token: Token,
-    /// Who joins.
+    /// The public key of the peer that joins.
     pub public_key: PublicKey,
-    /// That the sender has the private key.
+    /// Proof that the sender has the private key.
     pub proof: Proof,
-    /// The host as its owner calls it, for people who look at lists of peers.
+    /// Name and labels of the host, shown in lists of peers.
     #[serde(default)]
     pub host: HostInfo,
 }
@@ -73,13 +73,13 @@ pub struct Enrol {
 pub struct Release {
     /// The version of the messages.
     pub version: Version,
-    /// Whose lease.
+    /// The public key of the lease's peer.
     pub public_key: PublicKey,
-    /// That the sender has the private key.
+    /// Proof that the sender has the private key.
     pub proof: Proof,
 }
 
-/// What a peer needs to be one.
+/// The response to an enrolment: everything that the peer needs.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Answer {
     /// The version of the messages.
@@ -88,17 +88,17 @@ pub struct Answer {
     pub group: Name,
     /// The peer's own addresses: at most one of each family, at least one.
     pub addresses: Vec<IpAddr>,
-    /// What is reached through the tunnel.
+    /// Ranges that are reachable through the tunnel.
     pub routes: Vec<IpNet>,
-    /// How names inside are resolved.
+    /// DNS inside the fabric.
     pub dns: Dns,
-    /// All gateways of the fabric: if one dies, the peer goes on with another.
+    /// All gateways of the fabric: if one fails, the peer fails over to another.
     pub gateways: GatewaySet,
-    /// For how many seconds after the last handshake the lease lives.
+    /// Lifetime of the lease after the last handshake, in seconds.
     pub lease_seconds: u32,
     /// The largest packet inside the tunnel, in bytes.
     pub mtu: u16,
-    /// How often to send when there is nothing to send, in seconds: keeps NAT mappings and the lease.
+    /// Keepalive interval in seconds, which keeps NAT mappings and the lease alive.
     pub keepalive_seconds: u16,
 }
 
@@ -109,7 +109,7 @@ pub struct Dns {
     /// Their addresses.
     #[serde(default)]
     pub servers: Vec<IpAddr>,
-    /// The domains that they are asked for; none means all.
+    /// The domains that they resolve; empty means all.
     #[serde(default)]
     pub domains: Vec<Domain>,
 }
@@ -120,7 +120,7 @@ pub struct Domain(String);
 
 crate::text::serde_as_text!(Domain);
 
-/// A text that is no domain name.
+/// The error for a text that is not a domain name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("not a domain name; write it like storage.googleapis.com")]
 pub struct DomainError;
@@ -130,7 +130,7 @@ pub struct DomainError;
 #[serde(try_from = "u32", into = "u32")]
 pub struct Version;
 
-/// A version that this program does not speak.
+/// The error for a version that this program does not support.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("version {0} is not supported, only version 1 is; update the older of the two programs")]
 pub struct VersionError(u32);
@@ -152,7 +152,7 @@ struct HostInfoText {
     labels: BTreeMap<Name, String>,
 }
 
-/// Why a host's description is refused.
+/// The reason why a host's description is not valid.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum HostInfoError {
     /// Too long, or with control characters.
@@ -288,7 +288,7 @@ impl Answer {
         Ok(answer)
     }
 
-    /// Where the peer's gateways take WireGuard over UDP.
+    /// The WireGuard UDP endpoints of the gateways.
     pub fn udp_endpoints(&self) -> impl Iterator<Item = (PublicKey, &Endpoint)> {
         self.gateways.as_slice().iter().filter_map(|gateway| Some((gateway.key, gateway.udp.as_ref()?)))
     }
@@ -311,7 +311,7 @@ fn write(message: &impl Serialize) -> Result<Vec<u8>, Problem> {
     Ok(body)
 }
 
-/// The place, and the cause where it says nothing of the contents.
+/// Reports the position, and the cause unless it would reveal contents.
 fn malformed(error: &serde_json::Error) -> Problem {
     let text = error.to_string();
     let place = format!("line {}, column {}", error.line(), error.column());

@@ -9,13 +9,13 @@ use crate::token::TokenError;
 /// What `type` begins with. The rest of it is stable: programs may branch on it.
 const TYPE: &str = "urn:warren:problem:";
 
-/// A refusal: what, why, and when to try again if that may help.
+/// A refused request: its type, its reason, and when to retry if that may help.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{}: {detail}", kind.title())]
 pub struct Problem {
-    /// Which one.
+    /// The type of the problem.
     pub kind: Kind,
-    /// What happened this time. No secret.
+    /// What happened in this case. Contains no secret.
     pub detail: String,
     /// Seconds after which to try again.
     pub retry_after: Option<u32>,
@@ -23,7 +23,7 @@ pub struct Problem {
 
 macro_rules! kinds {
     ($($kind:ident $status:literal $slug:literal $title:literal,)*) => {
-        /// The kinds of refusal. The last part of `type` in brackets.
+        /// The types of problems, with the last part of `type` in parentheses.
         #[derive(Debug, Clone, Copy, PartialEq, Eq)]
         pub enum Kind {
             $(#[doc = concat!($title, " (`", $slug, "`, status ", $status, ").")] $kind,)*
@@ -45,7 +45,7 @@ macro_rules! kinds {
                 match self { $(Self::$kind => $slug),* }
             }
 
-            /// A sentence without a period that is the same each time.
+            /// The fixed title: a sentence without a period.
             #[must_use]
             pub fn title(self) -> &'static str {
                 match self { $(Self::$kind => $title),* }
@@ -94,20 +94,20 @@ struct Details {
 }
 
 impl Problem {
-    /// A refusal of this kind.
+    /// A problem of this type.
     #[must_use]
     pub fn new(kind: Kind, detail: impl Into<String>) -> Self {
         Self { kind, detail: detail.into(), retry_after: None }
     }
 
-    /// Says when to try again.
+    /// Sets the time after which to retry.
     #[must_use]
     pub fn retry_after(mut self, seconds: u32) -> Self {
         self.retry_after = Some(seconds);
         self
     }
 
-    /// The body of the answer, of type [`super::PROBLEM_TYPE`].
+    /// The body of the response, of media type [`super::PROBLEM_TYPE`].
     #[must_use]
     pub fn to_json(&self) -> Vec<u8> {
         let details = Details {
@@ -121,7 +121,7 @@ impl Problem {
         serde_json::to_vec(&details).unwrap_or_default()
     }
 
-    /// Reads a problem; `None` if the body is not one. A kind that is not known is [`Kind::Unknown`].
+    /// Parses a problem; `None` if the body is not one. An unknown type becomes [`Kind::Unknown`].
     #[must_use]
     pub fn from_json(body: &[u8]) -> Option<Self> {
         let details: Details = serde_json::from_slice(body).ok()?;

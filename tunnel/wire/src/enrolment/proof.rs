@@ -12,7 +12,7 @@ use zeroize::Zeroizing;
 
 use crate::key::{PrivateKey, PublicKey};
 
-/// The label of the TLS exporter that gives the [`ChannelBinding`] (RFC 9266); its context is absent.
+/// The label of the TLS exporter for the [`ChannelBinding`] (RFC 9266), used without a context.
 pub const EXPORTER_LABEL: &[u8] = b"EXPORTER-Channel-Binding";
 
 /// 32 bytes that both ends of one TLS connection know and no other connection has: `tls-exporter` of RFC 9266.
@@ -25,12 +25,12 @@ impl fmt::Debug for ChannelBinding {
     }
 }
 
-/// What a proof is good for.
+/// The request that a proof is valid for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Purpose {
-    /// To join.
+    /// Enrolment.
     Enrol,
-    /// To end a lease.
+    /// Release of a lease.
     Release,
 }
 
@@ -49,7 +49,7 @@ pub struct Proof([u8; 32]);
 
 crate::text::serde_as_text!(Proof);
 
-/// A text that is not a proof.
+/// The error for a text that is not a proof.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("not a proof; write 32 bytes as 43 characters of base64url")]
 pub struct ProofError;

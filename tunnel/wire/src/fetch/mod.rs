@@ -24,16 +24,16 @@ use crate::key::PrivateKey;
 use crate::text::serde_as_text;
 use crate::token::SigningKey;
 
-/// The whole file.
+/// The contents of the file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct FetchConfig {
-    /// Where the files go.
+    /// The folder of the fetched files.
     pub folder: PathBuf,
-    /// The AWS region; else the machine's own.
+    /// The AWS region; defaults to the machine's region.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub region: Option<String>,
-    /// What is fetched, at least one.
+    /// The files to fetch, at least one.
     pub files: Vec<File>,
 }
 
@@ -43,9 +43,9 @@ pub struct FetchConfig {
 pub struct File {
     /// Its name in the folder.
     pub name: FileName,
-    /// Where it comes from.
+    /// The source of its value.
     pub from: Source,
-    /// What it is to hold; anything else is refused.
+    /// The type of its value; any other value is refused.
     #[serde(default, skip_serializing_if = "Content::is_text")]
     pub holds: Content,
 }
@@ -56,7 +56,7 @@ pub struct FileName(String);
 
 serde_as_text!(FileName);
 
-/// A text that is not a file name.
+/// The error for a text that is not a file name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("not a file name; write 1 to 64 of a-z A-Z 0-9 . _ -, not a dot first")]
 pub struct FileNameError;
@@ -72,12 +72,12 @@ pub enum Source {
 
 serde_as_text!(Source);
 
-/// A text that is not a source.
+/// The error for a text that is not a source.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("not a source; write aws-ssm:/NAME or gcp-secret:projects/PROJECT/secrets/NAME")]
 pub struct SourceError;
 
-/// What a value is to be.
+/// The type of a value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Content {
@@ -124,7 +124,7 @@ impl FetchConfig {
 }
 
 impl Content {
-    /// Why `value` is not this; `None` when it is. Nothing of the value is told: it may be a secret in the wrong place.
+    /// The reason why `value` is not of this type; `None` if it is. It never contains the value, which may be a secret.
     #[must_use]
     pub fn refuses(self, value: &str) -> Option<String> {
         match self {

@@ -1,4 +1,4 @@
-//! What one value alone does not show.
+//! Checks across several settings.
 
 use std::ops::Range;
 
@@ -114,7 +114,7 @@ fn overlap(a: &IpNet, b: &IpNet) -> bool {
     a.contains(b) || b.contains(a)
 }
 
-/// Where a setting stands; the table if it has none, and the beginning if there is no such table either.
+/// The position of a setting; otherwise that of its table; otherwise the start of the file.
 fn find(text: &str, table: &str, key: &str) -> Range<usize> {
     let mut here = table.is_empty();
     let mut place = 0;

@@ -1,4 +1,4 @@
-//! From what the TOML reader says to line, column and a hint.
+//! Translates errors of the TOML parser to line, column and hint.
 
 use std::ops::Range;
 
@@ -17,7 +17,7 @@ pub(crate) fn explain(text: &str, error: &toml::de::Error) -> ParseError {
     at(text, error.span().unwrap_or(0..0), what, hint)
 }
 
-/// Values are not repeated: one of them may be a secret in the wrong place.
+/// Messages never repeat values: a value may be a misplaced secret.
 fn message(message: &str) -> (String, String) {
     if let Some(field) = message.strip_prefix("unknown field ") {
         let (field, expected) = field.split_once(", ").unwrap_or((field, ""));

@@ -62,55 +62,55 @@ pub const LEASE_MAX: Duration = Duration::from_secs(24 * 3600);
 /// The longest quarantine.
 pub const QUARANTINE_MAX: Duration = Duration::from_secs(7 * 24 * 3600);
 
-/// The whole file.
+/// The contents of the file.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct GatewayConfig {
     /// The routing domain.
     pub fabric: Name,
-    /// This gateway's name: each of a fabric has its own.
+    /// This gateway's name, unique in the fabric.
     pub name: Name,
-    /// Where it listens.
+    /// The address that it listens on.
     pub listen: Listen,
     /// Its keys, and those that sign tokens.
     pub keys: Keys,
-    /// What peers are given addresses from.
+    /// The ranges of the peers' addresses.
     pub pool: Pool,
-    /// How long addresses stay with their peers.
+    /// How long peers keep their addresses.
     #[serde(default)]
     pub lease: LeaseTimes,
-    /// Where leases are kept.
+    /// The store of the leases.
     #[serde(default)]
     pub store: StoreConfig,
     /// Resolvers for peers.
     #[serde(default)]
     pub dns: Dns,
-    /// What peers are told about their tunnel.
+    /// Settings of the peers' tunnels.
     #[serde(default)]
     pub peers: PeerSettings,
-    /// All gateways of the fabric, as peers are told of them; this one too.
+    /// All gateways of the fabric as peers reach them, including this one.
     pub gateways: GatewaySet,
-    /// What carries peers' packets on.
+    /// The forwarding mode.
     #[serde(default)]
     pub forwarding: Forwarding,
-    /// Rate that was planned for all of it, each way, in Mbit/s: metrics tell how much of it is used.
+    /// Planned rate of all traffic, per direction, in Mbit/s; metrics report the utilisation.
     #[serde(default)]
     pub planned_rate_mbit: Option<u32>,
-    /// What each group of peers may reach. What is not allowed is refused.
+    /// The destinations that each group may reach; everything else is refused.
     #[serde(default)]
     pub groups: BTreeMap<Name, Group>,
     /// Gateways of other networks.
     #[serde(default)]
     pub site: Site,
-    /// Bounds for requests to enrol.
+    /// Limits for enrolment requests.
     #[serde(default)]
     pub limits: Limits,
-    /// Who reached what.
+    /// The audit log.
     #[serde(default)]
     pub audit: Audit,
 }
 
-/// Where a gateway listens.
+/// The addresses and ports of a gateway.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Listen {
@@ -119,16 +119,16 @@ pub struct Listen {
     pub udp: u16,
     /// Address and port of TLS: enrolment, and WireGuard for peers without UDP.
     pub tls: SocketAddr,
-    /// Where Prometheus finds metrics.
+    /// Address that serves Prometheus metrics.
     #[serde(default)]
     pub metrics: Option<SocketAddr>,
 }
 
-/// Files with keys, and the public keys of those who issue tokens.
+/// Key files, and the public keys that verify tokens.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Keys {
-    /// WireGuard private key, as `warren-tunnel genkey` makes it.
+    /// File with the WireGuard private key, as `warren-tunnel genkey` prints it.
     pub private_key_file: PathBuf,
     /// Certificate chain in PEM.
     pub certificate_file: PathBuf,
@@ -142,9 +142,9 @@ pub struct Keys {
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Pool {
-    /// IPv4 and IPv6 ranges. A peer gets one address of each family that is there.
+    /// IPv4 and IPv6 ranges. A peer gets one address of each address family.
     pub prefixes: Vec<IpNet>,
-    /// Addresses that no peer gets, mostly the gateways' own.
+    /// Addresses that no peer gets, usually those of the gateways.
     #[serde(default)]
     pub reserved: Vec<IpAddr>,
 }
@@ -159,13 +159,13 @@ pub struct LeaseTimes {
     pub quarantine: Period,
 }
 
-/// Where leases are kept.
+/// The store of the leases.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "lowercase")]
 pub enum StoreConfig {
-    /// In a file of this gateway alone.
+    /// In a file, for one gateway.
     Embedded(Embedded),
-    /// In etcd, which several gateways share.
+    /// In etcd, shared by several gateways.
     Etcd(Box<Etcd>),
 }
 
@@ -183,10 +183,10 @@ pub struct Embedded {
 pub struct Etcd {
     /// `http://host:2379` or `https://…`, one for each member.
     pub endpoints: Vec<String>,
-    /// What all keys begin with [default: /warren/FABRIC/].
+    /// Prefix of all keys [default: /warren/FABRIC/].
     #[serde(default)]
     pub prefix: Option<String>,
-    /// Who signed the members' certificates, in PEM.
+    /// Certificate of the CA that signed the members' certificates, in PEM.
     #[serde(default)]
     pub ca_file: Option<PathBuf>,
     /// Our client certificate, in PEM.
@@ -197,7 +197,7 @@ pub struct Etcd {
     pub certificate_key_file: Option<PathBuf>,
 }
 
-/// What peers are told about their tunnel.
+/// Settings of the peers' tunnels.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct PeerSettings {
@@ -207,11 +207,11 @@ pub struct PeerSettings {
     pub keepalive_seconds: u16,
 }
 
-/// What carries peers' packets on into the network behind the gateway.
+/// How the gateway forwards packets of peers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Forwarding {
-    /// The kernel where it may be had, else this process.
+    /// The kernel if it is available, otherwise sockets.
     #[default]
     Auto,
     /// The kernel: an interface and nftables.
@@ -220,45 +220,45 @@ pub enum Forwarding {
     User,
 }
 
-/// What the peers of a group may do.
+/// Permissions and rates of a group.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Group {
-    /// What they may reach: the union of these.
+    /// Allowed destinations: the union of these rules.
     #[serde(default)]
     pub allow: Vec<Allow>,
-    /// How much all of them together may send and receive, in Mbit/s each way.
+    /// Rate of the whole group per direction, in Mbit/s.
     #[serde(default)]
     pub rate_mbit: Option<u32>,
-    /// How much each of them may.
+    /// Rate of each peer per direction, in Mbit/s.
     #[serde(default)]
     pub peer_rate_mbit: Option<u32>,
 }
 
-/// Bounds for requests to enrol.
+/// Limits for enrolment requests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Limits {
-    /// Requests a second from everybody together.
+    /// Requests per second, in total.
     pub requests_per_second: u32,
-    /// Requests a minute from one address (IPv6: from one /64).
+    /// Requests per minute from one address (IPv6: from one /64).
     pub requests_per_minute_and_source: u32,
-    /// Connections at one time.
+    /// Concurrent connections.
     pub connections: u32,
-    /// From the first byte to the last of a request.
+    /// Time from the first byte of a request to the last.
     pub request_timeout: Period,
 }
 
-/// Who reached what.
+/// The audit log.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Audit {
-    /// Where the records go, one JSON object a line; none is nowhere.
+    /// File of the records, one JSON object per line; no audit log if omitted.
     #[serde(default)]
     pub file: Option<PathBuf>,
 }
 
-/// Reads TOML, and tells a mistake with its place and a hint.
+/// Parses TOML; an error has a position and a hint.
 pub(crate) fn from_toml<T: serde::de::DeserializeOwned>(text: &str) -> Result<T, ParseError> {
     toml::from_str(text).map_err(|error| error::explain(text, &error))
 }
@@ -267,14 +267,14 @@ impl GatewayConfig {
     /// Reads a file.
     ///
     /// # Errors
-    /// The first mistake, with its place and a hint.
+    /// The first mistake, with its position and a hint.
     pub fn parse(text: &str) -> Result<Self, ParseError> {
         let config: Self = from_toml(text)?;
         check::check(text, &config)?;
         Ok(config)
     }
 
-    /// What a group's peers send into the tunnel: what they may reach, without duplicates.
+    /// The routes of a group's peers: their allowed destinations, aggregated.
     #[must_use]
     pub fn routes(&self, group: &Name) -> Vec<IpNet> {
         let allow = self.groups.get(group).map_or(&[][..], |group| &group.allow);

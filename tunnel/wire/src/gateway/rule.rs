@@ -1,4 +1,4 @@
-//! One line of an allow-list.
+//! A rule of an allow list.
 
 use std::fmt;
 use std::str::FromStr;
@@ -7,21 +7,21 @@ use ipnet::IpNet;
 use serde::de::{self, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
 
-/// Allows what goes to one of the prefixes, by one of the protocols, to one of the ports.
+/// Allows traffic to one of the prefixes with one of the protocols, to one of the ports.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Allow {
     /// Destinations.
     pub to: Vec<IpNet>,
-    /// Ports; all if left out. They do not count for ICMP.
+    /// Ports; all if omitted. Ignored for ICMP.
     #[serde(default)]
     pub ports: Option<Vec<PortRange>>,
-    /// Protocols; all if left out.
+    /// Protocols; all if omitted.
     #[serde(default)]
     pub protocols: Option<Vec<Protocol>>,
 }
 
-/// What the gateway forwards.
+/// A protocol that the gateway forwards.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Protocol {
@@ -33,14 +33,14 @@ pub enum Protocol {
     Icmp,
 }
 
-/// A port, or ports from one to another. In TOML `443` or `"8000-8100"`.
+/// A port or a range of ports. In TOML: `443` or `"8000-8100"`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct PortRange {
     first: u16,
     last: u16,
 }
 
-/// A value that is no range of ports.
+/// The error for a value that is not a port or a range of ports.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("not a port or a range of ports; write 443 or \"8000-8100\", from 1 to 65535")]
 pub struct PortRangeError;
@@ -51,7 +51,7 @@ impl Protocol {
 }
 
 impl PortRange {
-    /// Every port, 0 too: what has no port counts as 0.
+    /// Every port including 0, which stands for protocols without ports.
     pub const ALL: Self = Self { first: 0, last: u16::MAX };
 
     /// From a port to another, both included; 0 is none.

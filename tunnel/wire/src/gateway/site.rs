@@ -1,4 +1,4 @@
-//! Gateways of other networks, with which this one is peered.
+//! Links to gateways of other networks.
 //!
 //! ```toml
 //! [site]
@@ -13,8 +13,9 @@
 //! group = "gcp-hub"
 //! ```
 //!
-//! What is for a peer's prefixes goes to that gateway, from an own address, and is forwarded there under the allow-list that
-//! it has for us; what comes from it is forwarded here under the list of its group.
+//! Traffic to a peer's prefixes goes to that gateway, with one of this gateway's addresses as its source. That gateway
+//! forwards it under the allow list of this site's group. Traffic from the peer is forwarded here under the allow list of
+//! its group.
 
 use std::net::IpAddr;
 
@@ -28,14 +29,14 @@ use crate::name::Name;
 /// The most sites that a gateway is peered with.
 const PEERS_MAX: usize = 256;
 
-/// This gateway among those of other networks.
+/// This gateway's links to gateways of other networks.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Site {
-    /// What it sends from to the others: at most one address of each family counts.
+    /// Source addresses towards other gateways, at most one of each address family.
     #[serde(default)]
     pub addresses: Vec<IpAddr>,
-    /// The others.
+    /// The gateways of other networks.
     #[serde(default)]
     pub peers: Vec<SitePeer>,
 }
@@ -44,19 +45,19 @@ pub struct Site {
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SitePeer {
-    /// What it is called here.
+    /// Its name in this file.
     pub name: Name,
     /// Its WireGuard public key.
     pub key: PublicKey,
-    /// Where it takes WireGuard; left out, it is waited for.
+    /// Its WireGuard endpoint; if omitted, that gateway connects to this one.
     #[serde(default)]
     pub endpoint: Option<Endpoint>,
-    /// What it sends from: its `[site] addresses`.
+    /// Its source addresses: its `[site] addresses`.
     pub addresses: Vec<IpAddr>,
-    /// What is reached through it.
+    /// The ranges behind it.
     #[serde(default)]
     pub prefixes: Vec<IpNet>,
-    /// The group whose rules hold for what comes from it.
+    /// The group whose rules apply to its traffic.
     pub group: Name,
 }
 
@@ -69,7 +70,7 @@ pub(crate) struct Wrong {
 }
 
 impl SitePeer {
-    /// Everything that may come from it and goes to it.
+    /// Its allowed IPs: its addresses and prefixes.
     #[must_use]
     pub fn allowed_ips(&self) -> Vec<IpNet> {
         self.prefixes

@@ -1,4 +1,4 @@
-//! Durations as people write them.
+//! Durations such as `90s` and `10m`.
 
 use std::fmt;
 use std::str::FromStr;
@@ -10,7 +10,7 @@ pub struct Period(Duration);
 
 crate::text::serde_as_text!(Period);
 
-/// A text that is no duration.
+/// The error for a text that is not a duration.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("not a duration; write a number and a unit, like 90s, 10m, 24h or 7d")]
 pub struct PeriodError;

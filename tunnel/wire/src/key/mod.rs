@@ -20,7 +20,7 @@ use zeroize::{Zeroize, ZeroizeOnDrop, Zeroizing};
 /// Length of every key in bytes.
 pub const KEY_LEN: usize = 32;
 
-/// Why a text is not a key. It never contains the text.
+/// The reason why a text is not a key. It never contains the text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum KeyError {
     /// Base64 of 32 bytes has 44 characters.
@@ -50,7 +50,7 @@ pub struct PresharedKey([u8; KEY_LEN]);
 pub struct PublicKey([u8; KEY_LEN]);
 
 impl PrivateKey {
-    /// Makes a key of random bytes: clamps them as X25519 wants (RFC 7748 section 5).
+    /// Creates a key from random bytes, clamped as X25519 requires (RFC 7748 section 5).
     #[must_use]
     pub fn from_random(mut random: [u8; KEY_LEN]) -> Self {
         random[0] &= 248;
@@ -71,13 +71,13 @@ impl PrivateKey {
 macro_rules! secret {
     ($name:ident) => {
         impl $name {
-            /// Takes the bytes as they are.
+            /// Uses the bytes unchanged.
             #[must_use]
             pub fn from_bytes(bytes: [u8; KEY_LEN]) -> Self {
                 Self(bytes)
             }
 
-            /// The bytes: do not copy them to where nothing zeroises them.
+            /// The bytes. Copy them only to memory that is zeroised.
             #[must_use]
             pub fn as_bytes(&self) -> &[u8; KEY_LEN] {
                 &self.0
@@ -93,13 +93,13 @@ macro_rules! secret {
                 text::from_hex(text).map(|bytes| Self(*bytes))
             }
 
-            /// The key as it stands in a file.
+            /// The key as in files: base64.
             #[must_use]
             pub fn to_base64(&self) -> Zeroizing<String> {
                 text::to_base64(&self.0)
             }
 
-            /// The key as the UAPI has it.
+            /// The key as in the UAPI: hexadecimal.
             #[must_use]
             pub fn to_hex(&self) -> Zeroizing<String> {
                 text::to_hex(&self.0)
@@ -135,7 +135,7 @@ secret!(PrivateKey);
 secret!(PresharedKey);
 
 impl PublicKey {
-    /// Takes the bytes as they are.
+    /// Uses the bytes unchanged.
     #[must_use]
     pub fn from_bytes(bytes: [u8; KEY_LEN]) -> Self {
         Self(bytes)
@@ -157,7 +157,7 @@ impl PublicKey {
         text::from_hex(text).map(|bytes| Self(*bytes))
     }
 
-    /// The key as the UAPI has it. [`fmt::Display`] gives base64.
+    /// The key as in the UAPI: hexadecimal. [`fmt::Display`] prints base64.
     #[must_use]
     pub fn to_hex(&self) -> String {
         text::to_hex(&self.0).to_string()

@@ -18,7 +18,7 @@ pub const PING_FRAME: usize = PREFIX + 9;
 pub enum Frame {
     /// A WireGuard message, at this place in the buffer.
     Datagram(Range<usize>),
-    /// To be answered by a pong with the same number.
+    /// A ping, answered by a pong with the same number.
     Ping(u64),
     /// The answer to a ping.
     Pong(u64),
@@ -26,7 +26,7 @@ pub enum Frame {
     Unknown,
 }
 
-/// What makes a stream useless: there is no finding the next frame's beginning.
+/// An error after which the start of the next frame is unknown, so the stream must end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum FrameError {
     /// A length of 0.

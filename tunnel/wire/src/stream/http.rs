@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-/// Where a tunnel is asked for.
+/// HTTP path of tunnels.
 pub const TUNNEL_PATH: &str = "/warren/tunnel";
 /// The protocol after the upgrade, with its version.
 pub const PROTOCOL: &str = "warren-tunnel/1";
@@ -19,13 +19,13 @@ pub struct Head {
     pub method: String,
     /// Path and query.
     pub target: String,
-    /// Names in small letters, and values.
+    /// Names in lower case, and values.
     pub headers: Vec<(String, String)>,
     /// Bytes of the body.
     pub body: usize,
 }
 
-/// Why no request or response can be made of the bytes.
+/// The reason why the bytes are not a request or response.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum HttpError {
     /// Not HTTP/1.
@@ -75,13 +75,13 @@ impl Head {
         Ok(Some((head, end)))
     }
 
-    /// The first value of a header, by its name in small letters.
+    /// The first value of a header, by its name in lower case.
     #[must_use]
     pub fn header(&self, name: &str) -> Option<&str> {
         self.headers.iter().find(|header| header.0 == name).map(|header| header.1.as_str())
     }
 
-    /// Whether it asks for a tunnel in a version that we speak.
+    /// Whether it requests a tunnel in a supported version.
     #[must_use]
     pub fn asks_for_tunnel(&self) -> bool {
         let offered = self.header("upgrade").unwrap_or_default();
@@ -100,7 +100,7 @@ pub fn tunnel_request(host: &str) -> String {
     )
 }
 
-/// The answer that makes a tunnel of the connection.
+/// The response that turns the connection into a tunnel.
 #[must_use]
 pub fn tunnel_response() -> String {
     format!("HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: {PROTOCOL}\r\n\r\n")

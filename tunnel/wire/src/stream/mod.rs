@@ -1,4 +1,4 @@
-//! WireGuard datagrams over a stream of bytes, which is TLS 1.3 as a rule.
+//! WireGuard datagrams over a byte stream, normally TLS 1.3.
 //!
 //! ```text
 //! client                                          gateway
@@ -16,9 +16,8 @@
 //! others     ignored: for later versions
 //! ```
 //!
-//! [`frame`] is the part after the upgrade, [`http`] the part before it: the port speaks ordinary HTTP/1.1 to whoever asks
-//! for something else, so it can serve enrolment too, and versions are negotiated as HTTP does it (RFC 9110
-//! section 7.8).
+//! [`http`] is the part before the upgrade, [`frame`] the part after it. All other requests on the port are ordinary
+//! HTTP/1.1, so it also serves enrolment. Versions are negotiated as in HTTP (RFC 9110 section 7.8).
 
 pub mod frame;
 pub mod http;

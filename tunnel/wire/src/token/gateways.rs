@@ -1,4 +1,4 @@
-//! The gateways that a token admits to.
+//! The gateways that a token names.
 
 use serde::{Deserialize, Serialize};
 
@@ -7,10 +7,10 @@ use crate::key::PublicKey;
 use crate::name::Name;
 use crate::pin::Pins;
 
-/// The most gateways of a set.
+/// The maximum number of gateways of a set.
 pub const GATEWAYS_MAX: usize = 16;
 
-/// One gateway as a pod finds, recognises and reaches it.
+/// A gateway: its identity and its endpoints.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Gateway {
@@ -18,12 +18,12 @@ pub struct Gateway {
     pub name: Name,
     /// Its WireGuard public key.
     pub key: PublicKey,
-    /// Where it takes WireGuard over UDP, if it does.
+    /// Its WireGuard endpoint over UDP, if any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub udp: Option<Endpoint>,
-    /// Where it takes TLS: enrolment, and WireGuard where UDP does not pass.
+    /// Its TLS endpoint: for enrolment, and for WireGuard where UDP is blocked.
     pub tls: Endpoint,
-    /// The keys its certificate may have.
+    /// The pins of its certificate.
     pub pins: Pins,
 }
 
@@ -32,7 +32,7 @@ pub struct Gateway {
 #[serde(try_from = "Vec<Gateway>", into = "Vec<Gateway>")]
 pub struct GatewaySet(Vec<Gateway>);
 
-/// Why a list is not a set of gateways, or of pins.
+/// The reason why a list is not a valid set of gateways or pins.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum SetError {
     /// None or too many.

@@ -25,10 +25,10 @@ const PUBLIC: &str = "k4.public.";
 const ID: &str = "k4.pid.";
 const ID_LEN: usize = 33;
 
-/// Why a text is not a key. It never contains the text.
+/// The reason why a text is not a key. It never contains the text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum SigningKeyError {
-    /// The text begins otherwise.
+    /// The text has another prefix.
     #[error("the text does not begin with `{0}`; `warren-tunnel token keygen` generates such keys")]
     Kind(&'static str),
     /// What follows is not base64url of the right length.
@@ -72,7 +72,7 @@ impl SigningKey {
         ed25519_dalek::SigningKey::from_keypair_bytes(&bytes).map(Self).map_err(|_| SigningKeyError::Halves)
     }
 
-    /// `k4.secret.…`: do not let it out of what zeroises it.
+    /// The text form, `k4.secret.…`. Keep it in memory that is zeroised.
     #[must_use]
     pub fn to_text(&self) -> Zeroizing<String> {
         let bytes = Zeroizing::new(self.0.to_keypair_bytes());

@@ -1,15 +1,15 @@
-//! Enrolment tokens: who may join which fabric, through which gateways, how often and until when.
+//! Enrolment tokens: bearer tokens that admit peers to a group of a fabric.
 //!
-//! A token is PASETO v4.public: JSON claims, signed with Ed25519; the footer names the key. An implicit assertion
-//! keeps a key's other signatures from being tokens. Rotation of keys: a [`KeyRing`] has several, and the footer
-//! says which one is meant.
+//! A token is a PASETO v4.public: JSON claims, signed with Ed25519; the footer names the key. An implicit assertion
+//! prevents other signatures of the key from being accepted as tokens. For key rotation, a [`KeyRing`] has several
+//! keys, and the footer selects one.
 //!
 //! ```text
 //! v4.public.<claims and signature>.<{"kid":"k4.pid.…"}>
 //! ```
 //!
-//! Whoever has a token may use it, so it is a secret: [`Token`] is zeroised and its `Debug` redacted. A pod reads
-//! its own token without verifying it ([`Token::peek`]), since it has no key; a gateway calls [`KeyRing::verify`].
+//! Anyone who has a token can use it, so it is a secret: [`Token`] is zeroised and its `Debug` redacted. A pod has no
+//! key, so it reads its own token without verification ([`Token::peek`]); a gateway calls [`KeyRing::verify`].
 
 mod gateways;
 mod key;
@@ -34,17 +34,17 @@ use crate::time::UnixTime;
 pub use gateways::{GATEWAYS_MAX, Gateway, GatewaySet, SetError};
 pub use key::{KeyId, SigningKey, SigningKeyError, VerifyingKey};
 
-/// The longest token in characters: fits an environment variable, and a request with it stays small.
+/// The maximum length of a token in characters: small enough for an environment variable and a request.
 pub const TOKEN_MAX: usize = 6144;
-/// The longest time that a token may be valid.
+/// The maximum validity of a token.
 pub const VALIDITY_MAX: Duration = Duration::from_secs(400 * 24 * 3600);
-/// By how much clocks may differ before a token counts as not yet valid.
+/// The clock difference that is tolerated before a token counts as not yet valid.
 pub const CLOCK_SKEW: Duration = Duration::from_secs(60);
 
 /// Separates our tokens from anything else that the same key may sign.
 const IMPLICIT: &[u8] = b"warren enrolment token 1";
 
-/// Why a token is not accepted. It never contains the token.
+/// The reason why a token is not accepted. It never contains the token.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum TokenError {
     /// Longer than [`TOKEN_MAX`].
@@ -66,7 +66,7 @@ pub enum TokenError {
         "the token is signed with key {0}, which this gateway does not accept; add the key to token_keys, or issue a new token"
     )]
     UnknownKey(KeyId),
-    /// The signature does not fit.
+    /// The signature does not match.
     #[error("the token's signature does not match its contents; issue a new token")]
     Forged,
     /// Used before its time.
@@ -93,36 +93,36 @@ pub struct TokenId([u8; 16]);
 
 serde_as_text!(TokenId);
 
-/// A text that is not a token id.
+/// The error for a text that is not a token ID.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("not a token ID; write the 22 characters that `warren-tunnel token inspect` prints")]
 pub struct TokenIdError;
 
-/// What a token says.
+/// The claims of a token.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Claims {
     /// Its name.
     pub id: TokenId,
-    /// From when on, and until when.
+    /// When it is valid.
     pub validity: Validity,
-    /// The routing domain it admits to.
+    /// The fabric that it admits to.
     pub fabric: Name,
     /// The group of peers it admits to.
     pub group: Name,
     /// How many different peers may join with it; `None` is any number.
     pub uses: Option<NonZeroU32>,
-    /// Where to join.
+    /// The gateways that accept it.
     pub gateways: GatewaySet,
 }
 
-/// Not before, and before: the second is later, by at most [`VALIDITY_MAX`].
+/// A validity period of at most [`VALIDITY_MAX`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Validity {
     not_before: UnixTime,
     expires: UnixTime,
 }
 
-/// A time that is no validity.
+/// The error for times that are not a validity period.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("a token is valid for at least a second and at most 400 days; choose another expiry")]
 pub struct ValidityError;
@@ -209,7 +209,7 @@ impl Claims {
     }
 }
 
-/// Says where, and not what stands there.
+/// Reports the position, never the contents.
 fn claims_error(error: &serde_json::Error) -> TokenError {
     let what = match error.classify() {
         serde_json::error::Category::Data => "a claim is missing, unknown or not valid",
@@ -219,7 +219,7 @@ fn claims_error(error: &serde_json::Error) -> TokenError {
 }
 
 impl Validity {
-    /// From a time on until before another.
+    /// A validity from `not_before` until just before `expires`.
     ///
     /// # Errors
     /// The second is not later, or too much later.
@@ -242,7 +242,7 @@ impl Validity {
 }
 
 impl Token {
-    /// Takes a token's text; blanks around it are ignored.
+    /// Parses a token; white space around it is ignored.
     ///
     /// # Errors
     /// It has not a token's form. The signature is not looked at.
@@ -263,7 +263,7 @@ impl Token {
         &self.0
     }
 
-    /// What the token claims. Nobody has verified it: for its owner, who trusts where it came from.
+    /// The token's claims, without verification: for its owner, who trusts its source.
     ///
     /// # Errors
     /// The claims are not those of a token.
@@ -271,7 +271,7 @@ impl Token {
         Claims::read(paseto::parse(&self.0)?.unverified())
     }
 
-    /// Which key the token claims to be signed with.
+    /// The ID of the key that the token claims to be signed with.
     ///
     /// # Errors
     /// The footer is not that of a token.
@@ -287,7 +287,7 @@ impl fmt::Debug for Token {
 }
 
 impl KeyRing {
-    /// A ring of these keys; one that is there twice counts once.
+    /// A ring of these keys, without duplicates.
     #[must_use]
     pub fn new(keys: impl IntoIterator<Item = VerifyingKey>) -> Self {
         let mut ring: Vec<(KeyId, VerifyingKey)> = Vec::new();
@@ -305,7 +305,7 @@ impl KeyRing {
         self.0.iter().map(|(id, _)| *id)
     }
 
-    /// What a token says, if one of the keys signed it. Call [`Claims::check`] next.
+    /// Verifies the signature and returns the claims. Call [`Claims::check`] next.
     ///
     /// # Errors
     /// The form is wrong, the key is unknown, or the signature does not fit.

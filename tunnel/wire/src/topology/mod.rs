@@ -1,13 +1,14 @@
-//! From one description of networks to what each one's gateway has in its file: who is peered with whom, and what goes which way.
+//! Generates the site sections of all gateways' files from one description of the networks.
 //!
 //! ```text
-//!  mesh   every two are peered: each destination is one link away
-//!  star   all are peered with the hub, which carries what goes from one to another
-//!  ring   each is peered with the next and the one before; what goes further takes the shorter way round, and of two equally
-//!         long ones that in the order of the description
+//!  mesh   links between every two sites: each destination is one link away
+//!  star   links between each site and the hub, which carries the traffic between the others
+//!  ring   links between each site and its two neighbours; other traffic takes the shorter direction around the ring,
+//!         or the direction of the description if both are equally long
 //! ```
 //!
-//! Ways are fixed. [`Topology::links`] tells what is lost with a link; nothing else is, and nothing takes another way.
+//! Routes are static. [`Topology::links`] lists the traffic that each link carries: if the link fails, exactly this
+//! traffic is lost, and it is not rerouted.
 
 #[cfg(test)]
 mod tests;
@@ -28,7 +29,7 @@ use crate::name::Name;
 /// The most networks of a description.
 const SITES_MAX: usize = 256;
 
-/// A description that makes sense.
+/// A validated description of sites and their links.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Topology {
     shape: Shape,
@@ -52,12 +53,12 @@ pub struct Network {
     pub name: Name,
     /// Its gateway's WireGuard public key.
     pub key: PublicKey,
-    /// Where its gateway takes WireGuard; left out, it is the one that begins.
+    /// Its gateway's WireGuard endpoint; if omitted, that gateway connects to the others.
     #[serde(default)]
     pub endpoint: Option<Endpoint>,
-    /// What its gateway sends from.
+    /// Its gateway's source addresses.
     pub addresses: Vec<IpAddr>,
-    /// What is reached through it.
+    /// The ranges behind it.
     #[serde(default)]
     pub prefixes: Vec<IpNet>,
 }
@@ -65,13 +66,13 @@ pub struct Network {
 /// The `[site]` of one gateway's file, and the rules that its peers need.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Section {
-    /// Whose file.
+    /// The name of the site.
     pub name: Name,
     /// Its own addresses.
     pub addresses: Vec<IpAddr>,
-    /// The gateways that it is peered with, in the order of the description.
+    /// Its peers, in the order of the description.
     pub peers: Vec<SitePeer>,
-    /// What each peer's group may reach: all that is sent this way through that peer.
+    /// The destinations of each peer's group: everything that the topology routes through that peer.
     pub allow: BTreeMap<Name, Vec<IpNet>>,
 }
 
@@ -80,7 +81,7 @@ pub struct Section {
 pub struct Link {
     /// The two, in the order of the description.
     pub ends: (Name, Name),
-    /// Networks of which the first does not reach the second without this link.
+    /// Pairs of networks whose traffic, from the first to the second, uses this link.
     pub carries: Vec<(Name, Name)>,
 }
 
@@ -105,7 +106,7 @@ impl Topology {
     /// Reads a description.
     ///
     /// # Errors
-    /// The first mistake, with its place and a hint.
+    /// The first mistake, with its position and a hint.
     pub fn parse(text: &str) -> Result<Self, ParseError> {
         let file: File = toml::from_str(text).map_err(|error| explain(text, &error))?;
         Self::of(file).map_err(|wrong| {
@@ -155,7 +156,7 @@ impl Topology {
         Ok(topology)
     }
 
-    /// Everything for each gateway's file, in the order of the description.
+    /// The sections for each gateway's file, in the order of the description.
     #[must_use]
     pub fn sections(&self) -> Vec<Section> {
         let ways: Vec<Vec<(usize, Vec<IpNet>)>> = (0..self.sites.len()).map(|site| self.ways(site)).collect();
@@ -189,7 +190,7 @@ impl Topology {
         self.sites.iter().enumerate().map(section).collect()
     }
 
-    /// All links, and what is lost with each.
+    /// All links, with the traffic that each one carries.
     #[must_use]
     pub fn links(&self) -> Vec<Link> {
         let name = |index: usize| self.sites[index].name.clone();

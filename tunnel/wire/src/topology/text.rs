@@ -1,4 +1,4 @@
-//! What is written into files.
+//! Text output.
 
 use std::fmt::{self, Display, Formatter};
 
