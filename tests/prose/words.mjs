@@ -285,7 +285,7 @@ export const words = [
     good: ["Updated in place."],
   },
   {
-    find: /\b(?:a change|changes?|changing it|changed) replaces? (?:it|the|them)\b|\bReplaces when changed\b/,
+    find: /(?<!other )\b(?:[Aa] change|changing it|changed) replaces? (?:it|the|them)\b|\bReplaces when changed\b/,
     use: "Changing this replaces the (subnet).",
     bad: ["A change replaces the subnet."],
     good: ["Changing this replaces the subnet."],

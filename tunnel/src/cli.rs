@@ -201,7 +201,7 @@ pub struct AgentArgs {
     /// Folder that keeps the key of an enrolled agent, so that a restarted pod gets the same address
     #[arg(long, value_name = "FOLDER", env = "WARREN_STATE")]
     pub state: Option<PathBuf>,
-    /// Name of this pod in the lists of its gateways [default: the host name]
+    /// Name of this pod in the lists of its gateways [default: the hostname]
     #[arg(long, value_name = "NAME", env = "WARREN_HOST_NAME")]
     pub host_name: Option<String>,
     /// File with the private key, used instead of the configuration's PrivateKey

@@ -230,14 +230,17 @@ fn cell(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ").replace('|', "\\|")
 }
 
-/// A type or default. Several lines need HTML: a table's cell has one.
+/// A type or default as code on one line, which is all that a table's cell has. HCL separates attributes on one line by commas.
 fn code(text: &str) -> String {
-    if !text.contains('\n') {
-        return format!("`{}`", text.replace('|', "\\|"));
+    let mut joined = String::new();
+    for line in text.lines().map(|line| line.split_whitespace().collect::<Vec<_>>().join(" ")) {
+        if !joined.is_empty() {
+            let bracket = joined.ends_with(['{', '[', '(']) || line.starts_with(['}', ']', ')']);
+            joined.push_str(if bracket || joined.ends_with(',') { " " } else { ", " });
+        }
+        joined.push_str(&line);
     }
-    let text = text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;");
-    let text = text.replace('|', "&#124;").replace('*', "&#42;").replace('`', "&#96;").replace('_', "&#95;");
-    format!("<pre>{}</pre>", text.replace('\n', "<br/>"))
+    format!("`{}`", joined.replace('|', "\\|"))
 }
 
 #[cfg(test)]
@@ -291,7 +294,7 @@ output "vpc_id" {
             "| <a name=\"requirement_terraform\"></a> [terraform](#requirement\\_terraform) | >= 1.8 |",
             "[warren](#provider\\_warren) | n/a |",
             "| [warren\\_aws\\_vpc.hub](../../docs/resources/aws_vpc.md) | resource |",
-            "| Ports. | <pre>list(object({<br/>  from = number<br/>}))</pre> | `[]` | no |",
+            "| Ports. | `list(object({ from = number }))` | `[]` | no |",
             "[name](#input\\_name) |  | `string` | n/a | yes |",
             "[vpc\\_id](#output\\_vpc\\_id) | ID. |",
             "No modules.",

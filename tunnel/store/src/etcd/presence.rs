@@ -30,7 +30,7 @@ pub(super) async fn announce(store: Etcd, member: Member) -> Result<Presence, St
             match begin(&store, &member).await {
                 Ok(another) => lease = another,
                 Err(error) => {
-                    tracing::warn!(%error, "cannot announce this gateway to the others")
+                    tracing::warn!(%error, "cannot announce this gateway to the others");
                 }
             }
         }
