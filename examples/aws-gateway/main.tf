@@ -1,4 +1,4 @@
-# Two gateways in an AWS hub; keys are in the parameter store, and in no plan and no state.
+# Two gateways in an AWS hub. The private keys are in Parameter Store, and never in a plan or a state.
 
 terraform {
   required_version = ">= 1.10" # ephemeral values
@@ -14,24 +14,24 @@ variable "endpoint_url" {
 }
 
 variable "image_id" {
-  description = "Id of a Linux image with systemd, cloud-init, curl, and warren-tunnel in /usr/local/bin; or set `release`."
+  description = "ID of a Linux image with systemd, cloud-init, curl and warren-tunnel in /usr/local/bin. Without warren-tunnel, set `release` too."
   type        = string
 }
 
 variable "release" {
-  description = "Where the gateways download warren-tunnel; null if the image has it."
+  description = "URL and SHA-256 digest of warren-tunnel. Null if the image contains it."
   type        = object({ url = string, sha256 = string })
   default     = null
 }
 
 variable "rotation" {
-  description = "Any word, such as a date. A change makes new keys and replaces no gateway."
+  description = "Arbitrary label, such as a date. A change generates new keys and replaces no gateway."
   type        = string
   default     = null
 }
 
 variable "groups" {
-  description = "What each group of peers may reach. A change replaces no gateway."
+  description = "Destinations that each group of peers may reach. A change replaces no gateway."
   type        = any
   default     = { gpu = { rate_mbit = 2000, allow = [{ to = ["10.0.0.0/16"], ports = ["443", "8000-8100"], protocols = ["tcp"] }] } }
 }
@@ -93,12 +93,12 @@ module "gateway" {
   }
 }
 
-# For the run that signs a token; see `ephemeral "warren_enrolment_token"`.
+# The private key for signing tokens in this run; see `ephemeral "warren_enrolment_token"`.
 ephemeral "warren_aws_signing_key" "tokens" {
   name = warren_aws_signing_key.tokens.id
 }
 
 output "gateways" {
-  description = "The gateways as pods reach them."
+  description = "Names, public keys, addresses and certificate pins of the gateways."
   value       = module.gateway.gateways
 }

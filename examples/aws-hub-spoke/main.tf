@@ -1,4 +1,4 @@
-# A hub with S3 and ECR endpoints and one training spoke, from one address plan.
+# A hub with S3 and ECR endpoints and a training spoke, from one address plan.
 
 terraform {
   required_version = ">= 1.8"
@@ -16,7 +16,7 @@ variable "endpoint_url" {
 }
 
 variable "training_cidr_block" {
-  description = "Pins the training spoke's range; null to let the plan choose."
+  description = "IPv4 range of the training spoke. Null to let the plan choose one."
   type        = string
   default     = null
 }
@@ -96,16 +96,16 @@ resource "warren_aws_ecr_repository" "trainer" {
 }
 
 output "network" {
-  description = "Every range of the plan."
+  description = "All ranges of the plan."
   value       = warren_address_plan.main.cidrs
 }
 
 output "repository_url" {
-  description = "Where images are pushed."
+  description = "URL of the ECR repository."
   value       = warren_aws_ecr_repository.trainer.repository_url
 }
 
 output "nat_public_ip" {
-  description = "The address from which the network reaches the internet."
+  description = "Public IP address from which the network connects to the internet."
   value       = module.hub.nat_public_ip
 }

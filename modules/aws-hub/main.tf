@@ -31,7 +31,7 @@ resource "warren_aws_subnet" "ml" {
   tags              = var.tags
 }
 
-# The way out. Nothing routes in: only the public subnet knows the internet gateway.
+# Outbound internet access. Only the public subnet has a route to the internet gateway.
 
 resource "warren_aws_internet_gateway" "hub" {
   name   = var.name
@@ -96,7 +96,7 @@ resource "warren_aws_route_table" "private" {
   depends_on = [warren_aws_transit_gateway_attachment.hub]
 }
 
-# S3 and ECR without the internet: an image pull needs all three endpoints.
+# Access to S3 and ECR without the internet. An image pull needs all three endpoints.
 
 resource "warren_aws_security_group" "endpoints" {
   name        = "${var.name}-endpoints"
@@ -139,7 +139,7 @@ resource "warren_aws_vpc_endpoint" "ecr_dkr" {
   security_group_ids = [warren_aws_security_group.endpoints.id]
   tags               = var.tags
 
-  # Planned after the two that a pull needs as well, so that the plan can tell when one is missing.
+  # Terraform plans the other two endpoints first, so that the plan can check that they exist.
   depends_on = [warren_aws_vpc_endpoint.s3, warren_aws_vpc_endpoint.ecr_api]
 }
 

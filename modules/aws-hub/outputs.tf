@@ -1,10 +1,10 @@
 output "vpc_id" {
-  description = "Id of the VPC."
+  description = "ID of the VPC."
   value       = warren_aws_vpc.hub.id
 }
 
 output "subnet_ids" {
-  description = "Ids of the subnets by name: public, data, ml."
+  description = "IDs of the subnets by name: public, data and ml."
   value = {
     public = warren_aws_subnet.public.id
     data   = warren_aws_subnet.data.id
@@ -13,16 +13,16 @@ output "subnet_ids" {
 }
 
 output "private_route_table_id" {
-  description = "Id of the route table of the private subnets."
+  description = "ID of the route table of the private subnets."
   value       = warren_aws_route_table.private.id
 }
 
 output "transit_gateway_id" {
-  description = "Id of the transit gateway that spokes attach to."
+  description = "ID of the transit gateway that spokes attach to."
   value       = warren_aws_transit_gateway.hub.id
 }
 
 output "nat_public_ip" {
-  description = "The one address from which the hub reaches the internet."
+  description = "Public IP address from which the hub connects to the internet."
   value       = warren_aws_nat_gateway.hub.public_ip
 }

@@ -1,46 +1,46 @@
 variable "name" {
-  description = "Name of the hub; every object's name begins with it."
+  description = "Name of the hub, used as the prefix of the names of all objects."
   type        = string
 }
 
 variable "cidr_block" {
-  description = "Range of the VPC, /16 to /28."
+  description = "IPv4 range of the VPC in CIDR notation, /16 to /28."
   type        = string
 }
 
 variable "public_cidr_block" {
-  description = "Range of the public subnet: NAT gateway and bastion. Nothing else has a public address."
+  description = "IPv4 range of the public subnet, which contains the NAT gateway. No other subnet has a route to the internet gateway."
   type        = string
 }
 
 variable "data_cidr_block" {
-  description = "Range of the data subnet: the interface endpoints."
+  description = "IPv4 range of the data subnet, which contains the interface endpoints."
   type        = string
 }
 
 variable "ml_cidr_block" {
-  description = "Range of the ML subnet: the tunnel endpoint and in-cloud training."
+  description = "IPv4 range of the ML subnet, for training in the hub."
   type        = string
 }
 
 variable "availability_zone" {
-  description = "Zone of the subnets, such as us-east-1a."
+  description = "Availability Zone of the subnets, such as us-east-1a."
   type        = string
 }
 
 variable "spoke_cidr_blocks" {
-  description = "Ranges of the spokes by name. The hub routes to them over its transit gateway, and its endpoints let them in."
+  description = "IPv4 ranges of the spokes by name. The hub routes them to its transit gateway, and its ECR endpoints accept traffic from them."
   type        = map(string)
   default     = {}
 }
 
 variable "buckets" {
-  description = "Buckets that may be reached through the S3 endpoint. ECR's layer bucket is always allowed."
+  description = "Names of the buckets that the S3 endpoint allows. The bucket with the image layers of ECR is always allowed."
   type        = list(string)
 }
 
 variable "flow_log_bucket_arn" {
-  description = "ARN of a bucket for the VPC's flow log; null for none."
+  description = "ARN of an S3 bucket for the flow log of the VPC. Null for no flow log."
   type        = string
   default     = null
 }

@@ -16,7 +16,7 @@ resource "warren_aws_subnet" "private" {
 }
 
 locals {
-  # A transit gateway attaches to one subnet of a zone: the first by name.
+  # An attachment has one subnet per Availability Zone: the first one by name.
   subnet_of_zone = { for name, subnet in var.subnets : subnet.availability_zone => name... }
 }
 

@@ -1,15 +1,15 @@
 variable "name" {
-  description = "Name of the spoke; every object's name begins with it."
+  description = "Name of the spoke, used as the prefix of the names of all objects."
   type        = string
 }
 
 variable "cidr_block" {
-  description = "Range of the VPC, /16 to /28."
+  description = "IPv4 range of the VPC in CIDR notation, /16 to /28."
   type        = string
 }
 
 variable "subnets" {
-  description = "Private subnets by name."
+  description = "Private subnets by name, each with an IPv4 range and an Availability Zone."
   type = map(object({
     cidr_block        = string
     availability_zone = string
@@ -22,12 +22,12 @@ variable "subnets" {
 }
 
 variable "transit_gateway_id" {
-  description = "Id of the hub's transit gateway."
+  description = "ID of the transit gateway of the hub."
   type        = string
 }
 
 variable "hub_cidr_block" {
-  description = "Range of the hub, routed over its transit gateway."
+  description = "IPv4 range of the hub, which the spoke routes to the transit gateway."
   type        = string
 }
 

@@ -60,6 +60,8 @@ export function files(root, paths) {
     switch (path.extname(file)) {
       case ".md":
       case ".tf":
+      case ".yml":
+      case ".yaml":
         return true;
       case ".rs":
         return matches(file, config.rust.include) && !matches(file, config.rust.exclude);

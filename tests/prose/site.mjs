@@ -18,7 +18,10 @@ const provider = ["resources", "data-sources", "ephemeral-resources", "functions
 
 /** Where a file of the repository is in the book: undefined for one that is not a page. */
 export function bookPath(file) {
-  if (file === "README.md" || community.includes(file)) {
+  if (file === "README.md") {
+    return "index.md";
+  }
+  if (community.includes(file)) {
     return file;
   }
   if (file === "docs/index.md") {
@@ -114,7 +117,7 @@ export function summary(pages, write) {
       lines.push(`# ${title}`, "", ...items, "");
     }
   };
-  lines.push(...named(["README.md"]).map(({ book }) => `[Warren](${book})`), "");
+  lines.push(...named(["index.md"]).map(({ book }) => `[Warren](${book})`), "");
   part("Guides", [...named(firstGuides.map((name) => `guides/${name}.md`)), ...within("guides")].map((page) => line(page)));
   const decisions = within("decisions");
   const about = named(project.map((name) => `${name}.md`));

@@ -1,7 +1,10 @@
 // A textlint plugin that finds the prose in sources: strings of two or more words in Rust, descriptions, messages and
-// comments of Terraform, texts in `page.toml`. Findings have the line and column of the source.
+// comments of Terraform and YAML, texts in `page.toml`. Findings have the line and column of the source.
 
-/** Where prose is in a Rust source: string literals, and documentation comments as an option. */
+/**
+ * Where prose is in a Rust source: string literals, and documentation comments as an option. A comment `prose: verbatim`
+ * exempts the statement after it, for texts that others have written.
+ */
 export function rustText(source, { comments = false } = {}) {
   const found = [];
   const length = source.length;
@@ -11,6 +14,7 @@ export function rustText(source, { comments = false } = {}) {
   let pendingTest = false;
   let attribute = null;
   let docs = null;
+  let verbatim = null;
   const help = /derive\([^)]*\b(?:Parser|Subcommand|Args|ValueEnum)\b/.test(source);
   const flush = () => {
     if (docs && (comments || help)) {
@@ -19,7 +23,7 @@ export function rustText(source, { comments = false } = {}) {
     docs = null;
   };
   const literal = (start, end, raw) => {
-    if (skipBelow === null && !(attribute !== null && /\b(?:reason|expected)\s*=\s*$/.test(source.slice(Math.max(0, start - 20), start).replace(/[br#"]*$/, "")))) {
+    if (skipBelow === null && verbatim === null && !(attribute !== null && /\b(?:reason|expected)\s*=\s*$/.test(source.slice(Math.max(0, start - 20), start).replace(/[br#"]*$/, "")))) {
       found.push({ start, end, kind: raw ? "raw" : "string" });
     }
   };
@@ -36,6 +40,7 @@ export function rustText(source, { comments = false } = {}) {
         if (comments && !doc && skipBelow === null) {
           found.push({ start: index + 2, end, kind: "comment" });
         }
+        if (/\bprose: verbatim\b/.test(source.slice(index, end))) { verbatim = depth; }
         flush();
       }
       index = end;
@@ -92,6 +97,7 @@ export function rustText(source, { comments = false } = {}) {
       if (attribute !== null && depth === attribute) { attribute = null; }
       if (skipBelow !== null && depth === skipBelow) { skipBelow = null; }
     } else if (char === ";" && attribute === null) {
+      if (depth === verbatim) { verbatim = null; }
       pendingTest = false;
     }
     index += 1;
@@ -117,6 +123,24 @@ export function terraformText(source) {
   return found.sort((one, other) => one.start - other.start);
 }
 
+/** Where prose is in YAML: descriptions, summaries and comments of workflows, actions, forms and alert rules. */
+export function yamlText(source) {
+  const found = [];
+  for (const match of source.matchAll(/^[ \t]*# ?(.*(?:\n[ \t]*#.*)*)/gm)) {
+    found.push({ start: match.index + match[0].indexOf(match[1]), end: match.index + match[0].length, kind: "doc" });
+  }
+  for (const match of source.matchAll(/^[ \t-]*(?:description|summary|about|label|value|name): +(?:"((?:[^"\\\n]|\\.)*)"|([^"'|>&*{[\s].*))$/gm)) {
+    const body = match[1] ?? match[2];
+    const start = match.index + match[0].lastIndexOf(body);
+    found.push({ start, end: start + body.length, kind: "template" });
+  }
+  for (const match of source.matchAll(/^([ \t]*)(?:- )?(?:description|summary): [|>]-?\n((?:\1[ \t]+.*\n?|[ \t]*\n)+)/gm)) {
+    const start = match.index + match[0].length - match[2].length;
+    found.push({ start, end: start + match[2].trimEnd().length, kind: "template" });
+  }
+  return found.sort((one, other) => one.start - other.start);
+}
+
 /** Where prose is in a page file of the reference. */
 export function pageText(source) {
   const found = [];
@@ -131,7 +155,7 @@ export function pageText(source) {
 const code = [
   /^\s*[{[<]/, // JSON, HCL, a section of TOML, HTML
   /[{;]\s*$/,
-  /\bfn \w+\(|=>|\|\||&&|::<|\w=\\?"|\{\{|^\s*(?:\w+[._])+\w+\s*=|\b(?:mutation|query) \w+\(|^\s*(?:table|chain|subgraph|class) /,
+  /\bfn \w+\(|=>|\|\||&&|::<|\w=\\?"|\{\{|^\s*(?:\w+[._])+\w+\s*=|\b(?:mutation|query) \w+ ?[({]|^\s*(?:table|chain|subgraph|class) /,
 ];
 
 /** Whether a literal reads as prose: two words or more, and not code. */
@@ -163,6 +187,9 @@ function reading(text, kind) {
     return text.replace(/\\\n/g, `${continued}\n`).replace(/\\(?:u\{[^}]*\}|x..|[^])/g, (escape) => {
       return escape === '\\"' ? ' "' : escape.includes("\n") ? escape : escape === "\\n" ? " \n" : blank(escape);
     });
+  }
+  if (kind === "template") {
+    return text.replace(/\$?\{\{[^{}]*\}\}/g, (expression) => "X".repeat(expression.length));
   }
   if (kind === "doc") {
     return text.replace(/\n[ \t]*(?:\/\/[\/!]?|#)/g, (marker) => `\n${blank(marker.slice(1))}`);
@@ -205,10 +232,10 @@ export function document(source, pieces) {
       const inner = [];
       let last = from;
       const slice = text.slice(from - start, to - start);
-      for (const match of slice.matchAll(/`[^`]+`|\]\([^)\s]*\)/g)) {
+      for (const match of slice.matchAll(/`[^`]+`|\]\([^)\s]*\)|(?<![\w.])\b(?:application|text|audio|image)\/[\w.+-]+/g)) {
         const at = from + match.index;
         if (at > last) { inner.push(node("Str", last, at, { value: slice.slice(last - from, match.index) })); }
-        if (match[0].startsWith("`")) { inner.push(node("Code", at, at + match[0].length, { value: match[0].slice(1, -1) })); }
+        if (!match[0].startsWith("]")) { inner.push(node("Code", at, at + match[0].length, { value: match[0].replaceAll("`", "") })); }
         last = at + match[0].length;
       }
       if (to > last) { inner.push(node("Str", last, to, { value: slice.slice(last - from) })); }
@@ -218,19 +245,20 @@ export function document(source, pieces) {
   return node("Document", 0, source.length, { children });
 }
 
+const readers = { ".rs": rustText, ".tf": terraformText, ".toml": pageText, ".yml": yamlText, ".yaml": yamlText };
+
 /** The processor. */
 export default class Source {
   constructor(config = {}) {
     this.config = config;
   }
   availableExtensions() {
-    return [".rs", ".tf", ".toml"];
+    return Object.keys(readers);
   }
   processor(extension) {
     return {
       preProcess: (text) => {
-        const pieces =
-          extension === ".rs" ? rustText(text, { comments: this.config.comments }) : extension === ".tf" ? terraformText(text) : pageText(text);
+        const pieces = readers[extension](text, { comments: this.config.comments });
         return document(text, pieces);
       },
       postProcess: (messages, filePath) => ({ messages, filePath: filePath ?? "<source>" }),

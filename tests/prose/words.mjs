@@ -97,10 +97,10 @@ export const words = [
     good: ["The name is already in use.", "The address is taken from the pool."],
   },
   {
-    find: new RegExp(`\\b(?:makes?|made|making) (?:(?:an?|the|its|their|this|these|one|two|no|any|new|temporary|both|its own|all) ){0,2}(?:[\\w-]+ )?(?:${nouns})s?\\b(?! (?:available|unavailable|reachable|unreachable|visible|public|private|known|usable|unusable|work|fail|appear|look|easier|easy|impossible|possible|redundant|necessary|safe|unsafe|invalid|valid|\\w+er|more|less|ready))`),
+    find: new RegExp(`\\b(?:makes?|made|making) (?:(?:an?|the|its|their|this|these|one|two|no|any|new|temporary|both|its own|all) ){0,2}(?:[\\w-]+ )?(?:${nouns})s?\\b(?! (?:available|unavailable|reachable|unreachable|visible|public|private|known|usable|unusable|work|fail|appear|look|easier|easy|impossible|possible|executable|readable|writable|redundant|wait|start|stop|run|use|send|return|reach|retry|reload|necessary|safe|unsafe|invalid|valid|\\w+er|more|less|ready))`),
     use: "create or generate",
     bad: ["The module makes a VPC.", "It makes the route table.", "The object was made by another owner's file, which made a token."],
-    good: ["The module creates a VPC.", "That makes the subnet unreachable.", "It makes sure that it works.", "It makes no difference."],
+    good: ["The module creates a VPC.", "That makes the subnet unreachable.", "Make the binary executable.", "It makes the pod wait.", "It makes sure that it works.", "It makes no difference."],
   },
   {
     find: /\b(?:brings?|brought|bringing) (?:(?:it|them|this|that|the \w+|each|every \w+|all) )?(?:to|into)\b(?! (?:light|attention))/,
@@ -303,15 +303,33 @@ export const words = [
     good: ["It was deleted outside Terraform.", "It can dial out to connect."],
   },
   {
-    find: /\b(?:by default|default): code\b|\bdefault is code\b/,
+    find: /\b(?:by default|default): code\b/,
     use: "Defaults to",
     bad: ["Whether it is public. Default: `false`."],
-    good: ["Whether it is public. Defaults to `false`.", "The default is used."],
+    good: ["Whether it is public. Defaults to `false`.", "The default is `a`."],
   },
   {
     find: /\blongest time (?:of|for|that|a|to)\b/,
     use: "Timeout for",
     bad: ["Longest time of a create, such as `90s`."],
     good: ["Timeout for creating the resource, such as `90s`."],
+  },
+  {
+    find: /\bof (?:yours|ours|theirs)\b/,
+    use: "your, our or their",
+    bad: ["An Elastic IP address of yours."],
+    good: ["Your Elastic IP address.", "A key of its own."],
+  },
+  {
+    find: /(?<!\bthere )\b(?:is|are|was|were) none\b/,
+    use: "is missing, or is not set",
+    bad: ["The host of the request is none."],
+    good: ["The host of the request is missing.", "If there is none, it fails."],
+  },
+  {
+    find: /\bas (?:many|much|often|long)(?: \w+)? as (?:may|can|is|are|it may|there are)\b/,
+    use: "the maximum, all, or a number",
+    bad: ["It has as many peers as may join."],
+    good: ["It has the maximum number of peers.", "It works as long as the lease is valid."],
   },
 ];

@@ -372,18 +372,16 @@ mod tests {
             let text = command.get_after_help().map(ToString::to_string).unwrap_or_default();
             let (_, examples) = text.split_once("Examples:\n").unwrap();
             for line in examples.lines() {
-                assert!(line.len() <= 100 && line.starts_with("  warren-tunnel "), "{name}: {line}");
-                let line = line.split(" # ").next().unwrap();
-                for part in line.split(['|', '&']).filter(|part| !part.trim().is_empty()) {
-                    let words = part.split('<').next().unwrap().split_whitespace();
-                    if let Err(error) = Cli::try_parse_from(words) {
-                        panic!("{name}: {line}: {error}");
-                    }
+                assert!(line.len() <= 100 && (line.is_empty() || line.starts_with("  ")), "{name}: {line}");
+            }
+            let commands: Vec<&str> =
+                examples.lines().map(str::trim).filter(|line| line.starts_with("warren-tunnel ")).collect();
+            assert!(commands.iter().any(|command| command.contains(&name)), "{name}: {examples}");
+            for part in commands.iter().flat_map(|command| command.split(" && ")) {
+                let words = part.split('<').next().unwrap().split_whitespace();
+                if let Err(error) = Cli::try_parse_from(words) {
+                    panic!("{name}: {part}: {error}");
                 }
-                assert!(
-                    name == "warren-tunnel" || line.contains(&name),
-                    "{name}: {line} is of another command"
-                );
             }
         }
     }

@@ -34,7 +34,7 @@ resource "warren_address_plan" "main" {
     gcp_training = { pools = ["gcp", "aws"], hosts = 1000, growth = 1.5, cloud = "gcp" }
 
     overlay  = { pool = "overlay", prefix = 24, cloud = "overlay" }
-    services = { pool = "ipv6", prefix = 64 }
+    services = { pool = "ipv6", prefix = 112 }
   }
 
   # Allow a later change to move the subnet `ml`; all other ranges stay.

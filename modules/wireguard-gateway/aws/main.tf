@@ -1,7 +1,7 @@
 locals {
   parameters = { for key in keys(var.gateways) : key => "/warren/${var.fabric}/${var.name}-${key}" }
 
-  # As peers reach them.
+  # The gateways as peers address them.
   gateways = [for key in keys(var.gateways) : {
     name = "${var.name}-${key}"
     key  = warren_aws_wireguard_key.gateway[key].public_key
@@ -14,7 +14,7 @@ locals {
   }]
 }
 
-# What outlives an instance: keys, configuration, address, role.
+# Keys, configuration, address and role outlive the instance.
 
 resource "warren_aws_wireguard_key" "gateway" {
   for_each = var.gateways
@@ -70,7 +70,7 @@ resource "warren_aws_gateway_role" "gateway" {
   tags         = var.tags
 }
 
-# In from the internet: the tunnel, nothing else.
+# The internet can reach only the ports of the tunnel.
 
 resource "warren_aws_security_group" "gateway" {
   name                 = "${var.name}-gateway"
@@ -101,7 +101,7 @@ resource "warren_aws_gateway" "gateway" {
   release              = var.release
   tags                 = var.tags
 
-  # Names, so that the boot script is known at plan.
+  # Names are known at plan time, and so is the boot script.
   config        = warren_aws_gateway_config.gateway[each.key].name
   wireguard_key = warren_aws_wireguard_key.gateway[each.key].name
   tls_key       = warren_aws_tls_key.gateway[each.key].name

@@ -1,10 +1,10 @@
 output "gateways" {
-  description = "The gateways as peers reach them: for tokens, and for gateways elsewhere."
+  description = "Names, public keys, addresses and certificate pins of the gateways, for enrolment tokens and for gateways in other networks."
   value       = local.gateways
 }
 
 output "routes" {
-  description = "Routes to the overlay and to what is behind other sites, for route tables."
+  description = "Routes to the overlay and to the ranges behind other sites, for `routes` of a warren_aws_route_table."
   value = flatten([for key, gateway in var.gateways : [
     for cidr in concat(gateway.overlay_cidr_blocks, flatten(try(var.sites[key].peers[*].prefixes, []))) : {
       destination_cidr_block = cidr
@@ -14,6 +14,6 @@ output "routes" {
 }
 
 output "parameters" {
-  description = "What each gateway's parameters' names begin with; `/wireguard`, `/tls` and `/config` follow."
+  description = "Prefix of the parameter names of each gateway. The suffixes are `/wireguard`, `/tls` and `/config`."
   value       = local.parameters
 }

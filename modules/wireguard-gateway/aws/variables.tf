@@ -1,25 +1,25 @@
 variable "name" {
-  description = "Name of the gateways; every object's name begins with it."
+  description = "Name of the gateways, used as the prefix of the names of all objects."
   type        = string
 }
 
 variable "fabric" {
-  description = "The provider's fabric; the gateways take tokens of this fabric only."
+  description = "Fabric of the provider. The gateways accept only tokens of this fabric."
   type        = string
 }
 
 variable "vpc_id" {
-  description = "Id of the hub's VPC."
+  description = "ID of the VPC of the hub."
   type        = string
 }
 
 variable "vpc_cidr_blocks" {
-  description = "Ranges of the VPC and its spokes, which may send to peers through the gateways."
+  description = "IPv4 ranges of the VPC and its spokes, which may send traffic to peers through the gateways."
   type        = list(string)
 }
 
 variable "gateways" {
-  description = "The gateways by a short name: the public subnet that each is in, and its part of the overlay, which no other has."
+  description = "Gateways by short name, each with the ID of its public subnet and with overlay ranges that no other gateway has."
   type = map(object({
     subnet_id           = string
     overlay_cidr_blocks = list(string)
@@ -27,35 +27,35 @@ variable "gateways" {
 }
 
 variable "image_id" {
-  description = "Id of a Linux image with systemd, cloud-init and curl, such as Amazon Linux 2023."
+  description = "ID of a Linux image with systemd, cloud-init and curl, such as Amazon Linux 2023."
   type        = string
 }
 
 variable "instance_type" {
-  description = "Type of the instances."
+  description = "EC2 instance type of the gateways."
   type        = string
   default     = "c6in.large"
 }
 
 variable "release" {
-  description = "Where the static binary warren-tunnel is downloaded from, and its SHA-256; null if the image has it in /usr/local/bin."
+  description = "URL and SHA-256 digest of the static binary warren-tunnel. Null if the image contains it in /usr/local/bin."
   type        = object({ url = string, sha256 = string })
   default     = null
 }
 
 variable "planned_rate_mbit" {
-  description = "Rate in Mbit/s, each way, that was planned for each gateway; metrics tell how much of it is used. Null if none was."
+  description = "Rate in Mbit/s and per direction that is planned for each gateway. Metrics report the used share of it. Null for none."
   type        = number
   default     = null
 }
 
 variable "token_keys" {
-  description = "Public keys whose tokens are accepted, k4.public.…; two while a signing key is rotated."
+  description = "Public keys (k4.public.…) of accepted enrolment tokens. List two during the rotation of a signing key."
   type        = list(string)
 }
 
 variable "groups" {
-  description = "What each group of peers may reach; what is not allowed is refused. Changes replace nothing."
+  description = "Destinations that each group of peers may reach. Everything else is denied. A change replaces no gateway."
   type = map(object({
     rate_mbit      = optional(number)
     peer_rate_mbit = optional(number)
@@ -69,7 +69,7 @@ variable "groups" {
 }
 
 variable "other_gateways" {
-  description = "The fabric's gateways elsewhere, as the output `gateways` of a module like this one."
+  description = "Gateways of the same fabric in other networks, as in the output `gateways` of another instance of this module."
   type = list(object({
     name = string
     key  = string
@@ -81,7 +81,7 @@ variable "other_gateways" {
 }
 
 variable "sites" {
-  description = "What each gateway, by its short name, is peered with in other networks: the addresses that it sends from, of its part of the overlay, and its peers with what is behind them."
+  description = "Site-to-site peerings of each gateway by its short name: the overlay addresses that it sends from, and its peers with the ranges behind them."
   type = map(object({
     addresses = list(string)
     peers = list(object({
@@ -97,19 +97,19 @@ variable "sites" {
 }
 
 variable "dns" {
-  description = "Resolvers for peers, and the domains that are asked there."
+  description = "DNS servers for peers, and the domains that peers resolve with them."
   type        = object({ servers = list(string), domains = list(string) })
   default     = { servers = [], domains = [] }
 }
 
 variable "key_rotation" {
-  description = "Any word, such as a date. A change makes new WireGuard and TLS keys and replaces no gateway."
+  description = "Arbitrary label, such as a date. A change generates new WireGuard and TLS keys and replaces no gateway."
   type        = string
   default     = null
 }
 
 variable "kms_key_arn" {
-  description = "ARN of the KMS key that encrypts keys and disks; null for AWS's own."
+  description = "ARN of the KMS key that encrypts keys and disks. Null for the AWS managed keys."
   type        = string
   default     = null
 }

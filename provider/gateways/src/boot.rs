@@ -1,7 +1,8 @@
-//! The script that sets a gateway up, at its first boot and at every other.
+//! The script that sets up a gateway at every boot.
 //!
-//! It writes units and names of secrets, and leaves all that may fail to systemd, which tries again: download the
-//! binary and check it, fetch keys and configuration (`warren-tunnel fetch`), run the gateway.
+//! It writes systemd units and the names of secrets. Everything that may fail is left to systemd, which
+//! retries: download and verify the binary, fetch keys and configuration (`warren-tunnel fetch`), run the
+//! gateway.
 //!
 //! ```text
 //! warren-install -> warren-fetch -> warren-gateway
@@ -15,16 +16,16 @@ use tf_provider_rs::schema::{Attribute, Nesting};
 use tf_provider_rs::{Attr, Diagnostic, Diagnostics, Path, Value, model};
 use warren_wire::fetch::{Content, FetchConfig, File, Source};
 
-/// Where a gateway's files are; its configuration names them there.
+/// The folder of the files of a gateway, as in its configuration.
 pub const FOLDER: &str = "/run/warren";
-/// The gateway's configuration.
+/// The configuration of the gateway.
 pub const CONFIG_FILE: &str = "gateway.toml";
 /// The WireGuard private key.
 pub const KEY_FILE: &str = "gateway.key";
 /// The TLS key and its certificate.
 pub const TLS_FILE: &str = "gateway-tls.pem";
 
-/// Where a gateway's files come from.
+/// The sources of the files of a gateway.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Sources {
     /// The configuration.
@@ -35,19 +36,19 @@ pub struct Sources {
     pub tls_key: Source,
 }
 
-/// Where the binary comes from.
+/// The download location of the binary.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Release {
     /// An `https` URL.
     pub url: String,
-    /// What the file's SHA-256 is, in hexadecimal.
+    /// The SHA-256 digest of the file in hexadecimal.
     pub sha256: String,
 }
 
 model! {
-    /// Where the binary comes from, as a configuration says it.
+    /// The download location of the binary in a configuration.
     pub struct ReleaseBlock {
-        /// Address.
+        /// URL.
         pub url: Attr<String>,
         /// Digest.
         pub sha256: Attr<String>,
@@ -63,30 +64,31 @@ pub fn release() -> Attribute {
             Attribute::string("url")
                 .required()
                 .validate(check_url)
-                .describe("Address of the static binary `warren-tunnel`."),
+                .describe("URL of the static binary `warren-tunnel`."),
             Attribute::string("sha256")
                 .required()
                 .validate(check_sha256)
-                .describe("SHA-256 of the binary in hexadecimal."),
+                .describe("SHA-256 digest of the binary in hexadecimal."),
         ],
     )
     .optional()
     .describe(
-        "Where the binary is downloaded from; without it the image has it in /usr/local/bin. A change replaces the gateway.",
+        "Download location of the `warren-tunnel` binary. If not set, the image must contain the binary \
+         in `/usr/local/bin`. Changing this replaces the gateway.",
     )
 }
 
-/// When the machine runs its script.
+/// The mechanism that runs the script.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Run {
-    /// cloud-init runs it at every boot only if it is a boot hook.
+    /// cloud-init runs it at every boot only if it is a boothook.
     CloudInit,
     /// Google's guest agent runs a startup script at every boot.
     GuestAgent,
 }
 
-/// The script of a planned gateway; unknown while a part of it is. `source` makes sources of the names that the
-/// configuration has.
+/// The script of a planned gateway; unknown while part of it is unknown. `source` converts the names in the
+/// configuration to sources.
 ///
 /// # Errors
 /// As [`script`].
@@ -113,10 +115,10 @@ pub fn planned(
     script(run, release.as_ref(), &Sources { config, wireguard_key, tls_key }).map(Attr::Known)
 }
 
-/// The script of a gateway. The same arguments give the same bytes.
+/// The script of a gateway. It is deterministic.
 ///
 /// # Errors
-/// A source's name is too long, or the template is wrong.
+/// The name of a source is too long, or the template is invalid.
 pub fn script(run: Run, release: Option<&Release>, sources: &Sources) -> Result<String, Diagnostics> {
     let files = [
         (CONFIG_FILE, &sources.config, Content::GatewayConfig),
@@ -145,32 +147,38 @@ pub fn script(run: Run, release: Option<&Release>, sources: &Sources) -> Result<
 }
 
 fn failed(error: impl std::fmt::Display) -> Diagnostics {
-    Diagnostic::error("No boot script", format!("The gateway's boot script cannot be made: {error}.")).into()
+    Diagnostic::error(
+        "Cannot create the boot script",
+        format!("The boot script of the gateway cannot be created: {error}."),
+    )
+    .into()
 }
 
-/// A check of the URL of a release.
+/// Validates the URL of a release.
 fn check_url(value: &Value, path: &Path, diagnostics: &mut Diagnostics) {
     let url = value.as_str().unwrap_or_default();
-    // It stands in a shell script between single quotes.
+    // The script contains it in single quotes.
     let plain = url.chars().all(|c| c.is_ascii_graphic() && !"'\"\\`$<>{}".contains(c));
     let scheme = url.starts_with("https://") || url.starts_with("http://127.0.0.1:");
     if !plain || !scheme || url.len() > 1024 {
         diagnostics.error_at(
             path.clone(),
-            "Address not possible",
-            "It is an address `https://..` of up to 1024 characters, without quotes, braces, `$`, `<`, `>` and `\\`.",
+            "Invalid URL",
+            "The value is not a supported URL. Use an `https://` URL of up to 1024 characters without \
+             quotes, braces, `$`, `<`, `>` and `\\`.",
         );
     }
 }
 
-/// A check of a SHA-256 digest.
+/// Validates a SHA-256 digest.
 fn check_sha256(value: &Value, path: &Path, diagnostics: &mut Diagnostics) {
     let text = value.as_str().unwrap_or_default();
     if text.len() != 64 || !text.bytes().all(|b| b.is_ascii_digit() || (b'a'..=b'f').contains(&b)) {
         diagnostics.error_at(
             path.clone(),
-            "Digest not possible",
-            "It is a SHA-256 digest: 64 characters of `0-9` and `a-f`, as `sha256sum` prints it.",
+            "Invalid SHA-256 digest",
+            "The value is not a SHA-256 digest. Use the 64 characters of `0-9` and `a-f` that `sha256sum` \
+             prints.",
         );
     }
 }

@@ -1,15 +1,15 @@
-//! The gateway's configuration file, checked before anything is made.
+//! The configuration file of a gateway, validated before anything is created.
 
 use tf_provider_rs::{Diagnostics, Path, Value};
 use warren_wire::gateway::GatewayConfig;
 
-/// A check of an attribute that holds the file's text.
+/// Validates an attribute that contains the text of the file.
 pub fn check(value: &Value, path: &Path, diagnostics: &mut Diagnostics) {
     let Some(text) = value.as_str() else { return };
     if let Err(error) = GatewayConfig::parse(text) {
         diagnostics.error_at(
             path.clone(),
-            "Not a gateway's configuration",
+            "Invalid gateway configuration",
             format!("Line {}, column {}: {}. Hint: {}.", error.line, error.column, error.what, error.hint),
         );
     }

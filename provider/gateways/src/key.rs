@@ -1,5 +1,5 @@
-//! Keys that are made in the provider's process: the secret half goes into a secret store and is zeroised, the public
-//! half and the rotation that asked for it stand beside it.
+//! Keys that are generated in the provider process. The private key goes into a secret store and is
+//! zeroised; the public key and the rotation label are stored in a note next to it.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -13,30 +13,30 @@ use warren_wire::fetch::Content;
 use warren_wire::token::SigningKey;
 use zeroize::Zeroizing;
 
-/// What a rotation that is not named is called beside the key.
+/// The label of a key without a rotation.
 const UNNAMED: &str = "-";
 
-/// A kind of key, as resources are made for each.
+/// A key type, with its own resource types.
 pub trait Kind: Clone + Default + std::fmt::Debug + PartialEq + Send + Sync + 'static {
-    /// How texts call it, with its article.
+    /// The name of the key type in texts, with its article.
     const WHAT: &'static str;
-    /// What its public half is.
+    /// The description of its public key.
     const PUBLIC: &'static str;
-    /// What the secret half is, for those who fetch it.
+    /// The content type of the secret for programs that fetch it.
     const HOLDS: Content;
 
-    /// Makes a pair of the operating system's randomness.
+    /// Generates a key pair from the randomness of the operating system.
     ///
     /// # Errors
-    /// The certificate cannot be made.
+    /// The certificate cannot be created.
     fn make() -> Result<KeyPair, MakeError>;
 }
 
-/// A fresh key.
+/// A new key pair.
 pub struct KeyPair {
-    /// What the secret store holds.
+    /// The content of the secret store.
     pub secret: Zeroizing<String>,
-    /// The public half: no secret.
+    /// The public key, which is not secret.
     pub public: String,
 }
 
@@ -46,14 +46,14 @@ impl std::fmt::Debug for KeyPair {
     }
 }
 
-/// A key that cannot be made.
+/// A key that cannot be generated.
 #[derive(Debug, thiserror::Error)]
-#[error("the key cannot be made: {0}")]
+#[error("cannot generate the key: {0}")]
 pub struct MakeError(#[from] rcgen::Error);
 
 impl From<MakeError> for Diagnostics {
     fn from(error: MakeError) -> Diagnostics {
-        Diagnostic::error("No key", format!("{error}. Apply again.")).into()
+        Diagnostic::error("Cannot generate a key", format!("{error}. Apply again.")).into()
     }
 }
 
@@ -62,8 +62,8 @@ impl From<MakeError> for Diagnostics {
 pub struct Wireguard;
 
 impl Kind for Wireguard {
-    const WHAT: &'static str = "a WireGuard key";
-    const PUBLIC: &'static str = "Public key in base64, as peers name it";
+    const WHAT: &'static str = "a WireGuard key pair";
+    const PUBLIC: &'static str = "Public key in base64, as used in the configuration of peers";
     const HOLDS: Content = Content::WireguardKey;
 
     fn make() -> Result<KeyPair, MakeError> {
@@ -77,8 +77,9 @@ impl Kind for Wireguard {
 pub struct Signing;
 
 impl Kind for Signing {
-    const WHAT: &'static str = "a key that signs enrolment tokens";
-    const PUBLIC: &'static str = "Public key, `k4.public.…`, as `token_keys` of the gateway's file names it";
+    const WHAT: &'static str = "an Ed25519 key pair that signs enrolment tokens";
+    const PUBLIC: &'static str = "Public key in PASERK format, `k4.public.…`, as used in `token_keys` of \
+        the gateway configuration";
     const HOLDS: Content = Content::SigningKey;
 
     fn make() -> Result<KeyPair, MakeError> {
@@ -87,15 +88,15 @@ impl Kind for Signing {
     }
 }
 
-/// P-256 with a certificate of its own signature, in one PEM text. Peers know it by its pin, so names and dates of
+/// P-256 with a self-signed certificate, in one PEM text. Peers verify its pin, so the names and dates of
 /// the certificate do not matter.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Tls;
 
 impl Kind for Tls {
-    const WHAT: &'static str = "a TLS key with its certificate";
-    const PUBLIC: &'static str = "Pin of the certificate: SHA-256 of its SubjectPublicKeyInfo in base64url, as tokens and `gateways` of the \
-         gateway's file name it";
+    const WHAT: &'static str = "a TLS key pair with a self-signed certificate";
+    const PUBLIC: &'static str = "Pin of the certificate: the SHA-256 digest of its SubjectPublicKeyInfo \
+        in base64url, as used in tokens and in `gateways` of the gateway configuration";
     const HOLDS: Content = Content::TlsKey;
 
     fn make() -> Result<KeyPair, MakeError> {
@@ -107,7 +108,7 @@ impl Kind for Tls {
         let certificate = params.self_signed(&key)?;
         let private = Zeroizing::new(key.serialize_pem());
         let chain = certificate.pem();
-        // Room for all of it at once: a growing string leaves copies behind.
+        // Allocated at once, because a growing string leaves copies behind.
         let mut secret = Zeroizing::new(String::with_capacity(private.len() + chain.len()));
         secret.push_str(&private);
         secret.push_str(&chain);
@@ -116,21 +117,21 @@ impl Kind for Tls {
     }
 }
 
-/// What stands beside a key in its store, readable without the right to decrypt it.
+/// The note next to a key in its store, readable without the permission to decrypt the key.
 ///
 /// ```text
 /// warren rotation=2026-11 public=zhfKdDHZcX0PG5KWPqvLZyRj8kpBMsCjqvYhAXi7Ugg=
 /// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Note {
-    /// The rotation that asked for the key; `None` where none was named.
+    /// The rotation label of the key; `None` without one.
     pub rotation: Option<String>,
-    /// The public half.
+    /// The public key.
     pub public: String,
 }
 
 impl Note {
-    /// The note of a text; `None` where somebody else has written it.
+    /// Parses a note; `None` if it has another format.
     pub fn parse(text: &str) -> Option<Note> {
         let (rotation, public) = text.strip_prefix("warren rotation=")?.split_once(" public=")?;
         let rotation = (rotation != UNNAMED).then(|| rotation.to_owned());
@@ -145,11 +146,11 @@ impl std::fmt::Display for Note {
     }
 }
 
-/// The secret half of a signing key, out of the text that `place` holds, such as `parameter /warren/tokens`. `named` is the
-/// attribute that names the place, `resource` the type that puts such keys there.
+/// The private key in the text of `place`, such as `parameter /warren/tokens`. `named` is the attribute
+/// that names the place, and `resource` is the type that stores such keys.
 ///
 /// # Errors
-/// The text is something else.
+/// The text is not a signing key.
 pub fn signing_secret(
     text: &str,
     place: &str,
@@ -160,42 +161,43 @@ pub fn signing_secret(
         None => Ok(Attr::Known(Secret(text.trim_end().to_owned()))),
         Some(why) => Err(Diagnostic::error(
             "Not a signing key",
-            format!("The {place} cannot sign tokens: {why}. Name a `{resource}`."),
+            format!("The {place} does not contain a signing key: {why}. Use the name of a `{resource}`."),
         )
         .at(Path::of(named))
         .into()),
     }
 }
 
-/// The attributes `rotation`, `public_key`, `version` and those of the version before, of a key that is kept in a `store`,
-/// such as `parameter`.
+/// The attributes `rotation`, `public_key`, `version` and those of the previous version, for a key in a
+/// `store` such as `parameter`.
 pub fn attributes<K: Kind>(store: &str) -> [Attribute; 5] {
     [
-        Attribute::string("rotation")
-            .optional()
-            .validate(check_rotation)
-            .describe("Any word, such as a date. A change makes a new key in place; nothing is replaced."),
+        Attribute::string("rotation").optional().validate(check_rotation).describe(
+            "Arbitrary label, such as a date, 1 to 64 characters from `a-z A-Z 0-9`, `.`, `_`, `:`, `+` \
+             and `-`. Changing this generates a new key in place; nothing is replaced.",
+        ),
         Attribute::string("public_key").computed().keeps().describe(&format!("{}.", K::PUBLIC)),
         Attribute::number("version")
             .computed()
             .keeps()
-            .describe(&format!("Version of the {store} that holds the key.")),
+            .describe(&format!("Version of the {store} that contains the key.")),
         Attribute::string("previous_public_key").computed().keeps().describe(
-            "`public_key` of the version before; null before the first rotation. Accept both until everybody has \
-             the new one.",
+            "`public_key` of the previous version. Null before the first rotation. Accept both keys until \
+             every client uses the new one.",
         ),
         Attribute::number("previous_version")
             .computed()
             .keeps()
-            .describe("The version before; null before the first rotation."),
+            .describe("Version of the previous key. Null before the first rotation."),
     ]
 }
 
-/// Makes the model of a key of any kind out of its fields: those of [`attributes`], and what else its store has.
+/// Defines the model of a key of any type from its fields: those of [`attributes`], and others of its
+/// store.
 #[macro_export]
 macro_rules! key_model {
     ($key:ident of $fields:ident) => {
-        /// A key of the kind `K`.
+        /// A key of type `K`.
         #[derive(Clone, Debug, Default, PartialEq)]
         pub(crate) struct $key<K> {
             fields: $fields,
@@ -233,7 +235,7 @@ macro_rules! key_model {
         }
 
         impl<K> $key<K> {
-            /// Plans what a rotation changes, and a key that has no public half that is known.
+            /// Plans the changes of a rotation, or of a key without a known public key.
             pub(super) fn plan_rotation(&mut self, prior: &Self) {
                 use ::tf_provider_rs::Attr;
                 if self.rotation.is_unknown() {
@@ -249,8 +251,8 @@ macro_rules! key_model {
                 }
             }
 
-            /// Takes over the last two versions as the store has them, the present one first. One that somebody else
-            /// has put has no note, so no public half that is known; the next apply puts one of ours on top.
+            /// Applies the last two versions in the store, the current one first. A version that somebody
+            /// else has added has no note and so no known public key; the next apply adds a new version.
             fn take_versions(
                 &mut self,
                 mut versions: impl Iterator<Item = (i64, Option<$crate::key::Note>)>,
@@ -268,15 +270,16 @@ macro_rules! key_model {
     };
 }
 
-/// A check of the attribute `rotation`.
+/// Validates the attribute `rotation`.
 fn check_rotation(value: &Value, path: &Path, diagnostics: &mut Diagnostics) {
     let text = value.as_str().unwrap_or_default();
     let allowed = |c: char| c.is_ascii_alphanumeric() || "._:+".contains(c) || c == '-';
     if !(1..=64).contains(&text.len()) || !text.chars().all(allowed) || text == UNNAMED {
         diagnostics.error_at(
             path.clone(),
-            "Rotation not possible",
-            "It is a word of 1 to 64 characters of `a-z A-Z 0-9`, `.`, `_`, `:`, `+` and `-`, such as a date.",
+            "Invalid rotation label",
+            "The label is empty, too long, or contains unsupported characters. Use 1 to 64 characters \
+             from `a-z A-Z 0-9`, `.`, `_`, `:`, `+` and `-`, such as a date. The label `-` is reserved.",
         );
     }
 }

@@ -1,8 +1,8 @@
-//! What the gateways of all clouds share.
+//! Code that the gateways of all clouds share.
 //!
-//! * [`key`]: keys that are made in the provider's process and go nowhere but into a secret store.
-//! * [`boot`]: the script that sets a gateway up, at its first boot and at every other.
-//! * [`config`]: the check of a gateway's configuration file at plan.
+//! * [`key`]: keys that are generated in the provider process and stored only in a secret store.
+//! * [`boot`]: the script that sets up a gateway at every boot.
+//! * [`config`]: validation of the configuration file of a gateway at plan time.
 
 pub mod boot;
 pub mod config;

@@ -1,11 +1,11 @@
 {% if boothook %}#cloud-boothook
 {% endif %}#!/bin/sh
-# Sets up this Warren gateway. It runs at every boot and may be cut off anywhere: each file appears whole or not at
-# all, and every step can be done again.
+# Sets up this Warren gateway at every boot. It can be interrupted at any point: files are replaced atomically, and
+# every step can be repeated.
 set -eu
 root=${WARREN_ROOT:-}
 
-# put MODE FILE: makes FILE of standard input.
+# put MODE FILE: writes standard input to FILE.
 put() {
   mkdir -p "$root${2%/*}"
   cat > "$root$2.new"
@@ -23,15 +23,14 @@ net.core.wmem_max = 8388608
 net.ipv4.ping_group_range = 0 2147483647
 END
 
-# Names of secrets, no secrets.
+# The names of the secrets, not the secrets themselves.
 put 0644 /etc/warren/fetch.toml << 'END'
 {{ fetch }}
 END
 
 put 0755 /usr/local/lib/warren/install << 'END'
 #!/bin/sh
-# Puts the binary in place, and tries until it is; `once` ends after the first attempt. One that is there and the right
-# one is left alone.
+# Installs the binary and retries until that succeeds; `once` stops after the first attempt. A correct binary is kept.
 set -u
 binary=${WARREN_ROOT:-}/usr/local/bin/warren-tunnel
 {% if release %}right() {
@@ -41,11 +40,11 @@ attempt() {
   if [ -x "$binary" ] && right "$binary"; then return 0; fi
   mkdir -p "${binary%/*}"
   if ! curl --fail --silent --show-error --location --max-time 300 --output "$binary.new" '{{ release.url }}'; then
-    echo "warren-install: cannot download {{ release.url }}; trying again" >&2
+    echo "warren-install: cannot download {{ release.url }}; retrying" >&2
     return 1
   fi
   if ! right "$binary.new"; then
-    echo "warren-install: {{ release.url }} has not the SHA-256 {{ release.sha256 }}; check both; trying again" >&2
+    echo "warren-install: {{ release.url }} does not match the SHA-256 digest {{ release.sha256 }}; check both; retrying" >&2
     rm -f "$binary.new"
     return 1
   fi
@@ -53,7 +52,7 @@ attempt() {
 }
 {% else %}attempt() {
   if [ -x "$binary" ]; then return 0; fi
-  echo "warren-install: the image has no $binary; put it there, or say where it is downloaded from; trying again" >&2
+  echo "warren-install: the image does not contain $binary; add it to the image, or set release; retrying" >&2
   return 1
 }
 {% endif %}until attempt; do
@@ -64,7 +63,7 @@ END
 
 put 0644 /etc/systemd/system/warren-install.service << 'END'
 [Unit]
-Description=Warren gateway: binary
+Description=Warren gateway: install the binary
 Wants=network-online.target
 After=network-online.target
 StartLimitIntervalSec=0
@@ -78,7 +77,7 @@ END
 
 {% for again in [false, true] %}put 0644 /etc/systemd/system/warren-{% if again %}refresh{% else %}fetch{% endif %}.service << 'END'
 [Unit]
-Description=Warren gateway: keys and configuration{% if again %}, again{% endif %}
+Description=Warren gateway: {% if again %}refresh{% else %}fetch{% endif %} keys and configuration
 Wants=warren-install.service
 After=warren-install.service {% if again %}warren-fetch.service{% else %}network-online.target{% endif %}
 StartLimitIntervalSec=0
@@ -101,7 +100,7 @@ END
 
 {% endfor %}put 0644 /etc/systemd/system/warren-refresh.timer << 'END'
 [Unit]
-Description=Warren gateway: keys and configuration, every minute
+Description=Warren gateway: refresh keys and configuration every minute
 
 [Timer]
 OnActiveSec=60
@@ -111,8 +110,8 @@ OnUnitInactiveSec=60
 WantedBy=timers.target
 END
 
-# Wanted, not required: systemd gives up what is required after its first failure. What has been fetched is enough to
-# start again while the store is away.
+# Wants rather than Requires: systemd gives up on required units after their first failure. The files that were fetched
+# before are enough to start while the secret store is unavailable.
 put 0644 /etc/systemd/system/warren-gateway.service << 'END'
 [Unit]
 Description=Warren gateway
@@ -144,10 +143,10 @@ RestrictAddressFamilies=AF_INET AF_INET6 AF_UNIX AF_NETLINK
 WantedBy=multi-user.target
 END
 
-# Another configuration is read again; what cannot change while the gateway runs, and other keys, need a restart.
+# A new configuration is reloaded. New keys, and settings that cannot change at run time, need a restart.
 put 0644 /etc/systemd/system/warren-reload.path << 'END'
 [Unit]
-Description=Warren gateway: another configuration
+Description=Warren gateway: watch for a new configuration
 After=warren-gateway.service
 
 [Path]
@@ -159,7 +158,7 @@ END
 
 put 0644 /etc/systemd/system/warren-reload.service << 'END'
 [Unit]
-Description=Warren gateway: take up another configuration
+Description=Warren gateway: reload the configuration
 OnFailure=warren-restart.service
 
 [Service]
@@ -171,7 +170,7 @@ END
 
 put 0644 /etc/systemd/system/warren-restart.path << 'END'
 [Unit]
-Description=Warren gateway: other keys
+Description=Warren gateway: watch for new keys
 After=warren-gateway.service
 
 [Path]
@@ -183,7 +182,7 @@ END
 
 put 0644 /etc/systemd/system/warren-restart.service << 'END'
 [Unit]
-Description=Warren gateway: start it again
+Description=Warren gateway: restart
 
 [Service]
 Type=oneshot
@@ -194,5 +193,5 @@ systemd-sysusers
 sysctl --quiet --system
 systemctl daemon-reload
 systemctl enable --quiet warren-refresh.timer warren-gateway.service warren-reload.path warren-restart.path
-# Not waited for: the units wait for each other, and try again until all is there.
+# Started without waiting: the units wait for each other and retry until everything is available.
 systemctl start --no-block warren-refresh.timer warren-gateway.service warren-reload.path warren-restart.path

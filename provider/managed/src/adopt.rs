@@ -1,13 +1,13 @@
-//! Creates that leave no second object behind, whenever they are killed.
+//! Creates that leave no duplicate object behind, even if they are interrupted.
 //!
-//! An object carries its fabric, owner and name from the create call on. A create first looks for
+//! An object has the tags of its fabric, owner and name from the create call on. A create first looks for
 //! such an object, which only an interrupted run can have left, and adopts it.
 //!
-//! An object about to be replaced with `create_before_destroy` has the same tags and is no leftover. Two
-//! things keep it from being adopted: a lookup takes only objects whose unchangeable settings are the
-//! planned ones (one of them is the reason for most replacements), and what the plan saw in a state is
-//! excluded by id as far as the client hands that on. When all is the same (`-replace`), the new resource
-//! takes the object over, and the deletion of the old one leaves it alone.
+//! An object that is about to be replaced with `create_before_destroy` has the same tags but is not a
+//! leftover. Two checks prevent its adoption: a lookup accepts only objects with the planned immutable
+//! settings (one of which is the reason for most replacements), and the IDs that the plan found in a state
+//! are excluded, as far as the client passes them on. If everything is the same (`-replace`), the new
+//! resource adopts the object, and the deletion of the old resource keeps it.
 
 use std::collections::BTreeSet;
 
@@ -19,25 +19,25 @@ use crate::managed::Work;
 use crate::session::Session;
 use crate::wait::Pause;
 
-/// Key of private state: ids that a create must not adopt, because a state holds them. With
-/// `create_before_destroy` the object to be replaced has the same tags as the new one.
+/// Key of private state: IDs that a create must not adopt because a state contains them. With
+/// `create_before_destroy`, the object to be replaced has the same tags as the new one.
 pub const NOT: &str = "not";
 
-/// Key of private state: the mark of the resource that made or adopted the object in this process.
+/// Key of private state: the mark of the resource that created or adopted the object in this process.
 const MARK: &str = "mark";
 
 type Error<M> = <<M as Common>::Cloud as Cloud>::Error;
 
-/// How often a create is tried whose answer is lost or which the cloud puts off.
+/// Maximum number of attempts for a create whose response is lost or that the cloud defers.
 const ATTEMPTS: usize = 8;
 
-/// Finds the object of `planned`'s name that an interrupted run left behind, or makes one.
+/// Finds the object with the name of `planned` that an interrupted run left behind, or creates one.
 ///
-/// `find` gives the ids of living objects with the name's tags and the planned unchangeable settings; `create` makes one and gives its id, and
-/// must not repeat itself.
+/// `find` returns the IDs of live objects with the tags of the name and the planned immutable settings.
+/// `create` creates one and returns its ID; it must not retry.
 ///
 /// # Errors
-/// What the cloud answers at last, a stopped run, and two objects of one name.
+/// The last error of the cloud, a cancelled run, or two objects with the same name.
 pub async fn ensure<M, F, C>(
     work: &Work<'_, M::Cloud>,
     planned: &M,
@@ -53,8 +53,8 @@ where
     let mark = mark(ctx);
     let mut pause = Pause::default();
     let mut attempts = 0;
-    // Whether an answer was lost: then a conflict may be with the object that the lost call made, which lists
-    // do not show yet.
+    // Whether a response was lost: a conflict may then be with the object of the lost call, which lists do
+    // not show yet.
     let mut lost = false;
     loop {
         op.go_on()?;
@@ -77,7 +77,7 @@ where
                         || ((lost || M::Cloud::UNIQUE_NAMES) && error.is_conflict())) =>
             {
                 lost |= error.is_ambiguous();
-                tracing::debug!(kind = M::KIND, %error, "looking again before another create");
+                tracing::debug!(kind = M::KIND, %error, "retrying create");
                 for _ in 0..4 {
                     op.sleep(pause.grow()).await?;
                 }
@@ -87,10 +87,10 @@ where
     }
 }
 
-/// Takes over the object that an interrupted run left behind, if `find` finds one.
+/// Adopts the object that an interrupted run left behind, if `find` finds one.
 ///
 /// # Errors
-/// What the cloud answers, and two objects of one name.
+/// An error of the cloud, or two objects with the same name.
 pub async fn leftover<M, F>(
     work: &Work<'_, M::Cloud>,
     planned: &M,
@@ -116,14 +116,14 @@ where
             kind = M::KIND,
             name = planned.name().text(),
             id,
-            "adopted an object that an interrupted run had left"
+            "adopted object left by an interrupted run"
         );
     }
     Ok(id)
 }
 
-/// The mark of the resource, made on its first use. An object that comes as several (a NAT gateway and
-/// its address) has one.
+/// The mark of the resource, created on first use. An object with several parts, such as a NAT gateway with
+/// its address, has one mark.
 fn mark(ctx: &Context) -> String {
     if let Some(serde_json::Value::String(mark)) = ctx.private.get(MARK) {
         return mark;
@@ -133,23 +133,23 @@ fn mark(ctx: &Context) -> String {
     mark
 }
 
-/// Whether `state`'s object is to be deleted; false when a resource of this run has adopted it.
+/// Whether to delete the object of `state`; false if a resource of this run has adopted it.
 pub(crate) fn may_delete<M: Common>(session: &Session<M::Cloud>, ctx: &Context, state: &M) -> bool {
     let mark = ctx.private.get(MARK);
     let free = session.objects().doom(state.id().text(), mark.as_ref().and_then(|mark| mark.as_str()));
     if !free {
-        tracing::warn!(object = state.label(), "not deleted: another resource of this run has taken it over");
+        tracing::warn!(object = state.label(), "not deleted: adopted by another resource of this run");
     }
     free
 }
 
 fn same_name(kind: &str, name: &str, id: &str) -> Diagnostic {
     Diagnostic::error(
-        "Two objects of one name",
+        "Duplicate object name",
         format!(
-            "Another {kind} of this run is called {name:?} too ({id}). Names are unique among the objects of \
-             one type, fabric and owner, because they find an object again after an interrupted run. Give \
-             one of the two another name."
+            "Another {kind} in this run is also named {name:?} ({id}). Warren uses the name to find an \
+             object after an interrupted run, so names must be unique among the objects of the same \
+             type, fabric and owner. Rename one of the two."
         ),
     )
     .at(tf_provider_rs::Path::of("name"))

@@ -1,8 +1,8 @@
-//! Checks of attributes that every cloud needs.
+//! Validators that every cloud needs.
 
 use tf_provider_rs::{Diagnostics, Path, Value};
 
-/// A check that the value is one of `words`.
+/// Validates that the value is one of `words`.
 pub fn one_of(words: &'static [&'static str]) -> impl Fn(&Value, &Path, &mut Diagnostics) + Send + Sync {
     move |value, path, diagnostics| {
         let text = value.as_str().unwrap_or_default();
@@ -10,14 +10,14 @@ pub fn one_of(words: &'static [&'static str]) -> impl Fn(&Value, &Path, &mut Dia
             let list = words.iter().map(|word| format!("`{word}`")).collect::<Vec<_>>().join(", ");
             diagnostics.error_at(
                 path.clone(),
-                "Unknown value",
-                format!("{text:?} is not possible; choose one of {list}."),
+                "Invalid value",
+                format!("{text:?} is not a supported value. Use one of {list}."),
             );
         }
     }
 }
 
-/// A check that the value is a whole number in this range.
+/// Validates that the value is a whole number in this range.
 pub fn between(least: i64, most: i64) -> impl Fn(&Value, &Path, &mut Diagnostics) + Send + Sync {
     move |value, path, diagnostics| {
         let number = match value {
@@ -28,7 +28,7 @@ pub fn between(least: i64, most: i64) -> impl Fn(&Value, &Path, &mut Diagnostics
             diagnostics.error_at(
                 path.clone(),
                 "Number out of range",
-                format!("`{path}` is a whole number from {least} to {most}."),
+                format!("`{path}` is out of range. Use a whole number from {least} to {most}."),
             );
         }
     }

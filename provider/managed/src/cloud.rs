@@ -1,4 +1,4 @@
-//! What the shared life needs to know of a cloud.
+//! The interface of a cloud for the shared resource lifecycle.
 
 use std::fmt::Display;
 
@@ -8,93 +8,93 @@ use tf_provider_rs::model::{FromValue, ToValue};
 
 use crate::session::Session;
 
-/// The routing domain and the repo or team that a run works for.
+/// The routing domain and the repo or team of a run.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Scope {
     /// The routing domain; inside it no two ranges may overlap.
     pub fabric: String,
-    /// Whose state manages the objects.
+    /// The repo or team whose state manages the objects.
     pub owner: String,
 }
 
 /// A configured account of a cloud.
 #[async_trait]
 pub trait Cloud: Sized + Send + Sync + 'static {
-    /// How messages call the cloud, such as `AWS`.
+    /// The name of the cloud in messages, such as `AWS`.
     const NAME: &'static str;
-    /// What is missing when the provider block has no such account: summary, detail.
+    /// The diagnostic if the provider block has no such account: summary, detail.
     const ABSENT: (&'static str, &'static str);
-    /// What is wrong when the account is not known yet: summary, detail.
+    /// The diagnostic if the account is not known yet: summary, detail.
     const UNKNOWN: (&'static str, &'static str);
-    /// Whether the cloud itself refuses two objects of one name, so that a create which meets a conflict finds
-    /// the object by looking again.
+    /// Whether the cloud rejects two objects with the same name, so that a create with a conflict finds the
+    /// object by reading again.
     const UNIQUE_NAMES: bool;
 
     /// The account's attribute of the provider block.
     type Config: FromValue + ToValue + Send + Sync;
-    /// What a failed call tells.
+    /// The error of a failed call.
     type Error: Failure;
-    /// What tells an object of ours from others, given in the create call.
+    /// The marks that identify an object of ours, set in the create call.
     type Marks: Send + Sync;
-    /// What one run plans, for checks between resources.
+    /// The plan of one run, for checks between resources.
     type Memory: Memory;
 
-    /// The account that a provider block describes.
+    /// Connects to the account of a provider block.
     ///
     /// # Errors
-    /// What the user has to mend in it.
+    /// The provider block is invalid.
     async fn connect(config: &Self::Config, scope: Scope) -> Result<Self, Diagnostics>;
 
-    /// The identity of an object beside its id.
+    /// The identity schema of objects.
     fn identity() -> IdentitySchema;
 
-    /// The identity of the object `id`; `cloud` is absent while the account is not known.
+    /// The identity of the object `id`; `cloud` is `None` while the account is not known.
     fn identity_of(cloud: Option<&Self>, id: &str) -> Value;
 
-    /// The id that an import asks for.
+    /// The ID in an import request.
     ///
     /// # Errors
-    /// When the request is of another account, or names nothing.
+    /// The request names another account, or nothing.
     fn import(session: &Session<Self>, request: &ImportRequest) -> Result<String, Diagnostics>;
 }
 
-/// What a run remembers of its plan.
+/// The memory of a run about its plan.
 pub trait Memory: Default + Send + Sync {
-    /// Begins another run in the same process.
+    /// Starts another run in the same process.
     fn clear(&self);
 }
 
-/// A cloud whose resources share no plan.
+/// A cloud whose resources share nothing at plan time.
 impl Memory for () {
     fn clear(&self) {}
 }
 
-/// What a failed call tells, by what is to be done about it.
+/// The classification of a failed call by its remedy.
 pub trait Failure: Display + Into<Diagnostic> + Send + Sync + Sized {
-    /// Whether the object, or one that the call names, does not exist (any more, or yet).
+    /// Whether the object, or one that the call names, does not exist (yet or any more).
     fn is_not_found(&self) -> bool;
 
     /// Whether something still uses the object.
     fn is_in_use(&self) -> bool;
 
-    /// Whether the cloud asks to call less often.
+    /// Whether the cloud throttles calls.
     fn is_throttle(&self) -> bool;
 
-    /// Whether the cloud may have done what it was asked although it did not say so.
+    /// Whether the cloud may have executed the call although it did not confirm it.
     fn is_ambiguous(&self) -> bool;
 
-    /// Whether another object is in the way.
+    /// Whether the call conflicts with another object.
     fn is_conflict(&self) -> bool;
 
-    /// Whether the same call, made of a new look at the object, works when another change is done.
+    /// Whether the same call, after another read of the object, works once another change is finished.
     fn is_not_ready(&self) -> bool {
         false
     }
 
-    /// Success when the object is gone already.
+    /// Success if the object no longer exists.
     ///
     /// # Errors
-    /// All but "not found".
+    /// Any error except "not found".
     fn unless_gone(result: Result<(), Self>) -> Result<(), Self> {
         match result {
             Err(error) if error.is_not_found() => Ok(()),
@@ -102,10 +102,10 @@ pub trait Failure: Display + Into<Diagnostic> + Send + Sync + Sized {
         }
     }
 
-    /// What was found, if anything was.
+    /// The object, if it exists.
     ///
     /// # Errors
-    /// All but "not found".
+    /// Any error except "not found".
     fn if_found<T>(result: Result<T, Self>) -> Result<Option<T>, Self> {
         match result {
             Ok(found) => Ok(Some(found)),

@@ -1,4 +1,4 @@
-//! What the models of all objects have: a name, an id, timeouts.
+//! The attributes that the models of all objects share: name, ID and timeouts.
 
 use tf_provider_rs::schema::{Attribute, Keep, Schema, Shape};
 use tf_provider_rs::{Attr, Context, Diagnostics, Model, Path, Value};
@@ -11,7 +11,7 @@ use crate::wait::Op;
 
 /// A model with the attributes that every object of its cloud has.
 pub trait Common: Model {
-    /// Where the objects live.
+    /// The cloud of the objects.
     type Cloud: Cloud;
     /// The resource type, such as `warren_aws_vpc`.
     const KIND: &'static str;
@@ -22,19 +22,19 @@ pub trait Common: Model {
     /// Assigned by the cloud.
     fn id(&self) -> &Attr<String>;
 
-    /// How long operations may take.
+    /// Timeouts of operations.
     fn timeouts(&self) -> &Attr<Timeouts>;
 
-    /// Sets the id.
+    /// Sets the ID.
     fn set_id(&mut self, id: &str);
 
-    /// What tells the object from others, given in the create call.
+    /// The marks that identify the object, set in the create call.
     fn marks(&self, cloud: &Self::Cloud) -> <Self::Cloud as Cloud>::Marks;
 
-    /// Plans what shows of the marks; `cloud` is absent while the account is not known.
+    /// Plans the visible part of the marks; `cloud` is `None` while the account is not known.
     fn plan_marks(&mut self, _cloud: Option<&Self::Cloud>) {}
 
-    /// How messages call the object: `warren_aws_vpc "hub" (vpc-1)`.
+    /// The name of the object in messages: `warren_aws_vpc "hub" (vpc-1)`.
     fn label(&self) -> String {
         let mut label = Self::KIND.to_owned();
         if let Some(name) = self.name().known() {
@@ -53,7 +53,7 @@ pub trait Common: Model {
     }
 }
 
-/// Of [`Common`] what is the same for every model with the fields `name`, `id` and `timeouts`.
+/// The part of [`Common`] that is the same for every model with the fields `name`, `id` and `timeouts`.
 #[macro_export]
 macro_rules! accessors {
     () => {
@@ -72,14 +72,14 @@ macro_rules! accessors {
     };
 }
 
-/// What the guard calls the resource.
+/// The key of the resource for the guard.
 pub fn key<M: Common>(model: &M) -> Key {
     Key::new(M::KIND, model.name().text())
 }
 
-/// The state after create or update: what was planned, and what was found out where the plan did not know.
+/// The state after a create or update: the plan, with values from the cloud where the plan was unknown.
 ///
-/// A description read right after a change may still tell the old value; what the cloud has confirmed counts.
+/// A read right after a change may return the old value, so the confirmed value counts.
 pub(crate) fn settle<M: Model>(planned: &M, found: &M) -> Result<M, Diagnostics> {
     let (Value::Object(planned), Value::Object(mut found)) = (planned.to_value(), found.to_value()) else {
         return Ok(found.clone());
@@ -92,7 +92,7 @@ pub(crate) fn settle<M: Model>(planned: &M, found: &M) -> Result<M, Diagnostics>
     Ok(M::from_value(&Value::Object(found), &Path::root())?)
 }
 
-/// The attributes of a schema, a line each, as snapshots show them.
+/// The attributes of a schema, one per line, for snapshots.
 pub fn listed(schema: &Schema) -> String {
     let mut lines = vec![schema.description.clone()];
     list(&schema.attributes, 1, &mut lines);

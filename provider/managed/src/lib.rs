@@ -1,8 +1,8 @@
-//! The life that the objects of all clouds share.
+//! The resource lifecycle that all clouds share.
 //!
-//! A cloud implements [`Cloud`] for what a configured account of it is, and [`Failure`] for its errors. A kind of
-//! object implements [`Common`] and [`Object`] for its model; [`Managed`] makes a resource of that: what may be
-//! adopted, when state is saved, timeouts, identity, import.
+//! A cloud implements [`Cloud`] for its configured account and [`Failure`] for its errors. An object type
+//! implements [`Common`] and [`Object`] for its model. [`Managed`] turns it into a resource and handles
+//! adoption, saving of state, timeouts, identity and import.
 
 pub mod adopt;
 pub mod checks;

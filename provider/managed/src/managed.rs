@@ -1,4 +1,4 @@
-//! The life that all objects share; what is particular to a kind of object is its [`Object`].
+//! The lifecycle that all objects share; the specifics of an object type are in its [`Object`].
 //!
 //! ```text
 //! plan     marks, what no create may adopt -> the object's plan
@@ -24,19 +24,19 @@ use crate::memory::Objects;
 use crate::session::Session;
 use crate::wait::Op;
 
-/// What a failed call of the object's cloud tells.
+/// The error of a failed call to the cloud of the object.
 type Error<O> = <<O as Common>::Cloud as Cloud>::Error;
 
-/// A kind of object, by its model: `self` is a configuration, a plan or a state.
+/// An object type, by its model: `self` is a configuration, a plan or a state.
 #[async_trait]
 pub trait Object: Common {
     /// The schema; its attributes are the model's fields.
     fn schema() -> Schema;
 
-    /// Checks the configuration beyond what its attributes' validators do; silent on unknowns.
+    /// Validates the configuration beyond the validators of its attributes; unknown values are skipped.
     fn validate(&self, _session: &Session<Self::Cloud>, _diagnostics: &mut Diagnostics) {}
 
-    /// Plans what is particular, after marks.
+    /// Plans the specifics of the object type, after the marks.
     async fn plan(
         _session: &Session<Self::Cloud>,
         _change: &mut Change<Self>,
@@ -44,22 +44,22 @@ pub trait Object: Common {
     ) {
     }
 
-    /// Remembers what the state holds, so that no create adopts it.
+    /// Remembers the objects in the state, so that no create adopts them.
     fn hold(&self, objects: &Objects) {
         objects.hold(Self::KIND, self.name().text(), self.id().text());
     }
 
-    /// A model with just the id that an import asks for, to be read next.
+    /// A model with only the ID of an import, to be read next.
     ///
     /// # Errors
-    /// When no object of this kind can have this id.
+    /// No object of this type can have this ID.
     fn import(_session: &Session<Self::Cloud>, id: &str) -> Result<Self, Diagnostics> {
         let mut model = Self::default();
         model.set_id(id);
         Ok(model)
     }
 
-    /// What comes before the first call of a create, or of an update of `prior`.
+    /// Runs before the first call of a create, or of an update of `prior`.
     async fn prepare(
         &mut self,
         _work: &Work<'_, Self::Cloud>,
@@ -69,44 +69,44 @@ pub trait Object: Common {
         Ok(())
     }
 
-    /// Ids of living objects with the name's marks and the planned unchangeable settings.
+    /// IDs of living objects with the name's marks and the planned unchangeable settings.
     async fn find(&self, cloud: &Self::Cloud) -> Result<Vec<String>, Error<Self>>;
 
-    /// Makes the object, with its marks in the same call, and gives its id; must not repeat itself.
+    /// Creates the object, with its marks in the same call, and returns its ID; must not repeat itself.
     async fn create(
         &self,
         cloud: &Self::Cloud,
         marks: &<Self::Cloud as Cloud>::Marks,
     ) -> Result<String, Error<Self>>;
 
-    /// Sees to it that the object exists, and records it at once.
+    /// Ensures that the object exists, and records it at once.
     async fn ensure(&mut self, work: &Work<'_, Self::Cloud>, progress: &Progress) -> Result<(), Diagnostics> {
         ensure(self, work, progress).await
     }
 
-    /// Brings the object to what is planned, whatever it is now, and gives the state that it is in then.
+    /// Reconciles the object with the plan, whatever its current state, and returns the resulting state.
     async fn reconcile(&self, work: &Work<'_, Self::Cloud>) -> Result<Self, Diagnostics>;
 
-    /// The state that the object is in; `None` when it is gone.
+    /// The current state of the object; `None` if it does not exist.
     async fn look(&self, work: &Work<'_, Self::Cloud>) -> Result<Option<Self>, Diagnostics>;
 
-    /// Removes the object, and waits until it is gone.
+    /// Deletes the object, and waits until it no longer exists.
     async fn delete(&self, work: &Work<'_, Self::Cloud>) -> Result<(), Diagnostics>;
 }
 
-/// An operation on one object, and where it works.
+/// An operation on one object with its context.
 pub struct Work<'a, C: Cloud> {
-    /// What the resources of the cloud share.
+    /// The state that the resources of the cloud share.
     pub session: &'a Session<C>,
-    /// The call of Terraform that this is about.
+    /// The Terraform call.
     pub ctx: &'a Context,
     /// The account.
     pub cloud: Arc<C>,
-    /// The operation's patience.
+    /// The retries and the deadline of the operation.
     pub op: Op<C::Error>,
 }
 
-/// Takes over the object that an interrupted run left behind, or makes one; records it.
+/// Adopts the object that an interrupted run left behind, or creates one, and records it.
 ///
 /// # Errors
 /// As [`adopt::ensure`].
@@ -124,14 +124,14 @@ pub async fn ensure<O: Object>(
     Ok(())
 }
 
-/// The resource type of a kind of object.
+/// The resource type of an object type.
 pub struct Managed<O: Object> {
     session: Session<O::Cloud>,
     object: PhantomData<fn() -> O>,
 }
 
 impl<O: Object> Managed<O> {
-    /// Its objects live in the account of `session`.
+    /// A resource type whose objects are in the account of `session`.
     pub fn new(session: &Session<O::Cloud>) -> Managed<O> {
         Managed { session: session.clone(), object: PhantomData }
     }

@@ -1,9 +1,9 @@
-//! What one provider process has seen, planned and made.
+//! The objects that one provider process has seen, planned and created.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// Planned things of one type, found by name and, when it is known, by id.
+/// Planned objects of one type, by name and, if known, by ID.
 pub struct Table<T>(Mutex<BTreeMap<String, (Option<String>, T)>>);
 
 impl<T> Default for Table<T> {
@@ -13,17 +13,17 @@ impl<T> Default for Table<T> {
 }
 
 impl<T: Clone> Table<T> {
-    /// Remembers what is planned under `name`; what was planned under it before is replaced.
+    /// Remembers the planned object `name`, and replaces an earlier plan for it.
     pub fn put(&self, name: &str, id: Option<&str>, planned: T) {
         lock(&self.0).insert(name.to_owned(), (id.map(str::to_owned), planned));
     }
 
-    /// What is planned under `name`.
+    /// The planned object `name`.
     pub fn by_name(&self, name: &str) -> Option<T> {
         lock(&self.0).get(name).map(|(_, planned)| planned.clone())
     }
 
-    /// What is planned for the object `id`.
+    /// The planned object with the ID `id`.
     pub fn by_id(&self, id: &str) -> Option<T> {
         lock(&self.0)
             .values()
@@ -36,13 +36,13 @@ impl<T: Clone> Table<T> {
         lock(&self.0).clear();
     }
 
-    /// All that is planned, by name.
+    /// All planned objects, by name.
     pub fn all(&self) -> Vec<(String, T)> {
         lock(&self.0).iter().map(|(name, (_, planned))| (name.clone(), planned.clone())).collect()
     }
 }
 
-/// Ids by what happens to them in this process.
+/// IDs by their fate in this process.
 #[derive(Default)]
 pub struct Objects(Mutex<Fates>);
 
@@ -50,31 +50,31 @@ pub struct Objects(Mutex<Fates>);
 struct Fates {
     /// In the state of a resource, by type and name.
     held: BTreeMap<(&'static str, String), BTreeSet<String>>,
-    /// Made or adopted by this process, with a mark that the private state of the resource holds too.
+    /// Created or adopted by this process, with a mark that is also in the private state of the resource.
     taken: BTreeMap<String, String>,
-    /// Under deletion, or deleted.
+    /// Being deleted, or deleted.
     doomed: BTreeSet<String>,
 }
 
 impl Objects {
-    /// Begins another run in the same process.
+    /// Starts another run in the same process.
     pub(crate) fn clear(&self) {
         *lock(&self.0) = Fates::default();
     }
 
-    /// Remembers that a state holds `id` as the `kind` called `name`.
+    /// Remembers that a state contains `id` as the `kind` named `name`.
     pub fn hold(&self, kind: &'static str, name: &str, id: &str) {
         if !id.is_empty() {
             lock(&self.0).held.entry((kind, name.to_owned())).or_default().insert(id.to_owned());
         }
     }
 
-    /// Ids that a state holds as the `kind` called `name`.
+    /// IDs that a state contains as the `kind` named `name`.
     pub(crate) fn held(&self, kind: &'static str, name: &str) -> BTreeSet<String> {
         lock(&self.0).held.get(&(kind, name.to_owned())).cloned().unwrap_or_default()
     }
 
-    /// Takes `id` for the resource with this mark; false when another resource of this run has it or is
+    /// Claims `id` for the resource with this mark; false if another resource of this run has claimed or is
     /// deleting it.
     pub(crate) fn take(&self, id: &str, mark: &str) -> bool {
         let mut objects = lock(&self.0);
@@ -85,13 +85,13 @@ impl Objects {
         true
     }
 
-    /// Whether a resource of this run with another mark has made or adopted `id`.
+    /// Whether a resource of this run with another mark has created or adopted `id`.
     pub(crate) fn taken_by_other(&self, id: &str, mark: &str) -> bool {
         lock(&self.0).taken.get(id).is_some_and(|taker| taker != mark)
     }
 
-    /// Marks `id` as under deletion by the resource with this mark; false when another resource of this
-    /// run has adopted it, which makes the deletion of the state that held it before a mere handing over.
+    /// Marks `id` as being deleted by the resource with this mark; false if another resource of this run
+    /// has adopted it, in which case the old resource only hands it over.
     pub(crate) fn doom(&self, id: &str, mark: Option<&str>) -> bool {
         let mut objects = lock(&self.0);
         if objects.taken.get(id).is_some_and(|taker| Some(taker.as_str()) != mark) {
@@ -102,7 +102,7 @@ impl Objects {
         true
     }
 
-    /// Forgets that `id` was under deletion: where names are unique, its replacement has the same id.
+    /// Forgets that `id` was being deleted: with unique names, its replacement has the same ID.
     pub(crate) fn gone(&self, id: &str) {
         lock(&self.0).doomed.remove(id);
     }

@@ -1,10 +1,10 @@
-//! Checks of CIDR attributes: syntax, host bits and the limits of their cloud.
+//! Validators of CIDR attributes: syntax, host bits and the limits of their cloud.
 
 use ipnet::IpNet;
 use tf_provider_rs::{Attr, Diagnostic, Diagnostics, Path, Value};
 use warren_cidr::{Cloud, Family, Finding, Severity, parse_cidr};
 
-/// A range that a network can have.
+/// Validates the range of a network.
 pub fn network(cloud: Cloud, family: Family) -> impl Fn(&Value, &Path, &mut Diagnostics) + Send + Sync {
     move |value, path, diagnostics| {
         if let Some(net) = range(value, path, diagnostics, cloud, family) {
@@ -13,7 +13,7 @@ pub fn network(cloud: Cloud, family: Family) -> impl Fn(&Value, &Path, &mut Diag
     }
 }
 
-/// A range that a subnet can have.
+/// Validates the range of a subnet.
 pub fn subnet(cloud: Cloud, family: Family) -> impl Fn(&Value, &Path, &mut Diagnostics) + Send + Sync {
     move |value, path, diagnostics| {
         if let Some(net) = range(value, path, diagnostics, cloud, family) {
@@ -22,7 +22,7 @@ pub fn subnet(cloud: Cloud, family: Family) -> impl Fn(&Value, &Path, &mut Diagn
     }
 }
 
-/// Any range.
+/// Validates any range.
 pub fn any(cloud: Cloud, family: Family) -> impl Fn(&Value, &Path, &mut Diagnostics) + Send + Sync {
     move |value, path, diagnostics| {
         range(value, path, diagnostics, cloud, family);
@@ -42,19 +42,19 @@ pub fn each(
     }
 }
 
-/// The range of a known attribute; `None` when it is unknown, null or was refused by its validator.
+/// The range of a known attribute; `None` if it is unknown, null or invalid.
 pub fn known(attribute: &Attr<String>) -> Option<IpNet> {
     parse_cidr(attribute.known()?).ok()
 }
 
-/// Adds what the rules of the cloud found.
+/// Adds the findings of the rules of the cloud.
 pub fn tell(cloud: Cloud, findings: Vec<Finding>, path: &Path, diagnostics: &mut Diagnostics) {
     for finding in findings {
         let detail = sentence(&finding.message);
         let diagnostic = match finding.severity {
-            Severity::Error => Diagnostic::error(format!("Range not possible in {}", called(cloud)), detail),
+            Severity::Error => Diagnostic::error(format!("Range not allowed in {}", called(cloud)), detail),
             Severity::Warning => {
-                Diagnostic::warning(format!("Range better avoided in {}", called(cloud)), detail)
+                Diagnostic::warning(format!("Range not recommended in {}", called(cloud)), detail)
             }
         };
         diagnostics.push(diagnostic.at(path.clone()));
@@ -71,12 +71,12 @@ fn range(
     let want_v4 = family == Family::V4;
     let text = value.as_str()?;
     match parse_cidr(text) {
-        // The cloud answers with the canonical form, which would then differ from the configuration for ever.
+        // The cloud returns the canonical form, which would differ from the configuration forever.
         Ok(net) if net.addr().is_ipv4() == want_v4 && net.to_string() != text => {
             diagnostics.error_at(
                 path.clone(),
-                "Range not in its short form",
-                format!("{} writes {text} as {net}; write it so too.", called(cloud)),
+                "Range not in canonical form",
+                format!("{} reports {text} as {net}. Write it as {net}.", called(cloud)),
             );
             None
         }
@@ -85,13 +85,13 @@ fn range(
             let (want, got) = if want_v4 { ("an IPv4", "IPv6") } else { ("an IPv6", "IPv4") };
             diagnostics.error_at(
                 path.clone(),
-                "Range of the wrong family",
-                format!("{net} is {got}, but this attribute takes {want} range."),
+                "Range of the wrong address family",
+                format!("{net} is an {got} range, but this attribute requires {want} range."),
             );
             None
         }
         Err(error) => {
-            diagnostics.error_at(path.clone(), "Not a CIDR range", sentence(&error.to_string()));
+            diagnostics.error_at(path.clone(), "Invalid CIDR range", sentence(&error.to_string()));
             None
         }
     }

@@ -1,4 +1,4 @@
-//! What the resources of a cloud share: the configured account, and what this run plans.
+//! The state that the resources of a cloud share: the configured account and the plan of the run.
 
 use std::sync::{Arc, PoisonError, RwLock};
 
@@ -32,7 +32,7 @@ enum Account<C> {
 }
 
 impl<C: Cloud> Session<C> {
-    /// A session that is yet to be configured; `guard` sees all planned ranges of the run.
+    /// A session that is not configured yet; `guard` receives all planned ranges of the run.
     pub fn new(guard: Guard) -> Session<C> {
         Session(Arc::new(Inner {
             account: RwLock::new(Account::Absent),
@@ -42,9 +42,9 @@ impl<C: Cloud> Session<C> {
         }))
     }
 
-    /// Takes the cloud's attribute of the provider block, and begins a run.
+    /// Applies the attribute of the cloud in the provider block, and starts a run.
     ///
-    /// While a value of it is unknown (during a plan), plans go on without looking at the cloud.
+    /// While a value in it is unknown (during a plan), plans continue without calls to the cloud.
     pub async fn configure(&self, config: &Attr<C::Config>, scope: Scope) -> Diagnostics {
         self.0.run.clear();
         self.0.objects.clear();
@@ -68,7 +68,7 @@ impl<C: Cloud> Session<C> {
     /// The account.
     ///
     /// # Errors
-    /// When the provider block has none of this cloud, or one that is not known yet.
+    /// The provider block has no account of this cloud, or one that is not known yet.
     pub fn get(&self) -> Result<Arc<C>, Diagnostics> {
         let (summary, detail) = match &*self.0.account.read().unwrap_or_else(PoisonError::into_inner) {
             Account::Known(cloud) => return Ok(Arc::clone(cloud)),
@@ -78,22 +78,22 @@ impl<C: Cloud> Session<C> {
         Err(Diagnostic::error(summary, detail).into())
     }
 
-    /// The account, when there is one already; plans go on without it.
+    /// The account, if it is known; plans continue without it.
     pub fn known(&self) -> Option<Arc<C>> {
         self.get().ok()
     }
 
-    /// What all planned ranges of the run are told to.
+    /// The guard, which receives all planned ranges of the run.
     pub fn guard(&self) -> &Guard {
         &self.0.guard
     }
 
-    /// What this run plans.
+    /// The plan of this run.
     pub fn run(&self) -> &C::Memory {
         &self.0.run
     }
 
-    /// What this run's states hold, and what it makes and deletes.
+    /// The objects in the states of this run, and those that it creates and deletes.
     pub fn objects(&self) -> &Objects {
         &self.0.objects
     }

@@ -1,10 +1,10 @@
-//! Sets of texts: what a cloud gives back in any order.
+//! Sets of strings, which a cloud returns in any order.
 
 use std::collections::BTreeSet;
 
 use tf_provider_rs::Attr;
 
-/// A set as a configuration writes it; elements may be unknown.
+/// A set in a configuration; elements may be unknown.
 pub type Texts = Attr<BTreeSet<Attr<String>>>;
 
 /// The known elements.
@@ -12,7 +12,7 @@ pub fn known(set: &Texts) -> BTreeSet<String> {
     set.known().into_iter().flatten().filter_map(|item| item.known().cloned()).collect()
 }
 
-/// The elements when every one of them is known; null has none.
+/// The elements if all of them are known; null has none.
 pub fn all_known(set: &Texts) -> Option<BTreeSet<String>> {
     match set {
         Attr::Unknown => None,
@@ -21,23 +21,23 @@ pub fn all_known(set: &Texts) -> Option<BTreeSet<String>> {
     }
 }
 
-/// Whether the set is certainly empty.
+/// Whether the set is known to be empty.
 pub fn is_empty(set: &Texts) -> bool {
     all_known(set).is_some_and(|items| items.is_empty())
 }
 
-/// A set of an object.
+/// The set of an object.
 pub fn of(items: impl IntoIterator<Item = String>) -> Texts {
     Attr::Known(items.into_iter().map(Attr::Known).collect())
 }
 
-/// A set of an object for an attribute that was `before`: an empty one is null where nothing was set.
+/// The set of an object for an attribute that was `before`: an empty set stays null if nothing was set.
 pub fn found(items: impl IntoIterator<Item = String>, before: &Texts) -> Texts {
     let items = of(items);
     if is_empty(&items) && !before.is_known() { Attr::Null } else { items }
 }
 
-/// What to add and what to remove, so that `have` becomes `want`. `None` stands for nothing.
+/// The elements to add and to remove to turn `have` into `want`; `None` for none.
 pub fn difference(
     have: &BTreeSet<String>,
     want: &BTreeSet<String>,

@@ -6,7 +6,7 @@ use tf_provider_rs::schema::{Attribute, Nesting};
 use tf_provider_rs::{Attr, Diagnostics, Path, Value, model};
 
 model! {
-    /// How long operations may take; `10m`, `1h30m`.
+    /// Timeouts of operations, such as `10m` or `1h30m`.
     pub struct Timeouts {
         /// Of a create.
         pub create: Attr<String>,
@@ -19,27 +19,26 @@ model! {
     }
 }
 
-/// How long an operation may take when the user says nothing.
+/// The default timeout.
 const DEFAULT: Duration = Duration::from_secs(20 * 60);
 
 /// The attribute `timeouts` of a resource of `cloud`.
 pub fn attribute(cloud: &str) -> Attribute {
     let of = |name: &str, what: &str| {
-        Attribute::string(name)
-            .optional()
-            .validate(check)
-            .describe(&format!("Longest time of {what}, such as `90s`, `10m` or `1h30m`. Default: `20m`."))
+        Attribute::string(name).optional().validate(check).describe(&format!(
+            "Timeout for {what} the resource, such as `90s`, `10m` or `1h30m`. Defaults to `20m`."
+        ))
     };
     Attribute::nested(
         "timeouts",
         Nesting::Single,
-        [of("create", "a create"), of("read", "a read"), of("update", "an update"), of("delete", "a delete")],
+        [of("create", "creating"), of("read", "reading"), of("update", "updating"), of("delete", "deleting")],
     )
     .optional()
-    .describe(&format!("How long operations may wait for {cloud}."))
+    .describe(&format!("Timeouts for operations that wait for {cloud}."))
 }
 
-/// Which operation's timeout is meant.
+/// The operation of a timeout.
 #[derive(Clone, Copy, Debug)]
 pub enum Operation {
     /// A create.
@@ -66,7 +65,8 @@ pub fn of(timeouts: &Attr<Timeouts>, operation: Operation) -> Duration {
         .unwrap_or(DEFAULT)
 }
 
-/// Reads hours, minutes and seconds in this order: `1h30m`, `10m`, `45s`. `None` for anything else, zero included.
+/// Parses hours, minutes and seconds in this order: `1h30m`, `10m`, `45s`. `None` for anything else,
+/// including zero.
 fn parse(text: &str) -> Option<Duration> {
     let mut seconds = 0_u64;
     let mut rest = text;
@@ -78,7 +78,7 @@ fn parse(text: &str) -> Option<Duration> {
         seconds = seconds.checked_add(number.parse::<u64>().ok()?.checked_mul(size)?)?;
         rest = tail;
     }
-    // A month bounds it, so that a deadline is always a time that the clock can tell.
+    // Limited to a month, so that a deadline is always a valid time.
     (rest.is_empty() && (1..=31 * 24 * 3600).contains(&seconds)).then(|| Duration::from_secs(seconds))
 }
 
@@ -87,10 +87,10 @@ fn check(value: &Value, path: &Path, diagnostics: &mut Diagnostics) {
     if parse(text).is_none() {
         diagnostics.error_at(
             path.clone(),
-            "Not a duration",
+            "Invalid duration",
             format!(
-                "{text:?} is not a duration. Write hours, minutes and seconds, such as `90s`, `10m` or \
-                 `1h30m`; at least a second, at most 31 days."
+                "{text:?} is not a duration. Use hours, minutes and seconds in this order, such as `90s`, \
+                 `10m` or `1h30m`, from one second to 31 days."
             ),
         );
     }

@@ -1,4 +1,4 @@
-//! One operation's patience: retries, waits, its deadline, and Ctrl-C.
+//! Retries, waits, the deadline and the cancellation of one operation.
 
 use std::marker::PhantomData;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -9,10 +9,10 @@ use tokio::time::Instant;
 
 use crate::cloud::Failure;
 
-/// How patience is measured out.
+/// The intervals of retries.
 #[derive(Clone, Copy, Debug)]
 struct Pace {
-    /// How long a cloud may take until an object that it has confirmed is seen by every API call.
+    /// Maximum time until every API call sees an object that the cloud has confirmed.
     settle: Duration,
     first: Duration,
     longest: Duration,
@@ -26,7 +26,7 @@ const PACE: Pace = Pace {
     report: Duration::from_secs(10),
 };
 
-/// An operation on one object of a cloud whose failed calls are `E`: what it is about, until when, and whether the user has given up.
+/// An operation on one object, with its deadline and its cancellation. `E` is the error of failed calls.
 #[derive(Clone, Debug)]
 pub struct Op<E> {
     cloud: &'static str,
@@ -38,17 +38,17 @@ pub struct Op<E> {
     error: PhantomData<fn() -> E>,
 }
 
-/// What a look at the object found.
+/// The result of a read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Look<T> {
-    /// What was waited for.
+    /// The awaited result.
     Done(T),
-    /// Not yet; the object's state in the cloud's words.
+    /// Not finished; the state of the object as the cloud reports it.
     Pending(String),
 }
 
 impl<E: Failure> Op<E> {
-    /// An operation on `what` (such as `warren_aws_vpc "hub"`) that may take `timeout` from now on.
+    /// An operation on `what` (such as `warren_aws_vpc "hub"`) with a deadline of `timeout` from now.
     pub fn new(ctx: &Context, cloud: &'static str, what: impl Into<String>, timeout: Duration) -> Op<E> {
         Op::paced(ctx, cloud, what, timeout, PACE)
     }
@@ -72,10 +72,11 @@ impl<E: Failure> Op<E> {
         }
     }
 
-    /// Calls, and again while the cloud does not know an object that is known to exist (eventual consistency).
+    /// Calls, and retries while the cloud does not find an object that is known to exist (eventual
+    /// consistency).
     ///
     /// # Errors
-    /// What the cloud answers at last, and a stopped run.
+    /// The last error of the cloud, or a cancelled run.
     pub async fn call<T, F>(&self, mut call: impl FnMut() -> F) -> Result<T, Diagnostics>
     where
         F: Future<Output = Result<T, E>>,
@@ -87,10 +88,10 @@ impl<E: Failure> Op<E> {
         .await
     }
 
-    /// Calls, and again while something still uses the object, or while the cloud does not know it yet.
+    /// Calls, and retries while something still uses the object, or while the cloud does not find it yet.
     ///
     /// # Errors
-    /// What the cloud answers at last, and a stopped run.
+    /// The last error of the cloud, or a cancelled run.
     pub async fn release<T, F>(&self, mut call: impl FnMut() -> F) -> Result<T, Diagnostics>
     where
         F: Future<Output = Result<T, E>>,
@@ -102,11 +103,11 @@ impl<E: Failure> Op<E> {
         .await
     }
 
-    /// Looks until the object is as wanted. A look that does not find it is repeated for a while, like
+    /// Polls until the object is as wanted. A read that does not find it is repeated for a while, as in
     /// [`Op::call`].
     ///
     /// # Errors
-    /// What the look finds, when the time is over, and a stopped run.
+    /// The error of the read, a timeout, or a cancelled run.
     pub async fn until<T, F>(&self, wanted: &str, mut look: impl FnMut() -> F) -> Result<T, Diagnostics>
     where
         F: Future<Output = Result<Look<T>, E>>,
@@ -122,7 +123,7 @@ impl<E: Failure> Op<E> {
                     absence = self.absence();
                     state
                 }
-                Err(error) if absence.may_end(&error) => "not seen yet".to_owned(),
+                Err(error) if absence.may_end(&error) => "not visible yet".to_owned(),
                 Err(error) => return Err(self.told(error)),
             };
             let now = Instant::now();
@@ -138,11 +139,11 @@ impl<E: Failure> Op<E> {
         }
     }
 
-    /// Does what must not be repeated blindly, unless it is `done`: after an answer was lost, or while another change is
-    /// in the way, that is asked again first. Gives whether anything was to be done.
+    /// Performs an action that must not be retried blindly, unless it is `done`. After a lost response, or
+    /// while another change is in progress, it checks `done` first. Returns whether the action was needed.
     ///
     /// # Errors
-    /// What the cloud answers at last, when the time is over, and a stopped run.
+    /// The last error of the cloud, a timeout, or a cancelled run.
     pub async fn settle<D, P>(
         &self,
         wanted: &str,
@@ -171,13 +172,13 @@ impl<E: Failure> Op<E> {
         Ok(tried.into_inner())
     }
 
-    /// Deletes, again while something still uses the object, and looks until it is not found any more.
+    /// Deletes, retries while something still uses the object, and polls until it no longer exists.
     ///
-    /// A delete may not know an object that was made a moment ago and that other calls show already: then it is
-    /// repeated. It must tell "not found" as an error.
+    /// A delete may not find an object that was created a moment ago although other calls return it: it is
+    /// then repeated. It must return "not found" as an error.
     ///
     /// # Errors
-    /// What the cloud answers at last, when the time is over, and a stopped run.
+    /// The last error of the cloud, a timeout, or a cancelled run.
     pub async fn delete<T, D, L>(
         &self,
         mut delete: impl FnMut() -> D,
@@ -210,7 +211,7 @@ impl<E: Failure> Op<E> {
         }
     }
 
-    /// Looks until the object is not found any more.
+    /// Polls until the object no longer exists.
     ///
     /// # Errors
     /// As [`Op::until`].
@@ -222,7 +223,7 @@ impl<E: Failure> Op<E> {
             let look = look();
             async {
                 match look.await {
-                    Ok(_) => Ok(Look::Pending("still there".to_owned())),
+                    Ok(_) => Ok(Look::Pending("still exists".to_owned())),
                     Err(error) if error.is_not_found() => Ok(Look::Done(())),
                     Err(error) => Err(error),
                 }
@@ -231,10 +232,10 @@ impl<E: Failure> Op<E> {
         .await
     }
 
-    /// Does what takes no waiting by itself, such as a read: within the time and until the user stops the run.
+    /// Performs work that does not wait, such as a read, within the timeout and until the run is cancelled.
     ///
     /// # Errors
-    /// What the work tells, when the time is over, and a stopped run.
+    /// The error of the work, a timeout, or a cancelled run.
     pub async fn within<T>(
         &self,
         work: impl Future<Output = Result<T, Diagnostics>>,
@@ -244,7 +245,7 @@ impl<E: Failure> Op<E> {
             done = work => done,
             () = self.cancel.cancelled() => Err(self.cancelled().into()),
             () = tokio::time::sleep_until(self.deadline) => {
-                Err(self.timed_out("read", "nothing, calls are still being repeated").into())
+                Err(self.timed_out("read", "no result, calls are still being retried").into())
             }
         }
     }
@@ -252,7 +253,7 @@ impl<E: Failure> Op<E> {
     /// Sleeps, but not beyond the deadline.
     ///
     /// # Errors
-    /// At once when the user stops the run.
+    /// The run is cancelled; the sleep then ends immediately.
     pub async fn sleep(&self, pause: Duration) -> Result<(), Diagnostics> {
         let until = (Instant::now() + pause).min(self.deadline);
         tokio::select! {
@@ -262,15 +263,15 @@ impl<E: Failure> Op<E> {
         }
     }
 
-    /// An error when the user has stopped the run: asked between the steps of a long operation.
+    /// Returns an error if the run is cancelled; used between the steps of a long operation.
     ///
     /// # Errors
-    /// When the user has stopped it.
+    /// The run is cancelled.
     pub fn go_on(&self) -> Result<(), Diagnostics> {
         if self.cancel.is_cancelled() { Err(self.cancelled().into()) } else { Ok(()) }
     }
 
-    /// Whether the operation's time is over.
+    /// Whether the deadline has passed.
     pub fn is_over(&self) -> bool {
         Instant::now() >= self.deadline
     }
@@ -296,7 +297,7 @@ impl<E: Failure> Op<E> {
                 Err(error) if again(&error, Instant::now()) => {
                     if reported.elapsed() >= self.pace.report {
                         reported = Instant::now();
-                        tracing::info!(object = self.what, %error, "still trying");
+                        tracing::info!(object = self.what, %error, "still retrying");
                     }
                     self.sleep(pause.grow()).await?;
                 }
@@ -305,7 +306,7 @@ impl<E: Failure> Op<E> {
         }
     }
 
-    /// An API error together with the object that it is about.
+    /// An API error together with its object.
     pub fn told(&self, error: impl Into<Diagnostic>) -> Diagnostics {
         let mut diagnostic: Diagnostic = error.into();
         diagnostic.detail = format!("{}: {}", self.what, diagnostic.detail);
@@ -316,8 +317,8 @@ impl<E: Failure> Op<E> {
         Diagnostic::error(
             "Timed out",
             format!(
-                "{} was to become {wanted} within {} seconds, but {} still says: {state}. Apply again to \
-                 go on waiting, or raise the resource's `timeouts`.",
+                "{} was not {wanted} within {} seconds. {} last reported: {state}. Apply again to \
+                 continue waiting, or increase the `timeouts` of the resource.",
                 self.what,
                 self.timeout.as_secs(),
                 self.cloud
@@ -329,16 +330,17 @@ impl<E: Failure> Op<E> {
         Diagnostic::error(
             "Cancelled",
             format!(
-                "The run was stopped while working on {}. What exists is in the state; apply again to \
-                 finish.",
+                "The run was cancelled during an operation on {}. Everything that was created is in the \
+                 state. Apply again to finish.",
                 self.what
             ),
         )
     }
 }
 
-/// How long an object that is known to exist has not been found. The time counts from the first answer that lacks it,
-/// however long the calls before took: a throttled create may end minutes after its operation began.
+/// The time since an object that is known to exist was first not found. It counts from the first such
+/// response, however long the calls before took: a throttled create may end minutes after its operation
+/// began.
 struct Absence {
     since: Option<Instant>,
     patience: Duration,
@@ -346,12 +348,12 @@ struct Absence {
 }
 
 impl Absence {
-    /// Whether `error` says that the object is not found, and so little time has passed that it may yet be.
+    /// Whether `error` is "not found" and the object may still appear.
     fn may_end<E: Failure>(&mut self, error: &E) -> bool {
         error.is_not_found() && self.goes_on()
     }
 
-    /// Notes that the object was not found now, and gives whether to ask again.
+    /// Records that the object was not found, and returns whether to retry.
     fn goes_on(&mut self) -> bool {
         let now = Instant::now();
         let since = *self.since.get_or_insert(now);
@@ -359,14 +361,14 @@ impl Absence {
     }
 }
 
-/// Pauses that grow from 50 ms by 1.6 to 5 s, each shortened at random by up to a third so that
-/// parallel operations do not call in step.
+/// Pauses that grow by a factor of 1.6 from 50 ms to 5 s. Each is shortened at random by up to a third, so
+/// that parallel operations do not call in step.
 pub struct Pause {
     next: Duration,
     longest: Duration,
 }
 
-/// As every operation waits.
+/// The pauses of every operation.
 impl Default for Pause {
     fn default() -> Pause {
         Pause::at(PACE)
@@ -378,7 +380,7 @@ impl Pause {
         Pause { next: pace.first, longest: pace.longest }
     }
 
-    /// How long to wait now; longer every time.
+    /// The next pause; longer every time.
     pub fn grow(&mut self) -> Duration {
         let pause = self.next;
         self.next = pause.mul_f64(1.6).min(self.longest);

@@ -1,4 +1,5 @@
 //! A complete small provider: notes are text files in a directory.
+//!
 //! It shows a provider block, a resource with defaults, nested attributes, a write-only secret, replacement and
 //! import, a data source, an ephemeral resource and a function. The crate's README explains how to try it.
 

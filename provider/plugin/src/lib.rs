@@ -5,7 +5,7 @@
 //! To write a provider:
 //!
 //! 1. Declare a struct for each object with [`model!`], and implement [`Resource`] ([`DataSource`], [`Ephemeral`],
-//! [`Function`]) for it.
+//!    [`Function`]) for it.
 //! 2. Implement [`Provider`] for the provider block, and list the resources in its [`Registry`].
 //! 3. Call [`run`] from `main`, or [`serve`] on an existing runtime.
 //!

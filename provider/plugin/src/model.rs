@@ -6,6 +6,7 @@ use crate::path::Path;
 use crate::value::{Number, Value};
 
 /// An attribute that may be absent or not known yet.
+///
 /// Parts can be unknown, too. A collection of `Attr`s, such as `Attr<Vec<Attr<String>>>`, shows which parts are
 /// unknown. A collection of plain values, such as `Attr<Vec<String>>`, is [`Attr::Unknown`] until all of it is known.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
@@ -263,6 +264,7 @@ impl<T: ToValue> ToValue for BTreeMap<String, T> {
 ///     }
 /// }
 /// ```
+///
 /// The struct implements `Clone`, `Debug`, `Default` and `PartialEq`. Use [`Secret`] for values that `Debug` must not
 /// show.
 #[macro_export]

@@ -14,6 +14,7 @@ pub enum Step {
 }
 
 /// A path from the root of a resource, data source or provider configuration.
+///
 /// The protocol cannot address elements of sets, so a path ends at the set.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Path(pub Vec<Step>);

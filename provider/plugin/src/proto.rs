@@ -1,4 +1,5 @@
 //! The generated wire types, server traits and clients.
+//!
 //! Source: `proto/*.proto`. They are public so that tests and tools can talk to a provider.
 
 /// Terraform's plugin protocol, version 6.

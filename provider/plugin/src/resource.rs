@@ -40,6 +40,7 @@ pub trait Resource: Send + Sync + 'static {
     async fn validate(&self, _config: &Self::Model, _diagnostics: &mut Diagnostics) {}
 
     /// Adjusts the plan of a create or update, after defaults and plan modifiers.
+    ///
     /// Errors added to `diagnostics` fail the plan.
     async fn plan(&self, _ctx: &Context, _change: &mut Change<Self::Model>, _diagnostics: &mut Diagnostics) {}
 

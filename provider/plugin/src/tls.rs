@@ -1,4 +1,5 @@
 //! Mutual TLS between Terraform and the plugin.
+//!
 //! Each side creates a self-signed certificate for one run and receives the other's: the plugin's in the handshake
 //! line, Terraform's in `PLUGIN_CLIENT_CERT`. No other certificate is trusted. The client's certificate is marked as
 //! a CA and has a P-521 key, which a chain-building verifier rejects, so it is compared byte for byte instead.

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use serde_json::{Value as Json, json};
 
 /// A type constraint.
+///
 /// Source: plugin protocol 6, `Schema.Attribute.type`, which contains the JSON form returned by [`Type::to_json`].
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Type {
@@ -69,6 +70,7 @@ impl Type {
     }
 
     /// Parses the JSON form. Returns `None` if it is not a type constraint.
+    ///
     /// The list of optional attributes that Terraform may add to objects is ignored, because a value that reaches a
     /// provider has every attribute.
     pub fn from_json(json: &Json) -> Option<Type> {

@@ -291,3 +291,33 @@ fn walk(folder: &Path, files: &mut Vec<PathBuf>) -> Result<()> {
     }
     Ok(())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_example_gets_the_provider_of_its_clouds() -> Result<()> {
+        let text = "resource \"warren_aws_vpc\" \"a\" {}\nephemeral \"warren_gcp_signing_key\" \"b\" {}\n\
+                    resource \"aws_vpc\" \"c\" {}\nvariable \"d\" {}\nvariable \"e\" {\n  default = 1\n}\n";
+        let example = Example {
+            kind: PageKind::EphemeralResource,
+            of: "warren_gcp_signing_key".to_owned(),
+            name: "minimal".to_owned(),
+            file: PathBuf::new(),
+            text: text.to_owned(),
+            body: text.parse()?,
+        };
+        assert_eq!(example.clouds(), Clouds { aws: true, gcp: true, runpod: false });
+        assert_eq!(example.types().len(), 2);
+        assert_eq!(example.label().as_deref(), Some("b"));
+        assert_eq!(example.required_variables(), ["d"]);
+        let blocks = provider_blocks(example.clouds(), [Some("http://localhost:1"), None, None]);
+        assert!(
+            blocks.contains("  aws    = { region = \"us-east-1\", endpoint_url = \"http://localhost:1\" }\n")
+        );
+        assert!(blocks.contains("  gcp    = { project = \"acme-ml\", region = \"us-central1\" }\n"));
+        assert!(!blocks.contains("runpod"));
+        Ok(())
+    }
+}

@@ -199,7 +199,7 @@ resource "warren_gcp_subnetwork" "data" {
 }
 "#,
     )?;
-    for part in ["Range not possible in Google Cloud", "link-local", "private.googleapis.com", "/8 to /29"] {
+    for part in ["Range not allowed in Google Cloud", "link-local", "private.googleapis.com", "/8 to /29"] {
         ensure!(told.contains(part), "no {part:?} in: {told}");
     }
     Ok(())

@@ -59,6 +59,11 @@ test("strings of Rust are prose, with their own lines", async () => {
   assert.deepEqual(lines.map((line) => line.split(":").slice(0, 2).join(":")), ['5: "at hand"', '6: "tells"', '8: "goes on"', '15: "nobody"']);
 });
 
+test("texts of others are exempt", async () => {
+  const source = ["// prose: verbatim, of the API", 'const A: [&str; 2] = ["It tells you", "nobody is there"];', 'const B: &str = "It tells you";'].join("\n");
+  assert.deepEqual((await found(source, "x.rs")).map((line) => line.slice(0, 9)), ['3: "tells']);
+});
+
 test("indented lines of a string are commands", async () => {
   const source = ['const HELP: &str = "Examples:', "  # It tells.", "  warren plan --format json nobody", "It tells.", '";', 'f("one is \\', '   told");'].join("\n");
   assert.deepEqual((await found(source, "x.rs")).map((line) => line.slice(0, 10)), ['2: "tells"', '4: "tells"', '7: "told":']);
@@ -77,4 +82,9 @@ test("descriptions, messages and comments of Terraform are prose", async () => {
 test("texts of a page file are prose", async () => {
   const source = ['name = "warren_id"', 'use_when = """', "It tells it.", '"""', 'notes = """', "First line", "second line.", '"""', ""].join("\n");
   assert.deepEqual((await found(source, "page.toml")).map((line) => line.slice(0, 9)), ['3: "tells', "6: a hard"]);
+});
+
+test("descriptions and comments of YAML are prose", async () => {
+  const source = ["# It tells.", "name: CI", "description: It goes on.", 'summary: "nobody is there"', "value: ${{ inputs.tells }}", 'summary: "{{ $value | tells }} is at hand"', "run: echo tells nobody", ""].join("\n");
+  assert.deepEqual((await found(source, "x.yml")).map((line) => line.slice(0, 7)), ['1: "tel', '3: "goe', '4: "nob', '6: "at ']);
 });

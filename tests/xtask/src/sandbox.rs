@@ -15,6 +15,8 @@ Example, from the root of the clone:
   terraform -chdir=examples/aws-hub-spoke init
   terraform -chdir=examples/aws-hub-spoke apply
 
+For the gcp-* examples, set TF_VAR_endpoint_url=$SANDBOX_GOOGLE; for gpu-pods, set it to $SANDBOX_RUNPOD.
+
 Nothing leaves this machine, and everything in the emulated clouds is gone when the sandbox stops.";
 
 #[derive(clap::Args)]

@@ -12,11 +12,11 @@ const MDBOOK: &str = "0.5.4";
 
 /// Checks the links of all Markdown files, builds the site in `target/site/book` and checks its links.
 pub(crate) fn run() -> Result<()> {
-    ensure!(script("links.mjs", &[])?.success(), "links in Markdown files are broken");
+    let markdown = script("links.mjs", &[])?.success();
     let mdbook = mdbook()?;
     let site = target().join("site");
     let staged = site.to_str().context("the path of the target folder is not UTF-8")?;
-    ensure!(script("site.mjs", &[staged])?.success(), "the pages of the site could not be collected");
+    ensure!(script("site.mjs", &[staged])?.success(), "the pages of the site cannot be collected");
     let built = Command::new(&mdbook)
         .args(["build", staged])
         .env("RUST_LOG", "warn")
@@ -24,7 +24,9 @@ pub(crate) fn run() -> Result<()> {
         .with_context(|| format!("cannot start {}", mdbook.display()))?;
     ensure!(built.success(), "mdBook failed");
     let book = format!("{staged}/book");
-    ensure!(script("links.mjs", &["--site", &book])?.success(), "links in the built site are broken");
+    let site = script("links.mjs", &["--site", &book])?.success();
+    ensure!(markdown, "links in Markdown files are broken");
+    ensure!(site, "links in the built site are broken");
     println!("{book}/index.html");
     Ok(())
 }
@@ -49,7 +51,7 @@ fn mdbook() -> Result<PathBuf> {
         .env_remove("CLIPPY_ARGS")
         .status()
         .context("cannot start cargo")?;
-    ensure!(status.success(), "mdBook {MDBOOK} could not be installed");
+    ensure!(status.success(), "mdBook {MDBOOK} cannot be installed");
     Ok(program)
 }
 

@@ -65,10 +65,12 @@ pub(super) fn choose(asked: DeviceChoice) -> Result<Chosen> {
 
 fn best(permitted: bool, no_tun: Option<std::io::Error>, in_kernel: bool) -> Chosen {
     match no_tun {
-        _ if !permitted => Chosen::Netstack("no interface can be created: CAP_NET_ADMIN is missing".into()),
+        _ if !permitted => {
+            Chosen::Netstack("CAP_NET_ADMIN is missing, so no interface can be created".into())
+        }
         Some(_) if in_kernel => Chosen::Interface(Backend::Kernel),
         Some(error) => Chosen::Netstack(format!(
-            "no interface can be created: the kernel has no WireGuard, and there is no TUN device ({}: {error})",
+            "the kernel has no WireGuard, and there is no TUN device ({}: {error})",
             machine::TUN_DEVICE
         )),
         None => Chosen::Interface(Backend::Best),

@@ -2,9 +2,16 @@
 
 pub(super) const MAIN: &str = "\
 Examples:
-  warren-tunnel doctor                                # check this machine
-  warren-tunnel agent --interface wg0                 # run /etc/wireguard/wg0.conf
+  # Check this machine
+  warren-tunnel doctor
+
+  # Run the tunnel of /etc/wireguard/wg0.conf
+  warren-tunnel agent --interface wg0
+
+  # Run a command with a tunnel
   warren-tunnel exec --config pod.conf -- python train.py
+
+  # Run a gateway
   warren-tunnel gateway --config /etc/warren/gateway.toml";
 
 pub(super) const AGENT: &str = "\
@@ -21,11 +28,20 @@ order. It is not accepted as an argument, because every user of the machine can 
 Signals: SIGTERM and SIGINT undo all changes and exit; SIGHUP reloads the configuration file.
 
 Examples:
-  warren-tunnel agent --interface wg0                 # run /etc/wireguard/wg0.conf
-  warren-tunnel agent --config pod.conf --device user # proxies instead of an interface
+  # Run the tunnel of /etc/wireguard/wg0.conf
+  warren-tunnel agent --interface wg0
+
+  # Run a tunnel without privileges, with proxies instead of an interface
+  warren-tunnel agent --config pod.conf --device user
+
+  # Enrol with a token, and keep the address after a restart
   warren-tunnel agent --token-file token --state /var/lib/warren
+
+  # Forward a local port to a host behind the tunnel
   warren-tunnel agent --config pod.conf --forward 127.0.0.1:5432=db.internal:5432
-  warren-tunnel agent --config wg0.conf --cleanup     # undo the changes of a killed agent";
+
+  # Undo the changes of a killed agent
+  warren-tunnel agent --config wg0.conf --cleanup";
 
 pub(super) const EXEC: &str = "\
 The command starts once a peer has answered. If the tunnel has no interface, the command finds the
@@ -39,9 +55,14 @@ Exit code: that of the command, or 128 plus the number of the signal that ended 
 did not come up. 126: the command cannot be run. 127: the command was not found.
 
 Examples:
+  # Run a command with a tunnel
   warren-tunnel exec --config pod.conf -- python train.py
+
+  # Enrol with a token
   warren-tunnel exec --token-file token -- curl http://10.0.0.5/
-  warren-tunnel exec --config pod.conf --wait 0 -- sh # start without waiting for a peer";
+
+  # Start the command without waiting for a peer
+  warren-tunnel exec --config pod.conf --wait 0 -- sh";
 
 pub(super) const GATEWAY: &str = "\
 Without a subcommand, this runs a gateway in the foreground. It needs no privileges: traffic of pods
@@ -52,54 +73,79 @@ Signals: SIGTERM and SIGINT stop the gateway; SIGHUP reloads its file: groups, s
 gateways and limits.
 
 Examples:
+  # Run a gateway
   warren-tunnel gateway --config /etc/warren/gateway.toml
+
+  # Check a configuration file
   warren-tunnel gateway check gateway.toml
+
+  # Show the state of the running gateway and its peers
   warren-tunnel gateway status
-  warren-tunnel gateway drain";
+  warren-tunnel gateway peers";
 
 pub(super) const GATEWAY_CHECK: &str = "\
 Examples:
-  warren-tunnel gateway check                         # checks /etc/warren/gateway.toml
+  # Check /etc/warren/gateway.toml
+  warren-tunnel gateway check
+
+  # Check another file
   warren-tunnel gateway check gateway.toml";
 
 pub(super) const GATEWAY_STATUS: &str = "\
 Examples:
+  # Show the state of the gateway
   warren-tunnel gateway status
+
+  # Print it as JSON
   warren-tunnel gateway status --json";
 
 pub(super) const GATEWAY_PEERS: &str = "\
 Examples:
+  # List all leases
   warren-tunnel gateway peers
+
+  # Print them as JSON
   warren-tunnel gateway peers --json";
 
 pub(super) const GATEWAY_EVICT: &str = "\
 Examples:
+  # Evict a peer for 24 hours
   warren-tunnel gateway evict xTIBA5rboUvnH4htodjb6e697QjLERt1NAB4mZqp8Dg=
+
+  # Evict a peer for a week
   warren-tunnel gateway evict xTIBA5rboUvnH4htodjb6e697QjLERt1NAB4mZqp8Dg= --for 7d";
 
 pub(super) const GATEWAY_READMIT: &str = "\
 Examples:
+  # Unblock a peer before its eviction expires
   warren-tunnel gateway readmit xTIBA5rboUvnH4htodjb6e697QjLERt1NAB4mZqp8Dg=";
 
 pub(super) const GATEWAY_DRAIN: &str = "\
 Examples:
-  warren-tunnel gateway drain                         # before maintenance
-  warren-tunnel gateway drain --stay                  # only refuse new peers
-  warren-tunnel gateway drain --undo                  # after maintenance";
+  # Move all peers to other gateways before maintenance
+  warren-tunnel gateway drain
+
+  # Only refuse new peers
+  warren-tunnel gateway drain --stay
+
+  # Accept new peers again
+  warren-tunnel gateway drain --undo";
 
 pub(super) const GATEWAY_RELOAD: &str = "\
 Examples:
+  # Check the file, then reload it
   warren-tunnel gateway check && warren-tunnel gateway reload";
 
 pub(super) const GATEWAY_IDENTITY: &str = "\
 Examples:
+  # Print the entry of this gateway
   warren-tunnel gateway identity --key gateway.key --certificate gateway.tls.pem";
 
 pub(super) const TOPOLOGY: &str = "\
 The description is TOML:
 
   topology = \"star\"                       # star, mesh or ring
-  hub = \"aws\"                             # the center of a star
+  hub = \"aws\"                             # only for a star
   [[sites]]
   name = \"aws\"
   key = \"...\"                             # printed by `warren-tunnel gateway identity`
@@ -108,46 +154,68 @@ The description is TOML:
   prefixes = [\"172.16.0.0/16\"]            # networks behind it
 
 Examples:
+  # Print the configuration of all sites
   warren-tunnel topology sites.toml
+
+  # Print the configuration of one site
   warren-tunnel topology sites.toml --site aws";
 
 pub(super) const TOKEN: &str = "\
 Examples:
+  # Generate a signing key, and sign a token with it
   warren-tunnel token keygen --out signing.key
   warren-tunnel token create --group gpu --valid 12h --key-file signing.key --out token
+
+  # Show the content of the token
   warren-tunnel token inspect token";
 
 pub(super) const TOKEN_CREATE: &str = "\
 The signing key comes from --key-file or WARREN_SIGNING_KEY.
 
 Examples:
+  # Create a token that is valid for 12 hours
   warren-tunnel token create --group gpu --valid 12h --key-file signing.key --out token
+
+  # Create a token for eight pods
   warren-tunnel token create --config gateway.toml --group gpu --uses 8 --key-file signing.key";
 
 pub(super) const TOKEN_INSPECT: &str = "\
 The token comes from FILE, WARREN_TOKEN or standard input.
 
 Examples:
+  # Show the content of a token
   warren-tunnel token inspect token
-  warren-tunnel token inspect token --config gateway.toml # verify the signature too";
+
+  # Verify its signature too
+  warren-tunnel token inspect token --config gateway.toml";
 
 pub(super) const TOKEN_KEYGEN: &str = "\
 Examples:
+  # Generate a signing key
   warren-tunnel token keygen --out signing.key";
 
 pub(super) const TOKEN_REVOKE: &str = "\
 Examples:
+  # Revoke a token
   warren-tunnel token revoke u1k3V0nqS9mYw2xZc8aHbQ
+
+  # Also end the leases of its peers
   warren-tunnel token revoke u1k3V0nqS9mYw2xZc8aHbQ --peers";
 
 pub(super) const STATUS: &str = "\
 Examples:
+  # Show all tunnels of this user
   warren-tunnel status
-  warren-tunnel status wg0 --json --interval 0        # one reading, without rates";
+
+  # Print one interface as JSON, without rates
+  warren-tunnel status wg0 --json --interval 0";
 
 pub(super) const RELOAD: &str = "\
 Examples:
-  warren-tunnel reload                                # the only running agent
+  # Reload the only running agent
+  warren-tunnel reload
+
+  # Reload the agent of an interface
   warren-tunnel reload wg0";
 
 pub(super) const FETCH: &str = "\
@@ -160,25 +228,36 @@ AWS_ENDPOINT_URL_SSM, AWS_EC2_METADATA_SERVICE_ENDPOINT,
 CLOUDSDK_API_ENDPOINT_OVERRIDES_SECRETMANAGER or GCE_METADATA_HOST.
 
 Examples:
-  warren-tunnel fetch                                 # reads /etc/warren/fetch.toml
+  # Fetch the files of /etc/warren/fetch.toml
+  warren-tunnel fetch
+
+  # Give up after five minutes
   warren-tunnel fetch --config fetch.toml --give-up-after 300";
 
 pub(super) const GENKEY: &str = "\
 Examples:
-  warren-tunnel genkey --out wg0.key                  # a new file of mode 0600
-  warren-tunnel genkey | warren-tunnel pubkey";
+  # Write a key to a new file of mode 0600
+  warren-tunnel genkey --out wg0.key
+
+  # Print the public key of that file
+  warren-tunnel pubkey < wg0.key";
 
 pub(super) const GENPSK: &str = "\
 Examples:
-  warren-tunnel genpsk --out wg0.psk                  # a new file of mode 0600";
+  # Write a key to a new file of mode 0600
+  warren-tunnel genpsk --out wg0.psk";
 
 pub(super) const PUBKEY: &str = "\
 Examples:
+  # Print the public key of a file
   warren-tunnel pubkey < wg0.key";
 
 pub(super) const DOCTOR: &str = "\
 Exit code: 0 no problems, 1 a tunnel works with limitations, 2 a tunnel cannot run.
 
 Examples:
+  # Check this machine
   warren-tunnel doctor
-  warren-tunnel doctor --config pod.conf              # test the path to its peers too";
+
+  # Also test the path to the peers of a configuration
+  warren-tunnel doctor --config pod.conf";

@@ -64,7 +64,7 @@ pub(super) fn status(now: &Status, before: Option<&Status>) -> String {
 fn services(line: &mut impl FnMut(&str, &str), served: &Services) {
     let used = served.streams.iter().filter(|(_, streams)| streams.total > 0);
     let streams: Vec<String> = used
-        .map(|(service, streams)| format!("{service}: {} open, {} total", streams.open, streams.total))
+        .map(|(service, streams)| format!("{service} {} open, {} total", streams.open, streams.total))
         .collect();
     line("streams", &if streams.is_empty() { "none yet".to_owned() } else { streams.join("; ") });
     line("proxied", &transfer(served.received_bytes, served.sent_bytes, None));

@@ -14,7 +14,10 @@ use crate::problem::{Context as _, Problem, Result};
 /// When the description cannot be read or is invalid, or has no such site.
 pub fn topology(args: &TopologyArgs) -> Result<()> {
     let text = fs::read_to_string(&args.file)
-        .while_doing(|| format!("cannot read topology {}", args.file.display()))?;
+        .while_doing(|| format!("cannot read topology {}", args.file.display()))
+        .map_err(|problem| {
+            problem.hint("check the path; `warren-tunnel topology --help` shows an example file")
+        })?;
     let topology = Topology::parse(&text).map_err(|error| {
         Problem::new(format!("{}:{}:{}: {}", args.file.display(), error.line, error.column, error.what))
             .hint(error.hint)

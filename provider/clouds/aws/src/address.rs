@@ -1,4 +1,4 @@
-//! Elastic IP addresses: `warren_aws_elastic_ip` is one, and a NAT gateway may have one of its own.
+//! Elastic IP addresses, as resources (`warren_aws_elastic_ip`) and as parts of NAT gateways.
 
 use aws_sdk_ec2::types::{Address, DomainType, ResourceType};
 
@@ -7,7 +7,7 @@ use crate::error::{ApiError, Named};
 use crate::session::Aws;
 use crate::tags::{self, Tags};
 
-/// An address as DescribeAddresses tells it.
+/// An address as returned by DescribeAddresses.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Elastic {
     pub(crate) id: String,
@@ -15,7 +15,7 @@ pub(crate) struct Elastic {
     pub(crate) tags: Tags,
 }
 
-/// Allocates an address and gives its allocation id.
+/// Allocates an address and returns its allocation ID.
 pub(crate) async fn allocate(aws: &Aws, tags: &Tags) -> Result<String, ApiError> {
     let made = aws
         .ec2()
@@ -30,14 +30,14 @@ pub(crate) async fn allocate(aws: &Aws, tags: &Tags) -> Result<String, ApiError>
     Ok(made.allocation_id.unwrap_or_default())
 }
 
-/// The address `id`; not found is an error.
+/// The address `id`; an error if it does not exist.
 pub(crate) async fn get(aws: &Aws, id: &str) -> Result<Elastic, ApiError> {
     let answer = aws.ec2().describe_addresses().allocation_ids(id).send().await.named("DescribeAddresses")?;
     let address = answer.addresses.unwrap_or_default().into_iter().next();
     address.map(Elastic::from).ok_or_else(|| ApiError::absent("DescribeAddresses", id))
 }
 
-/// Gives an address back; not found is an error.
+/// Releases an address; an error if it does not exist.
 pub(crate) async fn release(aws: &Aws, id: &str) -> Result<(), ApiError> {
     aws.ec2().release_address().allocation_id(id).send().await.named("ReleaseAddress").map(drop)
 }

@@ -1,4 +1,4 @@
-//! SDK clients: made once, the region and credentials found as the AWS CLI finds them.
+//! SDK clients, created once. Region and credentials come from the same sources as in the AWS CLI.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,11 +13,11 @@ use warren_guard::{CredentialSource, S3Credentials};
 
 use crate::config::AwsConfig;
 
-/// How the provider calls itself in the user agent and in role sessions.
+/// The name of the provider in user agents and role sessions.
 const APP: &str = "terraform-provider-warren";
 
-/// Loads what the clients need. Calls the network only where the configuration names no region and
-/// neither environment nor files do (the instance metadata service is asked then).
+/// Loads the SDK configuration. It uses the network only if neither the configuration nor the environment
+/// nor files name a region; it then queries the instance metadata service.
 pub(crate) async fn load(config: &AwsConfig) -> SdkConfig {
     let attempts = config.max_attempts.known().and_then(|n| u32::try_from(*n).ok()).unwrap_or(10);
     let mut loader = aws_config::defaults(BehaviorVersion::latest())
@@ -54,9 +54,9 @@ pub(crate) async fn load(config: &AwsConfig) -> SdkConfig {
     base.into_builder().credentials_provider(credentials).build()
 }
 
-/// Settings for a create call that AWS gives no idempotency token: the SDK must not repeat it by
-/// itself, because a repeated call whose first answer was lost makes a second object.
-/// [`warren_managed::adopt::ensure`] repeats it, looking for the first one's object before.
+/// Settings for a create call that accepts no idempotency token. The SDK must not retry it, because a retry
+/// after a lost response would create a second object. [`warren_managed::adopt::ensure`] retries it, and
+/// looks for the first object before it does.
 pub(crate) fn once() -> aws_sdk_ec2::config::Builder {
     aws_sdk_ec2::Config::builder().retry_config(RetryConfig::disabled())
 }

@@ -1,4 +1,4 @@
-//! What all resources of AWS have: name, id, tags, timeouts.
+//! The attributes that all AWS resources share: name, ID, tags and timeouts.
 
 use tf_provider_rs::schema::Attribute;
 use tf_provider_rs::{Attr, Diagnostics, Path, Type, Value};
@@ -15,7 +15,7 @@ pub(crate) trait Tagged: Common<Cloud = Aws> {
     fn set_tags(&mut self, tags: TagMap);
     fn set_tags_all(&mut self, tags: TagMap);
 
-    /// Takes name and tags from what the object has.
+    /// Sets name and tags from the tags of the object.
     fn take_tags(&mut self, aws: &Aws, found: &Tags) {
         let user = aws.user_tags(found, self.tags());
         self.set_tags(user);
@@ -61,9 +61,10 @@ pub(crate) use common;
 pub(crate) fn head(what: &str) -> [Attribute; 2] {
     [
         Attribute::string("name").required().validate(check_name).describe(&format!(
-            "Name of the {what}, 1 to 255 characters; unique among those of one fabric and owner. Changes in place."
+            "Name of the {what}, 1 to 255 characters. Must be unique among objects of the same type, \
+             fabric and owner. Updated in place."
         )),
-        Attribute::string("id").computed().keeps().describe("Assigned by AWS."),
+        Attribute::string("id").computed().keeps().describe("ID assigned by AWS."),
     ]
 }
 
@@ -71,12 +72,12 @@ pub(crate) fn head(what: &str) -> [Attribute; 2] {
 pub(crate) fn tail() -> [Attribute; 3] {
     [
         Attribute::of("tags", Type::map(Type::String)).optional().validate(tags::check).describe(
-            "Tags; keys of 1 to 128 characters that begin neither with `aws:` nor with `warren:`, values of \
-             up to 256.",
+            "Tags to set on the object. Keys have 1 to 128 characters and must not begin with `aws:` or \
+             `warren:`; values have up to 256 characters. Updated in place.",
         ),
         Attribute::of("tags_all", Type::map(Type::String)).computed().describe(
-            "All tags: `tags`, the provider's `default_tags`, `Name`, and those that find the object again \
-             (`warren:fabric`, `warren:owner`, `warren:name`).",
+            "All tags of the object: `tags`, the provider's `default_tags`, `Name`, and the tags by which \
+             Warren identifies the object (`warren:fabric`, `warren:owner` and `warren:name`).",
         ),
         timeouts::attribute(Aws::NAME),
     ]
@@ -85,7 +86,11 @@ pub(crate) fn tail() -> [Attribute; 3] {
 fn check_name(value: &Value, path: &Path, diagnostics: &mut Diagnostics) {
     let name = value.as_str().unwrap_or_default();
     if !(1..=255).contains(&name.chars().count()) {
-        diagnostics.error_at(path.clone(), "Name not possible", "A name has 1 to 255 characters.");
+        diagnostics.error_at(
+            path.clone(),
+            "Invalid name",
+            "The name is empty or too long. Choose a name of 1 to 255 characters.",
+        );
     }
 }
 

@@ -10,29 +10,29 @@ use crate::tags;
 model! {
     /// The `aws` attribute of the provider block.
     pub struct AwsConfig {
-        /// Such as `us-east-1`; else as the AWS CLI finds it.
+        /// Such as `us-east-1`; by default as in the AWS CLI.
         pub region: Attr<String>,
         /// Profile of the shared configuration files.
         pub profile: Attr<String>,
         /// One URL for every service, for emulators.
         pub endpoint_url: Attr<String>,
-        /// A role to assume.
+        /// The role to assume.
         pub assume_role: Attr<AssumeRole>,
         /// Tags of every object.
         pub default_tags: Attr<BTreeMap<String, Attr<String>>>,
-        /// Attempts of one API call, the first included.
+        /// Maximum number of attempts for an API call, including the first.
         pub max_attempts: Attr<i64>,
-        /// Accounts that may be changed.
+        /// Accounts that the provider may use.
         pub allowed_account_ids: Attr<BTreeSet<Attr<String>>>,
-        /// VPC ids that the check against live networks leaves out.
+        /// IDs of VPCs that the check against live networks ignores.
         pub ignore_live: Attr<BTreeSet<Attr<String>>>,
     }
 
-    /// A role to assume with the credentials found.
+    /// The role to assume with the credentials that were found.
     pub struct AssumeRole {
         /// ARN of the role.
         pub role_arn: Attr<String>,
-        /// What the role's trust policy asks for.
+        /// The external ID that the trust policy requires.
         pub external_id: Attr<String>,
         /// Name of the session in CloudTrail.
         pub session_name: Attr<String>,
@@ -41,22 +41,22 @@ model! {
 
 /// The attribute `aws` of the provider block.
 ///
-/// It takes no keys and tokens: credentials are found as the AWS CLI finds them (environment,
-/// shared files, SSO, web identity, container and instance roles).
+/// It accepts no keys or tokens. Credentials come from the same sources as in the AWS CLI: environment,
+/// shared files, SSO, web identity, and container and instance roles.
 pub fn provider_attribute() -> Attribute {
     Attribute::nested(
         "aws",
         Nesting::Single,
         [
-            Attribute::string("region")
-                .optional()
-                .describe("Region, such as `us-east-1`. Default: `AWS_REGION` or the profile's region."),
+            Attribute::string("region").optional().describe(
+                "Region, such as `us-east-1`. Defaults to `AWS_REGION` or the region of the profile.",
+            ),
             Attribute::string("profile")
                 .optional()
-                .describe("Profile of the shared AWS configuration files. Default: `AWS_PROFILE`."),
+                .describe("Profile in the shared AWS configuration files. Defaults to `AWS_PROFILE`."),
             Attribute::string("endpoint_url")
                 .optional()
-                .describe("One URL that answers for every AWS service, for emulators such as moto."),
+                .describe("URL of an endpoint that serves all AWS services, for emulators such as moto."),
             Attribute::nested(
                 "assume_role",
                 Nesting::Single,
@@ -64,18 +64,18 @@ pub fn provider_attribute() -> Attribute {
                     Attribute::string("role_arn").required().describe("ARN of the role."),
                     Attribute::string("external_id")
                         .optional()
-                        .describe("External id that the role's trust policy asks for."),
-                    Attribute::string("session_name")
-                        .optional()
-                        .describe("Name of the session in CloudTrail. Default: `terraform-provider-warren`."),
+                        .describe("External ID that the trust policy of the role requires."),
+                    Attribute::string("session_name").optional().describe(
+                        "Name of the role session in CloudTrail. Defaults to `terraform-provider-warren`.",
+                    ),
                 ],
             )
             .optional()
-            .describe("A role to assume with the credentials found."),
+            .describe("IAM role to assume with the credentials that were found."),
             Attribute::of("default_tags", Type::map(Type::String))
                 .optional()
                 .validate(tags::check)
-                .describe("Tags of every object; a resource's own `tags` win."),
+                .describe("Tags to set on every object. The `tags` of a resource override them."),
             Attribute::number("max_attempts")
                 .optional()
                 .validate(|value, path, diagnostics| {
@@ -86,23 +86,29 @@ pub fn provider_attribute() -> Attribute {
                     if !attempts.is_some_and(|attempts| (1..=100).contains(&attempts)) {
                         diagnostics.error_at(
                             path.clone(),
-                            "Attempts out of range",
-                            "`max_attempts` is a whole number from 1 to 100.",
+                            "Number of attempts out of range",
+                            "`max_attempts` must be a whole number from 1 to 100. Choose a number in this \
+                             range.",
                         );
                     }
                 })
-                .describe("Attempts of one API call, the first included: 1 to 100. Default: 10."),
+                .describe(
+                    "Maximum number of attempts for an API call, including the first, 1 to 100. Defaults \
+                     to `10`.",
+                ),
             Attribute::of("allowed_account_ids", Type::set(Type::String)).optional().describe(
-                "Accounts that may be changed; any other account is refused before the first call.",
+                "IDs of the AWS accounts that the provider may use. Credentials of any other account are \
+                 rejected before anything is read or changed.",
             ),
             Attribute::of("ignore_live", Type::set(Type::String))
                 .optional()
-                .describe("Ids of VPCs that the check of planned ranges against live networks leaves out."),
+                .describe("IDs of VPCs to ignore when planned ranges are checked against live networks."),
         ],
     )
     .optional()
     .describe(
-        "The AWS account. Credentials are found as the AWS CLI finds them: environment, shared files, \
-         SSO, web identity, container and instance roles.",
+        "AWS account to manage. Credentials come from the same sources as in the AWS CLI: environment \
+         variables, shared files, IAM Identity Center (SSO), web identity, and container and instance \
+         roles.",
     )
 }

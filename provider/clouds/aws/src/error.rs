@@ -1,4 +1,4 @@
-//! What AWS answers, told with one hint; secrets redacted.
+//! AWS errors as diagnostics, each with one hint and with secrets redacted.
 
 use aws_sdk_ec2::error::{DisplayErrorContext, ProvideErrorMetadata, SdkError};
 use aws_smithy_runtime_api::client::orchestrator::HttpResponse;
@@ -11,15 +11,15 @@ pub(crate) use warren_managed::Failure;
 pub struct ApiError {
     /// Such as `CreateVpc`.
     pub(crate) operation: &'static str,
-    /// AWS's code; empty when no answer came.
+    /// The error code of AWS; empty if AWS did not respond.
     pub(crate) code: String,
-    /// AWS's message, redacted.
+    /// The message of AWS, redacted.
     pub(crate) message: String,
-    /// HTTP status; 0 when no answer came.
+    /// HTTP status; 0 if AWS did not respond.
     pub(crate) status: u16,
 }
 
-/// Names the operation of an SDK call's result.
+/// Adds the name of the operation to an SDK error.
 pub(crate) trait Named<T> {
     /// The result with the operation's name in its error.
     fn named(self, operation: &'static str) -> Result<T, ApiError>;
@@ -37,8 +37,8 @@ where
                 Some(message) if !code.is_empty() => message.to_owned(),
                 _ => DisplayErrorContext(&error).to_string(),
             };
-            // The encoded message of a denied call is long, no secret, and what an administrator
-            // needs (`aws sts decode-authorization-message`).
+            // The encoded message of a denied call is long but not secret, and administrators need it (`aws
+            // sts decode-authorization-message`).
             let message = if code == "UnauthorizedOperation" { message } else { redact(&message) };
             ApiError { operation, code, message, status }
         })
@@ -46,7 +46,7 @@ where
 }
 
 impl ApiError {
-    /// A describe call whose answer lacks the object that it asks for.
+    /// A describe call whose response lacks the requested object.
     pub(crate) fn absent(operation: &'static str, id: &str) -> ApiError {
         ApiError {
             operation,
@@ -56,7 +56,7 @@ impl ApiError {
         }
     }
 
-    /// A call that the SDK refuses to make.
+    /// A call that the SDK did not send.
     pub(crate) fn unsent(operation: &'static str, error: &dyn std::error::Error) -> ApiError {
         ApiError { operation, code: "InvalidParameter".to_owned(), message: error.to_string(), status: 400 }
     }
@@ -65,20 +65,22 @@ impl ApiError {
         let code = self.code.as_str();
         Some(match code {
             "UnauthorizedOperation" | "AccessDenied" | "AccessDeniedException" => {
-                "Allow this action to the role that runs Terraform; `aws sts decode-authorization-message` \
-                 tells which policy denies it."
+                "Allow this action for the role that runs Terraform. `aws sts \
+                 decode-authorization-message` shows the policy that denies it."
             }
             "AuthFailure"
             | "InvalidClientTokenId"
             | "SignatureDoesNotMatch"
             | "UnrecognizedClientException" => {
-                "AWS does not accept these credentials: check AWS_PROFILE, the keys, and the clock of this \
+                "AWS rejects these credentials. Check AWS_PROFILE, the access keys, and the clock of this \
                  machine."
             }
             "ExpiredToken" | "ExpiredTokenException" | "RequestExpired" => {
-                "The session is over: sign in again (`aws sso login`), then apply again."
+                "The session has expired. Sign in again (`aws sso login`), then re-run the command."
             }
-            "OptInRequired" => "Enable the region for this account, or choose another.",
+            "OptInRequired" => {
+                "The region is not enabled for this account. Enable it, or use another region."
+            }
             "VpcLimitExceeded"
             | "SubnetLimitExceeded"
             | "InternetGatewayLimitExceeded"
@@ -92,44 +94,52 @@ impl ApiError {
             | "TransitGatewayLimitExceeded"
             | "SecurityGroupsPerInstanceLimitExceeded"
             | "LimitExceededException" => {
-                "A quota of the account is used up: raise it in Service Quotas, or remove what is not needed."
+                "A quota of the account is exhausted. Request an increase in Service Quotas, or delete \
+                 objects that are no longer needed."
             }
             "InvalidSubnet.Conflict" => {
-                "Another subnet of the VPC has these addresses: choose a free range, for example with \
+                "Another subnet of the VPC uses these addresses. Choose a free range, for example with \
                  `warren_address_plan`."
             }
-            "InvalidSubnet.Range" => "Choose a subnet range inside a range of the VPC, /16 to /28.",
-            "InvalidVpc.Range" | "InvalidVpcRange" => "Choose a VPC range of /16 to /28.",
-            "CidrConflict" | "InvalidVpc.Conflict" => "Choose a range that no part of the VPC has yet.",
+            "InvalidSubnet.Range" => "Choose a range of /16 to /28 inside a range of the VPC.",
+            "InvalidVpc.Range" | "InvalidVpcRange" => "Choose a range of /16 to /28.",
+            "CidrConflict" | "InvalidVpc.Conflict" => {
+                "Choose a range that does not overlap the existing ranges of the VPC."
+            }
             "InvalidParameterValue"
             | "InvalidParameter"
             | "InvalidParameterCombination"
             | "ValidationError"
-            | "MissingParameter" => "AWS refuses a value of this resource: compare it with the message.",
+            | "MissingParameter" => {
+                "AWS rejected a value of this resource. Correct the value that the message names."
+            }
             "RouteAlreadyExists" => {
-                "The route table has a route to this destination that this resource does not manage: \
-                 remove it there, or here."
+                "The route table already has a route to this destination that this resource does not \
+                 manage. Remove it from the route table, or remove it from this resource."
             }
             "Resource.AlreadyAssociated" => {
-                "It is attached to, or associated with, another object already: end that there, or here."
+                "The object is already attached to or associated with another object. Detach it there, or \
+                 remove it from this resource."
             }
             _ if self.is_throttle() => {
-                "AWS limits the calls of the whole account and region: apply again later, or lower \
-                 `terraform apply -parallelism`."
+                "AWS throttles API calls for the whole account and region. Retry later, or lower \
+                 `-parallelism`."
             }
             _ if self.is_in_use() => {
-                "Something that this configuration does not manage still uses it; AWS names it in the \
-                 message, or look for network interfaces in the VPC."
+                "An object outside this configuration still uses it. Remove the object that the message \
+                 names, or look for network interfaces in the VPC."
             }
             _ if self.is_not_found() => {
-                "It was deleted outside of Terraform, or belongs to another region or account: run \
+                "It was deleted outside Terraform, or it belongs to another region or account. Run \
                  `terraform apply -refresh-only`."
             }
             _ if self.code.is_empty() && self.message.contains("credentials") => {
-                "Credentials are found as the AWS CLI finds them: set AWS_PROFILE or run `aws sso login`."
+                "Warren finds credentials in the same way as the AWS CLI. Set AWS_PROFILE, or run \
+                 `aws sso login`."
             }
             _ if self.code.is_empty() => {
-                "No answer came: check the network, proxy settings and `aws.endpoint_url`, then apply again."
+                "AWS did not respond. Check the network, the proxy settings and `aws.endpoint_url`, then \
+                 re-run the command."
             }
             _ => return None,
         })
@@ -179,7 +189,7 @@ impl Failure for ApiError {
         ) || self.status == 429
     }
 
-    /// An instance profile is known to IAM some seconds before EC2 knows it.
+    /// IAM reports an instance profile some seconds before EC2 can use it.
     fn is_not_ready(&self) -> bool {
         self.code == "InvalidParameterValue" && self.message.to_lowercase().contains("iaminstanceprofile")
     }
@@ -207,7 +217,7 @@ impl From<ApiError> for Diagnostic {
         let (summary, detail) = if error.code.is_empty() {
             (format!("{} failed", error.operation), format!("{message}{hint}"))
         } else {
-            (format!("{} failed: {}", error.operation, error.code), format!("AWS says: {message}{hint}"))
+            (format!("{} failed: {}", error.operation, error.code), format!("AWS returned: {message}{hint}"))
         };
         Diagnostic::error(summary, detail)
     }
@@ -219,8 +229,8 @@ impl From<ApiError> for Diagnostics {
     }
 }
 
-/// `text` without what looks like a credential: access key ids keep four characters, secret keys and
-/// session tokens (which a signature error quotes) go. ARNs stay.
+/// `text` without anything that looks like a credential. Access key IDs keep their first and last four
+/// characters; secret keys and session tokens, which a signature error quotes, are removed. ARNs stay.
 fn redact(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for (index, word) in text.split(' ').enumerate() {
@@ -295,7 +305,7 @@ mod tests {
         let told: Vec<String> = codes
             .iter()
             .map(|code| {
-                let diagnostic = Diagnostic::from(error(code, "what AWS says"));
+                let diagnostic = Diagnostic::from(error(code, "message from AWS"));
                 format!("{}\n{}", diagnostic.summary, diagnostic.detail)
             })
             .collect();

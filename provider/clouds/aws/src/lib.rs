@@ -1,10 +1,10 @@
-//! The AWS resources of the Warren provider: one folder a resource, over a shared base.
+//! The AWS resources of the Warren provider: one folder per resource on a shared base.
 //!
-//! * [`Session`] is what the resources share: the configured account, and what this run plans.
+//! * [`Session`] is the state that resources share: the configured account and the plan of the run.
 //! * [`registry`] lists the resources; [`provider_attribute`] is the `aws` block of the provider.
 //!
-//! Every object carries the tags `warren:fabric`, `warren:owner` and `warren:name` from its create
-//! call on, so that an object left behind by a killed apply is found and adopted by the next one.
+//! Every object has the tags `warren:fabric`, `warren:owner` and `warren:name` from its creation on, so
+//! that an apply finds and adopts an object that an interrupted apply left behind.
 
 mod address;
 mod client;

@@ -11,7 +11,7 @@ use crate::error::{ApiError, Named};
 use crate::session::Aws;
 use crate::tags::{self, Tags};
 
-/// Lists them, with those left out that the provider block's `ignore_live` names.
+/// Lists them, except for those in `ignore_live` of the provider block.
 pub(crate) struct LiveVpcs {
     aws: Arc<Aws>,
 }

@@ -1,10 +1,10 @@
-//! What a run plans in AWS: for checks between resources.
+//! The objects that a run plans in AWS, for checks between resources.
 
 use ipnet::IpNet;
 use tf_provider_rs::Attr;
 use warren_managed::{Memory, Table};
 
-/// Planned things of one run. A provider process plans all resources of a run, in dependency order.
+/// The planned objects of one run. One provider process plans all resources of a run in dependency order.
 #[derive(Default)]
 pub struct RunMemory {
     /// Planned VPCs.
@@ -18,29 +18,29 @@ pub struct RunMemory {
 /// A planned VPC.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct PlannedVpc {
-    /// Its ranges, as far as they are known.
+    /// Its known ranges.
     pub ranges: Vec<IpNet>,
-    /// Whether names resolve inside it.
+    /// Whether DNS resolution works inside it.
     pub dns_support: Attr<bool>,
-    /// Whether its members get names; private DNS of endpoints needs both.
+    /// Whether its instances get DNS hostnames; private DNS of endpoints needs both.
     pub dns_hostnames: Attr<bool>,
 }
 
 /// A planned security group.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct PlannedSecurityGroup {
-    /// The VPC's id when known.
+    /// The ID of the VPC, if known.
     pub vpc_id: Attr<String>,
-    /// Sources of TCP port 443, as far as they are known.
+    /// Known sources that may reach TCP port 443.
     pub https_from: Vec<IpNet>,
-    /// Whether a rule lets 443 in from a security group, itself or a prefix list.
+    /// Whether a rule allows TCP port 443 from a security group, from itself or from a prefix list.
     pub https_from_group: bool,
     /// Whether every ingress rule is known.
     pub known: bool,
 }
 
 impl PlannedSecurityGroup {
-    /// Whether something may reach port 443; `None` while rules are unknown.
+    /// Whether anything may reach port 443; `None` while rules are unknown.
     pub fn lets_https_in(&self) -> Option<bool> {
         let open = self.https_from_group || !self.https_from.is_empty();
         (open || self.known).then_some(open)
@@ -50,7 +50,7 @@ impl PlannedSecurityGroup {
 /// A planned endpoint.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct PlannedEndpoint {
-    /// The VPC's id when known.
+    /// The ID of the VPC, if known.
     pub vpc_id: Attr<String>,
     /// Such as `ecr.api`, `ecr.dkr` or `s3`.
     pub service: String,

@@ -1,4 +1,5 @@
-//! Systems Manager's calls about parameters, which hold keys and configurations: the only file with its SDK's types.
+//! Systems Manager API calls for parameters, which store keys and configurations. No other file uses the
+//! types of its SDK.
 
 use aws_config::retry::RetryConfig;
 use aws_sdk_ssm::types::{ParameterTier, ParameterType, ResourceTypeForTagging, Tag};
@@ -10,32 +11,33 @@ use crate::session::{Aws, Work};
 use crate::tags::{self, TagMap, Tags};
 use warren_managed::Failure;
 
-/// What AWS encrypts with where no key is named.
+/// The key that AWS uses if none is named.
 const AWS_KEY: &str = "alias/aws/ssm";
 
 /// A version of a parameter, without its value.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Version {
-    /// From 1.
+    /// Counted from 1.
     pub(crate) number: i64,
     /// Written together with the value.
     pub(crate) description: String,
-    /// The KMS key of a secret, if it is not AWS's own.
+    /// The KMS key of a secret, unless it is the AWS managed key.
     pub(crate) kms_key_id: Option<String>,
 }
 
-/// What is put.
+/// A value to store.
 pub(crate) struct Put<'a> {
     pub(crate) name: &'a str,
     pub(crate) value: &'a str,
     pub(crate) description: &'a str,
-    /// Encrypted with this key, or with AWS's own; `None` is not encrypted.
+    /// Encrypted with this key or with the AWS managed key; `None` for no encryption.
     pub(crate) secure: Option<Option<&'a str>>,
-    /// Of a parameter that must not exist yet; `None` makes a version of one that does.
+    /// Tags of a new parameter; `None` adds a version to an existing parameter.
     pub(crate) tags: Option<&'a Tags>,
 }
 
-/// Puts a value and gives its version. Does not repeat itself: a repeat would be one version more.
+/// Stores a value and returns its version. The SDK does not retry, because a retry would create another
+/// version.
 pub(crate) async fn put(aws: &Aws, put: &Put<'_>) -> Result<i64, ApiError> {
     let kind = if put.secure.is_some() { ParameterType::SecureString } else { ParameterType::String };
     let call = aws
@@ -54,7 +56,7 @@ pub(crate) async fn put(aws: &Aws, put: &Put<'_>) -> Result<i64, ApiError> {
     Ok(call.send().await.named("PutParameter")?.version)
 }
 
-/// The last two versions, the present one last; not found is an error. Nothing is decrypted.
+/// The last two versions, the current one last; an error if there are none. Nothing is decrypted.
 pub(crate) async fn versions(aws: &Aws, name: &str) -> Result<Vec<Version>, ApiError> {
     let mut pages = aws.ssm().get_parameter_history().name(name).into_paginator().send();
     let mut versions = Vec::new();
@@ -73,7 +75,7 @@ pub(crate) async fn versions(aws: &Aws, name: &str) -> Result<Vec<Version>, ApiE
     Ok(versions.split_off(versions.len().saturating_sub(2)))
 }
 
-/// The value of a parameter; `name:3` is its third version. Not found is an error.
+/// The value of a parameter; `name:3` is its third version. An error if it does not exist.
 pub(crate) async fn read(aws: &Aws, name: &str) -> Result<(i64, Zeroizing<String>), ApiError> {
     let call = aws.ssm().get_parameter().name(name).with_decryption(true);
     let parameter = call.send().await.named("GetParameter")?.parameter;
@@ -81,7 +83,7 @@ pub(crate) async fn read(aws: &Aws, name: &str) -> Result<(i64, Zeroizing<String
     Ok((parameter.version, Zeroizing::new(parameter.value.unwrap_or_default())))
 }
 
-/// The tags of a parameter; not found is an error.
+/// The tags of a parameter; an error if it does not exist.
 pub(crate) async fn tags(aws: &Aws, name: &str) -> Result<Tags, ApiError> {
     let call =
         aws.ssm().list_tags_for_resource().resource_type(ResourceTypeForTagging::Parameter).resource_id(name);
@@ -89,7 +91,7 @@ pub(crate) async fn tags(aws: &Aws, name: &str) -> Result<Tags, ApiError> {
     Ok(tags.into_iter().map(|tag| (tag.key, tag.value)).collect())
 }
 
-/// The parameter of this name, if it is ours; another's is an error.
+/// The parameter of this name if this owner manages it; an error if another one does.
 pub(crate) async fn find(aws: &Aws, name: &str) -> Result<Vec<String>, ApiError> {
     let Some(tags) = ApiError::if_found(tags(aws, name).await)? else { return Ok(Vec::new()) };
     if aws.owns(&tags, name) {
@@ -98,7 +100,7 @@ pub(crate) async fn find(aws: &Aws, name: &str) -> Result<Vec<String>, ApiError>
     Err(tags::taken("PutParameter", "ParameterAlreadyExists", &format!("the parameter {name}"), &tags))
 }
 
-/// Makes the tags of a parameter what they should be.
+/// Reconciles the tags of a parameter.
 pub(crate) async fn settle_tags(work: &Work<'_>, name: &str, wanted: &TagMap) -> Result<(), Diagnostics> {
     let Work { cloud: aws, op, .. } = work;
     let have = op.call(|| tags(aws, name)).await?;
@@ -120,12 +122,12 @@ async fn retag(aws: &Aws, name: &str, have: &Tags, want: &Tags) -> Result<(), Ap
     Ok(())
 }
 
-/// Deletes a parameter with all its versions; not found is an error.
+/// Deletes a parameter with all its versions; an error if it does not exist.
 pub(crate) async fn delete(aws: &Aws, name: &str) -> Result<(), ApiError> {
     aws.ssm().delete_parameter().name(name).send().await.named("DeleteParameter").map(drop)
 }
 
-/// A check of a parameter's name.
+/// Validates the name of a parameter.
 pub(crate) fn check_name(value: &Value, path: &Path, diagnostics: &mut Diagnostics) {
     let name = value.as_str().unwrap_or_default();
     let allowed = |c: char| c.is_ascii_alphanumeric() || "/._-".contains(c);
@@ -138,9 +140,10 @@ pub(crate) fn check_name(value: &Value, path: &Path, diagnostics: &mut Diagnosti
     if !name.starts_with('/') || !name.chars().all(allowed) || reserved || !fits {
         diagnostics.error_at(
             path.clone(),
-            "Name not possible",
-            "It is a path such as `/warren/gw-a/wireguard`: up to 15 parts of `a-z A-Z 0-9`, `.`, `_` and `-`, up to \
-             900 characters, not beginning with `/aws` or `/ssm`.",
+            "Invalid parameter name",
+            "The value is not a valid name for a parameter. Use a path such as `/warren/gw-a/wireguard`: \
+             up to 15 parts of `a-z A-Z 0-9`, `.`, `_` and `-`, up to 900 characters, not beginning with \
+             `/aws` or `/ssm`.",
         );
     }
 }

@@ -1,9 +1,9 @@
-//! JSON policies: comparison by meaning, and a cautious reading of what they allow.
+//! JSON policies: comparison by meaning, and a conservative evaluation.
 //!
-//! AWS stores a policy re-serialised, so its text differs from the configured one although nothing
-//! changed. [`equivalent`] compares IAM policies the way IAM reads them, [`same_lifecycle`] those of
-//! ECR lifecycles. [`Document`] answers only questions whose answer is certain from the text:
-//! conditions may hold, so a conditional `Allow` counts and a conditional `Deny` does not.
+//! AWS stores policies re-serialised, so the text differs from the configuration although nothing changed.
+//! [`equivalent`] compares IAM policies by their meaning, and [`same_lifecycle`] compares ECR lifecycle
+//! policies. [`Document`] answers only questions whose answer is certain from the text: conditions may
+//! hold, so a conditional `Allow` counts and a conditional `Deny` does not.
 
 use serde_json::{Map, Value};
 use tf_provider_rs::{Attr, Diagnostics, Path};
@@ -25,8 +25,8 @@ pub(crate) fn same_lifecycle(left: &str, right: &str) -> bool {
     })
 }
 
-/// What state holds for a policy whose live text is `live`: the text that state has already when
-/// it means the same (`same`), else the live one, which then shows as drift.
+/// The policy text for the state: the text that is in the state if it means the same as the live text,
+/// otherwise the live text, which then appears as drift.
 pub(crate) fn keep_spelling(
     state: &Attr<String>,
     live: Option<String>,
@@ -38,18 +38,18 @@ pub(crate) fn keep_spelling(
     }
 }
 
-/// A validator of attributes that hold a JSON object.
+/// Validates an attribute that contains a JSON object.
 pub(crate) fn json_object(value: &tf_provider_rs::Value, path: &Path, diagnostics: &mut Diagnostics) {
     let Some(text) = value.as_str() else { return };
     let problem = match serde_json::from_str::<Value>(text) {
         Ok(Value::Object(_)) => return,
-        Ok(_) => "it is JSON, but no object".to_owned(),
+        Ok(_) => "it is JSON, but not an object".to_owned(),
         Err(error) => error.to_string(),
     };
     diagnostics.error_at(
         path.clone(),
-        "Not a JSON policy",
-        format!("`{path}` must be a JSON object: {problem}. Use `jsonencode({{..}})` to write it."),
+        "Invalid JSON policy",
+        format!("`{path}` must be a JSON object: {problem}. Write it with `jsonencode({{...}})`."),
     );
 }
 
@@ -136,7 +136,7 @@ fn sorted(value: Value, spelling: impl Fn(&str) -> String) -> Value {
     Value::from(texts)
 }
 
-/// An IAM policy, read for what it allows anybody.
+/// An IAM policy, evaluated for an anonymous caller.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Document {
     statements: Vec<Statement>,
@@ -165,7 +165,7 @@ impl Document {
         Some(Document { statements: statements.iter().filter_map(Statement::read).collect() })
     }
 
-    /// Whether the policy may let `action` through on `resource` (no wildcards in either).
+    /// Whether the policy may allow `action` on `resource` (no wildcards in either).
     pub(crate) fn allows(&self, action: &str, resource: &str) -> bool {
         let applies = |statement: &&Statement| {
             statement.actions.matches(action) && statement.resources.matches(resource)
@@ -174,7 +174,7 @@ impl Document {
             && !self.statements.iter().filter(applies).any(|statement| !statement.allow && !statement.partial)
     }
 
-    /// Whether the policy may let any request of `service` (such as `ecr`) through.
+    /// Whether the policy may allow any request to `service`, such as `ecr`.
     pub(crate) fn allows_service(&self, service: &str) -> bool {
         let denied = self.statements.iter().any(|statement| {
             !statement.allow
@@ -260,7 +260,7 @@ impl Patterns {
 fn glob(pattern: &str, text: &str) -> bool {
     let (pattern, text) = (pattern.as_bytes(), text.as_bytes());
     let (mut p, mut t) = (0, 0);
-    // Where to go on after a mismatch: behind the last `*`, one character later each time.
+    // Where to continue after a mismatch: after the last `*`, one character later each time.
     let mut retry: Option<(usize, usize)> = None;
     while t < text.len() {
         match pattern.get(p) {

@@ -1,4 +1,4 @@
-//! The configured account, and what its resources share.
+//! The configured account and the state that its resources share.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -20,26 +20,26 @@ use crate::tags::Tags;
 /// Shared by all resources of this cloud; cheap to clone.
 pub type Session = warren_managed::Session<Aws>;
 
-/// One operation's patience.
+/// The retries and the deadline of one operation.
 pub(crate) type Op = warren_managed::Op<ApiError>;
 
-/// An operation on one object, and where it works.
+/// An operation on one object with its context.
 pub(crate) type Work<'a> = warren_managed::Work<'a, Aws>;
 
 #[async_trait]
 impl Cloud for Aws {
     const NAME: &'static str = "AWS";
     const ABSENT: (&'static str, &'static str) = (
-        "The provider has no AWS account",
-        "This resource lives in AWS, but the provider block does not say where. Add \
-         `aws = { region = \"us-east-1\" }` to `provider \"warren\"`; credentials are found as \
-         the AWS CLI finds them.",
+        "No AWS account configured",
+        "This resource is in AWS, but the provider block has no `aws` attribute. Add `aws = { region = \
+         \"us-east-1\" }` to `provider \"warren\"`. Credentials come from the same sources as in the AWS \
+         CLI.",
     );
     const UNKNOWN: (&'static str, &'static str) = (
-        "The provider's AWS account is not known yet",
-        "A value in the provider block's `aws` is known only after apply, so AWS cannot be \
-         called now. Use values that are known at plan, or apply what they come from first \
-         (`terraform apply -target=..`).",
+        "AWS account not known yet",
+        "A value of `aws` in the provider block is known only after apply, so Warren cannot call AWS now. \
+         Use values that are known at plan time, or first apply the resources that they come from \
+         (`terraform apply -target=...`).",
     );
     const UNIQUE_NAMES: bool = false;
 
@@ -52,11 +52,11 @@ impl Cloud for Aws {
         Aws::new(config, scope).await
     }
 
-    /// Region and id.
+    /// Region and ID.
     fn identity() -> IdentitySchema {
         IdentitySchema::new()
-            .required("id", "Assigned by AWS.")
-            .optional("region", "Region; the provider's when not given.")
+            .required("id", "ID assigned by AWS.")
+            .optional("region", "Region. Defaults to the region of the provider.")
     }
 
     fn identity_of(aws: Option<&Aws>, id: &str) -> Value {
@@ -71,10 +71,10 @@ impl Cloud for Aws {
             let ours = &session.get()?.region;
             if ours != region {
                 return Err(Diagnostic::error(
-                    "Identity of another region",
+                    "Import identity for another region",
                     format!(
-                        "The identity is of region {region}, but the provider works in {ours}. Import it with a \
-                         provider of that region."
+                        "The identity names the region {region}, but the provider is configured for \
+                         {ours}. Import the object with a provider configuration for {region}."
                     ),
                 )
                 .into());
@@ -84,7 +84,7 @@ impl Cloud for Aws {
     }
 }
 
-/// Makes the guard compare planned ranges with the live VPCs of the account; call it after the guard is
+/// Adds the live VPCs of the account to the comparisons of the guard. Call it after the guard is
 /// configured.
 pub fn watch_live(session: &Session) {
     if let Some(aws) = session.known() {
@@ -92,7 +92,7 @@ pub fn watch_live(session: &Session) {
     }
 }
 
-/// How claims in S3 are reached: with the credentials, region and endpoint of the account.
+/// Options for claims in S3: the credentials, region and endpoint of the account.
 pub fn s3_options(session: &Session) -> S3Options {
     let Some(aws) = session.known() else { return S3Options::default() };
     let endpoint = aws.sdk.endpoint_url().map(str::to_owned);
@@ -106,11 +106,11 @@ pub fn s3_options(session: &Session) -> S3Options {
 
 /// The configured account.
 pub struct Aws {
-    /// Whose objects these are.
+    /// The fabric and owner of the objects.
     pub scope: Scope,
     /// Tags of every object.
     pub default_tags: BTreeMap<String, String>,
-    /// VPCs that the check against live networks leaves out.
+    /// VPCs that the check against live networks ignores.
     pub ignore_live: BTreeSet<String>,
     /// Such as `us-east-1`.
     pub region: String,
@@ -123,9 +123,9 @@ impl Aws {
         let sdk = client::load(config).await;
         let Some(region) = sdk.region().map(ToString::to_string) else {
             return Err(Diagnostic::error(
-                "No AWS region",
-                "Neither `aws.region` of the provider block nor AWS_REGION nor the profile names a \
-                 region. Set `aws = { region = \"us-east-1\" }`.",
+                "No AWS region configured",
+                "The provider block, AWS_REGION and the profile do not set a region. Set `aws = { region \
+                 = \"us-east-1\" }`.",
             )
             .at(Path::of("aws").attribute("region"))
             .into());
@@ -148,12 +148,12 @@ impl Aws {
         Ok(aws)
     }
 
-    /// The Amazon resource name of an EC2 object: `resource` is such as `vpc/vpc-1`.
+    /// The Amazon Resource Name of an EC2 object; `resource` has the form `vpc/vpc-1`.
     pub fn arn(&self, account: &str, resource: &str) -> String {
         format!("arn:{}:ec2:{}:{account}:{resource}", self.partition(), self.region)
     }
 
-    /// The Amazon resource name of a parameter, whose name begins with a slash.
+    /// The Amazon Resource Name of a parameter, whose name begins with a slash.
     pub fn parameter_arn(&self, account: &str, name: &str) -> String {
         format!("arn:{}:ssm:{}:{account}:parameter{name}", self.partition(), self.region)
     }
@@ -186,10 +186,10 @@ impl Aws {
         aws_sdk_ecr::Client::new(&self.sdk)
     }
 
-    /// The id of the account that the credentials belong to: 12 digits.
+    /// The ID of the account of the credentials, 12 digits.
     ///
     /// # Errors
-    /// What AWS answers.
+    /// The error that AWS returns.
     pub async fn account(&self) -> Result<String, Diagnostics> {
         let sts = aws_sdk_sts::Client::new(&self.sdk);
         let caller = sts.get_caller_identity().send().await.named("GetCallerIdentity")?;
@@ -200,11 +200,11 @@ impl Aws {
 fn wrong_account(account: &str, allowed: &BTreeSet<String>) -> Diagnostic {
     let allowed = allowed.iter().map(String::as_str).collect::<Vec<_>>().join(", ");
     Diagnostic::error(
-        "Credentials of another AWS account",
+        "AWS account not allowed",
         format!(
             "The credentials belong to account {account}, but `allowed_account_ids` allows only \
-             {allowed}. Nothing was changed. Choose other credentials (AWS_PROFILE, `aws.profile`), or \
-             add the account."
+             {allowed}. Nothing was changed. Use other credentials (AWS_PROFILE, `aws.profile`), or add \
+             the account to `allowed_account_ids`."
         ),
     )
     .at(Path::of("aws").attribute("allowed_account_ids"))

@@ -1,4 +1,4 @@
-//! Tags: those that find an object again, the provider's and the user's.
+//! Tags that identify an object, default tags and tags from the configuration.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,18 +9,18 @@ use crate::common::Tagged;
 use crate::error::{ApiError, Named};
 use crate::session::{Aws, Work};
 
-/// Tags as a configuration writes them.
+/// Tags in a configuration.
 pub(crate) type TagMap = Attr<BTreeMap<String, Attr<String>>>;
-/// Tags as an object has them.
+/// Tags of an object.
 pub(crate) type Tags = BTreeMap<String, String>;
 
 const FABRIC: &str = "warren:fabric";
 const OWNER: &str = "warren:owner";
 const NAME: &str = "warren:name";
-/// Of an address that belongs to a resource of the type in its value: what tells it from an address of the same name
-/// that is an object of its own.
+/// Marks an address that belongs to a resource of the type in the value, as opposed to a separate address
+/// with the same name.
 pub(crate) const PART_OF: &str = "warren:part-of";
-/// What consoles show; a user's own `Name` wins.
+/// Shown in consoles; a user's own `Name` has precedence.
 const SHOWN: &str = "Name";
 
 impl Aws {
@@ -46,14 +46,14 @@ impl Aws {
         ]
     }
 
-    /// Whether these are the tags of an object of this fabric and owner called `name`.
+    /// Whether the tags belong to an object of this fabric and owner named `name`.
     pub(crate) fn owns(&self, tags: &Tags, name: &str) -> bool {
         scope(tags) == (Some(self.scope.fabric.clone()), Some(self.scope.owner.clone()))
             && tags.get(NAME).is_some_and(|tag| tag == name)
     }
 
-    /// The part of an object's tags that the user's `tags` attribute stands for. `before` is that
-    /// attribute's last value: a tag that equals a default one is the user's only if it is in there.
+    /// The tags of an object that belong in the `tags` attribute. `before` is the last value of that
+    /// attribute: a tag that equals a default tag counts only if it is in there.
     pub(crate) fn user_tags(&self, all: &Tags, before: &TagMap) -> TagMap {
         let was = known(before);
         let name = all.get(NAME);
@@ -70,7 +70,7 @@ impl Aws {
         if user.is_empty() && !before.is_known() { Attr::Null } else { Attr::Known(user) }
     }
 
-    /// Makes the tags of `id` what they should be.
+    /// Reconciles the tags of `id`.
     pub(crate) async fn retag(&self, id: &str, have: &Tags, want: &Tags) -> Result<(), ApiError> {
         let (set, unset) = difference(have, want);
         if !set.is_empty() {
@@ -85,13 +85,13 @@ impl Aws {
     }
 }
 
-/// Makes the tags of the object, which are `have`, what is planned.
+/// Reconciles the tags of the object, which are `have`, with the plan.
 pub(crate) async fn retag(work: &Work<'_>, planned: &impl Tagged, have: &Tags) -> Result<(), Diagnostics> {
     let want = planned.marks(&work.cloud);
     work.op.call(|| work.cloud.retag(planned.id().text(), have, &want)).await
 }
 
-/// The planned `tags_all`; unknown while a part of it is.
+/// The planned `tags_all`; unknown while part of it is unknown.
 pub(crate) fn planned(aws: Option<&Aws>, name: &Attr<String>, tags: &TagMap) -> TagMap {
     let unknown =
         tags.is_unknown() || tags.known().into_iter().flatten().any(|(_, value)| value.is_unknown());
@@ -111,23 +111,26 @@ pub(crate) fn all(tags: &Tags) -> TagMap {
     )
 }
 
-/// The name that an object's tags give it.
+/// The name of the object in its tags.
 pub(crate) fn name(tags: &Tags) -> Attr<String> {
     tags.get(NAME).or_else(|| tags.get(SHOWN)).cloned().into()
 }
 
-/// The fabric and the owner that an object's tags name.
+/// The fabric and the owner of the object in its tags.
 pub(crate) fn scope(tags: &Tags) -> (Option<String>, Option<String>) {
     (tags.get(FABRIC).cloned(), tags.get(OWNER).cloned())
 }
 
-/// The error of a create whose name somebody else's object has.
+/// The error for a create whose name belongs to an object of another owner.
 pub(crate) fn taken(operation: &'static str, code: &str, what: &str, tags: &Tags) -> ApiError {
     let owner = match scope(tags) {
-        (Some(fabric), Some(owner)) => format!("It belongs to owner {owner:?} of fabric {fabric:?}."),
-        _ => "It has no warren tags: import it to manage it here.".to_owned(),
+        (Some(fabric), Some(owner)) => {
+            format!("It belongs to owner {owner:?} of fabric {fabric:?}. Choose another name.")
+        }
+        _ => "It has no Warren tags. Import it to manage it with this resource, or choose another name."
+            .to_owned(),
     };
-    let message = format!("{what} exists already. {owner}");
+    let message = format!("{what} already exists. {owner}");
     ApiError { operation, code: code.to_owned(), message, status: 400 }
 }
 
@@ -146,23 +149,23 @@ pub(crate) fn filter(name: &str, value: &str) -> Filter {
     Filter::builder().name(name).values(value).build()
 }
 
-/// Refuses keys that AWS or this provider keeps for itself, and sizes that AWS does not take.
+/// Rejects reserved keys, and sizes that AWS does not accept.
 pub(crate) fn check(value: &Value, path: &Path, diagnostics: &mut Diagnostics) {
     let Value::Map(tags) = value else { return };
     for (key, value) in tags {
         let why = if ["aws:", "warren:"].iter().any(|kept| key.to_lowercase().starts_with(kept)) {
-            "its prefix is kept for AWS (`aws:`) and this provider (`warren:`)"
+            "the prefixes `aws:` and `warren:` are reserved for AWS and this provider"
         } else if key.is_empty() || key.chars().count() > 128 {
-            "a key has 1 to 128 characters"
+            "a key must have 1 to 128 characters"
         } else if value.as_str().is_some_and(|value| value.chars().count() > 256) {
-            "a value has at most 256 characters"
+            "a value must have at most 256 characters"
         } else {
             continue;
         };
         diagnostics.error_at(
             path.key(key),
-            "Tag not possible",
-            format!("The tag {key:?} cannot be set: {why}."),
+            "Invalid tag",
+            format!("The tag {key:?} cannot be set: {why}. Rename or shorten it."),
         );
     }
 }
@@ -179,7 +182,7 @@ fn known(tags: &TagMap) -> Tags {
         .collect()
 }
 
-/// What to set and what to take away; AWS's own tags stay.
+/// The tags to set and to remove. Tags that AWS manages stay.
 pub(crate) fn difference(have: &Tags, want: &Tags) -> (Tags, BTreeSet<String>) {
     let set = want.iter().filter(|(key, value)| have.get(*key) != Some(*value));
     let unset = have.keys().filter(|key| !want.contains_key(*key) && !key.starts_with("aws:"));

@@ -23,6 +23,7 @@ pub struct ApiError {
 
 /// Phrases in RunPod's messages about missing capacity. There is no error code for it, according to the documentation
 /// of `createPod`.
+// prose: verbatim
 const NO_CAPACITY: [&str; 4] =
     ["no longer any instances", "not enough free gpus", "no instances available", "capacity"];
 
@@ -92,7 +93,7 @@ impl ApiError {
                 "A pod that this configuration does not manage still uses the object. Stop using it in the pod that \
                  the message names, then apply again."
             }
-            404 => "The object was deleted outside of Terraform. Run `terraform apply -refresh-only`.",
+            404 => "The object was deleted outside Terraform. Run `terraform apply -refresh-only`.",
             409 => "The pod's current status does not allow this operation. Apply again.",
             400 | 422 => {
                 "RunPod rejected a value of this resource. Correct the value that the message names."

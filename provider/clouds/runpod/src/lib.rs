@@ -1,6 +1,8 @@
 //! The RunPod resources of the Warren provider: one folder per resource, on a shared base.
+//!
 //! * [`Session`] is the configured account, shared by all resources.
 //! * [`registry`] lists the resources; [`provider_attribute`] is the `runpod` block of the provider.
+//!
 //! RunPod has no tags. Instead, the create call writes an ownership marker into a field that the object type offers
 //! (see `marker`), so that the next apply finds and adopts an object left behind by an interrupted one.
 

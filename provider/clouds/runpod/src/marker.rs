@@ -1,10 +1,10 @@
 //! Markers of ownership, because RunPod has no tags.
+//!
 //! | type | field | example |
 //! |---|---|---|
 //! | pod | a variable of its environment | `WARREN_RESOURCE=training/platform/worker-0` |
 //! | secret | its description | `[warren:training/platform] the user's description` |
-//! | network volume, registry credential | its name; no other field is available | `datasets
-//! [warren:training/platform]` |
+//! | network volume, registry credential | its name, the only field | `datasets [warren:training/platform]` |
 
 use warren_managed::Scope;
 

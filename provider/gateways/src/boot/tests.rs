@@ -1,4 +1,4 @@
-//! The script is run with a folder as its root; programs that would change the machine are replaced by recorders.
+//! The script runs with a folder as its root; recorders replace the programs that would change the machine.
 
 use std::collections::BTreeMap;
 use std::io::{Read as _, Write as _};
@@ -29,7 +29,7 @@ fn the_script_of_an_instance() {
     insta::assert_snapshot!(script(Run::CloudInit, Some(&release), &sources()).unwrap());
     let google = script(Run::GuestAgent, None, &sources()).unwrap();
     assert!(google.starts_with("#!/bin/sh\n"), "{google}");
-    assert!(google.contains("the image has no"), "{google}");
+    assert!(google.contains("the image does not contain"), "{google}");
 }
 
 #[test]
@@ -158,7 +158,7 @@ fn a_boot_that_was_cut_off_anywhere_is_made_good_by_the_next() {
     assert!(cuts > 50, "{cuts} steps");
 }
 
-/// What the units start is not installed here: that is the only complaint.
+/// The programs that the units start are not installed here: that is the only complaint.
 #[test]
 fn the_units_are_ones_and_sandboxed() {
     let machine = Machine::new();
@@ -213,7 +213,7 @@ fn the_binary_is_installed_once_and_only_the_right_one() {
     let binary = machine.folder("root/usr/local/bin/warren-tunnel");
     assert_eq!(std::fs::read(&binary).unwrap(), BINARY);
 
-    // Cut off in the middle of a download; then nothing answers any more, and the binary that is there is enough.
+    // An interrupted download, after which the server is gone: the binary that is already installed is enough.
     std::fs::write(binary.with_extension("new"), "half").unwrap();
     machine.boot(&script(Run::GuestAgent, Some(&release("http://127.0.0.1:9/x")), &sources()).unwrap());
     assert!(machine.install().status.success());

@@ -122,7 +122,7 @@ impl Parsed {
         if !network.pool.is_null() && !network.pools.is_null() {
             self.diagnostics.error_at(
                 path.attribute("pools"),
-                "Both pool and pools are set",
+                "Both `pool` and `pools` are set",
                 "Remove one of them. To use several pools, set `pools`.",
             );
         }
@@ -156,7 +156,7 @@ impl Parsed {
             [_] | [] => {}
             several => self.diagnostics.error_at(
                 path.attribute(several[1]),
-                format!("Both {} and {} are set", several[0], several[1]),
+                format!("Both `{}` and `{}` are set", several[0], several[1]),
                 "Keep exactly one of `cidr`, `prefix` and `hosts`, and remove the others.",
             ),
         }

@@ -127,24 +127,24 @@ pub(super) fn schema() -> Schema {
     )
 }
 
-fn size() -> Vec<Attribute> {
+fn size(hosts: &str) -> Vec<Attribute> {
     vec![
         Attribute::string("cidr").optional().describe("Fixed range in CIDR notation."),
         Attribute::number("prefix")
             .optional()
             .describe("Prefix length of the block to allocate: 0 to 32 for IPv4, 0 to 128 for IPv6."),
-        Attribute::number("hosts").optional().describe(
-            "Number of hosts, 1 or more. Allocates the smallest block with room for the hosts, the addresses that \
-             the cloud reserves, and all subnets.",
+        Attribute::number("hosts").optional().describe(hosts),
+        Attribute::number("growth").optional().describe(
+            "Factor applied to `hosts` to leave room for growth, `1.0` to `1000.0`. Defaults to `1.0`.",
         ),
-        Attribute::number("growth")
-            .optional()
-            .describe("Factor applied to `hosts` to leave room for growth, `1.0` to `1000.0`. Defaults to `1.0`."),
     ]
 }
 
 fn network() -> Vec<Attribute> {
-    let mut attributes = size();
+    let mut attributes = size(
+        "Number of hosts, 1 or more. Allocates the smallest block with room for the hosts, the addresses that the \
+         cloud reserves, and all subnets.",
+    );
     attributes.extend([
         Attribute::string("pool")
             .optional()
@@ -156,11 +156,18 @@ fn network() -> Vec<Attribute> {
             "Cloud whose limits and reserved addresses apply: `aws`, `gcp` or `overlay`. Without it, no \
                        cloud limits are checked.",
         ),
-        Attribute::nested("subnets", Nesting::Map, size()).optional().describe(
+        Attribute::nested("subnets", Nesting::Map, subnet()).optional().describe(
             "Subnets of the network, by key. Each subnet sets exactly one of `cidr`, `prefix` and `hosts`.",
         ),
     ]);
     attributes
+}
+
+fn subnet() -> Vec<Attribute> {
+    size(
+        "Number of hosts, 1 or more. Allocates the smallest block with room for the hosts and the addresses that the \
+         cloud reserves.",
+    )
 }
 
 fn planned_network() -> Vec<Attribute> {

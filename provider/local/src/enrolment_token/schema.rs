@@ -70,8 +70,8 @@ pub(super) fn schema() -> Schema {
              token each time it starts. Defaults to `24h`.",
         ),
         Attribute::number("uses").optional().validate(uses).describe(
-            "Maximum number of peers that may enrol with the token, 1 or more. A pod generates a new key at each \
-             start, so each start counts as a new peer. Unlimited by default.",
+            "Maximum number of peers that may enrol with the token, 1 or more. A pod that does not persist its state \
+             generates a new key at each start, which counts as a new peer. Unlimited by default.",
         ),
         Attribute::string("signing_key").optional().sensitive().describe(
             "Signing key in PASERK format (`k4.secret.…`). Use an ephemeral value, such as one read from a secret \

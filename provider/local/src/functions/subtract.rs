@@ -17,7 +17,7 @@ impl Function for CidrSubtract {
              sorted by address, IPv4 before IPv6.",
             vec![
                 ranges("from", "Ranges in CIDR notation; they may overlap."),
-                ranges("remove", "Ranges in CIDR notation; they may lie outside `from`."),
+                ranges("remove", "Ranges in CIDR notation; they may be outside `from`."),
             ],
             Type::list(Type::String),
         )

@@ -19,6 +19,7 @@ const KEY_FILE: &str = "/etc/warren/private.key";
 const NO_PROXY: &str = "localhost,127.0.0.1,::1,169.254.169.254,metadata.google.internal";
 
 /// Fills in the computed attributes.
+///
 /// # Errors
 /// A value that the agent would reject, with its path.
 pub(super) fn render(mut config: TunnelConfig) -> Result<TunnelConfig, Diagnostics> {

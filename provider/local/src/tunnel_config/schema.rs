@@ -114,7 +114,7 @@ pub(super) fn schema() -> Schema {
             "Environment variables for the agent (`warren-tunnel agent` or `warren-tunnel exec`).",
         ),
         Attribute::of("proxy_environment", Type::map(Type::String)).computed().describe(
-            "Proxy environment variables for programs that run beside the agent, in lower and upper case. \
+            "Proxy environment variables for programs that run alongside the agent, in lower and upper case. \
              `warren-tunnel exec` sets them automatically.",
         ),
         Attribute::string("wg_quick").computed().describe(

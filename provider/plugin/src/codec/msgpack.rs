@@ -1,6 +1,6 @@
 //! The MessagePack form of values.
-//! Source: plugin protocol 6, `DynamicValue.msgpack`. Numbers are encoded as the smallest possible integer, as a
-//! float if that is exact, or as decimal text. Unknown values are extensions: type 0 without refinements, type 12
+//! Source: plugin protocol 6, `DynamicValue.msgpack`. Whole numbers of up to 64 bits are encoded
+//! as the smallest possible integer, fractions as a float if that is exact, and all other numbers as decimal text. Unknown values are extensions: type 0 without refinements, type 12
 //! with a map of refinements. A value of a `dynamic` attribute is a pair of its type (JSON, as bytes) and the value.
 
 mod decode;

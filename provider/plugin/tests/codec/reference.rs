@@ -66,11 +66,14 @@ fn refined(refinement: &Refinement) -> Vec<(Tree, Tree)> {
     .collect()
 }
 
-/// An integer or float where that is exact, judged by the decimal digits alone.
+/// A small integer, or for a fraction a float where that is exact, judged by the decimal digits alone.
 fn number(number: &Number) -> Tree {
     let digits = number.to_string();
     if let Ok(whole) = digits.parse::<i64>() {
         return whole.into();
+    }
+    if !digits.contains('.') {
+        return digits.into();
     }
     let near: f64 = digits.parse().unwrap();
     // Every finite float has at most 1074 decimal places.

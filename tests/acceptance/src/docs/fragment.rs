@@ -84,7 +84,7 @@ fn complete(fragment: &str) -> (String, String) {
         };
         let root = root.filter(|length| {
             let name = parts[..*length].join(".");
-            !declared.contains(&name) && !(parts[0] == "local" && has("locals {"))
+            !(declared.contains(&name) || parts[0] == "local" && has("locals {"))
         });
         match root {
             Some(length) => {

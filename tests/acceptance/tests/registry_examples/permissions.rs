@@ -26,6 +26,7 @@ const IMPLICIT: &[(&str, &str)] = &[
     ("ssm:AddTagsToResource", "checked when a create call carries tags"),
     ("logs:CreateLogDelivery", "checked when a flow log is created"),
     ("logs:DeleteLogDelivery", "checked when a flow log is deleted"),
+    ("route53:AssociateVPCWithHostedZone", "checked when an endpoint with private DNS is created"),
 ];
 
 /// What each method of Google's APIs needs: always, and depending on its arguments.
@@ -73,7 +74,7 @@ const GOOGLE: &[(&str, &[&str], &[&str])] = &[
         &[
             "compute.globalForwardingRules.pscDelete",
             "dns.managedZones.delete",
-            "servicedirectory.services.delete",
+            "servicedirectory.namespaces.delete",
         ],
     ),
     (

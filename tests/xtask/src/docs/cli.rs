@@ -230,8 +230,8 @@ fn note(line: &str) -> Option<(&str, String)> {
     let note = match name {
         "env" => format!("Environment variable: `{}`.", value.trim_end_matches('=')),
         // A default with spaces is prose of the description.
-        "default" if value.contains(' ') => format!("Default: {}.", escape(value)),
-        "default" => format!("Default: `{value}`."),
+        "default" if value.contains(' ') => format!("Defaults to {}.", escape(value)),
+        "default" => format!("Defaults to `{value}`."),
         "possible values" => {
             let values: Vec<String> = value.split(", ").map(|value| format!("`{value}`")).collect();
             format!("Values: {}.", values.join(", "))
@@ -342,7 +342,7 @@ and its end: `x`.
         assert_eq!(options[0].term, "`-c`, `--config <FILE>`");
         assert_eq!(
             options[0].text,
-            "The file of \\<NAME\\>. Environment variable: `TOOL_CONFIG`. Default: `tool.toml`."
+            "The file of \\<NAME\\>. Environment variable: `TOOL_CONFIG`. Defaults to `tool.toml`."
         );
         assert_eq!(options[1].values[1], ("slow".to_owned(), "Later.".to_owned()));
         assert_eq!(options.len(), 2);
@@ -352,6 +352,6 @@ and its end: `x`.
     #[test]
     fn notes_beside_a_short_description_are_found() {
         let section = entries(&["      --out <FILE>  Where to [env: OUT=] [default: -]"]);
-        assert_eq!(section[0].text, "Where to. Environment variable: `OUT`. Default: `-`.");
+        assert_eq!(section[0].text, "Where to. Environment variable: `OUT`. Defaults to `-`.");
     }
 }

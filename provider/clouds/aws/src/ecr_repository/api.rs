@@ -1,4 +1,4 @@
-//! ECR's calls about repositories.
+//! ECR API calls for repositories.
 
 use aws_sdk_ecr::types::{
     EncryptionConfiguration, EncryptionType, ImageScanningConfiguration, ImageTagMutability, Tag,
@@ -38,7 +38,7 @@ fn to_sdk(tags: &Tags) -> Result<Vec<Tag>, ApiError> {
         })
 }
 
-/// Makes a repository. Its name is its identity, so a repeated call finds the first one's.
+/// Creates a repository. Its name is its identity, so a retry finds the repository of the first attempt.
 pub(super) async fn create(aws: &Aws, planned: &Repository, tags: &Tags) -> Result<(), ApiError> {
     let encryption = EncryptionConfiguration::builder()
         .encryption_type(EncryptionType::from(planned.encryption_type.text()))
@@ -65,7 +65,7 @@ pub(super) async fn create(aws: &Aws, planned: &Repository, tags: &Tags) -> Resu
         .map(drop)
 }
 
-/// The repository `name`; not found is an error.
+/// The repository `name`; an error if it does not exist.
 pub(super) async fn get(aws: &Aws, name: &str) -> Result<Found, ApiError> {
     let ecr = aws.ecr();
     let answer =

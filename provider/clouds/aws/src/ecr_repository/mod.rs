@@ -34,7 +34,7 @@ impl Object for Repository {
         objects.hold(Repository::KIND, called(self), self.id.text());
     }
 
-    /// The repository of the planned name, if it is ours; another's is an error.
+    /// The repository with the planned name if this owner manages it; an error if another one does.
     async fn find(&self, aws: &Aws) -> Result<Vec<String>, ApiError> {
         let ours = (Some(aws.scope.fabric.clone()), Some(aws.scope.owner.clone()));
         match ApiError::if_found(api::get(aws, self.name.text()).await)? {
@@ -93,17 +93,17 @@ impl Object for Repository {
     }
 }
 
-/// The name of a repository in a state: its id too, which is all that an import knows.
+/// The name of a repository in a state. It is also its ID, the only attribute after an import.
 fn called(state: &Repository) -> &str {
     state.name.known().map_or_else(|| state.id.text(), String::as_str)
 }
 
 fn not_empty(name: &str) -> Diagnostic {
     Diagnostic::error(
-        "The repository has images",
+        "Repository contains images",
         format!(
-            "{name} was not deleted, because images are in it. Delete them, or set `force_delete = true`, apply, and \
-             destroy again."
+            "{name} was not deleted because it contains images. Delete the images, or set `force_delete = \
+             true`, apply, and destroy again."
         ),
     )
     .at(Path::of("force_delete"))

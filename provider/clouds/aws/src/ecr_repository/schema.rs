@@ -14,7 +14,7 @@ use warren_managed::Timeouts;
 model! {
     /// An ECR repository.
     pub struct Repository {
-        /// The repository's own name.
+        /// The name of the repository.
         pub name: Attr<String>,
         /// The same.
         pub id: Attr<String>,
@@ -28,23 +28,23 @@ model! {
         pub kms_key: Attr<String>,
         /// JSON.
         pub lifecycle_policy: Attr<String>,
-        /// A lifecycle policy in one number.
+        /// The number of images that the lifecycle policy keeps.
         pub keep_last_images: Attr<i64>,
         /// JSON.
         pub repository_policy: Attr<String>,
         /// Whether a repository with images may be deleted.
         pub force_delete: Attr<bool>,
-        /// Where images are pushed.
+        /// The URL of the repository.
         pub repository_url: Attr<String>,
-        /// Account id.
+        /// Account ID.
         pub registry_id: Attr<String>,
-        /// Amazon resource name.
+        /// Amazon Resource Name.
         pub arn: Attr<String>,
-        /// The user's tags.
+        /// Tags of the configuration.
         pub tags: TagMap,
         /// All tags.
         pub tags_all: TagMap,
-        /// How long operations may take.
+        /// Timeouts of operations.
         pub timeouts: Attr<Timeouts>,
     }
 }
@@ -53,35 +53,41 @@ common!(Repository, "warren_aws_ecr_repository");
 
 pub(super) fn schema() -> Schema {
     Schema::new(
-        "A repository of container images in ECR. Tags of images cannot be moved and images are scanned, unless said \
-         otherwise.",
+        "Manages a repository of container images in Amazon ECR. By default image tags are immutable and \
+         images are scanned when they are pushed.",
     )
     .attributes([
         Attribute::string("name").required().replaces().validate(name).describe(
-            "Name of the repository, 2 to 256 characters of `a-z`, `0-9`, `.`, `_`, `-` and `/`. A change replaces \
-             the repository.",
+            "Name of the repository, 2 to 256 characters from `a-z`, `0-9`, `.`, `_`, `-` and `/`, \
+             beginning with a letter or digit. Changing this replaces the repository.",
         ),
-        Attribute::string("id").computed().keeps().describe("The name."),
+        Attribute::string("id").computed().keeps().describe("Name of the repository."),
         Attribute::string("image_tag_mutability")
             .default("IMMUTABLE")
             .validate(|value, path, diagnostics| one_of(value, path, &["IMMUTABLE", "MUTABLE"], diagnostics))
-            .describe("`IMMUTABLE` or `MUTABLE`: whether a tag can be moved. Changes in place. Default: `IMMUTABLE`."),
-        Attribute::bool("scan_on_push")
-            .default(true)
-            .describe("Whether images are scanned when they are pushed. Changes in place. Default: `true`."),
+            .describe(
+                "Whether image tags can be moved to another image: `IMMUTABLE` or `MUTABLE`. Updated in \
+                 place. Defaults to `IMMUTABLE`.",
+            ),
+        Attribute::bool("scan_on_push").default(true).describe(
+            "Whether images are scanned when they are pushed. Updated in place. Defaults to `true`.",
+        ),
         Attribute::string("encryption_type")
             .default("AES256")
             .replaces()
             .validate(|value, path, diagnostics| one_of(value, path, &["AES256", "KMS"], diagnostics))
-            .describe("`AES256` or `KMS`. A change replaces the repository. Default: `AES256`."),
+            .describe(
+                "Encryption of the images: `AES256` or `KMS`. Changing this replaces the repository. \
+                 Defaults to `AES256`.",
+            ),
         Attribute::string("kms_key").optional().computed().keeps().replaces().describe(
-            "ARN of the KMS key; only with `KMS`, where AWS's own key is the default. A change replaces the \
-             repository.",
+            "ARN of the KMS key that encrypts the images. Only valid if `encryption_type` is `KMS`. \
+             Changing this replaces the repository. Defaults to the AWS managed key for ECR.",
         ),
-        Attribute::string("lifecycle_policy")
-            .optional()
-            .validate(policy::json_object)
-            .describe("Lifecycle policy as JSON, compared by meaning. Changes in place."),
+        Attribute::string("lifecycle_policy").optional().validate(policy::json_object).describe(
+            "Lifecycle policy as JSON. Differences in formatting are ignored. Conflicts with \
+             `keep_last_images`. Updated in place.",
+        ),
         Attribute::number("keep_last_images")
             .optional()
             .validate(|value, path, diagnostics| {
@@ -90,20 +96,34 @@ pub(super) fn schema() -> Schema {
                     _ => None,
                 };
                 if !count.is_some_and(|count| (1..=1_000_000).contains(&count)) {
-                    diagnostics.error_at(path.clone(), "Count not possible", "It is 1 to 1000000 images.");
+                    diagnostics.error_at(
+                        path.clone(),
+                        "Invalid number of images",
+                        "`keep_last_images` is out of range. Use a whole number from 1 to 1000000.",
+                    );
                 }
             })
-            .describe("A lifecycle policy in one number: how many images stay, the newest. Instead of `lifecycle_policy`."),
+            .describe(
+                "Number of images to keep, the most recently pushed, 1 to 1000000. Warren writes the \
+                 lifecycle policy for it. Conflicts with `lifecycle_policy`. Updated in place.",
+            ),
         Attribute::string("repository_policy")
             .optional()
             .validate(policy::json_object)
-            .describe("Resource policy as JSON, compared by meaning. Changes in place."),
-        Attribute::bool("force_delete")
-            .default(false)
-            .describe("Whether the repository may be deleted with the images in it. Default: `false`."),
-        Attribute::string("repository_url").computed().keeps().describe("Where images are pushed, without a tag."),
-        Attribute::string("registry_id").computed().keeps().describe("Id of the account, 12 digits."),
-        Attribute::string("arn").computed().keeps().describe("Amazon resource name."),
+            .describe("Repository policy as JSON. Differences in formatting are ignored. Updated in place."),
+        Attribute::bool("force_delete").default(false).describe(
+            "Whether destroying the repository also deletes the images in it. A repository with images \
+             cannot be destroyed otherwise. Updated in place. Defaults to `false`.",
+        ),
+        Attribute::string("repository_url")
+            .computed()
+            .keeps()
+            .describe("URL of the repository without a tag, as used by `docker push`."),
+        Attribute::string("registry_id")
+            .computed()
+            .keeps()
+            .describe("ID of the AWS account that owns the registry."),
+        Attribute::string("arn").computed().keeps().describe("Amazon Resource Name (ARN) of the repository."),
     ])
     .attributes(common::tail())
 }
@@ -115,26 +135,28 @@ fn name(value: &Value, path: &Path, diagnostics: &mut Diagnostics) {
     if !(2..=256).contains(&name.len()) || !name.chars().all(allowed) || !begins {
         diagnostics.error_at(
             path.clone(),
-            "Name not possible",
-            "A repository name has 2 to 256 characters of `a-z`, `0-9`, `.`, `_`, `-` and `/`, a letter or digit first.",
+            "Invalid repository name",
+            "The name is too short, too long, or contains characters that ECR does not accept. Use 2 to \
+             256 characters from `a-z`, `0-9`, `.`, `_`, `-` and `/`, beginning with a letter or digit.",
         );
     }
 }
 
 fn one_of(value: &Value, path: &Path, allowed: &[&str], diagnostics: &mut Diagnostics) {
     if !allowed.contains(&value.as_str().unwrap_or_default()) {
-        let detail = format!("`{path}` is one of {}.", allowed.join(", "));
-        diagnostics.error_at(path.clone(), "Value not possible", detail);
+        let detail = format!("The value of `{path}` is not supported. Use one of {}.", allowed.join(", "));
+        diagnostics.error_at(path.clone(), "Invalid value", detail);
     }
 }
 
-/// Checks what belongs together; unknown values are passed over.
+/// Checks attributes that depend on each other; unknown values are skipped.
 pub(super) fn check(config: &Repository, diagnostics: &mut Diagnostics) {
     if config.lifecycle_policy.is_known() && config.keep_last_images.is_known() {
         diagnostics.error_at(
             Path::of("keep_last_images"),
-            "Two lifecycle policies",
-            "`keep_last_images` is a lifecycle policy by itself: leave out one of it and `lifecycle_policy`.",
+            "Conflicting lifecycle policies",
+            "`keep_last_images` and `lifecycle_policy` both define the lifecycle policy of the \
+             repository. Remove one of them.",
         );
     }
     if config.kms_key.is_known()
@@ -143,13 +165,14 @@ pub(super) fn check(config: &Repository, diagnostics: &mut Diagnostics) {
     {
         diagnostics.error_at(
             Path::of("kms_key"),
-            "A key without KMS",
-            "`kms_key` is used only with `encryption_type = \"KMS\"`.",
+            "KMS key without KMS encryption",
+            "`kms_key` is only valid with KMS encryption. Set `encryption_type = \"KMS\"`, or remove \
+             `kms_key`.",
         );
     }
 }
 
-/// The lifecycle policy that a plan asks for.
+/// The planned lifecycle policy.
 pub(super) fn lifecycle(planned: &Repository) -> Option<String> {
     if let Some(count) = planned.keep_last_images.known() {
         return Some(keep_last(*count).to_string());
@@ -173,12 +196,12 @@ fn kept(policy: &str) -> Option<i64> {
     (policy == keep_last(count)).then_some(count)
 }
 
-/// Whether there is, or is no, lifecycle policy of the same meaning.
+/// Whether two optional lifecycle policies have the same meaning.
 pub(super) fn same_lifecycle(one: Option<&str>, other: Option<&str>) -> bool {
     same(one, other, policy::same_lifecycle)
 }
 
-/// Whether there is, or is no, resource policy of the same meaning.
+/// Whether two optional repository policies have the same meaning.
 pub(super) fn same_policy(one: Option<&str>, other: Option<&str>) -> bool {
     same(one, other, policy::equivalent)
 }
@@ -190,7 +213,7 @@ fn same(one: Option<&str>, other: Option<&str>, equal: impl Fn(&str, &str) -> bo
     }
 }
 
-/// The state that what was found makes of `before`.
+/// The state of the object that was found, based on `before`.
 pub(super) fn state(aws: &Aws, found: Found, before: &Repository) -> Repository {
     let mut state = before.clone();
     state.take_tags(aws, &found.tags);

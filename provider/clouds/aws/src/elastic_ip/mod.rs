@@ -1,4 +1,4 @@
-//! `warren_aws_elastic_ip`: a public address that outlives the instance that has it.
+//! `warren_aws_elastic_ip`: a public address that outlives the instance that uses it.
 
 mod api;
 mod schema;

@@ -18,11 +18,11 @@ model! {
         pub id: Attr<String>,
         /// The address.
         pub public_ip: Attr<String>,
-        /// The user's tags.
+        /// Tags of the configuration.
         pub tags: TagMap,
         /// All tags.
         pub tags_all: TagMap,
-        /// How long operations may take.
+        /// Timeouts of operations.
         pub timeouts: Attr<Timeouts>,
     }
 }
@@ -31,15 +31,15 @@ common!(ElasticIp, "warren_aws_elastic_ip");
 
 pub(super) fn schema() -> Schema {
     Schema::new(
-        "A public IPv4 address. As an object of its own it stays when the gateway that has it is replaced, so that \
-         peers find the next one where the last one was.",
+        "Manages an Elastic IP address, a static public IPv4 address. It exists independently of the \
+         instance that uses it, so clients keep the same address when the instance is replaced.",
     )
-    .attributes(common::head("address"))
-    .attributes([Attribute::string("public_ip").computed().keeps().describe("The address.")])
+    .attributes(common::head("Elastic IP address"))
+    .attributes([Attribute::string("public_ip").computed().keeps().describe("Public IPv4 address.")])
     .attributes(common::tail())
 }
 
-/// The state that what was found makes of `before`.
+/// The state of the object that was found, based on `before`.
 pub(super) fn state(aws: &Aws, found: Elastic, before: &ElasticIp) -> ElasticIp {
     let mut state = before.clone();
     state.take_tags(aws, &found.tags);

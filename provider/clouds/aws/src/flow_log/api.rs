@@ -1,4 +1,4 @@
-//! EC2's calls about flow logs.
+//! EC2 API calls for flow logs.
 
 use aws_sdk_ec2::types::{FlowLogsResourceType, LogDestinationType, ResourceType, TrafficType};
 
@@ -8,7 +8,7 @@ use crate::error::{ApiError, Named};
 use crate::session::Aws;
 use crate::tags::{self, Tags};
 
-/// A flow log as DescribeFlowLogs tells it.
+/// A flow log as returned by DescribeFlowLogs.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Found {
     pub(super) id: String,
@@ -25,7 +25,7 @@ pub(super) struct Found {
     pub(super) tags: Tags,
 }
 
-/// Ids of the flow logs of this fabric and owner with the planned name, target and destination.
+/// IDs of the flow logs of this fabric and owner with the planned name, target and destination.
 pub(super) async fn find(aws: &Aws, planned: &FlowLog) -> Result<Vec<String>, ApiError> {
     let name = planned.name.text();
     let (Target::Vpc(target) | Target::Subnet(target) | Target::TransitGateway(target)) =
@@ -45,7 +45,7 @@ pub(super) async fn find(aws: &Aws, planned: &FlowLog) -> Result<Vec<String>, Ap
     Ok(ids)
 }
 
-/// Makes a flow log and gives its id.
+/// Creates a flow log and returns its ID.
 pub(super) async fn create(aws: &Aws, planned: &FlowLog, tags: &Tags) -> Result<String, ApiError> {
     let target = schema::target(planned);
     let (kind, id) = match &target {
@@ -53,7 +53,7 @@ pub(super) async fn create(aws: &Aws, planned: &FlowLog, tags: &Tags) -> Result<
         Target::Subnet(id) => (FlowLogsResourceType::Subnet, id),
         Target::TransitGateway(id) => (FlowLogsResourceType::TransitGateway, id),
     };
-    // A transit gateway's log has all traffic; the parameter is refused for it.
+    // Logs of transit gateways contain all traffic; AWS rejects the parameter for them.
     let traffic = (!matches!(target, Target::TransitGateway(_)))
         .then(|| TrafficType::from(planned.traffic_type.text()));
     let made = aws
@@ -75,7 +75,7 @@ pub(super) async fn create(aws: &Aws, planned: &FlowLog, tags: &Tags) -> Result<
         .send()
         .await
         .named("CreateFlowLogs")?;
-    // The call succeeds even where no log was made.
+    // The call succeeds even if no log was created.
     if let Some(error) = made.unsuccessful.unwrap_or_default().into_iter().find_map(|item| item.error) {
         return Err(ApiError {
             operation: "CreateFlowLogs",
@@ -87,7 +87,7 @@ pub(super) async fn create(aws: &Aws, planned: &FlowLog, tags: &Tags) -> Result<
     Ok(made.flow_log_ids.unwrap_or_default().into_iter().next().unwrap_or_default())
 }
 
-/// The flow log `id`; not found is an error.
+/// The flow log `id`; an error if it does not exist.
 pub(super) async fn get(aws: &Aws, id: &str) -> Result<Found, ApiError> {
     let answer = aws.ec2().describe_flow_logs().flow_log_ids(id).send().await.named("DescribeFlowLogs")?;
     let log = answer.flow_logs.unwrap_or_default().into_iter().next();

@@ -30,9 +30,11 @@ impl Object for FlowLog {
         _config: &FlowLog,
     ) -> Result<(), Diagnostics> {
         if prior.is_none() && !schema::targets(self).iter().any(|target| target.is_known()) {
-            return Err(
-                Diagnostic::error("Nothing to log", "The id of what is to be logged is empty.").into()
-            );
+            return Err(Diagnostic::error(
+                "No source for the flow log",
+                "The ID of the source is empty. Set one of `vpc_id`, `subnet_id` and `transit_gateway_id`.",
+            )
+            .into());
         }
         Ok(())
     }
@@ -52,7 +54,7 @@ impl Object for FlowLog {
         retag(work, self, &have.tags).await?;
         let found = op.call(|| api::get(aws, id)).await?;
         if let Some(error) = &found.error {
-            tracing::warn!(id, error, "AWS cannot deliver this flow log yet");
+            tracing::warn!(id, error, "flow log delivery failed");
         }
         Ok(schema::state(aws, found, self))
     }

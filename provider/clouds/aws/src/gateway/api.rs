@@ -1,4 +1,4 @@
-//! EC2's calls about instances.
+//! EC2 API calls for instances.
 
 use std::collections::BTreeSet;
 
@@ -15,13 +15,14 @@ use crate::error::{ApiError, Named};
 use crate::session::Aws;
 use crate::tags::{self, Tags, filter};
 
-/// Tag with the digest of the boot script: what tells a gateway of an interrupted run from one that boots otherwise.
+/// Tag with the digest of the boot script. It distinguishes a gateway of an interrupted run from one with
+/// another script.
 const BOOTS: &str = "warren:boots";
 
-/// Name of the root disk where an image tells none.
+/// Name of the root disk if the image does not report one.
 const ROOT_DEVICE: &str = "/dev/xvda";
 
-/// An instance as DescribeInstances tells it.
+/// An instance as returned by DescribeInstances.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Found {
     pub(super) id: String,
@@ -44,18 +45,18 @@ pub(super) struct Found {
 }
 
 impl Found {
-    /// Whether it is there, or will be.
+    /// Whether it exists or is being created.
     pub(super) fn is_living(&self) -> bool {
         !matches!(self.state.as_str(), "shutting-down" | "terminated")
     }
 }
 
-/// The tags without the digest, which is no tag of the plan.
+/// The tags without the digest, which is not part of the plan.
 pub(super) fn without_digest(tags: &Tags) -> Tags {
     tags.iter().filter(|(key, _)| *key != BOOTS).map(|(key, value)| (key.clone(), value.clone())).collect()
 }
 
-/// Ids of the living gateways of this fabric and owner with the planned name, subnet, image, type and script.
+/// IDs of the live gateways of this fabric and owner with the planned name, subnet, image, type and script.
 pub(super) async fn find(aws: &Aws, planned: &Gateway) -> Result<Vec<String>, ApiError> {
     let mut filters = aws.filters(planned.name.text());
     filters.push(filter("subnet-id", planned.subnet_id.text()));
@@ -73,7 +74,7 @@ pub(super) async fn find(aws: &Aws, planned: &Gateway) -> Result<Vec<String>, Ap
     Ok(ids)
 }
 
-/// Runs an instance and gives its id.
+/// Runs an instance and returns its ID.
 pub(super) async fn run(aws: &Aws, planned: &Gateway, tags: &Tags) -> Result<String, ApiError> {
     let root = root_device(aws, planned.image_id.text()).await?;
     let disk = EbsBlockDevice::builder()
@@ -119,14 +120,14 @@ pub(super) async fn run(aws: &Aws, planned: &Gateway, tags: &Tags) -> Result<Str
     Ok(instance.and_then(|instance| instance.instance_id).unwrap_or_default())
 }
 
-/// The name of the image's root disk, whose encryption is to be set.
+/// The name of the root disk of the image, to configure its encryption.
 async fn root_device(aws: &Aws, image: &str) -> Result<String, ApiError> {
     let answer = aws.ec2().describe_images().image_ids(image).send().await.named("DescribeImages")?;
     let image = answer.images.unwrap_or_default().into_iter().next();
     Ok(image.and_then(|image| image.root_device_name).unwrap_or_else(|| ROOT_DEVICE.to_owned()))
 }
 
-/// The instance `id` with its address, also one that is terminated; not found is an error.
+/// The instance `id` with its address, even if it is terminated; an error if it does not exist.
 pub(super) async fn get(aws: &Aws, id: &str) -> Result<Found, ApiError> {
     let answer = aws.ec2().describe_instances().instance_ids(id).send().await.named("DescribeInstances")?;
     let instances = answer.reservations.unwrap_or_default().into_iter();
@@ -188,7 +189,7 @@ pub(super) async fn start(aws: &Aws, id: &str) -> Result<(), ApiError> {
     aws.ec2().start_instances().instance_ids(id).send().await.named("StartInstances").map(drop)
 }
 
-/// Lets the instance forward what is neither from it nor for it.
+/// Turns off the source/destination check, so that the instance can forward traffic.
 pub(super) async fn forward(aws: &Aws, id: &str) -> Result<(), ApiError> {
     let off = AttributeBooleanValue::builder().value(false).build();
     let call = aws.ec2().modify_instance_attribute().instance_id(id).source_dest_check(off);
@@ -211,13 +212,13 @@ pub(super) async fn set_groups(aws: &Aws, id: &str, groups: &BTreeSet<String>) -
     call.send().await.named("ModifyInstanceAttribute").map(drop)
 }
 
-/// Gives the address to this instance, also if another one has it: a replacement takes over.
+/// Associates the address with this instance, even if another one uses it: a replacement takes over.
 pub(super) async fn associate(aws: &Aws, id: &str, address: &str) -> Result<(), ApiError> {
     let call = aws.ec2().associate_address().instance_id(id).allocation_id(address).allow_reassociation(true);
     call.send().await.named("AssociateAddress").map(drop)
 }
 
-/// Ends the instance; not found is an error.
+/// Terminates the instance; an error if it does not exist.
 pub(super) async fn terminate(aws: &Aws, id: &str) -> Result<(), ApiError> {
     aws.ec2().terminate_instances().instance_ids(id).send().await.named("TerminateInstances").map(drop)
 }

@@ -1,7 +1,8 @@
-//! `warren_aws_gateway`: the instance of a gateway.
+//! `warren_aws_gateway`: the EC2 instance of a gateway.
 //!
-//! It boots a script that installs the tunnel and fetches keys and configuration by name; what the names stand for
-//! changes without it. It has its address, group and role from objects of their own, which outlive it.
+//! Its boot script installs the tunnel and fetches keys and configuration by name, so their values can
+//! change without replacing the instance. Address, security group and role are separate objects that
+//! outlive it.
 //!
 //! ```text
 //! run -> running -> source/destination check off, groups, metadata -> address
@@ -123,12 +124,12 @@ impl Object for Gateway {
 
 fn failed(id: &str, found: &api::Found) -> Diagnostic {
     Diagnostic::error(
-        "The gateway does not run",
+        "Gateway instance not running",
         format!(
-            "The instance {id} is {}: {}. Apply again to make another; if it happens again, look at the image, the \
-             KMS key of the disk, and the account's limits.",
+            "The instance {id} is in the state {}: {}. Apply again to create another instance. If that \
+             fails too, check the image, the KMS key of the disk, and the quotas of the account.",
             found.state,
-            found.reason.as_deref().unwrap_or("AWS gives no reason")
+            found.reason.as_deref().unwrap_or("AWS gave no reason")
         ),
     )
 }

@@ -14,7 +14,7 @@ use crate::tags::TagMap;
 use warren_managed::{Timeouts, sets};
 
 model! {
-    /// A gateway's instance.
+    /// The instance of a gateway.
     pub struct Gateway {
         /// Unique per fabric and owner.
         pub name: Attr<String>,
@@ -24,11 +24,11 @@ model! {
         pub image_id: Attr<String>,
         /// Such as `c6in.large`.
         pub instance_type: Attr<String>,
-        /// A subnet with a way to the internet.
+        /// A subnet with a route to the internet.
         pub subnet_id: Attr<String>,
-        /// What may come in.
+        /// Security groups.
         pub security_group_ids: sets::Texts,
-        /// What it may do.
+        /// Instance profile.
         pub instance_profile_arn: Attr<String>,
         /// Its public address.
         pub allocation_id: Attr<String>,
@@ -36,7 +36,7 @@ model! {
         pub private_ip: Attr<String>,
         /// Size of the disk.
         pub disk_gib: Attr<i64>,
-        /// What encrypts the disk.
+        /// KMS key of the disk.
         pub kms_key_id: Attr<String>,
         /// Parameter with the configuration.
         pub config: Attr<String>,
@@ -54,11 +54,11 @@ model! {
         pub network_interface_id: Attr<String>,
         /// Such as `running`.
         pub state: Attr<String>,
-        /// The user's tags.
+        /// Tags of the configuration.
         pub tags: TagMap,
         /// All tags.
         pub tags_all: TagMap,
-        /// How long operations may take.
+        /// Timeouts of operations.
         pub timeouts: Attr<Timeouts>,
     }
 }
@@ -68,59 +68,72 @@ common!(Gateway, "warren_aws_gateway");
 pub(super) fn schema() -> Schema {
     let parameter = |name: &str, what: &str| {
         Attribute::string(name).required().validate(parameter::check_name).describe(&format!(
-            "Name of the parameter with {what}. A change replaces the gateway, a new value does not."
+            "Name of the parameter that contains {what}. Changing this name replaces the gateway; \
+             changing the value of the parameter does not."
         ))
     };
     Schema::new(
-        "A Warren gateway: an EC2 instance that forwards between the tunnel and the VPC. Its metadata service wants \
-         tokens (IMDSv2), its disk is encrypted, its source/destination check is off. Its boot script holds names of \
-         secrets, no secret; keys and configuration change without replacing it.",
+        "Manages a Warren gateway, an EC2 instance that forwards traffic between the tunnel and a VPC. \
+         Its metadata service requires IMDSv2, its disk is encrypted, and its source/destination check \
+         is off. Its boot script contains the names of secrets but no secrets, so keys and configuration \
+         change without replacing the instance.",
     )
     .attributes(common::head("gateway"))
     .attributes([
         Attribute::string("image_id").required().replaces().describe(
-            "Id of a Linux image with systemd, cloud-init and curl, such as Amazon Linux 2023, Debian 12 or Ubuntu \
-             24.04. A change replaces the gateway.",
+            "ID of a Linux image with systemd, cloud-init and curl, such as Amazon Linux 2023, Debian 12 \
+             or Ubuntu 24.04. Changing this replaces the gateway.",
         ),
-        Attribute::string("instance_type").default("c6in.large").replaces().describe(
-            "Type of the instance. A change replaces the gateway. Default: `c6in.large`.",
-        ),
+        Attribute::string("instance_type")
+            .default("c6in.large")
+            .replaces()
+            .describe("Instance type. Changing this replaces the gateway. Defaults to `c6in.large`."),
         Attribute::string("subnet_id").required().replaces().describe(
-            "Id of a subnet that an internet gateway serves. A change replaces the gateway.",
+            "ID of a subnet with a route to an internet gateway. Changing this replaces the gateway.",
         ),
         Attribute::of("security_group_ids", Type::set(Type::String)).required().describe(
-            "Ids of security groups: in from everywhere UDP 51820 and TCP 443, from the VPC what peers are sent. Changes in place.",
+            "IDs of the security groups. They must allow inbound UDP port 51820 and TCP port 443 from \
+             anywhere, and from the VPC the traffic that it sends to peers. Updated in place.",
         ),
         Attribute::string("instance_profile_arn").required().replaces().describe(
-            "ARN of the instance profile, of `warren_aws_gateway_role`. A change replaces the gateway.",
+            "ARN of the instance profile, from `warren_aws_gateway_role`. Changing this replaces the \
+             gateway.",
         ),
         Attribute::string("allocation_id").optional().describe(
-            "Id of the public address, of `warren_aws_elastic_ip`. Changes in place; a gateway that replaces another \
-             takes the address over.",
+            "Allocation ID of the public IP address, from `warren_aws_elastic_ip`. Updated in place. A \
+             gateway that replaces another one takes over its address.",
         ),
         Attribute::string("private_ip").optional().computed().keeps().replaces().describe(
-            "Address in the subnet; one that is free if not given. A change replaces the gateway.",
+            "Private IP address in the subnet. AWS chooses a free address if not set. Changing this \
+             replaces the gateway.",
         ),
         Attribute::number("disk_gib").default(8).replaces().validate(check_size).describe(
-            "Size of the encrypted disk in GiB, 4 to 1024 and not below the image's. A change replaces the gateway. Default: 8.",
+            "Size of the encrypted root disk in GiB, 4 to 1024, and at least the size of the image. \
+             Changing this replaces the gateway. Defaults to `8`.",
         ),
         Attribute::string("kms_key_id").optional().replaces().describe(
-            "KMS key that encrypts the disk. A change replaces the gateway. Default: the account's.",
+            "ID, ARN or alias of the KMS key that encrypts the disk. Changing this replaces the gateway. \
+             Defaults to the default EBS encryption key of the account.",
         ),
-        parameter("config", "the configuration, of `warren_aws_gateway_config`"),
-        parameter("wireguard_key", "the WireGuard key, of `warren_aws_wireguard_key`"),
-        parameter("tls_key", "the TLS key, of `warren_aws_tls_key`"),
+        parameter("config", "the configuration, from `warren_aws_gateway_config`"),
+        parameter("wireguard_key", "the WireGuard key, from `warren_aws_wireguard_key`"),
+        parameter("tls_key", "the TLS key, from `warren_aws_tls_key`"),
         boot::release(),
         Attribute::string("user_data").computed().keeps().describe(
-            "The script that the instance runs at every boot, without secrets. Another one, also of another version of \
-             the provider, replaces the gateway.",
+            "Script that the instance runs at every boot. It contains no secrets. A different script, \
+             which may come from another version of the provider, replaces the gateway.",
         ),
-        Attribute::string("public_ip").computed().keeps().describe("The public address of `allocation_id`."),
-        Attribute::string("network_interface_id").computed().keeps().describe(
-            "Id of the network interface, where routes to the overlay lead.",
-        ),
+        Attribute::string("public_ip")
+            .computed()
+            .keeps()
+            .describe("Public IP address of the allocation in `allocation_id`."),
+        Attribute::string("network_interface_id")
+            .computed()
+            .keeps()
+            .describe("ID of the network interface, for use as the target of routes to the overlay."),
         Attribute::string("state").computed().keeps().describe(
-            "State of the instance; one that was stopped is started by the next apply.",
+            "State of the instance. The next apply starts an instance that was stopped, and corrects one \
+             in the state `misconfigured`.",
         ),
     ])
     .attributes(common::tail())
@@ -132,12 +145,12 @@ pub(super) fn script(gateway: &Gateway) -> Result<Attr<String>, Diagnostics> {
     boot::planned(Run::CloudInit, &gateway.release, names, Source::AwsSsm)
 }
 
-/// What the tag of a gateway says about its boot script: half of its SHA-256 in hexadecimal.
+/// The value of the tag for a boot script: half of its SHA-256 digest in hexadecimal.
 pub(super) fn digest(script: &str) -> String {
     Sha256::digest(script).iter().take(16).map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// The state that what was found makes of `before`.
+/// The state of the object that was found, based on `before`.
 pub(super) fn state(aws: &Aws, found: Found, before: &Gateway) -> Gateway {
     let mut state = before.clone();
     state.take_tags(aws, &api::without_digest(&found.tags));
@@ -153,7 +166,7 @@ pub(super) fn state(aws: &Aws, found: Found, before: &Gateway) -> Gateway {
     if let Some(script) = found.user_data {
         state.user_data = script.into();
     }
-    // Told as something to be mended.
+    // Appears as drift, so that the next apply corrects it.
     let right = !found.source_dest_check && found.metadata_tokens == "required";
     state.state =
         if right || found.state != "running" { found.state } else { "misconfigured".to_owned() }.into();
@@ -167,6 +180,10 @@ fn check_size(value: &Value, path: &Path, diagnostics: &mut Diagnostics) {
         _ => None,
     };
     if !size.is_some_and(|size| (4..=1024).contains(&size)) {
-        diagnostics.error_at(path.clone(), "Size not possible", "A disk has 4 to 1024 GiB.");
+        diagnostics.error_at(
+            path.clone(),
+            "Invalid disk size",
+            "The disk size is out of range. Use 4 to 1024 GiB.",
+        );
     }
 }

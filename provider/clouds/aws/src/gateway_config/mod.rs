@@ -1,5 +1,5 @@
-//! `warren_aws_gateway_config`: a gateway's configuration file, in a parameter that the gateway reads again and again.
-//! Groups, policy and token keys change here, and no gateway is replaced.
+//! `warren_aws_gateway_config`: the configuration file of a gateway in a parameter that the gateway polls.
+//! Changes of groups, policy and token keys replace no gateway.
 
 mod schema;
 #[cfg(test)]
@@ -15,7 +15,7 @@ use schema::Found;
 pub(crate) use schema::GatewayConfig;
 use warren_managed::{Failure, Object};
 
-/// What stands beside the text.
+/// Description of the parameter.
 const DESCRIPTION: &str = "Configuration of a Warren gateway";
 
 #[async_trait]
@@ -72,7 +72,7 @@ async fn put(aws: &Aws, planned: &GatewayConfig, tags: Option<&Tags>) -> Result<
     parameter::put(aws, &put).await.map(drop)
 }
 
-/// The text and its version; not found is an error.
+/// The content and its version; an error if it does not exist.
 async fn look(aws: &Aws, name: &str) -> Result<Found, ApiError> {
     let (version, content) = parameter::read(aws, name).await?;
     Ok(Found {

@@ -10,7 +10,7 @@ use crate::tags::{TagMap, Tags};
 use warren_managed::Timeouts;
 
 model! {
-    /// A gateway's configuration file.
+    /// The configuration file of a gateway.
     pub struct GatewayConfig {
         /// The parameter's name.
         pub name: Attr<String>,
@@ -20,11 +20,11 @@ model! {
         pub content: Attr<String>,
         /// Version of the parameter.
         pub version: Attr<i64>,
-        /// The user's tags.
+        /// Tags of the configuration.
         pub tags: TagMap,
         /// All tags.
         pub tags_all: TagMap,
-        /// How long operations may take.
+        /// Timeouts of operations.
         pub timeouts: Attr<Timeouts>,
     }
 }
@@ -33,23 +33,25 @@ common!(GatewayConfig, "warren_aws_gateway_config");
 
 pub(super) fn schema() -> Schema {
     Schema::new(
-        "The configuration file of a gateway in the parameter store. The gateway fetches it every minute, so groups, \
-         policy and token keys change without replacing it. It holds no secret.",
+        "Manages the configuration file of a gateway in Systems Manager Parameter Store. The gateway \
+         fetches it every minute, so groups, policy and token keys change without replacing the gateway. \
+         The file contains no secrets.",
     )
     .attributes([
         Attribute::string("name").required().replaces().validate(parameter::check_name).describe(
-            "Name of the parameter, such as `/warren/gw-a/config`. A change replaces the parameter.",
+            "Name of the parameter, such as `/warren/gw-a/config`. Changing this replaces the parameter.",
         ),
-        Attribute::string("id").computed().keeps().describe("The name."),
+        Attribute::string("id").computed().keeps().describe("Name of the parameter."),
         Attribute::string("content").required().validate(warren_gateways::config::check).describe(
-            "The file: TOML as [docs/gateway.md](../gateway.md) says, up to 8 KB. Mistakes are told at plan. Changes in place.",
+            "Configuration file in TOML format, up to 8 KB, as described in [Gateway](../gateway.md). It \
+             is validated at plan time. Updated in place.",
         ),
-        Attribute::number("version").computed().keeps().describe("Version of the parameter."),
+        Attribute::number("version").computed().keeps().describe("Current version of the parameter."),
     ])
     .attributes(common::tail())
 }
 
-/// A configuration as the parameter store has it.
+/// A configuration in Parameter Store.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Found {
     pub(super) name: String,
@@ -58,7 +60,7 @@ pub(super) struct Found {
     pub(super) tags: Tags,
 }
 
-/// The state that what was found makes of `before`.
+/// The state of the object that was found, based on `before`.
 pub(super) fn state(aws: &Aws, found: Found, before: &GatewayConfig) -> GatewayConfig {
     let mut state = before.clone();
     state.take_tags(aws, &found.tags);

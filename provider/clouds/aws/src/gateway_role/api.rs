@@ -1,4 +1,4 @@
-//! IAM's calls about a role, its policy and its instance profile, which all have one name.
+//! IAM API calls for a role, its policy and its instance profile, which all have one name.
 
 use std::collections::BTreeSet;
 
@@ -29,7 +29,7 @@ pub(super) struct Profile {
     pub(super) roles: BTreeSet<String>,
 }
 
-/// All of it.
+/// The role with its policy and instance profile.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Found {
     pub(super) name: String,
@@ -38,7 +38,7 @@ pub(super) struct Found {
     pub(super) profile: Option<Profile>,
 }
 
-/// What there is of the role `name`; a role that is not found is an error.
+/// The role `name` with its policy and instance profile; an error if the role does not exist.
 pub(super) async fn get(aws: &Aws, name: &str) -> Result<Found, ApiError> {
     let role = role(aws, name).await?;
     let policy = ApiError::if_found(policy(aws, name).await)?;
@@ -53,7 +53,7 @@ pub(super) async fn role(aws: &Aws, name: &str) -> Result<Role, ApiError> {
     Ok(Role { arn: role.arn, tags })
 }
 
-/// Makes the role. Its name is its identity, so a repeated call finds the first one's.
+/// Creates the role. Its name is its identity, so a retry finds the role of the first attempt.
 pub(super) async fn create_role(aws: &Aws, planned: &GatewayRole, tags: &Tags) -> Result<(), ApiError> {
     let call = aws
         .iam()
@@ -84,7 +84,7 @@ pub(super) async fn retag(aws: &Aws, name: &str, have: &Tags, want: &Tags) -> Re
 pub(super) async fn policy(aws: &Aws, name: &str) -> Result<String, ApiError> {
     let call = aws.iam().get_role_policy().role_name(name).policy_name(POLICY);
     let document = call.send().await.named("GetRolePolicy")?.policy_document;
-    // IAM answers with the document as part of a URL.
+    // IAM returns the document percent-encoded.
     Ok(percent_decode_str(&document).decode_utf8_lossy().into_owned())
 }
 
@@ -105,13 +105,13 @@ pub(super) async fn profile(aws: &Aws, name: &str) -> Result<Profile, ApiError> 
     Ok(Profile { arn: profile.arn, roles: profile.roles.into_iter().map(|role| role.role_name).collect() })
 }
 
-/// Makes the instance profile; one that is there already is taken.
+/// Creates the instance profile; an existing one is accepted.
 pub(super) async fn create_profile(aws: &Aws, name: &str, tags: &Tags) -> Result<(), ApiError> {
     let call = aws.iam().create_instance_profile().instance_profile_name(name).set_tags(Some(to_sdk(tags)?));
     unless_there(call.send().await.named("CreateInstanceProfile").map(drop))
 }
 
-/// Puts the role into the profile; AWS tells a role that is in it already as a limit of one.
+/// Adds the role to the profile. AWS reports a role that is already in it as an exceeded limit.
 pub(super) async fn add(aws: &Aws, name: &str) -> Result<(), ApiError> {
     let call = aws.iam().add_role_to_instance_profile().instance_profile_name(name).role_name(name);
     match call.send().await.named("AddRoleToInstanceProfile").map(drop) {
@@ -132,7 +132,7 @@ pub(super) async fn delete_profile(aws: &Aws, name: &str) -> Result<(), ApiError
     ApiError::unless_gone(call.send().await.named("DeleteInstanceProfile").map(drop))
 }
 
-/// Deletes the role; not found is an error.
+/// Deletes the role; an error if it does not exist.
 pub(super) async fn delete_role(aws: &Aws, name: &str) -> Result<(), ApiError> {
     aws.iam().delete_role().role_name(name).send().await.named("DeleteRole").map(drop)
 }

@@ -1,6 +1,8 @@
-//! `warren_aws_gateway_role`: what a gateway may do: read its own secrets, nothing else.
+//! `warren_aws_gateway_role`: the permissions of a gateway, which can read its own secrets and nothing
+//! else.
 //!
-//! Three objects of one name, the role first and last, so that it tells whether anything is there:
+//! Three objects with the same name. The role is created first and deleted last, so it shows whether
+//! anything exists:
 //!
 //! ```text
 //! role -> its policy -> instance profile -> role in profile
@@ -27,7 +29,7 @@ impl Object for GatewayRole {
         schema::schema()
     }
 
-    /// The role of the planned name, if it is ours; another's is an error.
+    /// The role with the planned name if this owner manages it; an error if another one does.
     async fn find(&self, aws: &Aws) -> Result<Vec<String>, ApiError> {
         let name = self.name.text();
         match ApiError::if_found(api::role(aws, name).await)? {

@@ -15,61 +15,62 @@ use warren_managed::{Timeouts, ranges, sets};
 model! {
     /// A role with its instance profile.
     pub struct GatewayRole {
-        /// Of role and profile.
+        /// Name of the role and the profile.
         pub name: Attr<String>,
         /// The same.
         pub id: Attr<String>,
-        /// Names of parameters that may be read.
+        /// Names of the parameters that it can read.
         pub parameters: sets::Texts,
         /// ARNs of KMS keys that decrypt them.
         pub kms_key_arns: sets::Texts,
         /// ARN of a managed policy.
         pub permissions_boundary: Attr<String>,
-        /// Of the role.
+        /// ARN of the role.
         pub arn: Attr<String>,
-        /// What an instance is given.
+        /// ARN of the instance profile.
         pub instance_profile_arn: Attr<String>,
-        /// The user's tags.
+        /// Tags of the configuration.
         pub tags: TagMap,
         /// All tags.
         pub tags_all: TagMap,
-        /// How long operations may take.
+        /// Timeouts of operations.
         pub timeouts: Attr<Timeouts>,
     }
 }
 
 common!(GatewayRole, "warren_aws_gateway_role");
 
-/// Who may take the role: instances.
+/// The trust policy: EC2 instances.
 pub(super) const TRUST: &str = r#"{"Version":"2012-10-17","Statement":[{"Effect":"Allow","Principal":{"Service":"ec2.amazonaws.com"},"Action":"sts:AssumeRole"}]}"#;
 
 pub(super) fn schema() -> Schema {
     Schema::new(
-        "An IAM role with its instance profile, for a gateway. It may read the named parameters of this account and \
-         region, and nothing else.",
+        "Manages an IAM role and instance profile for a gateway. The role can read the named parameters \
+         in the account and region of the provider, and nothing else.",
     )
     .attributes([
         Attribute::string("name").required().replaces().validate(check_name).describe(
-            "Name of role and instance profile, 1 to 64 characters of `a-z A-Z 0-9` and `+=,.@_-`; unique in the \
-             account. A change replaces the role.",
+            "Name of the role and the instance profile, 1 to 64 characters from `a-z A-Z 0-9` and \
+             `+=,.@_-`, unique in the account. Changing this replaces the role.",
         ),
-        Attribute::string("id").computed().keeps().describe("The name."),
+        Attribute::string("id").computed().keeps().describe("Name of the role."),
         Attribute::of("parameters", Type::set(Type::String))
             .required()
             .validate(ranges::each(parameter::check_name))
-            .describe("Names of the parameters that may be read. Changes in place."),
+            .describe("Names of the parameters that the role can read. Updated in place."),
         Attribute::of("kms_key_arns", Type::set(Type::String)).optional().describe(
-            "ARNs of the KMS keys that decrypt them; AWS's own key needs none. Changes in place.",
+            "ARNs of the customer managed KMS keys that encrypt the parameters. The AWS managed key needs \
+             no entry. Updated in place.",
         ),
-        Attribute::string("permissions_boundary")
-            .optional()
-            .replaces()
-            .describe("ARN of the managed policy that bounds the role. A change replaces the role."),
-        Attribute::string("arn").computed().keeps().describe("Amazon resource name of the role."),
+        Attribute::string("permissions_boundary").optional().replaces().describe(
+            "ARN of the managed policy that is the permissions boundary of the role. Changing this \
+             replaces the role.",
+        ),
+        Attribute::string("arn").computed().keeps().describe("Amazon Resource Name (ARN) of the role."),
         Attribute::string("instance_profile_arn")
             .computed()
             .keeps()
-            .describe("Amazon resource name of the instance profile, for `warren_aws_gateway`."),
+            .describe("Amazon Resource Name (ARN) of the instance profile, for use in `warren_aws_gateway`."),
     ])
     .attributes(common::tail())
 }
@@ -86,8 +87,8 @@ pub(super) fn policy(aws: &Aws, account: &str, role: &GatewayRole) -> String {
     json!({ "Version": "2012-10-17", "Statement": statements }).to_string()
 }
 
-/// The state that what was found makes of `before`. A policy that allows anything else than reading parameters shows
-/// as one that allows nothing, so that the next apply writes it again.
+/// The state of the object that was found, based on `before`. A policy that allows anything besides reading
+/// parameters appears as one that allows nothing, so that the next apply rewrites it.
 pub(super) fn state(aws: &Aws, found: Found, before: &GatewayRole) -> GatewayRole {
     let mut state = before.clone();
     state.take_tags(aws, &found.role.tags);
@@ -108,7 +109,7 @@ pub(super) fn state(aws: &Aws, found: Found, before: &GatewayRole) -> GatewayRol
     state
 }
 
-/// What the statements about `action` alone name.
+/// The resources of the statements whose only action is `action`.
 fn resources(document: &str, action: &str) -> Vec<String> {
     let document: Json = serde_json::from_str(document).unwrap_or_default();
     let statements = document["Statement"].as_array().into_iter().flatten();
@@ -126,8 +127,9 @@ fn check_name(value: &Value, path: &Path, diagnostics: &mut Diagnostics) {
     if !(1..=64).contains(&name.len()) || !name.chars().all(allowed) {
         diagnostics.error_at(
             path.clone(),
-            "Name not possible",
-            "The name of a role has 1 to 64 characters of `a-z A-Z 0-9` and `+=,.@_-`.",
+            "Invalid role name",
+            "The name is empty, too long, or contains characters that IAM does not accept. Use 1 to 64 \
+             characters from `a-z A-Z 0-9` and `+=,.@_-`.",
         );
     }
 }

@@ -1,4 +1,4 @@
-//! EC2's calls about internet gateways.
+//! EC2 API calls for internet gateways.
 
 use aws_sdk_ec2::types::{AttachmentStatus, ResourceType};
 
@@ -8,7 +8,7 @@ use crate::session::Aws;
 use crate::tags::{self, Tags};
 use warren_managed::Failure;
 
-/// An internet gateway as DescribeInternetGateways tells it.
+/// An internet gateway as returned by DescribeInternetGateways.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Found {
     pub(super) id: String,
@@ -19,7 +19,7 @@ pub(super) struct Found {
     pub(super) tags: Tags,
 }
 
-/// Ids of the gateways of this fabric and owner called `name`.
+/// IDs of the gateways of this fabric and owner called `name`.
 pub(super) async fn find(aws: &Aws, name: &str) -> Result<Vec<String>, ApiError> {
     let call = aws.ec2().describe_internet_gateways().set_filters(Some(aws.filters(name)));
     let mut pages = call.into_paginator().items().send();
@@ -30,7 +30,7 @@ pub(super) async fn find(aws: &Aws, name: &str) -> Result<Vec<String>, ApiError>
     Ok(ids)
 }
 
-/// Makes a gateway and gives its id.
+/// Creates a gateway and returns its ID.
 pub(super) async fn create(aws: &Aws, tags: &Tags) -> Result<String, ApiError> {
     let made = aws
         .ec2()
@@ -44,7 +44,7 @@ pub(super) async fn create(aws: &Aws, tags: &Tags) -> Result<String, ApiError> {
     Ok(made.internet_gateway.and_then(|gateway| gateway.internet_gateway_id).unwrap_or_default())
 }
 
-/// The gateway `id`; not found is an error.
+/// The gateway `id`; an error if it does not exist.
 pub(super) async fn get(aws: &Aws, id: &str) -> Result<Found, ApiError> {
     let call = aws.ec2().describe_internet_gateways().internet_gateway_ids(id);
     let answer = call.send().await.named("DescribeInternetGateways")?;
@@ -71,7 +71,7 @@ fn found(gateway: aws_sdk_ec2::types::InternetGateway) -> Found {
 pub(super) async fn attach(aws: &Aws, id: &str, vpc: &str) -> Result<(), ApiError> {
     let call = aws.ec2().attach_internet_gateway().internet_gateway_id(id).vpc_id(vpc);
     match call.send().await.named("AttachInternetGateway") {
-        // An attempt whose answer was lost has done it.
+        // An earlier attempt whose response was lost has succeeded.
         Err(error) if error.code == "Resource.AlreadyAssociated" => match get(aws, id).await?.vpc_id {
             Some(attached) if attached == vpc => Ok(()),
             _ => Err(error),

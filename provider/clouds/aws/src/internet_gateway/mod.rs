@@ -1,4 +1,4 @@
-//! `warren_aws_internet_gateway`: the way from a VPC's public subnets to the internet.
+//! `warren_aws_internet_gateway`: connects the public subnets of a VPC to the internet.
 
 mod api;
 mod schema;
@@ -61,7 +61,7 @@ impl Object for InternetGateway {
         let id = self.id.text();
         let Some(found) = ApiError::if_found(api::get(aws, id).await)? else { return Ok(()) };
         if let Some(vpc) = &found.vpc_id {
-            // Refused while public addresses are mapped through the gateway.
+            // Rejected while public addresses are mapped through the gateway.
             op.release(|| api::detach(aws, id, vpc)).await?;
         }
         op.delete(|| api::delete(aws, id), || api::get(aws, id)).await

@@ -18,15 +18,15 @@ model! {
         pub id: Attr<String>,
         /// The VPC that it is attached to.
         pub vpc_id: Attr<String>,
-        /// Account id.
+        /// Account ID.
         pub owner_id: Attr<String>,
-        /// Amazon resource name.
+        /// Amazon Resource Name.
         pub arn: Attr<String>,
-        /// The user's tags.
+        /// Tags of the configuration.
         pub tags: TagMap,
         /// All tags.
         pub tags_all: TagMap,
-        /// How long operations may take.
+        /// Timeouts of operations.
         pub timeouts: Attr<Timeouts>,
     }
 }
@@ -35,21 +35,28 @@ common!(InternetGateway, "warren_aws_internet_gateway");
 
 pub(super) fn schema() -> Schema {
     Schema::new(
-        "An internet gateway, attached to a VPC. It opens nothing by itself: traffic needs a route to it, a public \
-         address and a security group that lets it in.",
+        "Manages an internet gateway and attaches it to a VPC. The gateway alone opens nothing: traffic \
+         also needs a route to the gateway, a public IP address and a security group that allows it.",
     )
     .attributes(common::head("internet gateway"))
     .attributes([
-        Attribute::string("vpc_id")
-            .required()
-            .describe("Id of the VPC to attach to; a VPC has at most one. Changes in place."),
-        Attribute::string("owner_id").computed().keeps().describe("Id of the account, 12 digits."),
-        Attribute::string("arn").computed().keeps().describe("Amazon resource name."),
+        Attribute::string("vpc_id").required().describe(
+            "ID of the VPC to attach the gateway to. A VPC has at most one internet gateway. Updated in \
+             place.",
+        ),
+        Attribute::string("owner_id")
+            .computed()
+            .keeps()
+            .describe("ID of the AWS account that owns the gateway."),
+        Attribute::string("arn")
+            .computed()
+            .keeps()
+            .describe("Amazon Resource Name (ARN) of the internet gateway."),
     ])
     .attributes(common::tail())
 }
 
-/// The state that what was found makes of `before`.
+/// The state of the object that was found, based on `before`.
 pub(super) fn state(aws: &Aws, found: Found, before: &InternetGateway) -> InternetGateway {
     let mut state = before.clone();
     state.take_tags(aws, &found.tags);

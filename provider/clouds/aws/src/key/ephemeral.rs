@@ -1,4 +1,4 @@
-//! `ephemeral "warren_aws_signing_key"`: the secret half for as long as a run needs it to sign tokens.
+//! `ephemeral "warren_aws_signing_key"`: the private key for signing tokens in a run.
 
 use tf_provider_rs::ephemeral::Opened;
 use tf_provider_rs::model::Secret;
@@ -12,11 +12,11 @@ use crate::parameter;
 use crate::session::{Aws, Op, Session};
 
 model! {
-    /// What is read.
+    /// The key to read.
     pub struct Value {
         /// Name of the parameter.
         pub name: Attr<String>,
-        /// Which version; else the last.
+        /// The version; by default the latest.
         pub version: Attr<i64>,
         /// `k4.secret.…`.
         pub secret_key: Attr<Secret>,
@@ -42,16 +42,21 @@ impl Ephemeral for SigningKeyValue {
 
     fn schema(&self) -> Schema {
         Schema::new(
-            "The secret half of a `warren_aws_signing_key`, read from the parameter store for this run. Hand it to \
-             `warren_enrolment_token`; it is stored nowhere.",
+            "Reads the private key of a `warren_aws_signing_key` from Parameter Store for the duration of \
+             a run. Pass it to `warren_enrolment_token`. Terraform stores it nowhere.",
         )
         .attributes([
-            Attribute::string("name")
-                .required()
-                .validate(parameter::check_name)
-                .describe("Name of the parameter: the key's `id`, so that the key is made first."),
-            Attribute::number("version").optional().describe("Version of the parameter. Default: the last."),
-            Attribute::string("secret_key").computed().sensitive().describe("`k4.secret.…`."),
+            Attribute::string("name").required().validate(parameter::check_name).describe(
+                "Name of the parameter. Use the `id` of the `warren_aws_signing_key`, so that Terraform \
+                 creates the key first.",
+            ),
+            Attribute::number("version")
+                .optional()
+                .describe("Version of the parameter. Defaults to the latest version."),
+            Attribute::string("secret_key")
+                .computed()
+                .sensitive()
+                .describe("Private key in PASERK format, `k4.secret.…`."),
         ])
     }
 

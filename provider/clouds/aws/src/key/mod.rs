@@ -1,8 +1,9 @@
-//! `warren_aws_wireguard_key`, `warren_aws_signing_key`, `warren_aws_tls_key`: keys whose secret half is in the
-//! parameter store and nowhere else.
+//! `warren_aws_wireguard_key`, `warren_aws_signing_key`, `warren_aws_tls_key`: keys whose private half is
+//! stored only in Parameter Store.
 //!
-//! A version's note (the parameter's description, written in the same call as the value) has the public half and the
-//! rotation that asked for it. So a look decrypts nothing, and a rotation whose answer was lost is not made again:
+//! The note of a version is the description of the parameter, written in the same call as the value. It
+//! contains the public key and the rotation label. Therefore a read decrypts nothing, and a rotation whose
+//! response was lost is not repeated:
 //!
 //! ```text
 //! create   put version 1 with note and tags
@@ -27,7 +28,7 @@ use schema::Stored;
 use warren_gateways::key::{Kind, Note, Signing, Tls, Wireguard};
 use warren_managed::{Failure, Object};
 
-/// A kind of key with a resource type.
+/// A key type with a resource type.
 pub(crate) trait Named: Kind {
     /// The resource type.
     const TYPE: &'static str;
@@ -88,7 +89,7 @@ impl<K: Named> Object for Key<K> {
     }
 }
 
-/// Makes a key and puts it; the secret half is gone when this returns.
+/// Generates and stores a key; the private key is zeroised when this returns.
 async fn put<K: Named>(aws: &Aws, planned: &Key<K>, tags: Option<&Tags>) -> Result<(), ApiError> {
     let pair = K::make().map_err(|error| ApiError::unsent("PutParameter", &error))?;
     let note = Note { rotation: planned.rotation.known().cloned(), public: pair.public.clone() };
@@ -102,7 +103,7 @@ async fn put<K: Named>(aws: &Aws, planned: &Key<K>, tags: Option<&Tags>) -> Resu
     parameter::put(aws, &put).await.map(drop)
 }
 
-/// What there is of the key `name`; not found is an error.
+/// The key `name`; an error if it does not exist.
 async fn look(aws: &Aws, name: &str) -> Result<Stored, ApiError> {
     let versions = parameter::versions(aws, name).await?;
     Ok(Stored { name: name.to_owned(), versions, tags: parameter::tags(aws, name).await? })

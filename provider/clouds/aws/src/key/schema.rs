@@ -1,4 +1,4 @@
-//! Attributes and state of keys, of whatever kind.
+//! Attributes and state of keys of all types.
 
 use tf_provider_rs::model::Model;
 use tf_provider_rs::schema::{Attribute, Schema};
@@ -13,29 +13,29 @@ use warren_gateways::key::{self, Note};
 use warren_managed::Timeouts;
 
 model! {
-    /// What keys of all kinds have.
+    /// The attributes of keys of all types.
     pub struct Fields {
         /// The parameter's name.
         pub name: Attr<String>,
         /// The same.
         pub id: Attr<String>,
-        /// What encrypts the secret half.
+        /// The KMS key that encrypts the private key.
         pub kms_key_id: Attr<String>,
-        /// A change makes a new key.
+        /// The rotation label.
         pub rotation: Attr<String>,
-        /// The public half.
+        /// The public key.
         pub public_key: Attr<String>,
         /// Version of the parameter.
         pub version: Attr<i64>,
-        /// The public half of the version before.
+        /// The public key of the previous version.
         pub previous_public_key: Attr<String>,
-        /// The version before.
+        /// The previous version.
         pub previous_version: Attr<i64>,
-        /// The user's tags.
+        /// Tags of the configuration.
         pub tags: TagMap,
         /// All tags.
         pub tags_all: TagMap,
-        /// How long operations may take.
+        /// Timeouts of operations.
         pub timeouts: Attr<Timeouts>,
     }
 }
@@ -79,44 +79,44 @@ impl<K: Named> Tagged for Key<K> {
 
 pub(super) fn schema<K: Named>() -> Schema {
     Schema::new(&format!(
-        "{}{}, made in the provider's process. The secret half goes into the parameter store as a SecureString and \
-         nowhere else: not into plan, state or log. `rotation` makes a new one; the version before stays readable as \
-         `NAME:VERSION` until the store drops it after a hundred.",
-        K::WHAT[..1].to_uppercase(),
-        &K::WHAT[1..],
+        "Generates {} and stores it in Systems Manager Parameter Store. The private key is generated in \
+         the provider process, stored as a `SecureString` and never written to the plan, the state or a \
+         log. Changing `rotation` generates a new key; earlier versions stay readable as `NAME:VERSION` \
+         until Parameter Store discards them, after 100 versions.",
+        K::WHAT,
     ))
     .attributes([
         Attribute::string("name").required().replaces().validate(parameter::check_name).describe(
-            "Name of the parameter, such as `/warren/gw-a/wireguard`. A change replaces the key.",
+            "Name of the parameter, such as `/warren/gw-a/wireguard`. Changing this replaces the key.",
         ),
-        Attribute::string("id").computed().keeps().describe("The name."),
+        Attribute::string("id").computed().keeps().describe("Name of the parameter."),
         Attribute::string("kms_key_id").optional().replaces().describe(
-            "ARN or alias of the KMS key that encrypts the secret half. A change replaces the key. Default: AWS's own \
-             `alias/aws/ssm`.",
+            "ARN or alias of the KMS key that encrypts the private key. Changing this replaces the key. \
+             Defaults to the AWS managed key `alias/aws/ssm`.",
         ),
     ])
     .attributes(key::attributes::<K>("parameter"))
     .attributes(common::tail())
 }
 
-/// A key as the parameter store has it.
+/// A key in Parameter Store.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Stored {
     pub(super) name: String,
-    /// The last two, the present one last.
+    /// The last two versions, the current one last.
     pub(super) versions: Vec<Version>,
     pub(super) tags: Tags,
 }
 
 impl Stored {
-    /// Whether the present version is the one that this rotation asked for.
+    /// Whether the current version belongs to this rotation label.
     pub(super) fn has(&self, rotation: &Attr<String>) -> bool {
         let note = self.versions.last().and_then(|version| Note::parse(&version.description));
         note.is_some_and(|note| note.rotation.as_ref() == rotation.known())
     }
 }
 
-/// The state that what is stored makes of `before`.
+/// The state of the stored key, based on `before`.
 pub(super) fn state<K: Named>(aws: &Aws, stored: Stored, before: &Key<K>) -> Key<K> {
     let mut state = before.clone();
     state.take_tags(aws, &stored.tags);

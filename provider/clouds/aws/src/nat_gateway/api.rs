@@ -1,4 +1,4 @@
-//! EC2's calls about NAT gateways and their addresses.
+//! EC2 API calls for NAT gateways and their addresses.
 
 use aws_sdk_ec2::types::{ConnectivityType, ResourceType};
 
@@ -11,7 +11,7 @@ use crate::session::Aws;
 use crate::tags::{self, PART_OF, Tags, filter};
 use warren_managed::Failure;
 
-/// A NAT gateway as DescribeNatGateways tells it.
+/// A NAT gateway as returned by DescribeNatGateways.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Found {
     pub(super) id: String,
@@ -30,7 +30,7 @@ pub(super) struct Found {
 }
 
 impl Found {
-    /// Whether it works, or will.
+    /// Whether it works or is being created.
     pub(super) fn is_living(&self) -> bool {
         matches!(self.state.as_str(), "pending" | "available")
     }
@@ -43,8 +43,8 @@ pub(super) fn address_tags(tags: &Tags) -> Tags {
     tags
 }
 
-/// Ids of the living gateways of this fabric and owner with the planned name, subnet and kind, and with
-/// the user's address where the plan names one.
+/// IDs of the live gateways of this fabric and owner with the planned name, subnet and type, and with the
+/// user's address if the plan names one.
 pub(super) async fn find(aws: &Aws, planned: &NatGateway) -> Result<Vec<String>, ApiError> {
     let mut filters = aws.filters(planned.name.text());
     filters.push(filter("subnet-id", planned.subnet_id.text()));
@@ -63,7 +63,7 @@ pub(super) async fn find(aws: &Aws, planned: &NatGateway) -> Result<Vec<String>,
     Ok(ids)
 }
 
-/// Makes a gateway and gives its id.
+/// Creates a gateway and returns its ID.
 pub(super) async fn create(aws: &Aws, planned: &NatGateway, tags: &Tags) -> Result<String, ApiError> {
     let kind = ConnectivityType::from(planned.connectivity_type.text());
     let address = planned.allocation_id.known().or(planned.owned_allocation_id.known());
@@ -82,7 +82,7 @@ pub(super) async fn create(aws: &Aws, planned: &NatGateway, tags: &Tags) -> Resu
     Ok(made.nat_gateway.and_then(|gateway| gateway.nat_gateway_id).unwrap_or_default())
 }
 
-/// The gateway `id`, also one that is deleted; not found is an error.
+/// The gateway `id`, even if it is deleted; an error if it does not exist.
 pub(super) async fn get(aws: &Aws, id: &str) -> Result<Found, ApiError> {
     let call = aws.ec2().describe_nat_gateways().nat_gateway_ids(id);
     let answer = call.send().await.named("DescribeNatGateways")?;
@@ -118,8 +118,8 @@ pub(super) async fn delete(aws: &Aws, id: &str) -> Result<(), ApiError> {
     ApiError::unless_gone(call.send().await.named("DeleteNatGateway").map(drop))
 }
 
-/// Allocation ids of the unused addresses that belong to the gateway called `name`: one that is in use
-/// belongs to a gateway which exists.
+/// Allocation IDs of the unused addresses that belong to the gateway named `name`. An address in use
+/// belongs to a gateway that exists.
 pub(super) async fn find_address(aws: &Aws, name: &str) -> Result<Vec<String>, ApiError> {
     let mut filters = aws.filters(name);
     filters.push(filter(&format!("tag:{PART_OF}"), NatGateway::KIND));
@@ -133,7 +133,7 @@ pub(super) async fn find_address(aws: &Aws, name: &str) -> Result<Vec<String>, A
     Ok(unused.filter_map(|address| address.allocation_id).collect())
 }
 
-/// Allocates an address of the gateway's own and gives its allocation id.
+/// Allocates an address that the gateway owns and returns its allocation ID.
 pub(super) async fn allocate(aws: &Aws, tags: &Tags) -> Result<String, ApiError> {
     address::allocate(aws, &address_tags(tags)).await
 }
@@ -143,7 +143,7 @@ pub(super) async fn look_address(aws: &Aws, id: &str) -> Result<Option<Tags>, Ap
     Ok(ApiError::if_found(address::get(aws, id).await)?.map(|address| address.tags))
 }
 
-/// Whether the address is one that a resource of this type allocated in this fabric for this owner.
+/// Whether a resource of this type allocated the address in this fabric for this owner.
 pub(super) async fn owned(aws: &Aws, id: Option<&str>) -> Result<bool, ApiError> {
     let Some(id) = id else { return Ok(false) };
     let Some(tags) = look_address(aws, id).await? else { return Ok(false) };
@@ -151,7 +151,7 @@ pub(super) async fn owned(aws: &Aws, id: Option<&str>) -> Result<bool, ApiError>
     Ok(tags.get(PART_OF).is_some_and(|kind| kind == NatGateway::KIND) && tags::scope(&tags) == ours)
 }
 
-/// Gives an address back, if there is one.
+/// Releases an address, if it exists.
 pub(super) async fn release(aws: &Aws, id: &str) -> Result<(), ApiError> {
     ApiError::unless_gone(address::release(aws, id).await)
 }

@@ -1,13 +1,14 @@
 //! `warren_aws_nat_gateway`: a NAT gateway, with the public address that it owns.
 //!
 //! Two objects may exist: the gateway (`nat-..`) and, for a public gateway without `allocation_id`, an
-//! address (`eipalloc-..`). They are made and removed in this order, each step findable by tags:
+//! address (`eipalloc-..`). They are created and removed in this order, and each can be found by its tags:
 //!
 //! ```text
 //! allocate address -> create gateway -> available -> delete gateway -> deleted -> release address
 //! ```
 //!
-//! A gateway that is gone while its address is not stays in state as `deleted`; the plan then replaces it.
+//! If the gateway no longer exists but its address does, the gateway stays in the state as `deleted`, and
+//! the plan replaces it.
 
 mod api;
 mod schema;
@@ -35,7 +36,8 @@ impl Object for NatGateway {
             diagnostics.error_at(
                 Path::of("allocation_id"),
                 "Private NAT gateway with a public address",
-                "A gateway of `connectivity_type = \"private\"` has no public address: remove `allocation_id`.",
+                "A gateway with `connectivity_type = \"private\"` has no public address. Remove \
+                 `allocation_id`.",
             );
         }
     }
@@ -47,7 +49,7 @@ impl Object for NatGateway {
             planned.public_ip = Attr::Null;
         }
         match &change.prior {
-            // What AWS has given up for good is replaced.
+            // Replaces a gateway that AWS will not recover.
             Some(prior)
                 if prior.state.known().is_some_and(|state| state != "available" && state != "pending") =>
             {
@@ -59,14 +61,14 @@ impl Object for NatGateway {
         }
     }
 
-    /// Remembers both ids, so that a replacement created before this one goes adopts neither.
+    /// Remembers both IDs, so that a replacement that is created first adopts neither.
     fn hold(&self, objects: &Objects) {
         for id in [&self.id, &self.owned_allocation_id] {
             objects.hold(NatGateway::KIND, self.name.text(), id.text());
         }
     }
 
-    /// An update goes on with the address that the state has, also where it has none.
+    /// An update keeps the address in the state, even if there is none.
     async fn prepare(
         &mut self,
         _work: &Work<'_>,
@@ -87,7 +89,7 @@ impl Object for NatGateway {
         api::create(aws, self, tags).await
     }
 
-    /// The address comes before the gateway; a gateway that was left has one already.
+    /// Creates the address before the gateway. A gateway of an interrupted run already has one.
     async fn ensure(&mut self, work: &Work<'_>, progress: &Progress) -> Result<(), Diagnostics> {
         let Work { cloud: aws, op, .. } = work;
         if let Some(id) = adopt::leftover(work, &*self, || api::find(aws, self)).await? {
@@ -142,7 +144,7 @@ impl Object for NatGateway {
         let Work { cloud: aws, op, .. } = work;
         let mut gateway = self.id.known().cloned();
         if gateway.is_none() {
-            // A create whose answer was lost: the address tells which gateway is meant.
+            // The response of the create was lost: the address identifies the gateway.
             for id in api::find(aws, self).await? {
                 let found = op.call(|| api::get(aws, &id)).await?;
                 if found.allocation_id.as_ref() == self.owned_allocation_id.known() {
@@ -152,7 +154,7 @@ impl Object for NatGateway {
         }
         if let Some(id) = &gateway {
             op.release(|| api::delete(aws, id)).await?;
-            // A failed gateway counts as there until it is deleted too: it still holds its address.
+            // A failed gateway counts as existing until it is deleted: it still holds its address.
             op.until("deleted", || async {
                 Ok(match ApiError::if_found(api::get(aws, id).await)? {
                     Some(found) if found.state != "deleted" => Look::Pending(found.state),
@@ -168,7 +170,7 @@ impl Object for NatGateway {
     }
 }
 
-/// What there is of the gateway; `None` when neither it nor its address is left.
+/// The remains of the gateway; `None` if neither it nor its address exists.
 async fn look(aws: &Aws, state: &NatGateway) -> Result<Option<NatGateway>, Diagnostics> {
     let found = match state.id.known() {
         Some(id) => ApiError::if_found(api::get(aws, id).await)?,
@@ -195,9 +197,9 @@ fn failed(label: &str, found: &api::Found) -> Diagnostic {
     Diagnostic::error(
         "NAT gateway failed",
         format!(
-            "{label} is {}, not available. AWS says: {}. Apply again: the gateway is replaced.",
+            "{label} is in the state {}. AWS reports: {}. Apply again to replace the gateway.",
             found.state,
-            found.failure.as_deref().unwrap_or("nothing more")
+            found.failure.as_deref().unwrap_or("no reason")
         ),
     )
 }

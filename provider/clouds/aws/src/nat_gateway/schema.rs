@@ -16,11 +16,11 @@ model! {
         pub name: Attr<String>,
         /// `nat-..`.
         pub id: Attr<String>,
-        /// The subnet that it lives in.
+        /// The subnet of the gateway.
         pub subnet_id: Attr<String>,
         /// `public` or `private`.
         pub connectivity_type: Attr<String>,
-        /// An address of the user's.
+        /// An address that the user manages.
         pub allocation_id: Attr<String>,
         /// The address that this resource allocated and releases.
         pub owned_allocation_id: Attr<String>,
@@ -34,11 +34,11 @@ model! {
         pub vpc_id: Attr<String>,
         /// `available`, or how it ended.
         pub state: Attr<String>,
-        /// The user's tags.
+        /// Tags of the configuration.
         pub tags: TagMap,
         /// All tags.
         pub tags_all: TagMap,
-        /// How long operations may take.
+        /// Timeouts of operations.
         pub timeouts: Attr<Timeouts>,
     }
 }
@@ -47,14 +47,15 @@ common!(NatGateway, "warren_aws_nat_gateway");
 
 pub(super) fn schema() -> Schema {
     Schema::new(
-        "A NAT gateway: private subnets reach out through it, nothing reaches in. A public one without \
-         `allocation_id` allocates an Elastic IP address and releases it when it goes.",
+        "Manages a NAT gateway, through which private subnets can open outbound connections but receive \
+         none. A public gateway without `allocation_id` allocates an Elastic IP address and releases it \
+         when the gateway is destroyed.",
     )
     .attributes(common::head("NAT gateway"))
     .attributes([
         Attribute::string("subnet_id").required().replaces().describe(
-            "Id of the subnet that the gateway lives in; for a public one, a subnet with a route to an internet \
-             gateway. A change replaces the gateway.",
+            "ID of the subnet of the gateway. A public gateway needs a subnet with a route to an internet \
+             gateway. Changing this replaces the gateway.",
         ),
         Attribute::string("connectivity_type")
             .default("public")
@@ -63,34 +64,43 @@ pub(super) fn schema() -> Schema {
                 if !matches!(value.as_str(), Some("public" | "private")) {
                     diagnostics.error_at(
                         path.clone(),
-                        "Unknown connectivity type",
-                        "`connectivity_type` is `public` or `private`.",
+                        "Invalid connectivity type",
+                        "AWS offers two connectivity types. Set `connectivity_type` to `public` or \
+                         `private`.",
                     );
                 }
             })
             .describe(
-                "`public` (to the internet) or `private` (to other networks). A change replaces the gateway. \
-                 Default: `public`.",
+                "Connectivity of the gateway: `public` (to the internet) or `private` (to other private \
+                 networks). Changing this replaces the gateway. Defaults to `public`.",
             ),
         Attribute::string("allocation_id").optional().replaces().describe(
-            "Allocation id of an Elastic IP address of yours, which stays when the gateway goes. A change replaces \
-             the gateway.",
+            "Allocation ID of an existing Elastic IP address, which is kept when the gateway is \
+             destroyed. Changing this replaces the gateway.",
         ),
         Attribute::string("owned_allocation_id").computed().keeps().describe(
-            "Allocation id of the Elastic IP address that this resource allocated; null when it did not.",
+            "Allocation ID of the Elastic IP address that this resource allocated. Null if it did not \
+             allocate one.",
         ),
-        Attribute::string("public_ip").computed().keeps().describe("Public IPv4 address."),
+        Attribute::string("public_ip")
+            .computed()
+            .keeps()
+            .describe("Public IPv4 address. Null for a private gateway."),
         Attribute::string("private_ip").computed().keeps().describe("Private IPv4 address in the subnet."),
-        Attribute::string("network_interface_id").computed().keeps().describe("Id of its network interface."),
-        Attribute::string("vpc_id").computed().keeps().describe("Id of the VPC."),
+        Attribute::string("network_interface_id")
+            .computed()
+            .keeps()
+            .describe("ID of the network interface of the gateway."),
+        Attribute::string("vpc_id").computed().keeps().describe("ID of the VPC."),
         Attribute::string("state").computed().keeps().describe(
-            "`available`; a gateway found `failed` or `deleted` is replaced by the next apply.",
+            "State of the gateway, normally `available`. A gateway in the state `failed` or `deleted` is \
+             replaced by the next apply.",
         ),
     ])
     .attributes(common::tail())
 }
 
-/// The state that what was found makes of `before`.
+/// The state of the object that was found, based on `before`.
 pub(super) fn state(aws: &Aws, found: Found, before: &NatGateway) -> NatGateway {
     let mut state = before.clone();
     state.take_tags(aws, &found.tags);

@@ -1,4 +1,4 @@
-//! EC2's calls about route tables.
+//! EC2 API calls for route tables.
 
 use std::collections::BTreeMap;
 
@@ -11,29 +11,29 @@ use crate::session::Aws;
 use crate::tags::{self, Tags, filter};
 use warren_managed::Failure;
 
-/// A route table as DescribeRouteTables tells it.
+/// A route table as returned by DescribeRouteTables.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Found {
     pub(super) id: String,
     pub(super) vpc_id: String,
-    /// Routes that somebody made, by destination.
+    /// Routes other than those of AWS, by destination.
     pub(super) routes: BTreeMap<Destination, FoundRoute>,
-    /// Association ids by subnet.
+    /// Association IDs by subnet.
     pub(super) subnets: BTreeMap<String, String>,
     pub(super) owner: String,
     pub(super) tags: Tags,
 }
 
-/// A route that somebody made.
+/// A route other than those of AWS.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct FoundRoute {
-    /// `None`: a kind of target that this resource does not offer.
+    /// `None` for a target type that this resource does not support.
     pub(super) target: Option<Target>,
-    /// Its target is gone.
+    /// Whether its target no longer exists.
     pub(super) blackhole: bool,
 }
 
-/// Ids of the tables of this fabric and owner called `name` in the VPC.
+/// IDs of the tables of this fabric and owner called `name` in the VPC.
 pub(super) async fn find(aws: &Aws, name: &str, vpc: &str) -> Result<Vec<String>, ApiError> {
     let mut filters = aws.filters(name);
     filters.push(filter("vpc-id", vpc));
@@ -46,7 +46,7 @@ pub(super) async fn find(aws: &Aws, name: &str, vpc: &str) -> Result<Vec<String>
     Ok(ids)
 }
 
-/// Makes a table and gives its id.
+/// Creates a table and returns its ID.
 pub(super) async fn create(aws: &Aws, vpc: &str, tags: &Tags) -> Result<String, ApiError> {
     let made = aws
         .ec2()
@@ -61,7 +61,7 @@ pub(super) async fn create(aws: &Aws, vpc: &str, tags: &Tags) -> Result<String, 
     Ok(made.route_table.and_then(|table| table.route_table_id).unwrap_or_default())
 }
 
-/// The table `id`; not found is an error.
+/// The table `id`; an error if it does not exist.
 pub(super) async fn get(aws: &Aws, id: &str) -> Result<Found, ApiError> {
     let call = aws.ec2().describe_route_tables().route_table_ids(id);
     let answer = call.send().await.named("DescribeRouteTables")?;
@@ -89,7 +89,7 @@ fn found(table: aws_sdk_ec2::types::RouteTable) -> Found {
     }
 }
 
-/// A route that somebody made; `None` for one that AWS added: local, propagated, of a gateway endpoint.
+/// A route; `None` for routes that AWS added: local, propagated and gateway endpoint routes.
 fn route(route: aws_sdk_ec2::types::Route) -> Option<(Destination, FoundRoute)> {
     let gateway = route.gateway_id.as_deref();
     let by_aws = gateway.is_some_and(|id| id == "local" || id.starts_with("vpce-"));
@@ -113,7 +113,7 @@ fn route(route: aws_sdk_ec2::types::Route) -> Option<(Destination, FoundRoute)> 
     Some((destination, FoundRoute { target, blackhole: route.state == Some(RouteState::Blackhole) }))
 }
 
-/// Puts the destination into a call about a route; every call has a type of its own.
+/// Sets the destination of a route call. Every call has its own type.
 macro_rules! to {
     ($call:expr, $destination:expr) => {{
         let call = $call;
@@ -125,7 +125,7 @@ macro_rules! to {
     }};
 }
 
-/// Puts the target into a call about a route.
+/// Sets the target of a route call.
 macro_rules! via {
     ($call:expr, $target:expr) => {{
         let call = $call;
@@ -148,7 +148,7 @@ pub(super) async fn create_route(
 ) -> Result<(), ApiError> {
     let call = via!(to!(aws.ec2().create_route(), destination), target).route_table_id(id);
     match call.send().await.named("CreateRoute") {
-        // An attempt whose answer was lost has made it, or somebody else did just now.
+        // An earlier attempt whose response was lost has created it, or somebody else has.
         Err(error) if error.code == "RouteAlreadyExists" => replace_route(aws, id, destination, target).await,
         other => other.map(drop),
     }
@@ -169,7 +169,7 @@ pub(super) async fn delete_route(aws: &Aws, id: &str, destination: &Destination)
     ApiError::unless_gone(call.send().await.named("DeleteRoute").map(drop))
 }
 
-/// Makes the subnet use the table, also when it uses another one.
+/// Associates the subnet with the table, even if it uses another table.
 pub(super) async fn associate(aws: &Aws, id: &str, subnet: &str) -> Result<(), ApiError> {
     match elsewhere(aws, subnet).await? {
         Some((table, _)) if table == id => Ok(()),

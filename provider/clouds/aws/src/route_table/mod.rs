@@ -60,8 +60,8 @@ impl Object for RouteTable {
     }
 }
 
-/// What is missing or leads elsewhere comes before what goes: traffic is not cut while a destination changes from
-/// one notation to another.
+/// Adds and updates routes before it removes any, so that traffic is not interrupted while a destination
+/// changes from one notation to another.
 async fn reconcile_routes(
     aws: &Aws,
     op: &Op,

@@ -7,7 +7,7 @@ use tf_provider_rs::{Attr, Diagnostics, Path};
 
 use super::schema::Route;
 
-/// Where a route leads to: exactly one of the three.
+/// The destination of a route: exactly one of the three.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Destination {
     Ipv4(String),
@@ -22,7 +22,7 @@ impl fmt::Display for Destination {
     }
 }
 
-/// Through what a route leads.
+/// The target of a route.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Target {
     /// An internet or virtual private gateway.
@@ -72,7 +72,7 @@ impl Route {
             .or(egress.map(Target::EgressOnlyGateway))
     }
 
-    /// The route as the configuration writes it.
+    /// The route in the form of the configuration.
     pub(super) fn of(destination: &Destination, target: Option<&Target>) -> Route {
         let mut route = Route::default();
         match destination.clone() {
@@ -93,12 +93,13 @@ impl Route {
     }
 }
 
-/// Targets by destination; routes that lack either are left out.
+/// Targets by destination. Routes without a destination or target are skipped.
 pub(super) fn by_destination<'a>(routes: impl Iterator<Item = &'a Route>) -> BTreeMap<Destination, Target> {
     routes.filter_map(|route| Some((route.destination()?, route.target()?))).collect()
 }
 
-/// One destination and one target each, no destination twice. What is not known yet may be either.
+/// Checks that each route has one destination and one target, and that destinations are unique. Unknown
+/// values are skipped.
 pub(super) fn check<'a>(routes: impl Iterator<Item = &'a Route>, diagnostics: &mut Diagnostics) {
     let path = Path::of("routes");
     let mut seen = BTreeSet::new();
@@ -124,8 +125,8 @@ pub(super) fn check<'a>(routes: impl Iterator<Item = &'a Route>, diagnostics: &m
         {
             diagnostics.error_at(
                 path.clone(),
-                "Two routes to one destination",
-                format!("{destination} is the destination of two routes of this table. Keep one of them."),
+                "Duplicate route destination",
+                format!("Two routes of this table have the destination {destination}. Remove one of them."),
             );
         }
     }

@@ -22,19 +22,19 @@ model! {
         pub id: Attr<String>,
         /// The VPC.
         pub vpc_id: Attr<String>,
-        /// All routes but those that AWS adds.
+        /// All routes except those that AWS adds.
         pub routes: Attr<Vec<Route>>,
         /// Subnets that use the table.
         pub subnet_ids: Texts,
-        /// Account id.
+        /// Account ID.
         pub owner_id: Attr<String>,
-        /// Amazon resource name.
+        /// Amazon Resource Name.
         pub arn: Attr<String>,
-        /// The user's tags.
+        /// Tags of the configuration.
         pub tags: TagMap,
         /// All tags.
         pub tags_all: TagMap,
-        /// How long operations may take.
+        /// Timeouts of operations.
         pub timeouts: Attr<Timeouts>,
     }
 
@@ -66,12 +66,16 @@ common!(RouteTable, "warren_aws_route_table");
 pub(super) fn schema() -> Schema {
     let target = |name: &str, what: &str| Attribute::string(name).optional().describe(what);
     Schema::new(
-        "A route table with all its routes and the subnets that use it. Routes and associations that are not listed \
-         are removed, but for those that AWS adds itself: local ones, those of gateway endpoints, and propagated ones.",
+        "Manages a route table with all of its routes and subnet associations. Routes and associations \
+         that are not listed are removed, except for those that AWS adds: local routes, routes of \
+         gateway endpoints, and propagated routes.",
     )
     .attributes(common::head("route table"))
     .attributes([
-        Attribute::string("vpc_id").required().replaces().describe("Id of the VPC. A change replaces the table."),
+        Attribute::string("vpc_id")
+            .required()
+            .replaces()
+            .describe("ID of the VPC. Changing this replaces the route table."),
         Attribute::nested(
             "routes",
             Nesting::Set,
@@ -86,41 +90,56 @@ pub(super) fn schema() -> Schema {
                     .describe("IPv6 destination in CIDR notation."),
                 Attribute::string("destination_prefix_list_id")
                     .optional()
-                    .describe("Id of a managed prefix list as destination."),
-                target("gateway_id", "Id of an internet gateway or virtual private gateway."),
-                target("nat_gateway_id", "Id of a NAT gateway."),
-                target("transit_gateway_id", "Id of a transit gateway that the VPC is attached to."),
-                target("vpc_peering_connection_id", "Id of a VPC peering connection."),
+                    .describe("ID of a managed prefix list as the destination."),
+                target("gateway_id", "ID of an internet gateway or virtual private gateway as the target."),
+                target("nat_gateway_id", "ID of a NAT gateway as the target."),
+                target(
+                    "transit_gateway_id",
+                    "ID of a transit gateway as the target. The VPC must be attached to it.",
+                ),
+                target("vpc_peering_connection_id", "ID of a VPC peering connection as the target."),
                 target(
                     "network_interface_id",
-                    "Id of a network interface, such as that of an instance which forwards.",
+                    "ID of a network interface as the target, such as that of an instance that forwards \
+                     traffic.",
                 ),
-                target("egress_only_gateway_id", "Id of an egress-only internet gateway (IPv6)."),
+                target(
+                    "egress_only_gateway_id",
+                    "ID of an egress-only internet gateway as the target, for IPv6 destinations.",
+                ),
             ],
         )
         .optional()
         .describe(
-            "Routes, each with exactly one destination and one target. A changed target is replaced in place; a route \
-             whose target is gone (a blackhole) shows as missing.",
+            "Routes, each with exactly one destination and one target. A route whose target no longer \
+             exists (a blackhole) counts as missing, so the next apply replaces it. Updated in place.",
         ),
         Attribute::of("subnet_ids", Type::set(Type::String)).optional().describe(
-            "Ids of the subnets that use the table. A subnet that uses another table moves in one step. Others use \
-             the VPC's main table.",
+            "IDs of the subnets that use the route table. A subnet that uses another table is moved in \
+             one step. Subnets without an association use the main route table of the VPC. Updated in \
+             place.",
         ),
-        Attribute::string("owner_id").computed().keeps().describe("Id of the account, 12 digits."),
-        Attribute::string("arn").computed().keeps().describe("Amazon resource name."),
+        Attribute::string("owner_id")
+            .computed()
+            .keeps()
+            .describe("ID of the AWS account that owns the route table."),
+        Attribute::string("arn")
+            .computed()
+            .keeps()
+            .describe("Amazon Resource Name (ARN) of the route table."),
     ])
     .attributes(common::tail())
 }
 
-/// The state that what was found makes of `before`.
+/// The state of the object that was found, based on `before`.
 pub(super) fn state(aws: &Aws, found: Found, before: &RouteTable) -> RouteTable {
     let mut state = before.clone();
     state.take_tags(aws, &found.tags);
     state.arn = aws.arn(&found.owner, &format!("route-table/{}", found.id)).into();
     state.id = found.id.into();
     state.vpc_id = found.vpc_id.into();
-    // A blackhole is as good as no route: left out, so that the plan shows it and the apply replaces it.
+    // A blackhole counts as a missing route: it is left out, so that the plan shows it and the apply
+    // replaces it.
     let living = found.routes.iter().filter(|(_, route)| !route.blackhole);
     let routes: Vec<Route> = living.map(|(to, route)| Route::of(to, route.target.as_ref())).collect();
     state.routes =

@@ -1,4 +1,4 @@
-//! EC2's calls about security groups.
+//! EC2 API calls for security groups.
 
 use aws_sdk_ec2::types::{IpPermission, IpRange, Ipv6Range, PrefixListId, ResourceType, UserIdGroupPair};
 
@@ -10,7 +10,7 @@ use crate::error::{ApiError, Named};
 use crate::session::Aws;
 use crate::tags::{self, Tags, filter};
 
-/// A security group as DescribeSecurityGroups tells it.
+/// A security group as returned by DescribeSecurityGroups.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Found {
     pub(super) id: String,
@@ -24,7 +24,7 @@ pub(super) struct Found {
     pub(super) tags: Tags,
 }
 
-/// Ids of the groups of this fabric and owner with the planned name, and with what cannot be changed in them as planned.
+/// IDs of the groups of this fabric and owner with the planned name and the planned immutable settings.
 pub(super) async fn find(aws: &Aws, planned: &SecurityGroup) -> Result<Vec<String>, ApiError> {
     let mut filters = aws.filters(planned.name.text());
     filters.push(filter("vpc-id", planned.vpc_id.text()));
@@ -40,11 +40,11 @@ pub(super) async fn find(aws: &Aws, planned: &SecurityGroup) -> Result<Vec<Strin
     Ok(ids)
 }
 
-/// Makes a group and gives its id. Names are unique in a VPC: where another group has the wanted one (that
-/// which this one is to replace, for instance), a suffix is added.
+/// Creates a group and returns its ID. Names are unique in a VPC: if another group has the name, such as
+/// the one that this group replaces, a suffix is added.
 pub(super) async fn create(aws: &Aws, planned: &SecurityGroup, tags: &Tags) -> Result<String, ApiError> {
     let name = planned.name.text();
-    // AWS keeps names that begin so for itself.
+    // AWS reserves names with this prefix.
     let name = if name.starts_with("sg-") { format!("g-{name}") } else { name.to_owned() };
     match create_as(aws, &name, planned, tags).await {
         Err(error) if error.code == "InvalidGroup.Duplicate" => {
@@ -72,7 +72,7 @@ async fn create_as(aws: &Aws, name: &str, planned: &SecurityGroup, tags: &Tags) 
     Ok(made.group_id.unwrap_or_default())
 }
 
-/// The group `id`; not found is an error.
+/// The group `id`; an error if it does not exist.
 pub(super) async fn get(aws: &Aws, id: &str) -> Result<Found, ApiError> {
     let call = aws.ec2().describe_security_groups().group_ids(id);
     let answer = call.send().await.named("DescribeSecurityGroups")?;
@@ -125,7 +125,7 @@ fn grants(permissions: Vec<IpPermission>) -> Grants {
     grants
 }
 
-/// One permission a grant: AWS takes them in one call and merges them.
+/// One permission per grant: AWS accepts them in one call and merges them.
 fn permissions(grants: &Grants, described: bool) -> Vec<IpPermission> {
     grants
         .iter()
@@ -153,8 +153,8 @@ fn permissions(grants: &Grants, described: bool) -> Vec<IpPermission> {
         .collect()
 }
 
-/// Adds rules. One that is there already (an attempt whose answer was lost, or somebody else) is no failure, but
-/// refuses the whole call: the rest is then added one by one.
+/// Adds rules. A rule that exists already (from an earlier attempt or from somebody else) is no failure,
+/// but AWS rejects the whole call: the remaining rules are then added one by one.
 pub(super) async fn authorize(
     aws: &Aws,
     id: &str,
@@ -194,7 +194,7 @@ async fn authorize_all(
     }
 }
 
-/// Changes descriptions of rules that are there.
+/// Updates the descriptions of existing rules.
 pub(super) async fn describe(
     aws: &Aws,
     id: &str,
@@ -216,7 +216,7 @@ pub(super) async fn describe(
     }
 }
 
-/// Removes rules; those that are gone already are no failure.
+/// Removes rules. Rules that do not exist are no failure.
 pub(super) async fn revoke(
     aws: &Aws,
     id: &str,

@@ -15,7 +15,7 @@ use rules::Grants;
 pub(crate) use schema::SecurityGroup;
 use warren_managed::{Failure, Object};
 
-/// Which rules.
+/// The direction of rules.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Direction {
     Ingress,
@@ -40,8 +40,9 @@ impl Object for SecurityGroup {
                 Path::of("ingress"),
                 "Ingress from the internet",
                 format!(
-                    "A rule lets {range} in, which is the internet or a large part of it. Name the ranges that need \
-                     access; where the whole internet does (a public endpoint), set `allow_public_ingress = true`."
+                    "A rule allows {range}, which is the internet or a large part of it. List the ranges \
+                     that need access. If the whole internet needs access (a public endpoint), set \
+                     `allow_public_ingress = true`."
                 ),
             );
         }
@@ -54,9 +55,9 @@ impl Object for SecurityGroup {
             let ranges = public.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
             diagnostics.push(
                 Diagnostic::warning(
-                    "Open to the internet",
+                    "Security group open to the internet",
                     format!(
-                        "The security group {:?} lets {ranges} in, as `allow_public_ingress` allows.",
+                        "The security group {:?} allows {ranges}, as permitted by `allow_public_ingress`.",
                         planned.name.text()
                     ),
                 )
@@ -103,7 +104,8 @@ impl Object for SecurityGroup {
     }
 }
 
-/// Allows what is missing before it takes away what is too much: connections live on while a rule is rewritten.
+/// Adds missing rules before it removes surplus ones, so that connections survive while a rule is
+/// rewritten.
 async fn reconcile(
     aws: &Aws,
     op: &Op,

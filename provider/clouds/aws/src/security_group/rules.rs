@@ -1,4 +1,4 @@
-//! Rules as the user groups them, and as AWS keeps them: one grant for each source or destination.
+//! Rules as the user groups them, and as AWS stores them: one grant for each source or destination.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,7 +9,7 @@ use warren_cidr::parse_cidr;
 use super::schema::{Rule, SecurityGroup};
 use crate::memory::PlannedSecurityGroup;
 
-/// Whom a grant is for.
+/// The peer of a grant.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Peer {
     Ipv4(String),
@@ -18,12 +18,12 @@ pub(super) enum Peer {
     Group(String),
 }
 
-/// What AWS keeps for one rule; its description is not part of what makes it itself.
+/// A rule as AWS stores it. Its description is not part of its identity.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Grant {
     /// `tcp`, `udp`, `icmp`, `icmpv6`, a number, or `-1` for all.
     pub(super) protocol: String,
-    /// First and last port; type and code of ICMP; `None` where the protocol has neither.
+    /// First and last port, or type and code of ICMP; `None` for protocols without either.
     pub(super) ports: Option<(i64, i64)>,
     pub(super) peer: Peer,
 }
@@ -59,7 +59,7 @@ impl Rule {
         !self.to_value().is_wholly_known()
     }
 
-    /// The same rule with only those of its peers that `keep` takes.
+    /// The same rule with only those peers that `keep` accepts.
     fn only(&self, own: &str, keep: impl Fn(&Peer) -> bool) -> Rule {
         let sift = |set: &Attr<BTreeSet<Attr<String>>>, peer: fn(String) -> Peer| match set {
             Attr::Known(items) => Attr::Known(
@@ -81,7 +81,7 @@ impl Rule {
         }
     }
 
-    /// A rule for nobody yet.
+    /// A rule without peers.
     fn of(grant: &Grant, description: Option<&String>) -> Rule {
         Rule {
             protocol: grant.protocol.clone().into(),
@@ -93,7 +93,7 @@ impl Rule {
         }
     }
 
-    /// The rule for `peer` too.
+    /// Adds `peer` to the rule.
     fn add(&mut self, peer: &Peer, own: &str) {
         let (set, text) = match peer {
             Peer::Group(group) if group == own => {
@@ -111,7 +111,7 @@ impl Rule {
     }
 }
 
-/// What the rules grant in the group `own`.
+/// The grants of the rules in the group `own`.
 pub(super) fn grants<'a>(rules: impl Iterator<Item = &'a Rule>, own: &str) -> Grants {
     rules
         .flat_map(|rule| {
@@ -121,8 +121,8 @@ pub(super) fn grants<'a>(rules: impl Iterator<Item = &'a Rule>, own: &str) -> Gr
         .collect()
 }
 
-/// What AWS keeps, grouped as `before` groups it. A rule of which some is gone keeps the rest; what belongs
-/// to none of them, or has another description, is grouped by protocol, ports and description.
+/// The grants in AWS, grouped as in `before`. A rule that lost some of its grants keeps the others. Grants
+/// that belong to no rule, or have another description, are grouped by protocol, ports and description.
 pub(super) fn grouped(mut found: Grants, before: &[Rule], own: &str) -> Vec<Rule> {
     let mut rules = Vec::new();
     for rule in before {
@@ -164,7 +164,7 @@ pub(super) fn public<'a>(rules: impl Iterator<Item = &'a Rule>) -> Vec<IpNet> {
     nets
 }
 
-/// What the plan of a group tells the plans of others.
+/// The planned group as other plans see it.
 pub(super) fn planned(group: &SecurityGroup) -> PlannedSecurityGroup {
     let rules: Vec<&Rule> = group.ingress.known().into_iter().flatten().collect();
     let mut planned = PlannedSecurityGroup {
@@ -190,27 +190,27 @@ pub(super) fn planned(group: &SecurityGroup) -> PlannedSecurityGroup {
         let unknown_groups = |set: &Attr<BTreeSet<Attr<String>>>| {
             set.is_unknown() || set.known().into_iter().flatten().any(Attr::is_unknown)
         };
-        // Whoever it is, somebody will be let in.
+        // An unknown group still admits somebody.
         planned.https_from_group |=
             unknown_groups(&rule.security_group_ids) || unknown_groups(&rule.prefix_list_ids);
     }
     planned
 }
 
-/// Protocol and ports fit together, every rule has a peer, none is granted twice.
+/// Checks that ports match the protocol, that every rule has a peer, and that no grant appears twice.
 pub(super) fn check<'a>(rules: impl Iterator<Item = &'a Rule>, path: &Path, diagnostics: &mut Diagnostics) {
     let mut seen = BTreeSet::new();
     for rule in rules {
         if let Some(why) = wrong_ports(rule) {
-            diagnostics.error_at(path.clone(), "Ports that do not fit the protocol", why);
+            diagnostics.error_at(path.clone(), "Invalid ports for the protocol", why);
         }
         let grants = rule.grants("this group");
         if grants.is_empty() && !rule.has_unknown() {
             diagnostics.error_at(
                 path.clone(),
-                "Rule for nobody",
-                "A rule needs at least one of `cidr_blocks`, `ipv6_cidr_blocks`, `prefix_list_ids`, \
-                 `security_group_ids` and `same_group`.",
+                "Rule without a peer",
+                "The rule applies to no address or group. Set at least one of `cidr_blocks`, \
+                 `ipv6_cidr_blocks`, `prefix_list_ids`, `security_group_ids` and `same_group`.",
             );
         }
         // With an unknown port two grants may still differ.
@@ -221,12 +221,12 @@ pub(super) fn check<'a>(rules: impl Iterator<Item = &'a Rule>, path: &Path, diag
             let (Peer::Ipv4(peer) | Peer::Ipv6(peer) | Peer::PrefixList(peer) | Peer::Group(peer)) =
                 &grant.peer;
             let told = format!(
-                "Protocol {}{} for {peer} stands in two rules. Keep it in one of them.",
+                "Two rules allow protocol {}{} for {peer}. Keep it in one of them.",
                 grant.protocol,
                 grant.ports.map(|(from, to)| format!(", ports {from} to {to},")).unwrap_or_default()
             );
             if !seen.insert(grant) {
-                diagnostics.error_at(path.clone(), "The same grant in two rules", told);
+                diagnostics.error_at(path.clone(), "Duplicate security group rule", told);
             }
         }
     }
@@ -243,15 +243,17 @@ fn wrong_ports(rule: &Rule) -> Option<String> {
             let order = from.known().zip(to.known()).is_some_and(|(from, to)| from > to);
             (absent || order || !between(from, 0, 65535) || !between(to, 0, 65535)).then(|| {
                 format!(
-                    "`{protocol}` needs `from_port` and `to_port`: 0 to 65535, the first not above the last."
+                    "`{protocol}` requires a port range. Set `from_port` and `to_port` to 0 to 65535, \
+                     with `from_port` not above `to_port`."
                 )
             })
         }
         "icmp" | "icmpv6" => (absent || !between(from, -1, 255) || !between(to, -1, 255)).then(|| {
             format!(
-                "`{protocol}` needs `from_port` (the type) and `to_port` (the code): -1 for all, or 0 to 255."
+                "`{protocol}` requires a type and a code. Set `from_port` (type) and `to_port` (code) to \
+                 0 to 255, or to -1 for all."
             )
         }),
-        _ => set.then(|| format!("Protocol `{protocol}` has no ports: remove `from_port` and `to_port`.")),
+        _ => set.then(|| format!("Protocol `{protocol}` has no ports. Remove `from_port` and `to_port`.")),
     }
 }

@@ -22,29 +22,29 @@ model! {
         pub id: Attr<String>,
         /// The VPC.
         pub vpc_id: Attr<String>,
-        /// What it is for.
+        /// Purpose.
         pub description: Attr<String>,
-        /// AWS's name of the group.
+        /// Name of the group in AWS.
         pub group_name: Attr<String>,
-        /// What may come in.
+        /// Inbound rules.
         pub ingress: Attr<Vec<Rule>>,
-        /// What may go out.
+        /// Outbound rules.
         pub egress: Attr<Vec<Rule>>,
-        /// Whether rules may let the internet in.
+        /// Whether rules may admit the internet.
         pub allow_public_ingress: Attr<bool>,
-        /// Account id.
+        /// Account ID.
         pub owner_id: Attr<String>,
-        /// Amazon resource name.
+        /// Amazon Resource Name.
         pub arn: Attr<String>,
-        /// The user's tags.
+        /// Tags of the configuration.
         pub tags: TagMap,
         /// All tags.
         pub tags_all: TagMap,
-        /// How long operations may take.
+        /// Timeouts of operations.
         pub timeouts: Attr<Timeouts>,
     }
 
-    /// A rule: a protocol, its ports, and everybody it is for.
+    /// A rule: a protocol, its ports and its peers.
     pub struct Rule {
         /// `tcp`, `udp`, `icmp`, `icmpv6`, a number, or `-1` for all.
         pub protocol: Attr<String>,
@@ -62,7 +62,7 @@ model! {
         pub security_group_ids: Attr<BTreeSet<Attr<String>>>,
         /// Members of this group.
         pub same_group: Attr<bool>,
-        /// What it is for.
+        /// Purpose.
         pub description: Attr<String>,
     }
 }
@@ -71,32 +71,45 @@ common!(SecurityGroup, "warren_aws_security_group");
 
 pub(super) fn schema() -> Schema {
     Schema::new(
-        "A security group with all its rules: what is not listed is removed, also the rule that AWS adds to every \
-         new group and that lets everything out. The internet is not let in unless `allow_public_ingress` is set.",
+        "Manages a security group with all of its rules. Rules that are not listed are removed, including \
+         the rule that AWS adds to every new group to allow all outbound traffic. Rules cannot admit the \
+         internet unless `allow_public_ingress` is `true`.",
     )
     .attributes(common::head("security group"))
     .attributes([
-        Attribute::string("vpc_id").required().replaces().describe("Id of the VPC. A change replaces the group."),
+        Attribute::string("vpc_id")
+            .required()
+            .replaces()
+            .describe("ID of the VPC. Changing this replaces the security group."),
         Attribute::string("description")
             .default("Managed by Warren")
             .replaces()
             .validate(check_description)
             .describe(
-                "What the group is for, 1 to 255 characters of `a-z A-Z 0-9`, space and `._-:/()#,@[]+=&;{}!$*`. AWS \
-                 cannot change it: a change replaces the group. Default: `Managed by Warren`.",
+                "Purpose of the group, 1 to 255 characters from `a-z A-Z 0-9`, space and \
+                 `._-:/()#,@[]+=&;{}!$*`. AWS cannot update it, so changing this replaces the security \
+                 group. Defaults to `Managed by Warren`.",
             ),
         Attribute::string("group_name").computed().keeps().describe(
-            "AWS's name of the group: `name`, with a suffix where a group of the VPC has that name already. Stays when \
-             `name` changes.",
+            "Name of the group in AWS: `name`, with the prefix `g-` if it begins with `sg-`, and with a \
+             random suffix if another group in the VPC already has that name. Stays the same when `name` \
+             changes.",
         ),
-        rule("ingress", "source", "come in"),
-        rule("egress", "destination", "go out"),
+        rule("ingress", "source", "inbound"),
+        rule("egress", "destination", "outbound"),
         Attribute::bool("allow_public_ingress").default(false).describe(
-            "Whether `ingress` may name `0.0.0.0/0`, `::/0` or another large part of the internet (shorter than `/8`, \
-             IPv6 `/16`); refused otherwise. Default: `false`.",
+            "Whether `ingress` may contain `0.0.0.0/0`, `::/0` or another large part of the internet \
+             (IPv4 ranges shorter than `/8`, IPv6 ranges shorter than `/16`). Such rules are rejected \
+             otherwise. Defaults to `false`.",
         ),
-        Attribute::string("owner_id").computed().keeps().describe("Id of the account, 12 digits."),
-        Attribute::string("arn").computed().keeps().describe("Amazon resource name."),
+        Attribute::string("owner_id")
+            .computed()
+            .keeps()
+            .describe("ID of the AWS account that owns the security group."),
+        Attribute::string("arn")
+            .computed()
+            .keeps()
+            .describe("Amazon Resource Name (ARN) of the security group."),
     ])
     .attributes(common::tail())
 }
@@ -107,44 +120,48 @@ fn rule(name: &str, peer: &str, what: &str) -> Attribute {
         Nesting::Set,
         [
             Attribute::string("protocol").required().validate(check_protocol).describe(
-                "`tcp`, `udp`, `icmp`, `icmpv6`, another protocol's number (0 to 255), or `-1` for all.",
+                "Protocol: `tcp`, `udp`, `icmp`, `icmpv6`, the number of another protocol (0 to 255), or \
+                 `-1` for all protocols.",
             ),
-            Attribute::number("from_port")
-                .optional()
-                .validate(check_whole)
-                .describe("First port, 0 to 65535; for ICMP the type, -1 for all."),
-            Attribute::number("to_port")
-                .optional()
-                .validate(check_whole)
-                .describe("Last port, 0 to 65535; for ICMP the code, -1 for all."),
+            Attribute::number("from_port").optional().validate(check_whole).describe(
+                "First port of the range, 0 to 65535. For ICMP, the type, or -1 for all types. Required \
+                 for `tcp`, `udp`, `icmp` and `icmpv6`.",
+            ),
+            Attribute::number("to_port").optional().validate(check_whole).describe(
+                "Last port of the range, 0 to 65535. For ICMP, the code, or -1 for all codes. Required \
+                 for `tcp`, `udp`, `icmp` and `icmpv6`.",
+            ),
             Attribute::of("cidr_blocks", Type::set(Type::String))
                 .optional()
                 .validate(ranges::each(ranges::any(Cloud::Aws, Family::V4)))
-                .describe(&format!("IPv4 ranges as {peer}.")),
+                .describe(&format!("IPv4 ranges in CIDR notation as the {peer}.")),
             Attribute::of("ipv6_cidr_blocks", Type::set(Type::String))
                 .optional()
                 .validate(ranges::each(ranges::any(Cloud::Aws, Family::V6)))
-                .describe(&format!("IPv6 ranges as {peer}.")),
+                .describe(&format!("IPv6 ranges in CIDR notation as the {peer}.")),
             Attribute::of("prefix_list_ids", Type::set(Type::String))
                 .optional()
-                .describe(&format!("Ids of managed prefix lists as {peer}.")),
+                .describe(&format!("IDs of managed prefix lists as the {peer}.")),
             Attribute::of("security_group_ids", Type::set(Type::String))
                 .optional()
-                .describe(&format!("Ids of security groups, whose members are the {peer}.")),
-            Attribute::bool("same_group")
-                .default(false)
-                .describe(&format!("Whether members of this group are a {peer}. Default: `false`.")),
-            Attribute::string("description")
-                .optional()
-                .validate(check_description)
-                .describe("What the rule is for, 1 to 255 characters as in the group's `description`."),
+                .describe(&format!("IDs of security groups whose network interfaces are the {peer}.")),
+            Attribute::bool("same_group").default(false).describe(&format!(
+                "Whether the network interfaces in this group are a {peer}. Defaults to `false`."
+            )),
+            Attribute::string("description").optional().validate(check_description).describe(
+                "Purpose of the rule, 1 to 255 characters from the same set as the `description` of the \
+                 group.",
+            ),
         ],
     )
     .optional()
-    .describe(&format!("What may {what}; nothing when not set."))
+    .describe(&format!(
+        "Rules for {what} traffic. Each rule needs at least one {peer}. If not set, no {what} traffic is \
+         allowed. Updated in place."
+    ))
 }
 
-/// The state that what was found makes of `before`.
+/// The state of the object that was found, based on `before`.
 pub(super) fn state(aws: &Aws, found: Found, before: &SecurityGroup) -> SecurityGroup {
     let mut state = before.clone();
     state.take_tags(aws, &found.tags);
@@ -174,14 +191,17 @@ fn check_protocol(value: &Value, path: &Path, diagnostics: &mut Diagnostics) {
     if let Some((number, name)) = named.iter().find(|(number, _)| *number == text) {
         diagnostics.error_at(
             path.clone(),
-            "Protocol with a name",
-            format!("AWS calls protocol {number} `{name}`: write the name."),
+            "Protocol number with a name",
+            format!("AWS reports protocol {number} as `{name}`. Use `{name}` instead of the number."),
         );
     } else if !number && !["tcp", "udp", "icmp", "icmpv6", "-1"].contains(&text) {
         diagnostics.error_at(
             path.clone(),
             "Unknown protocol",
-            format!("{text:?} is not `tcp`, `udp`, `icmp`, `icmpv6`, a number of 0 to 255, or `-1` for all."),
+            format!(
+                "{text:?} is not a protocol. Use `tcp`, `udp`, `icmp`, `icmpv6`, a number from 0 to 255, \
+                 or `-1` for all protocols."
+            ),
         );
     }
 }
@@ -192,7 +212,12 @@ fn check_whole(value: &Value, path: &Path, diagnostics: &mut Diagnostics) {
         _ => false,
     };
     if !whole {
-        diagnostics.error_at(path.clone(), "Port out of range", "A port is a whole number of 0 to 65535.");
+        diagnostics.error_at(
+            path.clone(),
+            "Port out of range",
+            "The value is not a port number. Use a whole number from 0 to 65535, or -1 for all ICMP types \
+             or codes.",
+        );
     }
 }
 
@@ -202,8 +227,9 @@ fn check_description(value: &Value, path: &Path, diagnostics: &mut Diagnostics) 
     if !(1..=255).contains(&text.len()) || !text.chars().all(allowed) {
         diagnostics.error_at(
             path.clone(),
-            "Description not possible",
-            "A description has 1 to 255 characters of `a-z A-Z 0-9`, space and `._-:/()#,@[]+=&;{}!$*`.",
+            "Invalid description",
+            "The description is empty, too long, or contains characters that AWS does not accept. Use 1 \
+             to 255 characters from `a-z A-Z 0-9`, space and `._-:/()#,@[]+=&;{}!$*`.",
         );
     }
 }

@@ -1,4 +1,4 @@
-//! EC2's calls about subnets.
+//! EC2 API calls for subnets.
 
 use aws_sdk_ec2::types::{AttributeBooleanValue, ResourceType, SubnetCidrBlockStateCode, SubnetState};
 
@@ -9,15 +9,15 @@ use crate::session::Aws;
 use crate::tags::{self, Tags, filter};
 use warren_managed::Failure;
 
-/// A subnet as DescribeSubnets tells it.
+/// A subnet as returned by DescribeSubnets.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Found {
     pub(super) id: String,
     pub(super) vpc_id: String,
     pub(super) cidr_block: String,
-    /// The IPv6 range with its association id.
+    /// The IPv6 range with its association ID.
     pub(super) ipv6: Option<(String, String)>,
-    /// Whether an association is under way.
+    /// Whether an association is in progress.
     pub(super) changing: bool,
     pub(super) zone: String,
     pub(super) zone_id: String,
@@ -29,7 +29,7 @@ pub(super) struct Found {
     pub(super) tags: Tags,
 }
 
-/// Ids of the subnets of this fabric and owner with the planned name, VPC, range and zone.
+/// IDs of the subnets of this fabric and owner with the planned name, VPC, range and zone.
 pub(super) async fn find(aws: &Aws, planned: &Subnet) -> Result<Vec<String>, ApiError> {
     let mut filters = aws.filters(planned.name.text());
     filters.push(filter("vpc-id", planned.vpc_id.text()));
@@ -43,7 +43,7 @@ pub(super) async fn find(aws: &Aws, planned: &Subnet) -> Result<Vec<String>, Api
     Ok(ids)
 }
 
-/// Makes a subnet and gives its id.
+/// Creates a subnet and returns its ID.
 pub(super) async fn create(aws: &Aws, planned: &Subnet, tags: &Tags) -> Result<String, ApiError> {
     let made = aws
         .ec2()
@@ -61,7 +61,7 @@ pub(super) async fn create(aws: &Aws, planned: &Subnet, tags: &Tags) -> Result<S
     Ok(made.subnet.and_then(|subnet| subnet.subnet_id).unwrap_or_default())
 }
 
-/// The subnet `id`; not found is an error.
+/// The subnet `id`; an error if it does not exist.
 pub(super) async fn get(aws: &Aws, id: &str) -> Result<Found, ApiError> {
     let answer = aws.ec2().describe_subnets().subnet_ids(id).send().await.named("DescribeSubnets")?;
     let subnet = answer.subnets.unwrap_or_default().into_iter().next();

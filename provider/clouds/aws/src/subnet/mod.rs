@@ -24,7 +24,9 @@ impl Object for Subnet {
             diagnostics.error_at(
                 Path::of("assign_ipv6_on_creation"),
                 "IPv6 addresses without an IPv6 range",
-                "`assign_ipv6_on_creation` needs `ipv6_cidr_block`, a /64 of the VPC's range.",
+                "New network interfaces can only get IPv6 addresses from an IPv6 range of the subnet. Set \
+                 `ipv6_cidr_block` to a part of the IPv6 range of the VPC, or remove \
+                 `assign_ipv6_on_creation`.",
             );
         }
     }
@@ -71,7 +73,7 @@ impl Object for Subnet {
     }
 }
 
-/// Brings every setting to what `want` says.
+/// Reconciles every setting with `want`.
 async fn bring(work: &Work<'_>, have: &api::Found, want: &Subnet) -> Result<(), Diagnostics> {
     let Work { cloud: aws, op, .. } = work;
     let id = have.id.as_str();
@@ -81,7 +83,8 @@ async fn bring(work: &Work<'_>, have: &api::Found, want: &Subnet) -> Result<(), 
     if have.map_public_ip != public {
         op.call(|| api::set_map_public_ip(aws, id, public)).await?;
     }
-    // Addresses can be assigned only while there is a range: switched off before it goes, on after it came.
+    // Addresses can be assigned only while there is an IPv6 range: disabled before the range is removed,
+    // enabled after it is added.
     let assign = want.assign_ipv6_on_creation.is_true();
     if have.assign_ipv6 && !assign {
         op.call(|| api::set_assign_ipv6(aws, id, false)).await?;

@@ -24,7 +24,7 @@ model! {
         pub vpc_cidr_block: Attr<String>,
         /// IPv4 range.
         pub cidr_block: Attr<String>,
-        /// IPv6 range, a /64.
+        /// IPv6 range.
         pub ipv6_cidr_block: Attr<String>,
         /// Such as `us-east-1a`.
         pub availability_zone: Attr<String>,
@@ -34,15 +34,15 @@ model! {
         pub map_public_ip_on_launch: Attr<bool>,
         /// Whether new interfaces get an IPv6 address.
         pub assign_ipv6_on_creation: Attr<bool>,
-        /// Account id.
+        /// Account ID.
         pub owner_id: Attr<String>,
-        /// Amazon resource name.
+        /// Amazon Resource Name.
         pub arn: Attr<String>,
-        /// The user's tags.
+        /// Tags of the configuration.
         pub tags: TagMap,
         /// All tags.
         pub tags_all: TagMap,
-        /// How long operations may take.
+        /// Timeouts of operations.
         pub timeouts: Attr<Timeouts>,
     }
 }
@@ -51,44 +51,52 @@ common!(Subnet, "warren_aws_subnet");
 
 pub(super) fn schema() -> Schema {
     Schema::new(
-        "A subnet of a VPC. Its range is checked at plan: inside the VPC, apart from the VPC's other subnets. \
-         Private by default: new interfaces get no public address.",
+        "Manages a subnet of a VPC. At plan time, Warren checks that its range is inside the VPC and \
+         does not overlap the other subnets of the VPC. The subnet is private by default: new network \
+         interfaces get no public IP address.",
     )
     .attributes(common::head("subnet"))
     .attributes([
-        Attribute::string("vpc_id").required().replaces().describe("Id of the VPC. A change replaces the subnet."),
+        Attribute::string("vpc_id").required().replaces().describe("ID of the VPC. Changing this replaces \
+            the subnet."),
         Attribute::string("vpc_cidr_block").optional().validate(ranges::network(Cloud::Aws, Family::V4)).describe(
-            "Range of the VPC that holds the subnet, for the check at plan while `vpc_id` is not known yet. \
-             Never sent to AWS.",
+            "IPv4 range of the VPC that contains the subnet. Warren uses it for checks at plan time while \
+             `vpc_id` is not known yet, and never sends it to AWS.",
         ),
         Attribute::string("cidr_block").required().replaces().validate(ranges::subnet(Cloud::Aws, Family::V4)).describe(
-            "IPv4 range in CIDR notation, `/16` to `/28`, without host bits; AWS keeps five of its addresses. A \
-             change replaces the subnet.",
+            "IPv4 range in CIDR notation without host bits, `/16` to `/28`. AWS reserves five of its \
+             addresses. Changing this replaces the subnet.",
         ),
         Attribute::string("ipv6_cidr_block")
             .optional()
             .validate(ranges::subnet(Cloud::Aws, Family::V6))
-            .describe("IPv6 range of the VPC's, `/44` to `/64` in steps of 4. Changes in place."),
+            .describe("IPv6 range within the IPv6 range of the VPC, `/44` to `/64` in steps of 4. Updated \
+                in place."),
         Attribute::string("availability_zone").optional().computed().keeps().replaces().describe(
-            "Availability zone, such as `us-east-1a`. AWS chooses when it is not set. A change replaces the subnet.",
+            "Availability Zone, such as `us-east-1a`. AWS chooses one if not set. Changing this replaces \
+             the subnet.",
         ),
         Attribute::string("availability_zone_id")
             .computed()
             .keeps()
-            .describe("Id of the availability zone, such as `use1-az1`: the same zone in every account."),
+            .describe("ID of the Availability Zone, such as `use1-az1`, which identifies the same zone in \
+                every account."),
         Attribute::bool("map_public_ip_on_launch")
             .default(false)
-            .describe("Whether new network interfaces get a public IPv4 address. Default: `false`."),
+            .describe("Whether new network interfaces get a public IPv4 address. Updated in place. \
+                Defaults to `false`."),
         Attribute::bool("assign_ipv6_on_creation")
             .default(false)
-            .describe("Whether new network interfaces get an IPv6 address. Default: `false`."),
-        Attribute::string("owner_id").computed().keeps().describe("Id of the account, 12 digits."),
-        Attribute::string("arn").computed().keeps().describe("Amazon resource name."),
+            .describe("Whether new network interfaces get an IPv6 address. Requires `ipv6_cidr_block`. \
+                Updated in place. Defaults to `false`."),
+        Attribute::string("owner_id").computed().keeps().describe("ID of the AWS account that owns the \
+            subnet."),
+        Attribute::string("arn").computed().keeps().describe("Amazon Resource Name (ARN) of the subnet."),
     ])
     .attributes(common::tail())
 }
 
-/// The state that what was found makes of `before`.
+/// The state of the object that was found, based on `before`.
 pub(super) fn state(aws: &Aws, found: Found, before: &Subnet) -> Subnet {
     let mut state = before.clone();
     state.take_tags(aws, &found.tags);
@@ -105,7 +113,7 @@ pub(super) fn state(aws: &Aws, found: Found, before: &Subnet) -> Subnet {
     state
 }
 
-/// What the subnet tells the guard.
+/// The ranges of the subnet for the guard.
 pub(super) fn part(subnet: &Subnet) -> PlannedResource {
     let vpc = Parent::of("warren_aws_vpc", subnet.vpc_id.known().map(String::as_str))
         .within(ranges::known(&subnet.vpc_cidr_block).into_iter().collect());

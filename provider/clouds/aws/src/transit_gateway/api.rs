@@ -1,4 +1,4 @@
-//! EC2's calls about transit gateways.
+//! EC2 API calls for transit gateways.
 
 use aws_sdk_ec2::types::{
     AutoAcceptSharedAttachmentsValue, DefaultRouteTableAssociationValue, DefaultRouteTablePropagationValue,
@@ -13,13 +13,13 @@ use crate::session::Aws;
 use crate::tags::{self, Tags};
 use warren_managed::Failure;
 
-/// A transit gateway as DescribeTransitGateways tells it.
+/// A transit gateway as returned by DescribeTransitGateways.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Found {
     pub(super) id: String,
     pub(super) arn: String,
     pub(super) owner: String,
-    /// In AWS's words: `pending`, `available`, `modifying`, `deleting`.
+    /// As AWS reports it: `pending`, `available`, `modifying`, `deleting`.
     pub(super) state: String,
     pub(super) description: Option<String>,
     pub(super) asn: Option<i64>,
@@ -39,7 +39,7 @@ pub(super) struct Settings {
     pub(super) auto_accept: bool,
 }
 
-/// The options that a builder makes of the settings; every call has a type of its own for them.
+/// Builds the options of a call from the settings. Every call has its own type for them.
 macro_rules! options {
     ($builder:expr, $settings:expr) => {
         $builder
@@ -52,7 +52,7 @@ macro_rules! options {
     };
 }
 
-/// Ids of the living transit gateways of this fabric and owner called `name` with the planned number.
+/// IDs of the living transit gateways of this fabric and owner called `name` with the planned number.
 pub(super) async fn find(aws: &Aws, name: &str, asn: Option<i64>) -> Result<Vec<String>, ApiError> {
     let call = aws.ec2().describe_transit_gateways().set_filters(Some(aws.filters(name)));
     let mut pages = call.into_paginator().items().send();
@@ -70,7 +70,7 @@ pub(super) async fn find(aws: &Aws, name: &str, asn: Option<i64>) -> Result<Vec<
     Ok(ids)
 }
 
-/// Makes a transit gateway and gives its id.
+/// Creates a transit gateway and returns its ID.
 pub(super) async fn create(
     aws: &Aws,
     planned: &TransitGateway,
@@ -93,7 +93,7 @@ pub(super) async fn create(
     Ok(made.transit_gateway.and_then(|gateway| gateway.transit_gateway_id).unwrap_or_default())
 }
 
-/// The transit gateway `id`; not found, and deleted, is an error.
+/// The transit gateway `id`; an error if it does not exist or is deleted.
 pub(super) async fn get(aws: &Aws, id: &str) -> Result<Found, ApiError> {
     let call = aws.ec2().describe_transit_gateways().transit_gateway_ids(id);
     let answer = call.send().await.named("DescribeTransitGateways")?;
@@ -149,13 +149,13 @@ pub(super) async fn modify(
 pub(super) async fn delete(aws: &Aws, id: &str) -> Result<(), ApiError> {
     let call = aws.ec2().delete_transit_gateway().transit_gateway_id(id);
     match call.send().await.named("DeleteTransitGateway") {
-        // An attempt whose answer was lost has done it.
+        // An earlier attempt whose response was lost has succeeded.
         Err(error) if error.is_ambiguous() => is_leaving(get(aws, id).await, error),
         other => other.map(drop),
     }
 }
 
-/// What a failed delete comes to, by what is found after it.
+/// The result of a failed delete, depending on what exists after it.
 fn is_leaving(found: Result<Found, ApiError>, error: ApiError) -> Result<(), ApiError> {
     match found {
         Ok(found) if found.state == "deleting" => Ok(()),

@@ -18,31 +18,31 @@ model! {
         pub id: Attr<String>,
         /// Free text.
         pub description: Attr<String>,
-        /// Private BGP number of Amazon's side.
+        /// Private ASN of the Amazon side.
         pub amazon_side_asn: Attr<i64>,
         /// Whether attachments use the default route table.
         pub default_route_table_association: Attr<bool>,
-        /// Whether attachments put their routes into the default route table.
+        /// Whether attachments propagate their routes to the default route table.
         pub default_route_table_propagation: Attr<bool>,
         /// Whether names resolve across VPCs.
         pub dns_support: Attr<bool>,
-        /// Whether VPN connections share load.
+        /// Whether VPN connections use ECMP.
         pub vpn_ecmp_support: Attr<bool>,
-        /// Whether attachments of other accounts need no acceptance.
+        /// Whether attachments of other accounts are accepted automatically.
         pub auto_accept_shared_attachments: Attr<bool>,
         /// `tgw-rtb-..`.
         pub association_default_route_table_id: Attr<String>,
         /// `tgw-rtb-..`.
         pub propagation_default_route_table_id: Attr<String>,
-        /// Account id.
+        /// Account ID.
         pub owner_id: Attr<String>,
-        /// Amazon resource name.
+        /// Amazon Resource Name.
         pub arn: Attr<String>,
-        /// The user's tags.
+        /// Tags of the configuration.
         pub tags: TagMap,
         /// All tags.
         pub tags_all: TagMap,
-        /// How long operations may take.
+        /// Timeouts of operations.
         pub timeouts: Attr<Timeouts>,
     }
 }
@@ -51,44 +51,55 @@ common!(TransitGateway, "warren_aws_transit_gateway");
 
 pub(super) fn schema() -> Schema {
     Schema::new(
-        "A transit gateway: the hub that VPCs attach to. By default every attachment uses, and writes its routes \
-         into, one route table, so that all of them reach each other as far as their own route tables send traffic \
-         here. For spokes that must not reach each other set both `default_route_table_*` to `false` and manage \
-         transit gateway route tables yourself.",
+        "Manages a transit gateway, a hub that connects VPCs. By default all attachments share one route \
+         table, so attached VPCs can reach each other wherever their own route tables send traffic to \
+         the gateway. To isolate attachments from each other, set `default_route_table_association` and \
+         `default_route_table_propagation` to `false` and manage transit gateway route tables yourself.",
     )
     .attributes(common::head("transit gateway"))
     .attributes([
-        Attribute::string("description").optional().describe("Free text. Changes in place."),
+        Attribute::string("description")
+            .optional()
+            .describe("Description of the transit gateway. Updated in place."),
         Attribute::number("amazon_side_asn").default(64512_i64).replaces().validate(asn).describe(
-            "BGP number of Amazon's side: 64512 to 65534, or 4200000000 to 4294967294. A change replaces the \
-             gateway. Default: 64512.",
+            "Private autonomous system number (ASN) of the Amazon side of BGP sessions: 64512 to 65534, \
+             or 4200000000 to 4294967294. Changing this replaces the transit gateway. Defaults to \
+             `64512`.",
         ),
-        Attribute::bool("default_route_table_association")
-            .default(true)
-            .describe("Whether new attachments use the default route table. Changes in place. Default: `true`."),
+        Attribute::bool("default_route_table_association").default(true).describe(
+            "Whether new attachments are associated with the default route table. Updated in place. \
+             Defaults to `true`.",
+        ),
         Attribute::bool("default_route_table_propagation").default(true).describe(
-            "Whether new attachments write their routes into the default route table. Changes in place. Default: \
-             `true`.",
+            "Whether new attachments propagate their routes to the default route table. Updated in place. \
+             Defaults to `true`.",
         ),
         Attribute::bool("dns_support").default(true).describe(
-            "Whether public names resolve to private addresses across attached VPCs. Changes in place. Default: \
-             `true`.",
+            "Whether public DNS hostnames resolve to private IP addresses across attached VPCs. Updated \
+             in place. Defaults to `true`.",
         ),
-        Attribute::bool("vpn_ecmp_support")
-            .default(true)
-            .describe("Whether VPN connections share load over equal paths. Changes in place. Default: `true`."),
+        Attribute::bool("vpn_ecmp_support").default(true).describe(
+            "Whether VPN connections use equal-cost multipath (ECMP) routing. Updated in place. Defaults \
+             to `true`.",
+        ),
         Attribute::bool("auto_accept_shared_attachments").default(false).describe(
-            "Whether attachments of accounts that the gateway is shared with need no acceptance. Changes in place. \
-             Default: `false`.",
+            "Whether attachments from accounts that the transit gateway is shared with are accepted \
+             automatically. Updated in place. Defaults to `false`.",
         ),
         Attribute::string("association_default_route_table_id")
             .computed()
-            .describe("Id of the route table that new attachments use, when they do."),
+            .describe("ID of the default association route table, if the transit gateway has one."),
         Attribute::string("propagation_default_route_table_id")
             .computed()
-            .describe("Id of the route table that new attachments write to, when they do."),
-        Attribute::string("owner_id").computed().keeps().describe("Id of the account, 12 digits."),
-        Attribute::string("arn").computed().keeps().describe("Amazon resource name."),
+            .describe("ID of the default propagation route table, if the transit gateway has one."),
+        Attribute::string("owner_id")
+            .computed()
+            .keeps()
+            .describe("ID of the AWS account that owns the transit gateway."),
+        Attribute::string("arn")
+            .computed()
+            .keeps()
+            .describe("Amazon Resource Name (ARN) of the transit gateway."),
     ])
     .attributes(common::tail())
 }
@@ -103,13 +114,14 @@ fn asn(value: &Value, path: &Path, diagnostics: &mut Diagnostics) {
     {
         diagnostics.error_at(
             path.clone(),
-            "Not a private BGP number",
-            "`amazon_side_asn` is 64512 to 65534 (16 bit) or 4200000000 to 4294967294 (32 bit).",
+            "Invalid private ASN",
+            "`amazon_side_asn` must be a private ASN. Use a number from 64512 to 65534 (16-bit) or from \
+             4200000000 to 4294967294 (32-bit).",
         );
     }
 }
 
-/// What is planned of the settings that can be changed.
+/// The planned values of the settings that can be updated.
 pub(super) fn settings(planned: &TransitGateway) -> Settings {
     Settings {
         association: planned.default_route_table_association.is_true(),
@@ -120,7 +132,7 @@ pub(super) fn settings(planned: &TransitGateway) -> Settings {
     }
 }
 
-/// The state that what was found makes of `before`.
+/// The state of the object that was found, based on `before`.
 pub(super) fn state(aws: &Aws, found: Found, before: &TransitGateway) -> TransitGateway {
     let mut state = before.clone();
     state.take_tags(aws, &found.tags);

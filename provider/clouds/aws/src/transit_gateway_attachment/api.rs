@@ -1,4 +1,4 @@
-//! EC2's calls about VPC attachments of transit gateways.
+//! EC2 API calls for VPC attachments of transit gateways.
 
 use std::collections::BTreeSet;
 
@@ -15,7 +15,7 @@ use crate::session::Aws;
 use crate::tags::{self, Tags};
 use warren_managed::{Failure, sets};
 
-/// An attachment as DescribeTransitGatewayVpcAttachments tells it.
+/// An attachment as returned by DescribeTransitGatewayVpcAttachments.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Found {
     pub(super) id: String,
@@ -23,13 +23,13 @@ pub(super) struct Found {
     pub(super) vpc: String,
     pub(super) vpc_owner: String,
     pub(super) subnets: BTreeSet<String>,
-    /// In AWS's words: `pending`, `available`, `modifying`, `pendingAcceptance`, `deleting`.
+    /// As AWS reports it: `pending`, `available`, `modifying`, `pendingAcceptance`, `deleting`.
     pub(super) state: String,
     pub(super) settings: Settings,
     pub(super) tags: Tags,
 }
 
-/// What ModifyTransitGatewayVpcAttachment can change beside the subnets.
+/// Settings that ModifyTransitGatewayVpcAttachment can change, besides the subnets.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Settings {
     pub(super) dns: bool,
@@ -37,7 +37,7 @@ pub(super) struct Settings {
     pub(super) appliance: bool,
 }
 
-/// The options that a builder makes of the settings; every call has a type of its own for them.
+/// Builds the options of a call from the settings. Every call has its own type for them.
 macro_rules! options {
     ($builder:expr, $settings:expr) => {
         $builder
@@ -56,7 +56,7 @@ fn is_gone(state: Option<&TransitGatewayAttachmentState>) -> bool {
     )
 }
 
-/// Ids of the living attachments of this fabric and owner with the planned name, gateway and VPC.
+/// IDs of the living attachments of this fabric and owner with the planned name, gateway and VPC.
 pub(super) async fn find(aws: &Aws, planned: &Attachment) -> Result<Vec<String>, ApiError> {
     let name = planned.name.text();
     let gateway = tags::filter("transit-gateway-id", planned.transit_gateway_id.text());
@@ -77,7 +77,7 @@ pub(super) async fn find(aws: &Aws, planned: &Attachment) -> Result<Vec<String>,
     Ok(ids)
 }
 
-/// Makes an attachment and gives its id.
+/// Creates an attachment and returns its ID.
 pub(super) async fn create(
     aws: &Aws,
     planned: &Attachment,
@@ -102,7 +102,7 @@ pub(super) async fn create(
     Ok(made.and_then(|attachment| attachment.transit_gateway_attachment_id).unwrap_or_default())
 }
 
-/// The attachment `id`; not found, deleted, failed and rejected is an error.
+/// The attachment `id`; an error if it does not exist, or is deleted, failed or rejected.
 pub(super) async fn get(aws: &Aws, id: &str) -> Result<Found, ApiError> {
     let call = aws.ec2().describe_transit_gateway_vpc_attachments().transit_gateway_attachment_ids(id);
     let answer = call.send().await.named("DescribeTransitGatewayVpcAttachments")?;
@@ -133,7 +133,7 @@ fn found(attachment: aws_sdk_ec2::types::TransitGatewayVpcAttachment) -> Found {
     }
 }
 
-/// Changes settings and subnets; nothing is called where nothing differs.
+/// Updates settings and subnets. Without differences it calls nothing.
 pub(super) async fn modify(
     aws: &Aws,
     have: &Found,
@@ -158,7 +158,7 @@ pub(super) async fn modify(
 pub(super) async fn delete(aws: &Aws, id: &str) -> Result<(), ApiError> {
     let call = aws.ec2().delete_transit_gateway_vpc_attachment().transit_gateway_attachment_id(id);
     match call.send().await.named("DeleteTransitGatewayVpcAttachment") {
-        // An attempt whose answer was lost has done it.
+        // An earlier attempt whose response was lost has succeeded.
         Err(error) if error.is_ambiguous() => match get(aws, id).await {
             Ok(found) if found.state == "deleting" => Ok(()),
             Err(gone) if gone.is_not_found() => Ok(()),

@@ -1,4 +1,4 @@
-//! `warren_aws_transit_gateway_attachment`: a VPC at a transit gateway.
+//! `warren_aws_transit_gateway_attachment`: the attachment of a VPC to a transit gateway.
 
 mod api;
 mod schema;
@@ -54,7 +54,7 @@ impl Object for Attachment {
 async fn settled(aws: &Aws, op: &Op, id: &str) -> Result<api::Found, Diagnostics> {
     op.until("available", || async {
         let found = api::get(aws, id).await?;
-        // An attachment to another account's gateway stays so until somebody there accepts it.
+        // An attachment to a gateway of another account keeps this state until that account accepts it.
         let done = ["available", "pendingAcceptance"].contains(&found.state.as_str());
         Ok(if done { Look::Done(found) } else { Look::Pending(found.state) })
     })

@@ -23,7 +23,7 @@ model! {
         pub transit_gateway_id: Attr<String>,
         /// `vpc-..`.
         pub vpc_id: Attr<String>,
-        /// One subnet a zone.
+        /// One subnet per zone.
         pub subnet_ids: Texts,
         /// Whether names resolve across VPCs.
         pub dns_support: Attr<bool>,
@@ -33,13 +33,13 @@ model! {
         pub appliance_mode: Attr<bool>,
         /// Account of the VPC.
         pub vpc_owner_id: Attr<String>,
-        /// In AWS's words.
+        /// As AWS reports it.
         pub state: Attr<String>,
-        /// The user's tags.
+        /// Tags of the configuration.
         pub tags: TagMap,
         /// All tags.
         pub tags_all: TagMap,
-        /// How long operations may take.
+        /// Timeouts of operations.
         pub timeouts: Attr<Timeouts>,
     }
 }
@@ -48,42 +48,48 @@ common!(Attachment, "warren_aws_transit_gateway_attachment");
 
 pub(super) fn schema() -> Schema {
     Schema::new(
-        "An attachment of a VPC to a transit gateway. The VPC's own route tables say what goes over it; name the \
-         attachment in their `depends_on`, because a route to the gateway needs it.",
+        "Manages the attachment of a VPC to a transit gateway. The route tables of the VPC decide which \
+         traffic uses the attachment. A route to the transit gateway requires the attachment, so name \
+         the attachment in `depends_on` of these route tables.",
     )
     .attributes(common::head("attachment"))
     .attributes([
         Attribute::string("transit_gateway_id")
             .required()
             .replaces()
-            .describe("Id of the transit gateway. A change replaces the attachment."),
+            .describe("ID of the transit gateway. Changing this replaces the attachment."),
         Attribute::string("vpc_id")
             .required()
             .replaces()
-            .describe("Id of the VPC. A change replaces the attachment."),
+            .describe("ID of the VPC. Changing this replaces the attachment."),
         Attribute::of("subnet_ids", Type::set(Type::String)).required().describe(
-            "Ids of subnets of the VPC, one for each availability zone that is to be reached. Changes in place.",
+            "IDs of subnets of the VPC, one for each Availability Zone that the transit gateway must \
+             reach. Updated in place.",
         ),
         Attribute::bool("dns_support").default(true).describe(
-            "Whether public names resolve to private addresses across attached VPCs. Changes in place. Default: \
-             `true`.",
+            "Whether public DNS hostnames resolve to private IP addresses across attached VPCs. Updated \
+             in place. Defaults to `true`.",
         ),
         Attribute::bool("ipv6_support")
             .default(false)
-            .describe("Whether IPv6 is routed. Changes in place. Default: `false`."),
+            .describe("Whether the attachment routes IPv6 traffic. Updated in place. Defaults to `false`."),
         Attribute::bool("appliance_mode").default(false).describe(
-            "Whether both directions of a flow stay in one availability zone, which a stateful appliance needs. \
-             Changes in place. Default: `false`.",
+            "Whether both directions of a flow use the same Availability Zone, which a stateful network \
+             appliance requires. Updated in place. Defaults to `false`.",
         ),
-        Attribute::string("vpc_owner_id").computed().keeps().describe("Id of the VPC's account, 12 digits."),
-        Attribute::string("state")
+        Attribute::string("vpc_owner_id")
             .computed()
-            .describe("`available`, or `pendingAcceptance` while another account has yet to accept."),
+            .keeps()
+            .describe("ID of the AWS account that owns the VPC."),
+        Attribute::string("state").computed().describe(
+            "State of the attachment: `available`, or `pendingAcceptance` until the other account accepts \
+             the attachment.",
+        ),
     ])
     .attributes(common::tail())
 }
 
-/// What is planned of the settings that can be changed.
+/// The planned values of the settings that can be updated.
 pub(super) fn settings(planned: &Attachment) -> Settings {
     Settings {
         dns: planned.dns_support.is_true(),
@@ -92,7 +98,7 @@ pub(super) fn settings(planned: &Attachment) -> Settings {
     }
 }
 
-/// The state that what was found makes of `before`.
+/// The state of the object that was found, based on `before`.
 pub(super) fn state(aws: &Aws, found: Found, before: &Attachment) -> Attachment {
     let mut state = before.clone();
     state.take_tags(aws, &found.tags);

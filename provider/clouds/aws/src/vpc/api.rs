@@ -1,4 +1,4 @@
-//! EC2's calls about VPCs.
+//! EC2 API calls for VPCs.
 
 use std::collections::BTreeMap;
 
@@ -13,18 +13,18 @@ use crate::session::Aws;
 use crate::tags::{self, Tags, filter};
 use warren_managed::Failure;
 
-/// A VPC as DescribeVpcs tells it.
+/// A VPC as returned by DescribeVpcs.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Described {
     pub(super) id: String,
     pub(super) cidr_block: String,
-    /// Associated further ranges with their association ids.
+    /// Associated additional ranges with their association IDs.
     pub(super) secondary: BTreeMap<String, String>,
-    /// Amazon's IPv6 range with its association id.
+    /// Amazon's IPv6 range with its association ID.
     pub(super) ipv6: Option<(String, String)>,
-    /// Whether an association is under way.
+    /// Whether an association is in progress.
     pub(super) changing: bool,
-    /// Why AWS refused an association.
+    /// Why AWS rejected an association.
     pub(super) refused: Option<String>,
     pub(super) tenancy: String,
     pub(super) owner: String,
@@ -32,7 +32,7 @@ pub(super) struct Described {
     pub(super) tags: Tags,
 }
 
-/// A VPC with everything that takes calls of its own.
+/// A VPC with the properties that need further calls.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Found {
     pub(super) vpc: Described,
@@ -44,7 +44,7 @@ pub(super) struct Found {
     pub(super) main_route_table: Option<String>,
 }
 
-/// Ids of the VPCs of this fabric and owner with the planned name, primary range and tenancy.
+/// IDs of the VPCs of this fabric and owner with the planned name, primary range and tenancy.
 pub(super) async fn find(aws: &Aws, planned: &Vpc) -> Result<Vec<String>, ApiError> {
     let mut filters = aws.filters(planned.name.text());
     filters.push(filter("cidr", planned.cidr_block.text()));
@@ -59,7 +59,7 @@ pub(super) async fn find(aws: &Aws, planned: &Vpc) -> Result<Vec<String>, ApiErr
     Ok(ids)
 }
 
-/// Makes a VPC and gives its id.
+/// Creates a VPC and returns its ID.
 pub(super) async fn create(aws: &Aws, planned: &Vpc, tags: &Tags) -> Result<String, ApiError> {
     let mut call = aws
         .ec2()
@@ -76,7 +76,7 @@ pub(super) async fn create(aws: &Aws, planned: &Vpc, tags: &Tags) -> Result<Stri
     Ok(made.vpc.and_then(|vpc| vpc.vpc_id).unwrap_or_default())
 }
 
-/// The VPC `id`; not found is an error.
+/// The VPC `id`; an error if it does not exist.
 pub(super) async fn get(aws: &Aws, id: &str) -> Result<Described, ApiError> {
     let answer = aws.ec2().describe_vpcs().vpc_ids(id).send().await.named("DescribeVpcs")?;
     let vpc = answer.vpcs.unwrap_or_default().into_iter().next();
@@ -106,7 +106,7 @@ fn described(vpc: aws_sdk_ec2::types::Vpc) -> Described {
                 false
             }
             Some(VpcCidrBlockStateCode::Failed | VpcCidrBlockStateCode::Failing) => {
-                found.refused = Some(format!("AWS refused {range}: {message}"));
+                found.refused = Some(format!("AWS rejected {range}: {message}"));
                 false
             }
             Some(_) => false,
@@ -127,7 +127,7 @@ fn described(vpc: aws_sdk_ec2::types::Vpc) -> Described {
     found
 }
 
-/// The VPC `id` with everything that the state tells.
+/// The VPC `id` with all properties of the state.
 pub(super) async fn read(aws: &Aws, id: &str) -> Result<Found, ApiError> {
     let vpc = get(aws, id).await?;
     let group = default_group(aws, id).await?;

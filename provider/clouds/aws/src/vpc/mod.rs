@@ -1,4 +1,4 @@
-//! `warren_aws_vpc`: a VPC with its further ranges, DNS attributes and default security group.
+//! `warren_aws_vpc`: a VPC with its additional ranges, DNS attributes and default security group.
 
 mod api;
 mod schema;
@@ -16,7 +16,7 @@ use crate::tags::{Tags, retag};
 pub(crate) use schema::Vpc;
 use warren_managed::{Failure, Look, Object, key, ranges, sets};
 
-/// A live VPC as other resources see a planned one.
+/// A live VPC in the form of a planned one.
 pub(crate) async fn live(aws: &Aws, id: &str) -> Result<PlannedVpc, ApiError> {
     let (vpc, dns_support, dns_hostnames) = api::live(aws, id).await?;
     let ranges = std::iter::once(&vpc.cidr_block).chain(vpc.secondary.keys());
@@ -52,8 +52,8 @@ impl Object for Vpc {
             diagnostics.error_at(
                 Path::of("enable_dns_hostnames"),
                 "DNS hostnames without DNS support",
-                "`enable_dns_support = false` switches DNS off, so set `enable_dns_hostnames = false` too \
-                 (it is true when not set).",
+                "DNS hostnames need DNS support, and `enable_dns_hostnames` defaults to `true`. With \
+                 `enable_dns_support = false`, also set `enable_dns_hostnames = false`.",
             );
         }
     }
@@ -78,7 +78,7 @@ impl Object for Vpc {
         diagnostics.extend(session.guard().plan(schema::occupied(planned)).await);
     }
 
-    /// Claims the ranges; a VPC that changes its name gives up what it claimed under the old one.
+    /// Claims the ranges. A VPC that changes its name releases the claims under its old name.
     async fn prepare(
         &mut self,
         work: &Work<'_>,
@@ -103,7 +103,7 @@ impl Object for Vpc {
 
     async fn ensure(&mut self, work: &Work<'_>, progress: &Progress) -> Result<(), Diagnostics> {
         warren_managed::ensure(self, work, progress).await?;
-        // From here on subnets name it by its id. What it conflicts with was told when it was planned.
+        // From now on subnets refer to it by ID. Conflicts were reported when it was planned.
         let _told = work.session.guard().plan(schema::occupied(self)).await;
         work.op
             .until("available", || async {
@@ -132,7 +132,7 @@ impl Object for Vpc {
     }
 }
 
-/// Brings every setting to what `want` says; what is right already is left alone.
+/// Reconciles every setting with `want`. Settings that already match are not changed.
 async fn bring(work: &Work<'_>, want: &Vpc) -> Result<(), Diagnostics> {
     let Work { cloud: aws, op, .. } = work;
     let id = want.id.text();
@@ -169,7 +169,7 @@ async fn bring(work: &Work<'_>, want: &Vpc) -> Result<(), Diagnostics> {
     })
     .await?;
 
-    // Hostnames need support: switched on after it, off before it.
+    // Hostnames need DNS support: enabled after it, disabled before it.
     let (support, hostnames) = (want.enable_dns_support.is_true(), want.enable_dns_hostnames.is_true());
     if !hostnames {
         op.call(|| api::set_dns_hostnames(aws, id, false)).await?;

@@ -24,15 +24,15 @@ model! {
         pub id: Attr<String>,
         /// Primary IPv4 range.
         pub cidr_block: Attr<String>,
-        /// Further IPv4 ranges.
+        /// Additional IPv4 ranges.
         pub secondary_cidr_blocks: Texts,
-        /// Whether Amazon gives a /56.
+        /// Whether to request an Amazon-provided IPv6 range.
         pub assign_generated_ipv6: Attr<bool>,
-        /// That /56.
+        /// The Amazon-provided IPv6 range.
         pub ipv6_cidr_block: Attr<String>,
-        /// Whether Amazon's resolver answers.
+        /// Whether the Amazon DNS resolver is available.
         pub enable_dns_support: Attr<bool>,
-        /// Whether members get names.
+        /// Whether instances get DNS hostnames.
         pub enable_dns_hostnames: Attr<bool>,
         /// `default` or `dedicated`.
         pub instance_tenancy: Attr<String>,
@@ -44,15 +44,15 @@ model! {
         pub default_route_table_id: Attr<String>,
         /// `rtb-..` that subnets without a table of their own use.
         pub main_route_table_id: Attr<String>,
-        /// Account id.
+        /// Account ID.
         pub owner_id: Attr<String>,
-        /// Amazon resource name.
+        /// Amazon Resource Name.
         pub arn: Attr<String>,
-        /// The user's tags.
+        /// Tags of the configuration.
         pub tags: TagMap,
         /// All tags.
         pub tags_all: TagMap,
-        /// How long operations may take.
+        /// Timeouts of operations.
         pub timeouts: Attr<Timeouts>,
     }
 }
@@ -61,30 +61,38 @@ common!(Vpc, "warren_aws_vpc");
 
 pub(super) fn schema() -> Schema {
     Schema::new(
-        "A VPC. Its ranges are checked at plan against the other networks of the run, live VPCs and the claims \
-         of other owners. Nothing is open by default: the rules of the default security group are removed.",
+        "Manages a VPC. At plan time, Warren checks its ranges against the other networks in the run, \
+         live VPCs and the claims of other owners. Nothing is open by default: Warren removes the rules \
+         of the default security group.",
     )
     .attributes(common::head("VPC"))
     .attributes([
-        Attribute::string("cidr_block").required().replaces().validate(ranges::network(Cloud::Aws, Family::V4)).describe(
-            "Primary IPv4 range in CIDR notation, `/16` to `/28`, without host bits. A change replaces the VPC.",
-        ),
+        Attribute::string("cidr_block")
+            .required()
+            .replaces()
+            .validate(ranges::network(Cloud::Aws, Family::V4))
+            .describe(
+                "Primary IPv4 range in CIDR notation without host bits, `/16` to `/28`. Changing this \
+                 replaces the VPC.",
+            ),
         Attribute::of("secondary_cidr_blocks", Type::set(Type::String))
             .optional()
             .validate(ranges::each(ranges::network(Cloud::Aws, Family::V4)))
             .describe(
-                "Further IPv4 ranges, `/16` to `/28` each; AWS restricts them by the primary range. Changes in \
-                 place.",
+                "Additional IPv4 ranges in CIDR notation, `/16` to `/28` each. The primary range \
+                 restricts which ranges AWS allows. Updated in place.",
             ),
-        Attribute::bool("assign_generated_ipv6")
-            .default(false)
-            .describe("Whether Amazon gives the VPC an IPv6 `/56`. Changes in place. Default: `false`."),
-        Attribute::string("ipv6_cidr_block").computed().describe("The IPv6 `/56` that Amazon gave."),
+        Attribute::bool("assign_generated_ipv6").default(false).describe(
+            "Whether to request an Amazon-provided IPv6 `/56` range. Updated in place. Defaults to `false`.",
+        ),
+        Attribute::string("ipv6_cidr_block").computed().describe("Amazon-provided IPv6 `/56` range."),
         Attribute::bool("enable_dns_support").default(true).describe(
-            "Whether Amazon's resolver answers in the VPC; private DNS of endpoints needs it. Default: `true`.",
+            "Whether the Amazon DNS resolver is available in the VPC. Private DNS of interface endpoints \
+             requires it. Updated in place. Defaults to `true`.",
         ),
         Attribute::bool("enable_dns_hostnames").default(true).describe(
-            "Whether members get DNS names; private DNS of endpoints needs it. Default: `true`.",
+            "Whether instances with public IP addresses get public DNS hostnames. Private DNS of \
+             interface endpoints requires it. Updated in place. Defaults to `true`.",
         ),
         Attribute::string("instance_tenancy")
             .default("default")
@@ -93,34 +101,39 @@ pub(super) fn schema() -> Schema {
                 if !matches!(value.as_str(), Some("default" | "dedicated")) {
                     diagnostics.error_at(
                         path.clone(),
-                        "Unknown tenancy",
-                        "`instance_tenancy` is `default` or `dedicated`.",
+                        "Invalid tenancy",
+                        "AWS offers two tenancies. Set `instance_tenancy` to `default` or `dedicated`.",
                     );
                 }
             })
-            .describe("`default` or `dedicated` (instances on hardware of their own). A change replaces the VPC."),
+            .describe(
+                "Tenancy of instances in the VPC: `default` or `dedicated` (single-tenant hardware). \
+                 Changing this replaces the VPC. Defaults to `default`.",
+            ),
         Attribute::bool("lock_default_security_group").default(true).describe(
-            "Whether the default security group is kept without any rule, so that what names no group reaches \
-             nothing. `false` leaves the group as it is. Default: `true`.",
+            "Whether to keep the default security group without rules, so that a network interface \
+             without a security group of its own has no connectivity. `false` leaves the group as it is. \
+             Updated in place. Defaults to `true`.",
         ),
         Attribute::string("default_security_group_id")
             .computed()
             .keeps()
-            .describe("Id of the default security group."),
+            .describe("ID of the default security group."),
         Attribute::string("default_route_table_id")
             .computed()
             .keeps()
-            .describe("Id of the route table that the VPC was made with."),
-        Attribute::string("main_route_table_id").computed().keeps().describe(
-            "Id of the main route table, which subnets without an association of their own use.",
-        ),
-        Attribute::string("owner_id").computed().keeps().describe("Id of the account, 12 digits."),
-        Attribute::string("arn").computed().keeps().describe("Amazon resource name."),
+            .describe("ID of the route table that AWS created with the VPC."),
+        Attribute::string("main_route_table_id")
+            .computed()
+            .keeps()
+            .describe("ID of the main route table. Subnets without an explicit association use it."),
+        Attribute::string("owner_id").computed().keeps().describe("ID of the AWS account that owns the VPC."),
+        Attribute::string("arn").computed().keeps().describe("Amazon Resource Name (ARN) of the VPC."),
     ])
     .attributes(common::tail())
 }
 
-/// The state that what was found makes of `before`.
+/// The state of the object that was found, based on `before`.
 pub(super) fn state(aws: &Aws, found: Found, before: &Vpc) -> Vpc {
     let mut state = before.clone();
     let vpc = found.vpc;
@@ -133,7 +146,7 @@ pub(super) fn state(aws: &Aws, found: Found, before: &Vpc) -> Vpc {
     state.enable_dns_support = found.dns_support.into();
     state.enable_dns_hostnames = found.dns_hostnames.into();
     state.instance_tenancy = vpc.tenancy.into();
-    // Shown as drift: somebody opened the group that is kept locked.
+    // Appears as drift: the locked group got rules.
     state.lock_default_security_group = match before.lock_default_security_group {
         Attr::Known(false) => false.into(),
         _ => found.default_group_empty.into(),
@@ -148,13 +161,13 @@ pub(super) fn state(aws: &Aws, found: Found, before: &Vpc) -> Vpc {
     state
 }
 
-/// The IPv4 ranges as far as they are known.
+/// The known IPv4 ranges.
 pub(super) fn nets(vpc: &Vpc) -> Vec<IpNet> {
     let secondary = vpc.secondary_cidr_blocks.known().into_iter().flatten();
     [&vpc.cidr_block].into_iter().chain(secondary).filter_map(ranges::known).collect()
 }
 
-/// What the VPC tells the guard.
+/// The ranges of the VPC for the guard.
 pub(super) fn occupied(vpc: &Vpc) -> PlannedResource {
     let mut resource = PlannedResource::new(key(vpc)).id(vpc.id.known().map(String::as_str));
     let add = |resource: PlannedResource, range: &Attr<String>, name: &str, family| match range {

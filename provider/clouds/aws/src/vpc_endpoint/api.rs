@@ -1,4 +1,4 @@
-//! EC2's calls about endpoints, and about what the completeness check looks at.
+//! EC2 API calls for endpoints, and for the objects that the completeness check reads.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -14,7 +14,7 @@ use crate::session::Aws;
 use crate::tags::{self, Tags, filter};
 use warren_managed::sets;
 
-/// An endpoint as AWS tells it.
+/// An endpoint as AWS reports it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Found {
     pub(super) id: String,
@@ -22,7 +22,7 @@ pub(super) struct Found {
     pub(super) service_name: String,
     /// `Gateway` or `Interface`.
     pub(super) kind: String,
-    /// In lower case: AWS writes states both ways.
+    /// In lower case, because AWS uses both upper and lower case.
     pub(super) state: String,
     /// Why it failed.
     pub(super) failure: Option<String>,
@@ -34,7 +34,7 @@ pub(super) struct Found {
     /// Names with their hosted zones.
     pub(super) dns_entries: Vec<(Option<String>, Option<String>)>,
     pub(super) network_interface_ids: BTreeSet<String>,
-    /// Only from [`read`].
+    /// Set only by [`read`].
     pub(super) prefix_list_id: Option<String>,
     pub(super) owner_id: Option<String>,
     pub(super) tags: Tags,
@@ -46,8 +46,8 @@ impl Found {
     }
 }
 
-/// Ids of the living endpoints of this fabric and owner that `planned` could be: of its name, VPC, service
-/// and type. One that differs there is what it replaces.
+/// IDs of the live endpoints of this fabric and owner with the planned name, VPC, service and type. An
+/// endpoint that differs there is the one that is being replaced.
 pub(super) async fn find(aws: &Aws, planned: &Endpoint) -> Result<Vec<String>, ApiError> {
     let mut found = list(aws, aws.filters(planned.name.text())).await?;
     found.retain(|endpoint| {
@@ -58,7 +58,7 @@ pub(super) async fn find(aws: &Aws, planned: &Endpoint) -> Result<Vec<String>, A
     Ok(found.into_iter().map(|endpoint| endpoint.id).collect())
 }
 
-/// The living endpoints of a VPC, as the completeness check sees them.
+/// The live endpoints of a VPC for the completeness check.
 pub(super) async fn of_vpc(aws: &Aws, vpc_id: &str) -> Result<Vec<PlannedEndpoint>, ApiError> {
     let found = list(aws, vec![filter("vpc-id", vpc_id)]).await?;
     Ok(found
@@ -83,7 +83,7 @@ async fn list(aws: &Aws, filters: Vec<aws_sdk_ec2::types::Filter>) -> Result<Vec
     Ok(living)
 }
 
-/// Makes an endpoint and gives its id.
+/// Creates an endpoint and returns its ID.
 pub(super) async fn create(aws: &Aws, planned: &Endpoint, tags: &Tags) -> Result<String, ApiError> {
     let set = |items: &sets::Texts| Some(sets::known(items).into_iter().collect::<Vec<_>>());
     let mut call = aws
@@ -105,7 +105,7 @@ pub(super) async fn create(aws: &Aws, planned: &Endpoint, tags: &Tags) -> Result
     Ok(made.vpc_endpoint.and_then(|endpoint| endpoint.vpc_endpoint_id).unwrap_or_default())
 }
 
-/// The endpoint `id`; one that is deleted is not found, one that failed is an error.
+/// The endpoint `id`, even if it failed; an error if it does not exist or is deleted.
 pub(super) async fn get(aws: &Aws, id: &str) -> Result<Found, ApiError> {
     let call = aws.ec2().describe_vpc_endpoints().vpc_endpoint_ids(id);
     let answer = call.send().await.named("DescribeVpcEndpoints")?;
@@ -115,7 +115,7 @@ pub(super) async fn get(aws: &Aws, id: &str) -> Result<Found, ApiError> {
         .ok_or_else(|| ApiError::absent("DescribeVpcEndpoints", id))
 }
 
-/// The endpoint `id` with its prefix list; not found when it is going.
+/// The endpoint `id` with its prefix list; an error if it does not exist or is being deleted.
 pub(super) async fn read(aws: &Aws, id: &str) -> Result<Found, ApiError> {
     let mut found = get(aws, id).await?;
     if found.is_gone() {
@@ -163,7 +163,7 @@ fn described(endpoint: VpcEndpoint) -> Found {
     }
 }
 
-/// Brings the settings of `have` to those of `want`, in one call; none when they are right already.
+/// Updates the settings of `have` to those of `want` in one call. Without differences it calls nothing.
 pub(super) async fn modify(aws: &Aws, have: &Found, want: &Endpoint) -> Result<(), ApiError> {
     let mut call = aws.ec2().modify_vpc_endpoint().vpc_endpoint_id(&have.id);
     let mut changed = false;
@@ -203,11 +203,11 @@ pub(super) async fn modify(aws: &Aws, have: &Found, want: &Endpoint) -> Result<(
     if changed { call.send().await.named("ModifyVpcEndpoint").map(drop) } else { Ok(()) }
 }
 
-/// Asks AWS to delete the endpoint.
+/// Requests the deletion of the endpoint.
 pub(super) async fn delete(aws: &Aws, id: &str) -> Result<(), ApiError> {
     let call = aws.ec2().delete_vpc_endpoints().vpc_endpoint_ids(id);
     let answer = call.send().await.named("DeleteVpcEndpoints")?;
-    // The call succeeds as such even if the endpoint was not deleted.
+    // The call succeeds even if the endpoint was not deleted.
     let refused = answer.unsuccessful.unwrap_or_default().into_iter().find_map(|item| item.error);
     refused.map_or(Ok(()), |error| {
         Err(ApiError {
@@ -219,7 +219,7 @@ pub(super) async fn delete(aws: &Aws, id: &str) -> Result<(), ApiError> {
     })
 }
 
-/// Those of the network interfaces `ids` that exist.
+/// The network interfaces in `ids` that exist.
 pub(super) async fn interfaces(aws: &Aws, ids: &BTreeSet<String>) -> Result<Vec<String>, ApiError> {
     if ids.is_empty() {
         return Ok(Vec::new());
@@ -236,7 +236,7 @@ pub(super) async fn interfaces(aws: &Aws, ids: &BTreeSet<String>) -> Result<Vec<
     Ok(living)
 }
 
-/// What live security groups let in on TCP 443.
+/// The sources that live security groups allow on TCP port 443.
 pub(super) async fn groups(
     aws: &Aws,
     ids: &BTreeSet<String>,
@@ -280,13 +280,13 @@ fn sources(rule: &IpPermission) -> Vec<IpNet> {
     v4.chain(v6).filter_map(|range| range.parse().ok()).collect()
 }
 
-/// The error of an endpoint that AWS could not make.
+/// The error for an endpoint that AWS could not create.
 pub(super) fn failed(found: &Found) -> ApiError {
-    let why = found.failure.clone().unwrap_or_else(|| "it gives no reason".to_owned());
+    let why = found.failure.clone().unwrap_or_else(|| "AWS gave no reason".to_owned());
     ApiError {
         operation: "CreateVpcEndpoint",
         code: "EndpointFailed".to_owned(),
-        message: format!("the endpoint is {}: {why}", found.state),
+        message: format!("the endpoint is in the state {}: {why}", found.state),
         status: 400,
     }
 }

@@ -1,7 +1,8 @@
-//! Whether an image pull from ECR can work through an endpoint: what is certainly missing fails the plan.
+//! Checks whether an image pull from ECR can work through an endpoint. The plan fails if something is
+//! certainly missing.
 //!
-//! A pull asks `ecr.api` for a token and `ecr.dkr` for the manifest, and reads the layers from a bucket
-//! of AWS's through `s3`. What is not known yet is passed over; the plan is checked again during apply.
+//! A pull requests a token from `ecr.api` and the manifest from `ecr.dkr`, and reads the layers from a
+//! bucket of AWS through `s3`. Unknown values are skipped; the plan is checked again during apply.
 
 use std::collections::BTreeMap;
 
@@ -13,32 +14,32 @@ use crate::memory::{PlannedEndpoint, PlannedSecurityGroup, PlannedVpc};
 use crate::policy::Document;
 use warren_managed::sets;
 
-/// What surrounds an endpoint, as far as it is known.
+/// The known objects around an endpoint.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Around {
     /// The endpoint's VPC.
     pub(super) vpc: Option<PlannedVpc>,
-    /// Its security groups by id.
+    /// Its security groups by ID.
     pub(super) groups: BTreeMap<String, PlannedSecurityGroup>,
     /// Endpoints of the same VPC: planned in this run, or live.
     pub(super) endpoints: Vec<PlannedEndpoint>,
-    /// Whether what is not in here does not exist; otherwise it was not looked up.
+    /// Whether objects that are missing here do not exist; otherwise they were not looked up.
     pub(super) looked_up: bool,
 }
 
-const HINT: &str = "Set `allow_incomplete = true` if what is missing is reached another way.";
+const HINT: &str = "To skip this check, set `allow_incomplete = true`.";
 
-/// Whether the check is for this endpoint.
+/// Whether the check applies to this endpoint.
 pub(super) fn concerns(endpoint: &Endpoint, short: &str) -> bool {
     short.starts_with("ecr.") && !endpoint.allow_incomplete.is_true()
 }
 
-/// Which services the endpoint's images need beside its own.
+/// The other services that image pulls through the endpoint need.
 pub(super) fn companions(short: &str) -> &'static [&'static str] {
     if short == "ecr.dkr" { &["ecr.api", "s3"] } else { &[] }
 }
 
-/// Whether two endpoints are in one VPC; ids that are not known yet count as the same.
+/// Whether two endpoints are in the same VPC. Unknown IDs count as the same.
 pub(super) fn same_vpc(left: &Attr<String>, right: &Attr<String>) -> bool {
     !left.is_known() || !right.is_known() || left == right
 }
@@ -60,8 +61,8 @@ pub(super) fn check(
             "private_dns_enabled",
             "ECR endpoint without private DNS",
             format!(
-                "Container runtimes look up ECR's public names, which reach the endpoint `{short}` only with \
-                 `private_dns_enabled = true`."
+                "Container runtimes look up the public names of ECR, which resolve to the endpoint \
+                 `{short}` only with private DNS. Set `private_dns_enabled = true`."
             ),
         );
     }
@@ -69,7 +70,10 @@ pub(super) fn check(
         missing(
             "subnet_ids",
             "ECR endpoint without a subnet",
-            format!("The endpoint `{short}` has an address only in the subnets that `subnet_ids` names."),
+            format!(
+                "The endpoint `{short}` gets network interfaces only in the subnets in `subnet_ids`. Add \
+                 at least one subnet."
+            ),
         );
     }
     if let Some(problem) = closed(endpoint, config, around) {
@@ -80,9 +84,10 @@ pub(super) fn check(
     {
         missing(
             "policy",
-            "ECR endpoint whose policy allows nothing",
+            "ECR endpoint policy allows no ECR action",
             format!(
-                "No statement of the policy allows an action of ECR, so the endpoint `{short}` refuses all."
+                "No statement of the policy allows an ECR action, so the endpoint `{short}` denies every \
+                 request. Allow the ECR actions that are needed."
             ),
         );
     }
@@ -93,8 +98,11 @@ pub(super) fn check(
             if value == &Attr::Known(false) && endpoint.private_dns_enabled.is_true() {
                 missing(
                     "vpc_id",
-                    "Private DNS in a VPC without it",
-                    format!("Private DNS of the endpoint `{short}` needs `{setting} = true` in its VPC."),
+                    "Private DNS in a VPC without DNS",
+                    format!(
+                        "Private DNS of the endpoint `{short}` requires `{setting} = true` in its VPC. \
+                         Set it in the VPC."
+                    ),
                 );
             }
         }
@@ -102,19 +110,21 @@ pub(super) fn check(
     pull(endpoint, short, region, around, diagnostics);
 }
 
-/// Why nothing in the VPC can reach the endpoint's port 443, when that is certain.
+/// The reason why nothing in the VPC can reach port 443 of the endpoint, if that is certain.
 fn closed(endpoint: &Endpoint, config: &Endpoint, around: &Around) -> Option<String> {
     if config.security_group_ids.is_null() && !endpoint.security_group_ids.is_known() {
         return Some(
-            "Without `security_group_ids` the endpoint gets the VPC's default group, which lets in its own \
-             members at most. Name a group that lets TCP 443 in from the VPC."
+            "Without `security_group_ids`, the endpoint gets the default security group of the VPC, which \
+             at most allows traffic from its own members. Set `security_group_ids` to a group that \
+             allows inbound TCP port 443 from the VPC."
                 .to_owned(),
         );
     }
     let ids = sets::all_known(&endpoint.security_group_ids)?;
     if ids.is_empty() {
         return Some(
-            "`security_group_ids` names no group. Name one that lets TCP 443 in from the VPC.".to_owned(),
+            "`security_group_ids` is empty. Add a group that allows inbound TCP port 443 from the VPC."
+                .to_owned(),
         );
     }
     let ranges = around.vpc.as_ref().map(|vpc| vpc.ranges.as_slice()).unwrap_or_default();
@@ -129,8 +139,8 @@ fn closed(endpoint: &Endpoint, config: &Endpoint, around: &Around) -> Option<Str
     ids.iter().all(|id| shut(id).is_some()).then(|| {
         let ids = ids.into_iter().collect::<Vec<_>>().join(", ");
         format!(
-            "No ingress rule of {ids} lets TCP 443 in from the VPC. Add one; if another resource adds it in \
-             this run, name that resource in `depends_on`."
+            "No ingress rule of {ids} allows TCP port 443 from the VPC. Add one. If another resource adds \
+             it in this run, add that resource to `depends_on`."
         )
     })
 }
@@ -153,12 +163,12 @@ fn pull(endpoint: &Endpoint, short: &str, region: &str, around: &Around, diagnos
         let (them, they) = if missing.len() == 1 { ("it", "it is") } else { ("them", "they are") };
         diagnostics.error_at(
             Path::of("service"),
-            "Incomplete endpoints for ECR",
+            "Missing endpoints for ECR",
             format!(
-                "An image pull needs endpoints for `ecr.api`, `ecr.dkr` and `s3` in one VPC. Missing: {}; neither \
-                 live in this VPC nor planned before this endpoint. If this configuration declares {them}, name \
-                 {them} in this resource's `depends_on`, so that {they} planned first; if layers come through \
-                 NAT, set `allow_incomplete = true`.",
+                "An image pull needs endpoints for `ecr.api`, `ecr.dkr` and `s3` in the same VPC. \
+                 Missing: {}. Neither the VPC nor the plan so far contains {them}. If this configuration \
+                 declares {them}, add {them} to `depends_on` of this resource, so that {they} planned \
+                 first. If image layers are pulled through a NAT gateway, set `allow_incomplete = true`.",
                 missing.join(" and ")
             ),
         );
@@ -177,11 +187,11 @@ fn pull(endpoint: &Endpoint, short: &str, region: &str, around: &Around, diagnos
     if !of("s3").iter().any(lets_layers_in) {
         diagnostics.error_at(
             Path::of("service"),
-            "Image layers are shut out",
+            "Endpoint policy blocks image layers",
             format!(
-                "The policy of this VPC's `s3` endpoint does not allow `s3:GetObject` on `{}/*`, where ECR keeps \
-                 image layers, so every pull would stop at the first layer. Allow it there (`bucket_policy` does \
-                 with `ecr_layers = true`). {HINT}",
+                "The policy of the `s3` endpoint of this VPC does not allow `s3:GetObject` on `{}/*`, \
+                 where ECR stores image layers, so every pull would fail at the first layer. Allow it \
+                 there, for example with `ecr_layers = true` in `bucket_policy`. {HINT}",
                 service::layer_bucket(region)
             ),
         );

@@ -1,4 +1,5 @@
-//! `warren_aws_vpc_endpoint`: a gateway or interface endpoint, with a check at plan that ECR's are complete.
+//! `warren_aws_vpc_endpoint`: a gateway or interface endpoint. At plan time, endpoints for ECR are checked
+//! for completeness.
 
 mod api;
 mod complete;
@@ -30,8 +31,8 @@ impl Object for Endpoint {
         if !self.policy.is_null() && !self.bucket_policy.is_null() {
             diagnostics.error_at(
                 Path::of("bucket_policy"),
-                "Two policies",
-                "`policy` and `bucket_policy` both say what the endpoint allows. Keep one of them.",
+                "Conflicting endpoint policies",
+                "`policy` and `bucket_policy` both define the policy of the endpoint. Remove one of them.",
             );
         }
         let Some(service) = self.service.known() else { return };
@@ -40,8 +41,11 @@ impl Object for Endpoint {
         if self.bucket_policy.is_known() && short != "s3" && !service.ends_with(".s3") {
             diagnostics.error_at(
                 Path::of("bucket_policy"),
-                "Buckets behind another service",
-                format!("`bucket_policy` is for `s3`; write the `policy` of `{service}` as JSON."),
+                "Bucket policy for another service",
+                format!(
+                    "`bucket_policy` is only valid for `s3`. Write the policy for `{service}` as JSON in \
+                     `policy`."
+                ),
             );
         }
         let kind = match &self.r#type {
@@ -71,8 +75,8 @@ impl Object for Endpoint {
                 Path::of(name),
                 "Attribute of another endpoint type",
                 format!(
-                    "`{name}` belongs to an endpoint of type `{other}`, but this one is of type `{kind}`. Remove \
-                     it, or set `type = \"{other}\"`."
+                    "`{name}` is only valid for endpoints of type `{other}`, but this endpoint is of type \
+                     `{kind}`. Remove it, or set `type = \"{other}\"`."
                 ),
             );
         }
@@ -104,7 +108,7 @@ impl Object for Endpoint {
         session.run().endpoints.put(planned.name.text(), id, memory);
     }
 
-    /// What a plan could not derive yet is known now.
+    /// Derives the values that were unknown at plan time.
     async fn prepare(
         &mut self,
         work: &Work<'_>,
@@ -145,12 +149,12 @@ impl Object for Endpoint {
     async fn delete(&self, work: &Work<'_>) -> Result<(), Diagnostics> {
         let Work { cloud: aws, op, .. } = work;
         let id = self.id.text();
-        // A create that was interrupted has not recorded its interfaces yet.
+        // An interrupted create has not recorded its interfaces.
         let mut interfaces = sets::known(&self.network_interface_ids);
         let found = ApiError::if_found(api::get(aws, id).await).map_err(|error| op.told(error))?;
         interfaces.extend(found.into_iter().flat_map(|found| found.network_interface_ids));
         op.delete(|| api::delete(aws, id), || api::get(aws, id)).await?;
-        // Subnets and security groups can go only after the interfaces.
+        // Subnets and security groups can be deleted only after the interfaces.
         op.until("without network interfaces", || async {
             let living = api::interfaces(aws, &interfaces).await?;
             Ok(if living.is_empty() { Look::Done(()) } else { Look::Pending(living.join(", ")) })
@@ -159,7 +163,7 @@ impl Object for Endpoint {
     }
 }
 
-/// Plans what follows from other attributes.
+/// Plans the values that follow from other attributes.
 fn derive(planned: &mut Endpoint, change: (&Option<Endpoint>, &Endpoint), region: Option<&str>) -> String {
     let (prior, config) = change;
     let service = planned.service.text().to_owned();
@@ -213,7 +217,7 @@ async fn check_completeness(
     if !complete::concerns(planned, short) {
         return;
     }
-    // An endpoint that stays as it is may lose what it needs by another change of this run.
+    // Another change in this run may remove something that an unchanged endpoint needs.
     let look_up = change.prior.as_ref() != Some(planned);
     match around(session, planned, short, look_up).await {
         Ok(around) => {
@@ -221,16 +225,16 @@ async fn check_completeness(
             complete::check(planned, &change.config, short, &region, &around, diagnostics);
         }
         Err(error) => diagnostics.push(Diagnostic::warning(
-            "Endpoint not checked",
+            "VPC endpoint not checked",
             format!(
-                "Whether the endpoint `{short}` has all that an image pull needs could not be looked up: \
-                 {error}."
+                "Warren could not check whether the endpoint `{short}` has everything that an image pull \
+                 needs: {error}."
             ),
         )),
     }
 }
 
-/// What the completeness check looks at: planned things of this run, else live ones if `look_up` says so.
+/// The input of the completeness check: planned objects of this run, and live objects if `look_up` is set.
 async fn around(
     session: &Session,
     endpoint: &Endpoint,
@@ -271,7 +275,7 @@ async fn around(
     Ok(around)
 }
 
-/// Waits until AWS has finished with the endpoint; one that another account must accept is finished too.
+/// Waits until the endpoint is available or pending acceptance by another account.
 async fn ready(aws: &Aws, op: &Op, id: &str) -> Result<api::Found, Diagnostics> {
     op.until("available", || async {
         let found = api::get(aws, id).await?;

@@ -24,9 +24,9 @@ model! {
         pub id: Attr<String>,
         /// `vpc-..`.
         pub vpc_id: Attr<String>,
-        /// As the user calls it.
+        /// The name in the configuration.
         pub service: Attr<String>,
-        /// As AWS calls it.
+        /// The full name in AWS.
         pub service_name: Attr<String>,
         /// `Gateway` or `Interface`.
         pub r#type: Attr<String>,
@@ -40,39 +40,39 @@ model! {
         pub private_dns_enabled: Attr<bool>,
         /// JSON; null allows everything.
         pub policy: Attr<String>,
-        /// A policy by its buckets.
+        /// A policy as a list of buckets.
         pub bucket_policy: Attr<BucketPolicy>,
-        /// Switches the completeness check off.
+        /// Skips the completeness check.
         pub allow_incomplete: Attr<bool>,
         /// Names of an interface.
         pub dns_entries: Attr<Vec<DnsEntry>>,
         /// Destination of a gateway's routes.
         pub prefix_list_id: Attr<String>,
-        /// One a subnet.
+        /// One per subnet.
         pub network_interface_ids: Texts,
         /// As AWS calls it, in lower case.
         pub state: Attr<String>,
-        /// Account id.
+        /// Account ID.
         pub owner_id: Attr<String>,
-        /// The user's tags.
+        /// Tags of the configuration.
         pub tags: TagMap,
         /// All tags.
         pub tags_all: TagMap,
-        /// How long operations may take.
+        /// Timeouts of operations.
         pub timeouts: Attr<Timeouts>,
     }
 
-    /// A policy by its buckets.
+    /// A policy as a list of buckets.
     pub struct BucketPolicy {
         /// Names of buckets.
         pub buckets: Texts,
-        /// What may be done with their objects.
+        /// Actions that are allowed on their objects.
         pub object_actions: Texts,
         /// Whether image layers may be read.
         pub ecr_layers: Attr<bool>,
     }
 
-    /// One name.
+    /// A DNS name.
     pub struct DnsEntry {
         /// The name.
         pub dns_name: Attr<String>,
@@ -85,92 +85,107 @@ common!(Endpoint, "warren_aws_vpc_endpoint");
 
 pub(super) fn schema() -> Schema {
     Schema::new(
-        "An endpoint through which a VPC reaches a service of AWS without the internet. An image pull from ECR \
-         takes three: `ecr.api`, `ecr.dkr` and `s3`; the plan of an `ecr.*` endpoint fails while what it needs is \
-         missing.",
+        "Manages a VPC endpoint, through which a VPC reaches an AWS service without the internet. Pulling \
+         an image from ECR requires three endpoints: `ecr.api`, `ecr.dkr` and `s3`. The plan of an \
+         `ecr.*` endpoint fails while something that it needs is missing.",
     )
     .attributes(common::head("endpoint"))
     .attributes([
-        Attribute::string("vpc_id").required().replaces().describe(
-            "Id of the VPC. A change replaces the endpoint.",
-        ),
+        Attribute::string("vpc_id")
+            .required()
+            .replaces()
+            .describe("ID of the VPC. Changing this replaces the endpoint."),
         Attribute::string("service").required().replaces().validate(service::check).describe(
-            "The service: short, such as `s3`, `ecr.api`, `ecr.dkr`, `sts` or `logs`, or full, such as \
-             `com.amazonaws.us-east-1.s3`. A change to another service replaces the endpoint.",
+            "Name of the service: the short form, such as `s3`, `ecr.api`, `ecr.dkr`, `sts` or `logs`, or \
+             the full form, such as `com.amazonaws.us-east-1.s3`. Changing this to another service \
+             replaces the endpoint.",
         ),
-        Attribute::string("service_name").computed().keeps().describe("The service's full name."),
+        Attribute::string("service_name").computed().keeps().describe("Full name of the service."),
         Attribute::string("type").optional().computed().keeps().replaces().validate(check_type).describe(
-            "`Gateway` (routes to a prefix list; S3 and DynamoDB) or `Interface` (an address in each subnet). \
-             A change replaces the endpoint. Default: `Gateway` for `s3` and `dynamodb`, else `Interface`.",
+            "Type of the endpoint: `Gateway` (routes to a prefix list, for S3 and DynamoDB) or \
+             `Interface` (a network interface in each subnet). Changing this replaces the endpoint. \
+             Defaults to `Gateway` for `s3` and `dynamodb`, and to `Interface` for other services.",
         ),
-        Attribute::of("route_table_ids", Type::set(Type::String)).optional().describe(
-            "Route tables that a `Gateway` puts its route into. Changes in place.",
-        ),
+        Attribute::of("route_table_ids", Type::set(Type::String))
+            .optional()
+            .describe("IDs of the route tables that get a route to a `Gateway` endpoint. Updated in place."),
         Attribute::of("subnet_ids", Type::set(Type::String)).optional().describe(
-            "Subnets that an `Interface` has an address in, at most one in each availability zone. Changes in \
-             place.",
+            "IDs of the subnets in which an `Interface` endpoint has a network interface, at most one in \
+             each Availability Zone. Updated in place.",
         ),
         Attribute::of("security_group_ids", Type::set(Type::String)).optional().computed().keeps().describe(
-            "Security groups of an `Interface`; one must let TCP 443 in from the VPC. Changes in place. Default: \
-             the VPC's default group.",
+            "IDs of the security groups of an `Interface` endpoint. At least one must allow inbound TCP \
+             port 443 from the VPC. Updated in place. Defaults to the default security group of the VPC.",
         ),
         Attribute::bool("private_dns_enabled").optional().computed().keeps().describe(
-            "Whether the service's public name resolves to the `Interface` inside the VPC, which needs the VPC's \
-             DNS support and hostnames. Changes in place. Default: `true` for services of AWS on an `Interface`.",
+            "Whether the public DNS name of the service resolves to an `Interface` endpoint inside the \
+             VPC. Requires DNS support and DNS hostnames in the VPC. Updated in place. Defaults to \
+             `true` for `Interface` endpoints of AWS services.",
         ),
         Attribute::string("policy").optional().validate(policy::json_object).describe(
-            "Policy of the endpoint as JSON, compared by meaning. Changes in place. Default: everything is \
-             allowed.",
+            "Endpoint policy as JSON. Differences in formatting are ignored. Conflicts with \
+             `bucket_policy`. Updated in place. By default the endpoint allows everything.",
         ),
         Attribute::nested(
             "bucket_policy",
             Nesting::Single,
             [
-                Attribute::of("buckets", Type::set(Type::String)).required().validate(check_buckets).describe(
-                    "Names of the buckets, at least one. They may be listed; `object_actions` are allowed on \
-                     their objects.",
-                ),
+                Attribute::of("buckets", Type::set(Type::String))
+                    .required()
+                    .validate(check_buckets)
+                    .describe(
+                        "Names of the buckets, at least one. The endpoint allows listing them, and \
+                         `object_actions` on their objects.",
+                    ),
                 Attribute::of("object_actions", Type::set(Type::String))
                     .default(tf_provider_rs::Value::set(vec!["s3:GetObject".into(), "s3:PutObject".into()]))
                     .describe(
-                        "Actions on the buckets' objects. Default: `[\"s3:GetObject\", \"s3:PutObject\"]`.",
+                        "Actions that the endpoint allows on the objects of the buckets. Defaults to \
+                         `[\"s3:GetObject\", \"s3:PutObject\"]`.",
                     ),
                 Attribute::bool("ecr_layers").default(true).describe(
-                    "Whether image layers of ECR may be read, which lie in a bucket of AWS's \
-                     (`prod-REGION-starport-layer-bucket`). Default: `true`.",
+                    "Whether the endpoint allows reading the image layers of ECR, which AWS stores in a \
+                     bucket of its own (`prod-REGION-starport-layer-bucket`). Defaults to `true`.",
                 ),
             ],
         )
         .optional()
         .describe(
-            "Instead of `policy`, for `s3`: nothing but these buckets can be reached through the endpoint. \
-             Changes in place.",
+            "Buckets that an `s3` endpoint allows; all other buckets are unreachable through it. \
+             Conflicts with `policy`. Updated in place.",
         ),
         Attribute::bool("allow_incomplete").optional().describe(
-            "Switches off the check that an `ecr.*` endpoint has all it needs; what is missing must then be \
-             reached another way, such as image layers through NAT. Default: `false`.",
+            "Whether to skip the check that an `ecr.*` endpoint has everything that it needs. Anything \
+             missing must then be reachable another way, such as image layers through a NAT gateway. \
+             Defaults to `false`.",
         ),
         Attribute::nested(
             "dns_entries",
             Nesting::List,
             [
-                Attribute::string("dns_name").computed().describe("The name."),
-                Attribute::string("hosted_zone_id").computed().describe("Hosted zone of the name."),
+                Attribute::string("dns_name").computed().describe("DNS name."),
+                Attribute::string("hosted_zone_id").computed().describe("ID of the hosted zone of the name."),
             ],
         )
         .computed()
         .keeps()
-        .describe("DNS names of an `Interface`, the regional one first."),
-        Attribute::string("prefix_list_id").computed().keeps().describe(
-            "Id of the prefix list that a `Gateway`'s routes lead to, for rules of security groups.",
-        ),
-        Attribute::of("network_interface_ids", Type::set(Type::String)).computed().keeps().describe(
-            "Network interfaces of an `Interface`, one in each subnet.",
-        ),
-        Attribute::string("state").computed().keeps().describe(
-            "State in AWS's words, such as `available` or `pendingacceptance`.",
-        ),
-        Attribute::string("owner_id").computed().keeps().describe("Id of the account, 12 digits."),
+        .describe("DNS names of an `Interface` endpoint, the regional name first."),
+        Attribute::string("prefix_list_id")
+            .computed()
+            .keeps()
+            .describe("ID of the prefix list of a `Gateway` endpoint, for use in security group rules."),
+        Attribute::of("network_interface_ids", Type::set(Type::String))
+            .computed()
+            .keeps()
+            .describe("IDs of the network interfaces of an `Interface` endpoint, one in each subnet."),
+        Attribute::string("state")
+            .computed()
+            .keeps()
+            .describe("State of the endpoint, such as `available` or `pendingacceptance`."),
+        Attribute::string("owner_id")
+            .computed()
+            .keeps()
+            .describe("ID of the AWS account that owns the endpoint."),
     ])
     .attributes(common::tail())
 }
@@ -181,7 +196,11 @@ fn check_type(
     found: &mut tf_provider_rs::Diagnostics,
 ) {
     if !matches!(value.as_str(), Some("Gateway" | "Interface")) {
-        found.error_at(path.clone(), "Unknown endpoint type", "`type` is `Gateway` or `Interface`.");
+        found.error_at(
+            path.clone(),
+            "Invalid endpoint type",
+            "Warren supports two endpoint types. Set `type` to `Gateway` or `Interface`.",
+        );
     }
 }
 
@@ -192,7 +211,11 @@ fn check_buckets(
 ) {
     let items = value.as_slice().unwrap_or_default();
     if items.is_empty() {
-        found.error_at(path.clone(), "No bucket", "`buckets` names at least one bucket.");
+        found.error_at(
+            path.clone(),
+            "Empty list of buckets",
+            "`bucket_policy` needs at least one bucket. Add a bucket name to `buckets`.",
+        );
     }
     for name in items.iter().filter_map(tf_provider_rs::Value::as_str) {
         let fine = (3..=63).contains(&name.len())
@@ -200,10 +223,10 @@ fn check_buckets(
         if !fine {
             found.error_at(
                 path.clone(),
-                "Not a bucket",
+                "Invalid bucket name",
                 format!(
-                    "{name:?} is not the name of a bucket: 3 to 63 lower-case letters, digits, dots and \
-                     hyphens, without `s3://` or `arn:`."
+                    "{name:?} is not the name of a bucket. Use 3 to 63 lower-case letters, digits, dots \
+                     and hyphens, without `s3://` or `arn:`."
                 ),
             );
         }
@@ -215,7 +238,7 @@ impl Endpoint {
         self.r#type.text() == "Gateway"
     }
 
-    /// The policy that AWS is to hold; null for none. Unknown parts leave it unknown.
+    /// The policy for AWS; null for none, unknown while part of it is unknown.
     pub(super) fn wanted_policy(&self, region: &str) -> Attr<String> {
         match (&self.policy, &self.bucket_policy) {
             (Attr::Null, Attr::Known(buckets)) => buckets.render(region).map_or(Attr::Unknown, Attr::Known),
@@ -255,7 +278,7 @@ impl BucketPolicy {
     }
 }
 
-/// What AWS holds when it was given no policy.
+/// Whether the policy is the default policy of AWS, which allows everything.
 pub(super) fn is_open(policy: &str) -> bool {
     let open = |version: &str| {
         json!({ "Version": version, "Statement": [
@@ -265,13 +288,13 @@ pub(super) fn is_open(policy: &str) -> bool {
     ["2008-10-17", "2012-10-17"].iter().any(|version| policy::equivalent(policy, &open(version).to_string()))
 }
 
-/// The state that what was found makes of `before`.
+/// The state of the object that was found, based on `before`.
 pub(super) fn state(aws: &Aws, found: Found, before: &Endpoint) -> Endpoint {
     let mut state = before.clone();
     state.take_tags(aws, &found.tags);
     state.id = found.id.into();
     state.vpc_id = found.vpc_id.into();
-    // The user's way to call the service stays while it names this one.
+    // The spelling of the user stays while it names the same service.
     if before.service.known().is_none_or(|service| service::full(service, &aws.region) != found.service_name)
     {
         state.service = service::short(&found.service_name, &aws.region).into();
@@ -281,13 +304,13 @@ pub(super) fn state(aws: &Aws, found: Found, before: &Endpoint) -> Endpoint {
     state.route_table_ids = sets::found(found.route_table_ids, &before.route_table_ids);
     state.subnet_ids = sets::found(found.subnet_ids, &before.subnet_ids);
     state.security_group_ids = sets::of(found.security_group_ids);
-    // It says nothing about a gateway.
+    // Meaningless for a gateway endpoint.
     state.private_dns_enabled = (found.private_dns && !state.is_gateway()).into();
     let live = found.policy.filter(|policy| !is_open(policy) || before.policy.is_known());
     let by_buckets = before.bucket_policy.known().and_then(|buckets| buckets.render(&aws.region));
     state.policy = match (&live, by_buckets) {
         (Some(live), Some(wanted)) if policy::equivalent(live, &wanted) => Attr::Null,
-        // Shown as drift: the policy that was made of the buckets is gone.
+        // Appears as drift: the policy that was rendered from the buckets is missing.
         (None, Some(_)) => json!({ "Statement": [
             { "Effect": "Allow", "Principal": "*", "Action": "*", "Resource": "*" }
         ] })

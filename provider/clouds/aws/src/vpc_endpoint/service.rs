@@ -1,13 +1,13 @@
-//! Names of services: the short form of the configuration and the full one of AWS.
+//! Names of services: the short form of the configuration and the full form of AWS.
 
 use tf_provider_rs::{Diagnostics, Path, Value};
 
-/// AWS's name of `service`, which may be short (`ecr.api`) or full already.
+/// The full name of `service`, which may already be full.
 pub(super) fn full(service: &str, region: &str) -> String {
     if is_full(service) { service.to_owned() } else { format!("com.amazonaws.{region}.{service}") }
 }
 
-/// The short form of a service of `region`; another name stays as it is.
+/// The short form of a service in `region`; other names stay the same.
 pub(super) fn short(service: &str, region: &str) -> String {
     ["com.amazonaws.", "cn.com.amazonaws."]
         .iter()
@@ -16,7 +16,7 @@ pub(super) fn short(service: &str, region: &str) -> String {
         .to_owned()
 }
 
-/// Whether the name is AWS's own.
+/// Whether the name is a full name of AWS.
 pub(super) fn is_full(service: &str) -> bool {
     ["com.amazonaws.", "cn.com.amazonaws.", "aws."].iter().any(|prefix| service.starts_with(prefix))
 }
@@ -26,12 +26,12 @@ pub(super) fn default_type(short: &str) -> &'static str {
     if matches!(short, "s3" | "dynamodb") { "Gateway" } else { "Interface" }
 }
 
-/// Whether the service belongs to a customer of AWS, who may have given it no private name.
+/// Whether the service belongs to an AWS customer, who may not have set a private DNS name.
 pub(super) fn is_customers(service: &str) -> bool {
     service.contains(".vpce.")
 }
 
-/// The first part of ARNs in `region`.
+/// The partition of ARNs in `region`.
 pub(super) fn partition(region: &str) -> &'static str {
     if region.starts_with("cn-") {
         "aws-cn"
@@ -42,12 +42,12 @@ pub(super) fn partition(region: &str) -> &'static str {
     }
 }
 
-/// The bucket in which ECR keeps the layers of images.
+/// The bucket in which ECR stores image layers.
 pub(super) fn layer_bucket(region: &str) -> String {
     format!("arn:{}:s3:::prod-{region}-starport-layer-bucket", partition(region))
 }
 
-/// Refuses what no service is called.
+/// Rejects names that no service has.
 pub(super) fn check(value: &Value, path: &Path, diagnostics: &mut Diagnostics) {
     let text = value.as_str().unwrap_or_default();
     let fine = text.starts_with(|c: char| c.is_ascii_alphanumeric())
@@ -56,10 +56,10 @@ pub(super) fn check(value: &Value, path: &Path, diagnostics: &mut Diagnostics) {
     if !fine {
         diagnostics.error_at(
             path.clone(),
-            "Not a service",
+            "Invalid service name",
             format!(
-                "{text:?} is not the name of a service. Write the short form, such as `s3`, `ecr.api`, \
-                 `ecr.dkr`, `sts` or `logs`, or AWS's full name, such as `com.amazonaws.us-east-1.s3`."
+                "{text:?} is not the name of a service. Use the short form, such as `s3`, `ecr.api`, \
+                 `ecr.dkr`, `sts` or `logs`, or the full form, such as `com.amazonaws.us-east-1.s3`."
             ),
         );
     }

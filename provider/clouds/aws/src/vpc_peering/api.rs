@@ -1,4 +1,4 @@
-//! EC2's calls about peering connections.
+//! EC2 API calls for peering connections.
 
 use aws_sdk_ec2::Client;
 use aws_sdk_ec2::types::{
@@ -17,11 +17,11 @@ pub(super) struct Side {
     pub(super) vpc_id: String,
     pub(super) owner_id: String,
     pub(super) region: String,
-    /// Whether names resolve for the other side.
+    /// Whether DNS names resolve for the other side.
     pub(super) dns: bool,
 }
 
-/// A connection as AWS tells it.
+/// A connection as AWS reports it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Found {
     pub(super) id: String,
@@ -38,7 +38,7 @@ impl Found {
         self.code == "active"
     }
 
-    /// Whether both VPCs are of one account.
+    /// Whether both VPCs are in the same account.
     pub(super) fn same_account(&self) -> bool {
         self.requester.owner_id == self.accepter.owner_id
     }
@@ -47,19 +47,19 @@ impl Found {
         self.requester.region == self.accepter.region
     }
 
-    /// Whether names resolve across, on the sides that this account can see.
+    /// Whether DNS names resolve across the connection, on the sides that this account can read.
     pub(super) fn remote_dns(&self) -> bool {
         self.requester.dns && (self.accepter.dns || !self.same_account() || !self.same_region())
     }
 
-    /// Whether the connection can never become active (again).
+    /// Whether the connection can never become active.
     pub(super) fn is_gone(&self) -> bool {
         matches!(self.code.as_str(), "deleted" | "deleting" | "failed" | "rejected" | "expired")
     }
 }
 
-/// Ids of the living connections of this fabric and owner that `planned` could be: of its name and VPCs.
-/// One that differs there is what it replaces.
+/// IDs of the live connections of this fabric and owner with the planned name and VPCs. A connection with
+/// other VPCs is the one that is being replaced.
 pub(super) async fn find(aws: &Aws, planned: &Peering) -> Result<Vec<String>, ApiError> {
     let filters = aws.filters(planned.name.text());
     let call = aws.ec2().describe_vpc_peering_connections().set_filters(Some(filters));
@@ -76,7 +76,7 @@ pub(super) async fn find(aws: &Aws, planned: &Peering) -> Result<Vec<String>, Ap
     Ok(ids)
 }
 
-/// Asks for a connection and gives its id.
+/// Requests a connection and returns its ID.
 pub(super) async fn create(aws: &Aws, planned: &Peering, tags: &Tags) -> Result<String, ApiError> {
     let call = aws
         .ec2()
@@ -84,7 +84,7 @@ pub(super) async fn create(aws: &Aws, planned: &Peering, tags: &Tags) -> Result<
         .vpc_id(planned.vpc_id.text())
         .peer_vpc_id(planned.peer_vpc_id.text())
         .set_peer_owner_id(planned.peer_owner_id.known().cloned())
-        // A region that is the requester's own is not to be named.
+        // AWS expects no region if it is the region of the requester.
         .set_peer_region(planned.peer_region.known().filter(|region| **region != aws.region).cloned())
         .tag_specifications(tags::specification(ResourceType::VpcPeeringConnection, tags));
     let made =
@@ -92,7 +92,7 @@ pub(super) async fn create(aws: &Aws, planned: &Peering, tags: &Tags) -> Result<
     Ok(made.vpc_peering_connection.and_then(|c| c.vpc_peering_connection_id).unwrap_or_default())
 }
 
-/// The connection `id`, whatever its state.
+/// The connection `id` in any state.
 pub(super) async fn get(aws: &Aws, id: &str) -> Result<Found, ApiError> {
     let call = aws.ec2().describe_vpc_peering_connections().vpc_peering_connection_ids(id);
     let answer = call.send().await.named("DescribeVpcPeeringConnections")?;
@@ -102,7 +102,7 @@ pub(super) async fn get(aws: &Aws, id: &str) -> Result<Found, ApiError> {
         .ok_or_else(|| ApiError::absent("DescribeVpcPeeringConnections", id))
 }
 
-/// The connection `id`; not found when it is gone for good.
+/// The connection `id`; an error if it has ended.
 pub(super) async fn living(aws: &Aws, id: &str) -> Result<Found, ApiError> {
     let found = get(aws, id).await?;
     if found.is_gone() { Err(ApiError::absent("DescribeVpcPeeringConnections", id)) } else { Ok(found) }
@@ -136,7 +136,7 @@ pub(super) async fn accept(aws: &Aws, found: &Found) -> Result<(), ApiError> {
     call.vpc_peering_connection_id(&found.id).send().await.named("AcceptVpcPeeringConnection").map(drop)
 }
 
-/// Lets names resolve across, or not: on every side of this account that differs.
+/// Enables or disables DNS resolution across the connection, on every side of this account that differs.
 pub(super) async fn set_dns(aws: &Aws, found: &Found, on: bool) -> Result<(), ApiError> {
     const OPERATION: &str = "ModifyVpcPeeringConnectionOptions";
     let options =
@@ -151,7 +151,7 @@ pub(super) async fn set_dns(aws: &Aws, found: &Found, on: bool) -> Result<(), Ap
     }
     if found.requester.dns != on {
         here.requester_peering_connection_options(options()).send().await.named(OPERATION)?;
-        // The accepter's options are seen and set only from its own region.
+        // The options of the accepter can only be read and set in its own region.
         if found.same_account() {
             let there = in_region(aws, &found.accepter.region).modify_vpc_peering_connection_options();
             let call = there.vpc_peering_connection_id(&found.id);
@@ -161,7 +161,7 @@ pub(super) async fn set_dns(aws: &Aws, found: &Found, on: bool) -> Result<(), Ap
     Ok(())
 }
 
-/// Asks AWS to delete the connection; one that has failed or was rejected goes by itself.
+/// Requests the deletion of the connection. AWS removes failed and rejected connections automatically.
 pub(super) async fn delete(aws: &Aws, id: &str) -> Result<(), ApiError> {
     let call = aws.ec2().delete_vpc_peering_connection().vpc_peering_connection_id(id);
     match call.send().await.named("DeleteVpcPeeringConnection") {
@@ -170,13 +170,13 @@ pub(super) async fn delete(aws: &Aws, id: &str) -> Result<(), ApiError> {
     }
 }
 
-/// The error of a connection that AWS could not make.
+/// The error for a connection that AWS could not create.
 pub(super) fn failed(found: &Found) -> ApiError {
     ApiError {
         operation: "CreateVpcPeeringConnection",
         code: format!("Peering.{}", found.code),
         message: format!(
-            "the connection of {} with {} is {}: {}",
+            "the connection between {} and {} is {}: {}",
             found.requester.vpc_id, found.accepter.vpc_id, found.code, found.message
         ),
         status: 400,

@@ -1,4 +1,5 @@
-//! `warren_aws_vpc_peering`: a connection between two VPCs, accepted too where both are ours.
+//! `warren_aws_vpc_peering`: a connection between two VPCs, accepted automatically if both are in the same
+//! account and region.
 //!
 //! ```text
 //! initiating-request --> pending-acceptance --accept--> provisioning --> active --> deleting --> deleted
@@ -30,7 +31,7 @@ impl Object for Peering {
             diagnostics.error_at(
                 Path::of("peer_vpc_id"),
                 "Peering of a VPC with itself",
-                "`vpc_id` and `peer_vpc_id` name the same VPC.",
+                "`vpc_id` and `peer_vpc_id` name the same VPC. Set `peer_vpc_id` to another VPC.",
             );
         }
     }
@@ -65,8 +66,10 @@ impl Object for Peering {
             Err(errors) => {
                 let why = errors.0.into_iter().map(|d| d.summary).collect::<Vec<_>>().join("; ");
                 diagnostics.push(Diagnostic::warning(
-                    "Ranges not compared",
-                    format!("Whether the ranges of the two VPCs overlap could not be looked up: {why}."),
+                    "VPC ranges not compared",
+                    format!(
+                        "Warren could not read the ranges of both VPCs to check whether they overlap: {why}."
+                    ),
                 ));
             }
         }
@@ -96,7 +99,7 @@ impl Object for Peering {
             tracing::warn!(
                 peering = id,
                 owner = found.accepter.owner_id,
-                "waits to be accepted by its other owner"
+                "peering connection pending acceptance by the other owner"
             );
         }
         found = op.call(|| api::get(aws, id)).await?;
@@ -114,7 +117,7 @@ impl Object for Peering {
         let delete = || api::delete(aws, id);
         let look = || async {
             let found = api::get(aws, id).await?;
-            // A connection is listed for hours after it has gone.
+            // AWS lists a connection for hours after its deletion.
             if found.code != "deleting" && found.is_gone() {
                 return Err(ApiError::absent("DescribeVpcPeeringConnections", id));
             }
@@ -124,7 +127,7 @@ impl Object for Peering {
     }
 }
 
-/// Waits until AWS has made up its mind: active, or pending an acceptance.
+/// Waits until the connection is active or pending acceptance.
 async fn settled(aws: &Aws, op: &Op, id: &str, pending: bool) -> Result<api::Found, Diagnostics> {
     op.until("active", || async {
         let found = api::get(aws, id).await?;
@@ -138,14 +141,14 @@ async fn settled(aws: &Aws, op: &Op, id: &str, pending: bool) -> Result<api::Fou
     .await
 }
 
-/// Whether the provider is to accept the connection.
+/// Whether the provider has to accept the connection.
 fn accepts(planned: &Peering, found: &api::Found) -> Result<bool, Diagnostics> {
     match planned.auto_accept {
         Attr::Known(true) if !found.same_account() => Err(Diagnostic::error(
-            "Peering of another account",
+            "Peering connection of another account",
             format!(
-                "{} belongs to account {}, so only that account can accept the connection {}. Set `auto_accept = \
-                 false` and accept it there.",
+                "{} belongs to account {}, and only that account can accept the connection {}. Set \
+                 `auto_accept = false` and accept it there.",
                 found.accepter.vpc_id, found.accepter.owner_id, found.id
             ),
         )

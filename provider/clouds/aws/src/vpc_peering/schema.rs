@@ -25,19 +25,19 @@ model! {
         pub peer_owner_id: Attr<String>,
         /// Region of the accepter.
         pub peer_region: Attr<String>,
-        /// Whether the provider accepts too.
+        /// Whether the provider also accepts the connection.
         pub auto_accept: Attr<bool>,
-        /// Whether names of the one VPC resolve to private addresses in the other.
+        /// Whether public DNS names resolve to private addresses across the connection.
         pub allow_remote_dns_resolution: Attr<bool>,
-        /// In AWS's words.
+        /// As AWS reports it.
         pub state: Attr<String>,
         /// Account of the requester.
         pub owner_id: Attr<String>,
-        /// The user's tags.
+        /// Tags of the configuration.
         pub tags: TagMap,
         /// All tags.
         pub tags_all: TagMap,
-        /// How long operations may take.
+        /// Timeouts of operations.
         pub timeouts: Attr<Timeouts>,
     }
 }
@@ -46,37 +46,52 @@ common!(Peering, "warren_aws_vpc_peering");
 
 pub(super) fn schema() -> Schema {
     Schema::new(
-        "A peering connection between two VPCs. Ranges that overlap are refused at plan. Peering is not \
-         transitive, and routes are needed on both sides.",
+        "Manages a peering connection between two VPCs. VPCs with overlapping ranges are rejected at plan \
+         time. Peering is not transitive, and both VPCs need routes to each other.",
     )
     .attributes(common::head("peering connection"))
     .attributes([
         Attribute::string("vpc_id").required().replaces().describe(
-            "Id of the requesting VPC, in this account and region. A change replaces the connection.",
+            "ID of the requester VPC, in the account and region of the provider. Changing this replaces \
+             the peering connection.",
         ),
-        Attribute::string("peer_vpc_id").required().replaces().describe(
-            "Id of the VPC to peer with. A change replaces the connection.",
-        ),
-        Attribute::string("peer_owner_id").optional().computed().keeps().replaces().validate(check_account).describe(
-            "Account of the other VPC, 12 digits. A change replaces the connection. Default: this account.",
-        ),
+        Attribute::string("peer_vpc_id")
+            .required()
+            .replaces()
+            .describe("ID of the accepter VPC. Changing this replaces the peering connection."),
+        Attribute::string("peer_owner_id")
+            .optional()
+            .computed()
+            .keeps()
+            .replaces()
+            .validate(check_account)
+            .describe(
+                "ID of the AWS account of the accepter VPC. Changing this replaces the peering \
+                 connection. Defaults to the account of the provider.",
+            ),
         Attribute::string("peer_region").optional().computed().keeps().replaces().describe(
-            "Region of the other VPC. A change replaces the connection. Default: this region.",
+            "Region of the accepter VPC. Changing this replaces the peering connection. Defaults to the \
+             region of the provider.",
         ),
         Attribute::bool("auto_accept").optional().describe(
-            "Whether the provider accepts the connection as well; only its own account's VPCs can be accepted \
-             for. Changes in place. Default: `true` for a VPC of this account and region; any other connection \
-             stays `pending-acceptance` until its owner accepts it.",
+            "Whether the provider also accepts the connection, which is only possible for VPCs of its own \
+             account. Updated in place. Defaults to `true` for an accepter VPC in the same account and \
+             region. Any other connection stays `pending-acceptance` until its owner accepts it.",
         ),
         Attribute::bool("allow_remote_dns_resolution").default(false).describe(
-            "Whether public DNS names of members resolve to private addresses across the connection: on both \
-             sides for one account, else on the requester's. It is set once the connection is active, and both \
-             VPCs need DNS hostnames. Changes in place. Default: `false`.",
+            "Whether public DNS hostnames resolve to private IP addresses across the connection: on both \
+             sides if both VPCs are in the same account, otherwise on the requester side only. Takes \
+             effect once the connection is active, and both VPCs need DNS hostnames. Updated in place. \
+             Defaults to `false`.",
         ),
         Attribute::string("state").computed().keeps().describe(
-            "State in AWS's words: `active`, or `pending-acceptance` while the other owner has not accepted.",
+            "State of the connection: `active`, or `pending-acceptance` until the owner of the accepter \
+             VPC accepts it.",
         ),
-        Attribute::string("owner_id").computed().keeps().describe("Account of the requesting VPC, 12 digits."),
+        Attribute::string("owner_id")
+            .computed()
+            .keeps()
+            .describe("ID of the AWS account of the requester VPC."),
     ])
     .attributes(common::tail())
 }
@@ -86,17 +101,17 @@ fn check_account(value: &tf_provider_rs::Value, path: &Path, found: &mut tf_prov
     if id.len() != 12 || !id.bytes().all(|b| b.is_ascii_digit()) {
         found.error_at(
             path.clone(),
-            "Not an account",
-            format!("`{path}` is the id of an account: 12 digits."),
+            "Invalid AWS account ID",
+            format!("`{path}` must be the ID of an AWS account. Use 12 digits."),
         );
     }
 }
 
-/// The state that what was found makes of `before`.
+/// The state of the object that was found, based on `before`.
 pub(super) fn state(aws: &Aws, found: Found, before: &Peering) -> Peering {
     let mut state = before.clone();
     state.take_tags(aws, &found.tags);
-    // Options exist from acceptance on; until then what is wanted is no drift.
+    // Options exist only after acceptance; until then the planned value is not drift.
     if found.is_active() || !before.allow_remote_dns_resolution.is_known() {
         state.allow_remote_dns_resolution = found.remote_dns().into();
     }
@@ -110,7 +125,7 @@ pub(super) fn state(aws: &Aws, found: Found, before: &Peering) -> Peering {
     state
 }
 
-/// An error when ranges of the two VPCs overlap: AWS would make the connection and then fail it.
+/// An error if ranges of the two VPCs overlap: AWS would create the connection and then fail it.
 pub(super) fn overlap(planned: &Peering, ours: &[IpNet], theirs: &[IpNet]) -> Option<Diagnostic> {
     let mut pairs: Vec<String> = Vec::new();
     for our in ours {
@@ -128,8 +143,8 @@ pub(super) fn overlap(planned: &Peering, ours: &[IpNet], theirs: &[IpNet]) -> Op
         Diagnostic::error(
             "Peering of overlapping VPCs",
             format!(
-                "AWS cannot peer VPCs whose ranges overlap, even in part: {} and {} overlap in {}. Choose ranges \
-                 that do not overlap, or reach the one service that is needed through an endpoint.",
+                "AWS cannot peer VPCs whose ranges overlap, even in part: {} and {} overlap in {}. Choose \
+                 ranges that do not overlap, or use a VPC endpoint to reach a single service.",
                 planned.vpc_id.text(),
                 planned.peer_vpc_id.text(),
                 pairs.join("; "),

@@ -13,26 +13,26 @@ pub(super) fn pod(config: &Pod, diagnostics: &mut Diagnostics) {
     let (gpu, cpu) = (&config.gpu, &config.cpu);
     if gpu.is_known() && cpu.is_known() || gpu.is_null() && cpu.is_null() {
         let detail = "A pod has either GPUs or a CPU-only machine. Set exactly one of `gpu` and `cpu`.";
-        diagnostics.error_at(Path::of("gpu"), "Exactly one of gpu and cpu is required", detail);
+        diagnostics.error_at(Path::of("gpu"), "Exactly one of `gpu` and `cpu` is required", detail);
     }
     if config.persistent_volume.is_known() && config.network_volume.is_known() {
         let detail = "A pod mounts at most one volume. Keep `network_volume` for data that must outlive the pod, \
                       and remove the other.";
         diagnostics.error_at(
             Path::of("persistent_volume"),
-            "Both persistent_volume and network_volume are set",
+            "Both `persistent_volume` and `network_volume` are set",
             detail,
         );
     }
     if config.persistent_volume.is_known() && cpu.is_known() {
         let detail =
             "RunPod offers persistent volumes only for pods with a GPU. Use `network_volume` instead.";
-        diagnostics.error_at(Path::of("persistent_volume"), "persistent_volume requires a GPU", detail);
+        diagnostics.error_at(Path::of("persistent_volume"), "`persistent_volume` requires a GPU", detail);
     }
     if config.global_networking.is_true() && cpu.is_known() {
         let detail =
             "RunPod offers global networking only for pods with an NVIDIA GPU. Remove `global_networking`.";
-        diagnostics.error_at(Path::of("global_networking"), "global_networking requires a GPU", detail);
+        diagnostics.error_at(Path::of("global_networking"), "`global_networking` requires a GPU", detail);
     }
     if let Some(gpu) = gpu.known()
         && gpu.min_cuda_version.is_known()

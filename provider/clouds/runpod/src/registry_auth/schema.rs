@@ -57,7 +57,7 @@ pub(super) fn schema() -> Schema {
     .attribute(common::id())
     .attributes([
         Attribute::string("username").required().replaces().validate(common::filled).describe(
-            "User name: `AWS` for Amazon ECR, `oauth2accesstoken` or `_json_key` for Artifact Registry. Changing \
+            "Username: `AWS` for Amazon ECR, `oauth2accesstoken` or `_json_key` for Artifact Registry. Changing \
              this replaces the credential.",
         ),
         Attribute::string("password_wo").required().write_only().sensitive().validate(common::filled).describe(

@@ -16,6 +16,7 @@ pub(super) struct Found {
     pub(super) description: String,
 }
 
+// prose: verbatim
 const LIST: &str = "query Secrets { myself { secrets { id name description } } }";
 const CREATE: &str =
     "mutation Create($input: SecretCreateInput!) { secretCreate(input: $input) { id name description } }";

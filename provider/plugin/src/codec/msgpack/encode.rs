@@ -105,7 +105,9 @@ fn length(items: usize) -> Result<u32, CodecError> {
 fn write_number(out: &mut ByteBuf, number: &Number) -> Result<(), CodecError> {
     if let Some(whole) = number.to_i64() {
         write_sint(out, whole)?;
-    } else if let Some(float) = number.to_exact_f64() {
+    } else if let Some(float) = number.to_exact_f64().filter(|float| float.fract() != 0.0) {
+        // A whole number never becomes a float: Terraform would round its decimal form to 53 bits and report that the planned value
+        // has changed.
         write_f64(out, float)?;
     } else {
         write_str(out, &number.to_string())?;

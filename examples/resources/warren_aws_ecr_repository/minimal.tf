@@ -1,0 +1,3 @@
+resource "warren_aws_ecr_repository" "trainer" {
+  name = "acme/trainer"
+}

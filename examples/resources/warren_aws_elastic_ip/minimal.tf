@@ -1,0 +1,3 @@
+resource "warren_aws_elastic_ip" "gateway" {
+  name = "acme-gw-a"
+}

@@ -1,0 +1,12 @@
+resource "warren_aws_vpc" "hub" {
+  name       = "acme-hub"
+  cidr_block = "10.20.0.0/16"
+}
+
+resource "warren_aws_flow_log" "hub" {
+  name             = "acme-hub"
+  vpc_id           = warren_aws_vpc.hub.id
+  destination_type = "cloud-watch-logs"
+  destination_arn  = "arn:aws:logs:us-east-1:123456789012:log-group:/acme/flow-logs"
+  iam_role_arn     = "arn:aws:iam::123456789012:role/acme-flow-logs"
+}

@@ -1,0 +1,3 @@
+resource "warren_aws_transit_gateway" "hub" {
+  name = "acme-hub"
+}

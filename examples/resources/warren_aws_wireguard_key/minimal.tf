@@ -1,0 +1,3 @@
+resource "warren_aws_wireguard_key" "gateway" {
+  name = "/warren/gw-a/wireguard"
+}
