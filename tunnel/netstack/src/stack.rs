@@ -79,7 +79,7 @@ pub enum Event {
 /// An echo request for somebody else (with `accept_any`).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Echo {
-    /// Who asks.
+    /// The host that sent the request.
     pub source: IpAddr,
     /// Who is asked.
     pub destination: IpAddr,

@@ -1,4 +1,4 @@
-//! The pod's side: one request over a TLS connection that the caller has made, with the gateway's pin checked.
+//! The pod's side: one request over a TLS connection whose pin the caller has verified.
 
 use std::io::{self, Read, Write};
 
@@ -13,24 +13,24 @@ use zeroize::Zeroizing;
 /// The longest head of an answer.
 const HEAD: usize = 16 * 1024;
 
-/// Why a request was not granted.
+/// The reason why a request failed.
 #[derive(Debug, thiserror::Error)]
 pub enum ClientError {
     /// The gateway refused.
     #[error("the gateway refused: {0}")]
     Refused(Problem),
-    /// The connection broke, or the answer did not come in time.
+    /// The connection broke, or the response did not arrive in time.
     #[error("connection to the gateway: {0}")]
     Connection(#[from] io::Error),
-    /// The answer is not one.
+    /// The response is not valid.
     #[error("the gateway's response is not valid: {0}")]
     Answer(String),
-    /// The gateway's key is one that nothing can be agreed with.
+    /// The gateway's key is invalid for key agreement.
     #[error("the token contains an invalid gateway key; request a new token")]
     Key,
 }
 
-/// Joins, over a connection to `gateway` that `binding` names. Timeouts are those of the stream.
+/// Enrols over a connection to `gateway`, identified by `binding`. Timeouts are those of the stream.
 ///
 /// # Errors
 /// [`ClientError::Refused`] says why and whether to try again; after the others another gateway may help.
@@ -49,7 +49,7 @@ pub fn enrol(
     Answer::from_json(&answer).map_err(|problem| ClientError::Answer(problem.to_string()))
 }
 
-/// Gives the lease back.
+/// Releases the lease.
 ///
 /// # Errors
 /// As of [`enrol`].

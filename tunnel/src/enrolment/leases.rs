@@ -1,4 +1,4 @@
-//! The machine of leases at work: one task that has it, the store, and the clock.
+//! The lease service: one task with the lease state machine, the store and the clock.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -23,16 +23,16 @@ const UNDER_WAY: usize = 256;
 /// Waiting for a place included, and well before the machine's own limit.
 const COMMIT: Duration = COMMIT_WITHIN.saturating_sub(Duration::from_secs(5));
 
-/// What the interface has to do.
+/// A change of the interface's peers.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum PeerEvent {
-    /// A peer is there or has changed.
+    /// Add or change a peer.
     Install(Peer),
-    /// A peer is gone.
+    /// Remove a peer.
     Remove(PublicKey),
 }
 
-/// Asks the task. Cheap to clone; the task ends when all are dropped.
+/// A handle of the task. Cheap to clone; the task ends when all handles are dropped.
 #[derive(Debug, Clone)]
 pub struct LeaseService {
     commands: mpsc::Sender<Command>,
@@ -52,7 +52,7 @@ enum Command {
 }
 
 impl LeaseService {
-    /// Starts the task on the present runtime. Peers that the store has are told as installed.
+    /// Starts the task on the current runtime. Peers in the store are reported as installed.
     ///
     /// # Errors
     /// The pool has no address.
@@ -77,7 +77,7 @@ impl LeaseService {
         Ok(Self { commands })
     }
 
-    /// A peer wants to join; its token and proof have been verified.
+    /// Enrols a peer whose token and proof have been verified.
     ///
     /// # Errors
     /// Why not.
@@ -85,7 +85,7 @@ impl LeaseService {
         self.ask(|answer| Command::Enrol(enrolment, answer)).await?.ok_or(Refusal::Contended)
     }
 
-    /// A peer gives its lease back.
+    /// Releases a peer's lease.
     ///
     /// # Errors
     /// Why not.
@@ -93,7 +93,7 @@ impl LeaseService {
         self.ask(|answer| Command::Release(key, answer)).await.map(drop)
     }
 
-    /// Ends a peer's lease, and keeps its key out until a time.
+    /// Ends a peer's lease, and refuses its key until a time.
     ///
     /// # Errors
     /// Why not.
@@ -101,7 +101,7 @@ impl LeaseService {
         self.ask(|answer| Command::Evict(key, until, answer)).await.map(drop)
     }
 
-    /// Lets an evicted key in again.
+    /// Accepts an evicted key again.
     ///
     /// # Errors
     /// Why not.
@@ -109,7 +109,7 @@ impl LeaseService {
         self.ask(|answer| Command::Readmit(key, answer)).await.map(drop)
     }
 
-    /// Revokes a token, and with `peers` ends what came of it.
+    /// Revokes a token, and with `peers` ends the leases that it created.
     ///
     /// # Errors
     /// Why not.
@@ -117,13 +117,13 @@ impl LeaseService {
         self.ask(|answer| Command::Revoke(token, until, peers, answer)).await.map(drop)
     }
 
-    /// The last handshakes with peers, every few seconds.
+    /// Reports the last handshakes with peers, every few seconds.
     pub async fn seen(&self, handshakes: Vec<(PublicKey, UnixTime)>) {
         // If the task has ended, so has the gateway.
         _ = self.commands.send(Command::Seen(handshakes)).await;
     }
 
-    /// All leases and the figures; nothing if the task has ended.
+    /// All leases and the counters; empty if the task has ended.
     pub async fn leases(&self) -> (Vec<(PublicKey, Lease)>, Statistics) {
         let (answer, leases) = oneshot::channel();
         _ = self.commands.send(Command::Leases(answer)).await;

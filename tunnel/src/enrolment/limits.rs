@@ -1,4 +1,4 @@
-//! How many requests are answered: of everybody together, and of one source.
+//! Rate limits of requests: in total, and per source.
 
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv6Addr};
@@ -74,13 +74,13 @@ fn of_all(limits: &Limits) -> RateLimit {
     RateLimit::new(per_second, per_second)
 }
 
-/// Counts milli-requests, so that less than one a second can be said.
+/// Counts milli-requests, so that a rate below one per second is possible.
 fn of_source(limits: &Limits) -> RateLimit {
     let per_minute = u64::from(limits.requests_per_minute_and_source);
     RateLimit::new(per_minute * 1000 / 60, per_minute * 1000)
 }
 
-/// Who has one IPv6 address mostly has its /64.
+/// A host with one IPv6 address usually has its /64.
 fn source(address: IpAddr) -> IpAddr {
     match address.to_canonical() {
         IpAddr::V6(address) => Ipv6Addr::from(u128::from(address) >> 64 << 64).into(),

@@ -1,11 +1,11 @@
-//! Requests of the carrier's listener, which has read and bounded them: to the enrolment, and back.
+//! Passes requests of the TLS listener to the enrolment, and the responses back.
 
 use warren_transport::tls::{Reply, Request};
 use warren_wire::enrolment::ChannelBinding;
 
 use super::server::{self, Enrolment};
 
-/// The answer to a request on the TLS port.
+/// The response to a request on the TLS port.
 pub async fn answer(enrolment: &Enrolment, request: &Request) -> Reply {
     let response = enrolment
         .handle(server::Request {

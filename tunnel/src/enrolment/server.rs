@@ -1,4 +1,4 @@
-//! The gateway's answers to requests, whoever speaks HTTP and TLS.
+//! The gateway's responses to enrolment requests, independent of HTTP and TLS.
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -19,12 +19,12 @@ use super::leases::LeaseService;
 use super::limits::RequestLimits;
 use super::now;
 
-/// One request, its body whole.
+/// A complete request.
 #[derive(Debug, Clone, Copy)]
 pub struct Request<'a> {
-    /// Who asks.
+    /// The client's address.
     pub remote: SocketAddr,
-    /// What names the TLS connection.
+    /// The channel binding of the TLS connection.
     pub binding: ChannelBinding,
     /// `POST`.
     pub method: &'a str,
@@ -36,7 +36,7 @@ pub struct Request<'a> {
     pub body: &'a [u8],
 }
 
-/// An answer.
+/// A response.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Response {
     /// HTTP status.
@@ -49,7 +49,7 @@ pub struct Response {
     pub body: Vec<u8>,
 }
 
-/// Answers requests to enrol and to release.
+/// Serves enrolments and releases.
 #[derive(Debug)]
 pub struct Enrolment {
     fabric: Name,
@@ -68,14 +68,14 @@ pub struct Enrolment {
 }
 
 impl Enrolment {
-    /// Answers as a configuration says, with the gateway's WireGuard key.
+    /// Creates a server from the configuration and the gateway's WireGuard key.
     #[must_use]
     pub fn new(config: &GatewayConfig, key: PrivateKey, leases: LeaseService) -> Self {
         let limits = Arc::new(RequestLimits::new(&config.limits));
         Self::with(config, key, leases, limits, Arc::default())
     }
 
-    /// The same with another configuration. What has been asked for so far counts on, and so does draining.
+    /// The same with another configuration. Rate limits and draining carry over.
     #[must_use]
     pub fn anew(&self, config: &GatewayConfig) -> Self {
         self.limits.change(&config.limits);
@@ -106,12 +106,12 @@ impl Enrolment {
         }
     }
 
-    /// Takes no new peers from now on, or does again. Releases are answered all the same.
+    /// Refuses or accepts new peers from now on. Releases are always served.
     pub fn set_draining(&self, draining: bool) {
         self.draining.store(draining, Ordering::Relaxed);
     }
 
-    /// Answers. What is refused has changed nothing.
+    /// Serves a request. A refused request changes nothing.
     pub async fn handle(&self, request: Request<'_>) -> Response {
         let answer = match request.path {
             _ if !self.limits.admit(request.remote.ip()) => {

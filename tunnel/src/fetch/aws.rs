@@ -136,7 +136,7 @@ async fn role(metadata: &str) -> Result<Credentials> {
     Ok(Credentials::new(role.access_key_id, role.secret_access_key, Some(role.token), None, "instance"))
 }
 
-/// Asks the metadata service, with a token as IMDSv2 wants it.
+/// Requests a path of the metadata service, with a token as IMDSv2 requires.
 async fn ask(metadata: &str, path: &str) -> Result<http::Answer> {
     let doing = || "requesting a token from the metadata service".to_owned();
     let request = Request::put(format!("{metadata}/latest/api/token"))

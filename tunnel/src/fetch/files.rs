@@ -1,4 +1,4 @@
-//! Files that their owner alone can read, and that appear whole or not at all.
+//! Files that only their owner can read, written atomically.
 
 use std::fs::{DirBuilder, File, OpenOptions};
 use std::io::{Read as _, Write as _};
@@ -47,7 +47,7 @@ fn replace(path: &Path, new: &Path, bytes: &[u8]) -> std::io::Result<()> {
     std::fs::rename(new, path)
 }
 
-/// Whether the file has these contents and is its owner's alone.
+/// Whether the file has these contents and only its owner can read it.
 fn is(path: &Path, bytes: &[u8]) -> bool {
     let Ok(mut file) = File::open(path) else { return false };
     let own = file.metadata().is_ok_and(|metadata| metadata.permissions().mode() & 0o077 == 0);

@@ -1,4 +1,4 @@
-//! One HTTP request at a time, over TLS where the address says so.
+//! HTTP requests, over TLS if the URL says so.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -21,7 +21,7 @@ const PATIENCE: Duration = Duration::from_secs(20);
 /// Longest answer: a parameter has 8 KB, a secret 64 KiB.
 const LONGEST: usize = 256 * 1024;
 
-/// An answer.
+/// A response.
 pub(super) struct Answer {
     pub(super) status: StatusCode,
     /// May hold a secret.

@@ -1,4 +1,4 @@
-//! `warren-tunnel fetch`: keys and configuration of a gateway from a secret store into files.
+//! `warren-tunnel fetch`: copies keys and configuration of a gateway from a secret store to files.
 //!
 //! A value that is missing or not what it is to be is told and asked for again, until it is right: at first boot a
 //! gateway may be there before its keys, its role or its way to the internet are. Nothing is written before all values
@@ -29,7 +29,7 @@ use crate::problem::{Context as _, Problem, Result};
 /// The first pause before another attempt, and the longest.
 const PAUSES: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(30));
 
-/// Where stores and metadata services are, by environment variable: an emulator's place, else the cloud's own.
+/// Endpoints of stores and metadata services: from environment variables for emulators, otherwise those of the cloud.
 #[derive(Clone, Default)]
 pub struct Environment {
     /// AWS's keys, if they do not come from the metadata service: id, secret, session token.
@@ -42,7 +42,7 @@ pub struct Environment {
 }
 
 impl Environment {
-    /// Reads the variables, which are those of the clouds' own tools.
+    /// Reads the variables, the same as those of the clouds' tools.
     pub fn read() -> Environment {
         let get = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
         let id = get("AWS_ACCESS_KEY_ID").zip(get("AWS_SECRET_ACCESS_KEY"));
@@ -125,7 +125,7 @@ async fn set(config: &FetchConfig, environment: &Environment) -> Result<Vec<Zero
     Ok(values)
 }
 
-/// The value of one file, if it is what it is to be.
+/// The value of one file, if it is valid.
 async fn one(config: &FetchConfig, environment: &Environment, file: &File) -> Result<Zeroizing<String>> {
     let value = match &file.from {
         Source::AwsSsm(name) => aws::parameter(environment, config.region.as_deref(), name).await?,
@@ -138,7 +138,7 @@ async fn one(config: &FetchConfig, environment: &Environment, file: &File) -> Re
     }
 }
 
-/// Whether a configuration names the keys that come with it: a gateway that is started with others does not come up.
+/// Checks that the configuration names the fetched keys: otherwise the gateway would not start.
 fn belong_together(files: &[File], values: &[Zeroizing<String>]) -> Result<()> {
     let held = |content: Content| {
         let (file, value) = files.iter().zip(values).find(|(file, _)| file.holds == content)?;

@@ -1,4 +1,4 @@
-//! What members may do: the allow-lists and rates of their groups, as the file has them now.
+//! Access of members: the current allow lists and rates of their groups.
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;

@@ -1,4 +1,4 @@
-//! The TLS port's requests, several at once.
+//! Concurrent requests on the TLS port.
 
 use std::sync::Arc;
 

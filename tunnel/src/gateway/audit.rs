@@ -1,4 +1,4 @@
-//! The audit: one JSON object a line, in a file of the gateway's alone.
+//! The audit log: one JSON object per line, in a file of this gateway.
 
 use std::fs::{File, OpenOptions};
 use std::io::Write as _;
@@ -27,7 +27,7 @@ pub(super) struct Audit {
     file: Mutex<Option<(PathBuf, File)>>,
 }
 
-/// The audit log.
+/// A flow's entry in the audit log.
 #[derive(Clone)]
 pub(super) struct Entry {
     flow: FlowKey,

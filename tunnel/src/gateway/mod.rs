@@ -1,4 +1,4 @@
-//! `gateway`: the other end of the tunnel, in the network that pods are to reach.
+//! `gateway`: the tunnel's end in the network that pods need to reach.
 //!
 //! ```text
 //!            TLS port: enrolment --> leases (one task, the store) --> Keeper: peers of the interface, members
@@ -45,14 +45,14 @@ use settings::Settings;
 enum Event {
     Stop(i32),
     Reload,
-    /// The tunnel cannot go on.
+    /// The tunnel has failed.
     Failed,
 }
 
 /// Runs until a signal ends it.
 ///
 /// # Errors
-/// What kept it from coming up, or that its data path has ended.
+/// The reason why it did not start, or that its data path has stopped.
 pub fn run(path: &Path, metrics: Option<Address>) -> Result<()> {
     let settings = Settings::read(path)?;
     machine::raise_descriptors();
@@ -81,7 +81,7 @@ pub fn run(path: &Path, metrics: Option<Address>) -> Result<()> {
     }
 }
 
-/// What pods know a gateway by: its WireGuard key and the pin of its certificate. What is missing is made.
+/// The identity of a gateway: its WireGuard key and the pin of its certificate. Missing ones are created.
 ///
 /// # Errors
 /// A file cannot be read or written.

@@ -1,4 +1,4 @@
-//! What a gateway says of itself, the same in JSON, in text and in metrics. No secret.
+//! The gateway's status, for JSON, text and metrics. Contains no secrets.
 
 use std::fmt::Write as _;
 use std::net::IpAddr;
@@ -9,22 +9,22 @@ use serde::{Deserialize, Serialize};
 use super::forward::Figures;
 use crate::status::Status;
 
-/// A gateway at one moment.
+/// The status of a gateway.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct GatewayStatus {
     /// Its fabric.
     pub fabric: String,
     /// Its name.
     pub name: String,
-    /// Whether it takes no new peers.
+    /// Whether it refuses new peers.
     pub draining: bool,
-    /// Whether its store of leases answers.
+    /// Whether its lease store answers.
     pub store: bool,
-    /// What carries packets on: `kernel` or `user`.
+    /// Forwarding mode: `kernel` or `user`.
     pub forward: String,
-    /// Why that.
+    /// The reason for the mode.
     pub forward_reason: String,
-    /// What that has done.
+    /// Counters of forwarding.
     pub figures: Figures,
     /// Leases.
     pub leases: LeaseFigures,
@@ -37,12 +37,12 @@ pub struct GatewayStatus {
     pub interface: Status,
 }
 
-/// Leases in numbers; the counters are this gateway's since its start.
+/// Numbers of leases; the counters are those of this gateway since its start.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LeaseFigures {
     /// Peers.
     pub live: u64,
-    /// Addresses that wait for their reuse.
+    /// Quarantined addresses.
     pub quarantined: u64,
     /// Enrolments written.
     pub enrolled: u64,
@@ -52,9 +52,9 @@ pub struct LeaseFigures {
     pub ended: u64,
     /// Requests refused.
     pub refused: u64,
-    /// Races with other gateways that were lost.
+    /// Lost races with other gateways.
     pub conflicts: u64,
-    /// Changes whose outcome is not known.
+    /// Changes with an unknown outcome.
     pub unknown: u64,
 }
 
@@ -65,7 +65,7 @@ pub struct SiteEntry {
     pub name: String,
     /// Public key.
     pub public_key: String,
-    /// What is behind it.
+    /// The ranges behind it.
     pub prefixes: Vec<IpNet>,
     /// Whether there is a session with it.
     pub up: bool,
@@ -79,24 +79,24 @@ pub struct SiteEntry {
     pub tx_bytes: u64,
 }
 
-/// A lease and what is known of its peer here.
+/// A lease, and this gateway's view of its peer.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct PeerEntry {
     /// Public key.
     pub public_key: String,
-    /// How its host is called.
+    /// Its host's name.
     pub host: String,
     /// Its group.
     pub group: String,
     /// Its addresses.
     pub addresses: Vec<IpAddr>,
-    /// The token it came with.
+    /// The ID of its token.
     pub token: String,
-    /// `live`, or why it ended: `expired`, `released`, `evicted`, `revoked`.
+    /// `live`, or the reason for its end: `expired`, `released`, `evicted`, `revoked`.
     pub state: String,
-    /// When it came first, RFC 3339.
+    /// Time of enrolment, RFC 3339.
     pub since: String,
-    /// When the state ends by itself, RFC 3339.
+    /// Time when the state expires, RFC 3339.
     pub until: String,
     /// Seconds since the last handshake with this gateway.
     pub last_handshake_age: Option<f64>,
@@ -108,12 +108,12 @@ pub struct PeerEntry {
     pub rx_bytes: u64,
     /// Bytes sent to it by this gateway.
     pub tx_bytes: u64,
-    /// Flows of it that are forwarded now.
+    /// Its current flows.
     pub flows: u64,
 }
 
 impl GatewayStatus {
-    /// Why it is not ready.
+    /// The reason why it is not ready.
     ///
     /// # Errors
     /// One line.
@@ -125,7 +125,7 @@ impl GatewayStatus {
         }
     }
 
-    /// Metrics beside those of the interface.
+    /// The gateway's metrics, in addition to those of the interface.
     pub fn metrics(&self) -> String {
         let mut out = String::new();
         let mut one = |name: &str, kind: &str, help: &str, values: &[(&str, u64)]| {

@@ -1,4 +1,4 @@
-//! The peers of the gateway: what leases say becomes peers of the interface and members that may send.
+//! The peers of the gateway: turns leases into peers of the interface and members.
 
 use std::collections::HashMap;
 use std::net::IpAddr;
@@ -275,7 +275,7 @@ impl Keeper {
         }
     }
 
-    /// Sends all peers away, or takes them back.
+    /// Sends all peers to other gateways, or accepts them again.
     fn turn(&self, away: bool) {
         let members = self.roster.leased();
         self.roster.leaving.store(away, Ordering::Relaxed);

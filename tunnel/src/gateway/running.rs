@@ -1,4 +1,4 @@
-//! The parts of a gateway, put together.
+//! A running gateway: all its parts.
 
 mod operate;
 
@@ -83,7 +83,7 @@ pub(super) struct Inner {
 }
 
 impl Running {
-    /// Starts everything. `failed` is called when the data path has ended by itself.
+    /// Starts everything. Calls `failed` when the data path has stopped on its own.
     pub(super) fn up(
         settings: Settings,
         metrics: Option<Address>,
@@ -326,7 +326,7 @@ fn facts(config: &GatewayConfig, forwarding: &Forwarding, tls: TlsPort) -> Facts
     }
 }
 
-/// Leases live while handshakes do.
+/// Renews leases of peers with recent handshakes.
 async fn watch_handshakes(inner: Arc<Inner>) {
     let mut tick = tokio::time::interval(SEEN);
     loop {
@@ -344,7 +344,7 @@ async fn watch_handshakes(inner: Arc<Inner>) {
     }
 }
 
-/// Makes it known to the other gateways that this one is alive.
+/// Announces to the other gateways that this one is alive.
 async fn announce(inner: Arc<Inner>) {
     let member = {
         let config = inner.config.lock();

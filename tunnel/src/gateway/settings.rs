@@ -1,4 +1,4 @@
-//! What a gateway is made from: its file, and the files that it names.
+//! Settings of a gateway: its file, and the files that it names.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -113,10 +113,10 @@ pub(crate) fn own_entry(
     Ok(())
 }
 
-/// Reads all that a gateway reads at its start, and makes and changes nothing. What it found, for people.
+/// Reads everything that a gateway reads at its start, without changing anything, and returns a summary.
 ///
 /// # Errors
-/// What would keep a gateway from starting, as far as files tell.
+/// The first mistake in the files that would prevent the start.
 pub fn check(path: &Path) -> Result<String> {
     let config = config(path)?;
     let key = private_key(&config.keys.private_key_file)?.public();
@@ -163,10 +163,10 @@ fn not_own(path: &Path, what: &str) -> Problem {
         .hint("`warren-tunnel gateway identity` prints the correct entry")
 }
 
-/// Opens where leases are kept.
+/// Opens the lease store.
 ///
 /// # Errors
-/// The file or the cluster's settings are of no use.
+/// The file or the cluster's settings are not usable.
 pub(super) fn store(config: &GatewayConfig) -> Result<std::sync::Arc<dyn warren_store::Store>> {
     match &config.store {
         StoreConfig::Embedded(embedded) => {

@@ -53,7 +53,7 @@ pub struct Enrolment {
     pub uses: Option<NonZeroU32>,
     /// Which group the token puts it in.
     pub group: Name,
-    /// How its host is called.
+    /// Its host's name.
     pub host: HostInfo,
 }
 
@@ -106,7 +106,7 @@ pub struct Peer {
     pub addresses: Vec<IpAddr>,
     /// What it may reach.
     pub group: Name,
-    /// How its host is called.
+    /// Its host's name.
     pub host: HostInfo,
 }
 
@@ -225,7 +225,7 @@ impl Leases {
         self.start(now, Intent::Enrol(request, enrolment), 1);
     }
 
-    /// A peer gives its lease back.
+    /// Releases a peer's lease.
     pub fn release(&mut self, now: UnixTime, request: RequestId, key: PublicKey) {
         self.start(now, Intent::Release(request, key), 1);
     }

@@ -37,9 +37,9 @@ pub struct Lease {
     pub addresses: Vec<IpAddr>,
     /// What it may reach.
     pub group: Name,
-    /// The token it came with.
+    /// The ID of its token.
     pub token: TokenId,
-    /// How its host is called.
+    /// Its host's name.
     pub host: HostInfo,
     /// When it enrolled first.
     pub since: UnixTime,

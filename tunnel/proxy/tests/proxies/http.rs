@@ -107,7 +107,7 @@ async fn clients_are_told_why_not() {
     let cases = [
         ("GET / HTTP/1.1\r\nHost: x\r\n\r\n".to_owned(), "400 Bad Request", "this is a proxy"),
         ("GET https://a.example/ HTTP/1.1\r\nHost: x\r\n\r\n".into(), "400 Bad Request", "CONNECT"),
-        ("GET http://u:p@a.example/ HTTP/1.1\r\nHost: x\r\n\r\n".into(), "400 Bad Request", "none"),
+        ("GET http://u:p@a.example/ HTTP/1.1\r\nHost: x\r\n\r\n".into(), "400 Bad Request", "is not valid"),
         ("CONNECT a.example HTTP/1.1\r\nHost: x\r\n\r\n".into(), "400 Bad Request", "HOST:PORT"),
         (format!("CONNECT {free} HTTP/1.1\r\nHost: x\r\n\r\n"), "502 Bad Gateway", "connection refused"),
         (format!("GET http://{free}/ HTTP/1.1\r\nHost: x\r\n\r\n"), "502 Bad Gateway", "connection refused"),

@@ -1,4 +1,4 @@
-//! The operator's end of the socket.
+//! The client's end of the control socket.
 
 use std::io::{Read as _, Write as _};
 use std::os::unix::net::UnixStream;
@@ -12,7 +12,7 @@ use crate::problem::{Context as _, Problem, Result};
 /// An answer with ten thousand peers takes its time.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// Asks a running gateway: the one behind `socket`, or the only one there is.
+/// Sends a request to a running gateway: the one at `path`, or the only one.
 ///
 /// # Errors
 /// There is none, or more than one, or what it said.

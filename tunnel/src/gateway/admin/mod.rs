@@ -1,4 +1,4 @@
-//! The gateway's control socket: what operators ask of a running gateway.
+//! The gateway's control socket, for requests of operators.
 //!
 //! One request and one answer a connection, each a line of JSON. The socket is its owner's alone (mode 0600), and so is
 //! whatever can be asked.
@@ -21,23 +21,23 @@ const EXTENSION: &str = "gateway";
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Ask {
-    /// How the gateway does.
+    /// The gateway's status.
     Status,
     /// All leases.
     Peers,
-    /// End a lease, and keep its key out until a time.
+    /// End a lease, and refuse its key until a time.
     Evict {
         /// Whose.
         key: PublicKey,
         /// Until when.
         until: UnixTime,
     },
-    /// Let an evicted key in again.
+    /// Accept an evicted key again.
     Readmit {
         /// Whose.
         key: PublicKey,
     },
-    /// Take no new peers, or do again.
+    /// Refuse or accept new peers.
     Drain {
         /// Which.
         draining: bool,
@@ -45,7 +45,7 @@ pub enum Ask {
         #[serde(default)]
         stay: bool,
     },
-    /// Make a token worthless.
+    /// Revoke a token.
     Revoke {
         /// Which.
         token: TokenId,
@@ -54,21 +54,21 @@ pub enum Ask {
         /// Whether the peers that came with it end too.
         peers: bool,
     },
-    /// Read the file again.
+    /// Reload the file.
     Reload,
 }
 
-/// An answer.
+/// A response.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Said {
-    /// How the gateway does.
+    /// The gateway's status.
     Status(Box<GatewayStatus>),
     /// All leases.
     Peers(Vec<PeerEntry>),
-    /// It was done; what that was.
+    /// Success, with a message.
     Done(String),
-    /// It was not done.
+    /// Failure.
     Problem {
         /// Why.
         what: String,

@@ -1,4 +1,4 @@
-//! The gateway's end of the socket.
+//! The gateway's end of the control socket.
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::os::unix::net::UnixStream;

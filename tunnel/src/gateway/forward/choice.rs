@@ -1,4 +1,4 @@
-//! Who forwards: what the file asks for, else the kernel where it may be had.
+//! The choice of the forwarding mode: as in the file, otherwise the kernel if it is available.
 
 use ipnet::IpNet;
 use warren_wire::gateway::{Forwarding, GatewayConfig};
@@ -6,7 +6,7 @@ use warren_wire::gateway::{Forwarding, GatewayConfig};
 use super::kernel;
 use crate::problem::{Problem, Result};
 
-/// Who it shall be, and why.
+/// The forwarding mode, and the reason.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Chosen {
     /// The kernel. If it is not `required`, sockets take its place when it refuses after all.

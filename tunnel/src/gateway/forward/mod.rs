@@ -1,4 +1,4 @@
-//! What carries peers' packets on into the network behind the gateway, and back.
+//! Forwarding between peers and the network behind the gateway.
 //!
 //! ```text
 //! tunnel -> source is the peer's own (engine) -> Forward: allow-list, rates, audit -> network
@@ -38,26 +38,26 @@ const MEMORY: usize = 256 << 20;
 
 /// Forwards what members send. Told of every member that comes, changes or goes.
 pub(super) trait Forward: Send + Sync {
-    /// What status and metrics call it.
+    /// Its name in status and metrics.
     fn name(&self) -> &'static str;
-    /// A member is there, or has changed.
+    /// Adds or changes a member.
     fn install(&self, member: &Arc<Member>);
-    /// A member is being sent to another gateway: its connections end, and what it begins is not answered.
+    /// Sends a member to another gateway: its connections end, and new ones are not answered.
     fn send_away(&self, member: &Arc<Member>);
-    /// A member has gone: nothing of it passes any more.
+    /// Removes a member: its traffic no longer passes.
     fn remove(&self, member: &Arc<Member>);
-    /// What was installed and removed takes effect now, if it has not yet.
+    /// Applies pending changes of members now.
     fn settle(&self) {}
-    /// The groups' rules are others, or the sites. Flows that are not allowed end.
+    /// Replaces the rules of groups and sites. Flows that are no longer allowed end.
     ///
     /// # Errors
-    /// They cannot be had; the old ones stay.
+    /// The rules cannot be applied; the old ones stay.
     fn rules(&self, _: &GatewayConfig) -> Result<()> {
         Ok(())
     }
     /// Counters since the start.
     fn figures(&self) -> Figures;
-    /// Undoes what would outlive this process.
+    /// Reverts changes that would outlive this process.
     fn end(&self) {}
 }
 
@@ -78,10 +78,10 @@ pub(super) struct Surroundings {
     pub(super) audit: Arc<Audit>,
 }
 
-/// Starts what the file asks for, or the best that this process may have.
+/// Starts the configured forwarding mode, or the best that is available.
 ///
 /// # Errors
-/// What was asked for cannot be had.
+/// The configured mode is not available.
 pub(super) fn start(config: &GatewayConfig, around: &Surroundings) -> Result<Started> {
     let folder = folders::own()?;
     let reason = match choice::choose(config)? {
@@ -128,18 +128,18 @@ fn by_sockets(config: &GatewayConfig, around: &Surroundings) -> Result<(Arc<dyn 
     Ok((forward, Device::User(Box::new(driver))))
 }
 
-/// What a forwarder has done and does.
+/// Counters of forwarding.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Figures {
-    /// TCP connections now.
+    /// Current TCP connections.
     pub tcp_now: u64,
-    /// TCP connections so far.
+    /// TCP connections since the start.
     pub tcp: u64,
-    /// UDP flows now.
+    /// Current UDP flows.
     pub udp_now: u64,
-    /// UDP flows so far.
+    /// UDP flows since the start.
     pub udp: u64,
-    /// Echo requests so far.
+    /// Echo requests since the start.
     pub echo: u64,
     /// Bytes from peers.
     pub bytes_out: u64,
@@ -147,7 +147,7 @@ pub struct Figures {
     pub bytes_in: u64,
     /// Connections and datagrams that no rule allows.
     pub denied: u64,
-    /// Connections that the destination refused, or that could not be made.
+    /// Connections that failed or that the destination refused.
     pub failed: u64,
     /// Datagrams dropped: above a rate, too large, or too many flows.
     pub dropped: u64,

@@ -1,4 +1,4 @@
-//! What operators and scrapes ask of a running gateway.
+//! Requests of operators and metrics scrapes to a running gateway.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;

@@ -11,7 +11,7 @@ pub struct ListenLimits {
     pub handshakes_of_one: usize,
     /// New connections per second, with a burst of twice as many. At least 1.
     pub rate: u32,
-    /// Maximum number of pending requests; further requests are refused with a request to retry.
+    /// Maximum number of pending requests; further requests get status 503.
     pub requests: usize,
     /// Timeout for the TLS handshake and the request together.
     pub patience: Duration,

@@ -36,7 +36,7 @@ pub struct GatewaySet(Vec<Gateway>);
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum SetError {
     /// None or too many.
-    #[error("{0} gateways; a token names 1 to {GATEWAYS_MAX}")]
+    #[error("{0} gateways; list 1 to {GATEWAYS_MAX}")]
     Gateways(usize),
     /// One name or key is there twice.
     #[error("gateway {0} is listed twice; give each gateway its own name and key")]

@@ -1,4 +1,4 @@
-//! The kernel's connections, as conntrack has them (linux/netfilter/nfnetlink_conntrack.h).
+//! The kernel's connections, read from conntrack (linux/netfilter/nfnetlink_conntrack.h).
 
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};

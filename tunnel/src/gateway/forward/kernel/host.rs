@@ -1,4 +1,4 @@
-//! What kernel forwarding changes of the machine besides the table of rules: interface, routes, settings.
+//! Changes of the host for kernel forwarding, apart from the rules: interface, routes, settings.
 //!
 //! Routes vanish with the interface, and that with this process. Settings outlive it, so they are written down first, and a
 //! start after a crash knows what was there before.
@@ -42,12 +42,12 @@ impl Host {
         Ok(Self { journal: Journal::open(folder.join(format!("{gateway}.gateway.json")))? })
     }
 
-    /// Whether an earlier gateway of this name was killed.
+    /// Whether an earlier gateway of this name left changes behind.
     pub(super) fn left(&self) -> bool {
         !self.journal.is_empty()
     }
 
-    /// Brings the interface up and leads there what goes to pods and sites.
+    /// Brings the interface up and adds routes to pods and sites.
     ///
     /// # Errors
     /// What the kernel refuses. What was made by then goes with the interface.
@@ -62,7 +62,7 @@ impl Host {
         self.lead(interface, nets)
     }
 
-    /// Leads more there.
+    /// Adds routes.
     ///
     /// # Errors
     /// What the kernel refuses; nothing has changed then.
@@ -80,7 +80,7 @@ impl Host {
         Ok(())
     }
 
-    /// Leads less there. What cannot be undone is told.
+    /// Removes routes; failures are logged.
     pub(super) fn mislead(&self, interface: &InterfaceName, nets: &[IpNet]) {
         if nets.is_empty() {
             return;
@@ -96,7 +96,7 @@ impl Host {
         }
     }
 
-    /// Lets the kernel forward. To be called when the rules are there.
+    /// Enables forwarding in the kernel. Call it after the rules are in place.
     ///
     /// # Errors
     /// A setting cannot be changed. [`Host::down`] puts back what was changed by then.

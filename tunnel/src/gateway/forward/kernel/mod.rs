@@ -71,7 +71,7 @@ struct State {
     last: Option<(Instant, Figures)>,
 }
 
-/// What keeps this machine's kernel from forwarding for a gateway with such a pool.
+/// Checks that this machine's kernel can forward for a gateway with such a pool.
 ///
 /// # Errors
 /// The first thing that is missing.
@@ -101,7 +101,7 @@ pub(in crate::gateway) fn possible(v4: bool, v6: bool) -> Result<()> {
     Ok(())
 }
 
-/// Whether the kernel forwards, or may be told to.
+/// Checks that forwarding is enabled or can be enabled.
 fn may_forward(path: &str) -> Result<()> {
     let name = path.trim_start_matches("/proc/sys/").replace('/', ".");
     let told = |error: std::io::Error| {
@@ -128,7 +128,7 @@ pub(in crate::gateway) fn clean(gateway: &Name, folder: &Path) -> Result<()> {
 }
 
 impl Kernel {
-    /// Makes interface, routes and rules, and lets the kernel forward.
+    /// Creates interface, routes and rules, and enables forwarding.
     ///
     /// # Errors
     /// What is missing or refused; nothing is left behind then.
@@ -179,7 +179,7 @@ impl Kernel {
         Ok((kernel, queues))
     }
 
-    /// Tells the audit what passes and what does not, for ever.
+    /// Feeds the audit log with passed and refused flows, forever.
     async fn watch(self: Arc<Self>) {
         let mut tick = tokio::time::interval(PERIOD);
         loop {
@@ -191,7 +191,7 @@ impl Kernel {
         }
     }
 
-    /// Looks at all connections; says how many of TCP and UDP there are.
+    /// Reads all connections and returns the numbers of TCP and UDP connections.
     fn look(&self) -> (u64, u64) {
         let mut flows = self.flows.lock();
         if self.audited {
@@ -249,7 +249,7 @@ impl Kernel {
         }
     }
 
-    /// Makes the table anew, in one step, with the rules of a file.
+    /// Replaces the table atomically with the rules of a configuration.
     fn replace(&self, state: &mut State, config: &GatewayConfig) -> Result<()> {
         let counted = self.nft.counters(&self.table);
         let lonely = self.host.lock().lonely(&nets(config));
@@ -260,7 +260,7 @@ impl Kernel {
         Ok(())
     }
 
-    /// Brings members that have come, gone or changed into the table.
+    /// Applies changes of members to the table.
     fn change(&self, state: &mut State) -> Result<()> {
         let same = |address: &IpAddr| state.wanted.get(address) == state.made.get(address);
         let touched: BTreeSet<IpAddr> =

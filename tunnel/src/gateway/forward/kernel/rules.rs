@@ -74,7 +74,7 @@ pub(super) struct Lonely {
 /// What is done with the packets of a member.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Place {
-    /// They pass by the rules of a group.
+    /// The rules of a group apply.
     Group(Name),
     /// It is being sent to another gateway: connections are reset, and what it begins is heard there when it is repeated.
     Leaving,
@@ -159,7 +159,7 @@ impl Table<'_> {
         _ = writeln!(out, "  set never{family} {{ type {kind}; flags interval; elements = {nets}; }}");
     }
 
-    /// What pods are asked, and sites.
+    /// Writes the chains that check traffic of pods and sites.
     fn policy(&self, out: &mut String) {
         let [before, behind] = POLICY;
         *out += before;
@@ -342,7 +342,7 @@ const POLICY: [&str; 2] = [
 ",
 ];
 
-/// The chains that hold a group's rates, one each way.
+/// Writes the chains of a group's rates, one per direction.
 fn rates(out: &mut String, group: &Name, of: &Group) {
     let rate = |mbit: u32| {
         let bytes = u64::from(mbit) * 125_000;

@@ -1,4 +1,4 @@
-//! Translation by sockets of this process: no interface, no rule, no privilege.
+//! Forwarding through sockets of this process: without interfaces, rules or privileges.
 //!
 //! ```text
 //! peer --TCP--> netstack (BBR) --bytes--> socket --TCP--> host       two connections: loss on either side stays there
@@ -170,7 +170,7 @@ impl Forward for Nat {
     }
 }
 
-/// What a peer is told of a host that was not reached; `None` is a reset.
+/// The ICMP error for a host that is unreachable; `None` means a reset.
 fn told(error: DialError) -> Option<Unreachable> {
     match error {
         DialError::Refused => None,

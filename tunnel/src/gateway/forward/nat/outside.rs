@@ -1,4 +1,4 @@
-//! Where flows go on: in the network of this machine, or through the tunnel at the gateway of another network.
+//! The outgoing side of flows: this machine's network, or the tunnel to the gateway of another network.
 
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};

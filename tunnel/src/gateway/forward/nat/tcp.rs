@@ -1,4 +1,4 @@
-//! Connections, each as two.
+//! TCP connections, each forwarded as two.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
