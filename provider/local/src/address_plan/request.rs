@@ -48,7 +48,7 @@ impl Parsed {
                 Attr::Known(value) => found.push((key, value, path)),
                 Attr::Unknown => self.unknown = true,
                 Attr::Null => {
-                    self.diagnostics.error_at(path, "Entry is null", "Set a value or remove the key.")
+                    self.diagnostics.error_at(path, "Entry is null", "Set a value or remove the key.");
                 }
             }
         }
