@@ -15,7 +15,7 @@ use crate::wire::MAX_MTU;
 pub const HEADROOM: usize = 16;
 /// Bytes free after each packet and its padding, for the authentication tag.
 pub const TAILROOM: usize = 16;
-/// Packets in a batch unless told otherwise.
+/// Default number of packets in a batch.
 pub const BATCH: usize = 64;
 
 /// Where a packet lies in its batch.

@@ -13,14 +13,14 @@ const MAX_ERROR: usize = 576;
 /// What an ICMP message means to the stack.
 #[derive(Debug)]
 pub(crate) enum Message<'a> {
-    /// Somebody asks whether we are there.
+    /// An echo request.
     Echo {
         /// Identifier and sequence number.
         number: (u16, u16),
-        /// What is to be sent back.
+        /// The data to send back.
         data: &'a [u8],
     },
-    /// A packet of ours was too big; the MTU told, and the packet quoted.
+    /// One of our packets was too big: the reported MTU and the quoted packet.
     TooBig(usize, Ip<'a>),
     /// A packet of ours did not arrive; `true` when the destination itself refused.
     Unreachable(bool, Ip<'a>),
@@ -84,7 +84,7 @@ pub enum Unreachable {
     Network,
     /// The host does not answer.
     Host,
-    /// Nobody takes it there.
+    /// The port is closed.
     Port,
     /// A rule forbids it.
     Prohibited,

@@ -99,7 +99,7 @@ impl Listeners {
 }
 
 impl Stack {
-    /// Listens; `None` when somebody listens there already.
+    /// Listens; `None` if the port is in use.
     pub fn listen(&mut self, listen: Listen) -> Option<ListenerId> {
         let key = (listen.address, listen.port);
         if self.listeners.table.contains_key(&key) {
@@ -111,7 +111,7 @@ impl Stack {
         Some(ListenerId { index })
     }
 
-    /// Stops listening. Connections that nobody has accepted are reset.
+    /// Stops listening. Connections that have not been accepted are reset.
     pub fn unlisten(&mut self, now: std::time::Duration, id: ListenerId) {
         let Some(listener) = self.listeners.list.get_mut(id.index as usize).and_then(Option::take) else {
             return;

@@ -146,7 +146,7 @@ impl Receiver {
         }
     }
 
-    /// Old data: acknowledged again, and told as a duplicate (RFC 2883).
+    /// Old data: acknowledged again, and reported as a duplicate (RFC 2883).
     fn repeated(&mut self, range: Range<u64>) {
         self.due = true;
         if !range.is_empty() {

@@ -76,16 +76,16 @@ pub enum Event {
     Echo,
 }
 
-/// An echo request for somebody else (with `accept_any`).
+/// An echo request for another host (with `accept_any`).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Echo {
     /// The host that sent the request.
     pub source: IpAddr,
-    /// Who is asked.
+    /// The host that the request is for.
     pub destination: IpAddr,
     /// Identifier and sequence number.
     pub number: (u16, u16),
-    /// What is to be sent back.
+    /// The data to send back.
     pub data: Vec<u8>,
 }
 
@@ -135,7 +135,7 @@ pub struct Stats {
     pub packets_in: u64,
     /// Packets written.
     pub packets_out: u64,
-    /// Packets that were malformed, fragments, not for us or not asked for.
+    /// Dropped packets: malformed, fragments, for other hosts, or unsolicited.
     pub dropped: u64,
     /// Half-open connections that had to make way.
     pub half_open_evicted: u64,
@@ -479,7 +479,7 @@ impl Stack {
         }
     }
 
-    /// Frees a slot whose connection is over and that nobody holds.
+    /// Frees a slot whose connection has ended and that has no handle.
     fn release(&mut self, index: u32) {
         let slot = &mut self.slots[index as usize];
         if let Some(mut conn) = slot.conn.take() {

@@ -23,7 +23,7 @@ macro_rules! words {
 }
 
 words! {
-    /// Who serves a connection.
+    /// The service of the connection.
     Service {
         /// SOCKS5 CONNECT.
         Socks = "socks",
@@ -57,7 +57,7 @@ words! {
         Fragment = "fragment",
         /// Configuration forbids the target.
         NotPermitted = "not_permitted",
-        /// The name has no address, or nobody knew it in time.
+        /// The name has no address, or no server answered in time.
         Name = "name",
         /// The target refused.
         Refused = "refused",
@@ -165,7 +165,7 @@ pub struct Figures {
     pub reset: u64,
     /// Streams that were ended because nothing moved.
     pub idle: u64,
-    /// Datagrams that were not passed on: malformed, of nobody who asked, too large, or without room.
+    /// Dropped datagrams: malformed, unsolicited, too large, or without room.
     pub datagrams_dropped: u64,
     /// Questions to the DNS server and of the proxies.
     pub dns_questions: u64,

@@ -21,7 +21,7 @@ pub struct Limits {
     pub head_bytes: usize,
     /// Header fields of an HTTP request or response.
     pub head_fields: usize,
-    /// Bytes in large copy buffers at once. Streams that find none left go on with small ones.
+    /// Bytes in large copy buffers. Further streams use small ones.
     pub buffer_bytes: usize,
     /// Peers of one UDP forward at once, and associations of SOCKS at once.
     pub udp_sessions: usize,

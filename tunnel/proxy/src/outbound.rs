@@ -58,10 +58,10 @@ impl From<Unreached> for Refusal {
     }
 }
 
-/// Who wants to reach something.
+/// The requester of a target.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Asker {
-    /// Whoever wrote the configuration.
+    /// The author of the configuration.
     Configuration,
     /// A client of a proxy, at that address.
     Client(IpAddr),

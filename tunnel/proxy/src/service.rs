@@ -58,7 +58,7 @@ impl Services {
         &self.0.limits
     }
 
-    /// Takes no more connections, lets streams end for at most `grace`, then resets what is left. Gives how many that were.
+    /// Accepts no more connections, lets streams end for at most `grace`, then resets the rest. Returns their number.
     pub async fn shutdown(&self, grace: Duration) -> u64 {
         self.0.stop.cancel();
         self.0.tasks.close();

@@ -26,7 +26,7 @@ const FAREWELL: Duration = Duration::from_millis(50);
 
 /// A peer, as whoever forwards sees it.
 pub(super) struct Member {
-    /// Who.
+    /// The public key of the peer.
     pub(super) key: PublicKey,
     /// What it may send from.
     pub(super) addresses: Vec<IpAddr>,

@@ -3,6 +3,8 @@
 //! Each is applied, planned again, and destroyed. The calls that this makes are compared with the permissions that the page
 //! files list. One test for each cloud, so that they run side by side; `WARREN_EXAMPLE=aws_vpc` runs those with this in their path.
 
+#![expect(clippy::print_stdout, reason = "the time of each example")]
+
 mod permissions;
 mod sky;
 

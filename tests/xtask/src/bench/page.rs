@@ -226,12 +226,7 @@ fn section(view: &View, record: Record, charts: Vec<Picture>) -> Section {
 }
 
 /// A chart of the medians, with one group of bars for each subject; `None` if no subject was measured.
-#[expect(
-    clippy::cast_precision_loss,
-    clippy::cast_possible_truncation,
-    clippy::cast_sign_loss,
-    reason = "lengths of bars are a few hundred pixels"
-)]
+#[expect(clippy::cast_precision_loss, reason = "lengths of bars are a few hundred pixels")]
 fn drawing(chart: &Chart, record: &Record) -> Option<Drawing> {
     let value = |subject: &str, metric: &str| median(record.figures[subject].get(metric)?);
     let all = || {

@@ -159,7 +159,7 @@ impl Module {
         });
         table(&mut text, "Modules", "Name | Source | Version", rows);
         let rows = self.resources.iter().map(|(ty, name, kind)| {
-            let full = format!("{}.{}", escape(ty), escape(name));
+            let full = format!("`{ty}.{name}`");
             match ty.strip_prefix("warren_") {
                 Some(short) => format!("[{full}]({up}docs/{}s/{short}.md) | {kind}", kind.replace(' ', "-")),
                 None => format!("{full} | {kind}"),
@@ -219,11 +219,7 @@ fn table(text: &mut String, title: &str, columns: &str, rows: impl Iterator<Item
 
 /// A name that links lead to.
 fn named(kind: &str, name: &str) -> String {
-    format!("<a name=\"{kind}_{name}\"></a> [{}](#{kind}\\_{})", escape(name), escape(name))
-}
-
-fn escape(name: &str) -> String {
-    name.replace('_', "\\_")
+    format!("<a name=\"{kind}_{name}\"></a> [`{name}`](#{kind}_{name})")
 }
 
 fn cell(text: &str) -> String {
@@ -291,12 +287,12 @@ output "vpc_id" {
         }
         let tables = module.tables("../../");
         for expected in [
-            "| <a name=\"requirement_terraform\"></a> [terraform](#requirement\\_terraform) | >= 1.8 |",
-            "[warren](#provider\\_warren) | n/a |",
-            "| [warren\\_aws\\_vpc.hub](../../docs/resources/aws_vpc.md) | resource |",
+            "| <a name=\"requirement_terraform\"></a> [`terraform`](#requirement_terraform) | >= 1.8 |",
+            "[`warren`](#provider_warren) | n/a |",
+            "| [`warren_aws_vpc.hub`](../../docs/resources/aws_vpc.md) | resource |",
             "| Ports. | `list(object({ from = number }))` | `[]` | no |",
-            "[name](#input\\_name) |  | `string` | n/a | yes |",
-            "[vpc\\_id](#output\\_vpc\\_id) | ID. |",
+            "[`name`](#input_name) |  | `string` | n/a | yes |",
+            "[`vpc_id`](#output_vpc_id) | ID. |",
             "No modules.",
         ] {
             assert!(tables.contains(expected), "{expected} is not in\n{tables}");

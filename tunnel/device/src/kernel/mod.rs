@@ -31,7 +31,7 @@ pub struct KernelConfig {
 /// The desired configuration of a peer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct KernelPeer {
-    /// Who it is.
+    /// Its public key.
     pub public_key: PublicKey,
     /// The key both ends share.
     pub preshared_key: Option<PresharedKey>,
@@ -59,7 +59,7 @@ pub struct KernelStatus {
 /// The state of a peer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct KernelPeerStatus {
-    /// Who it is.
+    /// Its public key.
     pub public_key: PublicKey,
     /// Whether a preshared key is set.
     pub preshared_key_set: bool,

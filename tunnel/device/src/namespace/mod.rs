@@ -35,7 +35,7 @@ pub use helper::serve;
 /// A helper that takes longer is stuck.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// A network of one's own. Dropping it ends the helper; sockets from there go on working.
+/// An own network namespace. Dropping it ends the helper; its sockets keep working.
 #[derive(Debug)]
 pub struct Namespace {
     channel: Mutex<OwnedFd>,

@@ -15,7 +15,7 @@ use super::queue::{Queue, Read, TunOffload};
 use super::sys;
 use super::vnet::{GSO_NONE, NEEDS_CSUM, VNET_HEADER, Vnet};
 
-/// Hardware address of the inner end, where the stack is. Both are locally administered, and nobody else is on that link.
+/// Hardware address of the inner end, where the stack is. Both are locally administered, and the only ones on the link.
 pub const INNER: [u8; 6] = [2, 0, 0, 0, 0, 1];
 /// Hardware address of the outer end.
 pub const OUTER: [u8; 6] = [2, 0, 0, 0, 0, 2];

@@ -219,7 +219,7 @@ impl Queue {
         }
     }
 
-    /// Waits until there is a frame or `stop` is readable; true: a frame (or an error to be told by [`Self::read`]).
+    /// Waits until there is a frame or `stop` is readable; true: a frame (or an error, which [`Self::read`] returns).
     pub fn wait(&self, stop: BorrowedFd<'_>) -> io::Result<bool> {
         let mut fds = [PollFd::new(&self.fd, PollFlags::IN), PollFd::from_borrowed_fd(stop, PollFlags::IN)];
         match poll(&mut fds, None) {

@@ -13,7 +13,7 @@ use super::shared::Shared;
 /// Packets of one batch: two sends of as many full ones as a segmenting send takes (65,507 bytes).
 const PACKETS: usize = 90;
 
-/// What is to be done after a turn.
+/// The next step after a turn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Turn {
     /// The batch is full: send it, and take another turn.

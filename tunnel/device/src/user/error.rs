@@ -64,7 +64,7 @@ impl From<CloseReason> for ConnectError {
 /// Why there is no listener or socket.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum BindError {
-    /// Somebody has it.
+    /// The port is in use.
     #[error("port {0} of the tunnel is in use")]
     InUse(u16),
     /// A listener needs one.

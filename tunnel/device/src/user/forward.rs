@@ -20,7 +20,7 @@ pub struct Forwarded {
     socket: SocketId,
 }
 
-/// A connection that somebody wants to a host outside. Nothing has been answered yet; dropped, it is reset.
+/// A requested connection to a host outside, not answered yet. Dropping it resets the connection.
 pub struct Incoming {
     shared: Arc<Shared>,
     id: StreamId,
@@ -33,7 +33,7 @@ pub struct Incoming {
 pub type Admission = Result<Stream, ConnectError>;
 
 impl Net {
-    /// Takes all flows that are not for the device's own addresses; the device must have been made for it.
+    /// Accepts all flows that are not for own addresses; requires [`UserConfig::forward`](super::UserConfig::forward).
     ///
     /// # Errors
     /// Somebody does so already, or the tunnel has ended.
@@ -124,7 +124,7 @@ impl Forwarded {
         .await
     }
 
-    /// Tells who sent a datagram that it did not arrive.
+    /// Reports to the sender of a datagram that it did not arrive.
     pub fn unreachable(&self, datagram: &Datagram, why: Unreachable) {
         self.shared.with(|state, now| state.stack.udp_unreachable(now, datagram, why));
     }
@@ -171,7 +171,7 @@ impl Drop for Forwarded {
 }
 
 impl Incoming {
-    /// Who connects.
+    /// The address of the client.
     pub fn from(&self) -> SocketAddr {
         self.from
     }

@@ -64,9 +64,9 @@ pub struct UserConfig {
     pub congestion: Congestion,
     /// Random: sequence numbers and ports come from it.
     pub seed: [u8; 32],
-    /// Tells which destinations are reachable at all.
+    /// The destinations that are reachable.
     pub routes: Routes,
-    /// Takes what is for any address, for [`Net::forward`], and so many streams at once.
+    /// Accept traffic to any address, for [`Net::forward`], with at most this many streams.
     pub forward: Option<usize>,
 }
 

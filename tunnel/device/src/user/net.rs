@@ -53,10 +53,10 @@ impl Net {
         Ok(stream)
     }
 
-    /// Listens at an own address, or at all of them where it is unspecified.
+    /// Listens on an own address, or on all of them if it is unspecified.
     ///
     /// # Errors
-    /// When somebody listens there, or the port is 0.
+    /// The port is in use or 0.
     pub fn listen(&self, at: SocketAddr) -> Result<Listener, BindError> {
         if at.port() == 0 {
             return Err(BindError::NoPort);
@@ -73,10 +73,10 @@ impl Net {
         Ok(Listener::new(Arc::clone(&self.shared), id, at))
     }
 
-    /// A UDP socket at an own address, or at all of them where it is unspecified; port 0 is any free one.
+    /// Binds a UDP socket to an own address, or to all of them if it is unspecified; port 0 selects a free one.
     ///
     /// # Errors
-    /// When somebody has the port.
+    /// The port is in use.
     pub fn bind_udp(&self, at: SocketAddr) -> Result<Datagrams, BindError> {
         let (id, port) = self.shared.with(|state, _| {
             if state.closed {
@@ -105,7 +105,7 @@ impl Net {
         self.shared.wake_driver();
     }
 
-    /// The tunnel carries packets again after an outage: streams that wait for a timer go on at once.
+    /// Reports that the tunnel carries packets again after an outage: streams that wait for a timer continue at once.
     pub fn nudge(&self) {
         self.shared.with(|state, now| state.stack.nudge(now));
     }

@@ -20,7 +20,7 @@ impl Stack {
         Err(UdpError::InUse)
     }
 
-    /// The socket that gets every datagram which no other takes, for any address and port (with `accept_any`).
+    /// Binds the socket that receives all datagrams without another socket, for any address and port (with `accept_any`).
     ///
     /// # Errors
     /// There is one already.
@@ -63,7 +63,7 @@ impl Stack {
         self.udp.send(&mut self.pool, id, Datagram { local, remote, data: data.to_vec() }, mtu)
     }
 
-    /// Takes a datagram.
+    /// Receives a datagram.
     pub fn udp_recv_from(&mut self, id: SocketId) -> Option<Datagram> {
         self.udp.receive(&mut self.pool, id)
     }

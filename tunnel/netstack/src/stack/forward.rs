@@ -50,7 +50,7 @@ impl Stack {
         }
     }
 
-    /// Tells the sender of a datagram that it did not arrive.
+    /// Reports to the sender of a datagram that it did not arrive.
     pub fn udp_unreachable(&mut self, now: Duration, datagram: &Datagram, why: Unreachable) {
         self.clock(now);
         let mut head = vec![0; 8];
@@ -61,12 +61,12 @@ impl Stack {
         self.unreachable(why, datagram.remote.ip(), datagram.local.ip(), UDP, &head);
     }
 
-    /// Takes an echo request for another host.
+    /// Receives an echo request for another host.
     pub fn echo_recv(&mut self) -> Option<Echo> {
         self.echoes.pop_front()
     }
 
-    /// Answers an echo request in the name of the host that was asked.
+    /// Answers an echo request on behalf of the requested host.
     pub fn echo_reply(&mut self, now: Duration, echo: &Echo) {
         self.clock(now);
         self.push_raw(icmp::echo(echo.destination, echo.source, true, echo.number, &echo.data));

@@ -135,13 +135,13 @@ impl Stack {
         self.conn(id).map_or(0, |conn| conn.rcv.readable())
     }
 
-    /// Ends this direction after what is queued; the other stays open.
+    /// Ends this direction after the queued data; the other stays open.
     pub fn shutdown(&mut self, now: Duration, id: StreamId) {
         self.clock(now);
         self.call(id, |conn, _| conn.shutdown());
     }
 
-    /// Lets go of the stream: what is queued is delivered, the id is void. Unread data makes it a reset.
+    /// Closes the stream: queued data is delivered, and the ID becomes invalid. With unread data, the stream is reset.
     pub fn close(&mut self, now: Duration, id: StreamId) {
         self.clock(now);
         self.call(id, |conn, ctx| conn.detach(ctx));

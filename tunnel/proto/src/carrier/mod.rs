@@ -79,7 +79,7 @@ pub enum Action {
     Move(Carrier, Why),
     /// UDP has answered and is in use again; worth a log message.
     Returned,
-    /// Go on with this connection, whatever came from elsewhere (`Engine::hold`).
+    /// Stay on this connection, regardless of messages from elsewhere (`Engine::hold`).
     Hold(StreamId),
 }
 

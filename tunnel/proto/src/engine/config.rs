@@ -33,7 +33,7 @@ pub struct PeerConfig {
     pub public_key: PublicKey,
     /// The preshared key; `None` is none.
     pub preshared_key: Option<PresharedKey>,
-    /// Where it is; `None` leaves what is known.
+    /// Its endpoint; `None` keeps the known one.
     pub endpoint: Option<SocketAddr>,
     /// All its ranges. A range that another peer has moves here.
     pub allowed_ips: Vec<IpNet>,

@@ -118,7 +118,7 @@ impl Engine {
         self.attend(now);
     }
 
-    /// Takes a handshake message (types 1, 2, 3) from the network. Anything else is counted and ignored.
+    /// Processes a handshake message (types 1, 2, 3) from the network. Anything else is counted and ignored.
     pub fn handle(&mut self, now: Now, from: Endpoint, datagram: &mut [u8]) {
         match kind(datagram) {
             Some(Kind::CookieReply) => self.cookie_reply(now, datagram),

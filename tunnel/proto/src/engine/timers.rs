@@ -81,7 +81,7 @@ impl Engine {
         self.attend(now);
     }
 
-    /// Does what the data path asked for by an `Attention`.
+    /// Serves a request of the data path, made by an `Attention`.
     pub fn attend(&mut self, now: Now) {
         for id in self.plane.take_attention() {
             let Some(slot) = self.peers.slot(id) else { continue };

@@ -43,7 +43,7 @@ pub struct Settings {
 /// A request to join, its token and proof verified.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Enrolment {
-    /// Who.
+    /// The public key of the peer.
     pub key: PublicKey,
     /// With which token.
     pub token: TokenId,
@@ -100,7 +100,7 @@ pub enum Refusal {
 /// A peer of the interface.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Peer {
-    /// Who.
+    /// The public key of the peer.
     pub key: PublicKey,
     /// What it may send from, and nothing else.
     pub addresses: Vec<IpAddr>,
@@ -205,7 +205,7 @@ impl Leases {
         })
     }
 
-    /// Takes the whole contents of the store in, of this revision: at the start, and when changes were missed.
+    /// Loads the whole contents of the store at this revision: at the start, and when changes were missed.
     pub fn restore(&mut self, now: UnixTime, contents: &[Change], revision: u64) {
         let there: BTreeSet<Key> = contents.iter().map(|change| change.key).collect();
         let gone = self.replica.keys().into_iter().filter(|key| !there.contains(key));
@@ -214,7 +214,7 @@ impl Leases {
         self.apply(now, contents, revision);
     }
 
-    /// Takes changes of the store in, in their order; all up to this revision are now known.
+    /// Applies changes of the store, in order; all changes up to this revision are then known.
     pub fn apply(&mut self, now: UnixTime, changes: &[Change], revision: u64) {
         self.take_in(now, changes);
         self.replica.told(revision);

@@ -17,7 +17,7 @@ pub enum Key {
     Lease(PublicKey),
     /// `address/IP`: whose it is. Exists as long as a lease has the address, quarantine included.
     Address(IpAddr),
-    /// `use/TOKEN/SLOT`: who used a token.
+    /// `use/TOKEN/SLOT`: the peer that used a token.
     Use(TokenId, u32),
     /// `revoked/TOKEN`: no longer good.
     Revoked(TokenId),
@@ -105,7 +105,7 @@ pub(super) struct EvictedRecord {
     pub(super) until: UnixTime,
 }
 
-/// What is to happen in the store: all of it if every record has the expected version, else nothing.
+/// An atomic change of the store: applied if every record has the expected version, otherwise not at all.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Transaction {
     /// Records and the versions they must have; 0 means there must be none.

@@ -130,7 +130,7 @@ impl Replica {
     }
 }
 
-/// A value that cannot be read counts as none: nobody is let in by it.
+/// A value that cannot be read counts as absent: it admits no peer.
 fn read<T: DeserializeOwned>(value: Option<&[u8]>, damaged: &mut u64) -> Option<T> {
     let record = serde_json::from_slice(value?);
     *damaged += u64::from(record.is_err());

@@ -35,7 +35,7 @@ reasons! {
     Malformed => "malformed",
     /// The tag does not fit.
     Authentication => "authentication",
-    /// Repeated, or too old to tell.
+    /// Replayed, or too old to distinguish.
     Replay => "replay",
     /// The session is too old.
     Expired => "expired",

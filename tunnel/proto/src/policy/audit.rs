@@ -9,10 +9,10 @@ use warren_wire::{Name, PublicKey, UnixTime};
 
 use super::Denial;
 
-/// What is told apart in the audit: connections of one peer to the same port of the same host are one.
+/// A flow in the audit log: connections of one peer to the same port of the same host are one flow.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 pub struct FlowKey {
-    /// Who.
+    /// The public key of the peer.
     pub peer: PublicKey,
     /// Of which group.
     pub group: Name,

@@ -21,7 +21,7 @@ use matcher::Matcher;
 pub use audit::{Audit, AuditRecord, FlowKey};
 pub use rate::RateLimit;
 
-/// The compiled allow-lists of all groups. Shared by whoever forwards; a reload makes another one.
+/// The compiled allow lists of all groups, shared by all forwarders; a reload creates a new one.
 #[derive(Debug, Clone, Default)]
 pub struct Policy {
     groups: Vec<Matcher>,

@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-/// A rate and a burst. Shared by whoever sends.
+/// A rate and a burst, shared by all senders.
 ///
 /// The state is the time at which the bucket would be full again if nothing were taken any more.
 #[derive(Debug)]
@@ -60,7 +60,7 @@ impl RateLimit {
         _ = self.full_at.fetch_update(Ordering::Relaxed, Ordering::Relaxed, put);
     }
 
-    /// Takes from all of these buckets, or from none.
+    /// Takes units from all of these buckets, or from none.
     #[must_use]
     pub fn take_from_all(limits: &[&Self], now: Duration, units: u64) -> bool {
         for (index, limit) in limits.iter().enumerate() {

@@ -25,7 +25,7 @@ impl Window {
         Self { next: 0, words: [0; WORDS as usize] }
     }
 
-    /// Notes a counter; false if it was seen before or is too old to tell.
+    /// Records a counter; false if it was seen before or is too old to distinguish.
     pub fn accept(&mut self, counter: u64) -> bool {
         let word = counter / BITS;
         if counter >= self.next {

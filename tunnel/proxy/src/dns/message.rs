@@ -18,7 +18,7 @@ const LEAST_QUESTION: usize = 5;
 /// Name, type, class, TTL, length.
 const LEAST_RECORD: usize = 11;
 
-/// What is asked, and what else makes answers differ.
+/// The question, and everything else that affects the answer.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Question {
     pub(crate) name: DnsName,
@@ -62,7 +62,7 @@ impl Question {
     }
 }
 
-/// A question of a client, and what its answer has to look like.
+/// A client's question, and the required form of its answer.
 #[derive(Debug, Clone)]
 pub struct Asked {
     id: u16,
@@ -72,7 +72,7 @@ pub struct Asked {
     edns: bool,
 }
 
-/// Why a message is no question that is passed on.
+/// The reason why a message is not a question to forward.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Unasked {
     /// Nothing is answered: it is no question at all.
@@ -84,7 +84,7 @@ pub enum Unasked {
 /// Reads a client's question.
 ///
 /// # Errors
-/// What is answered in place of passing it on.
+/// The answer, if the question is not forwarded.
 pub fn question(bytes: &[u8]) -> Result<Asked, Unasked> {
     let Some(header) = bytes.first_chunk::<HEADER>() else { return Err(Unasked::Silence) };
     // An answer is never answered: two forwarders would go on for ever.

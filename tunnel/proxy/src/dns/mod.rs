@@ -82,9 +82,9 @@ impl<D> fmt::Debug for Names<D> {
 /// Name servers.
 #[derive(Debug, Clone, Default)]
 pub struct Servers {
-    /// The tunnel's: asked through the tunnel, for names with one of its suffixes.
+    /// The tunnel's servers: queried through the tunnel, for names with one of its suffixes.
     pub tunnel: Vec<SocketAddr>,
-    /// This machine's: asked directly, for all other questions to the DNS server ([`name_servers`]).
+    /// This machine's servers: queried directly, for all other questions to the DNS server ([`name_servers`]).
     pub system: Vec<SocketAddr>,
 }
 
@@ -121,7 +121,7 @@ impl<D: Dial> Names<D> {
         answer
     }
 
-    /// Joins whoever asks the same, or begins to ask. `None`: too many questions wait.
+    /// Joins a pending query for the same question, or starts one. `None`: too many questions are pending.
     fn join(&self, question: &Question) -> Option<watch::Receiver<Option<Answer>>> {
         let mut asking = self.0.asking.lock();
         if let Some(answered) = asking.get(question) {

@@ -96,7 +96,7 @@ impl<D: Dial> Upstream<D> {
     }
 }
 
-/// Whether another server need not be asked.
+/// Whether the answer is final, so no other server needs to be queried.
 fn is_useful(answer: &Message) -> bool {
     !matches!(
         answer.metadata.response_code,

@@ -25,7 +25,7 @@ const HOP_BY_HOP: &[&str] = &[
 /// Why a request is not one for a proxy.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum NotForProxy {
-    /// A path alone: the client takes us for the server.
+    /// A path without a host: the client treats the proxy as the server.
     #[error("this is a proxy: request http://HOST/PATH, or CONNECT HOST:PORT")]
     Origin,
     /// A scheme that needs CONNECT.
@@ -96,7 +96,7 @@ pub fn outward(parts: &mut request::Parts) {
     parts.version = Version::HTTP_11;
 }
 
-/// Takes away what belongs to the server's connection, and says that we were here.
+/// Removes headers of the server's connection, and adds `Via`.
 pub fn inward(headers: &mut HeaderMap, version: Version) {
     strip(headers);
     via(headers, version);

@@ -2,10 +2,10 @@
 
 use std::io::{self, ErrorKind};
 
-/// Why a connection was not made, as far as the answers of SOCKS (RFC 1928 section 6) and HTTP tell reasons apart.
+/// The reason why a connection failed, as far as the replies of SOCKS (RFC 1928 section 6) and HTTP distinguish it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, thiserror::Error)]
 pub enum DialError {
-    /// The host answered that nobody listens: RST to our SYN, or ICMP port unreachable.
+    /// The host refused: RST to our SYN, or ICMP port unreachable.
     #[error("connection refused")]
     Refused,
     /// A router or the host's neighbour said that the host is not there.
@@ -17,7 +17,7 @@ pub enum DialError {
     /// This end knows no way there: no route, no address of that family, no peer with a session.
     #[error("no route")]
     NoRoute,
-    /// Nobody answered in time.
+    /// No answer in time.
     #[error("timed out")]
     TimedOut,
     /// Forbidden by configuration or by an administrator on the way (ICMP administratively prohibited).
@@ -26,7 +26,7 @@ pub enum DialError {
     /// This end has no port, descriptor or memory left.
     #[error("out of ports, descriptors or memory")]
     Exhausted,
-    /// The network has gone or failed.
+    /// The network failed or no longer exists.
     #[error("network failure")]
     Failed,
 }
@@ -47,7 +47,7 @@ impl From<&io::Error> for DialError {
 }
 
 impl DialError {
-    /// Errors without a kind of their own (errno(3)).
+    /// Errors without their own `ErrorKind` (errno(3)).
     fn of_number(number: Option<i32>) -> Self {
         const ENFILE: i32 = 23;
         const EMFILE: i32 = 24;

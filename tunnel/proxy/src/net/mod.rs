@@ -32,17 +32,17 @@ pub use system::{System, SystemDatagrams, SystemListener, SystemStream};
 /// A FIN from the other end is a read of zero bytes, an RST is an error of kind `ConnectionReset`.
 pub trait Stream: AsyncRead + AsyncWrite + Send + Unpin + 'static {}
 
-/// A UDP socket that takes datagrams from anyone; dropping it closes it.
+/// A UDP socket that receives datagrams from any address; dropping it closes it.
 ///
 /// One task at a time waits in each direction: only the last waker of a direction is woken.
 pub trait Datagrams: Send + Sync + 'static {
     /// The address that it is bound to.
     ///
     /// # Errors
-    /// When the socket has gone.
+    /// The socket no longer exists.
     fn local_addr(&self) -> io::Result<SocketAddr>;
 
-    /// Takes the next datagram: its bytes go to `buf`, cut off where that is full.
+    /// Receives the next datagram into `buf`, truncated if it does not fit.
     ///
     /// # Errors
     /// Errors that came back for an earlier datagram (ICMP port unreachable is `ConnectionRefused`): the socket stays usable.
@@ -83,7 +83,7 @@ pub trait Dial: Send + Sync + 'static {
     /// usually has a shorter one.
     fn connect(&self, to: SocketAddr) -> impl Future<Output = Result<Self::Stream, DialError>> + Send;
 
-    /// A UDP socket of that family on a port that nobody can guess.
+    /// Binds a UDP socket of that address family to an unpredictable port.
     fn bind_udp(&self, ipv6: bool) -> impl Future<Output = io::Result<Self::Datagrams>> + Send;
 }
 
@@ -98,7 +98,7 @@ pub trait Listen: Send + Sync + 'static {
     /// port 0 is a free one.
     fn listen(&self, at: SocketAddr) -> impl Future<Output = io::Result<Self::Listener>> + Send;
 
-    /// Takes datagrams to a port. Where `at` is unspecified, the network chooses the address that answers come from.
+    /// Receives datagrams to a port. If `at` is unspecified, the network chooses the source address of answers.
     fn bind(&self, at: SocketAddr) -> impl Future<Output = io::Result<Self::Datagrams>> + Send;
 }
 
@@ -110,10 +110,10 @@ pub trait Listener: Send + 'static {
     /// The address that it listens on.
     ///
     /// # Errors
-    /// When the socket has gone.
+    /// The socket no longer exists.
     fn local_addr(&self) -> io::Result<SocketAddr>;
 
-    /// Waits for the next connection and tells who made it. Dropping the future loses no connection.
+    /// Waits for the next connection and returns it with its client's address. Dropping the future loses no connection.
     ///
     /// # Errors
     /// Those of one connection, or a lack of descriptors or memory: calling again after a pause is right. [`Gone`] as the

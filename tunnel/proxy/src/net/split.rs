@@ -60,7 +60,7 @@ impl<T, S> Split<T, S> {
         Self { tunnel, prefixes: Arc::new(ArcSwap::from_pointee(prefixes)), direct }
     }
 
-    /// Takes other prefixes from now on; streams that exist go on.
+    /// Changes the prefixes; existing streams continue.
     pub fn set_prefixes(&self, prefixes: Prefixes) {
         self.prefixes.store(Arc::new(prefixes));
     }

@@ -77,7 +77,7 @@ pub struct SystemStream {
 }
 
 impl SystemStream {
-    /// Segments leave as they are written: whoever writes through a proxy has coalesced already.
+    /// Segments leave as they are written: clients of a proxy have coalesced them already.
     pub fn new(inner: TcpStream) -> Self {
         // A socket that refuses the option is slower with small writes, not wrong.
         _ = inner.set_nodelay(true);
@@ -87,7 +87,7 @@ impl SystemStream {
     /// The address of this end.
     ///
     /// # Errors
-    /// When the socket has gone.
+    /// The socket no longer exists.
     pub fn local_addr(&self) -> io::Result<SocketAddr> {
         self.inner.local_addr()
     }

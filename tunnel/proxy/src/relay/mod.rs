@@ -33,7 +33,7 @@ pub use pool::Pool;
 /// Reads of one direction before other tasks have their turn.
 const TURN: usize = 16;
 
-/// How a relay that did not end by itself ended.
+/// The reason why a relay was interrupted.
 #[derive(Debug)]
 pub enum Broken {
     /// Nothing moved for too long.
@@ -73,7 +73,7 @@ pub struct Moved<'c> {
 /// dropped unfinished, so both ends see a reset.
 ///
 /// # Errors
-/// Why it did not end by itself.
+/// The reason of the interruption.
 pub async fn relay<A, B>(
     mut a: A,
     mut b: B,

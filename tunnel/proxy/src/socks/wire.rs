@@ -25,7 +25,7 @@ pub enum WireError {
     /// A field that must not be as it is.
     #[error("malformed")]
     Malformed,
-    /// A kind of address that does not exist.
+    /// An unknown address type.
     #[error("address type {0}")]
     AddressType(u8),
     /// A part of a larger datagram.

@@ -29,9 +29,7 @@ pub(super) async fn announce(store: Etcd, member: Member) -> Result<Presence, St
             }
             match begin(&store, &member).await {
                 Ok(another) => lease = another,
-                Err(error) => {
-                    tracing::warn!(%error, "cannot announce this gateway to the others");
-                }
+                Err(error) => tracing::warn!(%error, "cannot announce this gateway to the others"),
             }
         }
         // If it fails, the lease ends by itself.
