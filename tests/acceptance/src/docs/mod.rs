@@ -3,6 +3,7 @@
 //! The contract for authors is in `docs/contributing/documentation.md`.
 
 mod fragment;
+mod host;
 mod page;
 mod session;
 
@@ -17,6 +18,7 @@ use warren_harness::{Terraform, workspace_root};
 
 pub use page::{Action, Block, Expected, Format, Page};
 
+use self::host::Host;
 use crate::sandbox::Sandbox;
 use crate::{Emulated as _, build_folder};
 
@@ -233,7 +235,11 @@ fn execute(page: &Page) -> Result<()> {
         };
         environment.extend(endpoint.map(|url| ("TF_VAR_endpoint_url".to_owned(), url)));
     }
-    let outcome = session::run(page, clone.root.path(), clone.scratch.path(), &environment)?;
+    let mut host = Host::new()?;
+    for (_, endpoint) in sandbox.iter().flat_map(Sandbox::endpoints) {
+        host.connect(&endpoint)?;
+    }
+    let outcome = session::run(&host, page, clone.root.path(), clone.scratch.path(), &environment)?;
     let transcript = write_transcript(page, &clone, &outcome.transcript)?;
     if let Some(failure) = outcome.failure {
         bail!("{failure}\nAll of it is in {}", transcript.display());

@@ -11,6 +11,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, bail};
 
+use super::host::Host;
 use super::page::{Action, Page};
 
 /// Longest time for one page.
@@ -36,7 +37,7 @@ struct Step {
     line: usize,
 }
 
-/// Executes the shell blocks of a page and writes its files, in order, in `directory`.
+/// Executes the shell blocks of a page and writes its files, in order, in `directory` on `host`.
 ///
 /// `environment` is all that the session gets; `scratch` is a folder for the session's own files. Processes that a page starts
 /// in the background end with it.
@@ -44,6 +45,7 @@ struct Step {
 /// # Errors
 /// No shell can be started. A page that fails is an [`Outcome`].
 pub(super) fn run(
+    host: &Host,
     page: &Page,
     directory: &Path,
     scratch: &Path,
@@ -54,7 +56,7 @@ pub(super) fn run(
     fs::write(&script, driver)?;
     let log = scratch.join("transcript");
     let output = fs::OpenOptions::new().create(true).append(true).open(&log)?;
-    let mut child = alone()?
+    let mut child = alone(host)?
         .args(["bash", "-euo", "pipefail"])
         .arg(&script)
         .current_dir(directory)
@@ -78,15 +80,15 @@ pub(super) fn run(
 
 /// Starts a program where the tunnel's run-time folders are the session's own. An ordinary user's are below `XDG_RUNTIME_DIR`;
 /// root's are fixed, so root gets mounts that only the session sees.
-fn alone() -> Result<Command> {
+fn alone(host: &Host) -> Result<Command> {
     if fs::metadata("/proc/self")?.uid() != 0 {
-        return Ok(Command::new("env"));
+        return Ok(host.command("env"));
     }
     let mut mounts = String::from("set -e\n");
     for folder in ["/run/warren-tunnel", "/run/wireguard"] {
         writeln!(mounts, "mkdir -p -m 0700 {folder}; mount -t tmpfs -o mode=0700 none {folder}")?;
     }
-    let mut command = Command::new("unshare");
+    let mut command = host.command("unshare");
     command.args(["--mount", "sh", "-c", &format!("{mounts}exec \"$@\""), "session"]);
     Ok(command)
 }
@@ -294,7 +296,7 @@ mod tests {
         let page = Page::parse("page.md", text).unwrap();
         let (directory, scratch) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
         let path = ("PATH".to_owned(), std::env::var("PATH").unwrap());
-        run(&page, directory.path(), scratch.path(), &[path]).unwrap()
+        run(&Host::new().unwrap(), &page, directory.path(), scratch.path(), &[path]).unwrap()
     }
 
     #[test]

@@ -17,6 +17,7 @@ mod storage;
 pub use instance::Instance;
 pub use pod::Pod;
 pub use process::Process;
+pub(crate) use storage::relay;
 pub use storage::{Storage, put};
 
 use anyhow::Result;

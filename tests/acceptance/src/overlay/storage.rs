@@ -94,7 +94,8 @@ impl Drop for Storage {
     }
 }
 
-fn relay(inner: &UnixStream, outer: &TcpStream) {
+/// Copies both directions until both have ended.
+pub(crate) fn relay(inner: &UnixStream, outer: &TcpStream) {
     let up = (inner.try_clone(), outer.try_clone());
     let (Ok(mut from), Ok(mut to)) = up else { return };
     let upward = thread::spawn(move || {
