@@ -51,7 +51,7 @@ pub fn own() -> Result<PathBuf> {
         }
     }
     Err(Problem::new(format!("no folder for run-time files: {}", reasons.join("; ")))
-        .hint("set XDG_RUNTIME_DIR to a folder that only this user can write"))
+        .hint("set XDG_RUNTIME_DIR or TMPDIR to a folder that only this user can write"))
 }
 
 /// Whether sockets can be created where `wg` looks for them.

@@ -80,7 +80,7 @@ fn run_check(check: &Check, streams: &mut Streams<'_>) -> Outcome {
     let mut files = check.inputs.clone();
     for (owner, file) in &check.owners {
         if owners.insert(file.as_str(), owner.as_str()).is_some() {
-            return Err(vec![format!("--owner: {file} has two owners; set one owner for each file")]);
+            return Err(vec![format!("--owner names {file} twice; set one owner for each file")]);
         }
         if !files.contains(file) {
             files.push(file.clone());

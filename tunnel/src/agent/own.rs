@@ -278,7 +278,7 @@ impl Tunnel for OwnTunnel {
         }
         if old.listen_tls != new.listen_tls {
             log::warn(
-                &Problem::new("ListenTLS has changed; the agent still listens on the old port")
+                &Problem::new("ListenTLS has changed; the agent applies this only when it starts")
                     .hint("restart the agent"),
             );
         }
