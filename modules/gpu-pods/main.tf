@@ -1,6 +1,6 @@
 resource "warren_runpod_secret" "token" {
   name             = "${var.name}-token"
-  description      = "Enrolment token of the pods ${var.name}"
+  description      = "lets the pods of ${var.name} join the tunnel"
   value_wo         = var.token
   value_wo_version = var.token_version
 }
