@@ -32,7 +32,6 @@ impl Host {
             "address add 172.31.0.10/24 dev private",
             "link set router up",
             "link set private up",
-            "route add default via 172.31.0.1 dev private",
         ] {
             namespace.ip(command)?;
         }
