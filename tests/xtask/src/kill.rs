@@ -16,11 +16,11 @@ pub(crate) enum Example {
     AwsHubSpoke,
     /// On the emulated AWS: keys and gateways
     AwsGateway,
-    /// On the double of Google Cloud
+    /// On the emulated Google Cloud
     GcpHubSpoke,
-    /// On the double of Google Cloud: keys and gateways
+    /// On the emulated Google Cloud: keys and gateways
     GcpGateway,
-    /// On the double of RunPod
+    /// On the emulated RunPod
     GpuPods,
     /// On both: two hubs joined by their gateways
     MultiCloud,
