@@ -31,7 +31,7 @@ const VIEWS: [View; 6] = [
     View {
         what: What::Tunnel,
         title: "Tunnel",
-        about: "Two network namespaces on one machine, joined by a veth pair with an MTU of 1500. The same implementation runs at both ends, and all processes share the same cores. CPU seconds are those of both ends for 10^9 bytes received.",
+        about: "Two network namespaces on one machine, joined by a veth pair with an MTU of 1500. The same implementation runs at both ends, and all processes share the same cores. CPU seconds are those of both ends for 10^9 bytes received. `wireguard-go` is the package of Debian 12, which does not offload segmentation; the newest version is under [Measured earlier](#measured-earlier).",
         charts: &[
             Chart {
                 name: "tunnel-throughput",

@@ -79,7 +79,13 @@ impl Machine {
         Ok(Machine {
             cpu: model.trim_start_matches([' ', '\t', ':']).to_owned(),
             cores: std::thread::available_parallelism()?.get(),
-            kernel: read("/proc/sys/kernel/osrelease")?.trim().to_owned(),
+            // Without the suffix of its builder.
+            kernel: read("/proc/sys/kernel/osrelease")?
+                .trim()
+                .split('-')
+                .next()
+                .unwrap_or_default()
+                .to_owned(),
             congestion_control: read("/proc/sys/net/ipv4/tcp_congestion_control")?.trim().to_owned(),
         })
     }

@@ -59,7 +59,7 @@ impl Case {
             Case::P1Down => "one stream down",
             Case::P4Up => "four streams up",
             Case::P4Down => "four streams down",
-            Case::Both => "both ways at once",
+            Case::Both => "both directions at once",
             Case::Udp => "UDP at 2 Gbit/s",
             Case::PlainUp => "one stream up, no wire offload",
             Case::PlainDown => "one stream down, no wire offload",
