@@ -64,7 +64,7 @@ pub fn beside<T: Send>(
     let mut settings = gather(args)?;
     let chosen = choice::choose(settings.device)?;
     if chosen.is_inside() {
-        // The work beside it is told the addresses, so any free port will do and other agents do not conflict.
+        // The command learns the addresses from its environment, so any free port works and agents do not conflict.
         settings.services.or_proxies(Address::On((Ipv4Addr::LOCALHOST, 0).into()));
     }
     let _lock = Lock::take(&settings.interface, &settings.folder)?;
