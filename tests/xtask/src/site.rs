@@ -4,8 +4,8 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::{Context as _, Result, ensure};
-use warren_harness::workspace_root;
 
+use crate::build;
 use crate::prose::script;
 
 const MDBOOK: &str = "0.5.4";
@@ -14,7 +14,7 @@ const MDBOOK: &str = "0.5.4";
 pub(crate) fn run() -> Result<()> {
     let markdown = script("links.mjs", &[])?.success();
     let mdbook = mdbook()?;
-    let site = target().join("site");
+    let site = build::target_folder().join("site");
     let staged = site.to_str().context("the path of the target folder is not UTF-8")?;
     ensure!(script("site.mjs", &[staged])?.success(), "the pages of the site cannot be collected");
     let built = Command::new(&mdbook)
@@ -33,7 +33,7 @@ pub(crate) fn run() -> Result<()> {
 
 /// mdBook of the pinned version, installed on first use.
 fn mdbook() -> Result<PathBuf> {
-    let tools = target().join("tools");
+    let tools = build::target_folder().join("tools");
     let program = tools.join("bin/mdbook");
     if version(&program).is_some_and(|found| found.ends_with(MDBOOK)) {
         return Ok(program);
@@ -58,8 +58,4 @@ fn mdbook() -> Result<PathBuf> {
 fn version(program: &Path) -> Option<String> {
     let output = Command::new(program).arg("--version").output().ok()?;
     Some(String::from_utf8_lossy(&output.stdout).trim().to_owned())
-}
-
-fn target() -> PathBuf {
-    std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| workspace_root().join("target"), PathBuf::from)
 }
