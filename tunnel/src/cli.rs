@@ -408,6 +408,21 @@ mod tests {
     }
 
     #[test]
+    fn a_token_id_may_begin_with_a_hyphen() {
+        let id = warren_wire::token::TokenId::from_random([0xf8; 16]).to_string();
+        assert!(id.starts_with('-'));
+        for words in [["revoke", &id, "--peers"], ["revoke", "--peers", &id]] {
+            let cli = Cli::try_parse_from(["warren-tunnel", "token"].iter().chain(&words)).unwrap();
+            let Command::Token(TokenCommand::Revoke { id: parsed, peers, .. }) = cli.command else {
+                panic!("revoke")
+            };
+            assert_eq!((parsed.to_string(), peers), (id.clone(), true));
+        }
+        let refused = Cli::try_parse_from(["warren-tunnel", "token", "revoke", "--peer"]).unwrap_err();
+        insta::assert_snapshot!("revoke_without_id", refused);
+    }
+
+    #[test]
     fn services_can_be_off() {
         assert_eq!(address("off"), Ok(Address::Off));
         assert_eq!(address("[::1]:9"), Ok(Address::On("[::1]:9".parse().unwrap())));

@@ -156,6 +156,8 @@ pub enum TokenCommand {
     #[command(after_help = help::TOKEN_REVOKE)]
     Revoke {
         /// ID of the token, as printed by `token inspect`
+        // Base64url: one ID in 64 begins with a hyphen.
+        #[arg(allow_hyphen_values = true)]
         id: TokenId,
         /// Also end the leases of peers that enrolled with it
         #[arg(long)]
