@@ -42,7 +42,7 @@ pub use data_source::DataSource;
 pub use diagnostic::{Diagnostic, Diagnostics, Severity};
 pub use ephemeral::Ephemeral;
 pub use function::{Function, FunctionError};
-pub use model::{Attr, Model, Secret};
+pub use model::{Attr, Model, NotKnown, Secret};
 pub use path::Path;
 pub use provider::{Provider, Registry};
 pub use resource::{Change, ImportRequest, MoveSource, Planned, Resource};

@@ -1,7 +1,9 @@
 //! Typed views of values: [`Attr`], the conversion traits and the [`model!`](crate::model!) macro.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::panic::Location;
 
+use crate::diagnostic::{Diagnostic, Diagnostics};
 use crate::path::Path;
 use crate::value::{Number, Value};
 
@@ -37,6 +39,15 @@ impl<T> Attr<T> {
         }
     }
 
+    /// The value of an attribute that must have one here: a required attribute in apply, or a computed one in state.
+    ///
+    /// # Errors
+    /// It is null or unknown, which is a bug in the provider.
+    #[track_caller]
+    pub fn value(&self) -> Result<&T, NotKnown> {
+        self.known().ok_or_else(|| NotKnown { unknown: self.is_unknown(), location: Location::caller() })
+    }
+
     /// Whether it is not known yet.
     pub fn is_unknown(&self) -> bool {
         matches!(self, Attr::Unknown)
@@ -50,6 +61,24 @@ impl<T> Attr<T> {
     /// Whether it is set and known.
     pub fn is_known(&self) -> bool {
         matches!(self, Attr::Known(_))
+    }
+}
+
+/// [`Attr::value`] found no value. That is a bug in the provider.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("a value is {}, read at {location}", if *.unknown { "unknown" } else { "null" })]
+pub struct NotKnown {
+    unknown: bool,
+    location: &'static Location<'static>,
+}
+
+impl From<NotKnown> for Diagnostics {
+    fn from(error: NotKnown) -> Self {
+        Diagnostic::error(
+            "Missing value",
+            format!("The provider needs a value here, but {error}. This is a bug in the provider."),
+        )
+        .into()
     }
 }
 
