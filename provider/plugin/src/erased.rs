@@ -22,7 +22,7 @@ fn read<M: Model>(value: &Value) -> Result<M, Diagnostics> {
 /// Reads a configuration to be validated. Values that are not allowed are reported, and then count as unknown, so that
 /// the rest is validated in the same run.
 fn read_config<M: Model>(value: &Value, diagnostics: &mut Diagnostics) -> Option<M> {
-    let (model, invalid) = lenient(value, Value::UNKNOWN);
+    let (model, invalid) = lenient(value, &Value::UNKNOWN);
     let reported: Vec<Path> = diagnostics.0.iter().filter_map(|diagnostic| diagnostic.path.clone()).collect();
     for error in invalid {
         let diagnostic = Diagnostic::from(error);
@@ -36,7 +36,7 @@ fn read_config<M: Model>(value: &Value, diagnostics: &mut Diagnostics) -> Option
 
 /// Reads a stored state. A value that is no longer allowed counts as null: refresh reads it again from the API.
 fn read_state<M: Model>(value: &Value) -> Result<M, Diagnostics> {
-    match lenient(value, Value::Null) {
+    match lenient(value, &Value::Null) {
         (Some(model), _) => Ok(model),
         (None, _) => read(value),
     }
@@ -44,7 +44,7 @@ fn read_state<M: Model>(value: &Value) -> Result<M, Diagnostics> {
 
 /// Reads `value`, with `replacement` in the place of each part that is not allowed. Returns no model if that does not
 /// help.
-fn lenient<M: Model>(value: &Value, replacement: Value) -> (Option<M>, Vec<ValueError>) {
+fn lenient<M: Model>(value: &Value, replacement: &Value) -> (Option<M>, Vec<ValueError>) {
     let (mut value, mut invalid) = (value.clone(), Vec::new());
     loop {
         match M::from_value(&value, &Path::root()) {
