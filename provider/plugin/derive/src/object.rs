@@ -52,7 +52,9 @@ impl<'a> Member<'a> {
             ));
         }
         if kind != Kind::Resource && self.options.identity.is_some() {
-            return fail("only an attribute of a resource, not of a shared object, can identify it".to_owned());
+            return fail(
+                "only an attribute of a resource, not of a shared object, can identify it".to_owned(),
+            );
         }
         if kind.is_named() && RESERVED.contains(&self.name.as_str()) {
             return fail(format!("Terraform uses `{}` for itself: choose another name", self.name));
