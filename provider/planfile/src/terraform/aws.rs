@@ -1,22 +1,57 @@
-//! Resources of hashicorp/aws. Warren's AWS resources with the same attribute names share these readers.
+//! AWS: resources of hashicorp/aws, and Warren's resources with the same attribute names.
 
-use super::resource::Resource;
+use super::resource::{Attribute, Resource};
+use super::role::Role;
 use super::{Context, Reader};
 use warren_cidr::Cloud;
-use warren_model::{Network, NetworkRef, Peering, Subnet};
+use warren_model::{Block, Network, NetworkRef, Peering, Subnet};
 
-pub(super) const READERS: &[(&str, Reader)] = &[
-    ("aws_vpc", vpc),
-    ("aws_default_vpc", vpc),
-    ("aws_vpc_ipv4_cidr_block_association", association_v4),
-    ("aws_vpc_ipv6_cidr_block_association", association_v6),
-    ("aws_subnet", subnet),
-    ("aws_default_subnet", subnet),
-    ("aws_vpc_peering_connection", peering),
+pub(super) const READERS: &[(Role, Reader)] = &[
+    ("aws.vpc", vpc),
+    ("aws.ipv4_range_association", association_v4),
+    ("aws.ipv6_range_association", association_v6),
+    ("aws.subnet", subnet),
+    ("aws.vpc_peering", peering),
 ];
 
-pub(super) fn vpc(context: &mut Context<'_>, resource: &Resource<'_>) {
+fn vpc(context: &mut Context<'_>, resource: &Resource<'_>) {
     network(context, resource, context.id(resource), &["cidr_block", "ipv6_cidr_block"]);
+    let (blocks, complete) = secondary(context, resource);
+    if let Some(network) = context.model.networks.last_mut() {
+        network.blocks.extend(blocks);
+        network.complete &= complete;
+    }
+}
+
+/// The secondary ranges, which Warren's VPC has as a list of strings, and whether all are known.
+fn secondary(context: &mut Context<'_>, resource: &Resource<'_>) -> (Vec<Block>, bool) {
+    let (mut blocks, mut complete) = (Vec::new(), true);
+    match resource.values.attribute("secondary_cidr_blocks") {
+        Attribute::Known(node) => {
+            for (index, item) in node.items().iter().enumerate() {
+                let site = context.site(resource, &format!("secondary_cidr_blocks[{index}]"), Some(item.at));
+                // An unknown item is null in the list.
+                match item.text().map(|text| context.parse(text, site)) {
+                    Some(Ok(block)) => blocks.extend(block),
+                    Some(Err(())) => complete = false,
+                    None => {
+                        context.model.unknown += 1;
+                        complete = false;
+                    }
+                }
+            }
+        }
+        Attribute::Absent => {}
+        Attribute::Unknown => {
+            context.model.unknown += 1;
+            complete = false;
+        }
+        Attribute::Sensitive => {
+            context.model.sensitive += 1;
+            complete = false;
+        }
+    }
+    (blocks, complete)
 }
 
 fn association_v4(context: &mut Context<'_>, resource: &Resource<'_>) {
@@ -35,7 +70,7 @@ fn association(context: &mut Context<'_>, resource: &Resource<'_>, attribute: &s
 }
 
 /// Adds ranges of the network `id`.
-pub(super) fn network(context: &mut Context<'_>, resource: &Resource<'_>, id: String, attributes: &[&str]) {
+fn network(context: &mut Context<'_>, resource: &Resource<'_>, id: String, attributes: &[&str]) {
     let (mut blocks, mut complete) = (Vec::new(), true);
     for attribute in attributes {
         if attribute.starts_with("ipv6") && !context.asked_for(resource, attribute) {
@@ -53,7 +88,7 @@ pub(super) fn network(context: &mut Context<'_>, resource: &Resource<'_>, id: St
     context.model.networks.push(Network { id, name, owner, cloud, blocks, complete });
 }
 
-pub(super) fn subnet(context: &mut Context<'_>, resource: &Resource<'_>) {
+fn subnet(context: &mut Context<'_>, resource: &Resource<'_>) {
     let mut blocks = Vec::new();
     for attribute in ["cidr_block", "ipv6_cidr_block"] {
         if attribute.starts_with("ipv6") && !context.asked_for(resource, attribute) {
@@ -74,7 +109,7 @@ pub(super) fn subnet(context: &mut Context<'_>, resource: &Resource<'_>) {
     context.model.subnets.push(subnet);
 }
 
-pub(super) fn peering(context: &mut Context<'_>, resource: &Resource<'_>) {
+fn peering(context: &mut Context<'_>, resource: &Resource<'_>) {
     let peering = Peering {
         name: resource.address.clone(),
         owner: context.owner.to_owned(),

@@ -1,13 +1,14 @@
 //! `warren_address_plan`: its entries become reservations.
 
 use super::resource::{Attribute, Resource};
+use super::role::Role;
 use super::{Context, Reader};
 use crate::node::Entry;
 use std::collections::BTreeMap;
 use warren_cidr::{Cloud, SEPARATOR};
 use warren_model::{Excluded, Reservation, ReservationKind};
 
-pub(super) const READERS: &[(&str, Reader)] = &[("warren_address_plan", address_plan)];
+pub(super) const READERS: &[(Role, Reader)] = &[("local.address_plan", address_plan)];
 
 fn address_plan(context: &mut Context<'_>, resource: &Resource<'_>) {
     let clouds: BTreeMap<String, Option<Cloud>> = resource
