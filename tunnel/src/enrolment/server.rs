@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use ipnet::IpNet;
-use warren_proto::lease::{Enrolment as Joining, Grant, Refusal};
+use warren_lease::{Enrolment as Joining, Grant, Refusal};
 use warren_wire::enrolment::{
     Answer, ChannelBinding, Dns, ENROL_PATH, Enrol, Kind, MEDIA_TYPE, PROBLEM_TYPE, Problem, Proof, Purpose,
     RELEASE_PATH, REQUEST_MAX, Release, Version,
