@@ -5,7 +5,7 @@ use std::net::IpAddr;
 use std::num::NonZeroU32;
 use std::time::Duration;
 
-use warren_proto::lease::{
+use warren_lease::{
     COMMIT_WITHIN, Change, Ending, Enrolment, Grant, Key, Lease, Leases, Outcome, Output, Refusal, RequestId,
     Settings, State, Table, Transaction, TransactionId,
 };

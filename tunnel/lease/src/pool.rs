@@ -43,7 +43,7 @@ pub struct PoolError;
 
 /// Free numbers as ranges, first to last.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Ranges(BTreeMap<u128, u128>);
+pub(crate) struct Ranges(BTreeMap<u128, u128>);
 
 /// The addresses of one family.
 #[derive(Debug, Clone)]
@@ -56,22 +56,22 @@ struct Space {
 
 /// The addresses of both families.
 #[derive(Debug, Clone)]
-pub(super) struct Pool {
+pub(crate) struct Pool {
     v4: Option<Space>,
     v6: Option<Space>,
 }
 
 impl Ranges {
-    pub(super) fn of(first: u128, last: u128) -> Self {
+    pub(crate) fn of(first: u128, last: u128) -> Self {
         Self(BTreeMap::from([(first, last)]))
     }
 
-    pub(super) fn contains(&self, number: u128) -> bool {
+    pub(crate) fn contains(&self, number: u128) -> bool {
         self.0.range(..=number).next_back().is_some_and(|(_, last)| *last >= number)
     }
 
     /// Takes a number out, if it is in.
-    pub(super) fn take(&mut self, number: u128) {
+    pub(crate) fn take(&mut self, number: u128) {
         let Some((&first, &last)) = self.0.range(..=number).next_back() else { return };
         if last < number {
             return;
@@ -86,7 +86,7 @@ impl Ranges {
     }
 
     /// Puts a number in, if it is out.
-    pub(super) fn give(&mut self, number: u128) {
+    pub(crate) fn give(&mut self, number: u128) {
         if self.contains(number) {
             return;
         }
@@ -105,7 +105,7 @@ impl Ranges {
     }
 
     /// The first number from `start` on, around the end if need be.
-    pub(super) fn from(&self, start: u128) -> Option<u128> {
+    pub(crate) fn from(&self, start: u128) -> Option<u128> {
         if self.contains(start) {
             return Some(start);
         }
@@ -114,35 +114,35 @@ impl Ranges {
 }
 
 impl Pool {
-    pub(super) fn new(prefixes: &[IpNet], reserved: &[IpAddr]) -> Result<Self, PoolError> {
+    pub(crate) fn new(prefixes: &[IpNet], reserved: &[IpAddr]) -> Result<Self, PoolError> {
         let space = |family| Space::new(family, prefixes, reserved);
         let pool = Self { v4: space(Family::V4), v6: space(Family::V6) };
         if pool.v4.is_none() && pool.v6.is_none() { Err(PoolError) } else { Ok(pool) }
     }
 
     /// The families that every peer gets an address of.
-    pub(super) fn families(&self) -> impl Iterator<Item = Family> + '_ {
+    pub(crate) fn families(&self) -> impl Iterator<Item = Family> + '_ {
         [Family::V4, Family::V6].into_iter().filter(|family| self.space(*family).is_some())
     }
 
-    pub(super) fn total(&self, family: Family) -> u128 {
+    pub(crate) fn total(&self, family: Family) -> u128 {
         self.space(family).map_or(0, |space| space.total)
     }
 
     /// Whether peers may have the address.
-    pub(super) fn has(&self, address: IpAddr) -> bool {
+    pub(crate) fn has(&self, address: IpAddr) -> bool {
         let number = number(address);
         self.space(Family::of(address))
             .is_some_and(|space| space.all.iter().any(|(first, last)| (*first..=*last).contains(&number)))
     }
 
     /// Whether these are one address of each family, all of the pool.
-    pub(super) fn covers(&self, addresses: &[IpAddr]) -> bool {
+    pub(crate) fn covers(&self, addresses: &[IpAddr]) -> bool {
         addresses.len() == self.families().count() && addresses.iter().all(|address| self.has(*address))
     }
 
     /// A free address for a peer.
-    pub(super) fn choose(&self, family: Family, key: &PublicKey) -> Option<IpAddr> {
+    pub(crate) fn choose(&self, family: Family, key: &PublicKey) -> Option<IpAddr> {
         let space = self.space(family)?;
         let mut offset = draw(key, &[family as u8], space.total);
         let start = space.all.iter().find_map(|(first, last)| {
@@ -156,13 +156,13 @@ impl Pool {
         space.free.from(start.unwrap_or_default()).map(|number| address(family, number))
     }
 
-    pub(super) fn take(&mut self, address: IpAddr) {
+    pub(crate) fn take(&mut self, address: IpAddr) {
         if let Some(space) = self.space_mut(Family::of(address)) {
             space.free.take(number(address));
         }
     }
 
-    pub(super) fn give(&mut self, address: IpAddr) {
+    pub(crate) fn give(&mut self, address: IpAddr) {
         if self.has(address)
             && let Some(space) = self.space_mut(Family::of(address))
         {
@@ -210,7 +210,7 @@ impl Space {
 }
 
 impl Family {
-    pub(super) fn of(address: IpAddr) -> Self {
+    pub(crate) fn of(address: IpAddr) -> Self {
         if address.is_ipv4() { Self::V4 } else { Self::V6 }
     }
 }
@@ -225,7 +225,7 @@ impl std::fmt::Display for Family {
 }
 
 /// A number below `limit` that is a peer's own, for each purpose another.
-pub(super) fn draw(key: &PublicKey, purpose: &[u8], limit: u128) -> u128 {
+pub(crate) fn draw(key: &PublicKey, purpose: &[u8], limit: u128) -> u128 {
     let mut hash = Blake2s256::new();
     hash.update(purpose);
     hash.update(key.as_bytes());

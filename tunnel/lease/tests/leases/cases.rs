@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use warren_proto::lease::{COMMIT_WITHIN, Ending, Refusal, State};
+use warren_lease::{COMMIT_WITHIN, Ending, Refusal, State};
 
 use crate::world::{Fate, QUARANTINE, TTL, World, peer};
 

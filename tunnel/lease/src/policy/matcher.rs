@@ -4,9 +4,8 @@ use std::collections::BTreeMap;
 use std::net::IpAddr;
 
 use ipnet::IpNet;
+use prefix_trie::joint::JointPrefixMap;
 use warren_wire::gateway::{Allow, PortRange, Protocol};
-
-use crate::allowed::AllowedIps;
 
 /// One table for each protocol.
 #[derive(Debug, Clone, Default)]
@@ -18,7 +17,7 @@ pub(super) struct Matcher {
 /// longest one answers for all.
 #[derive(Debug, Clone, Default)]
 struct Table {
-    prefixes: AllowedIps<u32>,
+    prefixes: JointPrefixMap<IpNet, u32>,
     sets: Vec<Ports>,
 }
 
@@ -48,8 +47,7 @@ impl Matcher {
 
     pub(super) fn allows(&self, destination: IpAddr, protocol: Protocol, port: u16) -> bool {
         let table = &self.tables[protocol as usize];
-        let Some(ports) = table.prefixes.lookup(destination).and_then(|set| table.sets.get(set as usize))
-        else {
+        let Some(ports) = table.lookup(destination.into()) else {
             return false;
         };
         let after = ports.partition_point(|(first, _)| *first <= port);
@@ -65,9 +63,7 @@ impl Table {
         // The shorter ones first: what is found for a longer one is the set of the nearest around it.
         nets.sort_by_key(|(net, _)| net.prefix_len());
         for (net, mut ports) in nets {
-            if let Some(around) =
-                table.prefixes.lookup(net.network()).and_then(|set| table.sets.get(set as usize))
-            {
+            if let Some(around) = table.lookup(net) {
                 ports.extend_from_slice(around);
             }
             let ports = merged(ports);
@@ -78,8 +74,13 @@ impl Table {
             });
             table.prefixes.insert(net, set);
         }
-        table.prefixes.optimise();
         table
+    }
+
+    /// The ports of the longest prefix that contains `net`.
+    fn lookup(&self, net: IpNet) -> Option<&Ports> {
+        let (_, set) = self.prefixes.get_lpm(&net)?;
+        self.sets.get(*set as usize)
     }
 }
 

@@ -1,7 +1,7 @@
 //! A simulated pair of paths in virtual time: traffic both ways every 10 ms, UDP and the gateway's port up or down.
 
 use super::*;
-use crate::plane::Endpoint;
+use warren_proto::plane::Endpoint;
 
 const STEP: Duration = Duration::from_millis(10);
 /// One way.

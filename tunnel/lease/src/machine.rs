@@ -11,10 +11,10 @@ use warren_wire::gateway::LEASE_MIN;
 use warren_wire::token::TokenId;
 use warren_wire::{Name, PublicKey, UnixTime};
 
-use super::pool::{Family, Full, Pool, PoolError, Ranges};
-use super::record::{Change, Ending, Key, Lease, RevokedRecord, State, Transaction};
-use super::replica::Replica;
-use super::step::{Intent, Step, TransactionId};
+use crate::pool::{Family, Full, Pool, PoolError, Ranges};
+use crate::record::{Change, Ending, Key, Lease, RevokedRecord, State, Transaction};
+use crate::replica::Replica;
+use crate::step::{Intent, Step, TransactionId};
 
 /// How often at least the machine looks at the time.
 const LOOK: Duration = Duration::from_secs(30);
@@ -113,7 +113,7 @@ pub struct Peer {
 /// An action for the caller.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Output {
-    /// Give this to the store, and the store's answer to [`Leases::settled`] within [`super::COMMIT_WITHIN`]. Several
+    /// Give this to the store, and the store's answer to [`Leases::settled`] within [`crate::COMMIT_WITHIN`]. Several
     /// may be under way.
     Commit(TransactionId, Transaction),
     /// This is a peer now, or has changed.
@@ -156,22 +156,22 @@ pub struct Statistics {
 /// one fabric must have the same to within some seconds.
 #[derive(Debug)]
 pub struct Leases {
-    pub(super) settings: Settings,
-    pub(super) replica: Replica,
-    pub(super) pool: Pool,
+    pub(crate) settings: Settings,
+    pub(crate) replica: Replica,
+    pub(crate) pool: Pool,
     /// Addresses of steps under way.
-    pub(super) reserved: BTreeSet<IpAddr>,
+    pub(crate) reserved: BTreeSet<IpAddr>,
     /// Free slots of tokens, and the limit for which they were computed.
-    pub(super) slots: BTreeMap<TokenId, (u32, Ranges)>,
-    pub(super) reserved_slots: BTreeSet<(TokenId, u32)>,
-    pub(super) steps: BTreeMap<TransactionId, Step>,
-    pub(super) next_step: u64,
-    pub(super) outputs: VecDeque<Output>,
-    pub(super) statistics: Statistics,
+    pub(crate) slots: BTreeMap<TokenId, (u32, Ranges)>,
+    pub(crate) reserved_slots: BTreeSet<(TokenId, u32)>,
+    pub(crate) steps: BTreeMap<TransactionId, Step>,
+    pub(crate) next_step: u64,
+    pub(crate) outputs: VecDeque<Output>,
+    pub(crate) statistics: Statistics,
     /// Signs of life that have not been written down.
     seen: BTreeMap<PublicKey, UnixTime>,
     /// Whose renewal is under way.
-    pub(super) renewing: BTreeSet<PublicKey>,
+    pub(crate) renewing: BTreeSet<PublicKey>,
     deadlines: BTreeSet<(UnixTime, Key)>,
     due: BTreeMap<Key, UnixTime>,
     last_look: UnixTime,
@@ -340,7 +340,7 @@ impl Leases {
         self.start(now, Intent::End(peer, Ending::Expired), 1);
     }
 
-    pub(super) fn take_in(&mut self, now: UnixTime, changes: &[Change]) {
+    pub(crate) fn take_in(&mut self, now: UnixTime, changes: &[Change]) {
         for change in changes {
             if self.replica.is_news(change) {
                 self.take_in_one(now, change);
@@ -425,7 +425,7 @@ impl Leases {
         }
     }
 
-    pub(super) fn refresh_address(&mut self, address: IpAddr) {
+    pub(crate) fn refresh_address(&mut self, address: IpAddr) {
         if self.reserved.contains(&address) || self.replica.has_address(address) {
             self.pool.take(address);
         } else {
@@ -433,7 +433,7 @@ impl Leases {
         }
     }
 
-    pub(super) fn refresh_slot(&mut self, token: TokenId, slot: u32) {
+    pub(crate) fn refresh_slot(&mut self, token: TokenId, slot: u32) {
         let taken = self.reserved_slots.contains(&(token, slot)) || self.replica.used(token, slot).is_some();
         if !taken && self.replica.taken(token).next().is_none() {
             // Nothing is left to remember of the token.
@@ -443,12 +443,12 @@ impl Leases {
         }
     }
 
-    pub(super) fn answer(&mut self, request: RequestId, result: Result<Option<Grant>, Refusal>) {
+    pub(crate) fn answer(&mut self, request: RequestId, result: Result<Option<Grant>, Refusal>) {
         self.statistics.refused += u64::from(result.is_err());
         self.outputs.push_back(Output::Answer { request, result });
     }
 
-    pub(super) fn grant(&self, key: &PublicKey) -> Option<Grant> {
+    pub(crate) fn grant(&self, key: &PublicKey) -> Option<Grant> {
         let lease = &self.replica.leases.get(key)?.value;
         let State::Live { ttl, .. } = lease.state else { return None };
         let ttl = Duration::from_secs(ttl.into());
@@ -456,7 +456,7 @@ impl Leases {
     }
 
     /// The lease with its last sign of life; `None` if that is written down already.
-    pub(super) fn renewed(&self, key: PublicKey) -> Option<Lease> {
+    pub(crate) fn renewed(&self, key: PublicKey) -> Option<Lease> {
         let lease = &self.replica.leases.get(&key)?.value;
         let State::Live { seen: written, .. } = lease.state else { return None };
         let seen = self.seen.get(&key).copied().filter(|seen| *seen > written)?;
@@ -465,15 +465,15 @@ impl Leases {
 
     /// How old the written sign of life must be for a new one to be written: after a crash of all gateways a lease
     /// still has three quarters of its life from its last handshake on.
-    pub(super) fn renewal(&self) -> Duration {
+    pub(crate) fn renewal(&self) -> Duration {
         self.settings.ttl / 4
     }
 
-    pub(super) fn ttl_seconds(&self) -> u32 {
+    pub(crate) fn ttl_seconds(&self) -> u32 {
         u32::try_from(self.settings.ttl.as_secs()).unwrap_or(u32::MAX)
     }
 
-    pub(super) fn quarantined(&self, family: Family) -> u128 {
+    pub(crate) fn quarantined(&self, family: Family) -> u128 {
         let waiting = self.replica.leases.values().filter(|entry| !entry.value.is_live());
         let addresses = waiting.flat_map(|entry| entry.value.addresses.iter());
         addresses.filter(|address| Family::of(**address) == family).count() as u128

@@ -82,27 +82,27 @@ pub enum Ending {
 }
 
 #[derive(Serialize, Deserialize)]
-pub(super) struct AddressRecord {
-    pub(super) owner: PublicKey,
+pub(crate) struct AddressRecord {
+    pub(crate) owner: PublicKey,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct UseRecord {
-    pub(super) key: PublicKey,
+pub(crate) struct UseRecord {
+    pub(crate) key: PublicKey,
     /// That of the token: after it the record is of no use.
-    pub(super) until: UnixTime,
+    pub(crate) until: UnixTime,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct RevokedRecord {
-    pub(super) until: UnixTime,
+pub(crate) struct RevokedRecord {
+    pub(crate) until: UnixTime,
     /// Whether what came of the token ends too.
-    pub(super) peers: bool,
+    pub(crate) peers: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct EvictedRecord {
-    pub(super) until: UnixTime,
+pub(crate) struct EvictedRecord {
+    pub(crate) until: UnixTime,
 }
 
 /// An atomic change of the store: applied if every record has the expected version, otherwise not at all.
@@ -128,7 +128,7 @@ pub struct Change {
 }
 
 impl Transaction {
-    pub(super) fn put_json(&mut self, key: Key, record: &impl Serialize) {
+    pub(crate) fn put_json(&mut self, key: Key, record: &impl Serialize) {
         // Texts, numbers and lists always have a JSON form.
         self.put.push((key, serde_json::to_vec(record).unwrap_or_default()));
     }
@@ -142,7 +142,7 @@ impl Lease {
     }
 
     /// When the state ends by itself.
-    pub(super) fn until(&self) -> UnixTime {
+    pub(crate) fn until(&self) -> UnixTime {
         match self.state {
             State::Live { seen, ttl } => seen.plus(Duration::from_secs(ttl.into())),
             State::Quarantined { until, .. } => until,
@@ -150,7 +150,7 @@ impl Lease {
     }
 
     /// The same lease, ended.
-    pub(super) fn ended(&self, why: Ending, until: UnixTime) -> Self {
+    pub(crate) fn ended(&self, why: Ending, until: UnixTime) -> Self {
         Self { state: State::Quarantined { until, why }, ..self.clone() }
     }
 }

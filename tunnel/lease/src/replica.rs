@@ -7,34 +7,34 @@ use serde::de::DeserializeOwned;
 use warren_wire::token::TokenId;
 use warren_wire::{PublicKey, UnixTime};
 
-use super::record::{Change, EvictedRecord, Key, Lease, RevokedRecord, UseRecord};
+use crate::record::{Change, EvictedRecord, Key, Lease, RevokedRecord, UseRecord};
 
 /// A value and the revision that wrote it.
 #[derive(Debug, Clone)]
-pub(super) struct Versioned<T> {
-    pub(super) value: T,
-    pub(super) version: u64,
+pub(crate) struct Versioned<T> {
+    pub(crate) value: T,
+    pub(crate) version: u64,
 }
 
 /// All records, and the versions of those that are gone but may still be reported as there.
 #[derive(Debug, Default)]
-pub(super) struct Replica {
-    pub(super) leases: BTreeMap<PublicKey, Versioned<Lease>>,
+pub(crate) struct Replica {
+    pub(crate) leases: BTreeMap<PublicKey, Versioned<Lease>>,
     /// The value of an address does not matter: that there is a record does.
     addresses: BTreeMap<IpAddr, u64>,
     uses: BTreeMap<(TokenId, u32), Versioned<UseRecord>>,
     slots: BTreeMap<(TokenId, PublicKey), u32>,
-    pub(super) revoked: BTreeMap<TokenId, Versioned<RevokedRecord>>,
-    pub(super) evicted: BTreeMap<PublicKey, Versioned<EvictedRecord>>,
+    pub(crate) revoked: BTreeMap<TokenId, Versioned<RevokedRecord>>,
+    pub(crate) evicted: BTreeMap<PublicKey, Versioned<EvictedRecord>>,
     /// Own removals that changes from before them may still follow.
     gone: BTreeMap<Key, u64>,
     /// Values that could not be read.
-    pub(super) damaged: u64,
+    pub(crate) damaged: u64,
 }
 
 impl Replica {
     /// The version of a record; 0 if there is none.
-    pub(super) fn version(&self, key: &Key) -> u64 {
+    pub(crate) fn version(&self, key: &Key) -> u64 {
         match key {
             Key::Lease(peer) => self.leases.get(peer).map_or(0, |entry| entry.version),
             Key::Address(address) => self.addresses.get(address).copied().unwrap_or(0),
@@ -45,13 +45,13 @@ impl Replica {
     }
 
     /// Whether a change tells something new.
-    pub(super) fn is_news(&self, change: &Change) -> bool {
+    pub(crate) fn is_news(&self, change: &Change) -> bool {
         let known = self.version(&change.key).max(self.gone.get(&change.key).copied().unwrap_or(0));
         change.version > known
     }
 
     /// Takes a change in. Returns the record's deadline, if it has one.
-    pub(super) fn apply(&mut self, change: &Change) -> Option<UnixTime> {
+    pub(crate) fn apply(&mut self, change: &Change) -> Option<UnixTime> {
         let version = change.version;
         self.gone.remove(&change.key);
         let value = change.value.as_deref();
@@ -97,30 +97,30 @@ impl Replica {
     }
 
     /// Changes up to a revision have been told: none from before it will follow.
-    pub(super) fn told(&mut self, revision: u64) {
+    pub(crate) fn told(&mut self, revision: u64) {
         self.gone.retain(|_, version| *version > revision);
     }
 
-    pub(super) fn has_address(&self, address: IpAddr) -> bool {
+    pub(crate) fn has_address(&self, address: IpAddr) -> bool {
         self.addresses.contains_key(&address)
     }
 
     /// The slot of a token that a peer has taken.
-    pub(super) fn slot(&self, token: TokenId, peer: PublicKey) -> Option<u32> {
+    pub(crate) fn slot(&self, token: TokenId, peer: PublicKey) -> Option<u32> {
         self.slots.get(&(token, peer)).copied()
     }
 
     /// The taken slots of a token.
-    pub(super) fn taken(&self, token: TokenId) -> impl Iterator<Item = u32> + '_ {
+    pub(crate) fn taken(&self, token: TokenId) -> impl Iterator<Item = u32> + '_ {
         self.uses.range((token, 0)..=(token, u32::MAX)).map(|((_, slot), _)| *slot)
     }
 
-    pub(super) fn used(&self, token: TokenId, slot: u32) -> Option<UseRecord> {
+    pub(crate) fn used(&self, token: TokenId, slot: u32) -> Option<UseRecord> {
         self.uses.get(&(token, slot)).map(|entry| entry.value)
     }
 
     /// Every key there is.
-    pub(super) fn keys(&self) -> Vec<Key> {
+    pub(crate) fn keys(&self) -> Vec<Key> {
         let leases = self.leases.keys().map(|peer| Key::Lease(*peer));
         let addresses = self.addresses.keys().map(|address| Key::Address(*address));
         let uses = self.uses.keys().map(|(token, slot)| Key::Use(*token, *slot));

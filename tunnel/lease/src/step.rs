@@ -6,9 +6,9 @@ use std::time::Duration;
 use warren_wire::token::TokenId;
 use warren_wire::{PublicKey, UnixTime};
 
-use super::machine::{Enrolment, Leases, Output, Refusal, RequestId};
-use super::pool::{Family, Full, Ranges, draw};
-use super::record::{
+use crate::machine::{Enrolment, Leases, Output, Refusal, RequestId};
+use crate::pool::{Family, Full, Ranges, draw};
+use crate::record::{
     AddressRecord, Change, Ending, EvictedRecord, Key, Lease, RevokedRecord, State, Transaction, UseRecord,
 };
 
@@ -21,7 +21,7 @@ pub const COMMIT_WITHIN: Duration = Duration::from_secs(30);
 
 /// Names a transaction until it is settled.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub struct TransactionId(pub(super) u64);
+pub struct TransactionId(pub(crate) u64);
 
 /// What became of a transaction.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -36,7 +36,7 @@ pub enum Outcome {
 
 /// What a transaction is for.
 #[derive(Debug, Clone)]
-pub(super) enum Intent {
+pub(crate) enum Intent {
     Enrol(RequestId, Enrolment),
     Release(RequestId, PublicKey),
     Evict(RequestId, PublicKey, UnixTime),
@@ -51,7 +51,7 @@ pub(super) enum Intent {
 
 /// A transaction and what it keeps from others meanwhile.
 #[derive(Debug)]
-pub(super) struct Step {
+pub(crate) struct Step {
     intent: Intent,
     tries: u32,
     transaction: Transaction,
@@ -67,7 +67,7 @@ impl Step {
 
 impl Leases {
     /// Begins, or begins anew after a lost race.
-    pub(super) fn start(&mut self, now: UnixTime, intent: Intent, tries: u32) {
+    pub(crate) fn start(&mut self, now: UnixTime, intent: Intent, tries: u32) {
         let mut step = Step::new(intent.clone(), tries);
         let result = match intent {
             Intent::Enrol(request, enrolment) => {

@@ -27,8 +27,8 @@ mod tests;
 
 use std::time::Duration;
 
-use crate::engine::Signs;
-use crate::plane::{Carrier, StreamId};
+use warren_proto::engine::Signs;
+use warren_proto::plane::{Carrier, StreamId};
 
 /// Head start of UDP when there is no session yet.
 const HEAD_START: Duration = Duration::from_millis(300);

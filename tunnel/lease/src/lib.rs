@@ -1,4 +1,9 @@
-//! Leases of addresses to peers. Sans-IO.
+//! Leases of addresses to peers, and what a peer may reach. Without I/O: time, requests and the store's contents are arguments.
+//!
+//! * [`Leases`]: the leases as one gateway sees and changes them.
+//! * [`policy`]: allow lists, rate limits and audit records of peers.
+//!
+//! # Leases
 //!
 //! ```text
 //!            enrol                 ttl after the last handshake | release | evict
@@ -25,6 +30,7 @@
 //! of a token are numbered slots, assigned in the same way.
 
 mod machine;
+pub mod policy;
 mod pool;
 mod record;
 mod replica;

@@ -14,7 +14,7 @@
 
 use std::time::Duration;
 
-use crate::engine::Signs;
+use warren_proto::engine::Signs;
 
 /// Silence that makes suspicious: least and most.
 const PATIENCE: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(4));

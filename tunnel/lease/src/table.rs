@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use super::record::{Change, Key, Transaction};
-use super::step::Outcome;
+use crate::record::{Change, Key, Transaction};
+use crate::step::Outcome;
 
 /// Records with their versions, and the revision of the last transaction.
 #[derive(Debug, Clone, Default)]
