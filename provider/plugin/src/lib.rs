@@ -31,6 +31,8 @@ pub mod resource;
 pub mod schema;
 mod serve;
 pub mod server;
+#[cfg(all(feature = "test", unix))]
+pub mod test;
 mod tls;
 pub mod types;
 mod validate;

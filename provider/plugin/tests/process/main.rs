@@ -10,7 +10,7 @@ mod lifecycle;
 mod trust;
 
 use serde_json::json;
-use warren_harness::driver::Plugin;
+use tf_provider_rs::test::Plugin;
 
 /// The provider that misbehaves when asked to.
 fn proving() -> Plugin {

@@ -2,10 +2,10 @@
 
 use std::collections::BTreeMap;
 
+pub use crate::Nesting;
+use crate::Type;
+use crate::proto::tfplugin6 as proto;
 use anyhow::{Context as _, Result, bail};
-pub use tf_provider_rs::Nesting;
-use tf_provider_rs::Type;
-use tf_provider_rs::proto::tfplugin6 as proto;
 
 /// All schemas of a provider.
 #[derive(Clone, Debug)]

@@ -1,40 +1,27 @@
-//! Plays Terraform to a provider, over gRPC: the same start, handshake, mutual TLS and calls, but in
-//! milliseconds where Terraform takes seconds.
-//!
-//! [`Plugin`] is a running provider with one method a call; [`State`] is what Terraform's core does
-//! around these calls for one resource: refresh, plan, replace, apply, and the checks that make
-//! Terraform say "provider produced an inconsistent result".
-
-mod answer;
-mod certificate;
-mod core;
-mod process;
-mod schema;
-mod state;
+//! A running provider, with one method for each call of the protocol.
 
 use std::future::Future;
 use std::path::Path;
 use std::sync::{OnceLock, mpsc};
 use std::time::Duration;
 
+use crate::codec;
+use crate::proto::plugin::Empty;
+use crate::proto::plugin::grpc_controller_client::GrpcControllerClient;
+use crate::proto::tfplugin6 as proto;
+use crate::proto::tfplugin6::provider_client::ProviderClient;
+use crate::{Diagnostics, FunctionError, Type, Value};
 use anyhow::{Context as _, Result, anyhow};
 use serde_json::Value as Json;
-use tf_provider_rs::codec;
-use tf_provider_rs::proto::plugin::Empty;
-use tf_provider_rs::proto::plugin::grpc_controller_client::GrpcControllerClient;
-use tf_provider_rs::proto::tfplugin6 as proto;
-use tf_provider_rs::proto::tfplugin6::provider_client::ProviderClient;
-use tf_provider_rs::{Diagnostics, FunctionError, Type, Value};
 use tokio::runtime::Runtime;
 use tonic::Status;
 use tonic::transport::Channel;
 
-pub use answer::{Applied, Imported, Opened, Planned, Read, Renewed};
-pub use certificate::ClientCertificate;
-pub use process::Memory;
-use process::{Process, connect};
-pub use schema::{Attribute, FunctionSchema, IdentityAttribute, Nesting, ResourceSchema, Schemas};
-pub use state::{Outcome, State};
+use super::answer::{self, Applied, Imported, Opened, Planned, Read, Renewed};
+use super::certificate::ClientCertificate;
+use super::core;
+use super::process::{Memory, Process, connect};
+use super::schema::Schemas;
 
 /// Terraform's limit on messages, in bytes.
 const MAX_MESSAGE: usize = 256 << 20;

@@ -1,9 +1,9 @@
 //! What the provider answers, read by type.
 
+use crate::path::Step;
+use crate::proto::tfplugin6 as proto;
+use crate::{Diagnostic, Diagnostics, Path, Severity, Type, Value, codec};
 use anyhow::{Context as _, Result};
-use tf_provider_rs::path::Step;
-use tf_provider_rs::proto::tfplugin6 as proto;
-use tf_provider_rs::{Diagnostic, Diagnostics, Path, Severity, Type, Value, codec};
 
 use super::schema::ResourceSchema;
 
