@@ -34,7 +34,7 @@ mod terraform;
 
 pub use anyhow::{Error, Result};
 
-pub use answer::{Applied, Imported, Opened, Planned, Read, Renewed};
+pub use answer::{Applied, Found, Imported, Invoked, List, Listed, Opened, Planned, Read, Renewed};
 pub use certificate::ClientCertificate;
 pub use plugin::Plugin;
 pub use process::Memory;

@@ -7,6 +7,7 @@ mod calls;
 mod common;
 mod life;
 mod lifecycle;
+mod newest;
 mod trust;
 
 use serde_json::json;
