@@ -1,5 +1,8 @@
 //! Object-safe forms of the typed traits, which accept and return values. The server only uses these.
 
+mod action;
+mod list_resource;
+
 use std::sync::Arc;
 
 use async_trait::async_trait;
@@ -14,6 +17,9 @@ use crate::path::Path;
 use crate::resource::{Change, ImportRequest, MoveSource, Planned, Resource};
 use crate::schema::{IdentitySchema, Schema};
 use crate::value::Value;
+
+pub(crate) use action::{AnyAction, action};
+pub(crate) use list_resource::{AnyListResource, list_resource};
 
 fn read<M: Model>(value: &Value) -> Result<M, Diagnostics> {
     Ok(M::from_value(value, &Path::root())?)
@@ -118,6 +124,12 @@ pub(crate) trait AnyResource: Send + Sync {
     async fn delete(&self, ctx: &Context, state: &Value) -> Result<(), Diagnostics>;
     async fn import(&self, ctx: &Context, request: ImportRequest) -> Result<Value, Diagnostics>;
     async fn upgrade(&self, version: i64, state: Json) -> Result<Json, Diagnostics>;
+    async fn generate_config(
+        &self,
+        ctx: &Context,
+        config: Value,
+        diagnostics: &mut Diagnostics,
+    ) -> Result<Value, Diagnostics>;
     async fn move_from(&self, ctx: &Context, source: MoveSource) -> Result<Option<Value>, Diagnostics>;
 }
 
@@ -238,6 +250,17 @@ impl<R: Resource> AnyResource for Erased<R> {
 
     async fn upgrade(&self, version: i64, state: Json) -> Result<Json, Diagnostics> {
         self.inner.upgrade(version, state).await
+    }
+
+    async fn generate_config(
+        &self,
+        ctx: &Context,
+        config: Value,
+        diagnostics: &mut Diagnostics,
+    ) -> Result<Value, Diagnostics> {
+        let mut typed = read(&config)?;
+        self.inner.generate_config(ctx, &mut typed, diagnostics).await;
+        Ok(typed.to_value())
     }
 
     async fn move_from(&self, ctx: &Context, source: MoveSource) -> Result<Option<Value>, Diagnostics> {

@@ -1,9 +1,9 @@
 //! What the provider answers, read by type.
 
+use crate::path::Step;
+use crate::proto::tfplugin6 as proto;
+use crate::{Diagnostic, Diagnostics, Path, Severity, Type, Value, codec};
 use anyhow::{Context as _, Result};
-use tf_provider_rs::path::Step;
-use tf_provider_rs::proto::tfplugin6 as proto;
-use tf_provider_rs::{Diagnostic, Diagnostics, Path, Severity, Type, Value, codec};
 
 use super::schema::ResourceSchema;
 
@@ -31,6 +31,8 @@ pub struct Applied {
     pub private: Vec<u8>,
     /// The identity, where the type has one.
     pub identity: Option<Value>,
+    /// Whether the provider deferred it.
+    pub deferred: bool,
     /// What the provider said.
     pub diagnostics: Diagnostics,
 }
@@ -65,6 +67,85 @@ pub struct Renewed {
     pub diagnostics: Diagnostics,
 }
 
+/// What to ask of a list resource.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct List {
+    /// Whether whole objects are needed.
+    pub include_resource: bool,
+    /// The maximum number of results; 0 is no limit.
+    pub limit: i64,
+}
+
+/// The result of a list.
+#[derive(Clone, Debug, Default)]
+pub struct Listed {
+    /// What was found.
+    pub results: Vec<Found>,
+    /// What the provider said.
+    pub diagnostics: Diagnostics,
+}
+
+/// An object that a list found.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Found {
+    /// The identity.
+    pub identity: Value,
+    /// The name for people.
+    pub display_name: String,
+    /// The whole object.
+    pub resource: Option<Value>,
+}
+
+/// The result of an action.
+#[derive(Clone, Debug, Default)]
+pub struct Invoked {
+    /// What was reported while it ran.
+    pub progress: Vec<String>,
+    /// Whether its last event was a completion.
+    pub completed: bool,
+    /// Whether the provider deferred it in the plan.
+    pub deferred: bool,
+    /// What the provider said.
+    pub diagnostics: Diagnostics,
+}
+
+impl Listed {
+    pub(super) fn read(events: Vec<proto::list_resource::Event>, schema: &ResourceSchema) -> Result<Listed> {
+        let ty = schema.identity.as_ref().context("a list of a type without identity")?;
+        let mut listed = Listed::default();
+        for event in events {
+            listed.diagnostics.extend(diagnostics(event.diagnostic));
+            let Some(identity) = event.identity.and_then(|identity| identity.identity_data) else { continue };
+            let resource = event.resource_object.as_ref().map(|object| codec::decode(object, &schema.ty));
+            listed.results.push(Found {
+                identity: codec::decode(&identity, ty).context("the identity")?,
+                display_name: event.display_name,
+                resource: resource.transpose().context("the resource object")?,
+            });
+        }
+        Ok(listed)
+    }
+}
+
+impl Invoked {
+    pub(super) fn read(events: Vec<proto::invoke_action::Event>) -> Invoked {
+        use proto::invoke_action::event::Type;
+        let mut invoked = Invoked::default();
+        for event in events {
+            invoked.completed = false;
+            match event.r#type {
+                Some(Type::Progress(progress)) => invoked.progress.push(progress.message),
+                Some(Type::Completed(completed)) => {
+                    invoked.completed = true;
+                    invoked.diagnostics.extend(diagnostics(completed.diagnostics));
+                }
+                None => {}
+            }
+        }
+        invoked
+    }
+}
+
 impl Planned {
     pub(super) fn read(answer: proto::plan_resource_change::Response, ty: &Type) -> Result<Planned> {
         Ok(Planned {
@@ -88,6 +169,7 @@ impl Applied {
                 (Some(data), Some(ty)) => Some(codec::decode(&data, ty).context("the identity")?),
                 _ => None,
             },
+            deferred: answer.deferred,
             diagnostics: diagnostics(answer.diagnostics),
         })
     }
@@ -98,6 +180,7 @@ pub(super) struct Applying {
     state: Option<proto::DynamicValue>,
     private: Vec<u8>,
     identity: Option<proto::ResourceIdentityData>,
+    deferred: bool,
     diagnostics: Vec<proto::Diagnostic>,
 }
 
@@ -107,6 +190,7 @@ impl From<proto::apply_resource_change::Response> for Applying {
             state: answer.new_state,
             private: answer.private,
             identity: answer.new_identity,
+            deferred: false,
             diagnostics: answer.diagnostics,
         }
     }
@@ -118,6 +202,7 @@ impl From<proto::read_resource::Response> for Applying {
             state: answer.new_state,
             private: answer.private,
             identity: answer.new_identity,
+            deferred: answer.deferred.is_some(),
             diagnostics: answer.diagnostics,
         }
     }
@@ -130,6 +215,7 @@ impl From<proto::import_resource_state::Response> for Applying {
             state: imported.state,
             private: imported.private,
             identity: imported.identity,
+            deferred: answer.deferred.is_some(),
             diagnostics: answer.diagnostics,
         }
     }

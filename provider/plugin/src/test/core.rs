@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use tf_provider_rs::{Nesting, Path, Value};
+use crate::{Nesting, Path, Value};
 
 use super::schema::Attribute;
 
@@ -156,7 +156,7 @@ pub(super) fn apply_problems(planned: &Value, actual: &Value, path: &Path, probl
 #[cfg(test)]
 mod tests {
     use super::*;
-    use tf_provider_rs::Type;
+    use crate::Type;
 
     fn attribute(name: &str, computed: bool) -> Attribute {
         Attribute { name: name.to_owned(), ty: Type::String, computed, write_only: false, nested: None }

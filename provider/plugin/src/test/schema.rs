@@ -2,10 +2,10 @@
 
 use std::collections::BTreeMap;
 
+pub use crate::Nesting;
+use crate::Type;
+use crate::proto::tfplugin6 as proto;
 use anyhow::{Context as _, Result, bail};
-pub use tf_provider_rs::Nesting;
-use tf_provider_rs::Type;
-use tf_provider_rs::proto::tfplugin6 as proto;
 
 /// All schemas of a provider.
 #[derive(Clone, Debug)]
@@ -18,6 +18,12 @@ pub struct Schemas {
     pub data_sources: BTreeMap<String, ResourceSchema>,
     /// Ephemeral resources by type name.
     pub ephemerals: BTreeMap<String, ResourceSchema>,
+    /// The `config` blocks of list resources by type name.
+    pub list_resources: BTreeMap<String, ResourceSchema>,
+    /// The `config` blocks of actions by type name.
+    pub actions: BTreeMap<String, ResourceSchema>,
+    /// `provider_meta` blocks.
+    pub meta: Option<ResourceSchema>,
     /// Functions by name.
     pub functions: BTreeMap<String, FunctionSchema>,
 }
@@ -127,6 +133,19 @@ impl Schemas {
             resources,
             data_sources: all(&answer.data_source_schemas)?,
             ephemerals: all(&answer.ephemeral_resource_schemas)?,
+            list_resources: all(&answer.list_resource_schemas)?,
+            actions: answer
+                .action_schemas
+                .iter()
+                .map(|(name, action)| {
+                    Ok((name.clone(), object(action.schema.as_ref()).context(name.clone())?))
+                })
+                .collect::<Result<_>>()?,
+            meta: answer
+                .provider_meta
+                .as_ref()
+                .map(|schema| object(Some(schema)).context("provider_meta"))
+                .transpose()?,
             functions: answer
                 .functions
                 .iter()

@@ -1,9 +1,9 @@
 //! One resource in a state file, driven as Terraform's core drives it.
 
+use crate::codec;
+use crate::{Diagnostics, Path, Value};
 use anyhow::{Context as _, Result, bail, ensure};
 use serde_json::{Value as Json, json};
-use tf_provider_rs::codec;
-use tf_provider_rs::{Diagnostics, Path, Value};
 
 use super::{Applied, Plugin, core};
 
@@ -259,7 +259,7 @@ fn differs(prior: &Value, planned: &Value, path: &Path) -> bool {
 }
 
 fn at<'v>(value: &'v Value, path: &Path) -> Result<&'v Value> {
-    use tf_provider_rs::path::Step;
+    use crate::path::Step;
     path.0.iter().try_fold(value, |value, step| {
         match step {
             Step::Attribute(name) | Step::Key(name) => value.get(name),

@@ -1,40 +1,27 @@
-//! Plays Terraform to a provider, over gRPC: the same start, handshake, mutual TLS and calls, but in
-//! milliseconds where Terraform takes seconds.
-//!
-//! [`Plugin`] is a running provider with one method a call; [`State`] is what Terraform's core does
-//! around these calls for one resource: refresh, plan, replace, apply, and the checks that make
-//! Terraform say "provider produced an inconsistent result".
-
-mod answer;
-mod certificate;
-mod core;
-mod process;
-mod schema;
-mod state;
+//! A running provider, with one method for each call of the protocol.
 
 use std::future::Future;
 use std::path::Path;
 use std::sync::{OnceLock, mpsc};
 use std::time::Duration;
 
+use crate::codec;
+use crate::proto::plugin::Empty;
+use crate::proto::plugin::grpc_controller_client::GrpcControllerClient;
+use crate::proto::tfplugin6 as proto;
+use crate::proto::tfplugin6::provider_client::ProviderClient;
+use crate::{Diagnostics, FunctionError, Type, Value};
 use anyhow::{Context as _, Result, anyhow};
 use serde_json::Value as Json;
-use tf_provider_rs::codec;
-use tf_provider_rs::proto::plugin::Empty;
-use tf_provider_rs::proto::plugin::grpc_controller_client::GrpcControllerClient;
-use tf_provider_rs::proto::tfplugin6 as proto;
-use tf_provider_rs::proto::tfplugin6::provider_client::ProviderClient;
-use tf_provider_rs::{Diagnostics, FunctionError, Type, Value};
 use tokio::runtime::Runtime;
 use tonic::Status;
 use tonic::transport::Channel;
 
-pub use answer::{Applied, Imported, Opened, Planned, Read, Renewed};
-pub use certificate::ClientCertificate;
-pub use process::Memory;
-use process::{Process, connect};
-pub use schema::{Attribute, FunctionSchema, IdentityAttribute, Nesting, ResourceSchema, Schemas};
-pub use state::{Outcome, State};
+use super::answer::{self, Applied, Imported, Invoked, List, Listed, Opened, Planned, Read, Renewed};
+use super::certificate::ClientCertificate;
+use super::core;
+use super::process::{Memory, Process, connect};
+use super::schema::Schemas;
 
 /// Terraform's limit on messages, in bytes.
 const MAX_MESSAGE: usize = 256 << 20;
@@ -51,6 +38,7 @@ pub struct Plugin {
     process: Process,
     schemas: OnceLock<Schemas>,
     capabilities: proto::ClientCapabilities,
+    meta: Option<proto::DynamicValue>,
 }
 
 impl Plugin {
@@ -84,7 +72,14 @@ impl Plugin {
         // Clients of Terraform 1.11 and later.
         let capabilities =
             proto::ClientCapabilities { deferral_allowed: false, write_only_attributes_allowed: true };
-        Ok(Plugin { runtime: Some(runtime), channel, process, schemas: OnceLock::new(), capabilities })
+        Ok(Plugin {
+            runtime: Some(runtime),
+            channel,
+            process,
+            schemas: OnceLock::new(),
+            capabilities,
+            meta: None,
+        })
     }
 
     /// Says what the client can do in all calls to come: deferred plans, write-only attributes.
@@ -94,6 +89,17 @@ impl Plugin {
             write_only_attributes_allowed: write_only,
         };
         self
+    }
+
+    /// Sets the module's `provider_meta` block in all calls to come.
+    ///
+    /// # Errors
+    /// The provider has no such block, or `json` does not match its schema.
+    pub fn meta(&mut self, json: &Json) -> Result<()> {
+        let schema = self.schema()?.meta.as_ref().context("the provider has no provider_meta block")?;
+        let meta = encode(&codec::json::from_json(json, &schema.ty)?, &schema.ty)?;
+        self.meta = meta;
+        Ok(())
     }
 
     /// Makes a second connection as another client, and asks a question on it.
@@ -197,8 +203,15 @@ impl Plugin {
     /// # Errors
     /// The call fails. What the provider objects to is in the answer.
     pub fn configure(&self, config: &Json) -> Result<Diagnostics> {
-        let ty = &self.schema()?.provider.ty;
-        let config = encode(&codec::json::from_json(config, ty)?, ty)?;
+        self.configure_value(&codec::json::from_json(config, &self.schema()?.provider.ty)?)
+    }
+
+    /// The same with a configuration that may have unknown parts.
+    ///
+    /// # Errors
+    /// The call fails. What the provider objects to is in the answer.
+    pub fn configure_value(&self, config: &Value) -> Result<Diagnostics> {
+        let config = encode(config, &self.schema()?.provider.ty)?;
         let request = proto::validate_provider_config::Request { config: config.clone() };
         let answer = self.call(async |mut client| client.validate_provider_config(request).await)?;
         let mut diagnostics = answer::diagnostics(answer.diagnostics);
@@ -242,7 +255,7 @@ impl Plugin {
             proposed_new_state: encode(&proposed, &schema.ty)?,
             config: encode(config, &schema.ty)?,
             prior_private: private.to_vec(),
-            provider_meta: None,
+            provider_meta: self.meta.clone(),
             client_capabilities: Some(self.capabilities),
             prior_identity: None,
         };
@@ -269,7 +282,7 @@ impl Plugin {
             planned_state: encode(planned, &schema.ty)?,
             config: encode(config, &schema.ty)?,
             planned_private: private.to_vec(),
-            provider_meta: None,
+            provider_meta: self.meta.clone(),
             planned_identity: None,
         };
         let answer = self.call(async |mut client| client.apply_resource_change(request).await)?;
@@ -286,7 +299,7 @@ impl Plugin {
             type_name: type_name.to_owned(),
             current_state: encode(state, &schema.ty)?,
             private: private.to_vec(),
-            provider_meta: None,
+            provider_meta: self.meta.clone(),
             client_capabilities: Some(self.capabilities),
             current_identity: None,
         };
@@ -392,7 +405,7 @@ impl Plugin {
         let request = proto::read_data_source::Request {
             type_name: type_name.to_owned(),
             config,
-            provider_meta: None,
+            provider_meta: self.meta.clone(),
             client_capabilities: Some(self.capabilities),
         };
         let answer = self.call(async |mut client| client.read_data_source(request).await)?;
@@ -466,6 +479,82 @@ impl Plugin {
         Ok(answer::diagnostics(answer.diagnostics))
     }
 
+    /// `ValidateListResourceConfig`, then `ListResource` to the end of its stream.
+    ///
+    /// # Errors
+    /// The call fails. What the provider objects to is in the answer.
+    pub fn list(&self, type_name: &str, config: &Json, request: List) -> Result<Listed> {
+        let schemas = self.schema()?;
+        let schema = schemas.list_resources.get(type_name);
+        let ty = &schema.with_context(|| format!("no list resource {type_name}"))?.ty;
+        let config = encode(&codec::json::from_json(config, ty)?, ty)?;
+        let validate = proto::validate_list_resource_config::Request {
+            type_name: type_name.to_owned(),
+            config: config.clone(),
+            ..Default::default()
+        };
+        let answer = self.call(async |mut client| client.validate_list_resource_config(validate).await)?;
+        let diagnostics = answer::diagnostics(answer.diagnostics);
+        if diagnostics.has_error() {
+            return Ok(Listed { diagnostics, ..Listed::default() });
+        }
+        let request = proto::list_resource::Request {
+            type_name: type_name.to_owned(),
+            config,
+            include_resource_object: request.include_resource,
+            limit: request.limit,
+        };
+        let events = self.events(async |mut client| client.list_resource(request).await)?;
+        Listed::read(events, schemas.resource(type_name)?)
+    }
+
+    /// `ValidateActionConfig`, `PlanAction`, then `InvokeAction` to the end of its stream.
+    ///
+    /// # Errors
+    /// The call fails. What the provider objects to is in the answer.
+    pub fn invoke(&self, action: &str, config: &Json) -> Result<Invoked> {
+        let schema = self.schema()?.actions.get(action);
+        let ty = &schema.with_context(|| format!("no action {action}"))?.ty;
+        let config = encode(&codec::json::from_json(config, ty)?, ty)?;
+        let validate =
+            proto::validate_action_config::Request { action_type: action.to_owned(), config: config.clone() };
+        let answer = self.call(async |mut client| client.validate_action_config(validate).await)?;
+        let diagnostics = answer::diagnostics(answer.diagnostics);
+        if diagnostics.has_error() {
+            return Ok(Invoked { diagnostics, ..Invoked::default() });
+        }
+        let plan = proto::plan_action::Request {
+            action_type: action.to_owned(),
+            config: config.clone(),
+            client_capabilities: Some(self.capabilities),
+        };
+        let answer = self.call(async |mut client| client.plan_action(plan).await)?;
+        let diagnostics = answer::diagnostics(answer.diagnostics);
+        if diagnostics.has_error() || answer.deferred.is_some() {
+            return Ok(Invoked { diagnostics, deferred: answer.deferred.is_some(), ..Invoked::default() });
+        }
+        let invoke = proto::invoke_action::Request {
+            action_type: action.to_owned(),
+            config,
+            client_capabilities: Some(self.capabilities),
+        };
+        Ok(Invoked::read(self.events(async |mut client| client.invoke_action(invoke).await)?))
+    }
+
+    /// `GenerateResourceConfig` for a state.
+    ///
+    /// # Errors
+    /// The call fails. What the provider objects to is in the answer.
+    pub fn generate_config(&self, type_name: &str, state: &Value) -> Result<(Value, Diagnostics)> {
+        let ty = &self.schema()?.resource(type_name)?.ty;
+        let request = proto::generate_resource_config::Request {
+            type_name: type_name.to_owned(),
+            state: encode(state, ty)?,
+        };
+        let answer = self.call(async |mut client| client.generate_resource_config(request).await)?;
+        Ok((answer::value(answer.config.as_ref(), ty)?, answer::diagnostics(answer.diagnostics)))
+    }
+
     /// `StopProvider`: what the user's Ctrl-C becomes.
     ///
     /// # Errors
@@ -494,18 +583,40 @@ impl Plugin {
         T: Send + 'static,
         F: Future<Output = Result<tonic::Response<T>, Status>> + Send + 'static,
     {
-        let client = ProviderClient::new(self.channel.clone())
+        let answer = self.wait(call(self.client()))?;
+        answer.map(tonic::Response::into_inner).map_err(|status| self.silence(&status))
+    }
+
+    /// Any call of the protocol that answers with a stream, to the end of the stream.
+    ///
+    /// # Errors
+    /// The call or its stream fails; the error holds what the provider wrote to standard error.
+    pub fn events<T, F>(&self, call: impl FnOnce(ProviderClient<Channel>) -> F) -> Result<Vec<T>>
+    where
+        T: Send + 'static,
+        F: Future<Output = Result<tonic::Response<tonic::Streaming<T>>, Status>> + Send + 'static,
+    {
+        let call = call(self.client());
+        let events = self.wait(async move {
+            let mut stream = call.await?.into_inner();
+            let mut events = Vec::new();
+            while let Some(event) = stream.message().await? {
+                events.push(event);
+            }
+            Ok(events)
+        })?;
+        events.map_err(|status| self.silence(&status))
+    }
+
+    fn client(&self) -> ProviderClient<Channel> {
+        ProviderClient::new(self.channel.clone())
             .max_decoding_message_size(MAX_MESSAGE)
-            .max_encoding_message_size(MAX_MESSAGE);
-        match self.wait(call(client))? {
-            Ok(answer) => Ok(answer.into_inner()),
-            Err(status) => Err(anyhow!(
-                "the provider did not answer: {:?}: {}\n{}",
-                status.code(),
-                status.message(),
-                self.stderr()
-            )),
-        }
+            .max_encoding_message_size(MAX_MESSAGE)
+    }
+
+    fn silence(&self, status: &Status) -> anyhow::Error {
+        let (code, message) = (status.code(), status.message());
+        anyhow!("the provider did not answer: {code:?}: {message}\n{}", self.stderr())
     }
 
     fn wait<T: Send + 'static>(&self, task: impl Future<Output = T> + Send + 'static) -> Result<T> {
