@@ -114,8 +114,8 @@ pub struct Attribute {
     pub sensitive: bool,
     /// Whether the value is never stored in plan or state (Terraform 1.11 or later).
     pub write_only: bool,
-    /// Whether Terraform shows a deprecation warning when it is used.
-    pub deprecated: bool,
+    /// Why it is deprecated and what to use instead; a warning shows it where a configuration sets the attribute.
+    pub deprecation: Option<String>,
     /// Value to use if the user sets none; makes the attribute computed.
     pub default: Option<Value>,
     /// How a computed value is planned.
@@ -138,7 +138,7 @@ impl Attribute {
             computed: false,
             sensitive: false,
             write_only: false,
-            deprecated: false,
+            deprecation: None,
             default: None,
             keep: Keep::default(),
             replace: false,
@@ -218,10 +218,10 @@ impl Attribute {
         self
     }
 
-    /// Marks it as deprecated.
+    /// Marks it as deprecated; `message` says what to use instead.
     #[must_use]
-    pub fn deprecated(mut self) -> Attribute {
-        self.deprecated = true;
+    pub fn deprecated(mut self, message: impl Into<String>) -> Attribute {
+        self.deprecation = Some(message.into());
         self
     }
 

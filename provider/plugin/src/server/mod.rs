@@ -1,8 +1,10 @@
 //! The gRPC service: translates every RPC of the plugin protocol to the framework's traits.
 
+mod identity;
 mod others;
 mod panic;
 mod resources;
+mod stop;
 mod stored;
 mod wire;
 
@@ -11,17 +13,17 @@ use std::pin::Pin;
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use tokio_util::sync::CancellationToken;
 use tonic::{Request, Response, Status};
 
 use crate::context::Context;
-use crate::diagnostic::{Diagnostic, Diagnostics};
+use crate::diagnostic::Diagnostics;
 use crate::function::{Function, Signature};
 use crate::model::Model;
 use crate::path::Path;
 use crate::proto::tfplugin6 as proto;
 use crate::provider::Provider;
 use crate::schema::Schema;
+use crate::server::stop::Stop;
 use crate::value::Value;
 
 /// A future that borrows the service.
@@ -91,7 +93,9 @@ pub struct Inner {
     data_sources: BTreeMap<&'static str, others::DataSourceEntry>,
     ephemerals: BTreeMap<&'static str, others::EphemeralEntry>,
     functions: BTreeMap<String, (Signature, Arc<dyn Function>)>,
-    cancel: CancellationToken,
+    stop: Stop,
+    /// Errors that concern everything the provider offers.
+    flaws: Diagnostics,
 }
 
 impl Service {
@@ -125,13 +129,14 @@ impl Service {
                     (signature.name.clone(), (signature, function))
                 })
                 .collect(),
-            cancel: CancellationToken::new(),
+            stop: Stop::default(),
+            flaws: registry.names.duplicates(),
         }))
     }
 
-    /// Cancels every running operation, as `StopProvider` does.
+    /// Cancels every operation that runs or begins later; the process ends.
     pub fn cancel(&self) {
-        self.cancel.cancel();
+        self.stop.end();
     }
 
     fn capabilities() -> proto::ServerCapabilities {
@@ -161,13 +166,13 @@ macro_rules! messages {
     }};
 }
 
-/// Returns `outcome`. A failure becomes a response with its diagnostic and the given fields.
+/// Returns `outcome`. A failure becomes a response with its diagnostics and the given fields.
 macro_rules! answer {
     ($module:ident { $($field:ident: $kept:expr),* }, $outcome:expr) => {{
-        let outcome: Result<proto::$module::Response, Diagnostic> = $outcome;
-        Ok(Response::new(outcome.unwrap_or_else(|diagnostic| proto::$module::Response {
+        let outcome: Result<proto::$module::Response, Diagnostics> = $outcome.map_err(Into::into);
+        Ok(Response::new(outcome.unwrap_or_else(|diagnostics| proto::$module::Response {
             $($field: $kept,)*
-            diagnostics: wire::diagnostics(diagnostic.into()),
+            diagnostics: wire::diagnostics(diagnostics),
             ..Default::default()
         })))
     }};
@@ -197,6 +202,7 @@ impl proto::provider_server::Provider for Service {
                 .map(|n| EphemeralMetadata { type_name: owned(n) })
                 .collect(),
             functions: self.functions.keys().map(|name| FunctionMetadata { name: name.clone() }).collect(),
+            diagnostics: wire::diagnostics(self.flaws.clone()),
             ..Default::default()
         }))
     }
@@ -224,6 +230,7 @@ impl proto::provider_server::Provider for Service {
                 .collect(),
             functions: self.signatures().collect(),
             server_capabilities: Some(Service::capabilities()),
+            diagnostics: wire::diagnostics(self.flaws.clone()),
             ..Default::default()
         }))
     }
@@ -299,7 +306,7 @@ impl proto::provider_server::Provider for Service {
         &self,
         request: Request<proto::upgrade_resource_identity::Request>,
     ) -> Answer<proto::upgrade_resource_identity::Response> {
-        answer!(upgrade_resource_identity {}, self.upgrade_identity(request.into_inner()))
+        answer!(upgrade_resource_identity {}, self.upgrade_identity(request.into_inner()).await)
     }
 
     async fn read_resource(
@@ -308,7 +315,11 @@ impl proto::provider_server::Provider for Service {
     ) -> Answer<proto::read_resource::Response> {
         let request = request.into_inner();
         let (state, private) = (request.current_state.clone(), request.private.clone());
-        answer!(read_resource { new_state: state, private: private }, self.read_one(request).await)
+        let identity = request.current_identity.clone();
+        answer!(
+            read_resource { new_state: state, new_identity: identity, private: private },
+            self.read_one(request).await
+        )
     }
 
     async fn plan_resource_change(
@@ -317,8 +328,13 @@ impl proto::provider_server::Provider for Service {
     ) -> Answer<proto::plan_resource_change::Response> {
         let request = request.into_inner();
         let (state, private) = (request.proposed_new_state.clone(), request.prior_private.clone());
+        let identity = request.prior_identity.clone();
         answer!(
-            plan_resource_change { planned_state: state, planned_private: private },
+            plan_resource_change {
+                planned_state: state,
+                planned_identity: identity,
+                planned_private: private
+            },
             self.plan_resource(request).await
         )
     }
@@ -330,8 +346,9 @@ impl proto::provider_server::Provider for Service {
         let request = request.into_inner();
         // What the request cannot be read into must not cost the state.
         let (state, private) = (request.prior_state.clone(), request.planned_private.clone());
+        let identity = request.planned_identity.clone();
         answer!(
-            apply_resource_change { new_state: state, private: private },
+            apply_resource_change { new_state: state, new_identity: identity, private: private },
             self.apply_resource(request).await
         )
     }
@@ -389,7 +406,7 @@ impl proto::provider_server::Provider for Service {
         &self,
         _: Request<proto::stop_provider::Request>,
     ) -> Answer<proto::stop_provider::Response> {
-        self.cancel();
+        self.stop.stop();
         Ok(Response::new(proto::stop_provider::Response::default()))
     }
 }

@@ -9,6 +9,7 @@ use crate::erased::{AnyDataSource, AnyEphemeral};
 use crate::function::{FunctionError, Signature};
 use crate::path::Path;
 use crate::proto::tfplugin6 as proto;
+use crate::required;
 use crate::schema::Schema;
 use crate::server::panic::caught;
 use crate::server::{Service, wire};
@@ -51,9 +52,9 @@ fn unknown_type(kind: &str, name: &str) -> Diagnostic {
     )
 }
 
-/// Runs the validators. Nothing is stored here, so write-only attributes are allowed.
+/// Checks required attributes and runs the validators. Nothing is stored here, so write-only attributes are allowed.
 fn checked(schema: &Schema, config: &Value) -> Diagnostics {
-    let mut diagnostics = Diagnostics::default();
+    let mut diagnostics = required::missing(schema, config);
     validate::check(&schema.attributes, config, &Path::root(), true, &mut diagnostics);
     diagnostics
 }
@@ -66,9 +67,10 @@ fn moment(after: Option<Duration>) -> Option<prost_types::Timestamp> {
 impl Service {
     fn plain_context(&self) -> Context {
         Context {
-            cancel: self.cancel.child_token(),
+            cancel: self.stop.token(),
             client: ClientCapabilities::default(),
             private: Private::default(),
+            identity: None,
         }
     }
 
@@ -87,6 +89,10 @@ impl Service {
         request: proto::configure_provider::Request,
     ) -> Result<Diagnostics, Diagnostic> {
         let config = wire::decode(request.config.as_ref(), &self.schema.ty())?;
+        let missing = required::missing(&self.schema, &config);
+        if missing.has_error() {
+            return Ok(missing);
+        }
         let ctx = self.plain_context();
         let configured = self.provider.configure(&ctx, &request.terraform_version, &config);
         caught("configuration", configured).await
@@ -109,6 +115,13 @@ impl Service {
     ) -> Result<proto::read_data_source::Response, Diagnostic> {
         let entry = self.data_source(&request.type_name)?;
         let config = wire::decode(request.config.as_ref(), &entry.ty)?;
+        let missing = required::missing(&entry.schema, &config);
+        if missing.has_error() {
+            return Ok(proto::read_data_source::Response {
+                diagnostics: wire::diagnostics(missing),
+                ..Default::default()
+            });
+        }
         match caught("a read", entry.source.read(&self.plain_context(), &config)).await? {
             Ok(state) => Ok(proto::read_data_source::Response {
                 state: Some(wire::encode(&state.conform(&entry.ty), &entry.ty)?),
@@ -146,6 +159,13 @@ impl Service {
     ) -> Result<proto::open_ephemeral_resource::Response, Diagnostic> {
         let entry = self.ephemeral(&request.type_name)?;
         let config = wire::decode(request.config.as_ref(), &entry.ty)?;
+        let missing = required::missing(&entry.schema, &config);
+        if missing.has_error() {
+            return Ok(proto::open_ephemeral_resource::Response {
+                diagnostics: wire::diagnostics(missing),
+                ..Default::default()
+            });
+        }
         match caught("opening", entry.ephemeral.open(&self.plain_context(), &config)).await? {
             Ok(opened) => Ok(proto::open_ephemeral_resource::Response {
                 result: Some(wire::encode(&opened.result.conform(&entry.ty), &entry.ty)?),

@@ -8,8 +8,10 @@ use crate::erased::{AnyResource, ValueChange};
 use crate::path::Path;
 use crate::plan::{self, Prepared};
 use crate::proto::tfplugin6 as proto;
+use crate::required;
 use crate::resource::{ImportRequest, MoveSource, Planned};
 use crate::schema::{IdentitySchema, Schema};
+use crate::server::identity::{self, Copy};
 use crate::server::panic::caught;
 use crate::server::stored::Stored;
 use crate::server::{Service, wire};
@@ -40,10 +42,15 @@ impl Entry {
         wire::encode(&plan::without_write_only(&self.schema.attributes, value.clone()), &self.ty)
     }
 
-    fn identity_of(&self, state: &Value) -> Result<Option<proto::ResourceIdentityData>, Diagnostic> {
-        let (Some(identity), false) = (&self.identity, state.is_null()) else { return Ok(None) };
-        let Some(value) = self.resource.identity_of(state) else { return Ok(None) };
-        Ok(Some(proto::ResourceIdentityData { identity_data: Some(wire::encode(&value, &identity.ty())?) }))
+    /// The identity of the object with this state.
+    fn identity_of(&self, state: &Value) -> Option<Value> {
+        let identity = self.identity.as_ref().filter(|_| !state.is_null())?;
+        Some(self.resource.identity_of(state)?.conform(&identity.ty()))
+    }
+
+    fn encode_identity(&self, identity: &Value) -> Result<proto::ResourceIdentityData, Diagnostic> {
+        let ty = self.identity.as_ref().map(IdentitySchema::ty).unwrap_or(Type::Dynamic);
+        Ok(proto::ResourceIdentityData { identity_data: Some(wire::encode(identity, &ty)?) })
     }
 }
 
@@ -64,8 +71,8 @@ impl Service {
         })
     }
 
-    fn context(&self, client: ClientCapabilities, private: Private) -> Context {
-        Context { cancel: self.cancel.child_token(), client, private }
+    fn context(&self, client: ClientCapabilities, private: Private, identity: Option<Value>) -> Context {
+        Context { cancel: self.stop.token(), client, private, identity }
     }
 
     pub(super) async fn validate_resource(
@@ -76,7 +83,7 @@ impl Service {
         let config = entry.decode(request.config.as_ref())?;
         // Clients older than the capability do not send the message at all.
         let write_only = client(request.client_capabilities.as_ref()).write_only;
-        let mut diagnostics = Diagnostics::default();
+        let mut diagnostics = required::missing(&entry.schema, &config);
         validate::check(&entry.schema.attributes, &config, &Path::root(), write_only, &mut diagnostics);
         caught("validation", entry.resource.validate(&config, &mut diagnostics)).await?;
         Ok(diagnostics)
@@ -85,14 +92,17 @@ impl Service {
     pub(super) async fn plan_resource(
         &self,
         request: proto::plan_resource_change::Request,
-    ) -> Result<proto::plan_resource_change::Response, Diagnostic> {
+    ) -> Result<proto::plan_resource_change::Response, Diagnostics> {
         let entry = self.entry(&request.type_name)?;
         let prior = entry.decode(request.prior_state.as_ref())?;
         let proposed = entry.decode(request.proposed_new_state.as_ref())?;
         let config = entry.decode(request.config.as_ref())?;
         let stored = Stored::read(&request.prior_private)?;
         let capabilities = client(request.client_capabilities.as_ref());
-        let ctx = self.context(capabilities, Private::new(stored.resource));
+        // A client passes on the private state of an object that is replaced, and its identity is not the new one's.
+        let copy = stored.identity.filter(|_| !prior.is_null());
+        let identity = identity::stored(entry, request.prior_identity.as_ref(), copy.clone()).await?;
+        let ctx = self.context(capabilities, Private::new(stored.resource), identity);
         let mut diagnostics = Diagnostics::default();
 
         if proposed.is_null() {
@@ -118,7 +128,7 @@ impl Service {
         Ok(proto::plan_resource_change::Response {
             planned_state: Some(entry.encode(&planned)?),
             requires_replace: change.requires_replace.iter().map(wire::path).collect(),
-            planned_private: Stored::bytes(&ctx.private, stored.unfinished),
+            planned_private: Stored::bytes(&ctx.private, stored.unfinished, copy),
             planned_identity: request.prior_identity,
             diagnostics: wire::diagnostics(diagnostics),
             deferred,
@@ -128,14 +138,17 @@ impl Service {
     pub(super) async fn apply_resource(
         &self,
         request: proto::apply_resource_change::Request,
-    ) -> Result<proto::apply_resource_change::Response, Diagnostic> {
+    ) -> Result<proto::apply_resource_change::Response, Diagnostics> {
         let entry = self.entry(&request.type_name)?;
         let prior = entry.decode(request.prior_state.as_ref())?;
         let planned = entry.decode(request.planned_state.as_ref())?;
         let config = entry.decode(request.config.as_ref())?;
         let stored = Stored::read(&request.planned_private)?;
-        let ctx = self.context(ClientCapabilities::default(), Private::new(stored.resource));
+        let identity = identity::stored(entry, request.planned_identity.as_ref(), stored.identity).await?;
+        let ctx =
+            self.context(ClientCapabilities::default(), Private::new(stored.resource), identity.clone());
 
+        let creates = prior.is_null();
         let applied = if planned.is_null() {
             delete(entry, &ctx, prior).await
         } else {
@@ -144,10 +157,13 @@ impl Service {
             change(entry, &ctx, prior, plan, stored.unfinished).await
         };
         let state = applied.state.conform(&entry.ty);
+        // A failed change may have been refused because the provider is configured for another account.
+        let identity =
+            if creates || !applied.diagnostics.has_error() { entry.identity_of(&state) } else { identity };
         Ok(proto::apply_resource_change::Response {
-            new_identity: entry.identity_of(&state)?,
+            new_identity: identity.as_ref().map(|identity| entry.encode_identity(identity)).transpose()?,
             new_state: Some(entry.encode(&state)?),
-            private: Stored::bytes(&ctx.private, applied.unfinished),
+            private: Stored::bytes(&ctx.private, applied.unfinished, Copy::of(entry, identity.as_ref())),
             diagnostics: wire::diagnostics(applied.diagnostics),
         })
     }
@@ -155,21 +171,21 @@ impl Service {
     pub(super) async fn read_one(
         &self,
         request: proto::read_resource::Request,
-    ) -> Result<proto::read_resource::Response, Diagnostic> {
+    ) -> Result<proto::read_resource::Response, Diagnostics> {
         let entry = self.entry(&request.type_name)?;
         let state = entry.decode(request.current_state.as_ref())?;
         let stored = Stored::read(&request.private)?;
-        let ctx = self.context(client(request.client_capabilities.as_ref()), Private::new(stored.resource));
-        let read = caught("a read", entry.resource.read(&ctx, &state)).await?;
-        let (state, diagnostics) = match read {
-            Ok(found) => (found.unwrap_or_default().conform(&entry.ty), Diagnostics::default()),
-            Err(diagnostics) => (state, diagnostics),
-        };
+        let identity = identity::stored(entry, request.current_identity.as_ref(), stored.identity).await?;
+        let capabilities = client(request.client_capabilities.as_ref());
+        let ctx = self.context(capabilities, Private::new(stored.resource), identity);
+        let found = caught("a read", entry.resource.read(&ctx, &state)).await??;
+        let state = found.unwrap_or_default().conform(&entry.ty);
+        let identity = entry.identity_of(&state);
         Ok(proto::read_resource::Response {
-            new_identity: entry.identity_of(&state)?,
+            new_identity: identity.as_ref().map(|identity| entry.encode_identity(identity)).transpose()?,
             new_state: Some(entry.encode(&state)?),
-            diagnostics: wire::diagnostics(diagnostics),
-            private: Stored::bytes(&ctx.private, stored.unfinished),
+            diagnostics: Vec::new(),
+            private: Stored::bytes(&ctx.private, stored.unfinished, Copy::of(entry, identity.as_ref())),
             deferred: None,
         })
     }
@@ -185,15 +201,23 @@ impl Service {
             }
             _ => ImportRequest::Id(request.id),
         };
-        let ctx = self.context(client(request.client_capabilities.as_ref()), Private::default());
+        let sent = match &import {
+            ImportRequest::Identity(identity) => Some(identity.clone()),
+            ImportRequest::Id(_) => None,
+        };
+        let ctx = self.context(client(request.client_capabilities.as_ref()), Private::default(), sent);
         match caught("an import", entry.resource.import(&ctx, import)).await? {
             Ok(state) => {
                 let state = plan::known_only(state).conform(&entry.ty);
+                let identity = entry.identity_of(&state);
                 let imported = proto::import_resource_state::ImportedResource {
                     type_name: request.type_name,
-                    identity: entry.identity_of(&state)?,
+                    identity: identity
+                        .as_ref()
+                        .map(|identity| entry.encode_identity(identity))
+                        .transpose()?,
                     state: Some(entry.encode(&state)?),
-                    private: Stored::bytes(&ctx.private, false),
+                    private: Stored::bytes(&ctx.private, false, Copy::of(entry, identity.as_ref())),
                 };
                 Ok(proto::import_resource_state::Response {
                     imported_resources: vec![imported],
@@ -234,18 +258,15 @@ impl Service {
         })
     }
 
-    pub(super) fn upgrade_identity(
+    pub(super) async fn upgrade_identity(
         &self,
         request: proto::upgrade_resource_identity::Request,
-    ) -> Result<proto::upgrade_resource_identity::Response, Diagnostic> {
+    ) -> Result<proto::upgrade_resource_identity::Response, Diagnostics> {
         let entry = self.entry(&request.type_name)?;
-        let identity = entry.identity.clone().unwrap_or_default();
         let json = request.raw_identity.map(|raw| raw.json).unwrap_or_default();
-        let value = wire::decode(Some(&proto::DynamicValue { msgpack: Vec::new(), json }), &identity.ty())?;
+        let identity = identity::upgrade(entry, request.version, parse_state(&json)?).await?;
         Ok(proto::upgrade_resource_identity::Response {
-            upgraded_identity: Some(proto::ResourceIdentityData {
-                identity_data: Some(wire::encode(&value, &identity.ty())?),
-            }),
+            upgraded_identity: Some(entry.encode_identity(&identity)?),
             diagnostics: Vec::new(),
         })
     }
@@ -255,7 +276,7 @@ impl Service {
         request: proto::move_resource_state::Request,
     ) -> Result<proto::move_resource_state::Response, Diagnostic> {
         let entry = self.entry(&request.target_type_name)?;
-        let ctx = self.context(ClientCapabilities::default(), Private::default());
+        let ctx = self.context(ClientCapabilities::default(), Private::default(), None);
         let source = MoveSource {
             provider_address: request.source_provider_address,
             type_name: request.source_type_name,
@@ -266,10 +287,14 @@ impl Service {
         match caught("a move", entry.resource.move_from(&ctx, source)).await? {
             Ok(Some(state)) => {
                 let state = plan::known_only(state).conform(&entry.ty);
+                let identity = entry.identity_of(&state);
                 Ok(proto::move_resource_state::Response {
-                    target_identity: entry.identity_of(&state)?,
+                    target_identity: identity
+                        .as_ref()
+                        .map(|identity| entry.encode_identity(identity))
+                        .transpose()?,
                     target_state: Some(entry.encode(&state)?),
-                    target_private: Stored::bytes(&ctx.private, false),
+                    target_private: Stored::bytes(&ctx.private, false, Copy::of(entry, identity.as_ref())),
                     diagnostics: Vec::new(),
                 })
             }
@@ -327,6 +352,11 @@ async fn change(
     plan: Planned<Value>,
     unfinished: bool,
 ) -> Applied {
+    // The client validates before a plan; a value may have been unknown then.
+    let missing = required::missing(&entry.schema, &plan.config);
+    if missing.has_error() {
+        return Applied { state: prior.unwrap_or_default(), unfinished, diagnostics: missing };
+    }
     let progress = Progress::default();
     let planned = plan.state.clone();
     let outcome = match &prior {

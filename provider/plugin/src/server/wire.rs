@@ -113,7 +113,7 @@ fn attributes(attributes: &[Attribute]) -> Vec<proto::schema::Attribute> {
                 computed: attribute.computed,
                 sensitive: attribute.sensitive,
                 description_kind: proto::StringKind::Markdown.into(),
-                deprecated: attribute.deprecated,
+                deprecated: attribute.deprecation.is_some(),
                 write_only: attribute.write_only,
             }
         })
