@@ -2,13 +2,15 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
+use std::time::Duration;
 
 use aws_config::SdkConfig;
 use tf_provider_rs::{
     Attr, Diagnostic, Diagnostics, IdentitySchema, ImportRequest, Path, Value, async_trait,
 };
+use tokio::sync::OnceCell;
 use warren_guard::S3Options;
-use warren_managed::{Cloud, Scope};
+use warren_managed::{Cloud, Locator, Place, Scope};
 
 use crate::client::{self, Credentials};
 use crate::config::AwsConfig;
@@ -52,32 +54,76 @@ impl Cloud for Aws {
         Aws::new(config, scope).await
     }
 
-    /// Region and ID.
+    const LOCATORS: &'static [Locator] = &[
+        Locator { attribute: "region", noun: "region", setting: "configure the provider (`aws.region`)" },
+        Locator {
+            attribute: "account_id",
+            noun: "account",
+            setting: "use credentials (AWS_PROFILE, `aws.profile`, `aws.assume_role`)",
+        },
+    ];
+
+    /// ID, region and account, as in hashicorp/aws. Version 0 had no account.
     fn identity() -> IdentitySchema {
         IdentitySchema::new()
+            .version(1)
             .required("id", "ID assigned by AWS.")
             .optional("region", "Region. Defaults to the region of the provider.")
+            .optional("account_id", "ID of the account. Defaults to the account of the provider.")
     }
 
     fn identity_of(aws: Option<&Aws>, id: &str) -> Value {
-        let region = aws.map_or(Value::Null, |aws| Value::from(aws.region.clone()));
-        Value::object([("id", Value::from(id)), ("region", region)])
+        let place = aws.map(Aws::place).unwrap_or_default();
+        let value = |name| place.get(name).map_or(Value::Null, |text| Value::from(text.as_str()));
+        Value::object([("id", id.into()), ("region", value("region")), ("account_id", value("account_id"))])
+    }
+
+    /// Asks for the account, once per process. No permission is needed for that. Without a response, for example in a
+    /// network without an endpoint of STS, only regions are compared.
+    async fn locate(&self) {
+        const LIMIT: Duration = Duration::from_secs(10);
+        let ask = async || match tokio::time::timeout(LIMIT, self.account()).await {
+            Ok(Ok(_)) => {}
+            Ok(Err(_)) | Err(_) => {
+                tracing::warn!("the account is not known: AWS did not answer GetCallerIdentity");
+            }
+        };
+        self.located.get_or_init(ask).await;
+    }
+
+    fn place(&self) -> Place {
+        let account = self.account.get().map(|account| ("account_id", account.clone()));
+        [("region", self.region.clone())].into_iter().chain(account).collect()
+    }
+
+    /// From the Amazon Resource Name: `arn:PARTITION:SERVICE:REGION:ACCOUNT:RESOURCE`. Some services have no region.
+    fn place_of(state: &Value) -> Place {
+        let arn = state.get("arn").and_then(Value::as_str).unwrap_or_default();
+        let mut parts = arn.split(':').skip(3);
+        let place = [("region", parts.next()), ("account_id", parts.next())];
+        place
+            .into_iter()
+            .filter_map(|(name, text)| Some((name, text?.to_owned())))
+            .filter(|(_, text)| !text.is_empty())
+            .collect()
     }
 
     fn import(session: &Session, request: &ImportRequest) -> Result<String, Diagnostics> {
-        if let ImportRequest::Identity(identity) = request
-            && let Some(region) = identity.get("region").and_then(Value::as_str)
-        {
-            let ours = &session.get()?.region;
-            if ours != region {
-                return Err(Diagnostic::error(
-                    "Import identity for another region",
-                    format!(
-                        "The identity names the region {region}, but the provider is configured for \
-                         {ours}. Import the object with a provider configuration for {region}."
-                    ),
-                )
-                .into());
+        if let ImportRequest::Identity(identity) = request {
+            let ours = session.get()?.place();
+            for Locator { attribute, noun, .. } in Self::LOCATORS {
+                if let Some(named) = identity.get(attribute).and_then(Value::as_str)
+                    && let Some(ours) = ours.get(attribute).filter(|ours| *ours != named)
+                {
+                    return Err(Diagnostic::error(
+                        format!("Import identity for another {noun}"),
+                        format!(
+                            "The identity names the {noun} {named}, but the provider is configured for {ours}. Import \
+                             the object with a provider configuration for {named}."
+                        ),
+                    )
+                    .into());
+                }
             }
         }
         request.id_or("id")
@@ -116,6 +162,10 @@ pub struct Aws {
     pub region: String,
     ec2: aws_sdk_ec2::Client,
     sdk: SdkConfig,
+    /// The account of the credentials.
+    account: OnceCell<String>,
+    /// Set when it was asked for.
+    located: OnceCell<()>,
 }
 
 impl Aws {
@@ -137,6 +187,8 @@ impl Aws {
             region,
             ec2: aws_sdk_ec2::Client::new(&sdk),
             sdk,
+            account: OnceCell::new(),
+            located: OnceCell::new(),
         };
         let allowed = items(&config.allowed_account_ids);
         if !allowed.is_empty() {
@@ -191,9 +243,15 @@ impl Aws {
     /// # Errors
     /// The error that AWS returns.
     pub async fn account(&self) -> Result<String, Diagnostics> {
-        let sts = aws_sdk_sts::Client::new(&self.sdk);
-        let caller = sts.get_caller_identity().send().await.named("GetCallerIdentity")?;
-        Ok(caller.account.unwrap_or_default())
+        let ask = async || -> Result<String, Diagnostics> {
+            let sts = aws_sdk_sts::Client::new(&self.sdk);
+            let caller = sts.get_caller_identity().send().await.named("GetCallerIdentity")?;
+            caller.account.ok_or_else(|| {
+                let detail = "The response of GetCallerIdentity has no account. Check `aws.endpoint_url`.";
+                Diagnostic::error("AWS account missing in a response", detail).into()
+            })
+        };
+        self.account.get_or_try_init(ask).await.cloned()
     }
 }
 

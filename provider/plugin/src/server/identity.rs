@@ -56,6 +56,15 @@ pub(super) async fn stored(
     }
 }
 
+/// The identity `now`, with stored values where the provider does not know them at the moment.
+pub(super) fn kept(stored: Option<&Value>, now: Option<Value>) -> Option<Value> {
+    let Some(Value::Object(mut now)) = now else { return now };
+    for (name, value) in now.iter_mut().filter(|(_, value)| value.is_null()) {
+        *value = stored.and_then(|stored| stored.get(name)).cloned().unwrap_or_default();
+    }
+    Some(Value::Object(now))
+}
+
 /// Whether no attribute has a value: the client sends this for an object without identity.
 fn is_empty(identity: &Value) -> bool {
     match identity {

@@ -177,10 +177,10 @@ impl Service {
         let stored = Stored::read(&request.private)?;
         let identity = identity::stored(entry, request.current_identity.as_ref(), stored.identity).await?;
         let capabilities = client(request.client_capabilities.as_ref());
-        let ctx = self.context(capabilities, Private::new(stored.resource), identity);
+        let ctx = self.context(capabilities, Private::new(stored.resource), identity.clone());
         let found = caught("a read", entry.resource.read(&ctx, &state)).await??;
         let state = found.unwrap_or_default().conform(&entry.ty);
-        let identity = entry.identity_of(&state);
+        let identity = identity::kept(identity.as_ref(), entry.identity_of(&state));
         Ok(proto::read_resource::Response {
             new_identity: identity.as_ref().map(|identity| entry.encode_identity(identity)).transpose()?,
             new_state: Some(entry.encode(&state)?),
