@@ -6,7 +6,7 @@ use async_trait::async_trait;
 
 use crate::context::Context;
 use crate::diagnostic::Diagnostics;
-use crate::erased::{AnyDataSource, AnyEphemeral, AnyResource};
+use crate::erased::{AnyAction, AnyDataSource, AnyEphemeral, AnyListResource, AnyResource};
 use crate::function::Function;
 use crate::model::Model;
 use crate::registered::{Kind, Names};
@@ -21,13 +21,20 @@ pub trait Provider: Send + Sync + 'static {
     /// The schema of the provider block.
     fn schema(&self) -> Schema;
 
+    /// The schema of `provider_meta` blocks, with which modules pass data to the provider; see
+    /// [`crate::context::Meta`].
+    fn meta_schema(&self) -> Option<Schema> {
+        None
+    }
+
     /// The resources, data sources, ephemeral resources and functions of the provider.
     fn registry(&self) -> Registry;
 
     /// Validates a provider block beyond the validators of its attributes. Values may be unknown.
     async fn validate(&self, _config: &Self::Model, _diagnostics: &mut Diagnostics) {}
 
-    /// Configures the provider. Values may be unknown during a plan.
+    /// Configures the provider. Values may be unknown during a plan: [`Context::defer`] then defers all operations on
+    /// objects of this provider, if [`crate::context::ClientCapabilities::deferral`] is set.
     async fn configure(
         &self,
         ctx: &Context,
@@ -45,6 +52,8 @@ pub struct Registry {
     pub(crate) ephemerals: Vec<Arc<dyn AnyEphemeral>>,
     pub(crate) functions: Vec<Arc<dyn Function>>,
     pub(crate) names: Names,
+    pub(crate) list_resources: Vec<Arc<dyn AnyListResource>>,
+    pub(crate) actions: Vec<Arc<dyn AnyAction>>,
 }
 
 impl Registry {
@@ -85,6 +94,22 @@ impl Registry {
         self
     }
 
+    /// Adds a list resource. Its type must also be a managed resource with an identity.
+    #[must_use]
+    pub fn list_resource<L: crate::ListResource>(mut self, list: L) -> Registry {
+        self.names.add::<L>(Kind::ListResource, list.type_name());
+        self.list_resources.push(crate::erased::list_resource(list));
+        self
+    }
+
+    /// Adds an action.
+    #[must_use]
+    pub fn action<A: crate::Action>(mut self, action: A) -> Registry {
+        self.names.add::<A>(Kind::Action, action.type_name());
+        self.actions.push(crate::erased::action(action));
+        self
+    }
+
     /// Adds everything in `other`.
     #[must_use]
     pub fn merge(mut self, other: Registry) -> Registry {
@@ -93,6 +118,8 @@ impl Registry {
         self.ephemerals.extend(other.ephemerals);
         self.functions.extend(other.functions);
         self.names.merge(other.names);
+        self.list_resources.extend(other.list_resources);
+        self.actions.extend(other.actions);
         self
     }
 }

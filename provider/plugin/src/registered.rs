@@ -11,6 +11,8 @@ pub(crate) enum Kind {
     DataSource,
     Ephemeral,
     Function,
+    ListResource,
+    Action,
 }
 
 impl Kind {
@@ -21,6 +23,8 @@ impl Kind {
             Kind::DataSource => "Duplicate Data Source Type Defined",
             Kind::Ephemeral => "Duplicate Ephemeral Resource Type Defined",
             Kind::Function => "Duplicate Function Name Defined",
+            Kind::ListResource => "Duplicate ListResource Type Defined",
+            Kind::Action => "Duplicate Action Defined",
         }
     }
 
@@ -30,6 +34,8 @@ impl Kind {
             Kind::DataSource => "data sources",
             Kind::Ephemeral => "ephemeral resources",
             Kind::Function => "functions",
+            Kind::ListResource => "list resources",
+            Kind::Action => "actions",
         }
     }
 }

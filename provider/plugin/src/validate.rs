@@ -33,7 +33,7 @@ pub(crate) fn check(
         for validator in &attribute.validators {
             validator(value, &path, diagnostics);
         }
-        if let Some(message) = &attribute.deprecation {
+        if let Some(message) = &attribute.deprecated {
             diagnostics.push(Diagnostic::warning("Attribute Deprecated", message).at(path.clone()));
         }
         if let Shape::Nested(nesting, nested) = &attribute.shape {

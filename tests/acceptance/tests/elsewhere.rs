@@ -5,7 +5,8 @@ use serde_json::Value as Json;
 use warren_acceptance::{AwsStage, flat};
 use warren_harness::ProxyConfig;
 
-const VPC: &str = "resource \"warren_aws_vpc\" \"one\" {\n name = \"one\"\n cidr_block = \"10.0.0.0/16\"\n}\n";
+const VPC: &str =
+    "resource \"warren_aws_vpc\" \"one\" {\n name = \"one\"\n cidr_block = \"10.0.0.0/16\"\n}\n";
 /// Its attributes name neither region nor account.
 const ADDRESS: &str = "resource \"warren_aws_elastic_ip\" \"one\" {\n name = \"one\"\n}\n";
 
@@ -86,7 +87,8 @@ fn a_state_without_stored_identity_is_read_and_its_arn_counts() -> Result<()> {
     let file = stage.terraform.folder().join("terraform.tfstate");
     let mut state: Json = serde_json::from_slice(&std::fs::read(&file)?)?;
     for resource in state["resources"].as_array_mut().into_iter().flatten() {
-        let private = resource["instances"][0].as_object_mut().and_then(|instance| instance.remove("private"));
+        let private =
+            resource["instances"][0].as_object_mut().and_then(|instance| instance.remove("private"));
         ensure!(private.is_some(), "{resource}");
     }
     std::fs::write(&file, state.to_string())?;
