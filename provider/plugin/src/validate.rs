@@ -1,6 +1,6 @@
 //! Runs the validators of attributes on a configuration.
 
-use crate::diagnostic::Diagnostics;
+use crate::diagnostic::{Diagnostic, Diagnostics};
 use crate::path::Path;
 use crate::schema::{Attribute, Nesting, Shape};
 use crate::value::Value;
@@ -33,6 +33,9 @@ pub(crate) fn check(
         for validator in &attribute.validators {
             validator(value, &path, diagnostics);
         }
+        if let Some(message) = &attribute.deprecated {
+            diagnostics.push(Diagnostic::warning("Attribute Deprecated", message).at(path.clone()));
+        }
         if let Shape::Nested(nesting, nested) = &attribute.shape {
             for (path, item) in items(*nesting, value, &path) {
                 check(nested, item, &path, write_only, diagnostics);
@@ -42,7 +45,7 @@ pub(crate) fn check(
 }
 
 /// The objects of a nested attribute, each with its path. Elements of a set share the path of the set.
-fn items<'v>(nesting: Nesting, value: &'v Value, path: &Path) -> Vec<(Path, &'v Value)> {
+pub(crate) fn items<'v>(nesting: Nesting, value: &'v Value, path: &Path) -> Vec<(Path, &'v Value)> {
     match (nesting, value) {
         (Nesting::Single, object) => vec![(path.clone(), object)],
         (Nesting::List, Value::List(items)) => {
