@@ -6,7 +6,7 @@ use async_trait::async_trait;
 
 use crate::context::Context;
 use crate::diagnostic::Diagnostics;
-use crate::erased::{AnyDataSource, AnyEphemeral, AnyResource};
+use crate::erased::{AnyAction, AnyDataSource, AnyEphemeral, AnyListResource, AnyResource};
 use crate::function::Function;
 use crate::model::Model;
 use crate::schema::Schema;
@@ -20,13 +20,20 @@ pub trait Provider: Send + Sync + 'static {
     /// The schema of the provider block.
     fn schema(&self) -> Schema;
 
+    /// The schema of `provider_meta` blocks, with which modules pass data to the provider; see
+    /// [`crate::context::Meta`].
+    fn meta_schema(&self) -> Option<Schema> {
+        None
+    }
+
     /// The resources, data sources, ephemeral resources and functions of the provider.
     fn registry(&self) -> Registry;
 
     /// Validates a provider block beyond the validators of its attributes. Values may be unknown.
     async fn validate(&self, _config: &Self::Model, _diagnostics: &mut Diagnostics) {}
 
-    /// Configures the provider. Values may be unknown during a plan.
+    /// Configures the provider. Values may be unknown during a plan: [`Context::defer`] then defers all operations on
+    /// objects of this provider, if [`crate::context::ClientCapabilities::deferral`] is set.
     async fn configure(
         &self,
         ctx: &Context,
@@ -43,6 +50,8 @@ pub struct Registry {
     pub(crate) data_sources: Vec<Arc<dyn AnyDataSource>>,
     pub(crate) ephemerals: Vec<Arc<dyn AnyEphemeral>>,
     pub(crate) functions: Vec<Arc<dyn Function>>,
+    pub(crate) list_resources: Vec<Arc<dyn AnyListResource>>,
+    pub(crate) actions: Vec<Arc<dyn AnyAction>>,
 }
 
 impl Registry {
@@ -79,6 +88,20 @@ impl Registry {
         self
     }
 
+    /// Adds a list resource. Its type must also be a managed resource with an identity.
+    #[must_use]
+    pub fn list_resource(mut self, list: impl crate::ListResource) -> Registry {
+        self.list_resources.push(crate::erased::list_resource(list));
+        self
+    }
+
+    /// Adds an action.
+    #[must_use]
+    pub fn action(mut self, action: impl crate::Action) -> Registry {
+        self.actions.push(crate::erased::action(action));
+        self
+    }
+
     /// Adds everything in `other`.
     #[must_use]
     pub fn merge(mut self, other: Registry) -> Registry {
@@ -86,6 +109,8 @@ impl Registry {
         self.data_sources.extend(other.data_sources);
         self.ephemerals.extend(other.ephemerals);
         self.functions.extend(other.functions);
+        self.list_resources.extend(other.list_resources);
+        self.actions.extend(other.actions);
         self
     }
 }

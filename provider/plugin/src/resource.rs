@@ -4,6 +4,7 @@ use async_trait::async_trait;
 use serde_json::Value as Json;
 
 use crate::context::{Context, Progress};
+pub use crate::deferral::DeferReason;
 use crate::diagnostic::{Diagnostic, Diagnostics};
 use crate::model::Model;
 use crate::path::Path;
@@ -114,6 +115,16 @@ pub trait Resource: Send + Sync + 'static {
         .into())
     }
 
+    /// Adjusts a configuration that `terraform plan -generate-config-out` writes for an imported object (Terraform 1.14
+    /// or later). It contains what the user may set: computed, deprecated and default values are null.
+    async fn generate_config(
+        &self,
+        _ctx: &Context,
+        _config: &mut Self::Model,
+        _diagnostics: &mut Diagnostics,
+    ) {
+    }
+
     /// Converts the state of another resource type (a `moved` block). Returns `None` if this type does not support
     /// the source.
     ///
@@ -159,17 +170,6 @@ impl<M> Change<M> {
     }
 }
 
-/// The reason for deferring a plan (`Deferred.Reason`).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum DeferReason {
-    /// Too much of the resource's configuration is unknown.
-    ResourceConfigUnknown,
-    /// Too much of the provider's configuration is unknown.
-    ProviderConfigUnknown,
-    /// A prerequisite does not exist.
-    AbsentPrerequisite,
-}
-
 /// The object to import.
 #[derive(Clone, Debug, PartialEq)]
 pub enum ImportRequest {
@@ -211,4 +211,10 @@ pub struct MoveSource {
     pub schema_version: i64,
     /// The source state.
     pub state: Json,
+    /// The identity of the source, if it has one (Terraform 1.12 or later).
+    pub identity: Option<Json>,
+    /// Schema version of the source identity.
+    pub identity_schema_version: i64,
+    /// Private state of the source, as the other provider wrote it.
+    pub private: Vec<u8>,
 }

@@ -26,6 +26,8 @@ pub struct Schema {
     pub version: i64,
     /// Description in Markdown.
     pub description: String,
+    /// Makes Terraform show a warning where it is used: the reason, and what to use instead.
+    pub deprecated: Option<String>,
     /// Attributes in the order of their declaration.
     pub attributes: Vec<Attribute>,
 }
@@ -40,6 +42,13 @@ impl Schema {
     #[must_use]
     pub fn version(mut self, version: i64) -> Schema {
         self.version = version;
+        self
+    }
+
+    /// Marks it as deprecated; `message` is the reason, and what to use instead.
+    #[must_use]
+    pub fn deprecated(mut self, message: &str) -> Schema {
+        self.deprecated = Some(message.to_owned());
         self
     }
 
@@ -70,6 +79,24 @@ pub enum Shape {
     Plain(Type),
     /// Nested attributes.
     Nested(Nesting, Vec<Attribute>),
+}
+
+impl Shape {
+    /// The type of the value.
+    pub fn ty(&self) -> Type {
+        match self {
+            Shape::Plain(ty) => ty.clone(),
+            Shape::Nested(nesting, attributes) => {
+                let object = object_type(attributes);
+                match nesting {
+                    Nesting::Single => object,
+                    Nesting::List => Type::list(object),
+                    Nesting::Set => Type::set(object),
+                    Nesting::Map => Type::map(object),
+                }
+            }
+        }
+    }
 }
 
 /// The collection that holds nested attributes.
@@ -114,8 +141,8 @@ pub struct Attribute {
     pub sensitive: bool,
     /// Whether the value is never stored in plan or state (Terraform 1.11 or later).
     pub write_only: bool,
-    /// Whether Terraform shows a deprecation warning when it is used.
-    pub deprecated: bool,
+    /// Makes Terraform show a warning where it is used: the reason, and what to use instead.
+    pub deprecated: Option<String>,
     /// Value to use if the user sets none; makes the attribute computed.
     pub default: Option<Value>,
     /// How a computed value is planned.
@@ -138,7 +165,7 @@ impl Attribute {
             computed: false,
             sensitive: false,
             write_only: false,
-            deprecated: false,
+            deprecated: None,
             default: None,
             keep: Keep::default(),
             replace: false,
@@ -218,10 +245,10 @@ impl Attribute {
         self
     }
 
-    /// Marks it as deprecated.
+    /// Marks it as deprecated; `message` is the reason, and what to use instead.
     #[must_use]
-    pub fn deprecated(mut self) -> Attribute {
-        self.deprecated = true;
+    pub fn deprecated(mut self, message: &str) -> Attribute {
+        self.deprecated = Some(message.to_owned());
         self
     }
 
@@ -260,18 +287,7 @@ impl Attribute {
 
     /// The type of the value.
     pub fn ty(&self) -> Type {
-        match &self.shape {
-            Shape::Plain(ty) => ty.clone(),
-            Shape::Nested(nesting, attributes) => {
-                let object = object_type(attributes);
-                match nesting {
-                    Nesting::Single => object,
-                    Nesting::List => Type::list(object),
-                    Nesting::Set => Type::set(object),
-                    Nesting::Map => Type::map(object),
-                }
-            }
-        }
+        self.shape.ty()
     }
 }
 
@@ -286,7 +302,7 @@ pub fn object_type(attributes: &[Attribute]) -> Type {
 }
 
 /// The identity of a resource: the values that identify the object permanently.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct IdentitySchema {
     /// Version of the identity format.
     pub version: i64,
@@ -295,7 +311,7 @@ pub struct IdentitySchema {
 }
 
 /// An attribute of an identity.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct IdentityAttribute {
     /// The name.
     pub name: String,

@@ -1,5 +1,7 @@
 //! The gRPC service: translates every RPC of the plugin protocol to the framework's traits.
 
+mod actions;
+mod list_resources;
 mod others;
 mod panic;
 mod resources;
@@ -15,6 +17,7 @@ use tokio_util::sync::CancellationToken;
 use tonic::{Request, Response, Status};
 
 use crate::context::Context;
+use crate::deferral::Deferral;
 use crate::diagnostic::{Diagnostic, Diagnostics};
 use crate::function::{Function, Signature};
 use crate::model::Model;
@@ -91,6 +94,12 @@ pub struct Inner {
     data_sources: BTreeMap<&'static str, others::DataSourceEntry>,
     ephemerals: BTreeMap<&'static str, others::EphemeralEntry>,
     functions: BTreeMap<String, (Signature, Arc<dyn Function>)>,
+    list_resources: BTreeMap<&'static str, list_resources::ListEntry>,
+    actions: BTreeMap<&'static str, actions::ActionEntry>,
+    /// The schema of `provider_meta` blocks.
+    meta: Option<Schema>,
+    /// Whether the provider deferred everything when it was configured.
+    deferred: Deferral,
     cancel: CancellationToken,
 }
 
@@ -98,7 +107,7 @@ impl Service {
     /// Collects everything that `provider` offers.
     pub fn new(provider: impl Provider) -> Service {
         let registry = provider.registry();
-        let schema = provider.schema();
+        let (schema, meta) = (provider.schema(), provider.meta_schema());
         Service(Arc::new(Inner {
             provider: Box::new(provider),
             schema,
@@ -125,6 +134,18 @@ impl Service {
                     (signature.name.clone(), (signature, function))
                 })
                 .collect(),
+            list_resources: registry
+                .list_resources
+                .into_iter()
+                .map(|list| (list.type_name(), list_resources::ListEntry::new(list)))
+                .collect(),
+            actions: registry
+                .actions
+                .into_iter()
+                .map(|action| (action.type_name(), actions::ActionEntry::new(action)))
+                .collect(),
+            meta,
+            deferred: Deferral::default(),
             cancel: CancellationToken::new(),
         }))
     }
@@ -139,7 +160,7 @@ impl Service {
             plan_destroy: true,
             get_provider_schema_optional: true,
             move_resource_state: true,
-            ..Default::default()
+            generate_resource_config: true,
         }
     }
 
@@ -180,7 +201,8 @@ impl proto::provider_server::Provider for Service {
         _: Request<proto::get_metadata::Request>,
     ) -> Answer<proto::get_metadata::Response> {
         use proto::get_metadata::{
-            DataSourceMetadata, EphemeralMetadata, FunctionMetadata, ResourceMetadata, Response as Metadata,
+            ActionMetadata, DataSourceMetadata, EphemeralMetadata, FunctionMetadata, ListResourceMetadata,
+            ResourceMetadata, Response as Metadata,
         };
         let owned = |name: &&'static str| (*name).to_owned();
         Ok(Response::new(Metadata {
@@ -197,6 +219,12 @@ impl proto::provider_server::Provider for Service {
                 .map(|n| EphemeralMetadata { type_name: owned(n) })
                 .collect(),
             functions: self.functions.keys().map(|name| FunctionMetadata { name: name.clone() }).collect(),
+            list_resources: self
+                .list_resources
+                .keys()
+                .map(|n| ListResourceMetadata { type_name: owned(n) })
+                .collect(),
+            actions: self.actions.keys().map(|n| ActionMetadata { type_name: owned(n) }).collect(),
             ..Default::default()
         }))
     }
@@ -222,6 +250,17 @@ impl proto::provider_server::Provider for Service {
                 .iter()
                 .map(|(name, entry)| ((*name).to_owned(), wire::schema(&entry.schema)))
                 .collect(),
+            list_resource_schemas: self
+                .list_resources
+                .iter()
+                .map(|(name, entry)| ((*name).to_owned(), wire::schema(&entry.schema)))
+                .collect(),
+            action_schemas: self
+                .actions
+                .iter()
+                .map(|(name, entry)| ((*name).to_owned(), wire::action_schema(&entry.schema)))
+                .collect(),
+            provider_meta: self.meta.as_ref().map(wire::schema),
             functions: self.signatures().collect(),
             server_capabilities: Some(Service::capabilities()),
             ..Default::default()
@@ -341,6 +380,52 @@ impl proto::provider_server::Provider for Service {
         request: Request<proto::import_resource_state::Request>,
     ) -> Answer<proto::import_resource_state::Response> {
         answer!(import_resource_state {}, self.import_resource(request.into_inner()).await)
+    }
+
+    async fn generate_resource_config(
+        &self,
+        request: Request<proto::generate_resource_config::Request>,
+    ) -> Answer<proto::generate_resource_config::Response> {
+        answer!(generate_resource_config {}, self.generate_resource(request.into_inner()).await)
+    }
+
+    async fn validate_list_resource_config(
+        &self,
+        request: Request<proto::validate_list_resource_config::Request>,
+    ) -> Answer<proto::validate_list_resource_config::Response> {
+        messages!(validate_list_resource_config, self.validate_list(request.into_inner()).await)
+    }
+
+    type ListResourceStream = list_resources::Events<proto::list_resource::Event>;
+
+    async fn list_resource(
+        &self,
+        request: Request<proto::list_resource::Request>,
+    ) -> Answer<Self::ListResourceStream> {
+        Ok(Response::new(self.list(request.into_inner())))
+    }
+
+    async fn validate_action_config(
+        &self,
+        request: Request<proto::validate_action_config::Request>,
+    ) -> Answer<proto::validate_action_config::Response> {
+        messages!(validate_action_config, self.validate_action(request.into_inner()).await)
+    }
+
+    async fn plan_action(
+        &self,
+        request: Request<proto::plan_action::Request>,
+    ) -> Answer<proto::plan_action::Response> {
+        answer!(plan_action {}, self.plan_action_call(request.into_inner()).await)
+    }
+
+    type InvokeActionStream = list_resources::Events<proto::invoke_action::Event>;
+
+    async fn invoke_action(
+        &self,
+        request: Request<proto::invoke_action::Request>,
+    ) -> Answer<Self::InvokeActionStream> {
+        Ok(Response::new(self.invoke(request.into_inner())))
     }
 
     async fn move_resource_state(

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use crate::context::{ClientCapabilities, Context, Private, Progress};
 use crate::diagnostic::{Diagnostic, Diagnostics};
 use crate::erased::{AnyResource, ValueChange};
+use crate::generate;
 use crate::path::Path;
 use crate::plan::{self, Prepared};
 use crate::proto::tfplugin6 as proto;
@@ -26,6 +27,10 @@ pub(crate) struct Entry {
 }
 
 impl Entry {
+    pub(crate) fn ty(&self) -> &Type {
+        &self.ty
+    }
+
     pub(crate) fn new(resource: Arc<dyn AnyResource>) -> Entry {
         let (schema, identity) = (resource.schema(), resource.identity());
         Entry { ty: schema.ty(), resource, schema, identity }
@@ -36,7 +41,7 @@ impl Entry {
     }
 
     /// Encodes a plan or state for the client, which stores it. Write-only attributes are removed first.
-    fn encode(&self, value: &Value) -> Result<proto::DynamicValue, Diagnostic> {
+    pub(crate) fn encode(&self, value: &Value) -> Result<proto::DynamicValue, Diagnostic> {
         wire::encode(&plan::without_write_only(&self.schema.attributes, value.clone()), &self.ty)
     }
 
@@ -47,7 +52,7 @@ impl Entry {
     }
 }
 
-fn client(capabilities: Option<&proto::ClientCapabilities>) -> ClientCapabilities {
+pub(super) fn client(capabilities: Option<&proto::ClientCapabilities>) -> ClientCapabilities {
     capabilities.map_or_else(ClientCapabilities::default, |capabilities| ClientCapabilities {
         deferral: capabilities.deferral_allowed,
         write_only: capabilities.write_only_attributes_allowed,
@@ -64,8 +69,8 @@ impl Service {
         })
     }
 
-    fn context(&self, client: ClientCapabilities, private: Private) -> Context {
-        Context { cancel: self.cancel.child_token(), client, private }
+    pub(super) fn context(&self, client: ClientCapabilities, private: Private) -> Context {
+        Context { cancel: self.cancel.child_token(), client, private, ..Context::default() }
     }
 
     pub(super) async fn validate_resource(
@@ -92,9 +97,19 @@ impl Service {
         let config = entry.decode(request.config.as_ref())?;
         let stored = Stored::read(&request.prior_private)?;
         let capabilities = client(request.client_capabilities.as_ref());
-        let ctx = self.context(capabilities, Private::new(stored.resource));
+        let mut ctx = self.context(capabilities, Private::new(stored.resource));
+        ctx.meta = self.meta(request.provider_meta.as_ref())?;
         let mut diagnostics = Diagnostics::default();
 
+        if let Some(reason) = self.deferral(capabilities) {
+            return Ok(proto::plan_resource_change::Response {
+                planned_state: request.proposed_new_state,
+                planned_private: request.prior_private,
+                planned_identity: request.prior_identity,
+                deferred: Some(wire::deferred(reason)),
+                ..Default::default()
+            });
+        }
         if proposed.is_null() {
             let destroy = entry.resource.plan_destroy(&ctx, &prior, &mut diagnostics);
             caught("the plan of a destroy", destroy).await?;
@@ -103,6 +118,7 @@ impl Service {
                 planned_private: request.prior_private,
                 planned_identity: request.prior_identity,
                 diagnostics: wire::diagnostics(diagnostics),
+                deferred: ctx.allowed_deferral().map(wire::deferred),
                 ..Default::default()
             });
         }
@@ -114,7 +130,8 @@ impl Service {
         let change =
             caught("the plan of a change", entry.resource.plan(&ctx, change, &mut diagnostics)).await?;
         let planned = change.planned.conform(&entry.ty);
-        let deferred = change.deferred.filter(|_| capabilities.deferral).map(wire::deferred);
+        let deferred =
+            change.deferred.filter(|_| capabilities.deferral).or(ctx.allowed_deferral()).map(wire::deferred);
         Ok(proto::plan_resource_change::Response {
             planned_state: Some(entry.encode(&planned)?),
             requires_replace: change.requires_replace.iter().map(wire::path).collect(),
@@ -134,7 +151,8 @@ impl Service {
         let planned = entry.decode(request.planned_state.as_ref())?;
         let config = entry.decode(request.config.as_ref())?;
         let stored = Stored::read(&request.planned_private)?;
-        let ctx = self.context(ClientCapabilities::default(), Private::new(stored.resource));
+        let mut ctx = self.context(ClientCapabilities::default(), Private::new(stored.resource));
+        ctx.meta = self.meta(request.provider_meta.as_ref())?;
 
         let applied = if planned.is_null() {
             delete(entry, &ctx, prior).await
@@ -157,9 +175,20 @@ impl Service {
         request: proto::read_resource::Request,
     ) -> Result<proto::read_resource::Response, Diagnostic> {
         let entry = self.entry(&request.type_name)?;
+        let client = client(request.client_capabilities.as_ref());
+        if let Some(reason) = self.deferral(client) {
+            return Ok(proto::read_resource::Response {
+                new_state: request.current_state,
+                private: request.private,
+                new_identity: request.current_identity,
+                deferred: Some(wire::deferred(reason)),
+                ..Default::default()
+            });
+        }
         let state = entry.decode(request.current_state.as_ref())?;
         let stored = Stored::read(&request.private)?;
-        let ctx = self.context(client(request.client_capabilities.as_ref()), Private::new(stored.resource));
+        let mut ctx = self.context(client, Private::new(stored.resource));
+        ctx.meta = self.meta(request.provider_meta.as_ref())?;
         let read = caught("a read", entry.resource.read(&ctx, &state)).await?;
         let (state, diagnostics) = match read {
             Ok(found) => (found.unwrap_or_default().conform(&entry.ty), Diagnostics::default()),
@@ -170,7 +199,7 @@ impl Service {
             new_state: Some(entry.encode(&state)?),
             diagnostics: wire::diagnostics(diagnostics),
             private: Stored::bytes(&ctx.private, stored.unfinished),
-            deferred: None,
+            deferred: ctx.allowed_deferral().map(wire::deferred),
         })
     }
 
@@ -185,7 +214,21 @@ impl Service {
             }
             _ => ImportRequest::Id(request.id),
         };
-        let ctx = self.context(client(request.client_capabilities.as_ref()), Private::default());
+        let client = client(request.client_capabilities.as_ref());
+        if let Some(reason) = self.deferral(client) {
+            let imported = proto::import_resource_state::ImportedResource {
+                type_name: request.type_name,
+                state: Some(wire::encode(&Value::UNKNOWN, &entry.ty)?),
+                identity: request.identity,
+                private: Vec::new(),
+            };
+            return Ok(proto::import_resource_state::Response {
+                imported_resources: vec![imported],
+                deferred: Some(wire::deferred(reason)),
+                ..Default::default()
+            });
+        }
+        let ctx = self.context(client, Private::default());
         match caught("an import", entry.resource.import(&ctx, import)).await? {
             Ok(state) => {
                 let state = plan::known_only(state).conform(&entry.ty);
@@ -197,6 +240,7 @@ impl Service {
                 };
                 Ok(proto::import_resource_state::Response {
                     imported_resources: vec![imported],
+                    deferred: ctx.allowed_deferral().map(wire::deferred),
                     ..Default::default()
                 })
             }
@@ -205,6 +249,26 @@ impl Service {
                 ..Default::default()
             }),
         }
+    }
+
+    pub(super) async fn generate_resource(
+        &self,
+        request: proto::generate_resource_config::Request,
+    ) -> Result<proto::generate_resource_config::Response, Diagnostic> {
+        let entry = self.entry(&request.type_name)?;
+        let state = entry.decode(request.state.as_ref())?;
+        let config = generate::config(&entry.schema.attributes, state);
+        let ctx = self.plain_context();
+        let mut diagnostics = Diagnostics::default();
+        let generated = entry.resource.generate_config(&ctx, config.clone(), &mut diagnostics);
+        let config = caught("the generation of a configuration", generated).await?.unwrap_or_else(|error| {
+            diagnostics.extend(error);
+            config
+        });
+        Ok(proto::generate_resource_config::Response {
+            config: Some(entry.encode(&plan::known_only(config.conform(&entry.ty)))?),
+            diagnostics: wire::diagnostics(diagnostics),
+        })
     }
 
     pub(super) async fn upgrade_resource(
@@ -261,6 +325,12 @@ impl Service {
             type_name: request.source_type_name,
             schema_version: request.source_schema_version,
             state: parse_state(&request.source_state.map(|raw| raw.json).unwrap_or_default())?,
+            identity: match request.source_identity {
+                Some(identity) if !identity.json.is_empty() => Some(parse_state(&identity.json)?),
+                _ => None,
+            },
+            identity_schema_version: request.source_identity_schema_version,
+            private: request.source_private,
         };
         let told = format!("{} of {}", source.type_name, source.provider_address);
         match caught("a move", entry.resource.move_from(&ctx, source)).await? {

@@ -1,11 +1,11 @@
 //! Converts between the framework's types and the generated messages.
 
 use crate::codec;
+use crate::deferral::DeferReason;
 use crate::diagnostic::{Diagnostic, Diagnostics, Severity};
 use crate::function::{Parameter, Signature};
 use crate::path::{Path, Step};
 use crate::proto::tfplugin6 as proto;
-use crate::resource::DeferReason;
 use crate::schema::{Attribute, IdentitySchema, Nesting, Schema, Shape};
 use crate::types::Type;
 use crate::value::Value;
@@ -89,9 +89,15 @@ pub(crate) fn schema(schema: &Schema) -> proto::Schema {
             block_types: Vec::new(),
             description: schema.description.clone(),
             description_kind: proto::StringKind::Markdown.into(),
-            deprecated: false,
+            deprecated: schema.deprecated.is_some(),
+            deprecation_message: schema.deprecated.clone().unwrap_or_default(),
         }),
     }
+}
+
+/// The schema of an action.
+pub(crate) fn action_schema(schema: &Schema) -> proto::ActionSchema {
+    proto::ActionSchema { schema: Some(self::schema(schema)) }
 }
 
 fn attributes(attributes: &[Attribute]) -> Vec<proto::schema::Attribute> {
@@ -113,7 +119,8 @@ fn attributes(attributes: &[Attribute]) -> Vec<proto::schema::Attribute> {
                 computed: attribute.computed,
                 sensitive: attribute.sensitive,
                 description_kind: proto::StringKind::Markdown.into(),
-                deprecated: attribute.deprecated,
+                deprecated: attribute.deprecated.is_some(),
+                deprecation_message: attribute.deprecated.clone().unwrap_or_default(),
                 write_only: attribute.write_only,
             }
         })
@@ -162,7 +169,7 @@ pub(crate) fn function(signature: &Signature) -> proto::Function {
         summary: signature.summary.clone(),
         description: signature.description.clone(),
         description_kind: proto::StringKind::Markdown.into(),
-        deprecation_message: String::new(),
+        deprecation_message: signature.deprecated.clone().unwrap_or_default(),
     }
 }
 

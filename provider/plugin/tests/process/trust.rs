@@ -5,7 +5,7 @@ use std::process::{Command, Output};
 use std::time::{Duration, Instant};
 
 use serde_json::json;
-use warren_harness::driver::{ClientCertificate, Plugin};
+use tf_provider_rs::test::{ClientCertificate, Plugin};
 
 use crate::common::example;
 use crate::proving;

@@ -10,7 +10,7 @@ mod proving;
 use std::path::Path;
 
 use tempfile::TempDir;
-use warren_harness::Terraform;
+use tf_provider_rs::test::Terraform;
 
 /// Terraform with one example as its provider.
 struct Workspace {

@@ -45,7 +45,7 @@ impl Object for Address {
         op.call(|| api::get(gcp, self)).await
     }
 
-    async fn look(&self, work: &Work<'_>) -> Result<Option<Address>, Diagnostics> {
+    async fn read(&self, work: &Work<'_>) -> Result<Option<Address>, Diagnostics> {
         Ok(ApiError::if_found(api::get(&work.cloud, self).await)?)
     }
 

@@ -51,7 +51,7 @@ impl Object for Repository {
         op.call(|| api::get(gcp, self)).await
     }
 
-    async fn look(&self, work: &Work<'_>) -> Result<Option<Repository>, Diagnostics> {
+    async fn read(&self, work: &Work<'_>) -> Result<Option<Repository>, Diagnostics> {
         Ok(ApiError::if_found(api::get(&work.cloud, self).await)?)
     }
 

@@ -40,7 +40,7 @@ impl Object for Firewall {
         op.call(|| api::get(gcp, self)).await
     }
 
-    async fn look(&self, work: &Work<'_>) -> Result<Option<Firewall>, Diagnostics> {
+    async fn read(&self, work: &Work<'_>) -> Result<Option<Firewall>, Diagnostics> {
         Ok(ApiError::if_found(api::get(&work.cloud, self).await)?)
     }
 

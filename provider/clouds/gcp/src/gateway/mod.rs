@@ -15,7 +15,7 @@ mod tests;
 
 use tf_provider_rs::{Attr, Change, Diagnostics, Path, Schema, async_trait};
 use warren_gateways::boot::{self, Run};
-use warren_managed::{Look, Object};
+use warren_managed::{Object, Poll};
 use warren_wire::fetch::Source;
 
 use crate::account::Gcp;
@@ -63,14 +63,14 @@ impl Object for Gateway {
         let Work { cloud: gcp, op, .. } = work;
         let id = self.id.value()?;
         landed(work, id).await?;
-        op.until(RUNNING, || async { Ok(api::start(gcp, id).await?.map_or(Look::Done(()), Look::Pending)) })
+        op.until(RUNNING, || async { Ok(api::start(gcp, id).await?.map_or(Poll::Ready(()), Poll::Pending)) })
             .await?;
         carry_out(work, || api::set_labels(gcp, self)).await?;
         carry_out(work, || api::set_tags(gcp, self)).await?;
         op.call(|| api::get(gcp, self)).await
     }
 
-    async fn look(&self, work: &Work<'_>) -> Result<Option<Gateway>, Diagnostics> {
+    async fn read(&self, work: &Work<'_>) -> Result<Option<Gateway>, Diagnostics> {
         Ok(ApiError::if_found(api::get(&work.cloud, self).await)?)
     }
 

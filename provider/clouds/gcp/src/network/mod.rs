@@ -42,7 +42,7 @@ impl Object for Network {
         op.call(|| api::get(gcp, self)).await
     }
 
-    async fn look(&self, work: &Work<'_>) -> Result<Option<Network>, Diagnostics> {
+    async fn read(&self, work: &Work<'_>) -> Result<Option<Network>, Diagnostics> {
         Ok(ApiError::if_found(api::get(&work.cloud, self).await)?)
     }
 

@@ -73,7 +73,7 @@ impl Object for NetworkPeering {
         op.call(|| api::get(gcp, self)).await
     }
 
-    async fn look(&self, work: &Work<'_>) -> Result<Option<NetworkPeering>, Diagnostics> {
+    async fn read(&self, work: &Work<'_>) -> Result<Option<NetworkPeering>, Diagnostics> {
         Ok(ApiError::if_found(api::get(&work.cloud, self).await)?)
     }
 
@@ -100,7 +100,7 @@ async fn disjoint(session: &Session, planned: &NetworkPeering, diagnostics: &mut
         sides.push(nets);
     }
     let findings = Cloud::Gcp.check_peering(&sides[0], &sides[1]);
-    ranges::tell(Cloud::Gcp, findings, &Path::of("peer_network"), diagnostics);
+    ranges::report(Cloud::Gcp, findings, &Path::of("peer_network"), diagnostics);
 }
 
 fn in_run(session: &Session, network: &str) -> Vec<IpNet> {

@@ -98,7 +98,7 @@ impl Object for Endpoint {
         op.call(|| api::get(gcp, self)).await
     }
 
-    async fn look(&self, work: &Work<'_>) -> Result<Option<Endpoint>, Diagnostics> {
+    async fn read(&self, work: &Work<'_>) -> Result<Option<Endpoint>, Diagnostics> {
         let gcp = &work.cloud;
         if let Some(found) = ApiError::if_found(api::get(gcp, self).await)? {
             return Ok(Some(found));

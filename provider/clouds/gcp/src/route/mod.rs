@@ -39,7 +39,7 @@ impl Object for Route {
         op.call(|| api::get(gcp, self)).await
     }
 
-    async fn look(&self, work: &Work<'_>) -> Result<Option<Route>, Diagnostics> {
+    async fn read(&self, work: &Work<'_>) -> Result<Option<Route>, Diagnostics> {
         Ok(ApiError::if_found(api::get(&work.cloud, self).await)?)
     }
 

@@ -51,7 +51,7 @@ impl Object for RouterNat {
         op.call(|| api::get(gcp, self)).await
     }
 
-    async fn look(&self, work: &Work<'_>) -> Result<Option<RouterNat>, Diagnostics> {
+    async fn read(&self, work: &Work<'_>) -> Result<Option<RouterNat>, Diagnostics> {
         Ok(ApiError::if_found(api::get(&work.cloud, self).await)?)
     }
 

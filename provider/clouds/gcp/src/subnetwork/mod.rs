@@ -78,7 +78,7 @@ impl Object for Subnetwork {
         op.call(|| api::get(gcp, self)).await
     }
 
-    async fn look(&self, work: &Work<'_>) -> Result<Option<Subnetwork>, Diagnostics> {
+    async fn read(&self, work: &Work<'_>) -> Result<Option<Subnetwork>, Diagnostics> {
         Ok(ApiError::if_found(api::get(&work.cloud, self).await)?)
     }
 
