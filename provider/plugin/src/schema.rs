@@ -81,6 +81,24 @@ pub enum Shape {
     Nested(Nesting, Vec<Attribute>),
 }
 
+impl Shape {
+    /// The type of the value.
+    pub fn ty(&self) -> Type {
+        match self {
+            Shape::Plain(ty) => ty.clone(),
+            Shape::Nested(nesting, attributes) => {
+                let object = object_type(attributes);
+                match nesting {
+                    Nesting::Single => object,
+                    Nesting::List => Type::list(object),
+                    Nesting::Set => Type::set(object),
+                    Nesting::Map => Type::map(object),
+                }
+            }
+        }
+    }
+}
+
 /// The collection that holds nested attributes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Nesting {
@@ -269,18 +287,7 @@ impl Attribute {
 
     /// The type of the value.
     pub fn ty(&self) -> Type {
-        match &self.shape {
-            Shape::Plain(ty) => ty.clone(),
-            Shape::Nested(nesting, attributes) => {
-                let object = object_type(attributes);
-                match nesting {
-                    Nesting::Single => object,
-                    Nesting::List => Type::list(object),
-                    Nesting::Set => Type::set(object),
-                    Nesting::Map => Type::map(object),
-                }
-            }
-        }
+        self.shape.ty()
     }
 }
 
@@ -295,7 +302,7 @@ pub fn object_type(attributes: &[Attribute]) -> Type {
 }
 
 /// The identity of a resource: the values that identify the object permanently.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct IdentitySchema {
     /// Version of the identity format.
     pub version: i64,
@@ -304,7 +311,7 @@ pub struct IdentitySchema {
 }
 
 /// An attribute of an identity.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct IdentityAttribute {
     /// The name.
     pub name: String,

@@ -5,6 +5,7 @@ use std::str::FromStr;
 
 use bigdecimal::{BigDecimal, ToPrimitive};
 
+use crate::path::{Path, Step};
 use crate::types::Type;
 
 /// A number of any size and precision; Terraform computes with 512 bits.
@@ -188,6 +189,31 @@ impl Value {
             Value::List(items) | Value::Set(items) | Value::Tuple(items) => Some(items),
             _ => None,
         }
+    }
+
+    /// Replaces the part at `path`, and returns whether there is one. A path ends at a set, so the whole set is
+    /// replaced.
+    pub(crate) fn replace(&mut self, path: &Path, replacement: Value) -> bool {
+        let mut part = self;
+        for step in &path.0 {
+            let next = match (part, step) {
+                (Value::Object(items) | Value::Map(items), Step::Attribute(name) | Step::Key(name)) => {
+                    items.get_mut(name)
+                }
+                (Value::List(items) | Value::Tuple(items), Step::Index(index)) => {
+                    usize::try_from(*index).ok().and_then(|index| items.get_mut(index))
+                }
+                (set @ Value::Set(_), _) => {
+                    *set = replacement;
+                    return true;
+                }
+                _ => None,
+            };
+            let Some(next) = next else { return false };
+            part = next;
+        }
+        *part = replacement;
+        true
     }
 
     /// Converts the value to the shape of `ty`. A sequence becomes a list, set or tuple, and a keyed value becomes a
