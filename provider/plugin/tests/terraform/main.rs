@@ -6,6 +6,7 @@
 mod common;
 mod notes;
 mod proving;
+mod workshop;
 
 use std::path::Path;
 
