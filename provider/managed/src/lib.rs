@@ -22,7 +22,7 @@ pub use managed::{Managed, Object, Work, ensure};
 pub use memory::{Objects, Table};
 pub use session::Session;
 pub use timeouts::Timeouts;
-pub use wait::{Look, Op, Pause};
+pub use wait::{Op, Pause, Poll};
 
 #[cfg(test)]
 mod fake;

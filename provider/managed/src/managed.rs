@@ -3,7 +3,7 @@
 //! ```text
 //! plan     marks, what no create may adopt -> the object's plan
 //! create   prepare -> adopt or create -> save -> reconcile -> save
-//! read     hold -> look
+//! read     record -> read
 //! update   prepare -> reconcile -> save
 //! delete   unless a resource of this run has adopted it -> delete
 //! ```
@@ -44,9 +44,9 @@ pub trait Object: Common {
     ) {
     }
 
-    /// Remembers the objects in the state, so that no create adopts them.
-    fn hold(&self, objects: &Objects) {
-        objects.hold(Self::KIND, self.name().text(), self.id().text());
+    /// Records the objects in the state, so that no create adopts them.
+    fn record(&self, objects: &Objects) {
+        objects.record(Self::KIND, self.name().text(), self.id().text());
     }
 
     /// A model with only the ID of an import, to be read next.
@@ -88,7 +88,7 @@ pub trait Object: Common {
     async fn reconcile(&self, work: &Work<'_, Self::Cloud>) -> Result<Self, Diagnostics>;
 
     /// The current state of the object; `None` if it does not exist.
-    async fn look(&self, work: &Work<'_, Self::Cloud>) -> Result<Option<Self>, Diagnostics>;
+    async fn read(&self, work: &Work<'_, Self::Cloud>) -> Result<Option<Self>, Diagnostics>;
 
     /// Deletes the object, and waits until it no longer exists.
     async fn delete(&self, work: &Work<'_, Self::Cloud>) -> Result<(), Diagnostics>;
@@ -152,7 +152,7 @@ async fn finish<O: Object>(
     work: &Work<'_, O::Cloud>,
     progress: &Progress,
 ) -> Result<O, Diagnostics> {
-    let state = common::settle(planned, &planned.reconcile(work).await?)?;
+    let state = common::merge_planned(planned, &planned.reconcile(work).await?)?;
     progress.save(&state);
     Ok(state)
 }
@@ -166,7 +166,7 @@ impl<O: Object> Resource for Managed<O> {
     }
 
     fn schema(&self) -> Schema {
-        O::schema()
+        <O as Object>::schema()
     }
 
     fn identity(&self) -> Option<IdentitySchema> {
@@ -185,13 +185,13 @@ impl<O: Object> Resource for Managed<O> {
     async fn plan(&self, ctx: &Context, change: &mut Change<O>, diagnostics: &mut Diagnostics) {
         let objects = self.session.objects();
         if let Some(prior) = &change.prior {
-            prior.hold(objects);
+            prior.record(objects);
         } else if let Some(name) = change.planned.name().known()
             && !O::Cloud::UNIQUE_NAMES
         {
-            let held = objects.held(O::KIND, name);
-            if !held.is_empty() {
-                ctx.private.set(adopt::NOT, json!(held));
+            let recorded = objects.recorded(O::KIND, name);
+            if !recorded.is_empty() {
+                ctx.private.set(adopt::EXCLUDED_IDS, json!(recorded));
             }
         }
         change.planned.plan_marks(self.session.known().as_deref());
@@ -199,7 +199,7 @@ impl<O: Object> Resource for Managed<O> {
     }
 
     async fn plan_destroy(&self, _ctx: &Context, prior: &O, _diagnostics: &mut Diagnostics) {
-        prior.hold(self.session.objects());
+        prior.record(self.session.objects());
         self.session.guard().forget(&common::key(prior), prior.id().known().map(String::as_str));
     }
 
@@ -213,8 +213,8 @@ impl<O: Object> Resource for Managed<O> {
 
     async fn read(&self, ctx: &Context, state: O) -> Result<Option<O>, Diagnostics> {
         let work = self.work(ctx, &state, Operation::Read)?;
-        state.hold(self.session.objects());
-        work.op.within(state.look(&work)).await
+        state.record(self.session.objects());
+        work.op.within(state.read(&work)).await
     }
 
     async fn update(
@@ -238,7 +238,7 @@ impl<O: Object> Resource for Managed<O> {
         }
         state.delete(&work).await?;
         if O::Cloud::UNIQUE_NAMES {
-            self.session.objects().gone(state.id().text());
+            self.session.objects().end_delete(state.id().text());
         }
         Ok(())
     }

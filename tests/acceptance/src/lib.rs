@@ -2,8 +2,10 @@
 //! emulated cloud, and the kill-point run.
 
 pub mod docs;
+pub mod emulated_clouds;
 pub mod journey;
 mod kill;
+pub mod old_state;
 pub mod overlay;
 pub mod registry;
 pub mod rotation;

@@ -177,21 +177,30 @@ pub fn examples() -> Result<Vec<Example>> {
             }
             let folder = path.parent().and_then(Path::file_name).context("an example has a folder")?;
             let folder = folder.to_string_lossy();
-            let name = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
-            let text = std::fs::read_to_string(&path)?;
-            let file = path.strip_prefix(&root)?.to_owned();
-            let body = text.parse::<Body>().with_context(|| format!("{} is not HCL", file.display()))?;
             let of = match kind {
                 PageKind::Function => format!("provider::warren::{folder}"),
                 _ => folder.into_owned(),
             };
-            examples.push(Example { kind, of, name, file, text, body });
+            examples.push(Example::read(kind, &of, &path)?);
         }
     }
     Ok(examples)
 }
 
 impl Example {
+    /// The example of a type in a file.
+    ///
+    /// # Errors
+    /// The file cannot be read or is not HCL.
+    pub fn read(kind: PageKind, of: &str, path: &Path) -> Result<Example> {
+        let name = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+        let file = path.strip_prefix(workspace_root()).unwrap_or(path).to_owned();
+        let text =
+            std::fs::read_to_string(path).with_context(|| format!("cannot read {}", file.display()))?;
+        let body = text.parse::<Body>().with_context(|| format!("{} is not HCL", file.display()))?;
+        Ok(Example { kind, of: of.to_owned(), name, file, text, body })
+    }
+
     /// The types of the provider that it uses.
     pub fn types(&self) -> BTreeSet<(PageKind, String)> {
         let blocks = self.body.blocks().filter_map(|block| {

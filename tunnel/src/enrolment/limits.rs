@@ -5,7 +5,7 @@ use std::net::{IpAddr, Ipv6Addr};
 use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
-use warren_proto::policy::RateLimit;
+use warren_lease::policy::RateLimit;
 use warren_wire::gateway::Limits;
 
 /// Sources that are remembered. When there are more, those that have been quiet are forgotten.

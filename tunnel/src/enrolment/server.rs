@@ -4,9 +4,10 @@ use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 use ipnet::IpNet;
-use warren_proto::lease::{Enrolment as Joining, Grant, Refusal};
+use warren_lease::{Enrolment as Joining, Grant, Refusal};
 use warren_wire::enrolment::{
     Answer, ChannelBinding, Dns, ENROL_PATH, Enrol, Kind, MEDIA_TYPE, PROBLEM_TYPE, Problem, Proof, Purpose,
     RELEASE_PATH, REQUEST_MAX, Release, Version,
@@ -116,7 +117,7 @@ impl Enrolment {
         let answer = match request.path {
             _ if !self.limits.admit(request.remote.ip()) => {
                 let detail = "too many requests from this address or in total";
-                Err(Problem::new(Kind::RateLimited, detail).retry_after(5))
+                Err(Problem::new(Kind::RateLimited, detail).retry_after(Duration::from_secs(5)))
             }
             ENROL_PATH | RELEASE_PATH if request.method != "POST" => {
                 Err(Problem::new(Kind::Method, format!("{} accepts only POST", request.path)))
@@ -247,7 +248,7 @@ fn problem(refusal: &Refusal) -> Problem {
     };
     let problem = Problem::new(kind, refusal.to_string());
     match retry {
-        Some(seconds) => problem.retry_after(seconds),
+        Some(seconds) => problem.retry_after(Duration::from_secs(seconds)),
         None => problem,
     }
 }

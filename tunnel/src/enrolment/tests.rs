@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use tokio::sync::mpsc;
-use warren_proto::lease::{Peer, Settings};
+use warren_lease::{Peer, Settings};
 use warren_store::Embedded;
 use warren_transport::tls::{self, Target};
 use warren_wire::enrolment::{

@@ -6,7 +6,7 @@ use google_cloud_gax::error::Error;
 use google_cloud_longrunning::model::Operation as LongRunning;
 use google_cloud_longrunning::model::operation::Result as Outcome;
 use tf_provider_rs::Diagnostics;
-use warren_managed::{Look, Pause};
+use warren_managed::{Pause, Poll};
 
 use crate::error::{ApiError, Failure, Named};
 use crate::link;
@@ -82,8 +82,8 @@ where
         let Some(begun) = op.call(&mut change).await? else { return Ok(()) };
         match end(work, gcp, &begun).await? {
             Ok(()) => return Ok(()),
-            Err(error) if error.is_not_ready() && !op.is_over() => op.sleep(pause.grow()).await?,
-            Err(error) => return Err(op.told(error)),
+            Err(error) if error.is_not_ready() && !op.is_expired() => op.sleep(pause.grow()).await?,
+            Err(error) => return Err(op.explain(error)),
         }
     }
 }
@@ -109,11 +109,11 @@ where
         match end(work, gcp, &begun).await? {
             Ok(()) => break,
             Err(error) if error.is_not_found() => break,
-            Err(error) if (error.is_in_use() || error.is_not_ready()) && !op.is_over() => {
+            Err(error) if (error.is_in_use() || error.is_not_ready()) && !op.is_expired() => {
                 tracing::debug!(%error, "retrying delete");
                 op.sleep(pause.grow()).await?;
             }
-            Err(error) => return Err(op.told(error)),
+            Err(error) => return Err(op.explain(error)),
         }
     }
     op.until_gone(look).await
@@ -123,7 +123,7 @@ where
 pub(crate) async fn landed(work: &Work<'_>, id: &str) -> Result<(), Diagnostics> {
     let Work { op, cloud: gcp, .. } = work;
     match gcp.take_begun(id) {
-        Some(begun) => end(work, gcp, &begun).await?.map_err(|error| op.told(error)),
+        Some(begun) => end(work, gcp, &begun).await?.map_err(|error| op.explain(error)),
         None => Ok(()),
     }
 }
@@ -144,7 +144,7 @@ async fn end(work: &Work<'_>, gcp: &Gcp, begun: &Begun) -> Result<Result<(), Api
                 Place::Global | Place::Region(_) | Place::Zone(_) => in_compute(gcp, begun).await?,
             };
             Ok(looked
-                .map_or_else(|| Look::Pending(format!("operation {} is not done", begun.name)), Look::Done))
+                .map_or_else(|| Poll::Pending(format!("operation {} is not done", begun.name)), Poll::Ready))
         })
         .await
 }

@@ -2,21 +2,22 @@
 //!
 //! Each is applied, planned again, and destroyed. The calls that this makes are compared with the permissions that the page
 //! files list. One test for each cloud, so that they run side by side; `WARREN_EXAMPLE=aws_vpc` runs those with this in their path.
+//!
+//! With `WARREN_STORE_STATE=1`, the state of each complete example of a resource is stored for the test `old_state`, unless
+//! that type has one.
 
 #![expect(clippy::print_stdout, reason = "the time of each example")]
 
 mod permissions;
-mod sky;
 
-use std::sync::{Mutex, PoisonError};
+use std::time::Instant;
 
-use anyhow::{Context as _, Result, ensure};
+use anyhow::{Result, ensure};
+use warren_acceptance::emulated_clouds::{EmulatedClouds, spread};
+use warren_acceptance::old_state;
 use warren_acceptance::registry::{Clouds, Example, examples, pages};
-use warren_acceptance::{SIGNING_KEY, build_folder};
-use warren_harness::Terraform;
 
 use permissions::Recorded;
-use sky::Sky;
 
 const NONE: Clouds = Clouds { aws: false, gcp: false, runpod: false };
 const AWS: Clouds = Clouds { aws: true, ..NONE };
@@ -61,33 +62,12 @@ fn group(wanted: impl Fn(Clouds) -> bool) -> Result<()> {
         filter.as_ref().is_none_or(|filter| example.file.display().to_string().contains(filter.as_str()))
     });
     let whole = waiting.len() == all;
-    let spread = SPREAD.min(waiting.len());
-    let waiting = Mutex::new(waiting);
-    let next = || waiting.lock().unwrap_or_else(PoisonError::into_inner).pop();
-    let worker = || -> Result<Vec<(Example, Result<Recorded>)>> {
-        let mut done = Vec::new();
-        let mut sky: Option<Sky> = None;
-        while let Some(example) = next() {
-            let sky = match &mut sky {
-                Some(sky) => sky,
-                none => none.insert(Sky::start(example.clouds())?),
-            };
-            let begun = std::time::Instant::now();
-            sky.add(example.clouds())?;
-            let outcome = prove(&example, sky);
-            println!("{:6.1}s {}", begun.elapsed().as_secs_f64(), example.file.display());
-            sky.reset()?;
-            done.push((example, outcome));
-        }
-        Ok(done)
-    };
-    let done = std::thread::scope(|scope| -> Result<Vec<_>> {
-        let workers: Vec<_> = (0..spread).map(|_| scope.spawn(worker)).collect();
-        let mut done = Vec::new();
-        for worker in workers {
-            done.extend(worker.join().ok().context("a worker panicked")??);
-        }
-        Ok(done)
+    let done = spread(waiting, SPREAD, |example, clouds| {
+        let begun = Instant::now();
+        let outcome = prove(example, clouds);
+        println!("{:6.1}s {}", begun.elapsed().as_secs_f64(), example.file.display());
+        clouds.reset()?;
+        outcome
     })?;
     let pages = pages()?;
     let mut failures = Vec::new();
@@ -110,35 +90,15 @@ fn group(wanted: impl Fn(Clouds) -> bool) -> Result<()> {
 }
 
 /// Applies an example, plans it again, and destroys it.
-fn prove(example: &Example, sky: &Sky) -> Result<Recorded> {
-    let mut terraform = Terraform::new("warren-net/warren", &build_folder()?)?;
-    terraform.env("WARREN_SIGNING_KEY", SIGNING_KEY);
-    for (name, value) in sky.environment() {
-        terraform.env(name, value);
-    }
-    for (name, value) in VARIABLES {
-        terraform.env(&format!("TF_VAR_{name}"), value);
-    }
-    for name in example.required_variables() {
-        ensure!(
-            VARIABLES.iter().any(|(known, _)| *known == name),
-            "variable `{name}` has no default and no value in VARIABLES of this test"
-        );
-    }
-    terraform.write("provider.tf", &sky.provider_blocks(example.clouds()))?;
-    terraform.write("main.tf", &example.text)?;
+fn prove(example: &Example, clouds: &EmulatedClouds) -> Result<Recorded> {
+    let terraform = clouds.workspace(example)?;
     terraform.apply(&[])?.success()?;
     let plan = terraform.plan(&["-detailed-exitcode"])?;
     ensure!(plan.code == 0, "the second plan is not empty:\n{}", plan.output());
+    if std::env::var_os("WARREN_STORE_STATE").is_some() {
+        old_state::store(example, &terraform)?;
+    }
     terraform.destroy(&[])?.success()?;
-    sky.nothing_left(example.clouds())?;
-    Ok(sky.recorded())
+    clouds.nothing_left(example.clouds())?;
+    Ok(Recorded::of(clouds))
 }
-
-/// What the reader of an example has to give.
-const VARIABLES: [(&str, &str); 4] = [
-    ("image_id", "ami-1e749f67"),
-    ("registry_password", "registry-password-7f3a"),
-    ("signing_key", SIGNING_KEY),
-    ("secret_value", "secret-value-5c1d"),
-];

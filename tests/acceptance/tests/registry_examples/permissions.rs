@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 use anyhow::{Context as _, Result};
+use warren_acceptance::emulated_clouds::EmulatedClouds;
 use warren_acceptance::registry::{Example, Page, PageKind};
 use warren_harness::{Service, workspace_root};
 
@@ -13,6 +14,18 @@ pub(crate) struct Recorded {
     pub(crate) aws: BTreeSet<(Service, String)>,
     /// Methods of Google Cloud.
     pub(crate) google: BTreeSet<String>,
+}
+
+impl Recorded {
+    /// The calls since the clouds were emptied.
+    pub(crate) fn of(clouds: &EmulatedClouds) -> Recorded {
+        let aws = clouds.aws().into_iter().flat_map(|aws| aws.proxy().calls());
+        let google = clouds.google().into_iter().flat_map(|google| google.front().calls());
+        Recorded {
+            aws: aws.map(|call| (call.service, call.action)).collect(),
+            google: google.map(|call| call.action).collect(),
+        }
+    }
 }
 
 /// Permissions that AWS checks in another call than the one they are named after, or without a call.

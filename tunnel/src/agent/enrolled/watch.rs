@@ -4,8 +4,8 @@ use std::sync::{Arc, mpsc::Sender};
 use std::thread;
 use std::time::Duration;
 
+use warren_path::failover::{Action, Failover};
 use warren_proto::engine::Signs;
-use warren_proto::failover::{Action, Failover};
 
 use super::{Enrolled, join::spread};
 use crate::agent::Event;

@@ -46,7 +46,7 @@ impl Object for Address {
         Ok(schema::state(found, self))
     }
 
-    async fn look(&self, work: &Work<'_>) -> Result<Option<Address>, Diagnostics> {
+    async fn read(&self, work: &Work<'_>) -> Result<Option<Address>, Diagnostics> {
         let found = ApiError::if_found(api::get(&work.cloud, self.id.text()).await)?;
         Ok(found.map(|found| schema::state(found, self)))
     }

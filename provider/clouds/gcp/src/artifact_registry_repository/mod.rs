@@ -51,7 +51,7 @@ impl Object for Repository {
         Ok(schema::state(found, self))
     }
 
-    async fn look(&self, work: &Work<'_>) -> Result<Option<Repository>, Diagnostics> {
+    async fn read(&self, work: &Work<'_>) -> Result<Option<Repository>, Diagnostics> {
         let found = ApiError::if_found(api::get(&work.cloud, self.id.text()).await)?;
         Ok(found.map(|found| schema::state(found, self)))
     }

@@ -40,7 +40,7 @@ impl Object for Firewall {
         Ok(schema::state(found, self))
     }
 
-    async fn look(&self, work: &Work<'_>) -> Result<Option<Firewall>, Diagnostics> {
+    async fn read(&self, work: &Work<'_>) -> Result<Option<Firewall>, Diagnostics> {
         let found = ApiError::if_found(api::get(&work.cloud, self.id.text()).await)?;
         Ok(found.map(|found| schema::state(found, self)))
     }

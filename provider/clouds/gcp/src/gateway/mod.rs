@@ -14,7 +14,7 @@ mod schema;
 mod tests;
 
 use tf_provider_rs::{Attr, Change, Diagnostics, Path, Schema, async_trait};
-use warren_managed::{Look, Object};
+use warren_managed::{Object, Poll};
 
 use crate::error::{ApiError, Failure};
 use crate::operation::{carry_out, landed, remove};
@@ -62,12 +62,12 @@ impl Object for Gateway {
         op.until(RUNNING, || async {
             let found = api::get(gcp, id).await?;
             match found.status.as_str() {
-                RUNNING => return Ok(Look::Done(())),
+                RUNNING => return Ok(Poll::Ready(())),
                 "TERMINATED" | "STOPPED" => api::start(gcp, id).await?,
                 "SUSPENDED" => api::resume(gcp, id).await?,
                 _ => {}
             }
-            Ok(Look::Pending(found.status))
+            Ok(Poll::Pending(found.status))
         })
         .await?;
         carry_out(work, || api::set_labels(gcp, id, self)).await?;
@@ -76,7 +76,7 @@ impl Object for Gateway {
         Ok(schema::state(found, self))
     }
 
-    async fn look(&self, work: &Work<'_>) -> Result<Option<Gateway>, Diagnostics> {
+    async fn read(&self, work: &Work<'_>) -> Result<Option<Gateway>, Diagnostics> {
         let found = ApiError::if_found(api::get(&work.cloud, self.id.text()).await)?;
         Ok(found.map(|found| schema::state(found, self)))
     }

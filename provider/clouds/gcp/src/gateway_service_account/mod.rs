@@ -64,14 +64,14 @@ impl Object for ServiceAccount {
         op.call(|| api::update(gcp, id, self)).await?;
         let member = self.member();
         for secret in sets::known(&self.secrets) {
-            op.go_on()?;
+            op.check_cancelled()?;
             op.call(|| secret::let_read(gcp, &secret, &member, true)).await?;
         }
         let found = op.call(|| api::get(gcp, id)).await?;
         Ok(schema::state(found, sets::known(&self.secrets), self))
     }
 
-    async fn look(&self, work: &Work<'_>) -> Result<Option<ServiceAccount>, Diagnostics> {
+    async fn read(&self, work: &Work<'_>) -> Result<Option<ServiceAccount>, Diagnostics> {
         let gcp = &work.cloud;
         let Some(found) = ApiError::if_found(api::get(gcp, self.id.text()).await)? else { return Ok(None) };
         let mut open = BTreeSet::new();
@@ -96,7 +96,7 @@ impl Object for ServiceAccount {
 async fn close(work: &Work<'_>, secrets: &BTreeSet<String>, member: &str) -> Result<(), Diagnostics> {
     let Work { cloud: gcp, op, .. } = work;
     for secret in secrets {
-        op.go_on()?;
+        op.check_cancelled()?;
         op.call(|| async { ApiError::unless_gone(secret::let_read(gcp, secret, member, false).await) })
             .await?;
     }

@@ -48,7 +48,7 @@ impl Object for Network {
         Ok(schema::state(found, self))
     }
 
-    async fn look(&self, work: &Work<'_>) -> Result<Option<Network>, Diagnostics> {
+    async fn read(&self, work: &Work<'_>) -> Result<Option<Network>, Diagnostics> {
         let found = ApiError::if_found(api::get(&work.cloud, self.id.text()).await)?;
         Ok(found.map(|found| schema::state(found, self)))
     }

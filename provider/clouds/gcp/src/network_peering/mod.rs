@@ -73,7 +73,7 @@ impl Object for NetworkPeering {
         Ok(schema::state(found, self))
     }
 
-    async fn look(&self, work: &Work<'_>) -> Result<Option<NetworkPeering>, Diagnostics> {
+    async fn read(&self, work: &Work<'_>) -> Result<Option<NetworkPeering>, Diagnostics> {
         let found = ApiError::if_found(api::get(&work.cloud, self).await)?;
         Ok(found.map(|found| schema::state(found, self)))
     }
@@ -101,7 +101,7 @@ async fn disjoint(session: &Session, planned: &NetworkPeering, diagnostics: &mut
         sides.push(nets);
     }
     let findings = Cloud::Gcp.check_peering(&sides[0], &sides[1]);
-    ranges::tell(Cloud::Gcp, findings, &Path::of("peer_network"), diagnostics);
+    ranges::report(Cloud::Gcp, findings, &Path::of("peer_network"), diagnostics);
 }
 
 fn in_run(session: &Session, network: &str) -> Vec<IpNet> {

@@ -33,7 +33,7 @@ async fn planned_subnetworks_of_both_networks_are_compared() {
     let nets = |network| in_run(&session, network);
     let findings = Cloud::Gcp.check_peering(&nets(HUB), &nets(DATA));
     let mut diagnostics = Diagnostics::default();
-    ranges::tell(Cloud::Gcp, findings, &Path::of("peer_network"), &mut diagnostics);
+    ranges::report(Cloud::Gcp, findings, &Path::of("peer_network"), &mut diagnostics);
     insta::assert_snapshot!(format!("{}\n{}", diagnostics.0[0].summary, diagnostics.0[0].detail));
     assert_eq!(diagnostics.0.len(), 1);
 }

@@ -94,7 +94,7 @@ impl Object for Endpoint {
         Ok(schema::state(found, self))
     }
 
-    async fn look(&self, work: &Work<'_>) -> Result<Option<Endpoint>, Diagnostics> {
+    async fn read(&self, work: &Work<'_>) -> Result<Option<Endpoint>, Diagnostics> {
         let gcp = &work.cloud;
         if let Some(found) = ApiError::if_found(api::get(gcp, self.id.text()).await)? {
             return Ok(Some(schema::state(found, self)));

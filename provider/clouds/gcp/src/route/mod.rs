@@ -40,7 +40,7 @@ impl Object for Route {
         Ok(schema::state(found, self))
     }
 
-    async fn look(&self, work: &Work<'_>) -> Result<Option<Route>, Diagnostics> {
+    async fn read(&self, work: &Work<'_>) -> Result<Option<Route>, Diagnostics> {
         let found = ApiError::if_found(api::get(&work.cloud, self.id.text()).await)?;
         Ok(found.map(|found| schema::state(found, self)))
     }

@@ -52,7 +52,7 @@ impl Object for RouterNat {
         Ok(schema::state(found, self))
     }
 
-    async fn look(&self, work: &Work<'_>) -> Result<Option<RouterNat>, Diagnostics> {
+    async fn read(&self, work: &Work<'_>) -> Result<Option<RouterNat>, Diagnostics> {
         let found = ApiError::if_found(api::get(&work.cloud, self.id.text()).await)?;
         Ok(found.map(|found| schema::state(found, self)))
     }

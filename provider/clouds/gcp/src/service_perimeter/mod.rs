@@ -45,7 +45,7 @@ impl Object for ServicePerimeter {
         Ok(schema::state(found, self))
     }
 
-    async fn look(&self, work: &Work<'_>) -> Result<Option<ServicePerimeter>, Diagnostics> {
+    async fn read(&self, work: &Work<'_>) -> Result<Option<ServicePerimeter>, Diagnostics> {
         let found = ApiError::if_found(api::get(&work.cloud, self.id.text()).await)?;
         Ok(found.map(|found| schema::state(found, self)))
     }

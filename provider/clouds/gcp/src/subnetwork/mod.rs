@@ -80,7 +80,7 @@ impl Object for Subnetwork {
         Ok(schema::state(found, self))
     }
 
-    async fn look(&self, work: &Work<'_>) -> Result<Option<Subnetwork>, Diagnostics> {
+    async fn read(&self, work: &Work<'_>) -> Result<Option<Subnetwork>, Diagnostics> {
         let found = ApiError::if_found(api::get(&work.cloud, self.id.text()).await)?;
         Ok(found.map(|found| schema::state(found, self)))
     }
