@@ -195,7 +195,9 @@ impl Plugin {
     /// There is no such type, or `json` is no value of it.
     pub fn value(&self, type_name: &str, json: &Json) -> Result<Value> {
         let schema = self.schema()?.resource(type_name)?;
-        codec::json::from_json(json, &schema.ty).with_context(|| format!("value of {type_name}"))
+        let value =
+            codec::json::from_json(json, &schema.ty).with_context(|| format!("value of {type_name}"))?;
+        Ok(core::with_blocks(&schema.attributes, value))
     }
 
     /// `ValidateProviderConfig`, then `ConfigureProvider`.
