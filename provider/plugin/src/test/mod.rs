@@ -37,7 +37,7 @@ pub use anyhow::{Error, Result};
 pub use answer::{Applied, Found, Imported, Invoked, List, Listed, Opened, Planned, Read, Renewed};
 pub use certificate::ClientCertificate;
 pub use plugin::Plugin;
-pub use process::Memory;
+pub use process::{Address, Memory};
 pub use schema::{Attribute, FunctionSchema, IdentityAttribute, Nesting, ResourceSchema, Schemas};
 pub use state::{Outcome, State};
 pub use terraform::{Killer, Run, Running, Terraform, write_cli_configuration};

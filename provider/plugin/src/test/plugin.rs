@@ -20,7 +20,7 @@ use tonic::transport::Channel;
 use super::answer::{self, Applied, Imported, Invoked, List, Listed, Opened, Planned, Read, Renewed};
 use super::certificate::ClientCertificate;
 use super::core;
-use super::process::{Memory, Process, connect};
+use super::process::{Address, Memory, Process, connect};
 use super::schema::Schemas;
 
 /// Terraform's limit on messages, in bytes.
@@ -160,8 +160,16 @@ impl Plugin {
     }
 
     /// Where the provider listens.
+    pub fn address(&self) -> &Address {
+        self.process.address()
+    }
+
+    /// The path of the provider's Unix socket; empty if it listens on a port.
     pub fn socket(&self) -> &Path {
-        self.process.socket()
+        match self.process.address() {
+            Address::Unix(path) => path,
+            Address::Tcp(_) => Path::new(""),
+        }
     }
 
     /// Closes the connection without a word, as a killed Terraform does, and leaves the process.

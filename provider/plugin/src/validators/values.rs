@@ -40,12 +40,12 @@ pub fn length_between(least: usize, most: usize) -> impl Fn(&Value, &Path, &mut 
 
 /// Accepts strings of at least `least` characters.
 pub fn length_at_least(least: usize) -> impl Fn(&Value, &Path, &mut Diagnostics) + Send + Sync {
-    length(least, None, format!("at least {least} characters"))
+    length(least, None, format!("at least {}", counted(least, "character")))
 }
 
 /// Accepts strings of at most `most` characters.
 pub fn length_at_most(most: usize) -> impl Fn(&Value, &Path, &mut Diagnostics) + Send + Sync {
-    length(0, Some(most), format!("at most {most} characters"))
+    length(0, Some(most), format!("at most {}", counted(most, "character")))
 }
 
 fn length(
@@ -57,7 +57,7 @@ fn length(
         let Some(text) = value.as_str() else { return };
         let length = text.chars().count();
         if length < least || most.is_some_and(|most| length > most) {
-            let detail = format!("`{path}` has {length} characters. Use {allowed}.");
+            let detail = format!("`{path}` has {}. Use {allowed}.", counted(length, "character"));
             diagnostics.error_at(path.clone(), "Invalid length", detail);
         }
     }
@@ -70,12 +70,12 @@ pub fn size_between(least: usize, most: usize) -> impl Fn(&Value, &Path, &mut Di
 
 /// Accepts lists, sets and maps of at least `least` elements.
 pub fn size_at_least(least: usize) -> impl Fn(&Value, &Path, &mut Diagnostics) + Send + Sync {
-    size(least, None, format!("at least {least} elements"))
+    size(least, None, format!("at least {}", counted(least, "element")))
 }
 
 /// Accepts lists, sets and maps of at most `most` elements.
 pub fn size_at_most(most: usize) -> impl Fn(&Value, &Path, &mut Diagnostics) + Send + Sync {
-    size(0, Some(most), format!("at most {most} elements"))
+    size(0, Some(most), format!("at most {}", counted(most, "element")))
 }
 
 fn size(
@@ -92,7 +92,7 @@ fn size(
             _ => return,
         };
         if size < least || most.is_some_and(|most| size > most) {
-            let detail = format!("`{path}` has {size} elements. Use {allowed}.");
+            let detail = format!("`{path}` has {}. Use {allowed}.", counted(size, "element"));
             diagnostics.error_at(path.clone(), "Invalid size", detail);
         }
     }
@@ -152,6 +152,10 @@ pub fn matches_regex(
             diagnostics.error_at(path.clone(), "Invalid value", detail);
         }
     }
+}
+
+fn counted(number: usize, noun: &str) -> String {
+    format!("{number} {noun}{}", if number == 1 { "" } else { "s" })
 }
 
 fn spelled(value: &Value) -> String {

@@ -177,3 +177,12 @@ fn a_deprecated_function_still_works_in_this_version() {
     workspace.terraform.apply(&[]).unwrap().success().unwrap();
     assert_eq!(workspace.terraform.outputs().unwrap()["sum"]["value"], 3);
 }
+
+#[test]
+fn terraform_connects_over_tcp() {
+    let mut workspace = workspace(&tool(""));
+    workspace.terraform.env("TF_PROVIDER_NETWORK", "tcp").env("TF_LOG", "DEBUG");
+    let applied = workspace.terraform.apply(&[]).unwrap().success().unwrap();
+    assert!(applied.stderr.contains("network=tcp"), "{}", applied.stderr);
+    assert!(applied.stdout.contains("1 added, 0 changed, 0 destroyed"), "{}", applied.output());
+}
