@@ -175,7 +175,7 @@ impl<O: Object> Resource for Managed<O> {
     }
 
     fn schema(&self) -> Schema {
-        O::schema()
+        <O as Object>::schema()
     }
 
     fn identity(&self) -> Option<IdentitySchema> {
