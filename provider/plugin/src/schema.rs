@@ -405,6 +405,13 @@ impl IdentitySchema {
         IdentitySchema::default()
     }
 
+    /// Sets the version of the identity format, which defaults to 0; see [`crate::Resource::upgrade_identity`].
+    #[must_use]
+    pub fn version(mut self, version: i64) -> IdentitySchema {
+        self.version = version;
+        self
+    }
+
     /// Adds a string that import requires.
     #[must_use]
     pub fn required(self, name: &str, description: &str) -> IdentitySchema {

@@ -35,10 +35,6 @@ pub(crate) fn check(
             continue;
         }
         let path = path.attribute(&attribute.name);
-        // Clients show the message where a deprecated attribute is read, but not where it is set.
-        if let Some(message) = &attribute.deprecated {
-            diagnostics.push(Diagnostic::warning("Deprecated attribute", message).at(path.clone()));
-        }
         if attribute.write_only && !write_only {
             diagnostics.error_at(
                 path.clone(),
@@ -52,6 +48,9 @@ pub(crate) fn check(
         for validator in &attribute.validators {
             validator(value, &path, diagnostics);
         }
+        if let Some(message) = &attribute.deprecated {
+            diagnostics.push(Diagnostic::warning("Attribute Deprecated", message).at(path.clone()));
+        }
         if let Shape::Nested(nesting, nested) = &attribute.shape {
             for (path, item) in items(*nesting, value, &path) {
                 check(nested, item, &path, write_only, diagnostics);
@@ -61,7 +60,7 @@ pub(crate) fn check(
 }
 
 /// The objects of a nested attribute, each with its path. Elements of a set share the path of the set.
-fn items<'v>(nesting: Nesting, value: &'v Value, path: &Path) -> Vec<(Path, &'v Value)> {
+pub(crate) fn items<'v>(nesting: Nesting, value: &'v Value, path: &Path) -> Vec<(Path, &'v Value)> {
     match (nesting, value) {
         (Nesting::Single, object) => vec![(path.clone(), object)],
         (Nesting::List, Value::List(items)) => {

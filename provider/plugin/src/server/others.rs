@@ -10,6 +10,7 @@ use crate::diagnostic::{Diagnostic, Diagnostics};
 use crate::erased::{AnyDataSource, AnyEphemeral};
 use crate::function::{FunctionError, Signature};
 use crate::proto::tfplugin6 as proto;
+use crate::required;
 use crate::schema::Schema;
 use crate::semantic;
 use crate::server::panic::caught;
@@ -60,9 +61,9 @@ pub(super) fn unknown_type(kind: &str, name: &str) -> Diagnostic {
     )
 }
 
-/// Runs the validators. Nothing is stored here, so write-only attributes are allowed.
+/// Checks required attributes and runs the validators. Nothing is stored here, so write-only attributes are allowed.
 pub(super) fn checked(schema: &Schema, config: &Value) -> Diagnostics {
-    let mut diagnostics = Diagnostics::default();
+    let mut diagnostics = required::missing(schema, config);
     validate::check_schema(schema, config, true, &mut diagnostics);
     diagnostics
 }
@@ -105,6 +106,10 @@ impl Service {
         request: proto::configure_provider::Request,
     ) -> Result<Diagnostics, Diagnostic> {
         let config = wire::decode(request.config.as_ref(), &self.schema.ty())?;
+        let missing = required::missing(&self.schema, &config);
+        if missing.has_error() {
+            return Ok(missing);
+        }
         let mut ctx = self.plain_context();
         ctx.client = client(request.client_capabilities.as_ref());
         let configured = self.provider.configure(&ctx, &request.terraform_version, &config);
@@ -138,6 +143,13 @@ impl Service {
     ) -> Result<proto::read_data_source::Response, Diagnostic> {
         let entry = self.data_source(&request.type_name)?;
         let config = wire::decode(request.config.as_ref(), &entry.ty)?;
+        let missing = required::missing(&entry.schema, &config);
+        if missing.has_error() {
+            return Ok(proto::read_data_source::Response {
+                diagnostics: wire::diagnostics(missing),
+                ..Default::default()
+            });
+        }
         let client = client(request.client_capabilities.as_ref());
         if let Some(reason) = self.deferral(client) {
             return Ok(proto::read_data_source::Response {
@@ -186,6 +198,13 @@ impl Service {
     ) -> Result<proto::open_ephemeral_resource::Response, Diagnostic> {
         let entry = self.ephemeral(&request.type_name)?;
         let config = wire::decode(request.config.as_ref(), &entry.ty)?;
+        let missing = required::missing(&entry.schema, &config);
+        if missing.has_error() {
+            return Ok(proto::open_ephemeral_resource::Response {
+                diagnostics: wire::diagnostics(missing),
+                ..Default::default()
+            });
+        }
         let client = client(request.client_capabilities.as_ref());
         if let Some(reason) = self.deferral(client) {
             return Ok(proto::open_ephemeral_resource::Response {

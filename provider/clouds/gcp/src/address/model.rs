@@ -1,12 +1,10 @@
-//! Attributes and state of `warren_gcp_address`.
+//! The schema and state of `warren_gcp_address`.
 
 use tf_provider_rs::schema::{Attribute, Schema};
 use tf_provider_rs::{Attr, model};
 use warren_managed::Timeouts;
 
-use super::api::Found;
 use crate::common::{self, common};
-use crate::marker;
 
 model! {
     /// A static external address.
@@ -54,17 +52,4 @@ pub(super) fn schema() -> Schema {
     .attribute(common::fixed_description("address"))
     .attribute(common::self_link())
     .attributes(common::tail())
-}
-
-/// Updates the state `before` with what the API returned.
-pub(super) fn state(found: Found, before: &Address) -> Address {
-    let mut state = before.clone();
-    state.name = found.name.into();
-    state.id = found.id.into();
-    state.region = found.region.into();
-    state.address = found.address.into();
-    state.network_tier = found.network_tier.into();
-    state.description = marker::user(&found.description);
-    state.self_link = found.self_link.into();
-    state
 }

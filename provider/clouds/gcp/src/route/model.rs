@@ -1,13 +1,11 @@
-//! Attributes and state of `warren_gcp_route`.
+//! The schema and state of `warren_gcp_route`.
 
 use tf_provider_rs::schema::{Attribute, Schema};
 use tf_provider_rs::{Attr, Diagnostics, Path, Type, Value, model};
 use warren_managed::Timeouts;
-use warren_managed::sets::{self, Texts};
+use warren_managed::sets::Texts;
 
-use super::api::Found;
 use crate::common::{self, common};
-use crate::{link, marker};
 
 /// The next hop that leads to the internet.
 pub(super) const INTERNET: &str = "default-internet-gateway";
@@ -87,46 +85,5 @@ fn destination(value: &Value, path: &Path, diagnostics: &mut Diagnostics) {
     let text = value.as_str().unwrap_or_default();
     if let Err(error) = warren_cidr::parse_cidr(text) {
         diagnostics.error_at(path.clone(), "Invalid CIDR range", common::sentence(&error.to_string()));
-    }
-}
-
-/// Reports a route without exactly one next hop.
-pub(super) fn check(route: &Route, diagnostics: &mut Diagnostics) {
-    let hops = [&route.next_hop_gateway, &route.next_hop_ip, &route.next_hop_instance, &route.next_hop_ilb];
-    let known = hops.iter().filter(|hop| hop.is_known()).count();
-    let unknown = hops.iter().filter(|hop| hop.is_unknown()).count();
-    if known > 1 || (known == 0 && unknown == 0) {
-        diagnostics.error_at(
-            Path::of("next_hop_gateway"),
-            "Exactly one next hop required",
-            "Set exactly one of `next_hop_gateway`, `next_hop_ip`, `next_hop_instance` and `next_hop_ilb`.",
-        );
-    }
-}
-
-/// Updates the state `before` with what the API returned.
-pub(super) fn state(found: Found, before: &Route) -> Route {
-    let mut state = before.clone();
-    state.name = found.name.into();
-    state.id = found.id.into();
-    state.network = link::kept(&before.network, &found.network);
-    state.dest_range = found.destination.into();
-    state.next_hop_gateway = found.gateway.into();
-    state.next_hop_ip = found.ip.into();
-    state.next_hop_instance = hop(&before.next_hop_instance, found.instance);
-    state.next_hop_ilb = hop(&before.next_hop_ilb, found.ilb);
-    state.priority = found.priority.into();
-    state.tags = sets::found(found.tags, &before.tags);
-    state.description = marker::user(&found.description);
-    state.self_link = found.self_link.into();
-    state
-}
-
-/// A next hop, which can be written as a URL or as part of one.
-fn hop(before: &Attr<String>, found: Option<String>) -> Attr<String> {
-    let Some(found) = found else { return Attr::Null };
-    match before.known() {
-        Some(before) if found.ends_with(before.as_str()) => Attr::Known(before.clone()),
-        _ => found.into(),
     }
 }

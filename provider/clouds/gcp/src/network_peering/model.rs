@@ -1,13 +1,11 @@
-//! Attributes and state of `warren_gcp_network_peering`.
+//! The schema and state of `warren_gcp_network_peering`.
 
 use tf_provider_rs::schema::{Attribute, Schema};
 use tf_provider_rs::{Attr, Diagnostic, Diagnostics, model};
 use warren_managed::{Common, Timeouts};
 
-use super::api::{self, Found};
-use crate::common;
-use crate::link;
-use crate::session::Gcp;
+use crate::account::Gcp;
+use crate::{common, link};
 
 model! {
     /// One side of a peering.
@@ -80,10 +78,15 @@ pub(super) fn schema() -> Schema {
     .attributes(common::tail())
 }
 
+/// The ID of the peering `name` of this network.
+pub(super) fn id(network: &str, name: &str) -> String {
+    format!("{}/peerings/{name}", link::id(network))
+}
+
 /// A model with the ID and its parts, for the next read: `projects/P/global/networks/N/peerings/NAME`, or
 /// hashicorp/google's `P/N/NAME`.
-pub(super) fn imported(id: &str) -> Result<NetworkPeering, Diagnostics> {
-    let parts: Vec<&str> = id.split('/').collect();
+pub(super) fn imported(text: &str) -> Result<NetworkPeering, Diagnostics> {
+    let parts: Vec<&str> = text.split('/').collect();
     let (project, network, name) = match parts[..] {
         ["projects", project, "global", "networks", network, "peerings", name] => (project, network, name),
         [project, network, name] => (project, network, name),
@@ -91,7 +94,7 @@ pub(super) fn imported(id: &str) -> Result<NetworkPeering, Diagnostics> {
             return Err(Diagnostic::error(
                 "Invalid peering ID",
                 format!(
-                    "{id:?} is not the ID of a peering. Use \
+                    "{text:?} is not the ID of a peering. Use \
                      `projects/PROJECT/global/networks/NETWORK/peerings/NAME` or `PROJECT/NETWORK/NAME`."
                 ),
             )
@@ -101,19 +104,8 @@ pub(super) fn imported(id: &str) -> Result<NetworkPeering, Diagnostics> {
     let network = format!("projects/{project}/global/networks/{network}");
     Ok(NetworkPeering {
         name: name.into(),
-        id: api::id(&network, name).into(),
+        id: id(&network, name).into(),
         network: network.into(),
         ..NetworkPeering::default()
     })
-}
-
-/// Updates the state `before` with what the API returned.
-pub(super) fn state(found: Found, before: &NetworkPeering) -> NetworkPeering {
-    let mut state = before.clone();
-    state.peer_network = link::kept(&before.peer_network, &found.peer_network);
-    state.export_custom_routes = found.export_routes.into();
-    state.import_custom_routes = found.import_routes.into();
-    state.state = found.state.into();
-    state.state_details = found.details.into();
-    state
 }

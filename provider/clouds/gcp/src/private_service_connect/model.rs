@@ -1,17 +1,12 @@
-//! Attributes and state of `warren_gcp_private_service_connect`.
+//! The schema and state of `warren_gcp_private_service_connect`.
 
 use std::net::Ipv4Addr;
 
-use ipnet::IpNet;
 use tf_provider_rs::schema::{Attribute, Schema};
 use tf_provider_rs::{Attr, Diagnostics, Path, Value, model};
-use warren_cidr::Family;
-use warren_guard::{PlannedResource, Role};
-use warren_managed::{Timeouts, key};
+use warren_managed::Timeouts;
 
-use super::api::Found;
 use crate::common::{self, common};
-use crate::{link, marker};
 
 /// The endpoint works.
 pub(super) const ACTIVE: &str = "ACTIVE";
@@ -97,6 +92,7 @@ pub(super) fn schema() -> Schema {
     .attributes(common::tail())
 }
 
+/// The suffix of the DNS names of an endpoint.
 pub(super) fn dns_suffix(name: &str, automate: &Attr<bool>) -> Attr<String> {
     match automate {
         Attr::Unknown => Attr::Unknown,
@@ -129,36 +125,4 @@ fn address(value: &Value, path: &Path, diagnostics: &mut Diagnostics) {
             format!("{text:?} is not an IPv4 address."),
         );
     }
-}
-
-/// The address as a range.
-pub(super) fn net(address: &Attr<String>) -> Option<IpNet> {
-    let address: Ipv4Addr = address.known()?.parse().ok()?;
-    Some(IpNet::from(std::net::IpAddr::V4(address)))
-}
-
-/// The endpoint's address for the guard.
-pub(super) fn occupied(endpoint: &Endpoint) -> PlannedResource {
-    let resource = PlannedResource::new(key(endpoint)).id(endpoint.id.known().map(String::as_str));
-    match net(&endpoint.address) {
-        Some(net) => resource.range(net, Path::of("address"), Role::Occupy),
-        None => resource.unknown(Family::V4),
-    }
-}
-
-/// Updates the state `before` with what the API returned.
-pub(super) fn state(found: Found, before: &Endpoint) -> Endpoint {
-    let mut state = before.clone();
-    state.dns_suffix = dns_suffix(&found.name, &found.automate_dns.into());
-    state.name = found.name.into();
-    state.id = found.id.into();
-    state.network = link::kept(&before.network, &found.network);
-    state.address = found.address.into();
-    state.bundle = found.bundle.into();
-    state.automate_dns = found.automate_dns.into();
-    state.address_id = found.address_id.into();
-    state.state = ACTIVE.into();
-    state.description = marker::user(&found.description);
-    state.self_link = found.self_link.into();
-    state
 }

@@ -1,12 +1,14 @@
-//! Attributes and state of `warren_gcp_artifact_registry_repository`.
+//! The schema and state of `warren_gcp_artifact_registry_repository`.
 
 use tf_provider_rs::schema::{Attribute, Schema};
-use tf_provider_rs::{Attr, Diagnostics, Path, model};
+use tf_provider_rs::{Attr, model};
 use warren_managed::Timeouts;
 
-use super::api::Found;
 use crate::common::{self, placed};
 use crate::labels::{self, Labels, labelled};
+
+/// The format of container images, the only one with tags.
+pub(super) const DOCKER: &str = "DOCKER";
 
 model! {
     /// A repository.
@@ -93,43 +95,4 @@ pub(super) fn schema() -> Schema {
     ])
     .attributes(labels::attributes())
     .attributes(common::tail())
-}
-
-/// Reports `immutable_tags` in a repository whose format has no tags.
-pub(super) fn check(repository: &Repository, diagnostics: &mut Diagnostics) {
-    let other = repository.format.known().is_some_and(|format| format != "DOCKER");
-    if other && repository.immutable_tags.is_true() {
-        diagnostics.error_at(
-            Path::of("immutable_tags"),
-            "Immutable tags in a repository without tags",
-            "Only repositories with `format = \"DOCKER\"` have tags. Remove `immutable_tags`.",
-        );
-    }
-}
-
-/// Updates the state `before` with what the API returned.
-pub(super) fn state(found: Found, before: &Repository) -> Repository {
-    let mut state = before.clone();
-    state.name = found.name.into();
-    state.id = found.id.into();
-    state.location = found.location.into();
-    let docker = found.format == "DOCKER";
-    let of_images = |found: bool, before: Attr<bool>| match (docker, before.is_known()) {
-        (true, _) => found.into(),
-        (false, true) => before,
-        (false, false) => true.into(),
-    };
-    state.immutable_tags = of_images(found.immutable_tags, before.immutable_tags);
-    state.scan_on_push = of_images(found.scanned, before.scan_on_push);
-    state.keep_last_versions = found.cleanup.count().map_or(Attr::Null, Into::into);
-    state.format = found.format.into();
-    state.kms_key_name = some(found.kms_key);
-    state.description = some(found.description);
-    (state.labels, state.effective_labels) = labels::state(&found.labels, &before.labels);
-    state.registry_uri = found.uri.into();
-    state
-}
-
-fn some(text: String) -> Attr<String> {
-    if text.is_empty() { Attr::Null } else { text.into() }
 }

@@ -1,13 +1,11 @@
-//! Attributes and state of `warren_gcp_router_nat`.
+//! The schema and state of `warren_gcp_router_nat`.
 
 use tf_provider_rs::schema::{Attribute, Schema};
-use tf_provider_rs::{Attr, Diagnostics, Path, Type, model};
+use tf_provider_rs::{Attr, Type, model};
 use warren_managed::Timeouts;
-use warren_managed::sets::{self, Texts};
+use warren_managed::sets::Texts;
 
-use super::api::Found;
 use crate::common::{self, common};
-use crate::{link, marker};
 
 model! {
     /// A router with a NAT.
@@ -78,55 +76,4 @@ pub(super) fn schema() -> Schema {
     .attribute(common::description())
     .attribute(common::self_link())
     .attributes(common::tail())
-}
-
-/// Reports values that Google rejects.
-pub(super) fn check(nat: &RouterNat, diagnostics: &mut Diagnostics) {
-    let power = |ports: &i64| u64::try_from(*ports).is_ok_and(u64::is_power_of_two);
-    let Some(most) = nat.max_ports_per_vm.known() else { return };
-    if !power(most) {
-        diagnostics.error_at(
-            Path::of("max_ports_per_vm"),
-            "Port count not a power of 2",
-            format!("`max_ports_per_vm` must be a power of 2, but is {most}."),
-        );
-    }
-    let least = nat.min_ports_per_vm.known().copied().unwrap_or(64);
-    if !nat.min_ports_per_vm.is_unknown() && (least >= *most || least < 32 || !power(&least)) {
-        diagnostics.error_at(
-            Path::of("min_ports_per_vm"),
-            "Invalid minimum number of ports",
-            format!(
-                "With `max_ports_per_vm` set, `min_ports_per_vm` must be a power of 2, at least 32 and less than \
-                 {most}, but is {least}."
-            ),
-        );
-    }
-}
-
-/// Updates the state `before` with what the API returned.
-pub(super) fn state(found: Found, before: &RouterNat) -> RouterNat {
-    let mut state = before.clone();
-    state.name = found.name.into();
-    state.id = found.id.into();
-    state.network = link::kept(&before.network, &found.network);
-    state.region = found.region.into();
-    state.subnetworks = links(found.subnetworks, &before.subnetworks);
-    state.nat_ips = links(found.nat_ips, &before.nat_ips);
-    state.min_ports_per_vm = found.min_ports.into();
-    state.max_ports_per_vm = found.max_ports.into();
-    state.log_filter = found.log_filter.into();
-    state.description = marker::user(&found.description);
-    state.self_link = found.self_link.into();
-    state
-}
-
-/// References as they were written, if they refer to the same objects.
-fn links(found: Vec<String>, before: &Texts) -> Texts {
-    let wrote = sets::known(before);
-    let kept = found.into_iter().map(|found| {
-        let same = wrote.iter().find(|wrote| link::same(wrote, &found)).cloned();
-        same.unwrap_or_else(|| link::id(&found))
-    });
-    sets::found(kept, before)
 }

@@ -1,16 +1,13 @@
-//! Attributes and state of `warren_gcp_gateway_service_account`.
-
-use std::collections::BTreeSet;
+//! The schema and state of `warren_gcp_gateway_service_account`.
 
 use tf_provider_rs::schema::{Attribute, Schema};
-use tf_provider_rs::{Attr, Diagnostics, Path, Type, Value, model};
+use tf_provider_rs::{Attr, Diagnostics, NotKnown, Path, Type, Value, model};
 use warren_managed::{Timeouts, ranges, sets};
 
-use super::api::Found;
+use crate::account::Gcp;
 use crate::common::{self, Located, common};
+use crate::error::ApiError;
 use crate::link::{self, Link};
-use crate::marker;
-use crate::session::Gcp;
 
 /// Longest description by the user: Google accepts 256 bytes, of which the marker needs some.
 const LONGEST: usize = 100;
@@ -44,10 +41,10 @@ impl Located for ServiceAccount {
         None
     }
 
-    fn place(&self, project: &str) -> Option<String> {
-        let name = email(project, self.name.known()?);
+    fn place(&self, project: &str) -> Result<String, NotKnown> {
+        let name = email(project, self.name.value()?);
         let collection = Self::COLLECTION.to_owned();
-        Some(Link { project: project.to_owned(), region: None, collection, name }.to_string())
+        Ok(Link { project: project.to_owned(), region: None, collection, name }.to_string())
     }
 }
 
@@ -55,9 +52,12 @@ impl ServiceAccount {
     fn plan_region(&mut self, _gcp: &Gcp) {}
 
     /// The member name in IAM policies.
-    pub(super) fn member(&self) -> String {
-        let link = Link::parse(self.id.text());
-        member(&link.map(|link| link.name).unwrap_or_default())
+    ///
+    /// # Errors
+    /// The ID is not that of an account.
+    pub(super) fn member(&self) -> Result<String, ApiError> {
+        let (_, email) = link::global("serviceAccounts.get", self.id.value()?)?;
+        Ok(format!("serviceAccount:{email}"))
     }
 }
 
@@ -69,11 +69,6 @@ pub(super) fn email(project: &str, name: &str) -> String {
         None => project.to_owned(),
     };
     format!("{name}@{domain}.iam.gserviceaccount.com")
-}
-
-/// The member name of an account in IAM policies.
-pub(super) fn member(email: &str) -> String {
-    format!("serviceAccount:{email}")
 }
 
 pub(super) fn schema() -> Schema {
@@ -124,16 +119,4 @@ fn check_length(value: &Value, path: &Path, diagnostics: &mut Diagnostics) {
         let why = format!("The description of a service account can have up to {LONGEST} bytes. Shorten it.");
         diagnostics.error_at(path.clone(), "Invalid description", why);
     }
-}
-
-/// Updates the state `before` with what the API returned; `open` are the secrets that the account can read.
-pub(super) fn state(found: Found, open: BTreeSet<String>, before: &ServiceAccount) -> ServiceAccount {
-    let mut state = before.clone();
-    state.secrets = sets::of(open);
-    state.name = found.email.split('@').next().unwrap_or_default().into();
-    state.email = found.email.into();
-    state.unique_id = found.unique_id.into();
-    state.description = marker::user(&found.description);
-    state.id = found.id.into();
-    state
 }

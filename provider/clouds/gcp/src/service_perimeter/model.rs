@@ -1,17 +1,14 @@
-//! Attributes and state of `warren_gcp_service_perimeter`.
+//! The schema and state of `warren_gcp_service_perimeter`.
 
 use std::collections::BTreeSet;
 
 use tf_provider_rs::schema::{Attribute, Nesting, Schema};
-use tf_provider_rs::{Attr, Diagnostic, Diagnostics, Path, Type, model};
+use tf_provider_rs::{Attr, Diagnostic, Diagnostics, NotKnown, Path, Type, Value, model};
 use warren_managed::Timeouts;
-use warren_managed::sets::{self, Texts};
+use warren_managed::sets::Texts;
 
-use super::api::Found;
-use super::check;
+use crate::account::Gcp;
 use crate::common::{self, Located, common};
-use crate::marker;
-use crate::session::Gcp;
 
 model! {
     /// A perimeter.
@@ -104,8 +101,8 @@ impl Located for ServicePerimeter {
     }
 
     /// A perimeter belongs to an access policy of the organisation, not to the project.
-    fn place(&self, _project: &str) -> Option<String> {
-        Some(format!("{}/servicePerimeters/{}", policy(self.access_policy.known()?), self.name.known()?))
+    fn place(&self, _project: &str) -> Result<String, NotKnown> {
+        Ok(format!("{}/servicePerimeters/{}", policy(self.access_policy.value()?), self.name.value()?))
     }
 }
 
@@ -147,17 +144,17 @@ pub(super) fn schema() -> Schema {
          policies: changing `status` or `spec` removes them.",
     )
     .attributes([
-        Attribute::string("name").required().replaces().validate(check::name).describe(
+        Attribute::string("name").required().replaces().validate(check_name).describe(
             "Name of the perimeter, unique in the access policy: 1 to 50 letters, digits or underscores, starting \
              with a letter. Changing this replaces the perimeter.",
         ),
         Attribute::string("id").computed().keeps().describe(
             "ID in the form `accessPolicies/POLICY/servicePerimeters/NAME`, the same as in hashicorp/google.",
         ),
-        Attribute::string("access_policy").required().replaces().validate(check::policy).describe(
+        Attribute::string("access_policy").required().replaces().validate(check_policy).describe(
             "Number of the access policy, such as `1234567890`. Changing this replaces the perimeter.",
         ),
-        Attribute::string("title").required().validate(check::title).describe(
+        Attribute::string("title").required().validate(check_title).describe(
             "Human-readable title, unique in the access policy. Updated in place.",
         ),
         config("status", "The enforced configuration. Updated in place. Defaults to no enforcement."),
@@ -275,75 +272,42 @@ fn texts(name: &str, text: &str) -> Attribute {
     Attribute::of(name, Type::set(Type::String)).optional().describe(text)
 }
 
-/// Updates the state `before` with what the API returned.
-pub(super) fn state(found: Found, before: &ServicePerimeter) -> ServicePerimeter {
-    let (policy, name) = parts(&found.id).unwrap_or_default();
-    let mut state = before.clone();
-    state.name = name.into();
-    state.access_policy = policy.into();
-    state.title = found.title.as_str().into();
-    state.status = kept(&before.status, found.status);
-    state.spec = kept(&before.spec, found.spec);
-    state.description = marker::user(&found.description);
-    state.id = found.id.into();
-    state
-}
-
-/// The configuration as it was written, if it means the same as what was found.
-fn kept(before: &Attr<Config>, found: Option<Config>) -> Attr<Config> {
-    if !before.is_unknown() && plain(before) == found { before.clone() } else { found.into() }
-}
-
-/// A configuration as the API returns it: empty sets are null, and so is a configuration without sets. The exception is
-/// `vpc_accessible_services`, where an empty set permits no API.
-pub(super) fn plain(config: &Attr<Config>) -> Option<Config> {
-    let config = config.known()?;
-    let plain = Config {
-        resources: some(&config.resources),
-        restricted_services: some(&config.restricted_services),
-        access_levels: some(&config.access_levels),
-        vpc_accessible_services: config.vpc_accessible_services.clone(),
-        ingress_policies: all(&config.ingress_policies, |policy| Ingress {
-            identity_type: policy.identity_type.clone(),
-            identities: some(&policy.identities),
-            source_access_levels: some(&policy.source_access_levels),
-            source_resources: some(&policy.source_resources),
-            resources: some(&policy.resources),
-            operations: all(&policy.operations, operation),
-        }),
-        egress_policies: all(&config.egress_policies, |policy| Egress {
-            identity_type: policy.identity_type.clone(),
-            identities: some(&policy.identities),
-            resources: some(&policy.resources),
-            external_resources: some(&policy.external_resources),
-            operations: all(&policy.operations, operation),
-        }),
-    };
-    (plain != Config::default()).then_some(plain)
-}
-
-fn operation(operation: &Operation) -> Operation {
-    Operation {
-        service_name: operation.service_name.clone(),
-        methods: some(&operation.methods),
-        permissions: some(&operation.permissions),
+fn check_name(value: &Value, path: &Path, diagnostics: &mut Diagnostics) {
+    let name = value.as_str().unwrap_or_default();
+    let fits = (1..=50).contains(&name.len())
+        && name.starts_with(|c: char| c.is_ascii_alphabetic())
+        && name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_');
+    if !fits {
+        let detail = format!(
+            "{name:?} is not a valid perimeter name. Use 1 to 50 letters, digits or underscores, starting with a \
+             letter."
+        );
+        diagnostics.error_at(path.clone(), "Invalid name", detail);
     }
 }
 
-fn some(set: &Texts) -> Texts {
-    if sets::is_empty(set) { Attr::Null } else { set.clone() }
-}
-
-fn all<T: Ord>(set: &Attr<BTreeSet<T>>, plain: impl Fn(&T) -> T) -> Attr<BTreeSet<T>> {
-    match set.known() {
-        Some(items) if !items.is_empty() => Attr::Known(items.iter().map(plain).collect()),
-        _ => Attr::Null,
+fn check_policy(value: &Value, path: &Path, diagnostics: &mut Diagnostics) {
+    let number = value.as_str().unwrap_or_default();
+    if !is_number(number) {
+        let detail = format!(
+            "{number:?} is not the number of an access policy. Use the number that `gcloud access-context-manager \
+             policies list --organization N` shows, without `accessPolicies/`."
+        );
+        diagnostics.error_at(path.clone(), "Invalid access policy", detail);
     }
 }
 
-/// The paths of both configurations.
-pub(super) fn configs(perimeter: &ServicePerimeter) -> impl Iterator<Item = (Path, &Config)> {
-    [("status", &perimeter.status), ("spec", &perimeter.spec)]
-        .into_iter()
-        .filter_map(|(name, config)| Some((Path::of(name), config.known()?)))
+fn check_title(value: &Value, path: &Path, diagnostics: &mut Diagnostics) {
+    if value.as_str().unwrap_or_default().trim().is_empty() {
+        diagnostics.error_at(
+            path.clone(),
+            "Missing title",
+            "The title is empty. Set a title that identifies the perimeter to people.",
+        );
+    }
+}
+
+/// Whether the text is the number of a project, folder or access policy.
+pub(super) fn is_number(text: &str) -> bool {
+    !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit())
 }

@@ -1,12 +1,10 @@
-//! Attributes and state of `warren_gcp_network`.
+//! The schema and state of `warren_gcp_network`.
 
 use tf_provider_rs::schema::{Attribute, Schema};
 use tf_provider_rs::{Attr, model};
 use warren_managed::Timeouts;
 
-use super::api::Found;
 use crate::common::{self, common};
-use crate::marker;
 
 model! {
     /// A network.
@@ -59,19 +57,4 @@ pub(super) fn schema() -> Schema {
     ])
     .attribute(common::self_link())
     .attributes(common::tail())
-}
-
-/// Updates the state `before` with what the API returned.
-pub(super) fn state(found: Found, before: &Network) -> Network {
-    let mut state = before.clone();
-    state.name = found.name.into();
-    state.id = found.id.into();
-    state.description = marker::user(&found.description);
-    state.routing_mode = found.routing_mode.into();
-    state.mtu = found.mtu.into();
-    if !before.delete_default_routes.is_known() {
-        state.delete_default_routes = false.into();
-    }
-    state.self_link = found.self_link.into();
-    state
 }

@@ -1,17 +1,14 @@
-//! Attributes and state of `warren_gcp_subnetwork`.
+//! The schema and state of `warren_gcp_subnetwork`.
 
 use std::collections::BTreeMap;
 
-use ipnet::IpNet;
 use tf_provider_rs::schema::{Attribute, Nesting, Schema};
-use tf_provider_rs::{Attr, Diagnostics, Number, Path, Type, Value, model};
+use tf_provider_rs::{Attr, Number, Type, Value, model};
 use warren_cidr::{Cloud, Family};
-use warren_guard::{PlannedResource, Role};
-use warren_managed::{Timeouts, key, ranges};
+use warren_managed::{Timeouts, ranges};
 
-use super::api::Found;
 use crate::common::{self, common};
-use crate::{link, marker};
+use crate::link;
 
 model! {
     /// A subnetwork.
@@ -138,87 +135,4 @@ pub(super) fn schema() -> Schema {
     )
     .attribute(common::self_link())
     .attributes(common::tail())
-}
-
-/// Whether the planned range equals or contains the current one; true while it is unknown.
-pub(super) fn grows(prior: &Subnetwork, planned: &Subnetwork) -> bool {
-    match (ranges::known(&prior.ip_cidr_range), ranges::known(&planned.ip_cidr_range)) {
-        (Some(before), Some(after)) => after.contains(&before),
-        _ => true,
-    }
-}
-
-/// Whether the last secondary range is removed.
-pub(super) fn loses_secondary(prior: &Subnetwork, planned: &Subnetwork) -> bool {
-    let has =
-        |subnet: &Subnetwork| subnet.secondary_ip_ranges.known().is_some_and(|ranges| !ranges.is_empty());
-    has(prior) && !has(planned) && !planned.secondary_ip_ranges.is_unknown()
-}
-
-/// Reports ranges of one subnetwork that overlap.
-pub(super) fn check(subnet: &Subnetwork, diagnostics: &mut Diagnostics) {
-    let all: Vec<(Path, IpNet)> =
-        parts(subnet).filter_map(|(path, range)| Some((path, ranges::known(range)?))).collect();
-    for (index, (path, net)) in all.iter().enumerate() {
-        for (other, theirs) in &all[..index] {
-            if net.contains(theirs) || theirs.contains(net) {
-                diagnostics.error_at(
-                    path.clone(),
-                    "Overlapping ranges in one subnetwork",
-                    format!("{net} overlaps {theirs} of `{other}`. Use ranges that do not overlap."),
-                );
-            }
-        }
-    }
-}
-
-/// Updates the state `before` with what the API returned.
-pub(super) fn state(found: Found, before: &Subnetwork) -> Subnetwork {
-    let mut state = before.clone();
-    state.name = found.name.into();
-    state.id = found.id.into();
-    state.network = link::kept(&before.network, &found.network);
-    state.region = found.region.into();
-    state.ip_cidr_range = found.range.into();
-    let secondary: BTreeMap<String, Attr<String>> =
-        found.secondary.into_iter().map(|(name, range)| (name, range.into())).collect();
-    state.secondary_ip_ranges = if secondary.is_empty() && !before.secondary_ip_ranges.is_known() {
-        Attr::Null
-    } else {
-        secondary.into()
-    };
-    state.private_ip_google_access = found.private_access.into();
-    state.flow_logs = found.logs.into();
-    state.description = marker::user(&found.description);
-    state.gateway_address = found.gateway.into();
-    state.self_link = found.self_link.into();
-    state
-}
-
-/// The attributes that hold ranges.
-fn parts(subnet: &Subnetwork) -> impl Iterator<Item = (Path, &Attr<String>)> {
-    let secondary = subnet.secondary_ip_ranges.known().into_iter().flatten();
-    std::iter::once((Path::of("ip_cidr_range"), &subnet.ip_cidr_range))
-        .chain(secondary.map(|(name, range)| (Path::of("secondary_ip_ranges").key(name), range)))
-}
-
-/// The ranges that are known.
-pub(super) fn nets(subnet: &Subnetwork) -> Vec<IpNet> {
-    parts(subnet).filter_map(|(_, range)| ranges::known(range)).collect()
-}
-
-/// The subnetwork's ranges for the guard. Its network has no range of its own, so it is compared with every network.
-pub(super) fn occupied(subnet: &Subnetwork) -> PlannedResource {
-    let mut resource = PlannedResource::new(key(subnet)).id(subnet.id.known().map(String::as_str));
-    if subnet.secondary_ip_ranges.is_unknown() {
-        resource = resource.unknown(Family::V4);
-    }
-    for (path, range) in parts(subnet) {
-        if range.is_unknown() {
-            resource = resource.unknown(Family::V4);
-        } else if let Some(net) = ranges::known(range) {
-            resource = resource.range(net, path, Role::Occupy);
-        }
-    }
-    resource
 }

@@ -1,17 +1,15 @@
-//! Attributes and state of `warren_gcp_gateway`.
+//! The schema and state of `warren_gcp_gateway`.
 
 use tf_provider_rs::schema::{Attribute, Schema};
-use tf_provider_rs::{Attr, Diagnostics, Type, model};
-use warren_gateways::boot::{self, ReleaseBlock, Run};
+use tf_provider_rs::{Attr, Type, model};
+use warren_gateways::boot::{self, ReleaseBlock};
 use warren_managed::Timeouts;
-use warren_managed::sets::{self, Texts};
-use warren_wire::fetch::Source;
+use warren_managed::sets::Texts;
 
-use super::api::Found;
+use crate::account::Gcp;
 use crate::common::{self, Located};
 use crate::labels::{self, Labels, labelled};
 use crate::link;
-use crate::session::Gcp;
 
 /// The VM is running.
 pub(super) const RUNNING: &str = "RUNNING";
@@ -145,35 +143,4 @@ pub(super) fn schema() -> Schema {
     ])
     .attributes(labels::attributes())
     .attributes(common::tail())
-}
-
-/// The startup script of a gateway; unknown while any part of it is.
-pub(super) fn script(gateway: &Gateway) -> Result<Attr<String>, Diagnostics> {
-    let names = [&gateway.config, &gateway.wireguard_key, &gateway.tls_key];
-    boot::planned(Run::GuestAgent, &gateway.release, names, |id| Source::GcpSecret(link::id(&id)))
-}
-
-/// Updates the state `before` with what the API returned.
-pub(super) fn state(found: Found, before: &Gateway) -> Gateway {
-    let mut state = before.clone();
-    state.zone = found.zone.into();
-    state.machine_type = found.machine_type.into();
-    state.image = found.image.into();
-    state.subnetwork = link::kept(&before.subnetwork, &found.subnetwork);
-    state.network_ip = found.network_ip.into();
-    state.nat_ip = found.nat_ip.into();
-    state.service_account = found.service_account.into();
-    state.tags = sets::found(found.tags, &before.tags);
-    state.disk_gib = found.disk_gib.into();
-    // Google appends the version of the key that it uses.
-    let key = found.kms_key.as_deref().and_then(|key| key.split("/cryptoKeyVersions/").next());
-    state.kms_key_name = key.map(str::to_owned).into();
-    state.startup_script = found.script.into();
-    state.state =
-        if found.right || found.status != RUNNING { found.status } else { MISCONFIGURED.to_owned() }.into();
-    (state.labels, state.effective_labels) = labels::state(&found.labels, &before.labels);
-    state.self_link = found.self_link.into();
-    state.name = found.name.into();
-    state.id = found.id.into();
-    state
 }
