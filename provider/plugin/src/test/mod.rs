@@ -20,7 +20,7 @@
 //! assert_eq!(note.apply(&plugin, &config)?, Outcome::Created);
 //! assert_eq!(note.apply(&plugin, &config)?, Outcome::Unchanged);
 //! assert_eq!(note.destroy(&plugin)?, Outcome::Destroyed);
-//! # tf_provider_rs::test::Result::Ok(())
+//! # Ok::<(), tf_provider_rs::test::Error>(())
 //! ```
 
 mod answer;
