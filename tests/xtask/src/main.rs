@@ -8,6 +8,7 @@ mod demo;
 mod docs;
 mod kill;
 mod prose;
+mod publish;
 mod purity;
 mod sandbox;
 mod site;
@@ -66,6 +67,8 @@ enum Task {
     Sandbox(sandbox::Arguments),
     /// Check that pure crates depend on no runtime, network, or file library, and `warren` on no cloud SDK
     Purity,
+    /// Check that the crates for other projects can be published
+    Publish,
     /// Kill the provider before and after every API call of an example, and check that it converges
     Kill {
         /// Example to apply and destroy
@@ -95,6 +98,7 @@ fn main() -> ExitCode {
         }
         Task::Sandbox(arguments) => sandbox::run(&arguments),
         Task::Purity => purity::run(),
+        Task::Publish => publish::run(),
         Task::Kill { example, every, first, only } => {
             kill::run(example, KillCalls { every, first, only: only.map(Into::into) })
         }
