@@ -47,7 +47,7 @@ pub(crate) fn arrange(all: &Topology, title: &str, changes: bool, detail: Detail
         lines: Vec::new(),
         samples: Vec::new(),
     };
-    let clouds: Vec<_> = [Home::Aws, Home::Google, Home::Runpod]
+    let clouds: Vec<_> = Home::ALL
         .into_iter()
         .map(|home| (home, cloud(&cards, home, detail)))
         .filter_map(|(home, found)| found.map(|(cloud, lines)| (home, cloud, lines)))
@@ -59,7 +59,7 @@ pub(crate) fn arrange(all: &Topology, title: &str, changes: bool, detail: Detail
     let mut y = 84;
     let mut right = 460;
     for (home, mut cloud, mut lines) in clouds {
-        if home == Home::Runpod {
+        if home.rents_pods() {
             joined = joined.or(put_overlay(&mut scene, &mut overlay, &mut y));
         }
         cloud.shift(MARGIN, y);

@@ -129,7 +129,7 @@ fn graph(all: &Topology) -> Graph {
 
 /// Overlays with their groups, rented pods, and the links of both with gateways.
 fn peers<'a>(all: &'a Topology, graph: &mut Graph, ids: &mut BTreeMap<&'a str, String>) {
-    let pods: Vec<&Host> = all.hosts.values().filter(|host| host.head.home == Home::Runpod).collect();
+    let pods: Vec<&Host> = all.hosts.values().filter(|host| host.head.home.rents_pods()).collect();
     let mut nodes = Vec::new();
     for pod in pods.iter().take(MOST) {
         let id = format!("p{}", nodes.len());
@@ -140,10 +140,10 @@ fn peers<'a>(all: &'a Topology, graph: &mut Graph, ids: &mut BTreeMap<&'a str, S
     if pods.len() > MOST {
         nodes.push(("pmore".to_owned(), format!("and {} more pods", pods.len() - MOST), Change::Keep));
     }
-    if !nodes.is_empty() {
+    if let Some(pod) = pods.first() {
         let cluster =
             Cluster { id: "pods".to_owned(), label: "pods".to_owned(), change: Change::Keep, nodes };
-        graph.clouds.entry(Home::Runpod).or_default().push(cluster);
+        graph.clouds.entry(pod.head.home).or_default().push(cluster);
     }
     let overlays = all.overlays();
     for overlay in &overlays {

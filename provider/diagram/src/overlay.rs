@@ -35,7 +35,7 @@ fn members<'a>(cards: &Cards<'a>, home: Home) -> Vec<&'a Host> {
     let fabrics: BTreeSet<&str> = all.configs.values().map(|config| config.fabric.as_str()).collect();
     let known = |host: &Host| host.config.as_ref().is_some_and(|key| all.configs.contains_key(key));
     let hosts = all.hosts.values().filter(|host| host.head.home == home);
-    hosts.filter(|host| known(host) || (home == Home::Runpod && fabrics.len() == 1)).collect()
+    hosts.filter(|host| known(host) || (home.rents_pods() && fabrics.len() == 1)).collect()
 }
 
 /// The node of a cloud.
@@ -240,9 +240,8 @@ pub(crate) fn links(
 ) -> i32 {
     let target = blocks[at].rect;
     let widest = blocks.iter().map(|block| block.rect.right()).max().unwrap_or_default();
-    let homes = [Home::Aws, Home::Google, Home::Runpod];
     let change = |cloud: &Block| {
-        let home = homes.into_iter().find(|home| cloud.key == format!("cloud:{home}"));
+        let home = Home::ALL.into_iter().find(|home| cloud.key == format!("cloud:{home}"));
         common(home.into_iter().flat_map(|home| members(cards, home)).map(|host| host.head.change))
     };
     let (mut beside, mut right) = (0, widest);

@@ -222,7 +222,7 @@ macro_rules! key_model {
             fn from_value(
                 value: &::tf_provider_rs::Value,
                 path: &::tf_provider_rs::Path,
-            ) -> Result<Self, ::tf_provider_rs::model::ShapeError> {
+            ) -> Result<Self, ::tf_provider_rs::model::ValueError> {
                 let fields = ::tf_provider_rs::model::FromValue::from_value(value, path)?;
                 Ok($key { fields, kind: ::std::marker::PhantomData })
             }

@@ -21,10 +21,10 @@ use crate::wait::Pause;
 
 /// Key of private state: IDs that a create must not adopt because a state contains them. With
 /// `create_before_destroy`, the object to be replaced has the same tags as the new one.
-pub const NOT: &str = "not";
+pub const EXCLUDED_IDS: &str = "excluded_ids";
 
-/// Key of private state: the mark of the resource that created or adopted the object in this process.
-const MARK: &str = "mark";
+/// Key of private state: identifies the resource that created or adopted the object in this process.
+const CREATOR: &str = "creator";
 
 type Error<M> = <<M as Common>::Cloud as Cloud>::Error;
 
@@ -50,26 +50,26 @@ where
     C: Future<Output = Result<String, Error<M>>>,
 {
     let Work { session, ctx, op, .. } = work;
-    let mark = mark(ctx);
+    let creator = creator(ctx);
     let mut pause = Pause::default();
     let mut attempts = 0;
     // Whether a response was lost: a conflict may then be with the object of the lost call, which lists do
     // not show yet.
     let mut lost = false;
     loop {
-        op.go_on()?;
+        op.check_cancelled()?;
         if let Some(id) = leftover(work, planned, &find).await? {
             return Ok(id);
         }
         attempts += 1;
         match create().await {
             Ok(id) => {
-                session.objects().take(&id, &mark);
+                session.objects().claim(&id, &creator);
                 return Ok(id);
             }
             Err(error)
                 if attempts < ATTEMPTS
-                    && !op.is_over()
+                    && !op.is_expired()
                     && (error.is_throttle()
                         || error.is_ambiguous()
                         || error.is_not_found()
@@ -82,7 +82,7 @@ where
                     op.sleep(pause.grow()).await?;
                 }
             }
-            Err(error) => return Err(op.told(error)),
+            Err(error) => return Err(op.explain(error)),
         }
     }
 }
@@ -101,16 +101,16 @@ where
     F: Future<Output = Result<Vec<String>, Error<M>>>,
 {
     let Work { session, ctx, op, .. } = work;
-    let not: BTreeSet<String> =
-        ctx.private.get(NOT).and_then(|ids| serde_json::from_value(ids).ok()).unwrap_or_default();
-    let mark = mark(ctx);
-    let mut found: Vec<String> = find().await.map_err(|error| op.told(error))?;
-    found.retain(|id| !not.contains(id));
+    let excluded: BTreeSet<String> =
+        ctx.private.get(EXCLUDED_IDS).and_then(|ids| serde_json::from_value(ids).ok()).unwrap_or_default();
+    let creator = creator(ctx);
+    let mut found: Vec<String> = find().await.map_err(|error| op.explain(error))?;
+    found.retain(|id| !excluded.contains(id));
     found.sort();
-    if let Some(twin) = found.iter().find(|id| session.objects().taken_by_other(id, &mark)) {
+    if let Some(twin) = found.iter().find(|id| session.objects().claimed_by_other(id, &creator)) {
         return Err(same_name(M::KIND, planned.name().text(), twin).into());
     }
-    let id = found.into_iter().find(|id| session.objects().take(id, &mark));
+    let id = found.into_iter().find(|id| session.objects().claim(id, &creator));
     if let Some(id) = &id {
         tracing::warn!(
             kind = M::KIND,
@@ -122,21 +122,21 @@ where
     Ok(id)
 }
 
-/// The mark of the resource, created on first use. An object with several parts, such as a NAT gateway with
-/// its address, has one mark.
-fn mark(ctx: &Context) -> String {
-    if let Some(serde_json::Value::String(mark)) = ctx.private.get(MARK) {
-        return mark;
+/// Identifies the resource, generated on first use. An object with several parts, such as a NAT gateway with
+/// its address, has one.
+fn creator(ctx: &Context) -> String {
+    if let Some(serde_json::Value::String(creator)) = ctx.private.get(CREATOR) {
+        return creator;
     }
-    let mark = format!("{:016x}", rand::random::<u64>());
-    ctx.private.set(MARK, mark.clone().into());
-    mark
+    let creator = format!("{:016x}", rand::random::<u64>());
+    ctx.private.set(CREATOR, creator.clone().into());
+    creator
 }
 
 /// Whether to delete the object of `state`; false if a resource of this run has adopted it.
 pub(crate) fn may_delete<M: Common>(session: &Session<M::Cloud>, ctx: &Context, state: &M) -> bool {
-    let mark = ctx.private.get(MARK);
-    let free = session.objects().doom(state.id().text(), mark.as_ref().and_then(|mark| mark.as_str()));
+    let creator = ctx.private.get(CREATOR);
+    let free = session.objects().begin_delete(state.id().text(), creator.as_ref().and_then(|id| id.as_str()));
     if !free {
         tracing::warn!(object = state.label(), "not deleted: adopted by another resource of this run");
     }

@@ -80,7 +80,7 @@ pub fn key<M: Common>(model: &M) -> Key {
 /// The state after a create or update: the plan, with values from the cloud where the plan was unknown.
 ///
 /// A read right after a change may return the old value, so the confirmed value counts.
-pub(crate) fn settle<M: Model>(planned: &M, found: &M) -> Result<M, Diagnostics> {
+pub(crate) fn merge_planned<M: Model>(planned: &M, found: &M) -> Result<M, Diagnostics> {
     let (Value::Object(planned), Value::Object(mut found)) = (planned.to_value(), found.to_value()) else {
         return Ok(found.clone());
     };

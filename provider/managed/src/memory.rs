@@ -42,69 +42,69 @@ impl<T: Clone> Table<T> {
     }
 }
 
-/// IDs by their fate in this process.
+/// IDs by what this process did with their objects.
 #[derive(Default)]
-pub struct Objects(Mutex<Fates>);
+pub struct Objects(Mutex<Ids>);
 
 #[derive(Default)]
-struct Fates {
+struct Ids {
     /// In the state of a resource, by type and name.
-    held: BTreeMap<(&'static str, String), BTreeSet<String>>,
-    /// Created or adopted by this process, with a mark that is also in the private state of the resource.
-    taken: BTreeMap<String, String>,
+    recorded: BTreeMap<(&'static str, String), BTreeSet<String>>,
+    /// Created or adopted by this process, with the resource that did it; its private state has the same value.
+    claimed: BTreeMap<String, String>,
     /// Being deleted, or deleted.
-    doomed: BTreeSet<String>,
+    deleted: BTreeSet<String>,
 }
 
 impl Objects {
     /// Starts another run in the same process.
     pub(crate) fn clear(&self) {
-        *lock(&self.0) = Fates::default();
+        *lock(&self.0) = Ids::default();
     }
 
-    /// Remembers that a state contains `id` as the `kind` named `name`.
-    pub fn hold(&self, kind: &'static str, name: &str, id: &str) {
+    /// Records that a state contains `id` as the `kind` named `name`.
+    pub fn record(&self, kind: &'static str, name: &str, id: &str) {
         if !id.is_empty() {
-            lock(&self.0).held.entry((kind, name.to_owned())).or_default().insert(id.to_owned());
+            lock(&self.0).recorded.entry((kind, name.to_owned())).or_default().insert(id.to_owned());
         }
     }
 
     /// IDs that a state contains as the `kind` named `name`.
-    pub(crate) fn held(&self, kind: &'static str, name: &str) -> BTreeSet<String> {
-        lock(&self.0).held.get(&(kind, name.to_owned())).cloned().unwrap_or_default()
+    pub(crate) fn recorded(&self, kind: &'static str, name: &str) -> BTreeSet<String> {
+        lock(&self.0).recorded.get(&(kind, name.to_owned())).cloned().unwrap_or_default()
     }
 
-    /// Claims `id` for the resource with this mark; false if another resource of this run has claimed or is
+    /// Claims `id` for the resource `creator`; false if another resource of this run has claimed or is
     /// deleting it.
-    pub(crate) fn take(&self, id: &str, mark: &str) -> bool {
-        let mut objects = lock(&self.0);
-        if objects.doomed.contains(id) || objects.taken.get(id).is_some_and(|other| other != mark) {
+    pub(crate) fn claim(&self, id: &str, creator: &str) -> bool {
+        let mut ids = lock(&self.0);
+        if ids.deleted.contains(id) || ids.claimed.get(id).is_some_and(|other| other != creator) {
             return false;
         }
-        objects.taken.insert(id.to_owned(), mark.to_owned());
+        ids.claimed.insert(id.to_owned(), creator.to_owned());
         true
     }
 
-    /// Whether a resource of this run with another mark has created or adopted `id`.
-    pub(crate) fn taken_by_other(&self, id: &str, mark: &str) -> bool {
-        lock(&self.0).taken.get(id).is_some_and(|taker| taker != mark)
+    /// Whether another resource of this run than `creator` has created or adopted `id`.
+    pub(crate) fn claimed_by_other(&self, id: &str, creator: &str) -> bool {
+        lock(&self.0).claimed.get(id).is_some_and(|other| other != creator)
     }
 
-    /// Marks `id` as being deleted by the resource with this mark; false if another resource of this run
-    /// has adopted it, in which case the old resource only hands it over.
-    pub(crate) fn doom(&self, id: &str, mark: Option<&str>) -> bool {
-        let mut objects = lock(&self.0);
-        if objects.taken.get(id).is_some_and(|taker| Some(taker.as_str()) != mark) {
+    /// Records that the resource `creator` deletes `id`; false if another resource of this run has adopted
+    /// it, in which case the old resource only hands it over.
+    pub(crate) fn begin_delete(&self, id: &str, creator: Option<&str>) -> bool {
+        let mut ids = lock(&self.0);
+        if ids.claimed.get(id).is_some_and(|other| Some(other.as_str()) != creator) {
             return false;
         }
-        objects.taken.remove(id);
-        objects.doomed.insert(id.to_owned());
+        ids.claimed.remove(id);
+        ids.deleted.insert(id.to_owned());
         true
     }
 
-    /// Forgets that `id` was being deleted: with unique names, its replacement has the same ID.
-    pub(crate) fn gone(&self, id: &str) {
-        lock(&self.0).doomed.remove(id);
+    /// Forgets that `id` was deleted: with unique names, its replacement has the same ID.
+    pub(crate) fn end_delete(&self, id: &str) {
+        lock(&self.0).deleted.remove(id);
     }
 }
 
@@ -117,17 +117,17 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_object_is_either_taken_or_doomed() {
+    fn an_object_is_either_claimed_or_deleted() {
         let run = Objects::default();
-        assert!(run.take("vpc-1", "a"));
-        assert!(run.taken_by_other("vpc-1", "b") && !run.taken_by_other("vpc-1", "a"));
-        assert!(!run.take("vpc-1", "b"), "two resources cannot take one object");
-        assert!(!run.doom("vpc-1", None), "the state that held it before does not delete it");
-        assert!(run.doom("vpc-1", Some("a")), "the resource that took it does");
-        assert!(run.doom("vpc-2", None));
-        assert!(!run.take("vpc-2", "a"));
-        run.gone("vpc-2");
-        assert!(run.take("vpc-2", "a"));
+        assert!(run.claim("vpc-1", "a"));
+        assert!(run.claimed_by_other("vpc-1", "b") && !run.claimed_by_other("vpc-1", "a"));
+        assert!(!run.claim("vpc-1", "b"), "two resources cannot claim one object");
+        assert!(!run.begin_delete("vpc-1", None), "the state that contained it before does not delete it");
+        assert!(run.begin_delete("vpc-1", Some("a")), "the resource that claimed it does");
+        assert!(run.begin_delete("vpc-2", None));
+        assert!(!run.claim("vpc-2", "a"));
+        run.end_delete("vpc-2");
+        assert!(run.claim("vpc-2", "a"));
     }
 
     #[test]

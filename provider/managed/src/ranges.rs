@@ -8,7 +8,7 @@ use warren_cidr::{Cloud, Family, Finding, Severity, parse_cidr};
 pub fn network(cloud: Cloud, family: Family) -> impl Fn(&Value, &Path, &mut Diagnostics) + Send + Sync {
     move |value, path, diagnostics| {
         if let Some(net) = range(value, path, diagnostics, cloud, family) {
-            tell(cloud, cloud.check_network(&net), path, diagnostics);
+            report(cloud, cloud.check_network(&net), path, diagnostics);
         }
     }
 }
@@ -17,7 +17,7 @@ pub fn network(cloud: Cloud, family: Family) -> impl Fn(&Value, &Path, &mut Diag
 pub fn subnet(cloud: Cloud, family: Family) -> impl Fn(&Value, &Path, &mut Diagnostics) + Send + Sync {
     move |value, path, diagnostics| {
         if let Some(net) = range(value, path, diagnostics, cloud, family) {
-            tell(cloud, cloud.check_subnet(&net), path, diagnostics);
+            report(cloud, cloud.check_subnet(&net), path, diagnostics);
         }
     }
 }
@@ -48,7 +48,7 @@ pub fn known(attribute: &Attr<String>) -> Option<IpNet> {
 }
 
 /// Adds the findings of the rules of the cloud.
-pub fn tell(cloud: Cloud, findings: Vec<Finding>, path: &Path, diagnostics: &mut Diagnostics) {
+pub fn report(cloud: Cloud, findings: Vec<Finding>, path: &Path, diagnostics: &mut Diagnostics) {
     for finding in findings {
         let detail = sentence(&finding.message);
         let diagnostic = match finding.severity {

@@ -40,9 +40,9 @@ pub struct Op<E> {
 
 /// The result of a read.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Look<T> {
-    /// The awaited result.
-    Done(T),
+pub enum Poll<T> {
+    /// The object is as wanted.
+    Ready(T),
     /// Not finished; the state of the object as the cloud reports it.
     Pending(String),
 }
@@ -83,7 +83,7 @@ impl<E: Failure> Op<E> {
     {
         let mut absence = self.absence();
         self.retry(&mut call, |error, now| {
-            absence.may_end(error) || (error.is_not_ready() && now < self.deadline)
+            absence.tolerates(error) || (error.is_not_ready() && now < self.deadline)
         })
         .await
     }
@@ -98,7 +98,7 @@ impl<E: Failure> Op<E> {
     {
         let mut absence = self.absence();
         self.retry(&mut call, |error, now| {
-            ((error.is_in_use() || error.is_not_ready()) && now < self.deadline) || absence.may_end(error)
+            ((error.is_in_use() || error.is_not_ready()) && now < self.deadline) || absence.tolerates(error)
         })
         .await
     }
@@ -108,23 +108,23 @@ impl<E: Failure> Op<E> {
     ///
     /// # Errors
     /// The error of the read, a timeout, or a cancelled run.
-    pub async fn until<T, F>(&self, wanted: &str, mut look: impl FnMut() -> F) -> Result<T, Diagnostics>
+    pub async fn until<T, F>(&self, wanted: &str, mut read: impl FnMut() -> F) -> Result<T, Diagnostics>
     where
-        F: Future<Output = Result<Look<T>, E>>,
+        F: Future<Output = Result<Poll<T>, E>>,
     {
         let mut pause = Pause::at(self.pace);
         let mut absence = self.absence();
         let begun = Instant::now();
         let mut reported = begun;
         loop {
-            let state = match look().await {
-                Ok(Look::Done(found)) => return Ok(found),
-                Ok(Look::Pending(state)) => {
+            let state = match read().await {
+                Ok(Poll::Ready(found)) => return Ok(found),
+                Ok(Poll::Pending(state)) => {
                     absence = self.absence();
                     state
                 }
-                Err(error) if absence.may_end(&error) => "not visible yet".to_owned(),
-                Err(error) => return Err(self.told(error)),
+                Err(error) if absence.tolerates(&error) => "not visible yet".to_owned(),
+                Err(error) => return Err(self.explain(error)),
             };
             let now = Instant::now();
             if now >= self.deadline {
@@ -157,13 +157,13 @@ impl<E: Failure> Op<E> {
         let tried = AtomicBool::new(false);
         self.until(wanted, || async {
             if done().await? {
-                return Ok(Look::Done(()));
+                return Ok(Poll::Ready(()));
             }
             tried.store(true, Ordering::Relaxed);
             match put().await {
-                Ok(()) => Ok(Look::Done(())),
+                Ok(()) => Ok(Poll::Ready(())),
                 Err(error) if error.is_ambiguous() || error.is_throttle() || error.is_not_ready() => {
-                    Ok(Look::Pending(error.to_string()))
+                    Ok(Poll::Pending(error.to_string()))
                 }
                 Err(error) => Err(error),
             }
@@ -182,7 +182,7 @@ impl<E: Failure> Op<E> {
     pub async fn delete<T, D, L>(
         &self,
         mut delete: impl FnMut() -> D,
-        mut look: impl FnMut() -> L,
+        mut read: impl FnMut() -> L,
     ) -> Result<(), Diagnostics>
     where
         D: Future<Output = Result<(), E>>,
@@ -200,12 +200,12 @@ impl<E: Failure> Op<E> {
                     (error.is_in_use() || error.is_not_ready()) && now < self.deadline
                 })
                 .await?;
-            if begun || !absence.goes_on() {
-                return self.until_gone(look).await;
+            if begun || !absence.is_recent() {
+                return self.until_gone(read).await;
             }
-            match look().await {
+            match read().await {
                 Err(error) if error.is_not_found() => return Ok(()),
-                Err(error) => return Err(self.told(error)),
+                Err(error) => return Err(self.explain(error)),
                 Ok(_) => self.sleep(pause.grow()).await?,
             }
         }
@@ -215,16 +215,16 @@ impl<E: Failure> Op<E> {
     ///
     /// # Errors
     /// As [`Op::until`].
-    pub async fn until_gone<T, F>(&self, mut look: impl FnMut() -> F) -> Result<(), Diagnostics>
+    pub async fn until_gone<T, F>(&self, mut read: impl FnMut() -> F) -> Result<(), Diagnostics>
     where
         F: Future<Output = Result<T, E>>,
     {
         self.until("deleted", || {
-            let look = look();
+            let read = read();
             async {
-                match look.await {
-                    Ok(_) => Ok(Look::Pending("still exists".to_owned())),
-                    Err(error) if error.is_not_found() => Ok(Look::Done(())),
+                match read.await {
+                    Ok(_) => Ok(Poll::Pending("still exists".to_owned())),
+                    Err(error) if error.is_not_found() => Ok(Poll::Ready(())),
                     Err(error) => Err(error),
                 }
             }
@@ -267,17 +267,17 @@ impl<E: Failure> Op<E> {
     ///
     /// # Errors
     /// The run is cancelled.
-    pub fn go_on(&self) -> Result<(), Diagnostics> {
+    pub fn check_cancelled(&self) -> Result<(), Diagnostics> {
         if self.cancel.is_cancelled() { Err(self.cancelled().into()) } else { Ok(()) }
     }
 
     /// Whether the deadline has passed.
-    pub fn is_over(&self) -> bool {
+    pub fn is_expired(&self) -> bool {
         Instant::now() >= self.deadline
     }
 
     fn absence(&self) -> Absence {
-        Absence { since: None, patience: self.pace.settle, deadline: self.deadline }
+        Absence { since: None, grace: self.pace.settle, deadline: self.deadline }
     }
 
     async fn retry<T, F>(
@@ -291,7 +291,7 @@ impl<E: Failure> Op<E> {
         let mut pause = Pause::at(self.pace);
         let mut reported = Instant::now();
         loop {
-            self.go_on()?;
+            self.check_cancelled()?;
             match call().await {
                 Ok(done) => return Ok(done),
                 Err(error) if again(&error, Instant::now()) => {
@@ -301,13 +301,13 @@ impl<E: Failure> Op<E> {
                     }
                     self.sleep(pause.grow()).await?;
                 }
-                Err(error) => return Err(self.told(error)),
+                Err(error) => return Err(self.explain(error)),
             }
         }
     }
 
     /// An API error together with its object.
-    pub fn told(&self, error: impl Into<Diagnostic>) -> Diagnostics {
+    pub fn explain(&self, error: impl Into<Diagnostic>) -> Diagnostics {
         let mut diagnostic: Diagnostic = error.into();
         diagnostic.detail = format!("{}: {}", self.what, diagnostic.detail);
         diagnostic.into()
@@ -343,21 +343,21 @@ impl<E: Failure> Op<E> {
 /// began.
 struct Absence {
     since: Option<Instant>,
-    patience: Duration,
+    grace: Duration,
     deadline: Instant,
 }
 
 impl Absence {
     /// Whether `error` is "not found" and the object may still appear.
-    fn may_end<E: Failure>(&mut self, error: &E) -> bool {
-        error.is_not_found() && self.goes_on()
+    fn tolerates<E: Failure>(&mut self, error: &E) -> bool {
+        error.is_not_found() && self.is_recent()
     }
 
     /// Records that the object was not found, and returns whether to retry.
-    fn goes_on(&mut self) -> bool {
+    fn is_recent(&mut self) -> bool {
         let now = Instant::now();
         let since = *self.since.get_or_insert(now);
-        now < (since + self.patience).min(self.deadline)
+        now < (since + self.grace).min(self.deadline)
     }
 }
 
@@ -412,19 +412,19 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn an_object_not_seen_yet_is_looked_for_again() {
-        let looks = AtomicUsize::new(0);
+    async fn an_object_not_seen_yet_is_read_again() {
+        let reads = AtomicUsize::new(0);
         let found = op(&CancellationToken::new(), Duration::from_secs(60))
             .until("available", || async {
-                match looks.fetch_add(1, Ordering::Relaxed) {
+                match reads.fetch_add(1, Ordering::Relaxed) {
                     0..3 => Err(error("not found")),
-                    3..6 => Ok(Look::Pending("pending".into())),
-                    _ => Ok(Look::Done("vpc-1")),
+                    3..6 => Ok(Poll::Pending("pending".into())),
+                    _ => Ok(Poll::Ready("vpc-1")),
                 }
             })
             .await;
         assert_eq!(found, Ok("vpc-1"));
-        assert_eq!(looks.into_inner(), 7);
+        assert_eq!(reads.into_inner(), 7);
     }
 
     #[tokio::test]
@@ -446,7 +446,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn patience_with_not_found_ends() {
+    async fn the_grace_period_for_not_found_ends() {
         let begun = Instant::now();
         let result: Result<(), _> = op(&CancellationToken::new(), Duration::from_secs(60))
             .call(|| async { Err(error("not found")) })
@@ -456,7 +456,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn an_object_made_late_in_an_operation_is_looked_for_as_long() {
+    async fn an_object_made_late_in_an_operation_is_read_for_as_long() {
         let op = op(&CancellationToken::new(), Duration::from_secs(60));
         tokio::time::sleep(FAST.settle * 2).await;
         let calls = AtomicUsize::new(0);
@@ -468,8 +468,8 @@ mod tests {
         };
         assert_eq!(op.call(answer).await, Ok(()));
         assert_eq!(op.release(answer).await, Ok(()));
-        let look = || async { answer().await.map(Look::Done) };
-        assert_eq!(op.until("available", look).await, Ok(()));
+        let read = || async { answer().await.map(Poll::Ready) };
+        assert_eq!(op.until("available", read).await, Ok(()));
         assert_eq!(calls.into_inner(), 9);
     }
 
@@ -486,7 +486,7 @@ mod tests {
     #[tokio::test]
     async fn a_wait_times_out() {
         let result: Result<(), _> = op(&CancellationToken::new(), Duration::from_secs(1))
-            .until::<(), _>("available", || async { Ok(Look::Pending("pending".into())) })
+            .until::<(), _>("available", || async { Ok(Poll::Pending("pending".into())) })
             .await;
         insta::assert_snapshot!(shown(&result.unwrap_err()));
     }
@@ -501,7 +501,7 @@ mod tests {
         };
         let op = op(&cancel, Duration::from_secs(600));
         let (result, ()) = tokio::join!(
-            op.until::<(), _>("available", || async { Ok(Look::Pending("pending".into())) }),
+            op.until::<(), _>("available", || async { Ok(Poll::Pending("pending".into())) }),
             stop
         );
         insta::assert_snapshot!(shown(&result.unwrap_err()));
@@ -510,17 +510,17 @@ mod tests {
 
     #[tokio::test]
     async fn what_is_gone_is_gone() {
-        let looks = AtomicUsize::new(0);
+        let reads = AtomicUsize::new(0);
         let result = op(&CancellationToken::new(), Duration::from_secs(60))
             .until_gone(|| async {
-                match looks.fetch_add(1, Ordering::Relaxed) {
+                match reads.fetch_add(1, Ordering::Relaxed) {
                     0..2 => Ok(()),
                     _ => Err(error("not found")),
                 }
             })
             .await;
         assert_eq!(result, Ok(()));
-        assert_eq!(looks.into_inner(), 3);
+        assert_eq!(reads.into_inner(), 3);
     }
 
     #[tokio::test]

@@ -341,14 +341,9 @@ struct Shout;
 
 impl Function for Shout {
     fn signature(&self) -> Signature {
-        Signature {
-            name: "shout".to_owned(),
-            summary: "Text in capital letters".to_owned(),
-            description: "Gives `text` in capital letters, with an exclamation mark.".to_owned(),
-            parameters: vec![Parameter::new("text", Type::String, "What to shout.")],
-            variadic: None,
-            result: Type::String,
-        }
+        Signature::new("shout", "Text in capital letters", Type::String)
+            .describe("Gives `text` in capital letters, with an exclamation mark.")
+            .parameter(Parameter::new("text", Type::String, "What to shout."))
     }
 
     fn call(&self, arguments: &[Value]) -> Result<Value, FunctionError> {

@@ -264,14 +264,9 @@ struct Sum;
 
 impl Function for Sum {
     fn signature(&self) -> Signature {
-        Signature {
-            name: "sum".to_owned(),
-            summary: "Sum of whole numbers".to_owned(),
-            description: String::new(),
-            parameters: vec![Parameter::new("first", Type::Number, "A whole number.")],
-            variadic: Some(Parameter::new("others", Type::Number, "More of them.")),
-            result: Type::Number,
-        }
+        Signature::new("sum", "Sum of whole numbers", Type::Number)
+            .parameter(Parameter::new("first", Type::Number, "A whole number."))
+            .variadic(Parameter::new("others", Type::Number, "More of them."))
     }
 
     fn call(&self, arguments: &[Value]) -> Result<Value, FunctionError> {
@@ -294,14 +289,7 @@ struct Fall;
 
 impl Function for Fall {
     fn signature(&self) -> Signature {
-        Signature {
-            name: "fall".to_owned(),
-            summary: "Panics".to_owned(),
-            description: String::new(),
-            parameters: Vec::new(),
-            variadic: None,
-            result: Type::String,
-        }
+        Signature::new("fall", "Panics", Type::String).deprecated("Stand instead.")
     }
 
     fn call(&self, _: &[Value]) -> Result<Value, FunctionError> {

@@ -6,7 +6,10 @@ use std::sync::{Arc, Mutex, PoisonError};
 use serde_json::Value as Json;
 use tokio_util::sync::CancellationToken;
 
+use crate::deferral::{DeferReason, Deferral};
+use crate::diagnostic::Diagnostics;
 use crate::model::Model;
+use crate::path::Path;
 use crate::value::Value;
 
 /// Capabilities of the client.
@@ -28,12 +31,52 @@ pub struct Context {
     pub client: ClientCapabilities,
     /// Private state of the resource, which Terraform stores but does not show to the user.
     pub private: Private,
+    /// The identity of the object as it was stored when the object was last read or changed, in every client. `None`
+    /// if the object is to be created, or if an older version of the provider stored it without an identity.
+    ///
+    /// Compare it with the configured account before calling the API: in another account, the object seems to be gone,
+    /// and Terraform would plan to create it again.
+    pub identity: Option<Value>,
+    /// Whether the operation is deferred.
+    pub deferral: Deferral,
+    /// The module's `provider_meta` block.
+    pub meta: Meta,
 }
 
 impl Context {
+    /// Defers the operation: the plan, read or import of an object, the read of a data source, the plan of an action,
+    /// or, in [`crate::Provider::configure`], all of these. What the operation returns is then only a guess.
+    ///
+    /// Clients that do not allow it ignore it; see [`ClientCapabilities::deferral`].
+    pub fn defer(&self, reason: DeferReason) {
+        self.deferral.set(Some(reason));
+    }
+
+    /// The reason to defer, if the client allows it.
+    pub(crate) fn allowed_deferral(&self) -> Option<DeferReason> {
+        self.deferral.reason().filter(|_| self.client.deferral)
+    }
+
     /// Whether the user requested cancellation.
     pub fn cancelled(&self) -> bool {
         self.cancel.is_cancelled()
+    }
+}
+
+/// The `provider_meta` block of the module that contains the object; see [`crate::Provider::meta_schema`].
+#[derive(Clone, Debug, Default)]
+pub struct Meta(pub(crate) Value);
+
+impl Meta {
+    /// The typed view. Every attribute is null if the module has no such block.
+    ///
+    /// # Errors
+    /// `M` does not match the schema, which is a bug in the provider.
+    pub fn read<M: Model>(&self) -> Result<M, Diagnostics> {
+        if self.0.is_null() {
+            return Ok(M::default());
+        }
+        Ok(M::from_value(&self.0, &Path::root())?)
     }
 }
 

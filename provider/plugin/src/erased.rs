@@ -1,5 +1,8 @@
 //! Object-safe forms of the typed traits, which accept and return values. The server only uses these.
 
+mod action;
+mod list_resource;
+
 use std::sync::Arc;
 
 use async_trait::async_trait;
@@ -9,23 +12,65 @@ use crate::context::{Context, Progress};
 use crate::data_source::DataSource;
 use crate::diagnostic::{Diagnostic, Diagnostics};
 use crate::ephemeral::{Ephemeral, Opened, Renewed};
-use crate::model::{Model, ShapeError, ToValue};
+use crate::model::{Model, ToValue, ValueError};
 use crate::path::Path;
 use crate::resource::{Change, ImportRequest, MoveSource, Planned, Resource};
 use crate::schema::{IdentitySchema, Schema};
 use crate::value::Value;
 
-impl From<ShapeError> for Diagnostics {
-    fn from(error: ShapeError) -> Self {
-        let path = error.path.clone();
-        Diagnostic::error("Value has an unexpected shape", format!("{error}. This is a bug in the provider."))
-            .at(path)
-            .into()
-    }
-}
+pub(crate) use action::{AnyAction, action};
+pub(crate) use list_resource::{AnyListResource, list_resource};
 
 fn read<M: Model>(value: &Value) -> Result<M, Diagnostics> {
     Ok(M::from_value(value, &Path::root())?)
+}
+
+/// Reads a configuration to be validated. Values that are not allowed are reported, and then count as unknown, so that
+/// the rest is validated in the same run.
+fn read_config<M: Model>(value: &Value, diagnostics: &mut Diagnostics) -> Option<M> {
+    let (model, invalid) = lenient(value, &Value::UNKNOWN);
+    let reported: Vec<Path> = diagnostics.0.iter().filter_map(|diagnostic| diagnostic.path.clone()).collect();
+    for error in invalid {
+        let diagnostic = Diagnostic::from(error);
+        // A validator has already explained the mistake.
+        if !diagnostic.path.as_ref().is_some_and(|path| reported.contains(path)) {
+            diagnostics.push(diagnostic);
+        }
+    }
+    model
+}
+
+/// Reads a stored state. A value that is no longer allowed counts as null: refresh reads it again from the API.
+fn read_state<M: Model>(value: &Value) -> Result<M, Diagnostics> {
+    match lenient(value, &Value::Null) {
+        (Some(model), _) => Ok(model),
+        (None, _) => read(value),
+    }
+}
+
+/// Reads `value`, with `replacement` in the place of each part that is not allowed. Returns no model if that does not
+/// help.
+fn lenient<M: Model>(value: &Value, replacement: &Value) -> (Option<M>, Vec<ValueError>) {
+    let (mut value, mut invalid) = (value.clone(), Vec::new());
+    loop {
+        match M::from_value(&value, &Path::root()) {
+            Ok(model) => return (Some(model), invalid),
+            Err(error) => {
+                let ValueError::Invalid { path, .. } = &error else {
+                    invalid.push(error);
+                    return (None, invalid);
+                };
+                let replaced = value.replace(path, replacement.clone());
+                let again = invalid.contains(&error);
+                if !again {
+                    invalid.push(error);
+                }
+                if again || !replaced {
+                    return (None, invalid);
+                }
+            }
+        }
+    }
 }
 
 /// Applies a resource's changes in its model to the value that the model came from. A model loses refinements and may
@@ -79,6 +124,13 @@ pub(crate) trait AnyResource: Send + Sync {
     async fn delete(&self, ctx: &Context, state: &Value) -> Result<(), Diagnostics>;
     async fn import(&self, ctx: &Context, request: ImportRequest) -> Result<Value, Diagnostics>;
     async fn upgrade(&self, version: i64, state: Json) -> Result<Json, Diagnostics>;
+    async fn upgrade_identity(&self, version: i64, identity: Json) -> Result<Json, Diagnostics>;
+    async fn generate_config(
+        &self,
+        ctx: &Context,
+        config: Value,
+        diagnostics: &mut Diagnostics,
+    ) -> Result<Value, Diagnostics>;
     async fn move_from(&self, ctx: &Context, source: MoveSource) -> Result<Option<Value>, Diagnostics>;
 }
 
@@ -120,20 +172,19 @@ impl<R: Resource> AnyResource for Erased<R> {
     }
 
     fn identity_of(&self, state: &Value) -> Option<Value> {
-        self.inner.identity_of(&read(state).ok()?)
+        self.inner.identity_of(&read_state(state).ok()?)
     }
 
     async fn validate(&self, config: &Value, diagnostics: &mut Diagnostics) {
-        match read(config) {
-            Ok(config) => self.inner.validate(&config, diagnostics).await,
-            Err(error) => diagnostics.extend(error),
+        if let Some(config) = read_config(config, diagnostics) {
+            self.inner.validate(&config, diagnostics).await;
         }
     }
 
     async fn plan(&self, ctx: &Context, change: ValueChange, diagnostics: &mut Diagnostics) -> ValueChange {
         let typed = (|| {
             Ok(Change::<R::Model> {
-                prior: change.prior.as_ref().map(read).transpose()?,
+                prior: change.prior.as_ref().map(read_state).transpose()?,
                 config: read(&change.config)?,
                 planned: read(&change.planned)?,
                 requires_replace: change.requires_replace.clone(),
@@ -161,7 +212,7 @@ impl<R: Resource> AnyResource for Erased<R> {
     }
 
     async fn plan_destroy(&self, ctx: &Context, prior: &Value, diagnostics: &mut Diagnostics) {
-        match read(prior) {
+        match read_state(prior) {
             Ok(prior) => self.inner.plan_destroy(ctx, &prior, diagnostics).await,
             Err(error) => diagnostics.extend(error),
         }
@@ -177,7 +228,7 @@ impl<R: Resource> AnyResource for Erased<R> {
     }
 
     async fn read(&self, ctx: &Context, state: &Value) -> Result<Option<Value>, Diagnostics> {
-        Ok(self.inner.read(ctx, read(state)?).await?.map(|state| state.to_value()))
+        Ok(self.inner.read(ctx, read_state(state)?).await?.map(|state| state.to_value()))
     }
 
     async fn update(
@@ -187,11 +238,11 @@ impl<R: Resource> AnyResource for Erased<R> {
         plan: Planned<Value>,
         progress: &Progress,
     ) -> Result<Value, Diagnostics> {
-        Ok(self.inner.update(ctx, read(prior)?, planned(&plan)?, progress).await?.to_value())
+        Ok(self.inner.update(ctx, read_state(prior)?, planned(&plan)?, progress).await?.to_value())
     }
 
     async fn delete(&self, ctx: &Context, state: &Value) -> Result<(), Diagnostics> {
-        self.inner.delete(ctx, read(state)?).await
+        self.inner.delete(ctx, read_state(state)?).await
     }
 
     async fn import(&self, ctx: &Context, request: ImportRequest) -> Result<Value, Diagnostics> {
@@ -200,6 +251,21 @@ impl<R: Resource> AnyResource for Erased<R> {
 
     async fn upgrade(&self, version: i64, state: Json) -> Result<Json, Diagnostics> {
         self.inner.upgrade(version, state).await
+    }
+
+    async fn upgrade_identity(&self, version: i64, identity: Json) -> Result<Json, Diagnostics> {
+        self.inner.upgrade_identity(version, identity).await
+    }
+
+    async fn generate_config(
+        &self,
+        ctx: &Context,
+        config: Value,
+        diagnostics: &mut Diagnostics,
+    ) -> Result<Value, Diagnostics> {
+        let mut typed = read_state(&config)?;
+        self.inner.generate_config(ctx, &mut typed, diagnostics).await;
+        Ok(typed.to_value())
     }
 
     async fn move_from(&self, ctx: &Context, source: MoveSource) -> Result<Option<Value>, Diagnostics> {
@@ -231,9 +297,8 @@ impl<D: DataSource> AnyDataSource for ErasedData<D> {
     }
 
     async fn validate(&self, config: &Value, diagnostics: &mut Diagnostics) {
-        match read(config) {
-            Ok(config) => self.inner.validate(&config, diagnostics).await,
-            Err(error) => diagnostics.extend(error),
+        if let Some(config) = read_config(config, diagnostics) {
+            self.inner.validate(&config, diagnostics).await;
         }
     }
 
@@ -268,9 +333,8 @@ impl<E: Ephemeral> AnyEphemeral for ErasedEphemeral<E> {
     }
 
     async fn validate(&self, config: &Value, diagnostics: &mut Diagnostics) {
-        match read(config) {
-            Ok(config) => self.inner.validate(&config, diagnostics).await,
-            Err(error) => diagnostics.extend(error),
+        if let Some(config) = read_config(config, diagnostics) {
+            self.inner.validate(&config, diagnostics).await;
         }
     }
 

@@ -32,6 +32,14 @@ impl Parameter {
 }
 
 /// The name, parameters and result of a function.
+///
+/// ```
+/// use tf_provider_rs::Type;
+/// use tf_provider_rs::function::{Parameter, Signature};
+///
+/// let shout = Signature::new("shout", "Text in capital letters", Type::String)
+///     .parameter(Parameter::new("text", Type::String, "What to shout."));
+/// ```
 #[derive(Clone, Debug)]
 pub struct Signature {
     /// The name, as in `provider::warren::NAME`.
@@ -46,6 +54,51 @@ pub struct Signature {
     pub variadic: Option<Parameter>,
     /// The type of the result.
     pub result: Type,
+    /// Makes Terraform show a warning where the function is called: the reason, and what to use instead.
+    pub deprecated: Option<String>,
+}
+
+impl Signature {
+    /// A signature without parameters.
+    pub fn new(name: &str, summary: &str, result: Type) -> Signature {
+        Signature {
+            name: name.to_owned(),
+            summary: summary.to_owned(),
+            description: String::new(),
+            parameters: Vec::new(),
+            variadic: None,
+            result,
+            deprecated: None,
+        }
+    }
+
+    /// Adds a positional parameter.
+    #[must_use]
+    pub fn parameter(mut self, parameter: Parameter) -> Signature {
+        self.parameters.push(parameter);
+        self
+    }
+
+    /// Accepts any number of further arguments.
+    #[must_use]
+    pub fn variadic(mut self, parameter: Parameter) -> Signature {
+        self.variadic = Some(parameter);
+        self
+    }
+
+    /// Sets the description in Markdown.
+    #[must_use]
+    pub fn describe(mut self, description: &str) -> Signature {
+        self.description = description.to_owned();
+        self
+    }
+
+    /// Marks it as deprecated; `message` is the reason, and what to use instead.
+    #[must_use]
+    pub fn deprecated(mut self, message: &str) -> Signature {
+        self.deprecated = Some(message.to_owned());
+        self
+    }
 }
 
 /// The error of a failed call.

@@ -1,11 +1,17 @@
-//! Typed views of values: [`Attr`], the conversion traits and the [`model!`](crate::model!) macro.
+//! Typed views of values: [`Attr`], and the traits that the derive macros implement.
 
-use std::collections::{BTreeMap, BTreeSet};
+mod collections;
+mod scalars;
+mod text;
+
 use std::panic::Location;
 
 use crate::diagnostic::{Diagnostic, Diagnostics};
 use crate::path::Path;
-use crate::value::{Number, Value};
+use crate::schema::{Attribute, IdentitySchema, Schema, Shape};
+use crate::value::Value;
+
+pub use text::NotAChoice;
 
 /// An attribute that may be absent or not known yet.
 ///
@@ -46,6 +52,14 @@ impl<T> Attr<T> {
     #[track_caller]
     pub fn value(&self) -> Result<&T, NotKnown> {
         self.known().ok_or_else(|| NotKnown { unknown: self.is_unknown(), location: Location::caller() })
+    }
+
+    /// What the value dereferences to, if it is set and known: the `&str` of an `Attr<String>` or of an ID.
+    pub fn as_deref(&self) -> Option<&T::Target>
+    where
+        T: std::ops::Deref,
+    {
+        self.known().map(|value| &**value)
     }
 
     /// Whether it is not known yet.
@@ -124,24 +138,38 @@ impl std::fmt::Debug for Secret {
     }
 }
 
-/// A value whose shape does not match its model. The schema rules this out for values that Terraform sends, so it is
-/// a bug in the provider.
+/// A value that a typed view cannot represent.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("attribute `{path}`: expected {expected}, got {got}")]
-pub struct ShapeError {
-    /// Path of the value.
-    pub path: Path,
-    /// The shape that the model expects.
-    pub expected: &'static str,
-    /// The shape of the value, never the value itself, which may be secret.
-    pub got: &'static str,
+pub enum ValueError {
+    /// The shape differs from the schema's. The schema rules this out for values that Terraform sends, so it is a bug
+    /// in the provider.
+    #[error("attribute `{path}`: expected {expected}, got {got}")]
+    Shape {
+        /// Path of the value.
+        path: Path,
+        /// The expected shape.
+        expected: &'static str,
+        /// The shape of the value, never the value itself, which may be secret.
+        got: &'static str,
+    },
+    /// The shape is right, but the value is not allowed: a string that does not parse, a number out of range, or a
+    /// missing element. It is a mistake in the configuration.
+    #[error("attribute `{path}`: expected {expected}")]
+    Invalid {
+        /// Path of the value.
+        path: Path,
+        /// What is expected, such as "a whole number from 0 to 65535". It never contains the value, which may be
+        /// secret.
+        expected: String,
+    },
 }
 
-impl ShapeError {
-    /// An error about `value` at `path`.
-    pub fn new(path: &Path, expected: &'static str, value: &Value) -> ShapeError {
+impl ValueError {
+    /// `value` at `path` has another shape.
+    pub fn shape(path: &Path, expected: &'static str, value: &Value) -> ValueError {
         let got = match value {
-            Value::Null => "null",
+            // An element or a nested attribute that the configuration leaves out.
+            Value::Null => return ValueError::invalid(path, format!("{expected}, got null")),
             Value::Unknown(_) => "an unknown value",
             Value::Bool(_) => "a bool",
             Value::Number(_) => "a number",
@@ -153,7 +181,33 @@ impl ShapeError {
             Value::Object(_) => "an object",
             Value::Dynamic(..) => "a dynamic value",
         };
-        ShapeError { path: path.clone(), expected, got }
+        ValueError::Shape { path: path.clone(), expected, got }
+    }
+
+    /// The value at `path` is not allowed.
+    pub fn invalid(path: &Path, expected: impl Into<String>) -> ValueError {
+        ValueError::Invalid { path: path.clone(), expected: expected.into() }
+    }
+}
+
+impl From<ValueError> for Diagnostic {
+    fn from(error: ValueError) -> Self {
+        match error {
+            ValueError::Shape { ref path, .. } => {
+                let detail = format!("{error}. This is a bug in the provider.");
+                Diagnostic::error("Value has an unexpected shape", detail).at(path.clone())
+            }
+            ValueError::Invalid { path, expected } => {
+                let detail = format!("`{path}` must be {expected}.");
+                Diagnostic::error("Invalid value", detail).at(path)
+            }
+        }
+    }
+}
+
+impl From<ValueError> for Diagnostics {
+    fn from(error: ValueError) -> Self {
+        Diagnostic::from(error).into()
     }
 }
 
@@ -163,7 +217,7 @@ pub trait FromValue: Sized {
     ///
     /// # Errors
     /// The value has another shape.
-    fn from_value(value: &Value, path: &Path) -> Result<Self, ShapeError>;
+    fn from_value(value: &Value, path: &Path) -> Result<Self, ValueError>;
 }
 
 /// Converts a typed view to a value. Sequences become lists, and keyed values become maps or objects;
@@ -173,108 +227,47 @@ pub trait ToValue {
     fn to_value(&self) -> Value;
 }
 
-/// The typed view of an object: a struct declared with [`model!`](crate::model!).
-pub trait Model: FromValue + ToValue + Clone + Default + Send + Sync + 'static {}
+/// The struct that is the schema and the state of a resource, data source, ephemeral resource or provider block. The
+/// derive macros implement it.
+pub trait Model: FromValue + ToValue + Clone + Default + Send + Sync + 'static {
+    /// The type name, such as `warren_aws_vpc`; empty for a provider block.
+    const TYPE_NAME: &'static str = "";
 
-macro_rules! scalar {
-    ($ty:ty, $expected:literal, $value:ident => $read:expr, $this:ident => $write:expr) => {
-        impl FromValue for $ty {
-            fn from_value($value: &Value, path: &Path) -> Result<Self, ShapeError> {
-                $read.ok_or_else(|| ShapeError::new(path, $expected, $value))
-            }
-        }
-        impl ToValue for $ty {
-            fn to_value(&self) -> Value {
-                let $this = self;
-                $write
-            }
-        }
-    };
-}
+    /// Version of the state format.
+    const VERSION: i64 = 0;
 
-fn number(value: &Value) -> Option<&Number> {
-    match value {
-        Value::Number(number) => Some(number),
-        _ => None,
+    /// The schema.
+    fn schema() -> Schema
+    where
+        Self: Object,
+    {
+        Schema::new(&Self::description()).version(Self::VERSION).attributes(Self::attributes())
+    }
+
+    /// The identity schema, from the attributes with the option `identity`.
+    fn identity() -> Option<IdentitySchema> {
+        None
+    }
+
+    /// The identity of the object in this state.
+    fn identity_of(&self) -> Option<Value> {
+        None
     }
 }
 
-scalar!(bool, "a bool", value => match value { Value::Bool(b) => Some(*b), _ => None }, b => Value::Bool(*b));
-scalar!(String, "a string", value => value.as_str().map(str::to_owned), s => Value::String(s.clone()));
-scalar!(Secret, "a string", value => value.as_str().map(|s| Secret(s.to_owned())), s => Value::String(s.0.clone()));
-scalar!(Number, "a number", value => number(value).cloned(), n => Value::Number(n.clone()));
-scalar!(i64, "a whole number", value => number(value).and_then(Number::to_i64), n => Value::Number(Number::from(*n)));
-scalar!(u64, "a whole number from 0", value => number(value).and_then(Number::to_u64), n => Value::Number(Number::from(*n)));
-scalar!(u8, "a whole number from 0 to 255", value => number(value).and_then(Number::to_u64).and_then(|n| u8::try_from(n).ok()), n => Value::Number(Number::from(u64::from(*n))));
-scalar!(f64, "a number", value => number(value).and_then(Number::to_f64), n => Number::from_f64(*n).map_or(Value::Null, Value::Number));
-scalar!(Value, "a value", value => Some(value.clone()), v => v.clone());
-
-impl<T: FromValue> FromValue for Attr<T> {
-    fn from_value(value: &Value, path: &Path) -> Result<Self, ShapeError> {
-        match value {
-            Value::Null => Ok(Attr::Null),
-            Value::Unknown(_) => Ok(Attr::Unknown),
-            known => match T::from_value(known, path) {
-                // A part is unknown and `T` cannot represent that, so the whole value is unknown.
-                Err(_) if !known.is_wholly_known() => Ok(Attr::Unknown),
-                read => read.map(Attr::Known),
-            },
-        }
-    }
+/// A Rust type that an attribute can have.
+pub trait AttributeType: FromValue + ToValue {
+    /// The type of its values, or the nested attributes.
+    fn shape() -> Shape;
 }
 
-impl<T: ToValue> ToValue for Attr<T> {
-    fn to_value(&self) -> Value {
-        match self {
-            Attr::Null => Value::Null,
-            Attr::Unknown => Value::UNKNOWN,
-            Attr::Known(value) => value.to_value(),
-        }
-    }
-}
+/// A struct whose fields are attributes. The derive macros implement it.
+pub trait Object: FromValue + ToValue {
+    /// Description in Markdown: the doc comment of the struct.
+    fn description() -> String;
 
-impl<T: FromValue> FromValue for Vec<T> {
-    fn from_value(value: &Value, path: &Path) -> Result<Self, ShapeError> {
-        let items = value.as_slice().ok_or_else(|| ShapeError::new(path, "a sequence", value))?;
-        items.iter().enumerate().map(|(index, item)| T::from_value(item, &path.index(index))).collect()
-    }
-}
-
-impl<T: ToValue> ToValue for Vec<T> {
-    fn to_value(&self) -> Value {
-        Value::List(self.iter().map(ToValue::to_value).collect())
-    }
-}
-
-impl<T: FromValue + Ord> FromValue for BTreeSet<T> {
-    fn from_value(value: &Value, path: &Path) -> Result<Self, ShapeError> {
-        let items = value.as_slice().ok_or_else(|| ShapeError::new(path, "a set", value))?;
-        items.iter().map(|item| T::from_value(item, path)).collect()
-    }
-}
-
-impl<T: ToValue> ToValue for BTreeSet<T> {
-    fn to_value(&self) -> Value {
-        Value::set(self.iter().map(ToValue::to_value).collect())
-    }
-}
-
-impl<T: FromValue> FromValue for BTreeMap<String, T> {
-    fn from_value(value: &Value, path: &Path) -> Result<Self, ShapeError> {
-        match value {
-            Value::Map(items) | Value::Object(items) => items
-                .iter()
-                .map(|(key, item)| Ok((key.clone(), T::from_value(item, &path.key(key))?)))
-                .collect(),
-            other => Err(ShapeError::new(path, "a map", other)),
-        }
-    }
-}
-
-impl<T: ToValue> ToValue for BTreeMap<String, T> {
-    fn to_value(&self) -> Value {
-        Value::Map(self.iter().map(|(key, item)| (key.clone(), item.to_value())).collect())
-    }
+    /// The attributes in the order of the fields.
+    fn attributes() -> Vec<Attribute>;
 }
 
 /// Declares a struct as the typed view of an object. Each field is the attribute with the same name; `r#type` is the
@@ -314,9 +307,9 @@ macro_rules! model {
             fn from_value(
                 value: &$crate::Value,
                 path: &$crate::Path,
-            ) -> Result<Self, $crate::model::ShapeError> {
+            ) -> Result<Self, $crate::model::ValueError> {
                 if !matches!(value, $crate::Value::Object(_) | $crate::Value::Map(_)) {
-                    return Err($crate::model::ShapeError::new(path, "an object", value));
+                    return Err($crate::model::ValueError::shape(path, "an object", value));
                 }
                 Ok($name {
                     $( $field: {

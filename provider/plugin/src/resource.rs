@@ -4,6 +4,7 @@ use async_trait::async_trait;
 use serde_json::Value as Json;
 
 use crate::context::{Context, Progress};
+pub use crate::deferral::DeferReason;
 use crate::diagnostic::{Diagnostic, Diagnostics};
 use crate::model::Model;
 use crate::path::Path;
@@ -33,6 +34,22 @@ pub trait Resource: Send + Sync + 'static {
     /// The identity of an existing object: an object value of [`Resource::identity`]'s type.
     fn identity_of(&self, _state: &Self::Model) -> Option<Value> {
         None
+    }
+
+    /// Upgrades a stored identity of an older [`IdentitySchema::version`] to the current one.
+    ///
+    /// # Errors
+    /// Diagnostics for the user.
+    async fn upgrade_identity(&self, version: i64, _identity: Json) -> Result<Json, Diagnostics> {
+        Err(Diagnostic::error(
+            "Unable to Upgrade Resource Identity",
+            format!(
+                "The state contains an identity of {} in version {version}, which this provider version cannot \
+                 upgrade. Use the provider version that wrote the state.",
+                self.type_name()
+            ),
+        )
+        .into())
     }
 
     /// Validates a configuration beyond the validators of its attributes. Values may be unknown; do not report
@@ -114,6 +131,16 @@ pub trait Resource: Send + Sync + 'static {
         .into())
     }
 
+    /// Adjusts a configuration that `terraform plan -generate-config-out` writes for an imported object (Terraform 1.14
+    /// or later). It contains what the user may set: computed, deprecated and default values are null.
+    async fn generate_config(
+        &self,
+        _ctx: &Context,
+        _config: &mut Self::Model,
+        _diagnostics: &mut Diagnostics,
+    ) {
+    }
+
     /// Converts the state of another resource type (a `moved` block). Returns `None` if this type does not support
     /// the source.
     ///
@@ -150,24 +177,6 @@ pub struct Change<M> {
     pub requires_replace: Vec<Path>,
     /// Set this to defer the change. Only honoured by clients that support deferral.
     pub deferred: Option<DeferReason>,
-}
-
-impl<M> Change<M> {
-    /// Whether the object is to be created.
-    pub fn is_create(&self) -> bool {
-        self.prior.is_none()
-    }
-}
-
-/// The reason for deferring a plan (`Deferred.Reason`).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum DeferReason {
-    /// Too much of the resource's configuration is unknown.
-    ResourceConfigUnknown,
-    /// Too much of the provider's configuration is unknown.
-    ProviderConfigUnknown,
-    /// A prerequisite does not exist.
-    AbsentPrerequisite,
 }
 
 /// The object to import.
@@ -211,4 +220,10 @@ pub struct MoveSource {
     pub schema_version: i64,
     /// The source state.
     pub state: Json,
+    /// The identity of the source, if it has one (Terraform 1.12 or later).
+    pub identity: Option<Json>,
+    /// Schema version of the source identity.
+    pub identity_schema_version: i64,
+    /// Private state of the source, as the other provider wrote it.
+    pub private: Vec<u8>,
 }

@@ -11,8 +11,11 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+pub use crate::block::BlockItems;
 use crate::diagnostic::Diagnostics;
 use crate::path::Path;
+use crate::plan_modifiers::{ModifyRequest, ModifyResponse, PlanModifier};
+use crate::semantic::{self, SemanticEquality, SemanticEquals};
 use crate::types::Type;
 use crate::value::Value;
 
@@ -26,8 +29,12 @@ pub struct Schema {
     pub version: i64,
     /// Description in Markdown.
     pub description: String,
+    /// Makes Terraform show a warning where it is used: the reason, and what to use instead.
+    pub deprecated: Option<String>,
     /// Attributes in the order of their declaration.
     pub attributes: Vec<Attribute>,
+    /// Validators of the whole configuration.
+    pub validators: Vec<Validator>,
 }
 
 impl Schema {
@@ -40,6 +47,13 @@ impl Schema {
     #[must_use]
     pub fn version(mut self, version: i64) -> Schema {
         self.version = version;
+        self
+    }
+
+    /// Marks it as deprecated; `message` is the reason, and what to use instead.
+    #[must_use]
+    pub fn deprecated(mut self, message: &str) -> Schema {
+        self.deprecated = Some(message.to_owned());
         self
     }
 
@@ -57,6 +71,16 @@ impl Schema {
         self
     }
 
+    /// Adds a validator of the whole configuration, such as [`crate::validators::conflicts_with`].
+    #[must_use]
+    pub fn validate(
+        mut self,
+        check: impl Fn(&Value, &Path, &mut Diagnostics) + Send + Sync + 'static,
+    ) -> Schema {
+        self.validators.push(Arc::new(check));
+        self
+    }
+
     /// The object type of values of this schema.
     pub fn ty(&self) -> Type {
         object_type(&self.attributes)
@@ -70,6 +94,24 @@ pub enum Shape {
     Plain(Type),
     /// Nested attributes.
     Nested(Nesting, Vec<Attribute>),
+}
+
+impl Shape {
+    /// The type of the value.
+    pub fn ty(&self) -> Type {
+        match self {
+            Shape::Plain(ty) => ty.clone(),
+            Shape::Nested(nesting, attributes) => {
+                let object = object_type(attributes);
+                match nesting {
+                    Nesting::Single => object,
+                    Nesting::List => Type::list(object),
+                    Nesting::Set => Type::set(object),
+                    Nesting::Map => Type::map(object),
+                }
+            }
+        }
+    }
 }
 
 /// The collection that holds nested attributes.
@@ -114,8 +156,8 @@ pub struct Attribute {
     pub sensitive: bool,
     /// Whether the value is never stored in plan or state (Terraform 1.11 or later).
     pub write_only: bool,
-    /// Whether Terraform shows a deprecation warning when it is used.
-    pub deprecated: bool,
+    /// Makes Terraform show a warning where it is used: the reason, and what to use instead.
+    pub deprecated: Option<String>,
     /// Value to use if the user sets none; makes the attribute computed.
     pub default: Option<Value>,
     /// How a computed value is planned.
@@ -124,6 +166,12 @@ pub struct Attribute {
     pub replace: bool,
     /// Validators, run on known values.
     pub validators: Vec<Validator>,
+    /// Plan modifiers, run in order on creates and updates.
+    pub modifiers: Vec<PlanModifier>,
+    /// Whether two values mean the same.
+    pub semantic: Option<SemanticEquality>,
+    /// Whether nested attributes are written as blocks, and how many of them there may be.
+    pub block: Option<BlockItems>,
 }
 
 impl Attribute {
@@ -138,11 +186,14 @@ impl Attribute {
             computed: false,
             sensitive: false,
             write_only: false,
-            deprecated: false,
+            deprecated: None,
             default: None,
             keep: Keep::default(),
             replace: false,
             validators: Vec::new(),
+            modifiers: Vec::new(),
+            semantic: None,
+            block: None,
         }
     }
 
@@ -218,10 +269,10 @@ impl Attribute {
         self
     }
 
-    /// Marks it as deprecated.
+    /// Marks it as deprecated; `message` is the reason, and what to use instead.
     #[must_use]
-    pub fn deprecated(mut self) -> Attribute {
-        self.deprecated = true;
+    pub fn deprecated(mut self, message: &str) -> Attribute {
+        self.deprecated = Some(message.to_owned());
         self
     }
 
@@ -248,6 +299,58 @@ impl Attribute {
         self
     }
 
+    /// Adds a plan modifier; see [`crate::plan_modifiers`].
+    #[must_use]
+    pub fn modify(
+        mut self,
+        modifier: impl Fn(&ModifyRequest<'_>, &mut ModifyResponse) + Send + Sync + 'static,
+    ) -> Attribute {
+        self.modifiers.push(Arc::new(modifier));
+        self
+    }
+
+    /// Keeps the earlier spelling of a value if `same` says that the new one means the same; see
+    /// [`crate::semantic`]. In a collection, `same` is asked about the whole and then about each element.
+    #[must_use]
+    pub fn semantic_equals(
+        mut self,
+        same: impl Fn(&Value, &Value) -> bool + Send + Sync + 'static,
+    ) -> Attribute {
+        self.semantic = Some(Arc::new(same));
+        self
+    }
+
+    /// Same as [`Attribute::semantic_equals`], with the equality of a type.
+    #[must_use]
+    pub fn semantic<T: SemanticEquals>(mut self) -> Attribute {
+        self.semantic = Some(semantic::of_type::<T>());
+        self
+    }
+
+    /// Writes nested attributes as blocks: `rule { port = 80 }`. The name is then usually a singular. Blocks exist for
+    /// compatibility with older providers; prefer nested attributes.
+    ///
+    /// A block is always optional; see [`Attribute::min_items`]. Blocks may be nested in blocks, not in attributes.
+    #[must_use]
+    pub fn block(mut self) -> Attribute {
+        self.block.get_or_insert_default();
+        self
+    }
+
+    /// Makes it a block with a minimum number. A single block with a minimum of 1 is required.
+    #[must_use]
+    pub fn min_items(mut self, min: u32) -> Attribute {
+        self.block.get_or_insert_default().min = min;
+        self
+    }
+
+    /// Makes it a block with a maximum number.
+    #[must_use]
+    pub fn max_items(mut self, max: u32) -> Attribute {
+        self.block.get_or_insert_default().max = Some(max);
+        self
+    }
+
     /// Adds a validator, run on known, non-null values.
     #[must_use]
     pub fn validate(
@@ -260,18 +363,7 @@ impl Attribute {
 
     /// The type of the value.
     pub fn ty(&self) -> Type {
-        match &self.shape {
-            Shape::Plain(ty) => ty.clone(),
-            Shape::Nested(nesting, attributes) => {
-                let object = object_type(attributes);
-                match nesting {
-                    Nesting::Single => object,
-                    Nesting::List => Type::list(object),
-                    Nesting::Set => Type::set(object),
-                    Nesting::Map => Type::map(object),
-                }
-            }
-        }
+        self.shape.ty()
     }
 }
 
@@ -286,7 +378,7 @@ pub fn object_type(attributes: &[Attribute]) -> Type {
 }
 
 /// The identity of a resource: the values that identify the object permanently.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct IdentitySchema {
     /// Version of the identity format.
     pub version: i64,
@@ -295,7 +387,7 @@ pub struct IdentitySchema {
 }
 
 /// An attribute of an identity.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct IdentityAttribute {
     /// The name.
     pub name: String,
@@ -311,6 +403,13 @@ impl IdentitySchema {
     /// An identity without attributes, version 0.
     pub fn new() -> IdentitySchema {
         IdentitySchema::default()
+    }
+
+    /// Sets the version of the identity format, which defaults to 0; see [`crate::Resource::upgrade_identity`].
+    #[must_use]
+    pub fn version(mut self, version: i64) -> IdentitySchema {
+        self.version = version;
+        self
     }
 
     /// Adds a string that import requires.

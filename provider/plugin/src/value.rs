@@ -5,6 +5,7 @@ use std::str::FromStr;
 
 use bigdecimal::{BigDecimal, ToPrimitive};
 
+use crate::path::{Path, Step};
 use crate::types::Type;
 
 /// A number of any size and precision; Terraform computes with 512 bits.
@@ -59,6 +60,12 @@ impl std::fmt::Display for Number {
 impl std::fmt::Debug for Number {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "{self}")
+    }
+}
+
+impl From<i32> for Number {
+    fn from(value: i32) -> Self {
+        Number::from(i64::from(value))
     }
 }
 
@@ -190,6 +197,31 @@ impl Value {
         }
     }
 
+    /// Replaces the part at `path`, and returns whether there is one. A path ends at a set, so the whole set is
+    /// replaced.
+    pub(crate) fn replace(&mut self, path: &Path, replacement: Value) -> bool {
+        let mut part = self;
+        for step in &path.0 {
+            let next = match (part, step) {
+                (Value::Object(items) | Value::Map(items), Step::Attribute(name) | Step::Key(name)) => {
+                    items.get_mut(name)
+                }
+                (Value::List(items) | Value::Tuple(items), Step::Index(index)) => {
+                    usize::try_from(*index).ok().and_then(|index| items.get_mut(index))
+                }
+                (set @ Value::Set(_), _) => {
+                    *set = replacement;
+                    return true;
+                }
+                _ => None,
+            };
+            let Some(next) = next else { return false };
+            part = next;
+        }
+        *part = replacement;
+        true
+    }
+
     /// Converts the value to the shape of `ty`. A sequence becomes a list, set or tuple, and a keyed value becomes a
     /// map or object. Missing attributes of an object become null, and unexpected ones are removed.
     ///
@@ -237,6 +269,12 @@ impl From<&str> for Value {
 impl From<String> for Value {
     fn from(value: String) -> Self {
         Value::String(value)
+    }
+}
+
+impl From<i32> for Value {
+    fn from(value: i32) -> Self {
+        Value::Number(Number::from(value))
     }
 }
 

@@ -14,7 +14,6 @@
 
 mod botocore_model;
 mod bucket;
-pub mod driver;
 mod emulator;
 mod front;
 pub mod google;
@@ -39,5 +38,7 @@ pub use netns::NetNs;
 pub use proxy::{Consistency, Proxy, ProxyConfig};
 pub use query::Params;
 pub use runpod::{RunPod, RunPodConfig};
-pub use terraform::{Killer, Run, Running, Terraform, write_cli_configuration};
+pub use terraform::Terraform;
+pub use tf_provider_rs::test as driver;
+pub use tf_provider_rs::test::{Killer, Run, Running, write_cli_configuration};
 pub use venv::{Venv, cache_dir, workspace_root};

@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
-use warren_proto::lease::{Enrolment, Outcome, Refusal, Settings, Transaction};
+use warren_lease::{Enrolment, Outcome, Refusal, Settings, Transaction};
 use warren_store::{Etcd, EtcdSettings, Member, News, Store};
 use warren_tunnel::enrolment::leases::{LeaseService, PeerEvent};
 use warren_tunnel_tests::program;
@@ -318,7 +318,7 @@ fn a_follower_that_was_away_reads_again_after_compaction() {
         assert!(matches!(news.recv().await, Some(News::Contents { records, .. }) if records.is_empty()));
         (store, news)
     });
-    let key = warren_proto::lease::Key::Evicted(peer(1));
+    let key = warren_lease::Key::Evicted(peer(1));
     let put = |value: &[u8]| Transaction {
         expect: Vec::new(),
         put: vec![(key, value.to_vec())],

@@ -16,6 +16,8 @@ const PURE: &[&str] = &[
     "warren-check",
     "warren-wire",
     "warren-proto",
+    "warren-lease",
+    "warren-path",
     "warren-netstack",
 ];
 

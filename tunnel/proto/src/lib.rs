@@ -6,21 +6,14 @@
 //! * [`plane`]: the data path's view of it, shared, with lock-free look-ups.
 //! * [`transport`]: sealing and opening of data messages.
 //! * [`allowed`]: the allowed-IPs table.
-//! * [`carrier`]: the choice between UDP and a TLS connection for each peer.
-//! * [`lease`]: which peer has which addresses, and for how long.
-//! * [`policy`]: allow lists, rate limits and audit records of peers.
 //! * [`time`]: clocks as arguments, and the constants of whitepaper section 6.1.
 //!
 //! Sections are those of <https://www.wireguard.com/papers/wireguard.pdf>.
 
 pub mod allowed;
-pub mod carrier;
 pub mod engine;
-pub mod failover;
 mod handshake;
-pub mod lease;
 pub mod plane;
-pub mod policy;
 pub mod time;
 pub mod transport;
 

@@ -2,7 +2,7 @@
 
 use std::{path::PathBuf, sync::Arc};
 
-use warren_proto::carrier::Mode;
+use warren_path::carrier::Mode;
 use warren_transport::tls::{Identity, IdentityError, ListenLimits, Listener, Proxy, Streams, Target, Trust};
 use warren_wire::config::{Config, Host, Peer, TlsEndpoint};
 

@@ -8,9 +8,9 @@ use std::{
     time::Duration,
 };
 
+use warren_path::carrier::{Action, Choice, Mode, Why};
 use warren_proto::{
     Now,
-    carrier::{Action, Choice, Mode, Why},
     engine::Engine,
     plane::{Carrier, Endpoint, PeerId, StreamId},
 };

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use tokio::sync::{Semaphore, mpsc, oneshot};
 use tokio::time::{sleep, timeout};
-use warren_proto::lease::{
+use warren_lease::{
     COMMIT_WITHIN, Enrolment, Grant, Lease, Leases, Outcome, Output, Peer, PoolError, Refusal, RequestId,
     Settings, Statistics, Transaction, TransactionId,
 };

@@ -8,7 +8,7 @@ use std::time::Duration;
 use arc_swap::ArcSwap;
 use ipnet::IpNet;
 use tokio::sync::watch;
-use warren_proto::policy::{Denial, Flow, Policy, RateLimit};
+use warren_lease::policy::{Denial, Flow, Policy, RateLimit};
 use warren_proxy::net::is_local;
 use warren_wire::Name;
 use warren_wire::gateway::GatewayConfig;

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use parking_lot::Mutex;
-use warren_proto::policy::{self, Denial, FlowKey};
+use warren_lease::policy::{self, Denial, FlowKey};
 use warren_wire::UnixTime;
 use warren_wire::gateway::Protocol;
 

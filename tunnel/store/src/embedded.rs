@@ -12,7 +12,7 @@ use async_trait::async_trait;
 use redb::backends::FileBackend;
 use redb::{Database, ReadableDatabase as _, ReadableTable as _, TableDefinition};
 use tokio::sync::{mpsc, oneshot};
-use warren_proto::lease::{Key, Outcome, Table, Transaction};
+use warren_lease::{Key, Outcome, Table, Transaction};
 
 use crate::{Member, NEWS, News, Presence, Store, StoreError};
 

@@ -1,17 +1,17 @@
 //! Lease stores: [`Embedded`], a file of one gateway, or [`Etcd`], which several gateways share.
 //!
-//! A store is a table of versioned records with atomic transactions ([`warren_proto::lease::Transaction`]).
+//! A store is a table of versioned records with atomic transactions ([`warren_lease::Transaction`]).
 //! Acknowledged changes survive crashes. A follower ([`Store::follow`]) first receives the contents, then every change
 //! in order, including those of other gateways.
 //!
-//! Only [`warren_proto::lease`] interprets the records.
+//! Only [`warren_lease`] interprets the records.
 
 mod embedded;
 mod etcd;
 
 use async_trait::async_trait;
 use tokio::sync::mpsc;
-use warren_proto::lease::{Change, Outcome, Transaction};
+use warren_lease::{Change, Outcome, Transaction};
 use warren_wire::Name;
 
 pub use embedded::Embedded;

@@ -8,7 +8,7 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
 use tokio::runtime::Runtime;
-use warren_proto::lease::{Key, Outcome, Transaction};
+use warren_lease::{Key, Outcome, Transaction};
 use warren_store::{Embedded, Member, News, Store};
 use warren_wire::PublicKey;
 use warren_wire::token::TokenId;

@@ -5,7 +5,7 @@ use tf_provider_rs::{Attr, Diagnostics, Path, Type, Value};
 pub(crate) use warren_managed::Common;
 use warren_managed::{Cloud, timeouts};
 
-use crate::session::Aws;
+use crate::session::{Aws, Work};
 use crate::tags::{self, TagMap, Tags};
 
 /// A model with tags.
@@ -24,6 +24,22 @@ pub(crate) trait Tagged: Common<Cloud = Aws> {
     }
 }
 
+/// Reconciles the tags of the object, which are `have`, with the plan.
+pub(crate) async fn retag(work: &Work<'_>, planned: &impl Tagged, have: &Tags) -> Result<(), Diagnostics> {
+    let want = planned.marks(&work.cloud);
+    work.op.call(|| work.cloud.retag(planned.id().text(), have, &want)).await
+}
+
+/// The planned `tags_all`; unknown while part of it is unknown.
+pub(crate) fn planned_tags(aws: Option<&Aws>, name: &Attr<String>, tags: &TagMap) -> TagMap {
+    let unknown =
+        tags.is_unknown() || tags.known().into_iter().flatten().any(|(_, value)| value.is_unknown());
+    match (aws, name) {
+        (Some(aws), Attr::Known(name)) if !unknown => tags::all(&aws.tags(name, tags)),
+        _ => Attr::Unknown,
+    }
+}
+
 /// Implements [`Common`] and [`Tagged`] for a model with the fields `name`, `id`, `tags`, `tags_all`, `timeouts`.
 macro_rules! common {
     ($model:ty, $kind:literal) => {
@@ -35,7 +51,7 @@ macro_rules! common {
                 aws.tags(self.name.text(), &self.tags)
             }
             fn plan_marks(&mut self, aws: Option<&$crate::session::Aws>) {
-                self.tags_all = $crate::tags::planned(aws, &self.name, &self.tags);
+                self.tags_all = $crate::common::planned_tags(aws, &self.name, &self.tags);
             }
         }
 

@@ -6,6 +6,7 @@
 //! Every object has the tags `warren:fabric`, `warren:owner` and `warren:name` from its creation on, so
 //! that an apply finds and adopts an object that an interrupted apply left behind.
 
+mod account;
 mod address;
 mod client;
 mod common;

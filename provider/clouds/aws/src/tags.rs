@@ -5,101 +5,21 @@ use std::collections::{BTreeMap, BTreeSet};
 use aws_sdk_ec2::types::{Filter, ResourceType, Tag, TagSpecification};
 use tf_provider_rs::{Attr, Diagnostics, Path, Value};
 
-use crate::common::Tagged;
-use crate::error::{ApiError, Named};
-use crate::session::{Aws, Work};
+use crate::error::ApiError;
 
 /// Tags in a configuration.
 pub(crate) type TagMap = Attr<BTreeMap<String, Attr<String>>>;
 /// Tags of an object.
 pub(crate) type Tags = BTreeMap<String, String>;
 
-const FABRIC: &str = "warren:fabric";
-const OWNER: &str = "warren:owner";
-const NAME: &str = "warren:name";
+pub(crate) const FABRIC: &str = "warren:fabric";
+pub(crate) const OWNER: &str = "warren:owner";
+pub(crate) const NAME: &str = "warren:name";
 /// Marks an address that belongs to a resource of the type in the value, as opposed to a separate address
 /// with the same name.
 pub(crate) const PART_OF: &str = "warren:part-of";
 /// Shown in consoles; a user's own `Name` has precedence.
-const SHOWN: &str = "Name";
-
-impl Aws {
-    /// All tags of the object `name` with the user's `tags`.
-    pub(crate) fn tags(&self, name: &str, tags: &TagMap) -> Tags {
-        let mut all = Tags::from([(SHOWN.to_owned(), name.to_owned())]);
-        all.extend(self.default_tags.clone());
-        all.extend(known(tags));
-        all.extend([
-            (FABRIC.to_owned(), self.scope.fabric.clone()),
-            (OWNER.to_owned(), self.scope.owner.clone()),
-            (NAME.to_owned(), name.to_owned()),
-        ]);
-        all
-    }
-
-    /// Filters of describe calls that find the objects of this fabric and owner called `name`.
-    pub(crate) fn filters(&self, name: &str) -> Vec<Filter> {
-        vec![
-            filter(&format!("tag:{FABRIC}"), &self.scope.fabric),
-            filter(&format!("tag:{OWNER}"), &self.scope.owner),
-            filter(&format!("tag:{NAME}"), name),
-        ]
-    }
-
-    /// Whether the tags belong to an object of this fabric and owner named `name`.
-    pub(crate) fn owns(&self, tags: &Tags, name: &str) -> bool {
-        scope(tags) == (Some(self.scope.fabric.clone()), Some(self.scope.owner.clone()))
-            && tags.get(NAME).is_some_and(|tag| tag == name)
-    }
-
-    /// The tags of an object that belong in the `tags` attribute. `before` is the last value of that
-    /// attribute: a tag that equals a default tag counts only if it is in there.
-    pub(crate) fn user_tags(&self, all: &Tags, before: &TagMap) -> TagMap {
-        let was = known(before);
-        let name = all.get(NAME);
-        let user: BTreeMap<String, Attr<String>> = all
-            .iter()
-            .filter(|(key, value)| {
-                let ours = [FABRIC, OWNER, NAME].contains(&key.as_str()) || key.starts_with("aws:");
-                let by_default = self.default_tags.contains_key(*key)
-                    || (key.as_str() == SHOWN && (name == Some(*value) || name.is_none()));
-                !ours && (was.contains_key(*key) || !by_default)
-            })
-            .map(|(key, value)| (key.clone(), Attr::Known(value.clone())))
-            .collect();
-        if user.is_empty() && !before.is_known() { Attr::Null } else { Attr::Known(user) }
-    }
-
-    /// Reconciles the tags of `id`.
-    pub(crate) async fn retag(&self, id: &str, have: &Tags, want: &Tags) -> Result<(), ApiError> {
-        let (set, unset) = difference(have, want);
-        if !set.is_empty() {
-            let call = self.ec2().create_tags().resources(id).set_tags(Some(to_sdk(&set)));
-            call.send().await.named("CreateTags")?;
-        }
-        if !unset.is_empty() {
-            let gone = unset.iter().map(|key| Tag::builder().key(key).build()).collect();
-            self.ec2().delete_tags().resources(id).set_tags(Some(gone)).send().await.named("DeleteTags")?;
-        }
-        Ok(())
-    }
-}
-
-/// Reconciles the tags of the object, which are `have`, with the plan.
-pub(crate) async fn retag(work: &Work<'_>, planned: &impl Tagged, have: &Tags) -> Result<(), Diagnostics> {
-    let want = planned.marks(&work.cloud);
-    work.op.call(|| work.cloud.retag(planned.id().text(), have, &want)).await
-}
-
-/// The planned `tags_all`; unknown while part of it is unknown.
-pub(crate) fn planned(aws: Option<&Aws>, name: &Attr<String>, tags: &TagMap) -> TagMap {
-    let unknown =
-        tags.is_unknown() || tags.known().into_iter().flatten().any(|(_, value)| value.is_unknown());
-    match (aws, name) {
-        (Some(aws), Attr::Known(name)) if !unknown => all(&aws.tags(name, tags)),
-        _ => Attr::Unknown,
-    }
-}
+pub(crate) const SHOWN: &str = "Name";
 
 /// The attribute `tags_all` of an object with these tags.
 pub(crate) fn all(tags: &Tags) -> TagMap {
@@ -170,11 +90,13 @@ pub(crate) fn check(value: &Value, path: &Path, diagnostics: &mut Diagnostics) {
     }
 }
 
-fn to_sdk(tags: &Tags) -> Vec<Tag> {
+/// For calls that change tags.
+pub(crate) fn to_sdk(tags: &Tags) -> Vec<Tag> {
     tags.iter().map(|(key, value)| Tag::builder().key(key).value(value).build()).collect()
 }
 
-fn known(tags: &TagMap) -> Tags {
+/// The known tags of a configuration.
+pub(crate) fn known(tags: &TagMap) -> Tags {
     tags.known()
         .into_iter()
         .flatten()
@@ -212,20 +134,5 @@ mod tests {
         check(&Value::Map(map.into()), &Path::of("tags"), &mut diagnostics);
         let told: Vec<&str> = diagnostics.0.iter().map(|d| d.detail.as_str()).collect();
         insta::assert_snapshot!(told.join("\n").replace(&long, "(129 characters)"));
-    }
-
-    #[tokio::test]
-    async fn the_users_tags_are_told_from_the_providers() {
-        let aws = crate::session::tests::account([("team", "ml")]).await;
-        let wrote = Attr::Known(BTreeMap::from([("env".to_owned(), Attr::from("prod"))]));
-        let all = aws.tags("hub", &wrote);
-        insta::assert_json_snapshot!(all);
-        assert_eq!(aws.user_tags(&all, &wrote), wrote);
-        assert_eq!(aws.user_tags(&aws.tags("hub", &Attr::Null), &Attr::Null), Attr::Null);
-        let mut drifted = all;
-        drifted.insert("by-hand".into(), "1".into());
-        drifted.remove("env");
-        let expected = Attr::Known(BTreeMap::from([("by-hand".to_owned(), Attr::from("1"))]));
-        assert_eq!(aws.user_tags(&drifted, &wrote), expected);
     }
 }

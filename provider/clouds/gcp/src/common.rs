@@ -1,15 +1,15 @@
 //! Attributes that all Google Cloud resources share: name, ID, description, timeouts.
 
 use tf_provider_rs::schema::Attribute;
-use tf_provider_rs::{Attr, Diagnostic, Diagnostics, Path};
+use tf_provider_rs::{Attr, Diagnostic, Diagnostics, NotKnown, Path};
 pub(crate) use warren_managed::Common;
 pub(crate) use warren_managed::checks::{between, one_of};
 use warren_managed::{Cloud, timeouts};
 
+use crate::account::Gcp;
 use crate::error::ApiError;
 use crate::link::{self, Link};
 use crate::marker::{self, Marker};
-use crate::session::Gcp;
 
 /// A model whose ID consists of its project, region and name.
 pub(crate) trait Located: Common<Cloud = Gcp> {
@@ -19,17 +19,14 @@ pub(crate) trait Located: Common<Cloud = Gcp> {
     /// Region, location or zone; `None` for a global object.
     fn region(&self) -> Option<&Attr<String>>;
 
-    /// The ID of the object in this project, if all of its parts are known.
-    fn place(&self, project: &str) -> Option<String> {
-        let region = match self.region() {
-            None => None,
-            Some(region) => Some(region.known()?.clone()),
-        };
-        let name = self.name().known()?.clone();
-        Some(
-            Link { project: project.to_owned(), region, collection: Self::COLLECTION.to_owned(), name }
-                .to_string(),
-        )
+    /// The ID of the object in this project.
+    ///
+    /// # Errors
+    /// A part of it is not known.
+    fn place(&self, project: &str) -> Result<String, NotKnown> {
+        let region = self.region().map(Attr::value).transpose()?.cloned();
+        let (collection, name) = (Self::COLLECTION.to_owned(), self.name().value()?.clone());
+        Ok(Link { project: project.to_owned(), region, collection, name }.to_string())
     }
 
     /// Whether a create may adopt the existing object of this name: its description names this fabric, owner and name, and
@@ -37,11 +34,11 @@ pub(crate) trait Located: Common<Cloud = Gcp> {
     ///
     /// # Errors
     /// The object belongs to someone else, or its immutable settings differ.
-    fn adoptable(&self, gcp: &Gcp, description: &str, same: bool) -> Result<Vec<String>, ApiError> {
-        let id = self.place(&gcp.project).unwrap_or_default();
+    fn adoptable(&self, gcp: &Gcp, description: Option<&str>, same: bool) -> Result<Vec<String>, ApiError> {
+        let id = self.place(&gcp.project)?;
         let taken = |why: String| Err(ApiError::taken(Self::KIND, format!("{id} already exists and {why}")));
         match marker::split(description).0 {
-            Some(marker) if marker == Marker::new(&gcp.scope, self.name().text()) => {
+            Some(marker) if marker == Marker::new(&gcp.scope, self.name().value()?) => {
                 if same {
                     Ok(vec![id])
                 } else {
@@ -62,7 +59,7 @@ macro_rules! plan_place {
         let Some(gcp) = $gcp else { return };
         $model.plan_region(gcp);
         if $model.id.is_unknown()
-            && let Some(id) = $crate::common::Located::place($model, &gcp.project)
+            && let Ok(id) = $crate::common::Located::place($model, &gcp.project)
         {
             $model.id = id.into();
         }
@@ -87,7 +84,8 @@ macro_rules! common {
             const KIND: &'static str = $kind;
             warren_managed::accessors!();
             fn marks(&self, gcp: &$crate::session::Gcp) -> String {
-                $crate::marker::Marker::new(&gcp.scope, self.name.text()).with(self.description.text())
+                let marker = $crate::marker::Marker::new(&gcp.scope, self.name.text());
+                marker.with(self.description.known().map(String::as_str))
             }
             fn plan_marks(&mut self, gcp: Option<&$crate::session::Gcp>) {
                 $crate::common::plan_place!(self, gcp);
@@ -165,7 +163,7 @@ pub(crate) fn region(what: &str) -> Attribute {
 
 /// Rejects a regional object without a region.
 pub(crate) fn has_region(region: &Attr<String>) -> Result<(), Diagnostics> {
-    if !region.text().is_empty() {
+    if region.is_known() {
         return Ok(());
     }
     Err(Diagnostic::error(

@@ -2,8 +2,20 @@
 
 use google_cloud_gax::error::Error;
 use google_cloud_gax::error::rpc::{Code, StatusDetails};
-use tf_provider_rs::{Diagnostic, Diagnostics};
+use tf_provider_rs::{Diagnostic, Diagnostics, NotKnown};
 pub(crate) use warren_managed::Failure;
+
+/// The reason of an answer that lacks a member.
+const INCOMPLETE: &str = "incompleteResponse";
+
+/// The reason of a perimeter that is a bridge.
+const BRIDGE: &str = "perimeterBridge";
+
+/// The reason of a call without a value that it needs.
+const MISSING_VALUE: &str = "missingValue";
+
+/// The reason of a payload that is not the stored one.
+const CHECKSUM_MISMATCH: &str = "checksumMismatch";
 
 /// A failed API call, or an operation that failed after it began.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -30,6 +42,37 @@ impl<T> Named<T> for Result<T, Error> {
     fn named(self, operation: &'static str) -> Result<T, ApiError> {
         self.map_err(|error| ApiError::new(operation, &error))
     }
+}
+
+/// A member of an answer that the API always sends.
+pub(crate) trait OrMissing {
+    /// The member.
+    type Value;
+
+    /// The member, or an error that names the operation and the member.
+    fn or_missing(self, operation: &'static str, member: &str) -> Result<Self::Value, ApiError>;
+}
+
+impl<T> OrMissing for Option<T> {
+    type Value = T;
+
+    fn or_missing(self, operation: &'static str, member: &str) -> Result<T, ApiError> {
+        self.ok_or_else(|| ApiError::incomplete(operation, member))
+    }
+}
+
+/// A text of a protobuf message is never absent: an empty one was not sent.
+impl OrMissing for String {
+    type Value = String;
+
+    fn or_missing(self, operation: &'static str, member: &str) -> Result<String, ApiError> {
+        non_empty(self).or_missing(operation, member)
+    }
+}
+
+/// The text of a protobuf message, where an empty text means none.
+pub(crate) fn non_empty(text: String) -> Option<String> {
+    (!text.is_empty()).then_some(text)
 }
 
 impl ApiError {
@@ -70,11 +113,31 @@ impl ApiError {
         }
     }
 
+    /// An answer without a member that the API always sends.
+    fn incomplete(operation: &'static str, member: &str) -> ApiError {
+        ApiError {
+            operation,
+            reason: INCOMPLETE.to_owned(),
+            message: format!("the response does not contain `{member}`"),
+            status: 0,
+        }
+    }
+
+    /// A perimeter that connects other perimeters, and has no rules of its own.
+    pub(crate) fn bridge(operation: &'static str, id: &str) -> ApiError {
+        ApiError {
+            operation,
+            reason: BRIDGE.to_owned(),
+            message: format!("{id} is a perimeter bridge, not a regular perimeter"),
+            status: 400,
+        }
+    }
+
     /// A payload that differs from its stored checksum.
     pub(crate) fn garbled(operation: &'static str, what: &str) -> ApiError {
         ApiError {
             operation,
-            reason: "checksumMismatch".to_owned(),
+            reason: CHECKSUM_MISMATCH.to_owned(),
             message: format!("the checksum of {what} does not match the one that Google stores"),
             status: 0,
         }
@@ -94,13 +157,23 @@ impl ApiError {
 
     fn hint(&self) -> Option<&'static str> {
         Some(match self {
-            _ if self.reason == "checksumMismatch" => {
+            _ if self.reason == CHECKSUM_MISMATCH => {
                 "Apply again. If the error persists, something between this machine and Google modifies responses."
+            }
+            _ if self.reason == INCOMPLETE => {
+                "Google always sends this member. Check that `gcp.endpoint_url` and the proxy settings lead to \
+                 Google, then apply again."
+            }
+            _ if self.reason == MISSING_VALUE => "This is a bug in the provider. Please report it.",
+            _ if self.reason == BRIDGE => {
+                "This resource manages regular perimeters only. Choose another name or ID, and manage the bridge \
+                 with `gcloud access-context-manager perimeters`."
             }
             _ if self.is(&["accessNotConfigured", "SERVICE_DISABLED"]) => {
                 "The API is disabled in this project. Enable it with `gcloud services enable compute.googleapis.com \
-                 artifactregistry.googleapis.com secretmanager.googleapis.com iam.googleapis.com`, wait a minute, \
-                 then apply again."
+                 dns.googleapis.com servicedirectory.googleapis.com artifactregistry.googleapis.com \
+                 secretmanager.googleapis.com iam.googleapis.com accesscontextmanager.googleapis.com`, wait a \
+                 minute, then apply again."
             }
             _ if self.status == 401 || self.is(&["authError", "required", "UNAUTHENTICATED"]) => {
                 "Google rejected the credentials. Run `gcloud auth application-default login`, or check \
@@ -127,7 +200,7 @@ impl ApiError {
                  -parallelism`."
             }
             _ if self.is_conflict() => {
-                "Names must be unique in a project. Import the existing object, or choose another name."
+                "The name is taken. Import the existing object, or choose another name."
             }
             _ if self.is_in_use() => {
                 "An object that this configuration does not manage still uses it. Remove the object that the message \
@@ -223,6 +296,17 @@ impl From<ApiError> for Diagnostic {
 impl From<ApiError> for Diagnostics {
     fn from(error: ApiError) -> Diagnostics {
         Diagnostic::from(error).into()
+    }
+}
+
+impl From<NotKnown> for ApiError {
+    fn from(error: NotKnown) -> ApiError {
+        ApiError {
+            operation: "request",
+            reason: MISSING_VALUE.to_owned(),
+            message: error.to_string(),
+            status: 400,
+        }
     }
 }
 
@@ -329,6 +413,34 @@ mod tests {
         let silent = error("", 0);
         assert!(silent.is_ambiguous());
         let diagnostic = Diagnostic::from(silent);
+        insta::assert_snapshot!(format!("{}\n{}", diagnostic.summary, diagnostic.detail));
+    }
+
+    #[test]
+    fn an_incomplete_answer_names_operation_and_member() {
+        let missing = None::<String>.or_missing("networks.get", "selfLink").unwrap_err();
+        assert_eq!(String::new().or_missing("networks.get", "selfLink"), Err(missing.clone()));
+        assert!(!missing.is_ambiguous() && !missing.is_not_found() && !missing.is_not_ready());
+        assert_eq!("x".to_owned().or_missing("networks.get", "selfLink").as_deref(), Ok("x"));
+        let unknown = ApiError::from(tf_provider_rs::Attr::<String>::Unknown.value().unwrap_err());
+        assert_eq!(unknown.reason, "missingValue");
+        let diagnostic = Diagnostic::from(missing);
+        insta::assert_snapshot!(format!("{}\n{}", diagnostic.summary, diagnostic.detail));
+    }
+
+    #[test]
+    fn a_disabled_api_is_enabled_by_the_hint() {
+        let hint = error("SERVICE_DISABLED", 403).hint().unwrap();
+        for api in ["compute", "dns", "servicedirectory", "artifactregistry", "secretmanager", "iam"] {
+            assert!(hint.contains(&format!(" {api}.googleapis.com")), "{api}");
+        }
+        assert!(hint.contains(" accesscontextmanager.googleapis.com"));
+    }
+
+    #[test]
+    fn a_bridge_is_not_to_be_imported() {
+        let id = "accessPolicies/1/servicePerimeters/bridge";
+        let diagnostic = Diagnostic::from(ApiError::bridge("servicePerimeters.get", id));
         insta::assert_snapshot!(format!("{}\n{}", diagnostic.summary, diagnostic.detail));
     }
 

@@ -3,11 +3,11 @@
 use std::collections::BTreeMap;
 
 use tf_provider_rs::schema::Attribute;
-use tf_provider_rs::{Attr, Diagnostics, Path, Type, Value};
+use tf_provider_rs::{Attr, Diagnostics, NotKnown, Path, Type, Value};
 
+use crate::account::Gcp;
 use crate::common::Located;
 use crate::error::ApiError;
-use crate::session::Gcp;
 
 /// Labels as written in a configuration.
 pub(crate) type Labels = Attr<BTreeMap<String, Attr<String>>>;
@@ -87,24 +87,24 @@ pub(crate) fn planned<M: Labelled>(gcp: Option<&Gcp>, planned: &M) -> Labels {
     let labels = planned.labels();
     let unknown =
         labels.is_unknown() || labels.known().into_iter().flatten().any(|(_, value)| value.is_unknown());
-    match gcp {
-        Some(gcp) if !unknown && planned.name().is_known() => {
-            Attr::Known(all(gcp, planned).into_iter().map(|(key, value)| (key, value.into())).collect())
+    match gcp.map(|gcp| all(gcp, planned)) {
+        Some(Ok(all)) if !unknown => {
+            Attr::Known(all.into_iter().map(|(key, value)| (key, value.into())).collect())
         }
         _ => Attr::Unknown,
     }
 }
 
 /// All labels of an object.
-pub(crate) fn all<M: Labelled>(gcp: &Gcp, planned: &M) -> BTreeMap<String, String> {
+///
+/// # Errors
+/// Its name is not known.
+pub(crate) fn all<M: Labelled>(gcp: &Gcp, planned: &M) -> Result<BTreeMap<String, String>, NotKnown> {
+    let name = planned.name().value()?;
     let user = planned.labels().known().into_iter().flatten();
-    user.filter_map(|(key, value)| Some((key.clone(), value.known()?.clone())))
-        .chain([
-            (FABRIC.to_owned(), gcp.scope.fabric.clone()),
-            (OWNER.to_owned(), gcp.scope.owner.clone()),
-            (NAME.to_owned(), planned.name().text().to_owned()),
-        ])
-        .collect()
+    let user = user.filter_map(|(key, value)| Some((key.clone(), value.known()?.clone())));
+    let marks = [(FABRIC, &gcp.scope.fabric), (OWNER, &gcp.scope.owner), (NAME, name)];
+    Ok(user.chain(marks.map(|(key, value)| (key.to_owned(), value.clone()))).collect())
 }
 
 /// Whether a create may adopt the existing object of this name: its labels name this fabric and owner, and `same` says that
@@ -118,7 +118,7 @@ pub(crate) fn adoptable<M: Labelled>(
     found: &BTreeMap<String, String>,
     same: bool,
 ) -> Result<Vec<String>, ApiError> {
-    let id = planned.place(&gcp.project).unwrap_or_default();
+    let id = planned.place(&gcp.project)?;
     let taken = |why: String| Err(ApiError::taken(M::KIND, format!("{id} already exists and {why}")));
     let get = |key| found.get(key).map(String::as_str);
     match (get(FABRIC), get(OWNER), get(NAME)) {
@@ -145,7 +145,6 @@ pub(crate) fn state(found: &BTreeMap<String, String>, before: &Labels) -> (Label
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::common::Common as _;
     use crate::session::tests::session;
 
     #[tokio::test]
@@ -157,7 +156,7 @@ mod tests {
             labels: Attr::Known([("team".to_owned(), "ml".into())].into()),
             ..Default::default()
         };
-        let all = all(&gcp, &repository);
+        let all = all(&gcp, &repository).unwrap();
         let told = state(&all, repository.labels());
         assert_eq!(told, (repository.labels.clone(), planned(Some(&gcp), &repository)));
         let id = "projects/acme-ml/locations/us/repositories/images".to_owned();
@@ -170,6 +169,5 @@ mod tests {
             all.iter().map(|(key, value)| (key.clone(), value.replace("platform", "data"))).collect();
         assert!(refused(&theirs, true).contains("belongs to owner data of fabric training"));
         assert!(refused(&BTreeMap::new(), true).contains("was not created by this provider"));
-        assert_eq!(repository.name().text(), "images");
     }
 }

@@ -6,8 +6,10 @@
 //! Most of Google's network objects have no labels. Their description starts with a marker of fabric, owner and name
 //! from the create call on, so that the next apply finds and adopts an object that an interrupted apply left behind.
 
+mod account;
 mod address;
 mod artifact_registry_repository;
+mod begun;
 mod claims;
 mod client;
 mod common;
@@ -34,11 +36,12 @@ mod service_perimeter;
 mod session;
 mod subnetwork;
 
+pub use account::Gcp;
 pub use claims::gcs_options;
 pub use config::{GcpConfig, provider_attribute};
 pub use error::ApiError;
 pub use memory::RunMemory;
-pub use session::{Gcp, Session, watch_live};
+pub use session::{Session, watch_live};
 
 use tf_provider_rs::Registry;
 use warren_gateways::key::{Signing, Tls, Wireguard};

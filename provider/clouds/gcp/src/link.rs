@@ -40,13 +40,6 @@ impl Link {
     }
 }
 
-impl Link {
-    /// Region, location or zone; empty for a global object.
-    pub(crate) fn region(&self) -> &str {
-        self.region.as_deref().unwrap_or_default()
-    }
-}
-
 impl std::fmt::Display for Link {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let Link { project, region, collection, name } = self;
@@ -61,9 +54,25 @@ impl std::fmt::Display for Link {
     }
 }
 
-/// Parses the ID of an object; a text that is not an ID is an object that `call` cannot find.
-pub(crate) fn parsed(call: &'static str, id: &str) -> Result<Link, ApiError> {
-    Link::parse(id).ok_or_else(|| ApiError::absent(call, id))
+/// Project and name of the global object `id`; a text that is not such an ID is an object that `call` cannot find.
+pub(crate) fn global(call: &'static str, id: &str) -> Result<(String, String), ApiError> {
+    match Link::parse(id) {
+        Some(Link { project, region: None, name, .. }) => Ok((project, name)),
+        _ => Err(ApiError::absent(call, id)),
+    }
+}
+
+/// Project, region and name of the object `id`, which has a region, location or zone; as in [`global`] otherwise.
+pub(crate) fn regional(call: &'static str, id: &str) -> Result<(String, String, String), ApiError> {
+    match Link::parse(id) {
+        Some(Link { project, region: Some(region), name, .. }) => Ok((project, region, name)),
+        _ => Err(ApiError::absent(call, id)),
+    }
+}
+
+/// The last part of a URL, which is the name of its object.
+pub(crate) fn last(url: Option<&str>) -> Option<&str> {
+    url?.rsplit('/').next()
 }
 
 /// Converts an ID or a self link to an ID; other texts stay as they are.
@@ -80,7 +89,6 @@ pub(crate) fn same(a: &str, b: &str) -> bool {
 pub(crate) fn kept(before: &Attr<String>, found: &str) -> Attr<String> {
     match before {
         Attr::Known(before) if same(before, found) => Attr::Known(before.clone()),
-        _ if found.is_empty() => Attr::Null,
         _ => Attr::Known(id(found)),
     }
 }
@@ -153,8 +161,8 @@ mod tests {
         }
         assert_eq!(kept(&Attr::Null, &format!("https://x/{id}")), Attr::from(id));
         assert_eq!(
-            kept(&"projects/p/global/networks/a".into(), "projects/p/global/networks/b").text(),
-            "projects/p/global/networks/b"
+            kept(&"projects/p/global/networks/a".into(), "projects/p/global/networks/b"),
+            Attr::from("projects/p/global/networks/b")
         );
         for wrong in ["", "hub", "projects/p", "projects//global/networks/n", "projects/p/global/networks/"] {
             assert_eq!(Link::parse(wrong), None, "{wrong}");

@@ -7,10 +7,12 @@ use ipnet::IpNet;
 use tf_provider_rs::{Diagnostics, async_trait};
 use warren_guard::{LiveRange, LiveSource};
 
-use crate::error::{ApiError, Named};
+use crate::account::Gcp;
+use crate::error::{ApiError, Named as _, OrMissing as _, non_empty};
 use crate::link;
 use crate::marker;
-use crate::session::Gcp;
+
+const LIST: &str = "subnetworks.aggregatedList";
 
 /// Lists them, except those of networks in the provider block's `ignore_live`.
 pub(crate) struct LiveSubnetworks {
@@ -35,7 +37,11 @@ impl LiveSource for LiveSubnetworks {
         let counts = |subnet: &&Subnetwork| {
             !subnet.network.as_deref().is_some_and(|network| ignored.contains(&link::id(network)))
         };
-        Ok(found.iter().filter(counts).flat_map(|subnet| ranges(&self.gcp.project, subnet)).collect())
+        let mut all = Vec::new();
+        for subnet in found.iter().filter(counts) {
+            all.extend(ranges(&self.gcp.project, subnet)?);
+        }
+        Ok(all)
     }
 }
 
@@ -50,9 +56,9 @@ pub(crate) async fn list(
     loop {
         let call =
             gcp.clients.subnetworks.aggregated_list().set_project(project).set_or_clear_page_token(page);
-        let answer = call.send().await.named("subnetworks.aggregatedList")?;
+        let answer = call.send().await.named(LIST)?;
         found.extend(answer.items.into_values().flat_map(|scope| scope.subnetworks));
-        page = answer.next_page_token.filter(|token| !token.is_empty());
+        page = answer.next_page_token.and_then(non_empty);
         if page.is_none() {
             break;
         }
@@ -70,24 +76,23 @@ pub(crate) fn nets(subnet: &Subnetwork) -> Vec<IpNet> {
     all.filter_map(|net| net.parse::<IpNet>().ok()).collect()
 }
 
-fn ranges(project: &str, subnet: &Subnetwork) -> Vec<LiveRange> {
-    let id = link::id(subnet.self_link.as_deref().unwrap_or_default());
-    let (marker, _) = marker::split(subnet.description.as_deref().unwrap_or_default());
-    let region = subnet.region.as_deref().and_then(|url| url.rsplit('/').next()).unwrap_or_default();
-    nets(subnet)
-        .into_iter()
-        .map(|net| LiveRange {
-            net,
-            kind: "warren_gcp_subnetwork",
-            id: id.clone(),
-            name: subnet.name.clone().unwrap_or_default(),
-            owner: marker.as_ref().map(|marker| marker.owner.clone()),
-            fabric: marker.as_ref().map(|marker| marker.fabric.clone()),
-            place: format!("project {project}, {region}"),
-            // Google Cloud networks have no ranges of their own, so a subnetwork is compared with everything.
-            parent: None,
-        })
-        .collect()
+fn ranges(project: &str, subnet: &Subnetwork) -> Result<Vec<LiveRange>, ApiError> {
+    let id = link::id(subnet.self_link.as_deref().or_missing(LIST, "selfLink")?);
+    let (marker, _) = marker::split(subnet.description.as_deref());
+    let region = link::last(subnet.region.as_deref()).or_missing(LIST, "region")?;
+    let name = subnet.name.as_deref().or_missing(LIST, "name")?;
+    let range = |net| LiveRange {
+        net,
+        kind: "warren_gcp_subnetwork",
+        id: id.clone(),
+        name: name.to_owned(),
+        owner: marker.as_ref().map(|marker| marker.owner.clone()),
+        fabric: marker.as_ref().map(|marker| marker.fabric.clone()),
+        place: format!("project {project}, {region}"),
+        // Google Cloud networks have no ranges of their own, so a subnetwork is compared with everything.
+        parent: None,
+    };
+    Ok(nets(subnet).into_iter().map(range).collect())
 }
 
 #[cfg(test)]
@@ -102,7 +107,7 @@ mod tests {
             .set_region("https://www.googleapis.com/compute/v1/projects/p/regions/r")
             .set_description("[warren:f/o/data] for data")
             .set_ip_cidr_range("10.1.0.0/20");
-        let found = ranges("p", &subnet);
+        let found = ranges("p", &subnet).unwrap();
         assert_eq!(found[0].id, "projects/p/regions/r/subnetworks/data");
         assert_eq!((found[0].owner.as_deref(), found[0].place.as_str()), (Some("o"), "project p, r"));
     }

@@ -24,31 +24,38 @@ impl Marker {
         Marker { fabric: scope.fabric.clone(), owner: scope.owner.clone(), name: name.to_owned() }
     }
 
-    /// The description of an object with this marker.
-    pub(crate) fn with(&self, text: &str) -> String {
+    /// The description of an object with this marker and the user's text.
+    pub(crate) fn with(&self, text: Option<&str>) -> String {
         let Marker { fabric, owner, name } = self;
-        let space = if text.is_empty() { "" } else { " " };
-        format!("[warren:{fabric}/{owner}/{name}]{space}{text}")
+        let text = text.map(|text| format!(" {text}")).unwrap_or_default();
+        format!("[warren:{fabric}/{owner}/{name}]{text}")
     }
 }
 
-/// The marker and the user's part of a description.
-pub(crate) fn split(description: &str) -> (Option<Marker>, &str) {
+/// The marker and the user's part of a description; Google sends an empty text for none.
+pub(crate) fn split(description: Option<&str>) -> (Option<Marker>, Option<&str>) {
+    let Some(description) = description.filter(|text| !text.is_empty()) else { return (None, None) };
     let marked = description.strip_prefix("[warren:").and_then(|rest| rest.split_once(']'));
-    let Some((marker, rest)) = marked else { return (None, description) };
+    let Some((marker, rest)) = marked else { return (None, Some(description)) };
     match marker.split('/').collect::<Vec<_>>()[..] {
         [fabric, owner, name] => {
             let marker = Marker { fabric: fabric.into(), owner: owner.into(), name: name.into() };
-            (Some(marker), rest.strip_prefix(' ').unwrap_or(rest))
+            let text = rest.strip_prefix(' ').unwrap_or(rest);
+            (Some(marker), (!text.is_empty()).then_some(text))
         }
-        _ => (None, description),
+        _ => (None, Some(description)),
     }
 }
 
 /// The attribute `description` of an object that has this description.
-pub(crate) fn user(description: &str) -> Attr<String> {
-    let (_, text) = split(description);
-    if text.is_empty() { Attr::Null } else { text.into() }
+pub(crate) fn user(description: Option<&str>) -> Attr<String> {
+    split(description).1.map(str::to_owned).into()
+}
+
+/// Whether an object with the description `found` needs no other: an unmarked object, such as an imported one, stays
+/// unmarked while its text stays the same.
+pub(crate) fn is_current(found: Option<&str>, marks: &str, text: &Attr<String>) -> bool {
+    found == Some(marks) || found.filter(|found| !found.is_empty()) == text.known().map(String::as_str)
 }
 
 /// A check of the attribute `description`.
@@ -77,12 +84,13 @@ mod tests {
     fn a_description_is_a_marker_and_a_text() {
         let scope = Scope { fabric: "training".into(), owner: "platform".into() };
         let marker = Marker::new(&scope, "hub");
-        for text in ["", "the hub", "[warren: no", "a] b"] {
-            assert_eq!(split(&marker.with(text)), (Some(marker.clone()), text));
+        for text in [None, Some("the hub"), Some("[warren: no"), Some("a] b")] {
+            assert_eq!(split(Some(&marker.with(text))), (Some(marker.clone()), text));
         }
-        assert_eq!(marker.with("the hub"), "[warren:training/platform/hub] the hub");
-        for text in ["", "by hand", "[warren:x]", "[warren:a/b", "[warren:a/b/c/d] x"] {
-            assert_eq!(split(text), (None, text));
+        assert_eq!(marker.with(Some("the hub")), "[warren:training/platform/hub] the hub");
+        for text in ["by hand", "[warren:x]", "[warren:a/b", "[warren:a/b/c/d] x"] {
+            assert_eq!(split(Some(text)), (None, Some(text)));
         }
+        assert_eq!((split(Some("")), split(None)), ((None, None), (None, None)));
     }
 }

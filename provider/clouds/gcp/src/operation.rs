@@ -6,69 +6,12 @@ use google_cloud_gax::error::Error;
 use google_cloud_longrunning::model::Operation as LongRunning;
 use google_cloud_longrunning::model::operation::Result as Outcome;
 use tf_provider_rs::Diagnostics;
-use warren_managed::{Look, Pause};
+use warren_managed::{Pause, Poll};
 
-use crate::error::{ApiError, Failure, Named};
-use crate::link;
-use crate::session::{Gcp, Work};
-
-/// A change that has started.
-#[derive(Clone, Debug)]
-pub(crate) struct Begun {
-    /// Such as `networks.insert`.
-    call: &'static str,
-    project: String,
-    place: Place,
-    name: String,
-}
-
-/// The API that serves the operation.
-#[derive(Clone, Debug)]
-enum Place {
-    Global,
-    Region(String),
-    Zone(String),
-    /// Artifact Registry, whose operations have long names.
-    Registry,
-    /// Access Context Manager, whose operations have long names too.
-    Perimeters,
-}
-
-impl Begun {
-    /// The change of the object `id`, from the response of `call`.
-    pub(crate) fn new(call: &'static str, id: &str, operation: Operation) -> Begun {
-        let link = link::Link::parse(id);
-        let last = |url: &Option<String>| url.as_deref()?.rsplit('/').next().map(str::to_owned);
-        let place =
-            last(&operation.zone).map(Place::Zone).or_else(|| last(&operation.region).map(Place::Region));
-        Begun {
-            call,
-            project: link.map(|link| link.project).unwrap_or_default(),
-            place: place.unwrap_or(Place::Global),
-            name: operation.name.unwrap_or_default(),
-        }
-    }
-
-    /// A change in Artifact Registry, from the name of its operation.
-    pub(crate) fn in_registry(call: &'static str, name: String) -> Begun {
-        Begun { call, project: String::new(), place: Place::Registry, name }
-    }
-
-    /// A change in Access Context Manager, from the name of its operation.
-    pub(crate) fn in_perimeters(call: &'static str, name: String) -> Begun {
-        Begun { call, project: String::new(), place: Place::Perimeters, name }
-    }
-}
-
-/// Starts a change of the object `id`, with a request ID that makes a retried call the same change.
-macro_rules! begin {
-    ($name:literal, $id:expr, $call:expr) => {{
-        use google_cloud_gax::options::RequestOptionsBuilder as _;
-        let call = $call.set_request_id($crate::client::request_id()).with_idempotency(true);
-        $crate::operation::Begun::new($name, $id, $crate::error::Named::named(call.send().await, $name)?)
-    }};
-}
-pub(crate) use begin;
+use crate::account::Gcp;
+use crate::begun::{Begun, Place, Service};
+use crate::error::{ApiError, Failure as _, Named as _, OrMissing as _};
+use crate::session::Work;
 
 /// Makes a change and waits until it is done, retrying while another change blocks it. `change` returns `None` when there is
 /// nothing to do.
@@ -82,8 +25,8 @@ where
         let Some(begun) = op.call(&mut change).await? else { return Ok(()) };
         match end(work, gcp, &begun).await? {
             Ok(()) => return Ok(()),
-            Err(error) if error.is_not_ready() && !op.is_over() => op.sleep(pause.grow()).await?,
-            Err(error) => return Err(op.told(error)),
+            Err(error) if error.is_not_ready() && !op.is_expired() => op.sleep(pause.grow()).await?,
+            Err(error) => return Err(op.explain(error)),
         }
     }
 }
@@ -109,11 +52,11 @@ where
         match end(work, gcp, &begun).await? {
             Ok(()) => break,
             Err(error) if error.is_not_found() => break,
-            Err(error) if (error.is_in_use() || error.is_not_ready()) && !op.is_over() => {
+            Err(error) if (error.is_in_use() || error.is_not_ready()) && !op.is_expired() => {
                 tracing::debug!(%error, "retrying delete");
                 op.sleep(pause.grow()).await?;
             }
-            Err(error) => return Err(op.told(error)),
+            Err(error) => return Err(op.explain(error)),
         }
     }
     op.until_gone(look).await
@@ -123,7 +66,7 @@ where
 pub(crate) async fn landed(work: &Work<'_>, id: &str) -> Result<(), Diagnostics> {
     let Work { op, cloud: gcp, .. } = work;
     match gcp.take_begun(id) {
-        Some(begun) => end(work, gcp, &begun).await?.map_err(|error| op.told(error)),
+        Some(begun) => end(work, gcp, &begun).await?.map_err(|error| op.explain(error)),
         None => Ok(()),
     }
 }
@@ -132,49 +75,43 @@ pub(crate) async fn landed(work: &Work<'_>, id: &str) -> Result<(), Diagnostics>
 async fn end(work: &Work<'_>, gcp: &Gcp, begun: &Begun) -> Result<Result<(), ApiError>, Diagnostics> {
     work.op
         .until("done", || async {
-            let looked = match &begun.place {
-                Place::Registry => {
+            let outcome = match &begun.service {
+                Service::Registry => {
                     let call = gcp.clients.artifacts.get_operation().set_name(&begun.name);
                     long_running(begun, call.send().await.named("operations.get")?)
                 }
-                Place::Perimeters => {
+                Service::Perimeters => {
                     let call = gcp.clients.perimeters.get_operation().set_name(&begun.name);
                     long_running(begun, call.send().await.named("operations.get")?)
                 }
-                Place::Global | Place::Region(_) | Place::Zone(_) => in_compute(gcp, begun).await?,
+                Service::Compute { project, place } => in_compute(gcp, begun, project, place).await?,
             };
-            Ok(looked
-                .map_or_else(|| Look::Pending(format!("operation {} is not done", begun.name)), Look::Done))
+            Ok(outcome
+                .map_or_else(|| Poll::Pending(format!("operation {} is not done", begun.name)), Poll::Ready))
         })
         .await
 }
 
 /// Outcome of a Compute Engine operation; `None` while it is in progress.
-async fn in_compute(gcp: &Gcp, begun: &Begun) -> Result<Option<Result<(), ApiError>>, ApiError> {
-    let operation = match &begun.place {
+async fn in_compute(
+    gcp: &Gcp,
+    begun: &Begun,
+    project: &str,
+    place: &Place,
+) -> Result<Option<Result<(), ApiError>>, ApiError> {
+    let Begun { name, .. } = begun;
+    let operation = match place {
         Place::Region(region) => {
-            let call = gcp.clients.region_operations.get().set_region(region);
-            call.set_project(&begun.project)
-                .set_operation(&begun.name)
-                .send()
-                .await
-                .named("regionOperations.get")
+            let call = gcp.clients.region_operations.get().set_project(project).set_region(region);
+            call.set_operation(name).send().await.named("regionOperations.get")
         }
         Place::Zone(zone) => {
-            let call = gcp.clients.zone_operations.get().set_zone(zone);
-            call.set_project(&begun.project)
-                .set_operation(&begun.name)
-                .send()
-                .await
-                .named("zoneOperations.get")
+            let call = gcp.clients.zone_operations.get().set_project(project).set_zone(zone);
+            call.set_operation(name).send().await.named("zoneOperations.get")
         }
-        _ => {
-            let call = gcp.clients.global_operations.get();
-            call.set_project(&begun.project)
-                .set_operation(&begun.name)
-                .send()
-                .await
-                .named("globalOperations.get")
+        Place::Global => {
+            let call = gcp.clients.global_operations.get().set_project(project);
+            call.set_operation(name).send().await.named("globalOperations.get")
         }
     }?;
     Ok((operation.status == Some(Status::Done)).then(|| outcome(begun, operation)))
@@ -190,14 +127,17 @@ fn long_running(begun: &Begun, operation: LongRunning) -> Option<Result<(), ApiE
 
 fn outcome(begun: &Begun, operation: Operation) -> Result<(), ApiError> {
     let status = operation.http_error_status_code.and_then(|status| u16::try_from(status).ok());
-    match operation.error.map(|error| error.errors).unwrap_or_default().into_iter().next() {
-        None => Ok(()),
-        Some(error) => Err(ApiError {
-            operation: begun.call,
-            reason: error.code.unwrap_or_default(),
-            message: error.message.or(operation.http_error_message).unwrap_or_default(),
-            // The operation itself has an answer, so its failure is not ambiguous.
-            status: status.filter(|status| *status < 500).unwrap_or(400),
-        }),
-    }
+    let Some(error) = operation.error.and_then(|error| error.errors.into_iter().next()) else {
+        return Ok(());
+    };
+    Err(ApiError {
+        operation: begun.call,
+        reason: error.code.or_missing(begun.call, "error.errors.code")?,
+        message: error
+            .message
+            .or(operation.http_error_message)
+            .or_missing(begun.call, "error.errors.message")?,
+        // The operation itself has an answer, so its failure is not ambiguous.
+        status: status.filter(|status| *status < 500).unwrap_or(400),
+    })
 }

@@ -24,10 +24,11 @@ use tf_provider_rs::schema::Attribute;
 use tf_provider_rs::{Diagnostics, Path, Type, Value};
 use zeroize::Zeroizing;
 
-use crate::error::{ApiError, Failure as _, Named as _};
+use crate::account::Gcp;
+use crate::error::{ApiError, Failure as _, Named as _, OrMissing as _, non_empty};
 use crate::labels::{self, Labelled};
 use crate::link;
-use crate::session::{Gcp, Work};
+use crate::session::Work;
 
 /// Prefix of the annotation of a version; its number follows.
 const NOTE: &str = "warren-version-";
@@ -105,11 +106,16 @@ pub(crate) struct Version {
     pub(crate) enabled: bool,
 }
 
-impl From<SecretVersion> for Version {
-    fn from(version: SecretVersion) -> Version {
-        let number = version.name.rsplit('/').next().and_then(|number| number.parse().ok());
-        Version { number: number.unwrap_or_default(), enabled: version.state == State::Enabled }
+impl Version {
+    /// The version in the response of `call`.
+    fn found(call: &'static str, version: SecretVersion) -> Result<Version, ApiError> {
+        Ok(Version { number: number(call, &version.name)?, enabled: version.state == State::Enabled })
     }
+}
+
+/// The number at the end of a version's name.
+fn number(call: &'static str, name: &str) -> Result<i64, ApiError> {
+    name.rsplit('/').next().and_then(|number| number.parse().ok()).or_missing(call, "name")
 }
 
 /// The attribute of [`Store::locations`].
@@ -141,10 +147,10 @@ fn annotation(number: i64) -> String {
 
 /// Creates a secret without versions and returns its ID.
 pub(crate) async fn create<M: Labelled>(gcp: &Gcp, planned: &M, store: &Store) -> Result<String, ApiError> {
-    let id = planned.place(&gcp.project).unwrap_or_default();
-    let body = Body::new().set_replication(store.replication()).set_labels(labels::all(gcp, planned));
+    let id = planned.place(&gcp.project)?;
+    let body = Body::new().set_replication(store.replication()).set_labels(labels::all(gcp, planned)?);
     let call = gcp.clients.secrets.create_secret().set_parent(format!("projects/{}", gcp.project));
-    let call = call.set_secret_id(planned.name().text()).set_secret(body);
+    let call = call.set_secret_id(planned.name().value()?).set_secret(body);
     call.send().await.named("secrets.create").map(|_| id)
 }
 
@@ -154,22 +160,23 @@ pub(crate) async fn find<M: Labelled>(
     planned: &M,
     store: &Store,
 ) -> Result<Vec<String>, ApiError> {
-    let id = planned.place(&gcp.project).unwrap_or_default();
+    let id = planned.place(&gcp.project)?;
     let Some(found) = ApiError::if_found(get(gcp, &id).await)? else { return Ok(Vec::new()) };
     labels::adoptable(gcp, planned, &found.labels, found.store == *store)
 }
 
 /// Reads the secret `id`; not found is an error.
 pub(crate) async fn get(gcp: &Gcp, id: &str) -> Result<Secret, ApiError> {
-    let link = link::parsed("secrets.get", id)?;
-    let found = gcp.clients.secrets.get_secret().set_name(id).send().await.named("secrets.get")?;
+    const GET: &str = "secrets.get";
+    let (_, name) = link::global(GET, id)?;
+    let found = gcp.clients.secrets.get_secret().set_name(id).send().await.named(GET)?;
     Ok(Secret {
         id: id.to_owned(),
-        name: link.name,
+        name,
         labels: found.labels.into_iter().collect(),
         annotations: found.annotations.into_iter().collect(),
-        store: found.replication.map(Store::from).unwrap_or_default(),
-        etag: found.etag,
+        store: found.replication.map(Store::from).or_missing(GET, "replication")?,
+        etag: found.etag.or_missing(GET, "etag")?,
     })
 }
 
@@ -188,7 +195,7 @@ pub(crate) async fn last(gcp: &Gcp, secret: &Secret) -> Result<Option<Version>, 
 
 async fn version(gcp: &Gcp, id: &str, number: &str) -> Result<Version, ApiError> {
     let call = gcp.clients.secrets.get_secret_version().set_name(format!("{id}/versions/{number}"));
-    call.send().await.named("versions.get").map(Version::from)
+    Version::found("versions.get", call.send().await.named("versions.get")?)
 }
 
 /// Adds a version with its note. It does not retry, because a retry would add another version.
@@ -199,7 +206,7 @@ pub(crate) async fn add(gcp: &Gcp, id: &str, payload: &str, note: &str) -> Resul
     let bytes = payload.as_bytes().to_vec();
     let payload = SecretPayload::new().set_data_crc32c(i64::from(crc32c::crc32c(&bytes))).set_data(bytes);
     let call = gcp.clients.secrets.add_secret_version().set_parent(id).set_payload(payload);
-    let made = Version::from(call.send().await.named("secrets.addVersion")?);
+    let made = Version::found("secrets.addVersion", call.send().await.named("secrets.addVersion")?)?;
     if made.number != number {
         // Another client has added a version in between, so the note belongs to another number.
         announce(gcp, get(gcp, id).await?, made.number, note).await?;
@@ -229,8 +236,8 @@ async fn update(gcp: &Gcp, body: Body, field: &str) -> Result<(), ApiError> {
 /// Sets the planned labels of a secret if they differ.
 pub(crate) async fn settle_labels<M: Labelled>(work: &Work<'_>, planned: &M) -> Result<(), Diagnostics> {
     let Work { cloud: gcp, op, .. } = work;
-    let id = planned.id().text();
-    let want = labels::all(gcp, planned);
+    let id = planned.id().value()?;
+    let want = labels::all(gcp, planned)?;
     op.call(|| async {
         if get(gcp, id).await?.labels == want {
             return Ok(());
@@ -248,14 +255,16 @@ pub(crate) async fn prune(gcp: &Gcp, id: &str) -> Result<(), ApiError> {
     loop {
         let call = gcp.clients.secrets.list_secret_versions().set_parent(id).set_page_token(token);
         let page = call.send().await.named("versions.list")?;
-        let living = page.versions.into_iter().filter(|version| version.state != State::Destroyed);
-        for number in living.map(|version| Version::from(version).number).filter(|number| *number < keep) {
-            let call = gcp.clients.secrets.destroy_secret_version();
-            call.set_name(format!("{id}/versions/{number}")).send().await.named("versions.destroy")?;
+        for version in page.versions.into_iter().filter(|version| version.state != State::Destroyed) {
+            let number = number("versions.list", &version.name)?;
+            if number < keep {
+                let call = gcp.clients.secrets.destroy_secret_version();
+                call.set_name(format!("{id}/versions/{number}")).send().await.named("versions.destroy")?;
+            }
         }
-        token = page.next_page_token;
-        if token.is_empty() {
-            return Ok(());
+        match non_empty(page.next_page_token) {
+            Some(next) => token = next,
+            None => return Ok(()),
         }
     }
 }
@@ -263,13 +272,14 @@ pub(crate) async fn prune(gcp: &Gcp, id: &str) -> Result<(), ApiError> {
 /// Reads the payload of a version, or of `latest`; not found is an error, and so is a payload that does not match the
 /// checksum that Google stores.
 pub(crate) async fn read(gcp: &Gcp, id: &str, version: &str) -> Result<(i64, Zeroizing<String>), ApiError> {
+    const ACCESS: &str = "versions.access";
     let name = format!("{id}/versions/{version}");
     let call = gcp.clients.secrets.access_secret_version().set_name(name);
-    let answer = call.send().await.named("versions.access")?;
-    let number = answer.name.rsplit('/').next().and_then(|number| number.parse().ok()).unwrap_or_default();
-    let payload = answer.payload.unwrap_or_default();
+    let answer = call.send().await.named(ACCESS)?;
+    let number = number(ACCESS, &answer.name)?;
+    let payload = answer.payload.or_missing(ACCESS, "payload")?;
     if payload.data_crc32c.is_some_and(|sum| sum != i64::from(crc32c::crc32c(&payload.data))) {
-        return Err(ApiError::garbled("versions.access", &format!("{id}, version {number}")));
+        return Err(ApiError::garbled(ACCESS, &format!("{id}, version {number}")));
     }
     Ok((number, Zeroizing::new(String::from_utf8_lossy(&payload.data).into_owned())))
 }

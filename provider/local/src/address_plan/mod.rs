@@ -1,19 +1,19 @@
 //! `warren_address_plan`: address space divided among networks at plan time.
 
+mod model;
 mod outcome;
 mod request;
-mod schema;
 #[cfg(test)]
 mod tests;
 
 use ipnet::IpNet;
-use tf_provider_rs::{Change, Context, Diagnostics, Planned, Progress, Resource, Schema, async_trait};
+use tf_provider_rs::{
+    Change, Context, Diagnostics, Model as _, Planned, Progress, Resource, Schema, async_trait,
+};
 use warren_cidr::{Bound, Family, Plan, SEPARATOR, solve};
 use warren_guard::{ClaimRole, Guard, Key, PlannedResource, Role};
 
-use schema::State;
-
-const TYPE_NAME: &str = "warren_address_plan";
+use model::State;
 
 /// The resource `warren_address_plan`. It calls no API, but claims its reservations in the claims store, if there is
 /// one.
@@ -48,11 +48,11 @@ impl Resource for AddressPlan {
     type Model = State;
 
     fn type_name(&self) -> &'static str {
-        TYPE_NAME
+        Self::Model::TYPE_NAME
     }
 
     fn schema(&self) -> Schema {
-        schema::schema()
+        Self::Model::schema()
     }
 
     async fn validate(&self, config: &State, diagnostics: &mut Diagnostics) {
@@ -117,8 +117,8 @@ impl Resource for AddressPlan {
 }
 
 fn key(state: &State) -> Key {
-    let name = state.name.known().map_or(schema::DEFAULT_NAME, String::as_str);
-    Key::new(TYPE_NAME, name)
+    let name = state.name.known().map_or(model::DEFAULT_NAME, String::as_str);
+    Key::new(State::TYPE_NAME, name)
 }
 
 /// The ranges of the networks, without subnets.

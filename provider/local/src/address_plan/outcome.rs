@@ -8,7 +8,7 @@ use warren_cidr::{
     parse_cidr,
 };
 
-use super::schema::{PlannedNetwork, PlannedSubnet, State};
+use super::model::{PlannedNetwork, PlannedSubnet, State};
 
 /// Acknowledges everything.
 const ALL: &str = "*";

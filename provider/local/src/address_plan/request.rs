@@ -6,7 +6,7 @@ use ipnet::IpNet;
 use tf_provider_rs::{Attr, Diagnostics, Number, Path};
 use warren_cidr::{Cloud, Family, Growth, NetworkRequest, Request, SubnetRequest, Want, parse_cidr};
 
-use super::schema::{Map, Network, State};
+use super::model::{Map, Network, State};
 
 /// The parsed attributes.
 #[derive(Debug, Default)]

@@ -7,7 +7,7 @@ use tf_provider_rs::model::{FromValue, ToValue};
 use tf_provider_rs::{Change, Context, Diagnostics, Number, Path, Planned, Progress, Resource, Type, Value};
 use warren_guard::{ClaimsUrl, Guard, GuardConfig, Key, PlannedResource, Role};
 
-use super::schema::State;
+use super::model::State;
 use super::{AddressPlan, outcome};
 
 /// Stands for an unknown value.

@@ -1,6 +1,6 @@
 //! `ephemeral "warren_enrolment_token"`: a token that lets pods join the tunnel and is never stored.
 
-mod schema;
+mod model;
 #[cfg(test)]
 mod tests;
 
@@ -9,13 +9,13 @@ use std::time::{Duration, SystemTime};
 
 use tf_provider_rs::ephemeral::Opened;
 use tf_provider_rs::model::Secret;
-use tf_provider_rs::{Context, Diagnostic, Diagnostics, Ephemeral, Path, Schema, async_trait};
+use tf_provider_rs::{Context, Diagnostic, Diagnostics, Ephemeral, Model as _, Path, Schema, async_trait};
 use warren_wire::gateway::Period;
 use warren_wire::token::{Claims, Gateway, GatewaySet, SigningKey, TokenId, Validity};
 use warren_wire::{Pins, UnixTime};
 use zeroize::Zeroizing;
 
-use schema::EnrolmentToken;
+use model::EnrolmentToken;
 
 /// The default validity period of a token.
 const TTL: Duration = Duration::from_secs(24 * 3600);
@@ -30,11 +30,11 @@ impl Ephemeral for Tokens {
     type Model = EnrolmentToken;
 
     fn type_name(&self) -> &'static str {
-        "warren_enrolment_token"
+        Self::Model::TYPE_NAME
     }
 
     fn schema(&self) -> Schema {
-        schema::schema()
+        Self::Model::schema()
     }
 
     async fn validate(&self, config: &EnrolmentToken, diagnostics: &mut Diagnostics) {
@@ -78,7 +78,7 @@ fn signing_key(config: &EnrolmentToken) -> Result<SigningKey, Diagnostics> {
         })?;
         (value, path)
     } else {
-        let (file, path) = (config.signing_key_file.text(), Path::of("signing_key_file"));
+        let (file, path) = (config.signing_key_file.value()?, Path::of("signing_key_file"));
         let size = std::fs::metadata(file).map(|found| found.len());
         let text = match size {
             Ok(size) if size > KEY_MAX => Err("the file is too large to be a key".to_owned()),
@@ -112,9 +112,9 @@ fn sign(
     let claims = Claims {
         id: TokenId::from_random(random),
         validity,
-        fabric: config.fabric.text().parse().map_err(|error| refused("fabric", &error))?,
-        group: config.group.text().parse().map_err(|error| refused("group", &error))?,
-        uses: config.uses.known().and_then(|uses| u32::try_from(*uses).ok()).and_then(NonZeroU32::new),
+        fabric: config.fabric.value()?.parse().map_err(|error| refused("fabric", &error))?,
+        group: config.group.value()?.parse().map_err(|error| refused("group", &error))?,
+        uses: config.uses.known().copied().and_then(NonZeroU32::new),
         gateways: gateways(&config)?,
     };
     let token = claims.sign(key).map_err(|error| refused("gateways", &error))?;
@@ -134,14 +134,14 @@ fn gateways(config: &EnrolmentToken) -> Result<GatewaySet, Diagnostics> {
         };
         let mut pins = Vec::new();
         for pin in gateway.pins.known().into_iter().flatten() {
-            pins.push(pin.text().parse().map_err(|error| wrong("pins", &error))?);
+            pins.push(pin.value()?.parse().map_err(|error| wrong("pins", &error))?);
         }
         let udp = gateway.udp.known().map(|udp| udp.parse()).transpose();
         gateways.push(Gateway {
-            name: gateway.name.text().parse().map_err(|error| wrong("name", &error))?,
-            key: gateway.public_key.text().parse().map_err(|error| wrong("public_key", &error))?,
+            name: gateway.name.value()?.parse().map_err(|error| wrong("name", &error))?,
+            key: gateway.public_key.value()?.parse().map_err(|error| wrong("public_key", &error))?,
             udp: udp.map_err(|error| wrong("udp", &error))?,
-            tls: gateway.tls.text().parse().map_err(|error| wrong("tls", &error))?,
+            tls: gateway.tls.value()?.parse().map_err(|error| wrong("tls", &error))?,
             pins: Pins::try_from(pins).map_err(|error| wrong("pins", &error))?,
         });
     }

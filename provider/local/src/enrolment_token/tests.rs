@@ -16,7 +16,7 @@ fn config() -> EnrolmentToken {
     EnrolmentToken {
         fabric: "llm-training".into(),
         group: "gpu".into(),
-        gateways: Attr::Known(vec![schema::Gateway {
+        gateways: Attr::Known(vec![model::Gateway {
             name: "gw-a".into(),
             public_key: "zhfKdDHZcX0PG5KWPqvLZyRj8kpBMsCjqvYhAXi7Ugg=".into(),
             udp: "gw-a.example.com:51820".into(),
@@ -69,7 +69,7 @@ fn what_is_secret_is_in_no_debug_output() {
 
 #[test]
 fn mistakes_are_told_with_their_place_and_without_the_key() {
-    let gateway = |change: fn(&mut schema::Gateway)| {
+    let gateway = |change: fn(&mut model::Gateway)| {
         let mut all = config().gateways.into_known().unwrap();
         change(&mut all[0]);
         told(&signed(EnrolmentToken { gateways: all.into(), ..config() }).unwrap_err())

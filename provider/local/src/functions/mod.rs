@@ -30,14 +30,7 @@ fn signature(
     parameters: Vec<Parameter>,
     result: Type,
 ) -> Signature {
-    Signature {
-        name: name.to_owned(),
-        summary: summary.to_owned(),
-        description: description.to_owned(),
-        parameters,
-        variadic: None,
-        result,
-    }
+    Signature { description: description.to_owned(), parameters, ..Signature::new(name, summary, result) }
 }
 
 /// A parameter that accepts a list of ranges.

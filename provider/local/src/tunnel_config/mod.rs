@@ -1,13 +1,13 @@
 //! `data "warren_tunnel_config"`: the agent's configuration for the platform that runs the pods.
 
+mod model;
 mod render;
-mod schema;
 #[cfg(test)]
 mod tests;
 
-use tf_provider_rs::{Context, DataSource, Diagnostics, Schema, async_trait};
+use tf_provider_rs::{Context, DataSource, Diagnostics, Model as _, Schema, async_trait};
 
-use schema::TunnelConfig;
+use model::TunnelConfig;
 
 /// The data source.
 pub(crate) struct TunnelConfigs;
@@ -17,11 +17,11 @@ impl DataSource for TunnelConfigs {
     type Model = TunnelConfig;
 
     fn type_name(&self) -> &'static str {
-        "warren_tunnel_config"
+        Self::Model::TYPE_NAME
     }
 
     fn schema(&self) -> Schema {
-        schema::schema()
+        Self::Model::schema()
     }
 
     async fn read(&self, _: &Context, config: TunnelConfig) -> Result<TunnelConfig, Diagnostics> {

@@ -6,7 +6,7 @@ use tera::{Context, Tera};
 use tf_provider_rs::{Attr, Diagnostic, Diagnostics, Path};
 use warren_wire::config::{Config, Interface, Peer, TlsEndpoint};
 
-use super::schema::{CloudInit, Kubernetes, TunnelConfig, WireGuard};
+use super::model::{CloudInit, Kubernetes, TunnelConfig, WireGuard};
 
 /// Environment variables by name.
 type Variables = BTreeMap<String, String>;
@@ -14,6 +14,8 @@ type Variables = BTreeMap<String, String>;
 const SOCKS5: &str = "127.0.0.1:1080";
 const HTTP_PROXY: &str = "127.0.0.1:3128";
 const METRICS_PORT: u16 = 9586;
+/// Seconds between keepalives of a WireGuard peer, the interval that wg(8) recommends behind NAT.
+const KEEPALIVE: u16 = 25;
 const KEY_FILE: &str = "/etc/warren/private.key";
 /// Destinations that bypass the proxy: loopback addresses and the clouds' metadata servers.
 const NO_PROXY: &str = "localhost,127.0.0.1,::1,169.254.169.254,metadata.google.internal";
@@ -50,13 +52,12 @@ pub(super) fn render(mut config: TunnelConfig) -> Result<TunnelConfig, Diagnosti
 
 /// The settings as environment variables of the agent.
 fn settings(config: &TunnelConfig) -> Variables {
-    let lists = |list: &Attr<Vec<Attr<String>>>| {
-        let items: Vec<&str> = list.known().into_iter().flatten().map(Attr::text).collect();
-        (!items.is_empty()).then(|| items.join(","))
+    let lists = |list: &Attr<Vec<String>>| {
+        list.known().filter(|items| !items.is_empty()).map(|items| items.join(","))
     };
     let pairs = [
-        ("WARREN_DEVICE", config.device.known().cloned()),
-        ("WARREN_CARRIER", config.carrier.known().cloned()),
+        ("WARREN_DEVICE", config.device.known().map(ToString::to_string)),
+        ("WARREN_CARRIER", config.carrier.known().map(ToString::to_string)),
         ("WARREN_SOCKS5", config.socks5.known().cloned()),
         ("WARREN_HTTP_PROXY", config.http_proxy.known().cloned()),
         ("WARREN_DNS", config.dns.known().cloned()),
@@ -100,15 +101,15 @@ fn wg_quick(wireguard: &WireGuard) -> Result<String, Diagnostics> {
     let root = Path::of("wireguard");
     let mut interface = Interface {
         addresses: all(&wireguard.addresses, &root.attribute("addresses"))?,
-        mtu: number(&wireguard.mtu, &root.attribute("mtu"))?,
+        mtu: wireguard.mtu.known().copied(),
         // wg-quick does not read key files; the agent gets the path from its environment instead.
         post_up: vec![format!("wg set %i private-key {}", key_file(wireguard))],
         ..Interface::default()
     };
-    for server in wireguard.dns.known().into_iter().flatten().map(Attr::text) {
+    for server in wireguard.dns.known().into_iter().flatten() {
         match server.parse() {
             Ok(address) => interface.dns.push(address),
-            Err(_) => interface.dns_search.push(server.to_owned()),
+            Err(_) => interface.dns_search.push(server.clone()),
         }
     }
     let mut peers = Vec::new();
@@ -125,12 +126,11 @@ fn wg_quick(wireguard: &WireGuard) -> Result<String, Diagnostics> {
             None => None,
         };
         peers.push(Peer {
-            public_key: one(peer.public_key.text(), &at("public_key"))?,
+            public_key: one(peer.public_key.value()?, &at("public_key"))?,
             preshared_key: None,
             allowed_ips: all(&peer.allowed_ips, &at("allowed_ips"))?,
             endpoint: endpoint(&peer.endpoint, at("endpoint"))?,
-            persistent_keepalive: number(&peer.persistent_keepalive, &at("persistent_keepalive"))?
-                .or(Some(25)),
+            persistent_keepalive: peer.persistent_keepalive.known().copied().or(Some(KEEPALIVE)),
             tls,
         });
     }
@@ -148,10 +148,10 @@ fn sidecar(kubernetes: &Kubernetes, settings: &Variables) -> Result<String, Diag
     let port = metrics.rsplit_once(':').and_then(|(_, port)| port.parse().ok()).unwrap_or(METRICS_PORT);
     environment.entry("WARREN_DEVICE".to_owned()).or_insert_with(|| "user".to_owned());
     let mut context = Context::new();
-    context.insert("image", kubernetes.image.text());
+    context.insert("image", kubernetes.image.value()?);
     context.insert("environment", &environment);
     context.insert("secret_variable", "WARREN_TOKEN");
-    context.insert("secret_name", kubernetes.secret_name.text());
+    context.insert("secret_name", kubernetes.secret_name.value()?);
     context.insert("secret_key", kubernetes.secret_key.known().map_or("token", String::as_str));
     context.insert("metrics_port", &port);
     fill("sidecar", include_str!("templates/sidecar.yaml"), &context)
@@ -162,9 +162,9 @@ fn cloud_config(cloud_init: &CloudInit, settings: &Variables) -> Result<String, 
     environment.entry("WARREN_DEVICE".to_owned()).or_insert_with(|| "user".to_owned());
     let mut context = Context::new();
     context.insert("environment", &environment);
-    context.insert("binary_url", cloud_init.binary_url.text());
-    context.insert("binary_sha256", &cloud_init.binary_sha256.text().to_lowercase());
-    context.insert("token_command", cloud_init.token_command.text());
+    context.insert("binary_url", cloud_init.binary_url.value()?);
+    context.insert("binary_sha256", &cloud_init.binary_sha256.value()?.to_lowercase());
+    context.insert("token_command", cloud_init.token_command.value()?);
     fill("cloud-init", include_str!("templates/cloud-init.yaml"), &context)
 }
 
@@ -178,12 +178,12 @@ fn variables(variables: Variables) -> Attr<BTreeMap<String, Attr<String>>> {
     Attr::Known(variables.into_iter().map(|(name, value)| (name, value.into())).collect())
 }
 
-fn all<T>(texts: &Attr<Vec<Attr<String>>>, path: &Path) -> Result<Vec<T>, Diagnostics>
+fn all<T>(texts: &Attr<Vec<String>>, path: &Path) -> Result<Vec<T>, Diagnostics>
 where
     T: std::str::FromStr<Err: std::fmt::Display>,
 {
     let texts = texts.known().into_iter().flatten().enumerate();
-    texts.map(|(index, text)| one(text.text(), &path.index(index))).collect()
+    texts.map(|(index, text)| one(text, &path.index(index))).collect()
 }
 
 fn one<T, E: std::fmt::Display>(text: &str, path: &Path) -> Result<T, Diagnostics>
@@ -191,15 +191,6 @@ where
     T: std::str::FromStr<Err = E>,
 {
     text.parse().map_err(|error| refused(&format!("{text:?}: {error}"), path))
-}
-
-fn number(value: &Attr<i64>, path: &Path) -> Result<Option<u16>, Diagnostics> {
-    match value.known() {
-        None => Ok(None),
-        Some(value) => u16::try_from(*value)
-            .map(Some)
-            .map_err(|_| refused(&format!("{value} is not in the range 0 to 65535"), path)),
-    }
 }
 
 fn refused(error: &dyn std::fmt::Display, path: &Path) -> Diagnostics {

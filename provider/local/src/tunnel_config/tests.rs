@@ -1,10 +1,10 @@
 use tf_provider_rs::Attr;
 
+use super::model::{CloudInit, Kubernetes, Peer, TunnelConfig, WireGuard};
 use super::render::render;
-use super::schema::{CloudInit, Kubernetes, Peer, TunnelConfig, WireGuard};
 
-fn texts(items: &[&str]) -> Attr<Vec<Attr<String>>> {
-    Attr::Known(items.iter().map(|item| (*item).into()).collect())
+fn texts(items: &[&str]) -> Attr<Vec<String>> {
+    Attr::Known(items.iter().map(|item| (*item).to_owned()).collect())
 }
 
 fn peer() -> Peer {
@@ -44,9 +44,9 @@ fn config() -> TunnelConfig {
     }
 }
 
-fn lines(variables: &super::schema::Variables) -> String {
+fn lines(variables: &super::model::Variables) -> String {
     let variables = variables.known().into_iter().flatten();
-    variables.map(|(name, value)| format!("{name}={}\n", value.text())).collect()
+    variables.map(|(name, value)| format!("{name}={}\n", value.value().unwrap())).collect()
 }
 
 #[test]
@@ -60,13 +60,13 @@ fn variables() {
 
 #[test]
 fn a_wg_quick_file() {
-    insta::assert_snapshot!(render(config()).unwrap().wg_quick.text());
+    insta::assert_snapshot!(render(config()).unwrap().wg_quick.value().unwrap());
 }
 
 #[test]
 fn a_sidecar_without_privileges() {
     let made = render(config()).unwrap();
-    let text = made.kubernetes_sidecar.text();
+    let text = made.kubernetes_sidecar.value().unwrap();
     let spec: serde_json::Value = serde_saphyr::from_str(text).unwrap();
     let agent = &spec["initContainers"][0];
     assert_eq!(agent["securityContext"]["capabilities"]["drop"][0], "ALL");
@@ -77,7 +77,7 @@ fn a_sidecar_without_privileges() {
 #[test]
 fn user_data_of_a_machine() {
     let made = render(config()).unwrap();
-    let text = made.cloud_config.text();
+    let text = made.cloud_config.value().unwrap();
     let data: serde_json::Value = serde_saphyr::from_str(text).unwrap();
     assert_eq!(data["write_files"].as_array().map(Vec::len), Some(4));
     assert_eq!(data["runcmd"][2][3], "warren-tunnel.service");
@@ -95,7 +95,6 @@ fn what_the_agent_would_not_read_is_told_with_its_place() {
     };
     let all = [
         told(|wireguard| wireguard.addresses = texts(&["10.100.0.7/33"])),
-        told(|wireguard| wireguard.mtu = 70_000.into()),
         told(|wireguard| wireguard.peers = Attr::Known(vec![Peer { public_key: "x".into(), ..peer() }])),
         told(|wireguard| wireguard.peers = Attr::Known(vec![Peer { endpoint: "gw".into(), ..peer() }])),
         told(|wireguard| wireguard.peers = Attr::Known(vec![Peer { tls_pin: "x".into(), ..peer() }])),

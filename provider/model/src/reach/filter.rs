@@ -1,7 +1,7 @@
 //! Packet filters: security groups of instances and endpoints, and firewall rules of Google networks.
 
 use super::{Lists, Side};
-use crate::topology::{Firewall, Home, Key, Peer, Protocol, Rule, Topology};
+use crate::topology::{Firewall, Key, Peer, Protocol, Rule, Topology};
 use ipnet::IpNet;
 use std::net::IpAddr;
 
@@ -87,7 +87,7 @@ fn google(
     ingress: bool,
 ) -> Option<String> {
     let network = own.subnet.network.as_deref()?;
-    if lists.all.networks.get(network)?.head.home != Home::Google {
+    if !lists.all.networks.get(network)?.head.home.filters_by_network() {
         return None;
     }
     let sender = sender.filter(|sender| sender.subnet.network == own.subnet.network);

@@ -8,9 +8,7 @@ mod filter;
 mod overlay;
 mod walk;
 
-use crate::topology::{
-    Attachment, EndpointKind, GatewayKind, Home, Key, Protocol, RouteTable, Subnet, Topology,
-};
+use crate::topology::{Attachment, EndpointKind, GatewayKind, Key, Protocol, RouteTable, Subnet, Topology};
 use ipnet::IpNet;
 use overlay::Permit;
 use serde::Serialize;
@@ -401,7 +399,7 @@ impl<'a> Lists<'a> {
     fn way_home(&self, there: &walk::Walk) -> Option<String> {
         there.nat.iter().rev().find_map(|(nat, behind, address)| {
             let nat = self.all.subnets.get(nat)?;
-            if nat.head.home == Home::Google {
+            if nat.head.home.filters_by_network() {
                 return None;
             }
             let back = walk(self, nat, nat_address(nat)?, *address, false);

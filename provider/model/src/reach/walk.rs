@@ -2,7 +2,7 @@
 //! and transit gateways with their own route tables.
 
 use super::{Hop, Lists};
-use crate::topology::{Attachment, Destination, Gateway, GatewayKind, Home, Key, Subnet, Target};
+use crate::topology::{Attachment, Destination, Gateway, GatewayKind, Key, Subnet, Target};
 use ipnet::IpNet;
 use std::net::IpAddr;
 
@@ -165,7 +165,7 @@ fn through<'a>(
             // Google's Cloud NAT belongs to the internet gateway, not to a subnet.
             let nat = lists.all.gateways.values().find(|nat| {
                 nat.kind == GatewayKind::Nat
-                    && nat.head.home == Home::Google
+                    && nat.head.home.filters_by_network()
                     && nat.network.as_deref() == Some(network)
                     && nat.serves.as_ref().is_none_or(|serves| serves.contains(&subnet.head.key))
             });

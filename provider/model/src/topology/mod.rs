@@ -76,6 +76,28 @@ pub enum Home {
     Runpod,
 }
 
+impl Home {
+    /// Every cloud, in the order of a diagram.
+    pub const ALL: [Home; 3] = [Home::Aws, Home::Google, Home::Runpod];
+
+    /// Whether its hosts are rented pods, which are in none of its networks and join an overlay with a token.
+    pub fn rents_pods(self) -> bool {
+        match self {
+            Home::Runpod => true,
+            Home::Aws | Home::Google => false,
+        }
+    }
+
+    /// Whether NAT and firewall rules belong to a network, as in Google Cloud, instead of to a subnet and an interface, as
+    /// in AWS.
+    pub fn filters_by_network(self) -> bool {
+        match self {
+            Home::Google => true,
+            Home::Aws | Home::Runpod => false,
+        }
+    }
+}
+
 impl fmt::Display for Home {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {

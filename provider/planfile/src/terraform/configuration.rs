@@ -4,6 +4,7 @@
 //! unambiguous. Otherwise it counts as unknown, which causes no finding.
 
 use super::resource::Resource;
+use super::role::{Role, is};
 use crate::node::Node;
 use std::collections::BTreeSet;
 
@@ -34,19 +35,19 @@ impl<'a> Configuration<'a> {
         self.providers?.get(provider)?.get("expressions")?.get(attribute)?.get("constant_value")?.text()
     }
 
-    /// The address of the resource of one of `kinds` that `attribute` of `resource` refers to.
+    /// The address of the resource of one of `roles` that `attribute` of `resource` refers to.
     pub(super) fn resolve(
         &self,
         resource: &Resource<'_>,
         attribute: &str,
-        kinds: &[&str],
+        roles: &[Role],
         addresses: &BTreeSet<&str>,
     ) -> Option<String> {
         let path = module_path(resource.module)?;
         let module = self.module(&path)?;
         let name = format!("{}.{}", resource.kind, resource.name);
         let expression = expression_of(module, &name, attribute)?;
-        self.follow(&path, &resource.index, expression, kinds, addresses, 0)
+        self.follow(&path, &resource.index, expression, roles, addresses, 0)
     }
 
     /// Whether the configuration of a resource sets an attribute. True if there is no configuration.
@@ -67,7 +68,7 @@ impl<'a> Configuration<'a> {
         path: &Path<'_>,
         index: &str,
         expression: &'a Node,
-        kinds: &[&str],
+        roles: &[Role],
         addresses: &BTreeSet<&str>,
         hops: usize,
     ) -> Option<String> {
@@ -86,7 +87,7 @@ impl<'a> Configuration<'a> {
                 let name = steps.get(1)?;
                 let outer =
                     self.module(&parent)?.get("module_calls")?.get(call)?.get("expressions")?.get(name)?;
-                self.follow(&parent, key, outer, kinds, addresses, hops + 1)
+                self.follow(&parent, key, outer, roles, addresses, hops + 1)
             }
             "module" => {
                 let (call, key) = keyed(steps.get(1)?);
@@ -95,18 +96,18 @@ impl<'a> Configuration<'a> {
                 let expression = inner.get("outputs")?.get(output)?.get("expression")?;
                 let mut path = path.clone();
                 path.push((call.to_owned(), key.to_owned()));
-                self.follow(&path, "", expression, kinds, addresses, hops + 1)
+                self.follow(&path, "", expression, roles, addresses, hops + 1)
             }
             kind => {
                 let (name, key) = keyed(steps.get(1)?);
-                if kinds.contains(&kind) {
+                if is(kind, roles) {
                     let key = if key.is_empty() && by_key { index } else { key };
                     return instance(&prefix(path), kind, name, key, by_key, addresses);
                 }
                 // An association, an endpoint or another subnet that hands on the id of its network.
                 let attribute = steps.get(2).filter(|attribute| *attribute == "vpc_id")?;
                 let expression = expression_of(module, &format!("{kind}.{name}"), attribute)?;
-                self.follow(path, key, expression, kinds, addresses, hops + 1)
+                self.follow(path, key, expression, roles, addresses, hops + 1)
             }
         }
     }

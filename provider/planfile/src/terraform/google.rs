@@ -1,19 +1,21 @@
-//! Resources of hashicorp/google. A Google network has no range of its own; only its subnetworks have.
+//! Google Cloud: resources of hashicorp/google, and Warren's resources with the same attribute names. A Google network has no range of its own; only its subnetworks have.
 
 use super::resource::{Attribute, Resource};
+use super::role::Role;
 use super::{Context, Reader};
 use warren_cidr::Cloud;
 use warren_model::{Block, Network, NetworkRef, Peering, Subnet};
 
-pub(super) const READERS: &[(&str, Reader)] = &[
-    ("google_compute_network", network),
-    ("google_compute_subnetwork", subnetwork),
-    ("google_compute_global_address", global_address),
-    ("google_compute_network_peering", peering),
-    ("google_container_cluster", cluster),
+pub(super) const READERS: &[(Role, Reader)] = &[
+    ("gcp.network", network),
+    ("gcp.subnetwork", subnetwork),
+    ("gcp.global_address", global_address),
+    ("gcp.network_peering", peering),
+    ("gcp.private_service_connect", private_service_connect),
+    ("gcp.cluster", cluster),
 ];
 
-pub(super) fn network(context: &mut Context<'_>, resource: &Resource<'_>) {
+fn network(context: &mut Context<'_>, resource: &Resource<'_>) {
     let network = Network {
         id: context.id(resource),
         name: resource.address.clone(),
@@ -25,7 +27,7 @@ pub(super) fn network(context: &mut Context<'_>, resource: &Resource<'_>) {
     context.model.networks.push(network);
 }
 
-pub(super) fn subnetwork(context: &mut Context<'_>, resource: &Resource<'_>) {
+fn subnetwork(context: &mut Context<'_>, resource: &Resource<'_>) {
     let id = context.id(resource);
     let network = context.network(resource, "network");
     if let Ok(Some(block)) = context.block(resource, &resource.values, "ip_cidr_range", "ip_cidr_range") {
@@ -41,6 +43,32 @@ pub(super) fn subnetwork(context: &mut Context<'_>, resource: &Resource<'_>) {
         let name = values.text("range_name").unwrap_or(&index);
         let (id, name) = (format!("{id}#{name}"), format!("{} ({name})", resource.address));
         push(context, resource, id, name, network.clone(), block);
+    }
+    named_secondary(context, resource);
+}
+
+/// The secondary ranges, which Warren's subnetwork has as a map of strings.
+fn named_secondary(context: &mut Context<'_>, resource: &Resource<'_>) {
+    let (id, network) = (context.id(resource), context.network(resource, "network"));
+    match resource.values.attribute("secondary_ip_ranges") {
+        Attribute::Known(node) => {
+            for entry in node.entries() {
+                let name = &entry.key;
+                let site =
+                    context.site(resource, &format!("secondary_ip_ranges[{name:?}]"), Some(entry.value.at));
+                // An unknown item is null in the map.
+                let Some(text) = entry.value.text() else {
+                    context.model.unknown += 1;
+                    continue;
+                };
+                let Ok(Some(block)) = context.parse(text, site) else { continue };
+                let (id, name) = (format!("{id}#{name}"), format!("{} ({name})", resource.address));
+                push(context, resource, id, name, network.clone(), block);
+            }
+        }
+        Attribute::Absent => {}
+        Attribute::Unknown => context.model.unknown += 1,
+        Attribute::Sensitive => context.model.sensitive += 1,
     }
 }
 
@@ -106,7 +134,7 @@ fn cluster(context: &mut Context<'_>, resource: &Resource<'_>) {
     }
 }
 
-pub(super) fn peering(context: &mut Context<'_>, resource: &Resource<'_>) {
+fn peering(context: &mut Context<'_>, resource: &Resource<'_>) {
     let peering = Peering {
         name: resource.address.clone(),
         owner: context.owner.to_owned(),
@@ -118,7 +146,7 @@ pub(super) fn peering(context: &mut Context<'_>, resource: &Resource<'_>) {
     context.model.peerings.push(peering);
 }
 
-pub(super) fn push(
+fn push(
     context: &mut Context<'_>,
     resource: &Resource<'_>,
     id: String,
@@ -129,4 +157,29 @@ pub(super) fn push(
     let (owner, cloud, live) = (context.owner.to_owned(), Some(Cloud::Gcp), resource.live);
     let subnet = Subnet { id, name, owner, cloud, network, nested: false, live, blocks: vec![block] };
     context.model.subnets.push(subnet);
+}
+
+/// The address of an endpoint for Google's APIs, which is in no subnetwork.
+fn private_service_connect(context: &mut Context<'_>, resource: &Resource<'_>) {
+    let Some(address) = resource.values.text("address") else {
+        context.model.unknown += 1;
+        return;
+    };
+    let site = context.site(resource, "address", None);
+    let Ok(Some(block)) = context.parse(&format!("{address}/32"), site) else { return };
+    let (id, network) = (context.id(resource), context.network(resource, "network"));
+    let (owner, live) = (context.owner.to_owned(), resource.live);
+    let name = resource.address.clone();
+    // The limits of subnets do not hold for it.
+    let cloud: Option<Cloud> = None;
+    context.model.subnets.push(Subnet {
+        id,
+        name,
+        owner,
+        cloud,
+        network,
+        nested: false,
+        live,
+        blocks: vec![block],
+    });
 }

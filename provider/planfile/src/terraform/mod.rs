@@ -1,37 +1,30 @@
 //! `terraform show -json`: plans and states, format version 1.
 
+mod aws;
 mod configuration;
 mod google;
-mod hashicorp_aws;
+mod local;
 mod resource;
+mod role;
 pub(crate) mod topology;
-mod warren_aws;
-mod warren_gcp;
-mod warren_local;
 
 use crate::node::Node;
 use crate::{Input, InputError, Source};
 use configuration::Configuration;
 use resource::{Resource, Values};
+use role::{Role, is};
 use std::collections::{BTreeMap, BTreeSet};
 use warren_cidr::{CidrError, parse_cidr};
 use warren_model::{Block, Defect, Model, NetworkRef, Position, Site};
 
-/// Reads one resource type into the model.
+/// Reads resources with one role into the model.
 type Reader = fn(&mut Context<'_>, &Resource<'_>);
 
-/// Readers by provider. Networks are read first, so that other types can refer to them.
-const FAMILIES: &[&[(&str, Reader)]] = &[
-    hashicorp_aws::READERS,
-    google::READERS,
-    warren_aws::READERS,
-    warren_gcp::READERS,
-    warren_local::READERS,
-];
+/// Readers by cloud. Networks are read first, so that other resources can refer to them.
+const CLOUDS: &[&[(Role, Reader)]] = &[aws::READERS, google::READERS, local::READERS];
 
-/// Types that subnets and peerings refer to.
-const NETWORK_TYPES: &[&str] =
-    &["aws_vpc", "aws_default_vpc", "google_compute_network", "warren_aws_vpc", "warren_gcp_network"];
+/// What subnets and peerings refer to.
+const NETWORKS: &[Role] = &["aws.vpc", "gcp.network"];
 
 pub(crate) fn looks_like(tree: &Node) -> bool {
     ["format_version", "planned_values", "resource_changes", "terraform_version"]
@@ -73,15 +66,16 @@ pub(crate) fn read(source: &Source<'_>, tree: &Node) -> Result<Input, InputError
         addresses: resources.iter().map(|resource| resource.address.as_str()).collect(),
         model: Model::default(),
     };
-    for resource in resources.iter().filter(|resource| NETWORK_TYPES.contains(&resource.kind)) {
+    for resource in resources.iter().filter(|resource| is(resource.kind, NETWORKS)) {
         let id = context.id(resource);
         context.ids.insert(&resource.address, id);
     }
     // Networks first: the other readers look for them.
     let (networks, others): (Vec<_>, Vec<_>) =
-        resources.iter().partition(|resource| NETWORK_TYPES.contains(&resource.kind));
+        resources.iter().partition(|resource| is(resource.kind, NETWORKS));
     for resource in networks.into_iter().chain(others) {
-        let reader = FAMILIES.iter().copied().flatten().find(|(kind, _)| *kind == resource.kind);
+        let role = role::role(resource.kind);
+        let reader = CLOUDS.iter().copied().flatten().find(|(reads, _)| Some(*reads) == role);
         if let Some((_, reader)) = reader {
             reader(&mut context, resource);
         }
@@ -177,7 +171,7 @@ impl Context<'_> {
             return NetworkRef::Unknown;
         }
         self.configuration
-            .resolve(resource, attribute, NETWORK_TYPES, &self.addresses)
+            .resolve(resource, attribute, NETWORKS, &self.addresses)
             .and_then(|address| self.ids.get(address.as_str()))
             .map_or(NetworkRef::Unknown, |id| NetworkRef::Id(id.clone()))
     }
@@ -191,7 +185,7 @@ impl Context<'_> {
         let mut named = self
             .resources
             .iter()
-            .filter(|other| NETWORK_TYPES.contains(&other.kind) && other.values.text("name") == Some(text));
+            .filter(|other| is(other.kind, NETWORKS) && other.values.text("name") == Some(text));
         match (named.next(), named.next()) {
             (Some(network), None) => self.id(network),
             _ => id,
@@ -205,4 +199,11 @@ fn canonical(text: &str) -> String {
         Some(at) if text.starts_with("https://") => text[at + 1..].to_owned(),
         _ => text.to_owned(),
     }
+}
+
+/// The roles that have a reader.
+#[cfg(test)]
+fn roles_read() -> Vec<Role> {
+    let networks = CLOUDS.iter().copied().flatten().map(|(role, _)| *role);
+    networks.chain(topology::roles_read()).collect()
 }

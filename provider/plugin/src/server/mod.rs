@@ -1,8 +1,12 @@
 //! The gRPC service: translates every RPC of the plugin protocol to the framework's traits.
 
+mod actions;
+mod identity;
+mod list_resources;
 mod others;
 mod panic;
 mod resources;
+mod stop;
 mod stored;
 mod wire;
 
@@ -11,17 +15,18 @@ use std::pin::Pin;
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use tokio_util::sync::CancellationToken;
 use tonic::{Request, Response, Status};
 
 use crate::context::Context;
-use crate::diagnostic::{Diagnostic, Diagnostics};
+use crate::deferral::Deferral;
+use crate::diagnostic::Diagnostics;
 use crate::function::{Function, Signature};
 use crate::model::Model;
 use crate::path::Path;
 use crate::proto::tfplugin6 as proto;
 use crate::provider::Provider;
 use crate::schema::Schema;
+use crate::server::stop::Stop;
 use crate::value::Value;
 
 /// A future that borrows the service.
@@ -91,14 +96,22 @@ pub struct Inner {
     data_sources: BTreeMap<&'static str, others::DataSourceEntry>,
     ephemerals: BTreeMap<&'static str, others::EphemeralEntry>,
     functions: BTreeMap<String, (Signature, Arc<dyn Function>)>,
-    cancel: CancellationToken,
+    list_resources: BTreeMap<&'static str, list_resources::ListEntry>,
+    actions: BTreeMap<&'static str, actions::ActionEntry>,
+    /// The schema of `provider_meta` blocks.
+    meta: Option<Schema>,
+    /// Whether the provider deferred everything when it was configured.
+    deferred: Deferral,
+    /// Errors that concern everything the provider offers.
+    flaws: Diagnostics,
+    stop: Stop,
 }
 
 impl Service {
     /// Collects everything that `provider` offers.
     pub fn new(provider: impl Provider) -> Service {
         let registry = provider.registry();
-        let schema = provider.schema();
+        let (schema, meta) = (provider.schema(), provider.meta_schema());
         Service(Arc::new(Inner {
             provider: Box::new(provider),
             schema,
@@ -125,13 +138,26 @@ impl Service {
                     (signature.name.clone(), (signature, function))
                 })
                 .collect(),
-            cancel: CancellationToken::new(),
+            list_resources: registry
+                .list_resources
+                .into_iter()
+                .map(|list| (list.type_name(), list_resources::ListEntry::new(list)))
+                .collect(),
+            actions: registry
+                .actions
+                .into_iter()
+                .map(|action| (action.type_name(), actions::ActionEntry::new(action)))
+                .collect(),
+            meta,
+            deferred: Deferral::default(),
+            flaws: registry.names.duplicates(),
+            stop: Stop::default(),
         }))
     }
 
-    /// Cancels every running operation, as `StopProvider` does.
+    /// Cancels every operation that runs or begins later; the process ends.
     pub fn cancel(&self) {
-        self.cancel.cancel();
+        self.stop.end();
     }
 
     fn capabilities() -> proto::ServerCapabilities {
@@ -139,7 +165,7 @@ impl Service {
             plan_destroy: true,
             get_provider_schema_optional: true,
             move_resource_state: true,
-            ..Default::default()
+            generate_resource_config: true,
         }
     }
 
@@ -161,13 +187,13 @@ macro_rules! messages {
     }};
 }
 
-/// Returns `outcome`. A failure becomes a response with its diagnostic and the given fields.
+/// Returns `outcome`. A failure becomes a response with its diagnostics and the given fields.
 macro_rules! answer {
     ($module:ident { $($field:ident: $kept:expr),* }, $outcome:expr) => {{
-        let outcome: Result<proto::$module::Response, Diagnostic> = $outcome;
-        Ok(Response::new(outcome.unwrap_or_else(|diagnostic| proto::$module::Response {
+        let outcome: Result<proto::$module::Response, Diagnostics> = $outcome.map_err(Into::into);
+        Ok(Response::new(outcome.unwrap_or_else(|diagnostics| proto::$module::Response {
             $($field: $kept,)*
-            diagnostics: wire::diagnostics(diagnostic.into()),
+            diagnostics: wire::diagnostics(diagnostics),
             ..Default::default()
         })))
     }};
@@ -180,7 +206,8 @@ impl proto::provider_server::Provider for Service {
         _: Request<proto::get_metadata::Request>,
     ) -> Answer<proto::get_metadata::Response> {
         use proto::get_metadata::{
-            DataSourceMetadata, EphemeralMetadata, FunctionMetadata, ResourceMetadata, Response as Metadata,
+            ActionMetadata, DataSourceMetadata, EphemeralMetadata, FunctionMetadata, ListResourceMetadata,
+            ResourceMetadata, Response as Metadata,
         };
         let owned = |name: &&'static str| (*name).to_owned();
         Ok(Response::new(Metadata {
@@ -197,6 +224,13 @@ impl proto::provider_server::Provider for Service {
                 .map(|n| EphemeralMetadata { type_name: owned(n) })
                 .collect(),
             functions: self.functions.keys().map(|name| FunctionMetadata { name: name.clone() }).collect(),
+            diagnostics: wire::diagnostics(self.flaws.clone()),
+            list_resources: self
+                .list_resources
+                .keys()
+                .map(|n| ListResourceMetadata { type_name: owned(n) })
+                .collect(),
+            actions: self.actions.keys().map(|n| ActionMetadata { type_name: owned(n) }).collect(),
             ..Default::default()
         }))
     }
@@ -222,8 +256,20 @@ impl proto::provider_server::Provider for Service {
                 .iter()
                 .map(|(name, entry)| ((*name).to_owned(), wire::schema(&entry.schema)))
                 .collect(),
+            list_resource_schemas: self
+                .list_resources
+                .iter()
+                .map(|(name, entry)| ((*name).to_owned(), wire::schema(&entry.schema)))
+                .collect(),
+            action_schemas: self
+                .actions
+                .iter()
+                .map(|(name, entry)| ((*name).to_owned(), wire::action_schema(&entry.schema)))
+                .collect(),
+            provider_meta: self.meta.as_ref().map(wire::schema),
             functions: self.signatures().collect(),
             server_capabilities: Some(Service::capabilities()),
+            diagnostics: wire::diagnostics(self.flaws.clone()),
             ..Default::default()
         }))
     }
@@ -299,7 +345,7 @@ impl proto::provider_server::Provider for Service {
         &self,
         request: Request<proto::upgrade_resource_identity::Request>,
     ) -> Answer<proto::upgrade_resource_identity::Response> {
-        answer!(upgrade_resource_identity {}, self.upgrade_identity(request.into_inner()))
+        answer!(upgrade_resource_identity {}, self.upgrade_identity(request.into_inner()).await)
     }
 
     async fn read_resource(
@@ -308,7 +354,11 @@ impl proto::provider_server::Provider for Service {
     ) -> Answer<proto::read_resource::Response> {
         let request = request.into_inner();
         let (state, private) = (request.current_state.clone(), request.private.clone());
-        answer!(read_resource { new_state: state, private: private }, self.read_one(request).await)
+        let identity = request.current_identity.clone();
+        answer!(
+            read_resource { new_state: state, new_identity: identity, private: private },
+            self.read_one(request).await
+        )
     }
 
     async fn plan_resource_change(
@@ -317,8 +367,13 @@ impl proto::provider_server::Provider for Service {
     ) -> Answer<proto::plan_resource_change::Response> {
         let request = request.into_inner();
         let (state, private) = (request.proposed_new_state.clone(), request.prior_private.clone());
+        let identity = request.prior_identity.clone();
         answer!(
-            plan_resource_change { planned_state: state, planned_private: private },
+            plan_resource_change {
+                planned_state: state,
+                planned_identity: identity,
+                planned_private: private
+            },
             self.plan_resource(request).await
         )
     }
@@ -330,8 +385,9 @@ impl proto::provider_server::Provider for Service {
         let request = request.into_inner();
         // What the request cannot be read into must not cost the state.
         let (state, private) = (request.prior_state.clone(), request.planned_private.clone());
+        let identity = request.planned_identity.clone();
         answer!(
-            apply_resource_change { new_state: state, private: private },
+            apply_resource_change { new_state: state, new_identity: identity, private: private },
             self.apply_resource(request).await
         )
     }
@@ -341,6 +397,52 @@ impl proto::provider_server::Provider for Service {
         request: Request<proto::import_resource_state::Request>,
     ) -> Answer<proto::import_resource_state::Response> {
         answer!(import_resource_state {}, self.import_resource(request.into_inner()).await)
+    }
+
+    async fn generate_resource_config(
+        &self,
+        request: Request<proto::generate_resource_config::Request>,
+    ) -> Answer<proto::generate_resource_config::Response> {
+        answer!(generate_resource_config {}, self.generate_resource(request.into_inner()).await)
+    }
+
+    async fn validate_list_resource_config(
+        &self,
+        request: Request<proto::validate_list_resource_config::Request>,
+    ) -> Answer<proto::validate_list_resource_config::Response> {
+        messages!(validate_list_resource_config, self.validate_list(request.into_inner()).await)
+    }
+
+    type ListResourceStream = list_resources::Events<proto::list_resource::Event>;
+
+    async fn list_resource(
+        &self,
+        request: Request<proto::list_resource::Request>,
+    ) -> Answer<Self::ListResourceStream> {
+        Ok(Response::new(self.list(request.into_inner())))
+    }
+
+    async fn validate_action_config(
+        &self,
+        request: Request<proto::validate_action_config::Request>,
+    ) -> Answer<proto::validate_action_config::Response> {
+        messages!(validate_action_config, self.validate_action(request.into_inner()).await)
+    }
+
+    async fn plan_action(
+        &self,
+        request: Request<proto::plan_action::Request>,
+    ) -> Answer<proto::plan_action::Response> {
+        answer!(plan_action {}, self.plan_action_call(request.into_inner()).await)
+    }
+
+    type InvokeActionStream = list_resources::Events<proto::invoke_action::Event>;
+
+    async fn invoke_action(
+        &self,
+        request: Request<proto::invoke_action::Request>,
+    ) -> Answer<Self::InvokeActionStream> {
+        Ok(Response::new(self.invoke(request.into_inner())))
     }
 
     async fn move_resource_state(
@@ -389,7 +491,7 @@ impl proto::provider_server::Provider for Service {
         &self,
         _: Request<proto::stop_provider::Request>,
     ) -> Answer<proto::stop_provider::Response> {
-        self.cancel();
+        self.stop.stop();
         Ok(Response::new(proto::stop_provider::Response::default()))
     }
 }

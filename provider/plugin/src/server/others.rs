@@ -3,14 +3,18 @@
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
-use crate::context::{ClientCapabilities, Context, Private};
+use crate::block;
+use crate::context::{ClientCapabilities, Context, Meta, Private};
+use crate::deferral::DeferReason;
 use crate::diagnostic::{Diagnostic, Diagnostics};
 use crate::erased::{AnyDataSource, AnyEphemeral};
 use crate::function::{FunctionError, Signature};
-use crate::path::Path;
 use crate::proto::tfplugin6 as proto;
+use crate::required;
 use crate::schema::Schema;
+use crate::semantic;
 use crate::server::panic::caught;
+use crate::server::resources::client;
 use crate::server::{Service, wire};
 use crate::types::Type;
 use crate::validate;
@@ -28,6 +32,12 @@ impl DataSourceEntry {
         let schema = source.schema();
         DataSourceEntry { ty: schema.ty(), source, schema }
     }
+
+    /// The result of a read in the shape of the schema and the spelling of the configuration.
+    fn written(&self, config: &Value, state: Value) -> Value {
+        let state = block::fill(&self.schema.attributes, state.conform(&self.ty));
+        semantic::keep(&self.schema.attributes, config, state)
+    }
 }
 
 /// An ephemeral resource with its schema.
@@ -44,17 +54,17 @@ impl EphemeralEntry {
     }
 }
 
-fn unknown_type(kind: &str, name: &str) -> Diagnostic {
+pub(super) fn unknown_type(kind: &str, name: &str) -> Diagnostic {
     Diagnostic::error(
         format!("Unknown {kind} {name}"),
         format!("This version of the provider has no such {kind}. Check the name, or upgrade the provider."),
     )
 }
 
-/// Runs the validators. Nothing is stored here, so write-only attributes are allowed.
-fn checked(schema: &Schema, config: &Value) -> Diagnostics {
-    let mut diagnostics = Diagnostics::default();
-    validate::check(&schema.attributes, config, &Path::root(), true, &mut diagnostics);
+/// Checks required attributes and runs the validators. Nothing is stored here, so write-only attributes are allowed.
+pub(super) fn checked(schema: &Schema, config: &Value) -> Diagnostics {
+    let mut diagnostics = required::missing(schema, config);
+    validate::check_schema(schema, config, true, &mut diagnostics);
     diagnostics
 }
 
@@ -64,11 +74,20 @@ fn moment(after: Option<Duration>) -> Option<prost_types::Timestamp> {
 }
 
 impl Service {
-    fn plain_context(&self) -> Context {
-        Context {
-            cancel: self.cancel.child_token(),
-            client: ClientCapabilities::default(),
-            private: Private::default(),
+    pub(super) fn plain_context(&self) -> Context {
+        self.context(ClientCapabilities::default(), Private::default())
+    }
+
+    /// The reason why the provider deferred everything, if the client allows it.
+    pub(super) fn deferral(&self, client: ClientCapabilities) -> Option<DeferReason> {
+        self.deferred.reason().filter(|_| client.deferral)
+    }
+
+    /// The module's `provider_meta` block.
+    pub(super) fn meta(&self, value: Option<&proto::DynamicValue>) -> Result<Meta, Diagnostic> {
+        match &self.meta {
+            Some(schema) => Ok(Meta(wire::decode(value, &schema.ty())?)),
+            None => Ok(Meta::default()),
         }
     }
 
@@ -87,9 +106,24 @@ impl Service {
         request: proto::configure_provider::Request,
     ) -> Result<Diagnostics, Diagnostic> {
         let config = wire::decode(request.config.as_ref(), &self.schema.ty())?;
-        let ctx = self.plain_context();
+        let missing = required::missing(&self.schema, &config);
+        if missing.has_error() {
+            return Ok(missing);
+        }
+        let mut ctx = self.plain_context();
+        ctx.client = client(request.client_capabilities.as_ref());
         let configured = self.provider.configure(&ctx, &request.terraform_version, &config);
-        caught("configuration", configured).await
+        let mut diagnostics = caught("configuration", configured).await?;
+        // A process in debug mode is configured once for each run.
+        self.deferred.set(ctx.allowed_deferral());
+        if ctx.deferral.reason().is_some() && !ctx.client.deferral {
+            diagnostics.push(Diagnostic::error(
+                "The provider cannot be configured yet",
+                "The provider needs values that are unknown during this plan, and this client does not support \
+                 deferred changes. Apply the objects that these values depend on first, with `-target`.",
+            ));
+        }
+        Ok(diagnostics)
     }
 
     pub(super) async fn validate_data(
@@ -109,9 +143,27 @@ impl Service {
     ) -> Result<proto::read_data_source::Response, Diagnostic> {
         let entry = self.data_source(&request.type_name)?;
         let config = wire::decode(request.config.as_ref(), &entry.ty)?;
-        match caught("a read", entry.source.read(&self.plain_context(), &config)).await? {
+        let missing = required::missing(&entry.schema, &config);
+        if missing.has_error() {
+            return Ok(proto::read_data_source::Response {
+                diagnostics: wire::diagnostics(missing),
+                ..Default::default()
+            });
+        }
+        let client = client(request.client_capabilities.as_ref());
+        if let Some(reason) = self.deferral(client) {
+            return Ok(proto::read_data_source::Response {
+                state: Some(wire::encode(&Value::UNKNOWN, &entry.ty)?),
+                deferred: Some(wire::deferred(reason)),
+                ..Default::default()
+            });
+        }
+        let mut ctx = self.context(client, Private::default());
+        ctx.meta = self.meta(request.provider_meta.as_ref())?;
+        match caught("a read", entry.source.read(&ctx, &config)).await? {
             Ok(state) => Ok(proto::read_data_source::Response {
-                state: Some(wire::encode(&state.conform(&entry.ty), &entry.ty)?),
+                state: Some(wire::encode(&entry.written(&config, state), &entry.ty)?),
+                deferred: ctx.allowed_deferral().map(wire::deferred),
                 ..Default::default()
             }),
             Err(diagnostics) => Ok(proto::read_data_source::Response {
@@ -146,8 +198,25 @@ impl Service {
     ) -> Result<proto::open_ephemeral_resource::Response, Diagnostic> {
         let entry = self.ephemeral(&request.type_name)?;
         let config = wire::decode(request.config.as_ref(), &entry.ty)?;
-        match caught("opening", entry.ephemeral.open(&self.plain_context(), &config)).await? {
+        let missing = required::missing(&entry.schema, &config);
+        if missing.has_error() {
+            return Ok(proto::open_ephemeral_resource::Response {
+                diagnostics: wire::diagnostics(missing),
+                ..Default::default()
+            });
+        }
+        let client = client(request.client_capabilities.as_ref());
+        if let Some(reason) = self.deferral(client) {
+            return Ok(proto::open_ephemeral_resource::Response {
+                result: Some(wire::encode(&Value::UNKNOWN, &entry.ty)?),
+                deferred: Some(wire::deferred(reason)),
+                ..Default::default()
+            });
+        }
+        let ctx = self.context(client, Private::default());
+        match caught("opening", entry.ephemeral.open(&ctx, &config)).await? {
             Ok(opened) => Ok(proto::open_ephemeral_resource::Response {
+                deferred: ctx.allowed_deferral().map(wire::deferred),
                 result: Some(wire::encode(&opened.result.conform(&entry.ty), &entry.ty)?),
                 renew_at: moment(opened.renew_in),
                 private: opened.private,

@@ -2,8 +2,8 @@
 
 use serde_json::json;
 use tf_provider_rs::proto::tfplugin6 as proto;
+use tf_provider_rs::test::Plugin;
 use tf_provider_rs::{FunctionError, Number, Value};
-use warren_harness::driver::Plugin;
 
 use crate::common::example;
 use crate::proving;

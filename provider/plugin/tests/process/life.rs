@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value as Json, json};
 use tf_provider_rs::Value;
-use warren_harness::driver::{Plugin, State};
+use tf_provider_rs::test::{Plugin, State};
 
 use crate::common::example;
 use crate::proving;

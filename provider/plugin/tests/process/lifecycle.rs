@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use serde_json::json;
+use tf_provider_rs::test::{Outcome, Plugin, State};
 use tf_provider_rs::{Number, Severity, Value};
-use warren_harness::driver::{Outcome, Plugin, State};
 
 use crate::common::example;
 use crate::proving;

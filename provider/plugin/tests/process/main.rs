@@ -7,10 +7,11 @@ mod calls;
 mod common;
 mod life;
 mod lifecycle;
+mod newest;
 mod trust;
 
 use serde_json::json;
-use warren_harness::driver::Plugin;
+use tf_provider_rs::test::Plugin;
 
 /// The provider that misbehaves when asked to.
 fn proving() -> Plugin {

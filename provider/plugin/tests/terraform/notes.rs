@@ -4,7 +4,7 @@ use std::fs;
 use std::time::Duration;
 
 use serde_json::json;
-use warren_harness::driver::Plugin;
+use tf_provider_rs::test::Plugin;
 
 use crate::{Workspace, common, quoted, told};
 

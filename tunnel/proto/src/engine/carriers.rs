@@ -1,7 +1,7 @@
 //! The way to a peer: what it looks like, and how it is tried and changed from outside.
 //!
 //! A peer moves by itself as WireGuard's roaming has it: to wherever its last authentic message came from. What is
-//! here is for an end that has several ways to choose from, see [`crate::carrier`].
+//! here is for an end that has several ways to choose from, such as UDP and a TLS connection.
 
 use std::time::Duration;
 

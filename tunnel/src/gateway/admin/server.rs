@@ -58,7 +58,7 @@ fn serve(stream: &UnixStream, inner: &Inner) -> Result<()> {
 }
 
 fn answer(ask: &Ask, inner: &Inner) -> Result<Said> {
-    let refused = |refusal: warren_proto::lease::Refusal| Problem::new(refusal.to_string());
+    let refused = |refusal: warren_lease::Refusal| Problem::new(refusal.to_string());
     let leases = inner.leases.clone();
     Ok(match *ask {
         Ask::Status => Said::Status(Box::new(inner.status()?)),

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use warren_proto::lease;
+use warren_lease as lease;
 
 use super::Inner;
 use crate::control::Command;

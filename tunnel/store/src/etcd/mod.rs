@@ -22,7 +22,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use tokio::sync::mpsc;
-use warren_proto::lease::{Change, Key, Outcome, Transaction};
+use warren_lease::{Change, Key, Outcome, Transaction};
 
 use crate::{Member, NEWS, News, Presence, Store, StoreError};
 use cluster::Cluster;

@@ -7,7 +7,7 @@ use tokio::sync::mpsc::Sender;
 use tokio::time::sleep;
 use tonic::Request;
 use tonic::metadata::MetadataValue;
-use warren_proto::lease::Change;
+use warren_lease::Change;
 
 use super::pb::event::EventType;
 use super::pb::watch_client::WatchClient;

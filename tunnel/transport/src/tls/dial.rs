@@ -19,7 +19,7 @@ use super::proxy::Proxy;
 use super::session::{Session, State};
 use super::stream::Left;
 use super::streams::{Opened, Role};
-use super::trust::{Seen, Trust, client_config};
+use super::trust::{Refused, Trust, client_config};
 use super::{Pin, Pins};
 
 /// For everything together.
@@ -156,8 +156,8 @@ pub(super) fn plain(target: &Target, name: &str, until: Instant) -> Result<(Owne
 }
 
 /// What an error of TLS means.
-pub(super) fn refusal(target: &Target, name: &str, seen: &Seen, error: rustls::Error) -> DialError {
-    match (&target.trust, *seen.lock()) {
+pub(super) fn refusal(target: &Target, name: &str, refused: &Refused, error: rustls::Error) -> DialError {
+    match (&target.trust, *refused.lock()) {
         (Trust::Pins(expected), Some(found)) => {
             DialError::WrongPin { name: name.to_owned(), expected: expected.clone(), found }
         }
@@ -271,12 +271,12 @@ fn secure(
     until: Instant,
     cut: &impl Fn(io::Error) -> DialError,
 ) -> Result<Opened, DialError> {
-    let seen = Seen::default();
-    let tls = |error: rustls::Error| refusal(target, name, &seen, error);
+    let refused = Refused::default();
+    let tls = |error: rustls::Error| refusal(target, name, &refused, error);
     let asked = target.server_name.as_deref().unwrap_or(&target.host);
     let server = ServerName::try_from(asked.to_owned())
         .map_err(|_| tls(rustls::Error::General(format!("{asked} is not a server name"))))?;
-    let config = client_config(&target.trust, Arc::clone(&seen)).map_err(tls)?;
+    let config = client_config(&target.trust, Arc::clone(&refused)).map_err(tls)?;
     let connection = ClientConnection::new(Arc::new(config), server).map_err(tls)?;
     let mut session = Session::new(connection);
     let mut buffer = vec![0; 16 << 10];

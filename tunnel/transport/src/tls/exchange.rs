@@ -10,7 +10,7 @@ use rustls::{ClientConnection, StreamOwned};
 
 use super::dial::{DialError, Target, plain, refusal};
 use super::session::BINDING;
-use super::trust::{Seen, client_config};
+use super::trust::{Refused, client_config};
 
 /// A TLS connection on which nothing has been said yet. Reads and writes wait for at most the time that was given.
 pub struct Exchange {
@@ -41,12 +41,12 @@ pub fn exchange(target: &Target, patience: Duration) -> Result<Exchange, DialErr
         socket.set_read_timeout(Some(time)).and_then(|()| socket.set_write_timeout(Some(time)))
     };
     limit(until.saturating_duration_since(Instant::now()).max(Duration::from_millis(1))).map_err(cut)?;
-    let seen = Seen::default();
-    let tls = |error| refusal(target, &name, &seen, error);
+    let refused = Refused::default();
+    let tls = |error| refusal(target, &name, &refused, error);
     let asked = target.server_name.as_deref().unwrap_or(&target.host);
     let server = ServerName::try_from(asked.to_owned())
         .map_err(|_| tls(rustls::Error::General(format!("{asked} is not a server name"))))?;
-    let config = client_config(&target.trust, Arc::clone(&seen)).map_err(tls)?;
+    let config = client_config(&target.trust, Arc::clone(&refused)).map_err(tls)?;
     let mut connection = ClientConnection::new(Arc::new(config), server).map_err(tls)?;
     let mut io = &socket;
     while connection.is_handshaking() {

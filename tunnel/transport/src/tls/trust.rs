@@ -3,13 +3,13 @@
 use std::sync::Arc;
 
 use parking_lot::Mutex;
+use pinned_certificate::PinnedCertificate;
 use ring::digest::{SHA256, digest};
-use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
-use rustls::crypto::{CryptoProvider, verify_tls12_signature, verify_tls13_signature};
+use rustls::crypto::CryptoProvider;
+use rustls::pki_types::CertificateDer;
 use rustls::pki_types::pem::PemObject as _;
-use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
 use rustls::server::ParsedCertificate;
-use rustls::{CertificateError, ClientConfig, DigitallySignedStruct, RootCertStore, SignatureScheme};
+use rustls::{ClientConfig, RootCertStore};
 use warren_wire::{Pin, Pins};
 
 /// The pin of a certificate; `None` if it is none.
@@ -36,7 +36,7 @@ pub enum Trust {
 }
 
 /// The pin of the certificate that was refused.
-pub(super) type Seen = Arc<Mutex<Option<Pin>>>;
+pub(super) type Refused = Arc<Mutex<Option<Pin>>>;
 
 /// The algorithms: those of the library that the binary has anyway.
 pub(super) fn provider() -> Arc<CryptoProvider> {
@@ -44,14 +44,14 @@ pub(super) fn provider() -> Arc<CryptoProvider> {
 }
 
 /// TLS 1.3 only.
-pub(super) fn client_config(trust: &Trust, seen: Seen) -> Result<ClientConfig, rustls::Error> {
+pub(super) fn client_config(trust: &Trust, refused: Refused) -> Result<ClientConfig, rustls::Error> {
     let provider = provider();
     let builder = ClientConfig::builder_with_provider(Arc::clone(&provider))
         .with_protocol_versions(&[&rustls::version::TLS13])?;
     let mut config = match trust {
         Trust::Pins(pins) => builder
             .dangerous()
-            .with_custom_certificate_verifier(Arc::new(Pinned { pins: pins.clone(), seen, provider }))
+            .with_custom_certificate_verifier(Arc::new(verifier(&provider, pins.clone(), refused)))
             .with_no_client_auth(),
         Trust::System => {
             let mut roots = RootCertStore::empty();
@@ -64,51 +64,14 @@ pub(super) fn client_config(trust: &Trust, seen: Seen) -> Result<ClientConfig, r
     Ok(config)
 }
 
-#[derive(Debug)]
-struct Pinned {
-    pins: Pins,
-    seen: Seen,
-    provider: Arc<CryptoProvider>,
-}
-
-impl ServerCertVerifier for Pinned {
-    fn verify_server_cert(
-        &self,
-        end_entity: &CertificateDer<'_>,
-        _: &[CertificateDer<'_>],
-        _: &ServerName<'_>,
-        _: &[u8],
-        _: UnixTime,
-    ) -> Result<ServerCertVerified, rustls::Error> {
-        let found = pin_of(end_entity).ok_or(CertificateError::BadEncoding)?;
-        if self.pins.as_slice().contains(&found) {
-            return Ok(ServerCertVerified::assertion());
+/// Accepts certificates with a pinned key; `refused` receives the pin of any other.
+fn verifier(provider: &CryptoProvider, pins: Pins, refused: Refused) -> PinnedCertificate {
+    PinnedCertificate::matching(provider, move |certificate| {
+        let found = pin_of(certificate);
+        let is_pinned = found.is_some_and(|pin| pins.as_slice().contains(&pin));
+        if !is_pinned {
+            *refused.lock() = found;
         }
-        *self.seen.lock() = Some(found);
-        Err(CertificateError::ApplicationVerificationFailure.into())
-    }
-
-    fn verify_tls12_signature(
-        &self,
-        message: &[u8],
-        certificate: &CertificateDer<'_>,
-        signature: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, rustls::Error> {
-        let algorithms = &self.provider.signature_verification_algorithms;
-        verify_tls12_signature(message, certificate, signature, algorithms)
-    }
-
-    fn verify_tls13_signature(
-        &self,
-        message: &[u8],
-        certificate: &CertificateDer<'_>,
-        signature: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, rustls::Error> {
-        let algorithms = &self.provider.signature_verification_algorithms;
-        verify_tls13_signature(message, certificate, signature, algorithms)
-    }
-
-    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
-        self.provider.signature_verification_algorithms.supported_schemes()
-    }
+        is_pinned
+    })
 }

@@ -15,6 +15,7 @@
 
 mod problem;
 mod proof;
+mod retry;
 #[cfg(test)]
 mod tests;
 
@@ -22,15 +23,17 @@ use std::collections::BTreeMap;
 use std::net::IpAddr;
 
 use ipnet::IpNet;
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde_json::error::Category;
+use zeroize::Zeroizing;
 
-use crate::config::Endpoint;
 use crate::key::PublicKey;
 use crate::name::Name;
 use crate::token::{GatewaySet, Token};
 
 pub use problem::{Kind, Problem};
 pub use proof::{ChannelBinding, EXPORTER_LABEL, Proof, Purpose};
+pub use retry::{RETRY_AFTER_MAX, Retry, parse_retry_after, with_jitter};
 
 /// HTTP path of enrolment.
 pub const ENROL_PATH: &str = "/v1/enrol";
@@ -50,21 +53,33 @@ pub const LABELS_MAX: usize = 16;
 const TEXT_MAX: usize = 253;
 
 /// A request to join.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Enrol {
     /// The version of the messages.
     pub version: Version,
     /// The token that admits the peer.
-    #[serde(with = "secret")]
+    #[serde(serialize_with = "secret_text")]
     pub token: Token,
     /// The public key of the peer that joins.
     pub public_key: PublicKey,
     /// Proof that the sender has the private key.
     pub proof: Proof,
     /// Name and labels of the host, shown in lists of peers.
-    #[serde(default)]
     pub host: HostInfo,
+}
+
+/// [`Enrol`] before its token is parsed, so that a damaged token is distinguished from a damaged request.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct EnrolText {
+    #[serde(rename = "version")]
+    _version: Version,
+    #[serde(deserialize_with = "zeroized")]
+    token: Zeroizing<String>,
+    public_key: PublicKey,
+    proof: Proof,
+    #[serde(default)]
+    host: HostInfo,
 }
 
 /// A request to end a lease.
@@ -238,7 +253,8 @@ impl Enrol {
     /// # Errors
     /// [`Kind::TooLarge`], [`Kind::Malformed`], [`Kind::TokenMalformed`] or [`Kind::Version`].
     pub fn from_json(body: &[u8]) -> Result<Self, Problem> {
-        read(body)
+        let EnrolText { _version, token, public_key, proof, host } = read(body)?;
+        Ok(Self { version: Version, token: Token::parse(&token)?, public_key, proof, host })
     }
 
     /// The request's body.
@@ -272,12 +288,12 @@ impl Answer {
     /// Reads an answer's body. Fields that are not known are ignored: a newer gateway may say more.
     ///
     /// # Errors
-    /// [`Kind::TooLarge`] or [`Kind::Malformed`].
+    /// [`Kind::TooLarge`], [`Kind::Malformed`] or [`Kind::Version`].
     pub fn from_json(body: &[u8]) -> Result<Self, Problem> {
         if body.len() > ANSWER_MAX {
             return Err(Problem::new(Kind::TooLarge, format!("the response has {} bytes", body.len())));
         }
-        let answer: Self = serde_json::from_slice(body).map_err(|error| malformed(&error))?;
+        let answer: Self = parse(body)?;
         let family = |v4: bool| answer.addresses.iter().filter(|address| address.is_ipv4() == v4).count();
         if answer.addresses.is_empty() || family(true) > 1 || family(false) > 1 {
             return Err(Problem::new(
@@ -287,11 +303,6 @@ impl Answer {
         }
         Ok(answer)
     }
-
-    /// The WireGuard UDP endpoints of the gateways.
-    pub fn udp_endpoints(&self) -> impl Iterator<Item = (PublicKey, &Endpoint)> {
-        self.gateways.as_slice().iter().filter_map(|gateway| Some((gateway.key, gateway.udp.as_ref()?)))
-    }
 }
 
 fn read<T: for<'de> Deserialize<'de>>(body: &[u8]) -> Result<T, Problem> {
@@ -299,6 +310,17 @@ fn read<T: for<'de> Deserialize<'de>>(body: &[u8]) -> Result<T, Problem> {
         let detail = format!("the body has {} bytes, at most {REQUEST_MAX} are accepted", body.len());
         return Err(Problem::new(Kind::TooLarge, detail));
     }
+    parse(body)
+}
+
+/// Checks the version first: a message of another version may have any other fields.
+fn parse<T: for<'de> Deserialize<'de>>(body: &[u8]) -> Result<T, Problem> {
+    #[derive(Deserialize)]
+    struct Versioned {
+        version: u32,
+    }
+    let Versioned { version } = serde_json::from_slice(body).map_err(|error| malformed(&error))?;
+    Version::try_from(version).map_err(|error| Problem::new(Kind::Version, error.to_string()))?;
     serde_json::from_slice(body).map_err(|error| malformed(&error))
 }
 
@@ -311,35 +333,19 @@ fn write(message: &impl Serialize) -> Result<Vec<u8>, Problem> {
     Ok(body)
 }
 
-/// Reports the position, and the cause unless it would reveal contents.
+/// Reports the position but not the cause, which may contain a part of the token.
 fn malformed(error: &serde_json::Error) -> Problem {
-    let text = error.to_string();
-    let place = format!("line {}, column {}", error.line(), error.column());
-    let (kind, what) = if text.starts_with("version ") {
-        (Kind::Version, "only version 1 of the messages is supported")
-    } else if text.starts_with("the token") || text.starts_with("the text does not begin with `v4") {
-        (Kind::TokenMalformed, "the token is damaged, cut off or of another type")
-    } else if error.is_data() {
-        (Kind::Malformed, "a field is missing, unknown or not valid")
-    } else {
-        (Kind::Malformed, "the body is not complete JSON")
+    let what = match error.classify() {
+        Category::Data => "a field is missing, unknown or not valid",
+        Category::Io | Category::Syntax | Category::Eof => "the body is not complete JSON",
     };
-    Problem::new(kind, format!("{what} ({place})"))
+    Problem::new(Kind::Malformed, format!("{what} (line {}, column {})", error.line(), error.column()))
 }
 
-/// A token in a message.
-mod secret {
-    use serde::{Deserialize, Deserializer, Serializer};
-    use zeroize::Zeroizing;
+fn secret_text<S: Serializer>(token: &Token, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_str(token.secret())
+}
 
-    use crate::token::Token;
-
-    pub(super) fn serialize<S: Serializer>(token: &Token, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.serialize_str(token.secret())
-    }
-
-    pub(super) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Token, D::Error> {
-        let text = Zeroizing::new(String::deserialize(deserializer)?);
-        Token::parse(&text).map_err(serde::de::Error::custom)
-    }
+fn zeroized<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Zeroizing<String>, D::Error> {
+    String::deserialize(deserializer).map(Zeroizing::new)
 }

@@ -1,9 +1,11 @@
 //! Refusals as problem details (RFC 9457).
 
 use std::fmt;
+use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
+use super::retry::{self, Retry};
 use crate::token::TokenError;
 
 /// What `type` begins with. The rest of it is stable: programs may branch on it.
@@ -22,7 +24,7 @@ pub struct Problem {
 }
 
 macro_rules! kinds {
-    ($($kind:ident $status:literal $slug:literal $title:literal,)*) => {
+    ($($kind:ident $status:literal $slug:literal $retry:ident $title:literal,)*) => {
         /// The types of problems, with the last part of `type` in parentheses.
         #[derive(Debug, Clone, Copy, PartialEq, Eq)]
         pub enum Kind {
@@ -45,6 +47,12 @@ macro_rules! kinds {
                 match self { $(Self::$kind => $slug),* }
             }
 
+            /// Whether another attempt with the same token and key may succeed, and where.
+            #[must_use]
+            pub fn retry(self) -> Retry {
+                match self { $(Self::$kind => Retry::$retry),* }
+            }
+
             /// The fixed title: a sentence without a period.
             #[must_use]
             pub fn title(self) -> &'static str {
@@ -55,31 +63,31 @@ macro_rules! kinds {
 }
 
 kinds! {
-    Malformed 400 "malformed" "The request is malformed",
-    Version 400 "version" "The message version is not supported",
-    NotFound 404 "not-found" "There is no resource at this path",
-    Method 405 "method" "Only POST is supported",
-    Slow 408 "slow" "The request took too long",
-    TooLarge 413 "too-large" "The message is too large",
-    MediaType 415 "media-type" "The body is not application/json",
-    TokenMalformed 400 "token-malformed" "The token is malformed",
-    TokenForged 401 "token-forged" "The token's signing key is not accepted",
-    TokenExpired 401 "token-expired" "The token has expired",
-    TokenEarly 401 "token-early" "The token is not valid yet",
-    TokenFabric 403 "token-fabric" "The token is for another fabric",
-    TokenGateway 403 "token-gateway" "The token is not valid for this gateway",
-    TokenUsedUp 403 "token-used-up" "The token has reached its maximum number of uses",
-    TokenRevoked 403 "token-revoked" "The token has been revoked",
-    Group 403 "group" "The token's group does not exist here",
-    Proof 403 "proof" "The sender has not proven possession of the private key on this connection",
-    Evicted 403 "evicted" "The peer has been evicted",
-    NoLease 404 "no-lease" "The key has no lease",
-    RateLimited 429 "rate-limited" "Too many requests",
-    PoolExhausted 503 "pool-exhausted" "No address is free",
-    Busy 503 "busy" "The gateway is overloaded",
-    Store 503 "store" "The gateway cannot reach its lease store",
-    Draining 503 "draining" "The gateway accepts no new peers",
-    Unknown 500 "unknown" "The gateway gave a reason that this version does not know",
+    Malformed 400 "malformed" Elsewhere "The request is malformed",
+    Version 400 "version" Elsewhere "The message version is not supported",
+    NotFound 404 "not-found" Elsewhere "There is no resource at this path",
+    Method 405 "method" Elsewhere "Only POST is supported",
+    Slow 408 "slow" Later "The request took too long",
+    TooLarge 413 "too-large" Elsewhere "The message is too large",
+    MediaType 415 "media-type" Elsewhere "The body is not application/json",
+    TokenMalformed 400 "token-malformed" Elsewhere "The token is malformed",
+    TokenForged 401 "token-forged" Elsewhere "The token's signing key is not accepted",
+    TokenExpired 401 "token-expired" Never "The token has expired",
+    TokenEarly 401 "token-early" Later "The token is not valid yet",
+    TokenFabric 403 "token-fabric" Never "The token is for another fabric",
+    TokenGateway 403 "token-gateway" Elsewhere "The token is not valid for this gateway",
+    TokenUsedUp 403 "token-used-up" Never "The token has reached its maximum number of uses",
+    TokenRevoked 403 "token-revoked" Never "The token has been revoked",
+    Group 403 "group" Elsewhere "The token's group does not exist here",
+    Proof 403 "proof" Elsewhere "The sender has not proven possession of the private key on this connection",
+    Evicted 403 "evicted" Never "The peer has been evicted",
+    NoLease 404 "no-lease" Elsewhere "The key has no lease",
+    RateLimited 429 "rate-limited" Later "Too many requests",
+    PoolExhausted 503 "pool-exhausted" Later "No address is free",
+    Busy 503 "busy" Later "The gateway is overloaded",
+    Store 503 "store" Later "The gateway cannot reach its lease store",
+    Draining 503 "draining" Later "The gateway accepts no new peers",
+    Unknown 500 "unknown" Elsewhere "The gateway gave a reason that this version does not know",
 }
 
 #[derive(Serialize, Deserialize)]
@@ -100,10 +108,10 @@ impl Problem {
         Self { kind, detail: detail.into(), retry_after: None }
     }
 
-    /// Sets the time after which to retry.
+    /// Sets the time after which to retry: whole seconds, rounded up, at least one.
     #[must_use]
-    pub fn retry_after(mut self, seconds: u32) -> Self {
-        self.retry_after = Some(seconds);
+    pub fn retry_after(mut self, delay: Duration) -> Self {
+        self.retry_after = Some(retry::whole_seconds(delay));
         self
     }
 
@@ -132,19 +140,15 @@ impl Problem {
         Some(Self { kind, detail, retry_after: details.retry_after })
     }
 
-    /// Whether the same request may succeed later.
+    /// Whether another attempt with the same token and key may succeed, and where.
+    ///
+    /// A reason that this version does not know is temporary if the gateway says when to retry.
     #[must_use]
-    pub fn is_temporary(&self) -> bool {
-        matches!(
-            self.kind,
-            Kind::RateLimited
-                | Kind::PoolExhausted
-                | Kind::Busy
-                | Kind::Store
-                | Kind::Draining
-                | Kind::Slow
-                | Kind::TokenEarly
-        )
+    pub fn retry(&self) -> Retry {
+        match self.kind {
+            Kind::Unknown if self.retry_after.is_some() => Retry::Later,
+            kind => kind.retry(),
+        }
     }
 }
 

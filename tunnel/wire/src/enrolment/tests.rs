@@ -93,7 +93,7 @@ fn bad_requests_are_refused_with_a_reason() {
 fn problems_round_trip_and_their_names_are_stable() {
     let mut out = String::new();
     for kind in Kind::ALL {
-        let problem = Problem::new(*kind, "because").retry_after(3);
+        let problem = Problem::new(*kind, "because").retry_after(std::time::Duration::from_secs(3));
         assert_eq!(Problem::from_json(&problem.to_json()), Some(problem));
         out += &format!("{} {kind}: {}\n", kind.status(), kind.title());
     }
@@ -119,5 +119,31 @@ fn an_answer_has_one_address_of_a_family() {
     assert_eq!(answer(r#"["10.0.0.2","fd00::2"]"#).unwrap().addresses.len(), 2);
     for bad in ["[]", r#"["10.0.0.2","10.0.0.3"]"#, r#"["fd00::2","fd00::3"]"#] {
         assert_eq!(answer(bad).unwrap_err().kind, Kind::Malformed, "{bad}");
+    }
+}
+
+/// Every type is listed, so that a new one is classified on purpose.
+#[test]
+fn whether_a_refusal_is_retried_follows_from_its_type() {
+    let mut out = String::new();
+    for kind in Kind::ALL {
+        out += &format!("{kind}: {:?}\n", kind.retry());
+        let timed = Problem::new(*kind, "").retry_after(std::time::Duration::from_secs(3));
+        let expected = if *kind == Kind::Unknown { Retry::Later } else { kind.retry() };
+        assert_eq!(timed.retry(), expected, "{kind}");
+        assert_eq!(Problem::new(*kind, "").retry(), kind.retry(), "{kind}");
+        // Temporary by the meaning of the status (RFC 9110 section 15.6.4, RFC 6585 section 4).
+        let temporary = matches!(kind.status(), 408 | 429 | 503);
+        assert!(!temporary || kind.retry() == Retry::Later, "{kind}");
+    }
+    insta::assert_snapshot!(out);
+}
+
+#[test]
+fn a_message_of_another_version_is_recognised_whatever_its_fields_are() {
+    for body in [r#"{"version":2}"#, r#"{"admin":true,"version":7,"token":5}"#] {
+        assert_eq!(Enrol::from_json(body.as_bytes()).unwrap_err().kind, Kind::Version, "{body}");
+        assert_eq!(Release::from_json(body.as_bytes()).unwrap_err().kind, Kind::Version, "{body}");
+        assert_eq!(Answer::from_json(body.as_bytes()).unwrap_err().kind, Kind::Version, "{body}");
     }
 }

@@ -30,8 +30,8 @@ impl Object for Repository {
         }
     }
 
-    fn hold(&self, objects: &Objects) {
-        objects.hold(Repository::KIND, called(self), self.id.text());
+    fn record(&self, objects: &Objects) {
+        objects.record(Repository::KIND, called(self), self.id.text());
     }
 
     /// The repository with the planned name if this owner manages it; an error if another one does.
@@ -65,19 +65,19 @@ impl Object for Repository {
         }
         let lifecycle = schema::lifecycle(self);
         if !schema::same_lifecycle(have.lifecycle.as_deref(), lifecycle.as_deref()) {
-            op.go_on()?;
+            op.check_cancelled()?;
             op.call(|| api::set_lifecycle(aws, name, lifecycle.as_deref())).await?;
         }
         let policy = self.repository_policy.known().map(String::as_str);
         if !schema::same_policy(have.policy.as_deref(), policy) {
-            op.go_on()?;
+            op.check_cancelled()?;
             op.call(|| api::set_policy(aws, name, policy)).await?;
         }
         let found = op.call(|| api::get(aws, name)).await?;
         Ok(schema::state(aws, found, self))
     }
 
-    async fn look(&self, work: &Work<'_>) -> Result<Option<Repository>, Diagnostics> {
+    async fn read(&self, work: &Work<'_>) -> Result<Option<Repository>, Diagnostics> {
         let found = ApiError::if_found(api::get(&work.cloud, called(self)).await)?;
         Ok(found.map(|found| schema::state(&work.cloud, found, self)))
     }
@@ -87,7 +87,7 @@ impl Object for Repository {
         let name = self.name.text();
         match api::delete(aws, name, self.force_delete.is_true()).await {
             Err(error) if error.code == "RepositoryNotEmptyException" => Err(not_empty(name).into()),
-            Err(error) => Err(op.told(error)),
+            Err(error) => Err(op.explain(error)),
             Ok(()) => op.until_gone(|| api::get(aws, name)).await,
         }
     }

@@ -8,9 +8,10 @@ mod tests;
 use tf_provider_rs::{Diagnostics, Schema, async_trait};
 
 use crate::address;
+use crate::common::retag;
 use crate::error::ApiError;
 use crate::session::{Aws, Work};
-use crate::tags::{Tags, retag};
+use crate::tags::Tags;
 pub(crate) use schema::ElasticIp;
 use warren_managed::{Failure, Object};
 
@@ -37,7 +38,7 @@ impl Object for ElasticIp {
         Ok(schema::state(aws, found, self))
     }
 
-    async fn look(&self, work: &Work<'_>) -> Result<Option<ElasticIp>, Diagnostics> {
+    async fn read(&self, work: &Work<'_>) -> Result<Option<ElasticIp>, Diagnostics> {
         let found = ApiError::if_found(address::get(&work.cloud, self.id.text()).await)?;
         Ok(found.map(|found| schema::state(&work.cloud, found, self)))
     }

@@ -7,9 +7,10 @@ mod tests;
 
 use tf_provider_rs::{Diagnostic, Diagnostics, Schema, async_trait};
 
+use crate::common::retag;
 use crate::error::ApiError;
 use crate::session::{Aws, Session, Work};
-use crate::tags::{Tags, retag};
+use crate::tags::Tags;
 pub(crate) use schema::FlowLog;
 use warren_managed::{Failure, Object};
 
@@ -59,7 +60,7 @@ impl Object for FlowLog {
         Ok(schema::state(aws, found, self))
     }
 
-    async fn look(&self, work: &Work<'_>) -> Result<Option<FlowLog>, Diagnostics> {
+    async fn read(&self, work: &Work<'_>) -> Result<Option<FlowLog>, Diagnostics> {
         let found = ApiError::if_found(api::get(&work.cloud, self.id.text()).await)?;
         Ok(found.map(|found| schema::state(&work.cloud, found, self)))
     }

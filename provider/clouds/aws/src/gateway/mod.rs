@@ -16,11 +16,12 @@ mod tests;
 
 use tf_provider_rs::{Attr, Change, Diagnostic, Diagnostics, Path, Schema, async_trait};
 
+use crate::common::retag;
 use crate::error::ApiError;
 use crate::session::{Aws, Session, Work};
-use crate::tags::{Tags, retag};
+use crate::tags::Tags;
 pub(crate) use schema::Gateway;
-use warren_managed::{Failure, Look, Object, sets};
+use warren_managed::{Failure, Object, Poll, sets};
 
 #[async_trait]
 impl Object for Gateway {
@@ -64,9 +65,9 @@ impl Object for Gateway {
                 match found.state.as_str() {
                     "stopped" => api::start(aws, id).await?,
                     "pending" | "stopping" => {}
-                    _ => return Ok(Look::Done(found)),
+                    _ => return Ok(Poll::Ready(found)),
                 }
-                Ok(Look::Pending(found.state))
+                Ok(Poll::Pending(found.state))
             })
             .await?;
         if found.state != "running" {
@@ -74,29 +75,29 @@ impl Object for Gateway {
         }
         retag(work, self, &api::without_digest(&found.tags)).await?;
         if found.source_dest_check {
-            op.go_on()?;
+            op.check_cancelled()?;
             op.call(|| api::forward(aws, id)).await?;
         }
         if found.metadata_tokens != "required" {
-            op.go_on()?;
+            op.check_cancelled()?;
             op.call(|| api::require_tokens(aws, id)).await?;
         }
         let groups = sets::known(&self.security_group_ids);
         if found.groups != groups {
-            op.go_on()?;
+            op.check_cancelled()?;
             op.call(|| api::set_groups(aws, id, &groups)).await?;
         }
         if let Some(address) = self.allocation_id.known()
             && found.allocation_id.as_ref() != Some(address)
         {
-            op.go_on()?;
+            op.check_cancelled()?;
             op.call(|| api::associate(aws, id, address)).await?;
         }
         let found = op.call(|| api::get(aws, id)).await?;
         Ok(schema::state(aws, found, self))
     }
 
-    async fn look(&self, work: &Work<'_>) -> Result<Option<Gateway>, Diagnostics> {
+    async fn read(&self, work: &Work<'_>) -> Result<Option<Gateway>, Diagnostics> {
         let Work { cloud: aws, .. } = work;
         let id = self.id.text();
         let Some(mut found) = ApiError::if_found(api::get(aws, id).await)?.filter(api::Found::is_living)

@@ -56,26 +56,26 @@ impl Object for GatewayRole {
         op.call(|| api::retag(aws, name, &have.tags, &tags)).await?;
         let stored = ApiError::if_found(api::policy(aws, name).await)?;
         if !stored.is_some_and(|stored| policy::equivalent(&stored, &wanted)) {
-            op.go_on()?;
+            op.check_cancelled()?;
             op.call(|| api::put_policy(aws, name, &wanted)).await?;
         }
         let profile = match ApiError::if_found(api::profile(aws, name).await)? {
             Some(profile) => profile,
             None => {
-                op.go_on()?;
+                op.check_cancelled()?;
                 op.call(|| api::create_profile(aws, name, &tags)).await?;
                 op.call(|| api::profile(aws, name)).await?
             }
         };
         if !profile.roles.contains(name) {
-            op.go_on()?;
+            op.check_cancelled()?;
             op.call(|| api::add(aws, name)).await?;
         }
         let found = op.call(|| api::get(aws, name)).await?;
         Ok(schema::state(aws, found, self))
     }
 
-    async fn look(&self, work: &Work<'_>) -> Result<Option<GatewayRole>, Diagnostics> {
+    async fn read(&self, work: &Work<'_>) -> Result<Option<GatewayRole>, Diagnostics> {
         let found = ApiError::if_found(api::get(&work.cloud, self.id.text()).await)?;
         Ok(found.map(|found| schema::state(&work.cloud, found, self)))
     }
@@ -85,7 +85,7 @@ impl Object for GatewayRole {
         let name = self.id.text();
         op.call(|| api::remove(aws, name)).await?;
         op.release(|| api::delete_profile(aws, name)).await?;
-        op.go_on()?;
+        op.check_cancelled()?;
         op.call(|| api::delete_policy(aws, name)).await?;
         op.delete(|| api::delete_role(aws, name), || api::role(aws, name)).await
     }

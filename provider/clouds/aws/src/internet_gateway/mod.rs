@@ -7,11 +7,12 @@ mod tests;
 
 use tf_provider_rs::{Diagnostics, Schema, async_trait};
 
+use crate::common::retag;
 use crate::error::ApiError;
 use crate::session::{Aws, Work};
-use crate::tags::{Tags, retag};
+use crate::tags::Tags;
 pub(crate) use schema::InternetGateway;
-use warren_managed::{Failure, Look, Object};
+use warren_managed::{Failure, Object, Poll};
 
 #[async_trait]
 impl Object for InternetGateway {
@@ -37,7 +38,7 @@ impl Object for InternetGateway {
             if let Some(other) = &have.vpc_id {
                 op.release(|| api::detach(aws, id, other)).await?;
             }
-            op.go_on()?;
+            op.check_cancelled()?;
             // The gateway that this one replaces may still be attached.
             op.release(|| api::attach(aws, id, vpc)).await?;
         }
@@ -45,13 +46,13 @@ impl Object for InternetGateway {
             .until("attached", || async {
                 let found = api::get(aws, id).await?;
                 let attached = found.vpc_id.as_deref() == Some(vpc) && !found.changing;
-                Ok(if attached { Look::Done(found) } else { Look::Pending("attaching".into()) })
+                Ok(if attached { Poll::Ready(found) } else { Poll::Pending("attaching".into()) })
             })
             .await?;
         Ok(schema::state(aws, found, self))
     }
 
-    async fn look(&self, work: &Work<'_>) -> Result<Option<InternetGateway>, Diagnostics> {
+    async fn read(&self, work: &Work<'_>) -> Result<Option<InternetGateway>, Diagnostics> {
         let found = ApiError::if_found(api::get(&work.cloud, self.id.text()).await)?;
         Ok(found.map(|found| schema::state(&work.cloud, found, self)))
     }

@@ -8,7 +8,7 @@ use super::Named;
 use crate::common::{self, Common, Tagged};
 use crate::parameter::{self, Version};
 use crate::session::Aws;
-use crate::tags::{self, TagMap, Tags};
+use crate::tags::{TagMap, Tags};
 use warren_gateways::key::{self, Note};
 use warren_managed::Timeouts;
 
@@ -55,7 +55,7 @@ impl<K: Named> Common for Key<K> {
     }
 
     fn plan_marks(&mut self, aws: Option<&Aws>) {
-        self.tags_all = tags::planned(aws, &self.name, &self.tags);
+        self.tags_all = common::planned_tags(aws, &self.name, &self.tags);
     }
 }
 

@@ -19,11 +19,12 @@ use tf_provider_rs::{Attr, Change, Diagnostic, Diagnostics, Path, Progress, Sche
 
 use crate::address;
 use crate::common::Common;
+use crate::common::retag;
 use crate::error::ApiError;
 use crate::session::{Aws, Session, Work};
-use crate::tags::{Tags, retag};
+use crate::tags::Tags;
 pub(crate) use schema::NatGateway;
-use warren_managed::{Failure, Look, Object, Objects, adopt};
+use warren_managed::{Failure, Object, Objects, Poll, adopt};
 
 #[async_trait]
 impl Object for NatGateway {
@@ -62,9 +63,9 @@ impl Object for NatGateway {
     }
 
     /// Remembers both IDs, so that a replacement that is created first adopts neither.
-    fn hold(&self, objects: &Objects) {
+    fn record(&self, objects: &Objects) {
         for id in [&self.id, &self.owned_allocation_id] {
-            objects.hold(NatGateway::KIND, self.name.text(), id.text());
+            objects.record(NatGateway::KIND, self.name.text(), id.text());
         }
     }
 
@@ -118,8 +119,8 @@ impl Object for NatGateway {
             .until("available", || async {
                 let found = api::get(aws, id).await?;
                 Ok(match found.state.as_str() {
-                    "pending" => Look::Pending("pending".into()),
-                    _ => Look::Done(found),
+                    "pending" => Poll::Pending("pending".into()),
+                    _ => Poll::Ready(found),
                 })
             })
             .await?;
@@ -136,7 +137,7 @@ impl Object for NatGateway {
         Ok(schema::state(aws, found, self))
     }
 
-    async fn look(&self, work: &Work<'_>) -> Result<Option<NatGateway>, Diagnostics> {
+    async fn read(&self, work: &Work<'_>) -> Result<Option<NatGateway>, Diagnostics> {
         look(&work.cloud, self).await
     }
 
@@ -157,8 +158,8 @@ impl Object for NatGateway {
             // A failed gateway counts as existing until it is deleted: it still holds its address.
             op.until("deleted", || async {
                 Ok(match ApiError::if_found(api::get(aws, id).await)? {
-                    Some(found) if found.state != "deleted" => Look::Pending(found.state),
-                    _ => Look::Done(()),
+                    Some(found) if found.state != "deleted" => Poll::Pending(found.state),
+                    _ => Poll::Ready(()),
                 })
             })
             .await?;

@@ -53,7 +53,7 @@ async fn a_replacement_adopts_neither_gateway_nor_address() {
     let ctx = Context::default();
     planned(&resource, &ctx, change(Some(gateway("available")), gateway("available"))).await;
     planned(&resource, &ctx, change(None, gateway("available"))).await;
-    assert_eq!(ctx.private.get(adopt::NOT), Some(serde_json::json!(["eipalloc-1", "nat-1"])));
+    assert_eq!(ctx.private.get(adopt::EXCLUDED_IDS), Some(serde_json::json!(["eipalloc-1", "nat-1"])));
 }
 
 #[tokio::test]

@@ -8,9 +8,10 @@ mod tests;
 
 use tf_provider_rs::{Diagnostics, Schema, async_trait};
 
+use crate::common::retag;
 use crate::error::ApiError;
 use crate::session::{Aws, Op, Session, Work};
-use crate::tags::{Tags, retag};
+use crate::tags::Tags;
 pub(crate) use schema::RouteTable;
 use warren_managed::{Failure, Object, sets};
 
@@ -43,7 +44,7 @@ impl Object for RouteTable {
         Ok(schema::state(aws, found, self))
     }
 
-    async fn look(&self, work: &Work<'_>) -> Result<Option<RouteTable>, Diagnostics> {
+    async fn read(&self, work: &Work<'_>) -> Result<Option<RouteTable>, Diagnostics> {
         let found = ApiError::if_found(api::get(&work.cloud, self.id.text()).await)?;
         Ok(found.map(|found| schema::state(&work.cloud, found, self)))
     }
@@ -53,7 +54,7 @@ impl Object for RouteTable {
         let id = self.id.text();
         let Some(found) = ApiError::if_found(api::get(aws, id).await)? else { return Ok(()) };
         for association in found.subnets.values() {
-            op.go_on()?;
+            op.check_cancelled()?;
             op.release(|| api::disassociate(aws, association)).await?;
         }
         op.delete(|| api::delete(aws, id), || api::get(aws, id)).await
@@ -71,7 +72,7 @@ async fn reconcile_routes(
     let id = have.id.as_str();
     let want = routes::by_destination(want.routes.known().into_iter().flatten());
     for (destination, target) in &want {
-        op.go_on()?;
+        op.check_cancelled()?;
         match have.routes.get(destination) {
             Some(route) if route.target.as_ref() == Some(target) && !route.blackhole => {}
             Some(_) => op.call(|| api::replace_route(aws, id, destination, target)).await?,
@@ -79,7 +80,7 @@ async fn reconcile_routes(
         }
     }
     for destination in have.routes.keys().filter(|destination| !want.contains_key(*destination)) {
-        op.go_on()?;
+        op.check_cancelled()?;
         op.call(|| api::delete_route(aws, id, destination)).await?;
     }
     Ok(())
@@ -94,12 +95,12 @@ async fn reconcile_subnets(
     let id = have.id.as_str();
     let want = sets::known(&want.subnet_ids);
     for subnet in want.iter().filter(|subnet| !have.subnets.contains_key(*subnet)) {
-        op.go_on()?;
+        op.check_cancelled()?;
         op.call(|| api::associate(aws, id, subnet)).await?;
     }
     for (subnet, association) in &have.subnets {
         if !want.contains(subnet) {
-            op.go_on()?;
+            op.check_cancelled()?;
             op.call(|| api::disassociate(aws, association)).await?;
         }
     }

@@ -8,9 +8,10 @@ mod tests;
 
 use tf_provider_rs::{Change, Diagnostic, Diagnostics, Path, Schema, async_trait};
 
+use crate::common::retag;
 use crate::error::ApiError;
 use crate::session::{Aws, Op, Session, Work};
-use crate::tags::{Tags, retag};
+use crate::tags::Tags;
 use rules::Grants;
 pub(crate) use schema::SecurityGroup;
 use warren_managed::{Failure, Object};
@@ -91,7 +92,7 @@ impl Object for SecurityGroup {
         Ok(schema::state(aws, found, self))
     }
 
-    async fn look(&self, work: &Work<'_>) -> Result<Option<SecurityGroup>, Diagnostics> {
+    async fn read(&self, work: &Work<'_>) -> Result<Option<SecurityGroup>, Diagnostics> {
         let found = ApiError::if_found(api::get(&work.cloud, self.id.text()).await)?;
         Ok(found.map(|found| schema::state(&work.cloud, found, self)))
     }
@@ -118,15 +119,15 @@ async fn reconcile(
     let renamed: Grants = difference(want, |grant, text| have.get(grant).is_some_and(|old| old != text));
     let surplus: Grants = difference(have, |grant, _| !want.contains_key(grant));
     if !missing.is_empty() {
-        op.go_on()?;
+        op.check_cancelled()?;
         op.call(|| api::authorize(aws, id, direction, &missing)).await?;
     }
     if !renamed.is_empty() {
-        op.go_on()?;
+        op.check_cancelled()?;
         op.call(|| api::describe(aws, id, direction, &renamed)).await?;
     }
     if !surplus.is_empty() {
-        op.go_on()?;
+        op.check_cancelled()?;
         op.call(|| api::revoke(aws, id, direction, &surplus)).await?;
     }
     Ok(())

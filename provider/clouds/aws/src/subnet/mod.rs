@@ -7,11 +7,12 @@ mod tests;
 
 use tf_provider_rs::{Change, Diagnostics, Path, Schema, async_trait};
 
+use crate::common::retag;
 use crate::error::ApiError;
 use crate::session::{Aws, Session, Work};
-use crate::tags::{Tags, retag};
+use crate::tags::Tags;
 pub(crate) use schema::Subnet;
-use warren_managed::{Failure, Look, Object};
+use warren_managed::{Failure, Object, Poll};
 
 #[async_trait]
 impl Object for Subnet {
@@ -52,7 +53,7 @@ impl Object for Subnet {
         let found = op
             .until("available", || async {
                 let subnet = api::get(aws, id).await?;
-                Ok(if subnet.available { Look::Done(subnet) } else { Look::Pending("pending".into()) })
+                Ok(if subnet.available { Poll::Ready(subnet) } else { Poll::Pending("pending".into()) })
             })
             .await?;
         bring(work, &found, self).await?;
@@ -60,7 +61,7 @@ impl Object for Subnet {
         Ok(schema::state(aws, found, self))
     }
 
-    async fn look(&self, work: &Work<'_>) -> Result<Option<Subnet>, Diagnostics> {
+    async fn read(&self, work: &Work<'_>) -> Result<Option<Subnet>, Diagnostics> {
         let found = ApiError::if_found(api::get(&work.cloud, self.id.text()).await)?;
         Ok(found.map(|found| schema::state(&work.cloud, found, self)))
     }
@@ -100,7 +101,7 @@ async fn bring(work: &Work<'_>, have: &api::Found, want: &Subnet) -> Result<(), 
         op.until("associated with its IPv6 range", || async {
             let have = api::get(aws, id).await?;
             let same = have.ipv6.as_ref().map(|(range, _)| range) == range && !have.changing;
-            Ok(if same { Look::Done(()) } else { Look::Pending("associating".into()) })
+            Ok(if same { Poll::Ready(()) } else { Poll::Pending("associating".into()) })
         })
         .await?;
     }

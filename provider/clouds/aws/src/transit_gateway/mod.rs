@@ -7,11 +7,12 @@ mod tests;
 
 use tf_provider_rs::{Diagnostics, Schema, async_trait};
 
+use crate::common::retag;
 use crate::error::ApiError;
 use crate::session::{Aws, Op, Work};
-use crate::tags::{Tags, retag};
+use crate::tags::Tags;
 pub(crate) use schema::TransitGateway;
-use warren_managed::{Failure, Look, Object};
+use warren_managed::{Failure, Object, Poll};
 
 #[async_trait]
 impl Object for TransitGateway {
@@ -40,7 +41,7 @@ impl Object for TransitGateway {
         Ok(schema::state(aws, found, self))
     }
 
-    async fn look(&self, work: &Work<'_>) -> Result<Option<TransitGateway>, Diagnostics> {
+    async fn read(&self, work: &Work<'_>) -> Result<Option<TransitGateway>, Diagnostics> {
         let found = ApiError::if_found(api::get(&work.cloud, self.id.text()).await)?;
         let living = found.filter(|found| found.state != "deleting");
         Ok(living.map(|found| schema::state(&work.cloud, found, self)))
@@ -57,7 +58,7 @@ impl Object for TransitGateway {
 async fn available(aws: &Aws, op: &Op, id: &str) -> Result<api::Found, Diagnostics> {
     op.until("available", || async {
         let found = api::get(aws, id).await?;
-        Ok(if found.state == "available" { Look::Done(found) } else { Look::Pending(found.state) })
+        Ok(if found.state == "available" { Poll::Ready(found) } else { Poll::Pending(found.state) })
     })
     .await
 }

@@ -7,11 +7,12 @@ mod tests;
 
 use tf_provider_rs::{Diagnostics, Schema, async_trait};
 
+use crate::common::retag;
 use crate::error::ApiError;
 use crate::session::{Aws, Op, Work};
-use crate::tags::{Tags, retag};
+use crate::tags::Tags;
 pub(crate) use schema::Attachment;
-use warren_managed::{Failure, Look, Object, sets};
+use warren_managed::{Failure, Object, Poll, sets};
 
 #[async_trait]
 impl Object for Attachment {
@@ -38,7 +39,7 @@ impl Object for Attachment {
         Ok(schema::state(aws, found, self))
     }
 
-    async fn look(&self, work: &Work<'_>) -> Result<Option<Attachment>, Diagnostics> {
+    async fn read(&self, work: &Work<'_>) -> Result<Option<Attachment>, Diagnostics> {
         let found = ApiError::if_found(api::get(&work.cloud, self.id.text()).await)?;
         let living = found.filter(|found| found.state != "deleting");
         Ok(living.map(|found| schema::state(&work.cloud, found, self)))
@@ -56,7 +57,7 @@ async fn settled(aws: &Aws, op: &Op, id: &str) -> Result<api::Found, Diagnostics
         let found = api::get(aws, id).await?;
         // An attachment to a gateway of another account keeps this state until that account accepts it.
         let done = ["available", "pendingAcceptance"].contains(&found.state.as_str());
-        Ok(if done { Look::Done(found) } else { Look::Pending(found.state) })
+        Ok(if done { Poll::Ready(found) } else { Poll::Pending(found.state) })
     })
     .await
 }

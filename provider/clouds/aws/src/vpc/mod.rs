@@ -9,12 +9,13 @@ use tf_provider_rs::{Attr, Change, Diagnostics, Path, Progress, Schema, async_tr
 use warren_cidr::Cloud;
 use warren_guard::ClaimRole;
 
+use crate::common::retag;
 use crate::error::ApiError;
 use crate::memory::PlannedVpc;
 use crate::session::{Aws, Session, Work};
-use crate::tags::{Tags, retag};
+use crate::tags::Tags;
 pub(crate) use schema::Vpc;
-use warren_managed::{Failure, Look, Object, key, ranges, sets};
+use warren_managed::{Failure, Object, Poll, key, ranges, sets};
 
 /// A live VPC in the form of a planned one.
 pub(crate) async fn live(aws: &Aws, id: &str) -> Result<PlannedVpc, ApiError> {
@@ -38,7 +39,7 @@ impl Object for Vpc {
         if let Some(primary) = ranges::known(&self.cidr_block) {
             for secondary in self.secondary_cidr_blocks.known().into_iter().flatten() {
                 if let Some(secondary) = ranges::known(secondary) {
-                    ranges::tell(
+                    ranges::report(
                         Cloud::Aws,
                         Cloud::Aws.check_secondary(&primary, &secondary),
                         &path,
@@ -108,7 +109,7 @@ impl Object for Vpc {
         work.op
             .until("available", || async {
                 let vpc = api::get(&work.cloud, self.id.text()).await?;
-                Ok(if vpc.available { Look::Done(()) } else { Look::Pending("pending".into()) })
+                Ok(if vpc.available { Poll::Ready(()) } else { Poll::Pending("pending".into()) })
             })
             .await
     }
@@ -119,7 +120,7 @@ impl Object for Vpc {
         Ok(schema::state(&work.cloud, found, self))
     }
 
-    async fn look(&self, work: &Work<'_>) -> Result<Option<Vpc>, Diagnostics> {
+    async fn read(&self, work: &Work<'_>) -> Result<Option<Vpc>, Diagnostics> {
         let found = ApiError::if_found(api::read(&work.cloud, self.id.text()).await)?;
         Ok(found.map(|found| schema::state(&work.cloud, found, self)))
     }
@@ -142,12 +143,12 @@ async fn bring(work: &Work<'_>, want: &Vpc) -> Result<(), Diagnostics> {
     let secondary = sets::known(&want.secondary_cidr_blocks);
     for (range, association) in &have.secondary {
         if !secondary.contains(range) {
-            op.go_on()?;
+            op.check_cancelled()?;
             op.release(|| api::disassociate(aws, association)).await?;
         }
     }
     for range in secondary.iter().filter(|range| !have.secondary.contains_key(*range)) {
-        op.go_on()?;
+        op.check_cancelled()?;
         op.call(|| api::associate(aws, id, range)).await?;
     }
     match (want.assign_generated_ipv6.is_true(), &have.ipv6) {
@@ -165,7 +166,7 @@ async fn bring(work: &Work<'_>, want: &Vpc) -> Result<(), Diagnostics> {
                 && !have.changing;
             (!same).then(|| "associating".to_owned())
         });
-        Ok(wrong.map_or(Look::Done(()), Look::Pending))
+        Ok(wrong.map_or(Poll::Ready(()), Poll::Pending))
     })
     .await?;
 

@@ -69,9 +69,9 @@ async fn a_create_does_not_adopt_what_a_state_holds() {
     let ctx = Context::default();
     let mut diagnostics = Diagnostics::default();
     resource.plan(&ctx, &mut change(Some(prior), vpc("172.18.0.0/16")), &mut diagnostics).await;
-    assert_eq!(ctx.private.get(adopt::NOT), None);
+    assert_eq!(ctx.private.get(adopt::EXCLUDED_IDS), None);
     resource.plan(&ctx, &mut change(None, vpc("172.18.0.0/16")), &mut diagnostics).await;
-    assert_eq!(ctx.private.get(adopt::NOT), Some(serde_json::json!(["vpc-old"])));
+    assert_eq!(ctx.private.get(adopt::EXCLUDED_IDS), Some(serde_json::json!(["vpc-old"])));
 }
 
 #[tokio::test]

@@ -12,14 +12,15 @@ use std::collections::BTreeSet;
 
 use tf_provider_rs::{Attr, Change, Diagnostic, Diagnostics, Path, Schema, async_trait};
 
+use crate::common::retag;
 use crate::error::ApiError;
 use crate::memory::PlannedEndpoint;
 use crate::policy;
 use crate::session::{Aws, Op, Session, Work};
-use crate::tags::{Tags, retag};
+use crate::tags::Tags;
 use complete::Around;
 pub(crate) use schema::Endpoint;
-use warren_managed::{Failure, Look, Object, sets};
+use warren_managed::{Failure, Object, Poll, sets};
 
 #[async_trait]
 impl Object for Endpoint {
@@ -134,14 +135,14 @@ impl Object for Endpoint {
         let id = self.id.text();
         let have = ready(aws, op, id).await?;
         retag(work, self, &have.tags).await?;
-        op.go_on()?;
+        op.check_cancelled()?;
         op.call(|| api::modify(aws, &have, self)).await?;
         ready(aws, op, id).await?;
         let found = op.call(|| api::read(aws, id)).await?;
         Ok(schema::state(aws, found, self))
     }
 
-    async fn look(&self, work: &Work<'_>) -> Result<Option<Endpoint>, Diagnostics> {
+    async fn read(&self, work: &Work<'_>) -> Result<Option<Endpoint>, Diagnostics> {
         let found = ApiError::if_found(api::read(&work.cloud, self.id.text()).await)?;
         Ok(found.map(|found| schema::state(&work.cloud, found, self)))
     }
@@ -151,13 +152,13 @@ impl Object for Endpoint {
         let id = self.id.text();
         // An interrupted create has not recorded its interfaces.
         let mut interfaces = sets::known(&self.network_interface_ids);
-        let found = ApiError::if_found(api::get(aws, id).await).map_err(|error| op.told(error))?;
+        let found = ApiError::if_found(api::get(aws, id).await).map_err(|error| op.explain(error))?;
         interfaces.extend(found.into_iter().flat_map(|found| found.network_interface_ids));
         op.delete(|| api::delete(aws, id), || api::get(aws, id)).await?;
         // Subnets and security groups can be deleted only after the interfaces.
         op.until("without network interfaces", || async {
             let living = api::interfaces(aws, &interfaces).await?;
-            Ok(if living.is_empty() { Look::Done(()) } else { Look::Pending(living.join(", ")) })
+            Ok(if living.is_empty() { Poll::Ready(()) } else { Poll::Pending(living.join(", ")) })
         })
         .await
     }
@@ -280,9 +281,9 @@ async fn ready(aws: &Aws, op: &Op, id: &str) -> Result<api::Found, Diagnostics> 
     op.until("available", || async {
         let found = api::get(aws, id).await?;
         match found.state.as_str() {
-            "available" | "pendingacceptance" => Ok(Look::Done(found)),
+            "available" | "pendingacceptance" => Ok(Poll::Ready(found)),
             "failed" | "rejected" | "expired" => Err(api::failed(&found)),
-            state => Ok(Look::Pending(state.to_owned())),
+            state => Ok(Poll::Pending(state.to_owned())),
         }
     })
     .await

@@ -14,11 +14,12 @@ mod tests;
 use ipnet::IpNet;
 use tf_provider_rs::{Attr, Change, Diagnostic, Diagnostics, Path, Schema, async_trait};
 
+use crate::common::retag;
 use crate::error::ApiError;
 use crate::session::{Aws, Op, Session, Work};
-use crate::tags::{Tags, retag};
+use crate::tags::Tags;
 pub(crate) use schema::Peering;
-use warren_managed::{Failure, Look, Object};
+use warren_managed::{Failure, Object, Poll};
 
 #[async_trait]
 impl Object for Peering {
@@ -89,7 +90,7 @@ impl Object for Peering {
         let mut found = settled(aws, op, id, true).await?;
         retag(work, self, &found.tags).await?;
         if !found.is_active() && accepts(self, &found)? {
-            op.go_on()?;
+            op.check_cancelled()?;
             op.call(|| api::accept(aws, &found)).await?;
             found = settled(aws, op, id, false).await?;
         }
@@ -106,7 +107,7 @@ impl Object for Peering {
         Ok(schema::state(aws, found, self))
     }
 
-    async fn look(&self, work: &Work<'_>) -> Result<Option<Peering>, Diagnostics> {
+    async fn read(&self, work: &Work<'_>) -> Result<Option<Peering>, Diagnostics> {
         let found = ApiError::if_found(api::living(&work.cloud, self.id.text()).await)?;
         Ok(found.map(|found| schema::state(&work.cloud, found, self)))
     }
@@ -132,10 +133,10 @@ async fn settled(aws: &Aws, op: &Op, id: &str, pending: bool) -> Result<api::Fou
     op.until("active", || async {
         let found = api::get(aws, id).await?;
         match found.code.as_str() {
-            "active" => Ok(Look::Done(found)),
-            "pending-acceptance" if pending => Ok(Look::Done(found)),
+            "active" => Ok(Poll::Ready(found)),
+            "pending-acceptance" if pending => Ok(Poll::Ready(found)),
             _ if found.is_gone() => Err(api::failed(&found)),
-            code => Ok(Look::Pending(code.to_owned())),
+            code => Ok(Poll::Pending(code.to_owned())),
         }
     })
     .await

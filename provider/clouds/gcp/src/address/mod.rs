@@ -1,23 +1,24 @@
 //! `warren_gcp_address`: a static external address that outlives the VM that uses it.
 
 mod api;
-mod schema;
+mod model;
 #[cfg(test)]
 mod tests;
 
 use tf_provider_rs::{Diagnostics, Schema, async_trait};
 use warren_managed::Object;
 
+use crate::account::Gcp;
 use crate::common;
-use crate::error::{ApiError, Failure};
+use crate::error::{ApiError, Failure as _};
 use crate::operation::{landed, remove};
-use crate::session::{Gcp, Work};
-pub(crate) use schema::Address;
+use crate::session::Work;
+pub(crate) use model::Address;
 
 #[async_trait]
 impl Object for Address {
     fn schema() -> Schema {
-        schema::schema()
+        model::schema()
     }
 
     async fn prepare(
@@ -40,20 +41,16 @@ impl Object for Address {
     /// Nothing of an address can be changed.
     async fn reconcile(&self, work: &Work<'_>) -> Result<Address, Diagnostics> {
         let Work { cloud: gcp, op, .. } = work;
-        let id = self.id.text();
-        landed(work, id).await?;
-        let found = op.call(|| api::get(gcp, id)).await?;
-        Ok(schema::state(found, self))
+        landed(work, self.id.value()?).await?;
+        op.call(|| api::get(gcp, self)).await
     }
 
-    async fn look(&self, work: &Work<'_>) -> Result<Option<Address>, Diagnostics> {
-        let found = ApiError::if_found(api::get(&work.cloud, self.id.text()).await)?;
-        Ok(found.map(|found| schema::state(found, self)))
+    async fn read(&self, work: &Work<'_>) -> Result<Option<Address>, Diagnostics> {
+        Ok(ApiError::if_found(api::get(&work.cloud, self).await)?)
     }
 
     async fn delete(&self, work: &Work<'_>) -> Result<(), Diagnostics> {
-        let gcp = &work.cloud;
-        let id = self.id.text();
-        remove(work, || api::delete(gcp, id), || api::get(gcp, id)).await
+        let (gcp, id) = (&work.cloud, self.id.value()?);
+        remove(work, || api::delete(gcp, id), || api::get(gcp, self)).await
     }
 }

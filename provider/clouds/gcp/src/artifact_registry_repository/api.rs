@@ -8,79 +8,72 @@ use google_cloud_artifactregistry_v1::model::repository::{
     DockerRepositoryConfig, VulnerabilityScanningConfig,
 };
 use google_cloud_wkt::FieldMask;
+use tf_provider_rs::Attr;
 
 use super::cleanup::Cleanup;
-use super::schema::Repository;
+use super::model::{DOCKER, Repository};
+use crate::account::Gcp;
+use crate::begun::Begun;
 use crate::common::Located as _;
-use crate::error::{ApiError, Failure as _, Named as _};
-use crate::labels;
-use crate::link::{self, Link};
-use crate::operation::Begun;
-use crate::session::Gcp;
+use crate::error::{ApiError, Failure as _, Named as _, OrMissing as _, non_empty};
+use crate::{labels, link};
 
-/// A repository as the API returns it.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Found {
-    pub(super) id: String,
-    pub(super) name: String,
-    pub(super) location: String,
-    pub(super) format: String,
-    pub(super) immutable_tags: bool,
-    pub(super) scanned: bool,
-    pub(super) cleanup: Cleanup,
-    pub(super) kms_key: String,
-    pub(super) description: String,
-    pub(super) labels: BTreeMap<String, String>,
-    pub(super) uri: String,
-}
+const GET: &str = "repositories.get";
 
 /// Finds the repository of this name if an interrupted create of ours left it.
 pub(super) async fn find(gcp: &Gcp, planned: &Repository) -> Result<Vec<String>, ApiError> {
-    let id = planned.place(&gcp.project).unwrap_or_default();
-    let Some(found) = ApiError::if_found(get(gcp, &id).await)? else { return Ok(Vec::new()) };
-    let same = found.format == planned.format.text() && found.kms_key == planned.kms_key_name.text();
-    labels::adoptable(gcp, planned, &found.labels, same)
+    let id = planned.place(&gcp.project)?;
+    let before = Repository { id: id.as_str().into(), ..planned.clone() };
+    let Some(found) = ApiError::if_found(fetch(gcp, &id).await)? else { return Ok(Vec::new()) };
+    let have = state(&found, &before)?;
+    let same = (&have.format, &have.kms_key_name) == (&planned.format, &planned.kms_key_name);
+    labels::adoptable(gcp, planned, &found.labels.into_iter().collect(), same)
 }
 
 /// Starts creating a repository and returns its ID.
 pub(super) async fn create(gcp: &Gcp, planned: &Repository) -> Result<String, ApiError> {
-    let id = planned.place(&gcp.project).unwrap_or_default();
-    let parent = format!("projects/{}/locations/{}", gcp.project, planned.location.text());
-    let mut body =
-        body(gcp, planned).set_format(planned.format.text()).set_kms_key_name(planned.kms_key_name.text());
-    if planned.format.text() == "DOCKER" {
+    let id = planned.place(&gcp.project)?;
+    let parent = format!("projects/{}/locations/{}", gcp.project, planned.location.value()?);
+    let format = planned.format.value()?.as_str();
+    let mut body = body(gcp, planned)?
+        .set_format(format)
+        .set_kms_key_name(or_empty(&planned.kms_key_name))
+        .set_cleanup_policies(Cleanup::wanted(planned).policies());
+    if format == DOCKER {
         body = body.set_docker_config(docker(planned)).set_vulnerability_scanning_config(scanning(planned));
     }
-    body = body.set_cleanup_policies(Cleanup::wanted(planned).policies());
     let call = gcp.clients.artifacts.create_repository().set_parent(parent);
-    let call = call.set_repository_id(planned.name.text()).set_repository(body);
+    let call = call.set_repository_id(planned.name.value()?).set_repository(body);
     let operation = call.send().await.named("repositories.create")?;
-    gcp.began(&id, Begun::in_registry("repositories.create", operation.name));
+    gcp.began(&id, Begun::in_registry("repositories.create", operation.name)?);
     Ok(id)
 }
 
 /// Updates the repository if it differs from the plan.
-pub(super) async fn update(gcp: &Gcp, id: &str, want: &Repository) -> Result<(), ApiError> {
-    let have = get(gcp, id).await?;
-    let docker_repository = have.format == "DOCKER";
+pub(super) async fn update(gcp: &Gcp, want: &Repository) -> Result<(), ApiError> {
+    let id = want.id.value()?;
+    let found = fetch(gcp, id).await?;
+    let have = state(&found, want)?;
+    let is_docker = have.format == DOCKER.into();
+    let wanted = labels::all(gcp, want)?;
+    let mut body = body(gcp, want)?.set_name(id);
     let mut paths = Vec::new();
-    let mut body = body(gcp, want).set_name(id);
-    if have.description != want.description.text() {
+    if have.description != want.description {
         paths.push("description");
     }
-    if have.labels != labels::all(gcp, want) {
+    if found.labels.into_iter().collect::<BTreeMap<_, _>>() != wanted {
         paths.push("labels");
     }
-    if docker_repository && have.immutable_tags != want.immutable_tags.is_true() {
+    if is_docker && have.immutable_tags != want.immutable_tags {
         paths.push("docker_config.immutable_tags");
         body = body.set_docker_config(docker(want));
     }
-    if docker_repository && have.scanned != want.scan_on_push.is_true() {
+    if is_docker && have.scan_on_push != want.scan_on_push {
         paths.push("vulnerability_scanning_config.enablement_config");
         body = body.set_vulnerability_scanning_config(scanning(want));
     }
     let cleanup = Cleanup::wanted(want);
-    if have.cleanup != cleanup {
+    if Cleanup::found(&found.cleanup_policies) != cleanup {
         paths.push("cleanup_policies");
         body = body.set_cleanup_policies(cleanup.policies());
     }
@@ -92,44 +85,30 @@ pub(super) async fn update(gcp: &Gcp, id: &str, want: &Repository) -> Result<(),
     call.send().await.named("repositories.patch").map(drop)
 }
 
-/// Reads the repository `id`; not found is an error.
-pub(super) async fn get(gcp: &Gcp, id: &str) -> Result<Found, ApiError> {
-    let link = link::parsed("repositories.get", id)?;
-    let call = gcp.clients.artifacts.get_repository().set_name(id);
-    let repository = call.send().await.named("repositories.get")?;
-    let immutable_tags = repository.docker_config().is_some_and(|docker| docker.immutable_tags);
-    let scanning = repository.vulnerability_scanning_config.as_ref();
-    let scanned = scanning.is_none_or(|config| config.enablement_config != EnablementConfig::Disabled);
-    let Link { project, name, .. } = &link;
-    let format = repository.format.name().unwrap_or_default().to_owned();
-    let uri = if repository.registry_uri.is_empty() {
-        format!("{}-{}.pkg.dev/{project}/{name}", link.region(), format.to_lowercase())
-    } else {
-        repository.registry_uri
-    };
-    Ok(Found {
-        id: id.to_owned(),
-        name: link.name.clone(),
-        location: link.region().to_owned(),
-        immutable_tags,
-        scanned,
-        cleanup: Cleanup::found(&repository.cleanup_policies),
-        kms_key: repository.kms_key_name,
-        description: repository.description,
-        labels: repository.labels.into_iter().collect(),
-        uri,
-        format,
-    })
+/// Reads the repository; not found is an error.
+pub(super) async fn get(gcp: &Gcp, before: &Repository) -> Result<Repository, ApiError> {
+    state(&fetch(gcp, before.id.value()?).await?, before)
 }
 
 pub(super) async fn delete(gcp: &Gcp, id: &str) -> Result<Begun, ApiError> {
     let call = gcp.clients.artifacts.delete_repository().set_name(id);
     let operation = call.send().await.named("repositories.delete")?;
-    Ok(Begun::in_registry("repositories.delete", operation.name))
+    Begun::in_registry("repositories.delete", operation.name)
 }
 
-fn body(gcp: &Gcp, planned: &Repository) -> model::Repository {
-    model::Repository::new().set_description(planned.description.text()).set_labels(labels::all(gcp, planned))
+async fn fetch(gcp: &Gcp, id: &str) -> Result<model::Repository, ApiError> {
+    link::regional(GET, id)?;
+    gcp.clients.artifacts.get_repository().set_name(id).send().await.named(GET)
+}
+
+fn body(gcp: &Gcp, planned: &Repository) -> Result<model::Repository, ApiError> {
+    let labels = labels::all(gcp, planned)?;
+    Ok(model::Repository::new().set_description(or_empty(&planned.description)).set_labels(labels))
+}
+
+/// A text of a protobuf message, in which an empty one means none.
+fn or_empty(text: &Attr<String>) -> &str {
+    text.known().map_or("", String::as_str)
 }
 
 fn docker(planned: &Repository) -> DockerRepositoryConfig {
@@ -140,4 +119,40 @@ fn scanning(planned: &Repository) -> VulnerabilityScanningConfig {
     let scanned = planned.scan_on_push.is_true();
     let config = if scanned { EnablementConfig::Inherited } else { EnablementConfig::Disabled };
     VulnerabilityScanningConfig::new().set_enablement_config(config)
+}
+
+/// The state of a repository as the API returns it, whose ID and timeouts are those of `before`.
+fn state(found: &model::Repository, before: &Repository) -> Result<Repository, ApiError> {
+    let (project, location, name) = link::regional(GET, before.id.value()?)?;
+    let format = found.format.name().or_missing(GET, "format")?;
+    // Only images have tags and are scanned; for other packages the settings have no effect.
+    let of_images = |found: bool, before: Attr<bool>| match before {
+        Attr::Known(before) if format != DOCKER => before.into(),
+        _ => (found || format != DOCKER).into(),
+    };
+    let scanning = found.vulnerability_scanning_config.as_ref();
+    let scanned = scanning.is_none_or(|config| config.enablement_config != EnablementConfig::Disabled);
+    let uri = non_empty(found.registry_uri.clone());
+    let found_labels = found.labels.iter().map(|(key, value)| (key.clone(), value.clone())).collect();
+    let (labels, effective_labels) = labels::state(&found_labels, &before.labels);
+    Ok(Repository {
+        id: before.id.clone(),
+        format: format.into(),
+        immutable_tags: of_images(
+            found.docker_config().is_some_and(|docker| docker.immutable_tags),
+            before.immutable_tags,
+        ),
+        scan_on_push: of_images(scanned, before.scan_on_push),
+        keep_last_versions: Cleanup::found(&found.cleanup_policies).count().into(),
+        kms_key_name: non_empty(found.kms_key_name.clone()).into(),
+        description: non_empty(found.description.clone()).into(),
+        labels,
+        effective_labels,
+        registry_uri: uri
+            .unwrap_or_else(|| format!("{location}-{}.pkg.dev/{project}/{name}", format.to_lowercase()))
+            .into(),
+        name: name.into(),
+        location: location.into(),
+        timeouts: before.timeouts.clone(),
+    })
 }

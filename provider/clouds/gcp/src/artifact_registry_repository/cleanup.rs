@@ -8,7 +8,7 @@ use google_cloud_artifactregistry_v1::model::{
     CleanupPolicy, CleanupPolicyCondition, CleanupPolicyMostRecentVersions,
 };
 
-use super::schema::Repository;
+use super::model::Repository;
 
 const KEEP: &str = "warren-keep";
 const REST: &str = "warren-rest";

@@ -2,27 +2,29 @@
 
 mod api;
 mod cleanup;
-mod schema;
+mod model;
 #[cfg(test)]
 mod tests;
 
-use tf_provider_rs::{Diagnostics, Schema, async_trait};
+use tf_provider_rs::{Diagnostics, Path, Schema, async_trait};
 use warren_managed::Object;
 
+use crate::account::Gcp;
 use crate::common;
-use crate::error::{ApiError, Failure};
+use crate::error::{ApiError, Failure as _};
 use crate::operation::{carry_out, landed, remove};
-use crate::session::{Gcp, Session, Work};
-pub(crate) use schema::Repository;
+use crate::session::{Session, Work};
+use model::DOCKER;
+pub(crate) use model::Repository;
 
 #[async_trait]
 impl Object for Repository {
     fn schema() -> Schema {
-        schema::schema()
+        model::schema()
     }
 
     fn validate(&self, _session: &Session, diagnostics: &mut Diagnostics) {
-        schema::check(self, diagnostics);
+        check(self, diagnostics);
     }
 
     async fn prepare(
@@ -44,21 +46,29 @@ impl Object for Repository {
 
     async fn reconcile(&self, work: &Work<'_>) -> Result<Repository, Diagnostics> {
         let Work { cloud: gcp, op, .. } = work;
-        let id = self.id.text();
-        landed(work, id).await?;
-        carry_out(work, || async { api::update(gcp, id, self).await.map(|()| None) }).await?;
-        let found = op.call(|| api::get(gcp, id)).await?;
-        Ok(schema::state(found, self))
+        landed(work, self.id.value()?).await?;
+        carry_out(work, || async { api::update(gcp, self).await.map(|()| None) }).await?;
+        op.call(|| api::get(gcp, self)).await
     }
 
-    async fn look(&self, work: &Work<'_>) -> Result<Option<Repository>, Diagnostics> {
-        let found = ApiError::if_found(api::get(&work.cloud, self.id.text()).await)?;
-        Ok(found.map(|found| schema::state(found, self)))
+    async fn read(&self, work: &Work<'_>) -> Result<Option<Repository>, Diagnostics> {
+        Ok(ApiError::if_found(api::get(&work.cloud, self).await)?)
     }
 
     async fn delete(&self, work: &Work<'_>) -> Result<(), Diagnostics> {
-        let gcp = &work.cloud;
-        let id = self.id.text();
-        remove(work, || api::delete(gcp, id), || api::get(gcp, id)).await
+        let (gcp, id) = (&work.cloud, self.id.value()?);
+        remove(work, || api::delete(gcp, id), || api::get(gcp, self)).await
+    }
+}
+
+/// Reports `immutable_tags` in a repository whose format has no tags.
+fn check(repository: &Repository, diagnostics: &mut Diagnostics) {
+    let other = repository.format.known().is_some_and(|format| format != DOCKER);
+    if other && repository.immutable_tags.is_true() {
+        diagnostics.error_at(
+            Path::of("immutable_tags"),
+            "Immutable tags in a repository without tags",
+            "Only repositories with `format = \"DOCKER\"` have tags. Remove `immutable_tags`.",
+        );
     }
 }

@@ -1,4 +1,3 @@
-use tf_provider_rs::Diagnostics;
 use warren_managed::listed;
 
 use super::*;
@@ -14,7 +13,7 @@ fn tags_belong_to_images() {
         let repository =
             Repository { format: format.into(), immutable_tags: true.into(), ..Repository::default() };
         let mut diagnostics = Diagnostics::default();
-        schema::check(&repository, &mut diagnostics);
+        check(&repository, &mut diagnostics);
         diagnostics.0.len()
     };
     assert_eq!((told("DOCKER"), told("PYTHON")), (0, 1));

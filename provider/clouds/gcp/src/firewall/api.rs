@@ -3,70 +3,71 @@
 use std::collections::BTreeSet;
 
 use google_cloud_compute_v1::model;
+use google_cloud_compute_v1::model::firewall::{Allowed, Denied, Direction};
+use google_cloud_compute_v1::model::firewall_log_config::Metadata;
 use tf_provider_rs::Attr;
 use warren_managed::sets;
 
-use super::schema::{Firewall, Traffic};
+use super::model::{Firewall, Traffic};
+use crate::account::Gcp;
+use crate::begun::{Begun, begin};
 use crate::common::{Common as _, Located as _};
-use crate::error::{ApiError, Failure as _, Named as _};
-use crate::link::{self, Link};
-use crate::operation::{Begun, begin};
-use crate::session::Gcp;
+use crate::error::{ApiError, Failure as _, Named as _, OrMissing as _};
+use crate::{link, marker};
 
-/// A rule as the API returns it.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Found {
-    pub(super) id: String,
-    pub(super) name: String,
-    pub(super) description: String,
-    pub(super) network: String,
-    pub(super) direction: String,
-    pub(super) priority: i64,
-    pub(super) allow: BTreeSet<(String, BTreeSet<String>)>,
-    pub(super) deny: BTreeSet<(String, BTreeSet<String>)>,
-    pub(super) source_ranges: Vec<String>,
-    pub(super) source_tags: Vec<String>,
-    pub(super) source_service_accounts: Vec<String>,
-    pub(super) destination_ranges: Vec<String>,
-    pub(super) target_tags: Vec<String>,
-    pub(super) target_service_accounts: Vec<String>,
-    pub(super) log_metadata: Option<String>,
-    pub(super) disabled: bool,
-    pub(super) self_link: String,
-}
+const GET: &str = "firewalls.get";
 
 /// Finds the rule of this name if an interrupted create of ours left it.
 pub(super) async fn find(gcp: &Gcp, planned: &Firewall) -> Result<Vec<String>, ApiError> {
-    let id = planned.place(&gcp.project).unwrap_or_default();
-    let Some(found) = ApiError::if_found(get(gcp, &id).await)? else { return Ok(Vec::new()) };
-    let same =
-        link::same(&found.network, planned.network.text()) && found.direction == planned.direction.text();
-    planned.adoptable(gcp, &found.description, same)
+    let id = planned.place(&gcp.project)?;
+    let Some(found) = ApiError::if_found(fetch(gcp, &id).await)? else { return Ok(Vec::new()) };
+    let have = state(&found, planned)?;
+    let same = (&have.network, &have.direction) == (&planned.network, &planned.direction);
+    planned.adoptable(gcp, found.description.as_deref(), same)
 }
 
 /// Starts creating a rule and returns its ID.
 pub(super) async fn create(gcp: &Gcp, planned: &Firewall, description: &str) -> Result<String, ApiError> {
-    let id = planned.place(&gcp.project).unwrap_or_default();
-    let call = gcp.clients.firewalls.insert().set_project(&gcp.project).set_body(body(planned, description));
+    let id = planned.place(&gcp.project)?;
+    let body = body(planned, description)?;
+    let call = gcp.clients.firewalls.insert().set_project(&gcp.project).set_body(body);
     gcp.began(&id, begin!("firewalls.insert", &id, call));
     Ok(id)
 }
 
 /// Starts updating the rule if it differs from the plan.
-pub(super) async fn update(gcp: &Gcp, id: &str, want: &Firewall) -> Result<Option<Begun>, ApiError> {
-    let have = get(gcp, id).await?;
-    // An unmarked object, such as an imported rule, stays unmarked while its text stays the same.
-    let marked = have.description == want.marks(gcp) || have.description == want.description.text();
-    let state = super::schema::state(have.clone(), want);
-    if marked && same(&state, want) {
+pub(super) async fn update(gcp: &Gcp, want: &Firewall) -> Result<Option<Begun>, ApiError> {
+    let id = want.id.value()?;
+    let found = fetch(gcp, id).await?;
+    let marks = want.marks(gcp);
+    if marker::is_current(found.description.as_deref(), &marks, &want.description)
+        && same(&state(&found, want)?, want)
+    {
         return Ok(None);
     }
-    let Link { project, name, .. } = link::parsed("firewalls.get", id)?;
-    let body = body(want, &want.marks(gcp));
+    let (project, name) = link::global("firewalls.update", id)?;
+    let body = body(want, &marks)?;
     let call = gcp.clients.firewalls.update().set_project(project).set_firewall(name).set_body(body);
     Ok(Some(begin!("firewalls.update", id, call)))
 }
 
+/// Reads the rule; not found is an error.
+pub(super) async fn get(gcp: &Gcp, before: &Firewall) -> Result<Firewall, ApiError> {
+    state(&fetch(gcp, before.id.value()?).await?, before)
+}
+
+pub(super) async fn delete(gcp: &Gcp, id: &str) -> Result<Begun, ApiError> {
+    let (project, name) = link::global("firewalls.delete", id)?;
+    let call = gcp.clients.firewalls.delete().set_project(project).set_firewall(name);
+    Ok(begin!("firewalls.delete", id, call))
+}
+
+async fn fetch(gcp: &Gcp, id: &str) -> Result<model::Firewall, ApiError> {
+    let (project, name) = link::global(GET, id)?;
+    gcp.clients.firewalls.get().set_project(project).set_firewall(name).send().await.named(GET)
+}
+
+/// Whether two rules mean the same, apart from their descriptions: an empty set means the same as none.
 fn same(have: &Firewall, want: &Firewall) -> bool {
     let texts = |rule: &Firewall| {
         [
@@ -81,71 +82,35 @@ fn same(have: &Firewall, want: &Firewall) -> bool {
     };
     texts(have) == texts(want)
         && have.priority == want.priority
-        && spoken(&have.allow) == spoken(&want.allow)
-        && spoken(&have.deny) == spoken(&want.deny)
+        && have.allow.known().into_iter().flatten().eq(want.allow.known().into_iter().flatten())
+        && have.deny.known().into_iter().flatten().eq(want.deny.known().into_iter().flatten())
         && have.log_metadata == want.log_metadata
         && have.disabled == want.disabled
 }
 
-/// Reads the rule `id`; not found is an error.
-pub(super) async fn get(gcp: &Gcp, id: &str) -> Result<Found, ApiError> {
-    let Link { project, name, .. } = link::parsed("firewalls.get", id)?;
-    let call = gcp.clients.firewalls.get().set_project(project).set_firewall(name);
-    let rule = call.send().await.named("firewalls.get")?;
-    let allow = rule.allowed.into_iter().map(|item| (item.ip_protocol.unwrap_or_default(), item.ports));
-    let deny = rule.denied.into_iter().map(|item| (item.ip_protocol.unwrap_or_default(), item.ports));
-    let log = rule.log_config.filter(|log| log.enable.unwrap_or_default());
-    Ok(Found {
-        id: id.to_owned(),
-        name: rule.name.unwrap_or_default(),
-        description: rule.description.unwrap_or_default(),
-        network: rule.network.unwrap_or_default(),
-        direction: rule.direction.and_then(|it| it.name().map(str::to_owned)).unwrap_or_default(),
-        priority: rule.priority.unwrap_or(1000).into(),
-        allow: allow.map(|(protocol, ports)| (protocol, ports.into_iter().collect())).collect(),
-        deny: deny.map(|(protocol, ports)| (protocol, ports.into_iter().collect())).collect(),
-        source_ranges: rule.source_ranges,
-        source_tags: rule.source_tags,
-        source_service_accounts: rule.source_service_accounts,
-        destination_ranges: rule.destination_ranges,
-        target_tags: rule.target_tags,
-        target_service_accounts: rule.target_service_accounts,
-        log_metadata: log.map(|log| {
-            log.metadata
-                .and_then(|it| it.name().map(str::to_owned))
-                .unwrap_or("INCLUDE_ALL_METADATA".to_owned())
-        }),
-        disabled: rule.disabled.unwrap_or_default(),
-        self_link: rule.self_link.unwrap_or_default(),
-    })
-}
-
-pub(super) async fn delete(gcp: &Gcp, id: &str) -> Result<Begun, ApiError> {
-    let Link { project, name, .. } = link::parsed("firewalls.get", id)?;
-    let call = gcp.clients.firewalls.delete().set_project(project).set_firewall(name);
-    Ok(begin!("firewalls.delete", id, call))
-}
-
-fn body(rule: &Firewall, description: &str) -> model::Firewall {
-    let allow = spoken(&rule.allow).into_iter();
-    let deny = spoken(&rule.deny).into_iter();
+fn body(rule: &Firewall, description: &str) -> Result<model::Firewall, ApiError> {
     let mut log = model::FirewallLogConfig::new().set_enable(rule.log_metadata.is_known());
     if let Some(metadata) = rule.log_metadata.known() {
         log = log.set_metadata(metadata.as_str());
     }
-    let priority = rule.priority.known().and_then(|priority| i32::try_from(*priority).ok());
-    model::Firewall::new()
-        .set_name(rule.name.text())
+    let traffic = |traffic: &Attr<BTreeSet<Traffic>>| {
+        let items = traffic.known().into_iter().flatten();
+        items
+            .map(|item| Ok((item.protocol.value()?.clone(), sets::known(&item.ports))))
+            .collect::<Result<Vec<_>, ApiError>>()
+    };
+    let allowed = traffic(&rule.allow)?.into_iter();
+    let denied = traffic(&rule.deny)?.into_iter();
+    Ok(model::Firewall::new()
+        .set_name(rule.name.value()?)
         .set_description(description)
-        .set_network(link::id(rule.network.text()))
-        .set_direction(rule.direction.text())
-        .set_or_clear_priority(priority)
-        .set_allowed(allow.map(|(protocol, ports)| {
-            model::firewall::Allowed::new().set_ip_protocol(protocol).set_ports(ports)
-        }))
-        .set_denied(deny.map(|(protocol, ports)| {
-            model::firewall::Denied::new().set_ip_protocol(protocol).set_ports(ports)
-        }))
+        .set_network(link::id(rule.network.value()?))
+        .set_direction(rule.direction.value()?.as_str())
+        .set_or_clear_priority(rule.priority.known().and_then(|priority| i32::try_from(*priority).ok()))
+        .set_allowed(
+            allowed.map(|(protocol, ports)| Allowed::new().set_ip_protocol(protocol).set_ports(ports)),
+        )
+        .set_denied(denied.map(|(protocol, ports)| Denied::new().set_ip_protocol(protocol).set_ports(ports)))
         .set_source_ranges(sets::known(&rule.source_ranges))
         .set_source_tags(sets::known(&rule.source_tags))
         .set_source_service_accounts(sets::known(&rule.source_service_accounts))
@@ -153,11 +118,63 @@ fn body(rule: &Firewall, description: &str) -> model::Firewall {
         .set_target_tags(sets::known(&rule.target_tags))
         .set_target_service_accounts(sets::known(&rule.target_service_accounts))
         .set_log_config(log)
-        .set_disabled(rule.disabled.is_true())
+        .set_disabled(rule.disabled.is_true()))
 }
 
-/// Protocols and ports as the API has them.
-fn spoken(traffic: &Attr<BTreeSet<Traffic>>) -> BTreeSet<(String, BTreeSet<String>)> {
-    let items = traffic.known().into_iter().flatten();
-    items.map(|item| (item.protocol.text().to_owned(), sets::known(&item.ports))).collect()
+/// The state of a rule as the API returns it, whose ID and timeouts are those of `before`.
+fn state(found: &model::Firewall, before: &Firewall) -> Result<Firewall, ApiError> {
+    let allowed = found.allowed.iter().map(|item| (item.ip_protocol.as_ref(), &item.ports));
+    let denied = found.denied.iter().map(|item| (item.ip_protocol.as_ref(), &item.ports));
+    let texts = |found: &[String], before| sets::found(found.iter().cloned(), before);
+    // The API returns an egress rule without a destination as one for all destinations.
+    let everywhere = before.destination_ranges.is_null()
+        && before.id.is_known()
+        && found.destination_ranges == ["0.0.0.0/0"];
+    let log = found.log_config.as_ref().filter(|log| log.enable.unwrap_or_default());
+    let metadata = |log: &model::FirewallLogConfig| {
+        let metadata = log.metadata.as_ref().and_then(Metadata::name);
+        metadata.unwrap_or("INCLUDE_ALL_METADATA").to_owned()
+    };
+    Ok(Firewall {
+        name: found.name.clone().or_missing(GET, "name")?.into(),
+        id: before.id.clone(),
+        network: link::kept(&before.network, found.network.as_deref().or_missing(GET, "network")?),
+        direction: found.direction.as_ref().and_then(Direction::name).or_missing(GET, "direction")?.into(),
+        priority: i64::from(found.priority.or_missing(GET, "priority")?).into(),
+        allow: traffic(allowed, &before.allow)?,
+        deny: traffic(denied, &before.deny)?,
+        source_ranges: texts(&found.source_ranges, &before.source_ranges),
+        source_tags: texts(&found.source_tags, &before.source_tags),
+        source_service_accounts: texts(&found.source_service_accounts, &before.source_service_accounts),
+        destination_ranges: if everywhere {
+            Attr::Null
+        } else {
+            texts(&found.destination_ranges, &before.destination_ranges)
+        },
+        target_tags: texts(&found.target_tags, &before.target_tags),
+        target_service_accounts: texts(&found.target_service_accounts, &before.target_service_accounts),
+        log_metadata: log.map(metadata).into(),
+        disabled: found.disabled.unwrap_or_default().into(),
+        description: marker::user(found.description.as_deref()),
+        self_link: found.self_link.clone().or_missing(GET, "selfLink")?.into(),
+        timeouts: before.timeouts.clone(),
+    })
+}
+
+/// Protocols with their ports, where an empty set of ports is as it was written.
+fn traffic<'a>(
+    found: impl Iterator<Item = (Option<&'a String>, &'a Vec<String>)>,
+    before: &Attr<BTreeSet<Traffic>>,
+) -> Result<Attr<BTreeSet<Traffic>>, ApiError> {
+    let written = |protocol: &String| {
+        let mut items = before.known().into_iter().flatten();
+        items.find(|item| item.protocol.known() == Some(protocol)).map(|item| item.ports.clone())
+    };
+    let read = |(protocol, ports): (Option<&String>, &Vec<String>)| {
+        let protocol = protocol.or_missing(GET, "IPProtocol")?;
+        let ports = sets::found(ports.iter().cloned(), &written(protocol).unwrap_or_default());
+        Ok(Traffic { protocol: protocol.as_str().into(), ports })
+    };
+    let items = found.map(read).collect::<Result<BTreeSet<_>, ApiError>>()?;
+    Ok(if items.is_empty() && !before.is_known() { Attr::Null } else { Attr::Known(items) })
 }

@@ -1,26 +1,28 @@
 //! `warren_gcp_firewall`: a firewall rule of a network.
 
 mod api;
-mod schema;
+mod check;
+mod model;
 #[cfg(test)]
 mod tests;
 
 use tf_provider_rs::{Diagnostics, Schema, async_trait};
 use warren_managed::Object;
 
-use crate::error::{ApiError, Failure};
+use crate::account::Gcp;
+use crate::error::{ApiError, Failure as _};
 use crate::operation::{carry_out, landed, remove};
-use crate::session::{Gcp, Session, Work};
-pub(crate) use schema::Firewall;
+use crate::session::{Session, Work};
+pub(crate) use model::Firewall;
 
 #[async_trait]
 impl Object for Firewall {
     fn schema() -> Schema {
-        schema::schema()
+        model::schema()
     }
 
     fn validate(&self, _session: &Session, diagnostics: &mut Diagnostics) {
-        schema::check(self, diagnostics);
+        check::rule(self, diagnostics);
     }
 
     async fn find(&self, gcp: &Gcp) -> Result<Vec<String>, ApiError> {
@@ -33,21 +35,17 @@ impl Object for Firewall {
 
     async fn reconcile(&self, work: &Work<'_>) -> Result<Firewall, Diagnostics> {
         let Work { cloud: gcp, op, .. } = work;
-        let id = self.id.text();
-        landed(work, id).await?;
-        carry_out(work, || api::update(gcp, id, self)).await?;
-        let found = op.call(|| api::get(gcp, id)).await?;
-        Ok(schema::state(found, self))
+        landed(work, self.id.value()?).await?;
+        carry_out(work, || api::update(gcp, self)).await?;
+        op.call(|| api::get(gcp, self)).await
     }
 
-    async fn look(&self, work: &Work<'_>) -> Result<Option<Firewall>, Diagnostics> {
-        let found = ApiError::if_found(api::get(&work.cloud, self.id.text()).await)?;
-        Ok(found.map(|found| schema::state(found, self)))
+    async fn read(&self, work: &Work<'_>) -> Result<Option<Firewall>, Diagnostics> {
+        Ok(ApiError::if_found(api::get(&work.cloud, self).await)?)
     }
 
     async fn delete(&self, work: &Work<'_>) -> Result<(), Diagnostics> {
-        let gcp = &work.cloud;
-        let id = self.id.text();
-        remove(work, || api::delete(gcp, id), || api::get(gcp, id)).await
+        let (gcp, id) = (&work.cloud, self.id.value()?);
+        remove(work, || api::delete(gcp, id), || api::get(gcp, self)).await
     }
 }

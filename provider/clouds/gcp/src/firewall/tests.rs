@@ -3,7 +3,7 @@ use std::collections::BTreeSet;
 use tf_provider_rs::Attr;
 use warren_managed::{listed, sets};
 
-use super::schema::Traffic;
+use super::model::Traffic;
 use super::*;
 
 fn rule() -> Firewall {
@@ -18,7 +18,7 @@ fn rule() -> Firewall {
 
 fn told(rule: &Firewall) -> Vec<String> {
     let mut diagnostics = Diagnostics::default();
-    schema::check(rule, &mut diagnostics);
+    check::rule(rule, &mut diagnostics);
     diagnostics.0.into_iter().map(|d| format!("{}: {}", d.path.unwrap_or_default(), d.detail)).collect()
 }
 

@@ -9,27 +9,31 @@
 //! ```
 
 mod api;
-mod schema;
+mod model;
 #[cfg(test)]
 mod tests;
 
 use tf_provider_rs::{Attr, Change, Diagnostics, Path, Schema, async_trait};
-use warren_managed::{Look, Object};
+use warren_gateways::boot::{self, Run};
+use warren_managed::{Object, Poll};
+use warren_wire::fetch::Source;
 
-use crate::error::{ApiError, Failure};
+use crate::account::Gcp;
+use crate::error::{ApiError, Failure as _};
+use crate::link;
 use crate::operation::{carry_out, landed, remove};
-use crate::session::{Gcp, Session, Work};
-pub(crate) use schema::Gateway;
-use schema::{MISCONFIGURED, RUNNING};
+use crate::session::{Session, Work};
+pub(crate) use model::Gateway;
+use model::{MISCONFIGURED, RUNNING};
 
 #[async_trait]
 impl Object for Gateway {
     fn schema() -> Schema {
-        schema::schema()
+        model::schema()
     }
 
     async fn plan(_session: &Session, change: &mut Change<Gateway>, diagnostics: &mut Diagnostics) {
-        let script = match schema::script(&change.planned) {
+        let script = match script(&change.planned) {
             Ok(script) => script,
             Err(error) => return diagnostics.extend(error),
         };
@@ -39,10 +43,10 @@ impl Object for Gateway {
         if planned.startup_script != prior.startup_script {
             change.requires_replace.push(Path::of("startup_script"));
         }
-        if prior.state.text() != RUNNING {
+        if prior.state != RUNNING.into() {
             planned.state = Attr::Unknown;
         }
-        if prior.state.text() == MISCONFIGURED {
+        if prior.state == MISCONFIGURED.into() {
             change.requires_replace.push(Path::of("state"));
         }
     }
@@ -57,33 +61,27 @@ impl Object for Gateway {
 
     async fn reconcile(&self, work: &Work<'_>) -> Result<Gateway, Diagnostics> {
         let Work { cloud: gcp, op, .. } = work;
-        let id = self.id.text();
+        let id = self.id.value()?;
         landed(work, id).await?;
-        op.until(RUNNING, || async {
-            let found = api::get(gcp, id).await?;
-            match found.status.as_str() {
-                RUNNING => return Ok(Look::Done(())),
-                "TERMINATED" | "STOPPED" => api::start(gcp, id).await?,
-                "SUSPENDED" => api::resume(gcp, id).await?,
-                _ => {}
-            }
-            Ok(Look::Pending(found.status))
-        })
-        .await?;
-        carry_out(work, || api::set_labels(gcp, id, self)).await?;
-        carry_out(work, || api::set_tags(gcp, id, self)).await?;
-        let found = op.call(|| api::get(gcp, id)).await?;
-        Ok(schema::state(found, self))
+        op.until(RUNNING, || async { Ok(api::start(gcp, id).await?.map_or(Poll::Ready(()), Poll::Pending)) })
+            .await?;
+        carry_out(work, || api::set_labels(gcp, self)).await?;
+        carry_out(work, || api::set_tags(gcp, self)).await?;
+        op.call(|| api::get(gcp, self)).await
     }
 
-    async fn look(&self, work: &Work<'_>) -> Result<Option<Gateway>, Diagnostics> {
-        let found = ApiError::if_found(api::get(&work.cloud, self.id.text()).await)?;
-        Ok(found.map(|found| schema::state(found, self)))
+    async fn read(&self, work: &Work<'_>) -> Result<Option<Gateway>, Diagnostics> {
+        Ok(ApiError::if_found(api::get(&work.cloud, self).await)?)
     }
 
     async fn delete(&self, work: &Work<'_>) -> Result<(), Diagnostics> {
-        let gcp = &work.cloud;
-        let id = self.id.text();
-        remove(work, || api::delete(gcp, id), || api::get(gcp, id)).await
+        let (gcp, id) = (&work.cloud, self.id.value()?);
+        remove(work, || api::delete(gcp, id), || api::get(gcp, self)).await
     }
+}
+
+/// The startup script of a gateway; unknown while any part of it is.
+fn script(gateway: &Gateway) -> Result<Attr<String>, Diagnostics> {
+    let names = [&gateway.config, &gateway.wireguard_key, &gateway.tls_key];
+    boot::planned(Run::GuestAgent, &gateway.release, names, |id| Source::GcpSecret(link::id(&id)))
 }

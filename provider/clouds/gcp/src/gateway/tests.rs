@@ -1,3 +1,4 @@
+use google_cloud_compute_v1::model as sdk;
 use tf_provider_rs::{Context, Resource};
 use warren_managed::{Managed, listed};
 
@@ -34,9 +35,10 @@ fn attributes() {
 #[tokio::test]
 async fn the_script_is_known_at_plan_and_another_one_replaces_the_gateway() {
     let (first, _) = planned(None, Gateway { id: Attr::Unknown, ..gateway() }).await;
-    assert_eq!(first.id.text(), "projects/acme-ml/zones/us-central1-a/instances/gw-a");
-    assert!(first.startup_script.text().starts_with("#!/bin/sh\n"), "{}", first.startup_script.text());
-    assert!(first.startup_script.text().contains("gcp-secret:projects/acme-ml/secrets/gw-a-wireguard"));
+    assert_eq!(first.id, "projects/acme-ml/zones/us-central1-a/instances/gw-a".into());
+    let script = first.startup_script.value().unwrap();
+    assert!(script.starts_with("#!/bin/sh\n"), "{script}");
+    assert!(script.contains("gcp-secret:projects/acme-ml/secrets/gw-a-wireguard"));
     let (same, replaced) = planned(Some(first.clone()), first.clone()).await;
     assert_eq!((same.startup_script, replaced), (first.startup_script.clone(), vec![]));
     let other = Gateway { config: "projects/acme-ml/secrets/other".into(), ..first.clone() };
@@ -55,8 +57,28 @@ async fn a_stopped_gateway_is_to_be_started_and_one_that_cannot_forward_replaced
     assert!(next.state.is_unknown());
     assert_eq!(replaced, [Path::of("state")]);
 
-    let found = api::Found { status: RUNNING.into(), right: true, ..api::Found::default() };
-    let state = |found: &api::Found| schema::state(found.clone(), &first).state;
-    assert_eq!(state(&found).text(), RUNNING);
-    assert_eq!(state(&api::Found { right: false, ..found }).text(), MISCONFIGURED);
+    let found = |forwards: bool| {
+        let shielded = sdk::ShieldedInstanceConfig::new().set_enable_secure_boot(true).set_enable_vtpm(true);
+        sdk::Instance::new()
+            .set_name("gw-a")
+            .set_zone("projects/acme-ml/zones/us-central1-a")
+            .set_machine_type("projects/acme-ml/zones/us-central1-a/machineTypes/n2-standard-2")
+            .set_self_link(
+                "https://www.googleapis.com/compute/v1/projects/acme-ml/zones/us-central1-a/instances/gw-a",
+            )
+            .set_status(RUNNING)
+            .set_can_ip_forward(forwards)
+            .set_shielded_instance_config(shielded)
+            .set_network_interfaces([
+                sdk::NetworkInterface::new().set_subnetwork("projects/acme-ml/regions/r/subnetworks/s")
+            ])
+            .set_disks([sdk::AttachedDisk::new().set_boot(true)])
+    };
+    let state = |found: &sdk::Instance| api::state(found, &first).unwrap().state;
+    assert_eq!(state(&found(true)), RUNNING.into());
+    assert_eq!(state(&found(false)), MISCONFIGURED.into());
+    let mut nameless = found(true);
+    nameless.self_link = None;
+    let missing = api::state(&nameless, &first).unwrap_err();
+    assert!(missing.message.contains("`selfLink`"), "{missing}");
 }

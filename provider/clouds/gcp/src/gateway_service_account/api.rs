@@ -4,26 +4,19 @@ use google_cloud_gax::options::RequestOptionsBuilder as _;
 use google_cloud_iam_admin_v1::model;
 use google_cloud_wkt::FieldMask;
 
-use super::schema::ServiceAccount;
+use super::model::ServiceAccount;
+use crate::account::Gcp;
 use crate::common::{Common as _, Located as _};
-use crate::error::{ApiError, Failure as _, Named as _};
-use crate::link;
-use crate::session::Gcp;
+use crate::error::{ApiError, Failure as _, Named as _, OrMissing as _};
+use crate::{link, marker};
 
-/// An account as the API returns it.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Found {
-    pub(super) id: String,
-    pub(super) email: String,
-    pub(super) unique_id: String,
-    pub(super) description: String,
-}
+const GET: &str = "serviceAccounts.get";
 
 /// Finds the account of this name if an interrupted create of ours left it.
 pub(super) async fn find(gcp: &Gcp, planned: &ServiceAccount) -> Result<Vec<String>, ApiError> {
-    let id = planned.place(&gcp.project).unwrap_or_default();
-    let Some(found) = ApiError::if_found(get(gcp, &id).await)? else { return Ok(Vec::new()) };
-    planned.adoptable(gcp, &found.description, true)
+    let id = planned.place(&gcp.project)?;
+    let Some(found) = ApiError::if_found(fetch(gcp, &id).await)? else { return Ok(Vec::new()) };
+    planned.adoptable(gcp, Some(&found.description), true)
 }
 
 /// Creates an account and returns its ID.
@@ -32,36 +25,30 @@ pub(super) async fn create(
     planned: &ServiceAccount,
     description: &str,
 ) -> Result<String, ApiError> {
+    let name = planned.name.value()?;
     let account = model::ServiceAccount::new()
-        .set_display_name(format!("Warren gateway {}", planned.name.text()))
+        .set_display_name(format!("Warren gateway {name}"))
         .set_description(description);
     let call = gcp.clients.service_accounts.create_service_account();
-    let call = call.set_name(format!("projects/{}", gcp.project)).set_account_id(planned.name.text());
+    let call = call.set_name(format!("projects/{}", gcp.project)).set_account_id(name);
     call.set_service_account(account).send().await.named("serviceAccounts.create")?;
-    Ok(planned.place(&gcp.project).unwrap_or_default())
+    Ok(planned.place(&gcp.project)?)
 }
 
-/// Reads the account `id`; not found is an error.
-pub(super) async fn get(gcp: &Gcp, id: &str) -> Result<Found, ApiError> {
-    link::parsed("serviceAccounts.get", id)?;
-    let call = gcp.clients.service_accounts.get_service_account().set_name(id);
-    let account = call.send().await.named("serviceAccounts.get")?;
-    Ok(Found {
-        id: id.to_owned(),
-        email: account.email,
-        unique_id: account.unique_id,
-        description: account.description,
-    })
+/// Reads the account; not found is an error.
+pub(super) async fn get(gcp: &Gcp, before: &ServiceAccount) -> Result<ServiceAccount, ApiError> {
+    state(fetch(gcp, before.id.value()?).await?, before)
 }
 
 /// Updates the description if it differs from the plan.
-pub(super) async fn update(gcp: &Gcp, id: &str, want: &ServiceAccount) -> Result<(), ApiError> {
-    let have = get(gcp, id).await?.description;
-    // An unmarked object, such as an imported account, stays unmarked while its text stays the same.
-    if have == want.marks(gcp) || have == want.description.text() {
+pub(super) async fn update(gcp: &Gcp, want: &ServiceAccount) -> Result<(), ApiError> {
+    let id = want.id.value()?;
+    let found = fetch(gcp, id).await?;
+    let marks = want.marks(gcp);
+    if marker::is_current(Some(&found.description), &marks, &want.description) {
         return Ok(());
     }
-    let account = model::ServiceAccount::new().set_name(id).set_description(want.marks(gcp));
+    let account = model::ServiceAccount::new().set_name(id).set_description(marks);
     let call = gcp.clients.service_accounts.patch_service_account().set_service_account(account);
     let call = call.set_update_mask(FieldMask::default().set_paths(["description"]));
     call.with_idempotency(true).send().await.named("serviceAccounts.patch").map(drop)
@@ -71,4 +58,28 @@ pub(super) async fn update(gcp: &Gcp, id: &str, want: &ServiceAccount) -> Result
 pub(super) async fn delete(gcp: &Gcp, id: &str) -> Result<(), ApiError> {
     let call = gcp.clients.service_accounts.delete_service_account().set_name(id);
     call.send().await.named("serviceAccounts.delete")
+}
+
+async fn fetch(gcp: &Gcp, id: &str) -> Result<model::ServiceAccount, ApiError> {
+    link::global(GET, id)?;
+    gcp.clients.service_accounts.get_service_account().set_name(id).send().await.named(GET)
+}
+
+/// The state of an account as the API returns it. Its ID, its timeouts, and the secrets that it can read, which other
+/// calls return, are those of `before`.
+pub(super) fn state(
+    found: model::ServiceAccount,
+    before: &ServiceAccount,
+) -> Result<ServiceAccount, ApiError> {
+    let email = found.email.or_missing(GET, "email")?;
+    let (name, _) = email.split_once('@').or_missing(GET, "email")?;
+    Ok(ServiceAccount {
+        name: name.into(),
+        id: before.id.clone(),
+        secrets: before.secrets.clone(),
+        unique_id: found.unique_id.or_missing(GET, "uniqueId")?.into(),
+        description: marker::user(Some(&found.description)),
+        timeouts: before.timeouts.clone(),
+        email: email.into(),
+    })
 }

@@ -8,7 +8,7 @@
 //! ```
 
 mod api;
-mod schema;
+mod model;
 #[cfg(test)]
 mod tests;
 
@@ -17,15 +17,16 @@ use std::collections::BTreeSet;
 use tf_provider_rs::{Change, Diagnostics, Schema, async_trait};
 use warren_managed::{Object, sets};
 
-use crate::error::{ApiError, Failure};
+use crate::account::Gcp;
+use crate::error::{ApiError, Failure as _};
 use crate::secret;
-use crate::session::{Gcp, Session, Work};
-pub(crate) use schema::ServiceAccount;
+use crate::session::{Session, Work};
+pub(crate) use model::ServiceAccount;
 
 #[async_trait]
 impl Object for ServiceAccount {
     fn schema() -> Schema {
-        schema::schema()
+        model::schema()
     }
 
     async fn plan(session: &Session, change: &mut Change<ServiceAccount>, _diagnostics: &mut Diagnostics) {
@@ -33,7 +34,7 @@ impl Object for ServiceAccount {
         if let (Some(gcp), Some(name)) = (session.known(), planned.name.known())
             && planned.email.is_unknown()
         {
-            planned.email = schema::email(&gcp.project, name).into();
+            planned.email = model::email(&gcp.project, name).into();
         }
     }
 
@@ -47,7 +48,7 @@ impl Object for ServiceAccount {
         let Some(prior) = prior else { return Ok(()) };
         let wanted = sets::known(&self.secrets);
         let gone = sets::known(&prior.secrets).into_iter().filter(|id| !wanted.contains(id)).collect();
-        close(work, &gone, &prior.member()).await
+        close(work, &gone, &prior.member()?).await
     }
 
     async fn find(&self, gcp: &Gcp) -> Result<Vec<String>, ApiError> {
@@ -60,35 +61,34 @@ impl Object for ServiceAccount {
 
     async fn reconcile(&self, work: &Work<'_>) -> Result<ServiceAccount, Diagnostics> {
         let Work { cloud: gcp, op, .. } = work;
-        let id = self.id.text();
-        op.call(|| api::update(gcp, id, self)).await?;
-        let member = self.member();
+        op.call(|| api::update(gcp, self)).await?;
+        let member = self.member()?;
         for secret in sets::known(&self.secrets) {
-            op.go_on()?;
+            op.check_cancelled()?;
             op.call(|| secret::let_read(gcp, &secret, &member, true)).await?;
         }
-        let found = op.call(|| api::get(gcp, id)).await?;
-        Ok(schema::state(found, sets::known(&self.secrets), self))
+        op.call(|| api::get(gcp, self)).await
     }
 
-    async fn look(&self, work: &Work<'_>) -> Result<Option<ServiceAccount>, Diagnostics> {
+    /// A secret that the account can no longer read leaves the state, so that the next apply grants access again.
+    async fn read(&self, work: &Work<'_>) -> Result<Option<ServiceAccount>, Diagnostics> {
         let gcp = &work.cloud;
-        let Some(found) = ApiError::if_found(api::get(gcp, self.id.text()).await)? else { return Ok(None) };
+        let Some(found) = ApiError::if_found(api::get(gcp, self).await)? else { return Ok(None) };
+        let member = self.member()?;
         let mut open = BTreeSet::new();
         for secret in sets::known(&self.secrets) {
-            let member = schema::member(&found.email);
             if ApiError::if_found(secret::may_read(gcp, &secret, &member).await)? == Some(true) {
                 open.insert(secret);
             }
         }
-        Ok(Some(schema::state(found, open, self)))
+        Ok(Some(ServiceAccount { secrets: sets::of(open), ..found }))
     }
 
     async fn delete(&self, work: &Work<'_>) -> Result<(), Diagnostics> {
         let Work { cloud: gcp, op, .. } = work;
-        let id = self.id.text();
-        close(work, &sets::known(&self.secrets), &self.member()).await?;
-        op.delete(|| api::delete(gcp, id), || api::get(gcp, id)).await
+        let id = self.id.value()?;
+        close(work, &sets::known(&self.secrets), &self.member()?).await?;
+        op.delete(|| api::delete(gcp, id), || api::get(gcp, self)).await
     }
 }
 
@@ -96,7 +96,7 @@ impl Object for ServiceAccount {
 async fn close(work: &Work<'_>, secrets: &BTreeSet<String>, member: &str) -> Result<(), Diagnostics> {
     let Work { cloud: gcp, op, .. } = work;
     for secret in secrets {
-        op.go_on()?;
+        op.check_cancelled()?;
         op.call(|| async { ApiError::unless_gone(secret::let_read(gcp, secret, member, false).await) })
             .await?;
     }

@@ -21,17 +21,19 @@ fn its_address_is_known_before_it_is_made() {
     let id = account().place("acme-ml").unwrap();
     assert_eq!(id, "projects/acme-ml/serviceAccounts/gw-a-acme@acme-ml.iam.gserviceaccount.com");
     let made = ServiceAccount { id: id.into(), ..account() };
-    assert_eq!(made.member(), "serviceAccount:gw-a-acme@acme-ml.iam.gserviceaccount.com");
+    assert_eq!(made.member().unwrap(), "serviceAccount:gw-a-acme@acme-ml.iam.gserviceaccount.com");
     assert_eq!(
-        schema::email("example.com:acme-ml", "gw-a-acme"),
+        model::email("example.com:acme-ml", "gw-a-acme"),
         "gw-a-acme@acme-ml.example.com.iam.gserviceaccount.com"
     );
 }
 
 #[test]
-fn a_secret_that_was_closed_shows_as_drift() {
-    let found =
-        api::Found { email: "gw-a-acme@acme-ml.iam.gserviceaccount.com".into(), ..Default::default() };
-    let state = schema::state(found, BTreeSet::new(), &account());
-    assert_eq!((state.secrets, state.name.text()), (sets::of([]), "gw-a-acme"));
+fn its_name_is_part_of_its_address() {
+    let found = || google_cloud_iam_admin_v1::model::ServiceAccount::new().set_unique_id("1");
+    let email = "gw-a-acme@acme-ml.iam.gserviceaccount.com";
+    let state = api::state(found().set_email(email), &account()).unwrap();
+    assert_eq!((state.email, state.name), (email.into(), "gw-a-acme".into()));
+    let missing = api::state(found(), &account()).unwrap_err();
+    assert!(missing.message.contains("`email`"), "{missing}");
 }

@@ -80,7 +80,7 @@ impl<K: Named> Object for Key<K> {
         Ok(schema::state(stored, self))
     }
 
-    async fn look(&self, work: &Work<'_>) -> Result<Option<Key<K>>, Diagnostics> {
+    async fn read(&self, work: &Work<'_>) -> Result<Option<Key<K>>, Diagnostics> {
         let stored = ApiError::if_found(look(&work.cloud, self.id.text()).await)?;
         Ok(stored.map(|stored| schema::state(stored, self)))
     }

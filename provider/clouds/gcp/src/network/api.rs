@@ -1,80 +1,62 @@
 //! API calls for networks.
 
 use google_cloud_compute_v1::model;
+use google_cloud_compute_v1::model::network_routing_config::RoutingMode;
 
-use super::schema::Network;
+use super::model::Network;
+use crate::account::Gcp;
+use crate::begun::{Begun, begin};
 use crate::common::{Common as _, Located as _};
-use crate::error::{ApiError, Failure as _, Named as _};
-use crate::link::{self, Link};
-use crate::operation::{Begun, begin};
-use crate::session::Gcp;
+use crate::error::{ApiError, Failure as _, Named as _, OrMissing as _, non_empty};
+use crate::{link, marker};
 
-/// A network as the API returns it.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Found {
-    pub(super) id: String,
-    pub(super) name: String,
-    pub(super) description: String,
-    pub(super) routing_mode: String,
-    pub(super) mtu: i64,
-    pub(super) auto: bool,
-    pub(super) self_link: String,
-}
+const GET: &str = "networks.get";
 
 /// Finds the network of this name if an interrupted create of ours left it.
 pub(super) async fn find(gcp: &Gcp, planned: &Network) -> Result<Vec<String>, ApiError> {
-    let id = planned.place(&gcp.project).unwrap_or_default();
-    let Some(found) = ApiError::if_found(get(gcp, &id).await)? else { return Ok(Vec::new()) };
-    let same =
-        !found.auto && Some(&found.mtu) == planned.mtu.known() && found.description == planned.marks(gcp);
-    planned.adoptable(gcp, &found.description, same)
+    let id = planned.place(&gcp.project)?;
+    let Some(found) = ApiError::if_found(fetch(gcp, &id).await)? else { return Ok(Vec::new()) };
+    let same = found.auto_create_subnetworks != Some(true)
+        && state(&found, planned)?.mtu == planned.mtu
+        && found.description.as_deref() == Some(planned.marks(gcp).as_str());
+    planned.adoptable(gcp, found.description.as_deref(), same)
 }
 
 /// Starts creating a network and returns its ID.
 pub(super) async fn create(gcp: &Gcp, planned: &Network, description: &str) -> Result<String, ApiError> {
-    let id = planned.place(&gcp.project).unwrap_or_default();
-    let mut body = model::Network::new()
-        .set_name(planned.name.text())
+    let id = planned.place(&gcp.project)?;
+    let body = model::Network::new()
+        .set_name(planned.name.value()?)
         .set_description(description)
         .set_auto_create_subnetworks(false)
-        .set_routing_config(routing(planned.routing_mode.text()));
-    if let Some(mtu) = planned.mtu.known().and_then(|mtu| i32::try_from(*mtu).ok()) {
-        body = body.set_mtu(mtu);
-    }
+        .set_routing_config(routing(planned)?)
+        .set_or_clear_mtu(planned.mtu.known().and_then(|mtu| i32::try_from(*mtu).ok()));
     let call = gcp.clients.networks.insert().set_project(&gcp.project).set_body(body);
     gcp.began(&id, begin!("networks.insert", &id, call));
     Ok(id)
 }
 
-/// Reads the network `id`; not found is an error.
-pub(super) async fn get(gcp: &Gcp, id: &str) -> Result<Found, ApiError> {
-    let Link { project, name, .. } = link::parsed("networks.get", id)?;
-    let call = gcp.clients.networks.get().set_project(project).set_network(name);
-    let network = call.send().await.named("networks.get")?;
-    let mode = network.routing_config.and_then(|routing| routing.routing_mode);
-    Ok(Found {
-        id: id.to_owned(),
-        name: network.name.unwrap_or_default(),
-        description: network.description.unwrap_or_default(),
-        routing_mode: mode.and_then(|mode| mode.name().map(str::to_owned)).unwrap_or_default(),
-        // Networks of before this setting have Google's default.
-        mtu: network.mtu.filter(|mtu| *mtu != 0).unwrap_or(1460).into(),
-        auto: network.auto_create_subnetworks.unwrap_or_default(),
-        self_link: network.self_link.unwrap_or_default(),
-    })
+/// Reads the network; not found is an error.
+pub(super) async fn get(gcp: &Gcp, before: &Network) -> Result<Network, ApiError> {
+    state(&fetch(gcp, before.id.value()?).await?, before)
 }
 
-pub(super) async fn set_routing_mode(gcp: &Gcp, id: &str, mode: &str) -> Result<Begun, ApiError> {
-    let Link { project, name, .. } = link::parsed("networks.get", id)?;
-    let body = model::Network::new().set_routing_config(routing(mode));
+/// Starts setting the planned routing mode if it differs.
+pub(super) async fn set_routing_mode(gcp: &Gcp, want: &Network) -> Result<Option<Begun>, ApiError> {
+    if get(gcp, want).await?.routing_mode == want.routing_mode {
+        return Ok(None);
+    }
+    let id = want.id.value()?;
+    let (project, name) = link::global("networks.patch", id)?;
+    let body = model::Network::new().set_routing_config(routing(want)?);
     let call = gcp.clients.networks.patch().set_project(project).set_network(name).set_body(body);
-    Ok(begin!("networks.patch", id, call))
+    Ok(Some(begin!("networks.patch", id, call)))
 }
 
 /// Names of the routes to the internet that Google made with the network: their next hop is its gateway, and their
 /// names are Google's.
 pub(super) async fn default_routes(gcp: &Gcp, id: &str) -> Result<Vec<String>, ApiError> {
-    let Link { project, .. } = link::parsed("networks.get", id)?;
+    let (project, _) = link::global("routes.list", id)?;
     let mut found = Vec::new();
     let mut page = None;
     loop {
@@ -87,7 +69,7 @@ pub(super) async fn default_routes(gcp: &Gcp, id: &str) -> Result<Vec<String>, A
             let everywhere = matches!(route.dest_range.as_deref(), Some("0.0.0.0/0" | "::/0"));
             route.name.filter(|name| ours && internet && everywhere && name.starts_with("default-route-"))
         }));
-        page = answer.next_page_token.filter(|token| !token.is_empty());
+        page = answer.next_page_token.and_then(non_empty);
         if page.is_none() {
             return Ok(found);
         }
@@ -96,17 +78,39 @@ pub(super) async fn default_routes(gcp: &Gcp, id: &str) -> Result<Vec<String>, A
 
 /// Starts to delete a route of the network `id`.
 pub(super) async fn delete_route(gcp: &Gcp, id: &str, route: &str) -> Result<Begun, ApiError> {
-    let Link { project, .. } = link::parsed("networks.get", id)?;
+    let (project, _) = link::global("routes.delete", id)?;
     let call = gcp.clients.routes.delete().set_project(project).set_route(route);
     Ok(begin!("routes.delete", id, call))
 }
 
 pub(super) async fn delete(gcp: &Gcp, id: &str) -> Result<Begun, ApiError> {
-    let Link { project, name, .. } = link::parsed("networks.get", id)?;
+    let (project, name) = link::global("networks.delete", id)?;
     let call = gcp.clients.networks.delete().set_project(project).set_network(name);
     Ok(begin!("networks.delete", id, call))
 }
 
-fn routing(mode: &str) -> model::NetworkRoutingConfig {
-    model::NetworkRoutingConfig::new().set_routing_mode(mode)
+async fn fetch(gcp: &Gcp, id: &str) -> Result<model::Network, ApiError> {
+    let (project, name) = link::global(GET, id)?;
+    let call = gcp.clients.networks.get().set_project(project).set_network(name);
+    call.send().await.named(GET)
+}
+
+fn routing(network: &Network) -> Result<model::NetworkRoutingConfig, ApiError> {
+    Ok(model::NetworkRoutingConfig::new().set_routing_mode(network.routing_mode.value()?.as_str()))
+}
+
+/// The state of a network as the API returns it; what Google does not store is as in `before`.
+fn state(found: &model::Network, before: &Network) -> Result<Network, ApiError> {
+    let mode = found.routing_config.as_ref().and_then(|routing| routing.routing_mode.as_ref());
+    Ok(Network {
+        name: found.name.clone().or_missing(GET, "name")?.into(),
+        id: before.id.clone(),
+        description: marker::user(found.description.as_deref()),
+        routing_mode: mode.and_then(RoutingMode::name).or_missing(GET, "routingConfig.routingMode")?.into(),
+        // Networks of before this setting have Google's default.
+        mtu: i64::from(found.mtu.filter(|mtu| *mtu != 0).unwrap_or(1460)).into(),
+        delete_default_routes: before.delete_default_routes.known().copied().unwrap_or(false).into(),
+        self_link: found.self_link.clone().or_missing(GET, "selfLink")?.into(),
+        timeouts: before.timeouts.clone(),
+    })
 }

@@ -1,22 +1,23 @@
 //! `warren_gcp_network`: a VPC network whose subnetworks are made one by one.
 
 mod api;
-mod schema;
+mod model;
 #[cfg(test)]
 mod tests;
 
 use tf_provider_rs::{Diagnostics, Schema, async_trait};
 use warren_managed::Object;
 
-use crate::error::{ApiError, Failure};
+use crate::account::Gcp;
+use crate::error::{ApiError, Failure as _};
 use crate::operation::{carry_out, landed, remove};
-use crate::session::{Gcp, Work};
-pub(crate) use schema::Network;
+use crate::session::Work;
+pub(crate) use model::Network;
 
 #[async_trait]
 impl Object for Network {
     fn schema() -> Schema {
-        schema::schema()
+        model::schema()
     }
 
     async fn find(&self, gcp: &Gcp) -> Result<Vec<String>, ApiError> {
@@ -29,33 +30,24 @@ impl Object for Network {
 
     async fn reconcile(&self, work: &Work<'_>) -> Result<Network, Diagnostics> {
         let Work { cloud: gcp, op, .. } = work;
-        let id = self.id.text();
+        let id = self.id.value()?;
         landed(work, id).await?;
-        let have = op.call(|| api::get(gcp, id)).await?;
-        if have.routing_mode != self.routing_mode.text() {
-            carry_out(work, || async {
-                api::set_routing_mode(gcp, id, self.routing_mode.text()).await.map(Some)
-            })
-            .await?;
-        }
+        carry_out(work, || api::set_routing_mode(gcp, self)).await?;
         if self.delete_default_routes.is_true() {
             for route in op.call(|| api::default_routes(gcp, id)).await? {
                 carry_out(work, || async { ApiError::if_found(api::delete_route(gcp, id, &route).await) })
                     .await?;
             }
         }
-        let found = op.call(|| api::get(gcp, id)).await?;
-        Ok(schema::state(found, self))
+        op.call(|| api::get(gcp, self)).await
     }
 
-    async fn look(&self, work: &Work<'_>) -> Result<Option<Network>, Diagnostics> {
-        let found = ApiError::if_found(api::get(&work.cloud, self.id.text()).await)?;
-        Ok(found.map(|found| schema::state(found, self)))
+    async fn read(&self, work: &Work<'_>) -> Result<Option<Network>, Diagnostics> {
+        Ok(ApiError::if_found(api::get(&work.cloud, self).await)?)
     }
 
     async fn delete(&self, work: &Work<'_>) -> Result<(), Diagnostics> {
-        let gcp = &work.cloud;
-        let id = self.id.text();
-        remove(work, || api::delete(gcp, id), || api::get(gcp, id)).await
+        let (gcp, id) = (&work.cloud, self.id.value()?);
+        remove(work, || api::delete(gcp, id), || api::get(gcp, self)).await
     }
 }

@@ -26,7 +26,7 @@ async fn the_id_is_known_before_the_network_is_made() {
         deferred: None,
     };
     resource.plan(&Context::default(), &mut change, &mut Diagnostics::default()).await;
-    assert_eq!(change.planned.id.text(), "projects/acme-ml/global/networks/hub");
+    assert_eq!(change.planned.id, "projects/acme-ml/global/networks/hub".into());
 }
 
 #[tokio::test]
@@ -34,11 +34,11 @@ async fn only_our_own_leftover_is_adopted() {
     let gcp = session().await.get().unwrap();
     let network = network();
     let mine = network.marks(&gcp);
-    assert_eq!(network.adoptable(&gcp, &mine, true).unwrap(), ["projects/acme-ml/global/networks/hub"]);
+    assert_eq!(network.adoptable(&gcp, Some(&mine), true).unwrap(), ["projects/acme-ml/global/networks/hub"]);
     let told: Vec<String> = [
-        network.adoptable(&gcp, &mine, false),
-        network.adoptable(&gcp, "[warren:training/research/hub] ours", true),
-        network.adoptable(&gcp, "by hand", true),
+        network.adoptable(&gcp, Some(&mine), false),
+        network.adoptable(&gcp, Some("[warren:training/research/hub] ours"), true),
+        network.adoptable(&gcp, Some("by hand"), true),
     ]
     .into_iter()
     .map(|refused| tf_provider_rs::Diagnostic::from(refused.unwrap_err()).detail)

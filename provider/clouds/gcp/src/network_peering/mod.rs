@@ -4,7 +4,7 @@
 //! existing peering with the planned name to the planned network.
 
 mod api;
-mod schema;
+mod model;
 #[cfg(test)]
 mod tests;
 
@@ -13,17 +13,18 @@ use tf_provider_rs::{Change, Diagnostics, Path, Schema, async_trait};
 use warren_cidr::Cloud;
 use warren_managed::{Object, ranges};
 
-use crate::error::{ApiError, Failure};
+use crate::account::Gcp;
+use crate::error::{ApiError, Failure as _};
 use crate::link;
 use crate::live;
 use crate::operation::{carry_out, landed, remove};
-use crate::session::{Gcp, Session, Work};
-pub(crate) use schema::NetworkPeering;
+use crate::session::{Session, Work};
+pub(crate) use model::NetworkPeering;
 
 #[async_trait]
 impl Object for NetworkPeering {
     fn schema() -> Schema {
-        schema::schema()
+        model::schema()
     }
 
     fn validate(&self, _session: &Session, diagnostics: &mut Diagnostics) {
@@ -46,7 +47,7 @@ impl Object for NetworkPeering {
         if planned.id.is_unknown()
             && let (Some(network), Some(name)) = (planned.network.known(), planned.name.known())
         {
-            planned.id = api::id(network, name).into();
+            planned.id = model::id(network, name).into();
         }
         if change.prior.is_none() {
             disjoint(session, planned, diagnostics).await;
@@ -54,7 +55,7 @@ impl Object for NetworkPeering {
     }
 
     fn import(_session: &Session, id: &str) -> Result<NetworkPeering, Diagnostics> {
-        schema::imported(id)
+        model::imported(id)
     }
 
     async fn find(&self, gcp: &Gcp) -> Result<Vec<String>, ApiError> {
@@ -67,15 +68,13 @@ impl Object for NetworkPeering {
 
     async fn reconcile(&self, work: &Work<'_>) -> Result<NetworkPeering, Diagnostics> {
         let Work { cloud: gcp, op, .. } = work;
-        landed(work, self.id.text()).await?;
+        landed(work, self.id.value()?).await?;
         carry_out(work, || api::update(gcp, self)).await?;
-        let found = op.call(|| api::get(gcp, self)).await?;
-        Ok(schema::state(found, self))
+        op.call(|| api::get(gcp, self)).await
     }
 
-    async fn look(&self, work: &Work<'_>) -> Result<Option<NetworkPeering>, Diagnostics> {
-        let found = ApiError::if_found(api::get(&work.cloud, self).await)?;
-        Ok(found.map(|found| schema::state(found, self)))
+    async fn read(&self, work: &Work<'_>) -> Result<Option<NetworkPeering>, Diagnostics> {
+        Ok(ApiError::if_found(api::get(&work.cloud, self).await)?)
     }
 
     async fn delete(&self, work: &Work<'_>) -> Result<(), Diagnostics> {
@@ -101,7 +100,7 @@ async fn disjoint(session: &Session, planned: &NetworkPeering, diagnostics: &mut
         sides.push(nets);
     }
     let findings = Cloud::Gcp.check_peering(&sides[0], &sides[1]);
-    ranges::tell(Cloud::Gcp, findings, &Path::of("peer_network"), diagnostics);
+    ranges::report(Cloud::Gcp, findings, &Path::of("peer_network"), diagnostics);
 }
 
 fn in_run(session: &Session, network: &str) -> Vec<IpNet> {

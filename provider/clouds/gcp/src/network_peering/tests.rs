@@ -33,7 +33,7 @@ async fn planned_subnetworks_of_both_networks_are_compared() {
     let nets = |network| in_run(&session, network);
     let findings = Cloud::Gcp.check_peering(&nets(HUB), &nets(DATA));
     let mut diagnostics = Diagnostics::default();
-    ranges::tell(Cloud::Gcp, findings, &Path::of("peer_network"), &mut diagnostics);
+    ranges::report(Cloud::Gcp, findings, &Path::of("peer_network"), &mut diagnostics);
     insta::assert_snapshot!(format!("{}\n{}", diagnostics.0[0].summary, diagnostics.0[0].detail));
     assert_eq!(diagnostics.0.len(), 1);
 }
@@ -50,9 +50,9 @@ fn a_network_is_not_its_own_peer() {
 #[test]
 fn both_forms_of_an_id_are_imported() {
     for id in ["projects/acme-ml/global/networks/hub/peerings/hub-data", "acme-ml/hub/hub-data"] {
-        let model = schema::imported(id).unwrap();
-        assert_eq!(model.id.text(), "projects/acme-ml/global/networks/hub/peerings/hub-data");
-        assert_eq!((model.network.text(), model.name.text()), (HUB, "hub-data"));
+        let model = model::imported(id).unwrap();
+        assert_eq!(model.id, "projects/acme-ml/global/networks/hub/peerings/hub-data".into());
+        assert_eq!((model.network, model.name), (HUB.into(), "hub-data".into()));
     }
-    assert!(schema::imported("hub-data").is_err());
+    assert!(model::imported("hub-data").is_err());
 }

@@ -2,133 +2,123 @@
 
 use google_cloud_compute_v1::model;
 
-use super::schema::Endpoint;
+use super::model::{ACTIVE, Endpoint, dns_suffix};
+use crate::account::Gcp;
+use crate::begun::{Begun, begin};
 use crate::common::{Common as _, Located as _};
-use crate::error::{ApiError, Failure as _, Named as _};
+use crate::error::{ApiError, Failure as _, Named as _, OrMissing as _};
 use crate::link::{self, Link};
-use crate::operation::{Begun, begin};
-use crate::session::Gcp;
+use crate::marker;
 
-/// A forwarding rule as the API returns it.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Found {
-    pub(super) id: String,
-    pub(super) name: String,
-    pub(super) description: String,
-    pub(super) network: String,
-    pub(super) address: String,
-    pub(super) address_id: String,
-    pub(super) bundle: String,
-    pub(super) automate_dns: bool,
-    pub(super) self_link: String,
-}
+const GET: &str = "globalForwardingRules.get";
+const GET_ADDRESS: &str = "globalAddresses.get";
 
-/// An address as the API returns it.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Address {
-    pub(super) description: String,
-    pub(super) network: String,
-    pub(super) address: String,
-}
-
-/// The ID of the endpoint's address.
-pub(super) fn address_id(gcp: &Gcp, endpoint: &Endpoint) -> String {
-    Link {
-        project: gcp.project.clone(),
-        region: None,
-        collection: "addresses".to_owned(),
-        name: endpoint.name.text().to_owned(),
-    }
-    .to_string()
+/// The ID of the address of an endpoint: both have the same name.
+pub(super) fn address_id(project: &str, name: &str) -> String {
+    let (project, name) = (project.to_owned(), name.to_owned());
+    Link { project, region: None, collection: "addresses".to_owned(), name }.to_string()
 }
 
 /// Finds the address of this name if an interrupted create of ours left it.
 pub(super) async fn find_address(gcp: &Gcp, planned: &Endpoint) -> Result<Vec<String>, ApiError> {
-    let id = address_id(gcp, planned);
+    let id = address_id(&gcp.project, planned.name.value()?);
     let Some(found) = ApiError::if_found(get_address(gcp, &id).await)? else { return Ok(Vec::new()) };
-    let same = link::same(&found.network, planned.network.text()) && found.address == planned.address.text();
-    planned.adoptable(gcp, &found.description, same).map(|_| vec![id])
+    let network = found.network.as_deref().or_missing(GET_ADDRESS, "network")?;
+    let same =
+        link::same(network, planned.network.value()?) && found.address.as_ref() == planned.address.known();
+    planned.adoptable(gcp, found.description.as_deref(), same).map(|_| vec![id])
 }
 
 /// Starts reserving the address and returns its ID.
 pub(super) async fn create_address(gcp: &Gcp, planned: &Endpoint) -> Result<String, ApiError> {
-    let id = address_id(gcp, planned);
+    let name = planned.name.value()?;
+    let id = address_id(&gcp.project, name);
     let body = model::Address::new()
-        .set_name(planned.name.text())
+        .set_name(name)
         .set_description(planned.marks(gcp))
-        .set_address(planned.address.text())
+        .set_address(planned.address.value()?)
         .set_address_type("INTERNAL")
         .set_purpose("PRIVATE_SERVICE_CONNECT")
-        .set_network(link::id(planned.network.text()));
+        .set_network(link::id(planned.network.value()?));
     let call = gcp.clients.global_addresses.insert().set_project(&gcp.project).set_body(body);
     gcp.began(&id, begin!("globalAddresses.insert", &id, call));
     Ok(id)
 }
 
 /// Reads the address `id`; not found is an error.
-pub(super) async fn get_address(gcp: &Gcp, id: &str) -> Result<Address, ApiError> {
-    let Link { project, name, .. } = link::parsed("globalAddresses.get", id)?;
+pub(super) async fn get_address(gcp: &Gcp, id: &str) -> Result<model::Address, ApiError> {
+    let (project, name) = link::global(GET_ADDRESS, id)?;
     let call = gcp.clients.global_addresses.get().set_project(project).set_address(name);
-    let address = call.send().await.named("globalAddresses.get")?;
-    Ok(Address {
-        description: address.description.unwrap_or_default(),
-        network: address.network.unwrap_or_default(),
-        address: address.address.unwrap_or_default(),
-    })
+    call.send().await.named(GET_ADDRESS)
 }
 
 pub(super) async fn delete_address(gcp: &Gcp, id: &str) -> Result<Begun, ApiError> {
-    let Link { project, name, .. } = link::parsed("globalAddresses.get", id)?;
+    let (project, name) = link::global("globalAddresses.delete", id)?;
     let call = gcp.clients.global_addresses.delete().set_project(project).set_address(name);
     Ok(begin!("globalAddresses.delete", id, call))
 }
 
 /// Finds the rule of this name if an interrupted create of ours left it.
 pub(super) async fn find(gcp: &Gcp, planned: &Endpoint) -> Result<Vec<String>, ApiError> {
-    let id = planned.place(&gcp.project).unwrap_or_default();
-    let Some(found) = ApiError::if_found(get(gcp, &id).await)? else { return Ok(Vec::new()) };
-    let same = link::same(&found.network, planned.network.text()) && found.bundle == planned.bundle.text();
-    planned.adoptable(gcp, &found.description, same)
+    let id = planned.place(&gcp.project)?;
+    let Some(found) = ApiError::if_found(fetch(gcp, &id).await)? else { return Ok(Vec::new()) };
+    let have = state(&found, &gcp.project, planned)?;
+    let same = (&have.network, &have.bundle) == (&planned.network, &planned.bundle);
+    planned.adoptable(gcp, found.description.as_deref(), same)
 }
 
 /// Starts creating the rule and returns its ID.
 pub(super) async fn create(gcp: &Gcp, planned: &Endpoint, description: &str) -> Result<String, ApiError> {
-    let id = planned.place(&gcp.project).unwrap_or_default();
+    let id = planned.place(&gcp.project)?;
+    let name = planned.name.value()?;
     // Without a load balancing scheme: with a target of Google's APIs the rule is neither external nor internal.
     let body = model::ForwardingRule::new()
-        .set_name(planned.name.text())
+        .set_name(name)
         .set_description(description)
-        .set_ip_address(address_id(gcp, planned))
-        .set_network(link::id(planned.network.text()))
-        .set_target(planned.bundle.text())
+        .set_ip_address(address_id(&gcp.project, name))
+        .set_network(link::id(planned.network.value()?))
+        .set_target(planned.bundle.value()?)
         .set_no_automate_dns_zone(!planned.automate_dns.is_true());
     let call = gcp.clients.forwarding_rules.insert().set_project(&gcp.project).set_body(body);
     gcp.began(&id, begin!("globalForwardingRules.insert", &id, call));
     Ok(id)
 }
 
-/// Reads the rule `id`; not found is an error.
-pub(super) async fn get(gcp: &Gcp, id: &str) -> Result<Found, ApiError> {
-    let Link { project, name, .. } = link::parsed("globalForwardingRules.get", id)?;
-    let call = gcp.clients.forwarding_rules.get().set_project(&project).set_forwarding_rule(&name);
-    let rule = call.send().await.named("globalForwardingRules.get")?;
-    let target = rule.target.unwrap_or_default();
-    Ok(Found {
-        id: id.to_owned(),
-        description: rule.description.unwrap_or_default(),
-        network: rule.network.unwrap_or_default(),
-        address: rule.ip_address.unwrap_or_default(),
-        // The rule contains the address, not the ID of the reserved address; both have the same name.
-        address_id: Link { project, region: None, collection: "addresses".to_owned(), name }.to_string(),
-        bundle: target.rsplit('/').next().unwrap_or_default().to_owned(),
-        automate_dns: !rule.no_automate_dns_zone.unwrap_or_default(),
-        name: rule.name.unwrap_or_default(),
-        self_link: rule.self_link.unwrap_or_default(),
-    })
+/// Reads the endpoint with its rule; not found is an error.
+pub(super) async fn get(gcp: &Gcp, before: &Endpoint) -> Result<Endpoint, ApiError> {
+    let id = before.id.value()?;
+    state(&fetch(gcp, id).await?, &link::global(GET, id)?.0, before)
 }
 
 pub(super) async fn delete(gcp: &Gcp, id: &str) -> Result<Begun, ApiError> {
-    let Link { project, name, .. } = link::parsed("globalForwardingRules.get", id)?;
+    let (project, name) = link::global("globalForwardingRules.delete", id)?;
     let call = gcp.clients.forwarding_rules.delete().set_project(project).set_forwarding_rule(name);
     Ok(begin!("globalForwardingRules.delete", id, call))
+}
+
+async fn fetch(gcp: &Gcp, id: &str) -> Result<model::ForwardingRule, ApiError> {
+    let (project, name) = link::global(GET, id)?;
+    let call = gcp.clients.forwarding_rules.get().set_project(project).set_forwarding_rule(name);
+    call.send().await.named(GET)
+}
+
+/// The state of an endpoint whose rule the API returns, whose ID and timeouts are those of `before`.
+fn state(found: &model::ForwardingRule, project: &str, before: &Endpoint) -> Result<Endpoint, ApiError> {
+    let name = found.name.as_deref().or_missing(GET, "name")?;
+    let automate_dns = (!found.no_automate_dns_zone.unwrap_or_default()).into();
+    Ok(Endpoint {
+        name: name.into(),
+        id: before.id.clone(),
+        network: link::kept(&before.network, found.network.as_deref().or_missing(GET, "network")?),
+        address: found.ip_address.clone().or_missing(GET, "IPAddress")?.into(),
+        bundle: link::last(found.target.as_deref()).or_missing(GET, "target")?.into(),
+        automate_dns,
+        dns_suffix: dns_suffix(name, &automate_dns),
+        // The rule contains the address, not the ID of the reserved address.
+        address_id: address_id(project, name).into(),
+        state: ACTIVE.into(),
+        description: marker::user(found.description.as_deref()),
+        self_link: found.self_link.clone().or_missing(GET, "selfLink")?.into(),
+        timeouts: before.timeouts.clone(),
+    })
 }

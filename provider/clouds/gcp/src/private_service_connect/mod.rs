@@ -9,42 +9,48 @@
 //! An address whose rule is gone stays in state as `INCOMPLETE`; the next apply creates the rule again.
 
 mod api;
-mod schema;
+mod model;
 #[cfg(test)]
 mod tests;
 
-use tf_provider_rs::{Attr, Change, Diagnostics, Progress, Schema, async_trait};
-use warren_guard::ClaimRole;
-use warren_managed::{Object, adopt, key};
+use std::net::{IpAddr, Ipv4Addr};
 
-use crate::error::{ApiError, Failure};
+use ipnet::IpNet;
+use tf_provider_rs::{Attr, Change, Diagnostics, Path, Progress, Schema, async_trait};
+use warren_cidr::Family;
+use warren_guard::{ClaimRole, PlannedResource, Role};
+use warren_managed::{Common as _, Object, adopt, key};
+
+use crate::account::Gcp;
+use crate::error::{ApiError, Failure as _};
 use crate::operation::{landed, remove};
-use crate::session::{Gcp, Session, Work};
-pub(crate) use schema::Endpoint;
+use crate::session::{Session, Work};
+pub(crate) use model::Endpoint;
+use model::{ACTIVE, INCOMPLETE, dns_suffix};
 
 #[async_trait]
 impl Object for Endpoint {
     fn schema() -> Schema {
-        schema::schema()
+        model::schema()
     }
 
     async fn plan(session: &Session, change: &mut Change<Endpoint>, diagnostics: &mut Diagnostics) {
         let planned = &mut change.planned;
         if let Some(prior) = &change.prior
-            && prior.state.text() != schema::ACTIVE
+            && prior.state != ACTIVE.into()
         {
             planned.state = Attr::Unknown;
         }
         if let Some(name) = planned.name.known() {
-            planned.dns_suffix = schema::dns_suffix(name, &planned.automate_dns);
+            planned.dns_suffix = dns_suffix(name, &planned.automate_dns);
         }
-        if planned.id.is_known()
-            && let Some(gcp) = session.known()
+        if planned.address_id.is_unknown()
+            && let (Some(gcp), Some(name)) = (session.known(), planned.name.known())
         {
-            planned.address_id = api::address_id(&gcp, planned).into();
+            planned.address_id = api::address_id(&gcp.project, name).into();
         }
         if !planned.name.is_unknown() {
-            diagnostics.extend(session.guard().plan(schema::occupied(planned)).await);
+            diagnostics.extend(session.guard().plan(occupied(planned)).await);
         }
     }
 
@@ -55,7 +61,7 @@ impl Object for Endpoint {
         _prior: Option<&Endpoint>,
         _config: &Endpoint,
     ) -> Result<(), Diagnostics> {
-        let nets: Vec<_> = schema::net(&self.address).into_iter().collect();
+        let nets: Vec<_> = net(&self.address).into_iter().collect();
         work.session.guard().claim(&key(self), ClaimRole::Occupy, &nets).await
     }
 
@@ -81,34 +87,48 @@ impl Object for Endpoint {
 
     async fn reconcile(&self, work: &Work<'_>) -> Result<Endpoint, Diagnostics> {
         let Work { cloud: gcp, op, .. } = work;
-        let id = self.id.text();
-        if ApiError::if_found(api::get(gcp, id).await)?.is_none() {
-            use crate::common::Common as _;
+        let id = self.id.value()?;
+        if ApiError::if_found(api::get(gcp, self).await)?.is_none() {
             let description = self.marks(gcp);
             let find = || api::find(gcp, self);
             let create = || api::create(gcp, self, &description);
             adopt::ensure(work, self, find, create).await?;
         }
         landed(work, id).await?;
-        let found = op.call(|| api::get(gcp, id)).await?;
-        Ok(schema::state(found, self))
+        op.call(|| api::get(gcp, self)).await
     }
 
-    async fn look(&self, work: &Work<'_>) -> Result<Option<Endpoint>, Diagnostics> {
+    async fn read(&self, work: &Work<'_>) -> Result<Option<Endpoint>, Diagnostics> {
         let gcp = &work.cloud;
-        if let Some(found) = ApiError::if_found(api::get(gcp, self.id.text()).await)? {
-            return Ok(Some(schema::state(found, self)));
+        if let Some(found) = ApiError::if_found(api::get(gcp, self).await)? {
+            return Ok(Some(found));
         }
-        let address = ApiError::if_found(api::get_address(gcp, self.address_id.text()).await)?;
-        Ok(address.map(|_| Endpoint { state: schema::INCOMPLETE.into(), ..self.clone() }))
+        let Some(address) = self.address_id.known() else { return Ok(None) };
+        let address = ApiError::if_found(api::get_address(gcp, address).await)?;
+        Ok(address.map(|_| Endpoint { state: INCOMPLETE.into(), ..self.clone() }))
     }
 
     async fn delete(&self, work: &Work<'_>) -> Result<(), Diagnostics> {
         let gcp = &work.cloud;
-        let id = self.id.text();
-        remove(work, || api::delete(gcp, id), || api::get(gcp, id)).await?;
-        let address = self.address_id.text();
+        let id = self.id.value()?;
+        remove(work, || api::delete(gcp, id), || api::get(gcp, self)).await?;
+        let address = self.address_id.value()?;
         remove(work, || api::delete_address(gcp, address), || api::get_address(gcp, address)).await?;
         work.session.guard().release(&key(self)).await
+    }
+}
+
+/// The address as a range.
+fn net(address: &Attr<String>) -> Option<IpNet> {
+    let address: Ipv4Addr = address.known()?.parse().ok()?;
+    Some(IpNet::from(IpAddr::V4(address)))
+}
+
+/// The endpoint's address for the guard.
+fn occupied(endpoint: &Endpoint) -> PlannedResource {
+    let resource = PlannedResource::new(key(endpoint)).id(endpoint.id.known().map(String::as_str));
+    match net(&endpoint.address) {
+        Some(net) => resource.range(net, Path::of("address"), Role::Occupy),
+        None => resource.unknown(Family::V4),
     }
 }

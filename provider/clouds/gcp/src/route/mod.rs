@@ -1,26 +1,27 @@
 //! `warren_gcp_route`: a static route of a network.
 
 mod api;
-mod schema;
+mod model;
 #[cfg(test)]
 mod tests;
 
-use tf_provider_rs::{Diagnostics, Schema, async_trait};
+use tf_provider_rs::{Diagnostics, Path, Schema, async_trait};
 use warren_managed::Object;
 
-use crate::error::{ApiError, Failure};
+use crate::account::Gcp;
+use crate::error::{ApiError, Failure as _};
 use crate::operation::{landed, remove};
-use crate::session::{Gcp, Session, Work};
-pub(crate) use schema::Route;
+use crate::session::{Session, Work};
+pub(crate) use model::Route;
 
 #[async_trait]
 impl Object for Route {
     fn schema() -> Schema {
-        schema::schema()
+        model::schema()
     }
 
     fn validate(&self, _session: &Session, diagnostics: &mut Diagnostics) {
-        schema::check(self, diagnostics);
+        check(self, diagnostics);
     }
 
     async fn find(&self, gcp: &Gcp) -> Result<Vec<String>, ApiError> {
@@ -34,20 +35,30 @@ impl Object for Route {
     /// A route cannot be changed.
     async fn reconcile(&self, work: &Work<'_>) -> Result<Route, Diagnostics> {
         let Work { cloud: gcp, op, .. } = work;
-        let id = self.id.text();
-        landed(work, id).await?;
-        let found = op.call(|| api::get(gcp, id)).await?;
-        Ok(schema::state(found, self))
+        landed(work, self.id.value()?).await?;
+        op.call(|| api::get(gcp, self)).await
     }
 
-    async fn look(&self, work: &Work<'_>) -> Result<Option<Route>, Diagnostics> {
-        let found = ApiError::if_found(api::get(&work.cloud, self.id.text()).await)?;
-        Ok(found.map(|found| schema::state(found, self)))
+    async fn read(&self, work: &Work<'_>) -> Result<Option<Route>, Diagnostics> {
+        Ok(ApiError::if_found(api::get(&work.cloud, self).await)?)
     }
 
     async fn delete(&self, work: &Work<'_>) -> Result<(), Diagnostics> {
-        let gcp = &work.cloud;
-        let id = self.id.text();
-        remove(work, || api::delete(gcp, id), || api::get(gcp, id)).await
+        let (gcp, id) = (&work.cloud, self.id.value()?);
+        remove(work, || api::delete(gcp, id), || api::get(gcp, self)).await
+    }
+}
+
+/// Reports a route without exactly one next hop.
+fn check(route: &Route, diagnostics: &mut Diagnostics) {
+    let hops = [&route.next_hop_gateway, &route.next_hop_ip, &route.next_hop_instance, &route.next_hop_ilb];
+    let known = hops.iter().filter(|hop| hop.is_known()).count();
+    let unknown = hops.iter().filter(|hop| hop.is_unknown()).count();
+    if known > 1 || (known == 0 && unknown == 0) {
+        diagnostics.error_at(
+            Path::of("next_hop_gateway"),
+            "Exactly one next hop required",
+            "Set exactly one of `next_hop_gateway`, `next_hop_ip`, `next_hop_instance` and `next_hop_ilb`.",
+        );
     }
 }

@@ -5,7 +5,7 @@ use super::*;
 
 fn told(route: &Route) -> usize {
     let mut diagnostics = Diagnostics::default();
-    schema::check(route, &mut diagnostics);
+    check(route, &mut diagnostics);
     diagnostics.0.len()
 }
 

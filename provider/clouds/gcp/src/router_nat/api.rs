@@ -1,113 +1,90 @@
 //! API calls for routers and their NAT.
 
 use google_cloud_compute_v1::model;
-use warren_managed::sets;
+use google_cloud_compute_v1::model::router_nat_log_config::Filter;
+use tf_provider_rs::Attr;
+use warren_managed::sets::{self, Texts};
 
-use super::schema::RouterNat;
+use super::model::RouterNat;
+use crate::account::Gcp;
+use crate::begun::{Begun, begin};
 use crate::common::{Common as _, Located as _};
-use crate::error::{ApiError, Failure as _, Named as _};
-use crate::link::{self, Link};
-use crate::operation::{Begun, begin};
-use crate::session::Gcp;
+use crate::error::{ApiError, Failure as _, Named as _, OrMissing as _};
+use crate::{link, marker};
 
-/// A router as the API returns it, with its first NAT.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Found {
-    pub(super) id: String,
-    pub(super) name: String,
-    pub(super) description: String,
-    pub(super) network: String,
-    pub(super) region: String,
-    /// Name of the NAT; empty when the router has none any more.
-    pub(super) nat: String,
-    pub(super) subnetworks: Vec<String>,
-    pub(super) nat_ips: Vec<String>,
-    pub(super) min_ports: i64,
-    pub(super) max_ports: Option<i64>,
-    pub(super) log_filter: Option<String>,
-    pub(super) self_link: String,
-}
+const GET: &str = "routers.get";
 
 /// Finds the router of this name if an interrupted create of ours left it.
 pub(super) async fn find(gcp: &Gcp, planned: &RouterNat) -> Result<Vec<String>, ApiError> {
-    let id = planned.place(&gcp.project).unwrap_or_default();
-    let Some(found) = ApiError::if_found(get(gcp, &id).await)? else { return Ok(Vec::new()) };
-    planned.adoptable(gcp, &found.description, link::same(&found.network, planned.network.text()))
+    let id = planned.place(&gcp.project)?;
+    let Some(found) = ApiError::if_found(fetch(gcp, &id).await)? else { return Ok(Vec::new()) };
+    let same = state(&found, planned)?.network == planned.network;
+    planned.adoptable(gcp, found.description.as_deref(), same)
 }
 
 /// Starts creating a router with its NAT and returns its ID.
 pub(super) async fn create(gcp: &Gcp, planned: &RouterNat, description: &str) -> Result<String, ApiError> {
-    let id = planned.place(&gcp.project).unwrap_or_default();
+    let id = planned.place(&gcp.project)?;
+    let name = planned.name.value()?;
     let body = model::Router::new()
-        .set_name(planned.name.text())
+        .set_name(name)
         .set_description(description)
-        .set_network(link::id(planned.network.text()))
-        .set_nats([nat(planned, planned.name.text())]);
-    let call = gcp.clients.routers.insert().set_project(&gcp.project).set_region(planned.region.text());
+        .set_network(link::id(planned.network.value()?))
+        .set_nats([nat(planned, name)]);
+    let call = gcp.clients.routers.insert().set_project(&gcp.project).set_region(planned.region.value()?);
     let call = call.set_body(body);
     gcp.began(&id, begin!("routers.insert", &id, call));
     Ok(id)
 }
 
 /// Starts updating the NAT if it differs from the plan.
-pub(super) async fn patch(gcp: &Gcp, id: &str, want: &RouterNat) -> Result<Option<Begun>, ApiError> {
-    let have = get(gcp, id).await?;
-    // An unmarked object, such as an imported router, stays unmarked while its text stays the same.
-    let marked = have.description == want.marks(gcp) || have.description == want.description.text();
-    let state = super::schema::state(have.clone(), want);
-    let same = sets::known(&state.subnetworks) == sets::known(&want.subnetworks)
-        && sets::known(&state.nat_ips) == sets::known(&want.nat_ips)
-        && state.min_ports_per_vm == want.min_ports_per_vm
-        && state.max_ports_per_vm == want.max_ports_per_vm
-        && state.log_filter == want.log_filter;
-    if marked && same && !have.nat.is_empty() {
+pub(super) async fn patch(gcp: &Gcp, want: &RouterNat) -> Result<Option<Begun>, ApiError> {
+    let id = want.id.value()?;
+    let found = fetch(gcp, id).await?;
+    let have = state(&found, want)?;
+    let marks = want.marks(gcp);
+    let same = sets::known(&have.subnetworks) == sets::known(&want.subnetworks)
+        && sets::known(&have.nat_ips) == sets::known(&want.nat_ips)
+        && have.min_ports_per_vm == want.min_ports_per_vm
+        && have.max_ports_per_vm == want.max_ports_per_vm
+        && have.log_filter == want.log_filter;
+    let current = found.nats.first();
+    if current.is_some()
+        && same
+        && marker::is_current(found.description.as_deref(), &marks, &want.description)
+    {
         return Ok(None);
     }
-    let name = if have.nat.is_empty() { want.name.text() } else { &have.nat };
-    let body = model::Router::new().set_description(want.marks(gcp)).set_nats([nat(want, name)]);
-    let Link { project, region, name, .. } = link::parsed("routers.get", id)?;
-    let call = gcp.clients.routers.patch().set_project(project).set_region(region.unwrap_or_default());
+    let name = current.and_then(|nat| nat.name.as_ref());
+    let nat = nat(want, name.map_or_else(|| want.name.value(), Ok)?);
+    let body = model::Router::new().set_description(marks).set_nats([nat]);
+    let (project, region, name) = link::regional("routers.patch", id)?;
+    let call = gcp.clients.routers.patch().set_project(project).set_region(region);
     let call = call.set_router(name).set_body(body);
     Ok(Some(begin!("routers.patch", id, call)))
 }
 
-/// Reads the router `id`; not found is an error.
-pub(super) async fn get(gcp: &Gcp, id: &str) -> Result<Found, ApiError> {
-    let link = link::parsed("routers.get", id)?;
-    let call = gcp.clients.routers.get().set_project(&link.project).set_region(link.region());
-    let router = call.set_router(&link.name).send().await.named("routers.get")?;
-    let nat = router.nats.into_iter().next().unwrap_or_default();
-    let log = nat.log_config.filter(|log| log.enable.unwrap_or_default());
-    let dynamic = nat.enable_dynamic_port_allocation.unwrap_or_default();
-    Ok(Found {
-        id: id.to_owned(),
-        name: router.name.unwrap_or_default(),
-        description: router.description.unwrap_or_default(),
-        network: router.network.unwrap_or_default(),
-        region: link.region().to_owned(),
-        nat: nat.name.unwrap_or_default(),
-        subnetworks: nat.subnetworks.into_iter().filter_map(|subnet| subnet.name).collect(),
-        nat_ips: nat.nat_ips,
-        min_ports: nat.min_ports_per_vm.unwrap_or(64).into(),
-        max_ports: nat.max_ports_per_vm.filter(|_| dynamic).map(i64::from),
-        log_filter: log
-            .map(|log| log.filter.and_then(|it| it.name().map(str::to_owned)).unwrap_or("ALL".to_owned())),
-        self_link: router.self_link.unwrap_or_default(),
-    })
+/// Reads the router; not found is an error.
+pub(super) async fn get(gcp: &Gcp, before: &RouterNat) -> Result<RouterNat, ApiError> {
+    state(&fetch(gcp, before.id.value()?).await?, before)
 }
 
 pub(super) async fn delete(gcp: &Gcp, id: &str) -> Result<Begun, ApiError> {
-    let link = link::parsed("routers.get", id)?;
-    let call = gcp.clients.routers.delete().set_project(&link.project).set_region(link.region());
-    let call = call.set_router(&link.name);
+    let (project, region, name) = link::regional("routers.delete", id)?;
+    let call = gcp.clients.routers.delete().set_project(project).set_region(region).set_router(name);
     Ok(begin!("routers.delete", id, call))
+}
+
+async fn fetch(gcp: &Gcp, id: &str) -> Result<model::Router, ApiError> {
+    let (project, region, name) = link::regional(GET, id)?;
+    let call = gcp.clients.routers.get().set_project(project).set_region(region).set_router(name);
+    call.send().await.named(GET)
 }
 
 fn nat(planned: &RouterNat, name: &str) -> model::RouterNat {
     let addresses: Vec<String> = sets::known(&planned.nat_ips).iter().map(|text| link::id(text)).collect();
     let subnetworks = sets::known(&planned.subnetworks);
-    let ports =
-        |ports: &tf_provider_rs::Attr<i64>| ports.known().and_then(|ports| i32::try_from(*ports).ok());
+    let ports = |ports: &Attr<i64>| ports.known().and_then(|ports| i32::try_from(*ports).ok());
     let mut log = model::RouterNatLogConfig::new().set_enable(planned.log_filter.is_known());
     if let Some(filter) = planned.log_filter.known() {
         log = log.set_filter(filter.as_str());
@@ -132,4 +109,38 @@ fn nat(planned: &RouterNat, name: &str) -> model::RouterNat {
         // Google refuses endpoint-independent mapping beside ports that grow.
         .set_enable_endpoint_independent_mapping(false)
         .set_log_config(log)
+}
+
+/// The state of a router with its first NAT as the API returns it, whose ID and timeouts are those of `before`.
+fn state(found: &model::Router, before: &RouterNat) -> Result<RouterNat, ApiError> {
+    // A router whose NAT was removed has Google's defaults, until the next apply creates the NAT again.
+    let nat = found.nats.first().cloned().unwrap_or_default();
+    let dynamic = nat.enable_dynamic_port_allocation.unwrap_or_default();
+    let log = nat.log_config.as_ref().filter(|log| log.enable.unwrap_or_default());
+    let filter = log.map(|log| log.filter.as_ref().and_then(Filter::name).unwrap_or("ALL").to_owned());
+    let subnetworks = nat.subnetworks.into_iter().filter_map(|subnet| subnet.name);
+    Ok(RouterNat {
+        name: found.name.clone().or_missing(GET, "name")?.into(),
+        id: before.id.clone(),
+        network: link::kept(&before.network, found.network.as_deref().or_missing(GET, "network")?),
+        region: link::last(found.region.as_deref()).or_missing(GET, "region")?.into(),
+        subnetworks: links(subnetworks, &before.subnetworks),
+        nat_ips: links(nat.nat_ips, &before.nat_ips),
+        min_ports_per_vm: i64::from(nat.min_ports_per_vm.unwrap_or(64)).into(),
+        max_ports_per_vm: nat.max_ports_per_vm.filter(|_| dynamic).map(i64::from).into(),
+        log_filter: filter.into(),
+        description: marker::user(found.description.as_deref()),
+        self_link: found.self_link.clone().or_missing(GET, "selfLink")?.into(),
+        timeouts: before.timeouts.clone(),
+    })
+}
+
+/// References as they were written, if they refer to the same objects.
+fn links(found: impl IntoIterator<Item = String>, before: &Texts) -> Texts {
+    let wrote = sets::known(before);
+    let kept = found.into_iter().map(|found| {
+        let same = wrote.iter().find(|wrote| link::same(wrote, &found)).cloned();
+        same.unwrap_or_else(|| link::id(&found))
+    });
+    sets::found(kept, before)
 }

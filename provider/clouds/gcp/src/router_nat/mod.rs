@@ -3,27 +3,28 @@
 //! In Google's API a NAT gateway is part of its router, so the resource creates, changes and deletes one object.
 
 mod api;
-mod schema;
+mod model;
 #[cfg(test)]
 mod tests;
 
-use tf_provider_rs::{Diagnostics, Schema, async_trait};
+use tf_provider_rs::{Diagnostics, Path, Schema, async_trait};
 use warren_managed::Object;
 
+use crate::account::Gcp;
 use crate::common;
-use crate::error::{ApiError, Failure};
+use crate::error::{ApiError, Failure as _};
 use crate::operation::{carry_out, landed, remove};
-use crate::session::{Gcp, Session, Work};
-pub(crate) use schema::RouterNat;
+use crate::session::{Session, Work};
+pub(crate) use model::RouterNat;
 
 #[async_trait]
 impl Object for RouterNat {
     fn schema() -> Schema {
-        schema::schema()
+        model::schema()
     }
 
     fn validate(&self, _session: &Session, diagnostics: &mut Diagnostics) {
-        schema::check(self, diagnostics);
+        check(self, diagnostics);
     }
 
     async fn prepare(
@@ -45,21 +46,41 @@ impl Object for RouterNat {
 
     async fn reconcile(&self, work: &Work<'_>) -> Result<RouterNat, Diagnostics> {
         let Work { cloud: gcp, op, .. } = work;
-        let id = self.id.text();
-        landed(work, id).await?;
-        carry_out(work, || api::patch(gcp, id, self)).await?;
-        let found = op.call(|| api::get(gcp, id)).await?;
-        Ok(schema::state(found, self))
+        landed(work, self.id.value()?).await?;
+        carry_out(work, || api::patch(gcp, self)).await?;
+        op.call(|| api::get(gcp, self)).await
     }
 
-    async fn look(&self, work: &Work<'_>) -> Result<Option<RouterNat>, Diagnostics> {
-        let found = ApiError::if_found(api::get(&work.cloud, self.id.text()).await)?;
-        Ok(found.map(|found| schema::state(found, self)))
+    async fn read(&self, work: &Work<'_>) -> Result<Option<RouterNat>, Diagnostics> {
+        Ok(ApiError::if_found(api::get(&work.cloud, self).await)?)
     }
 
     async fn delete(&self, work: &Work<'_>) -> Result<(), Diagnostics> {
-        let gcp = &work.cloud;
-        let id = self.id.text();
-        remove(work, || api::delete(gcp, id), || api::get(gcp, id)).await
+        let (gcp, id) = (&work.cloud, self.id.value()?);
+        remove(work, || api::delete(gcp, id), || api::get(gcp, self)).await
+    }
+}
+
+/// Reports values that Google rejects.
+fn check(nat: &RouterNat, diagnostics: &mut Diagnostics) {
+    let power = |ports: &i64| u64::try_from(*ports).is_ok_and(u64::is_power_of_two);
+    let Some(most) = nat.max_ports_per_vm.known() else { return };
+    if !power(most) {
+        diagnostics.error_at(
+            Path::of("max_ports_per_vm"),
+            "Port count not a power of 2",
+            format!("`max_ports_per_vm` must be a power of 2, but is {most}."),
+        );
+    }
+    let least = nat.min_ports_per_vm.known().copied().unwrap_or(64);
+    if !nat.min_ports_per_vm.is_unknown() && (least >= *most || least < 32 || !power(&least)) {
+        diagnostics.error_at(
+            Path::of("min_ports_per_vm"),
+            "Invalid minimum number of ports",
+            format!(
+                "With `max_ports_per_vm` set, `min_ports_per_vm` must be a power of 2, at least 32 and less than \
+                 {most}, but is {least}."
+            ),
+        );
     }
 }

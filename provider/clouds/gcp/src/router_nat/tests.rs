@@ -16,7 +16,7 @@ fn ports_grow_by_powers_of_two() {
             ..RouterNat::default()
         };
         let mut diagnostics = Diagnostics::default();
-        schema::check(&nat, &mut diagnostics);
+        check(&nat, &mut diagnostics);
         diagnostics.0.into_iter().map(|d| d.detail).collect::<Vec<_>>().join("\n")
     };
     assert_eq!(told(64, 4096), "");

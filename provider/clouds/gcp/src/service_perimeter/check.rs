@@ -1,53 +1,22 @@
-//! Checks of a perimeter's configuration at plan time, for what Google would reject.
+//! Checks of a perimeter at plan time, across its attributes, for what Google would reject.
 
-use tf_provider_rs::{Attr, Diagnostics, Path, Value};
+use tf_provider_rs::{Attr, Diagnostics, Path};
 use warren_managed::sets::{self, Texts};
 
-use super::schema::{self, Config, Operation, ServicePerimeter};
-
-/// A check of the attribute `name`.
-pub(super) fn name(value: &Value, path: &Path, diagnostics: &mut Diagnostics) {
-    let name = value.as_str().unwrap_or_default();
-    let fits = (1..=50).contains(&name.len())
-        && name.starts_with(|c: char| c.is_ascii_alphabetic())
-        && name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_');
-    if !fits {
-        let detail = format!(
-            "{name:?} is not a valid perimeter name. Use 1 to 50 letters, digits or underscores, starting with a \
-             letter."
-        );
-        diagnostics.error_at(path.clone(), "Invalid name", detail);
-    }
-}
-
-/// A check of the attribute `access_policy`.
-pub(super) fn policy(value: &Value, path: &Path, diagnostics: &mut Diagnostics) {
-    let number = value.as_str().unwrap_or_default();
-    if !is_number(number) {
-        let detail = format!(
-            "{number:?} is not the number of an access policy. Use the number that `gcloud access-context-manager \
-             policies list --organization N` shows, without `accessPolicies/`."
-        );
-        diagnostics.error_at(path.clone(), "Invalid access policy", detail);
-    }
-}
-
-/// A check of the attribute `title`.
-pub(super) fn title(value: &Value, path: &Path, diagnostics: &mut Diagnostics) {
-    if value.as_str().unwrap_or_default().trim().is_empty() {
-        diagnostics.error_at(
-            path.clone(),
-            "Missing title",
-            "The title is empty. Set a title that identifies the perimeter to people.",
-        );
-    }
-}
+use super::model::{self, Config, Operation, ServicePerimeter, is_number};
 
 /// Checks across attributes.
-pub(super) fn check(perimeter: &ServicePerimeter, diagnostics: &mut Diagnostics) {
-    for (path, config) in schema::configs(perimeter) {
+pub(super) fn perimeter(perimeter: &ServicePerimeter, diagnostics: &mut Diagnostics) {
+    for (path, config) in configs(perimeter) {
         Check { perimeter, diagnostics: &mut *diagnostics }.config(&path, config);
     }
+}
+
+/// The paths of both configurations.
+fn configs(perimeter: &ServicePerimeter) -> impl Iterator<Item = (Path, &Config)> {
+    [("status", &perimeter.status), ("spec", &perimeter.spec)]
+        .into_iter()
+        .filter_map(|(name, config)| Some((Path::of(name), config.known()?)))
 }
 
 struct Check<'a> {
@@ -123,7 +92,7 @@ impl Check<'_> {
             .perimeter
             .access_policy
             .known()
-            .map(|number| format!("{}/accessLevels/", schema::policy(number)));
+            .map(|number| format!("{}/accessLevels/", model::policy(number)));
         let Some(prefix) = prefix else { return };
         for level in sets::known(set).into_iter().filter(|level| !(all && level == "*")) {
             if level.strip_prefix(&prefix).is_none_or(str::is_empty) {
@@ -189,8 +158,4 @@ impl Check<'_> {
             }
         }
     }
-}
-
-fn is_number(text: &str) -> bool {
-    !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit())
 }

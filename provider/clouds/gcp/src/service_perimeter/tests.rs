@@ -1,10 +1,11 @@
 use std::collections::BTreeSet;
 
+use google_cloud_identity_accesscontextmanager_v1::model as sdk;
 use tf_provider_rs::{Attr, Diagnostics};
 use warren_managed::sets::{self, Texts};
 use warren_managed::{Common as _, listed};
 
-use super::schema::{Config, Egress, Ingress, Operation};
+use super::model::{Config, Egress, Ingress, Operation};
 use super::*;
 use crate::common::Located as _;
 use crate::session::tests::session;
@@ -37,7 +38,7 @@ fn egress() -> Egress {
     }
 }
 
-fn config() -> Config {
+fn sample() -> Config {
     Config {
         resources: texts([
             "projects/1000000",
@@ -57,14 +58,14 @@ fn perimeter() -> ServicePerimeter {
         id: Attr::Unknown,
         access_policy: "123".into(),
         title: "Training".into(),
-        status: config().into(),
+        status: sample().into(),
         ..ServicePerimeter::default()
     }
 }
 
 fn told(perimeter: &ServicePerimeter) -> String {
     let mut diagnostics = Diagnostics::default();
-    check::check(perimeter, &mut diagnostics);
+    check::perimeter(perimeter, &mut diagnostics);
     let lines: Vec<String> = diagnostics
         .0
         .into_iter()
@@ -84,13 +85,13 @@ async fn the_id_is_known_at_plan_and_only_our_own_leftover_is_adopted() {
     let mut perimeter = perimeter();
     perimeter.plan_marks(Some(&gcp));
     let id = "accessPolicies/123/servicePerimeters/training";
-    assert_eq!(perimeter.id.text(), id);
+    assert_eq!(perimeter.id, id.into());
     let mine = perimeter.marks(&gcp);
-    assert_eq!(perimeter.adoptable(&gcp, &mine, true).unwrap(), [id]);
+    assert_eq!(perimeter.adoptable(&gcp, Some(&mine), true).unwrap(), [id]);
     for (description, same) in
         [("by hand", true), ("[warren:training/research/training]", true), (&*mine, false)]
     {
-        perimeter.adoptable(&gcp, description, same).unwrap_err();
+        perimeter.adoptable(&gcp, Some(description), same).unwrap_err();
     }
 }
 
@@ -102,10 +103,10 @@ fn an_import_names_a_perimeter() {
         "accessPolicies//servicePerimeters/a",
         "projects/p/global/networks/n",
     ] {
-        schema::imported(wrong).unwrap_err();
+        model::imported(wrong).unwrap_err();
     }
     let id = "accessPolicies/123/servicePerimeters/training";
-    assert_eq!(schema::imported(id).unwrap().id.text(), id);
+    assert_eq!(model::imported(id).unwrap().id, id.into());
 }
 
 #[test]
@@ -150,24 +151,28 @@ fn what_google_refuses_is_told() {
 
 #[test]
 fn what_was_written_stays_where_it_means_what_was_found() {
-    let written = Config { resources: texts([]), ..config() };
+    let written = Config { resources: texts([]), ..sample() };
     let before = ServicePerimeter { status: written.into(), spec: Config::default().into(), ..perimeter() };
-    let found = |status: Option<Config>| api::Found {
-        id: "accessPolicies/123/servicePerimeters/training".into(),
-        title: "Training".into(),
-        description: "[warren:training/platform/training] of runs".into(),
-        status,
-        spec: None,
+    let found = |status: Option<Config>| {
+        let status = status.as_ref().map(|status| config::written(status).unwrap());
+        let perimeter = sdk::ServicePerimeter::new()
+            .set_name("accessPolicies/123/servicePerimeters/training")
+            .set_title("Training")
+            .set_description("[warren:training/platform/training] of runs")
+            .set_or_clear_status(status);
+        api::state(&perimeter, &before).unwrap()
     };
-    let same = schema::state(found(Some(Config { resources: Attr::Null, ..config() })), &before);
+    let same = found(Some(Config { resources: Attr::Null, ..sample() }));
     assert_eq!((&same.status, &same.spec), (&before.status, &before.spec));
-    assert_eq!(
-        (same.name.text(), same.access_policy.text(), same.description.text()),
-        ("training", "123", "of runs")
-    );
-    assert!(schema::state(found(None), &before).status.is_null());
-    // What networks may call: nothing is not the same as everything.
+    assert_eq!((same.name, same.access_policy), ("training".into(), "123".into()));
+    assert_eq!(same.description, "of runs".into());
+    assert!(found(None).status.is_null());
+}
+
+#[test]
+fn networks_that_may_call_nothing_are_not_networks_that_may_call_everything() {
     let closed = Config { vpc_accessible_services: texts([]), ..Config::default() };
-    let open = schema::state(found(None), &ServicePerimeter { status: closed.into(), ..before });
-    assert!(open.status.is_null());
+    assert_eq!(config::normal(&closed.clone().into()), Some(closed.clone()));
+    assert_eq!(config::read("servicePerimeters.get", &config::written(&closed).unwrap()), Ok(Some(closed)));
+    assert_eq!(config::normal(&Config::default().into()), None);
 }

@@ -2,140 +2,99 @@
 
 use std::collections::BTreeMap;
 
-use bytes::Bytes;
 use google_cloud_compute_v1::model;
+use google_cloud_compute_v1::model::subnetwork_log_config::{AggregationInterval, Metadata};
 use tf_provider_rs::{Attr, Number};
 
-use super::schema::{FlowLogs, Subnetwork};
+use super::model::{FlowLogs, Subnetwork};
+use crate::account::Gcp;
+use crate::begun::{Begun, begin};
 use crate::common::{Common as _, Located as _};
-use crate::error::{ApiError, Failure as _, Named as _};
-use crate::link::{self, Link};
-use crate::operation::{Begun, begin};
-use crate::session::Gcp;
+use crate::error::{ApiError, Failure as _, Named as _, OrMissing as _};
+use crate::{link, marker};
 
-/// A subnetwork as the API returns it.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub(super) struct Found {
-    pub(super) id: String,
-    pub(super) name: String,
-    pub(super) description: String,
-    pub(super) network: String,
-    pub(super) region: String,
-    pub(super) range: String,
-    pub(super) secondary: BTreeMap<String, String>,
-    pub(super) private_access: bool,
-    pub(super) logs: Option<FlowLogs>,
-    pub(super) gateway: Option<String>,
-    pub(super) self_link: String,
-    /// A change must name it, so that it applies only to the state that was read.
-    pub(super) fingerprint: Option<Bytes>,
-}
+const GET: &str = "subnetworks.get";
 
 /// Finds the subnetwork of this name if an interrupted create of ours left it.
 pub(super) async fn find(gcp: &Gcp, planned: &Subnetwork) -> Result<Vec<String>, ApiError> {
-    let id = planned.place(&gcp.project).unwrap_or_default();
-    let Some(found) = ApiError::if_found(get(gcp, &id).await)? else { return Ok(Vec::new()) };
-    let same = link::same(&found.network, planned.network.text())
-        && found.range == planned.ip_cidr_range.text()
-        && found.description == planned.marks(gcp);
-    planned.adoptable(gcp, &found.description, same)
+    let id = planned.place(&gcp.project)?;
+    let Some(found) = ApiError::if_found(fetch(gcp, &id).await)? else { return Ok(Vec::new()) };
+    let have = state(&found, planned)?;
+    let same = (&have.network, &have.ip_cidr_range) == (&planned.network, &planned.ip_cidr_range)
+        && found.description.as_deref() == Some(planned.marks(gcp).as_str());
+    planned.adoptable(gcp, found.description.as_deref(), same)
 }
 
 /// Starts creating a subnetwork and returns its ID.
 pub(super) async fn create(gcp: &Gcp, planned: &Subnetwork, description: &str) -> Result<String, ApiError> {
-    let id = planned.place(&gcp.project).unwrap_or_default();
+    let id = planned.place(&gcp.project)?;
     let mut body = model::Subnetwork::new()
-        .set_name(planned.name.text())
+        .set_name(planned.name.value()?)
         .set_description(description)
-        .set_network(link::id(planned.network.text()))
-        .set_ip_cidr_range(planned.ip_cidr_range.text())
+        .set_network(link::id(planned.network.value()?))
+        .set_ip_cidr_range(planned.ip_cidr_range.value()?)
         .set_private_ip_google_access(planned.private_ip_google_access.is_true())
-        .set_secondary_ip_ranges(secondary(planned));
+        .set_secondary_ip_ranges(secondary(planned)?);
     if planned.flow_logs.is_known() {
-        body = body.set_log_config(log_config(&planned.flow_logs));
+        body = body.set_log_config(log_config(&planned.flow_logs)?);
     }
-    let call = gcp.clients.subnetworks.insert().set_project(&gcp.project).set_region(planned.region.text());
+    let call = gcp.clients.subnetworks.insert().set_project(&gcp.project).set_region(planned.region.value()?);
     let call = call.set_body(body);
     gcp.began(&id, begin!("subnetworks.insert", &id, call));
     Ok(id)
 }
 
-/// Reads the subnetwork `id`; not found is an error.
-pub(super) async fn get(gcp: &Gcp, id: &str) -> Result<Found, ApiError> {
-    let Link { project, region, name, .. } = link::parsed("subnetworks.get", id)?;
-    let region = region.unwrap_or_default();
-    let call = gcp.clients.subnetworks.get().set_project(project).set_region(&region).set_subnetwork(name);
-    let subnet = call.send().await.named("subnetworks.get")?;
-    let secondary = subnet.secondary_ip_ranges.into_iter();
-    Ok(Found {
-        id: id.to_owned(),
-        name: subnet.name.unwrap_or_default(),
-        description: subnet.description.unwrap_or_default(),
-        network: subnet.network.unwrap_or_default(),
-        region,
-        range: subnet.ip_cidr_range.unwrap_or_default(),
-        secondary: secondary
-            .map(|range| (range.range_name.unwrap_or_default(), range.ip_cidr_range.unwrap_or_default()))
-            .collect(),
-        private_access: subnet.private_ip_google_access.unwrap_or_default(),
-        logs: subnet.log_config.filter(|log| log.enable.unwrap_or_default()).map(flow_logs),
-        gateway: subnet.gateway_address,
-        self_link: subnet.self_link.unwrap_or_default(),
-        fingerprint: subnet.fingerprint,
-    })
+/// Reads the subnetwork; not found is an error.
+pub(super) async fn get(gcp: &Gcp, before: &Subnetwork) -> Result<Subnetwork, ApiError> {
+    state(&fetch(gcp, before.id.value()?).await?, before)
 }
 
 /// Starts to grow the primary range to the planned one, when it is another.
-pub(super) async fn expand(gcp: &Gcp, id: &str, want: &Subnetwork) -> Result<Option<Begun>, ApiError> {
-    let have = get(gcp, id).await?;
-    if have.range == want.ip_cidr_range.text() {
+pub(super) async fn expand(gcp: &Gcp, want: &Subnetwork) -> Result<Option<Begun>, ApiError> {
+    if get(gcp, want).await?.ip_cidr_range == want.ip_cidr_range {
         return Ok(None);
     }
-    let Link { project, region, name, .. } = link::parsed("subnetworks.get", id)?;
-    let region = region.unwrap_or_default();
-    let body = model::SubnetworksExpandIpCidrRangeRequest::new().set_ip_cidr_range(want.ip_cidr_range.text());
+    let id = want.id.value()?;
+    let (project, region, name) = link::regional("subnetworks.expandIpCidrRange", id)?;
+    let range = want.ip_cidr_range.value()?;
+    let body = model::SubnetworksExpandIpCidrRangeRequest::new().set_ip_cidr_range(range);
     let call = gcp.clients.subnetworks.expand_ip_cidr_range().set_project(project).set_region(region);
     let call = call.set_subnetwork(name).set_body(body);
     Ok(Some(begin!("subnetworks.expandIpCidrRange", id, call)))
 }
 
 /// Starts to change secondary ranges and flow logs to the planned ones, when they are others.
-pub(super) async fn patch(gcp: &Gcp, id: &str, want: &Subnetwork) -> Result<Option<Begun>, ApiError> {
-    let have = get(gcp, id).await?;
-    let wanted: BTreeMap<String, String> = secondary(want)
-        .into_iter()
-        .map(|range| (range.range_name.unwrap_or_default(), range.ip_cidr_range.unwrap_or_default()))
-        .collect();
-    let logs = have.logs.as_ref() != want.flow_logs.known();
-    if have.secondary == wanted && !logs {
+pub(super) async fn patch(gcp: &Gcp, want: &Subnetwork) -> Result<Option<Begun>, ApiError> {
+    let id = want.id.value()?;
+    let found = fetch(gcp, id).await?;
+    let have = state(&found, want)?;
+    let (ranges, logs) =
+        (have.secondary_ip_ranges != want.secondary_ip_ranges, have.flow_logs != want.flow_logs);
+    if !ranges && !logs {
         return Ok(None);
     }
-    let mut body = model::Subnetwork::new().set_or_clear_fingerprint(have.fingerprint);
-    if have.secondary != wanted {
-        body = body.set_secondary_ip_ranges(secondary(want));
+    // The change applies only to the state that was read.
+    let mut body = model::Subnetwork::new().set_or_clear_fingerprint(found.fingerprint);
+    if ranges {
+        body = body.set_secondary_ip_ranges(secondary(want)?);
     }
     if logs {
-        body = body.set_log_config(log_config(&want.flow_logs));
+        body = body.set_log_config(log_config(&want.flow_logs)?);
     }
-    let Link { project, region, name, .. } = link::parsed("subnetworks.get", id)?;
-    let region = region.unwrap_or_default();
+    let (project, region, name) = link::regional("subnetworks.patch", id)?;
     let call = gcp.clients.subnetworks.patch().set_project(project).set_region(region).set_subnetwork(name);
     let call = call.set_body(body);
     Ok(Some(begin!("subnetworks.patch", id, call)))
 }
 
 /// Starts to switch private access to Google's APIs, when it is not as planned.
-pub(super) async fn set_private_access(
-    gcp: &Gcp,
-    id: &str,
-    want: &Subnetwork,
-) -> Result<Option<Begun>, ApiError> {
-    let on = want.private_ip_google_access.is_true();
-    if get(gcp, id).await?.private_access == on {
+pub(super) async fn set_private_access(gcp: &Gcp, want: &Subnetwork) -> Result<Option<Begun>, ApiError> {
+    if get(gcp, want).await?.private_ip_google_access == want.private_ip_google_access {
         return Ok(None);
     }
-    let Link { project, region, name, .. } = link::parsed("subnetworks.get", id)?;
-    let region = region.unwrap_or_default();
+    let id = want.id.value()?;
+    let (project, region, name) = link::regional("subnetworks.setPrivateIpGoogleAccess", id)?;
+    let on = want.private_ip_google_access.is_true();
     let body = model::SubnetworksSetPrivateIpGoogleAccessRequest::new().set_private_ip_google_access(on);
     let call = gcp.clients.subnetworks.set_private_ip_google_access().set_project(project).set_region(region);
     let call = call.set_subnetwork(name).set_body(body);
@@ -143,48 +102,84 @@ pub(super) async fn set_private_access(
 }
 
 pub(super) async fn delete(gcp: &Gcp, id: &str) -> Result<Begun, ApiError> {
-    let Link { project, region, name, .. } = link::parsed("subnetworks.get", id)?;
-    let region = region.unwrap_or_default();
+    let (project, region, name) = link::regional("subnetworks.delete", id)?;
     let call = gcp.clients.subnetworks.delete().set_project(project).set_region(region).set_subnetwork(name);
     Ok(begin!("subnetworks.delete", id, call))
 }
 
-fn secondary(subnet: &Subnetwork) -> Vec<model::SubnetworkSecondaryRange> {
-    let ranges = subnet.secondary_ip_ranges.known().into_iter().flatten();
-    ranges
-        .map(|(name, range)| {
-            model::SubnetworkSecondaryRange::new().set_range_name(name).set_ip_cidr_range(range.text())
-        })
-        .collect()
+async fn fetch(gcp: &Gcp, id: &str) -> Result<model::Subnetwork, ApiError> {
+    let (project, region, name) = link::regional(GET, id)?;
+    let call = gcp.clients.subnetworks.get().set_project(project).set_region(region).set_subnetwork(name);
+    call.send().await.named(GET)
 }
 
-fn log_config(logs: &Attr<FlowLogs>) -> model::SubnetworkLogConfig {
+fn secondary(subnet: &Subnetwork) -> Result<Vec<model::SubnetworkSecondaryRange>, ApiError> {
+    let ranges = subnet.secondary_ip_ranges.known().into_iter().flatten();
+    let written = |(name, range): (&String, &Attr<String>)| {
+        let range = range.value()?;
+        Ok(model::SubnetworkSecondaryRange::new().set_range_name(name).set_ip_cidr_range(range))
+    };
+    ranges.map(written).collect()
+}
+
+fn log_config(logs: &Attr<FlowLogs>) -> Result<model::SubnetworkLogConfig, ApiError> {
     let config = model::SubnetworkLogConfig::new();
-    let Some(logs) = logs.known() else { return config.set_enable(false) };
+    let Some(logs) = logs.known() else { return Ok(config.set_enable(false)) };
     let mut config = config
         .set_enable(true)
-        .set_aggregation_interval(logs.aggregation_interval.text())
-        .set_metadata(logs.metadata.text())
-        .set_filter_expr(logs.filter.text());
+        .set_aggregation_interval(logs.aggregation_interval.value()?.as_str())
+        .set_metadata(logs.metadata.value()?.as_str())
+        .set_filter_expr(logs.filter.value()?);
     if let Some(sampling) = logs.sampling.known().and_then(Number::to_f64) {
         #[expect(clippy::cast_possible_truncation, reason = "the API takes single precision")]
         let sampling = sampling as f32;
         config = config.set_flow_sampling(sampling);
     }
-    config
+    Ok(config)
 }
 
-fn flow_logs(config: model::SubnetworkLogConfig) -> FlowLogs {
-    // Through its shortest text: 0.1 in single precision is not 0.1 in double precision.
-    let sampling = config.flow_sampling.and_then(|part| Number::parse(&part.to_string()));
-    FlowLogs {
-        aggregation_interval: name(config.aggregation_interval.and_then(|it| it.name().map(str::to_owned))),
-        sampling: sampling.into(),
-        metadata: name(config.metadata.and_then(|it| it.name().map(str::to_owned))),
-        filter: name(config.filter_expr),
+/// The state of a subnetwork as the API returns it, whose ID and timeouts are those of `before`.
+fn state(found: &model::Subnetwork, before: &Subnetwork) -> Result<Subnetwork, ApiError> {
+    let logs = found.log_config.as_ref().filter(|log| log.enable.unwrap_or_default());
+    Ok(Subnetwork {
+        name: found.name.clone().or_missing(GET, "name")?.into(),
+        id: before.id.clone(),
+        network: link::kept(&before.network, found.network.as_deref().or_missing(GET, "network")?),
+        region: link::last(found.region.as_deref()).or_missing(GET, "region")?.into(),
+        ip_cidr_range: found.ip_cidr_range.clone().or_missing(GET, "ipCidrRange")?.into(),
+        secondary_ip_ranges: secondary_ranges(&found.secondary_ip_ranges, before)?,
+        private_ip_google_access: found.private_ip_google_access.unwrap_or_default().into(),
+        flow_logs: logs.map(flow_logs).into(),
+        description: marker::user(found.description.as_deref()),
+        gateway_address: found.gateway_address.clone().into(),
+        self_link: found.self_link.clone().or_missing(GET, "selfLink")?.into(),
+        timeouts: before.timeouts.clone(),
+    })
+}
+
+fn secondary_ranges(
+    found: &[model::SubnetworkSecondaryRange],
+    before: &Subnetwork,
+) -> Result<Attr<BTreeMap<String, Attr<String>>>, ApiError> {
+    if found.is_empty() && !before.secondary_ip_ranges.is_known() {
+        return Ok(Attr::Null);
     }
+    let read = |range: &model::SubnetworkSecondaryRange| {
+        let name = range.range_name.clone().or_missing(GET, "secondaryIpRanges.rangeName")?;
+        let net = range.ip_cidr_range.clone().or_missing(GET, "secondaryIpRanges.ipCidrRange")?;
+        Ok((name, net.into()))
+    };
+    found.iter().map(read).collect::<Result<_, _>>().map(Attr::Known)
 }
 
-fn name(text: Option<String>) -> Attr<String> {
-    text.into()
+fn flow_logs(config: &model::SubnetworkLogConfig) -> FlowLogs {
+    let interval = config.aggregation_interval.as_ref().and_then(AggregationInterval::name);
+    let metadata = config.metadata.as_ref().and_then(Metadata::name);
+    FlowLogs {
+        aggregation_interval: interval.map(str::to_owned).into(),
+        // Through its shortest text: 0.1 in single precision is not 0.1 in double precision.
+        sampling: config.flow_sampling.and_then(|part| Number::parse(&part.to_string())).into(),
+        metadata: metadata.map(str::to_owned).into(),
+        filter: config.filter_expr.clone().into(),
+    }
 }

@@ -29,8 +29,8 @@ async fn the_region_is_the_providers_and_the_id_is_known() {
     let resource = Managed::<Subnetwork>::new(&session().await);
     let mut change = change(None, subnet("10.1.0.0/20"));
     resource.plan(&Context::default(), &mut change, &mut Diagnostics::default()).await;
-    assert_eq!(change.planned.region.text(), "us-central1");
-    assert_eq!(change.planned.id.text(), "projects/acme-ml/regions/us-central1/subnetworks/data");
+    assert_eq!(change.planned.region, "us-central1".into());
+    assert_eq!(change.planned.id, "projects/acme-ml/regions/us-central1/subnetworks/data".into());
 }
 
 #[tokio::test]
@@ -54,7 +54,7 @@ fn ranges_of_one_subnetwork_are_apart() {
         [("pods", "10.1.8.0/21"), ("services", "10.2.0.0/24")].map(|(n, r)| (n.to_owned(), r.into())).into(),
     );
     let mut diagnostics = Diagnostics::default();
-    schema::check(&subnet, &mut diagnostics);
+    ranges::check(&subnet, &mut diagnostics);
     let told: Vec<String> = diagnostics
         .0
         .iter()

@@ -54,7 +54,7 @@ impl Object for NetworkVolume {
         Ok(schema::state(found, self))
     }
 
-    async fn look(&self, work: &Work<'_>) -> Result<Option<NetworkVolume>, Diagnostics> {
+    async fn read(&self, work: &Work<'_>) -> Result<Option<NetworkVolume>, Diagnostics> {
         let found = ApiError::if_found(api::get(&work.cloud, self.id.text()).await)?;
         Ok(found.map(|found| schema::state(found, self)))
     }

@@ -15,7 +15,7 @@ mod tests;
 
 use serde_json::{Value, json};
 use tf_provider_rs::{Change, Diagnostic, Diagnostics, Schema, async_trait};
-use warren_managed::{Common as _, Look, Object};
+use warren_managed::{Common as _, Object, Poll};
 
 use crate::error::{ApiError, Failure};
 use crate::session::{RunPod, Session, Work};
@@ -75,7 +75,7 @@ impl Object for Pod {
         Ok(schema::state(&found, self))
     }
 
-    async fn look(&self, work: &Work<'_>) -> Result<Option<Pod>, Diagnostics> {
+    async fn read(&self, work: &Work<'_>) -> Result<Option<Pod>, Diagnostics> {
         let found = ApiError::if_found(api::get(&work.cloud, self.id.text()).await)?;
         Ok(found.map(|found| schema::state(&found, self)))
     }
@@ -141,7 +141,7 @@ async fn run(planned: &Pod, work: &Work<'_>, was: &str) -> Result<Found, Diagnos
             Ok(()) => {}
             // The response was lost, or something else started the pod: its status decides.
             Err(error) if error.is_lost() || error.status == 409 => {}
-            Err(error) => return Err(op.told(error)),
+            Err(error) => return Err(op.explain(error)),
         }
     }
     if !planned.wait_for_running.is_true() {
@@ -151,12 +151,12 @@ async fn run(planned: &Pod, work: &Work<'_>, was: &str) -> Result<Found, Diagnos
         .until("RUNNING", || async {
             let found = api::get(runpod, id).await?;
             Ok(match found.status.as_str() {
-                "PROVISIONING" | "STARTING" => Look::Pending(told(&found)),
-                _ => Look::Done(found),
+                "PROVISIONING" | "STARTING" => Poll::Pending(told(&found)),
+                _ => Poll::Ready(found),
             })
         })
         .await?;
-    if found.status == "RUNNING" { Ok(found) } else { Err(op.told(failed(&found))) }
+    if found.status == "RUNNING" { Ok(found) } else { Err(op.explain(failed(&found))) }
 }
 
 /// Stops the pod and waits until it has stopped.
@@ -166,14 +166,14 @@ async fn stop(planned: &Pod, work: &Work<'_>) -> Result<Found, Diagnostics> {
     op.until("EXITED", || async {
         let found = api::get(runpod, id).await?;
         if matches!(found.status.as_str(), "EXITED" | "ERROR") {
-            return Ok(Look::Done(found));
+            return Ok(Poll::Ready(found));
         }
         match api::act(runpod, id, "stop").await {
             Ok(()) => {}
             Err(error) if error.is_lost() || (error.status == 409 && !found.locked) => {}
             Err(error) => return Err(error),
         }
-        Ok(Look::Pending(found.status))
+        Ok(Poll::Pending(found.status))
     })
     .await
 }

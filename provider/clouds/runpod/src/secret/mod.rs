@@ -53,7 +53,7 @@ impl Object for Secret {
         Ok(schema::state(&found, self))
     }
 
-    async fn look(&self, work: &Work<'_>) -> Result<Option<Secret>, Diagnostics> {
+    async fn read(&self, work: &Work<'_>) -> Result<Option<Secret>, Diagnostics> {
         let found = ApiError::if_found(api::get(&work.cloud, self.id.text()).await)?;
         Ok(found.map(|found| schema::state(&found, self)))
     }

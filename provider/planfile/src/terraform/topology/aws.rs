@@ -1,6 +1,7 @@
 //! AWS networks and the objects in them: resources of hashicorp/aws, and Warren's with the same attribute names.
 
 use super::super::resource::Attribute;
+use super::super::role::{Role, is};
 use super::Reader;
 use super::view::{Item, Link, View, blurred, flag};
 use warren_model::topology::{
@@ -8,54 +9,42 @@ use warren_model::topology::{
     StoreKind, Subnet,
 };
 
-pub(super) const READERS: &[(&str, Reader)] = &[
-    ("aws_vpc", vpc),
-    ("aws_default_vpc", vpc),
-    ("warren_aws_vpc", vpc),
-    ("aws_subnet", subnet),
-    ("aws_default_subnet", subnet),
-    ("warren_aws_subnet", subnet),
-    ("aws_internet_gateway", internet_gateway),
-    ("warren_aws_internet_gateway", internet_gateway),
-    ("aws_egress_only_internet_gateway", egress_only_gateway),
-    ("aws_vpn_gateway", vpn_gateway),
-    ("aws_nat_gateway", nat_gateway),
-    ("warren_aws_nat_gateway", nat_gateway),
-    ("aws_ec2_transit_gateway", transit_gateway),
-    ("warren_aws_transit_gateway", transit_gateway),
-    ("aws_ec2_transit_gateway_vpc_attachment", attachment),
-    ("warren_aws_transit_gateway_attachment", attachment),
-    ("aws_vpc_peering_connection", peering),
-    ("warren_aws_vpc_peering", peering),
-    ("aws_vpc_endpoint", endpoint),
-    ("warren_aws_vpc_endpoint", endpoint),
-    ("aws_instance", instance),
-    ("aws_flow_log", flow_log),
-    ("warren_aws_flow_log", flow_log),
-    ("aws_ecr_repository", registry),
-    ("warren_aws_ecr_repository", registry),
-    ("aws_s3_bucket", bucket),
+pub(super) const READERS: &[(Role, Reader)] = &[
+    ("aws.vpc", vpc),
+    ("aws.subnet", subnet),
+    ("aws.internet_gateway", internet_gateway),
+    ("aws.egress_only_internet_gateway", egress_only_gateway),
+    ("aws.vpn_gateway", vpn_gateway),
+    ("aws.nat_gateway", nat_gateway),
+    ("aws.transit_gateway", transit_gateway),
+    ("aws.transit_gateway_attachment", attachment),
+    ("aws.vpc_peering", peering),
+    ("aws.gateway_endpoint", endpoint),
+    ("aws.endpoint", endpoint),
+    ("aws.instance", instance),
+    ("aws.flow_log", flow_log),
+    ("aws.registry", registry),
+    ("aws.bucket", bucket),
 ];
 
 /// Resources that add to objects, which are read earlier.
-pub(super) const EDGES: &[(&str, Reader)] = &[
-    ("aws_vpc_ipv4_cidr_block_association", range_association),
-    ("aws_vpc_ipv6_cidr_block_association", range_association),
-    ("aws_internet_gateway_attachment", gateway_attachment),
-    ("aws_vpn_gateway_attachment", gateway_attachment),
-    ("aws_vpc_endpoint_route_table_association", endpoint_table),
-    ("aws_vpc_endpoint_subnet_association", endpoint_subnet),
-    ("aws_vpc_endpoint_security_group_association", endpoint_group),
+pub(super) const EDGES: &[(Role, Reader)] = &[
+    ("aws.ipv4_range_association", range_association),
+    ("aws.ipv6_range_association", range_association),
+    ("aws.internet_gateway_attachment", gateway_attachment),
+    ("aws.vpn_gateway_attachment", gateway_attachment),
+    ("aws.endpoint_route_table_association", endpoint_table),
+    ("aws.endpoint_subnet_association", endpoint_subnet),
+    ("aws.endpoint_security_group_association", endpoint_group),
 ];
 
-pub(super) const VPCS: &[&str] = &["aws_vpc", "aws_default_vpc", "warren_aws_vpc"];
-pub(super) const SUBNETS: &[&str] = &["aws_subnet", "aws_default_subnet", "warren_aws_subnet"];
-pub(super) const TABLES: &[&str] = &["aws_route_table", "aws_default_route_table", "warren_aws_route_table"];
-pub(super) const GROUPS: &[&str] =
-    &["aws_security_group", "aws_default_security_group", "warren_aws_security_group"];
-pub(super) const TRANSIT: &[&str] = &["aws_ec2_transit_gateway", "warren_aws_transit_gateway"];
-const GATEWAYS: &[&str] = &["aws_internet_gateway", "aws_vpn_gateway"];
-const ENDPOINTS: &[&str] = &["aws_vpc_endpoint"];
+pub(super) const VPCS: &[Role] = &["aws.vpc"];
+pub(super) const SUBNETS: &[Role] = &["aws.subnet"];
+pub(super) const TABLES: &[Role] = &["aws.route_table", "aws.default_route_table"];
+pub(super) const GROUPS: &[Role] = &["aws.security_group"];
+pub(super) const TRANSIT: &[Role] = &["aws.transit_gateway"];
+const GATEWAYS: &[Role] = &["aws.internet_gateway", "aws.vpn_gateway"];
+const ENDPOINTS: &[Role] = &["aws.gateway_endpoint"];
 
 fn vpc(view: &mut View<'_>, item: &Item<'_>) {
     let values = &item.resource.values;
@@ -173,7 +162,7 @@ fn endpoint(view: &mut View<'_>, item: &Item<'_>) {
     let gateway = match values.text("type").or_else(|| values.text("vpc_endpoint_type")) {
         Some(kind) => kind == "Gateway",
         // What both providers take when nothing is said.
-        None if item.resource.kind == "aws_vpc_endpoint" => true,
+        None if is(item.resource.kind, ENDPOINTS) => true,
         None => matches!(service.as_str(), "s3" | "dynamodb"),
     };
     // Policies as JSON are not read: a picture must not claim more than it knows.

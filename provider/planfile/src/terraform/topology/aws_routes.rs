@@ -1,6 +1,7 @@
 //! Routes: tables of networks, and tables of transit gateways.
 
 use super::super::resource::Values;
+use super::super::role::Role;
 use super::Reader;
 use super::aws::{SUBNETS, TABLES, TRANSIT, VPCS};
 use super::view::{Item, Link, View, flag};
@@ -10,43 +11,37 @@ use warren_model::topology::{
     TransitTable,
 };
 
-pub(super) const READERS: &[(&str, Reader)] = &[
-    ("aws_route_table", table),
-    ("aws_default_route_table", default_table),
-    ("warren_aws_route_table", table),
-    ("aws_ec2_transit_gateway_route_table", transit_table),
+pub(super) const READERS: &[(Role, Reader)] = &[
+    ("aws.route_table", table),
+    ("aws.default_route_table", default_table),
+    ("aws.transit_gateway_route_table", transit_table),
 ];
 
 /// Resources that add to route tables, which are read earlier.
-pub(super) const EDGES: &[(&str, Reader)] = &[
-    ("aws_route", route),
-    ("aws_route_table_association", association),
-    ("aws_main_route_table_association", main_association),
-    ("aws_ec2_transit_gateway_route_table_association", transit_association),
-    ("aws_ec2_transit_gateway_route_table_propagation", transit_propagation),
-    ("aws_ec2_transit_gateway_route", transit_route),
+pub(super) const EDGES: &[(Role, Reader)] = &[
+    ("aws.route", route),
+    ("aws.route_table_association", association),
+    ("aws.main_route_table_association", main_association),
+    ("aws.transit_gateway_route_table_association", transit_association),
+    ("aws.transit_gateway_route_table_propagation", transit_propagation),
+    ("aws.transit_gateway_route", transit_route),
 ];
 
 const RANGES: &[&str] =
     &["destination_cidr_block", "cidr_block", "destination_ipv6_cidr_block", "ipv6_cidr_block"];
 const LISTS: &[&str] = &["destination_prefix_list_id"];
-const ATTACHMENTS: &[&str] =
-    &["aws_ec2_transit_gateway_vpc_attachment", "warren_aws_transit_gateway_attachment"];
-const TRANSIT_TABLES: &[&str] = &["aws_ec2_transit_gateway_route_table"];
+const ATTACHMENTS: &[Role] = &["aws.transit_gateway_attachment"];
+const TRANSIT_TABLES: &[Role] = &["aws.transit_gateway_route_table"];
 
-/// Attributes of a target, its type, and its name while it is unknown.
-const TARGETS: &[(&str, &[&str], &str)] = &[
-    (
-        "gateway_id",
-        &["aws_internet_gateway", "warren_aws_internet_gateway", "aws_vpn_gateway"],
-        "internet gateway",
-    ),
-    ("nat_gateway_id", &["aws_nat_gateway", "warren_aws_nat_gateway"], "NAT gateway"),
+/// Attributes of a target, its roles, and its name while it is unknown.
+const TARGETS: &[(&str, &[Role], &str)] = &[
+    ("gateway_id", &["aws.internet_gateway", "aws.vpn_gateway"], "internet gateway"),
+    ("nat_gateway_id", &["aws.nat_gateway"], "NAT gateway"),
     ("transit_gateway_id", TRANSIT, "transit gateway"),
-    ("vpc_peering_connection_id", &["aws_vpc_peering_connection", "warren_aws_vpc_peering"], "peering"),
-    ("egress_only_gateway_id", &["aws_egress_only_internet_gateway"], "egress-only gateway"),
-    ("vpc_endpoint_id", &["aws_vpc_endpoint"], "endpoint"),
-    ("network_interface_id", &["aws_network_interface", "warren_aws_gateway"], "network interface"),
+    ("vpc_peering_connection_id", &["aws.vpc_peering"], "peering"),
+    ("egress_only_gateway_id", &["aws.egress_only_internet_gateway"], "egress-only gateway"),
+    ("vpc_endpoint_id", &["aws.gateway_endpoint"], "endpoint"),
+    ("network_interface_id", &["aws.network_interface", "aws.gateway"], "network interface"),
     ("carrier_gateway_id", &[], "carrier gateway"),
     ("local_gateway_id", &[], "local gateway"),
     ("core_network_arn", &[], "core network"),

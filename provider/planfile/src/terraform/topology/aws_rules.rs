@@ -1,22 +1,19 @@
 //! Security groups, with inline rules and rules as separate resources.
 
 use super::super::resource::Values;
+use super::super::role::Role;
 use super::Reader;
 use super::aws::{GROUPS, VPCS};
 use super::view::{Item, Link, View, blurred, flag, integer, range, texts};
 use warren_model::topology::{Home, Peer, Protocol, Rule, SecurityGroup};
 
-pub(super) const READERS: &[(&str, Reader)] = &[
-    ("aws_security_group", group),
-    ("aws_default_security_group", group),
-    ("warren_aws_security_group", group),
-];
+pub(super) const READERS: &[(Role, Reader)] = &[("aws.security_group", group)];
 
 /// Rules of groups, which are read earlier.
-pub(super) const EDGES: &[(&str, Reader)] = &[
-    ("aws_security_group_rule", rule),
-    ("aws_vpc_security_group_ingress_rule", ingress_rule),
-    ("aws_vpc_security_group_egress_rule", egress_rule),
+pub(super) const EDGES: &[(Role, Reader)] = &[
+    ("aws.security_group_rule", rule),
+    ("aws.security_group_ingress_rule", ingress_rule),
+    ("aws.security_group_egress_rule", egress_rule),
 ];
 
 fn group(view: &mut View<'_>, item: &Item<'_>) {

@@ -1,32 +1,33 @@
 //! Gateways and their configurations: the groups of the overlay, and what its peers may reach.
 
 use super::super::resource::Attribute;
+use super::super::role::{Role, is};
 use super::Reader;
 use super::aws::host;
+use super::google::SUBNETS;
 use super::view::{Item, View, range, texts};
 use crate::node::{Kind, Node, parse_toml};
 use std::collections::{BTreeMap, BTreeSet};
 use warren_cidr::IpNet;
 use warren_model::topology::{Allow, Change, GatewayConfig, Home, Host, PeerGroup, Protocol, Unread};
 
-pub(super) const READERS: &[(&str, Reader)] = &[
-    ("warren_aws_gateway_config", aws_config),
-    ("warren_gcp_gateway_config", google_config),
-    ("warren_aws_gateway", aws_gateway),
-    ("warren_gcp_gateway", google_gateway),
+pub(super) const READERS: &[(Role, Reader)] = &[
+    ("aws.gateway_config", aws_config),
+    ("gcp.gateway_config", google_config),
+    ("aws.gateway", aws_gateway),
+    ("gcp.gateway", google_gateway),
 ];
 
-const CONFIGS: &[&str] = &["warren_aws_gateway_config", "warren_gcp_gateway_config"];
-const GATEWAYS: &[&str] = &["warren_aws_gateway", "warren_gcp_gateway"];
-const SUBNETS: &[&str] = &["google_compute_subnetwork", "warren_gcp_subnetwork"];
+const CONFIGS: &[Role] = &["aws.gateway_config", "gcp.gateway_config"];
+const GATEWAYS: &[Role] = &["aws.gateway", "gcp.gateway"];
 
 /// A gateway refers to its configuration by name, and routes refer to a gateway by its network interface.
 pub(super) fn names(before: &[Item<'_>], after: &[Item<'_>], ids: &mut BTreeMap<String, String>) {
     for item in before.iter().chain(after) {
         let resource = &item.resource;
         let attribute = match resource.kind {
-            kind if CONFIGS.contains(&kind) => "name",
-            kind if GATEWAYS.contains(&kind) => "network_interface_id",
+            kind if is(kind, CONFIGS) => "name",
+            kind if is(kind, GATEWAYS) => "network_interface_id",
             _ => continue,
         };
         if let Some(text) = resource.values.text(attribute) {
@@ -37,7 +38,7 @@ pub(super) fn names(before: &[Item<'_>], after: &[Item<'_>], ids: &mut BTreeMap<
 
 /// The fabric of each configuration: as set in it, before or after the apply; else from its tags; else that of all others.
 pub(super) fn fabrics(before: &[Item<'_>], after: &[Item<'_>]) -> BTreeMap<String, String> {
-    let configs = || after.iter().chain(before).filter(|item| CONFIGS.contains(&item.resource.kind));
+    let configs = || after.iter().chain(before).filter(|item| is(item.resource.kind, CONFIGS));
     let mut found: BTreeMap<String, String> = BTreeMap::new();
     for item in configs() {
         if let Some(fabric) = said(item).or_else(|| tagged(item)) {

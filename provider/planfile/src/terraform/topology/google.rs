@@ -1,6 +1,7 @@
 //! Google Cloud: resources of hashicorp/google, and Warren's resources with the same attribute names.
 
 use super::super::resource::Attribute;
+use super::super::role::{Role, is};
 use super::Reader;
 use super::aws::store;
 use super::view::{Item, Link, View, blurred, flag, integer, range, texts};
@@ -10,42 +11,35 @@ use warren_model::topology::{
     Peer, Peering, Protocol, Route, RouteTable, Rule, StoreKind, Subnet, Target,
 };
 
-pub(super) const READERS: &[(&str, Reader)] = &[
-    ("google_compute_network", network),
-    ("warren_gcp_network", network),
-    ("google_compute_subnetwork", subnetwork),
-    ("warren_gcp_subnetwork", subnetwork),
-    ("google_compute_network_peering", peering),
-    ("warren_gcp_network_peering", peering),
-    ("google_compute_firewall", firewall),
-    ("warren_gcp_firewall", firewall),
-    ("google_compute_router", router),
-    ("google_compute_instance", instance),
-    ("google_artifact_registry_repository", registry),
-    ("warren_gcp_artifact_registry_repository", registry),
-    ("google_storage_bucket", bucket),
+pub(super) const READERS: &[(Role, Reader)] = &[
+    ("gcp.network", network),
+    ("gcp.subnetwork", subnetwork),
+    ("gcp.network_peering", peering),
+    ("gcp.firewall", firewall),
+    ("gcp.router", router),
+    ("gcp.instance", instance),
+    ("gcp.registry", registry),
+    ("gcp.bucket", bucket),
 ];
 
 /// Resources that add to networks, which are read earlier.
-pub(super) const EDGES: &[(&str, Reader)] = &[
-    ("google_compute_route", route),
-    ("warren_gcp_route", route),
-    ("google_compute_router_nat", nat),
-    ("warren_gcp_router_nat", nat),
-    ("google_compute_global_forwarding_rule", forwarding_rule),
-    ("warren_gcp_private_service_connect", forwarding_rule),
+pub(super) const EDGES: &[(Role, Reader)] = &[
+    ("gcp.route", route),
+    ("gcp.router_nat", nat),
+    ("gcp.forwarding_rule", forwarding_rule),
+    ("gcp.private_service_connect", forwarding_rule),
 ];
 
-const NETWORKS: &[&str] = &["google_compute_network", "warren_gcp_network"];
-const SUBNETS: &[&str] = &["google_compute_subnetwork", "warren_gcp_subnetwork"];
-const ROUTERS: &[&str] = &["google_compute_router"];
+const NETWORKS: &[Role] = &["gcp.network"];
+pub(super) const SUBNETS: &[Role] = &["gcp.subnetwork"];
+const ROUTERS: &[Role] = &["gcp.router"];
 
 /// Google accepts the bare name of a network or subnet as well as its link, if the name is unique.
 pub(super) fn names(before: &[Item<'_>], after: &[Item<'_>], ids: &mut BTreeMap<String, String>) {
     let mut named: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
     for item in before.iter().chain(after) {
         let kind = item.resource.kind;
-        if (NETWORKS.contains(&kind) || SUBNETS.contains(&kind))
+        if (is(kind, NETWORKS) || is(kind, SUBNETS))
             && let Some(name) = item.resource.values.text("name")
         {
             named.entry(name).or_default().push(&item.resource.address);

@@ -10,17 +10,18 @@ mod view;
 mod warren;
 
 use super::resource::{Resource, Values};
+use super::role::{Role, role};
 use crate::node::Node;
 use references::References;
 use std::collections::{BTreeMap, BTreeSet};
 use view::{Item, View};
 use warren_model::topology::{Change, Head, Home, Network, Plan, Topology};
 
-/// Reads one resource type into a view.
+/// Reads resources with one role into a view.
 type Reader = fn(&mut View<'_>, &Item<'_>);
 
 /// Resources that are objects. Networks, subnets and gateways come before resources that refer to them.
-const OBJECTS: &[&[(&str, Reader)]] = &[
+const OBJECTS: &[&[(Role, Reader)]] = &[
     aws::READERS,
     google::READERS,
     aws_routes::READERS,
@@ -30,20 +31,27 @@ const OBJECTS: &[&[(&str, Reader)]] = &[
 ];
 
 /// Resources that add to objects.
-const EDGES: &[&[(&str, Reader)]] = &[aws::EDGES, google::EDGES, aws_routes::EDGES, aws_rules::EDGES];
+const EDGES: &[&[(Role, Reader)]] = &[aws::EDGES, google::EDGES, aws_routes::EDGES, aws_rules::EDGES];
 
-/// Every reader, in order.
-fn readers() -> BTreeMap<&'static str, (usize, Reader)> {
+/// Every reader by role, with its position in the order.
+fn readers() -> BTreeMap<Role, (usize, Reader)> {
     let lists = OBJECTS.iter().chain(EDGES).copied();
     let ranked = lists.flatten().enumerate();
-    ranked.map(|(rank, (kind, reader))| (*kind, (rank, *reader))).collect()
+    ranked.map(|(rank, (role, reader))| (*role, (rank, *reader))).collect()
+}
+
+/// The roles that have a reader.
+#[cfg(test)]
+pub(super) fn roles_read() -> Vec<Role> {
+    readers().into_keys().collect()
 }
 
 pub(crate) fn read(file: &str, tree: &Node) -> Plan {
     let readers = readers();
+    let reader = |kind: &str| role(kind).and_then(|role| readers.get(role));
     let wanted = |node: &Node| {
         node.get("mode").and_then(Node::text) == Some("managed")
-            && node.get("type").and_then(Node::text).is_some_and(|kind| readers.contains_key(kind))
+            && node.get("type").and_then(Node::text).is_some_and(|kind| reader(kind).is_some())
     };
     let (mut before, mut after) = (Vec::new(), Vec::new());
     let plan = tree.get("resource_changes");
@@ -91,7 +99,7 @@ pub(crate) fn read(file: &str, tree: &Node) -> Plan {
             unknown: 0,
         };
         let mut ordered: Vec<_> =
-            items.iter().filter_map(|item| Some((readers.get(item.resource.kind)?, item))).collect();
+            items.iter().filter_map(|item| Some((reader(item.resource.kind)?, item))).collect();
         ordered.sort_by_key(|((rank, _), _)| *rank);
         for ((_, reader), item) in ordered {
             reader(&mut view, item);

@@ -6,6 +6,7 @@
 
 use super::super::configuration::{keyed, module_path, prefix, split};
 use super::super::resource::Resource;
+use super::super::role::{Role, is};
 use crate::node::Node;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Bound;
@@ -62,8 +63,8 @@ impl<'a> References<'a> {
         }
     }
 
-    /// The objects of the types `kinds` that `attribute` of `resource` may refer to.
-    pub(super) fn candidates(&self, resource: &Resource<'_>, attribute: &str, kinds: &[&str]) -> Candidates {
+    /// The objects of the types `roles` that `attribute` of `resource` may refer to.
+    pub(super) fn candidates(&self, resource: &Resource<'_>, attribute: &str, roles: &[Role]) -> Candidates {
         let mut out = Candidates::default();
         let Some(path) = module_path(resource.module) else { return out };
         let name = format!("{}{}.{}", bare(&path), resource.kind, resource.name);
@@ -74,21 +75,21 @@ impl<'a> References<'a> {
             return out;
         };
         let scope = Scope { path, index: resource.index.clone(), repeated: Some(name) };
-        self.follow(&scope, expression, kinds, 0, &mut out);
+        self.follow(&scope, expression, roles, 0, &mut out);
         out
     }
 
-    fn follow(&self, scope: &Scope, node: &'a Node, kinds: &[&str], hops: usize, out: &mut Candidates) {
+    fn follow(&self, scope: &Scope, node: &'a Node, roles: &[Role], hops: usize, out: &mut Candidates) {
         if hops > MAX_HOPS {
             out.blurred = true;
             return;
         }
         for item in node.items() {
-            self.follow(scope, item, kinds, hops, out);
+            self.follow(scope, item, roles, hops, out);
         }
         let Some(references) = node.get("references") else {
             for entry in node.entries().iter().filter(|entry| entry.key != "constant_value") {
-                self.follow(scope, &entry.value, kinds, hops, out);
+                self.follow(scope, &entry.value, roles, hops, out);
             }
             return;
         };
@@ -99,7 +100,7 @@ impl<'a> References<'a> {
             let longer =
                 |other: &&str| other.strip_prefix(reference).is_some_and(|tail| tail.starts_with(['.', '[']));
             if !references.iter().any(longer) {
-                self.reference(scope, reference, by_key, kinds, hops, out);
+                self.reference(scope, reference, by_key, roles, hops, out);
             }
         }
     }
@@ -109,7 +110,7 @@ impl<'a> References<'a> {
         scope: &Scope,
         reference: &str,
         by_key: bool,
-        kinds: &[&str],
+        roles: &[Role],
         hops: usize,
         out: &mut Candidates,
     ) {
@@ -120,7 +121,7 @@ impl<'a> References<'a> {
                 let of = scope.repeated.as_ref();
                 let node = of.and_then(|name| self.resources.get(name).or_else(|| self.calls.get(name)));
                 if let Some(expression) = node.and_then(|node| node.get("for_each_expression")) {
-                    self.follow(scope, expression, kinds, hops + 1, out);
+                    self.follow(scope, expression, roles, hops + 1, out);
                 }
             }
             "each" | "count" | "path" | "terraform" => {}
@@ -130,7 +131,7 @@ impl<'a> References<'a> {
                 let node = self.calls.get(&call).and_then(|node| node.get("expressions")?.get(step(1)));
                 if let Some(expression) = node {
                     let scope = Scope { path: outer.to_vec(), index: last.1.clone(), repeated: Some(call) };
-                    self.follow(&scope, expression, kinds, hops + 1, out);
+                    self.follow(&scope, expression, roles, hops + 1, out);
                 }
             }
             "module" => {
@@ -150,14 +151,14 @@ impl<'a> References<'a> {
                     let mut path = scope.path.clone();
                     path.push((call.to_owned(), key));
                     let scope = Scope { path, index: String::new(), repeated: None };
-                    self.follow(&scope, expression, kinds, hops + 1, out);
+                    self.follow(&scope, expression, roles, hops + 1, out);
                 }
             }
             "local" | "data" => out.blurred = true,
             kind => {
                 let (name, key) = keyed(step(1));
                 let stem = format!("{}{kind}.{name}", prefix(&scope.path));
-                if kinds.contains(&kind) {
+                if is(kind, roles) {
                     let own = by_key.then_some(scope.index.as_str());
                     out.found.extend(
                         self.instances(&stem, key, own).into_iter().map(|key| format!("{stem}{key}")),
@@ -179,7 +180,7 @@ impl<'a> References<'a> {
                 let node = self.resources.get(&name).and_then(|node| node.get("expressions")?.get(attribute));
                 if let Some(expression) = node.filter(|_| handed) {
                     let scope = Scope { index: key.to_owned(), repeated: Some(name), ..scope.clone() };
-                    self.follow(&scope, expression, kinds, hops + 1, out);
+                    self.follow(&scope, expression, roles, hops + 1, out);
                 }
             }
         }

@@ -1,6 +1,7 @@
 //! One side of a plan: every resource before or after the apply.
 
 use super::super::resource::{Attribute, Resource, Values};
+use super::super::role::Role;
 use super::references::References;
 use crate::node::{Kind, Node};
 use std::collections::{BTreeMap, BTreeSet};
@@ -71,8 +72,8 @@ impl View<'_> {
     }
 
     /// The object that an attribute refers to.
-    pub(super) fn link(&self, item: &Item<'_>, attribute: &str, kinds: &[&str]) -> Link {
-        self.link_in(item, &item.resource.values, attribute, attribute, kinds)
+    pub(super) fn link(&self, item: &Item<'_>, attribute: &str, roles: &[Role]) -> Link {
+        self.link_in(item, &item.resource.values, attribute, attribute, roles)
     }
 
     /// Like [`Self::link`], for an attribute inside the block at `outer`.
@@ -82,7 +83,7 @@ impl View<'_> {
         values: &Values<'_>,
         attribute: &str,
         outer: &str,
-        kinds: &[&str],
+        roles: &[Role],
     ) -> Link {
         match values.attribute(attribute) {
             Attribute::Known(node) => match node.text().filter(|text| !text.is_empty()) {
@@ -92,7 +93,7 @@ impl View<'_> {
             Attribute::Absent => Link::Absent,
             Attribute::Sensitive => Link::Unknown,
             Attribute::Unknown => {
-                let mut found = self.references.candidates(&item.resource, outer, kinds).found.into_iter();
+                let mut found = self.references.candidates(&item.resource, outer, roles).found.into_iter();
                 match (found.next(), found.next()) {
                     (Some(only), None) => Link::To(only),
                     _ => Link::Unknown,
@@ -102,8 +103,8 @@ impl View<'_> {
     }
 
     /// The objects that a list refers to. If some are known only after apply, all candidates count.
-    pub(super) fn links(&self, item: &Item<'_>, attribute: &str, kinds: &[&str]) -> Vec<Key> {
-        self.links_in(item, &item.resource.values, attribute, attribute, kinds)
+    pub(super) fn links(&self, item: &Item<'_>, attribute: &str, roles: &[Role]) -> Vec<Key> {
+        self.links_in(item, &item.resource.values, attribute, attribute, roles)
     }
 
     /// Like [`Self::links`], for a list inside the block at `outer`.
@@ -113,9 +114,9 @@ impl View<'_> {
         values: &Values<'_>,
         attribute: &str,
         outer: &str,
-        kinds: &[&str],
+        roles: &[Role],
     ) -> Vec<Key> {
-        let candidates = || self.references.candidates(&item.resource, outer, kinds).found;
+        let candidates = || self.references.candidates(&item.resource, outer, roles).found;
         let mut keys: BTreeSet<Key> = match values.attribute(attribute) {
             Attribute::Known(node) => {
                 let texts = node.items().iter().filter_map(Node::text);

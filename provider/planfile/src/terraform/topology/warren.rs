@@ -1,6 +1,7 @@
 //! Address plans and rented pods.
 
 use super::super::resource::Attribute;
+use super::super::role::Role;
 use super::Reader;
 use super::view::{Item, View, range};
 use crate::node::{Kind, Node};
@@ -8,8 +9,7 @@ use std::collections::BTreeMap;
 use warren_cidr::{IpNet, SEPARATOR};
 use warren_model::topology::{AddressSpace, Change, Entry, Home, Host};
 
-pub(super) const READERS: &[(&str, Reader)] =
-    &[("warren_address_plan", address_plan), ("warren_runpod_pod", pod)];
+pub(super) const READERS: &[(Role, Reader)] = &[("local.address_plan", address_plan), ("runpod.pod", pod)];
 
 fn address_plan(view: &mut View<'_>, item: &Item<'_>) {
     let values = &item.resource.values;

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use warren_proto::policy::{Denial, Flow};
+use warren_lease::policy::{Denial, Flow};
 use warren_wire::gateway::Protocol;
 
 use super::conntrack::Connection;

@@ -12,7 +12,7 @@ use tokio::net::UdpSocket;
 use tokio::sync::Semaphore;
 use tokio::time::timeout;
 use warren_device::user::{Echo, Unreachable};
-use warren_proto::policy::Flow;
+use warren_lease::policy::Flow;
 use warren_proxy::net::DialError;
 use warren_wire::gateway::Protocol;
 

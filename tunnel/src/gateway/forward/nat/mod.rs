@@ -24,7 +24,7 @@ use std::time::Duration;
 use tokio::runtime::Handle as Runtime;
 use tokio::sync::Semaphore;
 use warren_device::user::{Forwarded, Net, Unreachable};
-use warren_proto::policy::{Denial, Flow};
+use warren_lease::policy::{Denial, Flow};
 use warren_proxy::net::DialError;
 use warren_proxy::relay::Pool;
 

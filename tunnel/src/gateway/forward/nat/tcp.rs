@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use tokio::time::{MissedTickBehavior, interval, timeout};
 use warren_device::user::{Incoming, Unreachable};
-use warren_proto::policy::Flow;
+use warren_lease::policy::Flow;
 use warren_proxy::net::DialError;
 use warren_proxy::relay::{Moved, Patience, relay};
 use warren_wire::gateway::Protocol;

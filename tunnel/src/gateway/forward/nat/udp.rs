@@ -12,7 +12,7 @@ use parking_lot::Mutex;
 use tokio::sync::mpsc;
 use tokio::time::{Instant, interval, sleep_until};
 use warren_device::user::{Datagram, Unreachable};
-use warren_proto::policy::Flow;
+use warren_lease::policy::Flow;
 use warren_proxy::net::DialError;
 use warren_wire::gateway::Protocol;
 

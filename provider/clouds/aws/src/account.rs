@@ -1,0 +1,287 @@
+//! The configured account: its clients, and the tags of its objects.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+use aws_config::SdkConfig;
+use aws_sdk_ec2::types::{Filter, Tag};
+use tf_provider_rs::{Attr, Diagnostic, Diagnostics, Path};
+use tokio::sync::OnceCell;
+use warren_guard::S3Options;
+use warren_managed::{Place, Scope};
+
+use crate::client::{self, Credentials};
+use crate::config::AwsConfig;
+use crate::error::{ApiError, Named};
+use crate::tags::{self, FABRIC, NAME, OWNER, SHOWN, TagMap, Tags};
+
+/// The configured account.
+pub struct Aws {
+    /// The fabric and owner of the objects.
+    pub scope: Scope,
+    /// Tags of every object.
+    pub default_tags: BTreeMap<String, String>,
+    /// VPCs that the check against live networks ignores.
+    pub ignore_live: BTreeSet<String>,
+    /// Such as `us-east-1`.
+    pub region: String,
+    ec2: aws_sdk_ec2::Client,
+    sdk: SdkConfig,
+    /// The account of the credentials.
+    account: OnceCell<String>,
+    /// Set when AWS was asked for the account.
+    located: OnceCell<()>,
+}
+
+impl Aws {
+    /// Connects to the account of a provider block.
+    ///
+    /// # Errors
+    /// No region is configured, or the credentials belong to an account that is not allowed.
+    pub(crate) async fn new(config: &AwsConfig, scope: Scope) -> Result<Aws, Diagnostics> {
+        let sdk = client::load(config).await;
+        let Some(region) = sdk.region().map(ToString::to_string) else {
+            return Err(Diagnostic::error(
+                "No AWS region configured",
+                "The provider block, AWS_REGION and the profile do not set a region. Set `aws = { region \
+                 = \"us-east-1\" }`.",
+            )
+            .at(Path::of("aws").attribute("region"))
+            .into());
+        };
+        let aws = Aws {
+            scope,
+            default_tags: texts(&config.default_tags),
+            ignore_live: items(&config.ignore_live),
+            region,
+            ec2: aws_sdk_ec2::Client::new(&sdk),
+            sdk,
+            account: OnceCell::new(),
+            located: OnceCell::new(),
+        };
+        let allowed = items(&config.allowed_account_ids);
+        if !allowed.is_empty() {
+            let account = aws.account().await?;
+            if !allowed.contains(&account) {
+                return Err(wrong_account(&account, &allowed).into());
+            }
+        }
+        Ok(aws)
+    }
+
+    /// The Amazon Resource Name of an EC2 object; `resource` has the form `vpc/vpc-1`.
+    pub fn arn(&self, account: &str, resource: &str) -> String {
+        format!("arn:{}:ec2:{}:{account}:{resource}", self.partition(), self.region)
+    }
+
+    /// The Amazon Resource Name of a parameter, whose name begins with a slash.
+    pub fn parameter_arn(&self, account: &str, name: &str) -> String {
+        format!("arn:{}:ssm:{}:{account}:parameter{name}", self.partition(), self.region)
+    }
+
+    fn partition(&self) -> &'static str {
+        match self.region.split('-').next() {
+            Some("cn") => "aws-cn",
+            _ if self.region.starts_with("us-gov-") => "aws-us-gov",
+            _ => "aws",
+        }
+    }
+
+    /// The EC2 client.
+    pub fn ec2(&self) -> &aws_sdk_ec2::Client {
+        &self.ec2
+    }
+
+    /// A client of the parameter store.
+    pub fn ssm(&self) -> aws_sdk_ssm::Client {
+        aws_sdk_ssm::Client::new(&self.sdk)
+    }
+
+    /// A client of identity and access management.
+    pub fn iam(&self) -> aws_sdk_iam::Client {
+        aws_sdk_iam::Client::new(&self.sdk)
+    }
+
+    /// A client of the container registry.
+    pub fn ecr(&self) -> aws_sdk_ecr::Client {
+        aws_sdk_ecr::Client::new(&self.sdk)
+    }
+
+    /// The ID of the account of the credentials, 12 digits.
+    ///
+    /// # Errors
+    /// The error that AWS returns.
+    pub async fn account(&self) -> Result<String, Diagnostics> {
+        let ask = async || -> Result<String, Diagnostics> {
+            let sts = aws_sdk_sts::Client::new(&self.sdk);
+            let caller = sts.get_caller_identity().send().await.named("GetCallerIdentity")?;
+            caller.account.ok_or_else(|| {
+                let detail = "The response of GetCallerIdentity has no account. Check `aws.endpoint_url`.";
+                Diagnostic::error("AWS account missing in a response", detail).into()
+            })
+        };
+        self.account.get_or_try_init(ask).await.cloned()
+    }
+
+    /// Asks for the account, once. No permission is needed for that. Without a response, such as in a network without
+    /// an endpoint of STS, objects are only compared by region.
+    pub(crate) async fn locate(&self) {
+        const LIMIT: Duration = Duration::from_secs(10);
+        let ask = async || {
+            if !matches!(tokio::time::timeout(LIMIT, self.account()).await, Ok(Ok(_))) {
+                tracing::warn!("the account is unknown: no response to GetCallerIdentity");
+            }
+        };
+        self.located.get_or_init(ask).await;
+    }
+
+    /// The region, and the account if it is known.
+    pub(crate) fn place(&self) -> Place {
+        let account = self.account.get().map(|account| ("account_id", account.clone()));
+        [("region", self.region.clone())].into_iter().chain(account).collect()
+    }
+
+    /// Options for claims in S3: the credentials, region and endpoint of the account.
+    pub(crate) fn s3_options(&self) -> S3Options {
+        let endpoint = self.sdk.endpoint_url().map(str::to_owned);
+        S3Options {
+            allow_http: endpoint.as_ref().is_some_and(|url| url.starts_with("http://")),
+            endpoint,
+            region: Some(self.region.clone()),
+            credentials: self.sdk.credentials_provider().map(|provider| Credentials::shared(&provider)),
+        }
+    }
+}
+
+/// The tags of objects.
+impl Aws {
+    /// All tags of the object `name` with the user's `tags`.
+    pub(crate) fn tags(&self, name: &str, tags: &TagMap) -> Tags {
+        let mut all = Tags::from([(SHOWN.to_owned(), name.to_owned())]);
+        all.extend(self.default_tags.clone());
+        all.extend(tags::known(tags));
+        all.extend([
+            (FABRIC.to_owned(), self.scope.fabric.clone()),
+            (OWNER.to_owned(), self.scope.owner.clone()),
+            (NAME.to_owned(), name.to_owned()),
+        ]);
+        all
+    }
+
+    /// Filters of describe calls that find the objects of this fabric and owner called `name`.
+    pub(crate) fn filters(&self, name: &str) -> Vec<Filter> {
+        vec![
+            tags::filter(&format!("tag:{FABRIC}"), &self.scope.fabric),
+            tags::filter(&format!("tag:{OWNER}"), &self.scope.owner),
+            tags::filter(&format!("tag:{NAME}"), name),
+        ]
+    }
+
+    /// Whether the tags belong to an object of this fabric and owner named `name`.
+    pub(crate) fn owns(&self, tags: &Tags, name: &str) -> bool {
+        tags::scope(tags) == (Some(self.scope.fabric.clone()), Some(self.scope.owner.clone()))
+            && tags.get(NAME).is_some_and(|tag| tag == name)
+    }
+
+    /// The tags of an object that belong in the `tags` attribute. `before` is the last value of that
+    /// attribute: a tag that equals a default tag counts only if it is in there.
+    pub(crate) fn user_tags(&self, all: &Tags, before: &TagMap) -> TagMap {
+        let was = tags::known(before);
+        let name = all.get(NAME);
+        let user: BTreeMap<String, Attr<String>> = all
+            .iter()
+            .filter(|(key, value)| {
+                let ours = [FABRIC, OWNER, NAME].contains(&key.as_str()) || key.starts_with("aws:");
+                let by_default = self.default_tags.contains_key(*key)
+                    || (key.as_str() == SHOWN && (name == Some(*value) || name.is_none()));
+                !ours && (was.contains_key(*key) || !by_default)
+            })
+            .map(|(key, value)| (key.clone(), Attr::Known(value.clone())))
+            .collect();
+        if user.is_empty() && !before.is_known() { Attr::Null } else { Attr::Known(user) }
+    }
+
+    /// Reconciles the tags of `id`.
+    pub(crate) async fn retag(&self, id: &str, have: &Tags, want: &Tags) -> Result<(), ApiError> {
+        let (set, unset) = tags::difference(have, want);
+        if !set.is_empty() {
+            let call = self.ec2().create_tags().resources(id).set_tags(Some(tags::to_sdk(&set)));
+            call.send().await.named("CreateTags")?;
+        }
+        if !unset.is_empty() {
+            let gone = unset.iter().map(|key| Tag::builder().key(key).build()).collect();
+            self.ec2().delete_tags().resources(id).set_tags(Some(gone)).send().await.named("DeleteTags")?;
+        }
+        Ok(())
+    }
+}
+
+fn wrong_account(account: &str, allowed: &BTreeSet<String>) -> Diagnostic {
+    let allowed = allowed.iter().map(String::as_str).collect::<Vec<_>>().join(", ");
+    Diagnostic::error(
+        "AWS account not allowed",
+        format!(
+            "The credentials belong to account {account}, but `allowed_account_ids` allows only \
+             {allowed}. Nothing was changed. Use other credentials (AWS_PROFILE, `aws.profile`), or add \
+             the account to `allowed_account_ids`."
+        ),
+    )
+    .at(Path::of("aws").attribute("allowed_account_ids"))
+}
+
+fn texts(map: &Attr<BTreeMap<String, Attr<String>>>) -> BTreeMap<String, String> {
+    map.known()
+        .into_iter()
+        .flatten()
+        .filter_map(|(key, value)| Some((key.clone(), value.known()?.clone())))
+        .collect()
+}
+
+fn items(set: &Attr<BTreeSet<Attr<String>>>) -> BTreeSet<String> {
+    set.known().into_iter().flatten().filter_map(|item| item.known().cloned()).collect()
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use super::*;
+
+    /// The `aws` attribute of a provider block with default tags.
+    pub(crate) fn config<const N: usize>(tags: [(&str, &str); N]) -> AwsConfig {
+        AwsConfig {
+            region: "us-east-1".into(),
+            default_tags: Attr::Known(tags.map(|(key, value)| (key.to_owned(), value.into())).into()),
+            ..AwsConfig::default()
+        }
+    }
+
+    /// The fabric and owner of tests.
+    pub(crate) fn scope() -> Scope {
+        Scope { fabric: "training".into(), owner: "platform".into() }
+    }
+
+    /// An account that is never called.
+    pub(crate) async fn account<const N: usize>(tags: [(&str, &str); N]) -> Aws {
+        Aws::new(&config(tags), scope()).await.unwrap()
+    }
+
+    #[test]
+    fn another_account_is_named() {
+        let diagnostic = wrong_account("111111111111", &BTreeSet::from(["222222222222".to_owned()]));
+        insta::assert_snapshot!(format!("{}\n{}", diagnostic.summary, diagnostic.detail));
+    }
+
+    #[tokio::test]
+    async fn the_users_tags_are_told_from_the_providers() {
+        let aws = account([("team", "ml")]).await;
+        let wrote = Attr::Known(BTreeMap::from([("env".to_owned(), Attr::from("prod"))]));
+        let all = aws.tags("hub", &wrote);
+        insta::assert_json_snapshot!(all);
+        assert_eq!(aws.user_tags(&all, &wrote), wrote);
+        assert_eq!(aws.user_tags(&aws.tags("hub", &Attr::Null), &Attr::Null), Attr::Null);
+        let mut drifted = all;
+        drifted.insert("by-hand".into(), "1".into());
+        drifted.remove("env");
+        let expected = Attr::Known(BTreeMap::from([("by-hand".to_owned(), Attr::from("1"))]));
+        assert_eq!(aws.user_tags(&drifted, &wrote), expected);
+    }
+}

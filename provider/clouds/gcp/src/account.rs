@@ -1,0 +1,86 @@
+//! The configured project: its clients, its scope, and the creates that are in progress.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Mutex, PoisonError};
+
+use tf_provider_rs::{Attr, Diagnostic, Diagnostics, Path};
+use warren_managed::{Scope, sets};
+
+use crate::begun::Begun;
+use crate::client::Clients;
+use crate::config::{GcpConfig, PROJECT_VARIABLES, REGION_VARIABLES};
+use crate::error::non_empty;
+use crate::link;
+
+/// The configured project.
+pub struct Gcp {
+    /// Fabric and owner of the objects.
+    pub(crate) scope: Scope,
+    /// ID of the project.
+    pub(crate) project: String,
+    /// Default region of resources.
+    pub(crate) region: Option<String>,
+    /// Networks that the check against live networks ignores.
+    pub(crate) ignore_live: BTreeSet<String>,
+    pub(crate) clients: Clients,
+    /// Creates in progress, by the ID of their object.
+    begun: Mutex<BTreeMap<String, Begun>>,
+}
+
+impl Gcp {
+    /// The project of the provider block, or of the environment.
+    ///
+    /// # Errors
+    /// No project is set, it is not one of the allowed ones, or there are no credentials.
+    pub(crate) async fn new(config: &GcpConfig, scope: Scope) -> Result<Gcp, Diagnostics> {
+        let Some(project) = setting(&config.project, &PROJECT_VARIABLES) else {
+            return Err(Diagnostic::error(
+                "Missing Google Cloud project",
+                "Neither `gcp.project` in the provider block nor GOOGLE_CLOUD_PROJECT is set. Set `gcp = { project = \
+                 \"acme-ml\" }`.",
+            )
+            .at(Path::of("gcp").attribute("project"))
+            .into());
+        };
+        let allowed = sets::known(&config.allowed_projects);
+        if !allowed.is_empty() && !allowed.contains(&project) {
+            return Err(wrong_project(&project, &allowed).into());
+        }
+        Ok(Gcp {
+            scope,
+            region: setting(&config.region, &REGION_VARIABLES),
+            ignore_live: sets::known(&config.ignore_live).iter().map(|text| link::id(text)).collect(),
+            clients: Clients::new(config.endpoint_url.known().map(String::as_str)).await?,
+            project,
+            begun: Mutex::default(),
+        })
+    }
+
+    /// Remembers a create that has started; [`crate::operation::landed`] waits for it.
+    pub(crate) fn began(&self, id: &str, begun: Begun) {
+        self.begun.lock().unwrap_or_else(PoisonError::into_inner).insert(id.to_owned(), begun);
+    }
+
+    /// The create of `id` that this process has started and not yet waited for.
+    pub(crate) fn take_begun(&self, id: &str) -> Option<Begun> {
+        self.begun.lock().unwrap_or_else(PoisonError::into_inner).remove(id)
+    }
+}
+
+/// The configured value, or the first of these environment variables that is set. An empty one counts as not set.
+fn setting(configured: &Attr<String>, variables: &[&str]) -> Option<String> {
+    let from_environment = || variables.iter().find_map(|name| std::env::var(name).ok());
+    configured.known().cloned().or_else(from_environment).and_then(non_empty)
+}
+
+fn wrong_project(project: &str, allowed: &BTreeSet<String>) -> Diagnostic {
+    let allowed = allowed.iter().map(String::as_str).collect::<Vec<_>>().join(", ");
+    Diagnostic::error(
+        "Google Cloud project not allowed",
+        format!(
+            "The provider is configured for project {project}, but `allowed_projects` permits only {allowed}. \
+             Nothing was changed. Configure a permitted project, or add this one to the list."
+        ),
+    )
+    .at(Path::of("gcp").attribute("allowed_projects"))
+}

@@ -1,0 +1,121 @@
+//! What the macros read from an item, before anything is generated.
+
+use syn::spanned::Spanned as _;
+use syn::{Attribute, DeriveInput, Error, Expr, Lit, Meta, Result};
+
+/// The type of object that a struct describes.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Kind {
+    Resource,
+    DataSource,
+    Ephemeral,
+    Provider,
+    Object,
+}
+
+impl Kind {
+    /// The attribute with the options of the struct.
+    pub(crate) fn attribute(self) -> &'static str {
+        match self {
+            Kind::Resource => "resource",
+            Kind::DataSource => "data_source",
+            Kind::Ephemeral => "ephemeral",
+            Kind::Provider => "provider",
+            Kind::Object => "object",
+        }
+    }
+
+    /// Whether it has a type name that users write.
+    pub(crate) fn is_named(self) -> bool {
+        !matches!(self, Kind::Provider | Kind::Object)
+    }
+}
+
+/// The options of a struct.
+#[derive(Default)]
+pub(crate) struct Container {
+    pub(crate) name: Option<Expr>,
+    pub(crate) version: Option<Expr>,
+    pub(crate) description: Option<Expr>,
+    /// Texts for the `{placeholders}` in the descriptions of attributes.
+    pub(crate) texts: Vec<(String, Expr)>,
+}
+
+impl Container {
+    pub(crate) fn read(kind: Kind, input: &DeriveInput) -> Result<Container> {
+        let mut options = Container::default();
+        for attribute in input.attrs.iter().filter(|attribute| attribute.path().is_ident(kind.attribute())) {
+            attribute.parse_nested_meta(|meta| {
+                let Some(word) = meta.path.get_ident().map(ToString::to_string) else {
+                    return Err(meta.error("an option is one word"));
+                };
+                let slot = match word.as_str() {
+                    "name" if kind.is_named() => &mut options.name,
+                    "version" if kind == Kind::Resource => &mut options.version,
+                    "description" => &mut options.description,
+                    "name" | "version" => {
+                        return Err(meta.error(format!("`{}` has no option `{word}`", kind.attribute())));
+                    }
+                    _ => {
+                        let text = meta.value()?.parse()?;
+                        options.texts.push((word, text));
+                        return Ok(());
+                    }
+                };
+                if slot.is_some() {
+                    return Err(meta.error("this option is given twice"));
+                }
+                *slot = Some(meta.value()?.parse()?);
+                Ok(())
+            })?;
+        }
+        if kind.is_named() && options.name.is_none() {
+            let kind = kind.attribute();
+            return Err(Error::new(
+                input.ident.span(),
+                format!("a {kind} has a type name: add `#[{kind}(name = \"example_thing\")]`"),
+            ));
+        }
+        Ok(options)
+    }
+}
+
+/// The text of doc comments: lines of a paragraph are joined, and an empty line separates paragraphs.
+pub(crate) fn documentation(attributes: &[Attribute]) -> String {
+    let mut paragraphs = vec![String::new()];
+    for attribute in attributes.iter().filter(|attribute| attribute.path().is_ident("doc")) {
+        let Meta::NameValue(meta) = &attribute.meta else { continue };
+        let Expr::Lit(literal) = &meta.value else { continue };
+        let Lit::Str(text) = &literal.lit else { continue };
+        for line in text.value().split('\n') {
+            let line = line.trim();
+            let Some(paragraph) = paragraphs.last_mut() else { continue };
+            match (line.is_empty(), paragraph.is_empty()) {
+                (true, true) => {}
+                (true, false) => paragraphs.push(String::new()),
+                (false, true) => paragraph.push_str(line),
+                // A list item stays on its own line.
+                (false, false) if line.starts_with("- ") || line.starts_with("* ") => {
+                    paragraph.push('\n');
+                    paragraph.push_str(line);
+                }
+                (false, false) => {
+                    paragraph.push(' ');
+                    paragraph.push_str(line);
+                }
+            }
+        }
+    }
+    paragraphs.retain(|paragraph| !paragraph.is_empty());
+    paragraphs.join("\n\n")
+}
+
+/// The fields of a struct with names.
+pub(crate) fn fields(input: &DeriveInput) -> Result<Vec<&syn::Field>> {
+    match &input.data {
+        syn::Data::Struct(data) if matches!(data.fields, syn::Fields::Named(_)) => {
+            Ok(data.fields.iter().collect())
+        }
+        _ => Err(Error::new(input.span(), "an object is a struct with named fields")),
+    }
+}

@@ -1,0 +1,409 @@
+//! A provider with everything that few resources need: blocks, plan modifiers, semantic equality, list resources,
+//! actions, `provider_meta`, deferred changes, generated configuration, and moves from another resource type. The tests use it; `notes.rs` is a simpler start.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::process::ExitCode;
+use std::time::Duration;
+
+use tf_provider_rs::list_resource::{ListRequest, ListResult, ListResults};
+use tf_provider_rs::plan_modifiers::requires_replace_if;
+use tf_provider_rs::validators::{between, conflicts_with, length_between, none_of};
+use tf_provider_rs::{
+    Action, Attr, Attribute, Context, DeferReason, Diagnostic, Diagnostics, IdentitySchema, ImportRequest,
+    InvokeProgress, ListResource, MoveSource, Nesting, Path, Planned, Progress, Provider, Registry, Resource,
+    Schema, Value, async_trait, model,
+};
+
+fn main() -> ExitCode {
+    tf_provider_rs::run(Workshop, "registry.terraform.io/example/workshop", env!("CARGO_PKG_VERSION"))
+}
+
+struct Workshop;
+
+model! {
+    /// The provider block.
+    struct Config {
+        address: Attr<String>,
+    }
+
+    /// The `provider_meta` block.
+    struct Module {
+        team: Attr<String>,
+    }
+}
+
+#[async_trait]
+impl Provider for Workshop {
+    type Model = Config;
+
+    fn schema(&self) -> Schema {
+        Schema::new("A workshop.")
+            .attribute(Attribute::string("address").optional().describe("Address of the workshop."))
+    }
+
+    fn meta_schema(&self) -> Option<Schema> {
+        let team = Attribute::string("team").optional().describe("Team that maintains the module.");
+        Some(Schema::new("Who uses the workshop.").attribute(team))
+    }
+
+    fn registry(&self) -> Registry {
+        Registry::new().resource(Tool).list_resource(Tools).action(Sharpen)
+    }
+
+    async fn configure(&self, ctx: &Context, _: &str, config: Config, diagnostics: &mut Diagnostics) {
+        if !config.address.is_unknown() {
+            return;
+        }
+        if ctx.client.deferral {
+            ctx.defer(DeferReason::ProviderConfigUnknown);
+        } else {
+            let detail = "Apply the resource that it comes from first, with `-target`.";
+            diagnostics.error_at(Path::of("address"), "The address is not known yet", detail);
+        }
+    }
+}
+
+model! {
+    /// A tool.
+    struct ToolModel {
+        id: Attr<String>,
+        name: Attr<String>,
+        colour: Attr<String>,
+        edges: Attr<u64>,
+        serial: Attr<String>,
+        made_in: Attr<u64>,
+        bought_in: Attr<u64>,
+        team: Attr<String>,
+        drawer: Attr<Vec<Drawer>>,
+        owner: Attr<Owner>,
+        slot: Attr<BTreeMap<String, Slot>>,
+    }
+
+    /// `drawer` blocks.
+    struct Drawer {
+        name: Attr<String>,
+        depth: Attr<u64>,
+        number: Attr<String>,
+        case: Attr<BTreeSet<Case>>,
+    }
+
+    /// `case` blocks in a drawer.
+    #[derive(Eq, PartialOrd, Ord)]
+    struct Case {
+        width: Attr<u64>,
+    }
+
+    /// The `owner` block.
+    struct Owner {
+        name: Attr<String>,
+        phone: Attr<String>,
+    }
+
+    /// `slot` blocks.
+    struct Slot {
+        content: Attr<String>,
+    }
+}
+
+/// `workshop_tool`.
+struct Tool;
+
+#[async_trait]
+impl Resource for Tool {
+    type Model = ToolModel;
+
+    fn type_name(&self) -> &'static str {
+        "workshop_tool"
+    }
+
+    fn schema(&self) -> Schema {
+        Schema::new("A tool.")
+            .attributes([
+                Attribute::string("id").computed().keeps().describe("Number of the tool."),
+                Attribute::string("name")
+                    .required()
+                    .replaces()
+                    .validate(length_between(2, 20))
+                    .describe("Name of the tool."),
+                Attribute::string("colour")
+                    .default("grey")
+                    .validate(none_of(["transparent"]))
+                    .describe("Colour. Defaults to `grey`."),
+                Attribute::number("edges")
+                    .optional()
+                    .validate(between(1, 100))
+                    .modify(requires_replace_if(|request, response| response.planned < *request.prior))
+                    .describe("Number of edges. Changing it to a smaller number replaces the tool."),
+                Attribute::string("serial")
+                    .optional()
+                    .semantic_equals(|prior, new| caseless(prior) == caseless(new))
+                    .describe("Serial number. Not case-sensitive."),
+                Attribute::number("made_in")
+                    .optional()
+                    .deprecated("Use `bought_in` instead.")
+                    .describe("Year."),
+                Attribute::number("bought_in").optional().describe("Year."),
+                Attribute::string("team").computed().keeps().describe("Team of the module that created it."),
+                Attribute::nested(
+                    "drawer",
+                    Nesting::List,
+                    [
+                        Attribute::string("name").required().describe("Name of the drawer."),
+                        Attribute::number("depth").default(10_i64).describe("Depth. Defaults to 10."),
+                        Attribute::string("number").computed().describe("Number of the drawer."),
+                        Attribute::nested(
+                            "case",
+                            Nesting::Set,
+                            [Attribute::number("width").required().describe("Width of the case.")],
+                        )
+                        .block()
+                        .describe("Cases in the drawer."),
+                    ],
+                )
+                .max_items(2)
+                .describe("Drawers for its parts."),
+                Attribute::nested(
+                    "owner",
+                    Nesting::Single,
+                    [
+                        Attribute::string("name").required().replaces().describe("Name of the owner."),
+                        Attribute::string("phone").optional().describe("Number of the owner."),
+                    ],
+                )
+                .block()
+                .describe("Owner of the tool."),
+                Attribute::nested(
+                    "slot",
+                    Nesting::Map,
+                    [Attribute::string("content").optional().describe("What is in the slot.")],
+                )
+                .block()
+                .describe("Slots by position."),
+            ])
+            .validate(conflicts_with(["made_in", "bought_in"]))
+    }
+
+    fn identity(&self) -> Option<IdentitySchema> {
+        Some(IdentitySchema::new().required("name", "Name of the tool."))
+    }
+
+    fn identity_of(&self, state: &ToolModel) -> Option<Value> {
+        Some(identity(state.name.known()?))
+    }
+
+    async fn plan(&self, ctx: &Context, change: &mut tf_provider_rs::Change<ToolModel>, _: &mut Diagnostics) {
+        if change.config.colour.is_unknown() {
+            ctx.defer(DeferReason::ResourceConfigUnknown);
+        }
+    }
+
+    async fn create(
+        &self,
+        ctx: &Context,
+        plan: Planned<ToolModel>,
+        _: &Progress,
+    ) -> Result<ToolModel, Diagnostics> {
+        let mut tool = plan.state;
+        tool.id = format!("tool-{}", tool.name.value()?).into();
+        tool.team = ctx.meta.read::<Module>()?.team;
+        Ok(known(tool))
+    }
+
+    async fn read(&self, ctx: &Context, tool: ToolModel) -> Result<Option<ToolModel>, Diagnostics> {
+        if tool.colour.known().is_some_and(|colour| colour == "absent") {
+            ctx.defer(DeferReason::AbsentPrerequisite);
+        }
+        // The workshop writes serial numbers in capital letters.
+        let serial = tool.serial.known().map(|serial| serial.to_uppercase());
+        Ok(Some(ToolModel { serial: serial.into(), ..tool }))
+    }
+
+    async fn update(
+        &self,
+        _: &Context,
+        _: ToolModel,
+        plan: Planned<ToolModel>,
+        _: &Progress,
+    ) -> Result<ToolModel, Diagnostics> {
+        Ok(known(plan.state))
+    }
+
+    async fn delete(&self, _: &Context, _: ToolModel) -> Result<(), Diagnostics> {
+        Ok(())
+    }
+
+    async fn import(&self, _: &Context, request: ImportRequest) -> Result<ToolModel, Diagnostics> {
+        Ok(tool(&request.id_or("name")?))
+    }
+
+    /// Colours are a matter of taste: nobody wants them in generated configuration.
+    async fn generate_config(&self, _: &Context, config: &mut ToolModel, _: &mut Diagnostics) {
+        config.colour = Attr::Null;
+    }
+
+    /// Takes over `terraform_data`, whose input is the name.
+    async fn move_from(&self, ctx: &Context, source: MoveSource) -> Result<Option<ToolModel>, Diagnostics> {
+        let built_in = source.provider_address == "terraform.io/builtin/terraform";
+        if !built_in || source.type_name != "terraform_data" {
+            return Ok(None);
+        }
+        let by_identity = source.identity.as_ref().and_then(|identity| identity["name"].as_str());
+        let by_input = source.state["input"]["value"].as_str().or(source.state["input"].as_str());
+        let Some(name) = by_identity.or(by_input) else { return Ok(None) };
+        ctx.private.set("moved", true.into());
+        Ok(Some(tool(name)))
+    }
+}
+
+/// What the workshop adds: numbers on the drawers, capital letters.
+fn known(mut tool: ToolModel) -> ToolModel {
+    if let Attr::Known(drawers) = &mut tool.drawer {
+        for (index, drawer) in drawers.iter_mut().enumerate() {
+            drawer.number = format!("no. {}", index + 1).into();
+        }
+    }
+    if tool.team.is_unknown() {
+        tool.team = Attr::Null;
+    }
+    tool.serial = tool.serial.known().map(|serial| serial.to_uppercase()).into();
+    tool
+}
+
+fn caseless(value: &Value) -> String {
+    value.as_str().unwrap_or_default().to_lowercase()
+}
+
+fn identity(name: &str) -> Value {
+    Value::object([("name", name.into())])
+}
+
+/// The tool `name`, as the workshop knows it.
+fn tool(name: &str) -> ToolModel {
+    ToolModel {
+        id: format!("tool-{name}").into(),
+        name: name.into(),
+        colour: "grey".into(),
+        ..ToolModel::default()
+    }
+}
+
+model! {
+    /// Which tools to list.
+    struct Filter {
+        prefix: Attr<String>,
+        /// Misbehaves for tests.
+        fault: Attr<String>,
+    }
+}
+
+/// `list "workshop_tool"`.
+struct Tools;
+
+#[async_trait]
+impl ListResource for Tools {
+    type Config = Filter;
+    type Model = ToolModel;
+
+    fn type_name(&self) -> &'static str {
+        "workshop_tool"
+    }
+
+    fn schema(&self) -> Schema {
+        Schema::new("Finds tools.")
+            .attribute(Attribute::string("prefix").optional().describe("What the name begins with."))
+            .attribute(Attribute::string("fault").optional().describe("`error`, `panic`, or `endless`."))
+    }
+
+    async fn validate(&self, config: &Filter, diagnostics: &mut Diagnostics) {
+        if config.prefix.known().is_some_and(String::is_empty) {
+            diagnostics.error_at(Path::of("prefix"), "Empty prefix", "Remove it to list all tools.");
+        }
+    }
+
+    async fn list(
+        &self,
+        _: &Context,
+        request: ListRequest<Filter>,
+        results: &mut ListResults<ToolModel>,
+    ) -> Result<(), Diagnostics> {
+        let prefix = request.config.prefix.into_known().unwrap_or_default();
+        let fault = request.config.fault.into_known().unwrap_or_default();
+        for name in ["chisel", "plane", "saw", "spokeshave"] {
+            if !name.starts_with(&prefix) {
+                continue;
+            }
+            let mut result = ListResult::new(identity(name), format!("The {name}"));
+            if request.include_resource {
+                result = result.resource(tool(name));
+            }
+            results.send(result).await?;
+            match fault.as_str() {
+                "error" => return Err(Diagnostic::error("Asked to fail", "After the first tool.").into()),
+                "panic" => panic!("asked to panic in a list"),
+                _ => {}
+            }
+        }
+        let mut number = 0;
+        while fault == "endless" {
+            number += 1;
+            let name = format!("tool-{number}");
+            results.send(ListResult::new(identity(&name), name)).await?;
+        }
+        Ok(())
+    }
+}
+
+model! {
+    /// What to sharpen.
+    struct SharpenModel {
+        tool: Attr<String>,
+        strokes: Attr<u64>,
+    }
+}
+
+/// `action "workshop_sharpen"`.
+struct Sharpen;
+
+#[async_trait]
+impl Action for Sharpen {
+    type Model = SharpenModel;
+
+    fn type_name(&self) -> &'static str {
+        "workshop_sharpen"
+    }
+
+    fn schema(&self) -> Schema {
+        Schema::new("Sharpens a tool.")
+            .attribute(Attribute::string("tool").required().describe("Name of the tool."))
+            .attribute(Attribute::number("strokes").optional().describe("Number of strokes."))
+    }
+
+    async fn plan(&self, ctx: &Context, config: &SharpenModel, diagnostics: &mut Diagnostics) {
+        if config.tool.is_unknown() {
+            ctx.defer(DeferReason::ResourceConfigUnknown);
+        }
+        if config.tool.known().is_some_and(|tool| tool == "hammer") {
+            diagnostics.error_at(Path::of("tool"), "No edge", "A hammer cannot be sharpened.");
+        }
+    }
+
+    async fn invoke(
+        &self,
+        ctx: &Context,
+        config: SharpenModel,
+        progress: &InvokeProgress,
+    ) -> Result<(), Diagnostics> {
+        let tool = config.tool.value()?;
+        for stroke in 1..=config.strokes.into_known().unwrap_or(2) {
+            progress.send(format!("stroke {stroke} on the {tool}")).await;
+            tokio::select! {
+                () = ctx.cancel.cancelled() => {
+                    return Err(Diagnostic::error("Cancelled", "The tool is half sharp. Invoke again.").into());
+                }
+                () = tokio::time::sleep(Duration::from_millis(1)) => {}
+            }
+            assert!(tool != "glass", "asked to panic in an action");
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,189 @@
+//! What the store holds: text keys, JSON values.
+
+use std::fmt;
+use std::net::IpAddr;
+use std::str::FromStr;
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+use warren_wire::enrolment::HostInfo;
+use warren_wire::token::TokenId;
+use warren_wire::{Name, PublicKey, UnixTime};
+
+/// Names a record. Its text is what a store sorts by.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Key {
+    /// `lease/KEY`: a [`Lease`].
+    Lease(PublicKey),
+    /// `address/IP`: whose it is. Exists as long as a lease has the address, quarantine included.
+    Address(IpAddr),
+    /// `use/TOKEN/SLOT`: the peer that used a token.
+    Use(TokenId, u32),
+    /// `revoked/TOKEN`: no longer good.
+    Revoked(TokenId),
+    /// `evicted/KEY`: may not enrol.
+    Evicted(PublicKey),
+}
+
+/// A text that is not a key of ours.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("not the key of a lease record")]
+pub struct KeyError;
+
+/// A peer's addresses and life.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Lease {
+    /// One address of each family of the pool.
+    pub addresses: Vec<IpAddr>,
+    /// What it may reach.
+    pub group: Name,
+    /// The ID of its token.
+    pub token: TokenId,
+    /// Its host's name.
+    pub host: HostInfo,
+    /// When it enrolled first.
+    pub since: UnixTime,
+    /// Where it is in its life.
+    pub state: State,
+}
+
+/// Where a lease is in its life.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum State {
+    /// A peer.
+    Live {
+        /// The last sign of life that was written down.
+        seen: UnixTime,
+        /// Seconds that it lives after its last sign of life.
+        ttl: u32,
+    },
+    /// No longer a peer; the addresses are kept from others.
+    Quarantined {
+        /// Until then.
+        until: UnixTime,
+        /// The reason for the end.
+        why: Ending,
+    },
+}
+
+/// Why a lease ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Ending {
+    /// No handshake for its TTL.
+    Expired,
+    /// The peer gave it back.
+    Released,
+    /// An operator took it away.
+    Evicted,
+    /// An operator revoked its token and ended what came of it.
+    Revoked,
+}
+
+#[derive(Serialize, Deserialize)]
+pub(crate) struct AddressRecord {
+    pub(crate) owner: PublicKey,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct UseRecord {
+    pub(crate) key: PublicKey,
+    /// That of the token: after it the record is of no use.
+    pub(crate) until: UnixTime,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct RevokedRecord {
+    pub(crate) until: UnixTime,
+    /// Whether what came of the token ends too.
+    pub(crate) peers: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct EvictedRecord {
+    pub(crate) until: UnixTime,
+}
+
+/// An atomic change of the store: applied if every record has the expected version, otherwise not at all.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Transaction {
+    /// Records and the versions they must have; 0 means there must be none.
+    pub expect: Vec<(Key, u64)>,
+    /// Records to write.
+    pub put: Vec<(Key, Vec<u8>)>,
+    /// Records to remove.
+    pub delete: Vec<Key>,
+}
+
+/// What a record has become.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Change {
+    /// Which record.
+    pub key: Key,
+    /// Its value; `None` if it is gone.
+    pub value: Option<Vec<u8>>,
+    /// The store's revision that made it so; for a record that never was, any.
+    pub version: u64,
+}
+
+impl Transaction {
+    pub(crate) fn put_json(&mut self, key: Key, record: &impl Serialize) {
+        // Texts, numbers and lists always have a JSON form.
+        self.put.push((key, serde_json::to_vec(record).unwrap_or_default()));
+    }
+}
+
+impl Lease {
+    /// Whether it is a peer's.
+    #[must_use]
+    pub fn is_live(&self) -> bool {
+        matches!(self.state, State::Live { .. })
+    }
+
+    /// When the state ends by itself.
+    pub(crate) fn until(&self) -> UnixTime {
+        match self.state {
+            State::Live { seen, ttl } => seen.plus(Duration::from_secs(ttl.into())),
+            State::Quarantined { until, .. } => until,
+        }
+    }
+
+    /// The same lease, ended.
+    pub(crate) fn ended(&self, why: Ending, until: UnixTime) -> Self {
+        Self { state: State::Quarantined { until, why }, ..self.clone() }
+    }
+}
+
+impl fmt::Display for Key {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Lease(key) => write!(f, "lease/{}", key.to_hex()),
+            Self::Address(address) => write!(f, "address/{address}"),
+            Self::Use(token, slot) => write!(f, "use/{token}/{slot}"),
+            Self::Revoked(token) => write!(f, "revoked/{token}"),
+            Self::Evicted(key) => write!(f, "evicted/{}", key.to_hex()),
+        }
+    }
+}
+
+impl FromStr for Key {
+    type Err = KeyError;
+
+    fn from_str(text: &str) -> Result<Self, KeyError> {
+        let (kind, rest) = text.split_once('/').ok_or(KeyError)?;
+        let peer = || PublicKey::from_hex(rest).map_err(|_| KeyError);
+        let token = |text: &str| text.parse::<TokenId>().map_err(|_| KeyError);
+        match kind {
+            "lease" => peer().map(Self::Lease),
+            "address" => rest.parse().map(Self::Address).map_err(|_| KeyError),
+            "use" => {
+                let (id, slot) = rest.split_once('/').ok_or(KeyError)?;
+                Ok(Self::Use(token(id)?, slot.parse().map_err(|_| KeyError)?))
+            }
+            "revoked" => token(rest).map(Self::Revoked),
+            "evicted" => peer().map(Self::Evicted),
+            _ => Err(KeyError),
+        }
+    }
+}

@@ -1,0 +1,157 @@
+//! What one machine does, case by case.
+
+use std::time::Duration;
+
+use warren_lease::{COMMIT_WITHIN, Ending, Refusal, State};
+
+use crate::world::{Fate, QUARANTINE, TTL, World, peer};
+
+fn enrolled(world: &mut World, key: u8, token: usize) -> Result<Vec<String>, Refusal> {
+    world.enrol(0, peer(key), token);
+    world.quiesce();
+    let grant = world.answers.pop().unwrap()?;
+    Ok(grant.unwrap().addresses.iter().map(ToString::to_string).collect())
+}
+
+#[test]
+fn addresses_are_a_peers_own_and_come_back_with_its_key() {
+    let mut world = World::new(1);
+    let first = enrolled(&mut world, 1, 2).unwrap();
+    let second = enrolled(&mut world, 2, 2).unwrap();
+    assert_ne!(first, second);
+    // A restart while the lease lives, in quarantine, and after it.
+    assert_eq!(enrolled(&mut world, 1, 2).as_ref(), Ok(&first));
+    world.release(0, peer(1));
+    world.quiesce();
+    assert_eq!(enrolled(&mut world, 1, 2).as_ref(), Ok(&first));
+    world.release(0, peer(1));
+    world.quiesce();
+    world.advance((COMMIT_WITHIN + QUARANTINE).as_secs() + 20);
+    world.quiesce();
+    assert!(!world.leases().contains_key(&peer(1)));
+    assert_eq!(enrolled(&mut world, 1, 2), Ok(first));
+}
+
+#[test]
+fn a_full_pool_says_when_its_next_address_becomes_free() {
+    let mut world = World::new(1);
+    let mut peers = (1..=u8::MAX).map_while(|key| enrolled(&mut world, key, 2).is_ok().then_some(key));
+    let (first, last) = (peers.next().unwrap(), peers.last().unwrap());
+    let full = |world: &mut World| match enrolled(world, last + 1, 2) {
+        Err(Refusal::Full(full)) => (full.quarantined, full.next_free),
+        other => panic!("{other:?}"),
+    };
+    assert_eq!(full(&mut world), (0, None), "only a peer that leaves makes room");
+    world.release(0, peer(first));
+    world.quiesce();
+    let free = world.now.plus(COMMIT_WITHIN + QUARANTINE);
+    world.advance(10);
+    assert_eq!(full(&mut world), (1, Some(free)));
+    world.advance(free.since(world.now).as_secs() + 1);
+    world.quiesce();
+    enrolled(&mut world, last + 1, 2).unwrap();
+}
+
+#[test]
+fn handshakes_keep_a_lease_and_cost_few_writes() {
+    let mut world = World::new(1);
+    enrolled(&mut world, 1, 2).unwrap();
+    let before = world.table.revision();
+    // Two hours of handshakes, looked at every twenty seconds.
+    for _ in 0..360 {
+        world.advance(20);
+        world.handshake(0, peer(1));
+        world.quiesce();
+    }
+    assert!(world.leases()[&peer(1)].is_live());
+    let writes = world.table.revision() - before;
+    assert_eq!(writes, 7200 / (TTL.as_secs() / 4), "one for a quarter of the lease");
+    world.advance(TTL.as_secs() + 20);
+    world.quiesce();
+    let lease = world.leases().remove(&peer(1)).unwrap();
+    assert!(matches!(lease.state, State::Quarantined { why: Ending::Expired, .. }), "{lease:?}");
+}
+
+#[test]
+fn a_gateway_that_was_away_ends_no_lease_before_it_has_listened() {
+    let mut world = World::new(1);
+    enrolled(&mut world, 1, 2).unwrap();
+    world.now = world.now.plus(Duration::from_secs(3600));
+    world.crash(0);
+    world.advance(200);
+    world.quiesce();
+    assert!(world.leases()[&peer(1)].is_live());
+    world.advance(60);
+    world.quiesce();
+    assert!(!world.leases()[&peer(1)].is_live());
+    // The same when the clock jumps, or the machine slept.
+    let mut world = World::new(1);
+    enrolled(&mut world, 1, 2).unwrap();
+    world.now = world.now.plus(Duration::from_secs(3600));
+    world.advance(200);
+    world.quiesce();
+    assert!(world.leases()[&peer(1)].is_live());
+}
+
+#[test]
+fn a_gateway_that_has_not_been_told_lets_nobody_in_either() {
+    let mut world = World::new(3);
+    enrolled(&mut world, 3, 1).unwrap();
+    world.revoke(1, 1);
+    world.settle(1, 0, Fate::Arrives);
+    // Its token was good here a moment ago, and nothing would have to be written.
+    world.enrol(0, peer(3), 1);
+    world.settle(0, 0, Fate::Arrives);
+    assert_eq!(world.answers.pop(), Some(Err(Refusal::Revoked)));
+}
+
+#[test]
+fn refusals_tell_figures_and_change_nothing() {
+    let mut world = World::new(1);
+    for key in 0..2 {
+        enrolled(&mut world, key, 0).unwrap();
+    }
+    let revision = world.table.revision();
+    let mut told = vec![enrolled(&mut world, 2, 0).unwrap_err().to_string()];
+    // Those who have used it may use it again.
+    assert!(enrolled(&mut world, 1, 0).is_ok());
+    assert_eq!(world.table.revision(), revision);
+    // The IPv6 range has seven addresses.
+    for key in 2..7 {
+        enrolled(&mut world, key, 2).unwrap();
+    }
+    world.release(0, peer(6));
+    world.quiesce();
+    let revision = world.table.revision();
+    told.push(enrolled(&mut world, 9, 2).unwrap_err().to_string());
+    world.release(0, peer(9));
+    told.push(world.answers.pop().unwrap().unwrap_err().to_string());
+    assert_eq!(world.table.revision(), revision);
+    world.evict(0, peer(1));
+    world.quiesce();
+    assert!(!world.leases()[&peer(1)].is_live());
+    told.push(enrolled(&mut world, 1, 0).unwrap_err().to_string());
+    world.readmit(0, peer(1));
+    world.quiesce();
+    assert!(enrolled(&mut world, 1, 0).is_ok());
+    world.revoke(0, 0);
+    world.quiesce();
+    assert!(!world.leases()[&peer(1)].is_live() && world.leases()[&peer(3)].is_live());
+    told.push(enrolled(&mut world, 1, 0).unwrap_err().to_string());
+    world.enrol(0, peer(3), 2);
+    world.advance(100);
+    world.enrol(0, peer(3), 2);
+    world.settle(0, 0, Fate::Lost);
+    told.push(world.answers.pop().unwrap().unwrap_err().to_string());
+    assert_eq!(
+        told,
+        [
+            "the token's use limit of 2 is reached; issue a token with more uses",
+            "all 7 IPv6 addresses of the pool are in use, 1 of them in quarantine; enlarge the pool, or shorten the lease and the quarantine",
+            "this key has no lease; it has expired or was never granted",
+            "an operator has evicted this key until 2027-01-15T08:10:00Z; contact the operator, or generate a new key",
+            "an operator has revoked the token; request a new one",
+            "the lease store does not answer; try again",
+        ]
+    );
+}
