@@ -5,6 +5,7 @@
 mod bench;
 mod build;
 mod demo;
+mod dependencies;
 mod docs;
 mod kill;
 mod prose;
@@ -13,6 +14,7 @@ mod purity;
 mod sandbox;
 mod site;
 mod suite;
+mod tools;
 
 use std::process::ExitCode;
 
@@ -69,6 +71,8 @@ enum Task {
     Purity,
     /// Check that the crates for other projects can be published
     Publish,
+    /// Check that no dependency is unused, and that all have an accepted licence and source
+    Dependencies,
     /// Kill the provider before and after every API call of an example, and check that it converges
     Kill {
         /// Example to apply and destroy
@@ -99,6 +103,7 @@ fn main() -> ExitCode {
         Task::Sandbox(arguments) => sandbox::run(&arguments),
         Task::Purity => purity::run(),
         Task::Publish => publish::run(),
+        Task::Dependencies => dependencies::run(),
         Task::Kill { example, every, first, only } => {
             kill::run(example, KillCalls { every, first, only: only.map(Into::into) })
         }
