@@ -263,7 +263,7 @@ impl<R: Resource> AnyResource for Erased<R> {
         config: Value,
         diagnostics: &mut Diagnostics,
     ) -> Result<Value, Diagnostics> {
-        let mut typed = read(&config)?;
+        let mut typed = read_state(&config)?;
         self.inner.generate_config(ctx, &mut typed, diagnostics).await;
         Ok(typed.to_value())
     }

@@ -3,15 +3,16 @@
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
+use crate::block;
 use crate::context::{ClientCapabilities, Context, Meta, Private};
 use crate::deferral::DeferReason;
 use crate::diagnostic::{Diagnostic, Diagnostics};
 use crate::erased::{AnyDataSource, AnyEphemeral};
 use crate::function::{FunctionError, Signature};
-use crate::path::Path;
 use crate::proto::tfplugin6 as proto;
 use crate::required;
 use crate::schema::Schema;
+use crate::semantic;
 use crate::server::panic::caught;
 use crate::server::resources::client;
 use crate::server::{Service, wire};
@@ -30,6 +31,12 @@ impl DataSourceEntry {
     pub(crate) fn new(source: Arc<dyn AnyDataSource>) -> DataSourceEntry {
         let schema = source.schema();
         DataSourceEntry { ty: schema.ty(), source, schema }
+    }
+
+    /// The result of a read in the shape of the schema and the spelling of the configuration.
+    fn written(&self, config: &Value, state: Value) -> Value {
+        let state = block::fill(&self.schema.attributes, state.conform(&self.ty));
+        semantic::keep(&self.schema.attributes, config, state)
     }
 }
 
@@ -57,7 +64,7 @@ pub(super) fn unknown_type(kind: &str, name: &str) -> Diagnostic {
 /// Checks required attributes and runs the validators. Nothing is stored here, so write-only attributes are allowed.
 pub(super) fn checked(schema: &Schema, config: &Value) -> Diagnostics {
     let mut diagnostics = required::missing(schema, config);
-    validate::check(&schema.attributes, config, &Path::root(), true, &mut diagnostics);
+    validate::check_schema(schema, config, true, &mut diagnostics);
     diagnostics
 }
 
@@ -155,7 +162,7 @@ impl Service {
         ctx.meta = self.meta(request.provider_meta.as_ref())?;
         match caught("a read", entry.source.read(&ctx, &config)).await? {
             Ok(state) => Ok(proto::read_data_source::Response {
-                state: Some(wire::encode(&state.conform(&entry.ty), &entry.ty)?),
+                state: Some(wire::encode(&entry.written(&config, state), &entry.ty)?),
                 deferred: ctx.allowed_deferral().map(wire::deferred),
                 ..Default::default()
             }),

@@ -2,16 +2,18 @@
 
 use std::sync::Arc;
 
+use crate::block;
 use crate::context::{ClientCapabilities, Context, Private, Progress};
 use crate::diagnostic::{Diagnostic, Diagnostics};
 use crate::erased::{AnyResource, ValueChange};
 use crate::generate;
-use crate::path::Path;
 use crate::plan::{self, Prepared};
+use crate::plan_modifiers;
 use crate::proto::tfplugin6 as proto;
 use crate::required;
 use crate::resource::{ImportRequest, MoveSource, Planned};
 use crate::schema::{IdentitySchema, Schema};
+use crate::semantic;
 use crate::server::identity::{self, Copy};
 use crate::server::panic::caught;
 use crate::server::stored::Stored;
@@ -44,7 +46,13 @@ impl Entry {
 
     /// Encodes a plan or state for the client, which stores it. Write-only attributes are removed first.
     pub(crate) fn encode(&self, value: &Value) -> Result<proto::DynamicValue, Diagnostic> {
-        wire::encode(&plan::without_write_only(&self.schema.attributes, value.clone()), &self.ty)
+        let attributes = &self.schema.attributes;
+        wire::encode(&block::fill(attributes, plan::without_write_only(attributes, value.clone())), &self.ty)
+    }
+
+    /// `new` in the shape of the schema and, where it means the same, in the spelling of `prior`.
+    fn spelled(&self, prior: &Value, new: Value) -> Value {
+        semantic::keep(&self.schema.attributes, prior, new.conform(&self.ty))
     }
 
     /// The identity of the object with this state.
@@ -89,7 +97,7 @@ impl Service {
         // Clients older than the capability do not send the message at all.
         let write_only = client(request.client_capabilities.as_ref()).write_only;
         let mut diagnostics = required::missing(&entry.schema, &config);
-        validate::check(&entry.schema.attributes, &config, &Path::root(), write_only, &mut diagnostics);
+        validate::check_schema(&entry.schema, &config, write_only, &mut diagnostics);
         caught("validation", entry.resource.validate(&config, &mut diagnostics)).await?;
         Ok(diagnostics)
     }
@@ -134,8 +142,20 @@ impl Service {
         }
 
         let prior = Some(prior).filter(|prior| !prior.is_null());
-        let Prepared { planned, requires_replace } =
+        let proposed = match &prior {
+            Some(prior) => entry.spelled(prior, proposed),
+            None => proposed,
+        };
+        let Prepared { planned, mut requires_replace } =
             plan::prepare(&entry.schema, prior.as_ref(), &config, proposed, stored.unfinished);
+        let planned = plan_modifiers::run(
+            &entry.schema.attributes,
+            prior.as_ref(),
+            &config,
+            planned,
+            &mut requires_replace,
+            &mut diagnostics,
+        );
         let change = ValueChange { prior, config, planned, requires_replace, deferred: None };
         let change =
             caught("the plan of a change", entry.resource.plan(&ctx, change, &mut diagnostics)).await?;
@@ -211,7 +231,7 @@ impl Service {
         ctx.meta = self.meta(request.provider_meta.as_ref())?;
         ctx.identity = identity::stored(entry, request.current_identity.as_ref(), stored.identity).await?;
         let found = caught("a read", entry.resource.read(&ctx, &state)).await??;
-        let state = found.unwrap_or_default().conform(&entry.ty);
+        let state = entry.spelled(&state, found.unwrap_or_default());
         let identity = identity::kept(ctx.identity.as_ref(), entry.identity_of(&state));
         Ok(proto::read_resource::Response {
             new_identity: identity.as_ref().map(|identity| entry.encode_identity(identity)).transpose()?,
@@ -437,7 +457,7 @@ async fn change(
         Some(prior) => caught("an update", entry.resource.update(ctx, prior, plan, &progress)).await,
     };
     let mut diagnostics = match outcome.map_err(Diagnostics::from).and_then(|result| result) {
-        Ok(state) => return applied(entry, state),
+        Ok(state) => return applied(entry, entry.spelled(&planned, state)),
         Err(diagnostics) => diagnostics,
     };
     let saved = progress.saved().map(|saved| saved.conform(&entry.ty));
