@@ -6,7 +6,7 @@ use warren_path::carrier::Mode;
 use warren_transport::tls::{Identity, IdentityError, ListenLimits, Listener, Proxy, Streams, Target, Trust};
 use warren_wire::config::{Config, Host, Peer, TlsEndpoint};
 
-use super::{AgentArgs, CarrierChoice};
+use super::args::{AgentArgs, CarrierChoice};
 use crate::runtime::{
     control::{TlsCarrier, TlsPort},
     log,

@@ -2,7 +2,7 @@
 
 use warren_device::kernel;
 
-use super::DeviceChoice;
+use super::args::DeviceChoice;
 use crate::runtime::{
     host::capabilities,
     problem::{Problem, Result},
@@ -86,12 +86,12 @@ mod tests {
         let missing = || Some(std::io::Error::from_raw_os_error(libc::ENOENT));
         assert_eq!(best(true, None, false), Chosen::Interface(Backend::Best));
         assert_eq!(best(true, missing(), true), Chosen::Interface(Backend::Kernel));
-        let told = |chosen| match chosen {
-            Chosen::Netstack(told) => told,
+        let reason = |chosen| match chosen {
+            Chosen::Netstack(reason) => reason,
             Chosen::Interface(_) | Chosen::Namespace => String::new(),
         };
         insta::assert_snapshot!(
-            [told(best(false, None, true)), told(best(true, missing(), false))].join("\n")
+            [reason(best(false, None, true)), reason(best(true, missing(), false))].join("\n")
         );
     }
 }

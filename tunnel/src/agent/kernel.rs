@@ -19,7 +19,8 @@ use warren_wire::{
 };
 
 use super::{
-    Carriers, Reloader,
+    carriers::Carriers,
+    events::Reloader,
     network::Network,
     peers,
     settings::Settings,
@@ -90,8 +91,8 @@ impl KernelTunnel {
             facts: Mutex::new(facts),
             names: Mutex::new(names(&file_peers)),
         });
-        let asked = Arc::clone(&shared);
-        let handler = move |request| answer(&request, &asked, &reloader);
+        let served = Arc::clone(&shared);
+        let handler = move |request| answer(&request, &served, &reloader);
         let uapi = uapi::Server::bind(interface.fallback_socket(&settings.folder), Arc::new(handler))?;
         let watch = watch(Arc::clone(&shared))?;
         Ok(Up {
@@ -164,7 +165,7 @@ fn answer(request: &Request, shared: &Shared, reloader: &Reloader) -> Vec<u8> {
     let result = match request {
         Request::Status => status_answer(shared),
         Request::Reload => reload_answer(reloader),
-        // `wg` asks the kernel, not us.
+        // `wg` uses the kernel's interface.
         Request::Get | Request::Set(_) => Ok(errno(libc::EOPNOTSUPP).into_bytes()),
     };
     result.unwrap_or_else(|problem| failure(&problem))

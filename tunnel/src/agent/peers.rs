@@ -3,7 +3,7 @@
 use warren_proto::engine::PeerConfig;
 use warren_wire::config::{Config, Host};
 
-use super::Carriers;
+use super::carriers::Carriers;
 use crate::runtime::{control::FilePeer, net::resolve};
 
 /// Peers as written in the file. With `look_up`, names are resolved now, before the tunnel's own routes can interfere.

@@ -1,4 +1,4 @@
-//! A tunnel that lives as long as the work beside it.
+//! A tunnel that lives as long as a task, for `exec`.
 
 use std::{
     net::Ipv4Addr,
@@ -12,7 +12,14 @@ use std::{
 use warren_wire::config::Config;
 
 use super::{
-    Agent, AgentArgs, Event, Lock, MetricsSource, choice, load_settings, proxies::Proxies, serve_metrics,
+    args::AgentArgs,
+    choice,
+    events::Event,
+    lock::Lock,
+    metrics_source::MetricsSource,
+    proxies::Proxies,
+    run::{load_settings, serve_metrics},
+    supervisor::Agent,
     tunnel::TunnelHandle,
 };
 use crate::runtime::{

@@ -8,15 +8,23 @@ use std::{
     sync::Arc,
 };
 
-use warren_wire::{config::Config, key::PrivateKey};
+use warren_wire::{Token, config::Config, key::PrivateKey};
 use zeroize::Zeroizing;
 
-use super::{AgentArgs, Carriers, DeviceChoice, Enrolled, TlsOverrides, proxies::ServiceArgs};
+use super::{
+    args::{AgentArgs, DeviceChoice},
+    carriers::{Carriers, TlsOverrides},
+    enrolled::{self, Enrolled},
+    overrides::Overrides,
+    proxies::ServiceArgs,
+};
 use crate::runtime::{
     host::{InterfaceName, folders},
     problem::{Context, Problem, Result},
 };
 
+/// The interface name of an agent with a token.
+const ENROLLED_INTERFACE: &str = "warren0";
 /// The largest configuration file that is read.
 const MAX_FILE: u64 = 256 << 20;
 
@@ -52,19 +60,6 @@ pub struct Settings {
     pub carriers: Carriers,
     /// Overrides that are applied again after a reload.
     pub over: Overrides,
-}
-
-/// Settings from flags and environment that override the file.
-#[derive(Debug, Clone, Default)]
-pub struct Overrides {
-    /// MTU.
-    pub mtu: Option<u16>,
-    /// UDP port.
-    pub listen_port: Option<u16>,
-    /// Private key.
-    pub private_key: Option<PrivateKey>,
-    /// Settings that the file has in `# warren:` comments.
-    pub tls: TlsOverrides,
 }
 
 /// The interface of an agent: `--interface`, else derived from the file's name.
@@ -115,6 +110,36 @@ impl Settings {
             interface,
             source,
             config,
+            device: args.device,
+            planned_rate: args.planned_rate,
+            folder: folders::runtime_folder()?,
+            services: args.services.clone(),
+            carriers,
+            over,
+        })
+    }
+
+    /// Enrols with a token and combines flags with the configuration of the gateways.
+    ///
+    /// # Errors
+    /// When no gateway of the token accepts it.
+    pub(super) fn enrol(args: &AgentArgs, token: Token) -> Result<Self> {
+        let interface = match &args.interface {
+            Some(name) => name.clone(),
+            None => ENROLLED_INTERFACE.parse()?,
+        };
+        let carriers = Carriers::load(args, interface.config().with_extension("tls.pem"));
+        let over = Overrides {
+            mtu: args.mtu,
+            listen_port: args.listen_port,
+            private_key: None,
+            tls: TlsOverrides::default(),
+        };
+        let enrolled = Arc::new(enrolled::enrol(args, token, carriers.clone(), over.clone())?);
+        Ok(Self {
+            interface,
+            source: Source::Token(Arc::clone(&enrolled)),
+            config: enrolled.config(),
             device: args.device,
             planned_rate: args.planned_rate,
             folder: folders::runtime_folder()?,
@@ -245,14 +270,14 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("wg0.conf");
         let path = file.to_str().unwrap();
-        let mut told = vec![load(&[], None).unwrap_err(), load(&["--config", "-"], None).unwrap_err()];
-        told.push(load(&["--config", path], None).unwrap_err());
+        let mut messages = vec![load(&[], None).unwrap_err(), load(&["--config", "-"], None).unwrap_err()];
+        messages.push(load(&["--config", path], None).unwrap_err());
         fs::write(&file, "[Interface]\n").unwrap();
-        told.push(load(&["--config", path], None).unwrap_err());
-        told.push(load(&["--config", path], Some("secret")).unwrap_err());
+        messages.push(load(&["--config", path], None).unwrap_err());
+        messages.push(load(&["--config", path], Some("secret")).unwrap_err());
         fs::write(&file, format!("[Interface]\nPrivateKey = {KEY}\n\nAddress = 10.0.0.300/8\n")).unwrap();
-        told.push(load(&["--config", path], None).unwrap_err());
-        let text = told.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n\n");
+        messages.push(load(&["--config", path], None).unwrap_err());
+        let text = messages.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n\n");
         assert!(!text.contains("secret"));
         insta::assert_snapshot!(text.replace(folder.path().to_str().unwrap(), "DIR"));
     }

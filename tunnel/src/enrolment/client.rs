@@ -52,7 +52,7 @@ impl ClientError {
         }
     }
 
-    /// The delay that the response asks for.
+    /// The delay in `Retry-After`.
     #[must_use]
     pub fn retry_after(&self) -> Option<Duration> {
         match self {

@@ -17,9 +17,9 @@ use warren_wire::{PublicKey, UnixTime};
 use super::now;
 
 /// Requests that may wait for the task.
-const WAITING: usize = 4096;
+const QUEUE_LENGTH: usize = 4096;
 /// Transactions that the store has at one time.
-const UNDER_WAY: usize = 256;
+const MAX_IN_FLIGHT: usize = 256;
 /// Waiting for a place included, and well before the machine's own limit.
 const COMMIT: Duration = COMMIT_WITHIN.saturating_sub(Duration::from_secs(5));
 
@@ -61,8 +61,8 @@ impl LeaseService {
         store: Arc<dyn Store>,
         peers: mpsc::UnboundedSender<PeerEvent>,
     ) -> Result<Self, PoolError> {
-        let (commands, queue) = mpsc::channel(WAITING);
-        let (settled, outcomes) = mpsc::channel(UNDER_WAY);
+        let (commands, queue) = mpsc::channel(QUEUE_LENGTH);
+        let (settled, outcomes) = mpsc::channel(MAX_IN_FLIGHT);
         let task = Task {
             machine: Leases::new(settings, now())?,
             store,
@@ -70,7 +70,7 @@ impl LeaseService {
             waiting: BTreeMap::new(),
             next: 0,
             ready: false,
-            places: Arc::new(Semaphore::new(UNDER_WAY)),
+            places: Arc::new(Semaphore::new(MAX_IN_FLIGHT)),
             settled,
         };
         tokio::spawn(task.run(queue, outcomes));
@@ -164,8 +164,8 @@ impl Task {
                     None => return,
                 },
                 Some((id, outcome)) = outcomes.recv() => self.machine.settled(now(), id, outcome),
-                told = news.recv() => match told {
-                    Some(told) => self.news(told),
+                event = news.recv() => match event {
+                    Some(event) => self.news(event),
                     None => {
                         tracing::error!("the lease store has stopped");
                         return;
@@ -230,7 +230,7 @@ impl Task {
             }
             Command::Leases(answer) => {
                 let leases = self.machine.leases().map(|(key, lease)| (key, lease.clone())).collect();
-                // Whoever asked may have gone away.
+                // The requester may have gone.
                 _ = answer.send((leases, self.machine.statistics()));
             }
         }

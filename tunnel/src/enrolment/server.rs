@@ -27,7 +27,7 @@ const RETRY_LIMITED: Duration = Duration::from_secs(5);
 /// `Retry-After` of a full pool of which no address is in quarantine, so that only a change makes room.
 const RETRY_FULL: Duration = Duration::from_secs(30);
 /// Added to the end of a quarantine: the address is free when its record has been removed.
-const SWEPT: Duration = Duration::from_secs(2);
+const SWEEP_DELAY: Duration = Duration::from_secs(2);
 
 /// A complete request.
 #[derive(Debug, Clone, Copy)]
@@ -256,9 +256,10 @@ fn problem(refusal: &Refusal) -> Problem {
         Refusal::UsedUp(_) => (Kind::TokenUsedUp, None),
         Refusal::Revoked => (Kind::TokenRevoked, None),
         Refusal::Evicted(_) => (Kind::Evicted, None),
-        Refusal::Full(full) => {
-            (Kind::PoolExhausted, Some(full.next_free.map_or(RETRY_FULL, |at| at.since(now()) + SWEPT)))
-        }
+        Refusal::Full(full) => (
+            Kind::PoolExhausted,
+            Some(full.next_free.map_or(RETRY_FULL, |at| at.since(now()) + SWEEP_DELAY)),
+        ),
         Refusal::NoLease | Refusal::NotEvicted => (Kind::NoLease, None),
         Refusal::Contended => (Kind::Busy, Some(Duration::from_secs(1))),
         Refusal::Store => (Kind::Store, Some(Duration::from_secs(2))),

@@ -13,8 +13,6 @@ use warren_proxy::net::is_local;
 use warren_wire::Name;
 use warren_wire::gateway::GatewayConfig;
 
-use super::peers::Member;
-
 /// The current rules, which a reload replaces.
 pub(super) struct Access {
     rules: ArcSwap<Rules>,
@@ -145,17 +143,23 @@ impl Access {
         })
     }
 
-    /// Checks whether a flow of a member may pass. No rule opens this machine's loopback or link-local addresses, where
+    /// Checks whether a flow of a member of `group` may pass. `site` holds the networks behind a member that is another site's
+    /// gateway. No rule opens this machine's loopback or link-local addresses, where
     /// clouds serve their metadata, or another peer.
     ///
     /// # Errors
     /// The reason for the refusal.
-    pub(super) fn check(&self, member: &Member, flow: &Flow) -> Result<(), Denial> {
+    pub(super) fn check(
+        &self,
+        group: &Name,
+        addresses: &[IpAddr],
+        site: Option<&[IpNet]>,
+        flow: &Flow,
+    ) -> Result<(), Denial> {
         let rules = self.rules.load();
-        rules.policy.check(rules.policy.group(&member.group), &member.addresses, flow)?;
+        rules.policy.check(rules.policy.group(group), addresses, flow)?;
         // Traffic from a site is not sent back there: two gateways would loop it forever.
-        if member.site.as_ref().is_some_and(|behind| behind.iter().any(|net| net.contains(&flow.destination)))
-        {
+        if site.is_some_and(|behind| behind.iter().any(|net| net.contains(&flow.destination))) {
             return Err(Denial::Destination);
         }
         let inner = |address: &IpAddr| rules.inner.iter().any(|net| net.contains(address));

@@ -9,6 +9,7 @@ use arc_swap::ArcSwap;
 use ipnet::IpNet;
 use parking_lot::RwLock;
 use tokio::sync::watch;
+use warren_lease::policy::{Denial, Flow};
 use warren_wire::gateway::SitePeer;
 use warren_wire::{Name, PublicKey};
 
@@ -54,6 +55,14 @@ impl Member {
     pub(super) fn without_flows(&self, access: &Access) -> Self {
         let member = Self::new(self.key, self.addresses.clone(), self.group.clone(), access);
         Self { site: self.site.clone(), ..member }
+    }
+
+    /// Checks whether a flow of it may pass.
+    ///
+    /// # Errors
+    /// The reason for the refusal.
+    pub(super) fn check(&self, access: &Access, flow: &Flow) -> Result<(), Denial> {
+        access.check(&self.group, &self.addresses, self.site.as_deref(), flow)
     }
 
     /// Waits until it is removed.

@@ -8,7 +8,6 @@ use warren_transport::udp::Udp;
 use warren_wire::gateway::{GatewayConfig, Limits};
 
 use super::enrolment_handler::EnrolmentHandler;
-use super::running::Inner;
 use crate::runtime::ListenAddress;
 use crate::runtime::control::{DatapathHandle as _, TlsPort};
 use crate::runtime::datapath_runner::DatapathRunner;
@@ -71,12 +70,11 @@ fn port_problem(kind: &str, at: SocketAddr, error: &std::io::Error) -> Problem {
 /// # Errors
 /// A requested address is not available.
 pub(super) fn serve_metrics(
-    inner: &Arc<Inner>,
+    source: Arc<dyn metrics::Source>,
     configured: Option<SocketAddr>,
-    asked: Option<ListenAddress>,
+    requested: Option<ListenAddress>,
 ) -> Result<Option<metrics::Server>> {
-    let source = Arc::clone(inner) as Arc<dyn metrics::Source>;
-    match (asked, configured) {
+    match (requested, configured) {
         (Some(ListenAddress::Off), _) => Ok(None),
         (Some(ListenAddress::At(at)), _) | (None, Some(at)) => metrics::Server::start(at, source).map(Some),
         // If the default address is in use, the gateway runs without metrics.

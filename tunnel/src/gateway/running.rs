@@ -1,6 +1,7 @@
 //! A running gateway: all its parts.
 
 mod operate;
+mod requests;
 
 use std::path::PathBuf;
 use std::sync::atomic::AtomicBool;
@@ -124,9 +125,9 @@ impl Running {
             let _context = runtime.enter();
             settings::store(&config)?
         };
-        let (told, events) = mpsc::unbounded_channel();
+        let (sender, events) = mpsc::unbounded_channel();
         let leases = runtime
-            .block_on(async { LeaseService::start(lease_settings(&config), Arc::clone(&store), told) })
+            .block_on(async { LeaseService::start(lease_settings(&config), Arc::clone(&store), sender) })
             .map_err(|error| {
                 Problem::new(error.to_string()).hint("enlarge the pool, or reserve fewer of its addresses")
             })?;
@@ -186,8 +187,11 @@ impl Running {
         runtime.spawn(watch_handshakes(Arc::clone(&inner)));
         runtime.spawn(announce(Arc::clone(&inner)));
         let configured = inner.config.lock().listen.metrics;
-        let metrics = serve_metrics(&inner, configured, metrics)?;
-        let admin = server::Server::start(Arc::clone(&inner))?;
+        let metrics = serve_metrics(Arc::clone(&inner) as Arc<dyn metrics::Source>, configured, metrics)?;
+        let admin = server::Server::start(&inner.name(), {
+            let inner = Arc::clone(&inner);
+            move |request| requests::answer(request, &inner)
+        })?;
         let config = inner.config.lock();
         tracing::info!(fabric = %config.fabric, gateway = %config.name, udp = config.listen.udp,
             forward = inner.forwarding.forward.name(), reason = inner.forwarding.reason, pool = ?config.pool.prefixes, key = %inner.key, "gateway is up");
@@ -337,8 +341,8 @@ async fn watch_handshakes(inner: Arc<Inner>) {
     loop {
         tick.tick().await;
         let interface = inner.interface.clone();
-        let asked = tokio::task::spawn_blocking(move || interface.request(Command::Handshakes)).await;
-        match asked {
+        let handshakes = tokio::task::spawn_blocking(move || interface.request(Command::Handshakes)).await;
+        match handshakes {
             Ok(Ok(seen)) => {
                 let seen = seen.into_iter().map(|(key, at)| (key, UnixTime::from_epoch(at))).collect();
                 inner.leases.seen(seen).await;

@@ -18,7 +18,7 @@ use crate::runtime::{
 };
 
 /// Handshake messages that may queue for the control thread: 20 ms of a flood of 50,000 per second.
-const WAITING: usize = 1024;
+const QUEUE_LENGTH: usize = 1024;
 
 /// A running data path and its queue to the control thread.
 pub(crate) struct DatapathRunner {
@@ -37,7 +37,7 @@ impl DatapathRunner {
     /// # Errors
     /// When its threads cannot be started.
     pub(crate) fn start(plane: Arc<Plane>, device: Device, udp: Arc<Udp>, mtu: usize) -> Result<Self> {
-        let (sender, receiver) = control_channel(WAITING)
+        let (sender, receiver) = control_channel(QUEUE_LENGTH)
             .while_doing(|| "cannot create the queue to the control thread".into())?;
         let waker = sender.clone();
         let streams = Streams::new(|| Clock.mono(), Box::new(move || waker.wake()))

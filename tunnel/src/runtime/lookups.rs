@@ -17,7 +17,7 @@ use crate::runtime::{
 };
 
 /// Length of the queue; lookups beyond it are requested again later.
-const WAITING: usize = 1024;
+const QUEUE_LENGTH: usize = 1024;
 /// First and longest pause after a lookup that failed.
 const PAUSE: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(60));
 
@@ -32,7 +32,7 @@ struct Failed {
 /// # Errors
 /// When no thread can be started.
 pub(crate) fn start(handle: Handle) -> Result<SyncSender<Lookup>> {
-    let (sender, lookups) = mpsc::sync_channel(WAITING);
+    let (sender, lookups) = mpsc::sync_channel(QUEUE_LENGTH);
     thread::Builder::new()
         .name("lookups".into())
         .stack_size(512 << 10)

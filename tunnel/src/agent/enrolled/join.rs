@@ -10,8 +10,8 @@ use warren_wire::enrolment::{Answer, ChannelBinding, HostInfo};
 use warren_wire::token::{Claims, Gateway};
 use warren_wire::{PrivateKey, PublicKey, Token};
 
-use super::super::Carriers;
 use super::refusal::{Deferred, PAUSE, Refusal, Refusals};
+use crate::agent::carriers::Carriers;
 use crate::enrolment::client::{self, ClientError};
 use crate::runtime::log;
 use crate::runtime::problem::{Context as _, Problem, Result};
@@ -58,7 +58,7 @@ pub(super) fn at_start(request: &Request<'_>) -> Result<(Answer, PublicKey)> {
 }
 
 /// Enrols at the first gateway that accepts the request. Returns its answer and its key, or the refusal of each gateway.
-/// Gateways that are deferred are not asked.
+/// Deferred gateways are skipped.
 ///
 /// # Errors
 /// The system has no thread or no randomness to give.

@@ -13,7 +13,6 @@ mod state;
 mod watch;
 
 use std::fmt;
-use std::sync::Arc;
 
 use ipnet::IpNet;
 use parking_lot::Mutex;
@@ -25,18 +24,14 @@ use zeroize::Zeroizing;
 
 use self::join::Request;
 use self::refusal::{Deferred, Refusals};
-use super::AgentArgs;
-use super::settings::{Overrides, Settings, Source};
-use super::{Carriers, TlsOverrides};
-use crate::runtime::host::folders;
+use super::args::AgentArgs;
+use super::carriers::Carriers;
+use super::overrides::Overrides;
 use crate::runtime::host::secret;
 use crate::runtime::problem::{Problem, Result};
 use crate::runtime::random;
 
 pub(super) use watch::start as watch;
-
-/// The interface name of an agent without a file.
-const INTERFACE: &str = "warren0";
 
 /// An enrolment. Cheap to share; the latest answer is behind a lock.
 pub struct Enrolled {
@@ -79,15 +74,11 @@ pub(super) fn token(args: &AgentArgs) -> Result<Option<Token>> {
     Token::parse(&text).map(Some).map_err(|error| Problem::new(format!("enrolment token: {error}")))
 }
 
-/// Enrols, and builds the agent's settings from the answer.
+/// Enrols at a gateway of the token.
 ///
 /// # Errors
 /// When no gateway of the token accepts it.
-pub(super) fn settings(args: &AgentArgs, token: Token) -> Result<Settings> {
-    let interface = match &args.interface {
-        Some(name) => name.clone(),
-        None => INTERFACE.parse()?,
-    };
+pub(super) fn enrol(args: &AgentArgs, token: Token, carriers: Carriers, over: Overrides) -> Result<Enrolled> {
     let claims = token.peek().map_err(|error| Problem::new(format!("enrolment token: {error}")))?;
     let key = match &args.state {
         Some(folder) => state::key(folder)?,
@@ -99,35 +90,9 @@ pub(super) fn settings(args: &AgentArgs, token: Token) -> Result<Settings> {
         .unwrap_or_else(|| rustix::system::uname().nodename().to_string_lossy().into_owned());
     let host = HostInfo::new(name, std::collections::BTreeMap::new())
         .map_err(|error| Problem::new(format!("--host-name: {error}")))?;
-    let carriers = Carriers::load(args, interface.config().with_extension("tls.pem"));
-    let over = Overrides {
-        mtu: args.mtu,
-        listen_port: args.listen_port,
-        private_key: None,
-        tls: TlsOverrides::default(),
-    };
     let request = Request { claims: &claims, token: &token, key: &key, host: &host, carriers: &carriers };
     let (answer, active) = join::at_start(&request)?;
-    let enrolled = Arc::new(Enrolled {
-        token,
-        claims,
-        key,
-        host,
-        carriers: carriers.clone(),
-        over: over.clone(),
-        lease: Mutex::new(Lease { answer, active }),
-    });
-    Ok(Settings {
-        interface,
-        source: Source::Token(Arc::clone(&enrolled)),
-        config: enrolled.config(),
-        device: args.device,
-        planned_rate: args.planned_rate,
-        folder: folders::runtime_folder()?,
-        services: args.services.clone(),
-        carriers,
-        over,
-    })
+    Ok(Enrolled { token, claims, key, host, carriers, over, lease: Mutex::new(Lease { answer, active }) })
 }
 
 impl Enrolled {

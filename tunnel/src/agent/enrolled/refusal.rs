@@ -1,6 +1,6 @@
-//! Why gateways did not accept a pod, and when each is asked again.
+//! Why gateways did not accept a pod, and when each is tried again.
 //!
-//! A gateway that names a time in `Retry-After` is not asked before it. Others are asked again after a short pause.
+//! A gateway that sends `Retry-After` is not tried before that time. Others are tried again after a short pause.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
@@ -12,9 +12,9 @@ use warren_wire::enrolment::{RETRY_AFTER_MAX, Retry, with_jitter};
 use crate::enrolment::client::ClientError;
 use crate::runtime::problem::Problem;
 
-/// How long a starting agent asks gateways that name no time.
+/// How long a starting agent retries gateways that send no `Retry-After`.
 const START: Duration = Duration::from_secs(30);
-/// Pause before a gateway that has named no time is asked again.
+/// Pause before a gateway that sent no `Retry-After` is tried again.
 pub(super) const PAUSE: Duration = Duration::from_millis(500);
 
 /// Why one gateway did not accept the pod.
@@ -24,15 +24,15 @@ pub(super) struct Refusal {
     reason: String,
     hint: Option<&'static str>,
     retry: Retry,
-    /// The delay that the gateway has asked for.
+    /// The delay in `Retry-After`.
     retry_after: Option<Duration>,
 }
 
-/// Why no gateway accepted the pod: one refusal of each that was asked or may not be asked yet.
+/// Why no gateway accepted the pod: one refusal of each that was tried or is deferred.
 #[derive(Debug, Default)]
 pub(super) struct Refusals(Vec<Refusal>);
 
-/// Gateways that are not asked before the time that they have named, with their refusals.
+/// Gateways that are not tried before the time in their `Retry-After`, with their refusals.
 #[derive(Debug, Default)]
 pub(super) struct Deferred(BTreeMap<PublicKey, (Instant, Refusal)>);
 
@@ -65,7 +65,7 @@ impl Refusal {
         self.retry == Retry::Never
     }
 
-    /// How long until the gateway may be asked again; `None` if it will not accept the pod then either.
+    /// How long until the gateway may be tried again; `None` if the refusal is final.
     fn delay(&self) -> Option<Duration> {
         (self.retry == Retry::Later).then(|| self.retry_after.unwrap_or(PAUSE))
     }
@@ -76,7 +76,7 @@ impl Refusals {
         self.0.push(refusal);
     }
 
-    /// How long until the first gateway may be asked again; `None` if no later attempt can succeed.
+    /// How long until the first gateway may be tried again; `None` if no later attempt can succeed.
     pub(super) fn delay(&self) -> Option<Duration> {
         if self.0.iter().any(Refusal::is_final) {
             return None;
@@ -122,7 +122,7 @@ impl Deferred {
         }
     }
 
-    /// The refusal of a gateway that may not be asked yet, with the time that is left.
+    /// The refusal of a deferred gateway, with the remaining time.
     pub(super) fn get(&self, now: Instant, gateway: &PublicKey) -> Option<Refusal> {
         let (until, refusal) = self.0.get(gateway)?;
         let left = until.checked_duration_since(now).filter(|left| !left.is_zero())?;

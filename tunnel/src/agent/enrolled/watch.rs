@@ -9,13 +9,13 @@ use warren_proto::engine::Signs;
 use warren_wire::enrolment::RETRY_AFTER_MAX;
 
 use super::{Enrolled, join::spread, refusal::Deferred};
-use crate::agent::Event;
+use crate::agent::events::Event;
 use crate::agent::tunnel::TunnelHandle;
 use crate::runtime::log;
 use crate::runtime::problem::{Context as _, Result};
 
 /// Interval between checks.
-const LOOK: Duration = Duration::from_millis(100);
+const CHECK_INTERVAL: Duration = Duration::from_millis(100);
 /// First and longest pause between two attempts to enrol again.
 const PAUSE: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(60));
 
@@ -40,7 +40,7 @@ fn run(enrolled: &Enrolled, tunnel: &dyn TunnelHandle, events: &Sender<Event>) {
     let (mut keys, active) = enrolled.gateways();
     let mut failover = Failover::new(active);
     loop {
-        thread::sleep(LOOK);
+        thread::sleep(CHECK_INTERVAL);
         // No signs: the tunnel has ended, or its backend does not report any.
         let Ok((now, signs)) = tunnel.signs(keys.clone()) else { return };
         let of = |key| signs.iter().find(|(known, _)| *known == key).map(|(_, signs)| *signs);
@@ -92,7 +92,7 @@ fn rejoin(enrolled: &Enrolled, tunnel: &dyn TunnelHandle) -> Option<warren_wire:
         };
         let until = std::time::Instant::now() + spread(pause).max(delay.min(RETRY_AFTER_MAX));
         while std::time::Instant::now() < until {
-            thread::sleep(LOOK);
+            thread::sleep(CHECK_INTERVAL);
             if !tunnel.alive() {
                 return None;
             }

@@ -147,10 +147,10 @@ mod tests {
         let named = forward_of("[::1]:5432=db.internal:5432");
         assert_eq!((named.protocol, named.to.to_string()), (Protocol::Tcp, "db.internal:5432".to_owned()));
         assert_eq!(reverse("tcp:8080=127.0.0.1:80").unwrap().port, 8080);
-        let told = [forward("8080=1.2.3.4:80"), forward("127.0.0.1:80"), forward("127.0.0.1:80=host")]
+        let messages = [forward("8080=1.2.3.4:80"), forward("127.0.0.1:80"), forward("127.0.0.1:80=host")]
             .map(|refused| refused.unwrap_err().to_string());
         let reversed =
             [reverse("0=127.0.0.1:80"), reverse("x")].map(|refused| refused.unwrap_err().to_string());
-        insta::assert_snapshot!([told.join("\n"), reversed.join("\n")].join("\n"));
+        insta::assert_snapshot!([messages.join("\n"), reversed.join("\n")].join("\n"));
     }
 }

@@ -2,14 +2,14 @@
 
 use std::sync::Arc;
 
-use super::Inside;
+use super::TunnelNetwork;
 use crate::runtime::{
     control::ServiceCounters,
     status::{Dns, Services, Streams},
 };
 
 /// The counters of the proxies and of the stream buffers.
-pub(super) fn of(proxies: &warren_proxy::Services, inside: impl Inside) -> ServiceCounters {
+pub(super) fn of(proxies: &warren_proxy::Services, inside: impl TunnelNetwork) -> ServiceCounters {
     let counters = Arc::clone(proxies.counters());
     ServiceCounters::new(move || {
         let counted = counters.figures();

@@ -48,12 +48,12 @@ const SOCKS5: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::LOCALH
 const HTTP: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::LOCALHOST), 3128);
 
 /// The inside of a tunnel: connections out of it and into it.
-pub(crate) trait Inside: Dial + Listen + Clone {
+pub(crate) trait TunnelNetwork: Dial + Listen + Clone {
     /// Memory of the stream buffers, if this process holds them.
     fn buffers(&self) -> Option<Buffers>;
 }
 
-impl Inside for Netstack {
+impl TunnelNetwork for Netstack {
     fn buffers(&self) -> Option<Buffers> {
         let memory = self.0.memory();
         Some(Buffers {
@@ -93,7 +93,7 @@ impl Services {
     ///
     /// # Errors
     /// When a requested address is in use, or the credentials cannot be read.
-    pub(crate) fn start<N: Inside>(inside: &N, args: &ServiceArgs, config: &Config) -> Result<Self> {
+    pub(crate) fn start<N: TunnelNetwork>(inside: &N, args: &ServiceArgs, config: &Config) -> Result<Self> {
         let credentials = args.credentials()?;
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .worker_threads(THREADS)
@@ -149,7 +149,7 @@ impl Drop for Services {
     }
 }
 
-async fn serve<N: Inside>(
+async fn serve<N: TunnelNetwork>(
     services: &warren_proxy::Services,
     route: &Arc<Route<N>>,
     inside: &N,
@@ -186,7 +186,7 @@ async fn serve<N: Inside>(
 }
 
 /// Forwards a port of our tunnel addresses to a service of this machine.
-async fn serve_overlay<N: Inside>(
+async fn serve_overlay<N: TunnelNetwork>(
     services: &warren_proxy::Services,
     inside: &N,
     reverse: Reverse,

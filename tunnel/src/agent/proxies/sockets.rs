@@ -12,7 +12,7 @@ use tokio::net::TcpSocket;
 use warren_device::namespace::Namespace;
 use warren_proxy::net::{Dial, DialError, Listen, SystemDatagrams, SystemListener, SystemStream};
 
-use super::Inside;
+use super::TunnelNetwork;
 use crate::runtime::status::Buffers;
 
 /// Length of the accept queue.
@@ -56,7 +56,7 @@ impl Sockets {
     }
 }
 
-impl Inside for Sockets {
+impl TunnelNetwork for Sockets {
     /// None: the kernel holds the buffers.
     fn buffers(&self) -> Option<Buffers> {
         None

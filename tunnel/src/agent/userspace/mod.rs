@@ -18,7 +18,8 @@ use warren_wire::{PublicKey, config::Config};
 
 use self::errors::{device_problem, port_problem};
 use super::{
-    Carriers, Reloader,
+    carriers::Carriers,
+    events::Reloader,
     network::Network,
     peers,
     proxies::{BUFFERS, Services, Sockets},

@@ -16,7 +16,7 @@ const TLS_PORT: u16 = 443;
 /// Timeout for a connection.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(3);
 /// Number of gateways that are tried.
-const MANY: usize = 3;
+const MAX_TRIED: usize = 3;
 /// Fewer descriptors are reported as a limitation: each stream needs up to two.
 const DESCRIPTORS: u64 = 4_096;
 
@@ -47,7 +47,7 @@ pub(super) fn tls_out(config: Option<&Config>) -> Vec<Finding> {
     const CHECK: &str = "outbound TLS";
     let endpoints = config.iter().flat_map(|config| &config.peers).filter_map(|peer| peer.endpoint.as_ref());
     let mut findings = Vec::new();
-    for endpoint in endpoints.take(MANY) {
+    for endpoint in endpoints.take(MAX_TRIED) {
         let host = match &endpoint.host {
             Host::Name(name) => name.clone(),
             Host::Ip(address) => address.to_string(),

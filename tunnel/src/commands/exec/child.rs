@@ -46,14 +46,14 @@ impl Signals {
         let mut signals =
             SignalsInfo::<WithOrigin>::new(PASSED).while_doing(|| "cannot handle signals".into())?;
         let (sender, notices) = mpsc::channel();
-        let told = sender.clone();
+        let signals_to = sender.clone();
         thread::Builder::new()
             .name("signals".into())
             .stack_size(128 << 10)
             .spawn(move || {
                 for origin in signals.forever() {
                     let by_terminal = matches!(origin.cause, Cause::Kernel);
-                    if told.send(Notice::Signal { number: origin.signal, by_terminal }).is_err() {
+                    if signals_to.send(Notice::Signal { number: origin.signal, by_terminal }).is_err() {
                         return;
                     }
                 }

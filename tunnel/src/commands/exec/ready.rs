@@ -20,7 +20,7 @@ const POLL_INTERVAL: Duration = Duration::from_millis(20);
 /// Interval between requests for handshakes. A handshake in progress is not disturbed.
 const HANDSHAKE_INTERVAL: Duration = Duration::from_secs(1);
 /// Peers named in the error.
-const NAMED: usize = 5;
+const MAX_NAMED: usize = 5;
 
 /// Waits until a peer has answered. Returns the signal if one ended the wait early.
 ///
@@ -53,7 +53,7 @@ pub(super) fn wait(tunnel: &ScopedTunnel, timeout: Duration, signals: &Signals) 
 
 fn no_answer(status: &Status, timeout: Duration, report: &doctor::Report) -> Problem {
     let mut what = format!("no peer answered within {} s, so the command was not started", timeout.as_secs());
-    for peer in status.peers.iter().take(NAMED) {
+    for peer in status.peers.iter().take(MAX_NAMED) {
         let name = peer.endpoint_name.as_deref().unwrap_or("its endpoint");
         _ = match peer.endpoint {
             Some(at) => write!(what, "\n  peer {}: no answer from {at}", peer.public_key),
@@ -65,8 +65,8 @@ fn no_answer(status: &Status, timeout: Duration, report: &doctor::Report) -> Pro
             }
         };
     }
-    if status.peers.len() > NAMED {
-        _ = write!(what, "\n  and {} more", status.peers.len() - NAMED);
+    if status.peers.len() > MAX_NAMED {
+        _ = write!(what, "\n  and {} more", status.peers.len() - MAX_NAMED);
     }
     for finding in report.troubles() {
         _ = write!(what, "\n  {}: {}", finding.check, finding.seen);

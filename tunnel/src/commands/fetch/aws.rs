@@ -97,8 +97,8 @@ fn refused(name: &str, status: u16, refusal: &Refusal) -> Problem {
         _ => "check the status of the service and the route to it: a VPC endpoint for ssm, or the internet",
     };
     let message = if refusal.message.is_empty() { &refusal.capital } else { &refusal.message };
-    let said = if message.is_empty() { String::new() } else { format!(": {message}") };
-    Problem::new(format!("AWS refused parameter {name}: {status} {code}{said}")).hint(hint)
+    let detail = if message.is_empty() { String::new() } else { format!(": {message}") };
+    Problem::new(format!("AWS refused parameter {name}: {status} {code}{detail}")).hint(hint)
 }
 
 /// The request with its signature (Signature Version 4).

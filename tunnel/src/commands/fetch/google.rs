@@ -96,6 +96,6 @@ fn refused(name: &str, status: u16, refusal: &Status) -> Problem {
         }
         _ => "check the status of the service and the route to it",
     };
-    let said = if refusal.message.is_empty() { String::new() } else { format!(": {}", refusal.message) };
-    Problem::new(format!("Google Cloud refused {name}: {status} {}{said}", refusal.status)).hint(hint)
+    let detail = if refusal.message.is_empty() { String::new() } else { format!(": {}", refusal.message) };
+    Problem::new(format!("Google Cloud refused {name}: {status} {}{detail}", refusal.status)).hint(hint)
 }

@@ -19,7 +19,7 @@ use crate::runtime::problem::{Context as _, Problem, Result};
 /// Timeout for a response.
 const RESPONSE_TIMEOUT: Duration = Duration::from_secs(20);
 /// Maximum size of a response: a parameter has at most 8 KB, a secret 64 KiB.
-const LONGEST: usize = 256 * 1024;
+const MAX_SIZE: usize = 256 * 1024;
 
 /// A response.
 pub(super) struct Answer {
@@ -75,7 +75,7 @@ async fn exchange(
     let answer = async {
         let response = sender.send_request(request).await.while_doing(doing)?;
         let status = response.status();
-        let body = Limited::new(response.into_body(), LONGEST).collect().await.while_doing(doing)?;
+        let body = Limited::new(response.into_body(), MAX_SIZE).collect().await.while_doing(doing)?;
         Ok(Answer { status, body: Zeroizing::new(body.to_bytes().to_vec()) })
     };
     tokio::pin!(answer);

@@ -2,14 +2,12 @@
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::os::unix::net::UnixStream;
-use std::sync::Arc;
 use std::time::Duration;
 
 use super::{AdminRequest, AdminResponse, socket};
-use crate::gateway::running::Inner;
 use crate::runtime::host::folders;
 use crate::runtime::host::local_socket::{LocalSocket, SocketOptions};
-use crate::runtime::problem::{Context as _, Problem, Result};
+use crate::runtime::problem::{Context as _, Result};
 
 /// The longest request.
 const MAX_REQUEST: u64 = 16 << 10;
@@ -26,10 +24,13 @@ pub(in crate::gateway) struct Server {
 
 impl Server {
     /// Binds the socket and serves operators, one connection at a time.
-    pub(in crate::gateway) fn start(inner: Arc<Inner>) -> Result<Self> {
-        let path = socket(&folders::runtime_folder()?, &inner.name());
+    pub(in crate::gateway) fn start(
+        name: &str,
+        answer: impl Fn(&AdminRequest) -> Result<AdminResponse> + Send + 'static,
+    ) -> Result<Self> {
+        let path = socket(&folders::runtime_folder()?, name);
         let socket = LocalSocket::bind(path, &OPTIONS, move |stream| {
-            if let Err(problem) = serve(&stream, &inner) {
+            if let Err(problem) = serve(&stream, &answer) {
                 tracing::debug!("{}", problem.what());
             }
         })?;
@@ -37,12 +38,12 @@ impl Server {
     }
 }
 
-fn serve(stream: &UnixStream, inner: &Inner) -> Result<()> {
+fn serve(stream: &UnixStream, answer: impl Fn(&AdminRequest) -> Result<AdminResponse>) -> Result<()> {
     let doing = || "control socket".into();
     let mut line = String::new();
     BufReader::new(stream.take(MAX_REQUEST)).read_line(&mut line).while_doing(doing)?;
     let response = match serde_json::from_str::<AdminRequest>(&line) {
-        Ok(request) => answer(&request, inner).unwrap_or_else(|problem| AdminResponse::Problem {
+        Ok(request) => answer(&request).unwrap_or_else(|problem| AdminResponse::Problem {
             what: problem.what().to_owned(),
             hint: problem.advice().map(str::to_owned),
         }),
@@ -55,31 +56,4 @@ fn serve(stream: &UnixStream, inner: &Inner) -> Result<()> {
     text.push('\n');
     let mut stream = stream;
     stream.write_all(text.as_bytes()).while_doing(doing)
-}
-
-fn answer(request: &AdminRequest, inner: &Inner) -> Result<AdminResponse> {
-    let refused = |refusal: warren_lease::Refusal| Problem::new(refusal.to_string());
-    let leases = inner.leases.clone();
-    Ok(match *request {
-        AdminRequest::Status => AdminResponse::Status(Box::new(inner.status()?)),
-        AdminRequest::Peers => AdminResponse::Peers(inner.peers()?),
-        AdminRequest::Evict { key, until } => {
-            inner.wait(async move { leases.evict(key, until).await })?.map_err(refused)?;
-            tracing::info!(peer = %key, %until, "evicted");
-            AdminResponse::Done(format!("{key} is evicted until {until}"))
-        }
-        AdminRequest::Readmit { key } => {
-            inner.wait(async move { leases.readmit(key).await })?.map_err(refused)?;
-            tracing::info!(peer = %key, "readmitted");
-            AdminResponse::Done(format!("{key} may enrol again"))
-        }
-        AdminRequest::Drain { draining, stay } => AdminResponse::Done(inner.drain(draining, stay)?),
-        AdminRequest::Revoke { token, until, peers } => {
-            inner.wait(async move { leases.revoke(token, until, peers).await })?.map_err(refused)?;
-            tracing::info!(%token, peers, "revoked");
-            let rest = if peers { "its leases are ended" } else { "its leases stay" };
-            AdminResponse::Done(format!("token {token} is revoked; {rest}"))
-        }
-        AdminRequest::Reload => AdminResponse::Done(format!("reloaded: {}", inner.reload()?)),
-    })
 }

@@ -28,9 +28,9 @@ pub(super) fn choose(config: &GatewayConfig) -> Result<Chosen> {
     })
 }
 
-fn decide(asked: Forwarding, possible: impl FnOnce() -> Result<()>) -> Result<Chosen> {
+fn decide(configured: Forwarding, possible: impl FnOnce() -> Result<()>) -> Result<Chosen> {
     let asked_for = || "set in the file".to_owned();
-    match asked {
+    match configured {
         Forwarding::User => Ok(Chosen::User(asked_for())),
         Forwarding::Kernel => match possible() {
             Ok(()) => Ok(Chosen::Kernel { reason: asked_for(), required: true }),

@@ -63,9 +63,9 @@ impl Inner {
         let mut interface: Status = self.interface.request(Command::Status)?;
         let sites = sites::entries(&self.config.lock().site, &interface);
         interface.peers.clear();
-        let (asked, kept) = (self.leases.clone(), Arc::clone(&self.store));
+        let (service, kept) = (self.leases.clone(), Arc::clone(&self.store));
         let (leases, store, gateways) = self.wait(async move {
-            let leases = tokio::time::timeout(STORE, asked.leases()).await.unwrap_or_default();
+            let leases = tokio::time::timeout(STORE, service.leases()).await.unwrap_or_default();
             let members = tokio::time::timeout(STORE, kept.members()).await;
             match members {
                 Ok(Ok(members)) => (leases, true, members),
@@ -108,8 +108,8 @@ impl Inner {
         let interface: Status = self.interface.request(Command::Status)?;
         let known: std::collections::HashMap<&str, &crate::runtime::status::Peer> =
             interface.peers.iter().map(|peer| (peer.public_key.as_str(), peer)).collect();
-        let asked = self.leases.clone();
-        let (leases, _) = self.wait(async move { asked.leases().await })?;
+        let service = self.leases.clone();
+        let (leases, _) = self.wait(async move { service.leases().await })?;
         let mut entries: Vec<PeerEntry> = leases
             .into_iter()
             .map(|(key, lease)| {

@@ -115,7 +115,7 @@ pub(super) fn status(
     }
 }
 
-fn told(name: &Endpoint) -> String {
+fn endpoint_text(name: &Endpoint) -> String {
     match &name.host {
         Host::Ip(ip) => std::net::SocketAddr::new(*ip, name.port).to_string(),
         Host::Name(host) => format!("{host}:{}", name.port),
@@ -125,7 +125,7 @@ fn told(name: &Endpoint) -> String {
 fn peer(known: PeerStatus, model: &Model, carriers: &PeerCarriers) -> Peer {
     Peer {
         carrier: carriers.status(&known.public_key, known.endpoint),
-        endpoint_name: model.name(&known.public_key).map(told),
+        endpoint_name: model.name(&known.public_key).map(endpoint_text),
         public_key: known.public_key.to_string(),
         preshared_key: known.preshared_key_set,
         endpoint: known.endpoint.map(|endpoint| endpoint.remote),

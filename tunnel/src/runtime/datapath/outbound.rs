@@ -18,7 +18,7 @@ const FRAMES: u32 = 16;
 /// Frames that are still sent when the thread ends.
 const LAST: u32 = 1024;
 
-/// Reads frames until told to stop. A batch is sent when the device has no more to read, so joining packets
+/// Reads frames until stopped. A batch is sent when the device has no more to read, so joining packets
 /// costs no latency.
 pub(super) fn run(shared: &Shared, queue: usize) -> io::Result<()> {
     let Some(tun) = shared.tun.get(queue) else { return Ok(()) };

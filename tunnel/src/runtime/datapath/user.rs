@@ -26,7 +26,7 @@ use super::unreachable::Unreachable;
 /// Packets that are opened before the stack processes them, few enough to stay in the processor's cache.
 const GROUP: usize = 64;
 /// Batches from TLS connections between two checks of the sockets.
-const TURNS: u32 = 4;
+const MAX_TURNS: u32 = 4;
 
 /// Moves packets until stopped, then puts the device back.
 pub(super) fn run(shared: &Shared) -> io::Result<()> {
@@ -81,7 +81,7 @@ fn drive(shared: &Shared, driver: &mut Driver) -> io::Result<()> {
         counters_in.packets.fetch_add(packets.len() as u64, Ordering::Relaxed);
         timeout = sender.turn(driver, now, packets.drain(..).map(|place| &buffer[place]));
         // Limited, so that the sockets are served too.
-        for turn in 0..=TURNS {
+        for turn in 0..=MAX_TURNS {
             if !connections.receive_now()? {
                 break;
             }
@@ -92,7 +92,7 @@ fn drive(shared: &Shared, driver: &mut Driver) -> io::Result<()> {
             opener.settle(now);
             counters_in.packets.fetch_add(packets.len() as u64, Ordering::Relaxed);
             timeout = sender.turn(driver, now, packets.drain(..).map(|place| &buffer[place]));
-            if turn == TURNS {
+            if turn == MAX_TURNS {
                 timeout = Some(Duration::ZERO);
             }
         }

@@ -10,7 +10,7 @@ use zeroize::Zeroizing;
 use crate::runtime::problem::{Problem, Result};
 
 /// The largest file that is read; tokens have at most 6 KiB.
-const LONGEST: u64 = 64 << 10;
+const MAX_SIZE: u64 = 64 << 10;
 
 /// Reads a file that must not be readable by all users.
 ///
@@ -38,7 +38,7 @@ pub fn read(path: &Path, what: &str) -> Result<Zeroizing<String>> {
         .hint(format!("run `chmod 600 {}`", path.display())));
     }
     let mut text = Zeroizing::new(String::with_capacity(8 << 10));
-    file.take(LONGEST).read_to_string(&mut text).map_err(|error| failed(&error))?;
+    file.take(MAX_SIZE).read_to_string(&mut text).map_err(|error| failed(&error))?;
     Ok(text)
 }
 

@@ -16,7 +16,7 @@ use crate::runtime::status::Status;
 pub const DEFAULT_ADDRESS: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 9586);
 
 /// A handshake older than this means the session is dead (REJECT_AFTER_TIME, whitepaper section 6.1).
-const FRESH: f64 = 180.0;
+const REJECT_AFTER_TIME: f64 = 180.0;
 
 /// Whether traffic can pass: every peer with PersistentKeepalive has a recent handshake. Other peers may be idle.
 ///
@@ -30,7 +30,7 @@ pub fn ready(status: &Status) -> Result<(), String> {
         }
         let age = peer.last_handshake.map(|time| status.at - time);
         match age {
-            Some(age) if age < FRESH => {}
+            Some(age) if age < REJECT_AFTER_TIME => {}
             Some(age) => missing += &format!("{}: last handshake {age:.0} s ago\n", peer.public_key),
             None => missing += &format!("{}: no handshake yet\n", peer.public_key),
         }

@@ -166,8 +166,8 @@ fn run(program: &Path, arguments: &[&str], input: Option<&str>) -> Result<()> {
     if output.status.success() {
         return Ok(());
     }
-    let said = String::from_utf8_lossy(&output.stderr);
-    Err(Problem::new(format!("{}: {}: {}", doing(), output.status, said.trim()))
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    Err(Problem::new(format!("{}: {}: {}", doing(), output.status, stderr.trim()))
         .hint("remove DNS from the configuration to keep the machine's name servers"))
 }
 

@@ -14,7 +14,7 @@ const MAIN_TABLE: u32 = 254;
 /// IP header, UDP header and WireGuard's own, the greater of IPv4 and IPv6: 40 + 8 + 32.
 const OVERHEAD: u32 = 80;
 /// The least MTU that IPv6 permits.
-const LEAST_MTU: u32 = 1280;
+const MIN_MTU: u32 = 1280;
 
 /// Routes and rules of one interface.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -64,7 +64,7 @@ fn connected(addresses: &[IpNet], prefix: &IpNet) -> bool {
 /// MTU inside the tunnel for the smallest MTU on the path to the peers.
 pub fn tunnel_mtu(outside: Option<u32>) -> u32 {
     // 65,535 less the overhead is what one UDP datagram can carry, whatever the loopback interface claims.
-    outside.unwrap_or(1500).min(65_535).saturating_sub(OVERHEAD).max(LEAST_MTU)
+    outside.unwrap_or(1500).min(65_535).saturating_sub(OVERHEAD).max(MIN_MTU)
 }
 
 #[cfg(test)]

@@ -173,7 +173,7 @@ mod tests {
     #[test]
     fn each_refusal_has_its_hint() {
         let error = io::Error::from_raw_os_error;
-        let told = [
+        let messages = [
             refused(&error(libc::ENOSPC)),
             refused(&error(libc::EPERM)),
             refused(&error(libc::ENOENT)),
@@ -181,6 +181,6 @@ mod tests {
             unusable("its interfaces", &error(libc::EOPNOTSUPP)),
             unusable("its packet socket", &error(libc::EINVAL)),
         ];
-        insta::assert_snapshot!(told.map(|problem| problem.to_string()).join("\n"));
+        insta::assert_snapshot!(messages.map(|problem| problem.to_string()).join("\n"));
     }
 }

@@ -51,8 +51,8 @@ pub fn exchange(interface: &InterfaceName, request: &str) -> Result<Vec<(String,
 }
 
 fn refused(interface: &InterfaceName, lines: &[(String, String)], number: &str) -> Problem {
-    let said = lines.iter().find(|(key, _)| key == "error").map(|(_, text)| unescape(text));
-    match said {
+    let error_text = lines.iter().find(|(key, _)| key == "error").map(|(_, text)| unescape(text));
+    match error_text {
         Some(text) => match text.split_once("\n  hint: ") {
             Some((what, hint)) => Problem::new(what).hint(hint),
             None => Problem::new(text),

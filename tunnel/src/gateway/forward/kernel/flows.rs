@@ -59,11 +59,11 @@ impl Flows {
                 Some(seen) => (seen.entry, seen.bytes, 0),
                 None => {
                     let Some(member) = self.peer_table.of(connection.source) else { continue };
-                    let told = self.old.remove(&connection.id);
+                    let logged = self.old.remove(&connection.id);
                     (
                         entry(&member, connection, protocol),
-                        told.unwrap_or_default(),
-                        u64::from(told.is_none()),
+                        logged.unwrap_or_default(),
+                        u64::from(logged.is_none()),
                     )
                 }
             };

@@ -41,7 +41,7 @@ pub(in crate::gateway) use preflight::{check_machine, check_routes, tunnel_range
 use rules::{NewlyForwarded, Place, REFUSED_SETS, Table};
 
 /// Minimum interval between two reads of the counters.
-const FRESH: Duration = Duration::from_millis(500);
+const READ_INTERVAL: Duration = Duration::from_millis(500);
 /// Prefixes of the table's and the interface's name, before the gateway's name.
 const TABLE: &str = "warren-";
 const INTERFACE: &str = "wg-";
@@ -302,7 +302,7 @@ impl Forward for Kernel {
     fn counters(&self) -> ForwardCounters {
         let mut state = self.state.lock();
         if let Some((at, counters)) = state.last
-            && at.elapsed() < FRESH
+            && at.elapsed() < READ_INTERVAL
         {
             return counters;
         }

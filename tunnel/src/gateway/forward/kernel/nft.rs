@@ -116,10 +116,10 @@ impl Nft {
         if output.status.success() {
             return Ok(String::from_utf8_lossy(&output.stdout).into_owned());
         }
-        let said = String::from_utf8_lossy(&output.stderr);
-        let first = said.lines().next().unwrap_or("no message");
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        let first = stderr.lines().next().unwrap_or("no message");
         let problem = Problem::new(format!("nft: {first}"));
-        Err(if said.contains("Operation not permitted") {
+        Err(if stderr.contains("Operation not permitted") {
             problem.hint(
                 "child processes need CAP_NET_ADMIN too: run as root, or grant it as an ambient capability",
             )

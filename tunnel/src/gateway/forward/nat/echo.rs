@@ -22,7 +22,7 @@ use crate::gateway::audit::Entry;
 use crate::runtime::datapath::Clock;
 
 /// Pending requests at one time.
-const AT_ONCE: usize = 256;
+const MAX_PENDING: usize = 256;
 /// Timeout for an answer.
 const TIMEOUT: Duration = Duration::from_secs(10);
 /// Type, code, checksum, identifier, sequence number.
@@ -30,7 +30,7 @@ const HEADER: usize = 8;
 
 /// Forwards echo requests until the tunnel ends.
 pub(super) async fn serve(nat: Arc<Nat>) {
-    let places = Arc::new(Semaphore::new(AT_ONCE));
+    let places = Arc::new(Semaphore::new(MAX_PENDING));
     let mut told_once = false;
     while let Ok(echo) = nat.inside.echo().await {
         let flow =
@@ -72,11 +72,11 @@ pub(super) async fn serve(nat: Arc<Nat>) {
         let nat = Arc::clone(&nat);
         tokio::spawn(async move {
             let _place = place;
-            let asked = timeout(TIMEOUT, ask(&socket, &echo)).await;
-            let back = if matches!(asked, Ok(Ok(()))) { bytes } else { 0 };
+            let result = timeout(TIMEOUT, ask(&socket, &echo)).await;
+            let back = if matches!(result, Ok(Ok(()))) { bytes } else { 0 };
             nat.counters.bytes_in.fetch_add(back, Ordering::Relaxed);
             nat.audit.add(&entry, 1, bytes, back);
-            match asked {
+            match result {
                 Ok(Ok(())) => nat.inside.echoed(&echo, Ok(())),
                 Ok(Err(error)) => {
                     let why = icmp_reason(DialError::from(&error)).unwrap_or(Unreachable::Host);

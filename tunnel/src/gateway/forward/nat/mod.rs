@@ -121,7 +121,7 @@ impl Nat {
     /// The source is unknown, or the rules deny the flow.
     fn admit(&self, flow: &Flow) -> std::result::Result<Arc<Member>, Denial> {
         let member = self.peer_table.of(flow.source).ok_or(Denial::Source)?;
-        match self.access.check(&member, flow) {
+        match member.check(&self.access, flow) {
             Ok(()) => Ok(member),
             Err(denial) => {
                 self.audit.add(&Entry::new(&member, flow, Some(denial)), 1, 0, 0);
@@ -134,7 +134,7 @@ impl Nat {
     /// Whether an existing flow may continue after rules or sites have changed. A flow never moves between a site and the
     /// machine's own network.
     fn may_go_on(&self, member: &Member, flow: &Flow, by_tunnel: bool) -> bool {
-        self.outside.by_tunnel(flow.destination) == by_tunnel && self.access.check(member, flow).is_ok()
+        self.outside.by_tunnel(flow.destination) == by_tunnel && member.check(&self.access, flow).is_ok()
     }
 }
 

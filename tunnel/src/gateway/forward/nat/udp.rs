@@ -25,7 +25,7 @@ use crate::runtime::datapath::Clock;
 const FLOWS: usize = 32_768;
 const FLOWS_OF_ONE: u64 = 4_096;
 /// Queued datagrams per flow.
-const WAITING: usize = 64;
+const QUEUE_LENGTH: usize = 64;
 /// Idle timeout of a flow (RFC 4787 section 4.3), and of one to a name server (RFC 6056).
 const IDLE: Duration = Duration::from_secs(120);
 const IDLE_DNS: Duration = Duration::from_secs(20);
@@ -62,7 +62,7 @@ pub(super) async fn serve(nat: Arc<Nat>) {
             nat.counters.dropped.fetch_add(1, Ordering::Relaxed);
             continue;
         }
-        let (sender, datagrams) = mpsc::channel(WAITING);
+        let (sender, datagrams) = mpsc::channel(QUEUE_LENGTH);
         // The new queue is empty and accepts it.
         _ = sender.try_send(datagram);
         flows.lock().insert(ends, sender);

@@ -269,7 +269,7 @@ impl Netlink {
         self.change(RouteNetlinkMessage::DelRule(rule_message(family, rule)), 0)
     }
 
-    /// Whether such a rule already exists, whoever added it.
+    /// Whether such a rule already exists.
     ///
     /// # Errors
     /// The kernel's answer.

@@ -1,0 +1,72 @@
+//! Events that end the agent or change its configuration, and who sends them.
+
+use std::{
+    sync::mpsc::{self, Sender, SyncSender},
+    thread,
+};
+
+use signal_hook::{
+    consts::{SIGHUP, SIGINT, SIGTERM},
+    iterator::Signals,
+};
+use warren_wire::config::Config;
+
+use crate::runtime::problem::{Context, Problem, Result};
+
+/// Events that the main thread waits for.
+pub(super) enum Event {
+    Stop(i32),
+    /// The work beside the tunnel is done.
+    Done,
+    /// The tunnel has failed.
+    Failed,
+    /// Switch to this configuration.
+    Replace(Box<Config>),
+    /// Reload the file; the result goes to the requester, if there is one (not for a signal).
+    Reload(Option<SyncSender<Result<String>>>),
+}
+
+/// Requests a reload from the main thread and waits for the result.
+#[derive(Clone)]
+pub(super) struct Reloader(pub(super) Sender<Event>);
+
+impl Reloader {
+    /// Reports that the tunnel has failed.
+    pub(super) fn failed(&self) {
+        _ = self.0.send(Event::Failed);
+    }
+
+    /// Reloads the file and returns a summary of the changes.
+    ///
+    /// # Errors
+    /// When the file is invalid; the agent keeps its configuration.
+    pub(super) fn reload(&self) -> Result<String> {
+        let (answer, answered) = mpsc::sync_channel(1);
+        let gone = || Problem::new("the agent is shutting down");
+        self.0.send(Event::Reload(Some(answer))).map_err(|_| gone())?;
+        answered.recv().map_err(|_| gone())?
+    }
+}
+
+/// Sends an event for each signal.
+///
+/// # Errors
+/// When signals cannot be handled.
+pub(super) fn listen_to_signals(events: &Sender<Event>) -> Result<()> {
+    let mut signals =
+        Signals::new([SIGTERM, SIGINT, SIGHUP]).while_doing(|| "cannot handle signals".into())?;
+    let events = events.clone();
+    thread::Builder::new()
+        .name("signals".into())
+        .stack_size(128 << 10)
+        .spawn(move || {
+            for signal in signals.forever() {
+                let event = if signal == SIGHUP { Event::Reload(None) } else { Event::Stop(signal) };
+                if events.send(event).is_err() {
+                    return;
+                }
+            }
+        })
+        .while_doing(|| "cannot start the signal thread".into())?;
+    Ok(())
+}

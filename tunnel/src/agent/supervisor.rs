@@ -1,0 +1,251 @@
+//! A running agent: brings its tunnel up, handles events, and undoes all changes.
+
+use std::sync::{
+    Arc,
+    mpsc::{Receiver, Sender},
+};
+
+use signal_hook::consts::SIGINT;
+use warren_wire::{PublicKey, config::Config};
+
+use super::{
+    backend,
+    choice::{Backend, Chosen},
+    enrolled,
+    events::{Event, Reloader},
+    hooks::{self, Stage},
+    metrics_source::MetricsSource,
+    network::Network,
+    settings::{self, Settings, Source},
+    tunnel::{Tunnel, Up},
+    userspace::UserspaceTunnel,
+};
+use crate::runtime::{
+    host::capabilities,
+    log,
+    net::Change,
+    problem::{Problem, Result},
+    status::Status,
+};
+
+/// A tunnel that is up.
+pub(super) struct Agent {
+    settings: Settings,
+    /// Changes to the machine; `None` without an interface.
+    network: Option<Network>,
+    pub(super) tunnel: Box<dyn Tunnel>,
+    source: Arc<MetricsSource>,
+}
+
+impl Agent {
+    /// Brings the tunnel up. If that fails, all changes are undone.
+    pub(super) fn up(
+        settings: Settings,
+        chosen: &Chosen,
+        events: &Sender<Event>,
+        source: &Arc<MetricsSource>,
+    ) -> Result<Self> {
+        let Settings { interface, config, .. } = &settings;
+        if config.interface.save_config {
+            log::warn(
+                &Problem::new("SaveConfig is not supported and is ignored")
+                    .hint("run `wg showconf` to print the running configuration"),
+            );
+        }
+        let Chosen::Interface(backend) = *chosen else {
+            let tunnel = Self::bring_up_alone(&settings, chosen, events)?;
+            source.set(tunnel.handle());
+            watch_gateways(&settings, tunnel.as_ref(), events)?;
+            return Ok(Self { settings, network: None, tunnel, source: Arc::clone(source) });
+        };
+        if settings.services.requested() {
+            return Err(Problem::new(
+                "proxies and port forwards are not available for a tunnel with an interface",
+            )
+            .hint("remove these options, since programs use the tunnel's routes, or use --device user"));
+        }
+        let mut network = Network::new(interface, config, &settings.folder)?;
+        match Self::bring_up(&settings, backend, &mut network, events) {
+            Ok(tunnel) => {
+                source.set(tunnel.handle());
+                watch_gateways(&settings, tunnel.as_ref(), events)?;
+                Ok(Self { settings, network: Some(network), tunnel, source: Arc::clone(source) })
+            }
+            Err(problem) => {
+                network.down(&settings.config);
+                Err(problem)
+            }
+        }
+    }
+
+    /// Brings up a tunnel that ends in this process or in its own namespace. Settings for an interface are ignored with a warning.
+    fn bring_up_alone(
+        settings: &Settings,
+        chosen: &Chosen,
+        events: &Sender<Event>,
+    ) -> Result<Box<dyn Tunnel>> {
+        let parts = &settings.config.interface;
+        let hooks = [&parts.pre_up, &parts.post_up, &parts.pre_down, &parts.post_down];
+        if !hooks.iter().all(|commands| commands.is_empty()) {
+            log::warn(
+                &Problem::new("PreUp, PostUp, PreDown and PostDown do not run: the tunnel has no interface")
+                    .hint("remove them from the file, or grant the privileges that --device tun needs"),
+            );
+        }
+        if parts.fwmark.is_some_and(|mark| mark != 0) {
+            log::warn(
+                &Problem::new("FwMark is ignored: the tunnel has no interface")
+                    .hint("remove it from the file"),
+            );
+        }
+        capabilities::raise_descriptors();
+        let reloader = Reloader(events.clone());
+        let Up { tunnel, reason, .. } = match chosen {
+            Chosen::Netstack(why) => UserspaceTunnel::over_netstack(settings, reloader, why)?,
+            _ => UserspaceTunnel::over_namespace(settings, reloader)?,
+        };
+        announce(tunnel.handle().status()?, &reason);
+        Ok(tunnel)
+    }
+
+    fn bring_up(
+        settings: &Settings,
+        backend: Backend,
+        network: &mut Network,
+        events: &Sender<Event>,
+    ) -> Result<Box<dyn Tunnel>> {
+        let Settings { interface, config, .. } = settings;
+        let hooks = &config.interface;
+        if ![&hooks.pre_up, &hooks.post_up, &hooks.pre_down, &hooks.post_down].iter().all(|h| h.is_empty()) {
+            network.note(Change::Hooks)?;
+        }
+        hooks::run(Stage::PreUp, &hooks.pre_up, interface)?;
+        let Up { tunnel, mtu, reason } = backend::up(settings, backend, network, Reloader(events.clone()))?;
+        network.up(config, mtu)?;
+        hooks::run(Stage::PostUp, &hooks.post_up, interface)?;
+        announce(tunnel.handle().status()?, &reason);
+        Ok(tunnel)
+    }
+
+    /// Handles events until one ends the agent, then undoes all changes.
+    pub(super) fn run(mut self, events: &Receiver<Event>) -> Result<()> {
+        loop {
+            match events.recv() {
+                Ok(Event::Reload(requester)) => {
+                    let result = self.reload();
+                    match &result {
+                        Ok(changes) => {
+                            tracing::info!(interface = %self.settings.interface, "reloaded: {changes}");
+                        }
+                        Err(problem) => log::warn(problem),
+                    }
+                    if let Some(requester) = requester {
+                        _ = requester.try_send(result);
+                    }
+                }
+                Ok(Event::Replace(config)) => {
+                    if let Err(problem) = self.take(*config) {
+                        log::warn(&problem);
+                    }
+                }
+                Ok(Event::Stop(signal)) => {
+                    let name = if signal == SIGINT { "SIGINT" } else { "SIGTERM" };
+                    tracing::info!(interface = %self.settings.interface, signal = name, "shutting down");
+                    self.down();
+                    return Ok(());
+                }
+                Ok(Event::Done) => {
+                    self.down();
+                    return Ok(());
+                }
+                Ok(Event::Failed) => {
+                    let interface = self.settings.interface.clone();
+                    self.down();
+                    return Err(Problem::new(format!(
+                        "interface {interface} was removed, or its device failed"
+                    ))
+                    .hint("see the log for the reason, then start the agent again"));
+                }
+                // The signal thread holds a sender for the life of the process.
+                Err(_) => return Ok(()),
+            }
+        }
+    }
+
+    fn down(self) {
+        let Self { settings, network, tunnel, source } = self;
+        let Settings { interface, config, .. } = &settings;
+        if network.is_some()
+            && let Err(problem) = hooks::run(Stage::PreDown, &config.interface.pre_down, interface)
+        {
+            log::warn(&problem);
+        }
+        source.clear();
+        drop(tunnel);
+        if let Some(network) = network {
+            network.down(config);
+        }
+        if let Source::Token(enrolled) = &settings.source {
+            enrolled.release();
+        }
+        tracing::info!(%interface, "tunnel is down");
+    }
+
+    fn reload(&mut self) -> Result<String> {
+        if matches!(self.settings.source, Source::Stdin) {
+            return Err(Problem::new("cannot reload: the configuration was read from standard input")
+                .hint("start the agent with --config FILE, or change settings with `wg set`"));
+        }
+        self.take(settings::read(&self.settings.source, &self.settings.over)?)
+    }
+
+    /// Switches to another configuration and returns a summary of the changes.
+    fn take(&mut self, config: Config) -> Result<String> {
+        // The mark comes before the routes that need it; otherwise the tunnel's own datagrams would enter the tunnel.
+        let mark = match &self.network {
+            Some(network) => (network.fwmark(&self.settings.config), network.fwmark(&config)),
+            None => (None, None),
+        };
+        let changes = self.tunnel.apply(&self.settings.config, &config, mark)?;
+        let mtu = config.interface.mtu.filter(|_| config.interface.mtu != self.settings.config.interface.mtu);
+        if let Some(network) = &mut self.network {
+            network.reload(&config, mtu.map(u32::from))?;
+        }
+        self.tunnel.facts(&config, mtu.map(u32::from));
+        if let Source::Token(_) = &self.settings.source
+            && gateway(&self.settings.config) != gateway(&config)
+        {
+            self.tunnel.reset_connections();
+        }
+        self.settings.config = config;
+        Ok(changes)
+    }
+}
+
+/// Watches the gateways of an enrolled agent.
+fn watch_gateways(settings: &Settings, tunnel: &dyn Tunnel, events: &Sender<Event>) -> Result<()> {
+    match &settings.source {
+        Source::Token(enrolled) => enrolled::watch(Arc::clone(enrolled), tunnel.handle(), events.clone()),
+        Source::File(_) | Source::Stdin => Ok(()),
+    }
+}
+
+/// The gateway that carries an enrolled agent's packets.
+fn gateway(config: &Config) -> Option<PublicKey> {
+    config.peers.iter().find(|peer| !peer.allowed_ips.is_empty()).map(|peer| peer.public_key)
+}
+
+/// Logs that the tunnel is up, and with what.
+fn announce(status: Status, reason: &str) {
+    let on: Vec<String> = status.offloads.into_iter().filter(|o| o.on).map(|o| o.name).collect();
+    tracing::info!(
+        interface = status.interface,
+        backend = status.backend,
+        why = reason,
+        mtu = status.mtu,
+        port = status.listen_port,
+        peers = status.peers.len(),
+        offloads = on.join(","),
+        "tunnel is up"
+    );
+}
