@@ -82,12 +82,12 @@ fn rejoin(enrolled: &Enrolled, tunnel: &dyn TunnelHandle) -> Option<warren_wire:
             Ok(Ok(config)) => return Some(config),
             Ok(Err(refusals)) => {
                 log::warn(&refusals.problem());
-                // An operator may still readmit a key that was evicted.
-                refusals.delay().unwrap_or(PAUSE.1)
+                // Also after a final refusal: an operator may readmit a key that was evicted.
+                refusals.delay().unwrap_or_default()
             }
             Err(problem) => {
                 log::warn(&problem);
-                PAUSE.1
+                Duration::ZERO
             }
         };
         let until = std::time::Instant::now() + spread(pause).max(delay.min(RETRY_AFTER_MAX));
