@@ -115,7 +115,7 @@ async fn try_serve(provider: impl Provider, identity: Identity<'_>) -> Result<()
     stdout.write_all(greeting.as_bytes())?;
     stdout.flush()?;
     drop(stdout);
-    tracing::debug!(version = identity.version, "serving");
+    tracing::debug!(version = identity.version, network = address.parts().0, "serving");
 
     let serving = server(&service, identity.address, &stop)
         .serve_with_incoming_shutdown(connections.into_stream(), stop.clone().cancelled_owned());

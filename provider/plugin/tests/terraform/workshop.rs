@@ -144,7 +144,7 @@ fn a_deprecated_attribute_warns() {
     let workspace = workspace(&tool("made_in = 1999"));
     let plan = workspace.terraform.plan(&[]).unwrap().success().unwrap();
     let text = told(&plan.output());
-    assert!(text.contains("Warning: Deprecated attribute with workshop_tool.a"), "{text}");
+    assert!(text.contains("Warning: Attribute Deprecated with workshop_tool.a"), "{text}");
     assert!(text.contains("Use `bought_in` instead."), "{text}");
 }
 
