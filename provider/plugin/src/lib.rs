@@ -1,6 +1,6 @@
 //! A framework for writing Terraform and OpenTofu providers in Rust.
 //!
-//! It implements plugin protocol 6 (minor version 6.10) and does not depend on Go, `protoc` or any cloud.
+//! It implements plugin protocol 6 (minor version 6.11) and does not depend on Go, `protoc` or any cloud.
 //!
 //! To write a provider:
 //!
