@@ -155,7 +155,7 @@ fn peerings(model: &Model) -> Vec<Finding> {
                 site: peering.site.clone(),
             }];
             for (name, owner, block) in left.iter().chain(right) {
-                if block.net == rule.net || rule.message.contains(&format!(" {} ", block.net)) {
+                if [Some(rule.net), rule.other].contains(&Some(block.net)) {
                     sides.push(side(name, owner, block));
                 }
             }
