@@ -64,7 +64,9 @@ pub use provider::{Provider, Registry};
 pub use resource::{Change, ImportRequest, MoveSource, Planned, Resource};
 pub use schema::{Attribute, IdentitySchema, Nesting, Schema};
 pub use serve::{run, serve};
-pub use tf_provider_rs_derive::{Choice, DataSource, Ephemeral, Object, Provider, Resource};
+pub use tf_provider_rs_derive::{
+    Action, Choice, DataSource, Ephemeral, ListResource, Object, Provider, Resource,
+};
 pub use tokio_util::sync::CancellationToken;
 pub use types::Type;
 pub use value::{Number, Value};

@@ -69,10 +69,14 @@ pub trait ListResource: Send + Sync + 'static {
     type Model: Model;
 
     /// The full type name: the name of the managed resource type.
-    fn type_name(&self) -> &'static str;
+    fn type_name(&self) -> &'static str {
+        Self::Config::TYPE_NAME
+    }
 
     /// The schema of the `config` block.
-    fn schema(&self) -> Schema;
+    fn schema(&self) -> Schema {
+        Self::Config::schema()
+    }
 
     /// Validates a configuration beyond the validators of its attributes. Values may be unknown.
     async fn validate(&self, _config: &Self::Config, _diagnostics: &mut Diagnostics) {}

@@ -21,19 +21,23 @@ pub trait Resource: Send + Sync + 'static {
     type Model: Model;
 
     /// The full type name, such as `warren_aws_vpc`.
-    fn type_name(&self) -> &'static str;
+    fn type_name(&self) -> &'static str {
+        Self::Model::TYPE_NAME
+    }
 
     /// The schema.
-    fn schema(&self) -> Schema;
+    fn schema(&self) -> Schema {
+        Self::Model::schema()
+    }
 
     /// The identity schema, for clients that support resource identity (Terraform 1.12 or later).
     fn identity(&self) -> Option<IdentitySchema> {
-        None
+        Self::Model::identity()
     }
 
     /// The identity of an existing object: an object value of [`Resource::identity`]'s type.
-    fn identity_of(&self, _state: &Self::Model) -> Option<Value> {
-        None
+    fn identity_of(&self, state: &Self::Model) -> Option<Value> {
+        state.identity_of()
     }
 
     /// Upgrades a stored identity of an older [`IdentitySchema::version`] to the current one.
