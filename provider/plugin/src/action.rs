@@ -14,8 +14,10 @@ pub trait Action: Send + Sync + 'static {
     /// The typed view of the `config` block.
     type Model: Model;
 
-    /// The full type name.
-    fn type_name(&self) -> &'static str;
+    /// The full type name: that of the derived model.
+    fn type_name(&self) -> &'static str {
+        Self::Model::TYPE_NAME
+    }
 
     /// The schema of the `config` block. Computed attributes are not possible.
     fn schema(&self) -> Schema;

@@ -13,8 +13,10 @@ pub trait DataSource: Send + Sync + 'static {
     /// The typed view of configuration and result.
     type Model: Model;
 
-    /// The full type name.
-    fn type_name(&self) -> &'static str;
+    /// The full type name: that of the derived model.
+    fn type_name(&self) -> &'static str {
+        Self::Model::TYPE_NAME
+    }
 
     /// The schema.
     fn schema(&self) -> Schema;

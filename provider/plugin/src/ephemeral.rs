@@ -35,8 +35,10 @@ pub trait Ephemeral: Send + Sync + 'static {
     /// The typed view of configuration and result.
     type Model: Model;
 
-    /// The full type name.
-    fn type_name(&self) -> &'static str;
+    /// The full type name: that of the derived model.
+    fn type_name(&self) -> &'static str {
+        Self::Model::TYPE_NAME
+    }
 
     /// The schema.
     fn schema(&self) -> Schema;

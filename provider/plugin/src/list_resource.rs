@@ -68,8 +68,10 @@ pub trait ListResource: Send + Sync + 'static {
     /// The typed view of the managed resource.
     type Model: Model;
 
-    /// The full type name: the name of the managed resource type.
-    fn type_name(&self) -> &'static str;
+    /// The full type name of the managed resource: that of the derived model.
+    fn type_name(&self) -> &'static str {
+        Self::Model::TYPE_NAME
+    }
 
     /// The schema of the `config` block.
     fn schema(&self) -> Schema;

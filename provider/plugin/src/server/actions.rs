@@ -11,6 +11,7 @@ use crate::diagnostic::{Diagnostic, Diagnostics};
 use crate::erased::AnyAction;
 use crate::proto::tfplugin6 as proto;
 use crate::proto::tfplugin6::invoke_action::event::{Completed, Progress, Type as Event};
+use crate::required;
 use crate::schema::Schema;
 use crate::server::list_resources::Events;
 use crate::server::others::{checked, unknown_type};
@@ -98,6 +99,10 @@ impl Service {
     ) -> Result<(), Diagnostics> {
         let entry = self.action(&request.action_type)?;
         let config = wire::decode(request.config.as_ref(), &entry.ty)?;
+        let missing = required::missing(&entry.schema, &config);
+        if missing.has_error() {
+            return Err(missing);
+        }
         let mut ctx = self.plain_context();
         ctx.client = client(request.client_capabilities.as_ref());
         let (progress, mut messages) = mpsc::channel(1);

@@ -13,6 +13,7 @@ use crate::erased::AnyListResource;
 use crate::list_resource::{ListRequest, ListResult};
 use crate::plan;
 use crate::proto::tfplugin6 as proto;
+use crate::required;
 use crate::schema::Schema;
 use crate::server::others::{checked, unknown_type};
 use crate::server::panic::caught;
@@ -89,6 +90,10 @@ impl Service {
     ) -> Result<(), Diagnostics> {
         let (entry, resource) = self.list_entry(&request.type_name)?;
         let config = wire::decode(request.config.as_ref(), &entry.ty)?;
+        let missing = required::missing(&entry.schema, &config);
+        if missing.has_error() {
+            return Err(missing);
+        }
         let limit = u64::try_from(request.limit).ok().filter(|limit| *limit > 0);
         let include_resource = request.include_resource_object;
         let ctx = self.plain_context();
