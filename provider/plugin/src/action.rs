@@ -14,7 +14,7 @@ pub trait Action: Send + Sync + 'static {
     /// The typed view of the `config` block.
     type Model: Model;
 
-    /// The full type name.
+    /// The full type name: that of the derived model.
     fn type_name(&self) -> &'static str {
         Self::Model::TYPE_NAME
     }

@@ -13,7 +13,7 @@ pub trait DataSource: Send + Sync + 'static {
     /// The typed view of configuration and result.
     type Model: Model;
 
-    /// The full type name.
+    /// The full type name: that of the derived model.
     fn type_name(&self) -> &'static str {
         Self::Model::TYPE_NAME
     }

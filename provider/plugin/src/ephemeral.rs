@@ -35,7 +35,7 @@ pub trait Ephemeral: Send + Sync + 'static {
     /// The typed view of configuration and result.
     type Model: Model;
 
-    /// The full type name.
+    /// The full type name: that of the derived model.
     fn type_name(&self) -> &'static str {
         Self::Model::TYPE_NAME
     }

@@ -68,7 +68,7 @@ pub trait ListResource: Send + Sync + 'static {
     /// The typed view of the managed resource.
     type Model: Model;
 
-    /// The full type name: the name of the managed resource type.
+    /// The full type name of the managed resource: that of the derived model.
     fn type_name(&self) -> &'static str {
         Self::Config::TYPE_NAME
     }

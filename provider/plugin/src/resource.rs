@@ -20,7 +20,7 @@ pub trait Resource: Send + Sync + 'static {
     /// The typed view of configuration, plan and state. Its fields are the schema's attributes.
     type Model: Model;
 
-    /// The full type name, such as `warren_aws_vpc`.
+    /// The full type name, such as `notes_note`: that of the derived model.
     fn type_name(&self) -> &'static str {
         Self::Model::TYPE_NAME
     }
@@ -30,7 +30,8 @@ pub trait Resource: Send + Sync + 'static {
         Self::Model::schema()
     }
 
-    /// The identity schema, for clients that support resource identity (Terraform 1.12 or later).
+    /// The identity schema, for clients that support resource identity (Terraform 1.12 or later): that of the derived
+    /// model.
     fn identity(&self) -> Option<IdentitySchema> {
         Self::Model::identity()
     }
