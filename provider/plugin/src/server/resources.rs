@@ -15,7 +15,7 @@ use crate::required;
 use crate::resource::{ImportRequest, MoveSource, Planned};
 use crate::schema::{IdentitySchema, Schema};
 use crate::semantic;
-use crate::server::identity::{self, Copy};
+use crate::server::identity::{self, IdentityCopy};
 use crate::server::others::decoded;
 use crate::server::panic::caught;
 use crate::server::stored::Stored;
@@ -209,7 +209,11 @@ impl Service {
         Ok(proto::apply_resource_change::Response {
             new_identity: identity.as_ref().map(|identity| entry.encode_identity(identity)).transpose()?,
             new_state: Some(entry.encode(&state)?),
-            private: Stored::bytes(&ctx.private, applied.unfinished, Copy::of(entry, identity.as_ref())),
+            private: Stored::bytes(
+                &ctx.private,
+                applied.unfinished,
+                IdentityCopy::of(entry, identity.as_ref()),
+            ),
             diagnostics: wire::diagnostics(applied.diagnostics),
         })
     }
@@ -241,7 +245,11 @@ impl Service {
             new_identity: identity.as_ref().map(|identity| entry.encode_identity(identity)).transpose()?,
             new_state: Some(entry.encode(&state)?),
             diagnostics: Vec::new(),
-            private: Stored::bytes(&ctx.private, stored.unfinished, Copy::of(entry, identity.as_ref())),
+            private: Stored::bytes(
+                &ctx.private,
+                stored.unfinished,
+                IdentityCopy::of(entry, identity.as_ref()),
+            ),
             deferred: ctx.allowed_deferral().map(wire::deferred),
         })
     }
@@ -286,7 +294,7 @@ impl Service {
                         .map(|identity| entry.encode_identity(identity))
                         .transpose()?,
                     state: Some(entry.encode(&state)?),
-                    private: Stored::bytes(&ctx.private, false, Copy::of(entry, identity.as_ref())),
+                    private: Stored::bytes(&ctx.private, false, IdentityCopy::of(entry, identity.as_ref())),
                 };
                 Ok(proto::import_resource_state::Response {
                     imported_resources: vec![imported],
