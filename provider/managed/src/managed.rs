@@ -46,7 +46,9 @@ pub trait Object: Common {
 
     /// Records the objects in the state, so that no create adopts them.
     fn record(&self, objects: &Objects) {
-        objects.record(Self::KIND, self.name().text(), self.id().text());
+        if let (Some(name), Some(id)) = (self.name().known(), self.id().known()) {
+            objects.record(Self::KIND, name, id);
+        }
     }
 
     /// A model with only the ID of an import, to be read next.
@@ -115,7 +117,7 @@ pub async fn ensure<O: Object>(
     work: &Work<'_, O::Cloud>,
     progress: &Progress,
 ) -> Result<(), Diagnostics> {
-    let marks = planned.marks(&work.cloud);
+    let marks = planned.marks(&work.cloud)?;
     let find = || planned.find(&work.cloud);
     let create = || planned.create(&work.cloud, &marks);
     let id = adopt::ensure(work, &*planned, find, create).await?;
@@ -166,7 +168,7 @@ impl<O: Object> Resource for Managed<O> {
     }
 
     fn schema(&self) -> Schema {
-        O::schema()
+        <O as Object>::schema()
     }
 
     fn identity(&self) -> Option<IdentitySchema> {
@@ -200,7 +202,9 @@ impl<O: Object> Resource for Managed<O> {
 
     async fn plan_destroy(&self, _ctx: &Context, prior: &O, _diagnostics: &mut Diagnostics) {
         prior.record(self.session.objects());
-        self.session.guard().forget(&common::key(prior), prior.id().known().map(String::as_str));
+        if let Ok(key) = common::key(prior) {
+            self.session.guard().forget(&key, prior.id().known().map(String::as_str));
+        }
     }
 
     async fn create(&self, ctx: &Context, plan: Planned<O>, progress: &Progress) -> Result<O, Diagnostics> {
@@ -225,7 +229,9 @@ impl<O: Object> Resource for Managed<O> {
         progress: &Progress,
     ) -> Result<O, Diagnostics> {
         let mut planned = plan.state;
-        planned.set_id(prior.id().text());
+        if let Some(id) = prior.id().known() {
+            planned.set_id(id);
+        }
         let work = self.work(ctx, &planned, Operation::Update)?;
         planned.prepare(&work, Some(&prior), &plan.config).await?;
         finish(&planned, &work, progress).await
@@ -237,8 +243,10 @@ impl<O: Object> Resource for Managed<O> {
             return Ok(());
         }
         state.delete(&work).await?;
-        if O::Cloud::UNIQUE_NAMES {
-            self.session.objects().end_delete(state.id().text());
+        if O::Cloud::UNIQUE_NAMES
+            && let Some(id) = state.id().known()
+        {
+            self.session.objects().end_delete(id);
         }
         Ok(())
     }

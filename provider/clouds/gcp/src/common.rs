@@ -86,8 +86,8 @@ macro_rules! common {
             type Cloud = $crate::session::Gcp;
             const KIND: &'static str = $kind;
             warren_managed::accessors!();
-            fn marks(&self, gcp: &$crate::session::Gcp) -> String {
-                $crate::marker::Marker::new(&gcp.scope, self.name.text()).with(self.description.text())
+            fn marks(&self, gcp: &$crate::session::Gcp) -> Result<String, tf_provider_rs::NotKnown> {
+ Ok($crate::marker::Marker::new(&gcp.scope, self.name.value()?).with(self.description.text()))
             }
             fn plan_marks(&mut self, gcp: Option<&$crate::session::Gcp>) {
                 $crate::common::plan_place!(self, gcp);

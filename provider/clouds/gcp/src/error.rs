@@ -2,7 +2,7 @@
 
 use google_cloud_gax::error::Error;
 use google_cloud_gax::error::rpc::{Code, StatusDetails};
-use tf_provider_rs::{Diagnostic, Diagnostics};
+use tf_provider_rs::{Diagnostic, Diagnostics, NotKnown};
 pub(crate) use warren_managed::Failure;
 
 /// A failed API call, or an operation that failed after it began.
@@ -29,6 +29,12 @@ pub(crate) trait Named<T> {
 impl<T> Named<T> for Result<T, Error> {
     fn named(self, operation: &'static str) -> Result<T, ApiError> {
         self.map_err(|error| ApiError::new(operation, &error))
+    }
+}
+
+impl From<NotKnown> for ApiError {
+    fn from(error: NotKnown) -> ApiError {
+        ApiError::unsent("Warren", &error)
     }
 }
 

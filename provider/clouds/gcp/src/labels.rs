@@ -31,8 +31,8 @@ macro_rules! labelled {
             const KIND: &'static str = $kind;
             warren_managed::accessors!();
             /// Labels carry the marks, so the description contains the user's text only.
-            fn marks(&self, _gcp: &$crate::session::Gcp) -> String {
-                String::new()
+            fn marks(&self, _gcp: &$crate::session::Gcp) -> Result<String, tf_provider_rs::NotKnown> {
+ Ok({                String::new()})
             }
             fn plan_marks(&mut self, gcp: Option<&$crate::session::Gcp>) {
                 self.effective_labels = $crate::labels::planned(gcp, self);

@@ -14,9 +14,9 @@ macro_rules! common {
             type Cloud = $crate::session::RunPod;
             const KIND: &'static str = $kind;
             warren_managed::accessors!();
-            fn marks(&self, runpod: &$crate::session::RunPod) -> String {
+            fn marks(&self, runpod: &$crate::session::RunPod) -> Result<String, tf_provider_rs::NotKnown> {
                 let marks: fn(&warren_managed::Scope, &$model) -> String = $marks;
-                marks(&runpod.scope, self)
+                Ok(marks(&runpod.scope, self))
             }
         }
     };

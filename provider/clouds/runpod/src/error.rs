@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use tf_provider_rs::{Diagnostic, Diagnostics};
+use tf_provider_rs::{Diagnostic, Diagnostics, NotKnown};
 pub(crate) use warren_managed::Failure;
 
 /// A failed API call.
@@ -26,6 +26,12 @@ pub struct ApiError {
 // prose: verbatim
 const NO_CAPACITY: [&str; 4] =
     ["no longer any instances", "not enough free gpus", "no instances available", "capacity"];
+
+impl From<NotKnown> for ApiError {
+    fn from(error: NotKnown) -> ApiError {
+        ApiError::answered("Warren", 400, "Missing value", error.to_string())
+    }
+}
 
 impl ApiError {
     /// An error response.

@@ -56,13 +56,13 @@ pub(super) async fn create(gcp: &Gcp, planned: &Firewall, description: &str) -> 
 pub(super) async fn update(gcp: &Gcp, id: &str, want: &Firewall) -> Result<Option<Begun>, ApiError> {
     let have = get(gcp, id).await?;
     // An unmarked object, such as an imported rule, stays unmarked while its text stays the same.
-    let marked = have.description == want.marks(gcp) || have.description == want.description.text();
+    let marked = have.description == want.marks(gcp)? || have.description == want.description.text();
     let state = super::schema::state(have.clone(), want);
     if marked && same(&state, want) {
         return Ok(None);
     }
     let Link { project, name, .. } = link::parsed("firewalls.get", id)?;
-    let body = body(want, &want.marks(gcp));
+    let body = body(want, &want.marks(gcp)?);
     let call = gcp.clients.firewalls.update().set_project(project).set_firewall(name).set_body(body);
     Ok(Some(begin!("firewalls.update", id, call)))
 }

@@ -58,10 +58,10 @@ pub(super) async fn get(gcp: &Gcp, id: &str) -> Result<Found, ApiError> {
 pub(super) async fn update(gcp: &Gcp, id: &str, want: &ServiceAccount) -> Result<(), ApiError> {
     let have = get(gcp, id).await?.description;
     // An unmarked object, such as an imported account, stays unmarked while its text stays the same.
-    if have == want.marks(gcp) || have == want.description.text() {
+    if have == want.marks(gcp)? || have == want.description.text() {
         return Ok(());
     }
-    let account = model::ServiceAccount::new().set_name(id).set_description(want.marks(gcp));
+    let account = model::ServiceAccount::new().set_name(id).set_description(want.marks(gcp)?);
     let call = gcp.clients.service_accounts.patch_service_account().set_service_account(account);
     let call = call.set_update_mask(FieldMask::default().set_paths(["description"]));
     call.with_idempotency(true).send().await.named("serviceAccounts.patch").map(drop)

@@ -26,7 +26,7 @@ pub(super) async fn find(gcp: &Gcp, planned: &Network) -> Result<Vec<String>, Ap
     let id = planned.place(&gcp.project).unwrap_or_default();
     let Some(found) = ApiError::if_found(get(gcp, &id).await)? else { return Ok(Vec::new()) };
     let same =
-        !found.auto && Some(&found.mtu) == planned.mtu.known() && found.description == planned.marks(gcp);
+        !found.auto && Some(&found.mtu) == planned.mtu.known() && found.description == planned.marks(gcp)?;
     planned.adoptable(gcp, &found.description, same)
 }
 

@@ -33,7 +33,7 @@ async fn the_id_is_known_before_the_network_is_made() {
 async fn only_our_own_leftover_is_adopted() {
     let gcp = session().await.get().unwrap();
     let network = network();
-    let mine = network.marks(&gcp);
+    let mine = network.marks(&gcp).unwrap();
     assert_eq!(network.adoptable(&gcp, &mine, true).unwrap(), ["projects/acme-ml/global/networks/hub"]);
     let told: Vec<String> = [
         network.adoptable(&gcp, &mine, false),

@@ -39,8 +39,8 @@ impl Common for NetworkPeering {
 
     warren_managed::accessors!();
     /// A peering has no description.
-    fn marks(&self, _gcp: &Gcp) -> String {
-        String::new()
+    fn marks(&self, _gcp: &Gcp) -> Result<String, tf_provider_rs::NotKnown> {
+        Ok(String::new())
     }
 }
 

@@ -55,7 +55,7 @@ pub(super) async fn create_address(gcp: &Gcp, planned: &Endpoint) -> Result<Stri
     let id = address_id(gcp, planned);
     let body = model::Address::new()
         .set_name(planned.name.text())
-        .set_description(planned.marks(gcp))
+        .set_description(planned.marks(gcp)?)
         .set_address(planned.address.text())
         .set_address_type("INTERNAL")
         .set_purpose("PRIVATE_SERVICE_CONNECT")

@@ -44,7 +44,9 @@ impl Object for Endpoint {
             planned.address_id = api::address_id(&gcp, planned).into();
         }
         if !planned.name.is_unknown() {
-            diagnostics.extend(session.guard().plan(schema::occupied(planned)).await);
+            if let Ok(part) = schema::occupied(planned) {
+                diagnostics.extend(session.guard().plan(part).await);
+            }
         }
     }
 
@@ -56,7 +58,7 @@ impl Object for Endpoint {
         _config: &Endpoint,
     ) -> Result<(), Diagnostics> {
         let nets: Vec<_> = schema::net(&self.address).into_iter().collect();
-        work.session.guard().claim(&key(self), ClaimRole::Occupy, &nets).await
+        work.session.guard().claim(&key(self)?, ClaimRole::Occupy, &nets).await
     }
 
     async fn find(&self, gcp: &Gcp) -> Result<Vec<String>, ApiError> {
@@ -84,7 +86,7 @@ impl Object for Endpoint {
         let id = self.id.text();
         if ApiError::if_found(api::get(gcp, id).await)?.is_none() {
             use crate::common::Common as _;
-            let description = self.marks(gcp);
+            let description = self.marks(gcp)?;
             let find = || api::find(gcp, self);
             let create = || api::create(gcp, self, &description);
             adopt::ensure(work, self, find, create).await?;
@@ -109,6 +111,6 @@ impl Object for Endpoint {
         remove(work, || api::delete(gcp, id), || api::get(gcp, id)).await?;
         let address = self.address_id.text();
         remove(work, || api::delete_address(gcp, address), || api::get_address(gcp, address)).await?;
-        work.session.guard().release(&key(self)).await
+        work.session.guard().release(&key(self)?).await
     }
 }

@@ -138,12 +138,12 @@ pub(super) fn net(address: &Attr<String>) -> Option<IpNet> {
 }
 
 /// The endpoint's address for the guard.
-pub(super) fn occupied(endpoint: &Endpoint) -> PlannedResource {
-    let resource = PlannedResource::new(key(endpoint)).id(endpoint.id.known().map(String::as_str));
-    match net(&endpoint.address) {
+pub(super) fn occupied(endpoint: &Endpoint) -> Result<PlannedResource, tf_provider_rs::NotKnown> {
+    let resource = PlannedResource::new(key(endpoint)?).id(endpoint.id.known().map(String::as_str));
+    Ok(match net(&endpoint.address) {
         Some(net) => resource.range(net, Path::of("address"), Role::Occupy),
         None => resource.unknown(Family::V4),
-    }
+    })
 }
 
 /// Updates the state `before` with what the API returned.

@@ -17,5 +17,5 @@ fn names_in_dns_follow_the_endpoints() {
 #[test]
 fn the_address_is_told_to_the_guard() {
     let endpoint = Endpoint { name: "apis".into(), address: "10.0.255.254".into(), ..Endpoint::default() };
-    assert_eq!(schema::occupied(&endpoint).ranges[0].net.to_string(), "10.0.255.254/32");
+    assert_eq!(schema::occupied(&endpoint).unwrap().ranges[0].net.to_string(), "10.0.255.254/32");
 }

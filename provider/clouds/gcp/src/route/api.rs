@@ -32,7 +32,7 @@ pub(super) async fn find(gcp: &Gcp, planned: &Route) -> Result<Vec<String>, ApiE
     let id = planned.place(&gcp.project).unwrap_or_default();
     let Some(found) = ApiError::if_found(get(gcp, &id).await)? else { return Ok(Vec::new()) };
     let state = super::schema::state(found.clone(), planned);
-    let same = found.description == planned.marks(gcp)
+    let same = found.description == planned.marks(gcp)?
         && (&state.network, &state.dest_range, &state.priority, sets::known(&state.tags))
             == (&planned.network, &planned.dest_range, &planned.priority, sets::known(&planned.tags))
         && (&state.next_hop_gateway, &state.next_hop_ip, &state.next_hop_instance, &state.next_hop_ilb)

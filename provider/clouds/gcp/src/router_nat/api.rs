@@ -53,7 +53,7 @@ pub(super) async fn create(gcp: &Gcp, planned: &RouterNat, description: &str) ->
 pub(super) async fn patch(gcp: &Gcp, id: &str, want: &RouterNat) -> Result<Option<Begun>, ApiError> {
     let have = get(gcp, id).await?;
     // An unmarked object, such as an imported router, stays unmarked while its text stays the same.
-    let marked = have.description == want.marks(gcp) || have.description == want.description.text();
+    let marked = have.description == want.marks(gcp)? || have.description == want.description.text();
     let state = super::schema::state(have.clone(), want);
     let same = sets::known(&state.subnetworks) == sets::known(&want.subnetworks)
         && sets::known(&state.nat_ips) == sets::known(&want.nat_ips)
@@ -64,7 +64,7 @@ pub(super) async fn patch(gcp: &Gcp, id: &str, want: &RouterNat) -> Result<Optio
         return Ok(None);
     }
     let name = if have.nat.is_empty() { want.name.text() } else { &have.nat };
-    let body = model::Router::new().set_description(want.marks(gcp)).set_nats([nat(want, name)]);
+    let body = model::Router::new().set_description(want.marks(gcp)?).set_nats([nat(want, name)]);
     let Link { project, region, name, .. } = link::parsed("routers.get", id)?;
     let call = gcp.clients.routers.patch().set_project(project).set_region(region.unwrap_or_default());
     let call = call.set_router(name).set_body(body);

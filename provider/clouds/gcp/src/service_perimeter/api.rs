@@ -59,7 +59,7 @@ pub(super) async fn update(gcp: &Gcp, id: &str, want: &ServicePerimeter) -> Resu
     let have = call(gcp, id).await?;
     let found = told(id, &have)?;
     // An unmarked object, such as an imported perimeter, stays unmarked while its text stays the same.
-    let marks = want.marks(gcp);
+    let marks = want.marks(gcp)?;
     let marked = found.description == marks || found.description == want.description.text();
     let changed = [
         ("title", found.title != want.title.text()),

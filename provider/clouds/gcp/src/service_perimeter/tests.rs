@@ -85,7 +85,7 @@ async fn the_id_is_known_at_plan_and_only_our_own_leftover_is_adopted() {
     perimeter.plan_marks(Some(&gcp));
     let id = "accessPolicies/123/servicePerimeters/training";
     assert_eq!(perimeter.id.text(), id);
-    let mine = perimeter.marks(&gcp);
+    let mine = perimeter.marks(&gcp).unwrap();
     assert_eq!(perimeter.adoptable(&gcp, &mine, true).unwrap(), [id]);
     for (description, same) in
         [("by hand", true), ("[warren:training/research/training]", true), (&*mine, false)]

@@ -37,7 +37,7 @@ pub(super) async fn find(gcp: &Gcp, planned: &Subnetwork) -> Result<Vec<String>,
     let Some(found) = ApiError::if_found(get(gcp, &id).await)? else { return Ok(Vec::new()) };
     let same = link::same(&found.network, planned.network.text())
         && found.range == planned.ip_cidr_range.text()
-        && found.description == planned.marks(gcp);
+        && found.description == planned.marks(gcp)?;
     planned.adoptable(gcp, &found.description, same)
 }
 

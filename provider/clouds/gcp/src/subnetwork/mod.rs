@@ -47,7 +47,9 @@ impl Object for Subnetwork {
                 PlannedSubnetwork { network: crate::link::id(network), ranges: schema::nets(planned) };
             session.run().subnetworks.put(id.unwrap_or(planned.name.text()), id, planned_ranges);
         }
-        diagnostics.extend(session.guard().plan(schema::occupied(planned)).await);
+        if let Ok(part) = schema::occupied(planned) {
+            diagnostics.extend(session.guard().plan(part).await);
+        }
     }
 
     /// Claims the ranges.
@@ -58,7 +60,7 @@ impl Object for Subnetwork {
         _config: &Subnetwork,
     ) -> Result<(), Diagnostics> {
         common::has_region(&self.region)?;
-        work.session.guard().claim(&key(self), ClaimRole::Occupy, &schema::nets(self)).await
+        work.session.guard().claim(&key(self)?, ClaimRole::Occupy, &schema::nets(self)).await
     }
 
     async fn find(&self, gcp: &Gcp) -> Result<Vec<String>, ApiError> {
@@ -90,6 +92,6 @@ impl Object for Subnetwork {
         let id = self.id.text();
         // Addresses of VMs and forwarding rules linger for a while after their deletion.
         remove(work, || api::delete(gcp, id), || api::get(gcp, id)).await?;
-        work.session.guard().release(&key(self)).await
+        work.session.guard().release(&key(self)?).await
     }
 }

@@ -208,8 +208,8 @@ pub(super) fn nets(subnet: &Subnetwork) -> Vec<IpNet> {
 }
 
 /// The subnetwork's ranges for the guard. Its network has no range of its own, so it is compared with every network.
-pub(super) fn occupied(subnet: &Subnetwork) -> PlannedResource {
-    let mut resource = PlannedResource::new(key(subnet)).id(subnet.id.known().map(String::as_str));
+pub(super) fn occupied(subnet: &Subnetwork) -> Result<PlannedResource, tf_provider_rs::NotKnown> {
+    let mut resource = PlannedResource::new(key(subnet)?).id(subnet.id.known().map(String::as_str));
     if subnet.secondary_ip_ranges.is_unknown() {
         resource = resource.unknown(Family::V4);
     }
@@ -220,5 +220,5 @@ pub(super) fn occupied(subnet: &Subnetwork) -> PlannedResource {
             resource = resource.range(net, path, Role::Occupy);
         }
     }
-    resource
+    Ok(resource)
 }

@@ -40,7 +40,7 @@ impl Object for NetworkVolume {
         let id = self.id.text();
         let have = op.call(|| api::get(runpod, id)).await?;
         let mut change = json!({});
-        let name = self.marks(runpod);
+        let name = self.marks(runpod)?;
         if have.name != name && crate::marker::plain_name(&have.name) != self.name.text() {
             change["name"] = json!(name);
         }

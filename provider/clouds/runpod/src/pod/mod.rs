@@ -66,7 +66,7 @@ impl Object for Pod {
     async fn reconcile(&self, work: &Work<'_>) -> Result<Pod, Diagnostics> {
         let Work { cloud: runpod, op, .. } = work;
         let have = op.call(|| api::get(runpod, self.id.text())).await?;
-        let change = difference(self, &have, &self.marks(runpod));
+        let change = difference(self, &have, &self.marks(runpod)?);
         if change != json!({}) {
             op.call(|| api::update(runpod, self, &change)).await?;
         }

@@ -37,7 +37,7 @@ impl Object for RegistryAuth {
     }
 
     async fn find(&self, runpod: &RunPod) -> Result<Vec<String>, ApiError> {
-        api::find(runpod, &self.marks(runpod)).await
+        api::find(runpod, &self.marks(runpod)?).await
     }
 
     async fn create(&self, runpod: &RunPod, name: &String) -> Result<String, ApiError> {

@@ -24,7 +24,7 @@ fn attributes() {
 #[tokio::test]
 async fn each_version_has_a_name_of_its_own_and_an_import_reads_it_back() {
     let runpod = session().await.get().unwrap();
-    let name = credential().marks(&runpod);
+    let name = credential().marks(&runpod).unwrap();
     assert_eq!(name, "images v3 [warren:training/platform]");
     let state = schema::state(&api::Found { id: "reg1".into(), name }, &RegistryAuth::default());
     assert_eq!((state.name.text(), state.password_wo_version), ("images", Attr::Known(3)));
