@@ -1,6 +1,7 @@
 //! Measures texts with the embedded font, and shortens them to fit.
 
-use ttf_parser::Face;
+use skrifa::FontRef;
+use skrifa::raw::{ReadError, TableProvider as _};
 
 /// Inter Regular, SIL Open Font License 1.1; see `fonts/OFL.txt`.
 pub(crate) const REGULAR: &[u8] = include_bytes!("../fonts/Inter-Regular.ttf");
@@ -18,6 +19,8 @@ const EM: u32 = 1000;
 
 impl Ruler {
     pub(crate) fn new() -> Self {
+        // Without an advance, a character counts as one that is not in the table.
+        let advances = |font| advances(font).unwrap_or([0; 0x180]);
         Self { regular: advances(REGULAR), strong: advances(STRONG) }
     }
 
@@ -70,17 +73,17 @@ impl Ruler {
     }
 }
 
-fn advances(font: &[u8]) -> [u16; 0x180] {
+fn advances(font: &[u8]) -> Result<[u16; 0x180], ReadError> {
+    let font = FontRef::new(font)?;
+    let (characters, metrics) = (font.cmap()?, font.hmtx()?);
+    let em = u32::from(font.head()?.units_per_em()).max(1);
     let mut table = [0; 0x180];
-    if let Ok(face) = Face::parse(font, 0) {
-        let em = u32::from(face.units_per_em()).max(1);
-        for (code, slot) in table.iter_mut().enumerate() {
-            let glyph = u32::try_from(code).ok().and_then(char::from_u32).and_then(|c| face.glyph_index(c));
-            let advance = glyph.and_then(|glyph| face.glyph_hor_advance(glyph)).unwrap_or_default();
-            *slot = u16::try_from((u32::from(advance) * EM).div_ceil(em)).unwrap_or_default();
-        }
+    for (code, slot) in table.iter_mut().enumerate() {
+        let glyph = u32::try_from(code).ok().and_then(|code| characters.map_codepoint(code));
+        let advance = glyph.and_then(|glyph| metrics.advance(glyph)).unwrap_or_default();
+        *slot = u16::try_from((u32::from(advance) * EM).div_ceil(em)).unwrap_or_default();
     }
-    table
+    Ok(table)
 }
 
 /// Width of a character that is not in the table: an em for wide ones, the width of a wide letter for the rest.

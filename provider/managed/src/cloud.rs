@@ -2,10 +2,12 @@
 
 use std::fmt::Display;
 
-use tf_provider_rs::{Diagnostic, Diagnostics, IdentitySchema, ImportRequest, Value, async_trait};
+use serde_json::Value as Json;
+use tf_provider_rs::{Diagnostic, Diagnostics, IdentitySchema, ImportRequest, NotKnown, Value, async_trait};
 
 use tf_provider_rs::model::{FromValue, ToValue};
 
+use crate::elsewhere::{Locator, Place};
 use crate::session::Session;
 
 /// The routing domain and the repo or team of a run.
@@ -51,6 +53,32 @@ pub trait Cloud: Sized + Send + Sync + 'static {
     /// The identity of the object `id`; `cloud` is `None` while the account is not known.
     fn identity_of(cloud: Option<&Self>, id: &str) -> Value;
 
+    /// The attributes of the identity that say where an object is. A cloud whose IDs are globally unique and contain
+    /// the place needs none.
+    const LOCATORS: &'static [Locator] = &[];
+
+    /// Upgrades a stored identity of an older version. By default its values stay, which suits added optional
+    /// attributes.
+    ///
+    /// # Errors
+    /// The version is unknown.
+    fn upgrade_identity(_version: i64, identity: Json) -> Result<Json, Diagnostics> {
+        Ok(identity)
+    }
+
+    /// Learns the configured place, if that takes a call. Runs before every operation, so it must remember the result.
+    async fn locate(&self) {}
+
+    /// The configured place, as far as it is known.
+    fn place(&self) -> Place {
+        Place::new()
+    }
+
+    /// The place of an object as its state shows it.
+    fn place_of(_state: &Value) -> Place {
+        Place::new()
+    }
+
     /// The ID in an import request.
     ///
     /// # Errors
@@ -70,7 +98,7 @@ impl Memory for () {
 }
 
 /// The classification of a failed call by its remedy.
-pub trait Failure: Display + Into<Diagnostic> + Send + Sync + Sized {
+pub trait Failure: Display + Into<Diagnostic> + From<NotKnown> + Send + Sync + Sized {
     /// Whether the object, or one that the call names, does not exist (yet or any more).
     fn is_not_found(&self) -> bool;
 

@@ -11,7 +11,7 @@
 use std::marker::PhantomData;
 use std::sync::Arc;
 
-use serde_json::json;
+use serde_json::{Value as Json, json};
 use tf_provider_rs::{
     Change, Context, Diagnostics, IdentitySchema, ImportRequest, Planned, Progress, Resource, Schema, Value,
     async_trait,
@@ -20,6 +20,7 @@ use tf_provider_rs::{
 use crate::adopt;
 use crate::cloud::Cloud;
 use crate::common::{self, Common, Operation};
+use crate::elsewhere;
 use crate::memory::Objects;
 use crate::session::Session;
 use crate::wait::Op;
@@ -46,7 +47,9 @@ pub trait Object: Common {
 
     /// Records the objects in the state, so that no create adopts them.
     fn record(&self, objects: &Objects) {
-        objects.record(Self::KIND, self.name().text(), self.id().text());
+        if let (Some(name), Some(id)) = (self.name().known(), self.id().known()) {
+            objects.record(Self::KIND, name, id);
+        }
     }
 
     /// A model with only the ID of an import, to be read next.
@@ -115,7 +118,7 @@ pub async fn ensure<O: Object>(
     work: &Work<'_, O::Cloud>,
     progress: &Progress,
 ) -> Result<(), Diagnostics> {
-    let marks = planned.marks(&work.cloud);
+    let marks = planned.marks(&work.cloud)?;
     let find = || planned.find(&work.cloud);
     let create = || planned.create(&work.cloud, &marks);
     let id = adopt::ensure(work, &*planned, find, create).await?;
@@ -136,13 +139,21 @@ impl<O: Object> Managed<O> {
         Managed { session: session.clone(), object: PhantomData }
     }
 
-    fn work<'a>(
+    /// Checks that the object of a state is where the provider is configured for.
+    async fn here(&self, ctx: &Context, state: &O) -> Result<(), Diagnostics> {
+        let Some(cloud) = self.session.known() else { return Ok(()) };
+        cloud.locate().await;
+        elsewhere::refuse(ctx, &*cloud, state)
+    }
+
+    async fn work<'a>(
         &'a self,
         ctx: &'a Context,
         object: &O,
         operation: Operation,
     ) -> Result<Work<'a, O::Cloud>, Diagnostics> {
         let cloud = self.session.get()?;
+        cloud.locate().await;
         Ok(Work { session: &self.session, ctx, cloud, op: object.op(ctx, operation) })
     }
 }
@@ -178,6 +189,10 @@ impl<O: Object> Resource for Managed<O> {
         Some(O::Cloud::identity_of(self.session.known().as_deref(), id))
     }
 
+    async fn upgrade_identity(&self, version: i64, identity: Json) -> Result<Json, Diagnostics> {
+        O::Cloud::upgrade_identity(version, identity)
+    }
+
     async fn validate(&self, config: &O, diagnostics: &mut Diagnostics) {
         config.validate(&self.session, diagnostics);
     }
@@ -185,6 +200,9 @@ impl<O: Object> Resource for Managed<O> {
     async fn plan(&self, ctx: &Context, change: &mut Change<O>, diagnostics: &mut Diagnostics) {
         let objects = self.session.objects();
         if let Some(prior) = &change.prior {
+            if let Err(elsewhere) = self.here(ctx, prior).await {
+                return diagnostics.extend(elsewhere);
+            }
             prior.record(objects);
         } else if let Some(name) = change.planned.name().known()
             && !O::Cloud::UNIQUE_NAMES
@@ -198,21 +216,27 @@ impl<O: Object> Resource for Managed<O> {
         O::plan(&self.session, change, diagnostics).await;
     }
 
-    async fn plan_destroy(&self, _ctx: &Context, prior: &O, _diagnostics: &mut Diagnostics) {
+    async fn plan_destroy(&self, ctx: &Context, prior: &O, diagnostics: &mut Diagnostics) {
+        if let Err(elsewhere) = self.here(ctx, prior).await {
+            return diagnostics.extend(elsewhere);
+        }
         prior.record(self.session.objects());
-        self.session.guard().forget(&common::key(prior), prior.id().known().map(String::as_str));
+        if let Ok(key) = common::key(prior) {
+            self.session.guard().forget(&key, prior.id().known().map(String::as_str));
+        }
     }
 
     async fn create(&self, ctx: &Context, plan: Planned<O>, progress: &Progress) -> Result<O, Diagnostics> {
         let mut planned = plan.state;
-        let work = self.work(ctx, &planned, Operation::Create)?;
+        let work = self.work(ctx, &planned, Operation::Create).await?;
         planned.prepare(&work, None, &plan.config).await?;
         planned.ensure(&work, progress).await?;
         finish(&planned, &work, progress).await
     }
 
     async fn read(&self, ctx: &Context, state: O) -> Result<Option<O>, Diagnostics> {
-        let work = self.work(ctx, &state, Operation::Read)?;
+        self.here(ctx, &state).await?;
+        let work = self.work(ctx, &state, Operation::Read).await?;
         state.record(self.session.objects());
         work.op.within(state.read(&work)).await
     }
@@ -225,25 +249,34 @@ impl<O: Object> Resource for Managed<O> {
         progress: &Progress,
     ) -> Result<O, Diagnostics> {
         let mut planned = plan.state;
-        planned.set_id(prior.id().text());
-        let work = self.work(ctx, &planned, Operation::Update)?;
+        if let Some(id) = prior.id().known() {
+            planned.set_id(id);
+        }
+        self.here(ctx, &prior).await?;
+        let work = self.work(ctx, &planned, Operation::Update).await?;
         planned.prepare(&work, Some(&prior), &plan.config).await?;
         finish(&planned, &work, progress).await
     }
 
     async fn delete(&self, ctx: &Context, state: O) -> Result<(), Diagnostics> {
-        let work = self.work(ctx, &state, Operation::Delete)?;
+        self.here(ctx, &state).await?;
+        let work = self.work(ctx, &state, Operation::Delete).await?;
         if !adopt::may_delete(&self.session, ctx, &state) {
             return Ok(());
         }
         state.delete(&work).await?;
-        if O::Cloud::UNIQUE_NAMES {
-            self.session.objects().end_delete(state.id().text());
+        if O::Cloud::UNIQUE_NAMES
+            && let Some(id) = state.id().known()
+        {
+            self.session.objects().end_delete(id);
         }
         Ok(())
     }
 
     async fn import(&self, _ctx: &Context, request: ImportRequest) -> Result<O, Diagnostics> {
+        if let Some(cloud) = self.session.known() {
+            cloud.locate().await;
+        }
         let id = O::Cloud::import(&self.session, &request)?;
         O::import(&self.session, &id)
     }

@@ -1,14 +1,17 @@
-//! A provider with everything that few resources need: list resources, actions, `provider_meta`, deferred changes,
-//! generated configuration, and moves from another resource type. The tests use it; `notes.rs` is a simpler start.
+//! A provider with everything that few resources need: blocks, plan modifiers, semantic equality, list resources,
+//! actions, `provider_meta`, deferred changes, generated configuration, and moves from another resource type. The tests use it; `notes.rs` is a simpler start.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::process::ExitCode;
 use std::time::Duration;
 
 use tf_provider_rs::list_resource::{ListRequest, ListResult, ListResults};
+use tf_provider_rs::plan_modifiers::requires_replace_if;
+use tf_provider_rs::validators::{between, conflicts_with, length_between, none_of};
 use tf_provider_rs::{
     Action, Attr, Attribute, Context, DeferReason, Diagnostic, Diagnostics, IdentitySchema, ImportRequest,
-    InvokeProgress, ListResource, MoveSource, Path, Planned, Progress, Provider, Registry, Resource, Schema,
-    Value, async_trait, model,
+    InvokeProgress, ListResource, MoveSource, Nesting, Path, Planned, Progress, Provider, Registry, Resource,
+    Schema, Value, async_trait, model,
 };
 
 fn main() -> ExitCode {
@@ -67,7 +70,38 @@ model! {
         name: Attr<String>,
         colour: Attr<String>,
         edges: Attr<u64>,
+        serial: Attr<String>,
+        made_in: Attr<u64>,
+        bought_in: Attr<u64>,
         team: Attr<String>,
+        drawer: Attr<Vec<Drawer>>,
+        owner: Attr<Owner>,
+        slot: Attr<BTreeMap<String, Slot>>,
+    }
+
+    /// `drawer` blocks.
+    struct Drawer {
+        name: Attr<String>,
+        depth: Attr<u64>,
+        number: Attr<String>,
+        case: Attr<BTreeSet<Case>>,
+    }
+
+    /// `case` blocks in a drawer.
+    #[derive(Eq, PartialOrd, Ord)]
+    struct Case {
+        width: Attr<u64>,
+    }
+
+    /// The `owner` block.
+    struct Owner {
+        name: Attr<String>,
+        phone: Attr<String>,
+    }
+
+    /// `slot` blocks.
+    struct Slot {
+        content: Attr<String>,
     }
 }
 
@@ -83,13 +117,70 @@ impl Resource for Tool {
     }
 
     fn schema(&self) -> Schema {
-        Schema::new("A tool.").attributes([
-            Attribute::string("id").computed().keeps().describe("Number of the tool."),
-            Attribute::string("name").required().replaces().describe("Name of the tool."),
-            Attribute::string("colour").default("grey").describe("Colour. Defaults to `grey`."),
-            Attribute::number("edges").optional().describe("Number of edges."),
-            Attribute::string("team").computed().keeps().describe("Team of the module that created it."),
-        ])
+        Schema::new("A tool.")
+            .attributes([
+                Attribute::string("id").computed().keeps().describe("Number of the tool."),
+                Attribute::string("name")
+                    .required()
+                    .replaces()
+                    .validate(length_between(2, 20))
+                    .describe("Name of the tool."),
+                Attribute::string("colour")
+                    .default("grey")
+                    .validate(none_of(["transparent"]))
+                    .describe("Colour. Defaults to `grey`."),
+                Attribute::number("edges")
+                    .optional()
+                    .validate(between(1, 100))
+                    .modify(requires_replace_if(|request, response| response.planned < *request.prior))
+                    .describe("Number of edges. Changing it to a smaller number replaces the tool."),
+                Attribute::string("serial")
+                    .optional()
+                    .semantic_equals(|prior, new| caseless(prior) == caseless(new))
+                    .describe("Serial number. Not case-sensitive."),
+                Attribute::number("made_in")
+                    .optional()
+                    .deprecated("Use `bought_in` instead.")
+                    .describe("Year."),
+                Attribute::number("bought_in").optional().describe("Year."),
+                Attribute::string("team").computed().keeps().describe("Team of the module that created it."),
+                Attribute::nested(
+                    "drawer",
+                    Nesting::List,
+                    [
+                        Attribute::string("name").required().describe("Name of the drawer."),
+                        Attribute::number("depth").default(10_i64).describe("Depth. Defaults to 10."),
+                        Attribute::string("number").computed().describe("Number of the drawer."),
+                        Attribute::nested(
+                            "case",
+                            Nesting::Set,
+                            [Attribute::number("width").required().describe("Width of the case.")],
+                        )
+                        .block()
+                        .describe("Cases in the drawer."),
+                    ],
+                )
+                .max_items(2)
+                .describe("Drawers for its parts."),
+                Attribute::nested(
+                    "owner",
+                    Nesting::Single,
+                    [
+                        Attribute::string("name").required().replaces().describe("Name of the owner."),
+                        Attribute::string("phone").optional().describe("Number of the owner."),
+                    ],
+                )
+                .block()
+                .describe("Owner of the tool."),
+                Attribute::nested(
+                    "slot",
+                    Nesting::Map,
+                    [Attribute::string("content").optional().describe("What is in the slot.")],
+                )
+                .block()
+                .describe("Slots by position."),
+            ])
+            .validate(conflicts_with(["made_in", "bought_in"]))
     }
 
     fn identity(&self) -> Option<IdentitySchema> {
@@ -115,14 +206,16 @@ impl Resource for Tool {
         let mut tool = plan.state;
         tool.id = format!("tool-{}", tool.name.value()?).into();
         tool.team = ctx.meta.read::<Module>()?.team;
-        Ok(tool)
+        Ok(known(tool))
     }
 
     async fn read(&self, ctx: &Context, tool: ToolModel) -> Result<Option<ToolModel>, Diagnostics> {
         if tool.colour.known().is_some_and(|colour| colour == "absent") {
             ctx.defer(DeferReason::AbsentPrerequisite);
         }
-        Ok(Some(tool))
+        // The workshop writes serial numbers in capital letters.
+        let serial = tool.serial.known().map(|serial| serial.to_uppercase());
+        Ok(Some(ToolModel { serial: serial.into(), ..tool }))
     }
 
     async fn update(
@@ -132,7 +225,7 @@ impl Resource for Tool {
         plan: Planned<ToolModel>,
         _: &Progress,
     ) -> Result<ToolModel, Diagnostics> {
-        Ok(plan.state)
+        Ok(known(plan.state))
     }
 
     async fn delete(&self, _: &Context, _: ToolModel) -> Result<(), Diagnostics> {
@@ -160,6 +253,24 @@ impl Resource for Tool {
         ctx.private.set("moved", true.into());
         Ok(Some(tool(name)))
     }
+}
+
+/// What the workshop adds: numbers on the drawers, capital letters.
+fn known(mut tool: ToolModel) -> ToolModel {
+    if let Attr::Known(drawers) = &mut tool.drawer {
+        for (index, drawer) in drawers.iter_mut().enumerate() {
+            drawer.number = format!("no. {}", index + 1).into();
+        }
+    }
+    if tool.team.is_unknown() {
+        tool.team = Attr::Null;
+    }
+    tool.serial = tool.serial.known().map(|serial| serial.to_uppercase()).into();
+    tool
+}
+
+fn caseless(value: &Value) -> String {
+    value.as_str().unwrap_or_default().to_lowercase()
 }
 
 fn identity(name: &str) -> Value {

@@ -31,6 +31,12 @@ pub struct Context {
     pub client: ClientCapabilities,
     /// Private state of the resource, which Terraform stores but does not show to the user.
     pub private: Private,
+    /// The identity of the object as it was stored when the object was last read or changed, in every client. `None`
+    /// if the object is to be created, or if an older version of the provider stored it without an identity.
+    ///
+    /// Compare it with the configured account before calling the API: in another account, the object seems to be gone,
+    /// and Terraform would plan to create it again.
+    pub identity: Option<Value>,
     /// Whether the operation is deferred.
     pub deferral: Deferral,
     /// The module's `provider_meta` block.

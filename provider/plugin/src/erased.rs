@@ -124,6 +124,7 @@ pub(crate) trait AnyResource: Send + Sync {
     async fn delete(&self, ctx: &Context, state: &Value) -> Result<(), Diagnostics>;
     async fn import(&self, ctx: &Context, request: ImportRequest) -> Result<Value, Diagnostics>;
     async fn upgrade(&self, version: i64, state: Json) -> Result<Json, Diagnostics>;
+    async fn upgrade_identity(&self, version: i64, identity: Json) -> Result<Json, Diagnostics>;
     async fn generate_config(
         &self,
         ctx: &Context,
@@ -252,13 +253,17 @@ impl<R: Resource> AnyResource for Erased<R> {
         self.inner.upgrade(version, state).await
     }
 
+    async fn upgrade_identity(&self, version: i64, identity: Json) -> Result<Json, Diagnostics> {
+        self.inner.upgrade_identity(version, identity).await
+    }
+
     async fn generate_config(
         &self,
         ctx: &Context,
         config: Value,
         diagnostics: &mut Diagnostics,
     ) -> Result<Value, Diagnostics> {
-        let mut typed = read(&config)?;
+        let mut typed = read_state(&config)?;
         self.inner.generate_config(ctx, &mut typed, diagnostics).await;
         Ok(typed.to_value())
     }

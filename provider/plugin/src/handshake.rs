@@ -3,14 +3,13 @@
 //! Source: HashiCorp's go-plugin, core protocol version 1, with automatic mutual TLS.
 
 use std::ffi::OsString;
-use std::fs::Permissions;
-use std::os::unix::fs::PermissionsExt as _;
-use std::path::{Path, PathBuf};
+use std::net::SocketAddr;
+#[cfg(unix)]
+use std::path::PathBuf;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD_NO_PAD;
 use serde_json::json;
-use tempfile::TempDir;
 use thiserror::Error;
 
 /// Name and value of the variable that identifies a start by Terraform instead of a person.
@@ -19,9 +18,6 @@ const COOKIE: (&str, &str) =
 
 /// The only supported protocol version.
 const PROTOCOL: &str = "6";
-
-/// Maximum length of a Unix socket path on the systems that Terraform supports, without the final NUL.
-const MAX_SOCKET_PATH: usize = 103;
 
 /// How the process was started.
 #[derive(Debug, PartialEq, Eq)]
@@ -124,57 +120,43 @@ pub(crate) fn start(
     }
 }
 
-/// A directory for the socket that only the current user can access. Removed with its content on drop.
-#[derive(Debug)]
-pub(crate) struct SocketDir {
-    directory: TempDir,
+/// Where the plugin listens.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Address {
+    /// A Unix socket.
+    #[cfg(unix)]
+    Unix(PathBuf),
+    /// A port on loopback.
+    Tcp(SocketAddr),
 }
 
-impl SocketDir {
-    /// Creates a directory with mode 0700 in `parent` (`PLUGIN_UNIX_SOCKET_DIR`) or in the system's temporary
-    /// directory.
-    pub(crate) fn create(parent: Option<PathBuf>) -> std::io::Result<SocketDir> {
-        let parent = parent.filter(|dir| !dir.as_os_str().is_empty()).unwrap_or_else(std::env::temp_dir);
-        let directory = tempfile::Builder::new()
-            .prefix("plugin")
-            .permissions(Permissions::from_mode(0o700))
-            .tempdir_in(&parent)
-            .map_err(|error| named(&parent, &error))?;
-        let dir = SocketDir { directory };
-        if dir.socket().as_os_str().len() > MAX_SOCKET_PATH {
-            let error = std::io::Error::other(format!(
-                "too long for a Unix socket (limit {MAX_SOCKET_PATH} bytes); set TMPDIR or \
-                 PLUGIN_UNIX_SOCKET_DIR to a shorter directory"
-            ));
-            return Err(named(&dir.socket(), &error));
+impl Address {
+    /// The name of the network, as Go calls it, and the address.
+    pub(crate) fn parts(&self) -> (&'static str, String) {
+        match self {
+            #[cfg(unix)]
+            Address::Unix(path) => ("unix", path.display().to_string()),
+            Address::Tcp(address) => ("tcp", address.to_string()),
         }
-        Ok(dir)
     }
-
-    /// The path of the socket.
-    pub(crate) fn socket(&self) -> PathBuf {
-        self.directory.path().join("socket")
-    }
-}
-
-fn named(path: &Path, error: &std::io::Error) -> std::io::Error {
-    std::io::Error::new(error.kind(), format!("{}: {error}", path.display()))
 }
 
 /// The handshake line, with the address and certificate of the plugin.
-pub(crate) fn line(socket: &Path, certificate: &[u8]) -> String {
-    format!("1|{PROTOCOL}|unix|{}|grpc|{}\n", socket.display(), STANDARD_NO_PAD.encode(certificate))
+pub(crate) fn line(address: &Address, certificate: &[u8]) -> String {
+    let (network, address) = address.parts();
+    format!("1|{PROTOCOL}|{network}|{address}|grpc|{}\n", STANDARD_NO_PAD.encode(certificate))
 }
 
 /// The instructions to attach Terraform to this process. Such connections do not use TLS; the permissions of the
-/// socket's directory exclude other users.
-pub(crate) fn reattach(address: &str, socket: &Path, pid: u32) -> String {
-    let value = json!({ address: {
+/// socket's directory exclude other users. On Windows, every user of the machine can connect.
+pub(crate) fn reattach(provider: &str, address: &Address, pid: u32) -> String {
+    let (network, address) = address.parts();
+    let value = json!({ provider: {
         "Protocol": "grpc",
         "ProtocolVersion": 6,
         "Pid": pid,
         "Test": true,
-        "Addr": { "Network": "unix", "String": socket },
+        "Addr": { "Network": network, "String": address },
     }});
     format!(
         "Provider started. Press Ctrl-C to stop it. To attach Terraform, set:\n\n    \
@@ -214,11 +196,14 @@ mod tests {
 
     #[test]
     fn the_handshake_is_one_line_without_padding() {
-        assert_eq!(line(Path::new("/tmp/p/socket"), &[0xff; 4]), "1|6|unix|/tmp/p/socket|grpc|/////w\n");
+        let unix = Address::Unix("/tmp/p/socket".into());
+        assert_eq!(line(&unix, &[0xff; 4]), "1|6|unix|/tmp/p/socket|grpc|/////w\n");
+        let tcp = Address::Tcp(([127, 0, 0, 1], 10_000).into());
+        assert_eq!(line(&tcp, &[0xff; 4]), "1|6|tcp|127.0.0.1:10000|grpc|/////w\n");
     }
 
     #[test]
     fn attaching_is_explained() {
-        insta::assert_snapshot!(reattach(NOTES.address, Path::new("/tmp/p/socket"), 4711));
+        insta::assert_snapshot!(reattach(NOTES.address, &Address::Unix("/tmp/p/socket".into()), 4711));
     }
 }

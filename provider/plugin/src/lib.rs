@@ -14,6 +14,7 @@
 //! provider.
 
 pub mod action;
+mod block;
 pub mod codec;
 pub mod context;
 pub mod data_source;
@@ -29,10 +30,15 @@ mod log;
 pub mod model;
 pub mod path;
 mod plan;
+pub mod plan_modifiers;
 pub mod proto;
 pub mod provider;
+mod registered;
+mod replace;
+mod required;
 pub mod resource;
 pub mod schema;
+pub mod semantic;
 mod serve;
 pub mod server;
 #[cfg(all(feature = "test", unix))]
@@ -40,6 +46,7 @@ pub mod test;
 mod tls;
 pub mod types;
 mod validate;
+pub mod validators;
 pub mod value;
 
 pub use action::{Action, InvokeProgress};

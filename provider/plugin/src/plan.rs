@@ -11,6 +11,7 @@
 use std::collections::BTreeMap;
 
 use crate::path::Path;
+use crate::replace;
 use crate::schema::{Attribute, Keep, Nesting, Schema, Shape};
 use crate::value::Value;
 
@@ -37,10 +38,7 @@ pub(crate) fn prepare(
     if unfinished || prior.is_none_or(|prior| *prior != planned) {
         planned = with_unknowns(attributes, prior, Some(config), planned);
     }
-    let mut requires_replace = Vec::new();
-    if let Some(prior) = prior {
-        replaced(attributes, prior, &planned, &Path::root(), &mut requires_replace);
-    }
+    let requires_replace = prior.map(|prior| replace::required(schema, prior, &planned)).unwrap_or_default();
     Prepared { planned, requires_replace }
 }
 
@@ -165,23 +163,6 @@ fn with_unknowns(
         }
     }
     Value::Object(items)
-}
-
-/// Collects the attributes that differ and cannot be changed in place.
-fn replaced(attributes: &[Attribute], prior: &Value, planned: &Value, path: &Path, found: &mut Vec<Path>) {
-    for attribute in attributes {
-        let before = prior.get(&attribute.name).unwrap_or(&Value::Null);
-        let after = planned.get(&attribute.name).unwrap_or(&Value::Null);
-        let path = path.attribute(&attribute.name);
-        if before == after {
-            continue;
-        }
-        if attribute.replace {
-            found.push(path);
-        } else if let Shape::Nested(Nesting::Single, nested) = &attribute.shape {
-            replaced(nested, before, after, &path, found);
-        }
-    }
 }
 
 /// The state to keep of an interrupted create: what was planned, with what is known of `saved`

@@ -9,6 +9,7 @@ use crate::diagnostic::Diagnostics;
 use crate::erased::{AnyAction, AnyDataSource, AnyEphemeral, AnyListResource, AnyResource};
 use crate::function::Function;
 use crate::model::Model;
+use crate::registered::{Kind, Names};
 use crate::schema::Schema;
 
 /// A Terraform provider.
@@ -50,6 +51,7 @@ pub struct Registry {
     pub(crate) data_sources: Vec<Arc<dyn AnyDataSource>>,
     pub(crate) ephemerals: Vec<Arc<dyn AnyEphemeral>>,
     pub(crate) functions: Vec<Arc<dyn Function>>,
+    pub(crate) names: Names,
     pub(crate) list_resources: Vec<Arc<dyn AnyListResource>>,
     pub(crate) actions: Vec<Arc<dyn AnyAction>>,
 }
@@ -62,42 +64,48 @@ impl Registry {
 
     /// Adds a resource.
     #[must_use]
-    pub fn resource(mut self, resource: impl crate::Resource) -> Registry {
+    pub fn resource<R: crate::Resource>(mut self, resource: R) -> Registry {
+        self.names.add::<R>(Kind::Resource, resource.type_name());
         self.resources.push(crate::erased::resource(resource));
         self
     }
 
     /// Adds a data source.
     #[must_use]
-    pub fn data_source(mut self, source: impl crate::DataSource) -> Registry {
+    pub fn data_source<D: crate::DataSource>(mut self, source: D) -> Registry {
+        self.names.add::<D>(Kind::DataSource, source.type_name());
         self.data_sources.push(crate::erased::data_source(source));
         self
     }
 
     /// Adds an ephemeral resource.
     #[must_use]
-    pub fn ephemeral(mut self, ephemeral: impl crate::Ephemeral) -> Registry {
+    pub fn ephemeral<E: crate::Ephemeral>(mut self, ephemeral: E) -> Registry {
+        self.names.add::<E>(Kind::Ephemeral, ephemeral.type_name());
         self.ephemerals.push(crate::erased::ephemeral(ephemeral));
         self
     }
 
     /// Adds a function.
     #[must_use]
-    pub fn function(mut self, function: impl Function) -> Registry {
+    pub fn function<F: Function>(mut self, function: F) -> Registry {
+        self.names.add::<F>(Kind::Function, function.signature().name);
         self.functions.push(Arc::new(function));
         self
     }
 
     /// Adds a list resource. Its type must also be a managed resource with an identity.
     #[must_use]
-    pub fn list_resource(mut self, list: impl crate::ListResource) -> Registry {
+    pub fn list_resource<L: crate::ListResource>(mut self, list: L) -> Registry {
+        self.names.add::<L>(Kind::ListResource, list.type_name());
         self.list_resources.push(crate::erased::list_resource(list));
         self
     }
 
     /// Adds an action.
     #[must_use]
-    pub fn action(mut self, action: impl crate::Action) -> Registry {
+    pub fn action<A: crate::Action>(mut self, action: A) -> Registry {
+        self.names.add::<A>(Kind::Action, action.type_name());
         self.actions.push(crate::erased::action(action));
         self
     }
@@ -109,6 +117,7 @@ impl Registry {
         self.data_sources.extend(other.data_sources);
         self.ephemerals.extend(other.ephemerals);
         self.functions.extend(other.functions);
+        self.names.merge(other.names);
         self.list_resources.extend(other.list_resources);
         self.actions.extend(other.actions);
         self

@@ -36,6 +36,22 @@ pub trait Resource: Send + Sync + 'static {
         None
     }
 
+    /// Upgrades a stored identity of an older [`IdentitySchema::version`] to the current one.
+    ///
+    /// # Errors
+    /// Diagnostics for the user.
+    async fn upgrade_identity(&self, version: i64, _identity: Json) -> Result<Json, Diagnostics> {
+        Err(Diagnostic::error(
+            "Unable to Upgrade Resource Identity",
+            format!(
+                "The state contains an identity of {} in version {version}, which this provider version cannot \
+                 upgrade. Use the provider version that wrote the state.",
+                self.type_name()
+            ),
+        )
+        .into())
+    }
+
     /// Validates a configuration beyond the validators of its attributes. Values may be unknown; do not report
     /// unknown values.
     async fn validate(&self, _config: &Self::Model, _diagnostics: &mut Diagnostics) {}
@@ -161,13 +177,6 @@ pub struct Change<M> {
     pub requires_replace: Vec<Path>,
     /// Set this to defer the change. Only honoured by clients that support deferral.
     pub deferred: Option<DeferReason>,
-}
-
-impl<M> Change<M> {
-    /// Whether the object is to be created.
-    pub fn is_create(&self) -> bool {
-        self.prior.is_none()
-    }
 }
 
 /// The object to import.

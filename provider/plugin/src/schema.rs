@@ -11,8 +11,11 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+pub use crate::block::BlockItems;
 use crate::diagnostic::Diagnostics;
 use crate::path::Path;
+use crate::plan_modifiers::{ModifyRequest, ModifyResponse, PlanModifier};
+use crate::semantic::{self, SemanticEquality, SemanticEquals};
 use crate::types::Type;
 use crate::value::Value;
 
@@ -30,6 +33,8 @@ pub struct Schema {
     pub deprecated: Option<String>,
     /// Attributes in the order of their declaration.
     pub attributes: Vec<Attribute>,
+    /// Validators of the whole configuration.
+    pub validators: Vec<Validator>,
 }
 
 impl Schema {
@@ -63,6 +68,16 @@ impl Schema {
     #[must_use]
     pub fn attributes(mut self, attributes: impl IntoIterator<Item = Attribute>) -> Schema {
         self.attributes.extend(attributes);
+        self
+    }
+
+    /// Adds a validator of the whole configuration, such as [`crate::validators::conflicts_with`].
+    #[must_use]
+    pub fn validate(
+        mut self,
+        check: impl Fn(&Value, &Path, &mut Diagnostics) + Send + Sync + 'static,
+    ) -> Schema {
+        self.validators.push(Arc::new(check));
         self
     }
 
@@ -151,6 +166,12 @@ pub struct Attribute {
     pub replace: bool,
     /// Validators, run on known values.
     pub validators: Vec<Validator>,
+    /// Plan modifiers, run in order on creates and updates.
+    pub modifiers: Vec<PlanModifier>,
+    /// Whether two values mean the same.
+    pub semantic: Option<SemanticEquality>,
+    /// Whether nested attributes are written as blocks, and how many of them there may be.
+    pub block: Option<BlockItems>,
 }
 
 impl Attribute {
@@ -170,6 +191,9 @@ impl Attribute {
             keep: Keep::default(),
             replace: false,
             validators: Vec::new(),
+            modifiers: Vec::new(),
+            semantic: None,
+            block: None,
         }
     }
 
@@ -275,6 +299,58 @@ impl Attribute {
         self
     }
 
+    /// Adds a plan modifier; see [`crate::plan_modifiers`].
+    #[must_use]
+    pub fn modify(
+        mut self,
+        modifier: impl Fn(&ModifyRequest<'_>, &mut ModifyResponse) + Send + Sync + 'static,
+    ) -> Attribute {
+        self.modifiers.push(Arc::new(modifier));
+        self
+    }
+
+    /// Keeps the earlier spelling of a value if `same` says that the new one means the same; see
+    /// [`crate::semantic`]. In a collection, `same` is asked about the whole and then about each element.
+    #[must_use]
+    pub fn semantic_equals(
+        mut self,
+        same: impl Fn(&Value, &Value) -> bool + Send + Sync + 'static,
+    ) -> Attribute {
+        self.semantic = Some(Arc::new(same));
+        self
+    }
+
+    /// Same as [`Attribute::semantic_equals`], with the equality of a type.
+    #[must_use]
+    pub fn semantic<T: SemanticEquals>(mut self) -> Attribute {
+        self.semantic = Some(semantic::of_type::<T>());
+        self
+    }
+
+    /// Writes nested attributes as blocks: `rule { port = 80 }`. The name is then usually a singular. Blocks exist for
+    /// compatibility with older providers; prefer nested attributes.
+    ///
+    /// A block is always optional; see [`Attribute::min_items`]. Blocks may be nested in blocks, not in attributes.
+    #[must_use]
+    pub fn block(mut self) -> Attribute {
+        self.block.get_or_insert_default();
+        self
+    }
+
+    /// Makes it a block with a minimum number. A single block with a minimum of 1 is required.
+    #[must_use]
+    pub fn min_items(mut self, min: u32) -> Attribute {
+        self.block.get_or_insert_default().min = min;
+        self
+    }
+
+    /// Makes it a block with a maximum number.
+    #[must_use]
+    pub fn max_items(mut self, max: u32) -> Attribute {
+        self.block.get_or_insert_default().max = Some(max);
+        self
+    }
+
     /// Adds a validator, run on known, non-null values.
     #[must_use]
     pub fn validate(
@@ -327,6 +403,13 @@ impl IdentitySchema {
     /// An identity without attributes, version 0.
     pub fn new() -> IdentitySchema {
         IdentitySchema::default()
+    }
+
+    /// Sets the version of the identity format, which defaults to 0; see [`crate::Resource::upgrade_identity`].
+    #[must_use]
+    pub fn version(mut self, version: i64) -> IdentitySchema {
+        self.version = version;
+        self
     }
 
     /// Adds a string that import requires.

@@ -2,19 +2,20 @@
 
 mod connection;
 mod host;
+mod network;
+mod signals;
+#[cfg(unix)]
+mod socket_dir;
 
 use std::io::Write as _;
-use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
 
 use thiserror::Error;
-use tokio::net::UnixListener;
-use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 use tonic::transport::Server;
 
-use crate::handshake::{self, Identity, Refusal, SocketDir, Start};
+use crate::handshake::{self, Identity, Refusal, Start};
 use crate::log;
 use crate::proto::health::health_server::HealthServer;
 use crate::proto::plugin::grpc_broker_server::GrpcBrokerServer;
@@ -26,6 +27,7 @@ use crate::server::Service;
 use crate::tls::{self, TlsError};
 use connection::Connections;
 use host::Host;
+use signals::Signals;
 
 /// Terraform's limit on messages, in bytes.
 pub(crate) const MAX_MESSAGE: usize = 256 << 20;
@@ -38,6 +40,9 @@ const GRACE: Duration = Duration::from_secs(5);
 
 /// How long the process keeps running after its last connection was closed.
 const ORPHAN: Duration = Duration::from_secs(5);
+
+/// Seconds to wait for a client of which the process does not know whether it still runs.
+const NEVER_CONNECTED: u32 = 60;
 
 /// An error that ends the process.
 #[derive(Debug, Error)]
@@ -58,6 +63,8 @@ enum ServeError {
 /// is the version of the provider. If a person starts the process, it prints an explanation to standard error and
 /// returns 1. With `--debug` it serves without TLS, on a socket that only the current user can access, and prints the
 /// `TF_REATTACH_PROVIDERS` variable that attaches Terraform to it.
+///
+/// On Windows it listens on loopback TCP, as Go providers do. `TF_PROVIDER_NETWORK=tcp` selects that elsewhere.
 pub fn run(provider: impl Provider, address: &str, version: &str) -> ExitCode {
     let runtime = match tokio::runtime::Builder::new_multi_thread().enable_all().build() {
         Ok(runtime) => runtime,
@@ -87,16 +94,13 @@ async fn try_serve(provider: impl Provider, identity: Identity<'_>) -> Result<()
     let start = handshake::start(identity, std::env::args_os().skip(1), environment)?;
     log::install(identity.name(), environment);
 
-    let directory = SocketDir::create(std::env::var_os("PLUGIN_UNIX_SOCKET_DIR").map(PathBuf::from))?;
-    let listener = UnixListener::bind(directory.socket())?;
+    let (listener, address, _guard) = network::listen(start == Start::Debug, environment).await?;
     let (acceptor, greeting) = match &start {
         Start::Plugin { client_certificate } => {
             let tls = tls::server(client_certificate)?;
-            (Some(tls.acceptor), handshake::line(&directory.socket(), &tls.certificate))
+            (Some(tls.acceptor), handshake::line(&address, &tls.certificate))
         }
-        Start::Debug => {
-            (None, handshake::reattach(identity.address, &directory.socket(), std::process::id()))
-        }
+        Start::Debug => (None, handshake::reattach(identity.address, &address, std::process::id())),
     };
     let service = Service::new(provider);
     let stop = CancellationToken::new();
@@ -109,7 +113,7 @@ async fn try_serve(provider: impl Provider, identity: Identity<'_>) -> Result<()
     stdout.write_all(greeting.as_bytes())?;
     stdout.flush()?;
     drop(stdout);
-    tracing::debug!(version = identity.version, "serving");
+    tracing::debug!(version = identity.version, network = address.parts().0, "serving");
 
     let serving = server(&service, &stop)
         .serve_with_incoming_shutdown(connections.into_stream(), stop.clone().cancelled_owned());
@@ -157,7 +161,8 @@ impl Life {
         if self.debug {
             return std::future::pending().await;
         }
-        let parent = std::os::unix::process::parent_id();
+        let parent = parent();
+        let mut seconds = 0;
         loop {
             let open = *self.connections.borrow_and_update();
             let change = self.connections.changed();
@@ -168,38 +173,25 @@ impl Life {
                     tracing::warn!("client disconnected without a shutdown, exiting");
                     return;
                 }
-            } else if tokio::time::timeout(Duration::from_secs(1), change).await.is_err()
-                && std::os::unix::process::parent_id() != parent
-            {
-                tracing::warn!("client ended before it connected, exiting");
-                return;
+            } else if tokio::time::timeout(Duration::from_secs(1), change).await.is_err() {
+                seconds += 1;
+                if parent.is_none() && seconds == NEVER_CONNECTED || self::parent() != parent {
+                    tracing::warn!("client ended before it connected, exiting");
+                    return;
+                }
             }
         }
     }
 }
 
-/// The signals that a plugin handles.
-struct Signals {
-    interrupt: tokio::signal::unix::Signal,
-    terminate: tokio::signal::unix::Signal,
+/// The process that started this one. Another process is the parent once it has ended.
+#[cfg(unix)]
+fn parent() -> Option<u32> {
+    Some(std::os::unix::process::parent_id())
 }
 
-impl Signals {
-    fn register() -> std::io::Result<Signals> {
-        Ok(Signals {
-            interrupt: signal(SignalKind::interrupt())?,
-            terminate: signal(SignalKind::terminate())?,
-        })
-    }
-
-    /// Returns when a signal requests the process to end. Ctrl-C reaches every process of the terminal, including the
-    /// plugin, which leaves the decision to Terraform: it calls `StopProvider`.
-    async fn end(mut self, debug: bool) {
-        loop {
-            tokio::select! {
-                _ = self.terminate.recv() => return,
-                _ = self.interrupt.recv() => if debug { return },
-            }
-        }
-    }
+/// On other systems a process does not learn that its parent has ended.
+#[cfg(not(unix))]
+fn parent() -> Option<u32> {
+    None
 }

@@ -1,9 +1,21 @@
 //! Runs the validators of attributes on a configuration.
 
-use crate::diagnostic::Diagnostics;
+use crate::diagnostic::{Diagnostic, Diagnostics};
 use crate::path::Path;
-use crate::schema::{Attribute, Nesting, Shape};
+use crate::schema::{Attribute, Nesting, Schema, Shape};
 use crate::value::Value;
+
+/// Validates `config`, an object of `schema`.
+pub(crate) fn check_schema(schema: &Schema, config: &Value, write_only: bool, diagnostics: &mut Diagnostics) {
+    let root = Path::root();
+    check(&schema.attributes, config, &root, write_only, diagnostics);
+    if !config.is_null() {
+        if let Some(message) = &schema.deprecated {
+            diagnostics.push(Diagnostic::warning("Deprecated", message));
+        }
+        schema.validators.iter().for_each(|check| check(config, &root, diagnostics));
+    }
+}
 
 /// Validates `value`, an object of `attributes` at `path`. Null and unknown values are skipped. `write_only` is
 /// whether the client supports write-only attributes.
@@ -16,6 +28,9 @@ pub(crate) fn check(
 ) {
     for attribute in attributes {
         let Some(value) = value.get(&attribute.name) else { continue };
+        if let Some(items) = attribute.block {
+            items.check(value, &path.attribute(&attribute.name), diagnostics);
+        }
         if value.is_null() || value.is_unknown() {
             continue;
         }
@@ -33,6 +48,9 @@ pub(crate) fn check(
         for validator in &attribute.validators {
             validator(value, &path, diagnostics);
         }
+        if let Some(message) = &attribute.deprecated {
+            diagnostics.push(Diagnostic::warning("Attribute Deprecated", message).at(path.clone()));
+        }
         if let Shape::Nested(nesting, nested) = &attribute.shape {
             for (path, item) in items(*nesting, value, &path) {
                 check(nested, item, &path, write_only, diagnostics);
@@ -42,7 +60,7 @@ pub(crate) fn check(
 }
 
 /// The objects of a nested attribute, each with its path. Elements of a set share the path of the set.
-fn items<'v>(nesting: Nesting, value: &'v Value, path: &Path) -> Vec<(Path, &'v Value)> {
+pub(crate) fn items<'v>(nesting: Nesting, value: &'v Value, path: &Path) -> Vec<(Path, &'v Value)> {
     match (nesting, value) {
         (Nesting::Single, object) => vec![(path.clone(), object)],
         (Nesting::List, Value::List(items)) => {

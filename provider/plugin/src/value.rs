@@ -63,6 +63,12 @@ impl std::fmt::Debug for Number {
     }
 }
 
+impl From<i32> for Number {
+    fn from(value: i32) -> Self {
+        Number::from(i64::from(value))
+    }
+}
+
 impl From<i64> for Number {
     fn from(value: i64) -> Self {
         Number(BigDecimal::from(value).normalized())
@@ -263,6 +269,12 @@ impl From<&str> for Value {
 impl From<String> for Value {
     fn from(value: String) -> Self {
         Value::String(value)
+    }
+}
+
+impl From<i32> for Value {
+    fn from(value: i32) -> Self {
+        Value::Number(Number::from(value))
     }
 }
 

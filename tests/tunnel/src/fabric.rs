@@ -196,11 +196,19 @@ impl Fabric {
     /// # Errors
     /// It ends; the error has its log.
     pub fn pod(&self, host: &Arc<Namespace>, token: &str, arguments: &[&str]) -> Result<Member> {
+        let mut member = self.starting_pod(host, token, arguments)?;
+        member.wait_until_up()?;
+        Ok(member)
+    }
+
+    /// Starts an agent with a token on a host.
+    ///
+    /// # Errors
+    /// The program is missing.
+    pub fn starting_pod(&self, host: &Arc<Namespace>, token: &str, arguments: &[&str]) -> Result<Member> {
         let home = tempfile::Builder::new().prefix("warren-pod-").tempdir()?;
         own(home.path())?;
-        let mut member = Member { daemon: agent(host, home.path(), token, arguments)?, home };
-        up(&mut member.daemon, "agent")?;
-        Ok(member)
+        Ok(Member { daemon: agent(host, home.path(), token, arguments)?, home })
     }
 
     /// Starts an agent with a token and an interface on a host, as root: its programs need no proxies.
@@ -304,6 +312,16 @@ pub struct Member {
     pub daemon: Daemon,
     /// Its folder.
     pub home: TempDir,
+}
+
+impl Member {
+    /// Waits until the agent is up.
+    ///
+    /// # Errors
+    /// It ends; the error has its log.
+    pub fn wait_until_up(&mut self) -> Result<()> {
+        up(&mut self.daemon, "agent")
+    }
 }
 
 fn text(path: &Path) -> String {

@@ -125,21 +125,6 @@ fn seeds(target: &str) -> Vec<Vec<u8>> {
         "frame" => frames(),
         "coalescer" => vec![packets()],
         "handshake" => vec![vec![], vec![0, 9, 1], vec![1, 40, 0x80, 1, 41, 1]],
-        "socks" => vec![
-            b"\x05\x02\x00\x02\x05\x01\x00\x03\x0bexample.com\x01\xbb".to_vec(),
-            b"\x05\x01\x02\x01\x01u\x01p\x05\x03\x00\x01\x00\x00\x00\x00\x00\x00".to_vec(),
-            b"\x00\x00\x00\x04\xfd\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x01\x00\x35data".to_vec(),
-        ],
-        "http" => vec![
-            b"CONNECT s3.example:443 HTTP/1.1\r\nHost: s3.example:443\r\n\r\nearly".to_vec(),
-            b"PUT http://[fd00::1]:80/a?b HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\nConnection: x-hop\r\nX-Hop: 1\r\n\r\n5\r\nhello\r\n0\r\n\r\n".to_vec(),
-            b"http://s3.example:8080/path".to_vec(),
-            b"[fd00::1]:443".to_vec(),
-        ],
-        "dns" => vec![
-            b"\x12\x34\x01\x00\x00\x01\x00\x00\x00\x00\x00\x01\x02db\x04corp\x04test\x00\x00\x01\x00\x01\x00\x00\x29\x10\x00\x00\x00\x80\x00\x00\x00".to_vec(),
-            b"\x12\x34\x01\x00\x00\x01\x00\x02\x00\x00\x00\x00\x01a\x00\x00\x01\x00\x01\xc0\x0c\x00\x05\x00\x01\x00\x00\x00\x3c\x00\x03\x01b\x00\x01b\x00\x00\x01\x00\x01\x00\x00\x00\x3c\x00\x04\x0a\x00\x00\x01".to_vec(),
-        ],
         _ => [(1, 148), (2, 92), (3, 64), (4, 32), (4, 1452)]
             .map(|(kind, length)| {
                 let mut message = vec![7; length];

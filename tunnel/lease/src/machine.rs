@@ -473,10 +473,13 @@ impl Leases {
         u32::try_from(self.settings.ttl.as_secs()).unwrap_or(u32::MAX)
     }
 
-    pub(crate) fn quarantined(&self, family: Family) -> u128 {
-        let waiting = self.replica.leases.values().filter(|entry| !entry.value.is_live());
-        let addresses = waiting.flat_map(|entry| entry.value.addresses.iter());
-        addresses.filter(|address| Family::of(**address) == family).count() as u128
+    /// Number of quarantined addresses, and when the first of them becomes free.
+    pub(crate) fn quarantined(&self, family: Family) -> (u128, Option<UnixTime>) {
+        let waiting = self.replica.leases.values().map(|entry| &entry.value).filter(|lease| !lease.is_live());
+        let of_family = waiting
+            .filter(|lease| lease.addresses.iter().any(|address| Family::of(*address) == family))
+            .map(Lease::until);
+        (of_family.clone().count() as u128, of_family.min())
     }
 }
 

@@ -8,7 +8,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use blake2::{Blake2s256, Digest as _};
 use ipnet::IpNet;
-use warren_wire::PublicKey;
+use warren_wire::{PublicKey, UnixTime};
 
 /// An address family.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -32,6 +32,8 @@ pub struct Full {
     pub total: u128,
     /// Those that become free by themselves.
     pub quarantined: u128,
+    /// When the first of these becomes free.
+    pub next_free: Option<UnixTime>,
 }
 
 /// A pool that can serve nobody.

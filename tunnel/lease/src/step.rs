@@ -257,10 +257,10 @@ impl Leases {
                 continue;
             }
             let Some(address) = self.pool.choose(family, key) else {
-                let full =
-                    Full { family, total: self.pool.total(family), quarantined: self.quarantined(family) };
+                let (quarantined, next_free) = self.quarantined(family);
                 self.let_go(step);
-                return Err(Refusal::Full(full));
+                let total = self.pool.total(family);
+                return Err(Refusal::Full(Full { family, total, quarantined, next_free }));
             };
             self.reserved.insert(address);
             self.pool.take(address);

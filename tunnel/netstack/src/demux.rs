@@ -112,10 +112,6 @@ impl TimeWait {
         self.table.remove(flow);
     }
 
-    pub(crate) fn len(&self) -> usize {
-        self.table.len()
-    }
-
     pub(crate) fn memory(&self) -> usize {
         self.table.allocation_size() + self.order.capacity() * size_of::<(Nanos, Flow)>()
     }

@@ -1,4 +1,4 @@
-//! Entry points for fuzzing: any bytes, no panic, bounded memory.
+//! Entry points for fuzzing: any bytes, no panic, bounded memory. Compiled for tests and libFuzzer only.
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::time::Duration;
@@ -116,4 +116,23 @@ fn check(stack: &Stack) {
     let memory = stack.memory();
     assert!(memory.buffers_peak <= BUDGET, "over budget: {memory:?}");
     assert!(memory.total <= 8 * BUDGET, "unbounded: {memory:?}");
+}
+
+#[cfg(test)]
+mod tests {
+    use warren_netstack_sim::Rng;
+
+    #[test]
+    fn arbitrary_bytes_do_no_harm() {
+        let mut rng = Rng(9);
+        for _ in 0..3_000 {
+            let length = rng.below(600) as usize;
+            let mut data: Vec<u8> = (0..length).map(|_| rng.draw() as u8).collect();
+            super::segments(&data);
+            for byte in data.iter_mut().step_by(41) {
+                *byte = rng.pick(&[0x45, 0x60, 20, 40, 6, 17, 1, 58]);
+            }
+            super::packets(&data);
+        }
+    }
 }

@@ -27,7 +27,7 @@ mod config;
 mod congestion;
 mod cubic;
 mod demux;
-#[doc(hidden)]
+#[cfg(any(test, feature = "fuzz"))]
 pub mod fuzz;
 mod icmp;
 mod listen;

@@ -278,12 +278,6 @@ impl Stack {
         self.demux.len()
     }
 
-    /// Connections in TIME-WAIT.
-    #[must_use]
-    pub fn time_waiting(&self) -> usize {
-        self.time_wait.len()
-    }
-
     /// Counters.
     #[must_use]
     pub fn stats(&self) -> Stats {

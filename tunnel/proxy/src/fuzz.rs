@@ -1,4 +1,4 @@
-//! Entry points for fuzzing: any bytes, no panic, bounded memory.
+//! Entry points for fuzzing: any bytes, no panic, bounded memory. Compiled for tests and libFuzzer only.
 
 use std::{
     io,
@@ -205,5 +205,77 @@ impl AsyncWrite for Script {
 
     fn poll_shutdown(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
         Poll::Ready(Ok(()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::collection::vec;
+    use proptest::prelude::*;
+    use proptest::sample::{Index, select};
+
+    const SOCKS: &[&[u8]] = &[
+        b"\x05\x02\x00\x02\x05\x01\x00\x03\x0bexample.com\x01\xbb",
+        b"\x05\x01\x02\x01\x01u\x01p\x05\x03\x00\x01\x00\x00\x00\x00\x00\x00",
+        b"\x00\x00\x00\x04\xfd\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x01\x00\x35data",
+    ];
+    const HTTP: &[&[u8]] = &[
+        b"CONNECT s3.example:443 HTTP/1.1\r\nHost: s3.example:443\r\n\r\nearly",
+        b"PUT http://[fd00::1]:80/a?b HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\nConnection: x-hop\r\nX-Hop: 1\r\n\r\n5\r\nhello\r\n0\r\n\r\n",
+        b"http://s3.example:8080/path",
+        b"[fd00::1]:443",
+    ];
+    const DNS: &[&[u8]] = &[
+        b"\x12\x34\x01\x00\x00\x01\x00\x00\x00\x00\x00\x01\x02db\x04corp\x04test\x00\x00\x01\x00\x01\x00\x00\x29\x10\x00\x00\x00\x80\x00\x00\x00",
+        b"\x12\x34\x01\x00\x00\x01\x00\x02\x00\x00\x00\x00\x01a\x00\x00\x01\x00\x01\xc0\x0c\x00\x05\x00\x01\x00\x00\x00\x3c\x00\x03\x01b\x00\x01b\x00\x00\x01\x00\x01\x00\x00\x00\x3c\x00\x04\x0a\x00\x00\x01",
+    ];
+
+    /// Random bytes, or a valid input with a few changes: bytes, cuts, doubled parts.
+    fn hostile(valid: &'static [&'static [u8]]) -> impl Strategy<Value = Vec<u8>> {
+        let edit = (any::<Index>(), any::<u8>(), 0..5_u8);
+        let edited = (select(valid), vec(edit, 0..5)).prop_map(|(valid, edits)| {
+            let mut bytes = valid.to_vec();
+            for (at, byte, operation) in edits {
+                if bytes.is_empty() {
+                    break;
+                }
+                let at = at.index(bytes.len());
+                match operation {
+                    0 => bytes.truncate(at),
+                    1 => bytes[at] = byte,
+                    2 => bytes.extend_from_within(at..),
+                    3 => _ = bytes.remove(at),
+                    _ => bytes.insert(at, byte),
+                }
+            }
+            bytes
+        });
+        prop_oneof![2 => edited, 1 => vec(any::<u8>(), 0..256), 1 => vec(any::<u8>(), 0..4096)]
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(2_000))]
+
+        #[test]
+        fn socks_survives_hostile_bytes(bytes in hostile(SOCKS)) {
+            super::socks(&bytes);
+        }
+
+        #[test]
+        fn http_survives_hostile_bytes(bytes in hostile(HTTP)) {
+            super::http(&bytes);
+        }
+
+        #[test]
+        fn dns_survives_hostile_bytes(bytes in hostile(DNS)) {
+            super::dns(&bytes);
+        }
+    }
+
+    #[test]
+    fn valid_inputs_are_served() {
+        SOCKS.iter().for_each(|bytes| super::socks(bytes));
+        HTTP.iter().for_each(|bytes| super::http(bytes));
+        DNS.iter().for_each(|bytes| super::dns(bytes));
     }
 }

@@ -13,6 +13,7 @@ pub mod auth;
 pub mod counters;
 pub mod dns;
 pub mod forward;
+#[cfg(any(test, feature = "fuzz"))]
 pub mod fuzz;
 pub mod http;
 pub mod limits;

@@ -134,7 +134,7 @@ impl Settings {
 /// When it cannot be read or parsed, or has no private key.
 pub(super) fn read(source: &Source, over: &Overrides) -> Result<Config> {
     let (name, text) = match source {
-        Source::Token(enrolled) => return enrolled.rejoin(),
+        Source::Token(enrolled) => return enrolled.reload(),
         Source::Stdin => {
             let mut text = Zeroizing::new(String::new());
             std::io::stdin()

@@ -11,6 +11,9 @@ use warren_wire::gateway::Limits;
 /// Sources that are remembered. When there are more, those that have been quiet are forgotten.
 const SOURCES: usize = 65_536;
 
+/// After a minute a source may make all the requests that it may make again.
+const MINUTE: Duration = Duration::from_secs(60);
+
 #[derive(Debug)]
 pub(super) struct RequestLimits {
     start: Instant,
@@ -43,29 +46,31 @@ impl RequestLimits {
         }
     }
 
-    /// Whether a request from there is answered. One that is not takes nothing from the others.
-    pub(super) fn admit(&self, from: IpAddr) -> bool {
+    /// Admits a request from there. One that is not admitted takes nothing from the others.
+    ///
+    /// # Errors
+    /// How long until one would be admitted.
+    pub(super) fn admit(&self, from: IpAddr) -> Result<(), Duration> {
         let now = self.start.elapsed();
         let source = source(from);
         let mut buckets = self.buckets.lock();
         let Buckets { limits, all, sources } = &mut *buckets;
         if sources.len() >= SOURCES && !sources.contains_key(&source) {
-            // After a minute a source may do all it may do again: nothing is lost with it.
-            sources.retain(|_, (last, _)| now.saturating_sub(*last) < Duration::from_secs(60));
+            sources.retain(|_, (last, _)| now.saturating_sub(*last) < MINUTE);
             if sources.len() >= SOURCES {
-                return false;
+                return Err(MINUTE);
             }
         }
         let (last, limit) = sources.entry(source).or_insert_with(|| (now, of_source(limits)));
         *last = now;
         if !limit.take(now, 1000) {
-            return false;
+            return Err(limit.time_until(now, 1000));
         }
-        if all.take(now, 1) {
-            return true;
+        if !all.take(now, 1) {
+            limit.put_back(1000);
+            return Err(all.time_until(now, 1));
         }
-        limit.put_back(1000);
-        false
+        Ok(())
     }
 }
 
@@ -96,9 +101,11 @@ mod tests {
     fn a_source_is_an_ipv4_address_or_an_ipv6_subnet() {
         let limits = Limits { requests_per_minute_and_source: 2, ..Limits::default() };
         let limits = RequestLimits::new(&limits);
-        let ask = |address: &str| limits.admit(address.parse().unwrap());
+        let ask = |address: &str| limits.admit(address.parse().unwrap()).is_ok();
         assert!(ask("192.0.2.1") && ask("::ffff:192.0.2.1"));
         assert!(!ask("192.0.2.1"));
+        let wait = limits.admit("192.0.2.1".parse().unwrap()).unwrap_err();
+        assert!((28..=30).contains(&wait.as_secs()), "{wait:?}");
         assert!(ask("192.0.2.2"));
         assert!(ask("2001:db8::1") && ask("2001:db8::2") && !ask("2001:db8::3") && ask("2001:db8:0:1::1"));
     }
@@ -109,7 +116,7 @@ mod tests {
             Limits { requests_per_second: 1, requests_per_minute_and_source: 5, ..Limits::default() };
         let limits = RequestLimits::new(&limits);
         let from = "192.0.2.1".parse().unwrap();
-        let admitted = (0..100).filter(|_| limits.admit(from)).count();
+        let admitted = (0..100).filter(|_| limits.admit(from).is_ok()).count();
         assert!((1..5).contains(&admitted), "{admitted}");
         assert!(limits.buckets.lock().sources[&from].1.take(limits.start.elapsed(), 1000));
     }

@@ -13,12 +13,21 @@ use warren_wire::enrolment::{
     RELEASE_PATH, REQUEST_MAX, Release, Version,
 };
 use warren_wire::gateway::{GatewayConfig, PeerSettings};
-use warren_wire::token::{Claims, GatewaySet, KeyRing};
+use warren_wire::token::{CLOCK_SKEW, Claims, GatewaySet, KeyRing, TokenError};
 use warren_wire::{Name, PrivateKey, PublicKey};
 
 use super::leases::LeaseService;
 use super::limits::RequestLimits;
 use super::now;
+
+/// `Retry-After` of a draining gateway, which does not know how long that lasts.
+const RETRY_DRAINING: Duration = Duration::from_secs(10);
+/// The least `Retry-After` where there are too many requests: of many clients that return, only one may be next.
+const RETRY_LIMITED: Duration = Duration::from_secs(5);
+/// `Retry-After` of a full pool of which no address is in quarantine, so that only a change makes room.
+const RETRY_FULL: Duration = Duration::from_secs(30);
+/// Added to the end of a quarantine: the address is free when its record has been removed.
+const SWEPT: Duration = Duration::from_secs(2);
 
 /// A complete request.
 #[derive(Debug, Clone, Copy)]
@@ -114,17 +123,17 @@ impl Enrolment {
 
     /// Serves a request. A refused request changes nothing.
     pub async fn handle(&self, request: Request<'_>) -> Response {
-        let answer = match request.path {
-            _ if !self.limits.admit(request.remote.ip()) => {
+        let answer = match (self.limits.admit(request.remote.ip()), request.path) {
+            (Err(wait), _) => {
                 let detail = "too many requests from this address or in total";
-                Err(Problem::new(Kind::RateLimited, detail).retry_after(Duration::from_secs(5)))
+                Err(Problem::new(Kind::RateLimited, detail).retry_after(wait.max(RETRY_LIMITED)))
             }
-            ENROL_PATH | RELEASE_PATH if request.method != "POST" => {
+            (Ok(()), ENROL_PATH | RELEASE_PATH) if request.method != "POST" => {
                 Err(Problem::new(Kind::Method, format!("{} accepts only POST", request.path)))
             }
-            ENROL_PATH => self.enrol(&request).await,
-            RELEASE_PATH => self.release(&request).await,
-            _ => Err(Problem::new(Kind::NotFound, format!("try POST {ENROL_PATH}"))),
+            (Ok(()), ENROL_PATH) => self.enrol(&request).await,
+            (Ok(()), RELEASE_PATH) => self.release(&request).await,
+            (Ok(()), _) => Err(Problem::new(Kind::NotFound, format!("try POST {ENROL_PATH}"))),
         };
         answer.unwrap_or_else(|problem| {
             tracing::info!(remote = %request.remote, kind = %problem.kind, detail = problem.detail, "refused");
@@ -137,7 +146,7 @@ impl Enrolment {
         let enrol = Enrol::from_json(request.body)?;
         if self.draining.load(Ordering::Relaxed) {
             let detail = "this gateway is being drained; connect to another gateway of the token";
-            return Err(Problem::new(Kind::Draining, detail));
+            return Err(Problem::new(Kind::Draining, detail).retry_after(RETRY_DRAINING));
         }
         let claims = self.verify(&enrol)?;
         self.prove(&enrol.proof, Purpose::Enrol, &enrol.public_key, &request.binding)?;
@@ -168,7 +177,13 @@ impl Enrolment {
 
     fn verify(&self, enrol: &Enrol) -> Result<Claims, Problem> {
         let claims = self.keys.verify(&enrol.token)?;
-        claims.check(now(), &self.fabric)?;
+        let now = now();
+        claims.check(now, &self.fabric).map_err(|error| match error {
+            TokenError::Early(from) => {
+                Problem::from(error).retry_after(from.since(now).saturating_sub(CLOCK_SKEW))
+            }
+            _ => error.into(),
+        })?;
         if !claims.gateways.as_slice().iter().any(|gateway| gateway.key == self.public) {
             let detail =
                 "the token does not name this gateway; create a token that names the current gateways";
@@ -237,18 +252,20 @@ fn check_body(request: &Request<'_>) -> Result<(), Problem> {
 }
 
 fn problem(refusal: &Refusal) -> Problem {
-    let (kind, retry) = match refusal {
+    let (kind, delay) = match refusal {
         Refusal::UsedUp(_) => (Kind::TokenUsedUp, None),
         Refusal::Revoked => (Kind::TokenRevoked, None),
         Refusal::Evicted(_) => (Kind::Evicted, None),
-        Refusal::Full(_) => (Kind::PoolExhausted, Some(30)),
+        Refusal::Full(full) => {
+            (Kind::PoolExhausted, Some(full.next_free.map_or(RETRY_FULL, |at| at.since(now()) + SWEPT)))
+        }
         Refusal::NoLease | Refusal::NotEvicted => (Kind::NoLease, None),
-        Refusal::Contended => (Kind::Busy, Some(1)),
-        Refusal::Store => (Kind::Store, Some(2)),
+        Refusal::Contended => (Kind::Busy, Some(Duration::from_secs(1))),
+        Refusal::Store => (Kind::Store, Some(Duration::from_secs(2))),
     };
     let problem = Problem::new(kind, refusal.to_string());
-    match retry {
-        Some(seconds) => problem.retry_after(Duration::from_secs(seconds)),
+    match delay {
+        Some(delay) => problem.retry_after(delay),
         None => problem,
     }
 }

@@ -204,6 +204,10 @@ fn what_is_refused_and_that_nothing_changes_by_it() {
             let response = bench.post(path, &body).await;
             let problem = Problem::from_json(&response.body).expect("a problem");
             assert_eq!(response.status, problem.kind.status());
+            assert_eq!(response.retry_after, problem.retry_after);
+            // The token is early by an hour, of which a minute is tolerated.
+            let early = response.retry_after.is_some_and(|seconds| (3500..=3540).contains(&seconds));
+            assert_eq!(early, name == "not yet valid", "{name}: {:?}", response.retry_after);
             out += &format!("{name}: {} {}: {}\n", response.status, problem.kind, problem.detail);
         }
         let get = Request {
@@ -233,9 +237,11 @@ fn what_is_refused_and_that_nothing_changes_by_it() {
             assert_eq!(bench.enrol(&pod(number), &bench.token()).await.status, 200);
         }
         let full = Problem::from_json(&bench.enrol(&pod(14), &bench.token()).await.body).unwrap();
+        assert_eq!(full.retry_after, Some(30), "nothing is in quarantine");
         out += &format!("pool: {full}\n");
         bench.enrolment.set_draining(true);
         let draining = Problem::from_json(&bench.enrol(&pod(15), &bench.token()).await.body).unwrap();
+        assert_eq!(draining.retry_after, Some(10));
         out += &format!("draining: {draining}\n");
         let out = out.replace(&soon.to_string(), "SOON");
         insta::assert_snapshot!(out);
@@ -366,7 +372,7 @@ fn requests_of_one_source_are_bounded() {
         }
         let refused: Vec<u16> = statuses.iter().map(|response| response.status).collect();
         assert_eq!(refused, [400, 400, 400, 429, 429]);
-        assert_eq!(statuses[4].retry_after, Some(5));
+        assert_eq!(statuses[4].retry_after, Some(20), "three a minute");
     });
 }
 

@@ -1,12 +1,14 @@
 //! The configured account: its clients, and the tags of its objects.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
 
 use aws_config::SdkConfig;
 use aws_sdk_ec2::types::{Filter, Tag};
 use tf_provider_rs::{Attr, Diagnostic, Diagnostics, Path};
+use tokio::sync::OnceCell;
 use warren_guard::S3Options;
-use warren_managed::Scope;
+use warren_managed::{Place, Scope};
 
 use crate::client::{self, Credentials};
 use crate::config::AwsConfig;
@@ -25,6 +27,10 @@ pub struct Aws {
     pub region: String,
     ec2: aws_sdk_ec2::Client,
     sdk: SdkConfig,
+    /// The account of the credentials.
+    account: OnceCell<String>,
+    /// Set when AWS was asked for the account.
+    located: OnceCell<()>,
 }
 
 impl Aws {
@@ -50,6 +56,8 @@ impl Aws {
             region,
             ec2: aws_sdk_ec2::Client::new(&sdk),
             sdk,
+            account: OnceCell::new(),
+            located: OnceCell::new(),
         };
         let allowed = items(&config.allowed_account_ids);
         if !allowed.is_empty() {
@@ -104,9 +112,33 @@ impl Aws {
     /// # Errors
     /// The error that AWS returns.
     pub async fn account(&self) -> Result<String, Diagnostics> {
-        let sts = aws_sdk_sts::Client::new(&self.sdk);
-        let caller = sts.get_caller_identity().send().await.named("GetCallerIdentity")?;
-        Ok(caller.account.unwrap_or_default())
+        let ask = async || -> Result<String, Diagnostics> {
+            let sts = aws_sdk_sts::Client::new(&self.sdk);
+            let caller = sts.get_caller_identity().send().await.named("GetCallerIdentity")?;
+            caller.account.ok_or_else(|| {
+                let detail = "The response of GetCallerIdentity has no account. Check `aws.endpoint_url`.";
+                Diagnostic::error("AWS account missing in a response", detail).into()
+            })
+        };
+        self.account.get_or_try_init(ask).await.cloned()
+    }
+
+    /// Asks for the account, once. No permission is needed for that. Without a response, such as in a network without
+    /// an endpoint of STS, objects are only compared by region.
+    pub(crate) async fn locate(&self) {
+        const LIMIT: Duration = Duration::from_secs(10);
+        let ask = async || {
+            if !matches!(tokio::time::timeout(LIMIT, self.account()).await, Ok(Ok(_))) {
+                tracing::warn!("the account is unknown: no response to GetCallerIdentity");
+            }
+        };
+        self.located.get_or_init(ask).await;
+    }
+
+    /// The region, and the account if it is known.
+    pub(crate) fn place(&self) -> Place {
+        let account = self.account.get().map(|account| ("account_id", account.clone()));
+        [("region", self.region.clone())].into_iter().chain(account).collect()
     }
 
     /// Options for claims in S3: the credentials, region and endpoint of the account.

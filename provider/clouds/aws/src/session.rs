@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use tf_provider_rs::{Diagnostic, Diagnostics, IdentitySchema, ImportRequest, Value, async_trait};
 use warren_guard::S3Options;
-use warren_managed::{Cloud, Scope};
+use warren_managed::{Cloud, Locator, Place, Scope};
 
 pub use crate::account::Aws;
 use crate::config::AwsConfig;
@@ -48,32 +48,66 @@ impl Cloud for Aws {
         Aws::new(config, scope).await
     }
 
-    /// Region and ID.
+    const LOCATORS: &'static [Locator] = &[
+        Locator { attribute: "region", noun: "region", setting: "configure the provider (`aws.region`)" },
+        Locator {
+            attribute: "account_id",
+            noun: "account",
+            setting: "use credentials (AWS_PROFILE, `aws.profile`, `aws.assume_role`)",
+        },
+    ];
+
+    /// ID, region and account, as in hashicorp/aws. Version 0 had no account.
     fn identity() -> IdentitySchema {
         IdentitySchema::new()
+            .version(1)
             .required("id", "ID assigned by AWS.")
             .optional("region", "Region. Defaults to the region of the provider.")
+            .optional("account_id", "ID of the account. Defaults to the account of the provider.")
     }
 
     fn identity_of(aws: Option<&Aws>, id: &str) -> Value {
-        let region = aws.map_or(Value::Null, |aws| Value::from(aws.region.clone()));
-        Value::object([("id", Value::from(id)), ("region", region)])
+        let place = aws.map(Aws::place).unwrap_or_default();
+        let value = |name| place.get(name).map_or(Value::Null, |text| Value::from(text.as_str()));
+        Value::object([("id", id.into()), ("region", value("region")), ("account_id", value("account_id"))])
+    }
+
+    async fn locate(&self) {
+        Aws::locate(self).await;
+    }
+
+    fn place(&self) -> Place {
+        Aws::place(self)
+    }
+
+    /// From the Amazon Resource Name: `arn:PARTITION:SERVICE:REGION:ACCOUNT:RESOURCE`. Some services have no region.
+    fn place_of(state: &Value) -> Place {
+        let arn = state.get("arn").and_then(Value::as_str).unwrap_or_default();
+        let mut parts = arn.split(':').skip(3);
+        let place = [("region", parts.next()), ("account_id", parts.next())];
+        place
+            .into_iter()
+            .filter_map(|(name, text)| Some((name, text?.to_owned())))
+            .filter(|(_, text)| !text.is_empty())
+            .collect()
     }
 
     fn import(session: &Session, request: &ImportRequest) -> Result<String, Diagnostics> {
-        if let ImportRequest::Identity(identity) = request
-            && let Some(region) = identity.get("region").and_then(Value::as_str)
-        {
-            let ours = &session.get()?.region;
-            if ours != region {
-                return Err(Diagnostic::error(
-                    "Import identity for another region",
-                    format!(
-                        "The identity names the region {region}, but the provider is configured for \
-                         {ours}. Import the object with a provider configuration for {region}."
-                    ),
-                )
-                .into());
+        if let ImportRequest::Identity(identity) = request {
+            let ours = session.get()?.place();
+            for Locator { attribute, noun, .. } in Self::LOCATORS {
+                if let Some(named) = identity.get(attribute).and_then(Value::as_str)
+                    && let Some(ours) = ours.get(attribute).filter(|ours| *ours != named)
+                {
+                    return Err(Diagnostic::error(
+                        format!("Import identity for another {noun}"),
+                        format!(
+                            "The identity names the {noun} {named}, but the provider is configured for {ours}. Import \
+                             the object with a provider configuration for {named}."
+                        ),
+                    )
+                    .into());
+                }
             }
         }
         request.id_or("id")

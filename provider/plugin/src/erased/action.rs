@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 
-use super::read;
+use super::{read, read_config};
 use crate::action::{Action, InvokeProgress};
 use crate::context::Context;
 use crate::diagnostic::Diagnostics;
@@ -43,9 +43,8 @@ impl<A: Action> AnyAction for Erased<A> {
     }
 
     async fn validate(&self, config: &Value, diagnostics: &mut Diagnostics) {
-        match read(config) {
-            Ok(config) => self.0.validate(&config, diagnostics).await,
-            Err(error) => diagnostics.extend(error),
+        if let Some(config) = read_config(config, diagnostics) {
+            self.0.validate(&config, diagnostics).await;
         }
     }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use tokio::sync::mpsc;
 
-use super::read;
+use super::{read, read_config};
 use crate::context::Context;
 use crate::diagnostic::Diagnostics;
 use crate::list_resource::{ListRequest, ListResource, ListResult, ListResults};
@@ -43,9 +43,8 @@ impl<L: ListResource> AnyListResource for Erased<L> {
     }
 
     async fn validate(&self, config: &Value, diagnostics: &mut Diagnostics) {
-        match read(config) {
-            Ok(config) => self.0.validate(&config, diagnostics).await,
-            Err(error) => diagnostics.extend(error),
+        if let Some(config) = read_config(config, diagnostics) {
+            self.0.validate(&config, diagnostics).await;
         }
     }
 

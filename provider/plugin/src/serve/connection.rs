@@ -6,13 +6,14 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
-use tokio::net::{UnixListener, UnixStream};
 use tokio::sync::{mpsc, watch};
 use tokio_rustls::TlsAcceptor;
 use tokio_rustls::server::TlsStream;
 use tokio_stream::wrappers::ReceiverStream;
 use tokio_util::sync::CancellationToken;
 use tonic::transport::server::Connected;
+
+use crate::serve::network::{Listener, Stream};
 
 /// How long a TLS handshake may take.
 const HANDSHAKE: Duration = Duration::from_secs(10);
@@ -34,7 +35,7 @@ impl Connections {
     /// Accepts connections on `listener` until `stop`. With an acceptor, connections that fail the TLS handshake are
     /// logged and dropped.
     pub(crate) fn accept(
-        listener: UnixListener,
+        listener: Listener,
         acceptor: Option<TlsAcceptor>,
         stop: CancellationToken,
     ) -> Connections {
@@ -48,7 +49,7 @@ impl Connections {
                     accepted = listener.accept() => accepted,
                 };
                 match accepted {
-                    Ok((stream, _)) => {
+                    Ok(stream) => {
                         tokio::spawn(admit(stream, acceptor.clone(), counter.clone(), sender.clone()));
                     }
                     // Out of file descriptors, most likely: others will be closed.
@@ -74,7 +75,7 @@ impl Connections {
 }
 
 async fn admit(
-    stream: UnixStream,
+    stream: Stream,
     acceptor: Option<TlsAcceptor>,
     counter: watch::Sender<Open>,
     sender: mpsc::Sender<io::Result<Connection>>,
@@ -99,8 +100,8 @@ pub(crate) struct Connection {
 }
 
 enum Link {
-    Plain(UnixStream),
-    Tls(Box<TlsStream<UnixStream>>),
+    Plain(Stream),
+    Tls(Box<TlsStream<Stream>>),
 }
 
 /// Counts a connection while it is open.

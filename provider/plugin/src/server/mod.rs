@@ -1,10 +1,12 @@
 //! The gRPC service: translates every RPC of the plugin protocol to the framework's traits.
 
 mod actions;
+mod identity;
 mod list_resources;
 mod others;
 mod panic;
 mod resources;
+mod stop;
 mod stored;
 mod wire;
 
@@ -13,18 +15,18 @@ use std::pin::Pin;
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use tokio_util::sync::CancellationToken;
 use tonic::{Request, Response, Status};
 
 use crate::context::Context;
 use crate::deferral::Deferral;
-use crate::diagnostic::{Diagnostic, Diagnostics};
+use crate::diagnostic::Diagnostics;
 use crate::function::{Function, Signature};
 use crate::model::Model;
 use crate::path::Path;
 use crate::proto::tfplugin6 as proto;
 use crate::provider::Provider;
 use crate::schema::Schema;
+use crate::server::stop::Stop;
 use crate::value::Value;
 
 /// A future that borrows the service.
@@ -100,7 +102,9 @@ pub struct Inner {
     meta: Option<Schema>,
     /// Whether the provider deferred everything when it was configured.
     deferred: Deferral,
-    cancel: CancellationToken,
+    /// Errors that concern everything the provider offers.
+    flaws: Diagnostics,
+    stop: Stop,
 }
 
 impl Service {
@@ -146,13 +150,14 @@ impl Service {
                 .collect(),
             meta,
             deferred: Deferral::default(),
-            cancel: CancellationToken::new(),
+            flaws: registry.names.duplicates(),
+            stop: Stop::default(),
         }))
     }
 
-    /// Cancels every running operation, as `StopProvider` does.
+    /// Cancels every operation that runs or begins later; the process ends.
     pub fn cancel(&self) {
-        self.cancel.cancel();
+        self.stop.end();
     }
 
     fn capabilities() -> proto::ServerCapabilities {
@@ -182,13 +187,13 @@ macro_rules! messages {
     }};
 }
 
-/// Returns `outcome`. A failure becomes a response with its diagnostic and the given fields.
+/// Returns `outcome`. A failure becomes a response with its diagnostics and the given fields.
 macro_rules! answer {
     ($module:ident { $($field:ident: $kept:expr),* }, $outcome:expr) => {{
-        let outcome: Result<proto::$module::Response, Diagnostic> = $outcome;
-        Ok(Response::new(outcome.unwrap_or_else(|diagnostic| proto::$module::Response {
+        let outcome: Result<proto::$module::Response, Diagnostics> = $outcome.map_err(Into::into);
+        Ok(Response::new(outcome.unwrap_or_else(|diagnostics| proto::$module::Response {
             $($field: $kept,)*
-            diagnostics: wire::diagnostics(diagnostic.into()),
+            diagnostics: wire::diagnostics(diagnostics),
             ..Default::default()
         })))
     }};
@@ -219,6 +224,7 @@ impl proto::provider_server::Provider for Service {
                 .map(|n| EphemeralMetadata { type_name: owned(n) })
                 .collect(),
             functions: self.functions.keys().map(|name| FunctionMetadata { name: name.clone() }).collect(),
+            diagnostics: wire::diagnostics(self.flaws.clone()),
             list_resources: self
                 .list_resources
                 .keys()
@@ -263,6 +269,7 @@ impl proto::provider_server::Provider for Service {
             provider_meta: self.meta.as_ref().map(wire::schema),
             functions: self.signatures().collect(),
             server_capabilities: Some(Service::capabilities()),
+            diagnostics: wire::diagnostics(self.flaws.clone()),
             ..Default::default()
         }))
     }
@@ -338,7 +345,7 @@ impl proto::provider_server::Provider for Service {
         &self,
         request: Request<proto::upgrade_resource_identity::Request>,
     ) -> Answer<proto::upgrade_resource_identity::Response> {
-        answer!(upgrade_resource_identity {}, self.upgrade_identity(request.into_inner()))
+        answer!(upgrade_resource_identity {}, self.upgrade_identity(request.into_inner()).await)
     }
 
     async fn read_resource(
@@ -347,7 +354,11 @@ impl proto::provider_server::Provider for Service {
     ) -> Answer<proto::read_resource::Response> {
         let request = request.into_inner();
         let (state, private) = (request.current_state.clone(), request.private.clone());
-        answer!(read_resource { new_state: state, private: private }, self.read_one(request).await)
+        let identity = request.current_identity.clone();
+        answer!(
+            read_resource { new_state: state, new_identity: identity, private: private },
+            self.read_one(request).await
+        )
     }
 
     async fn plan_resource_change(
@@ -356,8 +367,13 @@ impl proto::provider_server::Provider for Service {
     ) -> Answer<proto::plan_resource_change::Response> {
         let request = request.into_inner();
         let (state, private) = (request.proposed_new_state.clone(), request.prior_private.clone());
+        let identity = request.prior_identity.clone();
         answer!(
-            plan_resource_change { planned_state: state, planned_private: private },
+            plan_resource_change {
+                planned_state: state,
+                planned_identity: identity,
+                planned_private: private
+            },
             self.plan_resource(request).await
         )
     }
@@ -369,8 +385,9 @@ impl proto::provider_server::Provider for Service {
         let request = request.into_inner();
         // What the request cannot be read into must not cost the state.
         let (state, private) = (request.prior_state.clone(), request.planned_private.clone());
+        let identity = request.planned_identity.clone();
         answer!(
-            apply_resource_change { new_state: state, private: private },
+            apply_resource_change { new_state: state, new_identity: identity, private: private },
             self.apply_resource(request).await
         )
     }
@@ -474,7 +491,7 @@ impl proto::provider_server::Provider for Service {
         &self,
         _: Request<proto::stop_provider::Request>,
     ) -> Answer<proto::stop_provider::Response> {
-        self.cancel();
+        self.stop.stop();
         Ok(Response::new(proto::stop_provider::Response::default()))
     }
 }

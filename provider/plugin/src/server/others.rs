@@ -3,14 +3,16 @@
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
+use crate::block;
 use crate::context::{ClientCapabilities, Context, Meta, Private};
 use crate::deferral::DeferReason;
 use crate::diagnostic::{Diagnostic, Diagnostics};
 use crate::erased::{AnyDataSource, AnyEphemeral};
 use crate::function::{FunctionError, Signature};
-use crate::path::Path;
 use crate::proto::tfplugin6 as proto;
+use crate::required;
 use crate::schema::Schema;
+use crate::semantic;
 use crate::server::panic::caught;
 use crate::server::resources::client;
 use crate::server::{Service, wire};
@@ -29,6 +31,12 @@ impl DataSourceEntry {
     pub(crate) fn new(source: Arc<dyn AnyDataSource>) -> DataSourceEntry {
         let schema = source.schema();
         DataSourceEntry { ty: schema.ty(), source, schema }
+    }
+
+    /// The result of a read in the shape of the schema and the spelling of the configuration.
+    fn written(&self, config: &Value, state: Value) -> Value {
+        let state = block::fill(&self.schema.attributes, state.conform(&self.ty));
+        semantic::keep(&self.schema.attributes, config, state)
     }
 }
 
@@ -53,10 +61,10 @@ pub(super) fn unknown_type(kind: &str, name: &str) -> Diagnostic {
     )
 }
 
-/// Runs the validators. Nothing is stored here, so write-only attributes are allowed.
+/// Checks required attributes and runs the validators. Nothing is stored here, so write-only attributes are allowed.
 pub(super) fn checked(schema: &Schema, config: &Value) -> Diagnostics {
-    let mut diagnostics = Diagnostics::default();
-    validate::check(&schema.attributes, config, &Path::root(), true, &mut diagnostics);
+    let mut diagnostics = required::missing(schema, config);
+    validate::check_schema(schema, config, true, &mut diagnostics);
     diagnostics
 }
 
@@ -98,6 +106,10 @@ impl Service {
         request: proto::configure_provider::Request,
     ) -> Result<Diagnostics, Diagnostic> {
         let config = wire::decode(request.config.as_ref(), &self.schema.ty())?;
+        let missing = required::missing(&self.schema, &config);
+        if missing.has_error() {
+            return Ok(missing);
+        }
         let mut ctx = self.plain_context();
         ctx.client = client(request.client_capabilities.as_ref());
         let configured = self.provider.configure(&ctx, &request.terraform_version, &config);
@@ -131,6 +143,13 @@ impl Service {
     ) -> Result<proto::read_data_source::Response, Diagnostic> {
         let entry = self.data_source(&request.type_name)?;
         let config = wire::decode(request.config.as_ref(), &entry.ty)?;
+        let missing = required::missing(&entry.schema, &config);
+        if missing.has_error() {
+            return Ok(proto::read_data_source::Response {
+                diagnostics: wire::diagnostics(missing),
+                ..Default::default()
+            });
+        }
         let client = client(request.client_capabilities.as_ref());
         if let Some(reason) = self.deferral(client) {
             return Ok(proto::read_data_source::Response {
@@ -143,7 +162,7 @@ impl Service {
         ctx.meta = self.meta(request.provider_meta.as_ref())?;
         match caught("a read", entry.source.read(&ctx, &config)).await? {
             Ok(state) => Ok(proto::read_data_source::Response {
-                state: Some(wire::encode(&state.conform(&entry.ty), &entry.ty)?),
+                state: Some(wire::encode(&entry.written(&config, state), &entry.ty)?),
                 deferred: ctx.allowed_deferral().map(wire::deferred),
                 ..Default::default()
             }),
@@ -179,6 +198,13 @@ impl Service {
     ) -> Result<proto::open_ephemeral_resource::Response, Diagnostic> {
         let entry = self.ephemeral(&request.type_name)?;
         let config = wire::decode(request.config.as_ref(), &entry.ty)?;
+        let missing = required::missing(&entry.schema, &config);
+        if missing.has_error() {
+            return Ok(proto::open_ephemeral_resource::Response {
+                diagnostics: wire::diagnostics(missing),
+                ..Default::default()
+            });
+        }
         let client = client(request.client_capabilities.as_ref());
         if let Some(reason) = self.deferral(client) {
             return Ok(proto::open_ephemeral_resource::Response {

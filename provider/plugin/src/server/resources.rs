@@ -2,15 +2,19 @@
 
 use std::sync::Arc;
 
+use crate::block;
 use crate::context::{ClientCapabilities, Context, Private, Progress};
 use crate::diagnostic::{Diagnostic, Diagnostics};
 use crate::erased::{AnyResource, ValueChange};
 use crate::generate;
-use crate::path::Path;
 use crate::plan::{self, Prepared};
+use crate::plan_modifiers;
 use crate::proto::tfplugin6 as proto;
+use crate::required;
 use crate::resource::{ImportRequest, MoveSource, Planned};
 use crate::schema::{IdentitySchema, Schema};
+use crate::semantic;
+use crate::server::identity::{self, Copy};
 use crate::server::panic::caught;
 use crate::server::stored::Stored;
 use crate::server::{Service, wire};
@@ -42,13 +46,24 @@ impl Entry {
 
     /// Encodes a plan or state for the client, which stores it. Write-only attributes are removed first.
     pub(crate) fn encode(&self, value: &Value) -> Result<proto::DynamicValue, Diagnostic> {
-        wire::encode(&plan::without_write_only(&self.schema.attributes, value.clone()), &self.ty)
+        let attributes = &self.schema.attributes;
+        wire::encode(&block::fill(attributes, plan::without_write_only(attributes, value.clone())), &self.ty)
     }
 
-    fn identity_of(&self, state: &Value) -> Result<Option<proto::ResourceIdentityData>, Diagnostic> {
-        let (Some(identity), false) = (&self.identity, state.is_null()) else { return Ok(None) };
-        let Some(value) = self.resource.identity_of(state) else { return Ok(None) };
-        Ok(Some(proto::ResourceIdentityData { identity_data: Some(wire::encode(&value, &identity.ty())?) }))
+    /// `new` in the shape of the schema and, where it means the same, in the spelling of `prior`.
+    fn spelled(&self, prior: &Value, new: Value) -> Value {
+        semantic::keep(&self.schema.attributes, prior, new.conform(&self.ty))
+    }
+
+    /// The identity of the object with this state.
+    fn identity_of(&self, state: &Value) -> Option<Value> {
+        let identity = self.identity.as_ref().filter(|_| !state.is_null())?;
+        Some(self.resource.identity_of(state)?.conform(&identity.ty()))
+    }
+
+    fn encode_identity(&self, identity: &Value) -> Result<proto::ResourceIdentityData, Diagnostic> {
+        let ty = self.identity.as_ref().map(IdentitySchema::ty).unwrap_or(Type::Dynamic);
+        Ok(proto::ResourceIdentityData { identity_data: Some(wire::encode(identity, &ty)?) })
     }
 }
 
@@ -70,7 +85,7 @@ impl Service {
     }
 
     pub(super) fn context(&self, client: ClientCapabilities, private: Private) -> Context {
-        Context { cancel: self.cancel.child_token(), client, private, ..Context::default() }
+        Context { cancel: self.stop.token(), client, private, ..Context::default() }
     }
 
     pub(super) async fn validate_resource(
@@ -81,8 +96,8 @@ impl Service {
         let config = entry.decode(request.config.as_ref())?;
         // Clients older than the capability do not send the message at all.
         let write_only = client(request.client_capabilities.as_ref()).write_only;
-        let mut diagnostics = Diagnostics::default();
-        validate::check(&entry.schema.attributes, &config, &Path::root(), write_only, &mut diagnostics);
+        let mut diagnostics = required::missing(&entry.schema, &config);
+        validate::check_schema(&entry.schema, &config, write_only, &mut diagnostics);
         caught("validation", entry.resource.validate(&config, &mut diagnostics)).await?;
         Ok(diagnostics)
     }
@@ -90,7 +105,7 @@ impl Service {
     pub(super) async fn plan_resource(
         &self,
         request: proto::plan_resource_change::Request,
-    ) -> Result<proto::plan_resource_change::Response, Diagnostic> {
+    ) -> Result<proto::plan_resource_change::Response, Diagnostics> {
         let entry = self.entry(&request.type_name)?;
         let prior = entry.decode(request.prior_state.as_ref())?;
         let proposed = entry.decode(request.proposed_new_state.as_ref())?;
@@ -99,6 +114,9 @@ impl Service {
         let capabilities = client(request.client_capabilities.as_ref());
         let mut ctx = self.context(capabilities, Private::new(stored.resource));
         ctx.meta = self.meta(request.provider_meta.as_ref())?;
+        // A client passes on the private state of an object that is replaced, and its identity is not the new one's.
+        let copy = stored.identity.filter(|_| !prior.is_null());
+        ctx.identity = identity::stored(entry, request.prior_identity.as_ref(), copy.clone()).await?;
         let mut diagnostics = Diagnostics::default();
 
         if let Some(reason) = self.deferral(capabilities) {
@@ -124,8 +142,20 @@ impl Service {
         }
 
         let prior = Some(prior).filter(|prior| !prior.is_null());
-        let Prepared { planned, requires_replace } =
+        let proposed = match &prior {
+            Some(prior) => entry.spelled(prior, proposed),
+            None => proposed,
+        };
+        let Prepared { planned, mut requires_replace } =
             plan::prepare(&entry.schema, prior.as_ref(), &config, proposed, stored.unfinished);
+        let planned = plan_modifiers::run(
+            &entry.schema.attributes,
+            prior.as_ref(),
+            &config,
+            planned,
+            &mut requires_replace,
+            &mut diagnostics,
+        );
         let change = ValueChange { prior, config, planned, requires_replace, deferred: None };
         let change =
             caught("the plan of a change", entry.resource.plan(&ctx, change, &mut diagnostics)).await?;
@@ -135,7 +165,7 @@ impl Service {
         Ok(proto::plan_resource_change::Response {
             planned_state: Some(entry.encode(&planned)?),
             requires_replace: change.requires_replace.iter().map(wire::path).collect(),
-            planned_private: Stored::bytes(&ctx.private, stored.unfinished),
+            planned_private: Stored::bytes(&ctx.private, stored.unfinished, copy),
             planned_identity: request.prior_identity,
             diagnostics: wire::diagnostics(diagnostics),
             deferred,
@@ -145,7 +175,7 @@ impl Service {
     pub(super) async fn apply_resource(
         &self,
         request: proto::apply_resource_change::Request,
-    ) -> Result<proto::apply_resource_change::Response, Diagnostic> {
+    ) -> Result<proto::apply_resource_change::Response, Diagnostics> {
         let entry = self.entry(&request.type_name)?;
         let prior = entry.decode(request.prior_state.as_ref())?;
         let planned = entry.decode(request.planned_state.as_ref())?;
@@ -153,7 +183,9 @@ impl Service {
         let stored = Stored::read(&request.planned_private)?;
         let mut ctx = self.context(ClientCapabilities::default(), Private::new(stored.resource));
         ctx.meta = self.meta(request.provider_meta.as_ref())?;
+        ctx.identity = identity::stored(entry, request.planned_identity.as_ref(), stored.identity).await?;
 
+        let creates = prior.is_null();
         let applied = if planned.is_null() {
             delete(entry, &ctx, prior).await
         } else {
@@ -162,10 +194,18 @@ impl Service {
             change(entry, &ctx, prior, plan, stored.unfinished).await
         };
         let state = applied.state.conform(&entry.ty);
+        // A failed change may have been refused because the provider is configured for another account.
+        let identity = if creates {
+            entry.identity_of(&state)
+        } else if !applied.diagnostics.has_error() {
+            identity::kept(ctx.identity.as_ref(), entry.identity_of(&state))
+        } else {
+            ctx.identity.clone()
+        };
         Ok(proto::apply_resource_change::Response {
-            new_identity: entry.identity_of(&state)?,
+            new_identity: identity.as_ref().map(|identity| entry.encode_identity(identity)).transpose()?,
             new_state: Some(entry.encode(&state)?),
-            private: Stored::bytes(&ctx.private, applied.unfinished),
+            private: Stored::bytes(&ctx.private, applied.unfinished, Copy::of(entry, identity.as_ref())),
             diagnostics: wire::diagnostics(applied.diagnostics),
         })
     }
@@ -173,7 +213,7 @@ impl Service {
     pub(super) async fn read_one(
         &self,
         request: proto::read_resource::Request,
-    ) -> Result<proto::read_resource::Response, Diagnostic> {
+    ) -> Result<proto::read_resource::Response, Diagnostics> {
         let entry = self.entry(&request.type_name)?;
         let client = client(request.client_capabilities.as_ref());
         if let Some(reason) = self.deferral(client) {
@@ -189,16 +229,15 @@ impl Service {
         let stored = Stored::read(&request.private)?;
         let mut ctx = self.context(client, Private::new(stored.resource));
         ctx.meta = self.meta(request.provider_meta.as_ref())?;
-        let read = caught("a read", entry.resource.read(&ctx, &state)).await?;
-        let (state, diagnostics) = match read {
-            Ok(found) => (found.unwrap_or_default().conform(&entry.ty), Diagnostics::default()),
-            Err(diagnostics) => (state, diagnostics),
-        };
+        ctx.identity = identity::stored(entry, request.current_identity.as_ref(), stored.identity).await?;
+        let found = caught("a read", entry.resource.read(&ctx, &state)).await??;
+        let state = entry.spelled(&state, found.unwrap_or_default());
+        let identity = identity::kept(ctx.identity.as_ref(), entry.identity_of(&state));
         Ok(proto::read_resource::Response {
-            new_identity: entry.identity_of(&state)?,
+            new_identity: identity.as_ref().map(|identity| entry.encode_identity(identity)).transpose()?,
             new_state: Some(entry.encode(&state)?),
-            diagnostics: wire::diagnostics(diagnostics),
-            private: Stored::bytes(&ctx.private, stored.unfinished),
+            diagnostics: Vec::new(),
+            private: Stored::bytes(&ctx.private, stored.unfinished, Copy::of(entry, identity.as_ref())),
             deferred: ctx.allowed_deferral().map(wire::deferred),
         })
     }
@@ -228,15 +267,22 @@ impl Service {
                 ..Default::default()
             });
         }
-        let ctx = self.context(client, Private::default());
+        let mut ctx = self.context(client, Private::default());
+        if let ImportRequest::Identity(identity) = &import {
+            ctx.identity = Some(identity.clone());
+        }
         match caught("an import", entry.resource.import(&ctx, import)).await? {
             Ok(state) => {
                 let state = plan::known_only(state).conform(&entry.ty);
+                let identity = entry.identity_of(&state);
                 let imported = proto::import_resource_state::ImportedResource {
                     type_name: request.type_name,
-                    identity: entry.identity_of(&state)?,
+                    identity: identity
+                        .as_ref()
+                        .map(|identity| entry.encode_identity(identity))
+                        .transpose()?,
                     state: Some(entry.encode(&state)?),
-                    private: Stored::bytes(&ctx.private, false),
+                    private: Stored::bytes(&ctx.private, false, Copy::of(entry, identity.as_ref())),
                 };
                 Ok(proto::import_resource_state::Response {
                     imported_resources: vec![imported],
@@ -298,18 +344,15 @@ impl Service {
         })
     }
 
-    pub(super) fn upgrade_identity(
+    pub(super) async fn upgrade_identity(
         &self,
         request: proto::upgrade_resource_identity::Request,
-    ) -> Result<proto::upgrade_resource_identity::Response, Diagnostic> {
+    ) -> Result<proto::upgrade_resource_identity::Response, Diagnostics> {
         let entry = self.entry(&request.type_name)?;
-        let identity = entry.identity.clone().unwrap_or_default();
         let json = request.raw_identity.map(|raw| raw.json).unwrap_or_default();
-        let value = wire::decode(Some(&proto::DynamicValue { msgpack: Vec::new(), json }), &identity.ty())?;
+        let identity = identity::upgrade(entry, request.version, parse_state(&json)?).await?;
         Ok(proto::upgrade_resource_identity::Response {
-            upgraded_identity: Some(proto::ResourceIdentityData {
-                identity_data: Some(wire::encode(&value, &identity.ty())?),
-            }),
+            upgraded_identity: Some(entry.encode_identity(&identity)?),
             diagnostics: Vec::new(),
         })
     }
@@ -336,10 +379,15 @@ impl Service {
         match caught("a move", entry.resource.move_from(&ctx, source)).await? {
             Ok(Some(state)) => {
                 let state = plan::known_only(state).conform(&entry.ty);
+                let identity = entry.identity_of(&state);
                 Ok(proto::move_resource_state::Response {
-                    target_identity: entry.identity_of(&state)?,
+                    target_identity: identity
+                        .as_ref()
+                        .map(|identity| entry.encode_identity(identity))
+                        .transpose()?,
                     target_state: Some(entry.encode(&state)?),
-                    target_private: Stored::bytes(&ctx.private, false),
+                    // Where the moved object is, the next read finds out.
+                    target_private: Stored::bytes(&ctx.private, false, None),
                     diagnostics: Vec::new(),
                 })
             }
@@ -397,6 +445,11 @@ async fn change(
     plan: Planned<Value>,
     unfinished: bool,
 ) -> Applied {
+    // The client validates before a plan; a value may have been unknown then.
+    let missing = required::missing(&entry.schema, &plan.config);
+    if missing.has_error() {
+        return Applied { state: prior.unwrap_or_default(), unfinished, diagnostics: missing };
+    }
     let progress = Progress::default();
     let planned = plan.state.clone();
     let outcome = match &prior {
@@ -404,7 +457,7 @@ async fn change(
         Some(prior) => caught("an update", entry.resource.update(ctx, prior, plan, &progress)).await,
     };
     let mut diagnostics = match outcome.map_err(Diagnostics::from).and_then(|result| result) {
-        Ok(state) => return applied(entry, state),
+        Ok(state) => return applied(entry, entry.spelled(&planned, state)),
         Err(diagnostics) => diagnostics,
     };
     let saved = progress.saved().map(|saved| saved.conform(&entry.ty));

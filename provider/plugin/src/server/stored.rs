@@ -7,6 +7,7 @@ use serde_json::Value as Json;
 
 use crate::context::Private;
 use crate::diagnostic::Diagnostic;
+use crate::server::identity::Copy;
 
 /// The private bytes, as JSON.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
@@ -15,6 +16,9 @@ pub(crate) struct Stored {
     /// Whether a create was interrupted, so that the next apply continues it.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub(crate) unfinished: bool,
+    /// The identity, for clients that do not store it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) identity: Option<Copy>,
     /// The resource's own private state.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub(crate) resource: BTreeMap<String, Json>,
@@ -37,10 +41,10 @@ impl Stored {
         })
     }
 
-    /// Encodes the current content of `private`.
-    pub(crate) fn bytes(private: &Private, unfinished: bool) -> Vec<u8> {
-        let stored = Stored { unfinished, resource: private.all() };
-        if !stored.unfinished && stored.resource.is_empty() {
+    /// Encodes the current content of `private` with the rest.
+    pub(super) fn bytes(private: &Private, unfinished: bool, identity: Option<Copy>) -> Vec<u8> {
+        let stored = Stored { unfinished, identity, resource: private.all() };
+        if !stored.unfinished && stored.identity.is_none() && stored.resource.is_empty() {
             return Vec::new();
         }
         serde_json::to_vec(&stored).unwrap_or_default()

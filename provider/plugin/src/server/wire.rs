@@ -81,18 +81,49 @@ pub(crate) fn path(path: &Path) -> proto::AttributePath {
 
 /// A schema.
 pub(crate) fn schema(schema: &Schema) -> proto::Schema {
-    proto::Schema {
+    let block = proto::schema::Block {
         version: schema.version,
-        block: Some(proto::schema::Block {
-            version: schema.version,
-            attributes: attributes(&schema.attributes),
-            block_types: Vec::new(),
-            description: schema.description.clone(),
-            description_kind: proto::StringKind::Markdown.into(),
-            deprecated: schema.deprecated.is_some(),
-            deprecation_message: schema.deprecated.clone().unwrap_or_default(),
-        }),
+        description: schema.description.clone(),
+        deprecated: schema.deprecated.is_some(),
+        deprecation_message: schema.deprecated.clone().unwrap_or_default(),
+        ..block(&schema.attributes)
+    };
+    proto::Schema { version: schema.version, block: Some(block) }
+}
+
+fn block(all: &[Attribute]) -> proto::schema::Block {
+    proto::schema::Block {
+        attributes: attributes(all.iter().filter(|attribute| attribute.block.is_none())),
+        block_types: all.iter().filter_map(nested_block).collect(),
+        description_kind: proto::StringKind::Markdown.into(),
+        ..Default::default()
     }
+}
+
+fn nested_block(attribute: &Attribute) -> Option<proto::schema::NestedBlock> {
+    use proto::schema::nested_block::NestingMode;
+    let (Shape::Nested(nesting, nested), Some(items)) = (&attribute.shape, attribute.block) else {
+        return None;
+    };
+    // Clients accept no limits for maps, and one number for a single block.
+    let (nesting, min, max) = match nesting {
+        Nesting::Single => (NestingMode::Single, items.min.min(1), items.min.min(1)),
+        Nesting::List => (NestingMode::List, items.min, items.max.unwrap_or_default()),
+        Nesting::Set => (NestingMode::Set, items.min, items.max.unwrap_or_default()),
+        Nesting::Map => (NestingMode::Map, 0, 0),
+    };
+    Some(proto::schema::NestedBlock {
+        type_name: attribute.name.clone(),
+        block: Some(proto::schema::Block {
+            description: attribute.description.clone(),
+            deprecated: attribute.deprecated.is_some(),
+            deprecation_message: attribute.deprecated.clone().unwrap_or_default(),
+            ..block(nested)
+        }),
+        nesting: nesting.into(),
+        min_items: min.into(),
+        max_items: max.into(),
+    })
 }
 
 /// The schema of an action.
@@ -100,9 +131,9 @@ pub(crate) fn action_schema(schema: &Schema) -> proto::ActionSchema {
     proto::ActionSchema { schema: Some(self::schema(schema)) }
 }
 
-fn attributes(attributes: &[Attribute]) -> Vec<proto::schema::Attribute> {
+fn attributes<'a>(attributes: impl IntoIterator<Item = &'a Attribute>) -> Vec<proto::schema::Attribute> {
     attributes
-        .iter()
+        .into_iter()
         .map(|attribute| {
             // `type` and `nested_type` exclude each other.
             let (ty, nested_type) = match &attribute.shape {

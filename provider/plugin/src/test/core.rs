@@ -23,6 +23,28 @@ pub(super) fn proposed(attributes: &[Attribute], prior: &Value, config: &Value) 
     Value::Object(attributes.iter().map(propose).collect())
 }
 
+/// A configuration as Terraform sends it: collections of blocks are empty, not null.
+pub(super) fn with_blocks(attributes: &[Attribute], config: Value) -> Value {
+    let Value::Object(mut items) = config else { return config };
+    for attribute in attributes {
+        let Some((nesting, nested)) = attribute.nested.as_ref().filter(|_| attribute.block) else { continue };
+        let slot = items.entry(attribute.name.clone()).or_default();
+        let inner = |items: Vec<Value>| items.into_iter().map(|item| with_blocks(nested, item)).collect();
+        *slot = match (nesting, std::mem::take(slot)) {
+            (Nesting::List, Value::Null) => Value::List(Vec::new()),
+            (Nesting::Set, Value::Null) => Value::Set(Vec::new()),
+            (Nesting::Map, Value::Null) => Value::Map(BTreeMap::new()),
+            (Nesting::List, Value::List(items)) => Value::List(inner(items)),
+            (Nesting::Set, Value::Set(items)) => Value::set(inner(items)),
+            (Nesting::Map, Value::Map(items)) => {
+                Value::Map(items.into_iter().map(|(key, item)| (key, with_blocks(nested, item))).collect())
+            }
+            (_, object) => with_blocks(nested, object),
+        };
+    }
+    Value::Object(items)
+}
+
 fn proposed_nested(nesting: Nesting, nested: &[Attribute], prior: &Value, config: &Value) -> Value {
     match (nesting, config) {
         (Nesting::Single, config) => proposed(nested, prior, config),
@@ -159,7 +181,14 @@ mod tests {
     use crate::Type;
 
     fn attribute(name: &str, computed: bool) -> Attribute {
-        Attribute { name: name.to_owned(), ty: Type::String, computed, write_only: false, nested: None }
+        Attribute {
+            name: name.to_owned(),
+            ty: Type::String,
+            computed,
+            write_only: false,
+            block: false,
+            nested: None,
+        }
     }
 
     fn rules(nesting: Nesting) -> Attribute {

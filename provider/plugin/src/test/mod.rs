@@ -20,7 +20,7 @@
 //! assert_eq!(note.apply(&plugin, &config)?, Outcome::Created);
 //! assert_eq!(note.apply(&plugin, &config)?, Outcome::Unchanged);
 //! assert_eq!(note.destroy(&plugin)?, Outcome::Destroyed);
-//! # tf_provider_rs::test::Result::Ok(())
+//! # Ok::<(), tf_provider_rs::test::Error>(())
 //! ```
 
 mod answer;
@@ -37,7 +37,7 @@ pub use anyhow::{Error, Result};
 pub use answer::{Applied, Found, Imported, Invoked, List, Listed, Opened, Planned, Read, Renewed};
 pub use certificate::ClientCertificate;
 pub use plugin::Plugin;
-pub use process::Memory;
+pub use process::{Address, Memory};
 pub use schema::{Attribute, FunctionSchema, IdentityAttribute, Nesting, ResourceSchema, Schemas};
 pub use state::{Outcome, State};
 pub use terraform::{Killer, Run, Running, Terraform, write_cli_configuration};

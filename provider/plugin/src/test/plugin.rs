@@ -20,7 +20,7 @@ use tonic::transport::Channel;
 use super::answer::{self, Applied, Imported, Invoked, List, Listed, Opened, Planned, Read, Renewed};
 use super::certificate::ClientCertificate;
 use super::core;
-use super::process::{Memory, Process, connect};
+use super::process::{Address, Memory, Process, connect};
 use super::schema::Schemas;
 
 /// Terraform's limit on messages, in bytes.
@@ -160,8 +160,16 @@ impl Plugin {
     }
 
     /// Where the provider listens.
+    pub fn address(&self) -> &Address {
+        self.process.address()
+    }
+
+    /// The path of the provider's Unix socket; empty if it listens on a port.
     pub fn socket(&self) -> &Path {
-        self.process.socket()
+        match self.process.address() {
+            Address::Unix(path) => path,
+            Address::Tcp(_) => Path::new(""),
+        }
     }
 
     /// Closes the connection without a word, as a killed Terraform does, and leaves the process.
@@ -195,7 +203,9 @@ impl Plugin {
     /// There is no such type, or `json` is no value of it.
     pub fn value(&self, type_name: &str, json: &Json) -> Result<Value> {
         let schema = self.schema()?.resource(type_name)?;
-        codec::json::from_json(json, &schema.ty).with_context(|| format!("value of {type_name}"))
+        let value =
+            codec::json::from_json(json, &schema.ty).with_context(|| format!("value of {type_name}"))?;
+        Ok(core::with_blocks(&schema.attributes, value))
     }
 
     /// `ValidateProviderConfig`, then `ConfigureProvider`.

@@ -1,6 +1,7 @@
 //! The provider's process: started, followed, ended.
 
 use std::io::{BufRead as _, BufReader, Read};
+use std::net::SocketAddr;
 use std::os::unix::process::ExitStatusExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -15,7 +16,7 @@ use hyper_util::rt::TokioIo;
 use rustls::ClientConfig;
 use rustls::pki_types::{CertificateDer, ServerName};
 use tempfile::TempDir;
-use tokio::net::UnixStream;
+use tokio::net::{TcpStream, UnixStream};
 use tokio_rustls::TlsConnector;
 use tonic::transport::{Channel, Endpoint};
 use tower::service_fn;
@@ -41,7 +42,7 @@ pub struct Memory {
 pub(super) struct Process {
     child: Mutex<Child>,
     pid: u32,
-    socket: PathBuf,
+    address: Address,
     /// The server's certificate and ours; none in debug mode.
     tls: Option<(CertificateDer<'static>, ClientCertificate)>,
     stdout: Arc<Mutex<String>>,
@@ -50,9 +51,18 @@ pub(super) struct Process {
     _folder: TempDir,
 }
 
+/// Where a provider listens.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Address {
+    /// A Unix socket.
+    Unix(PathBuf),
+    /// A port.
+    Tcp(SocketAddr),
+}
+
 /// Where to connect, and how.
 pub(super) struct Link {
-    socket: PathBuf,
+    address: Address,
     tls: Option<Arc<ClientConfig>>,
 }
 
@@ -68,12 +78,17 @@ impl Process {
         let mut started = Started::spawn(command, folder)?;
         let line = started.line()?;
         let fields: Vec<&str> = line.trim_end().split('|').collect();
-        let ["1", "6", "unix", socket, "grpc", server] = fields[..] else {
+        let ["1", "6", network, address, "grpc", server] = fields[..] else {
             bail!("unexpected handshake {line:?}\n{}", started.errors());
+        };
+        let address = match network {
+            "unix" => Address::Unix(PathBuf::from(address)),
+            "tcp" => Address::Tcp(address.parse().with_context(|| format!("address {address:?}"))?),
+            other => bail!("unexpected network {other:?}"),
         };
         let server =
             CertificateDer::from(STANDARD_NO_PAD.decode(server).context("the server's certificate")?);
-        Ok(started.into_process(PathBuf::from(socket), Some((server, own))))
+        Ok(started.into_process(address, Some((server, own))))
     }
 
     pub(super) fn start_debug(program: &Path, environment: &[(&str, &str)]) -> Result<Process> {
@@ -89,7 +104,7 @@ impl Process {
             let providers = json.as_object().context("TF_REATTACH_PROVIDERS")?;
             let socket = providers.values().next().and_then(|provider| provider["Addr"]["String"].as_str());
             let socket = PathBuf::from(socket.context("TF_REATTACH_PROVIDERS has no address")?);
-            return Ok(started.into_process(socket, None));
+            return Ok(started.into_process(Address::Unix(socket), None));
         }
     }
 
@@ -99,7 +114,7 @@ impl Process {
             Some((server, _)) => Some(certificate::client(server.clone(), certificate)?),
             None => None,
         };
-        Ok(Link { socket: self.socket.clone(), tls })
+        Ok(Link { address: self.address.clone(), tls })
     }
 
     /// Ours; none in debug mode.
@@ -111,8 +126,8 @@ impl Process {
         self.pid
     }
 
-    pub(super) fn socket(&self) -> &Path {
-        &self.socket
+    pub(super) fn address(&self) -> &Address {
+        &self.address
     }
 
     pub(super) fn stderr(&self) -> String {
@@ -222,7 +237,7 @@ impl Started {
 
     fn into_process(
         mut self,
-        socket: PathBuf,
+        address: Address,
         tls: Option<(CertificateDer<'static>, ClientCertificate)>,
     ) -> Process {
         let (Some(child), Some(stdout), Some(folder)) =
@@ -235,7 +250,7 @@ impl Started {
         Process {
             child: Mutex::new(child),
             pid,
-            socket,
+            address,
             tls,
             stdout,
             stderr: Arc::clone(&self.stderr),
@@ -280,7 +295,10 @@ pub(super) async fn connect(link: Link) -> Result<Channel> {
     let connector = service_fn(move |_| {
         let link = Arc::clone(&link);
         async move {
-            let stream = UnixStream::connect(&link.socket).await?;
+            let stream = match &link.address {
+                Address::Unix(path) => Socket::Left(UnixStream::connect(path).await?),
+                Address::Tcp(address) => Socket::Right(TcpStream::connect(address).await?),
+            };
             let Some(config) = &link.tls else { return Ok(TokioIo::new(Stream::Left(stream))) };
             let name = ServerName::try_from("localhost").map_err(std::io::Error::other)?;
             let stream = TlsConnector::from(Arc::clone(config)).connect(name, stream).await?;
@@ -290,4 +308,5 @@ pub(super) async fn connect(link: Link) -> Result<Channel> {
     Ok(endpoint.connect_with_connector(connector).await?)
 }
 
-type Stream = tokio_util::either::Either<UnixStream, tokio_rustls::client::TlsStream<UnixStream>>;
+type Socket = tokio_util::either::Either<UnixStream, TcpStream>;
+type Stream = tokio_util::either::Either<Socket, tokio_rustls::client::TlsStream<Socket>>;

@@ -65,6 +65,8 @@ pub struct Attribute {
     pub computed: bool,
     /// Never stored.
     pub write_only: bool,
+    /// Written as a block, so that a collection is never null.
+    pub block: bool,
     /// Its nested attributes, if it has some.
     pub nested: Option<(Nesting, Vec<Attribute>)>,
 }
@@ -158,10 +160,7 @@ impl Schemas {
 fn object(schema: Option<&proto::Schema>) -> Result<ResourceSchema> {
     let schema = schema.context("no schema")?;
     let block = schema.block.as_ref().context("no block")?;
-    if let Some(nested) = block.block_types.first() {
-        bail!("nested block {}: blocks are not supported", nested.type_name);
-    }
-    let attributes = block.attributes.iter().map(attribute).collect::<Result<Vec<_>>>()?;
+    let attributes = attributes(block)?;
     Ok(ResourceSchema {
         version: schema.version,
         ty: object_type(&attributes),
@@ -169,6 +168,41 @@ fn object(schema: Option<&proto::Schema>) -> Result<ResourceSchema> {
         identity: None,
         identity_attributes: Vec::new(),
     })
+}
+
+/// The attributes of a block, then its nested blocks, which are nested attributes to a client.
+fn attributes(block: &proto::schema::Block) -> Result<Vec<Attribute>> {
+    block.attributes.iter().map(attribute).chain(block.block_types.iter().map(nested_block)).collect()
+}
+
+fn nested_block(nested: &proto::schema::NestedBlock) -> Result<Attribute> {
+    use proto::schema::nested_block::NestingMode;
+    let nesting = match nested.nesting() {
+        NestingMode::Single | NestingMode::Group => Nesting::Single,
+        NestingMode::List => Nesting::List,
+        NestingMode::Set => Nesting::Set,
+        NestingMode::Map => Nesting::Map,
+        NestingMode::Invalid => bail!("{} has no nesting mode", nested.type_name),
+    };
+    let attributes = attributes(nested.block.as_ref().context("no block")?)?;
+    Ok(Attribute {
+        name: nested.type_name.clone(),
+        ty: nested_type(nesting, &attributes),
+        computed: false,
+        write_only: false,
+        block: true,
+        nested: Some((nesting, attributes)),
+    })
+}
+
+fn nested_type(nesting: Nesting, attributes: &[Attribute]) -> Type {
+    let object = object_type(attributes);
+    match nesting {
+        Nesting::Single => object,
+        Nesting::List => Type::list(object),
+        Nesting::Set => Type::set(object),
+        Nesting::Map => Type::map(object),
+    }
 }
 
 fn attribute(attribute: &proto::schema::Attribute) -> Result<Attribute> {
@@ -182,16 +216,14 @@ fn attribute(attribute: &proto::schema::Attribute) -> Result<Attribute> {
     let ty = match &nested {
         None => ty(&attribute.r#type).with_context(|| attribute.name.clone())?,
         Some(_) if !attribute.r#type.is_empty() => bail!("{} has two types", attribute.name),
-        Some((Nesting::Single, attributes)) => object_type(attributes),
-        Some((Nesting::List, attributes)) => Type::list(object_type(attributes)),
-        Some((Nesting::Set, attributes)) => Type::set(object_type(attributes)),
-        Some((Nesting::Map, attributes)) => Type::map(object_type(attributes)),
+        Some((nesting, attributes)) => nested_type(*nesting, attributes),
     };
     Ok(Attribute {
         name: attribute.name.clone(),
         ty,
         computed: attribute.computed,
         write_only: attribute.write_only,
+        block: false,
         nested,
     })
 }

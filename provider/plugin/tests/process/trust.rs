@@ -5,7 +5,7 @@ use std::process::{Command, Output};
 use std::time::{Duration, Instant};
 
 use serde_json::json;
-use tf_provider_rs::test::{ClientCertificate, Plugin};
+use tf_provider_rs::test::{Address, ClientCertificate, Plugin};
 
 use crate::common::example;
 use crate::proving;
@@ -46,6 +46,28 @@ fn the_socket_is_where_the_client_wants_it() {
     let plugin = Plugin::launch(&example("proving"), &[("PLUGIN_UNIX_SOCKET_DIR", path)]).unwrap();
     assert!(plugin.socket().starts_with(folder.path()), "{}", plugin.socket().display());
     assert!(plugin.schema().is_ok());
+}
+
+#[test]
+fn tcp_has_the_port_and_the_trust_of_the_client() {
+    let environment =
+        [("TF_PROVIDER_NETWORK", "tcp"), ("PLUGIN_MIN_PORT", "21000"), ("PLUGIN_MAX_PORT", "21999")];
+    let plugin = Plugin::launch(&example("proving"), &environment).unwrap();
+    let Address::Tcp(address) = plugin.address() else { panic!("{:?}", plugin.address()) };
+    assert!(address.ip().is_loopback() && (21_000..22_000).contains(&address.port()), "{address}");
+    assert!(plugin.configure(&json!({})).unwrap().is_empty());
+    let other = ClientCertificate::generate().unwrap();
+    assert!(plugin.ask_as(Some(&other)).is_err(), "another certificate was let in");
+    assert!(plugin.ask_as(None).is_err(), "no certificate was let in");
+    plugin.shutdown().unwrap();
+    assert_eq!(plugin.wait_exit(Duration::from_secs(5)).unwrap(), 0);
+}
+
+#[test]
+fn a_developer_stays_on_a_socket_of_their_own() {
+    // Without TLS, everybody on the machine could connect to a port.
+    let plugin = Plugin::launch_debug(&example("proving"), &[("TF_PROVIDER_NETWORK", "tcp")]).unwrap();
+    assert!(plugin.socket().exists());
 }
 
 #[test]

@@ -6,6 +6,8 @@
 mod common;
 mod notes;
 mod proving;
+mod strict;
+mod workshop;
 
 use std::path::Path;
 
@@ -53,4 +55,15 @@ fn told(output: &str) -> String {
 
 fn quoted(path: &Path) -> String {
     format!("{:?}", path.display().to_string())
+}
+
+/// Waits until `path` exists.
+fn wait_for(path: &Path) {
+    for _ in 0..600 {
+        if path.exists() {
+            return;
+        }
+        std::thread::sleep(std::time::Duration::from_millis(50));
+    }
+    panic!("{} was never written", path.display());
 }

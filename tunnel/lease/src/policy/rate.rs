@@ -52,6 +52,14 @@ impl RateLimit {
         self.full_at.fetch_update(Ordering::Relaxed, Ordering::Relaxed, take).is_ok()
     }
 
+    /// How long until these units can be taken, if nobody takes any before.
+    #[must_use]
+    pub fn time_until(&self, now: Duration, units: u64) -> Duration {
+        let now = u64::try_from(now.as_nanos()).unwrap_or(u64::MAX);
+        let next = self.full_at.load(Ordering::Relaxed).max(now).saturating_add(self.price(units));
+        Duration::from_nanos((next - now).saturating_sub(self.burst))
+    }
+
     /// Puts units back that were taken in vain.
     pub fn put_back(&self, units: u64) {
         let price = self.price(units);

@@ -131,6 +131,7 @@ fn a_bucket_fills_again_and_a_group_takes_all_or_nothing() {
     assert!(!limit.take(at(0), 1));
     assert!(limit.take(at(50), 50));
     assert!(!limit.take(at(50), 1));
+    assert_eq!((limit.time_until(at(50), 10), limit.time_until(at(60), 10)), (at(10), at(0)));
     assert!(limit.take(at(10_000), 100), "a rest does not save up more than the burst");
     assert!(!limit.take(at(10_000), 1));
 

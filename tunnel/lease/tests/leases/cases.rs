@@ -33,6 +33,26 @@ fn addresses_are_a_peers_own_and_come_back_with_its_key() {
 }
 
 #[test]
+fn a_full_pool_says_when_its_next_address_becomes_free() {
+    let mut world = World::new(1);
+    let mut peers = (1..=u8::MAX).map_while(|key| enrolled(&mut world, key, 2).is_ok().then_some(key));
+    let (first, last) = (peers.next().unwrap(), peers.last().unwrap());
+    let full = |world: &mut World| match enrolled(world, last + 1, 2) {
+        Err(Refusal::Full(full)) => (full.quarantined, full.next_free),
+        other => panic!("{other:?}"),
+    };
+    assert_eq!(full(&mut world), (0, None), "only a peer that leaves makes room");
+    world.release(0, peer(first));
+    world.quiesce();
+    let free = world.now.plus(COMMIT_WITHIN + QUARANTINE);
+    world.advance(10);
+    assert_eq!(full(&mut world), (1, Some(free)));
+    world.advance(free.since(world.now).as_secs() + 1);
+    world.quiesce();
+    enrolled(&mut world, last + 1, 2).unwrap();
+}
+
+#[test]
 fn handshakes_keep_a_lease_and_cost_few_writes() {
     let mut world = World::new(1);
     enrolled(&mut world, 1, 2).unwrap();

@@ -15,9 +15,7 @@ use warren_netstack::{Batch, CloseReason, Config, Event, Listen, RecvError, Stac
 mod link;
 pub mod random;
 
-pub use link::{Link, too_big};
-
-use link::Pipe;
+pub use link::{Link, Pipe, too_big};
 
 /// A millisecond.
 pub const MS: u64 = 1_000_000;
@@ -467,8 +465,10 @@ impl World {
             self.pipes[1].link = b;
         }
         let now = self.now;
-        self.pipes[0].deliver(now, &mut self.stacks[1]);
-        self.pipes[1].deliver(now, &mut self.stacks[0]);
+        let time = Duration::from_nanos(now);
+        let [left, right] = &mut self.stacks;
+        self.pipes[0].deliver(now, |packet| right.input(time, packet));
+        self.pipes[1].deliver(now, |packet| left.input(time, packet));
         // Each side twice: what one does may be news for itself.
         for side in [0, 0, 1, 1] {
             self.events(side);

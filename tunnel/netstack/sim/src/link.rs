@@ -3,9 +3,6 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::net::Ipv6Addr;
-use std::time::Duration;
-
-use warren_netstack::Stack;
 
 use crate::{Rng, SEC};
 
@@ -53,7 +50,8 @@ impl Link {
     }
 }
 
-pub(crate) struct Pipe {
+/// One direction of a path with the packets that are under way.
+pub struct Pipe {
     pub(crate) link: Link,
     free_at: u64,
     flying: BinaryHeap<Reverse<(u64, u64, usize)>>,
@@ -65,7 +63,8 @@ pub(crate) struct Pipe {
 }
 
 impl Pipe {
-    pub(crate) fn new(link: Link) -> Self {
+    /// An empty path.
+    pub fn new(link: Link) -> Self {
         Self {
             link,
             free_at: 0,
@@ -79,7 +78,7 @@ impl Pipe {
     }
 
     /// Puts a packet on the path. Returns an ICMP error when the path tells.
-    pub(crate) fn push(&mut self, now: u64, rng: &mut Rng, packet: &[u8]) -> Option<Vec<u8>> {
+    pub fn push(&mut self, now: u64, rng: &mut Rng, packet: &[u8]) -> Option<Vec<u8>> {
         self.sent += 1;
         if packet.len() > self.link.mtu {
             self.dropped += 1;
@@ -130,18 +129,20 @@ impl Pipe {
         self.flying.push(Reverse((now + self.link.delay, self.serial, self.packets.len() - 1)));
     }
 
-    pub(crate) fn next(&self) -> Option<u64> {
+    /// When the next packet arrives.
+    pub fn next(&self) -> Option<u64> {
         self.flying.peek().map(|Reverse((at, ..))| *at)
     }
 
-    pub(crate) fn deliver(&mut self, now: u64, stack: &mut Stack) -> usize {
+    /// Passes on the packets that have arrived; returns their number.
+    pub fn deliver(&mut self, now: u64, mut receive: impl FnMut(&[u8])) -> usize {
         let mut count = 0;
         while let Some(Reverse((at, _, slot))) = self.flying.peek().copied() {
             if at > now {
                 break;
             }
             self.flying.pop();
-            stack.input(Duration::from_nanos(now), &self.packets[slot]);
+            receive(&self.packets[slot]);
             self.spare.push(slot);
             count += 1;
         }

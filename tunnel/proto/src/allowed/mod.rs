@@ -42,13 +42,6 @@ impl<T: Copy + Eq> AllowedIps<T> {
         }
     }
 
-    /// Removes all ranges of an owner. This walks the whole table.
-    pub fn remove_owner(&mut self, owner: T) {
-        for net in self.iter().filter(|(_, of)| *of == owner).map(|(net, _)| net).collect::<Vec<_>>() {
-            self.remove(net);
-        }
-    }
-
     /// The owner of the most specific range that contains the address.
     #[must_use]
     pub fn lookup(&self, address: IpAddr) -> Option<T> {

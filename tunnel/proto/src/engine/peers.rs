@@ -219,12 +219,6 @@ impl Engine {
         self.departed
     }
 
-    /// Number of peers.
-    #[must_use]
-    pub fn peer_count(&self) -> usize {
-        self.peers.known.lock().len()
-    }
-
     fn apply(&mut self, now: Now, config: PeerConfig) -> (PeerId, bool) {
         let (id, new) = match self.find_peer(&config.public_key) {
             Some(id) => (id, false),

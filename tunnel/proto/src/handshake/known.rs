@@ -62,10 +62,6 @@ impl Known {
         self.0.remove(key);
     }
 
-    pub(crate) fn len(&self) -> usize {
-        self.0.len()
-    }
-
     /// Forgets the secrets: our own key is another one.
     pub(crate) fn forget(&mut self) {
         self.0.values_mut().for_each(|entry| entry.shared = None);

@@ -6,23 +6,23 @@ use std::time::{Duration, Instant};
 
 use warren_transport::tls::{DialError, Exchange, Target, exchange};
 use warren_wire::config::TlsEndpoint;
-use warren_wire::enrolment::{Answer, ChannelBinding, HostInfo, Kind};
+use warren_wire::enrolment::{Answer, ChannelBinding, HostInfo};
 use warren_wire::token::{Claims, Gateway};
 use warren_wire::{PrivateKey, PublicKey, Token};
 
 use super::super::Carriers;
+use super::refusal::{Deferred, PAUSE, Refusal, Refusals};
 use crate::commands::keys::random;
 use crate::enrolment::client::{self, ClientError};
 use crate::log;
 use crate::problem::{Context as _, Problem, Result};
 
 /// Timeout for connecting, and again for each part of the answer.
-const PATIENCE: Duration = Duration::from_secs(10);
+const TIMEOUT: Duration = Duration::from_secs(10);
 /// The same for requests whose answer matters little.
-const SHORT: Duration = Duration::from_secs(2);
-/// How long a starting agent retries, and the pause between attempts.
-const AT_FIRST: Duration = Duration::from_secs(30);
-const PAUSE: Duration = Duration::from_millis(500);
+const SHORT_TIMEOUT: Duration = Duration::from_secs(2);
+/// A pause that is logged each time.
+const LONG: Duration = Duration::from_secs(5);
 /// Head start of each gateway before the next.
 const STAGGER: Duration = Duration::from_millis(300);
 
@@ -40,76 +40,88 @@ pub(super) struct Request<'a> {
 ///
 /// # Errors
 /// The last response of each gateway.
-pub(super) fn patiently(request: &Request<'_>) -> Result<(Answer, PublicKey)> {
-    let until = Instant::now() + AT_FIRST;
-    let mut told = false;
+pub(super) fn at_start(request: &Request<'_>) -> Result<(Answer, PublicKey)> {
+    let started = Instant::now();
+    let (mut deferred, mut logged) = (Deferred::default(), false);
     loop {
-        match first(request) {
-            Err((problem, true)) if Instant::now() < until => {
-                if !std::mem::replace(&mut told, true) {
-                    log::warn(&Problem::new(format!("{}\n  retrying", problem.what())));
-                }
-                thread::sleep(spread(PAUSE));
-            }
-            other => return other.map_err(|(problem, _)| problem),
+        let refusals = match once(request, &mut deferred)? {
+            Ok(joined) => return Ok(joined),
+            Err(refusals) => refusals,
+        };
+        let Some(pause) = refusals.pause_at_start(started.elapsed()) else { return Err(refusals.problem()) };
+        if !std::mem::replace(&mut logged, true) || pause > LONG {
+            let seconds = pause.as_secs().max(1);
+            log::warn(&Problem::new(format!("{}\n  retrying in {seconds} s", refusals.problem().what())));
         }
+        thread::sleep(if pause == PAUSE { spread(PAUSE) } else { pause });
     }
 }
 
-/// Enrols at the first gateway that answers. Returns its answer and its key.
+/// Enrols at the first gateway that accepts the request. Returns its answer and its key, or the refusal of each gateway.
+/// Gateways that are deferred are not asked.
 ///
 /// # Errors
-/// The response of each gateway, and whether a retry may help.
-pub(super) fn first(request: &Request<'_>) -> std::result::Result<(Answer, PublicKey), (Problem, bool)> {
+/// The system has no thread or no randomness to give.
+pub(super) fn once(
+    request: &Request<'_>,
+    deferred: &mut Deferred,
+) -> Result<std::result::Result<(Answer, PublicKey), Refusals>> {
+    let mut refusals = Refusals::default();
+    let mut gateways = Vec::new();
+    for gateway in request.claims.gateways.as_slice() {
+        match deferred.get(Instant::now(), &gateway.key) {
+            Some(refusal) => refusals.push(refusal),
+            None => gateways.push(gateway.clone()),
+        }
+    }
     // Pods start with different gateways, each pod always with the same one.
-    let mut gateways = request.claims.gateways.as_slice().to_vec();
     let start = usize::from(request.key.public().as_bytes()[0]) % gateways.len().max(1);
     gateways.rotate_left(start);
-    let mut reasons: Vec<Reason> = Vec::new();
     let (connected, connections) = mpsc::channel();
     let mut rest = gateways.iter();
     let mut waiting = 0;
-    let until = Instant::now() + 2 * PATIENCE;
+    let until = Instant::now() + 2 * TIMEOUT;
     loop {
         if let Some(gateway) = rest.next() {
             waiting += 1;
-            connect(gateway, request.carriers, &connected).map_err(|problem| (problem, false))?;
+            connect(gateway, request.carriers, &connected)?;
         }
         if waiting == 0 {
-            return Err(refused(&reasons));
+            return Ok(Err(refusals));
         }
-        let patience = if rest.len() > 0 { STAGGER } else { until.saturating_duration_since(Instant::now()) };
-        let (gateway, connection) = match connections.recv_timeout(patience) {
+        let timeout = if rest.len() > 0 { STAGGER } else { until.saturating_duration_since(Instant::now()) };
+        let (gateway, connection) = match connections.recv_timeout(timeout) {
             Ok(connected) => connected,
             Err(RecvTimeoutError::Timeout) if rest.len() > 0 => continue,
             Err(_) => {
-                reasons.push(Reason {
-                    gateway: "all others".into(),
-                    what: "no answer in time".into(),
-                    hint: None,
-                    end: End::Again,
-                });
-                return Err(refused(&reasons));
+                refusals.push(Refusal::no_answer());
+                return Ok(Err(refusals));
             }
         };
         waiting -= 1;
         let name = gateway.name.to_string();
-        reasons.push(match connection {
+        let refusal = match connection {
             Ok(connection) => match enrol(connection, &gateway, request) {
                 Ok(answer) => {
                     tracing::info!(gateway = %gateway.name, group = %answer.group, addresses = ?answer.addresses,
                         lease_seconds = answer.lease_seconds, "enrolled");
-                    return Ok((answer, gateway.key));
+                    return Ok(Ok((answer, gateway.key)));
                 }
-                Err(error) => Reason { gateway: name, what: error.to_string(), hint: None, end: End::of(&error) },
+                Err(error) => Refusal::answered(name, &error),
             },
-            Err(error) => {
-                let end = if matches!(error, DialError::WrongPin { .. }) { End::Elsewhere } else { End::Again };
-                Reason { gateway: name, what: error.to_string(), hint: Some(error.hint()), end }
-            }
-        });
-        if reasons.iter().any(|reason| reason.end == End::Everywhere) {
-            return Err(refused(&reasons));
+            Err(error) => Refusal::unreachable(name, &error),
+        };
+        let bytes = random()?;
+        deferred.defer(
+            Instant::now(),
+            gateway.key,
+            &refusal,
+            u32::from_le_bytes([bytes[0], bytes[1], bytes[2], bytes[3]]),
+        );
+        let is_final = refusal.is_final();
+        refusals.push(refusal);
+        if is_final {
+            return Ok(Err(refusals));
         }
     }
 }
@@ -139,7 +151,7 @@ pub(super) fn release(
     for gateway in gateways.iter().take(2) {
         let Some(target) = target(gateway, carriers) else { continue };
         let released =
-            exchange(&target, SHORT).map_err(|error| error.to_string()).and_then(|mut connection| {
+            exchange(&target, SHORT_TIMEOUT).map_err(|error| error.to_string()).and_then(|mut connection| {
                 let binding = ChannelBinding(connection.binding());
                 client::release(&mut connection, &binding, gateway, key).map_err(|error| error.to_string())
             });
@@ -161,7 +173,7 @@ fn connect(gateway: &Gateway, carriers: &Carriers, to: &mpsc::Sender<Connected>)
         .name("enrol".into())
         .stack_size(512 << 10)
         .spawn(move || {
-            let connection = exchange(&target, PATIENCE);
+            let connection = exchange(&target, TIMEOUT);
             // Another may have been faster.
             _ = to.send((gateway, connection));
         })
@@ -172,57 +184,6 @@ fn connect(gateway: &Gateway, carriers: &Carriers, to: &mpsc::Sender<Connected>)
 fn target(gateway: &Gateway, carriers: &Carriers) -> Option<Target> {
     let tls = TlsEndpoint { endpoint: gateway.tls.clone(), pins: Some(gateway.pins.clone()), name: None };
     Some(carriers.target(&tls, None))
-}
-
-/// Why one gateway did not accept the pod.
-struct Reason {
-    gateway: String,
-    what: String,
-    hint: Option<&'static str>,
-    end: End,
-}
-
-/// Whether another attempt may succeed after a refusal.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum End {
-    /// The same gateway may accept a retry.
-    Again,
-    /// Another gateway may accept it.
-    Elsewhere,
-    /// No gateway will accept it.
-    Everywhere,
-}
-
-impl End {
-    fn of(error: &ClientError) -> Self {
-        match error {
-            ClientError::Refused(problem) => match problem.kind {
-                Kind::TokenExpired
-                | Kind::TokenEarly
-                | Kind::TokenFabric
-                | Kind::TokenRevoked
-                | Kind::TokenUsedUp
-                | Kind::Evicted => Self::Everywhere,
-                Kind::RateLimited | Kind::Busy | Kind::Store => Self::Again,
-                _ => Self::Elsewhere,
-            },
-            ClientError::Connection(_) => Self::Again,
-            ClientError::Answer(_) | ClientError::Key => Self::Elsewhere,
-        }
-    }
-}
-
-fn refused(reasons: &[Reason]) -> (Problem, bool) {
-    let mut what = "no gateway of the token accepted this pod".to_owned();
-    for Reason { gateway, what: reason, .. } in reasons {
-        what += &format!("\n  {gateway}: {reason}");
-    }
-    let hint = reasons.iter().find_map(|reason| reason.hint);
-    let hint =
-        hint.unwrap_or("run `warren-tunnel token inspect` to see the token's gateways, group and expiry");
-    let final_word = reasons.iter().any(|reason| reason.end == End::Everywhere);
-    let again = !final_word && reasons.iter().any(|reason| reason.end == End::Again);
-    (Problem::new(what).hint(hint), again)
 }
 
 /// Adds jitter to a pause, so that many pods do not return at the same moment.

@@ -8,6 +8,7 @@
 //! ```
 
 mod join;
+mod refusal;
 mod state;
 mod watch;
 
@@ -23,6 +24,7 @@ use warren_wire::{PrivateKey, PublicKey, Token};
 use zeroize::Zeroizing;
 
 use self::join::Request;
+use self::refusal::{Deferred, Refusals};
 use super::settings::{Overrides, Settings, Source};
 use super::{Carriers, TlsOverrides};
 use crate::cli::AgentArgs;
@@ -105,7 +107,7 @@ pub(super) fn settings(args: &AgentArgs, token: Token) -> Result<Settings> {
         tls: TlsOverrides::default(),
     };
     let request = Request { claims: &claims, token: &token, key: &key, host: &host, carriers: &carriers };
-    let (answer, active) = join::patiently(&request)?;
+    let (answer, active) = join::at_start(&request)?;
     let enrolled = Arc::new(Enrolled {
         token,
         claims,
@@ -160,16 +162,26 @@ impl Enrolled {
         Config { interface, peers: peers.collect() }
     }
 
-    /// Enrols again at the gateway that answers first: the lease was lost, or the configuration may have changed.
+    /// Enrols again at the gateway that answers first: the lease was lost, or the configuration may have changed. Returns
+    /// the new configuration, or the refusal of each gateway.
+    ///
+    /// # Errors
+    /// The system has no thread or no randomness to give.
+    fn rejoin(&self, deferred: &mut Deferred) -> Result<std::result::Result<Config, Refusals>> {
+        let Self { claims, token, key, host, carriers, .. } = self;
+        let request = Request { claims, token, key, host, carriers };
+        Ok(join::once(&request, deferred)?.map(|(answer, active)| {
+            *self.told.lock() = Told { answer, active };
+            self.config()
+        }))
+    }
+
+    /// The same for an operator who reloads the agent: once, and without waiting.
     ///
     /// # Errors
     /// When no gateway accepts it.
-    pub(super) fn rejoin(&self) -> Result<Config> {
-        let Self { claims, token, key, host, carriers, .. } = self;
-        let request = Request { claims, token, key, host, carriers };
-        let (answer, active) = join::first(&request).map_err(|(problem, _)| problem)?;
-        *self.told.lock() = Told { answer, active };
-        Ok(self.config())
+    pub(super) fn reload(&self) -> Result<Config> {
+        self.rejoin(&mut Deferred::default())?.map_err(|refusals| refusals.problem())
     }
 
     /// Releases the lease. Tries for at most a few seconds, since the lease would expire anyway.

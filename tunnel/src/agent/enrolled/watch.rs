@@ -6,8 +6,9 @@ use std::time::Duration;
 
 use warren_path::failover::{Action, Failover};
 use warren_proto::engine::Signs;
+use warren_wire::enrolment::RETRY_AFTER_MAX;
 
-use super::{Enrolled, join::spread};
+use super::{Enrolled, join::spread, refusal::Deferred};
 use crate::agent::Event;
 use crate::agent::tunnel::Look;
 use crate::log;
@@ -75,13 +76,21 @@ fn active_of(enrolled: &Enrolled) -> usize {
 
 /// Retries until it succeeds; `None` when the tunnel has ended.
 fn rejoin(enrolled: &Enrolled, tunnel: &dyn Look) -> Option<warren_wire::config::Config> {
-    let mut pause = PAUSE.0;
+    let (mut deferred, mut pause) = (Deferred::default(), PAUSE.0);
     loop {
-        match enrolled.rejoin() {
-            Ok(config) => return Some(config),
-            Err(problem) => log::warn(&problem),
-        }
-        let until = std::time::Instant::now() + spread(pause);
+        let delay = match enrolled.rejoin(&mut deferred) {
+            Ok(Ok(config)) => return Some(config),
+            Ok(Err(refusals)) => {
+                log::warn(&refusals.problem());
+                // An operator may still readmit a key that was evicted.
+                refusals.delay().unwrap_or(PAUSE.1)
+            }
+            Err(problem) => {
+                log::warn(&problem);
+                PAUSE.1
+            }
+        };
+        let until = std::time::Instant::now() + spread(pause).max(delay.min(RETRY_AFTER_MAX));
         while std::time::Instant::now() < until {
             thread::sleep(LOOK);
             if !tunnel.alive() {
