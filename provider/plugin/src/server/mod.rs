@@ -192,11 +192,9 @@ macro_rules! answer {
     ($module:ident { $($field:ident: $kept:expr),* }, $outcome:expr) => {{
         let outcome: Result<proto::$module::Response, Diagnostics> = $outcome.map_err(Into::into);
         Ok(Response::new(outcome.unwrap_or_else(|diagnostics| {
-            let response = proto::$module::Response {
-                diagnostics: wire::diagnostics(diagnostics),
-                ..Default::default()
-            };
-            $(let response = proto::$module::Response { $field: $kept, ..response };)*
+            let mut response = proto::$module::Response::default();
+            response.diagnostics = wire::diagnostics(diagnostics);
+            $(response.$field = $kept;)*
             response
         })))
     }};
