@@ -15,7 +15,7 @@ use warren_device::tun::Tun;
 use warren_proto::engine::{Engine, EngineConfig, Output, PeerConfig};
 use warren_transport::tls::Streams;
 use warren_transport::udp::{Udp, UdpOptions};
-use warren_tunnel::datapath::{Clock, Control, Datapath, DatapathConfig, Device, control_channel};
+use warren_tunnel::runtime::datapath::{Clock, Control, Datapath, DatapathConfig, Device, control_channel};
 use warren_wire::{PrivateKey, PublicKey};
 
 struct Args {

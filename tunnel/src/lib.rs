@@ -1,39 +1,29 @@
 //! The tunnel: agent and gateway in one binary.
 //!
 //! ```text
-//! cli -> gateway: enrolment, leases, forwarding; control and datapath as below
-//!     -> agent -> { net: addresses, routes, DNS }
-//!              -> { control: the engine's thread } <- uapi, metrics, lookups
-//!                   datapath: packets
+//! commands ─► cli ─► agent, gateway ─► enrolment ─► runtime
 //! ```
+//!
+//! Each folder uses those to its right, never one to its left.
 
 pub mod agent;
 pub mod cli;
 pub mod commands;
-pub mod control;
-pub mod datapath;
-pub mod doctor;
 pub mod enrolment;
-pub mod exec;
-pub mod fetch;
-pub mod folders;
 pub mod gateway;
-pub mod local_socket;
-pub mod log;
-pub mod machine;
-pub mod metrics;
-pub mod name;
-pub mod net;
-pub mod problem;
-pub mod secret;
-pub mod services;
-pub mod status;
-pub mod uapi;
+pub mod runtime;
 
-use std::{io::Write as _, os::fd::AsFd as _};
+#[cfg(test)]
+mod layers;
 
-use cli::{Cli, Command, LogFormat};
-use problem::{Problem, Result};
+use std::os::fd::AsFd as _;
+
+use cli::{Cli, Command};
+use commands::complain;
+use runtime::{
+    log::{self, LogFormat},
+    problem::{Problem, Result},
+};
 
 /// Runs one command and returns the exit code: 0 on success, 1 on failure; `doctor` and `exec` have their own.
 pub fn run(cli: Cli) -> u8 {
@@ -51,18 +41,20 @@ pub fn run(cli: Cli) -> u8 {
                 }
             })
         }),
-        Command::Exec(args) => return exec::run(&args),
+        Command::Exec(args) => return commands::exec::run(&args),
         Command::Gateway(args) => commands::gateway::gateway(&args),
         Command::Token(command) => commands::token::token(&command),
         Command::Topology(args) => commands::topology::topology(&args),
         Command::Status(args) => quiet().and_then(|()| commands::status::status(&args)),
         Command::Reload(args) => commands::reload::reload(args.interface.as_ref()),
-        Command::Fetch(args) => log::start(args.log_format, "info").and_then(|()| fetch::run(&args)),
+        Command::Fetch(args) => {
+            log::start(args.log_format, "info").and_then(|()| commands::fetch::run(&args))
+        }
         Command::Genkey(args) => commands::keys::genkey(args.out.as_deref()),
         Command::Genpsk(args) => commands::keys::genpsk(args.out.as_deref()),
         Command::Pubkey(_) => commands::keys::pubkey(),
         Command::Doctor(args) => {
-            return doctor::run(&args).unwrap_or_else(|problem| {
+            return commands::doctor::run(&args).unwrap_or_else(|problem| {
                 complain(&problem);
                 2
             });
@@ -77,10 +69,6 @@ pub fn run(cli: Cli) -> u8 {
             1
         }
     }
-}
-
-fn complain(problem: &Problem) {
-    _ = writeln!(std::io::stderr(), "warren-tunnel: {problem}");
 }
 
 fn quiet() -> Result<()> {

@@ -17,7 +17,7 @@ use crate::cloud::{Cloud, Failure};
 use crate::common::Common;
 use crate::managed::Work;
 use crate::session::Session;
-use crate::wait::Pause;
+use crate::wait::{Pause, reason};
 
 /// Key of private state: IDs that a create must not adopt because a state contains them. With
 /// `create_before_destroy`, the object to be replaced has the same tags as the new one.
@@ -77,7 +77,7 @@ where
                         || ((lost || M::Cloud::UNIQUE_NAMES) && error.is_conflict())) =>
             {
                 lost |= error.is_ambiguous();
-                tracing::debug!(kind = M::KIND, %error, "retrying create");
+                tracing::debug!(kind = M::KIND, attempts, reason = reason(&error), "retrying create");
                 for _ in 0..4 {
                     op.sleep(pause.grow()).await?;
                 }

@@ -5,7 +5,6 @@
 
 use std::collections::BTreeMap;
 
-use tf_provider_rs::model::ToValue as _;
 use tf_provider_rs::{Context, Diagnostic, Diagnostics, Value};
 
 use crate::cloud::Cloud;

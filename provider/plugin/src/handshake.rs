@@ -132,7 +132,7 @@ pub(crate) enum Address {
 
 impl Address {
     /// The name of the network, as Go calls it, and the address.
-    fn parts(&self) -> (&'static str, String) {
+    pub(crate) fn parts(&self) -> (&'static str, String) {
         match self {
             #[cfg(unix)]
             Address::Unix(path) => ("unix", path.display().to_string()),

@@ -35,10 +35,6 @@ pub(crate) fn check(
             continue;
         }
         let path = path.attribute(&attribute.name);
-        // Clients show the message where a deprecated attribute is read, but not where it is set.
-        if let Some(message) = &attribute.deprecated {
-            diagnostics.push(Diagnostic::warning("Deprecated attribute", message).at(path.clone()));
-        }
         if attribute.write_only && !write_only {
             diagnostics.error_at(
                 path.clone(),

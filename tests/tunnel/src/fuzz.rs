@@ -13,7 +13,7 @@ use warren_device::tun::{ip, split};
 use warren_proto::Now;
 use warren_proto::engine::{Engine, EngineConfig, Output, PeerConfig};
 use warren_proto::plane::Endpoint;
-use warren_tunnel::uapi;
+use warren_tunnel::runtime::uapi;
 use warren_wire::enrolment::{self, Answer, Enrol, Release};
 use warren_wire::gateway::GatewayConfig;
 use warren_wire::stream::frame::{self, Frame, FrameError};

@@ -9,6 +9,7 @@ mod dependencies;
 mod docs;
 mod kill;
 mod prose;
+mod publish;
 mod purity;
 mod sandbox;
 mod site;
@@ -68,6 +69,8 @@ enum Task {
     Sandbox(sandbox::Arguments),
     /// Check that pure crates depend on no runtime, network, or file library, and `warren` on no cloud SDK
     Purity,
+    /// Check that the crates for other projects can be published
+    Publish,
     /// Check that no dependency is unused, and that all have an accepted licence and source
     Dependencies,
     /// Kill the provider before and after every API call of an example, and check that it converges
@@ -99,6 +102,7 @@ fn main() -> ExitCode {
         }
         Task::Sandbox(arguments) => sandbox::run(&arguments),
         Task::Purity => purity::run(),
+        Task::Publish => publish::run(),
         Task::Dependencies => dependencies::run(),
         Task::Kill { example, every, first, only } => {
             kill::run(example, KillCalls { every, first, only: only.map(Into::into) })

@@ -16,12 +16,12 @@ use crate::record::{Change, Ending, Key, Lease, RevokedRecord, State, Transactio
 use crate::replica::Replica;
 use crate::step::{Intent, Step, TransactionId};
 
-/// How often at least the machine looks at the time.
-const LOOK: Duration = Duration::from_secs(30);
-/// If it did not look for so long, it was stopped or the clock was set: handshakes may have gone unseen.
-const BLIND: Duration = Duration::from_secs(90);
-/// When something that goes on by itself is tried again, if its first try failed.
-const AGAIN: Duration = Duration::from_secs(30);
+/// The longest time between two calls of [`Leases::handle_timeout`].
+const CALL_INTERVAL: Duration = Duration::from_secs(30);
+/// After a longer time without a call the process was suspended or the clock was set: handshakes may have gone unseen.
+const SUSPENDED_AFTER: Duration = Duration::from_secs(90);
+/// When a step that no request waits for is tried again after a failure.
+const RETRY_INTERVAL: Duration = Duration::from_secs(30);
 
 /// Names a request until it is answered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -86,7 +86,7 @@ pub enum Refusal {
     /// There is nothing to release.
     #[error("this key has no lease; it has expired or was never granted")]
     NoLease,
-    /// There is nothing to pardon.
+    /// The key to readmit has not been evicted.
     #[error("this key has not been evicted")]
     NotEvicted,
     /// Other gateways were faster too often.
@@ -174,7 +174,7 @@ pub struct Leases {
     pub(crate) renewing: BTreeSet<PublicKey>,
     deadlines: BTreeSet<(UnixTime, Key)>,
     due: BTreeMap<Key, UnixTime>,
-    last_look: UnixTime,
+    last_call: UnixTime,
     /// Until then no lease expires.
     grace: UnixTime,
 }
@@ -200,7 +200,7 @@ impl Leases {
             renewing: BTreeSet::new(),
             deadlines: BTreeSet::new(),
             due: BTreeMap::new(),
-            last_look: now,
+            last_call: now,
             grace: now.plus(LEASE_MIN),
         })
     }
@@ -210,14 +210,14 @@ impl Leases {
         let there: BTreeSet<Key> = contents.iter().map(|change| change.key).collect();
         let gone = self.replica.keys().into_iter().filter(|key| !there.contains(key));
         let gone: Vec<Change> = gone.map(|key| Change { key, value: None, version: revision }).collect();
-        self.take_in(now, &gone);
+        self.apply_changes(now, &gone);
         self.apply(now, contents, revision);
     }
 
     /// Applies changes of the store, in order; all changes up to this revision are then known.
     pub fn apply(&mut self, now: UnixTime, changes: &[Change], revision: u64) {
-        self.take_in(now, changes);
-        self.replica.told(revision);
+        self.apply_changes(now, changes);
+        self.replica.settled(revision);
     }
 
     /// A peer wants to join.
@@ -272,22 +272,22 @@ impl Leases {
     /// When to call [`Leases::handle_timeout`].
     #[must_use]
     pub fn poll_timeout(&self) -> UnixTime {
-        let look = self.last_look.plus(LOOK);
-        self.deadlines.first().map_or(look, |(deadline, _)| look.min(*deadline))
+        let latest = self.last_call.plus(CALL_INTERVAL);
+        self.deadlines.first().map_or(latest, |(deadline, _)| latest.min(*deadline))
     }
 
     /// Runs due timers.
     pub fn handle_timeout(&mut self, now: UnixTime) {
-        if now.since(self.last_look) > BLIND {
+        if now.since(self.last_call) > SUSPENDED_AFTER {
             self.grace = now.plus(LEASE_MIN);
         }
-        self.last_look = now;
+        self.last_call = now;
         while let Some((deadline, key)) =
             self.deadlines.first().copied().filter(|(deadline, _)| *deadline <= now)
         {
             self.deadlines.remove(&(deadline, key));
             self.due.remove(&key);
-            self.attend(now, key);
+            self.handle_deadline(now, key);
         }
     }
 
@@ -314,18 +314,18 @@ impl Leases {
     }
 
     /// A record's time has come.
-    fn attend(&mut self, now: UnixTime, key: Key) {
+    fn handle_deadline(&mut self, now: UnixTime, key: Key) {
         let Key::Lease(peer) = key else {
-            self.schedule(key, now.plus(AGAIN));
+            self.schedule(key, now.plus(RETRY_INTERVAL));
             return self.start(now, Intent::Sweep(key), 1);
         };
         let Some(lease) = self.replica.leases.get(&peer).map(|entry| &entry.value) else { return };
         let State::Live { ttl, .. } = lease.state else {
-            self.schedule(key, now.plus(AGAIN));
+            self.schedule(key, now.plus(RETRY_INTERVAL));
             return self.start(now, Intent::Forget(peer), 1);
         };
         if self.is_revoked(lease.token) {
-            self.schedule(key, now.plus(AGAIN));
+            self.schedule(key, now.plus(RETRY_INTERVAL));
             return self.start(now, Intent::End(peer, Ending::Revoked), 1);
         }
         let seen = self
@@ -336,19 +336,19 @@ impl Leases {
         if until > now {
             return self.schedule(key, until);
         }
-        self.schedule(key, now.plus(AGAIN));
+        self.schedule(key, now.plus(RETRY_INTERVAL));
         self.start(now, Intent::End(peer, Ending::Expired), 1);
     }
 
-    pub(crate) fn take_in(&mut self, now: UnixTime, changes: &[Change]) {
+    pub(crate) fn apply_changes(&mut self, now: UnixTime, changes: &[Change]) {
         for change in changes {
             if self.replica.is_news(change) {
-                self.take_in_one(now, change);
+                self.apply_change(now, change);
             }
         }
     }
 
-    fn take_in_one(&mut self, now: UnixTime, change: &Change) {
+    fn apply_change(&mut self, now: UnixTime, change: &Change) {
         let lease = |machine: &Self, peer| machine.replica.leases.get(&peer).map(|entry| entry.value.clone());
         let before = if let Key::Lease(peer) = change.key { lease(self, peer) } else { None };
         let deadline = self.replica.apply(change);
@@ -360,7 +360,7 @@ impl Leases {
             Key::Lease(peer) => {
                 let after = lease(self, peer);
                 self.count(before.as_ref(), after.as_ref());
-                self.follow(now, peer, before.as_ref(), after.as_ref());
+                self.report_change(now, peer, before.as_ref(), after.as_ref());
             }
             Key::Address(address) => self.refresh_address(address),
             Key::Use(token, slot) => self.refresh_slot(token, slot),
@@ -378,7 +378,13 @@ impl Leases {
     }
 
     /// Reports a peer's change to the interface.
-    fn follow(&mut self, now: UnixTime, key: PublicKey, before: Option<&Lease>, after: Option<&Lease>) {
+    fn report_change(
+        &mut self,
+        now: UnixTime,
+        key: PublicKey,
+        before: Option<&Lease>,
+        after: Option<&Lease>,
+    ) {
         let was = before.filter(|lease| lease.is_live()).map(|lease| peer(key, lease));
         let is = after.filter(|lease| lease.is_live()).map(|lease| peer(key, lease));
         if was == is {

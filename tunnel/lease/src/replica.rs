@@ -44,7 +44,7 @@ impl Replica {
         }
     }
 
-    /// Whether a change tells something new.
+    /// Whether a change is newer than what is known.
     pub(crate) fn is_news(&self, change: &Change) -> bool {
         let known = self.version(&change.key).max(self.gone.get(&change.key).copied().unwrap_or(0));
         change.version > known
@@ -96,8 +96,8 @@ impl Replica {
         }
     }
 
-    /// Changes up to a revision have been told: none from before it will follow.
-    pub(crate) fn told(&mut self, revision: u64) {
+    /// All changes up to a revision are known: none from before it will follow.
+    pub(crate) fn settled(&mut self, revision: u64) {
         self.gone.retain(|_, version| *version > revision);
     }
 

@@ -150,14 +150,14 @@ impl Leases {
         match outcome {
             Outcome::Committed(version) => {
                 let changes = step.transaction.changes(version);
-                self.take_in(now, &changes);
-                self.let_go(&step);
+                self.apply_changes(now, &changes);
+                self.release_reservations(&step);
                 self.succeeded(step.intent);
             }
             Outcome::Conflict(changes) => {
                 self.statistics.conflicts += 1;
-                self.let_go(&step);
-                self.take_in(now, &changes);
+                self.release_reservations(&step);
+                self.apply_changes(now, &changes);
                 match step.intent.request() {
                     Some(request) if step.tries >= TRIES => self.answer(request, Err(Refusal::Contended)),
                     Some(_) => self.start(now, step.intent, step.tries + 1),
@@ -167,7 +167,7 @@ impl Leases {
             }
             Outcome::Unknown => {
                 self.statistics.unknown += 1;
-                self.let_go(&step);
+                self.release_reservations(&step);
                 if let Some(request) = step.intent.request() {
                     self.answer(request, Err(Refusal::Store));
                 }
@@ -229,7 +229,7 @@ impl Leases {
         step.transaction.delete.extend(dropped.into_iter().map(Key::Address));
         let addresses = self.allocate(step, &key, kept)?;
         if let Err(refusal) = self.count_use(step, enrolment) {
-            self.let_go(step);
+            self.release_reservations(step);
             return Err(refusal);
         }
         let lease = Lease {
@@ -258,7 +258,7 @@ impl Leases {
             }
             let Some(address) = self.pool.choose(family, key) else {
                 let (quarantined, next_free) = self.quarantined(family);
-                self.let_go(step);
+                self.release_reservations(step);
                 let total = self.pool.total(family);
                 return Err(Refusal::Full(Full { family, total, quarantined, next_free }));
             };
@@ -327,7 +327,7 @@ impl Leases {
     }
 
     /// Addresses and slots that the step kept from others are as free as the replica says.
-    fn let_go(&mut self, step: &Step) {
+    fn release_reservations(&mut self, step: &Step) {
         for address in &step.addresses {
             self.reserved.remove(address);
             self.refresh_address(*address);

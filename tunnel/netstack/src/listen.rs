@@ -46,7 +46,7 @@ impl Listen {
 struct Listener {
     listen: Listen,
     queue: VecDeque<StreamId>,
-    told: bool,
+    notified: bool,
 }
 
 pub(crate) struct Listeners {
@@ -76,20 +76,20 @@ impl Listeners {
         self.get(id).is_some_and(|listener| listener.listen.defer)
     }
 
-    /// Queues a connection; the listener to tell when it does not know yet.
+    /// Queues a connection; returns the listener if it has not been notified yet.
     pub(crate) fn push(&mut self, index: u32, stream: StreamId) -> Option<ListenerId> {
         let listener = self.list.get_mut(index as usize)?.as_mut()?;
         listener.queue.push_back(stream);
-        (!std::mem::replace(&mut listener.told, true)).then_some(ListenerId { index })
+        (!std::mem::replace(&mut listener.notified, true)).then_some(ListenerId { index })
     }
 
     pub(crate) fn pop(&mut self, id: ListenerId) -> Option<StreamId> {
         self.list.get_mut(id.index as usize)?.as_mut()?.queue.pop_front()
     }
 
-    pub(crate) fn told(&mut self, id: ListenerId) {
+    pub(crate) fn clear_notified(&mut self, id: ListenerId) {
         if let Some(Some(listener)) = self.list.get_mut(id.index as usize) {
-            listener.told = false;
+            listener.notified = false;
         }
     }
 
@@ -106,7 +106,7 @@ impl Stack {
             return None;
         }
         let index = self.listeners.list.len() as u32;
-        self.listeners.list.push(Some(Listener { listen, queue: VecDeque::new(), told: false }));
+        self.listeners.list.push(Some(Listener { listen, queue: VecDeque::new(), notified: false }));
         self.listeners.table.insert(key, index);
         Some(ListenerId { index })
     }

@@ -315,17 +315,17 @@ impl Receiver {
         if let Some(duplicate) = &self.duplicate {
             put(duplicate);
         }
-        let mut told: [u64; 4] = [u64::MAX; 4];
+        let mut reported: [u64; 4] = [u64::MAX; 4];
         for (slot, offset) in self.recent.iter().enumerate() {
             if let Some(range) = self.early.find(*offset)
-                && !told.contains(&range.start)
+                && !reported.contains(&range.start)
             {
-                told[slot] = range.start;
+                reported[slot] = range.start;
                 put(range);
             }
         }
         for range in self.early.iter().take(4) {
-            if !told.contains(&range.start) {
+            if !reported.contains(&range.start) {
                 put(range);
             }
         }

@@ -421,7 +421,7 @@ impl Sender {
         self.pace_at = None;
         if let Some((id, segment)) = self.board.next_lost() {
             if !self.forced {
-                self.permitted(now, segment.length.into())?;
+                self.permitted(now, segment.length.into(), 0)?;
             }
             return Ok(self.again(id, &segment));
         }
@@ -465,7 +465,7 @@ impl Sender {
             }
         }
         if !self.probe_due {
-            self.permitted(now, data)?;
+            self.permitted(now, data, 1)?;
         }
         Ok(Plan { start: self.nxt, data: data as usize, fin, push: data == pending, again: None })
     }
@@ -491,12 +491,14 @@ impl Sender {
         }
     }
 
-    /// Congestion window and pacer.
-    fn permitted(&mut self, now: Nanos, length: u64) -> Result<(), Wait> {
+    /// Congestion window, memory for `records` more, and pacer. A retransmission needs no record: of a window much larger than
+    /// the present one, everything that was lost is still sent at the present rate.
+    fn permitted(&mut self, now: Nanos, length: u64, records: usize) -> Result<(), Wait> {
         let flight = self.board.flight().saturating_sub(u64::from(self.duplicates) * self.mss);
         let window = self.controller.window();
-        let records = (window / self.mss * 4).max(256) as usize;
-        if flight > 0 && (flight + length > window || self.board.len() > records) {
+        let most_records = (window / self.mss * 4).max(256) as usize;
+        let full = records > 0 && self.board.len() > most_records;
+        if flight > 0 && (flight + length > window || full) {
             self.window_limited = true;
             return Err(Wait::Peer);
         }

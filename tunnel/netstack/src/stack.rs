@@ -435,8 +435,8 @@ impl Stack {
         }
         if let Some(listener) = conn.listener {
             if std::mem::take(&mut conn.news.connected) {
-                let told = self.listeners.push(listener, id);
-                self.events.extend(told.map(Event::Acceptable));
+                let notified = self.listeners.push(listener, id);
+                self.events.extend(notified.map(Event::Acceptable));
             }
             if conn.over() && !conn.synchronised_once() {
                 conn.detached = true;

@@ -51,3 +51,9 @@ fn one_percent_does_not_stop_it_either() {
 fn cubic_fills_a_clean_path() {
     assert!(goodput(Congestion::Cubic, 20 * MS, 0.0, 2 * SEC, 4 * SEC) >= 850);
 }
+
+/// Slow start overshoots by thousands of segments, of which all are sent again at the rate of the window that is left.
+#[test]
+fn cubic_recovers_from_its_overshoot() {
+    assert!(goodput(Congestion::Cubic, 80 * MS, 0.0, 3 * SEC, 13 * SEC) >= 600);
+}

@@ -1,8 +1,8 @@
 //! The choice of the gateway that carries a pod's traffic. Pure: time and signs go in, actions come out.
 //!
 //! ```text
-//!   active is silent or quiet       it does not answer a handshake        another answers
-//!  Calm ------------------> Doubt -------------------------------> Search ---------------> Move, Calm
+//!   active is silent or idle        it does not answer a handshake        another answers
+//!  Calm ------------------> Suspect -----------------------------> Search ---------------> Move, Calm
 //!   ^                         |                                      |
 //!   +------ it answers -------+--------------------------------------+---- none answers for long ---> Lost
 //! ```
@@ -16,19 +16,19 @@ use std::time::Duration;
 
 use warren_proto::engine::Signs;
 
-/// Silence that makes suspicious: least and most.
-const PATIENCE: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(4));
-/// Time after which a gateway that had nothing to say is asked; a keepalive takes 25 s, and is not answered.
-const QUIET: Duration = Duration::from_secs(30);
-/// Time that the active gateway has to answer its handshake before others are asked, and at least so many round trips.
-const ANSWER: Duration = Duration::from_millis(400);
-const ROUNDS: u32 = 3;
+/// Silence that raises a suspicion: least and most.
+const SILENCE: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(4));
+/// Time after which an idle gateway is probed. A keepalive, which is sent every 25 s, is not answered.
+const IDLE: Duration = Duration::from_secs(30);
+/// Time that the active gateway has to answer its handshake before others are probed, and at least so many round trips.
+const ANSWER_TIMEOUT: Duration = Duration::from_millis(400);
+const ANSWER_ROUND_TRIPS: u32 = 3;
 /// Time between two rounds of handshakes.
-const AGAIN: Duration = Duration::from_secs(1);
-/// Silence of all of them after which the pod is taken for unknown there.
-const LOST: Duration = Duration::from_secs(6);
-/// Received packets that make the patience the least again.
-const BUSY: u64 = 1000;
+const PROBE_INTERVAL: Duration = Duration::from_secs(1);
+/// Silence of all gateways after which the lease counts as lost.
+const LOST_AFTER: Duration = Duration::from_secs(6);
+/// Received packets that reset the tolerated silence to the least.
+const BUSY_PACKETS: u64 = 1000;
 
 /// An action for the caller.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -44,8 +44,8 @@ pub enum Action {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Stage {
     Calm,
-    Doubt { since: Duration },
-    Search { since: Duration, again: Duration, told: bool },
+    Suspect { since: Duration },
+    Search { since: Duration, again: Duration, reported: bool },
 }
 
 /// The choice.
@@ -53,8 +53,8 @@ enum Stage {
 pub struct Failover {
     active: usize,
     stage: Stage,
-    patience: Duration,
-    /// Received packets when the patience was last raised.
+    silence: Duration,
+    /// Received packets when the tolerated silence was last raised.
     raised_at: u64,
 }
 
@@ -62,7 +62,7 @@ impl Failover {
     /// Begins with the gateway of this number.
     #[must_use]
     pub fn new(active: usize) -> Self {
-        Self { active, stage: Stage::Calm, patience: PATIENCE.0, raised_at: 0 }
+        Self { active, stage: Stage::Calm, silence: SILENCE.0, raised_at: 0 }
     }
 
     /// The gateway in use.
@@ -76,40 +76,41 @@ impl Failover {
         *self = Self::new(active);
     }
 
-    /// Looks at the signs of all gateways; to be called a few times a second.
+    /// Evaluates the signs of life of all gateways; to be called a few times a second.
     #[must_use]
     pub fn poll(&mut self, now: Duration, signs: &[Signs]) -> Vec<Action> {
-        let Some(own) = signs.get(self.active) else { return Vec::new() };
-        if own.received.saturating_sub(self.raised_at) >= BUSY {
-            self.patience = PATIENCE.0;
+        let Some(current) = signs.get(self.active) else { return Vec::new() };
+        if current.received.saturating_sub(self.raised_at) >= BUSY_PACKETS {
+            self.silence = SILENCE.0;
         }
         let answered = |sign: &Signs, since: Duration| sign.heard.is_some_and(|heard| heard > since);
         match self.stage {
             Stage::Calm => {
-                let silent = own.waiting.is_some_and(|since| now.saturating_sub(since) >= self.patience);
-                let quiet = own.session && own.heard.is_some_and(|heard| now.saturating_sub(heard) >= QUIET);
+                let silent = current.waiting.is_some_and(|since| now.saturating_sub(since) >= self.silence);
+                let idle =
+                    current.session && current.heard.is_some_and(|heard| now.saturating_sub(heard) >= IDLE);
                 if silent {
-                    self.patience = (self.patience * 2).min(PATIENCE.1);
-                    self.raised_at = own.received;
-                } else if !quiet {
+                    self.silence = (self.silence * 2).min(SILENCE.1);
+                    self.raised_at = current.received;
+                } else if !idle {
                     return Vec::new();
                 }
-                self.stage = Stage::Doubt { since: now };
+                self.stage = Stage::Suspect { since: now };
                 vec![Action::Probe(self.active)]
             }
-            Stage::Doubt { since } | Stage::Search { since, .. } if answered(own, since) => {
+            Stage::Suspect { since } | Stage::Search { since, .. } if answered(current, since) => {
                 self.stage = Stage::Calm;
                 Vec::new()
             }
-            Stage::Doubt { since } => {
-                let patience = ANSWER.max(own.rtt.unwrap_or_default() * ROUNDS);
-                if now.saturating_sub(since) < patience {
+            Stage::Suspect { since } => {
+                let timeout = ANSWER_TIMEOUT.max(current.rtt.unwrap_or_default() * ANSWER_ROUND_TRIPS);
+                if now.saturating_sub(since) < timeout {
                     return Vec::new();
                 }
-                self.stage = Stage::Search { since, again: now + AGAIN, told: false };
+                self.stage = Stage::Search { since, again: now + PROBE_INTERVAL, reported: false };
                 (0..signs.len()).filter(|index| *index != self.active).map(Action::Probe).collect()
             }
-            Stage::Search { since, again, told } => {
+            Stage::Search { since, again, reported } => {
                 let others = signs.iter().enumerate().filter(|(index, _)| *index != self.active);
                 let best = others.filter(|(_, sign)| sign.session && answered(sign, since));
                 if let Some((index, _)) = best.min_by_key(|(_, sign)| sign.rtt.unwrap_or(Duration::MAX)) {
@@ -119,8 +120,8 @@ impl Failover {
                 if now < again {
                     return Vec::new();
                 }
-                let lost = !told && now.saturating_sub(since) >= LOST;
-                self.stage = Stage::Search { since, again: now + AGAIN, told: told || lost };
+                let lost = !reported && now.saturating_sub(since) >= LOST_AFTER;
+                self.stage = Stage::Search { since, again: now + PROBE_INTERVAL, reported: reported || lost };
                 let probes = (0..signs.len()).map(Action::Probe);
                 lost.then_some(Action::Lost).into_iter().chain(probes).collect()
             }
@@ -173,12 +174,12 @@ mod tests {
     fn a_gateway_that_only_had_nothing_to_say_is_kept_and_given_more_time() {
         let mut failover = Failover::new(0);
         let done = run(&mut failover, 10_000, 20_000, |now| {
-            let own = if now > 11_050 {
+            let current = if now > 11_050 {
                 Signs { waiting: Some(at(12_000)), ..well(11_050) }
             } else {
                 silent(10_000)
             };
-            vec![own, well(100)]
+            vec![current, well(100)]
         });
         assert_eq!(done[0], (11_000, Action::Probe(0)));
         // The second time after two seconds.
@@ -207,7 +208,7 @@ mod tests {
     }
 
     #[test]
-    fn when_nobody_answers_it_is_told_once() {
+    fn when_no_gateway_answers_it_is_reported_once() {
         let mut failover = Failover::new(1);
         let done = run(&mut failover, 10_000, 40_000, |_| vec![well(100), silent(10_000)]);
         let lost: Vec<u64> =

@@ -82,7 +82,7 @@ impl Asker {
 pub struct Outbound<D, R> {
     pub(crate) dial: D,
     names: R,
-    patience: Duration,
+    timeout_after: Duration,
 }
 
 impl<D, R> fmt::Debug for Outbound<D, R> {
@@ -92,9 +92,9 @@ impl<D, R> fmt::Debug for Outbound<D, R> {
 }
 
 impl<D: Dial, R: Resolve> Outbound<D, R> {
-    /// `patience` is the time from a target to a connection ([`crate::Limits::connect`]).
-    pub fn new(dial: D, names: R, patience: Duration) -> Self {
-        Self { dial, names, patience }
+    /// `timeout_after` is the time from a target to a connection ([`crate::Limits::connect`]).
+    pub fn new(dial: D, names: R, timeout_after: Duration) -> Self {
+        Self { dial, names, timeout_after }
     }
 
     /// The network.
@@ -126,7 +126,7 @@ impl<D: Dial, R: Resolve> Outbound<D, R> {
             let addresses = alternate(&self.addresses(target, asker).await?);
             self.race(&addresses).await.map_err(Unreached::from)
         };
-        timeout(self.patience, attempt).await.unwrap_or(Err(DialError::TimedOut.into()))
+        timeout(self.timeout_after, attempt).await.unwrap_or(Err(DialError::TimedOut.into()))
     }
 
     async fn race(&self, addresses: &[SocketAddr]) -> Result<D::Stream, DialError> {

@@ -22,7 +22,7 @@ use crate::{
     counters::{Counters, Refusal, Service},
     limits::Limits,
     net::{Gone, Listen as _, Listener, System, SystemListener},
-    relay::{self, Broken, Moved, Patience, Pool},
+    relay::{self, Broken, Moved, Pool, Timeouts},
 };
 
 /// Pause after a failure to accept: most often a lack of descriptors, which passes.
@@ -161,10 +161,10 @@ impl Shared {
         self.spawn(async move {
             // The whole of it, not its label alone: it is held as long as the stream.
             let place = place;
-            let patience = Patience { idle: shared.limits.idle, half_closed: shared.limits.half_closed };
+            let timeouts = Timeouts { idle: shared.limits.idle, half_closed: shared.limits.half_closed };
             let counters = &shared.counters;
             let moved = Moved { there: &counters.sent, back: &counters.received };
-            if let Err(broken) = relay::relay(client, target, &early, &shared.pool, patience, moved).await {
+            if let Err(broken) = relay::relay(client, target, &early, &shared.pool, timeouts, moved).await {
                 match broken {
                     Broken::Idle => &counters.idle,
                     Broken::Failed(_) => &counters.reset,
@@ -220,7 +220,7 @@ pub(crate) fn warn_exposed(what: &str, at: SocketAddr, guarded: bool) {
 
 /// Says the last word on a stream that will not be joined, and sees that it arrives: closing with bytes unread would reset it.
 pub(crate) async fn part<S: AsyncRead + AsyncWrite + Unpin>(mut stream: S, last: &[u8]) {
-    const PATIENCE: Duration = Duration::from_secs(1);
+    const TIMEOUT: Duration = Duration::from_secs(1);
     const MOST: usize = 64;
     let farewell = async {
         stream.write_all(last).await?;
@@ -233,7 +233,7 @@ pub(crate) async fn part<S: AsyncRead + AsyncWrite + Unpin>(mut stream: S, last:
         }
         io::Result::Ok(())
     };
-    if let Ok(Err(error)) = timeout(PATIENCE, farewell).await {
+    if let Ok(Err(error)) = timeout(TIMEOUT, farewell).await {
         tracing::trace!(%error, "parting");
     }
 }

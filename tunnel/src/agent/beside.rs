@@ -11,11 +11,12 @@ use std::{
 
 use warren_wire::config::Config;
 
-use super::{Agent, Event, Live, Lock, choice, gather, serve_metrics, tunnel::Look};
-use crate::{
-    cli::{Address, AgentArgs},
+use super::{
+    Agent, AgentArgs, Event, Live, Lock, choice, gather, proxies::Proxies, serve_metrics, tunnel::Look,
+};
+use crate::runtime::{
+    ListenAddress,
     problem::{Problem, Result},
-    services::Proxies,
     status::Status,
 };
 
@@ -65,7 +66,7 @@ pub fn beside<T: Send>(
     let chosen = choice::choose(settings.device)?;
     if chosen.is_inside() {
         // The command learns the addresses from its environment, so any free port works and agents do not conflict.
-        settings.services.or_proxies(Address::On((Ipv4Addr::LOCALHOST, 0).into()));
+        settings.services.or_proxies(ListenAddress::At((Ipv4Addr::LOCALHOST, 0).into()));
     }
     let _lock = Lock::take(&settings.interface, &settings.folder)?;
     let (events, received) = mpsc::channel();

@@ -6,8 +6,8 @@ use warren_path::carrier::Mode;
 use warren_transport::tls::{Identity, IdentityError, ListenLimits, Listener, Proxy, Streams, Target, Trust};
 use warren_wire::config::{Config, Host, Peer, TlsEndpoint};
 
-use crate::{
-    cli::{AgentArgs, CarrierChoice},
+use super::{AgentArgs, CarrierChoice};
+use crate::runtime::{
     control::{TlsPort, TlsWay},
     log,
     problem::{Problem, Result},

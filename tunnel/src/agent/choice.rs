@@ -2,9 +2,9 @@
 
 use warren_device::kernel;
 
-use crate::{
-    cli::DeviceChoice,
-    machine,
+use super::DeviceChoice;
+use crate::runtime::{
+    host::capabilities,
     problem::{Problem, Result},
 };
 
@@ -42,16 +42,16 @@ pub(super) enum Backend {
 /// # Errors
 /// When an interface was requested and this process lacks the privilege to create it.
 pub(super) fn choose(asked: DeviceChoice) -> Result<Chosen> {
-    let permitted = machine::may_configure_network();
+    let permitted = capabilities::may_configure_network();
     let interface = match asked {
         DeviceChoice::User => return Ok(Chosen::Netstack("requested".into())),
         DeviceChoice::Userns => return Ok(Chosen::Namespace),
-        DeviceChoice::Auto => return Ok(best(permitted, machine::tun_device().err(), kernel::loaded())),
+        DeviceChoice::Auto => return Ok(best(permitted, capabilities::tun_device().err(), kernel::loaded())),
         DeviceChoice::Kernel => Backend::Kernel,
         DeviceChoice::Tun => Backend::Tun,
     };
     if !permitted {
-        let container = machine::in_container();
+        let container = capabilities::in_container();
         return Err(Problem::new("cannot create an interface: CAP_NET_ADMIN is missing").hint(
             if container {
                 "start the container with --cap-add NET_ADMIN --device /dev/net/tun, or use --device user, which needs no privileges"
@@ -71,7 +71,7 @@ fn best(permitted: bool, no_tun: Option<std::io::Error>, in_kernel: bool) -> Cho
         Some(_) if in_kernel => Chosen::Interface(Backend::Kernel),
         Some(error) => Chosen::Netstack(format!(
             "the kernel has no WireGuard, and there is no TUN device ({}: {error})",
-            machine::TUN_DEVICE
+            capabilities::TUN_DEVICE
         )),
         None => Chosen::Interface(Backend::Best),
     }

@@ -2,8 +2,8 @@
 
 use std::process::{Command, Stdio};
 
-use crate::{
-    name::InterfaceName,
+use crate::runtime::{
+    host::InterfaceName,
     problem::{Problem, Result},
 };
 

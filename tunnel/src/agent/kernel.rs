@@ -25,11 +25,11 @@ use super::{
     settings::Settings,
     tunnel::{Look, Tunnel, Up, failure, mtu_for, reload_answer, status_answer},
 };
-use crate::{
+use crate::runtime::{
     control::{Facts, FilePeer, difference},
     datapath::Clock,
+    host::InterfaceName,
     log,
-    name::InterfaceName,
     net::resolve,
     problem::{Context, Problem, Result},
     status::{Moved, Peer, Status},

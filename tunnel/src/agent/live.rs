@@ -5,7 +5,7 @@ use std::sync::Arc;
 use parking_lot::RwLock;
 
 use super::tunnel::Look;
-use crate::{metrics::Source, status::Status};
+use crate::runtime::{metrics::Source, status::Status};
 
 /// A view of the tunnel that comes and goes.
 #[derive(Default)]

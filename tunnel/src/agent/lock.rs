@@ -9,9 +9,8 @@ use std::{
 
 use rustix::fs::{FlockOperation, flock};
 
-use super::journal::folder_of;
-use crate::{
-    name::InterfaceName,
+use crate::runtime::{
+    host::{InterfaceName, folders},
     problem::{Context, Problem, Result},
 };
 
@@ -32,7 +31,7 @@ impl Lock {
 
     fn at(path: PathBuf, interface: &InterfaceName) -> Result<Self> {
         let told = || format!("lock {}", path.display());
-        folder_of(&path).while_doing(told)?;
+        folders::create_parent(&path).while_doing(told)?;
         loop {
             let mut options = OpenOptions::new();
             let options = options.read(true).write(true).create(true).truncate(false).mode(0o600);

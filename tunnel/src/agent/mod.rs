@@ -1,20 +1,19 @@
 //! `agent`: brings a tunnel up, keeps it up, and undoes all changes at the end.
 
+mod args;
 mod beside;
 mod carriers;
 mod choice;
 mod enrolled;
 mod hooks;
-mod journal;
 mod kernel;
 mod live;
 mod lock;
-pub(crate) mod lookups;
 mod network;
 mod own;
 mod peers;
+pub mod proxies;
 mod settings;
-mod traffic;
 mod tunnel;
 
 use std::{
@@ -31,12 +30,11 @@ use signal_hook::{
 };
 use warren_wire::{PublicKey, config::Config};
 
+pub use args::{AgentArgs, CarrierChoice, DeviceChoice, KeyArgument};
 pub use beside::{Beside, beside};
 pub use carriers::{Carriers, TlsOverrides};
 pub use enrolled::Enrolled;
-pub use journal::{Change, Journal};
 pub use settings::{Settings, Source};
-pub(crate) use traffic::Moving;
 
 use self::{
     choice::{Backend, Chosen},
@@ -47,9 +45,11 @@ use self::{
     own::OwnTunnel,
     tunnel::{Tunnel, Up},
 };
-use crate::{
-    cli::{Address, AgentArgs, METRICS},
-    folders, log, machine, metrics,
+use crate::runtime::{
+    ListenAddress,
+    host::{capabilities, folders},
+    log, metrics,
+    net::Change,
     problem::{Context, Problem, Result},
     status::Status,
 };
@@ -154,12 +154,12 @@ fn listen_to_signals(events: &Sender<Event>) -> Result<()> {
 }
 
 /// A default address that is in use is only a warning: a second agent on the machine runs without metrics.
-fn serve_metrics(asked: Option<Address>, live: &Arc<Live>) -> Result<Option<metrics::Server>> {
+fn serve_metrics(asked: Option<ListenAddress>, live: &Arc<Live>) -> Result<Option<metrics::Server>> {
     let source = Arc::clone(live) as Arc<dyn metrics::Source>;
     let started = match asked {
-        Some(Address::Off) => return Ok(None),
-        Some(Address::On(address)) => return metrics::Server::start(address, source).map(Some),
-        None => metrics::Server::start(METRICS, source),
+        Some(ListenAddress::Off) => return Ok(None),
+        Some(ListenAddress::At(address)) => return metrics::Server::start(address, source).map(Some),
+        None => metrics::Server::start(metrics::DEFAULT_ADDRESS, source),
     };
     match started {
         Ok(server) => Ok(Some(server)),
@@ -234,7 +234,7 @@ impl Agent {
                     .hint("remove it from the file"),
             );
         }
-        machine::raise_descriptors();
+        capabilities::raise_descriptors();
         let reloader = Reloader(events.clone());
         let Up { tunnel, told, .. } = match chosen {
             Chosen::Netstack(why) => OwnTunnel::over_netstack(settings, reloader, why)?,

@@ -5,14 +5,11 @@ use std::{collections::BTreeSet, fs, io, net::IpAddr, path::Path};
 use ipnet::IpNet;
 use warren_wire::config::Config;
 
-use super::{
-    hooks::{self, Stage},
-    journal::{Change, Journal},
-};
-use crate::{
+use super::hooks::{self, Stage};
+use crate::runtime::{
+    host::InterfaceName,
     log,
-    name::InterfaceName,
-    net::{self, Family, Netlink, Routing, Rule},
+    net::{self, Change, Family, Journal, Netlink, Routing, Rule},
     problem::{Problem, Result},
 };
 

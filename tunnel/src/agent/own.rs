@@ -14,22 +14,24 @@ use warren_transport::udp::Udp;
 use warren_wire::{PublicKey, config::Config};
 
 use super::{
-    Carriers, Reloader, lookups,
+    Carriers, Reloader,
     network::Network,
     peers,
+    proxies::{BUFFERS, Proxies, Services, Sockets},
     settings::Settings,
-    traffic::Moving,
     tunnel::{Look, Tunnel, Up, failure, mtu_for, reload_answer, status_answer},
 };
-use crate::{
-    commands::keys::random,
+use crate::runtime::{
     control::{self, Command, Facts, FilePeer, Handle, Lookup, Parts, Traffic as _},
     datapath::Device,
-    folders, log,
+    host::folders,
+    log, lookups,
     net::{self, Netlink, PrivateNetwork},
+    netstack::Netstack,
     problem::{Context, Problem, Result},
-    services::{self, BUFFERS, Proxies, Services, Sockets},
+    random,
     status::{Offload, Status},
+    traffic::Moving,
     uapi::{self, Request, errno},
 };
 
@@ -173,7 +175,7 @@ impl OwnTunnel {
         let services = match &inside {
             Inside::Interface => None,
             Inside::Netstack(net) => {
-                Some(Services::start(&services::Tunnel(net.clone()), &settings.services, config)?)
+                Some(Services::start(&Netstack(net.clone()), &settings.services, config)?)
             }
             Inside::Private(network) => {
                 let reloader = reloader.clone();
@@ -193,7 +195,7 @@ impl OwnTunnel {
             planned_rate_mbit: settings.planned_rate,
             device_offloads: offloads,
             tls,
-            services: services.as_ref().map(Services::figures),
+            services: services.as_ref().map(Services::counters),
         };
         let parts = Parts {
             engine,
@@ -392,7 +394,7 @@ fn answer(request: Request, handle: &Handle, reloader: &Reloader) -> Vec<u8> {
 }
 
 fn wall() -> f64 {
-    crate::datapath::Clock.now().wall.as_secs_f64()
+    crate::runtime::datapath::Clock.now().wall.as_secs_f64()
 }
 
 /// Splits the device's error into problem and hint.

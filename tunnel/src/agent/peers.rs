@@ -4,7 +4,7 @@ use warren_proto::engine::PeerConfig;
 use warren_wire::config::{Config, Host};
 
 use super::Carriers;
-use crate::{control::FilePeer, net::resolve};
+use crate::runtime::{control::FilePeer, net::resolve};
 
 /// Peers as written in the file. With `look_up`, names are resolved now, before the tunnel's own routes can interfere.
 /// After the first failure the rest is left to the lookup thread, so that a machine without DNS can still bring the

@@ -11,13 +11,10 @@ use std::{
 use warren_wire::{config::Config, key::PrivateKey};
 use zeroize::Zeroizing;
 
-use super::{Carriers, Enrolled, TlsOverrides};
-use crate::{
-    cli::{AgentArgs, DeviceChoice},
-    folders,
-    name::InterfaceName,
+use super::{AgentArgs, Carriers, DeviceChoice, Enrolled, TlsOverrides, proxies::ServiceArgs};
+use crate::runtime::{
+    host::{InterfaceName, folders},
     problem::{Context, Problem, Result},
-    services::ServiceArgs,
 };
 
 /// The largest configuration file that is read.
@@ -207,15 +204,19 @@ mod tests {
     use clap::Parser;
 
     use super::*;
-    use crate::cli::{Cli, Command};
+
+    #[derive(Parser)]
+    struct CommandLine {
+        #[command(flatten)]
+        agent: AgentArgs,
+    }
 
     const KEY: &str = "qOV1PxhHpRWQrXlTI0I4QKMKVJ2TWMRwGQ3qRtT7XXw=";
     const OTHER: &str = "2Gf1u1b4rXcFkRkVXHNk6H9yQ1cYgC2o3l4nVlM3Q1s=";
 
     fn gather(arguments: &[&str], env_key: Option<&str>) -> Result<Settings> {
-        let all = ["warren-tunnel", "agent"].iter().chain(arguments);
-        let Command::Agent(args) = Cli::try_parse_from(all).unwrap().command else { panic!("agent") };
-        Settings::gather(&args, env_key)
+        let line = CommandLine::try_parse_from(["agent"].iter().chain(arguments)).unwrap();
+        Settings::gather(&line.agent, env_key)
     }
 
     #[test]

@@ -7,13 +7,13 @@ use warren_proto::engine::Signs;
 use warren_wire::{PublicKey, config::Config};
 
 use super::{
-    Reloader, choice::Backend, journal::Change, kernel::KernelTunnel, network::Network, own::OwnTunnel,
+    Reloader, choice::Backend, kernel::KernelTunnel, network::Network, own::OwnTunnel, proxies::Proxies,
     settings::Settings,
 };
-use crate::{
-    log, net,
+use crate::runtime::{
+    log,
+    net::{self, Change},
     problem::{Context, Problem, Result},
-    services::Proxies,
     status::Status,
     uapi::errno,
 };

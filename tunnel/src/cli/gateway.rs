@@ -8,7 +8,8 @@ use warren_wire::gateway::Period;
 use warren_wire::token::TokenId;
 use warren_wire::{Name, PublicKey};
 
-use super::{Address, LogFormat, address, help};
+use super::help;
+use crate::runtime::{ListenAddress, log::LogFormat};
 
 /// Arguments of `gateway`.
 #[derive(Debug, Args)]
@@ -17,8 +18,8 @@ pub struct GatewayArgs {
     #[arg(long, short, value_name = "FILE", env = "WARREN_GATEWAY_CONFIG", default_value = GATEWAY_FILE)]
     pub config: PathBuf,
     /// Address on which to serve /metrics, /healthz and /readyz, or `off` [default: the file's, else 127.0.0.1:9586]
-    #[arg(long, value_name = "ADDR", env = "WARREN_METRICS", value_parser = address)]
-    pub metrics: Option<Address>,
+    #[arg(long, value_name = "ADDR", env = "WARREN_METRICS")]
+    pub metrics: Option<ListenAddress>,
     /// Format of log lines
     #[arg(long, value_enum, value_name = "FORMAT", default_value = "human", env = "WARREN_LOG_FORMAT")]
     pub log_format: LogFormat,

@@ -3,12 +3,15 @@
 use std::fmt::Write as _;
 
 use super::print;
-use crate::cli::{AskArgs, GatewayArgs, GatewayCommand, LogFormat};
 use crate::enrolment::now;
 use crate::gateway::admin::{Ask, Said, client};
 use crate::gateway::model::{GatewayStatus, PeerEntry};
-use crate::problem::{Context as _, Result};
-use crate::{gateway, log};
+use crate::runtime::problem::{Context as _, Result};
+use crate::{
+    cli::{AskArgs, GatewayArgs, GatewayCommand},
+    runtime::log::LogFormat,
+};
+use crate::{gateway, runtime::log};
 
 /// Runs a gateway, or sends a request to a running one.
 ///

@@ -1,5 +1,8 @@
-//! Commands that run once and exit.
+//! The commands beside `agent` and `gateway`: those that run once and exit, and `exec`.
 
+pub mod doctor;
+pub mod exec;
+pub mod fetch;
 pub mod gateway;
 pub mod keys;
 pub mod reload;
@@ -10,7 +13,7 @@ pub mod topology;
 
 use std::io::{self, Write};
 
-use crate::problem::{Context, Result};
+use crate::runtime::problem::{Context, Problem, Result};
 
 /// Prints the result of a command. A closed pipe (`| head`) is not an error.
 ///
@@ -22,4 +25,9 @@ pub fn print(text: &str) -> Result<()> {
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
         other => other.while_doing(|| "cannot write to standard output".into()),
     }
+}
+
+/// Prints the error of a command.
+pub fn complain(problem: &Problem) {
+    _ = writeln!(io::stderr(), "warren-tunnel: {problem}");
 }

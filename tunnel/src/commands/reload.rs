@@ -1,8 +1,8 @@
 //! `reload`.
 
 use super::print;
-use crate::{
-    name::InterfaceName,
+use crate::runtime::{
+    host::InterfaceName,
     problem::{Problem, Result},
     uapi,
 };

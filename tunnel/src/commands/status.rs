@@ -7,9 +7,11 @@ use serde_json::{Value, json};
 use super::{print, text};
 use crate::{
     cli::StatusArgs,
-    problem::{Problem, Result},
-    status::Status,
-    uapi,
+    runtime::{
+        problem::{Problem, Result},
+        status::Status,
+        uapi,
+    },
 };
 
 /// Shows one interface, or all running ones.
@@ -39,7 +41,7 @@ pub fn status(args: &StatusArgs) -> Result<()> {
         match now {
             Ok(now) => shown.push((now, before.cloned())),
             // The socket of another WireGuard implementation in the same folder.
-            Err(problem) if args.interface.is_none() => crate::log::warn(&problem),
+            Err(problem) if args.interface.is_none() => crate::runtime::log::warn(&problem),
             Err(problem) => return Err(problem),
         }
     }

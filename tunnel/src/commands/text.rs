@@ -4,7 +4,7 @@ use std::{collections::HashMap, fmt::Write as _};
 
 use ipnet::IpNet;
 
-use crate::status::{Buffers, Peer, Rate, Services, Status};
+use crate::runtime::status::{Buffers, Peer, Rate, Services, Status};
 
 /// The text of one interface.
 pub(super) fn status(now: &Status, before: Option<&Status>) -> String {
@@ -215,7 +215,7 @@ fn ago(seconds: f64, suffix: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::status::tests::sample;
+    use crate::runtime::status::tests::sample;
 
     #[test]
     fn the_text_tells_all() {

@@ -10,14 +10,14 @@ use warren_wire::{Token, UnixTime};
 use zeroize::Zeroizing;
 
 use super::gateway::told;
-use super::keys::random;
 use super::print;
 use crate::cli::TokenCommand;
 use crate::enrolment::now;
 use crate::gateway::admin::Ask;
 use crate::gateway::config;
-use crate::problem::{Context as _, Problem, Result};
-use crate::secret;
+use crate::runtime::host::secret;
+use crate::runtime::problem::{Context as _, Problem, Result};
+use crate::runtime::random;
 
 /// Runs a `token` subcommand.
 ///

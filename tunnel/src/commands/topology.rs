@@ -6,7 +6,7 @@ use warren_wire::topology::Topology;
 
 use super::print;
 use crate::cli::TopologyArgs;
-use crate::problem::{Context as _, Problem, Result};
+use crate::runtime::problem::{Context as _, Problem, Result};
 
 /// Prints the sections of all gateways, or of one.
 ///

@@ -280,7 +280,7 @@ fn listen(
     let identity = tls::Identity::load_or_make(&folder.path().join("tls.pem")).unwrap();
     let trust = tls::Trust::Pins(identity.pin().into());
     let port = Arc::new(Port(runtime.handle().clone(), Arc::clone(enrolment)));
-    let streams = tls::Streams::new(|| crate::datapath::Clock.mono(), Box::new(|| {})).unwrap();
+    let streams = tls::Streams::new(|| crate::runtime::datapath::Clock.mono(), Box::new(|| {})).unwrap();
     let limits = tls::ListenLimits { patience: within, ..tls::ListenLimits::default() };
     let config = identity.server_config().unwrap();
     let listener =

@@ -14,7 +14,7 @@ use warren_wire::gateway::Protocol;
 
 use super::peers::Member;
 use crate::enrolment::now;
-use crate::problem::{Context as _, Result};
+use crate::runtime::problem::{Context as _, Result};
 
 /// Flows that are told apart between two writes.
 const CAPACITY: usize = 65_536;

@@ -30,14 +30,15 @@ use std::thread;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 use warren_transport::tls::Pin;
-use warren_wire::PublicKey;
+use warren_wire::{PrivateKey, PublicKey};
+use zeroize::Zeroizing;
 
 pub(crate) use settings::own_entry;
 pub use settings::{check, config};
 
-use crate::cli::Address;
-use crate::problem::{Context as _, Result};
-use crate::{log, machine};
+use crate::runtime::host::{capabilities, secret};
+use crate::runtime::problem::{Context as _, Problem, Result};
+use crate::runtime::{ListenAddress, log, random};
 use running::Running;
 use settings::Settings;
 
@@ -53,9 +54,9 @@ enum Event {
 ///
 /// # Errors
 /// The reason why it did not start, or that its data path has stopped.
-pub fn run(path: &Path, metrics: Option<Address>) -> Result<()> {
+pub fn run(path: &Path, metrics: Option<ListenAddress>) -> Result<()> {
     let settings = Settings::read(path)?;
-    machine::raise_descriptors();
+    capabilities::raise_descriptors();
     let (events, received) = mpsc::channel();
     listen_to_signals(events.clone())?;
     let running = Running::up(settings, metrics, move || _ = events.send(Event::Failed))?;
@@ -74,7 +75,7 @@ pub fn run(path: &Path, metrics: Option<Address>) -> Result<()> {
             }
             Ok(Event::Failed) | Err(_) => {
                 drop(running);
-                return Err(crate::problem::Problem::new("the data path has stopped")
+                return Err(Problem::new("the data path has stopped")
                     .hint("see the log for the reason, then restart the gateway"));
             }
         }
@@ -87,7 +88,8 @@ pub fn run(path: &Path, metrics: Option<Address>) -> Result<()> {
 /// A file cannot be read or written.
 pub fn identity(key: &Path, certificate: &Path) -> Result<(PublicKey, Pin)> {
     if !key.exists() {
-        crate::commands::keys::genkey(Some(key))?;
+        let created = PrivateKey::from_random(*random()?);
+        secret::write_new(key, &Zeroizing::new(format!("{}\n", &*created.to_base64())))?;
     }
     let key = settings::private_key(key)?;
     Ok((key.public(), settings::identity(certificate, certificate)?.pin()))

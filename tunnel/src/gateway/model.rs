@@ -7,7 +7,7 @@ use ipnet::IpNet;
 use serde::{Deserialize, Serialize};
 
 use super::forward::Figures;
-use crate::status::Status;
+use crate::runtime::status::Status;
 
 /// The status of a gateway.
 #[derive(Debug, Clone, Serialize, Deserialize)]

@@ -16,8 +16,8 @@ use warren_wire::{Name, PublicKey};
 
 use super::access::{Access, Shares};
 use super::forward::Forward;
-use crate::control::{Command, FilePeer, Handle};
 use crate::enrolment::leases::PeerEvent;
+use crate::runtime::control::{Command, FilePeer, Handle};
 
 /// Changes that are made in one step.
 const STEP: usize = 1024;
@@ -320,7 +320,7 @@ impl Keeper {
             return;
         }
         if let Err(problem) = self.interface.ask(|done| Command::Peers { gone, changed, done }) {
-            crate::log::warn(&problem);
+            crate::runtime::log::warn(&problem);
         }
     }
 }

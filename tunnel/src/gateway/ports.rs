@@ -9,11 +9,11 @@ use warren_wire::gateway::{GatewayConfig, Limits};
 
 use super::answers::Answers;
 use super::running::Inner;
-use crate::agent::Moving;
-use crate::cli::{Address, METRICS};
-use crate::control::{TlsPort, Traffic as _};
-use crate::metrics;
-use crate::problem::{Problem, Result};
+use crate::runtime::ListenAddress;
+use crate::runtime::control::{TlsPort, Traffic as _};
+use crate::runtime::metrics;
+use crate::runtime::problem::{Problem, Result};
+use crate::runtime::traffic::Moving;
 
 /// The TLS port: enrolment, and peers without UDP.
 ///
@@ -73,15 +73,15 @@ fn port_problem(kind: &str, at: SocketAddr, error: &std::io::Error) -> Problem {
 pub(super) fn serve_metrics(
     inner: &Arc<Inner>,
     configured: Option<SocketAddr>,
-    asked: Option<Address>,
+    asked: Option<ListenAddress>,
 ) -> Result<Option<metrics::Server>> {
     let source = Arc::clone(inner) as Arc<dyn metrics::Source>;
     match (asked, configured) {
-        (Some(Address::Off), _) => Ok(None),
-        (Some(Address::On(at)), _) | (None, Some(at)) => metrics::Server::start(at, source).map(Some),
+        (Some(ListenAddress::Off), _) => Ok(None),
+        (Some(ListenAddress::At(at)), _) | (None, Some(at)) => metrics::Server::start(at, source).map(Some),
         // A default address that is taken is no reason not to run.
-        (None, None) => {
-            Ok(metrics::Server::start(METRICS, source).map_err(|problem| crate::log::warn(&problem)).ok())
-        }
+        (None, None) => Ok(metrics::Server::start(metrics::DEFAULT_ADDRESS, source)
+            .map_err(|problem| crate::runtime::log::warn(&problem))
+            .ok()),
     }
 }

@@ -27,15 +27,15 @@ use super::peers::{Keeper, Keeping, Roster};
 use super::ports::{bind, listen, listen_limits, serve_metrics};
 use super::settings::{self, Settings};
 use super::sites::Sites;
-use crate::agent::{Moving, lookups};
-use crate::cli::Address;
-use crate::commands::keys::random;
-use crate::control::{self, Command, Facts, Handle, Parts, TlsPort};
-use crate::datapath::Clock;
 use crate::enrolment::leases::LeaseService;
 use crate::enrolment::server::Enrolment;
-use crate::metrics;
-use crate::problem::{Context as _, Problem, Result};
+use crate::runtime::ListenAddress;
+use crate::runtime::control::{self, Command, Facts, Handle, Parts, TlsPort};
+use crate::runtime::datapath::Clock;
+use crate::runtime::metrics;
+use crate::runtime::problem::{Context as _, Problem, Result};
+use crate::runtime::random;
+use crate::runtime::{lookups, traffic::Moving};
 
 /// How often handshakes are told to the leases.
 const SEEN: Duration = Duration::from_secs(5);
@@ -86,7 +86,7 @@ impl Running {
     /// Starts everything. Calls `failed` when the data path has stopped on its own.
     pub(super) fn up(
         settings: Settings,
-        metrics: Option<Address>,
+        metrics: Option<ListenAddress>,
         failed: impl Fn() + Send + 'static,
     ) -> Result<Self> {
         let Settings { path, config, key, identity } = settings;
@@ -338,7 +338,7 @@ async fn watch_handshakes(inner: Arc<Inner>) {
                 let seen = seen.into_iter().map(|(key, at)| (key, UnixTime::from_epoch(at))).collect();
                 inner.leases.seen(seen).await;
             }
-            Ok(Err(problem)) => crate::log::warn(&problem),
+            Ok(Err(problem)) => crate::runtime::log::warn(&problem),
             Err(_) => return,
         }
     }

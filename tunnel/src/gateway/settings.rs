@@ -7,8 +7,8 @@ use warren_transport::tls::{Identity, IdentityError};
 use warren_wire::gateway::{Etcd as EtcdFile, GatewayConfig, StoreConfig};
 use warren_wire::{Name, Pin, PrivateKey, PublicKey};
 
-use crate::problem::{Context as _, Problem, Result};
-use crate::secret;
+use crate::runtime::host::secret;
+use crate::runtime::problem::{Context as _, Problem, Result};
 
 /// A file longer than this is none.
 const MAX_FILE: u64 = 16 << 20;

@@ -11,10 +11,10 @@ use super::access::Access;
 use super::forward::Forward;
 use super::model::SiteEntry;
 use super::peers::{Member, Roster};
-use crate::control::{Command, FilePeer, Handle, Lookup, difference};
-use crate::net::resolve;
-use crate::problem::Result;
-use crate::status::Status;
+use crate::runtime::control::{Command, FilePeer, Handle, Lookup, difference};
+use crate::runtime::net::resolve;
+use crate::runtime::problem::Result;
+use crate::runtime::status::Status;
 
 /// A session is dropped when it is so old (whitepaper section 6.1): a link without a handshake since is down.
 const SESSION: f64 = 180.0;

@@ -137,6 +137,8 @@ fn validators_report_what_to_write() {
     assert!(text.contains("`bought_in` and `made_in` exclude each other."), "{text}");
     let text = refused(&"drawer { name = \"x\" }\n  ".repeat(3));
     assert!(text.contains("No more than 2 \"drawer\" blocks are allowed"), "{text}");
+    let text = refused("drawer {\n    name = null\n  }");
+    assert!(text.contains("`drawer[0].name` must have a value"), "{text}");
 }
 
 #[test]
@@ -144,7 +146,7 @@ fn a_deprecated_attribute_warns() {
     let workspace = workspace(&tool("made_in = 1999"));
     let plan = workspace.terraform.plan(&[]).unwrap().success().unwrap();
     let text = told(&plan.output());
-    assert!(text.contains("Warning: Deprecated attribute with workshop_tool.a"), "{text}");
+    assert!(text.contains("Warning: Attribute Deprecated with workshop_tool.a"), "{text}");
     assert!(text.contains("Use `bought_in` instead."), "{text}");
 }
 

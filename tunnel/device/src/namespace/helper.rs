@@ -26,14 +26,14 @@ pub fn serve(channel: BorrowedFd<'_>) -> io::Result<()> {
     #[expect(unsafe_code, reason = "a process with one thread shares no descriptors")]
     // SAFETY: no file descriptors are unshared (no CLONE_FILES), so what is open here stays valid.
     let entered = unsafe { rustix::thread::unshare_unsafe(UnshareFlags::NEWUSER | UnshareFlags::NEWNET) };
-    tell(channel, entered.map(|()| None))?;
+    send_result(channel, entered.map(|()| None))?;
     entered?;
     let mut request = [0; REQUEST];
     loop {
         match recv(channel, &mut request, RecvFlags::empty()) {
-            Ok((REQUEST, _)) => tell(channel, make(&request).map(Some))?,
+            Ok((REQUEST, _)) => send_result(channel, make(&request).map(Some))?,
             Ok((0, _)) => return Ok(()),
-            Ok(_) => tell(channel, Err(Errno::INVAL))?,
+            Ok(_) => send_result(channel, Err(Errno::INVAL))?,
             Err(Errno::INTR) => {}
             Err(error) => return Err(error.into()),
         }
@@ -66,7 +66,7 @@ pub(super) fn request(family: AddressFamily, kind: SocketType, protocol: Option<
     request
 }
 
-fn tell(channel: BorrowedFd<'_>, outcome: rustix::io::Result<Option<OwnedFd>>) -> io::Result<()> {
+fn send_result(channel: BorrowedFd<'_>, outcome: rustix::io::Result<Option<OwnedFd>>) -> io::Result<()> {
     let number = outcome.as_ref().err().map_or(0, |error| error.raw_os_error());
     let made = outcome.ok().flatten();
     let descriptors = made.as_ref().map(|made| [made.as_fd()]);

@@ -33,7 +33,7 @@ use rustix::net::{
 pub use helper::serve;
 
 /// A helper that takes longer is stuck.
-const PATIENCE: Duration = Duration::from_secs(5);
+const TIMEOUT: Duration = Duration::from_secs(5);
 
 /// An own network namespace. Dropping it ends the helper; its sockets keep working.
 #[derive(Debug)]
@@ -50,7 +50,7 @@ impl Namespace {
     pub fn start(mut helper: Command) -> io::Result<Self> {
         let (channel, theirs) =
             socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None)?;
-        set_socket_timeout(&channel, Timeout::Recv, Some(PATIENCE))?;
+        set_socket_timeout(&channel, Timeout::Recv, Some(TIMEOUT))?;
         // Secrets of the environment are not for it, nor is what a terminal sends to our process group.
         helper.env_clear().current_dir("/").process_group(0);
         helper.stdin(Stdio::from(theirs)).stdout(Stdio::null()).stderr(Stdio::null());

@@ -25,7 +25,7 @@ pub struct FlowKey {
     /// To which port; 0 for ICMP.
     pub port: u16,
     /// Why it was refused; `None` if it was not.
-    #[serde(serialize_with = "verdict", rename = "verdict")]
+    #[serde(serialize_with = "denial_or_allowed", rename = "verdict")]
     pub denied: Option<Denial>,
 }
 
@@ -93,6 +93,6 @@ impl AuditRecord {
     }
 }
 
-fn verdict<S: Serializer>(denied: &Option<Denial>, serializer: S) -> Result<S::Ok, S::Error> {
+fn denial_or_allowed<S: Serializer>(denied: &Option<Denial>, serializer: S) -> Result<S::Ok, S::Error> {
     serializer.serialize_str(denied.map_or("allowed", Denial::name))
 }

@@ -2,7 +2,7 @@
 //!
 //! A packet from the tunnel passes if its source is an address of the peer and a rule of the peer's group allows the
 //! destination. The rules of a group are compiled to one table per protocol. In it, the longest prefix that contains a
-//! destination has all ports that any rule allows there, so a verdict is one look-up regardless of the number of rules.
+//! destination has all ports that any rule allows there, so a check is one look-up regardless of the number of rules.
 
 mod audit;
 mod matcher;

@@ -173,8 +173,8 @@ impl Stack {
         let local = SocketAddr::new(ip.destination, destination);
         let remote = SocketAddr::new(ip.source, source);
         match self.udp.deliver(&mut self.pool, local, remote, data) {
-            Ok(told) => {
-                self.events.extend(told.map(Event::Datagram));
+            Ok(notified) => {
+                self.events.extend(notified.map(Event::Datagram));
                 Some(())
             }
             Err(()) => {
@@ -329,7 +329,7 @@ impl Stack {
             Event::Connected(id) => (id, CONNECTED),
             Event::Closed(id, _) => (id, CLOSED),
             Event::Acceptable(listener) => {
-                self.listeners.told(listener);
+                self.listeners.clear_notified(listener);
                 return Some(event);
             }
             Event::Incoming(..) | Event::Datagram(_) | Event::Echo => return Some(event),

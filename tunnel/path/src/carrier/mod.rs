@@ -1,20 +1,20 @@
 //! The choice of a peer's carrier: UDP, or a TLS connection where UDP is blocked.
 //!
 //! ```text
-//!                    silent for `patience`: probe UDP, connect         no answer by the time it is connected
-//!        +---------+ --------------------------------------> +-------+ ------------------------> +--------+
-//!        |   UDP   |                                         | doubt |                           | stream |
-//!        +---------+ <-------------------------------------- +-------+ <------------------------ +--------+
-//!             ^        answered: patience grows, for it was       connection lost: UDP, and connect     |
-//!             |        no failure                               again with backoff                      |
-//!             +-----------------------------------------------------------------------------------------+
-//!                                a handshake by UDP is answered (tried after `hold`, then less often)
+//!                 silent: probe UDP, connect               no answer by the time it is connected
+//!        +-----+ ----------------------------> +-----------+ -----------------------> +--------+
+//!        | UDP |                               | suspicion |                          | stream |
+//!        +-----+ <---------------------------- +-----------+ <----------------------- +--------+
+//!           ^      answered: a longer silence                connection lost: UDP, and    |
+//!           |      is tolerated from now on                  connect again with backoff   |
+//!           +-----------------------------------------------------------------------------+
+//!                 a handshake by UDP is answered (tried after a hold-down, then less often)
 //! ```
 //!
 //! * **Silence** is data or an initiation that nothing has answered. WireGuard takes 15 s to act on it; here it is
 //!   looked into within one. A flow that only goes out is answered by keepalives every 10 s, so silence alone proves
-//!   nothing: a handshake by UDP, which is always answered, does. Each such vain suspicion doubles the patience, and
-//!   a thousand packets received earn it back, so that a busy tunnel notices soon and an idle one is left in peace.
+//!   nothing: a handshake by UDP, which is always answered, does. Each false suspicion doubles the tolerated silence, and
+//!   a thousand received packets reset it, so that a busy tunnel notices soon and an idle one is left in peace.
 //! * Without a session the first initiation is the test: after a head start for UDP the connection is made
 //!   beside it (as RFC 8305 does with addresses), and UDP wins whenever it answers.
 //! * On a connection UDP is probed by an initiation that moves nothing unless it is answered. A UDP that is lost
@@ -32,29 +32,29 @@ use warren_proto::plane::{Carrier, StreamId};
 
 /// Head start of UDP when there is no session yet.
 const HEAD_START: Duration = Duration::from_millis(300);
-/// Silence that makes suspicious: least and most. The least is such that TCP inside, whose repetitions come 0.2, 0.6, 1.4 and
+/// Silence that raises a suspicion: least and most. The least is such that TCP inside, whose repetitions come 0.2, 0.6, 1.4 and
 /// 3 s after a loss, finds the other carrier with the third of them.
-const PATIENCE: (Duration, Duration) = (Duration::from_millis(600), Duration::from_secs(8));
-/// And at least so many round trips.
-const ROUNDS: u32 = 3;
-/// Received packets that make the patience the least again.
-const BUSY: u64 = 1000;
-/// Time that UDP has to answer once it is in doubt, also when the connection is there before.
-const VERDICT: Duration = Duration::from_millis(150);
-/// Time between the first probes of UDP in doubt.
-const AGAIN: Duration = Duration::from_secs(2);
+const SILENCE: (Duration, Duration) = (Duration::from_millis(600), Duration::from_secs(8));
+/// The tolerated silence is at least so many round trips.
+const SILENCE_ROUND_TRIPS: u32 = 3;
+/// Received packets that reset the tolerated silence to the least.
+const BUSY_PACKETS: u64 = 1000;
+/// Time that UDP has to answer a suspicion, also when the connection is established before.
+const ANSWER_TIMEOUT: Duration = Duration::from_millis(150);
+/// Time between the first probes of UDP under suspicion.
+const PROBE_INTERVAL: Duration = Duration::from_secs(2);
 /// How long a connection is kept when UDP answers again: it may be gone the next moment.
 const GRACE: Duration = Duration::from_secs(5);
 /// Time on a connection before UDP is probed: first and most.
-const HOLD: (Duration, Duration) = (Duration::from_secs(3), Duration::from_secs(600));
-/// Longest time between probes of UDP, unless the hold is longer.
-const PROBE: Duration = Duration::from_secs(30);
-/// UDP that lasted so long was no flicker.
-const STEADY: Duration = Duration::from_secs(60);
+const HOLD_DOWN: (Duration, Duration) = (Duration::from_secs(3), Duration::from_secs(600));
+/// Longest time between probes of UDP, unless the hold-down is longer.
+const PROBE_INTERVAL_MAX: Duration = Duration::from_secs(30);
+/// UDP that worked for so long was not flapping.
+const STABLE_AFTER: Duration = Duration::from_secs(60);
 /// Time between attempts to connect: first and most.
 const BACKOFF: (Duration, Duration) = (Duration::from_millis(500), Duration::from_secs(30));
-/// Time between two looks at the signs: while something is going on, and while all is well.
-const LOOK: (Duration, Duration) = (Duration::from_millis(100), Duration::from_millis(250));
+/// Time between two polls: during a change, and while all is well.
+const POLL_INTERVAL: (Duration, Duration) = (Duration::from_millis(100), Duration::from_millis(250));
 
 /// Which carriers may be used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -122,12 +122,12 @@ enum Link {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Place {
-    Udp { doubt: Option<Doubt> },
+    Udp { suspicion: Option<Suspicion> },
     Stream { probe_at: Duration, interval: Duration },
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Doubt {
+struct Suspicion {
     since: Duration,
     probe_at: Duration,
     interval: Duration,
@@ -140,10 +140,10 @@ pub struct Choice {
     place: Place,
     link: Link,
     why: Why,
-    patience: Duration,
-    /// Received packets when the patience was last raised.
+    silence: Duration,
+    /// Received packets when the tolerated silence was last raised.
     raised_at: u64,
-    hold: Duration,
+    hold_down: Duration,
     /// When UDP was last returned to.
     returned: Option<Duration>,
     /// Handshakes that were answered before UDP was last probed.
@@ -159,7 +159,7 @@ impl Choice {
     #[must_use]
     pub fn new(mode: Mode, seed: u64) -> Self {
         let (place, why) = match mode {
-            Mode::Auto => (Place::Udp { doubt: None }, Why::First),
+            Mode::Auto => (Place::Udp { suspicion: None }, Why::First),
             Mode::Stream => {
                 (Place::Stream { probe_at: Duration::MAX, interval: Duration::MAX }, Why::Configured)
             }
@@ -169,9 +169,9 @@ impl Choice {
             place,
             link: Link::Down(Duration::ZERO),
             why,
-            patience: PATIENCE.0,
+            silence: SILENCE.0,
             raised_at: 0,
-            hold: HOLD.0,
+            hold_down: HOLD_DOWN.0,
             returned: None,
             probed: None,
             failures: 0,
@@ -238,33 +238,39 @@ impl Choice {
     pub fn poll(&mut self, now: Duration, signs: &Signs) -> Vec<Action> {
         let mut actions = Vec::new();
         match self.place {
-            Place::Udp { doubt } => self.on_udp(now, signs, doubt, &mut actions),
+            Place::Udp { suspicion } => self.on_udp(now, signs, suspicion, &mut actions),
             Place::Stream { .. } if self.mode == Mode::Stream => self.only_stream(now, signs, &mut actions),
             Place::Stream { probe_at, interval } => {
                 self.on_stream(now, signs, probe_at, interval, &mut actions);
             }
         }
-        let calm = matches!(self.place, Place::Udp { doubt: None }) && signs.waiting.is_none();
-        self.next = now + if calm { LOOK.1 } else { LOOK.0 };
+        let calm = matches!(self.place, Place::Udp { suspicion: None }) && signs.waiting.is_none();
+        self.next = now + if calm { POLL_INTERVAL.1 } else { POLL_INTERVAL.0 };
         actions
     }
 
-    fn on_udp(&mut self, now: Duration, signs: &Signs, doubt: Option<Doubt>, actions: &mut Vec<Action>) {
-        if signs.received.saturating_sub(self.raised_at) >= BUSY {
-            self.patience = PATIENCE.0;
+    fn on_udp(
+        &mut self,
+        now: Duration,
+        signs: &Signs,
+        suspicion: Option<Suspicion>,
+        actions: &mut Vec<Action>,
+    ) {
+        if signs.received.saturating_sub(self.raised_at) >= BUSY_PACKETS {
+            self.silence = SILENCE.0;
         }
-        let rounds = signs.rtt.unwrap_or_default() * ROUNDS;
-        let patience = if signs.session { self.patience.max(rounds) } else { HEAD_START };
-        let silent = signs.waiting.is_some_and(|since| match doubt {
-            None => now.saturating_sub(since) >= patience,
+        let round_trips = signs.rtt.unwrap_or_default() * SILENCE_ROUND_TRIPS;
+        let silence = if signs.session { self.silence.max(round_trips) } else { HEAD_START };
+        let silent = signs.waiting.is_some_and(|since| match suspicion {
+            None => now.saturating_sub(since) >= silence,
             // Only an answer ends it, however young the question.
-            Some(doubt) => signs.heard.is_none_or(|heard| heard <= doubt.since),
+            Some(suspicion) => signs.heard.is_none_or(|heard| heard <= suspicion.since),
         });
         if !silent {
-            if doubt.is_some() {
-                self.patience = (self.patience * 2).min(PATIENCE.1);
+            if suspicion.is_some() {
+                self.silence = (self.silence * 2).min(SILENCE.1);
                 self.raised_at = signs.received;
-                self.place = Place::Udp { doubt: None };
+                self.place = Place::Udp { suspicion: None };
             }
             if let Link::Up(id) = self.link
                 && self.returned.is_none_or(|at| now.saturating_sub(at) >= GRACE)
@@ -277,15 +283,16 @@ impl Choice {
             }
             return;
         }
-        let mut doubt = doubt.unwrap_or(Doubt { since: now, probe_at: now, interval: AGAIN });
-        if doubt.probe_at <= now {
-            doubt.probe_at = now + doubt.interval;
-            doubt.interval = (doubt.interval * 2).min(PROBE);
+        let mut suspicion =
+            suspicion.unwrap_or(Suspicion { since: now, probe_at: now, interval: PROBE_INTERVAL });
+        if suspicion.probe_at <= now {
+            suspicion.probe_at = now + suspicion.interval;
+            suspicion.interval = (suspicion.interval * 2).min(PROBE_INTERVAL_MAX);
             actions.push(Action::Probe);
         }
-        self.place = Place::Udp { doubt: Some(doubt) };
+        self.place = Place::Udp { suspicion: Some(suspicion) };
         match self.link {
-            Link::Up(id) if now.saturating_sub(doubt.since) >= VERDICT => {
+            Link::Up(id) if now.saturating_sub(suspicion.since) >= ANSWER_TIMEOUT => {
                 self.leave_udp(now);
                 actions.push(Action::Move(Carrier::Stream(id), self.why));
             }
@@ -294,9 +301,9 @@ impl Choice {
     }
 
     fn leave_udp(&mut self, now: Duration) {
-        let flickers = self.returned.is_some_and(|at| now.saturating_sub(at) < STEADY);
-        self.hold = if flickers { (self.hold * 4).min(HOLD.1) } else { HOLD.0 };
-        self.place = Place::Stream { probe_at: now + self.jitter(self.hold), interval: self.hold };
+        let flapping = self.returned.is_some_and(|at| now.saturating_sub(at) < STABLE_AFTER);
+        self.hold_down = if flapping { (self.hold_down * 4).min(HOLD_DOWN.1) } else { HOLD_DOWN.0 };
+        self.place = Place::Stream { probe_at: now + self.jitter(self.hold_down), interval: self.hold_down };
         self.why = Why::UdpSilent;
         self.probed = None;
     }
@@ -310,16 +317,21 @@ impl Choice {
         actions: &mut Vec<Action>,
     ) {
         let Link::Up(id) = self.link else {
-            // Nothing else is left: by UDP, which is in doubt from its first moment.
-            self.place =
-                Place::Udp { doubt: Some(Doubt { since: now, probe_at: now + AGAIN, interval: AGAIN * 2 }) };
+            // Nothing else is left: by UDP, which is under suspicion from its first moment.
+            self.place = Place::Udp {
+                suspicion: Some(Suspicion {
+                    since: now,
+                    probe_at: now + PROBE_INTERVAL,
+                    interval: PROBE_INTERVAL * 2,
+                }),
+            };
             self.why = Why::StreamLost;
             actions.push(Action::Move(Carrier::Udp, self.why));
             return self.connect(now, actions);
         };
         if signs.endpoint.is_some_and(|endpoint| endpoint.carrier != Carrier::Stream(id)) {
             if self.probed.is_some_and(|before| signs.handshakes > before) {
-                self.place = Place::Udp { doubt: None };
+                self.place = Place::Udp { suspicion: None };
                 self.why = Why::UdpAnswers;
                 self.returned = Some(now);
                 actions.push(Action::Returned);
@@ -329,7 +341,7 @@ impl Choice {
         }
         if probe_at <= now {
             self.probed = Some(signs.handshakes);
-            let interval = (interval * 2).min(PROBE.max(self.hold));
+            let interval = (interval * 2).min(PROBE_INTERVAL_MAX.max(self.hold_down));
             self.place = Place::Stream { probe_at: now + self.jitter(interval), interval };
             actions.push(Action::Probe);
         }

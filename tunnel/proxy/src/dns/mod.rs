@@ -131,7 +131,7 @@ impl<D: Dial> Names<D> {
             self.0.shared.counters.dns_failed.fetch_add(1, Relaxed);
             return None;
         }
-        let (tell, answered) = watch::channel(None);
+        let (sender, answered) = watch::channel(None);
         asking.insert(question.clone(), answered.clone());
         drop(asking);
         // In a task of its own: whoever began may go away, the others still wait.
@@ -143,7 +143,7 @@ impl<D: Dial> Names<D> {
             if let Some(answer) = &answer {
                 names.0.cache.put(&question, answer);
             }
-            tell.send_replace(Some(answer));
+            sender.send_replace(Some(answer));
         });
         Some(answered)
     }

@@ -29,7 +29,7 @@ use crate::{
 /// Between two questions of one TCP connection (RFC 7766 section 6.2.3: some seconds).
 const TCP_IDLE: Duration = Duration::from_secs(10);
 /// Longest that a client would wait anyway (resolv.conf(5): 5 s a server).
-const PATIENCE: Duration = Duration::from_secs(10);
+const TIMEOUT: Duration = Duration::from_secs(10);
 /// Tries to find a port that is free for both protocols.
 const TRIES: usize = 16;
 
@@ -109,7 +109,7 @@ impl<D: Dial> Server<D> {
             self.names.0.shared.counters.refuse(Refusal::Limit);
             return asked.failure();
         };
-        match timeout(PATIENCE, self.names.ask(&asked.question)).await {
+        match timeout(TIMEOUT, self.names.ask(&asked.question)).await {
             Ok(Some(answer)) => asked.answer(&answer, tcp),
             _ => asked.failure(),
         }

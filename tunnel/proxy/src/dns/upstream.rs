@@ -20,9 +20,9 @@ use crate::{
 };
 
 /// One attempt over UDP.
-const UDP_PATIENCE: Duration = Duration::from_secs(2);
+const UDP_TIMEOUT: Duration = Duration::from_secs(2);
 /// One attempt over TCP, connection included.
-const TCP_PATIENCE: Duration = Duration::from_secs(5);
+const TCP_TIMEOUT: Duration = Duration::from_secs(5);
 /// Attempts at each server.
 const ROUNDS: usize = 2;
 /// Other messages that an attempt looks at while it waits for its answer: somebody guesses.
@@ -51,11 +51,11 @@ impl<D: Dial> Upstream<D> {
     }
 
     async fn attempt(&self, server: SocketAddr, question: &Question) -> io::Result<Message> {
-        let answer = timeout(UDP_PATIENCE, self.over_udp(server, question)).await??;
+        let answer = timeout(UDP_TIMEOUT, self.over_udp(server, question)).await??;
         if !answer.metadata.truncation {
             return Ok(answer);
         }
-        match timeout(TCP_PATIENCE, self.over_tcp(server, question)).await {
+        match timeout(TCP_TIMEOUT, self.over_tcp(server, question)).await {
             Ok(Ok(whole)) => Ok(whole),
             // What fitted is more than nothing.
             Ok(Err(_)) | Err(_) if !answer.answers.is_empty() => Ok(answer),

@@ -53,7 +53,7 @@ impl fmt::Display for Broken {
 
 /// When a stream on which nothing moves is ended.
 #[derive(Debug, Clone, Copy)]
-pub struct Patience {
+pub struct Timeouts {
     /// While both ends may send.
     pub idle: Duration,
     /// Once only one may.
@@ -79,7 +79,7 @@ pub async fn relay<A, B>(
     mut b: B,
     early: &[u8],
     pool: &Arc<Pool>,
-    patience: Patience,
+    timeouts: Timeouts,
     moved: Moved<'_>,
 ) -> Result<(), Broken>
 where
@@ -88,7 +88,7 @@ where
 {
     let mut there = Half::new(early);
     let mut back = Half::new(&[]);
-    let clock = sleep(patience.idle);
+    let clock = sleep(timeouts.idle);
     tokio::pin!(clock);
     let mut active = false;
     poll_fn(move |cx| {
@@ -103,7 +103,7 @@ where
             _ => {}
         }
         active |= (there.moved, back.moved, there.done(), back.done()) != before;
-        let limit = if there.done() || back.done() { patience.half_closed } else { patience.idle };
+        let limit = if there.done() || back.done() { timeouts.half_closed } else { timeouts.idle };
         if (there.done(), back.done()) != (before.2, before.3) {
             active = false;
             clock.as_mut().reset(Instant::now() + limit);

@@ -12,10 +12,10 @@ use warren_wire::{PrivateKey, PublicKey, Token};
 
 use super::super::Carriers;
 use super::refusal::{Deferred, PAUSE, Refusal, Refusals};
-use crate::commands::keys::random;
 use crate::enrolment::client::{self, ClientError};
-use crate::log;
-use crate::problem::{Context as _, Problem, Result};
+use crate::runtime::log;
+use crate::runtime::problem::{Context as _, Problem, Result};
+use crate::runtime::random;
 
 /// Timeout for connecting, and again for each part of the answer.
 const TIMEOUT: Duration = Duration::from_secs(10);

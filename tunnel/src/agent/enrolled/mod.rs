@@ -25,13 +25,13 @@ use zeroize::Zeroizing;
 
 use self::join::Request;
 use self::refusal::{Deferred, Refusals};
+use super::AgentArgs;
 use super::settings::{Overrides, Settings, Source};
 use super::{Carriers, TlsOverrides};
-use crate::cli::AgentArgs;
-use crate::commands::keys::random;
-use crate::folders;
-use crate::problem::{Problem, Result};
-use crate::secret;
+use crate::runtime::host::folders;
+use crate::runtime::host::secret;
+use crate::runtime::problem::{Problem, Result};
+use crate::runtime::random;
 
 pub(super) use watch::start as watch;
 

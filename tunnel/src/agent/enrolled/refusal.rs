@@ -10,7 +10,7 @@ use warren_wire::PublicKey;
 use warren_wire::enrolment::{RETRY_AFTER_MAX, Retry, with_jitter};
 
 use crate::enrolment::client::ClientError;
-use crate::problem::Problem;
+use crate::runtime::problem::Problem;
 
 /// How long a starting agent asks gateways that name no time.
 const START: Duration = Duration::from_secs(30);

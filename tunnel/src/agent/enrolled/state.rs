@@ -6,9 +6,9 @@ use std::path::Path;
 
 use warren_wire::PrivateKey;
 
-use crate::commands::keys::random;
-use crate::problem::{Context as _, Problem, Result};
-use crate::secret;
+use crate::runtime::host::secret;
+use crate::runtime::problem::{Context as _, Problem, Result};
+use crate::runtime::random;
 
 const FILE: &str = "agent.key";
 

@@ -11,8 +11,8 @@ use warren_wire::enrolment::RETRY_AFTER_MAX;
 use super::{Enrolled, join::spread, refusal::Deferred};
 use crate::agent::Event;
 use crate::agent::tunnel::Look;
-use crate::log;
-use crate::problem::{Context as _, Result};
+use crate::runtime::log;
+use crate::runtime::problem::{Context as _, Result};
 
 /// Interval between checks.
 const LOOK: Duration = Duration::from_millis(100);

@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use super::{Ask, EXTENSION, Said};
-use crate::folders;
-use crate::problem::{Context as _, Problem, Result};
+use crate::runtime::host::folders;
+use crate::runtime::problem::{Context as _, Problem, Result};
 
 /// An answer with ten thousand peers takes its time.
 const PATIENCE: Duration = Duration::from_secs(30);

@@ -6,10 +6,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::{Ask, Said, socket};
-use crate::folders;
 use crate::gateway::running::Inner;
-use crate::local_socket::{LocalSocket, Manner};
-use crate::problem::{Context as _, Problem, Result};
+use crate::runtime::host::folders;
+use crate::runtime::host::local_socket::{LocalSocket, Manner};
+use crate::runtime::problem::{Context as _, Problem, Result};
 
 /// The longest request.
 const LONGEST: u64 = 16 << 10;

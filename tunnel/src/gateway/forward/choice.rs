@@ -4,7 +4,7 @@ use ipnet::IpNet;
 use warren_wire::gateway::{Forwarding, GatewayConfig};
 
 use super::kernel;
-use crate::problem::{Problem, Result};
+use crate::runtime::problem::{Problem, Result};
 
 /// The forwarding mode, and the reason.
 #[derive(Debug, PartialEq, Eq)]

@@ -7,12 +7,12 @@ use std::time::Duration;
 use warren_lease as lease;
 
 use super::Inner;
-use crate::control::Command;
 use crate::gateway::model::{GatewayStatus, LeaseFigures, PeerEntry};
 use crate::gateway::sites;
-use crate::metrics;
-use crate::problem::Result;
-use crate::status::Status;
+use crate::runtime::control::Command;
+use crate::runtime::metrics;
+use crate::runtime::problem::Result;
+use crate::runtime::status::Status;
 
 /// How long an operator's question waits for the store.
 const STORE: Duration = Duration::from_secs(2);
@@ -106,7 +106,7 @@ impl Inner {
         // How many flows each has is looked at together with these.
         self.forwarding.forward.figures();
         let interface: Status = self.interface.ask(Command::Status)?;
-        let known: std::collections::HashMap<&str, &crate::status::Peer> =
+        let known: std::collections::HashMap<&str, &crate::runtime::status::Peer> =
             interface.peers.iter().map(|peer| (peer.public_key.as_str(), peer)).collect();
         let asked = self.leases.clone();
         let (leases, _) = self.wait(async move { asked.leases().await })?;

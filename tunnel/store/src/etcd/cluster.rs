@@ -73,8 +73,10 @@ impl Cluster {
             let (number, channel) = self.current();
             let last = match timeout_at(deadline.min(Instant::now() + ANSWER), ask(channel)).await {
                 Ok(Ok(response)) => return Ok(response.into_inner()),
-                Ok(Err(status)) if is_final(&status) => return Err(StoreError::Refused(told(&status))),
-                Ok(Err(status)) => told(&status),
+                Ok(Err(status)) if is_final(&status) => {
+                    return Err(StoreError::Refused(with_causes(&status)));
+                }
+                Ok(Err(status)) => with_causes(&status),
                 Err(_) => "no answer in time".to_owned(),
             };
             self.avoid(number);
@@ -114,7 +116,7 @@ fn is_final(status: &Status) -> bool {
 }
 
 /// The status and what is behind it: tonic's own text of a failed connection is no more than that.
-fn told(status: &Status) -> String {
+fn with_causes(status: &Status) -> String {
     let mut text = status.message().to_owned();
     let mut source = std::error::Error::source(status);
     while let Some(cause) = source {

@@ -110,13 +110,13 @@ async fn watch(store: &Etcd, news: &Sender<News>, next: &mut Option<i64>, pause:
         if response.created {
             continue;
         }
-        // Progress without events tells that nothing has happened up to a revision.
-        let told =
+        // Progress without events: nothing has happened up to its revision.
+        let revision =
             response.events.iter().filter_map(|event| event.kv.as_ref()).map(|kv| kv.mod_revision).max();
-        let Some(told) = told.or(response.header.map(|header| header.revision)) else { continue };
-        *next = Some(told + 1);
+        let Some(revision) = revision.or(response.header.map(|header| header.revision)) else { continue };
+        *next = Some(revision + 1);
         let changes = response.events.into_iter().filter_map(|event| change(store, event)).collect();
-        if news.send(News::Changes { revision: unsigned(told), changes }).await.is_err() {
+        if news.send(News::Changes { revision: unsigned(revision), changes }).await.is_err() {
             return End::Dropped;
         }
     }

@@ -23,7 +23,7 @@ use super::trust::{Refused, Trust, client_config};
 use super::{Pin, Pins};
 
 /// For everything together.
-const PATIENCE: Duration = Duration::from_secs(10);
+const TIMEOUT: Duration = Duration::from_secs(10);
 /// Head start of each address before the next (RFC 8305 section 5).
 const STAGGER: Duration = Duration::from_millis(250);
 
@@ -138,7 +138,7 @@ impl DialError {
 /// The first thing that does not work.
 pub fn dial(target: &Target) -> Result<Opened, DialError> {
     let name = format!("{}:{}", target.host, target.port);
-    let until = Instant::now() + PATIENCE;
+    let until = Instant::now() + TIMEOUT;
     let cut = |error| DialError::Cut { name: name.clone(), error };
     let (socket, remote) = plain(target, &name, until)?;
     secure(target, &name, socket, remote, until, &cut)
@@ -190,11 +190,11 @@ fn reach(
         } else if trying.is_empty() {
             return Err(DialError::Connect { name, error: last });
         }
-        let patience = if rest.len() > 0 { STAGGER } else { until.saturating_duration_since(Instant::now()) };
+        let timeout = if rest.len() > 0 { STAGGER } else { until.saturating_duration_since(Instant::now()) };
         let mut entries: Vec<PollFd<'_>> =
             trying.iter().map(|(socket, _)| PollFd::new(socket, PollFlags::OUT)).collect();
         if !entries.is_empty() {
-            poll(&mut entries, Some(&timespec(patience)))
+            poll(&mut entries, Some(&timespec(timeout)))
                 .or_else(interrupted)
                 .map_err(|error| DialError::Connect { name: name.clone(), error: error.into() })?;
         }
@@ -344,11 +344,11 @@ fn write(socket: &OwnedFd, mut bytes: &[u8], until: Instant) -> io::Result<()> {
 }
 
 fn wait(socket: &OwnedFd, flags: PollFlags, until: Instant) -> io::Result<()> {
-    let patience = until.saturating_duration_since(Instant::now());
-    if patience.is_zero() {
+    let timeout = until.saturating_duration_since(Instant::now());
+    if timeout.is_zero() {
         return Err(io::ErrorKind::TimedOut.into());
     }
-    poll(&mut [PollFd::new(socket, flags)], Some(&timespec(patience))).or_else(interrupted)?;
+    poll(&mut [PollFd::new(socket, flags)], Some(&timespec(timeout))).or_else(interrupted)?;
     Ok(())
 }
 

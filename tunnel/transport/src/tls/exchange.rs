@@ -26,13 +26,13 @@ impl Exchange {
     }
 }
 
-/// Connects for at most `patience`; each read and write then waits for at most as long.
+/// Connects for at most `timeout`; each read and write then waits for at most as long.
 ///
 /// # Errors
 /// The first thing that does not work.
-pub fn exchange(target: &Target, patience: Duration) -> Result<Exchange, DialError> {
+pub fn exchange(target: &Target, timeout: Duration) -> Result<Exchange, DialError> {
     let name = format!("{}:{}", target.host, target.port);
-    let until = Instant::now() + patience;
+    let until = Instant::now() + timeout;
     let cut = |error| DialError::Cut { name: name.clone(), error };
     let (socket, _) = plain(target, &name, until)?;
     let socket = TcpStream::from(socket);
@@ -56,7 +56,7 @@ pub fn exchange(target: &Target, patience: Duration) -> Result<Exchange, DialErr
         }
     }
     let binding = connection.export_keying_material([0; 32], BINDING, None).map_err(tls)?;
-    limit(patience).map_err(cut)?;
+    limit(timeout).map_err(cut)?;
     Ok(Exchange { stream: StreamOwned::new(connection, socket), binding })
 }
 

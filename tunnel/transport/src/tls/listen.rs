@@ -86,7 +86,7 @@ impl Answering {
 impl Drop for Answering {
     fn drop(&mut self) {
         let reply = self.reply.take().unwrap_or_else(|| response(500, "text/plain", None, b""));
-        self.shared.answers.lock().push((self.number, reply));
+        self.shared.replies.lock().push((self.number, reply));
         self.shared.waiting.fetch_sub(1, Ordering::AcqRel);
         self.shared.wake();
     }
@@ -118,7 +118,7 @@ struct Shared {
     tls: Arc<ServerConfig>,
     wake: OwnedFd,
     stop: std::sync::atomic::AtomicBool,
-    answers: Mutex<Vec<(u64, Vec<u8>)>>,
+    replies: Mutex<Vec<(u64, Vec<u8>)>>,
     /// Requests without an answer.
     waiting: AtomicUsize,
     limits: Mutex<ListenLimits>,
@@ -151,7 +151,7 @@ impl Listener {
             tls,
             wake: eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?,
             stop: false.into(),
-            answers: Mutex::default(),
+            replies: Mutex::default(),
             waiting: AtomicUsize::new(0),
             limits: Mutex::new(limits),
             counters: Counters::default(),
@@ -279,9 +279,9 @@ impl Porter {
         let mut events = Vec::with_capacity(64);
         while !self.shared.stop.load(Ordering::Relaxed) {
             events.clear();
-            let patience = Timespec { tv_sec: 0, tv_nsec: TICK.subsec_nanos().into() };
-            let patience = (!self.pending.is_empty()).then_some(&patience);
-            match epoll::wait(&self.epoll, rustix::buffer::spare_capacity(&mut events), patience) {
+            let timeout = Timespec { tv_sec: 0, tv_nsec: TICK.subsec_nanos().into() };
+            let timeout = (!self.pending.is_empty()).then_some(&timeout);
+            match epoll::wait(&self.epoll, rustix::buffer::spare_capacity(&mut events), timeout) {
                 Ok(_) | Err(Errno::INTR) => {}
                 Err(error) => {
                     tracing::error!(%error, "the TLS listener has stopped");
@@ -292,7 +292,7 @@ impl Porter {
             for event in &events {
                 match event.data.u64() {
                     ACCEPT => self.accept(now),
-                    WAKE => self.answers(),
+                    WAKE => self.replies(),
                     number => self.turn(now, number),
                 }
             }
@@ -420,10 +420,10 @@ impl Porter {
         self.watch(number);
     }
 
-    fn answers(&mut self) {
+    fn replies(&mut self) {
         let _ = rustix::io::read(&self.shared.wake, &mut [0u8; 8]);
-        let answers = std::mem::take(&mut *self.shared.answers.lock());
-        for (number, bytes) in answers {
+        let replies = std::mem::take(&mut *self.shared.replies.lock());
+        for (number, bytes) in replies {
             self.answer(number, &bytes);
         }
     }

@@ -91,7 +91,7 @@ impl Receiver {
     /// Told once and not fatal: call again.
     pub fn receive(&mut self) -> io::Result<Wake> {
         loop {
-            if self.look() {
+            if self.read_ready() {
                 return Ok(Wake::Datagrams);
             }
             if self.wait(self.due())? == Woken::Stop {
@@ -106,7 +106,7 @@ impl Receiver {
     /// As [`Self::receive`].
     pub fn receive_now(&mut self) -> io::Result<bool> {
         loop {
-            if self.look() {
+            if self.read_ready() {
                 return Ok(true);
             }
             if self.wait(Some(Duration::ZERO))? != Woken::Ready {
@@ -128,12 +128,12 @@ impl Receiver {
     }
 
     /// Reads what is known to be there; true: there are datagrams.
-    fn look(&mut self) -> bool {
+    fn read_ready(&mut self) -> bool {
         self.found.clear();
         let now = self.streams.now();
         if self.tick <= now {
             self.tick = now + TICK;
-            self.look_after(now);
+            self.keep_alive(now);
         }
         while let Some(number) = self.ready.pop_front() {
             if let Some(stream) = self.streams.get(StreamId::new(number)) {
@@ -152,10 +152,10 @@ impl Receiver {
         (&mut self.plain, &self.found)
     }
 
-    fn wait(&mut self, patience: Option<Duration>) -> io::Result<Woken> {
-        let patience = patience.map(|time| Timespec { tv_sec: 0, tv_nsec: time.subsec_nanos().into() });
+    fn wait(&mut self, timeout: Option<Duration>) -> io::Result<Woken> {
+        let timeout = timeout.map(|time| Timespec { tv_sec: 0, tv_nsec: time.subsec_nanos().into() });
         let mut room = [MaybeUninit::uninit(); EVENTS];
-        let (events, _) = match epoll::wait(&self.streams.epoll, &mut room, patience.as_ref()) {
+        let (events, _) = match epoll::wait(&self.streams.epoll, &mut room, timeout.as_ref()) {
             Ok(events) => events,
             Err(Errno::INTR) => return Ok(Woken::Nothing),
             Err(error) => return Err(error.into()),
@@ -241,7 +241,7 @@ impl Receiver {
     }
 
     /// Pings where it is due, and ends what does not answer.
-    fn look_after(&mut self, now: Duration) {
+    fn keep_alive(&mut self, now: Duration) {
         for stream in self.streams.all() {
             let since = |mark: &std::sync::atomic::AtomicU64| match mark.load(Ordering::Relaxed) {
                 0 => None,

@@ -192,8 +192,8 @@ fn socket(any: IpAddr, port: &mut u16, options: &UdpOptions) -> io::Result<Owned
         let _ = sockopt::set_socket_send_buffer_size(&fd, SEND_BUFFER);
     }
     // A send that waits for the device must not keep a thread from stopping.
-    let patience = Some(std::time::Duration::from_millis(50));
-    sockopt::set_socket_timeout(&fd, sockopt::Timeout::Send, patience)?;
+    let timeout = Some(std::time::Duration::from_millis(50));
+    sockopt::set_socket_timeout(&fd, sockopt::Timeout::Send, timeout)?;
     sys::tunnel_options(fd.as_fd(), any.is_ipv6())?;
     rustix::net::bind(&fd, &SocketAddr::new(any, *port))?;
     if *port == 0 {

@@ -92,13 +92,13 @@ impl Receiver {
         self.receive_until(stop, [None, None], None)
     }
 
-    /// As [`Self::receive`], but waits for `calls` too, and no longer than `patience`. Datagrams that are there already
+    /// As [`Self::receive`], but waits for `calls` too, and no longer than `timeout`. Datagrams that are there already
     /// come first.
     pub fn receive_until(
         &mut self,
         stop: BorrowedFd<'_>,
         calls: [Option<BorrowedFd<'_>>; 2],
-        patience: Option<Duration>,
+        timeout: Option<Duration>,
     ) -> io::Result<Wake> {
         self.found.clear();
         loop {
@@ -108,7 +108,7 @@ impl Receiver {
                     return Ok(Wake::Datagrams);
                 }
             }
-            if let Some(wake) = self.wait(stop, calls, patience)? {
+            if let Some(wake) = self.wait(stop, calls, timeout)? {
                 return Ok(wake);
             }
         }
@@ -180,7 +180,7 @@ impl Receiver {
         &mut self,
         stop: BorrowedFd<'_>,
         calls: [Option<BorrowedFd<'_>>; 2],
-        patience: Option<Duration>,
+        timeout: Option<Duration>,
     ) -> io::Result<Option<Wake>> {
         let Some(pair) = self.udp.pairs.get(self.queue) else { return Ok(Some(Wake::Stop)) };
         // What is not there stands for `stop` and is asked for nothing.
@@ -196,7 +196,7 @@ impl Receiver {
             PollFd::from_borrowed_fd(calls[0].unwrap_or(stop), entry(calls[0])),
             PollFd::from_borrowed_fd(calls[1].unwrap_or(stop), entry(calls[1])),
         ];
-        let limit = patience.and_then(|time| Timespec::try_from(time).ok());
+        let limit = timeout.and_then(|time| Timespec::try_from(time).ok());
         let ready = match poll(&mut fds, limit.as_ref()) {
             Ok(ready) => ready,
             Err(Errno::INTR) => return Ok(None),

@@ -11,11 +11,11 @@ use ipnet::IpNet;
 use warren_wire::Name;
 
 use super::rules::Lonely;
-use crate::agent::{Change, Journal};
-use crate::log;
-use crate::name::InterfaceName;
-use crate::net::Netlink;
-use crate::problem::{Context as _, Problem, Result};
+use crate::runtime::host::InterfaceName;
+use crate::runtime::log;
+use crate::runtime::net::Netlink;
+use crate::runtime::net::{Change, Journal};
+use crate::runtime::problem::{Context as _, Problem, Result};
 
 /// Frames that wait for the data path, as many as the kernel's WireGuard keeps.
 const QUEUE: u32 = 1000;

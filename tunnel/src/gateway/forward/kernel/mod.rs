@@ -33,10 +33,10 @@ use warren_wire::gateway::{GatewayConfig, SitePeer};
 
 use super::{Figures, Forward, Surroundings};
 use crate::gateway::peers::Member;
-use crate::log;
-use crate::machine;
-use crate::name::InterfaceName;
-use crate::problem::{Context as _, Problem, Result};
+use crate::runtime::host::InterfaceName;
+use crate::runtime::host::capabilities;
+use crate::runtime::log;
+use crate::runtime::problem::{Context as _, Problem, Result};
 use flows::{Flows, PERIOD};
 use host::{FORWARD_V4, FORWARD_V6, Host};
 use nft::{Count, Nft};
@@ -76,13 +76,13 @@ struct State {
 /// # Errors
 /// The first thing that is missing.
 pub(in crate::gateway) fn possible(v4: bool, v6: bool) -> Result<()> {
-    if !machine::may_configure_network() {
+    if !capabilities::may_configure_network() {
         return Err(Problem::new("CAP_NET_ADMIN is missing").hint(
             "run as root, or with AmbientCapabilities=CAP_NET_ADMIN in a systemd unit; in a container: --cap-add NET_ADMIN",
         ));
     }
-    machine::tun_device().map_err(|error| {
-        let device = machine::TUN_DEVICE;
+    capabilities::tun_device().map_err(|error| {
+        let device = capabilities::TUN_DEVICE;
         let hint = match error.kind() {
             ErrorKind::PermissionDenied => {
                 format!("`chmod 666 {device}`, as udev does; CAP_NET_ADMIN is still required")

@@ -9,7 +9,7 @@ use std::process::{Command, Stdio};
 use serde::Deserialize;
 use warren_wire::gateway::Protocol;
 
-use crate::problem::{Context as _, Problem, Result};
+use crate::runtime::problem::{Context as _, Problem, Result};
 
 /// Where it may be besides in `PATH`: ordinary users' often has no folders of system programs.
 const FOLDERS: [&str; 2] = ["/usr/sbin", "/sbin"];

@@ -23,7 +23,7 @@ use ipnet::IpNet;
 use warren_wire::Name;
 use warren_wire::gateway::{Allow, Group, PortRange, Protocol, Site, SitePeer};
 
-use crate::name::InterfaceName;
+use crate::runtime::host::InterfaceName;
 
 /// Named counters, in the order of the table.
 pub(super) const COUNTERS: [&str; 8] =

@@ -17,9 +17,9 @@ use warren_proxy::net::DialError;
 use warren_wire::gateway::Protocol;
 
 use super::{Nat, told};
-use crate::datapath::Clock;
 use crate::gateway::access::Way;
 use crate::gateway::audit::Entry;
+use crate::runtime::datapath::Clock;
 
 /// Requests without an answer at one time.
 const AT_ONCE: usize = 256;

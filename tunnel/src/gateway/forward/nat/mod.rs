@@ -32,7 +32,7 @@ use super::{Figures, Forward};
 use crate::gateway::access::Access;
 use crate::gateway::audit::{Audit, Entry};
 use crate::gateway::peers::{Member, Roster};
-use crate::problem::{Context as _, Result};
+use crate::runtime::problem::{Context as _, Result};
 use outside::Outside;
 
 /// TCP connections at one time, in all and of one peer.

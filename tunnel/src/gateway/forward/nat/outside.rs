@@ -7,17 +7,17 @@ use tokio::net::UdpSocket;
 use warren_device::user::{self, Net};
 use warren_proxy::net::{Dial as _, DialError, Either, System, SystemStream};
 
-use crate::services::{Tunnel, TunnelStream};
+use crate::runtime::netstack::{Netstack, NetstackStream};
 
 /// The ways out.
 pub(super) struct Outside {
-    tunnel: Tunnel,
+    tunnel: Netstack,
     /// What this gateway sends from to others.
     addresses: Vec<IpAddr>,
 }
 
 /// A connection, whichever way it goes.
-pub(super) type Connection = Either<TunnelStream, SystemStream>;
+pub(super) type Connection = Either<NetstackStream, SystemStream>;
 
 /// A socket for one flow of datagrams.
 pub(super) enum Socket {
@@ -28,7 +28,7 @@ pub(super) enum Socket {
 
 impl Outside {
     pub(super) fn new(net: Net, addresses: Vec<IpAddr>) -> Self {
-        Self { tunnel: Tunnel(net), addresses }
+        Self { tunnel: Netstack(net), addresses }
     }
 
     /// Whether a destination is behind another gateway. Other peers are too, and nobody may reach those.

@@ -10,9 +10,9 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::{Sleep, sleep};
 use warren_device::user;
 
-use crate::datapath::Clock;
 use crate::gateway::access::Way;
 use crate::gateway::peers::Member;
+use crate::runtime::datapath::Clock;
 
 /// Bytes that are taken from the rates at once: a part of the least burst.
 const PART: usize = 16 << 10;

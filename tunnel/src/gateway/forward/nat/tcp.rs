@@ -8,7 +8,7 @@ use tokio::time::{MissedTickBehavior, interval, timeout};
 use warren_device::user::{Incoming, Unreachable};
 use warren_lease::policy::Flow;
 use warren_proxy::net::DialError;
-use warren_proxy::relay::{Moved, Patience, relay};
+use warren_proxy::relay::{Moved, Timeouts, relay};
 use warren_wire::gateway::Protocol;
 
 use super::shaped::Shaped;
@@ -19,8 +19,8 @@ use crate::gateway::peers::Member;
 /// Time for a host to answer: less than a peer waits.
 const CONNECT: Duration = Duration::from_secs(15);
 /// A connection on which nothing moves for so long has been forgotten by its ends (RFC 5382 section 5).
-const PATIENCE: Patience =
-    Patience { idle: Duration::from_secs(2 * 3600 + 240), half_closed: Duration::from_secs(240) };
+const TIMEOUTS: Timeouts =
+    Timeouts { idle: Duration::from_secs(2 * 3600 + 240), half_closed: Duration::from_secs(240) };
 
 /// Takes connections for as long as there is a tunnel.
 pub(super) async fn serve(nat: Arc<Nat>) {
@@ -104,7 +104,7 @@ async fn connection(nat: &Nat, incoming: Incoming, member: &Arc<Member>, flow: &
         reported = moved;
     };
     let moved = Moved { there: &out, back: &back };
-    let relayed = relay(Shaped::new(inside, Arc::clone(member)), outside, &[], &nat.buffers, PATIENCE, moved);
+    let relayed = relay(Shaped::new(inside, Arc::clone(member)), outside, &[], &nat.buffers, TIMEOUTS, moved);
     tokio::pin!(relayed);
     let mut tick = interval(REPORT);
     tick.set_missed_tick_behavior(MissedTickBehavior::Delay);

@@ -17,10 +17,10 @@ use warren_proxy::net::DialError;
 use warren_wire::gateway::Protocol;
 
 use super::{Nat, Now, REPORT};
-use crate::datapath::Clock;
 use crate::gateway::access::Way;
 use crate::gateway::audit::Entry;
 use crate::gateway::peers::Member;
+use crate::runtime::datapath::Clock;
 
 /// Flows at one time, in all and of one peer.
 const FLOWS: usize = 32_768;

@@ -1,0 +1,257 @@
+//! Proxies, port forwards and DNS for programs that use a tunnel without an interface, in a separate runtime.
+//!
+//! ```text
+//! programs -> SOCKS5, HTTP, forwards -> split by prefix -> tunnel: AllowedIPs (netstack, or sockets of a namespace)
+//!             DNS by suffix                              -> the machine's own network: everything else
+//! overlay  -> reverse forwards -> services of this machine
+//! ```
+
+mod args;
+mod counters;
+mod sockets;
+
+use std::{
+    fs, io,
+    net::{Ipv4Addr, SocketAddr},
+    sync::Arc,
+    time::Duration,
+};
+
+use tokio::runtime::Runtime;
+use warren_proxy::{
+    Credentials, Limits, Outbound,
+    dns::{Names, Servers, Suffixes, name_servers},
+    net::{Dial, Listen, Prefixes, Split, System},
+};
+use warren_wire::config::Config;
+
+pub use args::{Forward, Protocol, Reverse, ServiceArgs};
+pub(crate) use sockets::Sockets;
+
+use crate::runtime::{
+    ListenAddress,
+    control::ServiceCounters,
+    log,
+    netstack::Netstack,
+    problem::{Context, Problem, Result},
+    status::Buffers,
+};
+
+/// Bytes that the buffers of all streams of the netstack may take together.
+pub(crate) const BUFFERS: usize = 32 << 20;
+/// Threads of the runtime. They only copy data; the data path has its own thread.
+const THREADS: usize = 2;
+/// How long a shutdown waits for open streams.
+const GRACE: Duration = Duration::from_millis(200);
+/// Default addresses of the proxies.
+const SOCKS5: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::LOCALHOST), 1080);
+const HTTP: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::LOCALHOST), 3128);
+
+/// The inside of a tunnel: connections out of it and into it.
+pub(crate) trait Inside: Dial + Listen + Clone {
+    /// Memory of the stream buffers, if this process holds them.
+    fn buffers(&self) -> Option<Buffers>;
+}
+
+impl Inside for Netstack {
+    fn buffers(&self) -> Option<Buffers> {
+        let memory = self.0.memory();
+        Some(Buffers {
+            bytes: memory.buffers as u64,
+            peak_bytes: memory.buffers_peak as u64,
+            limit_bytes: BUFFERS as u64,
+        })
+    }
+}
+
+/// Outbound connections: through the tunnel to AllowedIPs, and directly to everything else.
+type Way<N> = Outbound<Split<N, System>, Names<N>>;
+
+/// Where the proxies listen.
+#[derive(Debug, Clone, Default)]
+pub struct Proxies {
+    /// SOCKS5.
+    pub socks5: Option<SocketAddr>,
+    /// HTTP.
+    pub http: Option<SocketAddr>,
+    /// Credentials required from clients of both.
+    pub credentials: Option<Credentials>,
+}
+
+/// The running services. Dropping them ends their connections.
+pub(crate) struct Services {
+    runtime: Option<Runtime>,
+    proxies: warren_proxy::Services,
+    /// Updates the prefixes that are routed through the tunnel.
+    enter: Box<dyn Fn(Prefixes) + Send + Sync>,
+    counters: ServiceCounters,
+    at: Proxies,
+}
+
+impl Services {
+    /// Binds and serves from now on.
+    ///
+    /// # Errors
+    /// When a requested address is in use, or the credentials cannot be read.
+    pub(crate) fn start<N: Inside>(inside: &N, args: &ServiceArgs, config: &Config) -> Result<Self> {
+        let credentials = args.credentials()?;
+        let runtime = tokio::runtime::Builder::new_multi_thread()
+            .worker_threads(THREADS)
+            .thread_name("services")
+            .enable_all()
+            .build()
+            .while_doing(|| "cannot start the proxies".into())?;
+        let limits = Limits { buffer_bytes: 4 << 20, ..Limits::default() };
+        let patience = limits.connect;
+        let proxies = warren_proxy::Services::new(limits);
+        let servers = Servers {
+            tunnel: config.interface.dns.iter().map(|server| SocketAddr::new(*server, 53)).collect(),
+            system: name_servers(&fs::read_to_string("/etc/resolv.conf").unwrap_or_default()),
+        };
+        let names = Names::new(&proxies, inside.clone(), suffixes(config), servers);
+        let direct = (!args.no_direct).then_some(System);
+        let split = Split::new(inside.clone(), prefixes(config), direct);
+        let way: Arc<Way<N>> = Arc::new(Outbound::new(split, names.clone(), patience));
+        let counters = counters::of(&proxies, inside.clone());
+        let served = runtime.block_on(serve(&proxies, &way, inside, names, args, credentials));
+        let enter = Box::new(move |prefixes| way.dial().set_prefixes(prefixes));
+        let mut services = Self { runtime: Some(runtime), proxies, enter, counters, at: Proxies::default() };
+        services.at = served?;
+        Ok(services)
+    }
+
+    /// Where the proxies listen.
+    pub(crate) fn proxies(&self) -> Proxies {
+        self.at.clone()
+    }
+
+    /// Their counters.
+    pub(crate) fn counters(&self) -> ServiceCounters {
+        self.counters.clone()
+    }
+
+    /// Applies the prefixes of another configuration.
+    pub(crate) fn reload(&self, config: &Config) {
+        (self.enter)(prefixes(config));
+    }
+}
+
+impl Drop for Services {
+    fn drop(&mut self) {
+        if let Some(runtime) = self.runtime.take() {
+            let left = runtime.block_on(self.proxies.shutdown(GRACE));
+            if left > 0 {
+                tracing::info!(streams = left, "open streams reset");
+            }
+            runtime.shutdown_timeout(GRACE);
+        }
+    }
+}
+
+async fn serve<N: Inside>(
+    services: &warren_proxy::Services,
+    way: &Arc<Way<N>>,
+    inside: &N,
+    names: Names<N>,
+    args: &ServiceArgs,
+    credentials: Option<Credentials>,
+) -> Result<Proxies> {
+    let mut proxies = Proxies { credentials: credentials.clone(), ..Proxies::default() };
+    let way = || Arc::clone(way);
+    if let Some(at) = wanted(args.socks5, SOCKS5) {
+        let served = services.socks(at, way(), credentials.clone()).await;
+        proxies.socks5 = settle("SOCKS5 proxy", "--socks5", at, args.socks5, served)?;
+    }
+    if let Some(at) = wanted(args.http_proxy, HTTP) {
+        let served = services.http(at, way(), credentials).await;
+        proxies.http = settle("HTTP proxy", "--http-proxy", at, args.http_proxy, served)?;
+    }
+    if let Some(ListenAddress::At(at)) = args.dns {
+        let served = services.dns(at, names).await;
+        settle("DNS server", "--dns", at, args.dns, served)?;
+    }
+    for forward in &args.forward {
+        let Forward { protocol, at, to } = forward.clone();
+        let served = match protocol {
+            Protocol::Tcp => services.forward_tcp_here(at, way(), to).await,
+            Protocol::Udp => services.forward_udp_here(at, way(), to).await,
+        };
+        settle("port forward", "--forward", at, Some(ListenAddress::At(at)), served)?;
+    }
+    for reverse in &args.reverse {
+        serve_overlay(services, inside, reverse.clone()).await?;
+    }
+    Ok(proxies)
+}
+
+/// Forwards a port of our tunnel addresses to a service of this machine.
+async fn serve_overlay<N: Inside>(
+    services: &warren_proxy::Services,
+    inside: &N,
+    reverse: Reverse,
+) -> Result<()> {
+    let Reverse { protocol, port, to } = reverse;
+    let local = Arc::new(Outbound::new(System, warren_proxy::dns::SystemNames, services.limits().connect));
+    let at = SocketAddr::from((Ipv4Addr::UNSPECIFIED, port));
+    let doing = || format!("--reverse: listening on port {port} of the tunnel");
+    match protocol {
+        Protocol::Tcp => {
+            let listener = inside.listen(at).await.while_doing(doing)?;
+            services.forward_tcp(listener, local, to.clone());
+        }
+        Protocol::Udp => {
+            let socket = inside.bind(at).await.while_doing(doing)?;
+            services.forward_udp(socket, local, to.clone());
+        }
+    }
+    tracing::info!(port, %to, "reverse forward listening");
+    Ok(())
+}
+
+fn wanted(asked: Option<ListenAddress>, otherwise: SocketAddr) -> Option<SocketAddr> {
+    match asked {
+        Some(ListenAddress::Off) => None,
+        Some(ListenAddress::At(at)) => Some(at),
+        None => Some(otherwise),
+    }
+}
+
+/// A default address that is in use is only a warning: a second agent on the machine runs without it.
+fn settle(
+    what: &str,
+    flag: &str,
+    at: SocketAddr,
+    asked: Option<ListenAddress>,
+    served: io::Result<SocketAddr>,
+) -> Result<Option<SocketAddr>> {
+    match served {
+        Ok(bound) => {
+            tracing::info!(at = %bound, "{what} listening");
+            Ok(Some(bound))
+        }
+        Err(error) => {
+            let problem = Problem::new(format!("{what} cannot listen on {at}: {error}"))
+                .hint(format!("choose another address with {flag}"));
+            if asked.is_some() {
+                return Err(problem);
+            }
+            log::warn(&problem);
+            Ok(None)
+        }
+    }
+}
+
+/// The AllowedIPs of all peers.
+fn prefixes(config: &Config) -> Prefixes {
+    let all: Vec<_> = config.peers.iter().flat_map(|peer| peer.allowed_ips.iter().copied()).collect();
+    Prefixes::new(&all)
+}
+
+/// As in wg-quick's `DNS`: the tunnel's servers resolve the search domains, or all names if there are none.
+fn suffixes(config: &Config) -> Suffixes {
+    let search = &config.interface.dns_search;
+    if search.is_empty() {
+        return Suffixes::All;
+    }
+    Suffixes::These(search.iter().filter_map(|name| name.parse().ok()).collect())
+}

@@ -1,0 +1,85 @@
+//! Arguments of the commands that run once, and of `exec`.
+
+use std::{ffi::OsString, path::PathBuf};
+
+use clap::Args;
+
+use crate::{
+    agent::{AgentArgs, KeyArgument},
+    runtime::{host::InterfaceName, log::LogFormat},
+};
+
+/// Arguments of `exec`.
+#[derive(Debug, Args)]
+pub struct ExecArgs {
+    /// Timeout for the first answer of a peer; 0 starts the command immediately
+    #[arg(long, value_name = "SECONDS", env = "WARREN_WAIT", default_value = "30", value_parser = clap::value_parser!(u64).range(0..=3600))]
+    pub wait: u64,
+    /// The tunnel.
+    #[command(flatten)]
+    pub agent: AgentArgs,
+    /// The command and its arguments
+    #[arg(last = true, required = true, value_name = "COMMAND")]
+    pub command: Vec<OsString>,
+}
+
+/// Arguments of `status`.
+#[derive(Debug, Args)]
+pub struct StatusArgs {
+    /// Show only this interface
+    pub interface: Option<InterfaceName>,
+    /// Print JSON
+    #[arg(long)]
+    pub json: bool,
+    /// Seconds between the two readings from which rates are computed; 0 for one reading without rates
+    #[arg(long, value_name = "SECONDS", default_value = "1", value_parser = clap::value_parser!(u64).range(0..=60))]
+    pub interval: u64,
+}
+
+/// Arguments of `reload`.
+#[derive(Debug, Args)]
+pub struct ReloadArgs {
+    /// Interface of the agent [default: the only running one]
+    pub interface: Option<InterfaceName>,
+}
+
+/// Arguments of `fetch`.
+#[derive(Debug, Args)]
+pub struct FetchArgs {
+    /// List of files to fetch: the folder, and the name, source and content type of each file
+    #[arg(long, short, value_name = "FILE", default_value = "/etc/warren/fetch.toml")]
+    pub config: PathBuf,
+    /// Exit with an error if values are still missing after this time; 0 retries forever
+    #[arg(long, value_name = "SECONDS", default_value = "0")]
+    pub give_up_after: u64,
+    /// Format of log lines
+    #[arg(long, value_enum, value_name = "FORMAT", default_value = "human", env = "WARREN_LOG_FORMAT")]
+    pub log_format: LogFormat,
+}
+
+/// Arguments of `genkey` and `genpsk`.
+#[derive(Debug, Args)]
+pub struct OutArgs {
+    /// Write to a new file of mode 0600 instead of standard output
+    #[arg(long, value_name = "FILE")]
+    pub out: Option<PathBuf>,
+}
+
+/// Arguments of `pubkey`.
+#[derive(Debug, Args)]
+pub struct PubkeyArgs {
+    /// Refused: every user of the machine can read arguments.
+    #[arg(hide = true)]
+    pub key: Option<KeyArgument>,
+}
+
+/// Arguments of `doctor`.
+#[derive(Debug, Args)]
+pub struct DoctorArgs {
+    /// Print JSON
+    #[arg(long)]
+    pub json: bool,
+    /// Also test the path to the peers of this configuration file
+    #[arg(long, short, value_name = "FILE", env = "WARREN_CONFIG")]
+    pub config: Option<PathBuf>,
+}

@@ -1,0 +1,71 @@
+//! `exec`: a tunnel and a program, together.
+//!
+//! ```text
+//! process 1?  ─ yes ─► init: the same again as a child; forwards signals, reaps orphans
+//!     no
+//!     ▼
+//! tunnel up ─► a peer answers ─► program, with the proxies in its environment ─► its exit code
+//!     │               │
+//!     └─ 125          └─ timeout: 125, and the reason
+//! ```
+
+mod child;
+mod environment;
+mod init;
+mod ready;
+
+use std::{process, time::Duration};
+
+use crate::{
+    agent::{self, Beside},
+    cli::ExecArgs,
+    commands::complain,
+    runtime::{
+        log,
+        problem::{Problem, Result},
+    },
+};
+
+use self::child::Signals;
+
+/// Exit code when the tunnel does not come up, as `env`, `timeout` and container runtimes use it for their own failures.
+const NOT_UP: u8 = 125;
+
+/// Runs a program beside a tunnel and returns the exit code.
+pub fn run(args: &ExecArgs) -> u8 {
+    let done = if process::id() == 1 { init::run() } else { together(args) };
+    done.unwrap_or_else(|problem| {
+        complain(&problem);
+        NOT_UP
+    })
+}
+
+fn together(args: &ExecArgs) -> Result<u8> {
+    if args.agent.cleanup {
+        return Err(
+            Problem::new("--cleanup cannot be used with exec").hint("run `warren-tunnel agent --cleanup`")
+        );
+    }
+    log::start(args.agent.log_format, &args.agent.log_level)?;
+    // From here on, signals end the process cleanly.
+    let signals = Signals::listen()?;
+    agent::beside(&args.agent, failed, |tunnel| attend(tunnel, args, &signals))?
+}
+
+/// The program is not ended: it may have work that needs no network, and files to close.
+fn failed(problem: &Problem) {
+    tracing::error!(
+        hint = problem.advice(),
+        "the tunnel has failed, the program continues without it: {}",
+        problem.what()
+    );
+}
+
+fn attend(tunnel: &Beside, args: &ExecArgs, signals: &Signals) -> Result<u8> {
+    if let Some(signal) = ready::wait(tunnel, Duration::from_secs(args.wait), signals)? {
+        return Ok(child::code_of(signal));
+    }
+    let environment =
+        tunnel.proxies().map(|proxies| environment::with(proxies, |name| std::env::var(name).ok()));
+    child::run(&args.command, environment.unwrap_or_default(), signals)
+}

@@ -1,0 +1,155 @@
+//! `warren-tunnel fetch`: copies keys and configuration of a gateway from a secret store to files.
+//!
+//! A value that is missing or not what it is to be is told and asked for again, until it is right: at first boot a
+//! gateway may be there before its keys, its role or its way to the internet are. Nothing is written before all values
+//! are right and belong together: while Terraform rotates keys, the new key and the configuration that names it come
+//! one after the other. Files appear whole or not at all, readable by their owner alone; one that has not changed is
+//! left alone, so that whoever watches it is not woken.
+
+mod aws;
+mod files;
+mod google;
+mod http;
+#[cfg(test)]
+mod tests;
+
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use warren_transport::tls::pin_of_pem;
+use warren_wire::PrivateKey;
+use warren_wire::fetch::{Content, FetchConfig, File, Source};
+use warren_wire::gateway::GatewayConfig;
+use zeroize::Zeroizing;
+
+use crate::cli::FetchArgs;
+use crate::gateway;
+use crate::runtime::problem::{Context as _, Problem, Result};
+
+/// The first pause before another attempt, and the longest.
+const PAUSES: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(30));
+
+/// Endpoints of stores and metadata services: from environment variables for emulators, otherwise those of the cloud.
+#[derive(Clone, Default)]
+pub struct Environment {
+    /// AWS's keys, if they do not come from the metadata service: id, secret, session token.
+    aws_keys: Option<(String, Zeroizing<String>, Option<String>)>,
+    aws_region: Option<String>,
+    aws_ssm: Option<String>,
+    aws_metadata: Option<String>,
+    google_secrets: Option<String>,
+    google_metadata: Option<String>,
+}
+
+impl Environment {
+    /// Reads the variables, the same as those of the clouds' tools.
+    pub fn read() -> Environment {
+        let get = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
+        let id = get("AWS_ACCESS_KEY_ID").zip(get("AWS_SECRET_ACCESS_KEY"));
+        Environment {
+            aws_keys: id.map(|(id, secret)| (id, Zeroizing::new(secret), get("AWS_SESSION_TOKEN"))),
+            aws_region: get("AWS_REGION").or_else(|| get("AWS_DEFAULT_REGION")),
+            aws_ssm: get("AWS_ENDPOINT_URL_SSM").or_else(|| get("AWS_ENDPOINT_URL")),
+            aws_metadata: get("AWS_EC2_METADATA_SERVICE_ENDPOINT"),
+            google_secrets: get("CLOUDSDK_API_ENDPOINT_OVERRIDES_SECRETMANAGER"),
+            google_metadata: get("GCE_METADATA_HOST").map(|host| format!("http://{host}")),
+        }
+    }
+}
+
+/// Runs the command.
+///
+/// # Errors
+/// The list of files cannot be read, or the time is over.
+pub fn run(args: &FetchArgs) -> Result<()> {
+    let text = std::fs::read_to_string(&args.config)
+        .while_doing(|| format!("reading {}", args.config.display()))
+        .map_err(|problem| problem.hint("pass the list of files to fetch with --config FILE"))?;
+    let config = FetchConfig::parse(&text).map_err(|error| {
+        Problem::new(format!(
+            "{}, line {}, column {}: {}",
+            args.config.display(),
+            error.line,
+            error.column,
+            error.what
+        ))
+        .hint(error.hint)
+    })?;
+    let until = (args.give_up_after > 0).then(|| Instant::now() + Duration::from_secs(args.give_up_after));
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .while_doing(|| "starting".to_owned())?;
+    runtime.block_on(all(&config, &Environment::read(), until, PAUSES))
+}
+
+/// Fetches every file of the list, and all again while one is not right, after pauses that grow from the first to the
+/// longest. Then writes them.
+async fn all(
+    config: &FetchConfig,
+    environment: &Environment,
+    until: Option<Instant>,
+    (first, longest): (Duration, Duration),
+) -> Result<()> {
+    files::folder(&config.folder)?;
+    let mut pause = first;
+    let values = loop {
+        let problem = match set(config, environment).await {
+            Ok(values) => break values,
+            Err(problem) => problem,
+        };
+        // A time that is over is the last word, not one more attempt.
+        let left = until.map(|until| until.saturating_duration_since(Instant::now()));
+        if left.is_some_and(|left| left < pause) {
+            return Err(problem);
+        }
+        tracing::warn!(hint = problem.advice(), "{}; retrying in {} s", problem.what(), pause.as_secs());
+        tokio::time::sleep(pause).await;
+        pause = (pause * 2).min(longest);
+    };
+    for (file, value) in config.files.iter().zip(&values) {
+        let changed = files::write(&config.folder.join(Path::new(file.name.as_str())), value.as_bytes())?;
+        let what = if changed { "written" } else { "unchanged" };
+        tracing::info!(file = file.name.as_str(), from = %file.from, "{what}");
+    }
+    Ok(())
+}
+
+/// The values of all files, in their order.
+async fn set(config: &FetchConfig, environment: &Environment) -> Result<Vec<Zeroizing<String>>> {
+    let mut values = Vec::with_capacity(config.files.len());
+    for file in &config.files {
+        values.push(one(config, environment, file).await?);
+    }
+    belong_together(&config.files, &values)?;
+    Ok(values)
+}
+
+/// The value of one file, if it is valid.
+async fn one(config: &FetchConfig, environment: &Environment, file: &File) -> Result<Zeroizing<String>> {
+    let value = match &file.from {
+        Source::AwsSsm(name) => aws::parameter(environment, config.region.as_deref(), name).await?,
+        Source::GcpSecret(name) => google::secret(environment, name).await?,
+    };
+    match file.holds.refuses(&value) {
+        None => Ok(value),
+        Some(why) => Err(Problem::new(format!("{} does not hold a valid {}: {why}", file.from, file.name))
+            .hint("check the value in the secret store; the previous files are kept")),
+    }
+}
+
+/// Checks that the configuration names the fetched keys: otherwise the gateway would not start.
+fn belong_together(files: &[File], values: &[Zeroizing<String>]) -> Result<()> {
+    let held = |content: Content| {
+        let (file, value) = files.iter().zip(values).find(|(file, _)| file.holds == content)?;
+        Some((file, value.as_str()))
+    };
+    let Some((file, text)) = held(Content::GatewayConfig) else { return Ok(()) };
+    let Ok(config) = GatewayConfig::parse(text) else { return Ok(()) };
+    let key = held(Content::WireguardKey).and_then(|(_, key)| PrivateKey::from_base64(key.trim_end()).ok());
+    let pin = held(Content::TlsKey).and_then(|(_, pem)| pin_of_pem(pem.as_bytes()));
+    gateway::own_entry(&config, key.map(|key| key.public()), pin).map_err(|what| {
+        Problem::new(format!("{} and the keys do not match yet: {what}", file.name))
+            .hint("Terraform changes them one after the other; if this persists, apply again")
+    })
+}

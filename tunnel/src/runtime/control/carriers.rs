@@ -1,0 +1,290 @@
+//! The carrier of each peer that has both UDP and TLS: the choice, and the actions it requires.
+
+use std::{
+    collections::HashMap,
+    net::{IpAddr, Ipv4Addr, SocketAddr},
+    sync::Arc,
+    thread,
+    time::Duration,
+};
+
+use warren_path::carrier::{Action, Choice, Mode, Why};
+use warren_proto::{
+    Now,
+    engine::Engine,
+    plane::{Carrier, Endpoint, PeerId, StreamId},
+};
+use warren_transport::tls::{Closed, DialError, Role, Streams, Target, dial};
+use warren_wire::key::PublicKey;
+
+use super::{Command, FilePeer, Handle};
+use crate::runtime::{random, status::PeerCarrier};
+
+/// Unanswered UDP probes after which the endpoint name is resolved again.
+const PROBES_BEFORE_LOOKUP: u32 = 3;
+
+/// TLS to a peer.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TlsWay {
+    /// The dial target.
+    pub target: Target,
+    /// Whether UDP is used as well.
+    pub mode: Mode,
+}
+
+/// The result of a connection attempt.
+pub type Dialled = Result<Endpoint, DialError>;
+
+struct Way {
+    tls: TlsWay,
+    choice: Choice,
+    /// The UDP address of the peer, if known.
+    udp: Option<SocketAddr>,
+    /// Distinguishes attempts of this entry from those of an entry it replaced.
+    generation: u64,
+    probes: u32,
+    /// The failure to connect has been logged.
+    told: bool,
+}
+
+/// All of them.
+pub(super) struct Ways {
+    streams: Arc<Streams>,
+    handle: Handle,
+    ways: HashMap<PublicKey, Way>,
+    generation: u64,
+}
+
+/// Further work for the control thread.
+#[derive(Debug, Default)]
+pub(super) struct Wanted {
+    /// Names to resolve again.
+    pub lookups: Vec<PeerId>,
+}
+
+impl Ways {
+    pub(super) fn new(streams: Arc<Streams>, handle: Handle) -> Self {
+        Self { streams, handle, ways: HashMap::new(), generation: 0 }
+    }
+
+    /// Adds or updates the entries of peers that are already in the engine.
+    pub(super) fn put(
+        &mut self,
+        engine: &mut Engine,
+        peers: &[(PublicKey, Option<TlsWay>, Option<SocketAddr>)],
+    ) {
+        for (key, tls, udp) in peers {
+            let Some(tls) = tls else {
+                self.remove(key);
+                continue;
+            };
+            if self.ways.get(key).is_some_and(|way| way.tls == *tls) {
+                self.note_udp(key, *udp);
+                continue;
+            }
+            self.remove(key);
+            self.generation += 1;
+            let seed = random().map_or(self.generation, |bytes| {
+                bytes.iter().fold(0, |all, byte| all << 8 | u64::from(*byte))
+            });
+            let choice = Choice::new(tls.mode, seed);
+            if tls.mode == Mode::Stream
+                && let Some(id) = engine.find_peer(key)
+            {
+                // Packets wait for the connection instead of being refused.
+                engine.hold(id, nowhere());
+            }
+            let way = Way {
+                tls: tls.clone(),
+                choice,
+                udp: *udp,
+                generation: self.generation,
+                probes: 0,
+                told: false,
+            };
+            self.ways.insert(*key, way);
+        }
+    }
+
+    /// Removes the entry of a peer and closes its connection.
+    pub(super) fn remove(&mut self, key: &PublicKey) {
+        if let Some(way) = self.ways.remove(key)
+            && let (Carrier::Stream(id), _) = way.choice.place()
+        {
+            self.streams.close(id);
+        }
+    }
+
+    /// Removes the entries of peers that no longer exist.
+    pub(super) fn sweep(&mut self, engine: &Engine) {
+        let gone: Vec<PublicKey> =
+            self.ways.keys().filter(|key| engine.find_peer(key).is_none()).copied().collect();
+        gone.iter().for_each(|key| self.remove(key));
+    }
+
+    /// When [`Ways::poll`] is due.
+    pub(super) fn poll_timeout(&self) -> Option<Duration> {
+        self.ways.values().map(|way| way.choice.poll_timeout()).min()
+    }
+
+    /// Records a UDP address that was resolved or set. True if the peer is on a TLS connection and must stay there.
+    pub(super) fn note_udp(&mut self, key: &PublicKey, udp: Option<SocketAddr>) -> bool {
+        let Some(way) = self.ways.get_mut(key) else { return false };
+        way.udp = udp.or(way.udp);
+        way.choice.place().0 != Carrier::Udp
+    }
+
+    /// Handles the result of a connection attempt.
+    pub(super) fn dialled(&mut self, now: Now, key: &PublicKey, generation: u64, result: Dialled) {
+        let way = self.ways.get_mut(key).filter(|way| way.generation == generation);
+        match (way, result) {
+            (Some(way), Ok(endpoint)) => {
+                way.told = false;
+                way.choice.connected(endpoint.carrier.stream().unwrap_or(StreamId::NONE));
+            }
+            (Some(way), Err(error)) => {
+                way.choice.refused(now.mono);
+                // Logged once per series of attempts.
+                if !std::mem::replace(&mut way.told, true) {
+                    tracing::warn!(peer = %key, hint = error.hint(), "no TLS connection, retrying: {error}");
+                }
+            }
+            (None, Ok(endpoint)) => {
+                if let Some(id) = endpoint.carrier.stream() {
+                    self.streams.close(id);
+                }
+            }
+            (None, Err(_)) => {}
+        }
+    }
+
+    /// Handles connections that have ended.
+    pub(super) fn closed(&mut self, now: Now) {
+        for Closed { id, remote, role, why, proven } in self.streams.take_closed() {
+            match role {
+                Role::Client => {
+                    tracing::info!(%remote, why, "TLS connection lost");
+                    self.ways.values_mut().for_each(|way| way.choice.lost(now.mono, id, proven));
+                }
+                Role::Server if proven => tracing::debug!(%remote, why, "TLS connection ended"),
+                Role::Server => tracing::debug!(%remote, why, "unauthenticated TLS connection ended"),
+            }
+        }
+    }
+
+    /// Runs the choices that are due.
+    pub(super) fn poll(&mut self, engine: &mut Engine, now: Now) -> Wanted {
+        let mut wanted = Wanted::default();
+        for (key, way) in &mut self.ways {
+            if way.choice.poll_timeout() > now.mono {
+                continue;
+            }
+            let Some(id) = engine.find_peer(key) else { continue };
+            let Some(signs) = engine.signs(now, id) else { continue };
+            if let Some(endpoint) = signs.endpoint.filter(|endpoint| endpoint.carrier == Carrier::Udp) {
+                way.udp = Some(endpoint.remote);
+            }
+            for action in way.choice.poll(now.mono, &signs) {
+                match action {
+                    Action::Connect => connect(&self.streams, &self.handle, *key, way),
+                    Action::Close(stream) => self.streams.close(stream),
+                    Action::Probe => {
+                        way.probes += 1;
+                        if way.udp.is_none() || way.probes.is_multiple_of(PROBES_BEFORE_LOOKUP) {
+                            wanted.lookups.push(id);
+                        }
+                        if let Some(udp) = way.udp {
+                            engine.probe(now, id, Endpoint::new(udp));
+                        }
+                    }
+                    Action::Move(Carrier::Udp, why) => {
+                        changed(key, Carrier::Udp, why);
+                        match way.udp {
+                            Some(udp) => engine.relocate(now, id, Endpoint::new(udp)),
+                            None => wanted.lookups.push(id),
+                        }
+                    }
+                    Action::Move(carrier @ Carrier::Stream(stream), why) => {
+                        changed(key, carrier, why);
+                        if let Some(endpoint) = endpoint(&self.streams, stream) {
+                            engine.relocate(now, id, endpoint);
+                        }
+                    }
+                    Action::Returned => {
+                        way.probes = 0;
+                        changed(key, Carrier::Udp, Why::UdpAnswers);
+                    }
+                    Action::Hold(stream) => {
+                        if let Some(endpoint) = endpoint(&self.streams, stream) {
+                            engine.hold(id, endpoint);
+                        }
+                    }
+                }
+            }
+        }
+        wanted
+    }
+
+    /// The status of a peer's carrier; `None` if it has only UDP.
+    pub(super) fn status(&self, key: &PublicKey, endpoint: Option<Endpoint>) -> Option<PeerCarrier> {
+        let way = self.ways.get(key);
+        let stream = endpoint.and_then(|endpoint| endpoint.carrier.stream());
+        if way.is_none() && stream.is_none() {
+            return None;
+        }
+        let stats = stream.and_then(|id| self.streams.get(id)).map(|stream| stream.stats());
+        let why = match way {
+            None => "the peer connected this way",
+            Some(_) if stream == Some(StreamId::NONE) => "not connected",
+            Some(way) => way.choice.place().1.text(),
+        };
+        Some(PeerCarrier {
+            kind: if stream.is_some() { "tls" } else { "udp" }.into(),
+            why: why.into(),
+            rtt: stats.as_ref().and_then(|stats| stats.rtt).map(|rtt| rtt.as_secs_f64()),
+            dropped: stats.as_ref().map(|stats| stats.dropped),
+            connections: way.map(|way| way.choice.connects()),
+            tls_endpoint: way.map(|way| format!("{}:{}", way.tls.target.host, way.tls.target.port)),
+        })
+    }
+}
+
+/// The endpoint of a peer that is reached only by TLS, while there is no connection.
+fn nowhere() -> Endpoint {
+    Endpoint::stream(SocketAddr::new(IpAddr::V4(Ipv4Addr::UNSPECIFIED), 0), StreamId::NONE)
+}
+
+fn endpoint(streams: &Streams, id: StreamId) -> Option<Endpoint> {
+    streams.get(id).map(|stream| Endpoint::stream(stream.remote(), id))
+}
+
+fn changed(key: &PublicKey, carrier: Carrier, why: Why) {
+    let carrier = if carrier == Carrier::Udp { "udp" } else { "tls" };
+    tracing::info!(peer = %key, carrier, why = why.text(), "carrier chosen");
+}
+
+/// Connects on a separate thread, since name resolution and handshakes take time.
+fn connect(streams: &Arc<Streams>, handle: &Handle, key: PublicKey, way: &Way) {
+    let (streams, handle, generation) = (Arc::clone(streams), handle.clone(), way.generation);
+    let target = way.tls.target.clone();
+    let failed = handle.clone();
+    let name = format!("{}:{}", target.host, target.port);
+    let body = move || {
+        let dialled = dial(&target).and_then(|opened| {
+            let name = format!("{}:{}", target.host, target.port);
+            streams.adopt(opened).map_err(|error| DialError::Cut { name, error })
+        });
+        handle.tell(Command::Dialled(key, generation, Box::new(dialled)));
+    };
+    let spawned = thread::Builder::new().name("tls-dial".into()).stack_size(512 << 10).spawn(body);
+    if let Err(error) = spawned {
+        failed.hint(Command::Dialled(key, generation, Box::new(Err(DialError::Cut { name, error }))));
+    }
+}
+
+impl FilePeer {
+    /// The arguments for [`Ways::put`].
+    pub(super) fn way(&self) -> (PublicKey, Option<TlsWay>, Option<SocketAddr>) {
+        (self.config.public_key, self.tls.clone(), self.config.endpoint)
+    }
+}

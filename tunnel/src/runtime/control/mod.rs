@@ -1,0 +1,179 @@
+//! The control thread: it alone owns the engine.
+//!
+//! ```text
+//! data path threads --bounded queue + eventfd--+
+//! UAPI, agent, metrics --commands + eventfd----+--> poll --> engine --> UDP, flush, log
+//! next timer ----------------------------------+
+//! TLS connections made and lost ---------------+
+//! ```
+//!
+//! It sleeps until one of them has work. A flood of handshakes cannot delay commands: after each [`BATCH`] of datagrams
+//! the thread checks commands and timers. It cannot delay data at all, because data does not pass through here.
+
+mod carriers;
+mod model;
+mod report;
+mod run;
+#[cfg(test)]
+mod tests;
+
+use std::{
+    net::SocketAddr,
+    os::fd::{AsFd, OwnedFd},
+    sync::{
+        Arc,
+        mpsc::{self, Receiver, SyncSender},
+    },
+    time::Duration,
+};
+
+use rustix::event::EventfdFlags;
+use warren_proto::engine::Signs;
+use warren_wire::key::{PrivateKey, PublicKey};
+
+pub use carriers::{Dialled, TlsWay};
+pub use model::{FilePeer, difference};
+pub use report::{Facts, ServiceCounters, TlsPort};
+pub use run::{Parts, Thread, Traffic, start};
+
+use crate::runtime::{
+    problem::{Context, Problem, Result},
+    status::Status,
+    uapi::{Device, Set},
+};
+
+/// Datagrams between two checks of commands and timers.
+const BATCH: usize = 64;
+/// Length of the command queue.
+const COMMANDS: usize = 256;
+/// Timeout for an answer of the control thread.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// Commands to the control thread.
+pub enum Command {
+    /// Answer, to show that the thread is alive.
+    Ping(SyncSender<()>),
+    /// Start a handshake with every peer whose address is known and that has no session.
+    Greet,
+    /// `get=1`
+    Get(SyncSender<Device>),
+    /// `set=1`; the answer is an errno.
+    Set(Box<Set>, SyncSender<i32>),
+    /// The status.
+    Status(SyncSender<Status>),
+    /// The time of the last handshake of each peer that had one, since the UNIX epoch.
+    Handshakes(SyncSender<Vec<(PublicKey, Duration)>>),
+    /// Signs of life of these peers, and the time on the same clock; unknown peers are skipped.
+    Signs(Vec<PublicKey>, SyncSender<(Duration, Vec<(PublicKey, Signs)>)>),
+    /// Start a handshake with a peer, even if it has a session.
+    Probe(PublicKey),
+    /// A name was resolved.
+    Endpoint(PublicKey, SocketAddr),
+    /// The result of TLS connection attempt number `u64`.
+    Dialled(PublicKey, u64, Box<Dialled>),
+    /// Peers of a configuration file.
+    Peers {
+        /// To be removed.
+        gone: Vec<PublicKey>,
+        /// To be added or changed.
+        changed: Vec<FilePeer>,
+        /// When it is done.
+        done: SyncSender<()>,
+    },
+    /// A new private key.
+    PrivateKey(PrivateKey),
+    /// Another port or firewall mark. Fails without a change when the port is in use.
+    Listen {
+        /// UDP port; 0 lets the kernel choose.
+        port: Option<u16>,
+        /// Mark; 0 is none.
+        fwmark: Option<u32>,
+        /// When it is done.
+        done: SyncSender<std::io::Result<()>>,
+    },
+    /// Facts that changed.
+    Facts(Box<Facts>),
+    /// Another planned rate, in Mbit/s, or none.
+    PlannedRate(Option<u32>),
+    /// End.
+    Stop,
+}
+
+/// A name that the control thread needs resolved.
+pub struct Lookup {
+    /// The peer of the endpoint.
+    pub peer: PublicKey,
+    /// The name.
+    pub name: warren_wire::config::Endpoint,
+    /// The address that does not answer.
+    pub not: Option<SocketAddr>,
+}
+
+/// A handle to the control thread; cheap to clone.
+#[derive(Clone)]
+pub struct Handle {
+    commands: SyncSender<Command>,
+    wake: Arc<OwnedFd>,
+}
+
+impl Handle {
+    /// Creates a handle and its receiving end.
+    ///
+    /// # Errors
+    /// When the kernel refuses an eventfd.
+    pub fn new() -> Result<(Self, Commands)> {
+        let wake = rustix::event::eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)
+            .while_doing(|| "cannot create an eventfd".into())?;
+        let wake = Arc::new(wake);
+        let (commands, received) = mpsc::sync_channel(COMMANDS);
+        Ok((Self { commands, wake: Arc::clone(&wake) }, Commands { received, wake }))
+    }
+
+    /// Sends a command; false when the thread has ended.
+    pub fn tell(&self, command: Command) -> bool {
+        let sent = self.commands.send(command).is_ok();
+        _ = rustix::io::write(self.wake.as_fd(), &1_u64.to_ne_bytes());
+        sent
+    }
+
+    /// Sends a command unless the queue is full. For the control thread itself.
+    fn hint(&self, command: Command) {
+        _ = self.commands.try_send(command);
+        _ = rustix::io::write(self.wake.as_fd(), &1_u64.to_ne_bytes());
+    }
+
+    /// Sends a command and waits for its answer.
+    ///
+    /// # Errors
+    /// When the thread has ended or does not answer in time.
+    pub fn ask<T>(&self, command: impl FnOnce(SyncSender<T>) -> Command) -> Result<T> {
+        let (answer, answered) = mpsc::sync_channel(1);
+        self.tell(command(answer));
+        answered.recv_timeout(PATIENCE).map_err(|_| {
+            Problem::new("the control thread does not answer")
+                .hint("see the log of the agent, then restart it")
+        })
+    }
+}
+
+/// The control thread's end of a [`Handle`].
+pub struct Commands {
+    received: Receiver<Command>,
+    wake: Arc<OwnedFd>,
+}
+
+impl Commands {
+    fn next(&self) -> Option<Command> {
+        self.received.try_recv().ok()
+    }
+
+    fn acknowledge(&self) {
+        drain(&self.wake);
+    }
+}
+
+/// Resets an eventfd to zero.
+fn drain(eventfd: &impl AsFd) {
+    let mut count = [0; 8];
+    _ = rustix::io::read(eventfd, &mut count);
+}

@@ -1,0 +1,66 @@
+//! Files with secrets, of mode 0600.
+
+use std::fs::{self, OpenOptions};
+use std::io::{self, Read as _, Write as _};
+use std::os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _};
+use std::path::Path;
+
+use zeroize::Zeroizing;
+
+use crate::runtime::problem::{Problem, Result};
+
+/// The largest file that is read; tokens have at most 6 KiB.
+const LONGEST: u64 = 64 << 10;
+
+/// Reads a file that must not be readable by all users.
+///
+/// # Errors
+/// When it cannot be read, or is readable by all users.
+pub fn read(path: &Path, what: &str) -> Result<Zeroizing<String>> {
+    let told = |error: &io::Error| {
+        let problem = Problem::new(format!("{what} {}: {error}", path.display()));
+        match error.kind() {
+            io::ErrorKind::PermissionDenied => problem.hint("run as the owner of the file"),
+            io::ErrorKind::NotFound => {
+                problem.hint("check the path; relative paths start in the current directory")
+            }
+            _ => problem,
+        }
+    };
+    let file = fs::File::open(path).map_err(|error| told(&error))?;
+    let metadata = file.metadata().map_err(|error| told(&error))?;
+    let mode = metadata.permissions().mode() & 0o7777;
+    if metadata.is_file() && mode & 0o007 != 0 {
+        return Err(Problem::new(format!(
+            "{what} {}: readable by every user (mode {mode:04o})",
+            path.display()
+        ))
+        .hint(format!("run `chmod 600 {}`", path.display())));
+    }
+    let mut text = Zeroizing::new(String::with_capacity(8 << 10));
+    file.take(LONGEST).read_to_string(&mut text).map_err(|error| told(&error))?;
+    Ok(text)
+}
+
+/// Writes a new file. An existing one is not overwritten.
+///
+/// # Errors
+/// When it cannot be written or already exists.
+pub fn write_new(path: &Path, text: &str) -> Result<()> {
+    let mut options = OpenOptions::new();
+    let written = options
+        .write(true)
+        .create_new(true)
+        .mode(0o600)
+        .open(path)
+        .and_then(|mut file| file.write_all(text.as_bytes()).and_then(|()| file.sync_all()));
+    written.map_err(|error| {
+        let problem = Problem::new(format!("{}: {error}", path.display()));
+        match error.kind() {
+            io::ErrorKind::AlreadyExists => {
+                problem.hint("existing secrets are not overwritten: remove the file, or choose another path")
+            }
+            _ => problem,
+        }
+    })
+}

@@ -1,0 +1,210 @@
+//! The HTTP server for metrics: one thread with its own runtime, which sleeps between requests.
+
+use std::{
+    convert::Infallible,
+    net::{SocketAddr, TcpListener},
+    sync::Arc,
+    thread,
+    time::{Duration, Instant},
+};
+
+use http_body_util::Full;
+use hyper::{
+    Method, Request, Response, StatusCode,
+    body::{Bytes, Incoming},
+    header::CONTENT_TYPE,
+    server::conn::http1,
+    service::service_fn,
+};
+use hyper_util::rt::{TokioIo, TokioTimer};
+use parking_lot::Mutex;
+use tokio::sync::{Semaphore, oneshot};
+
+use super::{ready, render};
+use crate::runtime::{
+    problem::{Context, Problem, Result},
+    status::{Rate, Status},
+};
+
+/// Connections served at once.
+const MAX_CONNECTIONS: usize = 32;
+/// From the first byte of a request to the last of its head.
+const PATIENCE: Duration = Duration::from_secs(5);
+/// A whole connection, kept alive or not.
+const LIFETIME: Duration = Duration::from_secs(120);
+/// Scrapes within this time of each other get the same text, since each one costs the control thread time.
+const SHARED_FOR: Duration = Duration::from_millis(500);
+
+/// The source of the metrics.
+pub trait Source: Send + Sync + 'static {
+    /// Reads the status; `None` when the interface is not up or does not answer in time.
+    fn status(&self) -> Option<Status>;
+    /// Whether the control thread answers.
+    fn alive(&self) -> bool;
+    /// Additional metrics.
+    fn more(&self) -> String {
+        String::new()
+    }
+    /// Whether traffic can pass.
+    ///
+    /// # Errors
+    /// What is missing.
+    fn ready(&self) -> std::result::Result<(), String> {
+        self.status().ok_or("the interface is not up\n".to_owned()).and_then(|status| ready(&status))
+    }
+}
+
+/// The running server; dropping it ends it.
+pub struct Server {
+    stop: Option<oneshot::Sender<()>>,
+    thread: Option<thread::JoinHandle<()>>,
+    address: SocketAddr,
+}
+
+impl Server {
+    /// Binds and serves from now on.
+    ///
+    /// # Errors
+    /// When the address is in use or does not belong to this machine.
+    pub fn start(address: SocketAddr, source: Arc<dyn Source>) -> Result<Self> {
+        let listener = TcpListener::bind(address).map_err(|error| {
+            let problem = Problem::new(format!("cannot serve metrics on {address}: {error}"));
+            match error.kind() {
+                std::io::ErrorKind::AddrInUse => problem.hint(
+                    "another process uses the port: choose another one, such as --metrics 127.0.0.1:9587, or --metrics off",
+                ),
+                _ => problem.hint("set --metrics to an address of this machine with a port, or to off"),
+            }
+        })?;
+        let told = || format!("serving metrics on {address}");
+        listener.set_nonblocking(true).while_doing(told)?;
+        let address = listener.local_addr().while_doing(told)?;
+        let (stop, stopped) = oneshot::channel();
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().while_doing(told)?;
+        let thread = thread::Builder::new()
+            .name("metrics".into())
+            .spawn(move || {
+                runtime.block_on(async {
+                    tokio::select! {
+                        () = serve(listener, Arc::new(Figures::new(source))) => {}
+                        _ = stopped => {}
+                    }
+                });
+            })
+            .while_doing(told)?;
+        Ok(Self { stop: Some(stop), thread: Some(thread), address })
+    }
+
+    /// The address that it listens on.
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        drop(self.stop.take());
+        if let Some(thread) = self.thread.take() {
+            _ = thread.join();
+        }
+    }
+}
+
+async fn serve(listener: TcpListener, figures: Arc<Figures>) {
+    let listener = match tokio::net::TcpListener::from_std(listener) {
+        Ok(listener) => listener,
+        Err(error) => return tracing::error!(%error, "metrics"),
+    };
+    let places = Arc::new(Semaphore::new(MAX_CONNECTIONS));
+    loop {
+        let Ok(place) = Arc::clone(&places).acquire_owned().await else { return };
+        let stream = match listener.accept().await {
+            Ok((stream, _)) => stream,
+            Err(error) => {
+                tracing::debug!(%error, "cannot accept a connection for metrics");
+                tokio::time::sleep(Duration::from_millis(100)).await;
+                continue;
+            }
+        };
+        let figures = Arc::clone(&figures);
+        tokio::spawn(async move {
+            let service = service_fn(|request| {
+                let answer = answer(&request, &figures);
+                async { Ok::<_, Infallible>(answer) }
+            });
+            let connection = http1::Builder::new()
+                .timer(TokioTimer::new())
+                .header_read_timeout(PATIENCE)
+                .max_buf_size(16 << 10)
+                .serve_connection(TokioIo::new(stream), service);
+            _ = tokio::time::timeout(LIFETIME, connection).await;
+            drop(place);
+        });
+    }
+}
+
+fn answer(request: &Request<Incoming>, figures: &Figures) -> Response<Full<Bytes>> {
+    if request.method() != Method::GET && request.method() != Method::HEAD {
+        return plain(StatusCode::METHOD_NOT_ALLOWED, "only GET is supported\n");
+    }
+    match request.uri().path() {
+        "/metrics" => match figures.text() {
+            Some(text) => {
+                let mut response = plain(StatusCode::OK, text);
+                let kind =
+                    hyper::header::HeaderValue::from_static("text/plain; version=0.0.4; charset=utf-8");
+                response.headers_mut().insert(CONTENT_TYPE, kind);
+                response
+            }
+            None => plain(StatusCode::SERVICE_UNAVAILABLE, "the control thread does not answer\n"),
+        },
+        "/healthz" if figures.source.alive() => plain(StatusCode::OK, "ok\n"),
+        "/healthz" => plain(StatusCode::SERVICE_UNAVAILABLE, "the control thread does not answer\n"),
+        "/readyz" => match figures.source.ready() {
+            Ok(()) => plain(StatusCode::OK, "ok\n"),
+            Err(missing) => plain(StatusCode::SERVICE_UNAVAILABLE, missing),
+        },
+        "/" => plain(StatusCode::OK, "/metrics /healthz /readyz\n"),
+        _ => plain(StatusCode::NOT_FOUND, "not found: /metrics /healthz /readyz\n"),
+    }
+}
+
+fn plain(status: StatusCode, body: impl Into<Bytes>) -> Response<Full<Bytes>> {
+    let mut response = Response::new(Full::new(body.into()));
+    *response.status_mut() = status;
+    response
+}
+
+/// The last scrape, for the next one's rate and for those that come at the same time.
+struct Figures {
+    source: Arc<dyn Source>,
+    last: Mutex<Option<Last>>,
+}
+
+struct Last {
+    when: Instant,
+    text: Bytes,
+    at: f64,
+    bytes: (u64, u64),
+}
+
+impl Figures {
+    fn new(source: Arc<dyn Source>) -> Self {
+        Self { source, last: Mutex::new(None) }
+    }
+
+    fn text(&self) -> Option<Bytes> {
+        let mut last = self.last.lock();
+        if let Some(last) = last.as_ref()
+            && last.when.elapsed() < SHARED_FOR
+        {
+            return Some(last.text.clone());
+        }
+        let status = self.source.status()?;
+        let bytes = status.bytes();
+        let rate = last.as_ref().and_then(|last| Rate::between(last.at, last.bytes, status.at, bytes));
+        let text = Bytes::from(render(&status, rate) + &self.source.more());
+        *last = Some(Last { when: Instant::now(), text: text.clone(), at: status.at, bytes });
+        Some(text)
+    }
+}

@@ -1,0 +1,25 @@
+//! What agent and gateway share: packets, the control thread, and what the tunnel changes and reports.
+//!
+//! ```text
+//! lookups ──┐
+//! uapi ─────┴─► control: the engine's thread ─► traffic ─► datapath: packets
+//! metrics, log ◄─ status       net: addresses, routes, DNS, journal ─► host: files and privileges
+//! ```
+
+pub mod control;
+pub mod datapath;
+pub mod host;
+mod listen;
+pub mod log;
+pub mod lookups;
+pub mod metrics;
+pub mod net;
+pub(crate) mod netstack;
+pub mod problem;
+mod random;
+pub mod status;
+pub(crate) mod traffic;
+pub mod uapi;
+
+pub use listen::ListenAddress;
+pub use random::random;
