@@ -6,31 +6,31 @@ use arc_swap::ArcSwap;
 use tokio::runtime::Handle as Runtime;
 use warren_transport::tls::{Answer, Answering, Request};
 
-use super::peers::Keeping;
+use super::reconciler::ReconcilerHandle;
 use crate::enrolment::serve;
 use crate::enrolment::server::Enrolment;
 
-/// Answers on a runtime, as many at once as the listener lets in.
-pub(super) struct Answers {
+/// Answers requests on a runtime. The listener limits how many run at once.
+pub(super) struct EnrolmentHandler {
     runtime: Runtime,
     enrolment: Arc<ArcSwap<Enrolment>>,
-    peers: Keeping,
+    peers: ReconcilerHandle,
 }
 
-impl Answers {
-    pub(super) fn new(runtime: Runtime, enrolment: Arc<ArcSwap<Enrolment>>, peers: Keeping) -> Self {
+impl EnrolmentHandler {
+    pub(super) fn new(runtime: Runtime, enrolment: Arc<ArcSwap<Enrolment>>, peers: ReconcilerHandle) -> Self {
         Self { runtime, enrolment, peers }
     }
 }
 
-impl Answer for Answers {
+impl Answer for EnrolmentHandler {
     fn answer(&self, request: Request, answering: Answering) {
         let (enrolment, peers) = (self.enrolment.load_full(), self.peers.clone());
         self.runtime.spawn(async move {
             let reply = serve::answer(&enrolment, &request).await;
             if reply.status < 300 {
-                // Its first handshake must not come before the interface knows it.
-                peers.settled().await;
+                // The interface must know the peer before its first handshake arrives.
+                peers.synced().await;
             }
             answering.reply(&reply);
         });

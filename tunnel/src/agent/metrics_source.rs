@@ -4,34 +4,34 @@ use std::sync::Arc;
 
 use parking_lot::RwLock;
 
-use super::tunnel::Look;
+use super::tunnel::TunnelHandle;
 use crate::runtime::{metrics::Source, status::Status};
 
 /// A view of the tunnel that comes and goes.
 #[derive(Default)]
-pub(super) struct Live(RwLock<Option<Arc<dyn Look>>>);
+pub(super) struct MetricsSource(RwLock<Option<Arc<dyn TunnelHandle>>>);
 
-impl Live {
-    pub(super) fn set(&self, look: Arc<dyn Look>) {
-        *self.0.write() = Some(look);
+impl MetricsSource {
+    pub(super) fn set(&self, handle: Arc<dyn TunnelHandle>) {
+        *self.0.write() = Some(handle);
     }
 
     pub(super) fn clear(&self) {
         *self.0.write() = None;
     }
 
-    fn look(&self) -> Option<Arc<dyn Look>> {
+    fn handle(&self) -> Option<Arc<dyn TunnelHandle>> {
         self.0.read().clone()
     }
 }
 
-impl Source for Live {
+impl Source for MetricsSource {
     fn status(&self) -> Option<Status> {
-        self.look()?.status().ok()
+        self.handle()?.status().ok()
     }
 
     /// An agent that is still coming up is alive.
     fn alive(&self) -> bool {
-        self.look().is_none_or(|look| look.alive())
+        self.handle().is_none_or(|handle| handle.alive())
     }
 }

@@ -1,45 +1,49 @@
 //! A tunnel of our own data path, over a TUN device, the netstack of this process, or the kernel's stack in a namespace.
 
-use std::{net::IpAddr, path::PathBuf, sync::Arc, time::Duration};
+mod errors;
+mod running;
+
+use std::{net::IpAddr, path::PathBuf, sync::Arc};
 
 use warren_device::{
     tun::{Queue, Tun},
     user::{self, Congestion, Net, UserConfig},
 };
 use warren_proto::{
-    engine::{Engine, EngineConfig, Signs},
+    engine::{Engine, EngineConfig},
     plane::Plane,
 };
 use warren_transport::udp::Udp;
 use warren_wire::{PublicKey, config::Config};
 
+use self::errors::{device_problem, port_problem};
 use super::{
     Carriers, Reloader,
     network::Network,
     peers,
-    proxies::{BUFFERS, Proxies, Services, Sockets},
+    proxies::{BUFFERS, Services, Sockets},
     settings::Settings,
-    tunnel::{Look, Tunnel, Up, failure, mtu_for, reload_answer, status_answer},
+    tunnel::{Up, failure, mtu_for, reload_answer, status_answer},
 };
 use crate::runtime::{
-    control::{self, Command, Facts, FilePeer, Handle, Lookup, Parts, Traffic as _},
+    control::{self, Command, DatapathHandle as _, Facts, FilePeer, Handle, Lookup, Parts},
     datapath::Device,
+    datapath_runner::DatapathRunner,
     host::folders,
     log, lookups,
     net::{self, Netlink, PrivateNetwork},
     netstack::Netstack,
     problem::{Context, Problem, Result},
     random,
-    status::{Offload, Status},
-    traffic::Moving,
+    status::Offload,
     uapi::{self, Request, errno},
 };
 
 /// The minimum MTU without an interface: the minimum of IPv6.
-const LEAST_MTU: u32 = 1280;
+const MIN_MTU: u32 = 1280;
 
 /// A running tunnel; dropping it ends it, and its interface with it.
-pub(super) struct OwnTunnel {
+pub(super) struct UserspaceTunnel {
     // Dropped in this order: streams before the device, and all users of the control thread before it.
     services: Option<Services>,
     _uapi: uapi::Server,
@@ -47,12 +51,12 @@ pub(super) struct OwnTunnel {
     handle: Handle,
     facts: Facts,
     lookups: std::sync::mpsc::SyncSender<Lookup>,
-    inside: Inside,
+    stack: Stack,
     carriers: Carriers,
 }
 
-/// Where packets leave the tunnel.
-enum Inside {
+/// The network stack at the inner end of the tunnel.
+enum Stack {
     /// Through an interface of the machine.
     Interface,
     /// In the netstack.
@@ -62,46 +66,46 @@ enum Inside {
 }
 
 /// The properties of a device.
-struct Kind {
+struct DeviceInfo {
     backend: &'static str,
-    told: String,
+    reason: String,
     mtu: u32,
     fwmark: Option<u32>,
     offloads: Vec<Offload>,
     socket: PathBuf,
 }
 
-impl OwnTunnel {
+impl UserspaceTunnel {
     /// Creates the interface and starts everything behind it. The caller sets addresses and routes.
     pub(super) fn over_tun(
         settings: &Settings,
         network: &mut Network,
         reloader: Reloader,
-        told: &str,
+        reason: &str,
     ) -> Result<Up> {
         let Settings { interface, config, .. } = settings;
         let fwmark = network.fwmark(config);
         let file_peers = peers::of(config, &settings.carriers, fwmark, true);
         let mtu = mtu_for(config, endpoints(&file_peers), |peers| network.outside_mtu(peers));
         let queues = Tun::open(interface.as_str(), 1).map_err(|error| device_problem(&error))?;
-        let kind = Kind {
+        let info = DeviceInfo {
             backend: "tun",
-            told: told.to_owned(),
+            reason: reason.to_owned(),
             mtu,
             fwmark,
             offloads: queues.first().map(device_offloads).unwrap_or_default(),
             socket: interface.socket(),
         };
-        Self::up(settings, reloader, kind, file_peers, |_| Ok((Device::Tun(queues), Inside::Interface)))
+        Self::up(settings, reloader, info, file_peers, |_| Ok((Device::Tun(queues), Stack::Interface)))
     }
 
     /// Starts a tunnel that ends in this process: it changes nothing on the machine and needs no privileges.
-    pub(super) fn over_netstack(settings: &Settings, reloader: Reloader, told: &str) -> Result<Up> {
-        let (kind, file_peers) = Self::without_interface(settings, "user", told, Vec::new());
-        let mtu = kind.mtu;
+    pub(super) fn over_netstack(settings: &Settings, reloader: Reloader, reason: &str) -> Result<Up> {
+        let (info, file_peers) = Self::without_interface(settings, "user", reason, Vec::new());
+        let mtu = info.mtu;
         let seed = *random()?;
         let addresses = own_addresses(&settings.config);
-        Self::up(settings, reloader, kind, file_peers, move |plane| {
+        Self::up(settings, reloader, info, file_peers, move |plane| {
             let routed = Arc::clone(plane);
             let (driver, net) = user::open(UserConfig {
                 addresses,
@@ -113,18 +117,18 @@ impl OwnTunnel {
                 forward: None,
             })
             .while_doing(|| "cannot start the netstack".into())?;
-            Ok((Device::User(Box::new(driver)), Inside::Netstack(net)))
+            Ok((Device::User(Box::new(driver)), Stack::Netstack(net)))
         })
     }
 
     /// Starts a tunnel that ends in the kernel's stack, in a namespace of its own.
     pub(super) fn over_namespace(settings: &Settings, reloader: Reloader) -> Result<Up> {
         let (mut network, queue) = PrivateNetwork::open()?;
-        let (kind, file_peers) =
+        let (info, file_peers) =
             Self::without_interface(settings, "userns", "requested", device_offloads(&queue));
-        network.configure(own_addresses(&settings.config).into_iter(), kind.mtu)?;
-        Self::up(settings, reloader, kind, file_peers, move |_| {
-            Ok((Device::Tun(vec![queue]), Inside::Private(Box::new(network))))
+        network.configure(own_addresses(&settings.config).into_iter(), info.mtu)?;
+        Self::up(settings, reloader, info, file_peers, move |_| {
+            Ok((Device::Tun(vec![queue]), Stack::Private(Box::new(network))))
         })
     }
 
@@ -132,52 +136,53 @@ impl OwnTunnel {
     fn without_interface(
         settings: &Settings,
         backend: &'static str,
-        told: &str,
+        reason: &str,
         offloads: Vec<Offload>,
-    ) -> (Kind, Vec<FilePeer>) {
+    ) -> (DeviceInfo, Vec<FilePeer>) {
         let Settings { interface, config, .. } = settings;
         let file_peers = peers::of(config, &settings.carriers, None, true);
         // Some sandboxes have no netlink: the default MTU is used there.
         let mtu = mtu_for(config, endpoints(&file_peers), |peers| {
             net::outside_mtu(&mut Netlink::open().ok()?, peers)
         });
-        if mtu < LEAST_MTU {
+        if mtu < MIN_MTU {
             log::warn(
-                &Problem::new(format!("MTU {mtu} is too small without an interface, using {LEAST_MTU}"))
+                &Problem::new(format!("MTU {mtu} is too small without an interface, using {MIN_MTU}"))
                     .hint("set MTU to 1280, the minimum of IPv6, or more"),
             );
         }
-        let mtu = mtu.max(LEAST_MTU);
-        let socket = if folders::wireguard_may_be_written() {
+        let mtu = mtu.max(MIN_MTU);
+        let socket = if folders::wireguard_writable() {
             interface.socket()
         } else {
-            interface.own_socket(&settings.folder)
+            interface.fallback_socket(&settings.folder)
         };
-        (Kind { backend, told: told.to_owned(), mtu, fwmark: None, offloads, socket }, file_peers)
+        (DeviceInfo { backend, reason: reason.to_owned(), mtu, fwmark: None, offloads, socket }, file_peers)
     }
 
     fn up(
         settings: &Settings,
         reloader: Reloader,
-        kind: Kind,
+        info: DeviceInfo,
         file_peers: Vec<FilePeer>,
-        make: impl FnOnce(&Arc<Plane>) -> Result<(Device, Inside)>,
+        make: impl FnOnce(&Arc<Plane>) -> Result<(Device, Stack)>,
     ) -> Result<Up> {
         let Settings { interface, config, .. } = settings;
-        let Kind { backend, told, mtu, fwmark, offloads, socket } = kind;
+        let DeviceInfo { backend, reason, mtu, fwmark, offloads, socket } = info;
         let udp = Arc::new(bind(config.interface.listen_port.unwrap_or(0), fwmark)?);
         let private_key =
             config.interface.private_key.clone().ok_or_else(|| Problem::new("no private key"))?;
         let engine = Engine::new(EngineConfig::new(private_key.clone()), *random()?);
-        let (device, inside) = make(&engine.plane())?;
-        let traffic = Box::new(Moving::start(engine.plane(), device, Arc::clone(&udp), mtu as usize)?);
-        let tls = settings.carriers.listen(config, traffic.streams())?;
-        let services = match &inside {
-            Inside::Interface => None,
-            Inside::Netstack(net) => {
+        let (device, stack) = make(&engine.plane())?;
+        let datapath =
+            Box::new(DatapathRunner::start(engine.plane(), device, Arc::clone(&udp), mtu as usize)?);
+        let tls = settings.carriers.listen(config, datapath.streams())?;
+        let services = match &stack {
+            Stack::Interface => None,
+            Stack::Netstack(net) => {
                 Some(Services::start(&Netstack(net.clone()), &settings.services, config)?)
             }
-            Inside::Private(network) => {
+            Stack::Private(network) => {
                 let reloader = reloader.clone();
                 let sockets = Sockets::new(Arc::clone(network.namespace()), move || reloader.failed());
                 Some(Services::start(&sockets, &settings.services, config)?)
@@ -188,7 +193,7 @@ impl OwnTunnel {
         let facts = Facts {
             interface: interface.to_string(),
             backend,
-            backend_reason: told.clone(),
+            backend_reason: reason.clone(),
             mtu,
             addresses: config.interface.addresses.clone(),
             up_since: wall(),
@@ -201,7 +206,7 @@ impl OwnTunnel {
             engine,
             private_key,
             fwmark,
-            traffic,
+            datapath,
             commands,
             lookups: lookups.clone(),
             on_failure: Box::new({
@@ -220,11 +225,11 @@ impl OwnTunnel {
             handle,
             facts,
             lookups,
-            inside,
+            stack,
             carriers: settings.carriers.clone(),
         };
         tunnel.put(Vec::new(), file_peers)?;
-        Ok(Up { tunnel: Box::new(tunnel), mtu, told })
+        Ok(Up { tunnel: Box::new(tunnel), mtu, reason })
     }
 
     /// Sends peers to the control thread, and unresolved names to the lookup thread.
@@ -233,127 +238,14 @@ impl OwnTunnel {
             .iter()
             .filter(|peer| peer.config.endpoint.is_none())
             .filter_map(|peer| {
-                Some(Lookup { peer: peer.config.public_key, name: peer.name.clone()?, not: None })
+                Some(Lookup { peer: peer.config.public_key, name: peer.name.clone()?, unresponsive: None })
             })
             .collect();
-        self.handle.ask(|done| Command::Peers { gone, changed, done })?;
+        self.handle.request(|done| Command::Peers { gone, changed, done })?;
         for lookup in unknown {
             _ = self.lookups.try_send(lookup);
         }
         Ok(())
-    }
-}
-
-impl Tunnel for OwnTunnel {
-    /// Applies the differences of another file and returns a summary.
-    fn apply(&mut self, before: &Config, after: &Config, mark: (Option<u32>, Option<u32>)) -> Result<String> {
-        let mut said = Vec::new();
-        let (old, new) = (&before.interface, &after.interface);
-        if old.listen_port != new.listen_port || mark.0 != mark.1 {
-            let port = new.listen_port.filter(|_| old.listen_port != new.listen_port);
-            let fwmark = (mark.0 != mark.1).then(|| mark.1.unwrap_or(0));
-            self.handle
-                .ask(|done| Command::Listen { port, fwmark, done })?
-                .map_err(|error| port_problem(port.unwrap_or(0), &error))?;
-            said.push("port or mark changed".to_owned());
-        }
-        if old.private_key != new.private_key
-            && let Some(key) = &new.private_key
-        {
-            self.handle.tell(Command::PrivateKey(key.clone()));
-            said.push("private key changed, all sessions restarted".to_owned());
-        }
-        let (gone, changed) = control::difference(
-            &peers::of(before, &self.carriers, mark.0, false),
-            &peers::of(after, &self.carriers, mark.1, false),
-        );
-        if !gone.is_empty() {
-            said.push(format!("{} peers removed", gone.len()));
-        }
-        if !changed.is_empty() {
-            said.push(format!("{} peers added or changed", changed.len()));
-        }
-        self.put(gone, changed)?;
-        if let Inside::Netstack(net) = &self.inside {
-            // Streams whose packets went nowhere need not wait for their timers.
-            net.nudge();
-        }
-        if old.listen_tls != new.listen_tls {
-            log::warn(
-                &Problem::new("ListenTLS has changed; the agent applies this only when it starts")
-                    .hint("restart the agent"),
-            );
-        }
-        if old.addresses != new.addresses
-            || old.mtu != new.mtu
-            || old.dns != new.dns
-            || old.table != new.table
-        {
-            said.push("addresses, MTU, DNS or table changed".to_owned());
-        }
-        Ok(if said.is_empty() { "no changes".to_owned() } else { said.join(", ") })
-    }
-
-    fn forsake(&self) {
-        if let Inside::Netstack(net) = &self.inside {
-            net.forsake();
-        }
-    }
-
-    /// Updates the facts that the control thread reports in its status.
-    fn facts(&mut self, config: &Config, mtu: Option<u32>) {
-        self.facts.addresses.clone_from(&config.interface.addresses);
-        if let Some(mtu) = mtu {
-            self.facts.mtu = mtu;
-        }
-        match &mut self.inside {
-            Inside::Interface => {}
-            Inside::Netstack(net) => {
-                self.facts.mtu = self.facts.mtu.max(LEAST_MTU);
-                net.set_addresses(own_addresses(config));
-                net.set_mtu(self.facts.mtu as usize);
-            }
-            Inside::Private(network) => {
-                self.facts.mtu = self.facts.mtu.max(LEAST_MTU);
-                if let Err(problem) = network.configure(own_addresses(config).into_iter(), self.facts.mtu) {
-                    log::warn(&problem);
-                }
-            }
-        }
-        if let Some(services) = &self.services {
-            services.reload(config);
-        }
-        self.handle.tell(Command::Facts(Box::new(self.facts.clone())));
-    }
-
-    fn look(&self) -> Arc<dyn Look> {
-        Arc::new(self.handle.clone())
-    }
-
-    fn proxies(&self) -> Option<Proxies> {
-        self.services.as_ref().map(Services::proxies)
-    }
-}
-
-impl Look for Handle {
-    fn status(&self) -> Result<Status> {
-        self.ask(Command::Status)
-    }
-
-    fn alive(&self) -> bool {
-        self.ask(Command::Ping).is_ok()
-    }
-
-    fn greet(&self) {
-        self.tell(Command::Greet);
-    }
-
-    fn signs(&self, keys: Vec<PublicKey>) -> Result<(Duration, Vec<(PublicKey, Signs)>)> {
-        self.ask(|answer| Command::Signs(keys, answer))
-    }
-
-    fn probe(&self, key: PublicKey) {
-        self.tell(Command::Probe(key));
     }
 }
 
@@ -369,23 +261,12 @@ fn bind(port: u16, fwmark: Option<u32>) -> Result<Udp> {
     Udp::bind(port, fwmark).map_err(|error| port_problem(port, &error))
 }
 
-fn port_problem(port: u16, error: &std::io::Error) -> Problem {
-    let problem = Problem::new(format!("UDP port {port}: {error}"));
-    match error.raw_os_error() {
-        Some(libc::EADDRINUSE) => problem.hint(format!(
-            "find the process that uses it with `ss -lunp sport = :{port}`, or choose another port with --listen-port or ListenPort"
-        )),
-        Some(libc::EPERM) => problem.hint("setting FwMark needs CAP_NET_ADMIN"),
-        _ => problem,
-    }
-}
-
 /// Answers one request of the control socket.
 fn answer(request: Request, handle: &Handle, reloader: &Reloader) -> Vec<u8> {
     let result = match request {
-        Request::Get => handle.ask(Command::Get).map(|device| uapi::get(&device).as_bytes().to_vec()),
+        Request::Get => handle.request(Command::Get).map(|device| uapi::get(&device).as_bytes().to_vec()),
         Request::Set(set) => {
-            handle.ask(|done| Command::Set(set, done)).map(|number| errno(number).into_bytes())
+            handle.request(|done| Command::Set(set, done)).map(|number| errno(number).into_bytes())
         }
         Request::Status => status_answer(handle),
         Request::Reload => reload_answer(reloader),
@@ -395,15 +276,6 @@ fn answer(request: Request, handle: &Handle, reloader: &Reloader) -> Vec<u8> {
 
 fn wall() -> f64 {
     crate::runtime::datapath::Clock.now().wall.as_secs_f64()
-}
-
-/// Splits the device's error into problem and hint.
-fn device_problem(error: &warren_device::tun::OpenError) -> Problem {
-    let text = error.to_string();
-    match text.split_once("; ") {
-        Some((what, hint)) => Problem::new(what).hint(hint),
-        None => Problem::new(text),
-    }
 }
 
 fn device_offloads(queue: &Queue) -> Vec<Offload> {

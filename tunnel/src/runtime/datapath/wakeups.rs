@@ -1,4 +1,4 @@
-//! Wake-up moderation: if many small packets would each wake a thread, the thread pauses briefly and processes several at once.
+//! Wake-up coalescing: if many small packets would each wake a thread, the thread pauses briefly and processes several at once.
 //!
 //! Network cards do the same by delaying interrupts. At 200,000 packets per second, a thread would spend most of its time
 //! waking up, and the other end would receive packets one by one. A single packet is never delayed, and neither are requests
@@ -20,13 +20,13 @@ const PLENTY: usize = 24;
 
 /// One thread's decision.
 #[derive(Debug, Default)]
-pub(super) struct Moderation {
+pub(super) struct WakeupCoalescer {
     last: Duration,
     close: u32,
     pausing: bool,
 }
 
-impl Moderation {
+impl WakeupCoalescer {
     /// Whether to pause before waiting for more. `woken` is when the thread woke last, `items` what it found.
     #[inline]
     pub(super) fn pause(&mut self, woken: Duration, items: usize) -> bool {
@@ -49,11 +49,11 @@ mod tests {
 
     #[test]
     fn only_a_stream_of_small_packets_is_gathered() {
-        let mut moderation = Moderation::default();
+        let mut coalescer = WakeupCoalescer::default();
         let mut now = Duration::from_secs(1);
         let mut after = |micros, items| {
             now += Duration::from_micros(micros);
-            moderation.pause(now, items)
+            coalescer.pause(now, items)
         };
         // Questions and answers.
         assert!((0..50).all(|_| !after(100, 1)));

@@ -12,7 +12,8 @@ use std::{
 use warren_wire::config::Config;
 
 use super::{
-    Agent, AgentArgs, Event, Live, Lock, choice, gather, proxies::Proxies, serve_metrics, tunnel::Look,
+    Agent, AgentArgs, Event, Lock, MetricsSource, choice, load_settings, proxies::Proxies, serve_metrics,
+    tunnel::TunnelHandle,
 };
 use crate::runtime::{
     ListenAddress,
@@ -21,24 +22,24 @@ use crate::runtime::{
 };
 
 /// The tunnel as seen by the work that runs beside it.
-pub struct Beside {
-    look: Arc<dyn Look>,
+pub struct ScopedTunnel {
+    handle: Arc<dyn TunnelHandle>,
     proxies: Option<Proxies>,
     config: Config,
 }
 
-impl Beside {
+impl ScopedTunnel {
     /// Reads the status of the tunnel.
     ///
     /// # Errors
     /// When the tunnel has ended.
     pub fn status(&self) -> Result<Status> {
-        self.look.status()
+        self.handle.status()
     }
 
     /// Starts a handshake with every peer that has no session yet.
-    pub fn greet(&self) {
-        self.look.greet();
+    pub fn start_handshakes(&self) {
+        self.handle.start_handshakes();
     }
 
     /// The proxies through which programs reach the tunnel; `None` if it has an interface.
@@ -57,12 +58,12 @@ impl Beside {
 ///
 /// # Errors
 /// When the tunnel does not come up; `work` does not run then.
-pub fn beside<T: Send>(
+pub fn with_tunnel<T: Send>(
     args: &AgentArgs,
     failed: impl FnOnce(&Problem),
-    work: impl FnOnce(&Beside) -> T + Send,
+    work: impl FnOnce(&ScopedTunnel) -> T + Send,
 ) -> Result<T> {
-    let mut settings = gather(args)?;
+    let mut settings = load_settings(args)?;
     let chosen = choice::choose(settings.device)?;
     if chosen.is_inside() {
         // The command learns the addresses from its environment, so any free port works and agents do not conflict.
@@ -70,16 +71,16 @@ pub fn beside<T: Send>(
     }
     let _lock = Lock::take(&settings.interface, &settings.folder)?;
     let (events, received) = mpsc::channel();
-    let live = Arc::new(Live::default());
-    let _metrics = serve_metrics(args.metrics, &live)?;
+    let source = Arc::new(MetricsSource::default());
+    let _metrics = serve_metrics(args.metrics, &source)?;
     let config = settings.config.clone();
-    let agent = Agent::up(settings, &chosen, &events, &live)?;
-    let beside = Beside { look: agent.tunnel.look(), proxies: agent.tunnel.proxies(), config };
+    let agent = Agent::up(settings, &chosen, &events, &source)?;
+    let scoped = ScopedTunnel { handle: agent.tunnel.handle(), proxies: agent.tunnel.proxies(), config };
     thread::scope(|scope| {
         let done = Done(events);
         let worker = scope.spawn(move || {
             let _done = done;
-            work(&beside)
+            work(&scoped)
         });
         if let Err(problem) = agent.run(&received) {
             failed(&problem);

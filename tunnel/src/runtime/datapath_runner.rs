@@ -10,7 +10,7 @@ use warren_proto::plane::{Peer, Plane};
 use warren_transport::{tls::Streams, udp::Udp};
 
 use crate::runtime::{
-    control::Traffic,
+    control::DatapathHandle,
     datapath::{
         Clock, Control, ControlReceiver, ControlSender, Datapath, DatapathConfig, Device, control_channel,
     },
@@ -21,7 +21,7 @@ use crate::runtime::{
 const WAITING: usize = 1024;
 
 /// A running data path and its queue to the control thread.
-pub(crate) struct Moving {
+pub(crate) struct DatapathRunner {
     datapath: Option<Datapath>,
     plane: Arc<Plane>,
     udp: Arc<Udp>,
@@ -31,7 +31,7 @@ pub(crate) struct Moving {
     mtu: usize,
 }
 
-impl Moving {
+impl DatapathRunner {
     /// Starts the data path.
     ///
     /// # Errors
@@ -42,9 +42,9 @@ impl Moving {
         let waker = sender.clone();
         let streams = Streams::new(|| Clock.mono(), Box::new(move || waker.wake()))
             .while_doing(|| "cannot start TLS".into())?;
-        let mut moving = Self { datapath: None, plane, udp, streams, sender, receiver, mtu };
-        moving.run(device).while_doing(|| "cannot start the data path".into())?;
-        Ok(moving)
+        let mut runner = Self { datapath: None, plane, udp, streams, sender, receiver, mtu };
+        runner.run(device).while_doing(|| "cannot start the data path".into())?;
+        Ok(runner)
     }
 
     fn run(&mut self, device: Device) -> io::Result<()> {
@@ -62,7 +62,7 @@ impl Moving {
     }
 }
 
-impl Traffic for Moving {
+impl DatapathHandle for DatapathRunner {
     fn next(&mut self) -> Option<Control> {
         self.receiver.next()
     }

@@ -3,17 +3,19 @@
 //! ```text
 //! from a pod --> source is a member's? --> its group's chain: destination, protocol, port --> rates --> counted, accepted
 //! to a pod   --> an answer? -----------> the same rules, read backwards ----------------> rates --> counted, accepted
-//!                                        anything else: denied, and said so
+//!                                        anything else: rejected
 //! ```
 //!
-//! Every packet is looked at, not only the first of its connection: what a reload takes away, or a member that goes, ends
-//! at once. A group is two chains; a member is an element of a map from its address to its group's chain.
+//! Every packet is checked, not only the first of its connection, so a reload or the removal of a member ends connections at
+//! once. A group is two chains; a member is an element of a map from its address to its group's chain.
 //!
 //! | also | |
 //! |---|---|
-//! | `postrouting` | hosts see the gateway's address, sites that which it has towards them |
+//! | `postrouting` | hosts see the gateway's address, sites the one that it uses towards them |
 //! | `errors` | ICMP errors reach pods |
-//! | `forward`, last rules | nothing of the pool passes beside the tunnel, also when only the table is left of a killed gateway |
+//! | `forward`, last rules | no traffic of the pool bypasses the tunnel, even if a killed gateway left only the table |
+
+mod group;
 
 use std::collections::BTreeMap;
 use std::fmt::{Display, Write as _};
@@ -21,19 +23,18 @@ use std::net::IpAddr;
 
 use ipnet::IpNet;
 use warren_wire::Name;
-use warren_wire::gateway::{Allow, Group, PortRange, Protocol, Site, SitePeer};
+use warren_wire::gateway::{Group, Site, SitePeer};
 
+use self::group::{chains, rates};
 use crate::runtime::host::InterfaceName;
 
 /// Named counters, in the order of the table.
 pub(super) const COUNTERS: [&str; 8] =
     ["bytes-out", "bytes-in", "denied", "failed", "dropped", "new-tcp", "new-udp", "new-echo"];
-/// Bursts are 100 ms, but at least so many bytes: the kernel counts packets before they are segmented.
-const LEAST_BURST: u64 = 256 << 10;
-/// A member's rate is forgotten when nothing of it has passed for so long.
+/// The kernel drops a member's rate state after this idle time.
 const FORGOTTEN: &str = "1m";
 
-/// What no rule of a group opens: this machine's loopback and link, and multicast.
+/// Ranges that no rule of a group opens: loopback, link-local, and multicast.
 const NEVER: [&str; 9] = [
     "0.0.0.0/32",
     "127.0.0.0/8",
@@ -46,42 +47,43 @@ const NEVER: [&str; 9] = [
     "ff00::/8",
 ];
 
-/// What a table is made from.
+/// The input of a table.
 pub(super) struct Table<'a> {
     /// Its name.
     pub(super) name: &'a str,
-    /// Where pods' packets come from and go to.
+    /// The tunnel's interface.
     pub(super) interface: &'a InterfaceName,
     /// Addresses of pods.
     pub(super) pool: &'a [IpNet],
     /// Gateways of other networks, beyond the same interface.
     pub(super) site: &'a Site,
-    /// What they may reach.
+    /// The groups with their rules.
     pub(super) groups: &'a BTreeMap<Name, Group>,
-    /// Whether it is written down who was refused what.
+    /// Whether refused packets are recorded.
     pub(super) audited: bool,
-    /// Whether the machine forwarded nothing before: then nobody else's packets shall be forwarded now.
-    pub(super) lonely: Lonely,
+    /// Whether the machine did not forward before: then it must not forward other packets now.
+    pub(super) newly_forwarded: NewlyForwarded,
 }
 
-/// Whether a family was not forwarded before this gateway came.
+/// The families that the machine did not forward before this gateway.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(super) struct Lonely {
+pub(super) struct NewlyForwarded {
     pub(super) v4: bool,
     pub(super) v6: bool,
 }
 
-/// What is done with the packets of a member.
+/// How the packets of a member are handled.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Place {
     /// The rules of a group apply.
     Group(Name),
-    /// It is being sent to another gateway: connections are reset, and what it begins is heard there when it is repeated.
+    /// The member is being sent to another gateway: connections are reset, and new ones are dropped so that their repetition
+    /// reaches the other gateway.
     Leaving,
 }
 
 impl Table<'_> {
-    /// A script that makes the table, in place of one of the same name, in one step.
+    /// A script that atomically replaces the table.
     pub(super) fn script(&self, members: &BTreeMap<IpAddr, Place>) -> String {
         let mut out = String::new();
         let name = self.name;
@@ -116,7 +118,7 @@ impl Table<'_> {
         out
     }
 
-    /// A script for members that have gone and come.
+    /// A script that removes and adds members.
     pub(super) fn change(&self, gone: &[IpAddr], come: &BTreeMap<IpAddr, Place>) -> String {
         let mut out = String::new();
         for family in [4, 6] {
@@ -142,7 +144,7 @@ impl Table<'_> {
         out
     }
 
-    /// Whether there are rules for such members.
+    /// Whether the table has rules for such members.
     pub(super) fn has(&self, place: &Place) -> bool {
         match place {
             Place::Group(group) => self.groups.contains_key(group),
@@ -163,7 +165,7 @@ impl Table<'_> {
     fn policy(&self, out: &mut String) {
         let [before, behind] = POLICY;
         *out += before;
-        // Two gateways would send it to each other for ever.
+        // Two gateways would loop it forever.
         for peer in &self.site.peers {
             for family in [4, 6] {
                 let addresses: Vec<IpNet> = peer.addresses.iter().map(|address| (*address).into()).collect();
@@ -180,14 +182,14 @@ impl Table<'_> {
         *out += behind;
     }
 
-    /// What is sent from to sites, one address of each family.
+    /// The source address towards sites, one of each family.
     fn own(&self) -> impl Iterator<Item = IpAddr> {
         let first = |v4: bool| self.site.addresses.iter().find(move |own| own.is_ipv4() == v4).copied();
         [first(true), first(false)].into_iter().flatten()
     }
 
-    /// What comes from the tunnel and goes there again: to sites, and their answers. A connection that began the one way
-    /// does not go on the other, with the wrong address: after a reload, routes may be others.
+    /// Rules for traffic from the tunnel back into it: to sites, and their answers. A connection keeps its route even if a
+    /// reload changes routes; otherwise it would continue with the wrong source address.
     fn between(&self, out: &mut String) {
         let tunnel = self.interface;
         for (index, own) in self.own().enumerate() {
@@ -205,7 +207,7 @@ impl Table<'_> {
         let tunnel = self.interface;
         *out += "  chain forward {\n    type filter hook forward priority filter; policy accept;\n";
         for side in ["iifname", "oifname"] {
-            // Both ends shall learn what fits through the tunnel and behind it, also where ICMP errors are lost.
+            // Clamp the MSS, so that both ends learn the path's MTU even where ICMP errors are lost.
             _ = writeln!(
                 out,
                 "    {side} \"{tunnel}\" tcp flags & (syn|rst) == syn tcp option maxseg size set rt mtu"
@@ -221,12 +223,14 @@ impl Table<'_> {
         for net in self.pool.iter().chain(&beyond) {
             _ = writeln!(out, "    {} daddr {net} drop", keyword(net));
         }
-        for (lonely, family) in [(self.lonely.v4, "ipv4"), (self.lonely.v6, "ipv6")] {
-            if lonely {
+        for (newly_forwarded, family) in
+            [(self.newly_forwarded.v4, "ipv4"), (self.newly_forwarded.v6, "ipv6")]
+        {
+            if newly_forwarded {
                 _ = writeln!(out, "    meta nfproto {family} drop");
             }
         }
-        // What goes from pods to sites comes in and leaves by the same interface: nothing that its sender should learn of.
+        // Traffic from pods to sites enters and leaves by the same interface: the kernel must not send redirects for it.
         let no_redirect = if beyond.is_empty() {
             String::new()
         } else {
@@ -263,10 +267,10 @@ impl Table<'_> {
     }
 }
 
-/// The chain of [`Place::Leaving`]; no group's begins like this.
+/// The chain of [`Place::Leaving`]; no group's chain has such a name.
 const LEAVING: &str = "leaving";
 
-/// Ends of ways through the table.
+/// The final chains.
 const PASSED: &str = "  chain leaving {
     ct state established meta l4proto tcp reject with tcp reset
     drop
@@ -306,7 +310,7 @@ const PASSED: &str = "  chain leaving {
   }
 ";
 
-/// Sets that remember who was refused what, for [`super::flows`]: with ports, and for ICMP without.
+/// Sets of refused packets for [`super::flows`]: with ports, and without for ICMP.
 const REFUSED: &str = "  set refused4 { type ipv4_addr . ipv4_addr . inet_proto . inet_service; size 8192; flags dynamic; timeout 1m; }
   set refused6 { type ipv6_addr . ipv6_addr . inet_proto . inet_service; size 8192; flags dynamic; timeout 1m; }
   set refused-echo4 { type ipv4_addr . ipv4_addr; size 8192; flags dynamic; timeout 1m; }
@@ -317,10 +321,10 @@ const NOTE: &str = "
     meta l4proto { tcp, udp } update @refused6 { ip6 saddr . ip6 daddr . meta l4proto . th dport counter }
     meta l4proto icmp update @refused-echo4 { ip saddr . ip daddr counter }
     meta l4proto ipv6-icmp update @refused-echo6 { ip6 saddr . ip6 daddr counter }";
-/// All of them.
+/// The names of these sets.
 pub(super) const REFUSED_SETS: [&str; 4] = ["refused4", "refused6", "refused-echo4", "refused-echo6"];
 
-/// Who is asked what: the part before what is particular to sites, and that behind it.
+/// The chains that select the rules for a packet: the parts before and after the rules for sites.
 const POLICY: [&str; 2] = [
     "  chain from-pods {
     ct state invalid drop
@@ -341,101 +345,6 @@ const POLICY: [&str; 2] = [
   }
 ",
 ];
-
-/// Writes the chains of a group's rates, one per direction.
-fn rates(out: &mut String, group: &Name, of: &Group) {
-    let rate = |mbit: u32| {
-        let bytes = u64::from(mbit) * 125_000;
-        format!("limit rate over {bytes} bytes/second burst {} bytes", (bytes / 10).max(LEAST_BURST))
-    };
-    if of.peer_rate_mbit.is_some() {
-        for way in ["out", "in"] {
-            for (family, kind) in [(4, "ipv4_addr"), (6, "ipv6_addr")] {
-                _ = writeln!(
-                    out,
-                    "  set rate-{way}{family}-{group} {{ type {kind}; size 65535; flags dynamic; timeout {FORGOTTEN}; }}"
-                );
-            }
-        }
-    }
-    for (way, side) in [("out", "saddr"), ("in", "daddr")] {
-        _ = writeln!(out, "  chain pass-{way}-{group} {{");
-        if let Some(mbit) = of.rate_mbit {
-            _ = writeln!(out, "    {} goto too-fast", rate(mbit));
-        }
-        if let Some(mbit) = of.peer_rate_mbit {
-            for (family, ip) in [(4, "ip"), (6, "ip6")] {
-                let set = format!("rate-{way}{family}-{group}");
-                _ = writeln!(out, "    update @{set} {{ {ip} {side} {} }} goto too-fast", rate(mbit));
-            }
-        }
-        _ = writeln!(out, "    goto passed-{way}\n  }}");
-    }
-}
-
-/// Errors about what a rule allowed.
-const RELATED: &str = "ct state related meta l4proto { icmp, ipv6-icmp }";
-
-/// The chains of a group's rules, one each way: what goes to a destination, and what comes back from there. No other chain's name
-/// begins with `out-` or `in-`, for groups may be called anything.
-fn chains(out: &mut String, group: &Name, of: &Group) {
-    for (way, side, port, echo) in [("out", "daddr", "dport", "request"), ("in", "saddr", "sport", "reply")] {
-        _ = writeln!(out, "  chain {way}-{group} {{\n    {RELATED} goto pass-{way}-{group}");
-        for rule in &of.allow {
-            for family in [4, 6] {
-                let Some(nets) = nets(rule, family, side) else { continue };
-                for protocol in Protocol::ALL {
-                    let wanted = rule.protocols.as_ref().is_none_or(|all| all.contains(&protocol));
-                    if wanted {
-                        let what = traffic(rule, family, protocol, port, echo);
-                        _ = writeln!(out, "    {nets} {what} goto pass-{way}-{group}");
-                    }
-                }
-            }
-        }
-        *out += "  }\n";
-    }
-}
-
-/// The rule's prefixes of a family.
-fn nets(rule: &Allow, family: u8, side: &str) -> Option<String> {
-    let nets: Vec<IpNet> = rule.to.iter().map(IpNet::trunc).filter(|net| is_of(net, family)).collect();
-    let nets = IpNet::aggregate(&nets);
-    let first = nets.first()?;
-    Some(if first.prefix_len() == 0 {
-        format!("meta nfproto ipv{family}")
-    } else {
-        format!("{} {side} {}", keyword(first), set(&nets))
-    })
-}
-
-fn traffic(rule: &Allow, family: u8, protocol: Protocol, port: &str, echo: &str) -> String {
-    let name = match protocol {
-        Protocol::Icmp if family == 4 => return format!("icmp type echo-{echo}"),
-        Protocol::Icmp => return format!("icmpv6 type echo-{echo}"),
-        Protocol::Tcp => "tcp",
-        Protocol::Udp => "udp",
-    };
-    match &rule.ports {
-        Some(ports) => format!("{name} {port} {}", set(&joined(ports))),
-        None => format!("meta l4proto {name}"),
-    }
-}
-
-/// Ranges that neither overlap nor touch: a set of nft refuses others.
-fn joined(ports: &[PortRange]) -> Vec<String> {
-    let mut ports: Vec<(u16, u16)> = ports.iter().map(|range| (range.first(), range.last())).collect();
-    ports.sort_unstable();
-    let mut merged: Vec<(u16, u16)> = Vec::with_capacity(ports.len());
-    for (first, last) in ports {
-        match merged.last_mut() {
-            Some((_, end)) if u32::from(first) <= u32::from(*end) + 1 => *end = last.max(*end),
-            _ => merged.push((first, last)),
-        }
-    }
-    let text = |(first, last)| if first == last { format!("{first}") } else { format!("{first}-{last}") };
-    merged.into_iter().map(text).collect()
-}
 
 fn set(elements: &[impl Display]) -> String {
     let elements: Vec<String> = elements.iter().map(ToString::to_string).collect();
