@@ -7,7 +7,7 @@ const TUNNEL: &[&[&str]] = &[&["commands"], &["cli"], &["agent", "gateway"], &["
 
 /// The same inside `runtime`, where a file counts as a folder.
 const RUNTIME: &[&[&str]] = &[
-    &["lookups", "traffic"],
+    &["datapath_runner", "lookups"],
     &["control"],
     &["metrics", "net", "netstack", "uapi"],
     &["datapath", "host", "listen", "log", "random", "status"],

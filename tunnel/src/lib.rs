@@ -19,7 +19,7 @@ mod layers;
 use std::os::fd::AsFd as _;
 
 use cli::{Cli, Command};
-use commands::complain;
+use commands::print_error;
 use runtime::{
     log::{self, LogFormat},
     problem::{Problem, Result},
@@ -28,7 +28,7 @@ use runtime::{
 /// Runs one command and returns the exit code: 0 on success, 1 on failure; `doctor` and `exec` have their own.
 pub fn run(cli: Cli) -> u8 {
     if let Err(problem) = cli.refuse_keys() {
-        complain(&problem);
+        print_error(&problem);
         return 1;
     }
     let result = match cli.command {
@@ -55,7 +55,7 @@ pub fn run(cli: Cli) -> u8 {
         Command::Pubkey(_) => commands::keys::pubkey(),
         Command::Doctor(args) => {
             return commands::doctor::run(&args).unwrap_or_else(|problem| {
-                complain(&problem);
+                print_error(&problem);
                 2
             });
         }
@@ -65,7 +65,7 @@ pub fn run(cli: Cli) -> u8 {
     match result {
         Ok(()) => 0,
         Err(problem) => {
-            complain(&problem);
+            print_error(&problem);
             1
         }
     }

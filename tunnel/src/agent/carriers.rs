@@ -8,7 +8,7 @@ use warren_wire::config::{Config, Host, Peer, TlsEndpoint};
 
 use super::{AgentArgs, CarrierChoice};
 use crate::runtime::{
-    control::{TlsPort, TlsWay},
+    control::{TlsCarrier, TlsPort},
     log,
     problem::{Problem, Result},
 };
@@ -73,8 +73,8 @@ impl TlsOverrides {
 }
 
 impl Carriers {
-    /// Reads flags and environment. `beside` is the certificate's path unless `--tls-certificate` is given.
-    pub(super) fn gather(args: &AgentArgs, beside: PathBuf) -> Self {
+    /// Reads flags and environment. `certificate` is the path of the certificate unless `--tls-certificate` is given.
+    pub(super) fn load(args: &AgentArgs, certificate: PathBuf) -> Self {
         let variable = |names: &[&str]| {
             names.iter().find_map(|name| std::env::var(name).ok()).filter(|value| !value.is_empty())
         };
@@ -93,7 +93,7 @@ impl Carriers {
             choice: args.carrier,
             proxy,
             direct: direct.split(',').map(|host| host.trim().to_owned()).filter(|h| !h.is_empty()).collect(),
-            certificate: args.tls_certificate.clone().unwrap_or(beside),
+            certificate: args.tls_certificate.clone().unwrap_or(certificate),
             key: args.tls_key.clone(),
         }
     }
@@ -111,8 +111,8 @@ impl Carriers {
 
     /// Whether a configuration uses TLS, as client or as server.
     pub(super) fn wanted(&self, config: &Config) -> bool {
-        let ways = self.choice != CarrierChoice::Udp && config.peers.iter().any(|peer| peer.tls.is_some());
-        ways || config.interface.listen_tls.is_some()
+        let tls = self.choice != CarrierChoice::Udp && config.peers.iter().any(|peer| peer.tls.is_some());
+        tls || config.interface.listen_tls.is_some()
     }
 
     /// Whether UDP is used at all.
@@ -121,7 +121,7 @@ impl Carriers {
     }
 
     /// TLS to a peer, if it has a TLS endpoint and `--carrier` permits it.
-    pub(super) fn way(&self, peer: &Peer, fwmark: Option<u32>) -> Option<TlsWay> {
+    pub(super) fn tls(&self, peer: &Peer, fwmark: Option<u32>) -> Option<TlsCarrier> {
         let mode = match self.choice {
             CarrierChoice::Udp => return None,
             CarrierChoice::Auto => Mode::Auto,
@@ -129,7 +129,7 @@ impl Carriers {
         };
         // Without UDP in the file there is nothing to choose.
         let mode = if peer.endpoint.is_none() { Mode::Stream } else { mode };
-        Some(TlsWay { target: self.target(peer.tls.as_ref()?, fwmark), mode })
+        Some(TlsCarrier { target: self.target(peer.tls.as_ref()?, fwmark), mode })
     }
 
     /// The dial target for a TLS endpoint.

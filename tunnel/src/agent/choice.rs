@@ -41,9 +41,9 @@ pub(super) enum Backend {
 ///
 /// # Errors
 /// When an interface was requested and this process lacks the privilege to create it.
-pub(super) fn choose(asked: DeviceChoice) -> Result<Chosen> {
+pub(super) fn choose(requested: DeviceChoice) -> Result<Chosen> {
     let permitted = capabilities::may_configure_network();
-    let interface = match asked {
+    let interface = match requested {
         DeviceChoice::User => return Ok(Chosen::Netstack("requested".into())),
         DeviceChoice::Userns => return Ok(Chosen::Namespace),
         DeviceChoice::Auto => return Ok(best(permitted, capabilities::tun_device().err(), kernel::loaded())),

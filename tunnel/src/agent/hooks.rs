@@ -26,8 +26,8 @@ pub(super) enum Stage {
 /// The first command that fails; later ones do not run. The command's text is not printed: it may hold secrets.
 pub(super) fn run(stage: Stage, commands: &[String], interface: &InterfaceName) -> Result<()> {
     for (number, command) in commands.iter().enumerate() {
-        let told = || format!("{stage:?} command {}", number + 1);
-        tracing::debug!("running {}", told());
+        let doing = || format!("{stage:?} command {}", number + 1);
+        tracing::debug!("running {}", doing());
         let status = Command::new("/bin/sh")
             .arg("-c")
             .arg(command.replace("%i", interface.as_str()))
@@ -36,12 +36,12 @@ pub(super) fn run(stage: Stage, commands: &[String], interface: &InterfaceName) 
             .stdin(Stdio::null())
             .status()
             .map_err(|error| {
-                Problem::new(format!("{}: /bin/sh: {error}", told())).hint(
+                Problem::new(format!("{}: /bin/sh: {error}", doing())).hint(
                     "hooks need a shell: add one to the image, or remove the hooks from the configuration",
                 )
             })?;
         if !status.success() {
-            return Err(Problem::new(format!("{} failed: {status}", told()))
+            return Err(Problem::new(format!("{} failed: {status}", doing()))
                 .hint("see the command's own output above; hooks run in /bin/sh, not in Bash"));
         }
     }

@@ -23,7 +23,7 @@ use super::{
     network::Network,
     peers,
     settings::Settings,
-    tunnel::{Look, Tunnel, Up, failure, mtu_for, reload_answer, status_answer},
+    tunnel::{Tunnel, TunnelHandle, Up, failure, mtu_for, reload_answer, status_answer},
 };
 use crate::runtime::{
     control::{Facts, FilePeer, difference},
@@ -37,7 +37,7 @@ use crate::runtime::{
 };
 
 /// Interval between checks of peers whose endpoint is a name.
-const LOOK_EVERY: Duration = Duration::from_secs(30);
+const LOOKUP_INTERVAL: Duration = Duration::from_secs(30);
 /// A handshake older than this will not be renewed: 120 s until the next is due, plus three attempts.
 const STALE: Duration = Duration::from_secs(135);
 
@@ -63,7 +63,7 @@ impl KernelTunnel {
         settings: &Settings,
         network: &mut Network,
         reloader: Reloader,
-        told: &str,
+        reason: &str,
     ) -> Result<Up> {
         let Settings { interface, config, .. } = settings;
         let file_peers = peers::of(config, &Carriers::udp_only(), None, true);
@@ -75,7 +75,7 @@ impl KernelTunnel {
         let facts = Facts {
             interface: interface.to_string(),
             backend: "kernel",
-            backend_reason: told.to_owned(),
+            backend_reason: reason.to_owned(),
             mtu,
             addresses: config.interface.addresses.clone(),
             up_since: Clock.now().wall.as_secs_f64(),
@@ -92,9 +92,13 @@ impl KernelTunnel {
         });
         let asked = Arc::clone(&shared);
         let handler = move |request| answer(&request, &asked, &reloader);
-        let uapi = uapi::Server::bind(interface.own_socket(&settings.folder), Arc::new(handler))?;
+        let uapi = uapi::Server::bind(interface.fallback_socket(&settings.folder), Arc::new(handler))?;
         let watch = watch(Arc::clone(&shared))?;
-        Ok(Up { tunnel: Box::new(Self { _uapi: uapi, shared, _watch: watch }), mtu, told: told.to_owned() })
+        Ok(Up {
+            tunnel: Box::new(Self { _uapi: uapi, shared, _watch: watch }),
+            mtu,
+            reason: reason.to_owned(),
+        })
     }
 }
 
@@ -106,7 +110,7 @@ impl Tunnel for KernelTunnel {
             peers::of(after, &Carriers::udp_only(), None, true),
         );
         let kernel = self.shared.kernel.lock();
-        let said = if old.private_key != new.private_key
+        let changes = if old.private_key != new.private_key
             || old.listen_port != new.listen_port
             || mark.0 != mark.1
         {
@@ -129,7 +133,7 @@ impl Tunnel for KernelTunnel {
         };
         drop(kernel);
         *self.shared.names.lock() = names(&wanted);
-        Ok(said)
+        Ok(changes)
     }
 
     fn facts(&mut self, config: &Config, mtu: Option<u32>) {
@@ -140,12 +144,12 @@ impl Tunnel for KernelTunnel {
         }
     }
 
-    fn look(&self) -> Arc<dyn Look> {
-        Arc::clone(&self.shared) as Arc<dyn Look>
+    fn handle(&self) -> Arc<dyn TunnelHandle> {
+        Arc::clone(&self.shared) as Arc<dyn TunnelHandle>
     }
 }
 
-impl Look for Shared {
+impl TunnelHandle for Shared {
     fn status(&self) -> Result<Status> {
         let read = self.kernel.lock().status().map_err(|error| refused(&error))?;
         Ok(status(&self.facts.lock(), &self.names.lock(), Clock.now().wall, read))
@@ -173,7 +177,7 @@ fn watch(shared: Arc<Shared>) -> Result<SyncSender<()>> {
         .name("lookups".into())
         .stack_size(512 << 10)
         .spawn(move || {
-            while ended.recv_timeout(LOOK_EVERY) == Err(RecvTimeoutError::Timeout) {
+            while ended.recv_timeout(LOOKUP_INTERVAL) == Err(RecvTimeoutError::Timeout) {
                 let names = shared.names.lock().clone();
                 if !names.is_empty()
                     && let Err(problem) = look_up(&shared, &names)

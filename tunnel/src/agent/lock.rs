@@ -30,12 +30,12 @@ impl Lock {
     }
 
     fn at(path: PathBuf, interface: &InterfaceName) -> Result<Self> {
-        let told = || format!("lock {}", path.display());
-        folders::create_parent(&path).while_doing(told)?;
+        let doing = || format!("lock {}", path.display());
+        folders::create_parent(&path).while_doing(doing)?;
         loop {
             let mut options = OpenOptions::new();
             let options = options.read(true).write(true).create(true).truncate(false).mode(0o600);
-            let mut file = options.open(&path).while_doing(told)?;
+            let mut file = options.open(&path).while_doing(doing)?;
             if flock(&file, FlockOperation::NonBlockingLockExclusive).is_err() {
                 let mut pid = String::new();
                 _ = file.read_to_string(&mut pid);
@@ -45,11 +45,11 @@ impl Lock {
                     )));
             }
             // The previous holder may have removed the file between open and flock.
-            if !is_at(&file, &path).while_doing(told)? {
+            if !is_at(&file, &path).while_doing(doing)? {
                 continue;
             }
-            file.set_len(0).and_then(|()| file.rewind()).while_doing(told)?;
-            writeln!(file, "{}", std::process::id()).while_doing(told)?;
+            file.set_len(0).and_then(|()| file.rewind()).while_doing(doing)?;
+            writeln!(file, "{}", std::process::id()).while_doing(doing)?;
             return Ok(Self { path, _file: file });
         }
     }

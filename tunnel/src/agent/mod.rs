@@ -1,20 +1,20 @@
 //! `agent`: brings a tunnel up, keeps it up, and undoes all changes at the end.
 
 mod args;
-mod beside;
 mod carriers;
 mod choice;
 mod enrolled;
 mod hooks;
 mod kernel;
-mod live;
 mod lock;
+mod metrics_source;
 mod network;
-mod own;
 mod peers;
 pub mod proxies;
+mod scoped;
 mod settings;
 mod tunnel;
+mod userspace;
 
 use std::{
     sync::{
@@ -31,19 +31,19 @@ use signal_hook::{
 use warren_wire::{PublicKey, config::Config};
 
 pub use args::{AgentArgs, CarrierChoice, DeviceChoice, KeyArgument};
-pub use beside::{Beside, beside};
 pub use carriers::{Carriers, TlsOverrides};
 pub use enrolled::Enrolled;
+pub use scoped::{ScopedTunnel, with_tunnel};
 pub use settings::{Settings, Source};
 
 use self::{
     choice::{Backend, Chosen},
     hooks::Stage,
-    live::Live,
     lock::Lock,
+    metrics_source::MetricsSource,
     network::Network,
-    own::OwnTunnel,
     tunnel::{Tunnel, Up},
+    userspace::UserspaceTunnel,
 };
 use crate::runtime::{
     ListenAddress,
@@ -62,7 +62,7 @@ enum Event {
     /// The tunnel has failed.
     Failed,
     /// Switch to this configuration.
-    Become(Box<Config>),
+    Replace(Box<Config>),
     /// Reload the file; the result goes to the requester, if there is one (not for a signal).
     Reload(Option<SyncSender<Result<String>>>),
 }
@@ -98,33 +98,33 @@ pub fn run(args: &AgentArgs) -> Result<()> {
         let env_key = env_key();
         return clean(args, env_key.as_deref().map(String::as_str));
     }
-    let settings = gather(args)?;
+    let settings = load_settings(args)?;
     let chosen = choice::choose(settings.device)?;
     let _lock = Lock::take(&settings.interface, &settings.folder)?;
     let (events, received) = mpsc::channel();
     listen_to_signals(&events)?;
-    let live = Arc::new(Live::default());
-    let _metrics = serve_metrics(args.metrics, &live)?;
-    Agent::up(settings, &chosen, &events, &live)?.run(&received)
+    let source = Arc::new(MetricsSource::default());
+    let _metrics = serve_metrics(args.metrics, &source)?;
+    Agent::up(settings, &chosen, &events, &source)?.run(&received)
 }
 
 fn env_key() -> Option<zeroize::Zeroizing<String>> {
     std::env::var("WARREN_PRIVATE_KEY").ok().map(zeroize::Zeroizing::new)
 }
 
-fn gather(args: &AgentArgs) -> Result<Settings> {
+fn load_settings(args: &AgentArgs) -> Result<Settings> {
     if let Some(token) = enrolled::token(args)? {
         return enrolled::settings(args, token);
     }
-    Settings::gather(args, env_key().as_deref().map(String::as_str))
+    Settings::load(args, env_key().as_deref().map(String::as_str))
 }
 
 fn clean(args: &AgentArgs, env_key: Option<&str>) -> Result<()> {
     let interface = settings::interface_of(args)?;
-    let folder = folders::own()?;
+    let folder = folders::runtime_folder()?;
     let _lock = Lock::take(&interface, &folder)?;
     let config = match &args.config {
-        Some(_) => Some(Settings::gather(args, env_key)?.config),
+        Some(_) => Some(Settings::load(args, env_key)?.config),
         None => None,
     };
     match network::cleanup(&interface, config.as_ref(), &folder)? {
@@ -154,9 +154,12 @@ fn listen_to_signals(events: &Sender<Event>) -> Result<()> {
 }
 
 /// A default address that is in use is only a warning: a second agent on the machine runs without metrics.
-fn serve_metrics(asked: Option<ListenAddress>, live: &Arc<Live>) -> Result<Option<metrics::Server>> {
-    let source = Arc::clone(live) as Arc<dyn metrics::Source>;
-    let started = match asked {
+fn serve_metrics(
+    requested: Option<ListenAddress>,
+    source: &Arc<MetricsSource>,
+) -> Result<Option<metrics::Server>> {
+    let source = Arc::clone(source) as Arc<dyn metrics::Source>;
+    let started = match requested {
         Some(ListenAddress::Off) => return Ok(None),
         Some(ListenAddress::At(address)) => return metrics::Server::start(address, source).map(Some),
         None => metrics::Server::start(metrics::DEFAULT_ADDRESS, source),
@@ -176,11 +179,16 @@ struct Agent {
     /// Changes to the machine; `None` without an interface.
     network: Option<Network>,
     tunnel: Box<dyn Tunnel>,
-    live: Arc<Live>,
+    source: Arc<MetricsSource>,
 }
 
 impl Agent {
-    fn up(settings: Settings, chosen: &Chosen, events: &Sender<Event>, live: &Arc<Live>) -> Result<Self> {
+    fn up(
+        settings: Settings,
+        chosen: &Chosen,
+        events: &Sender<Event>,
+        source: &Arc<MetricsSource>,
+    ) -> Result<Self> {
         let Settings { interface, config, .. } = &settings;
         if config.interface.save_config {
             log::warn(
@@ -190,11 +198,11 @@ impl Agent {
         }
         let Chosen::Interface(backend) = *chosen else {
             let tunnel = Self::bring_up_alone(&settings, chosen, events)?;
-            live.set(tunnel.look());
+            source.set(tunnel.handle());
             watch_gateways(&settings, tunnel.as_ref(), events)?;
-            return Ok(Self { settings, network: None, tunnel, live: Arc::clone(live) });
+            return Ok(Self { settings, network: None, tunnel, source: Arc::clone(source) });
         };
-        if settings.services.asked() {
+        if settings.services.requested() {
             return Err(Problem::new(
                 "proxies and port forwards are not available for a tunnel with an interface",
             )
@@ -203,9 +211,9 @@ impl Agent {
         let mut network = Network::new(interface, config, &settings.folder)?;
         match Self::bring_up(&settings, backend, &mut network, events) {
             Ok(tunnel) => {
-                live.set(tunnel.look());
+                source.set(tunnel.handle());
                 watch_gateways(&settings, tunnel.as_ref(), events)?;
-                Ok(Self { settings, network: Some(network), tunnel, live: Arc::clone(live) })
+                Ok(Self { settings, network: Some(network), tunnel, source: Arc::clone(source) })
             }
             Err(problem) => {
                 network.down(&settings.config);
@@ -236,11 +244,11 @@ impl Agent {
         }
         capabilities::raise_descriptors();
         let reloader = Reloader(events.clone());
-        let Up { tunnel, told, .. } = match chosen {
-            Chosen::Netstack(why) => OwnTunnel::over_netstack(settings, reloader, why)?,
-            _ => OwnTunnel::over_namespace(settings, reloader)?,
+        let Up { tunnel, reason, .. } = match chosen {
+            Chosen::Netstack(why) => UserspaceTunnel::over_netstack(settings, reloader, why)?,
+            _ => UserspaceTunnel::over_namespace(settings, reloader)?,
         };
-        announce(tunnel.look().status()?, &told);
+        announce(tunnel.handle().status()?, &reason);
         Ok(tunnel)
     }
 
@@ -256,17 +264,17 @@ impl Agent {
             network.note(Change::Hooks)?;
         }
         hooks::run(Stage::PreUp, &hooks.pre_up, interface)?;
-        let Up { tunnel, mtu, told } = tunnel::up(settings, backend, network, Reloader(events.clone()))?;
+        let Up { tunnel, mtu, reason } = tunnel::up(settings, backend, network, Reloader(events.clone()))?;
         network.up(config, mtu)?;
         hooks::run(Stage::PostUp, &hooks.post_up, interface)?;
-        announce(tunnel.look().status()?, &told);
+        announce(tunnel.handle().status()?, &reason);
         Ok(tunnel)
     }
 
     fn run(mut self, events: &Receiver<Event>) -> Result<()> {
         loop {
             match events.recv() {
-                Ok(Event::Reload(asker)) => {
+                Ok(Event::Reload(requester)) => {
                     let result = self.reload();
                     match &result {
                         Ok(changes) => {
@@ -274,11 +282,11 @@ impl Agent {
                         }
                         Err(problem) => log::warn(problem),
                     }
-                    if let Some(asker) = asker {
-                        _ = asker.try_send(result);
+                    if let Some(requester) = requester {
+                        _ = requester.try_send(result);
                     }
                 }
-                Ok(Event::Become(config)) => {
+                Ok(Event::Replace(config)) => {
                     if let Err(problem) = self.take(*config) {
                         log::warn(&problem);
                     }
@@ -308,14 +316,14 @@ impl Agent {
     }
 
     fn down(self) {
-        let Self { settings, network, tunnel, live } = self;
+        let Self { settings, network, tunnel, source } = self;
         let Settings { interface, config, .. } = &settings;
         if network.is_some()
             && let Err(problem) = hooks::run(Stage::PreDown, &config.interface.pre_down, interface)
         {
             log::warn(&problem);
         }
-        live.clear();
+        source.clear();
         drop(tunnel);
         if let Some(network) = network {
             network.down(config);
@@ -350,7 +358,7 @@ impl Agent {
         if let Source::Token(_) = &self.settings.source
             && gateway(&self.settings.config) != gateway(&config)
         {
-            self.tunnel.forsake();
+            self.tunnel.reset_connections();
         }
         self.settings.config = config;
         Ok(changes)
@@ -360,7 +368,7 @@ impl Agent {
 /// Watches the gateways of an enrolled agent.
 fn watch_gateways(settings: &Settings, tunnel: &dyn Tunnel, events: &Sender<Event>) -> Result<()> {
     match &settings.source {
-        Source::Token(enrolled) => enrolled::watch(Arc::clone(enrolled), tunnel.look(), events.clone()),
+        Source::Token(enrolled) => enrolled::watch(Arc::clone(enrolled), tunnel.handle(), events.clone()),
         Source::File(_) | Source::Stdin => Ok(()),
     }
 }
@@ -371,12 +379,12 @@ fn gateway(config: &Config) -> Option<PublicKey> {
 }
 
 /// Logs that the tunnel is up, and with what.
-fn announce(status: Status, told: &str) {
+fn announce(status: Status, reason: &str) {
     let on: Vec<String> = status.offloads.into_iter().filter(|o| o.on).map(|o| o.name).collect();
     tracing::info!(
         interface = status.interface,
         backend = status.backend,
-        why = told,
+        why = reason,
         mtu = status.mtu,
         port = status.listen_port,
         peers = status.peers.len(),

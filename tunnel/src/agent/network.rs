@@ -41,13 +41,13 @@ impl Network {
             undo(&mut journal, &mut netlink, interface, Some(config), Why::Crash);
         }
         let mut netlink = open()?;
-        if netlink.link(interface.as_str()).map_err(|error| told("listing interfaces", &error))?.is_some() {
+        if netlink.link(interface.as_str()).map_err(|error| failed("listing interfaces", &error))?.is_some() {
             return Err(Problem::new(format!("interface {interface} already exists")).hint(format!(
                 "stop the WireGuard that uses it (`wg-quick down {interface}`), remove it (`ip link del {interface}`), or choose another name with --interface"
             )));
         }
         let mut table = net::FIRST_TABLE;
-        while netlink.table_in_use(table).map_err(|error| told("listing routes", &error))? {
+        while netlink.table_in_use(table).map_err(|error| failed("listing routes", &error))? {
             table += 1;
         }
         Ok(Self {
@@ -96,8 +96,10 @@ impl Network {
     /// # Errors
     /// The first change that the kernel refuses; earlier ones are in the journal.
     pub(super) fn up(&mut self, config: &Config, mtu: u32) -> Result<()> {
-        let link =
-            self.netlink.link(self.interface.as_str()).map_err(|error| told("listing interfaces", &error))?;
+        let link = self
+            .netlink
+            .link(self.interface.as_str())
+            .map_err(|error| failed("listing interfaces", &error))?;
         self.index =
             link.ok_or_else(|| Problem::new(format!("interface {} was removed", self.interface)))?.index;
         // As the kernel's WireGuard: no link-local address, so no router solicitations into the tunnel.
@@ -106,9 +108,9 @@ impl Network {
         self.set_mtu(mtu)?;
         self.netlink
             .set_queue_length(self.index, QUEUE)
-            .map_err(|error| told("setting the queue length", &error))?;
+            .map_err(|error| failed("setting the queue length", &error))?;
         self.change_addresses(config)?;
-        self.netlink.set_up(self.index).map_err(|error| told("bringing the interface up", &error))?;
+        self.netlink.set_up(self.index).map_err(|error| failed("bringing the interface up", &error))?;
         self.change_dns(config)?;
         self.change_routing(config)
     }
@@ -127,20 +129,20 @@ impl Network {
     }
 
     fn set_mtu(&mut self, mtu: u32) -> Result<()> {
-        self.netlink.set_mtu(self.index, mtu).map_err(|error| told(&format!("setting MTU {mtu}"), &error))
+        self.netlink.set_mtu(self.index, mtu).map_err(|error| failed(&format!("setting MTU {mtu}"), &error))
     }
 
     fn change_addresses(&mut self, config: &Config) -> Result<()> {
         let wanted: BTreeSet<IpNet> = config.interface.addresses.iter().copied().collect();
         for gone in self.addresses.difference(&wanted) {
             tolerate(self.netlink.remove_address(self.index, gone), &[libc::EADDRNOTAVAIL])
-                .map_err(|error| told(&format!("removing address {gone}"), &error))?;
+                .map_err(|error| failed(&format!("removing address {gone}"), &error))?;
         }
         for new in wanted.difference(&self.addresses) {
             match self.netlink.add_address(self.index, new) {
                 Err(error) if absent_v6(new, &error) => log::warn(&no_ipv6(&format!("address {new}"))),
                 other => tolerate(other, &[libc::EEXIST])
-                    .map_err(|error| told(&format!("adding address {new}"), &error))?,
+                    .map_err(|error| failed(&format!("adding address {new}"), &error))?,
             }
         }
         self.addresses = wanted;
@@ -151,7 +153,7 @@ impl Network {
         let wanted = net::routing(config, self.table);
         for (to, table) in self.routing.routes.difference(&wanted.routes) {
             tolerate(self.netlink.remove_route(self.index, to, *table), &[libc::ESRCH])
-                .map_err(|error| told(&format!("removing route {to}"), &error))?;
+                .map_err(|error| failed(&format!("removing route {to}"), &error))?;
         }
         for (family, rule) in self.routing.rules.clone() {
             if !wanted.rules.contains(&(family, rule)) {
@@ -166,7 +168,7 @@ impl Network {
                     return Err(Problem::new(format!("adding route {to}: another route to it already exists"))
                         .hint(format!("find it with `ip route show {to}`, then narrow AllowedIPs, or set `Table = off` and add routes yourself")));
                 }
-                Err(error) => return Err(told(&format!("adding route {to}"), &error)),
+                Err(error) => return Err(failed(&format!("adding route {to}"), &error)),
             }
         }
         for (family, rule) in &wanted.rules {
@@ -183,7 +185,7 @@ impl Network {
     }
 
     fn add_rule(&mut self, family: Family, rule: Rule) -> Result<()> {
-        let doing = |error: &io::Error| told("adding a policy routing rule", error);
+        let doing = |error: &io::Error| failed("adding a policy routing rule", error);
         if self.netlink.has_rule(family, rule).map_err(|error| doing(&error))? {
             // An identical rule of another program: it is left alone.
             return Ok(());
@@ -199,7 +201,7 @@ impl Network {
         let change = Change::Rule { family, rule };
         if self.journal.has(|noted| *noted == change) {
             tolerate(self.netlink.remove_rule(family, rule), &[libc::ENOENT, libc::EAFNOSUPPORT])
-                .map_err(|error| told("removing a policy routing rule", &error))?;
+                .map_err(|error| failed("removing a policy routing rule", &error))?;
             self.journal.forget(&change)?;
         }
         Ok(())
@@ -312,7 +314,7 @@ fn undo_one(
         Change::Interface { name } => remove_interface(netlink, name),
         Change::Rule { family, rule } => {
             tolerate(netlink.remove_rule(*family, *rule), &[libc::ENOENT, libc::EAFNOSUPPORT])
-                .map_err(|error| told("removing a policy routing rule", &error))
+                .map_err(|error| failed("removing a policy routing rule", &error))
         }
         Change::Sysctl { path, before } => restore(path, before),
         Change::Hooks => match config {
@@ -333,18 +335,18 @@ fn undo_one(
 fn remove_interface(netlink: &mut Netlink, name: &str) -> Result<()> {
     match netlink.link(name) {
         Ok(Some(link)) => {
-            netlink.delete_link(link.index).map_err(|error| told(&format!("removing {name}"), &error))
+            netlink.delete_link(link.index).map_err(|error| failed(&format!("removing {name}"), &error))
         }
         _ => Ok(()),
     }
 }
 
 fn restore(path: &Path, before: &str) -> Result<()> {
-    fs::write(path, before).map_err(|error| told(&path.display().to_string(), &error))
+    fs::write(path, before).map_err(|error| failed(&path.display().to_string(), &error))
 }
 
 fn open() -> Result<Netlink> {
-    Netlink::open().map_err(|error| told("netlink", &error))
+    Netlink::open().map_err(|error| failed("netlink", &error))
 }
 
 fn tolerate(result: io::Result<()>, numbers: &[i32]) -> io::Result<()> {
@@ -368,7 +370,7 @@ fn no_ipv6(what: &str) -> Problem {
         .hint("remove it from the configuration, or enable IPv6 (sysctl net.ipv6.conf.all.disable_ipv6)")
 }
 
-fn told(doing: &str, error: &io::Error) -> Problem {
+fn failed(doing: &str, error: &io::Error) -> Problem {
     let problem = Problem::new(format!("{doing}: {error}"));
     match error.raw_os_error() {
         Some(libc::EPERM | libc::EACCES) => problem

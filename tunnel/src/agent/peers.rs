@@ -35,7 +35,7 @@ pub(super) fn of(
                 }
             }
         }
-        peers.push(FilePeer { config: known, name, tls: carriers.way(peer, fwmark) });
+        peers.push(FilePeer { config: known, name, tls: carriers.tls(peer, fwmark) });
     }
     peers
 }

@@ -91,7 +91,7 @@ impl Settings {
     ///
     /// # Errors
     /// With file, line and column if the file is invalid.
-    pub fn gather(args: &AgentArgs, env_key: Option<&str>) -> Result<Self> {
+    pub fn load(args: &AgentArgs, env_key: Option<&str>) -> Result<Self> {
         let interface = interface_of(args)?;
         let source = match &args.config {
             Some(path) if path == Path::new("-") => Source::Stdin,
@@ -105,11 +105,11 @@ impl Settings {
             tls: TlsOverrides::of(args),
         };
         let config = read(&source, &over)?;
-        let beside = match &source {
+        let certificate = match &source {
             Source::File(path) => path.with_extension("tls.pem"),
             Source::Stdin | Source::Token(_) => interface.config().with_extension("tls.pem"),
         };
-        let carriers = Carriers::gather(args, beside);
+        let carriers = Carriers::load(args, certificate);
         carriers.check(&config)?;
         Ok(Self {
             interface,
@@ -117,7 +117,7 @@ impl Settings {
             config,
             device: args.device,
             planned_rate: args.planned_rate,
-            folder: folders::own()?,
+            folder: folders::runtime_folder()?,
             services: args.services.clone(),
             carriers,
             over,
@@ -176,27 +176,26 @@ fn private_key(file: Option<&Path>, env_key: Option<&str>) -> Result<Option<Priv
 }
 
 fn read_secret(path: &Path, what: &str) -> Result<Zeroizing<String>> {
-    let told = || format!("{what} {}", path.display());
+    let doing = || format!("{what} {}", path.display());
     let metadata = fs::metadata(path).map_err(|error| match error.kind() {
-        std::io::ErrorKind::NotFound => Problem::new(format!("{}: not found", told()))
+        std::io::ErrorKind::NotFound => Problem::new(format!("{}: not found", doing()))
             .hint("pass the path with --config FILE; docs/tunnel.md has an example file"),
-        std::io::ErrorKind::PermissionDenied => {
-            Problem::new(format!("{}: permission denied", told())).hint("run as root, or as the file's owner")
-        }
-        _ => Problem::new(format!("{}: {error}", told())),
+        std::io::ErrorKind::PermissionDenied => Problem::new(format!("{}: permission denied", doing()))
+            .hint("run as root, or as the file's owner"),
+        _ => Problem::new(format!("{}: {error}", doing())),
     })?;
     if metadata.len() > MAX_FILE {
-        return Err(Problem::new(format!("{}: larger than 256 MiB", told())));
+        return Err(Problem::new(format!("{}: larger than 256 MiB", doing())));
     }
     let mode = metadata.permissions().mode();
     if metadata.is_file() && mode & 0o004 != 0 {
         tracing::warn!(
             hint = format!("run `chmod 600 {}`", path.display()),
             "{} is readable by every user",
-            told()
+            doing()
         );
     }
-    fs::read_to_string(path).map(Zeroizing::new).while_doing(told)
+    fs::read_to_string(path).map(Zeroizing::new).while_doing(doing)
 }
 
 #[cfg(test)]
@@ -214,9 +213,9 @@ mod tests {
     const KEY: &str = "qOV1PxhHpRWQrXlTI0I4QKMKVJ2TWMRwGQ3qRtT7XXw=";
     const OTHER: &str = "2Gf1u1b4rXcFkRkVXHNk6H9yQ1cYgC2o3l4nVlM3Q1s=";
 
-    fn gather(arguments: &[&str], env_key: Option<&str>) -> Result<Settings> {
+    fn load(arguments: &[&str], env_key: Option<&str>) -> Result<Settings> {
         let line = CommandLine::try_parse_from(["agent"].iter().chain(arguments)).unwrap();
-        Settings::gather(&line.agent, env_key)
+        Settings::load(&line.agent, env_key)
     }
 
     #[test]
@@ -226,10 +225,10 @@ mod tests {
         fs::write(&file, format!("[Interface]\nPrivateKey = {KEY}\nMTU = 1300\nListenPort = 7\n")).unwrap();
         let path = file.to_str().unwrap();
 
-        let plain = gather(&["--config", path], None).unwrap();
+        let plain = load(&["--config", path], None).unwrap();
         assert_eq!(plain.interface.as_str(), "wg7");
         assert_eq!((plain.config.interface.mtu, plain.config.interface.listen_port), (Some(1300), Some(7)));
-        let over = gather(&["--config", path, "--mtu", "1400", "--interface", "x"], Some(OTHER)).unwrap();
+        let over = load(&["--config", path, "--mtu", "1400", "--interface", "x"], Some(OTHER)).unwrap();
         assert_eq!(over.interface.as_str(), "x");
         assert_eq!((over.config.interface.mtu, over.config.interface.listen_port), (Some(1400), Some(7)));
         assert_eq!(over.config.interface.private_key, Some(PrivateKey::from_base64(OTHER).unwrap()));
@@ -237,7 +236,7 @@ mod tests {
         let key = folder.path().join("key");
         fs::write(&key, format!("{KEY}\n")).unwrap();
         let by_file =
-            gather(&["--config", path, "--private-key-file", key.to_str().unwrap()], Some(OTHER)).unwrap();
+            load(&["--config", path, "--private-key-file", key.to_str().unwrap()], Some(OTHER)).unwrap();
         assert_eq!(by_file.config.interface.private_key, Some(PrivateKey::from_base64(KEY).unwrap()));
     }
 
@@ -246,13 +245,13 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("wg0.conf");
         let path = file.to_str().unwrap();
-        let mut told = vec![gather(&[], None).unwrap_err(), gather(&["--config", "-"], None).unwrap_err()];
-        told.push(gather(&["--config", path], None).unwrap_err());
+        let mut told = vec![load(&[], None).unwrap_err(), load(&["--config", "-"], None).unwrap_err()];
+        told.push(load(&["--config", path], None).unwrap_err());
         fs::write(&file, "[Interface]\n").unwrap();
-        told.push(gather(&["--config", path], None).unwrap_err());
-        told.push(gather(&["--config", path], Some("secret")).unwrap_err());
+        told.push(load(&["--config", path], None).unwrap_err());
+        told.push(load(&["--config", path], Some("secret")).unwrap_err());
         fs::write(&file, format!("[Interface]\nPrivateKey = {KEY}\n\nAddress = 10.0.0.300/8\n")).unwrap();
-        told.push(gather(&["--config", path], None).unwrap_err());
+        told.push(load(&["--config", path], None).unwrap_err());
         let text = told.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n\n");
         assert!(!text.contains("secret"));
         insta::assert_snapshot!(text.replace(folder.path().to_str().unwrap(), "DIR"));

@@ -7,8 +7,8 @@ use warren_proto::engine::Signs;
 use warren_wire::{PublicKey, config::Config};
 
 use super::{
-    Reloader, choice::Backend, kernel::KernelTunnel, network::Network, own::OwnTunnel, proxies::Proxies,
-    settings::Settings,
+    Reloader, choice::Backend, kernel::KernelTunnel, network::Network, proxies::Proxies, settings::Settings,
+    userspace::UserspaceTunnel,
 };
 use crate::runtime::{
     log,
@@ -25,7 +25,7 @@ pub(super) struct Up {
     /// MTU to set on the interface.
     pub mtu: u32,
     /// Why this backend.
-    pub told: String,
+    pub reason: String,
 }
 
 /// A running tunnel; dropping it ends it, and its interface with it.
@@ -33,11 +33,11 @@ pub(super) trait Tunnel {
     /// Applies the differences of another file and returns a summary. `mark` is the firewall mark before and after.
     fn apply(&mut self, before: &Config, after: &Config, mark: (Option<u32>, Option<u32>)) -> Result<String>;
     /// Resets connections after a failover: those through the previous gateway cannot continue.
-    fn forsake(&self) {}
+    fn reset_connections(&self) {}
     /// Updates the facts that the status reports.
     fn facts(&mut self, config: &Config, mtu: Option<u32>);
     /// A view of the tunnel.
-    fn look(&self) -> Arc<dyn Look>;
+    fn handle(&self) -> Arc<dyn TunnelHandle>;
     /// The proxies through which programs reach it, if it has no interface.
     fn proxies(&self) -> Option<Proxies> {
         None
@@ -45,13 +45,13 @@ pub(super) trait Tunnel {
 }
 
 /// A view of a tunnel. Its methods fail after the tunnel has ended.
-pub(super) trait Look: Send + Sync {
+pub(super) trait TunnelHandle: Send + Sync {
     /// Reads the status.
     fn status(&self) -> Result<Status>;
     /// Whether the tunnel works.
     fn alive(&self) -> bool;
     /// Starts a handshake with every peer without a session. The kernel starts its own when there is something to send.
-    fn greet(&self) {}
+    fn start_handshakes(&self) {}
     /// Signs of life of the given peers, and the time on the same clock.
     ///
     /// # Errors
@@ -82,14 +82,14 @@ pub(super) fn up(
     }
     let missing = match backend {
         Backend::Best if tls => {
-            return OwnTunnel::over_tun(
+            return UserspaceTunnel::over_tun(
                 settings,
                 network,
                 reloader,
                 "the kernel's WireGuard does not support TLS",
             );
         }
-        Backend::Tun => return OwnTunnel::over_tun(settings, network, reloader, "requested"),
+        Backend::Tun => return UserspaceTunnel::over_tun(settings, network, reloader, "requested"),
         Backend::Best => match make(network, name)? {
             Ok(kernel) => {
                 return KernelTunnel::up(kernel, settings, network, reloader, "the kernel has WireGuard");
@@ -106,7 +106,7 @@ pub(super) fn up(
         },
     };
     tracing::debug!(%missing, "falling back to TUN");
-    OwnTunnel::over_tun(settings, network, reloader, "the kernel's WireGuard is not available")
+    UserspaceTunnel::over_tun(settings, network, reloader, "the kernel's WireGuard is not available")
 }
 
 /// Creates the kernel's interface, which outlives this process and is therefore recorded first.
@@ -132,8 +132,8 @@ pub(super) fn mtu_for<P: Iterator<Item = IpAddr>>(
 }
 
 /// The answer to `warren_status=1`.
-pub(super) fn status_answer(look: &dyn Look) -> Result<Vec<u8>> {
-    let json = serde_json::to_string(&look.status()?).while_doing(|| "cannot encode the status".into())?;
+pub(super) fn status_answer(handle: &dyn TunnelHandle) -> Result<Vec<u8>> {
+    let json = serde_json::to_string(&handle.status()?).while_doing(|| "cannot encode the status".into())?;
     Ok(format!("status={json}\n{}", errno(0)).into_bytes())
 }
 

@@ -28,7 +28,7 @@ pub struct GatewayArgs {
     pub log_level: String,
     /// The request to a running gateway; without one, this process is a gateway.
     #[command(subcommand)]
-    pub ask: Option<GatewayCommand>,
+    pub command: Option<GatewayCommand>,
 }
 
 /// Default path of the configuration file.
@@ -45,10 +45,10 @@ pub enum GatewayCommand {
     },
     /// Show the state of the gateway: keys, ports, store, leases, traffic
     #[command(after_help = help::GATEWAY_STATUS)]
-    Status(AskArgs),
+    Status(AdminArgs),
     /// List all leases: address, state, group, host, expiry, traffic
     #[command(after_help = help::GATEWAY_PEERS)]
-    Peers(AskArgs),
+    Peers(AdminArgs),
     /// End a peer's lease immediately at all gateways, and block its key for a time
     #[command(after_help = help::GATEWAY_EVICT)]
     Evict {
@@ -59,7 +59,7 @@ pub enum GatewayCommand {
         time: Period,
         /// The gateway, and the output format.
         #[command(flatten)]
-        ask: AskArgs,
+        admin: AdminArgs,
     },
     /// Unblock the key of an evicted peer
     #[command(after_help = help::GATEWAY_READMIT)]
@@ -68,7 +68,7 @@ pub enum GatewayCommand {
         key: PublicKey,
         /// The gateway, and the output format.
         #[command(flatten)]
-        ask: AskArgs,
+        admin: AdminArgs,
     },
     /// Refuse new peers and move existing ones to other gateways, before stopping this gateway
     #[command(after_help = help::GATEWAY_DRAIN)]
@@ -81,11 +81,11 @@ pub enum GatewayCommand {
         stay: bool,
         /// The gateway, and the output format.
         #[command(flatten)]
-        ask: AskArgs,
+        admin: AdminArgs,
     },
     /// Reload the configuration file
     #[command(after_help = help::GATEWAY_RELOAD)]
-    Reload(AskArgs),
+    Reload(AdminArgs),
     /// Print the [[gateways]] entry of a gateway from its key files, and create missing ones
     #[command(after_help = help::GATEWAY_IDENTITY)]
     Identity {
@@ -100,7 +100,7 @@ pub enum GatewayCommand {
 
 /// The gateway to send a request to, and the output format.
 #[derive(Debug, Clone, Args)]
-pub struct AskArgs {
+pub struct AdminArgs {
     /// Control socket of the gateway [default: that of the only gateway of this user]
     #[arg(long, value_name = "FILE", env = "WARREN_GATEWAY_SOCKET")]
     pub socket: Option<PathBuf>,
@@ -165,7 +165,7 @@ pub enum TokenCommand {
         peers: bool,
         /// The gateway, and the output format.
         #[command(flatten)]
-        ask: AskArgs,
+        admin: AdminArgs,
     },
 }
 

@@ -9,7 +9,7 @@ mod tests;
 use clap::{Parser, Subcommand};
 
 pub use args::{DoctorArgs, ExecArgs, FetchArgs, OutArgs, PubkeyArgs, ReloadArgs, StatusArgs};
-pub use gateway::{AskArgs, GatewayArgs, GatewayCommand, TokenCommand, TopologyArgs};
+pub use gateway::{AdminArgs, GatewayArgs, GatewayCommand, TokenCommand, TopologyArgs};
 
 use crate::{
     agent::{AgentArgs, KeyArgument},

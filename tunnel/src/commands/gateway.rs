@@ -4,11 +4,11 @@ use std::fmt::Write as _;
 
 use super::print;
 use crate::enrolment::now;
-use crate::gateway::admin::{Ask, Said, client};
+use crate::gateway::admin::{AdminRequest, AdminResponse, client};
 use crate::gateway::model::{GatewayStatus, PeerEntry};
 use crate::runtime::problem::{Context as _, Result};
 use crate::{
-    cli::{AskArgs, GatewayArgs, GatewayCommand},
+    cli::{AdminArgs, GatewayArgs, GatewayCommand},
     runtime::log::LogFormat,
 };
 use crate::{gateway, runtime::log};
@@ -18,7 +18,7 @@ use crate::{gateway, runtime::log};
 /// # Errors
 /// When the gateway cannot start, or the request fails.
 pub fn gateway(args: &GatewayArgs) -> Result<()> {
-    match &args.ask {
+    match &args.command {
         None => {
             log::start(args.log_format, &args.log_level)?;
             gateway::run(&args.config, args.metrics).inspect_err(|problem| {
@@ -30,16 +30,16 @@ pub fn gateway(args: &GatewayArgs) -> Result<()> {
         Some(GatewayCommand::Check { file }) => {
             print(&gateway::check(file.as_ref().unwrap_or(&args.config))?)
         }
-        Some(GatewayCommand::Status(ask)) => told(ask, &Ask::Status),
-        Some(GatewayCommand::Peers(ask)) => told(ask, &Ask::Peers),
-        Some(GatewayCommand::Evict { key, time, ask }) => {
-            told(ask, &Ask::Evict { key: *key, until: now().plus(time.get()) })
+        Some(GatewayCommand::Status(admin)) => request(admin, &AdminRequest::Status),
+        Some(GatewayCommand::Peers(admin)) => request(admin, &AdminRequest::Peers),
+        Some(GatewayCommand::Evict { key, time, admin }) => {
+            request(admin, &AdminRequest::Evict { key: *key, until: now().plus(time.get()) })
         }
-        Some(GatewayCommand::Readmit { key, ask }) => told(ask, &Ask::Readmit { key: *key }),
-        Some(GatewayCommand::Drain { undo, stay, ask }) => {
-            told(ask, &Ask::Drain { draining: !undo, stay: *stay })
+        Some(GatewayCommand::Readmit { key, admin }) => request(admin, &AdminRequest::Readmit { key: *key }),
+        Some(GatewayCommand::Drain { undo, stay, admin }) => {
+            request(admin, &AdminRequest::Drain { draining: !undo, stay: *stay })
         }
-        Some(GatewayCommand::Reload(ask)) => told(ask, &Ask::Reload),
+        Some(GatewayCommand::Reload(admin)) => request(admin, &AdminRequest::Reload),
         Some(GatewayCommand::Identity { key, certificate }) => {
             let (key, pin) = gateway::identity(key, certificate)?;
             print(&format!(
@@ -51,26 +51,26 @@ pub fn gateway(args: &GatewayArgs) -> Result<()> {
 }
 
 /// Sends a request and prints the answer.
-pub(super) fn told(args: &AskArgs, ask: &Ask) -> Result<()> {
-    let said = client::ask(args.socket.as_deref(), ask)?;
+pub(super) fn request(args: &AdminArgs, request: &AdminRequest) -> Result<()> {
+    let response = client::send(args.socket.as_deref(), request)?;
     if args.json {
-        let text = match &said {
-            Said::Status(status) => serde_json::to_string_pretty(status),
-            Said::Peers(peers) => serde_json::to_string_pretty(peers),
-            Said::Done(_) | Said::Problem { .. } => serde_json::to_string_pretty(&said),
+        let text = match &response {
+            AdminResponse::Status(status) => serde_json::to_string_pretty(status),
+            AdminResponse::Peers(peers) => serde_json::to_string_pretty(peers),
+            AdminResponse::Done(_) | AdminResponse::Problem { .. } => serde_json::to_string_pretty(&response),
         };
         return print(&(text.while_doing(|| "cannot encode JSON".into())? + "\n"));
     }
-    print(&match said {
-        Said::Status(status) => status_text(&status),
-        Said::Peers(peers) => peers_text(&peers),
-        Said::Done(done) => done + "\n",
-        Said::Problem { what, .. } => what + "\n",
+    print(&match response {
+        AdminResponse::Status(status) => status_text(&status),
+        AdminResponse::Peers(peers) => peers_text(&peers),
+        AdminResponse::Done(done) => done + "\n",
+        AdminResponse::Problem { what, .. } => what + "\n",
     })
 }
 
 fn status_text(status: &GatewayStatus) -> String {
-    let (leases, figures) = (&status.leases, &status.figures);
+    let (leases, counters) = (&status.leases, &status.counters);
     let mut out = format!("gateway: {} of fabric {}\n", status.name, status.fabric);
     if let Some(key) = &status.interface.public_key {
         _ = writeln!(out, "  public key: {key}");
@@ -111,13 +111,13 @@ fn status_text(status: &GatewayStatus) -> String {
         "  forwarding: {}, {}\n  flows: {} TCP, {} UDP; {} bytes out, {} in; denied {}, failed {}, dropped {}",
         status.forward,
         status.forward_reason,
-        figures.tcp_now,
-        figures.udp_now,
-        figures.bytes_out,
-        figures.bytes_in,
-        figures.denied,
-        figures.failed,
-        figures.dropped
+        counters.tcp_now,
+        counters.udp_now,
+        counters.bytes_out,
+        counters.bytes_in,
+        counters.denied,
+        counters.failed,
+        counters.dropped
     );
     out
 }

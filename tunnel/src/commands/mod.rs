@@ -28,6 +28,6 @@ pub fn print(text: &str) -> Result<()> {
 }
 
 /// Prints the error of a command.
-pub fn complain(problem: &Problem) {
+pub fn print_error(problem: &Problem) {
     _ = writeln!(io::stderr(), "warren-tunnel: {problem}");
 }

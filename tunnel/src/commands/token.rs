@@ -9,11 +9,11 @@ use warren_wire::token::{Claims, KeyRing, SigningKey, TokenId, VALIDITY_MAX, Val
 use warren_wire::{Token, UnixTime};
 use zeroize::Zeroizing;
 
-use super::gateway::told;
+use super::gateway::request;
 use super::print;
 use crate::cli::TokenCommand;
 use crate::enrolment::now;
-use crate::gateway::admin::Ask;
+use crate::gateway::admin::AdminRequest;
 use crate::gateway::config;
 use crate::runtime::host::secret;
 use crate::runtime::problem::{Context as _, Problem, Result};
@@ -76,10 +76,10 @@ pub fn token(command: &TokenCommand) -> Result<()> {
             secret::write_new(out, &line)?;
             print(&format!("{}\n", key.verifying_key()))
         }
-        TokenCommand::Revoke { id, peers, ask } => {
+        TokenCommand::Revoke { id, peers, admin } => {
             // The expiry is not known here. It cannot be later than that of a token created now.
             let until = now().plus(VALIDITY_MAX);
-            told(ask, &Ask::Revoke { token: *id, until, peers: *peers })
+            request(admin, &AdminRequest::Revoke { token: *id, until, peers: *peers })
         }
     }
 }
@@ -113,7 +113,7 @@ fn inspect(file: Option<&Path>, keys: Option<&Path>, for_programs: bool) -> Resu
         }
     };
     let key = token.key_id().map_err(malformed)?;
-    let verdict = match &verified {
+    let verification = match &verified {
         None => "not verified (pass --config FILE to verify it)".to_owned(),
         Some(Ok(())) => "valid".to_owned(),
         Some(Err(why)) => format!("the signature is valid, but {why}"),
@@ -123,15 +123,15 @@ fn inspect(file: Option<&Path>, keys: Option<&Path>, for_programs: bool) -> Resu
         let value = json!({
             "id": claims.id, "fabric": claims.fabric, "group": claims.group, "uses": claims.uses,
             "not_before": claims.validity.not_before(), "expires": claims.validity.expires(), "key": key,
-            "gateways": gateways, "verified": verified.as_ref().map(std::result::Result::is_ok), "verdict": verdict,
+            "gateways": gateways, "verified": verified.as_ref().map(std::result::Result::is_ok), "verdict": verification,
         });
         format!("{value:#}\n")
     } else {
-        text(&claims, &key.to_string(), &verdict)
+        text(&claims, &key.to_string(), &verification)
     })
 }
 
-fn text(claims: &Claims, key: &str, verdict: &str) -> String {
+fn text(claims: &Claims, key: &str, verification: &str) -> String {
     let mut out = format!("token {}\n", claims.id);
     let uses = claims.uses.map_or("any number of peers".to_owned(), |uses| format!("{uses} peers"));
     let at = |time: UnixTime| time.to_string();
@@ -142,7 +142,7 @@ fn text(claims: &Claims, key: &str, verdict: &str) -> String {
         at(claims.validity.not_before()),
         at(claims.validity.expires())
     );
-    _ = writeln!(out, "  signed with {key}: {verdict}");
+    _ = writeln!(out, "  signed with {key}: {verification}");
     for gateway in claims.gateways.as_slice() {
         _ = writeln!(out, "  gateway {} at {}, public key {}", gateway.name, gateway.tls, gateway.key);
     }

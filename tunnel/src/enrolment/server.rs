@@ -87,7 +87,7 @@ impl Enrolment {
 
     /// The same with another configuration. Rate limits and draining carry over.
     #[must_use]
-    pub fn anew(&self, config: &GatewayConfig) -> Self {
+    pub fn with_config(&self, config: &GatewayConfig) -> Self {
         self.limits.change(&config.limits);
         let (limits, draining) = (Arc::clone(&self.limits), Arc::clone(&self.draining));
         Self::with(config, self.key.clone(), self.leases.clone(), limits, draining)

@@ -395,7 +395,7 @@ fn a_reload_lets_nobody_in_sooner() {
         let revoked = claims.sign(&signer()).unwrap();
 
         settings.dns.servers = vec!["10.0.0.2".parse().unwrap()];
-        bench.enrolment = Arc::new(bench.enrolment.anew(&settings));
+        bench.enrolment = Arc::new(bench.enrolment.with_config(&settings));
         let problem = |response: Response| Problem::from_json(&response.body).unwrap().kind.slug();
         assert_eq!(problem(bench.enrol(&pod(2), &once).await), "token-used-up");
         assert_eq!(problem(bench.enrol(&pod(2), &revoked).await), "token-revoked");
@@ -403,18 +403,18 @@ fn a_reload_lets_nobody_in_sooner() {
 
         // The minute's requests are used up, also for other limits and for those of before.
         settings.limits.requests_per_minute_and_source = 6;
-        bench.enrolment = Arc::new(bench.enrolment.anew(&settings));
+        bench.enrolment = Arc::new(bench.enrolment.with_config(&settings));
         while bench.post(ENROL_PATH, b"{").await.status != 429 {}
         for per_minute in [6, 3, 6] {
             settings.limits.requests_per_minute_and_source = per_minute;
-            bench.enrolment = Arc::new(bench.enrolment.anew(&settings));
+            bench.enrolment = Arc::new(bench.enrolment.with_config(&settings));
             let answered = bench.post(ENROL_PATH, b"{").await;
             assert_eq!(answered.status, 429, "{per_minute} a minute");
         }
 
         let before = Arc::clone(&bench.enrolment);
         settings.limits.requests_per_minute_and_source = 1_000_000;
-        bench.enrolment = Arc::new(before.anew(&settings));
+        bench.enrolment = Arc::new(before.with_config(&settings));
         while bench.post(ENROL_PATH, b"{").await.status == 429 {
             tokio::task::yield_now().await;
         }

@@ -15,7 +15,7 @@ use warren_wire::gateway::GatewayConfig;
 
 use super::peers::Member;
 
-/// The rules, which a reload replaces.
+/// The current rules, which a reload replaces.
 pub(super) struct Access {
     rules: ArcSwap<Rules>,
     changed: watch::Sender<()>,
@@ -24,11 +24,11 @@ pub(super) struct Access {
 struct Rules {
     policy: Policy,
     groups: BTreeMap<Name, Group>,
-    /// Other peers, and what this gateway is for sites: not behind it.
+    /// Addresses of peers and of this gateway towards sites, which no peer may reach.
     inner: Vec<IpNet>,
 }
 
-/// Of one group.
+/// The rate limits of one group.
 struct Group {
     together: Rates,
     each: Option<u32>,
@@ -45,7 +45,7 @@ pub(super) struct Rates {
 
 /// A direction, as the peer sees it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Way {
+pub(super) enum Direction {
     /// From the peer.
     Out,
     /// To the peer.
@@ -53,7 +53,7 @@ pub(super) enum Way {
 }
 
 impl Rates {
-    /// As `before` where there were any: what has been taken stays so.
+    /// Continues the buckets of `before`, so that a reload does not refill them.
     fn of_mbit(mbit: Option<u32>, before: &Self) -> Self {
         let limit = |before: &Option<Arc<RateLimit>>| {
             let limit = RateLimit::of_mbit(mbit?);
@@ -65,34 +65,37 @@ impl Rates {
         Self { out: limit(&before.out), back: limit(&before.back) }
     }
 
-    fn of(&self, way: Way) -> Option<&Arc<RateLimit>> {
-        if way == Way::Out { self.out.as_ref() } else { self.back.as_ref() }
+    fn of(&self, direction: Direction) -> Option<&Arc<RateLimit>> {
+        if direction == Direction::Out { self.out.as_ref() } else { self.back.as_ref() }
     }
 }
 
 /// The limits of a member: its own and its group's.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Shares {
+pub(super) struct RateLimits {
     own: Rates,
     group: Rates,
 }
 
-impl Shares {
+impl RateLimits {
     /// Whether anything is limited in a direction.
-    pub(super) fn limited(&self, way: Way) -> bool {
-        self.own.of(way).is_some() || self.group.of(way).is_some()
+    pub(super) fn limited(&self, direction: Direction) -> bool {
+        self.own.of(direction).is_some() || self.group.of(direction).is_some()
     }
 
-    /// Takes bytes, or none of them.
-    pub(super) fn take(&self, way: Way, now: Duration, bytes: usize) -> bool {
-        let limits: Vec<&RateLimit> =
-            [&self.own, &self.group].into_iter().filter_map(|rates| rates.of(way)).map(Arc::as_ref).collect();
+    /// Takes bytes from all limits, or from none of them.
+    pub(super) fn take(&self, direction: Direction, now: Duration, bytes: usize) -> bool {
+        let limits: Vec<&RateLimit> = [&self.own, &self.group]
+            .into_iter()
+            .filter_map(|rates| rates.of(direction))
+            .map(Arc::as_ref)
+            .collect();
         RateLimit::take_from_all(&limits, now, bytes as u64)
     }
 
-    /// Puts back what was taken in vain.
-    pub(super) fn put_back(&self, way: Way, bytes: usize) {
-        for limit in [&self.own, &self.group].into_iter().filter_map(|rates| rates.of(way)) {
+    /// Returns bytes that were taken but not sent.
+    pub(super) fn put_back(&self, direction: Direction, bytes: usize) {
+        for limit in [&self.own, &self.group].into_iter().filter_map(|rates| rates.of(direction)) {
             limit.put_back(bytes as u64);
         }
     }
@@ -121,36 +124,36 @@ impl Access {
         Self { rules: ArcSwap::from_pointee(rules), changed: watch::Sender::new(()) }
     }
 
-    /// Takes other rules. Flows that they do not allow end.
+    /// Replaces the rules. Flows that they no longer allow end.
     pub(super) fn replace(&self, config: &GatewayConfig) {
         let rules = Rules::of(config, &self.rules.load().groups);
         self.rules.store(Arc::new(rules));
         self.changed.send_replace(());
     }
 
-    /// Tells of other rules.
+    /// Notifies of replaced rules.
     pub(super) fn changes(&self) -> watch::Receiver<()> {
         self.changed.subscribe()
     }
 
-    /// The limits of a member of a group, which has had those of `before`.
-    pub(super) fn shares(&self, group: &Name, before: &Shares) -> Shares {
+    /// The limits of a member of a group; `before` are its current ones.
+    pub(super) fn rate_limits(&self, group: &Name, before: &RateLimits) -> RateLimits {
         let rules = self.rules.load();
-        rules.groups.get(group).map_or_else(Shares::default, |of| Shares {
+        rules.groups.get(group).map_or_else(RateLimits::default, |of| RateLimits {
             own: Rates::of_mbit(of.each, &before.own),
             group: of.together.clone(),
         })
     }
 
-    /// Whether a flow of a member may pass. Whatever the rules say, nobody reaches this machine's loopback and link, where
-    /// clouds have their metadata, nor another peer.
+    /// Checks whether a flow of a member may pass. No rule opens this machine's loopback or link-local addresses, where
+    /// clouds serve their metadata, or another peer.
     ///
     /// # Errors
-    /// Why not.
+    /// The reason for the refusal.
     pub(super) fn check(&self, member: &Member, flow: &Flow) -> Result<(), Denial> {
         let rules = self.rules.load();
         rules.policy.check(rules.policy.group(&member.group), &member.addresses, flow)?;
-        // What came from a site does not go back there: two gateways would send it to each other for ever.
+        // Traffic from a site is not sent back there: two gateways would loop it forever.
         if member.site.as_ref().is_some_and(|behind| behind.iter().any(|net| net.contains(&flow.destination)))
         {
             return Err(Denial::Destination);
@@ -175,16 +178,19 @@ mod tests {
         let rules = |more: &str| config(&format!("[groups.gpu]\nrate_mbit = 1\npeer_rate_mbit = 2\n{more}"));
         let access = Access::new(&rules(""));
         let gpu: Name = "gpu".parse().unwrap();
-        let first = access.shares(&gpu, &Shares::default());
-        assert!(first.take(Way::Out, Duration::ZERO, BURST));
-        assert!(!first.take(Way::Out, Duration::ZERO, 1));
+        let first = access.rate_limits(&gpu, &RateLimits::default());
+        assert!(first.take(Direction::Out, Duration::ZERO, BURST));
+        assert!(!first.take(Direction::Out, Duration::ZERO, 1));
         for other in ["[groups.idle]\n", ""] {
             access.replace(&rules(other));
-            let shares = access.shares(&gpu, &first);
-            assert!(!shares.take(Way::Out, Duration::ZERO, 1), "the member's own");
-            let another = access.shares(&gpu, &Shares::default());
-            assert!(!another.take(Way::Out, Duration::ZERO, 1), "the group's");
-            assert!(shares.take(Way::Back, Duration::ZERO, 1) && another.take(Way::Back, Duration::ZERO, 1));
+            let rate_limits = access.rate_limits(&gpu, &first);
+            assert!(!rate_limits.take(Direction::Out, Duration::ZERO, 1), "the member's own");
+            let another = access.rate_limits(&gpu, &RateLimits::default());
+            assert!(!another.take(Direction::Out, Duration::ZERO, 1), "the group's");
+            assert!(
+                rate_limits.take(Direction::Back, Duration::ZERO, 1)
+                    && another.take(Direction::Back, Duration::ZERO, 1)
+            );
         }
     }
 }

@@ -16,12 +16,12 @@ use super::peers::Member;
 use crate::enrolment::now;
 use crate::runtime::problem::{Context as _, Result};
 
-/// Flows that are told apart between two writes.
+/// Distinct flows between two writes; further ones share an entry.
 const CAPACITY: usize = 65_536;
 /// Time between two writes.
 const PERIOD: Duration = Duration::from_secs(5);
 
-/// Gathers and writes. Without a file it does nothing.
+/// Collects and writes entries. Without a file it does nothing.
 pub(super) struct Audit {
     records: Option<Mutex<policy::Audit>>,
     file: Mutex<Option<(PathBuf, File)>>,
@@ -34,7 +34,7 @@ pub(super) struct Entry {
 }
 
 impl Entry {
-    /// Of a flow to an address and port, 0 for ICMP.
+    /// A flow to an address and port; the port is 0 for ICMP.
     pub(super) fn new(member: &Member, flow: &policy::Flow, denied: Option<Denial>) -> Self {
         Self {
             flow: FlowKey {
@@ -51,7 +51,7 @@ impl Entry {
 }
 
 impl Audit {
-    /// Writes to a file, which is made with mode 0600 and added to.
+    /// Appends to a file, which is created with mode 0600.
     ///
     /// # Errors
     /// It cannot be opened.
@@ -73,7 +73,7 @@ impl Audit {
         }
     }
 
-    /// Writes every few seconds, for ever.
+    /// Writes every few seconds, forever.
     pub(super) async fn keep(self: Arc<Self>) {
         if self.records.is_none() {
             return;
@@ -82,14 +82,14 @@ impl Audit {
         loop {
             tick.tick().await;
             let audit = Arc::clone(&self);
-            // A disk may take its time.
+            // Writing to a disk may block.
             if tokio::task::spawn_blocking(move || audit.write()).await.is_err() {
                 return;
             }
         }
     }
 
-    /// Writes what has been gathered.
+    /// Writes the collected entries.
     pub(super) fn write(&self) {
         let Some(records) = &self.records else { return };
         let (records, lost) = records.lock().drain();
@@ -109,7 +109,7 @@ impl Audit {
         }
     }
 
-    /// Opens the file again: whoever rotates logs has moved it.
+    /// Opens the file again after a log rotation has moved it.
     ///
     /// # Errors
     /// It cannot be opened; the old one is kept then.

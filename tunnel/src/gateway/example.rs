@@ -1,14 +1,14 @@
-//! A file for tests.
+//! A configuration file for tests.
 
 use warren_wire::PrivateKey;
 use warren_wire::gateway::GatewayConfig;
 
-/// A small file, and `more` at its end.
+/// A small configuration, with `more` appended.
 pub(crate) fn config(more: &str) -> GatewayConfig {
     GatewayConfig::parse(&text(more)).unwrap()
 }
 
-/// Its text.
+/// The text of the configuration.
 pub(crate) fn text(more: &str) -> String {
     let key = PrivateKey::from_random([2; 32]).public();
     format!(

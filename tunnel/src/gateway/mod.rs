@@ -1,7 +1,7 @@
 //! `gateway`: the tunnel's end in the network that pods need to reach.
 //!
 //! ```text
-//!            TLS port: enrolment --> leases (one task, the store) --> Keeper: peers of the interface, members
+//!            TLS port: enrolment --> leases (one task, the store) --> reconciler: peers of the interface, members
 //!  pods ---- TLS port: tunnels ---+                                      |
 //!            UDP port ------------+--> engine, data path --> Forward <---+  allow-lists, rates, audit
 //!  sites ----+                                                  |
@@ -11,14 +11,15 @@
 
 mod access;
 pub mod admin;
-mod answers;
 mod audit;
+mod enrolment_handler;
 #[cfg(test)]
 pub(crate) mod example;
 pub(crate) mod forward;
 pub mod model;
 mod peers;
 mod ports;
+mod reconciler;
 mod running;
 mod settings;
 mod sites;
@@ -33,7 +34,7 @@ use warren_transport::tls::Pin;
 use warren_wire::{PrivateKey, PublicKey};
 use zeroize::Zeroizing;
 
-pub(crate) use settings::own_entry;
+pub(crate) use settings::gateway_entry;
 pub use settings::{check, config};
 
 use crate::runtime::host::{capabilities, secret};

@@ -6,7 +6,7 @@ use std::net::IpAddr;
 use ipnet::IpNet;
 use serde::{Deserialize, Serialize};
 
-use super::forward::Figures;
+use super::forward::ForwardCounters;
 use crate::runtime::status::Status;
 
 /// The status of a gateway.
@@ -25,9 +25,10 @@ pub struct GatewayStatus {
     /// The reason for the mode.
     pub forward_reason: String,
     /// Counters of forwarding.
-    pub figures: Figures,
+    #[serde(rename = "figures")]
+    pub counters: ForwardCounters,
     /// Leases.
-    pub leases: LeaseFigures,
+    pub leases: LeaseCounters,
     /// Gateways that are alive, as the store knows them.
     pub gateways: Vec<String>,
     /// Gateways of other networks.
@@ -39,7 +40,7 @@ pub struct GatewayStatus {
 
 /// Numbers of leases; the counters are those of this gateway since its start.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct LeaseFigures {
+pub struct LeaseCounters {
     /// Peers.
     pub live: u64,
     /// Quarantined addresses.
@@ -138,7 +139,7 @@ impl GatewayStatus {
                 );
             }
         };
-        let (figures, leases) = (&self.figures, &self.leases);
+        let (counters, leases) = (&self.counters, &self.leases);
         one(
             "leases",
             "gauge",
@@ -186,35 +187,35 @@ impl GatewayStatus {
             "flows",
             "gauge",
             "Current flows.",
-            &[(",protocol=\"tcp\"", figures.tcp_now), (",protocol=\"udp\"", figures.udp_now)],
+            &[(",protocol=\"tcp\"", counters.tcp_now), (",protocol=\"udp\"", counters.udp_now)],
         );
         one(
             "flows_total",
             "counter",
             "Flows since the start.",
             &[
-                (",protocol=\"tcp\"", figures.tcp),
-                (",protocol=\"udp\"", figures.udp),
-                (",protocol=\"icmp\"", figures.echo),
+                (",protocol=\"tcp\"", counters.tcp),
+                (",protocol=\"udp\"", counters.udp),
+                (",protocol=\"icmp\"", counters.echo),
             ],
         );
         one(
             "forwarded_bytes_total",
             "counter",
             "Forwarded bytes; the direction is that of the peer.",
-            &[(",direction=\"out\"", figures.bytes_out), (",direction=\"in\"", figures.bytes_in)],
+            &[(",direction=\"out\"", counters.bytes_out), (",direction=\"in\"", counters.bytes_in)],
         );
         one(
             "refused_flows_total",
             "counter",
             "Refused flows.",
-            &[(",reason=\"denied\"", figures.denied), (",reason=\"failed\"", figures.failed)],
+            &[(",reason=\"denied\"", counters.denied), (",reason=\"failed\"", counters.failed)],
         );
         one(
             "dropped_datagrams_total",
             "counter",
             "Dropped datagrams: above a rate, too large, or over the flow limit.",
-            &[("", figures.dropped)],
+            &[("", counters.dropped)],
         );
         out
     }

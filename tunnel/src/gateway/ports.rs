@@ -7,35 +7,35 @@ use warren_transport::tls::{ListenLimits, Listener};
 use warren_transport::udp::Udp;
 use warren_wire::gateway::{GatewayConfig, Limits};
 
-use super::answers::Answers;
+use super::enrolment_handler::EnrolmentHandler;
 use super::running::Inner;
 use crate::runtime::ListenAddress;
-use crate::runtime::control::{TlsPort, Traffic as _};
+use crate::runtime::control::{DatapathHandle as _, TlsPort};
+use crate::runtime::datapath_runner::DatapathRunner;
 use crate::runtime::metrics;
 use crate::runtime::problem::{Problem, Result};
-use crate::runtime::traffic::Moving;
 
 /// The TLS port: enrolment, and peers without UDP.
 ///
 /// # Errors
-/// It cannot be had, or the certificate is of no use.
+/// The port is not available, or the certificate is not valid.
 pub(super) fn listen(
     config: &GatewayConfig,
     identity: warren_transport::tls::Identity,
-    traffic: &Moving,
-    answers: Answers,
+    datapath: &DatapathRunner,
+    handler: EnrolmentHandler,
 ) -> Result<TlsPort> {
     let at = config.listen.tls;
     let pin = identity.pin();
     let tls = identity.server_config().map_err(|error| Problem::new(format!("TLS certificate: {error}")))?;
-    let (streams, answers) = (Arc::clone(traffic.streams()), Arc::new(answers));
-    let listener = Listener::start(at, tls, streams, Some(answers), listen_limits(&config.limits))
+    let (streams, handler) = (Arc::clone(datapath.streams()), Arc::new(handler));
+    let listener = Listener::start(at, tls, streams, Some(handler), listen_limits(&config.limits))
         .map_err(|error| port_problem("TLS", at, &error))?;
     tracing::info!(address = %listener.address(), %pin, "accepting TLS connections");
     Ok(TlsPort { listener: Arc::new(listener), pin })
 }
 
-/// The part of the limits that the TLS port keeps.
+/// The limits of the TLS port.
 pub(super) fn listen_limits(limits: &Limits) -> ListenLimits {
     let connections = limits.connections as usize;
     ListenLimits {
@@ -50,7 +50,7 @@ pub(super) fn listen_limits(limits: &Limits) -> ListenLimits {
 /// The UDP port.
 ///
 /// # Errors
-/// It cannot be had.
+/// The port is not available.
 pub(super) fn bind(port: u16) -> Result<Udp> {
     Udp::bind(port, None).map_err(|error| port_problem("UDP", SocketAddr::from(([0, 0, 0, 0], port)), &error))
 }
@@ -66,10 +66,10 @@ fn port_problem(kind: &str, at: SocketAddr, error: &std::io::Error) -> Problem {
     }
 }
 
-/// Where metrics are served: where the command line says, else the file, else by default; `None` is nowhere.
+/// Serves metrics on the address of the command line, else of the file, else the default; `None` if they are off.
 ///
 /// # Errors
-/// A port that was asked for cannot be had.
+/// A requested address is not available.
 pub(super) fn serve_metrics(
     inner: &Arc<Inner>,
     configured: Option<SocketAddr>,
@@ -79,7 +79,7 @@ pub(super) fn serve_metrics(
     match (asked, configured) {
         (Some(ListenAddress::Off), _) => Ok(None),
         (Some(ListenAddress::At(at)), _) | (None, Some(at)) => metrics::Server::start(at, source).map(Some),
-        // A default address that is taken is no reason not to run.
+        // If the default address is in use, the gateway runs without metrics.
         (None, None) => Ok(metrics::Server::start(metrics::DEFAULT_ADDRESS, source)
             .map_err(|problem| crate::runtime::log::warn(&problem))
             .ok()),

@@ -13,18 +13,19 @@ use tokio::runtime::Runtime;
 use tokio::sync::mpsc;
 use warren_lease as lease;
 use warren_proto::engine::{Engine, EngineConfig};
-use warren_store::{Member as Alive, Presence, Store};
+use warren_store::{Member as LiveGateway, Presence, Store};
 use warren_transport::tls::Listener;
 use warren_wire::gateway::{GatewayConfig, Site};
 use warren_wire::{PublicKey, UnixTime};
 
 use super::access::Access;
 use super::admin::server;
-use super::answers::Answers;
 use super::audit::Audit;
-use super::forward::{self, Forward, Started, Surroundings};
-use super::peers::{Keeper, Keeping, Roster};
+use super::enrolment_handler::EnrolmentHandler;
+use super::forward::{self, Forward, ForwardContext, Forwarder};
+use super::peers::PeerTable;
 use super::ports::{bind, listen, listen_limits, serve_metrics};
+use super::reconciler::{PeerReconciler, ReconcilerHandle};
 use super::settings::{self, Settings};
 use super::sites::Sites;
 use crate::enrolment::leases::LeaseService;
@@ -35,18 +36,18 @@ use crate::runtime::datapath::Clock;
 use crate::runtime::metrics;
 use crate::runtime::problem::{Context as _, Problem, Result};
 use crate::runtime::random;
-use crate::runtime::{lookups, traffic::Moving};
+use crate::runtime::{datapath_runner::DatapathRunner, lookups};
 
-/// How often handshakes are told to the leases.
-const SEEN: Duration = Duration::from_secs(5);
-/// How often a gateway that is not yet known to be alive tries to be.
-const ANNOUNCE: Duration = Duration::from_secs(2);
-/// Time for streams to tell pods that they end.
+/// Interval between renewals of leases from handshakes.
+const RENEW_INTERVAL: Duration = Duration::from_secs(5);
+/// Interval between attempts to announce this gateway to the others.
+const ANNOUNCE_INTERVAL: Duration = Duration::from_secs(2);
+/// Time for streams to send their resets at shutdown.
 const GRACE: Duration = Duration::from_millis(200);
 
 /// A running gateway; dropping it ends it.
 pub(super) struct Running {
-    // In the order in which they end: nobody asks for what has gone.
+    // Dropped in this order: each part before the parts that it uses.
     _admin: server::Server,
     _metrics: Option<metrics::Server>,
     inner: Arc<Inner>,
@@ -54,13 +55,13 @@ pub(super) struct Running {
     runtime: Option<Runtime>,
 }
 
-/// What carries packets on, and why that.
+/// The forwarder, and why it was chosen.
 struct Forwarding {
     forward: Arc<dyn Forward>,
     reason: String,
 }
 
-/// What commands, metrics and reloads look at.
+/// The state that commands, metrics and reloads share.
 pub(super) struct Inner {
     path: PathBuf,
     config: Mutex<GatewayConfig>,
@@ -69,9 +70,9 @@ pub(super) struct Inner {
     listener: Weak<Listener>,
     interface: Handle,
     pub(super) leases: LeaseService,
-    peers: Keeping,
+    peers: ReconcilerHandle,
     enrolment: Arc<ArcSwap<Enrolment>>,
-    roster: Arc<Roster>,
+    peer_table: Arc<PeerTable>,
     access: Arc<Access>,
     audit: Arc<Audit>,
     forwarding: Forwarding,
@@ -98,21 +99,25 @@ impl Running {
         let audit = Audit::open(config.audit.file.as_deref())?;
         runtime.spawn(Arc::clone(&audit).keep());
         let access = Arc::new(Access::new(&config));
-        let roster = Arc::new(Roster::default());
+        let peer_table = Arc::new(PeerTable::default());
 
         let udp = Arc::new(bind(config.listen.udp)?);
         let engine = Engine::new(EngineConfig::new(key.clone()), *random()?);
-        let around = Surroundings {
+        let context = ForwardContext {
             runtime: runtime.handle().clone(),
             plane: engine.plane(),
-            roster: Arc::clone(&roster),
+            peer_table: Arc::clone(&peer_table),
             access: Arc::clone(&access),
             audit: Arc::clone(&audit),
         };
-        let Started { forward, device, reason } = forward::start(&config, &around)?;
+        let Forwarder { forward, device, reason } = forward::start(&config, &context)?;
         let forwarding = Forwarding { forward: Arc::clone(&forward), reason };
-        let traffic =
-            Box::new(Moving::start(engine.plane(), device, Arc::clone(&udp), config.peers.mtu.into())?);
+        let datapath = Box::new(DatapathRunner::start(
+            engine.plane(),
+            device,
+            Arc::clone(&udp),
+            config.peers.mtu.into(),
+        )?);
 
         let (interface, commands) = Handle::new()?;
         let store = {
@@ -128,16 +133,16 @@ impl Running {
         let enrolment = Arc::new(ArcSwap::from_pointee(Enrolment::new(&config, key.clone(), leases.clone())));
         let peers = {
             let _context = runtime.enter();
-            let keeper = Keeper {
-                roster: Arc::clone(&roster),
+            let reconciler = PeerReconciler {
+                peer_table: Arc::clone(&peer_table),
                 access: Arc::clone(&access),
                 forward: Arc::clone(&forward),
                 interface: interface.clone(),
             };
-            keeper.start(events)
+            reconciler.start(events)
         };
-        let answers = Answers::new(runtime.handle().clone(), Arc::clone(&enrolment), peers.clone());
-        let tls = listen(&config, identity, &traffic, answers)?;
+        let handler = EnrolmentHandler::new(runtime.handle().clone(), Arc::clone(&enrolment), peers.clone());
+        let tls = listen(&config, identity, &datapath, handler)?;
         let listener = Arc::downgrade(&tls.listener);
         let lookups = lookups::start(interface.clone())?;
         let parts = Parts {
@@ -145,14 +150,14 @@ impl Running {
             private_key: key.clone(),
             fwmark: None,
             facts: facts(&config, &forwarding, tls),
-            traffic,
+            datapath,
             commands,
             lookups: lookups.clone(),
             on_failure: Box::new(failed),
         };
         let thread = control::start(parts, interface.clone())?;
         let sites = Sites {
-            roster: Arc::clone(&roster),
+            peer_table: Arc::clone(&peer_table),
             access: Arc::clone(&access),
             forward: Arc::clone(&forward),
             interface: interface.clone(),
@@ -168,7 +173,7 @@ impl Running {
             leases,
             peers,
             enrolment,
-            roster,
+            peer_table,
             access,
             audit,
             forwarding,
@@ -190,7 +195,7 @@ impl Running {
         Ok(Self { _admin: admin, _metrics: metrics, inner, thread: Some(thread), runtime: Some(runtime) })
     }
 
-    /// Reads the file again.
+    /// Reloads the configuration file.
     pub(super) fn reload(&self) -> Result<String> {
         self.inner.reload()
     }
@@ -201,7 +206,7 @@ impl Drop for Running {
         // Other gateways take over at once.
         self.inner.presence.lock().take();
         if let Some(runtime) = self.runtime.take() {
-            // Streams are dropped, which resets them; the data path then sends what they had to say.
+            // Streams are dropped, which resets them; the data path then sends the resets.
             runtime.shutdown_timeout(GRACE);
         }
         std::thread::sleep(Duration::from_millis(20));
@@ -212,10 +217,10 @@ impl Drop for Running {
 }
 
 impl Inner {
-    /// Reads the file again and takes what can change while running.
+    /// Reloads the configuration file and applies what can change at run time.
     ///
     /// # Errors
-    /// The file is wrong; all stays as it is.
+    /// The file is not valid; nothing changes.
     pub(super) fn reload(&self) -> Result<String> {
         let after = settings::config(&self.path)?;
         let mut before = self.config.lock();
@@ -243,49 +248,49 @@ impl Inner {
                 .hint("drain this gateway, and restart it; pods continue with the other gateways"));
         }
         self.audit.reopen()?;
-        let mut said = Vec::new();
+        let mut changes = Vec::new();
         if before.groups != after.groups || before.site != after.site {
             self.forwarding.forward.rules(&after)?;
         }
         if before.site != after.site {
             self.sites.replace(&before.site, &after)?;
-            said.push("sites");
+            changes.push("sites");
         }
         if before.groups != after.groups {
-            said.push("groups");
+            changes.push("groups");
         }
-        if !said.is_empty() {
-            // Flows look at their rules again, and at their way.
+        if !changes.is_empty() {
+            // Flows check their rules and their route again.
             self.access.replace(&after);
-            self.roster.reshare(&self.access);
+            self.peer_table.update_rate_limits(&self.access);
         }
         if before.keys != after.keys {
-            said.push("token keys");
+            changes.push("token keys");
         }
         if before.gateways != after.gateways || before.dns != after.dns || before.peers != after.peers {
-            said.push("the peers' configuration");
+            changes.push("the peers' configuration");
         }
         if before.limits != after.limits {
             if let Some(listener) = self.listener.upgrade() {
                 listener.set_limits(listen_limits(&after.limits));
             }
-            said.push("limits");
+            changes.push("limits");
         }
         if before.planned_rate_mbit != after.planned_rate_mbit {
-            self.interface.tell(Command::PlannedRate(after.planned_rate_mbit));
-            said.push("planned rate");
+            self.interface.send(Command::PlannedRate(after.planned_rate_mbit));
+            changes.push("planned rate");
         }
-        self.enrolment.store(Arc::new(self.enrolment.load().anew(&after)));
+        self.enrolment.store(Arc::new(self.enrolment.load().with_config(&after)));
         *before = after;
-        Ok(if said.is_empty() { "no changes".to_owned() } else { said.join(", ") })
+        Ok(if changes.is_empty() { "no changes".to_owned() } else { changes.join(", ") })
     }
 
-    /// The name in the file.
+    /// The name of this gateway.
     pub(super) fn name(&self) -> String {
         self.config.lock().name.to_string()
     }
 
-    /// Runs a task on the gateway's runtime and waits for it, on whatever thread that is.
+    /// Runs a task on the gateway's runtime and blocks until it ends.
     ///
     /// # Errors
     /// The gateway is ending.
@@ -295,7 +300,7 @@ impl Inner {
     ) -> Result<T> {
         let (done, result) = std::sync::mpsc::sync_channel(1);
         self.runtime.spawn(async move {
-            // Whoever waited may have gone.
+            // The caller may have gone.
             _ = done.send(task.await);
         });
         result.recv().map_err(|_| Problem::new("the gateway is stopping"))
@@ -328,11 +333,11 @@ fn facts(config: &GatewayConfig, forwarding: &Forwarding, tls: TlsPort) -> Facts
 
 /// Renews leases of peers with recent handshakes.
 async fn watch_handshakes(inner: Arc<Inner>) {
-    let mut tick = tokio::time::interval(SEEN);
+    let mut tick = tokio::time::interval(RENEW_INTERVAL);
     loop {
         tick.tick().await;
         let interface = inner.interface.clone();
-        let asked = tokio::task::spawn_blocking(move || interface.ask(Command::Handshakes)).await;
+        let asked = tokio::task::spawn_blocking(move || interface.request(Command::Handshakes)).await;
         match asked {
             Ok(Ok(seen)) => {
                 let seen = seen.into_iter().map(|(key, at)| (key, UnixTime::from_epoch(at))).collect();
@@ -348,7 +353,7 @@ async fn watch_handshakes(inner: Arc<Inner>) {
 async fn announce(inner: Arc<Inner>) {
     let member = {
         let config = inner.config.lock();
-        Alive { name: config.name.clone(), value: env!("CARGO_PKG_VERSION").into() }
+        LiveGateway { name: config.name.clone(), value: env!("CARGO_PKG_VERSION").into() }
     };
     loop {
         match inner.store.announce(member.clone()).await {
@@ -358,6 +363,6 @@ async fn announce(inner: Arc<Inner>) {
             }
             Err(error) => tracing::debug!(%error, "cannot announce this gateway yet"),
         }
-        tokio::time::sleep(ANNOUNCE).await;
+        tokio::time::sleep(ANNOUNCE_INTERVAL).await;
     }
 }

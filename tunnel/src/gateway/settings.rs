@@ -10,10 +10,10 @@ use warren_wire::{Name, Pin, PrivateKey, PublicKey};
 use crate::runtime::host::secret;
 use crate::runtime::problem::{Context as _, Problem, Result};
 
-/// A file longer than this is none.
+/// Maximum size of the configuration file.
 const MAX_FILE: u64 = 16 << 20;
 
-/// Everything that was read.
+/// The configuration file with the keys that it names.
 pub(super) struct Settings {
     pub(super) path: PathBuf,
     pub(super) config: GatewayConfig,
@@ -22,35 +22,36 @@ pub(super) struct Settings {
 }
 
 impl Settings {
-    /// Reads all files. A certificate that is not there is made, if its key is to be in the same file.
+    /// Reads all files. A missing certificate is created if its key belongs in the same file.
     ///
     /// # Errors
-    /// What is missing or wrong, with its place.
+    /// A file is missing or not valid, with its path.
     pub(super) fn read(path: &Path) -> Result<Self> {
         let config = config(path)?;
         let key = private_key(&config.keys.private_key_file)?;
         let identity = identity(&config.keys.certificate_file, &config.keys.certificate_key_file)?;
-        own_entry(&config, Some(key.public()), Some(identity.pin())).map_err(|what| not_own(path, &what))?;
+        gateway_entry(&config, Some(key.public()), Some(identity.pin()))
+            .map_err(|what| not_own(path, &what))?;
         Ok(Self { path: path.to_owned(), config, key, identity })
     }
 }
 
-/// Reads the file alone.
+/// Reads only the configuration file.
 ///
 /// # Errors
 /// The first mistake, with line and column.
 pub fn config(path: &Path) -> Result<GatewayConfig> {
-    let told = || format!("configuration {}", path.display());
+    let doing = || format!("configuration {}", path.display());
     let length = fs::metadata(path)
         .map_err(|error| {
-            Problem::new(format!("{}: {error}", told()))
+            Problem::new(format!("{}: {error}", doing()))
                 .hint("select another file with --config FILE; docs/gateway.md has an example")
         })?
         .len();
     if length > MAX_FILE {
-        return Err(Problem::new(format!("{}: too long", told())));
+        return Err(Problem::new(format!("{}: too long", doing())));
     }
-    let text = fs::read_to_string(path).while_doing(told)?;
+    let text = fs::read_to_string(path).while_doing(doing)?;
     GatewayConfig::parse(&text).map_err(|error| {
         Problem::new(format!("{}:{}:{}: {}", path.display(), error.line, error.column, error.what))
             .hint(error.hint)
@@ -87,12 +88,12 @@ pub(super) fn identity(certificate: &Path, key: &Path) -> Result<Identity> {
     })
 }
 
-/// Pods know this gateway by what the list says of it: if that is wrong they all go away with a warning. What is not
-/// given is not looked at.
+/// Checks this gateway's entry in `[[gateways]]`, by which pods know it: with a wrong one, all pods leave with a warning. Only
+/// the given values are checked.
 ///
 /// # Errors
-/// What is wrong in the list.
-pub(crate) fn own_entry(
+/// The difference between the entry and the files.
+pub(crate) fn gateway_entry(
     config: &GatewayConfig,
     key: Option<PublicKey>,
     pin: Option<Pin>,
@@ -127,7 +128,7 @@ pub fn check(path: &Path) -> Result<String> {
     } else {
         Some(identity(&keys.certificate_file, &keys.certificate_key_file)?.pin())
     };
-    own_entry(&config, Some(key), pin).map_err(|what| not_own(path, &what))?;
+    gateway_entry(&config, Some(key), pin).map_err(|what| not_own(path, &what))?;
     if to_be_made && config.gateways.as_slice().iter().any(|gateway| gateway.name == config.name) {
         let certificate = keys.certificate_file.display();
         let what = format!(
@@ -139,7 +140,7 @@ pub fn check(path: &Path) -> Result<String> {
     let store = match &config.store {
         StoreConfig::Embedded(embedded) => format!("in {}", embedded.path.display()),
         StoreConfig::Etcd(etcd) => {
-            // Channels to the members are made within a runtime, though none is opened.
+            // The client of the cluster needs a runtime, though it opens no connection yet.
             let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
             let runtime = runtime.while_doing(|| "runtime".into())?;
             let _within = runtime.enter();
@@ -170,9 +171,9 @@ fn not_own(path: &Path, what: &str) -> Problem {
 pub(super) fn store(config: &GatewayConfig) -> Result<std::sync::Arc<dyn warren_store::Store>> {
     match &config.store {
         StoreConfig::Embedded(embedded) => {
-            let told = || format!("lease store {}", embedded.path.display());
+            let doing = || format!("lease store {}", embedded.path.display());
             if let Some(folder) = embedded.path.parent().filter(|folder| !folder.as_os_str().is_empty()) {
-                fs::create_dir_all(folder).while_doing(told)?;
+                fs::create_dir_all(folder).while_doing(doing)?;
             }
             let opened = warren_store::Embedded::open(&embedded.path).map_err(|error| {
                 Problem::new(format!("lease store: {error}")).hint(

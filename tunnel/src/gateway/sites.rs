@@ -10,27 +10,27 @@ use warren_wire::gateway::{GatewayConfig, Site, SitePeer};
 use super::access::Access;
 use super::forward::Forward;
 use super::model::SiteEntry;
-use super::peers::{Member, Roster};
+use super::peers::{Member, PeerTable};
 use crate::runtime::control::{Command, FilePeer, Handle, Lookup, difference};
 use crate::runtime::net::resolve;
 use crate::runtime::problem::Result;
 use crate::runtime::status::Status;
 
-/// A session is dropped when it is so old (whitepaper section 6.1): a link without a handshake since is down.
+/// REJECT_AFTER_TIME (whitepaper section 6.1): a link without a handshake for this long is down.
 const SESSION: f64 = 180.0;
 
-/// What sites are made of.
+/// The sites, and what they need from the gateway.
 pub(super) struct Sites {
-    pub(super) roster: Arc<Roster>,
+    pub(super) peer_table: Arc<PeerTable>,
     pub(super) access: Arc<Access>,
     pub(super) forward: Arc<dyn Forward>,
     pub(super) interface: Handle,
-    /// Names of endpoints to look up.
+    /// The lookup thread, for endpoint names.
     pub(super) lookups: SyncSender<Lookup>,
 }
 
 impl Sites {
-    /// Goes on with other sites than before. Flows of those that differ end.
+    /// Replaces the sites. Flows of changed sites end.
     ///
     /// # Errors
     /// The control thread does not answer.
@@ -38,29 +38,29 @@ impl Sites {
         let old = peers(before, after.peers.keepalive_seconds);
         let (gone, changed) = difference(&old, &peers(&after.site, after.peers.keepalive_seconds));
         for site in before.peers.iter().filter(|site| !after.site.peers.contains(site)) {
-            if let Some(member) = self.roster.take(&site.key) {
+            if let Some(member) = self.peer_table.take(&site.key) {
                 self.forward.remove(&member);
             }
         }
         for site in after.site.peers.iter().filter(|site| !before.peers.contains(site)) {
             let member = Arc::new(Member::site(site, &self.access));
             self.forward.install(&member);
-            self.roster.put(&member);
+            self.peer_table.put(&member);
         }
-        // Rules come before the packets that they are about.
-        self.forward.settle();
+        // Rules must be in place before packets arrive.
+        self.forward.flush();
         let unknown: Vec<Lookup> = changed
             .iter()
             .filter_map(|peer| {
-                Some(Lookup { peer: peer.config.public_key, name: peer.name.clone()?, not: None })
+                Some(Lookup { peer: peer.config.public_key, name: peer.name.clone()?, unresponsive: None })
             })
             .collect();
         if !gone.is_empty() || !changed.is_empty() {
-            self.interface.ask(|done| Command::Peers { gone, changed, done })?;
-            self.interface.tell(Command::Greet);
+            self.interface.request(|done| Command::Peers { gone, changed, done })?;
+            self.interface.send(Command::StartHandshakes);
         }
         for lookup in unknown {
-            // One that finds no place is looked up when the peer does not answer.
+            // If the queue is full, the name is resolved when the peer does not answer.
             _ = self.lookups.try_send(lookup);
         }
         Ok(())
@@ -81,7 +81,7 @@ fn peers(site: &Site, keepalive_seconds: u16) -> Vec<FilePeer> {
     site.peers.iter().map(peer).collect()
 }
 
-/// What is known of each site, as the interface sees it.
+/// The status of each site, from the status of the interface.
 pub(super) fn entries(site: &Site, interface: &Status) -> Vec<SiteEntry> {
     let entry = |site: &SitePeer| {
         let key = site.key.to_string();

@@ -67,10 +67,10 @@ fn run(lookups: &Receiver<Lookup>, handle: &Handle) {
 }
 
 fn attempt(lookup: Lookup, pause: Duration, failed: &mut HashMap<PublicKey, Failed>, handle: &Handle) {
-    match resolve(&lookup.name, lookup.not) {
+    match resolve(&lookup.name, lookup.unresponsive) {
         Ok(address) => {
             failed.remove(&lookup.peer);
-            handle.tell(Command::Endpoint(lookup.peer, address));
+            handle.send(Command::Endpoint(lookup.peer, address));
         }
         Err(problem) => {
             // Logged once per series of failures.

@@ -2,12 +2,13 @@
 //!
 //! ```text
 //! lookups ──┐
-//! uapi ─────┴─► control: the engine's thread ─► traffic ─► datapath: packets
+//! uapi ─────┴─► control: the engine's thread ─► datapath_runner ─► datapath: packets
 //! metrics, log ◄─ status       net: addresses, routes, DNS, journal ─► host: files and privileges
 //! ```
 
 pub mod control;
 pub mod datapath;
+pub(crate) mod datapath_runner;
 pub mod host;
 mod listen;
 pub mod log;
@@ -18,7 +19,6 @@ pub(crate) mod netstack;
 pub mod problem;
 mod random;
 pub mod status;
-pub(crate) mod traffic;
 pub mod uapi;
 
 pub use listen::ListenAddress;

@@ -192,8 +192,10 @@ macro_rules! answer {
     ($module:ident { $($field:ident: $kept:expr),* }, $outcome:expr) => {{
         let outcome: Result<proto::$module::Response, Diagnostics> = $outcome.map_err(Into::into);
         Ok(Response::new(outcome.unwrap_or_else(|diagnostics| {
-            let kept = proto::$module::Response { $($field: $kept,)* ..Default::default() };
-            proto::$module::Response { diagnostics: wire::diagnostics(diagnostics), ..kept }
+            let mut response = proto::$module::Response::default();
+            response.diagnostics = wire::diagnostics(diagnostics);
+            $(response.$field = $kept;)*
+            response
         })))
     }};
 }

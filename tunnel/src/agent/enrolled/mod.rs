@@ -46,11 +46,11 @@ pub struct Enrolled {
     host: HostInfo,
     carriers: Carriers,
     over: Overrides,
-    told: Mutex<Told>,
+    lease: Mutex<Lease>,
 }
 
-/// The latest answer of the gateways.
-struct Told {
+/// The lease as the gateways granted it last, and the gateway in use.
+struct Lease {
     answer: Answer,
     active: PublicKey,
 }
@@ -99,7 +99,7 @@ pub(super) fn settings(args: &AgentArgs, token: Token) -> Result<Settings> {
         .unwrap_or_else(|| rustix::system::uname().nodename().to_string_lossy().into_owned());
     let host = HostInfo::new(name, std::collections::BTreeMap::new())
         .map_err(|error| Problem::new(format!("--host-name: {error}")))?;
-    let carriers = Carriers::gather(args, interface.config().with_extension("tls.pem"));
+    let carriers = Carriers::load(args, interface.config().with_extension("tls.pem"));
     let over = Overrides {
         mtu: args.mtu,
         listen_port: args.listen_port,
@@ -115,7 +115,7 @@ pub(super) fn settings(args: &AgentArgs, token: Token) -> Result<Settings> {
         host,
         carriers: carriers.clone(),
         over: over.clone(),
-        told: Mutex::new(Told { answer, active }),
+        lease: Mutex::new(Lease { answer, active }),
     });
     Ok(Settings {
         interface,
@@ -123,7 +123,7 @@ pub(super) fn settings(args: &AgentArgs, token: Token) -> Result<Settings> {
         config: enrolled.config(),
         device: args.device,
         planned_rate: args.planned_rate,
-        folder: folders::own()?,
+        folder: folders::runtime_folder()?,
         services: args.services.clone(),
         carriers,
         over,
@@ -133,8 +133,8 @@ pub(super) fn settings(args: &AgentArgs, token: Token) -> Result<Settings> {
 impl Enrolled {
     /// The configuration for the current gateway.
     pub(super) fn config(&self) -> Config {
-        let told = self.told.lock();
-        let Told { answer, active } = &*told;
+        let lease = self.lease.lock();
+        let Lease { answer, active } = &*lease;
         let mut interface = Interface {
             private_key: Some(self.key.clone()),
             addresses: answer.addresses.iter().map(|address| IpNet::from(*address)).collect(),
@@ -171,7 +171,7 @@ impl Enrolled {
         let Self { claims, token, key, host, carriers, .. } = self;
         let request = Request { claims, token, key, host, carriers };
         Ok(join::once(&request, deferred)?.map(|(answer, active)| {
-            *self.told.lock() = Told { answer, active };
+            *self.lease.lock() = Lease { answer, active };
             self.config()
         }))
     }
@@ -186,8 +186,8 @@ impl Enrolled {
 
     /// Releases the lease. Tries for at most a few seconds, since the lease would expire anyway.
     pub(super) fn release(&self) {
-        let told = self.told.lock();
-        let Told { answer, active } = &*told;
+        let lease = self.lease.lock();
+        let Lease { answer, active } = &*lease;
         match join::release(answer, *active, &self.key, &self.carriers) {
             Ok(()) => tracing::info!("lease released"),
             Err(problem) => {
@@ -198,16 +198,16 @@ impl Enrolled {
 
     /// The keys of the gateways, and the index of the active one.
     fn gateways(&self) -> (Vec<PublicKey>, usize) {
-        let told = self.told.lock();
+        let lease = self.lease.lock();
         let keys: Vec<PublicKey> =
-            told.answer.gateways.as_slice().iter().map(|gateway| gateway.key).collect();
-        let active = keys.iter().position(|key| *key == told.active).unwrap_or(0);
+            lease.answer.gateways.as_slice().iter().map(|gateway| gateway.key).collect();
+        let active = keys.iter().position(|key| *key == lease.active).unwrap_or(0);
         (keys, active)
     }
 
     /// Switches to another gateway.
     fn turn_to(&self, key: PublicKey) -> Config {
-        self.told.lock().active = key;
+        self.lease.lock().active = key;
         self.config()
     }
 }

@@ -10,7 +10,7 @@ use warren_wire::enrolment::RETRY_AFTER_MAX;
 
 use super::{Enrolled, join::spread, refusal::Deferred};
 use crate::agent::Event;
-use crate::agent::tunnel::Look;
+use crate::agent::tunnel::TunnelHandle;
 use crate::runtime::log;
 use crate::runtime::problem::{Context as _, Result};
 
@@ -25,7 +25,7 @@ const PAUSE: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs
 /// When no thread can be started.
 pub(in crate::agent) fn start(
     enrolled: Arc<Enrolled>,
-    tunnel: Arc<dyn Look>,
+    tunnel: Arc<dyn TunnelHandle>,
     events: Sender<Event>,
 ) -> Result<()> {
     thread::Builder::new()
@@ -36,7 +36,7 @@ pub(in crate::agent) fn start(
     Ok(())
 }
 
-fn run(enrolled: &Enrolled, tunnel: &dyn Look, events: &Sender<Event>) {
+fn run(enrolled: &Enrolled, tunnel: &dyn TunnelHandle, events: &Sender<Event>) {
     let (mut keys, active) = enrolled.gateways();
     let mut failover = Failover::new(active);
     loop {
@@ -50,14 +50,14 @@ fn run(enrolled: &Enrolled, tunnel: &dyn Look, events: &Sender<Event>) {
                 Action::Probe(index) => tunnel.probe(keys[index]),
                 Action::Move(index) => {
                     tracing::warn!(from = %keys[active_of(enrolled)], to = %keys[index], "gateway does not answer, failing over");
-                    if events.send(Event::Become(Box::new(enrolled.turn_to(keys[index])))).is_err() {
+                    if events.send(Event::Replace(Box::new(enrolled.turn_to(keys[index])))).is_err() {
                         return;
                     }
                 }
                 Action::Lost => {
                     tracing::warn!("no gateway answers, enrolling again");
                     let Some(config) = rejoin(enrolled, tunnel) else { return };
-                    if events.send(Event::Become(Box::new(config))).is_err() {
+                    if events.send(Event::Replace(Box::new(config))).is_err() {
                         return;
                     }
                     let (now_known, active) = enrolled.gateways();
@@ -75,19 +75,19 @@ fn active_of(enrolled: &Enrolled) -> usize {
 }
 
 /// Retries until it succeeds; `None` when the tunnel has ended.
-fn rejoin(enrolled: &Enrolled, tunnel: &dyn Look) -> Option<warren_wire::config::Config> {
+fn rejoin(enrolled: &Enrolled, tunnel: &dyn TunnelHandle) -> Option<warren_wire::config::Config> {
     let (mut deferred, mut pause) = (Deferred::default(), PAUSE.0);
     loop {
         let delay = match enrolled.rejoin(&mut deferred) {
             Ok(Ok(config)) => return Some(config),
             Ok(Err(refusals)) => {
                 log::warn(&refusals.problem());
-                // An operator may still readmit a key that was evicted.
-                refusals.delay().unwrap_or(PAUSE.1)
+                // Also after a final refusal: an operator may readmit a key that was evicted.
+                refusals.delay().unwrap_or_default()
             }
             Err(problem) => {
                 log::warn(&problem);
-                PAUSE.1
+                Duration::ZERO
             }
         };
         let until = std::time::Instant::now() + spread(pause).max(delay.min(RETRY_AFTER_MAX));

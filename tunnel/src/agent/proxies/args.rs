@@ -70,7 +70,7 @@ pub struct Reverse {
 
 impl ServiceArgs {
     /// Whether any option needs a tunnel without an interface.
-    pub(crate) fn asked(&self) -> bool {
+    pub(crate) fn requested(&self) -> bool {
         let on = |address: Option<ListenAddress>| matches!(address, Some(ListenAddress::At(_)));
         on(self.socks5)
             || on(self.http_proxy)
@@ -90,18 +90,18 @@ impl ServiceArgs {
     /// # Errors
     /// When they cannot be read or parsed. The error does not contain them.
     pub(crate) fn credentials(&self) -> Result<Option<Credentials>> {
-        let told = |name: String, error: &dyn fmt::Display| {
+        let failed = |name: String, error: &dyn fmt::Display| {
             Problem::new(format!("{name}: {error}")).hint("use one line of the form user:password")
         };
         if let Some(path) = &self.proxy_credentials_file {
             let name = format!("proxy credentials {}", path.display());
-            return Credentials::read(path).map(Some).map_err(|error| told(name, &error));
+            return Credentials::read(path).map(Some).map_err(|error| failed(name, &error));
         }
         let Ok(text) = std::env::var("WARREN_PROXY_CREDENTIALS").map(zeroize::Zeroizing::new) else {
             return Ok(None);
         };
         let parsed = Credentials::parse(&text);
-        parsed.map(Some).map_err(|error| told("WARREN_PROXY_CREDENTIALS".into(), &error))
+        parsed.map(Some).map_err(|error| failed("WARREN_PROXY_CREDENTIALS".into(), &error))
     }
 }
 

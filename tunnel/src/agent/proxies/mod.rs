@@ -65,7 +65,7 @@ impl Inside for Netstack {
 }
 
 /// Outbound connections: through the tunnel to AllowedIPs, and directly to everything else.
-type Way<N> = Outbound<Split<N, System>, Names<N>>;
+type Route<N> = Outbound<Split<N, System>, Names<N>>;
 
 /// Where the proxies listen.
 #[derive(Debug, Clone, Default)]
@@ -83,7 +83,7 @@ pub(crate) struct Services {
     runtime: Option<Runtime>,
     proxies: warren_proxy::Services,
     /// Updates the prefixes that are routed through the tunnel.
-    enter: Box<dyn Fn(Prefixes) + Send + Sync>,
+    set_prefixes: Box<dyn Fn(Prefixes) + Send + Sync>,
     counters: ServiceCounters,
     at: Proxies,
 }
@@ -102,7 +102,7 @@ impl Services {
             .build()
             .while_doing(|| "cannot start the proxies".into())?;
         let limits = Limits { buffer_bytes: 4 << 20, ..Limits::default() };
-        let patience = limits.connect;
+        let connect_timeout = limits.connect;
         let proxies = warren_proxy::Services::new(limits);
         let servers = Servers {
             tunnel: config.interface.dns.iter().map(|server| SocketAddr::new(*server, 53)).collect(),
@@ -111,11 +111,12 @@ impl Services {
         let names = Names::new(&proxies, inside.clone(), suffixes(config), servers);
         let direct = (!args.no_direct).then_some(System);
         let split = Split::new(inside.clone(), prefixes(config), direct);
-        let way: Arc<Way<N>> = Arc::new(Outbound::new(split, names.clone(), patience));
+        let route: Arc<Route<N>> = Arc::new(Outbound::new(split, names.clone(), connect_timeout));
         let counters = counters::of(&proxies, inside.clone());
-        let served = runtime.block_on(serve(&proxies, &way, inside, names, args, credentials));
-        let enter = Box::new(move |prefixes| way.dial().set_prefixes(prefixes));
-        let mut services = Self { runtime: Some(runtime), proxies, enter, counters, at: Proxies::default() };
+        let served = runtime.block_on(serve(&proxies, &route, inside, names, args, credentials));
+        let set_prefixes = Box::new(move |prefixes| route.dial().set_prefixes(prefixes));
+        let mut services =
+            Self { runtime: Some(runtime), proxies, set_prefixes, counters, at: Proxies::default() };
         services.at = served?;
         Ok(services)
     }
@@ -132,7 +133,7 @@ impl Services {
 
     /// Applies the prefixes of another configuration.
     pub(crate) fn reload(&self, config: &Config) {
-        (self.enter)(prefixes(config));
+        (self.set_prefixes)(prefixes(config));
     }
 }
 
@@ -150,33 +151,33 @@ impl Drop for Services {
 
 async fn serve<N: Inside>(
     services: &warren_proxy::Services,
-    way: &Arc<Way<N>>,
+    route: &Arc<Route<N>>,
     inside: &N,
     names: Names<N>,
     args: &ServiceArgs,
     credentials: Option<Credentials>,
 ) -> Result<Proxies> {
     let mut proxies = Proxies { credentials: credentials.clone(), ..Proxies::default() };
-    let way = || Arc::clone(way);
+    let route = || Arc::clone(route);
     if let Some(at) = wanted(args.socks5, SOCKS5) {
-        let served = services.socks(at, way(), credentials.clone()).await;
-        proxies.socks5 = settle("SOCKS5 proxy", "--socks5", at, args.socks5, served)?;
+        let served = services.socks(at, route(), credentials.clone()).await;
+        proxies.socks5 = listening("SOCKS5 proxy", "--socks5", at, args.socks5, served)?;
     }
     if let Some(at) = wanted(args.http_proxy, HTTP) {
-        let served = services.http(at, way(), credentials).await;
-        proxies.http = settle("HTTP proxy", "--http-proxy", at, args.http_proxy, served)?;
+        let served = services.http(at, route(), credentials).await;
+        proxies.http = listening("HTTP proxy", "--http-proxy", at, args.http_proxy, served)?;
     }
     if let Some(ListenAddress::At(at)) = args.dns {
         let served = services.dns(at, names).await;
-        settle("DNS server", "--dns", at, args.dns, served)?;
+        listening("DNS server", "--dns", at, args.dns, served)?;
     }
     for forward in &args.forward {
         let Forward { protocol, at, to } = forward.clone();
         let served = match protocol {
-            Protocol::Tcp => services.forward_tcp_here(at, way(), to).await,
-            Protocol::Udp => services.forward_udp_here(at, way(), to).await,
+            Protocol::Tcp => services.forward_tcp_here(at, route(), to).await,
+            Protocol::Udp => services.forward_udp_here(at, route(), to).await,
         };
-        settle("port forward", "--forward", at, Some(ListenAddress::At(at)), served)?;
+        listening("port forward", "--forward", at, Some(ListenAddress::At(at)), served)?;
     }
     for reverse in &args.reverse {
         serve_overlay(services, inside, reverse.clone()).await?;
@@ -208,8 +209,8 @@ async fn serve_overlay<N: Inside>(
     Ok(())
 }
 
-fn wanted(asked: Option<ListenAddress>, otherwise: SocketAddr) -> Option<SocketAddr> {
-    match asked {
+fn wanted(requested: Option<ListenAddress>, otherwise: SocketAddr) -> Option<SocketAddr> {
+    match requested {
         Some(ListenAddress::Off) => None,
         Some(ListenAddress::At(at)) => Some(at),
         None => Some(otherwise),
@@ -217,11 +218,11 @@ fn wanted(asked: Option<ListenAddress>, otherwise: SocketAddr) -> Option<SocketA
 }
 
 /// A default address that is in use is only a warning: a second agent on the machine runs without it.
-fn settle(
+fn listening(
     what: &str,
     flag: &str,
     at: SocketAddr,
-    asked: Option<ListenAddress>,
+    requested: Option<ListenAddress>,
     served: io::Result<SocketAddr>,
 ) -> Result<Option<SocketAddr>> {
     match served {
@@ -232,7 +233,7 @@ fn settle(
         Err(error) => {
             let problem = Problem::new(format!("{what} cannot listen on {at}: {error}"))
                 .hint(format!("choose another address with {flag}"));
-            if asked.is_some() {
+            if requested.is_some() {
                 return Err(problem);
             }
             log::warn(&problem);

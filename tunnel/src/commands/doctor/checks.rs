@@ -13,7 +13,7 @@ use warren_device::{
 use warren_transport::udp::Udp;
 use warren_wire::config::{Config, Host};
 
-use super::{Finding, Report, Verdict, pod};
+use super::{Finding, Outcome, Report, pod};
 use crate::runtime::{
     datapath::Clock,
     host::capabilities,
@@ -35,7 +35,7 @@ const CLOCK_FLOOR: Duration = Duration::from_secs(1_767_225_600);
 const MANY: usize = 20;
 
 /// Runs all checks.
-pub(super) fn look(config: Option<&Config>) -> Report {
+pub(super) fn examine(config: Option<&Config>) -> Report {
     let mut findings = Vec::new();
     let permitted = capabilities::may_configure_network();
     findings.push(if permitted {
@@ -61,7 +61,7 @@ pub(super) fn look(config: Option<&Config>) -> Report {
     findings.push(pod::gateway());
     findings.extend(mtu(config));
     findings.push(clock(Clock.now().wall));
-    let can_send = findings.iter().all(|finding| finding.check != "UDP" || finding.verdict == Verdict::Ok);
+    let can_send = findings.iter().all(|finding| finding.check != "UDP" || finding.outcome == Outcome::Ok);
     let (backend, because) = choice(permitted, in_kernel, tun, can_send);
     findings.extend(dns(config, backend == Some("user")));
     findings.extend(reverse_path());
@@ -72,7 +72,7 @@ pub(super) fn look(config: Option<&Config>) -> Report {
         Some("user") => &["TUN device", "kernel WireGuard", "reverse path"],
         _ => &[],
     };
-    findings.retain(|finding| finding.verdict == Verdict::Ok || !unused.contains(&finding.check));
+    findings.retain(|finding| finding.outcome == Outcome::Ok || !unused.contains(&finding.check));
     Report { findings, backend, because: because.to_owned() }
 }
 
@@ -181,13 +181,13 @@ fn udp() -> Vec<Finding> {
     };
     let families = udp.families();
     let offload = udp.capabilities();
-    let told = match (families.v4, families.v6) {
+    let text = match (families.v4, families.v6) {
         (true, true) => "sockets for IPv4 and IPv6",
         (true, false) => "sockets for IPv4 only",
         _ => "sockets for IPv6 only",
     };
     vec![
-        Finding::ok("UDP", told),
+        Finding::ok("UDP", text),
         match (offload.gso, offload.gro) {
             (true, true) => Finding::ok("UDP offloads", "UDP_SEGMENT and UDP_GRO"),
             (gso, gro) => Finding::limited(
@@ -264,10 +264,10 @@ fn mtu(config: Option<&Config>) -> Vec<Finding> {
     match routes.default_path() {
         Ok(Some(path)) => {
             let outside = of(path);
-            let told = outside.map_or_else(|| "unknown".to_owned(), |mtu| mtu.to_string());
+            let text = outside.map_or_else(|| "unknown".to_owned(), |mtu| mtu.to_string());
             findings.push(Finding::ok(
                 CHECK,
-                format!("{told} on the default route, {} inside the tunnel", net::tunnel_mtu(outside)),
+                format!("{text} on the default route, {} inside the tunnel", net::tunnel_mtu(outside)),
             ));
         }
         _ => findings.push(Finding::limited(
@@ -310,12 +310,12 @@ fn clock(wall: Duration) -> Finding {
 }
 
 fn dns(config: Option<&Config>, by_proxies: bool) -> Vec<Finding> {
-    let told = if by_proxies {
+    let text = if by_proxies {
         "unchanged: the proxies resolve names of the tunnel".to_owned()
     } else {
-        format!("would be set with {}", net::dns_chosen().told())
+        format!("would be set with {}", net::dns_chosen().name())
     };
-    let mut findings = vec![Finding::ok("DNS", told)];
+    let mut findings = vec![Finding::ok("DNS", text)];
     for endpoint in
         config.iter().flat_map(|config| &config.peers).filter_map(|peer| peer.endpoint.as_ref()).take(MANY)
     {
@@ -366,7 +366,7 @@ mod tests {
 
     #[test]
     fn a_clock_of_1970_is_seen() {
-        assert_eq!(clock(Duration::from_secs(60)).verdict, Verdict::Limited);
-        assert_eq!(clock(Duration::from_secs(1_800_000_000)).verdict, Verdict::Ok);
+        assert_eq!(clock(Duration::from_secs(60)).outcome, Outcome::Limited);
+        assert_eq!(clock(Duration::from_secs(1_800_000_000)).outcome, Outcome::Ok);
     }
 }

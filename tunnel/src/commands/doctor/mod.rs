@@ -17,7 +17,7 @@ use crate::{
 /// The result of a check.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Verdict {
+pub enum Outcome {
     /// No problem.
     Ok,
     /// A tunnel works without it, but slower or with fewer features.
@@ -32,7 +32,8 @@ pub struct Finding {
     /// Name of the check.
     pub check: &'static str,
     /// The result.
-    pub verdict: Verdict,
+    #[serde(rename = "verdict")]
+    pub outcome: Outcome,
     /// What was found.
     pub seen: String,
     /// What to do about it.
@@ -53,15 +54,15 @@ pub struct Report {
 
 impl Finding {
     pub(crate) fn ok(check: &'static str, seen: impl Into<String>) -> Self {
-        Self { check, verdict: Verdict::Ok, seen: seen.into(), hint: None }
+        Self { check, outcome: Outcome::Ok, seen: seen.into(), hint: None }
     }
 
     pub(crate) fn limited(check: &'static str, seen: impl Into<String>, hint: impl Into<String>) -> Self {
-        Self { check, verdict: Verdict::Limited, seen: seen.into(), hint: Some(hint.into()) }
+        Self { check, outcome: Outcome::Limited, seen: seen.into(), hint: Some(hint.into()) }
     }
 
     pub(crate) fn missing(check: &'static str, seen: impl Into<String>, hint: impl Into<String>) -> Self {
-        Self { check, verdict: Verdict::Missing, seen: seen.into(), hint: Some(hint.into()) }
+        Self { check, outcome: Outcome::Missing, seen: seen.into(), hint: Some(hint.into()) }
     }
 }
 
@@ -71,10 +72,10 @@ impl Report {
         if self.backend.is_none() {
             return 2;
         }
-        match self.findings.iter().map(|finding| finding.verdict).max() {
-            None | Some(Verdict::Ok) => 0,
-            Some(Verdict::Limited) => 1,
-            Some(Verdict::Missing) => 2,
+        match self.findings.iter().map(|finding| finding.outcome).max() {
+            None | Some(Outcome::Ok) => 0,
+            Some(Outcome::Limited) => 1,
+            Some(Outcome::Missing) => 2,
         }
     }
 
@@ -82,17 +83,17 @@ impl Report {
     pub fn troubles(&self) -> impl Iterator<Item = &Finding> {
         self.findings
             .iter()
-            .filter(|finding| finding.verdict != Verdict::Ok && finding.check != checks::PRIVILEGES)
+            .filter(|finding| finding.outcome != Outcome::Ok && finding.check != checks::PRIVILEGES)
     }
 
     /// The report as text.
     pub fn text(&self) -> String {
         let mut out = String::new();
         for finding in &self.findings {
-            let mark = match finding.verdict {
-                Verdict::Ok => "ok      ",
-                Verdict::Limited => "limited ",
-                Verdict::Missing => "missing ",
+            let mark = match finding.outcome {
+                Outcome::Ok => "ok      ",
+                Outcome::Limited => "limited ",
+                Outcome::Missing => "missing ",
             };
             _ = writeln!(out, "{mark} {:<18} {}", finding.check, finding.seen);
             if let Some(hint) = &finding.hint {
@@ -105,7 +106,7 @@ impl Report {
             }
             None => writeln!(out, "\nA tunnel cannot run on this machine: {}.", self.because),
         };
-        let problems = self.findings.iter().filter(|finding| finding.verdict != Verdict::Ok).count();
+        let problems = self.findings.iter().filter(|finding| finding.outcome != Outcome::Ok).count();
         if self.backend.is_some() {
             _ = match (self.exit_code(), problems) {
                 (0, _) => writeln!(out, "No problems found."),
@@ -122,8 +123,8 @@ impl Report {
 }
 
 /// Checks this machine.
-pub fn look(config: Option<&Config>) -> Report {
-    checks::look(config)
+pub fn examine(config: Option<&Config>) -> Report {
+    checks::examine(config)
 }
 
 /// Checks, prints the report, and returns the exit code.
@@ -145,7 +146,7 @@ pub fn run(args: &DoctorArgs) -> Result<u8> {
         }
         None => None,
     };
-    let report = checks::look(config.as_ref());
+    let report = checks::examine(config.as_ref());
     if args.json {
         let json = serde_json::to_string_pretty(&report).map_err(|error| Problem::new(error.to_string()))?;
         print(&format!("{json}\n"))?;

@@ -14,7 +14,7 @@ use crate::runtime::net::PrivateNetwork;
 /// The port on which networks usually permit TLS.
 const TLS_PORT: u16 = 443;
 /// Timeout for a connection.
-const PATIENCE: Duration = Duration::from_secs(3);
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(3);
 /// Number of gateways that are tried.
 const MANY: usize = 3;
 /// Fewer descriptors are reported as a limitation: each stream needs up to two.
@@ -37,7 +37,7 @@ pub(super) fn user_namespaces() -> Finding {
 
 /// How a gateway on this machine would forward. Both modes are fine.
 pub(super) fn gateway() -> Finding {
-    let (by, why, hint) = crate::gateway::forward::here();
+    let (by, why, hint) = crate::gateway::forward::preview();
     let hint = hint.map(|hint| format!(" ({hint})")).unwrap_or_default();
     Finding::ok("gateway", format!("would use forwarding mode `{by}`: {why}{hint}"))
 }
@@ -71,7 +71,7 @@ pub(super) fn tls_out(config: Option<&Config>) -> Vec<Finding> {
 fn connect(host: &str) -> io::Result<SocketAddr> {
     let mut last = io::Error::from(io::ErrorKind::NotFound);
     for to in (host, TLS_PORT).to_socket_addrs()? {
-        match TcpStream::connect_timeout(&to, PATIENCE) {
+        match TcpStream::connect_timeout(&to, CONNECT_TIMEOUT) {
             Ok(_) => return Ok(to),
             Err(error) => last = error,
         }

@@ -17,9 +17,9 @@ mod ready;
 use std::{process, time::Duration};
 
 use crate::{
-    agent::{self, Beside},
+    agent::{self, ScopedTunnel},
     cli::ExecArgs,
-    commands::complain,
+    commands::print_error,
     runtime::{
         log,
         problem::{Problem, Result},
@@ -33,14 +33,14 @@ const NOT_UP: u8 = 125;
 
 /// Runs a program beside a tunnel and returns the exit code.
 pub fn run(args: &ExecArgs) -> u8 {
-    let done = if process::id() == 1 { init::run() } else { together(args) };
+    let done = if process::id() == 1 { init::run() } else { run_in_tunnel(args) };
     done.unwrap_or_else(|problem| {
-        complain(&problem);
+        print_error(&problem);
         NOT_UP
     })
 }
 
-fn together(args: &ExecArgs) -> Result<u8> {
+fn run_in_tunnel(args: &ExecArgs) -> Result<u8> {
     if args.agent.cleanup {
         return Err(
             Problem::new("--cleanup cannot be used with exec").hint("run `warren-tunnel agent --cleanup`")
@@ -49,7 +49,7 @@ fn together(args: &ExecArgs) -> Result<u8> {
     log::start(args.agent.log_format, &args.agent.log_level)?;
     // From here on, signals end the process cleanly.
     let signals = Signals::listen()?;
-    agent::beside(&args.agent, failed, |tunnel| attend(tunnel, args, &signals))?
+    agent::with_tunnel(&args.agent, failed, |tunnel| run_program(tunnel, args, &signals))?
 }
 
 /// The program is not ended: it may have work that needs no network, and files to close.
@@ -61,7 +61,7 @@ fn failed(problem: &Problem) {
     );
 }
 
-fn attend(tunnel: &Beside, args: &ExecArgs, signals: &Signals) -> Result<u8> {
+fn run_program(tunnel: &ScopedTunnel, args: &ExecArgs, signals: &Signals) -> Result<u8> {
     if let Some(signal) = ready::wait(tunnel, Duration::from_secs(args.wait), signals)? {
         return Ok(child::code_of(signal));
     }

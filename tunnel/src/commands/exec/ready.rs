@@ -7,7 +7,7 @@ use std::{
 
 use super::child::Signals;
 use crate::{
-    agent::Beside,
+    agent::ScopedTunnel,
     commands::doctor,
     runtime::{
         problem::{Problem, Result},
@@ -16,9 +16,9 @@ use crate::{
 };
 
 /// Interval between checks.
-const LOOK: Duration = Duration::from_millis(20);
+const POLL_INTERVAL: Duration = Duration::from_millis(20);
 /// Interval between requests for handshakes. A handshake in progress is not disturbed.
-const GREET: Duration = Duration::from_secs(1);
+const HANDSHAKE_INTERVAL: Duration = Duration::from_secs(1);
 /// Peers named in the error.
 const NAMED: usize = 5;
 
@@ -26,33 +26,33 @@ const NAMED: usize = 5;
 ///
 /// # Errors
 /// When no peer answers in time, with the peers tried and problems found on this machine.
-pub(super) fn wait(tunnel: &Beside, longest: Duration, signals: &Signals) -> Result<Option<i32>> {
-    if longest.is_zero() || tunnel.config().peers.is_empty() {
+pub(super) fn wait(tunnel: &ScopedTunnel, timeout: Duration, signals: &Signals) -> Result<Option<i32>> {
+    if timeout.is_zero() || tunnel.config().peers.is_empty() {
         return Ok(None);
     }
     let begun = Instant::now();
-    let mut greeted: Option<Instant> = None;
+    let mut requested: Option<Instant> = None;
     loop {
         let status = tunnel.status()?;
         if status.peers.iter().any(|peer| peer.last_handshake.is_some()) {
             tracing::info!(after_ms = begun.elapsed().as_millis(), "peer answered");
             return Ok(None);
         }
-        if begun.elapsed() >= longest {
-            return Err(story(&status, longest, &doctor::look(Some(tunnel.config()))));
+        if begun.elapsed() >= timeout {
+            return Err(no_answer(&status, timeout, &doctor::examine(Some(tunnel.config()))));
         }
-        if greeted.is_none_or(|last| last.elapsed() >= GREET) {
-            tunnel.greet();
-            greeted = Some(Instant::now());
+        if requested.is_none_or(|last| last.elapsed() >= HANDSHAKE_INTERVAL) {
+            tunnel.start_handshakes();
+            requested = Some(Instant::now());
         }
-        if let Some(signal) = signals.next(LOOK) {
+        if let Some(signal) = signals.next(POLL_INTERVAL) {
             return Ok(Some(signal));
         }
     }
 }
 
-fn story(status: &Status, longest: Duration, report: &doctor::Report) -> Problem {
-    let mut what = format!("no peer answered within {} s, so the command was not started", longest.as_secs());
+fn no_answer(status: &Status, timeout: Duration, report: &doctor::Report) -> Problem {
+    let mut what = format!("no peer answered within {} s, so the command was not started", timeout.as_secs());
     for peer in status.peers.iter().take(NAMED) {
         let name = peer.endpoint_name.as_deref().unwrap_or("its endpoint");
         _ = match peer.endpoint {
@@ -98,6 +98,6 @@ mod tests {
             backend: Some("user"),
             because: String::new(),
         };
-        insta::assert_snapshot!(story(&status, Duration::from_secs(30), &report));
+        insta::assert_snapshot!(no_answer(&status, Duration::from_secs(30), &report));
     }
 }

@@ -44,7 +44,7 @@ struct Refusal {
     code: String,
     #[serde(default)]
     message: String,
-    /// Some services write it so, some both ways.
+    /// Some services use this spelling, some both.
     #[serde(default, rename = "Message")]
     capital: String,
 }

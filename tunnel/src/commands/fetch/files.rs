@@ -9,10 +9,10 @@ use zeroize::Zeroizing;
 
 use crate::runtime::problem::{Context as _, Result};
 
-/// Sees to it that the folder is there.
+/// Creates the folder if it is missing.
 ///
 /// # Errors
-/// It cannot be made.
+/// The folder cannot be created.
 pub(super) fn folder(path: &Path) -> Result<()> {
     DirBuilder::new()
         .recursive(true)
@@ -21,10 +21,10 @@ pub(super) fn folder(path: &Path) -> Result<()> {
         .while_doing(|| format!("creating {}", path.display()))
 }
 
-/// Makes `bytes` the contents of a file; whether they are other ones than before.
+/// Writes `bytes` to a file; true if its content has changed.
 ///
 /// # Errors
-/// It cannot be written.
+/// The file cannot be written.
 pub(super) fn write(path: &Path, bytes: &[u8]) -> Result<bool> {
     if is(path, bytes) {
         return Ok(false);
@@ -36,7 +36,7 @@ pub(super) fn write(path: &Path, bytes: &[u8]) -> Result<bool> {
 }
 
 fn replace(path: &Path, new: &Path, bytes: &[u8]) -> std::io::Result<()> {
-    // What a killed process left may have another mode or be a link: made anew.
+    // A leftover of a killed process may have another mode or be a link, so it is replaced.
     match std::fs::remove_file(new) {
         Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(error),
         _ => {}
@@ -51,7 +51,7 @@ fn replace(path: &Path, new: &Path, bytes: &[u8]) -> std::io::Result<()> {
 fn is(path: &Path, bytes: &[u8]) -> bool {
     let Ok(mut file) = File::open(path) else { return false };
     let own = file.metadata().is_ok_and(|metadata| metadata.permissions().mode() & 0o077 == 0);
-    // One byte more than expected, so that a longer file is another one; and room at once, so that no copy stays.
+    // Reads one byte more than expected to notice a longer file; the capacity is reserved so that no copy of a secret remains.
     let mut have = Zeroizing::new(Vec::with_capacity(bytes.len() + 1));
     let read = std::io::Read::take(&mut file, bytes.len() as u64 + 1).read_to_end(&mut have);
     own && read.is_ok() && *have == bytes

@@ -16,9 +16,9 @@ use zeroize::Zeroizing;
 
 use crate::runtime::problem::{Context as _, Problem, Result};
 
-/// Longest wait for an answer.
-const PATIENCE: Duration = Duration::from_secs(20);
-/// Longest answer: a parameter has 8 KB, a secret 64 KiB.
+/// Timeout for a response.
+const RESPONSE_TIMEOUT: Duration = Duration::from_secs(20);
+/// Maximum size of a response: a parameter has at most 8 KB, a secret 64 KiB.
 const LONGEST: usize = 256 * 1024;
 
 /// A response.
@@ -29,7 +29,7 @@ pub(super) struct Answer {
 }
 
 impl Answer {
-    /// The body as text, for services that answer with a word.
+    /// The body as text, for services that return plain text.
     pub(super) fn text(&self) -> String {
         String::from_utf8_lossy(&self.body).trim().to_owned()
     }
@@ -38,7 +38,7 @@ impl Answer {
 /// Sends a request whose URI is absolute.
 ///
 /// # Errors
-/// Nobody answers, or not in time. The error names the host, nothing of the request.
+/// No response in time. The error names the host, but nothing of the request.
 pub(super) async fn send(request: Request<Full<Bytes>>) -> Result<Answer> {
     let uri = request.uri().clone();
     let host = uri.host().unwrap_or_default().to_owned();
@@ -54,8 +54,8 @@ pub(super) async fn send(request: Request<Full<Bytes>>) -> Result<Answer> {
         let stream = TlsConnector::from(Arc::new(trust()?)).connect(name, stream).await;
         exchange(stream.while_doing(|| format!("TLS with {host}"))?, request).await
     };
-    let unheard = || Problem::new(format!("{host} did not answer within {} s", PATIENCE.as_secs()));
-    tokio::time::timeout(PATIENCE, talk).await.unwrap_or_else(|_| Err(unheard()))
+    let unheard = || Problem::new(format!("{host} did not answer within {} s", RESPONSE_TIMEOUT.as_secs()));
+    tokio::time::timeout(RESPONSE_TIMEOUT, talk).await.unwrap_or_else(|_| Err(unheard()))
 }
 
 async fn exchange(
@@ -65,7 +65,7 @@ async fn exchange(
     let uri = request.uri().clone();
     let host = uri.authority().map(ToString::to_string).unwrap_or_default();
     let doing = || format!("request to {host}");
-    // A server, unlike a proxy, is asked by path.
+    // Servers, unlike proxies, expect a path instead of an absolute URI.
     let path = uri.path_and_query().map_or("/", |path| path.as_str());
     *request.uri_mut() = path.parse::<Uri>().while_doing(doing)?;
     let value = header::HeaderValue::from_str(&host).while_doing(doing)?;
@@ -81,7 +81,7 @@ async fn exchange(
     tokio::pin!(answer);
     tokio::select! {
         answer = &mut answer => answer,
-        // A connection that ends first may have brought the whole answer.
+        // The connection may end after the whole response has arrived.
         _ = connection => answer.await,
     }
 }

@@ -1,10 +1,9 @@
 //! `warren-tunnel fetch`: copies keys and configuration of a gateway from a secret store to files.
 //!
-//! A value that is missing or not what it is to be is told and asked for again, until it is right: at first boot a
-//! gateway may be there before its keys, its role or its way to the internet are. Nothing is written before all values
-//! are right and belong together: while Terraform rotates keys, the new key and the configuration that names it come
-//! one after the other. Files appear whole or not at all, readable by their owner alone; one that has not changed is
-//! left alone, so that whoever watches it is not woken.
+//! A missing or invalid value is logged and fetched again until it is valid: at first boot, a gateway may start before its
+//! keys, its role or its internet access exist. Nothing is written before all values are valid and match each other: while
+//! Terraform rotates keys, the new key and the configuration that names it appear one after the other. Files are written
+//! atomically, readable only by their owner. An unchanged file is not touched, so that programs that watch it do not reload.
 
 mod aws;
 mod files;
@@ -26,7 +25,7 @@ use crate::cli::FetchArgs;
 use crate::gateway;
 use crate::runtime::problem::{Context as _, Problem, Result};
 
-/// The first pause before another attempt, and the longest.
+/// First and longest pause between attempts.
 const PAUSES: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(30));
 
 /// Endpoints of stores and metadata services: from environment variables for emulators, otherwise those of the cloud.
@@ -42,7 +41,7 @@ pub struct Environment {
 }
 
 impl Environment {
-    /// Reads the variables, the same as those of the clouds' tools.
+    /// Reads the environment variables, which are those of the clouds' tools.
     pub fn read() -> Environment {
         let get = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
         let id = get("AWS_ACCESS_KEY_ID").zip(get("AWS_SECRET_ACCESS_KEY"));
@@ -60,7 +59,7 @@ impl Environment {
 /// Runs the command.
 ///
 /// # Errors
-/// The list of files cannot be read, or the time is over.
+/// The list of files cannot be read, or values are missing when the time is over.
 pub fn run(args: &FetchArgs) -> Result<()> {
     let text = std::fs::read_to_string(&args.config)
         .while_doing(|| format!("reading {}", args.config.display()))
@@ -83,8 +82,7 @@ pub fn run(args: &FetchArgs) -> Result<()> {
     runtime.block_on(all(&config, &Environment::read(), until, PAUSES))
 }
 
-/// Fetches every file of the list, and all again while one is not right, after pauses that grow from the first to the
-/// longest. Then writes them.
+/// Fetches every file of the list, and repeats after growing pauses while one is not valid. Then writes them.
 async fn all(
     config: &FetchConfig,
     environment: &Environment,
@@ -98,7 +96,7 @@ async fn all(
             Ok(values) => break values,
             Err(problem) => problem,
         };
-        // A time that is over is the last word, not one more attempt.
+        // No further attempt after the deadline.
         let left = until.map(|until| until.saturating_duration_since(Instant::now()));
         if left.is_some_and(|left| left < pause) {
             return Err(problem);
@@ -148,7 +146,7 @@ fn belong_together(files: &[File], values: &[Zeroizing<String>]) -> Result<()> {
     let Ok(config) = GatewayConfig::parse(text) else { return Ok(()) };
     let key = held(Content::WireguardKey).and_then(|(_, key)| PrivateKey::from_base64(key.trim_end()).ok());
     let pin = held(Content::TlsKey).and_then(|(_, pem)| pin_of_pem(pem.as_bytes()));
-    gateway::own_entry(&config, key.map(|key| key.public()), pin).map_err(|what| {
+    gateway::gateway_entry(&config, key.map(|key| key.public()), pin).map_err(|what| {
         Problem::new(format!("{} and the keys do not match yet: {what}", file.name))
             .hint("Terraform changes them one after the other; if this persists, apply again")
     })

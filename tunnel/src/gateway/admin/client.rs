@@ -5,43 +5,43 @@ use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use super::{Ask, EXTENSION, Said};
+use super::{AdminRequest, AdminResponse, EXTENSION};
 use crate::runtime::host::folders;
 use crate::runtime::problem::{Context as _, Problem, Result};
 
-/// An answer with ten thousand peers takes its time.
-const PATIENCE: Duration = Duration::from_secs(30);
+/// Timeout for the response: one with ten thousand peers takes seconds.
+const RESPONSE_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// Sends a request to a running gateway: the one at `path`, or the only one.
 ///
 /// # Errors
-/// There is none, or more than one, or what it said.
-pub fn ask(path: Option<&Path>, ask: &Ask) -> Result<Said> {
+/// No gateway or more than one is running, or the gateway refused the request.
+pub fn send(path: Option<&Path>, request: &AdminRequest) -> Result<AdminResponse> {
     let path = match path {
         Some(path) => path.to_owned(),
         None => only()?,
     };
-    let told = || format!("request to {}", path.display());
+    let doing = || format!("request to {}", path.display());
     let mut stream = UnixStream::connect(&path).map_err(|error| {
-        let problem = Problem::new(format!("{}: {error}", told()));
+        let problem = Problem::new(format!("{}: {error}", doing()));
         match error.raw_os_error() {
             Some(libc::EACCES) => problem.hint("only the gateway's user has access: use sudo"),
             _ => problem.hint("is the gateway running?"),
         }
     })?;
-    stream.set_read_timeout(Some(PATIENCE)).while_doing(told)?;
-    let mut text = serde_json::to_string(ask).while_doing(told)?;
+    stream.set_read_timeout(Some(RESPONSE_TIMEOUT)).while_doing(doing)?;
+    let mut text = serde_json::to_string(request).while_doing(doing)?;
     text.push('\n');
-    stream.write_all(text.as_bytes()).while_doing(told)?;
+    stream.write_all(text.as_bytes()).while_doing(doing)?;
     let mut answer = String::new();
-    stream.read_to_string(&mut answer).while_doing(told)?;
+    stream.read_to_string(&mut answer).while_doing(doing)?;
     match serde_json::from_str(&answer) {
-        Ok(Said::Problem { what, hint }) => Err(match hint {
+        Ok(AdminResponse::Problem { what, hint }) => Err(match hint {
             Some(hint) => Problem::new(what).hint(hint),
             None => Problem::new(what),
         }),
-        Ok(said) => Ok(said),
-        Err(error) => Err(Problem::new(format!("{}: the response is not valid: {error}", told()))
+        Ok(response) => Ok(response),
+        Err(error) => Err(Problem::new(format!("{}: the response is not valid: {error}", doing()))
             .hint("the gateway and this command have different versions: restart the gateway")),
     }
 }

@@ -1,7 +1,6 @@
 //! The gateway's control socket, for requests of operators.
 //!
-//! One request and one answer a connection, each a line of JSON. The socket is its owner's alone (mode 0600), and so is
-//! whatever can be asked.
+//! A connection carries one request and one response, each a line of JSON. Only the owner has access (mode 0600).
 
 pub mod client;
 pub(super) mod server;
@@ -14,44 +13,44 @@ use warren_wire::{PublicKey, UnixTime};
 
 use super::model::{GatewayStatus, PeerEntry};
 
-/// How sockets are called, behind the gateway's name.
+/// The extension of the socket's file, after the gateway's name.
 const EXTENSION: &str = "gateway";
 
 /// A request.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Ask {
+pub enum AdminRequest {
     /// The gateway's status.
     Status,
     /// All leases.
     Peers,
-    /// End a lease, and refuse its key until a time.
+    /// End a lease and block its key.
     Evict {
-        /// Whose.
+        /// The peer's public key.
         key: PublicKey,
-        /// Until when.
+        /// When the key is unblocked.
         until: UnixTime,
     },
-    /// Accept an evicted key again.
+    /// Unblock the key of an evicted peer.
     Readmit {
-        /// Whose.
+        /// The peer's public key.
         key: PublicKey,
     },
     /// Refuse or accept new peers.
     Drain {
-        /// Which.
+        /// Whether to refuse them.
         draining: bool,
-        /// Whether the peers that are here stay, even if there are other gateways.
+        /// Whether existing peers stay, even if there are other gateways.
         #[serde(default)]
         stay: bool,
     },
     /// Revoke a token.
     Revoke {
-        /// Which.
+        /// The token's ID.
         token: TokenId,
-        /// When it would have expired at the latest.
+        /// The latest possible expiry of the token.
         until: UnixTime,
-        /// Whether the peers that came with it end too.
+        /// Whether to end the leases of peers that enrolled with it.
         peers: bool,
     },
     /// Reload the file.
@@ -61,7 +60,7 @@ pub enum Ask {
 /// A response.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Said {
+pub enum AdminResponse {
     /// The gateway's status.
     Status(Box<GatewayStatus>),
     /// All leases.
@@ -70,9 +69,9 @@ pub enum Said {
     Done(String),
     /// Failure.
     Problem {
-        /// Why.
+        /// The reason.
         what: String,
-        /// What to do.
+        /// What the operator should do.
         hint: Option<String>,
     },
 }

@@ -9,22 +9,22 @@ use crate::runtime::problem::{Problem, Result};
 /// The forwarding mode, and the reason.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Chosen {
-    /// The kernel. If it is not `required`, sockets take its place when it refuses after all.
+    /// The kernel. If it is not `required`, sockets are the fallback.
     Kernel { reason: String, required: bool },
     /// Sockets of this process.
     User(String),
 }
 
-/// Chooses.
+/// Chooses the forwarding mode.
 ///
 /// # Errors
-/// The file wants the kernel, and it cannot be had here.
+/// The file requires the kernel, which cannot forward here.
 pub(super) fn choose(config: &GatewayConfig) -> Result<Chosen> {
     decide(config.forwarding, || {
-        kernel::may_lead(config)?;
-        let nets = kernel::nets(config);
+        kernel::check_routes(config)?;
+        let nets = kernel::tunnel_ranges(config);
         let has = |v4: bool| nets.iter().any(|net| matches!(net, IpNet::V4(_)) == v4);
-        kernel::possible(has(true), has(false))
+        kernel::check_machine(has(true), has(false))
     })
 }
 
@@ -35,9 +35,9 @@ fn decide(asked: Forwarding, possible: impl FnOnce() -> Result<()>) -> Result<Ch
         Forwarding::Kernel => match possible() {
             Ok(()) => Ok(Chosen::Kernel { reason: asked_for(), required: true }),
             Err(problem) => {
-                let told = Problem::new(format!("kernel forwarding is not available: {}", problem.what()));
+                let refused = Problem::new(format!("kernel forwarding is not available: {}", problem.what()));
                 let hint = problem.advice().unwrap_or("run `warren-tunnel doctor`");
-                Err(told.hint(format!("{hint}; or set forwarding = \"user\", which needs no privileges")))
+                Err(refused.hint(format!("{hint}; or set forwarding = \"user\", which needs no privileges")))
             }
         },
         Forwarding::Auto => Ok(match possible() {
@@ -49,9 +49,9 @@ fn decide(asked: Forwarding, possible: impl FnOnce() -> Result<()>) -> Result<Ch
 
 const CAN: &str = "CAP_NET_ADMIN, a TUN device and nft are available";
 
-/// What a gateway would take here by itself, for `doctor`: its name, and why.
-pub(crate) fn here() -> (&'static str, String, Option<String>) {
-    match kernel::possible(true, false) {
+/// The mode that a gateway would choose on this machine, the reason, and a hint; for `doctor`.
+pub(crate) fn preview() -> (&'static str, String, Option<String>) {
+    match kernel::check_machine(true, false) {
         Ok(()) => ("kernel", CAN.into(), None),
         Err(problem) => ("user", problem.what().to_owned(), problem.advice().map(str::to_owned)),
     }

@@ -4,8 +4,8 @@
 //! tunnel -> source is the peer's own (engine) -> Forward: allow-list, rates, audit -> network
 //! ```
 //!
-//! [`nat`] does it with sockets of this process and needs no privilege; [`kernel`] has the kernel do it. Both give pods the same
-//! answers. Whatever does it obeys the rules of the members' groups.
+//! [`nat`] uses sockets of this process and needs no privileges; [`kernel`] uses the kernel. Pods get the same answers from
+//! both, and both apply the rules of the members' groups.
 
 mod choice;
 mod kernel;
@@ -21,7 +21,7 @@ use warren_wire::gateway::GatewayConfig;
 
 use super::access::Access;
 use super::audit::Audit;
-use super::peers::{Member, Roster};
+use super::peers::{Member, PeerTable};
 use crate::runtime::datapath::Device;
 use crate::runtime::host::folders;
 use crate::runtime::log;
@@ -31,12 +31,12 @@ use choice::Chosen;
 use kernel::Kernel;
 use nat::{Nat, STREAMS};
 
-pub(crate) use choice::here;
+pub(crate) use choice::preview;
 
-/// Bytes that the buffers of all streams towards pods may take together.
+/// Memory limit of all stream buffers towards pods, in bytes.
 const MEMORY: usize = 256 << 20;
 
-/// Forwards what members send. Told of every member that comes, changes or goes.
+/// Forwards the traffic of members. It is notified of every member that is added, changed or removed.
 pub(super) trait Forward: Send + Sync {
     /// Its name in status and metrics.
     fn name(&self) -> &'static str;
@@ -47,7 +47,7 @@ pub(super) trait Forward: Send + Sync {
     /// Removes a member: its traffic no longer passes.
     fn remove(&self, member: &Arc<Member>);
     /// Applies pending changes of members now.
-    fn settle(&self) {}
+    fn flush(&self) {}
     /// Replaces the rules of groups and sites. Flows that are no longer allowed end.
     ///
     /// # Errors
@@ -56,24 +56,24 @@ pub(super) trait Forward: Send + Sync {
         Ok(())
     }
     /// Counters since the start.
-    fn figures(&self) -> Figures;
+    fn counters(&self) -> ForwardCounters;
     /// Reverts changes that would outlive this process.
     fn end(&self) {}
 }
 
-/// A forwarder at work, and the device that it has its packets from.
-pub(super) struct Started {
+/// A running forwarder, and the device that supplies its packets.
+pub(super) struct Forwarder {
     pub(super) forward: Arc<dyn Forward>,
     pub(super) device: Device,
-    /// Why this one.
+    /// Why this mode was chosen.
     pub(super) reason: String,
 }
 
-/// What forwarders look at.
-pub(super) struct Surroundings {
+/// What forwarders need from the gateway.
+pub(super) struct ForwardContext {
     pub(super) runtime: Runtime,
     pub(super) plane: Arc<Plane>,
-    pub(super) roster: Arc<Roster>,
+    pub(super) peer_table: Arc<PeerTable>,
     pub(super) access: Arc<Access>,
     pub(super) audit: Arc<Audit>,
 }
@@ -82,13 +82,13 @@ pub(super) struct Surroundings {
 ///
 /// # Errors
 /// The configured mode is not available.
-pub(super) fn start(config: &GatewayConfig, around: &Surroundings) -> Result<Started> {
-    let folder = folders::own()?;
+pub(super) fn start(config: &GatewayConfig, context: &ForwardContext) -> Result<Forwarder> {
+    let folder = folders::runtime_folder()?;
     let reason = match choice::choose(config)? {
-        Chosen::Kernel { reason, required } => match Kernel::start(config, &folder, around) {
+        Chosen::Kernel { reason, required } => match Kernel::start(config, &folder, context) {
             Ok((forward, queues)) => {
                 tracing::info!(interface = %forward.interface(), "forwarding in the kernel");
-                return Ok(Started { forward, device: Device::Tun(queues), reason });
+                return Ok(Forwarder { forward, device: Device::Tun(queues), reason });
             }
             Err(problem) if required => return Err(problem),
             Err(problem) => {
@@ -101,12 +101,12 @@ pub(super) fn start(config: &GatewayConfig, around: &Surroundings) -> Result<Sta
             reason
         }
     };
-    let (forward, device) = by_sockets(config, around)?;
-    Ok(Started { forward, device, reason })
+    let (forward, device) = start_user(config, context)?;
+    Ok(Forwarder { forward, device, reason })
 }
 
-fn by_sockets(config: &GatewayConfig, around: &Surroundings) -> Result<(Arc<dyn Forward>, Device)> {
-    let routed = Arc::clone(&around.plane);
+fn start_user(config: &GatewayConfig, context: &ForwardContext) -> Result<(Arc<dyn Forward>, Device)> {
+    let routed = Arc::clone(&context.plane);
     let (driver, net) = user::open(UserConfig {
         addresses: config.site.addresses.clone(),
         mtu: config.peers.mtu.into(),
@@ -118,19 +118,19 @@ fn by_sockets(config: &GatewayConfig, around: &Surroundings) -> Result<(Arc<dyn 
     })
     .while_doing(|| "netstack".into())?;
     let forward: Arc<dyn Forward> = Nat::start(
-        &around.runtime,
+        &context.runtime,
         &net,
         config.site.addresses.clone(),
-        Arc::clone(&around.roster),
-        Arc::clone(&around.access),
-        Arc::clone(&around.audit),
+        Arc::clone(&context.peer_table),
+        Arc::clone(&context.access),
+        Arc::clone(&context.audit),
     )?;
     Ok((forward, Device::User(Box::new(driver))))
 }
 
 /// Counters of forwarding.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Figures {
+pub struct ForwardCounters {
     /// Current TCP connections.
     pub tcp_now: u64,
     /// TCP connections since the start.

@@ -7,19 +7,19 @@ use std::time::Duration;
 use warren_lease as lease;
 
 use super::Inner;
-use crate::gateway::model::{GatewayStatus, LeaseFigures, PeerEntry};
+use crate::gateway::model::{GatewayStatus, LeaseCounters, PeerEntry};
 use crate::gateway::sites;
 use crate::runtime::control::Command;
 use crate::runtime::metrics;
 use crate::runtime::problem::Result;
 use crate::runtime::status::Status;
 
-/// How long an operator's question waits for the store.
+/// Timeout for the store in requests of operators.
 const STORE: Duration = Duration::from_secs(2);
 
 impl Inner {
-    /// Takes no new peers from now on, or does again. Those that are here are sent to the other gateways, unless they are to
-    /// stay or there is no other; what was done.
+    /// Starts or stops refusing new peers. Existing peers are sent to the other gateways, unless they `stay` or there is no
+    /// other gateway. Returns a summary.
     ///
     /// # Errors
     /// The gateway is ending.
@@ -34,11 +34,11 @@ impl Inner {
             };
             let names = members.into_iter().map(|member| member.name.to_string());
             let others: Vec<String> = names.filter(|other| *other != name).collect();
-            peers.away(!others.is_empty()).await;
+            peers.drain(!others.is_empty()).await;
             others
         })?;
         tracing::info!(draining, ?others, "drain changed");
-        let here = self.roster.leased().len();
+        let here = self.peer_table.leased().len();
         Ok(match (draining, stay, others.is_empty()) {
             (false, ..) => "accepts new peers again".to_owned(),
             (true, true, _) => "accepts no new peers; connected peers stay until they leave".to_owned(),
@@ -55,12 +55,12 @@ impl Inner {
         })
     }
 
-    /// Everything but the peers.
+    /// The status without the peers.
     ///
     /// # Errors
     /// The control thread does not answer.
     pub(in crate::gateway) fn status(&self) -> Result<GatewayStatus> {
-        let mut interface: Status = self.interface.ask(Command::Status)?;
+        let mut interface: Status = self.interface.request(Command::Status)?;
         let sites = sites::entries(&self.config.lock().site, &interface);
         interface.peers.clear();
         let (asked, kept) = (self.leases.clone(), Arc::clone(&self.store));
@@ -81,8 +81,8 @@ impl Inner {
             store,
             forward: self.forwarding.forward.name().to_owned(),
             forward_reason: self.forwarding.reason.clone(),
-            figures: self.forwarding.forward.figures(),
-            leases: LeaseFigures {
+            counters: self.forwarding.forward.counters(),
+            leases: LeaseCounters {
                 live: of.live,
                 quarantined: of.quarantined,
                 enrolled: of.enrolled,
@@ -98,14 +98,14 @@ impl Inner {
         })
     }
 
-    /// All leases, with what this gateway knows of their peers.
+    /// All leases, with this gateway's view of their peers.
     ///
     /// # Errors
     /// The control thread does not answer.
     pub(in crate::gateway) fn peers(&self) -> Result<Vec<PeerEntry>> {
-        // How many flows each has is looked at together with these.
-        self.forwarding.forward.figures();
-        let interface: Status = self.interface.ask(Command::Status)?;
+        // Reading the counters updates the number of flows of each peer.
+        self.forwarding.forward.counters();
+        let interface: Status = self.interface.request(Command::Status)?;
         let known: std::collections::HashMap<&str, &crate::runtime::status::Peer> =
             interface.peers.iter().map(|peer| (peer.public_key.as_str(), peer)).collect();
         let asked = self.leases.clone();
@@ -115,7 +115,7 @@ impl Inner {
             .map(|(key, lease)| {
                 let key = key.to_string();
                 let peer = known.get(key.as_str());
-                let flows = lease.addresses.first().and_then(|address| self.roster.of(*address));
+                let flows = lease.addresses.first().and_then(|address| self.peer_table.of(*address));
                 let (state, until) = match lease.state {
                     lease::State::Live { seen, ttl } => ("live", seen.plus(Duration::from_secs(ttl.into()))),
                     lease::State::Quarantined { until, why } => (ending(why), until),
@@ -148,18 +148,18 @@ impl Inner {
 
 impl metrics::Source for Inner {
     fn status(&self) -> Option<Status> {
-        self.interface.ask(Command::Status).ok()
+        self.interface.request(Command::Status).ok()
     }
 
     fn alive(&self) -> bool {
-        self.interface.ask(Command::Ping).is_ok()
+        self.interface.request(Command::Ping).is_ok()
     }
 
     fn more(&self) -> String {
         Inner::status(self).map(|status| status.metrics()).unwrap_or_default()
     }
 
-    /// Peers of a gateway come and go: it is ready without them.
+    /// A gateway is ready even without peers.
     fn ready(&self) -> std::result::Result<(), String> {
         Inner::status(self).map_err(|problem| format!("{}\n", problem.what()))?.ready()
     }

@@ -25,7 +25,7 @@ const PROBES_BEFORE_LOOKUP: u32 = 3;
 
 /// TLS to a peer.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct TlsWay {
+pub struct TlsCarrier {
     /// The dial target.
     pub target: Target,
     /// Whether UDP is used as well.
@@ -35,8 +35,8 @@ pub struct TlsWay {
 /// The result of a connection attempt.
 pub type Dialled = Result<Endpoint, DialError>;
 
-struct Way {
-    tls: TlsWay,
+struct CarrierState {
+    tls: TlsCarrier,
     choice: Choice,
     /// The UDP address of the peer, if known.
     udp: Option<SocketAddr>,
@@ -44,14 +44,14 @@ struct Way {
     generation: u64,
     probes: u32,
     /// The failure to connect has been logged.
-    told: bool,
+    logged: bool,
 }
 
 /// All of them.
-pub(super) struct Ways {
+pub(super) struct PeerCarriers {
     streams: Arc<Streams>,
     handle: Handle,
-    ways: HashMap<PublicKey, Way>,
+    states: HashMap<PublicKey, CarrierState>,
     generation: u64,
 }
 
@@ -62,23 +62,23 @@ pub(super) struct Wanted {
     pub lookups: Vec<PeerId>,
 }
 
-impl Ways {
+impl PeerCarriers {
     pub(super) fn new(streams: Arc<Streams>, handle: Handle) -> Self {
-        Self { streams, handle, ways: HashMap::new(), generation: 0 }
+        Self { streams, handle, states: HashMap::new(), generation: 0 }
     }
 
     /// Adds or updates the entries of peers that are already in the engine.
     pub(super) fn put(
         &mut self,
         engine: &mut Engine,
-        peers: &[(PublicKey, Option<TlsWay>, Option<SocketAddr>)],
+        peers: &[(PublicKey, Option<TlsCarrier>, Option<SocketAddr>)],
     ) {
         for (key, tls, udp) in peers {
             let Some(tls) = tls else {
                 self.remove(key);
                 continue;
             };
-            if self.ways.get(key).is_some_and(|way| way.tls == *tls) {
+            if self.states.get(key).is_some_and(|state| state.tls == *tls) {
                 self.note_udp(key, *udp);
                 continue;
             }
@@ -94,22 +94,22 @@ impl Ways {
                 // Packets wait for the connection instead of being refused.
                 engine.hold(id, nowhere());
             }
-            let way = Way {
+            let state = CarrierState {
                 tls: tls.clone(),
                 choice,
                 udp: *udp,
                 generation: self.generation,
                 probes: 0,
-                told: false,
+                logged: false,
             };
-            self.ways.insert(*key, way);
+            self.states.insert(*key, state);
         }
     }
 
     /// Removes the entry of a peer and closes its connection.
     pub(super) fn remove(&mut self, key: &PublicKey) {
-        if let Some(way) = self.ways.remove(key)
-            && let (Carrier::Stream(id), _) = way.choice.place()
+        if let Some(state) = self.states.remove(key)
+            && let (Carrier::Stream(id), _) = state.choice.place()
         {
             self.streams.close(id);
         }
@@ -118,34 +118,34 @@ impl Ways {
     /// Removes the entries of peers that no longer exist.
     pub(super) fn sweep(&mut self, engine: &Engine) {
         let gone: Vec<PublicKey> =
-            self.ways.keys().filter(|key| engine.find_peer(key).is_none()).copied().collect();
+            self.states.keys().filter(|key| engine.find_peer(key).is_none()).copied().collect();
         gone.iter().for_each(|key| self.remove(key));
     }
 
-    /// When [`Ways::poll`] is due.
+    /// When [`PeerCarriers::poll`] is due.
     pub(super) fn poll_timeout(&self) -> Option<Duration> {
-        self.ways.values().map(|way| way.choice.poll_timeout()).min()
+        self.states.values().map(|state| state.choice.poll_timeout()).min()
     }
 
     /// Records a UDP address that was resolved or set. True if the peer is on a TLS connection and must stay there.
     pub(super) fn note_udp(&mut self, key: &PublicKey, udp: Option<SocketAddr>) -> bool {
-        let Some(way) = self.ways.get_mut(key) else { return false };
-        way.udp = udp.or(way.udp);
-        way.choice.place().0 != Carrier::Udp
+        let Some(state) = self.states.get_mut(key) else { return false };
+        state.udp = udp.or(state.udp);
+        state.choice.place().0 != Carrier::Udp
     }
 
     /// Handles the result of a connection attempt.
     pub(super) fn dialled(&mut self, now: Now, key: &PublicKey, generation: u64, result: Dialled) {
-        let way = self.ways.get_mut(key).filter(|way| way.generation == generation);
-        match (way, result) {
-            (Some(way), Ok(endpoint)) => {
-                way.told = false;
-                way.choice.connected(endpoint.carrier.stream().unwrap_or(StreamId::NONE));
+        let state = self.states.get_mut(key).filter(|state| state.generation == generation);
+        match (state, result) {
+            (Some(state), Ok(endpoint)) => {
+                state.logged = false;
+                state.choice.connected(endpoint.carrier.stream().unwrap_or(StreamId::NONE));
             }
-            (Some(way), Err(error)) => {
-                way.choice.refused(now.mono);
+            (Some(state), Err(error)) => {
+                state.choice.refused(now.mono);
                 // Logged once per series of attempts.
-                if !std::mem::replace(&mut way.told, true) {
+                if !std::mem::replace(&mut state.logged, true) {
                     tracing::warn!(peer = %key, hint = error.hint(), "no TLS connection, retrying: {error}");
                 }
             }
@@ -164,7 +164,7 @@ impl Ways {
             match role {
                 Role::Client => {
                     tracing::info!(%remote, why, "TLS connection lost");
-                    self.ways.values_mut().for_each(|way| way.choice.lost(now.mono, id, proven));
+                    self.states.values_mut().for_each(|state| state.choice.lost(now.mono, id, proven));
                 }
                 Role::Server if proven => tracing::debug!(%remote, why, "TLS connection ended"),
                 Role::Server => tracing::debug!(%remote, why, "unauthenticated TLS connection ended"),
@@ -175,31 +175,31 @@ impl Ways {
     /// Runs the choices that are due.
     pub(super) fn poll(&mut self, engine: &mut Engine, now: Now) -> Wanted {
         let mut wanted = Wanted::default();
-        for (key, way) in &mut self.ways {
-            if way.choice.poll_timeout() > now.mono {
+        for (key, state) in &mut self.states {
+            if state.choice.poll_timeout() > now.mono {
                 continue;
             }
             let Some(id) = engine.find_peer(key) else { continue };
             let Some(signs) = engine.signs(now, id) else { continue };
             if let Some(endpoint) = signs.endpoint.filter(|endpoint| endpoint.carrier == Carrier::Udp) {
-                way.udp = Some(endpoint.remote);
+                state.udp = Some(endpoint.remote);
             }
-            for action in way.choice.poll(now.mono, &signs) {
+            for action in state.choice.poll(now.mono, &signs) {
                 match action {
-                    Action::Connect => connect(&self.streams, &self.handle, *key, way),
+                    Action::Connect => connect(&self.streams, &self.handle, *key, state),
                     Action::Close(stream) => self.streams.close(stream),
                     Action::Probe => {
-                        way.probes += 1;
-                        if way.udp.is_none() || way.probes.is_multiple_of(PROBES_BEFORE_LOOKUP) {
+                        state.probes += 1;
+                        if state.udp.is_none() || state.probes.is_multiple_of(PROBES_BEFORE_LOOKUP) {
                             wanted.lookups.push(id);
                         }
-                        if let Some(udp) = way.udp {
+                        if let Some(udp) = state.udp {
                             engine.probe(now, id, Endpoint::new(udp));
                         }
                     }
                     Action::Move(Carrier::Udp, why) => {
                         changed(key, Carrier::Udp, why);
-                        match way.udp {
+                        match state.udp {
                             Some(udp) => engine.relocate(now, id, Endpoint::new(udp)),
                             None => wanted.lookups.push(id),
                         }
@@ -211,7 +211,7 @@ impl Ways {
                         }
                     }
                     Action::Returned => {
-                        way.probes = 0;
+                        state.probes = 0;
                         changed(key, Carrier::Udp, Why::UdpAnswers);
                     }
                     Action::Hold(stream) => {
@@ -227,24 +227,24 @@ impl Ways {
 
     /// The status of a peer's carrier; `None` if it has only UDP.
     pub(super) fn status(&self, key: &PublicKey, endpoint: Option<Endpoint>) -> Option<PeerCarrier> {
-        let way = self.ways.get(key);
+        let state = self.states.get(key);
         let stream = endpoint.and_then(|endpoint| endpoint.carrier.stream());
-        if way.is_none() && stream.is_none() {
+        if state.is_none() && stream.is_none() {
             return None;
         }
         let stats = stream.and_then(|id| self.streams.get(id)).map(|stream| stream.stats());
-        let why = match way {
+        let why = match state {
             None => "the peer connected this way",
             Some(_) if stream == Some(StreamId::NONE) => "not connected",
-            Some(way) => way.choice.place().1.text(),
+            Some(state) => state.choice.place().1.text(),
         };
         Some(PeerCarrier {
             kind: if stream.is_some() { "tls" } else { "udp" }.into(),
             why: why.into(),
             rtt: stats.as_ref().and_then(|stats| stats.rtt).map(|rtt| rtt.as_secs_f64()),
             dropped: stats.as_ref().map(|stats| stats.dropped),
-            connections: way.map(|way| way.choice.connects()),
-            tls_endpoint: way.map(|way| format!("{}:{}", way.tls.target.host, way.tls.target.port)),
+            connections: state.map(|state| state.choice.connects()),
+            tls_endpoint: state.map(|state| format!("{}:{}", state.tls.target.host, state.tls.target.port)),
         })
     }
 }
@@ -264,9 +264,9 @@ fn changed(key: &PublicKey, carrier: Carrier, why: Why) {
 }
 
 /// Connects on a separate thread, since name resolution and handshakes take time.
-fn connect(streams: &Arc<Streams>, handle: &Handle, key: PublicKey, way: &Way) {
-    let (streams, handle, generation) = (Arc::clone(streams), handle.clone(), way.generation);
-    let target = way.tls.target.clone();
+fn connect(streams: &Arc<Streams>, handle: &Handle, key: PublicKey, state: &CarrierState) {
+    let (streams, handle, generation) = (Arc::clone(streams), handle.clone(), state.generation);
+    let target = state.tls.target.clone();
     let failed = handle.clone();
     let name = format!("{}:{}", target.host, target.port);
     let body = move || {
@@ -274,17 +274,17 @@ fn connect(streams: &Arc<Streams>, handle: &Handle, key: PublicKey, way: &Way) {
             let name = format!("{}:{}", target.host, target.port);
             streams.adopt(opened).map_err(|error| DialError::Cut { name, error })
         });
-        handle.tell(Command::Dialled(key, generation, Box::new(dialled)));
+        handle.send(Command::Dialled(key, generation, Box::new(dialled)));
     };
     let spawned = thread::Builder::new().name("tls-dial".into()).stack_size(512 << 10).spawn(body);
     if let Err(error) = spawned {
-        failed.hint(Command::Dialled(key, generation, Box::new(Err(DialError::Cut { name, error }))));
+        failed.try_send(Command::Dialled(key, generation, Box::new(Err(DialError::Cut { name, error }))));
     }
 }
 
 impl FilePeer {
-    /// The arguments for [`Ways::put`].
-    pub(super) fn way(&self) -> (PublicKey, Option<TlsWay>, Option<SocketAddr>) {
+    /// The arguments for [`PeerCarriers::put`].
+    pub(super) fn carrier(&self) -> (PublicKey, Option<TlsCarrier>, Option<SocketAddr>) {
         (self.config.public_key, self.tls.clone(), self.config.endpoint)
     }
 }

@@ -11,9 +11,12 @@
 //! the thread checks commands and timers. It cannot delay data at all, because data does not pass through here.
 
 mod carriers;
+mod commands;
+mod handshakes;
 mod model;
 mod report;
 mod run;
+mod state;
 #[cfg(test)]
 mod tests;
 
@@ -31,10 +34,11 @@ use rustix::event::EventfdFlags;
 use warren_proto::engine::Signs;
 use warren_wire::key::{PrivateKey, PublicKey};
 
-pub use carriers::{Dialled, TlsWay};
+pub use carriers::{Dialled, TlsCarrier};
 pub use model::{FilePeer, difference};
 pub use report::{Facts, ServiceCounters, TlsPort};
-pub use run::{Parts, Thread, Traffic, start};
+pub use run::{Thread, start};
+pub use state::{DatapathHandle, Parts};
 
 use crate::runtime::{
     problem::{Context, Problem, Result},
@@ -47,14 +51,14 @@ const BATCH: usize = 64;
 /// Length of the command queue.
 const COMMANDS: usize = 256;
 /// Timeout for an answer of the control thread.
-const PATIENCE: Duration = Duration::from_secs(5);
+const RESPONSE_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Commands to the control thread.
 pub enum Command {
     /// Answer, to show that the thread is alive.
     Ping(SyncSender<()>),
     /// Start a handshake with every peer whose address is known and that has no session.
-    Greet,
+    StartHandshakes,
     /// `get=1`
     Get(SyncSender<Device>),
     /// `set=1`; the answer is an errno.
@@ -106,7 +110,7 @@ pub struct Lookup {
     /// The name.
     pub name: warren_wire::config::Endpoint,
     /// The address that does not answer.
-    pub not: Option<SocketAddr>,
+    pub unresponsive: Option<SocketAddr>,
 }
 
 /// A handle to the control thread; cheap to clone.
@@ -130,14 +134,14 @@ impl Handle {
     }
 
     /// Sends a command; false when the thread has ended.
-    pub fn tell(&self, command: Command) -> bool {
+    pub fn send(&self, command: Command) -> bool {
         let sent = self.commands.send(command).is_ok();
         _ = rustix::io::write(self.wake.as_fd(), &1_u64.to_ne_bytes());
         sent
     }
 
     /// Sends a command unless the queue is full. For the control thread itself.
-    fn hint(&self, command: Command) {
+    fn try_send(&self, command: Command) {
         _ = self.commands.try_send(command);
         _ = rustix::io::write(self.wake.as_fd(), &1_u64.to_ne_bytes());
     }
@@ -146,10 +150,10 @@ impl Handle {
     ///
     /// # Errors
     /// When the thread has ended or does not answer in time.
-    pub fn ask<T>(&self, command: impl FnOnce(SyncSender<T>) -> Command) -> Result<T> {
+    pub fn request<T>(&self, command: impl FnOnce(SyncSender<T>) -> Command) -> Result<T> {
         let (answer, answered) = mpsc::sync_channel(1);
-        self.tell(command(answer));
-        answered.recv_timeout(PATIENCE).map_err(|_| {
+        self.send(command(answer));
+        answered.recv_timeout(RESPONSE_TIMEOUT).map_err(|_| {
             Problem::new("the control thread does not answer")
                 .hint("see the log of the agent, then restart it")
         })

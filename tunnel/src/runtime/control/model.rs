@@ -22,7 +22,7 @@ pub struct FilePeer {
     /// The endpoint as written in the file, if it is a name.
     pub name: Option<config::Endpoint>,
     /// TLS to it.
-    pub tls: Option<super::TlsWay>,
+    pub tls: Option<super::TlsCarrier>,
 }
 
 /// Secrets and names beside the engine.
@@ -32,11 +32,11 @@ pub(super) struct Model {
     pub private_key: Option<PrivateKey>,
     /// Mark of our datagrams.
     pub fwmark: Option<u32>,
-    peers: HashMap<PublicKey, Beside>,
+    peers: HashMap<PublicKey, PeerExtras>,
 }
 
 #[derive(Debug, Default)]
-struct Beside {
+struct PeerExtras {
     preshared_key: Option<PresharedKey>,
     name: Option<config::Endpoint>,
 }
@@ -46,8 +46,8 @@ impl Model {
     pub(super) fn put(&mut self, engine: &mut Engine, now: Now, peers: Vec<FilePeer>) {
         let mut configs = Vec::with_capacity(peers.len());
         for FilePeer { config, name, .. } in peers {
-            let beside = Beside { preshared_key: config.preshared_key.clone(), name };
-            self.peers.insert(config.public_key, beside);
+            let extras = PeerExtras { preshared_key: config.preshared_key.clone(), name };
+            self.peers.insert(config.public_key, extras);
             configs.push(config);
         }
         engine.upsert_peers(now, configs);
@@ -79,16 +79,16 @@ impl Model {
         if own || (change.update_only && known.is_none()) {
             return;
         }
-        let beside = self.peers.entry(key).or_default();
+        let extras = self.peers.entry(key).or_default();
         if let Some(preshared_key) = &change.preshared_key {
-            beside.preshared_key.clone_from(preshared_key);
+            extras.preshared_key.clone_from(preshared_key);
         }
         if change.endpoint.is_some() {
             // An explicitly set address replaces the name from the file.
-            beside.name = None;
+            extras.name = None;
         }
         let mut config = PeerConfig::new(key);
-        config.preshared_key.clone_from(&beside.preshared_key);
+        config.preshared_key.clone_from(&extras.preshared_key);
         config.endpoint = change.endpoint;
         config.persistent_keepalive = match (change.keepalive, &known) {
             (Some(seconds), _) => (seconds > 0).then_some(seconds),
@@ -106,8 +106,8 @@ impl Model {
 
     /// Restores the name after a change that came from resolving it.
     pub(super) fn rename(&mut self, key: &PublicKey, name: Option<config::Endpoint>) {
-        if let Some(beside) = self.peers.get_mut(key) {
-            beside.name = name;
+        if let Some(extras) = self.peers.get_mut(key) {
+            extras.name = name;
         }
     }
 

@@ -8,7 +8,7 @@ use warren_proto::{Now, engine::PeerStatus, plane::Traffic};
 use warren_transport::tls::{Listener, Pin};
 use warren_wire::config::{Endpoint, Host};
 
-use super::{carriers::Ways, model::Model};
+use super::{carriers::PeerCarriers, model::Model};
 use crate::runtime::status::{Moved, Offload, Peer, Services, Status, TlsListen};
 
 /// Facts about the interface that the control thread learns from the agent.
@@ -89,7 +89,7 @@ pub(super) fn status(
     (listen_port, socket_offloads): (u16, Vec<Offload>),
     drops: BTreeMap<String, u64>,
     (peers, departed): (Vec<PeerStatus>, Traffic),
-    (ways, connections): (&Ways, usize),
+    (carriers, connections): (&PeerCarriers, usize),
 ) -> Status {
     let mut offloads = facts.device_offloads.clone();
     offloads.extend(socket_offloads);
@@ -110,7 +110,7 @@ pub(super) fn status(
         drops,
         tls: facts.tls.as_ref().map(|tls| tls.status(connections)),
         services: facts.services.as_ref().map(ServiceCounters::read),
-        peers: peers.into_iter().map(|known| peer(known, model, ways)).collect(),
+        peers: peers.into_iter().map(|known| peer(known, model, carriers)).collect(),
         former_peers: Moved { rx_bytes: departed.rx_bytes, tx_bytes: departed.tx_bytes },
     }
 }
@@ -122,9 +122,9 @@ fn told(name: &Endpoint) -> String {
     }
 }
 
-fn peer(known: PeerStatus, model: &Model, ways: &Ways) -> Peer {
+fn peer(known: PeerStatus, model: &Model, carriers: &PeerCarriers) -> Peer {
     Peer {
-        carrier: ways.status(&known.public_key, known.endpoint),
+        carrier: carriers.status(&known.public_key, known.endpoint),
         endpoint_name: model.name(&known.public_key).map(told),
         public_key: known.public_key.to_string(),
         preshared_key: known.preshared_key_set,

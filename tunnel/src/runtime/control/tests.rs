@@ -34,7 +34,7 @@ struct Fake {
     waiting: VecDeque<Message>,
 }
 
-impl Traffic for Fake {
+impl DatapathHandle for Fake {
     fn next(&mut self) -> Option<Message> {
         if self.flood.load(Ordering::Relaxed) {
             let mut bytes = vec![0xee; 148];
@@ -98,7 +98,7 @@ fn start_one() -> Running {
         engine: Engine::new(EngineConfig::new(ours()), [5; 32]),
         private_key: ours(),
         fwmark: None,
-        traffic: Box::new(traffic),
+        datapath: Box::new(traffic),
         commands,
         lookups: lookup,
         on_failure: Box::new(|| {}),
@@ -110,11 +110,11 @@ fn start_one() -> Running {
 
 fn set(running: &Running, text: &str) -> i32 {
     let Ok(Request::Set(set)) = uapi::parse(text.as_bytes()) else { panic!("{text}") };
-    running.handle.ask(|done| Command::Set(set, done)).unwrap()
+    running.handle.request(|done| Command::Set(set, done)).unwrap()
 }
 
 fn get(running: &Running) -> Device {
-    running.handle.ask(Command::Get).unwrap()
+    running.handle.request(Command::Get).unwrap()
 }
 
 fn hex(byte: u8) -> String {
@@ -188,10 +188,10 @@ fn the_port_changes_unless_it_is_taken() {
 fn a_flood_of_handshakes_keeps_no_command_waiting() {
     let running = start_one();
     running.flood.store(true, Ordering::Relaxed);
-    running.handle.ask(Command::Ping).unwrap();
+    running.handle.request(Command::Ping).unwrap();
     let start = Instant::now();
     for _ in 0..10 {
-        running.handle.ask(Command::Ping).unwrap();
+        running.handle.request(Command::Ping).unwrap();
     }
     assert!(start.elapsed() < Duration::from_secs(2), "{:?}", start.elapsed());
 }
@@ -205,7 +205,7 @@ fn the_first_handshake_goes_out_at_once() {
     config.endpoint = Some(other.local_addr().unwrap());
     config.persistent_keepalive = Some(25);
     let peer = FilePeer { config, name: None, tls: None };
-    running.handle.ask(|done| Command::Peers { gone: vec![], changed: vec![peer], done }).unwrap();
+    running.handle.request(|done| Command::Peers { gone: vec![], changed: vec![peer], done }).unwrap();
     let mut bytes = [0; 2048];
     let (n, from) = other.recv_from(&mut bytes).unwrap();
     assert_eq!((n, &bytes[..4]), (148, &[1, 0, 0, 0][..]));
@@ -226,18 +226,18 @@ fn a_looked_up_address_is_taken_and_the_name_kept() {
         port: 51820,
     };
     let peer = FilePeer { config: PeerConfig::new(key), name: Some(name), tls: None };
-    running.handle.ask(|done| Command::Peers { gone: vec![], changed: vec![peer], done }).unwrap();
-    running.handle.tell(Command::Endpoint(key, "192.0.2.7:51820".parse().unwrap()));
-    let status = running.handle.ask(Command::Status).unwrap();
+    running.handle.request(|done| Command::Peers { gone: vec![], changed: vec![peer], done }).unwrap();
+    running.handle.send(Command::Endpoint(key, "192.0.2.7:51820".parse().unwrap()));
+    let status = running.handle.request(Command::Status).unwrap();
     assert_eq!(status.peers[0].endpoint, Some("192.0.2.7:51820".parse().unwrap()));
     assert_eq!(status.peers[0].endpoint_name.as_deref(), Some("hub.example.net:51820"));
 
     // Who sets an address by `wg set` means it.
     let change = PeerChange { endpoint: Some("192.0.2.8:1".parse().unwrap()), ..PeerChange::of(key) };
     let set = Set { peers: vec![change], ..Set::default() };
-    running.handle.ask(|done| Command::Set(Box::new(set), done)).unwrap();
-    running.handle.tell(Command::Endpoint(key, "192.0.2.7:51820".parse().unwrap()));
-    let status = running.handle.ask(Command::Status).unwrap();
+    running.handle.request(|done| Command::Set(Box::new(set), done)).unwrap();
+    running.handle.send(Command::Endpoint(key, "192.0.2.7:51820".parse().unwrap()));
+    let status = running.handle.request(Command::Status).unwrap();
     assert_eq!(status.peers[0].endpoint, Some("192.0.2.8:1".parse().unwrap()));
     assert!(running.lookups.try_recv().is_err());
 }

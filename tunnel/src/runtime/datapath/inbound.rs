@@ -14,15 +14,15 @@ use warren_proto::transport::{DATA_HEADER, TAG};
 use warren_transport::tls;
 use warren_transport::udp::{Receiver, Wake};
 
-use super::moderation::{Moderation, PAUSE};
 use super::open::Opener;
+use super::wakeups::{PAUSE, WakeupCoalescer};
 use super::{Counters, Shared};
 
 /// Receives from a pair of sockets until stopped.
 pub(super) fn run(shared: &Shared, queue: usize) -> io::Result<()> {
     let mut receiver = Receiver::new(Arc::clone(&shared.udp), queue);
     let mut complaint = Complaint::default();
-    let mut moderation = Moderation::default();
+    let mut coalescer = WakeupCoalescer::default();
     let Some(mut inbound) = Inbound::new(shared, queue) else { return Ok(()) };
     while !shared.stopping() {
         match receiver.receive(shared.stop.as_fd()) {
@@ -42,14 +42,14 @@ pub(super) fn run(shared: &Shared, queue: usize) -> io::Result<()> {
             }
         }
         inbound.finish(now, buffer);
-        if moderation.pause(now, items) && shared.rest(PAUSE) {
+        if coalescer.pause(now, items) && shared.rest(PAUSE) {
             break;
         }
     }
     Ok(())
 }
 
-/// Receives from all TLS connections until stopped. TCP gathers data itself, so no moderation is needed.
+/// Receives from all TLS connections until stopped. TCP gathers data itself, so no coalescing of wake-ups is needed.
 pub(super) fn run_tls(shared: &Shared, counters: usize) -> io::Result<()> {
     let mut receiver = tls::Receiver::new(Arc::clone(&shared.streams), shared.stop.as_fd())?;
     let mut complaint = Complaint::default();

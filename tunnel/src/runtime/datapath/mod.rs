@@ -14,7 +14,6 @@ mod batch;
 mod clock;
 mod control;
 mod inbound;
-mod moderation;
 mod open;
 mod outbound;
 mod target;
@@ -22,6 +21,7 @@ mod target;
 mod tests;
 mod unreachable;
 mod user;
+mod wakeups;
 
 use std::io;
 use std::os::fd::{AsFd as _, OwnedFd};

@@ -10,8 +10,8 @@ use warren_proto::plane::{DropReason, Reader};
 
 use super::Shared;
 use super::batch::{Batch, Reached};
-use super::moderation::{Moderation, PAUSE};
 use super::unreachable::Unreachable;
+use super::wakeups::{PAUSE, WakeupCoalescer};
 
 /// Frames between two checks of the clock and the stop flag while the device is never empty.
 const FRAMES: u32 = 16;
@@ -27,7 +27,7 @@ pub(super) fn run(shared: &Shared, queue: usize) -> io::Result<()> {
     let mut batch = Batch::new(queue);
     let mut unreachable = Unreachable::new();
     let mut buffer = vec![0; FRAME];
-    let mut moderation = Moderation::default();
+    let mut coalescer = WakeupCoalescer::default();
     while !shared.stopping() {
         let now = shared.clock.mono();
         let mut frames = 0;
@@ -52,7 +52,7 @@ pub(super) fn run(shared: &Shared, queue: usize) -> io::Result<()> {
         counters.packets.store(batch.packets, Ordering::Relaxed);
         counters.calls.store(batch.sends, Ordering::Relaxed);
         if empty {
-            if moderation.pause(now, frames as usize) {
+            if coalescer.pause(now, frames as usize) {
                 if shared.rest(PAUSE) {
                     break;
                 }

@@ -45,11 +45,11 @@ fn drive(shared: &Shared, driver: &mut Driver) -> io::Result<()> {
     let mut opener = Opener::new(shared);
     let mut sender = Sender::new(shared);
     let mut packets: Vec<Range<usize>> = Vec::with_capacity(2 * GROUP);
-    let mut patience = Some(Duration::ZERO);
+    let mut timeout = Some(Duration::ZERO);
     let mut complained = false;
     while !shared.stopping() {
         let calls = [Some(driver.wake_fd()), Some(connections.readable().as_fd())];
-        let limit = [patience, connections.due()].into_iter().flatten().min();
+        let limit = [timeout, connections.due()].into_iter().flatten().min();
         match receiver.receive_until(shared.stop.as_fd(), calls, limit) {
             Ok(Wake::Datagrams | Wake::Timeout) => {}
             Ok(Wake::Called) => driver.acknowledge(),
@@ -79,7 +79,7 @@ fn drive(shared: &Shared, driver: &mut Driver) -> io::Result<()> {
         // would count as answered by the packet that it acknowledges, and a lost path would stay unnoticed.
         opener.settle(now);
         counters_in.packets.fetch_add(packets.len() as u64, Ordering::Relaxed);
-        patience = sender.turn(driver, now, packets.drain(..).map(|place| &buffer[place]));
+        timeout = sender.turn(driver, now, packets.drain(..).map(|place| &buffer[place]));
         // Limited, so that the sockets are served too.
         for turn in 0..=TURNS {
             if !connections.receive_now()? {
@@ -91,9 +91,9 @@ fn drive(shared: &Shared, driver: &mut Driver) -> io::Result<()> {
             }
             opener.settle(now);
             counters_in.packets.fetch_add(packets.len() as u64, Ordering::Relaxed);
-            patience = sender.turn(driver, now, packets.drain(..).map(|place| &buffer[place]));
+            timeout = sender.turn(driver, now, packets.drain(..).map(|place| &buffer[place]));
             if turn == TURNS {
-                patience = Some(Duration::ZERO);
+                timeout = Some(Duration::ZERO);
             }
         }
         opener.finish(now);
@@ -148,7 +148,7 @@ impl<'a> Sender<'a> {
             self.send(now, arena, places);
             let answers = std::mem::take(&mut self.answers);
             turn = match turn {
-                Turn::Wait(patience) if answers.is_empty() => return patience,
+                Turn::Wait(timeout) if answers.is_empty() => return timeout,
                 _ => driver.turn(answers.iter().map(Vec::as_slice)),
             };
         }

@@ -42,7 +42,7 @@ fn list(user: u32, runtime: Option<&Path>, temporary: &Path) -> Vec<PathBuf> {
 ///
 /// # Errors
 /// When none of the candidates can be used, with the reason for each.
-pub fn own() -> Result<PathBuf> {
+pub fn runtime_folder() -> Result<PathBuf> {
     let mut reasons = Vec::new();
     for folder in candidates() {
         match claim(&folder) {
@@ -66,7 +66,7 @@ pub fn create_parent(path: &Path) -> io::Result<()> {
 }
 
 /// Whether sockets can be created where `wg` looks for them.
-pub fn wireguard_may_be_written() -> bool {
+pub fn wireguard_writable() -> bool {
     let folder = Path::new(WIREGUARD);
     let there = if folder.exists() { folder } else { Path::new("/var/run") };
     access(there, Access::WRITE_OK).is_ok()

@@ -14,13 +14,13 @@ use rustix::fs::Mode;
 use crate::runtime::problem::{Context as _, Problem, Result};
 
 /// The properties of a socket.
-pub struct Manner {
+pub struct SocketOptions {
     /// The name of the thread that accepts.
     pub thread: &'static str,
     /// Timeout for reading and writing on a connection.
-    pub patience: Duration,
+    pub timeout: Duration,
     /// The hint when another process answers there.
-    pub taken: &'static str,
+    pub in_use_hint: &'static str,
 }
 
 /// The bound socket. Dropping it closes and removes it.
@@ -38,7 +38,7 @@ impl LocalSocket {
     /// When another process answers there, or the folder cannot be written.
     pub fn bind(
         path: PathBuf,
-        manner: &Manner,
+        options: &SocketOptions,
         serve: impl FnMut(UnixStream) + Send + 'static,
     ) -> Result<Self> {
         if UnixStream::connect(&path).is_ok() {
@@ -46,18 +46,18 @@ impl LocalSocket {
                 "control socket {}: in use by another process",
                 path.display()
             ))
-            .hint(manner.taken));
+            .hint(options.in_use_hint));
         }
         _ = fs::remove_file(&path);
-        let told = || format!("control socket {}", path.display());
-        let listener = Arc::new(bind_private(&path).while_doing(told)?);
+        let doing = || format!("control socket {}", path.display());
+        let listener = Arc::new(bind_private(&path).while_doing(doing)?);
         let accepting = Arc::clone(&listener);
-        let patience = manner.patience;
+        let timeout = options.timeout;
         let thread = thread::Builder::new()
-            .name(manner.thread.into())
+            .name(options.thread.into())
             .stack_size(512 << 10)
-            .spawn(move || accept(&accepting, patience, serve))
-            .while_doing(told)?;
+            .spawn(move || accept(&accepting, timeout, serve))
+            .while_doing(doing)?;
         Ok(Self { path, listener, thread: Some(thread) })
     }
 }
@@ -82,7 +82,7 @@ fn bind_private(path: &Path) -> io::Result<UnixListener> {
     Ok(listener)
 }
 
-fn accept(listener: &UnixListener, patience: Duration, mut serve: impl FnMut(UnixStream)) {
+fn accept(listener: &UnixListener, timeout: Duration, mut serve: impl FnMut(UnixStream)) {
     loop {
         let stream = match listener.accept() {
             Ok((stream, _)) => stream,
@@ -96,8 +96,8 @@ fn accept(listener: &UnixListener, patience: Duration, mut serve: impl FnMut(Uni
             Err(error) if matches!(error.raw_os_error(), Some(libc::EINTR | libc::ECONNABORTED)) => continue,
             Err(_) => return,
         };
-        _ = stream.set_read_timeout(Some(patience));
-        _ = stream.set_write_timeout(Some(patience));
+        _ = stream.set_read_timeout(Some(timeout));
+        _ = stream.set_write_timeout(Some(timeout));
         serve(stream);
     }
 }

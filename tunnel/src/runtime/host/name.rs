@@ -27,7 +27,7 @@ impl InterfaceName {
     }
 
     /// Path of our own control socket, used when `wg` talks to the kernel or cannot reach us.
-    pub fn own_socket(&self, folder: &Path) -> PathBuf {
+    pub fn fallback_socket(&self, folder: &Path) -> PathBuf {
         folder.join(format!("{}.sock", self.0))
     }
 

@@ -17,7 +17,7 @@ const LONGEST: u64 = 64 << 10;
 /// # Errors
 /// When it cannot be read, or is readable by all users.
 pub fn read(path: &Path, what: &str) -> Result<Zeroizing<String>> {
-    let told = |error: &io::Error| {
+    let failed = |error: &io::Error| {
         let problem = Problem::new(format!("{what} {}: {error}", path.display()));
         match error.kind() {
             io::ErrorKind::PermissionDenied => problem.hint("run as the owner of the file"),
@@ -27,8 +27,8 @@ pub fn read(path: &Path, what: &str) -> Result<Zeroizing<String>> {
             _ => problem,
         }
     };
-    let file = fs::File::open(path).map_err(|error| told(&error))?;
-    let metadata = file.metadata().map_err(|error| told(&error))?;
+    let file = fs::File::open(path).map_err(|error| failed(&error))?;
+    let metadata = file.metadata().map_err(|error| failed(&error))?;
     let mode = metadata.permissions().mode() & 0o7777;
     if metadata.is_file() && mode & 0o007 != 0 {
         return Err(Problem::new(format!(
@@ -38,7 +38,7 @@ pub fn read(path: &Path, what: &str) -> Result<Zeroizing<String>> {
         .hint(format!("run `chmod 600 {}`", path.display())));
     }
     let mut text = Zeroizing::new(String::with_capacity(8 << 10));
-    file.take(LONGEST).read_to_string(&mut text).map_err(|error| told(&error))?;
+    file.take(LONGEST).read_to_string(&mut text).map_err(|error| failed(&error))?;
     Ok(text)
 }
 

@@ -29,7 +29,7 @@ use crate::runtime::{
 /// Connections served at once.
 const MAX_CONNECTIONS: usize = 32;
 /// From the first byte of a request to the last of its head.
-const PATIENCE: Duration = Duration::from_secs(5);
+const HEAD_TIMEOUT: Duration = Duration::from_secs(5);
 /// A whole connection, kept alive or not.
 const LIFETIME: Duration = Duration::from_secs(120);
 /// Scrapes within this time of each other get the same text, since each one costs the control thread time.
@@ -76,22 +76,23 @@ impl Server {
                 _ => problem.hint("set --metrics to an address of this machine with a port, or to off"),
             }
         })?;
-        let told = || format!("serving metrics on {address}");
-        listener.set_nonblocking(true).while_doing(told)?;
-        let address = listener.local_addr().while_doing(told)?;
+        let doing = || format!("serving metrics on {address}");
+        listener.set_nonblocking(true).while_doing(doing)?;
+        let address = listener.local_addr().while_doing(doing)?;
         let (stop, stopped) = oneshot::channel();
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().while_doing(told)?;
+        let runtime =
+            tokio::runtime::Builder::new_current_thread().enable_all().build().while_doing(doing)?;
         let thread = thread::Builder::new()
             .name("metrics".into())
             .spawn(move || {
                 runtime.block_on(async {
                     tokio::select! {
-                        () = serve(listener, Arc::new(Figures::new(source))) => {}
+                        () = serve(listener, Arc::new(Scraper::new(source))) => {}
                         _ = stopped => {}
                     }
                 });
             })
-            .while_doing(told)?;
+            .while_doing(doing)?;
         Ok(Self { stop: Some(stop), thread: Some(thread), address })
     }
 
@@ -110,14 +111,14 @@ impl Drop for Server {
     }
 }
 
-async fn serve(listener: TcpListener, figures: Arc<Figures>) {
+async fn serve(listener: TcpListener, scraper: Arc<Scraper>) {
     let listener = match tokio::net::TcpListener::from_std(listener) {
         Ok(listener) => listener,
         Err(error) => return tracing::error!(%error, "metrics"),
     };
-    let places = Arc::new(Semaphore::new(MAX_CONNECTIONS));
+    let slots = Arc::new(Semaphore::new(MAX_CONNECTIONS));
     loop {
-        let Ok(place) = Arc::clone(&places).acquire_owned().await else { return };
+        let Ok(slot) = Arc::clone(&slots).acquire_owned().await else { return };
         let stream = match listener.accept().await {
             Ok((stream, _)) => stream,
             Err(error) => {
@@ -126,29 +127,29 @@ async fn serve(listener: TcpListener, figures: Arc<Figures>) {
                 continue;
             }
         };
-        let figures = Arc::clone(&figures);
+        let scraper = Arc::clone(&scraper);
         tokio::spawn(async move {
             let service = service_fn(|request| {
-                let answer = answer(&request, &figures);
+                let answer = answer(&request, &scraper);
                 async { Ok::<_, Infallible>(answer) }
             });
             let connection = http1::Builder::new()
                 .timer(TokioTimer::new())
-                .header_read_timeout(PATIENCE)
+                .header_read_timeout(HEAD_TIMEOUT)
                 .max_buf_size(16 << 10)
                 .serve_connection(TokioIo::new(stream), service);
             _ = tokio::time::timeout(LIFETIME, connection).await;
-            drop(place);
+            drop(slot);
         });
     }
 }
 
-fn answer(request: &Request<Incoming>, figures: &Figures) -> Response<Full<Bytes>> {
+fn answer(request: &Request<Incoming>, scraper: &Scraper) -> Response<Full<Bytes>> {
     if request.method() != Method::GET && request.method() != Method::HEAD {
         return plain(StatusCode::METHOD_NOT_ALLOWED, "only GET is supported\n");
     }
     match request.uri().path() {
-        "/metrics" => match figures.text() {
+        "/metrics" => match scraper.text() {
             Some(text) => {
                 let mut response = plain(StatusCode::OK, text);
                 let kind =
@@ -158,9 +159,9 @@ fn answer(request: &Request<Incoming>, figures: &Figures) -> Response<Full<Bytes
             }
             None => plain(StatusCode::SERVICE_UNAVAILABLE, "the control thread does not answer\n"),
         },
-        "/healthz" if figures.source.alive() => plain(StatusCode::OK, "ok\n"),
+        "/healthz" if scraper.source.alive() => plain(StatusCode::OK, "ok\n"),
         "/healthz" => plain(StatusCode::SERVICE_UNAVAILABLE, "the control thread does not answer\n"),
-        "/readyz" => match figures.source.ready() {
+        "/readyz" => match scraper.source.ready() {
             Ok(()) => plain(StatusCode::OK, "ok\n"),
             Err(missing) => plain(StatusCode::SERVICE_UNAVAILABLE, missing),
         },
@@ -176,7 +177,7 @@ fn plain(status: StatusCode, body: impl Into<Bytes>) -> Response<Full<Bytes>> {
 }
 
 /// The last scrape, for the next one's rate and for those that come at the same time.
-struct Figures {
+struct Scraper {
     source: Arc<dyn Source>,
     last: Mutex<Option<Last>>,
 }
@@ -188,7 +189,7 @@ struct Last {
     bytes: (u64, u64),
 }
 
-impl Figures {
+impl Scraper {
     fn new(source: Arc<dyn Source>) -> Self {
         Self { source, last: Mutex::new(None) }
     }

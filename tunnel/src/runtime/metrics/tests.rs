@@ -92,7 +92,7 @@ fn gateway() -> GatewayStatus {
         store: true,
         forward: "user".into(),
         forward_reason: "CAP_NET_ADMIN is missing".into(),
-        figures: Default::default(),
+        counters: Default::default(),
         leases: Default::default(),
         gateways: vec!["gw-a".into(), "gw-b".into()],
         sites: vec![SiteEntry {

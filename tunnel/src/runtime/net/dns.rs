@@ -46,7 +46,7 @@ pub fn chosen() -> Dns {
 
 impl Dns {
     /// The name for messages.
-    pub fn told(&self) -> &'static str {
+    pub fn name(&self) -> &'static str {
         match self {
             Self::Resolvconf(_) => "resolvconf",
             Self::Resolved(_) => "systemd-resolved",
@@ -83,7 +83,7 @@ impl Dns {
                 run(program, &arguments, None)
             }
             Self::File(path) => {
-                let backup = journal.beside("resolv.conf");
+                let backup = journal.sibling("resolv.conf");
                 replace(path, &backup, &file(servers, search), journal)
             }
         }
@@ -91,15 +91,15 @@ impl Dns {
 }
 
 fn replace(path: &Path, backup: &Path, text: &str, journal: &mut Journal) -> Result<()> {
-    let told = || format!("name servers in {}", path.display());
-    let before = fs::read(path).while_doing(told)?;
+    let doing = || format!("name servers in {}", path.display());
+    let before = fs::read(path).while_doing(doing)?;
     if let Some(folder) = backup.parent() {
-        fs::create_dir_all(folder).while_doing(told)?;
+        fs::create_dir_all(folder).while_doing(doing)?;
     }
-    fs::write(backup, before).while_doing(told)?;
+    fs::write(backup, before).while_doing(doing)?;
     journal.note(Change::ResolvFile { path: path.to_owned(), backup: backup.to_owned() })?;
     // Written in place: in a container the file is a bind mount and cannot be renamed over.
-    write_in_place(path, text.as_bytes()).while_doing(told)
+    write_in_place(path, text.as_bytes()).while_doing(doing)
 }
 
 fn write_in_place(path: &Path, bytes: &[u8]) -> io::Result<()> {
@@ -123,14 +123,14 @@ pub fn undo(change: &Change) -> Result<()> {
             _ => Ok(()),
         },
         Change::ResolvFile { path, backup } => {
-            let told = || format!("{} from {}", path.display(), backup.display());
+            let doing = || format!("{} from {}", path.display(), backup.display());
             match fs::read(backup) {
-                Ok(before) => write_in_place(path, &before).while_doing(told)?,
+                Ok(before) => write_in_place(path, &before).while_doing(doing)?,
                 // The backup is removed last: without it, this has been undone already.
                 Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
-                Err(error) => return Err(error).while_doing(told),
+                Err(error) => return Err(error).while_doing(doing),
             }
-            fs::remove_file(backup).while_doing(told)
+            fs::remove_file(backup).while_doing(doing)
         }
         _ => Ok(()),
     }
@@ -149,7 +149,7 @@ fn file(servers: &[IpAddr], search: &[String]) -> String {
 }
 
 fn run(program: &Path, arguments: &[&str], input: Option<&str>) -> Result<()> {
-    let told = || format!("{} {}", program.display(), arguments.first().unwrap_or(&""));
+    let doing = || format!("{} {}", program.display(), arguments.first().unwrap_or(&""));
     let mut child = Command::new(program)
         .args(arguments)
         .env_remove("WARREN_PRIVATE_KEY")
@@ -157,17 +157,17 @@ fn run(program: &Path, arguments: &[&str], input: Option<&str>) -> Result<()> {
         .stdout(Stdio::null())
         .stderr(Stdio::piped())
         .spawn()
-        .while_doing(told)?;
+        .while_doing(doing)?;
     if let (Some(text), Some(mut stdin)) = (input, child.stdin.take()) {
         // A program that does not read its input reports the reason by its exit code.
         _ = stdin.write_all(text.as_bytes());
     }
-    let output = child.wait_with_output().while_doing(told)?;
+    let output = child.wait_with_output().while_doing(doing)?;
     if output.status.success() {
         return Ok(());
     }
     let said = String::from_utf8_lossy(&output.stderr);
-    Err(Problem::new(format!("{}: {}: {}", told(), output.status, said.trim()))
+    Err(Problem::new(format!("{}: {}: {}", doing(), output.status, said.trim()))
         .hint("remove DNS from the configuration to keep the machine's name servers"))
 }
 

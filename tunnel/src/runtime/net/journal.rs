@@ -117,7 +117,7 @@ impl Journal {
     }
 
     /// A file in the same folder with the same name and another extension.
-    pub fn beside(&self, extension: &str) -> PathBuf {
+    pub fn sibling(&self, extension: &str) -> PathBuf {
         self.path.with_extension(extension)
     }
 
@@ -162,27 +162,27 @@ impl Journal {
     fn save(&mut self) -> Result<()> {
         self.file.version = VERSION;
         self.file.pid = std::process::id();
-        let told = || format!("journal {}", self.path.display());
+        let doing = || format!("journal {}", self.path.display());
         if self.file.changes.is_empty() {
             return match fs::remove_file(&self.path) {
-                Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error).while_doing(told),
+                Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error).while_doing(doing),
                 _ => Ok(()),
             };
         }
-        folders::create_parent(&self.path).while_doing(told)?;
-        let text = serde_json::to_vec_pretty(&self.file).while_doing(told)?;
-        replace(&self.path, &text).while_doing(told)
+        folders::create_parent(&self.path).while_doing(doing)?;
+        let text = serde_json::to_vec_pretty(&self.file).while_doing(doing)?;
+        replace(&self.path, &text).while_doing(doing)
     }
 }
 
 /// Replaces the file atomically: after a crash it is either the old one or the new one.
 fn replace(path: &Path, text: &[u8]) -> io::Result<()> {
-    let beside = path.with_extension("json.new");
+    let temporary = path.with_extension("json.new");
     let mut file =
-        fs::OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&beside)?;
+        fs::OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&temporary)?;
     file.write_all(text)?;
     file.sync_data()?;
-    fs::rename(&beside, path)
+    fs::rename(&temporary, path)
 }
 
 #[cfg(test)]

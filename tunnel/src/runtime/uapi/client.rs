@@ -20,7 +20,7 @@ use crate::runtime::{
 pub fn exchange(interface: &InterfaceName, request: &str) -> Result<Vec<(String, String)>> {
     // An agent with the kernel's WireGuard has its own socket; the other is the one that `wg` uses.
     let own =
-        folders::candidates().iter().map(|folder| interface.own_socket(folder)).find(|own| own.exists());
+        folders::candidates().iter().map(|folder| interface.fallback_socket(folder)).find(|own| own.exists());
     let path = own.unwrap_or_else(|| interface.socket());
     let mut stream = UnixStream::connect(&path).map_err(|error| match error.raw_os_error() {
         Some(libc::ENOENT | libc::ECONNREFUSED) => Problem::new(format!(

@@ -14,15 +14,15 @@ use std::{
 };
 
 use super::{MAX_REQUEST, Refusal, Request, errno, parse};
-use crate::runtime::host::local_socket::{LocalSocket, Manner};
+use crate::runtime::host::local_socket::{LocalSocket, SocketOptions};
 use crate::runtime::problem::{Context, Result};
 
 /// Connections at the same time; more are refused.
 const MAX_CONNECTIONS: usize = 16;
-const MANNER: Manner = Manner {
+const OPTIONS: SocketOptions = SocketOptions {
     thread: "uapi",
-    patience: Duration::from_secs(30),
-    taken: "another WireGuard uses this interface name: stop it, or choose another name with --interface",
+    timeout: Duration::from_secs(30),
+    in_use_hint: "another WireGuard uses this interface name: stop it, or choose another name with --interface",
 };
 
 /// Handles one request. The answer ends with `errno=` and an empty line.
@@ -47,7 +47,7 @@ impl Server {
                 .while_doing(|| format!("folder {}", folder.display()))?;
         }
         let open = Arc::new(AtomicUsize::new(0));
-        let socket = LocalSocket::bind(path, &MANNER, move |stream| spawn(stream, &handler, &open))?;
+        let socket = LocalSocket::bind(path, &OPTIONS, move |stream| spawn(stream, &handler, &open))?;
         Ok(Self { _socket: socket })
     }
 }

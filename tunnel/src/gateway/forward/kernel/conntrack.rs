@@ -11,7 +11,7 @@ const GET: u16 = 1 << 8 | 1;
 const REQUEST_DUMP: u16 = 0x1 | 0x300;
 const ERROR: u16 = 2;
 const DONE: u16 = 3;
-/// Of a netlink message, and of netfilter's behind it.
+/// Lengths of the headers of netlink and of netfilter.
 const HEADER: usize = 16;
 const NFGEN: usize = 4;
 
@@ -26,16 +26,16 @@ const ID: u16 = 12;
 pub(super) struct Connection {
     /// The kernel's number for it.
     pub(super) id: u32,
-    /// Who began.
+    /// The address that opened it.
     pub(super) source: IpAddr,
     pub(super) destination: IpAddr,
     /// IP protocol number.
     pub(super) protocol: u8,
-    /// Port at the destination, 0 where there are none.
+    /// Destination port; 0 for protocols without ports.
     pub(super) port: u16,
-    /// Whether TCP has ended it, or another protocol is forgetting it.
+    /// Whether TCP has closed it, or it is about to time out.
     pub(super) ended: bool,
-    /// Bytes from the source and to it, IP headers included; 0 where the kernel does not count.
+    /// Bytes from and to the source, with IP headers; 0 if the kernel does not count.
     pub(super) bytes: (u64, u64),
 }
 
@@ -70,7 +70,7 @@ pub(super) fn all() -> io::Result<Vec<Connection>> {
     }
 }
 
-/// The first message: its kind, its body, and what is behind it.
+/// Splits off the first message: its type, its body, and the rest.
 fn message(bytes: &[u8]) -> Option<(u16, &[u8], &[u8])> {
     let length = u32::from_ne_bytes(bytes.get(..4)?.try_into().ok()?) as usize;
     let kind = u16::from_ne_bytes(bytes.get(4..6)?.try_into().ok()?);
@@ -83,7 +83,7 @@ fn error(body: &[u8]) -> io::Error {
     io::Error::from_raw_os_error(-number)
 }
 
-/// What a message says, if it says all that is wanted.
+/// The connection of a message, if all its attributes are there.
 fn connection(attributes: &[u8]) -> Option<Connection> {
     let tuple = find(attributes, TUPLE_ORIG)?;
     let ip = find(tuple, 1)?;
@@ -119,7 +119,7 @@ fn v6(bytes: &[u8]) -> Option<IpAddr> {
     Some(Ipv6Addr::from(<[u8; 16]>::try_from(bytes).ok()?).into())
 }
 
-/// The value of the first attribute of a kind; its upper two bits are flags.
+/// The value of the first attribute of a type, whose upper two bits are flags.
 fn find(mut attributes: &[u8], kind: u16) -> Option<&[u8]> {
     loop {
         let length = usize::from(u16::from_ne_bytes(attributes.get(..2)?.try_into().ok()?));

@@ -1,6 +1,6 @@
-//! What members' connections are now, and what they have moved: looked at from time to time, for figures and audit.
+//! Members' connections and their traffic, read periodically for counters and the audit log.
 //!
-//! The kernel remembers what has ended for longer than the time between two looks ([`PERIOD`]), so that nothing is missed:
+//! The kernel keeps closed connections for longer than the interval between two reads ([`PERIOD`]), so none is missed:
 //! TCP for 10 s at least, UDP and ICMP for 30 s.
 
 use std::collections::HashMap;
@@ -15,17 +15,17 @@ use warren_wire::gateway::Protocol;
 use super::conntrack::Connection;
 use super::nft::Denied;
 use crate::gateway::audit::{Audit, Entry};
-use crate::gateway::peers::{Member, Roster};
+use crate::gateway::peers::{Member, PeerTable};
 
-/// Time between two looks.
+/// Interval between two reads.
 pub(super) const PERIOD: Duration = Duration::from_secs(4);
 
-/// What was seen by the last look.
+/// The state at the last read.
 pub(super) struct Flows {
-    roster: Arc<Roster>,
+    peer_table: Arc<PeerTable>,
     audit: Arc<Audit>,
     known: HashMap<u32, Known>,
-    /// Bytes of connections that an earlier gateway has told of.
+    /// Bytes of connections that an earlier gateway has already logged.
     old: HashMap<u32, (u64, u64)>,
     denied: HashMap<&'static str, Counted>,
 }
@@ -40,25 +40,25 @@ struct Known {
 }
 
 impl Flows {
-    /// `connections` are there already.
-    pub(super) fn new(roster: Arc<Roster>, audit: Arc<Audit>, connections: &[Connection]) -> Self {
+    /// Starts with existing `connections`.
+    pub(super) fn new(peer_table: Arc<PeerTable>, audit: Arc<Audit>, connections: &[Connection]) -> Self {
         let old = connections.iter().map(|connection| (connection.id, connection.bytes)).collect();
-        Self { roster, audit, known: HashMap::new(), old, denied: HashMap::new() }
+        Self { peer_table, audit, known: HashMap::new(), old, denied: HashMap::new() }
     }
 
-    /// Takes note of all connections; says how many of TCP and UDP are members' now.
+    /// Records all connections and returns how many TCP and UDP connections members have.
     pub(super) fn look(&mut self, connections: &[Connection]) -> (u64, u64) {
         let mut now: HashMap<IpAddr, u64> = HashMap::new();
         let (mut tcp, mut udp) = (0, 0);
         let mut before = std::mem::take(&mut self.known);
         for connection in connections {
             let Some(protocol) = protocol(connection.protocol) else { continue };
-            // Who has gone has left what was seen of it.
+            // A removed member's traffic up to the last read is logged already.
             let seen = before.remove(&connection.id).filter(|seen| seen.source == connection.source);
             let (entry, counted, count) = match seen {
                 Some(seen) => (seen.entry, seen.bytes, 0),
                 None => {
-                    let Some(member) = self.roster.of(connection.source) else { continue };
+                    let Some(member) = self.peer_table.of(connection.source) else { continue };
                     let told = self.old.remove(&connection.id);
                     (
                         entry(&member, connection, protocol),
@@ -79,14 +79,14 @@ impl Flows {
                 *now.entry(connection.source).or_default() += u64::from(protocol != Protocol::Icmp);
             }
         }
-        for member in self.roster.all() {
+        for member in self.peer_table.all() {
             let flows = member.addresses.iter().filter_map(|address| now.get(address)).sum();
             member.flows.store(flows, Ordering::Relaxed);
         }
         (tcp, udp)
     }
 
-    /// Takes note of what the rules refused, as one of the sets has it.
+    /// Records the refused packets of one set.
     pub(super) fn refused(&mut self, set: &'static str, all: &[Denied]) {
         let mut now = Counted::new();
         let before = self.denied.remove(set).unwrap_or_default();
@@ -95,7 +95,7 @@ impl Flows {
             let counted = before.get(&key).copied().filter(|counted| *counted <= denied.packets).unwrap_or(0);
             let more = denied.packets - counted;
             if more > 0
-                && let Some(member) = self.roster.of(denied.source)
+                && let Some(member) = self.peer_table.of(denied.source)
             {
                 let Denied { source, destination, protocol, port, .. } = *denied;
                 let flow = Flow { source, destination, protocol, port };

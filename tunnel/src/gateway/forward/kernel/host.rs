@@ -1,7 +1,7 @@
 //! Changes of the host for kernel forwarding, apart from the rules: interface, routes, settings.
 //!
-//! Routes vanish with the interface, and that with this process. Settings outlive it, so they are written down first, and a
-//! start after a crash knows what was there before.
+//! Routes vanish with the interface, and the interface with this process. Settings outlive it: each is recorded in the journal
+//! before it changes, so that a start after a crash can restore it.
 
 use std::fs;
 use std::io;
@@ -10,14 +10,14 @@ use std::path::{Path, PathBuf};
 use ipnet::IpNet;
 use warren_wire::Name;
 
-use super::rules::Lonely;
+use super::rules::NewlyForwarded;
 use crate::runtime::host::InterfaceName;
 use crate::runtime::log;
 use crate::runtime::net::Netlink;
 use crate::runtime::net::{Change, Journal};
 use crate::runtime::problem::{Context as _, Problem, Result};
 
-/// Frames that wait for the data path, as many as the kernel's WireGuard keeps.
+/// Length of the device's queue, as for the kernel's WireGuard.
 const QUEUE: u32 = 1000;
 /// The kernel's main routing table.
 const MAIN_TABLE: u32 = 254;
@@ -28,13 +28,13 @@ pub(super) const FORWARD_V6: &str = "/proc/sys/net/ipv6/conf/all/forwarding";
 const ACCOUNT: &str = "/proc/sys/net/netfilter/nf_conntrack_acct";
 const INTERFACES_V6: &str = "/proc/sys/net/ipv6/conf";
 
-/// The changes of this machine.
+/// The changes to this machine.
 pub(super) struct Host {
     journal: Journal,
 }
 
 impl Host {
-    /// With what an earlier gateway of this name left.
+    /// Opens the journal, with the changes that an earlier gateway of this name left.
     ///
     /// # Errors
     /// The journal cannot be read.
@@ -50,22 +50,22 @@ impl Host {
     /// Brings the interface up and adds routes to pods and sites.
     ///
     /// # Errors
-    /// What the kernel refuses. What was made by then goes with the interface.
+    /// The kernel refuses a change. Earlier changes vanish with the interface.
     pub(super) fn attach(&self, interface: &InterfaceName, nets: &[IpNet], mtu: u32) -> Result<()> {
-        let told = |what: String| move || what;
+        let doing = |what: String| move || what;
         let (mut netlink, index) = find(interface)?;
         // No link-local address, so no router solicitations into the tunnel. Without IPv6 there is no such file.
         _ = fs::write(format!("{INTERFACES_V6}/{interface}/addr_gen_mode"), "1");
-        netlink.set_mtu(index, mtu).while_doing(told(format!("MTU {mtu}")))?;
-        netlink.set_queue_length(index, QUEUE).while_doing(told("queue length".into()))?;
-        netlink.set_up(index).while_doing(told(format!("bringing {interface} up")))?;
+        netlink.set_mtu(index, mtu).while_doing(doing(format!("MTU {mtu}")))?;
+        netlink.set_queue_length(index, QUEUE).while_doing(doing("queue length".into()))?;
+        netlink.set_up(index).while_doing(doing(format!("bringing {interface} up")))?;
         self.lead(interface, nets)
     }
 
     /// Adds routes.
     ///
     /// # Errors
-    /// What the kernel refuses; nothing has changed then.
+    /// The kernel refuses a route; no route is added then.
     pub(super) fn lead(&self, interface: &InterfaceName, nets: &[IpNet]) -> Result<()> {
         if nets.is_empty() {
             return Ok(());
@@ -99,7 +99,7 @@ impl Host {
     /// Enables forwarding in the kernel. Call it after the rules are in place.
     ///
     /// # Errors
-    /// A setting cannot be changed. [`Host::down`] puts back what was changed by then.
+    /// A setting cannot be changed. [`Host::down`] restores the others.
     pub(super) fn forward(&mut self, interface: &InterfaceName, nets: &[IpNet], audited: bool) -> Result<()> {
         if audited {
             self.set(ACCOUNT, "1")?;
@@ -114,7 +114,7 @@ impl Host {
         Ok(())
     }
 
-    /// A machine that forwards does not take default routes from its routers any more, unless it is told to.
+    /// A machine that forwards no longer accepts router advertisements unless `accept_ra` is 2.
     fn keep_learning_routes(&mut self, ours: &InterfaceName) -> Result<()> {
         let folders = fs::read_dir(INTERFACES_V6).while_doing(|| INTERFACES_V6.to_owned())?;
         for folder in folders.flatten() {
@@ -130,7 +130,7 @@ impl Host {
         Ok(())
     }
 
-    /// Writes down that a table of that name is about to be made.
+    /// Records that a table of that name is about to be created.
     ///
     /// # Errors
     /// The journal cannot be written.
@@ -140,39 +140,39 @@ impl Host {
     }
 
     fn set(&mut self, path: &str, value: &str) -> Result<()> {
-        let told = || path.to_owned();
-        let before = fs::read_to_string(path).while_doing(told)?.trim().to_owned();
+        let doing = || path.to_owned();
+        let before = fs::read_to_string(path).while_doing(doing)?.trim().to_owned();
         if before == value {
             return Ok(());
         }
-        // After a crash the journal has what was there before the first start.
+        // After a crash the journal still has the original value.
         if !self
             .journal
             .has(|change| matches!(change, Change::Sysctl { path: noted, .. } if noted == Path::new(path)))
         {
             self.journal.note(Change::Sysctl { path: PathBuf::from(path), before })?;
         }
-        fs::write(path, value).while_doing(told)
+        fs::write(path, value).while_doing(doing)
     }
 
-    /// Which families of these this machine did not forward before this gateway, or one that was killed.
-    pub(super) fn lonely(&self, nets: &[IpNet]) -> Lonely {
+    /// The families that this machine did not forward before the first gateway changed it.
+    pub(super) fn newly_forwarded(&self, nets: &[IpNet]) -> NewlyForwarded {
         let was_off = |v4: bool, wanted: &str| {
             let noted = |change: &Change| matches!(change, Change::Sysctl { path, before } if path == Path::new(wanted) && before == "0");
             nets.iter().any(|net| matches!(net, IpNet::V4(_)) == v4)
                 && (self.journal.has(noted)
                     || fs::read_to_string(wanted).is_ok_and(|value| value.trim() == "0"))
         };
-        Lonely { v4: was_off(true, FORWARD_V4), v6: was_off(false, FORWARD_V6) }
+        NewlyForwarded { v4: was_off(true, FORWARD_V4), v6: was_off(false, FORWARD_V6) }
     }
 
-    /// Puts everything back, the last change first; `delete` removes a table of rules. What cannot be undone is told.
+    /// Reverts all changes, the last one first; `delete` removes a table of rules. Failures are logged.
     pub(super) fn down(&mut self, delete: impl Fn(&str) -> Result<()>) {
         while let Some(change) = self.journal.last().cloned() {
             let undone = match &change {
                 Change::Rules { table } => delete(table),
                 Change::Sysctl { path, before } => match fs::write(path, before) {
-                    // Its interface may have gone.
+                    // Its interface may no longer exist.
                     Err(error) if error.kind() != io::ErrorKind::NotFound => {
                         Err(Problem::new(format!("{}: {error}", path.display())))
                     }

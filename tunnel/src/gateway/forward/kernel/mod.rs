@@ -5,20 +5,19 @@
 //! peer <-- engine <-- TUN <-- table: answer? allowed? rate? <-- host
 //! ```
 //!
-//! All of it is made by the gateway and goes when it ends. What a killed gateway leaves, the table and the settings, is
-//! written down ([`host::Host`]), lets nothing through, and is taken over by the next start.
+//! The gateway creates all of it and removes it at the end. A killed gateway leaves its table and settings: they are in the
+//! journal ([`host::Host`]), let nothing pass, and are adopted by the next start.
 
 mod conntrack;
 mod flows;
 mod host;
 mod nft;
+mod preflight;
 mod rules;
 #[cfg(test)]
 mod tests;
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs;
-use std::io::ErrorKind;
 use std::net::IpAddr;
 use std::path::Path;
 use std::sync::Arc;
@@ -28,27 +27,26 @@ use ipnet::IpNet;
 use parking_lot::Mutex;
 use warren_device::tun::{Queue, Tun};
 use warren_wire::Name;
-use warren_wire::config::Host as Destination;
-use warren_wire::gateway::{GatewayConfig, SitePeer};
+use warren_wire::gateway::GatewayConfig;
 
-use super::{Figures, Forward, Surroundings};
+use super::{Forward, ForwardContext, ForwardCounters};
 use crate::gateway::peers::Member;
 use crate::runtime::host::InterfaceName;
-use crate::runtime::host::capabilities;
 use crate::runtime::log;
 use crate::runtime::problem::{Context as _, Problem, Result};
 use flows::{Flows, PERIOD};
-use host::{FORWARD_V4, FORWARD_V6, Host};
+use host::Host;
 use nft::{Count, Nft};
-use rules::{Lonely, Place, REFUSED_SETS, Table};
+pub(in crate::gateway) use preflight::{check_machine, check_routes, tunnel_ranges};
+use rules::{NewlyForwarded, Place, REFUSED_SETS, Table};
 
-/// Counters are not asked for more often.
+/// Minimum interval between two reads of the counters.
 const FRESH: Duration = Duration::from_millis(500);
-/// What table and interface are called before the gateway's name.
+/// Prefixes of the table's and the interface's name, before the gateway's name.
 const TABLE: &str = "warren-";
 const INTERFACE: &str = "wg-";
 
-/// The kernel at work.
+/// Forwarding by the kernel.
 pub(in crate::gateway) struct Kernel {
     nft: Nft,
     table: String,
@@ -61,60 +59,17 @@ pub(in crate::gateway) struct Kernel {
 
 struct State {
     config: GatewayConfig,
-    /// Members as they should be in the table, and as they are.
+    /// Members as wanted, and as they are in the table.
     wanted: BTreeMap<IpAddr, Place>,
     made: BTreeMap<IpAddr, Place>,
-    /// Whether the table is not known to be as `made` says: it is made anew then.
+    /// Whether the table may differ from `made`; it is then replaced.
     unknown: bool,
-    /// Counted by tables that have been replaced.
+    /// Counters of tables that were replaced.
     before: BTreeMap<String, Count>,
-    last: Option<(Instant, Figures)>,
+    last: Option<(Instant, ForwardCounters)>,
 }
 
-/// Checks that this machine's kernel can forward for a gateway with such a pool.
-///
-/// # Errors
-/// The first thing that is missing.
-pub(in crate::gateway) fn possible(v4: bool, v6: bool) -> Result<()> {
-    if !capabilities::may_configure_network() {
-        return Err(Problem::new("CAP_NET_ADMIN is missing").hint(
-            "run as root, or with AmbientCapabilities=CAP_NET_ADMIN in a systemd unit; in a container: --cap-add NET_ADMIN",
-        ));
-    }
-    capabilities::tun_device().map_err(|error| {
-        let device = capabilities::TUN_DEVICE;
-        let hint = match error.kind() {
-            ErrorKind::PermissionDenied => {
-                format!("`chmod 666 {device}`, as udev does; CAP_NET_ADMIN is still required")
-            }
-            _ => format!("`modprobe tun`; in a container: --device {device}"),
-        };
-        Problem::new(format!("no TUN device is available ({device}: {error})")).hint(hint)
-    })?;
-    let nft = Nft::find()?;
-    nft.probe()?;
-    for (wanted, path) in [(v4, FORWARD_V4), (v6, FORWARD_V6)] {
-        if wanted {
-            may_forward(path)?;
-        }
-    }
-    Ok(())
-}
-
-/// Checks that forwarding is enabled or can be enabled.
-fn may_forward(path: &str) -> Result<()> {
-    let name = path.trim_start_matches("/proc/sys/").replace('/', ".");
-    let told = |error: std::io::Error| {
-        Problem::new(format!("cannot set {name}: {error}"))
-            .hint(format!("set it on the host, or give the container --sysctl {name}=1"))
-    };
-    if fs::read_to_string(path).map_err(told)?.trim() == "1" {
-        return Ok(());
-    }
-    fs::OpenOptions::new().write(true).open(path).map(drop).map_err(told)
-}
-
-/// Undoes what a killed gateway of this name left, if this one does not forward by the kernel.
+/// Reverts the changes of a killed gateway of this name, for a gateway that does not forward in the kernel.
 ///
 /// # Errors
 /// The journal cannot be read.
@@ -131,15 +86,15 @@ impl Kernel {
     /// Creates interface, routes and rules, and enables forwarding.
     ///
     /// # Errors
-    /// What is missing or refused; nothing is left behind then.
+    /// Something is missing or refused; all changes are reverted.
     pub(in crate::gateway) fn start(
         config: &GatewayConfig,
         folder: &Path,
-        around: &Surroundings,
+        context: &ForwardContext,
     ) -> Result<(Arc<Self>, Vec<Queue>)> {
         let nft = Nft::find()?;
         let interface = interface(&config.name)?;
-        // It tells whether another gateway of this name runs, so it comes before all that one would miss.
+        // This fails if another gateway of this name runs, so it comes before anything that would disturb that gateway.
         let queues = Tun::open(interface.as_str(), 1).map_err(|error| {
             let text = error.to_string();
             let (what, hint) = text.split_once("; ").unwrap_or((&text, "check `ip link`"));
@@ -159,12 +114,12 @@ impl Kernel {
             last: None,
         };
         let connections = conntrack::all().while_doing(|| "listing the kernel's connections".into())?;
-        let flows = Flows::new(Arc::clone(&around.roster), Arc::clone(&around.audit), &connections);
+        let flows = Flows::new(Arc::clone(&context.peer_table), Arc::clone(&context.audit), &connections);
         let kernel = Arc::new(Self {
             nft,
             table,
             interface,
-            audited: around.audit.is_kept(),
+            audited: context.audit.is_kept(),
             state: Mutex::new(state),
             flows: Mutex::new(flows),
             host: Mutex::new(host),
@@ -174,7 +129,7 @@ impl Kernel {
             return Err(problem);
         }
         if kernel.audited {
-            around.runtime.spawn(Arc::clone(&kernel).watch());
+            context.runtime.spawn(Arc::clone(&kernel).watch());
         }
         Ok((kernel, queues))
     }
@@ -212,12 +167,12 @@ impl Kernel {
     }
 
     fn make(&self, config: &GatewayConfig) -> Result<()> {
-        may_lead(config)?;
-        let nets = nets(config);
+        check_routes(config)?;
+        let nets = tunnel_ranges(config);
         let mut host = self.host.lock();
         host.attach(&self.interface, &nets, config.peers.mtu.into())?;
         host.note_table(&self.table)?;
-        self.nft.run(&self.rules_of(config, host.lonely(&nets)).script(&BTreeMap::new()))?;
+        self.nft.run(&self.rules_of(config, host.newly_forwarded(&nets)).script(&BTreeMap::new()))?;
         host.forward(&self.interface, &nets, self.audited)
     }
 
@@ -225,12 +180,12 @@ impl Kernel {
         self.host.lock().down(|table| self.nft.delete(table));
     }
 
-    /// Its interface.
+    /// The interface.
     pub(in crate::gateway) fn interface(&self) -> &InterfaceName {
         &self.interface
     }
 
-    fn rules_of<'a>(&'a self, config: &'a GatewayConfig, lonely: Lonely) -> Table<'a> {
+    fn rules_of<'a>(&'a self, config: &'a GatewayConfig, newly_forwarded: NewlyForwarded) -> Table<'a> {
         Table {
             name: &self.table,
             interface: &self.interface,
@@ -238,7 +193,7 @@ impl Kernel {
             site: &config.site,
             groups: &config.groups,
             audited: self.audited,
-            lonely,
+            newly_forwarded,
         }
     }
 
@@ -252,8 +207,8 @@ impl Kernel {
     /// Replaces the table atomically with the rules of a configuration.
     fn replace(&self, state: &mut State, config: &GatewayConfig) -> Result<()> {
         let counted = self.nft.counters(&self.table);
-        let lonely = self.host.lock().lonely(&nets(config));
-        self.nft.run(&self.rules_of(config, lonely).script(&state.wanted))?;
+        let newly_forwarded = self.host.lock().newly_forwarded(&tunnel_ranges(config));
+        self.nft.run(&self.rules_of(config, newly_forwarded).script(&state.wanted))?;
         add(&mut state.before, &counted.unwrap_or_default());
         state.made = state.wanted.clone();
         state.unknown = false;
@@ -265,7 +220,7 @@ impl Kernel {
         let same = |address: &IpAddr| state.wanted.get(address) == state.made.get(address);
         let touched: BTreeSet<IpAddr> =
             state.wanted.keys().chain(state.made.keys()).filter(|address| !same(address)).copied().collect();
-        let table = self.rules_of(&state.config, Lonely::default());
+        let table = self.rules_of(&state.config, NewlyForwarded::default());
         let known = |of: &BTreeMap<IpAddr, Place>, address: &IpAddr| {
             of.get(address).filter(|place| table.has(place)).cloned()
         };
@@ -307,11 +262,11 @@ impl Forward for Kernel {
         }
     }
 
-    fn settle(&self) {
+    fn flush(&self) {
         let mut state = self.state.lock();
         if !state.unknown {
             let Err(problem) = self.change(&mut state) else { return };
-            // Somebody may have changed the table.
+            // Another program may have changed the table.
             tracing::warn!("{}: rewriting all rules", problem.what());
         }
         let config = state.config.clone();
@@ -322,9 +277,9 @@ impl Forward for Kernel {
     }
 
     fn rules(&self, config: &GatewayConfig) -> Result<()> {
-        may_lead(config)?;
+        check_routes(config)?;
         let mut state = self.state.lock();
-        let (before, after) = (nets(&state.config), nets(config));
+        let (before, after) = (tunnel_ranges(&state.config), tunnel_ranges(config));
         let without = |all: &[IpNet], others: &[IpNet]| -> Vec<IpNet> {
             all.iter().filter(|net| !others.contains(net)).copied().collect()
         };
@@ -344,12 +299,12 @@ impl Forward for Kernel {
         Ok(())
     }
 
-    fn figures(&self) -> Figures {
+    fn counters(&self) -> ForwardCounters {
         let mut state = self.state.lock();
-        if let Some((at, figures)) = state.last
+        if let Some((at, counters)) = state.last
             && at.elapsed() < FRESH
         {
-            return figures;
+            return counters;
         }
         let mut counted = state.before.clone();
         match self.nft.counters(&self.table) {
@@ -358,7 +313,7 @@ impl Forward for Kernel {
         }
         let get = |name: &str| counted.get(name).copied().unwrap_or_default();
         let (tcp_now, udp_now) = self.look();
-        let figures = Figures {
+        let counters = ForwardCounters {
             tcp_now,
             udp_now,
             tcp: get("new-tcp").packets,
@@ -370,8 +325,8 @@ impl Forward for Kernel {
             failed: get("failed").packets,
             dropped: get("dropped").packets,
         };
-        state.last = Some((Instant::now(), figures));
-        figures
+        state.last = Some((Instant::now(), counters));
+        counters
     }
 
     fn end(&self) {
@@ -382,31 +337,6 @@ impl Forward for Kernel {
     }
 }
 
-/// All that is behind the tunnel: pods, and what is of other sites.
-pub(in crate::gateway) fn nets(config: &GatewayConfig) -> Vec<IpNet> {
-    let mut nets = config.pool.prefixes.clone();
-    nets.extend(config.site.peers.iter().flat_map(SitePeer::allowed_ips));
-    nets
-}
-
-/// The kernel knows one way to each address: into the tunnel, or the one that the tunnel itself takes.
-///
-/// # Errors
-/// The gateway of a site is where only the tunnel leads.
-pub(in crate::gateway) fn may_lead(config: &GatewayConfig) -> Result<()> {
-    let nets = nets(config);
-    for site in &config.site.peers {
-        if let Some(Destination::Ip(at)) = site.endpoint.as_ref().map(|endpoint| &endpoint.host)
-            && let Some(net) = nets.iter().find(|net| net.contains(at))
-        {
-            let what =
-                format!("site {} has the endpoint {at}, which is inside {net} behind the tunnel", site.name);
-            return Err(Problem::new(what).hint("use an endpoint address outside this range"));
-        }
-    }
-    Ok(())
-}
-
 fn add(sum: &mut BTreeMap<String, Count>, more: &BTreeMap<String, Count>) {
     for (name, count) in more {
         let of = sum.entry(name.clone()).or_default();
@@ -415,7 +345,7 @@ fn add(sum: &mut BTreeMap<String, Count>, more: &BTreeMap<String, Count>) {
     }
 }
 
-/// The gateway's name where the kernel takes it, else a part of it and of its digest.
+/// The interface's name: the gateway's name if it fits, else a part of it and of its digest.
 fn interface(gateway: &Name) -> Result<InterfaceName> {
     let whole = format!("{INTERFACE}{gateway}");
     if whole.len() <= InterfaceName::MAX {

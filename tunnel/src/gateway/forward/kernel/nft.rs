@@ -11,14 +11,14 @@ use warren_wire::gateway::Protocol;
 
 use crate::runtime::problem::{Context as _, Problem, Result};
 
-/// Where it may be besides in `PATH`: ordinary users' often has no folders of system programs.
+/// Folders searched besides `PATH`, which often lacks those of system programs.
 const FOLDERS: [&str; 2] = ["/usr/sbin", "/sbin"];
-/// All that a table of ours needs of the kernel.
+/// A table with every feature that the rules use, to probe the kernel.
 const PROBE: &str = "table inet warren-probe { chain forward { type filter hook forward priority filter; \
                      ct state new tcp flags syn tcp option maxseg size set rt mtu; reject with icmpx admin-prohibited; }; \
                      chain postrouting { type nat hook postrouting priority srcnat; masquerade; }; }";
 
-/// Where the program is.
+/// The path of the program.
 #[derive(Debug, Clone)]
 pub(super) struct Nft(PathBuf);
 
@@ -29,7 +29,7 @@ pub(super) struct Count {
     pub(super) bytes: u64,
 }
 
-/// What a set of refused packets has.
+/// An entry of a set of refused packets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Denied {
     pub(super) source: IpAddr,
@@ -41,7 +41,7 @@ pub(super) struct Denied {
 }
 
 impl Nft {
-    /// Looks for it.
+    /// Finds the program.
     ///
     /// # Errors
     /// It is not installed.
@@ -57,18 +57,18 @@ impl Nft {
         })
     }
 
-    /// Has the kernel look at a table like ours, and forget it.
+    /// Checks whether the kernel accepts such rules, without applying them.
     ///
     /// # Errors
-    /// The kernel does not take it, or not from this process.
+    /// The kernel lacks a feature, or this process a privilege.
     pub(super) fn probe(&self) -> Result<()> {
         self.call(&["--check", "--file", "-"], PROBE).map(drop)
     }
 
-    /// Runs a script: all of it takes effect in one step, or nothing.
+    /// Runs a script atomically.
     ///
     /// # Errors
-    /// What nft says.
+    /// The message of nft.
     pub(super) fn run(&self, script: &str) -> Result<()> {
         self.call(&["--file", "-"], script).map(drop)
     }
@@ -76,7 +76,7 @@ impl Nft {
     /// Removes a table, if it is there.
     ///
     /// # Errors
-    /// What nft says.
+    /// The message of nft.
     pub(super) fn delete(&self, table: &str) -> Result<()> {
         self.run(&format!("table inet {table}\ndelete table inet {table}\n"))
     }
@@ -84,22 +84,22 @@ impl Nft {
     /// All named counters of a table.
     ///
     /// # Errors
-    /// There is no such table, or what nft says.
+    /// There is no such table, or another message of nft.
     pub(super) fn counters(&self, table: &str) -> Result<BTreeMap<String, Count>> {
         let text = self.call(&["--json", "list", "counters", "table", "inet", table], "")?;
         counters(&text)
     }
 
-    /// What a set of refused packets has.
+    /// The entries of a set of refused packets.
     ///
     /// # Errors
-    /// There is no such set, or what nft says.
+    /// There is no such set, or another message of nft.
     pub(super) fn refused(&self, table: &str, set: &str) -> Result<Vec<Denied>> {
         refused(&self.call(&["--json", "--numeric", "list", "set", "inet", table, set], "")?)
     }
 
     fn call(&self, arguments: &[&str], input: &str) -> Result<String> {
-        let told = || "nft".to_owned();
+        let doing = || "nft".to_owned();
         let mut child = Command::new(&self.0)
             .args(arguments)
             .env("LC_ALL", "C")
@@ -107,12 +107,12 @@ impl Nft {
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
             .spawn()
-            .while_doing(told)?;
+            .while_doing(doing)?;
         if let Some(mut stdin) = child.stdin.take() {
-            // A program that does not read says why by its exit code.
+            // A program that does not read its input reports the reason by its exit code.
             _ = stdin.write_all(input.as_bytes());
         }
-        let output = child.wait_with_output().while_doing(told)?;
+        let output = child.wait_with_output().while_doing(doing)?;
         if output.status.success() {
             return Ok(String::from_utf8_lossy(&output.stdout).into_owned());
         }

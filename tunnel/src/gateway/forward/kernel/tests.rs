@@ -1,5 +1,5 @@
 use warren_wire::PrivateKey;
-use warren_wire::gateway::{Allow, Group, PortRange, Protocol, Site};
+use warren_wire::gateway::{Allow, Group, PortRange, Protocol, Site, SitePeer};
 
 use super::*;
 use crate::gateway::example::config;
@@ -57,7 +57,7 @@ fn the_table_of_rules_with_sites() {
         site: &site,
         groups: &groups,
         audited: false,
-        lonely: Lonely { v4: true, v6: true },
+        newly_forwarded: NewlyForwarded { v4: true, v6: true },
     };
     let script =
         table.script(&[("10.101.0.1".parse().unwrap(), Place::Group("site".parse().unwrap()))].into());
@@ -73,7 +73,7 @@ fn the_table_of_rules_with_sites() {
 fn the_tunnel_does_not_go_through_itself() {
     let may = |endpoint: &str| {
         let key = PrivateKey::from_random([1; 32]).public();
-        may_lead(&config(&format!(
+        check_routes(&config(&format!(
             "[groups.site]\n[site]\naddresses = [\"10.100.0.1\"]\n[[site.peers]]\nname = \"gcp\"\nkey = \"{key}\"\n\
              endpoint = \"{endpoint}\"\naddresses = [\"10.101.0.1\"]\nprefixes = [\"10.60.0.0/16\"]\ngroup = \"site\"\n"
         )))
@@ -107,7 +107,7 @@ fn the_table_of_rules() {
         site: &Site::default(),
         groups: &groups,
         audited: true,
-        lonely: Lonely { v4: true, v6: false },
+        newly_forwarded: NewlyForwarded { v4: true, v6: false },
     };
     insta::assert_snapshot!(table.script(&members()));
     let come = members().into_iter().take(1).collect();

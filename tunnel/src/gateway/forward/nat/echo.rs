@@ -1,5 +1,5 @@
-//! Echo requests, by the kernel's ping sockets: they need no privilege where `net.ipv4.ping_group_range` has our group. To
-//! other sites none are sent.
+//! Echo requests through the kernel's ping sockets, which need no privileges if `net.ipv4.ping_group_range` contains our group.
+//! None are sent to other sites.
 
 use std::io;
 use std::net::{IpAddr, SocketAddr};
@@ -16,19 +16,19 @@ use warren_lease::policy::Flow;
 use warren_proxy::net::DialError;
 use warren_wire::gateway::Protocol;
 
-use super::{Nat, told};
-use crate::gateway::access::Way;
+use super::{Nat, icmp_reason};
+use crate::gateway::access::Direction;
 use crate::gateway::audit::Entry;
 use crate::runtime::datapath::Clock;
 
-/// Requests without an answer at one time.
+/// Pending requests at one time.
 const AT_ONCE: usize = 256;
-/// Time for an answer.
-const PATIENCE: Duration = Duration::from_secs(10);
+/// Timeout for an answer.
+const TIMEOUT: Duration = Duration::from_secs(10);
 /// Type, code, checksum, identifier, sequence number.
 const HEADER: usize = 8;
 
-/// Takes echo requests for as long as there is a tunnel.
+/// Forwards echo requests until the tunnel ends.
 pub(super) async fn serve(nat: Arc<Nat>) {
     let places = Arc::new(Semaphore::new(AT_ONCE));
     let mut told_once = false;
@@ -51,7 +51,7 @@ pub(super) async fn serve(nat: Arc<Nat>) {
             continue;
         };
         let bytes = echo.data.len() as u64;
-        if !member.shares.load().take(Way::Out, Clock.mono(), echo.data.len()) {
+        if !member.rate_limits.load().take(Direction::Out, Clock.mono(), echo.data.len()) {
             nat.counters.dropped.fetch_add(1, Ordering::Relaxed);
             continue;
         }
@@ -72,17 +72,17 @@ pub(super) async fn serve(nat: Arc<Nat>) {
         let nat = Arc::clone(&nat);
         tokio::spawn(async move {
             let _place = place;
-            let asked = timeout(PATIENCE, ask(&socket, &echo)).await;
+            let asked = timeout(TIMEOUT, ask(&socket, &echo)).await;
             let back = if matches!(asked, Ok(Ok(()))) { bytes } else { 0 };
             nat.counters.bytes_in.fetch_add(back, Ordering::Relaxed);
             nat.audit.add(&entry, 1, bytes, back);
             match asked {
                 Ok(Ok(())) => nat.inside.echoed(&echo, Ok(())),
                 Ok(Err(error)) => {
-                    let why = told(DialError::from(&error)).unwrap_or(Unreachable::Host);
+                    let why = icmp_reason(DialError::from(&error)).unwrap_or(Unreachable::Host);
                     nat.inside.echoed(&echo, Err(why));
                 }
-                // Silence is silence.
+                // A host that does not answer gets no answer from us.
                 Err(_) => {}
             }
         });
@@ -111,7 +111,7 @@ async fn ask(socket: &UdpSocket, echo: &Echo) -> io::Result<()> {
     loop {
         let length = socket.recv(&mut answer).await?;
         let reply: u8 = if echo.destination.is_ipv4() { 0 } else { 129 };
-        // Only ours comes here; an older one of the same socket there is not.
+        // The socket receives only its own reply, and it sends one request.
         if length >= HEADER && answer[0] == reply && answer[6..8] == echo.number.1.to_be_bytes() {
             return Ok(());
         }

@@ -7,8 +7,8 @@
 //! peer --------> netstack --------------> netstack, site's gateway -> host      TCP and UDP for another site's prefixes
 //! ```
 //!
-//! A connection comes up towards the peer when it has come up towards the host; what the host or the way to it says
-//! instead (refused, unreachable) is said to the peer. Ends, resets and a reader that is slow pass through.
+//! A peer's connection is accepted once the one to the host is up; a refusal or an unreachable host is passed on to the peer.
+//! Ends, resets and backpressure pass through.
 
 mod echo;
 mod outside;
@@ -28,26 +28,26 @@ use warren_lease::policy::{Denial, Flow};
 use warren_proxy::net::DialError;
 use warren_proxy::relay::Pool;
 
-use super::{Figures, Forward};
+use super::{Forward, ForwardCounters};
 use crate::gateway::access::Access;
 use crate::gateway::audit::{Audit, Entry};
-use crate::gateway::peers::{Member, Roster};
+use crate::gateway::peers::{Member, PeerTable};
 use crate::runtime::problem::{Context as _, Result};
 use outside::Outside;
 
-/// TCP connections at one time, in all and of one peer.
+/// Concurrent TCP connections, in total and per peer.
 pub(super) const STREAMS: usize = 65_536;
 const STREAMS_OF_ONE: u64 = 16_384;
 /// Bytes in large copy buffers.
 const BUFFERS: usize = 16 << 20;
-/// How often what moves is told to the audit.
+/// Interval between reports of transferred bytes to the audit log.
 const REPORT: Duration = Duration::from_secs(10);
 
-/// The translation.
+/// Forwarding by sockets.
 pub(in crate::gateway) struct Nat {
     inside: Forwarded,
     outside: Outside,
-    roster: Arc<Roster>,
+    peer_table: Arc<PeerTable>,
     access: Arc<Access>,
     audit: Arc<Audit>,
     buffers: Arc<Pool>,
@@ -69,7 +69,7 @@ struct Counters {
     dropped: AtomicU64,
 }
 
-/// Counts what is now for as long as it lives.
+/// Counts a current flow until it is dropped.
 struct Now<'a>(&'a AtomicU64);
 
 impl<'a> Now<'a> {
@@ -86,15 +86,15 @@ impl Drop for Now<'_> {
 }
 
 impl Nat {
-    /// Begins to forward what comes out of the tunnel; `addresses` are what it sends from to other sites.
+    /// Starts to forward; `addresses` are the source addresses towards other sites.
     ///
     /// # Errors
-    /// The tunnel has ended, or somebody forwards already.
+    /// The tunnel has ended, or its flows are forwarded already.
     pub(in crate::gateway) fn start(
         runtime: &Runtime,
         net: &Net,
         addresses: Vec<IpAddr>,
-        roster: Arc<Roster>,
+        peer_table: Arc<PeerTable>,
         access: Arc<Access>,
         audit: Arc<Audit>,
     ) -> Result<Arc<Self>> {
@@ -102,7 +102,7 @@ impl Nat {
         let nat = Arc::new(Self {
             inside,
             outside: Outside::new(net.clone(), addresses),
-            roster,
+            peer_table,
             access,
             audit,
             buffers: Pool::new(BUFFERS),
@@ -115,12 +115,12 @@ impl Nat {
         Ok(nat)
     }
 
-    /// Who sends a flow, if it may.
+    /// The member that sends a flow, if the flow is allowed.
     ///
     /// # Errors
-    /// Nobody does that this gateway knows, or it may not.
+    /// The source is unknown, or the rules deny the flow.
     fn admit(&self, flow: &Flow) -> std::result::Result<Arc<Member>, Denial> {
-        let member = self.roster.of(flow.source).ok_or(Denial::Source)?;
+        let member = self.peer_table.of(flow.source).ok_or(Denial::Source)?;
         match self.access.check(&member, flow) {
             Ok(()) => Ok(member),
             Err(denial) => {
@@ -131,8 +131,8 @@ impl Nat {
         }
     }
 
-    /// Whether a flow that is there may stay when rules or sites have changed. What went to a site does not go on elsewhere, nor
-    /// the other way round.
+    /// Whether an existing flow may continue after rules or sites have changed. A flow never moves between a site and the
+    /// machine's own network.
     fn may_go_on(&self, member: &Member, flow: &Flow, by_tunnel: bool) -> bool {
         self.outside.by_tunnel(flow.destination) == by_tunnel && self.access.check(member, flow).is_ok()
     }
@@ -143,19 +143,19 @@ impl Forward for Nat {
         "user"
     }
 
-    /// Members are looked up as their flows come.
+    /// Each new flow looks up its member.
     fn install(&self, _: &Arc<Member>) {}
 
-    /// Nor are those that leave: the roster knows.
+    /// Draining members are in the table of peers, which every new flow checks.
     fn send_away(&self, _: &Arc<Member>) {}
 
-    /// Flows wait for their members' end themselves.
+    /// Each flow watches for the removal of its member.
     fn remove(&self, _: &Arc<Member>) {}
 
-    fn figures(&self) -> Figures {
+    fn counters(&self) -> ForwardCounters {
         let get = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
         let counters = &self.counters;
-        Figures {
+        ForwardCounters {
             tcp_now: get(&counters.tcp_now),
             tcp: get(&counters.tcp),
             udp_now: get(&counters.udp_now),
@@ -171,7 +171,7 @@ impl Forward for Nat {
 }
 
 /// The ICMP error for a host that is unreachable; `None` means a reset.
-fn told(error: DialError) -> Option<Unreachable> {
+fn icmp_reason(error: DialError) -> Option<Unreachable> {
     match error {
         DialError::Refused => None,
         DialError::NetworkUnreachable | DialError::NoRoute => Some(Unreachable::Network),

@@ -9,19 +9,19 @@ use warren_proxy::net::{Dial as _, DialError, Either, System, SystemStream};
 
 use crate::runtime::netstack::{Netstack, NetstackStream};
 
-/// The ways out.
+/// Routes out of this gateway.
 pub(super) struct Outside {
     tunnel: Netstack,
-    /// What this gateway sends from to others.
+    /// Source addresses towards other gateways.
     addresses: Vec<IpAddr>,
 }
 
-/// A connection, whichever way it goes.
+/// A connection over either route.
 pub(super) type Connection = Either<NetstackStream, SystemStream>;
 
 /// A socket for one flow of datagrams.
 pub(super) enum Socket {
-    /// Connected.
+    /// A connected socket of this machine.
     System(UdpSocket),
     Tunnel(user::Datagrams, SocketAddr),
 }
@@ -31,7 +31,7 @@ impl Outside {
         Self { tunnel: Netstack(net), addresses }
     }
 
-    /// Whether a destination is behind another gateway. Other peers are too, and nobody may reach those.
+    /// Whether a destination is reached through the tunnel: behind another gateway, or a peer, which the rules always deny.
     pub(super) fn by_tunnel(&self, to: IpAddr) -> bool {
         self.tunnel.0.reaches(to)
     }
@@ -58,7 +58,7 @@ impl Outside {
 }
 
 impl Socket {
-    /// Sends a datagram; its length.
+    /// Sends a datagram and returns its length.
     pub(super) async fn send(&self, data: &[u8]) -> io::Result<usize> {
         match self {
             Self::System(socket) => socket.send(data).await,
@@ -66,7 +66,7 @@ impl Socket {
         }
     }
 
-    /// The next datagram from where this one sends to. Cancelling loses none.
+    /// Receives the next datagram from the destination. Cancel-safe.
     pub(super) async fn recv(&self, buffer: &mut [u8]) -> io::Result<usize> {
         match self {
             Self::System(socket) => socket.recv(buffer).await,

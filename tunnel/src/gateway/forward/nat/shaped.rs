@@ -1,4 +1,4 @@
-//! A connection to a peer that keeps to the peer's rates: it waits, and so does whoever is at the other end.
+//! A connection to a peer within the peer's rate limits: it waits, and backpressure slows the other end.
 
 use std::io;
 use std::pin::Pin;
@@ -10,20 +10,20 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::{Sleep, sleep};
 use warren_device::user;
 
-use crate::gateway::access::Way;
+use crate::gateway::access::Direction;
 use crate::gateway::peers::Member;
 use crate::runtime::datapath::Clock;
 
-/// Bytes that are taken from the rates at once: a part of the least burst.
+/// Bytes taken from the rate limits at once: a part of the smallest burst.
 const PART: usize = 16 << 10;
-/// Until the rates are asked again.
+/// Pause before the rate limits are checked again.
 const PAUSE: Duration = Duration::from_millis(4);
 
-/// The stream and whose it is.
+/// A stream and its member.
 pub(super) struct Shaped {
     stream: user::Stream,
     member: Arc<Member>,
-    /// One for each direction.
+    /// Timers, one per direction.
     waits: [Option<Pin<Box<Sleep>>>; 2],
 }
 
@@ -32,28 +32,28 @@ impl Shaped {
         Self { stream, member, waits: [None, None] }
     }
 
-    /// Takes so many bytes from the rates, or fewer; 0 means that there are no rates.
-    fn poll_take(&mut self, context: &mut Context<'_>, way: Way, most: usize) -> Poll<usize> {
-        let wait = &mut self.waits[usize::from(way == Way::Back)];
+    /// Takes up to this many bytes from the rate limits; 0 means that there is no limit.
+    fn poll_take(&mut self, context: &mut Context<'_>, direction: Direction, most: usize) -> Poll<usize> {
+        let wait = &mut self.waits[usize::from(direction == Direction::Back)];
         loop {
             if let Some(waiting) = wait {
                 ready!(waiting.as_mut().poll(context));
                 *wait = None;
             }
-            let shares = self.member.shares.load();
-            if !shares.limited(way) {
+            let rate_limits = self.member.rate_limits.load();
+            if !rate_limits.limited(direction) {
                 return Poll::Ready(0);
             }
             let part = most.min(PART);
-            if shares.take(way, Clock.mono(), part) {
+            if rate_limits.take(direction, Clock.mono(), part) {
                 return Poll::Ready(part);
             }
             *wait = Some(Box::pin(sleep(PAUSE)));
         }
     }
 
-    fn put_back(&self, way: Way, bytes: usize) {
-        self.member.shares.load().put_back(way, bytes);
+    fn put_back(&self, direction: Direction, bytes: usize) {
+        self.member.rate_limits.load().put_back(direction, bytes);
     }
 }
 
@@ -63,12 +63,12 @@ impl AsyncRead for Shaped {
         context: &mut Context<'_>,
         out: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
-        if !self.member.shares.load().limited(Way::Out) {
+        if !self.member.rate_limits.load().limited(Direction::Out) {
             return Pin::new(&mut self.stream).poll_read(context, out);
         }
-        // Nothing is taken while there is nothing.
+        // Take nothing while there is nothing to read.
         ready!(self.stream.poll_readable(context));
-        let taken = ready!(self.poll_take(context, Way::Out, out.remaining()));
+        let taken = ready!(self.poll_take(context, Direction::Out, out.remaining()));
         if taken == 0 {
             return Pin::new(&mut self.stream).poll_read(context, out);
         }
@@ -76,7 +76,7 @@ impl AsyncRead for Shaped {
         let read = Pin::new(&mut self.stream).poll_read(context, &mut part);
         let filled = part.filled().len();
         out.advance(filled);
-        self.put_back(Way::Out, taken - filled);
+        self.put_back(Direction::Out, taken - filled);
         read
     }
 }
@@ -87,17 +87,17 @@ impl AsyncWrite for Shaped {
         context: &mut Context<'_>,
         data: &[u8],
     ) -> Poll<io::Result<usize>> {
-        if data.is_empty() || !self.member.shares.load().limited(Way::Back) {
+        if data.is_empty() || !self.member.rate_limits.load().limited(Direction::Back) {
             return Pin::new(&mut self.stream).poll_write(context, data);
         }
         ready!(self.stream.poll_room(context));
-        let taken = ready!(self.poll_take(context, Way::Back, data.len()));
+        let taken = ready!(self.poll_take(context, Direction::Back, data.len()));
         if taken == 0 {
             return Pin::new(&mut self.stream).poll_write(context, data);
         }
         let written = Pin::new(&mut self.stream).poll_write(context, &data[..taken]);
         let used = if let Poll::Ready(Ok(used)) = &written { *used } else { 0 };
-        self.put_back(Way::Back, taken - used);
+        self.put_back(Direction::Back, taken - used);
         written
     }
 

@@ -8,21 +8,21 @@ use tokio::time::{MissedTickBehavior, interval, timeout};
 use warren_device::user::{Incoming, Unreachable};
 use warren_lease::policy::Flow;
 use warren_proxy::net::DialError;
-use warren_proxy::relay::{Moved, Patience, relay};
+use warren_proxy::relay::{Moved, Timeouts, relay};
 use warren_wire::gateway::Protocol;
 
 use super::shaped::Shaped;
-use super::{Nat, Now, REPORT, STREAMS_OF_ONE, told};
+use super::{Nat, Now, REPORT, STREAMS_OF_ONE, icmp_reason};
 use crate::gateway::audit::Entry;
 use crate::gateway::peers::Member;
 
-/// Time for a host to answer: less than a peer waits.
+/// Connect timeout: less than a peer's own.
 const CONNECT: Duration = Duration::from_secs(15);
-/// A connection on which nothing moves for so long has been forgotten by its ends (RFC 5382 section 5).
-const PATIENCE: Patience =
-    Patience { idle: Duration::from_secs(2 * 3600 + 240), half_closed: Duration::from_secs(240) };
+/// Idle timeouts (RFC 5382 section 5).
+const TIMEOUTS: Timeouts =
+    Timeouts { idle: Duration::from_secs(2 * 3600 + 240), half_closed: Duration::from_secs(240) };
 
-/// Takes connections for as long as there is a tunnel.
+/// Forwards connections until the tunnel ends.
 pub(super) async fn serve(nat: Arc<Nat>) {
     while let Ok(incoming) = nat.inside.incoming().await {
         let flow = Flow {
@@ -38,8 +38,8 @@ pub(super) async fn serve(nat: Arc<Nat>) {
                 continue;
             }
         };
-        if nat.roster.leaving(&member) {
-            // No answer, rather than a connection that ends at once: the next gateway hears the repetition.
+        if nat.peer_table.draining(&member) {
+            // Drop it instead of accepting a connection that ends at once: the retransmission reaches the next gateway.
             tokio::spawn(async move {
                 member.gone().await;
                 drop(incoming);
@@ -81,11 +81,11 @@ async fn connection(nat: &Nat, incoming: Incoming, member: &Arc<Member>, flow: &
         Err(error) => {
             nat.counters.failed.fetch_add(1, Ordering::Relaxed);
             nat.audit.add(&entry, 1, 0, 0);
-            return incoming.deny(told(error));
+            return incoming.deny(icmp_reason(error));
         }
     };
     nat.audit.add(&entry, 1, 0, 0);
-    // Who gave up meanwhile has reset it, and so does the host's end now.
+    // A peer that gave up has reset the connection; dropping it resets the host's side.
     let admitted = tokio::select! {
         admitted = incoming.admit() => admitted,
         () = member.gone() => return,
@@ -104,14 +104,14 @@ async fn connection(nat: &Nat, incoming: Incoming, member: &Arc<Member>, flow: &
         reported = moved;
     };
     let moved = Moved { there: &out, back: &back };
-    let relayed = relay(Shaped::new(inside, Arc::clone(member)), outside, &[], &nat.buffers, PATIENCE, moved);
+    let relayed = relay(Shaped::new(inside, Arc::clone(member)), outside, &[], &nat.buffers, TIMEOUTS, moved);
     tokio::pin!(relayed);
     let mut tick = interval(REPORT);
     tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
     let mut rules = nat.access.changes();
     loop {
         tokio::select! {
-            // How it ended has been told to both ends.
+            // The relay has passed the end on to both sides.
             _ = &mut relayed => break,
             _ = tick.tick() => report(),
             () = member.gone() => break,

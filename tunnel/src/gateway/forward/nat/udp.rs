@@ -1,5 +1,4 @@
-//! Datagrams: a socket for each pair of a peer's port and a host's port (RFC 4787: address- and port-dependent, which
-//! lets nobody else in).
+//! Datagrams: one socket per pair of a peer's port and a host's port (RFC 4787: address- and port-dependent filtering).
 
 use std::collections::HashMap;
 use std::io;
@@ -17,24 +16,24 @@ use warren_proxy::net::DialError;
 use warren_wire::gateway::Protocol;
 
 use super::{Nat, Now, REPORT};
-use crate::gateway::access::Way;
+use crate::gateway::access::Direction;
 use crate::gateway::audit::Entry;
 use crate::gateway::peers::Member;
 use crate::runtime::datapath::Clock;
 
-/// Flows at one time, in all and of one peer.
+/// Concurrent flows, in total and per peer.
 const FLOWS: usize = 32_768;
 const FLOWS_OF_ONE: u64 = 4_096;
-/// Datagrams of one flow that wait for its socket.
+/// Queued datagrams per flow.
 const WAITING: usize = 64;
-/// Silence that ends a flow (RFC 4787 section 4.3), and one that asks a name server (RFC 6056 has no use for it longer).
+/// Idle timeout of a flow (RFC 4787 section 4.3), and of one to a name server (RFC 6056).
 const IDLE: Duration = Duration::from_secs(120);
 const IDLE_DNS: Duration = Duration::from_secs(20);
 
 type Ends = (SocketAddr, SocketAddr);
 type Flows = Arc<Mutex<HashMap<Ends, mpsc::Sender<Datagram>>>>;
 
-/// Takes datagrams for as long as there is a tunnel.
+/// Forwards datagrams until the tunnel ends.
 pub(super) async fn serve(nat: Arc<Nat>) {
     let flows = Flows::default();
     while let Ok(datagram) = nat.inside.datagram().await {
@@ -64,7 +63,7 @@ pub(super) async fn serve(nat: Arc<Nat>) {
             continue;
         }
         let (sender, datagrams) = mpsc::channel(WAITING);
-        // A queue of its own that is empty takes it.
+        // The new queue is empty and accepts it.
         _ = sender.try_send(datagram);
         flows.lock().insert(ends, sender);
         let (nat, flows) = (Arc::clone(&nat), Arc::clone(&flows));
@@ -93,7 +92,7 @@ async fn run(
         Err(error) => {
             nat.counters.failed.fetch_add(1, Ordering::Relaxed);
             if let Ok(datagram) = datagrams.try_recv() {
-                let why = super::told(DialError::from(&error)).unwrap_or(Unreachable::Port);
+                let why = super::icmp_reason(DialError::from(&error)).unwrap_or(Unreachable::Port);
                 nat.inside.unreachable(&datagram, why);
             }
             return;
@@ -111,7 +110,7 @@ async fn run(
             datagram = datagrams.recv() => {
                 let Some(datagram) = datagram else { break };
                 until = Instant::now() + idle;
-                if !takes(nat, member, Way::Out, datagram.data.len()) {
+                if !takes(nat, member, Direction::Out, datagram.data.len()) {
                     continue;
                 }
                 match socket.send(&datagram.data).await {
@@ -123,10 +122,10 @@ async fn run(
             received = socket.recv(&mut buffer) => match received {
                 Ok(length) => {
                     until = Instant::now() + idle;
-                    if takes(nat, member, Way::Back, length) {
+                    if takes(nat, member, Direction::Back, length) {
                         match nat.inside.send(ends.1, ends.0, &buffer[..length]).await {
                             Ok(()) => back += length as u64,
-                            // Larger than a packet of the tunnel: there are no fragments inside.
+                            // Larger than the tunnel's MTU: packets are not fragmented inside.
                             Err(_) => _ = nat.counters.dropped.fetch_add(1, Ordering::Relaxed),
                         }
                     }
@@ -146,17 +145,17 @@ async fn run(
     report(nat, &entry, &mut out, &mut back);
 }
 
-fn takes(nat: &Nat, member: &Member, way: Way, bytes: usize) -> bool {
-    let taken = member.shares.load().take(way, Clock.mono(), bytes);
+fn takes(nat: &Nat, member: &Member, way: Direction, bytes: usize) -> bool {
+    let taken = member.rate_limits.load().take(way, Clock.mono(), bytes);
     if !taken {
         nat.counters.dropped.fetch_add(1, Ordering::Relaxed);
     }
     taken
 }
 
-/// What an ICMP error said to the socket.
+/// The ICMP error that the socket received.
 fn refused(nat: &Nat, datagram: &Datagram, error: &io::Error) {
-    let why = super::told(DialError::from(error)).unwrap_or(Unreachable::Port);
+    let why = super::icmp_reason(DialError::from(error)).unwrap_or(Unreachable::Port);
     nat.counters.failed.fetch_add(1, Ordering::Relaxed);
     nat.inside.unreachable(datagram, why);
 }

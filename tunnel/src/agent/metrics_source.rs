@@ -1,0 +1,37 @@
+//! The source of the metrics: empty before the tunnel is up and after it is down.
+
+use std::sync::Arc;
+
+use parking_lot::RwLock;
+
+use super::tunnel::TunnelHandle;
+use crate::runtime::{metrics::Source, status::Status};
+
+/// A view of the tunnel that comes and goes.
+#[derive(Default)]
+pub(super) struct MetricsSource(RwLock<Option<Arc<dyn TunnelHandle>>>);
+
+impl MetricsSource {
+    pub(super) fn set(&self, handle: Arc<dyn TunnelHandle>) {
+        *self.0.write() = Some(handle);
+    }
+
+    pub(super) fn clear(&self) {
+        *self.0.write() = None;
+    }
+
+    fn handle(&self) -> Option<Arc<dyn TunnelHandle>> {
+        self.0.read().clone()
+    }
+}
+
+impl Source for MetricsSource {
+    fn status(&self) -> Option<Status> {
+        self.handle()?.status().ok()
+    }
+
+    /// An agent that is still coming up is alive.
+    fn alive(&self) -> bool {
+        self.handle().is_none_or(|handle| handle.alive())
+    }
+}

@@ -1,0 +1,101 @@
+//! A tunnel that lives as long as the work beside it.
+
+use std::{
+    net::Ipv4Addr,
+    sync::{
+        Arc,
+        mpsc::{self, Sender},
+    },
+    thread,
+};
+
+use warren_wire::config::Config;
+
+use super::{
+    Agent, AgentArgs, Event, Lock, MetricsSource, choice, load_settings, proxies::Proxies, serve_metrics,
+    tunnel::TunnelHandle,
+};
+use crate::runtime::{
+    ListenAddress,
+    problem::{Problem, Result},
+    status::Status,
+};
+
+/// The tunnel as seen by the work that runs beside it.
+pub struct ScopedTunnel {
+    handle: Arc<dyn TunnelHandle>,
+    proxies: Option<Proxies>,
+    config: Config,
+}
+
+impl ScopedTunnel {
+    /// Reads the status of the tunnel.
+    ///
+    /// # Errors
+    /// When the tunnel has ended.
+    pub fn status(&self) -> Result<Status> {
+        self.handle.status()
+    }
+
+    /// Starts a handshake with every peer that has no session yet.
+    pub fn start_handshakes(&self) {
+        self.handle.start_handshakes();
+    }
+
+    /// The proxies through which programs reach the tunnel; `None` if it has an interface.
+    pub fn proxies(&self) -> Option<&Proxies> {
+        self.proxies.as_ref()
+    }
+
+    /// The configuration of the tunnel.
+    pub fn config(&self) -> &Config {
+        &self.config
+    }
+}
+
+/// Brings a tunnel up, runs `work` beside it, then undoes everything. If the tunnel fails meanwhile, `failed` is called from
+/// another thread and the work continues.
+///
+/// # Errors
+/// When the tunnel does not come up; `work` does not run then.
+pub fn with_tunnel<T: Send>(
+    args: &AgentArgs,
+    failed: impl FnOnce(&Problem),
+    work: impl FnOnce(&ScopedTunnel) -> T + Send,
+) -> Result<T> {
+    let mut settings = load_settings(args)?;
+    let chosen = choice::choose(settings.device)?;
+    if chosen.is_inside() {
+        // The command learns the addresses from its environment, so any free port works and agents do not conflict.
+        settings.services.or_proxies(ListenAddress::At((Ipv4Addr::LOCALHOST, 0).into()));
+    }
+    let _lock = Lock::take(&settings.interface, &settings.folder)?;
+    let (events, received) = mpsc::channel();
+    let source = Arc::new(MetricsSource::default());
+    let _metrics = serve_metrics(args.metrics, &source)?;
+    let config = settings.config.clone();
+    let agent = Agent::up(settings, &chosen, &events, &source)?;
+    let scoped = ScopedTunnel { handle: agent.tunnel.handle(), proxies: agent.tunnel.proxies(), config };
+    thread::scope(|scope| {
+        let done = Done(events);
+        let worker = scope.spawn(move || {
+            let _done = done;
+            work(&scoped)
+        });
+        if let Err(problem) = agent.run(&received) {
+            failed(&problem);
+        }
+        worker.join().map_err(|_| {
+            Problem::new("the task that uses the tunnel panicked; this is a defect, see the log")
+        })
+    })
+}
+
+/// Ends the tunnel when dropped, however the work ended.
+struct Done(Sender<Event>);
+
+impl Drop for Done {
+    fn drop(&mut self) {
+        _ = self.0.send(Event::Done);
+    }
+}

@@ -1,0 +1,134 @@
+//! A running tunnel: reloads, and what others may ask of it.
+
+use std::{sync::Arc, time::Duration};
+
+use warren_proto::engine::Signs;
+use warren_wire::{PublicKey, config::Config};
+
+use super::{MIN_MTU, Stack, UserspaceTunnel, errors::port_problem, own_addresses};
+use crate::{
+    agent::{
+        peers,
+        proxies::{Proxies, Services},
+        tunnel::{Tunnel, TunnelHandle},
+    },
+    runtime::{
+        control::{self, Command, Handle},
+        log,
+        problem::{Problem, Result},
+        status::Status,
+    },
+};
+
+impl Tunnel for UserspaceTunnel {
+    /// Applies the differences of another file and returns a summary.
+    fn apply(&mut self, before: &Config, after: &Config, mark: (Option<u32>, Option<u32>)) -> Result<String> {
+        let mut changes = Vec::new();
+        let (old, new) = (&before.interface, &after.interface);
+        if old.listen_port != new.listen_port || mark.0 != mark.1 {
+            let port = new.listen_port.filter(|_| old.listen_port != new.listen_port);
+            let fwmark = (mark.0 != mark.1).then(|| mark.1.unwrap_or(0));
+            self.handle
+                .request(|done| Command::Listen { port, fwmark, done })?
+                .map_err(|error| port_problem(port.unwrap_or(0), &error))?;
+            changes.push("port or mark changed".to_owned());
+        }
+        if old.private_key != new.private_key
+            && let Some(key) = &new.private_key
+        {
+            self.handle.send(Command::PrivateKey(key.clone()));
+            changes.push("private key changed, all sessions restarted".to_owned());
+        }
+        let (gone, changed) = control::difference(
+            &peers::of(before, &self.carriers, mark.0, false),
+            &peers::of(after, &self.carriers, mark.1, false),
+        );
+        if !gone.is_empty() {
+            changes.push(format!("{} peers removed", gone.len()));
+        }
+        if !changed.is_empty() {
+            changes.push(format!("{} peers added or changed", changed.len()));
+        }
+        self.put(gone, changed)?;
+        if let Stack::Netstack(net) = &self.stack {
+            // Streams whose packets went nowhere need not wait for their timers.
+            net.nudge();
+        }
+        if old.listen_tls != new.listen_tls {
+            log::warn(
+                &Problem::new("ListenTLS has changed; the agent applies this only when it starts")
+                    .hint("restart the agent"),
+            );
+        }
+        if old.addresses != new.addresses
+            || old.mtu != new.mtu
+            || old.dns != new.dns
+            || old.table != new.table
+        {
+            changes.push("addresses, MTU, DNS or table changed".to_owned());
+        }
+        Ok(if changes.is_empty() { "no changes".to_owned() } else { changes.join(", ") })
+    }
+
+    fn reset_connections(&self) {
+        if let Stack::Netstack(net) = &self.stack {
+            net.forsake();
+        }
+    }
+
+    /// Updates the facts that the control thread reports in its status.
+    fn facts(&mut self, config: &Config, mtu: Option<u32>) {
+        self.facts.addresses.clone_from(&config.interface.addresses);
+        if let Some(mtu) = mtu {
+            self.facts.mtu = mtu;
+        }
+        match &mut self.stack {
+            Stack::Interface => {}
+            Stack::Netstack(net) => {
+                self.facts.mtu = self.facts.mtu.max(MIN_MTU);
+                net.set_addresses(own_addresses(config));
+                net.set_mtu(self.facts.mtu as usize);
+            }
+            Stack::Private(network) => {
+                self.facts.mtu = self.facts.mtu.max(MIN_MTU);
+                if let Err(problem) = network.configure(own_addresses(config).into_iter(), self.facts.mtu) {
+                    log::warn(&problem);
+                }
+            }
+        }
+        if let Some(services) = &self.services {
+            services.reload(config);
+        }
+        self.handle.send(Command::Facts(Box::new(self.facts.clone())));
+    }
+
+    fn handle(&self) -> Arc<dyn TunnelHandle> {
+        Arc::new(self.handle.clone())
+    }
+
+    fn proxies(&self) -> Option<Proxies> {
+        self.services.as_ref().map(Services::proxies)
+    }
+}
+
+impl TunnelHandle for Handle {
+    fn status(&self) -> Result<Status> {
+        self.request(Command::Status)
+    }
+
+    fn alive(&self) -> bool {
+        self.request(Command::Ping).is_ok()
+    }
+
+    fn start_handshakes(&self) {
+        self.send(Command::StartHandshakes);
+    }
+
+    fn signs(&self, keys: Vec<PublicKey>) -> Result<(Duration, Vec<(PublicKey, Signs)>)> {
+        self.request(|answer| Command::Signs(keys, answer))
+    }
+
+    fn probe(&self, key: PublicKey) {
+        self.send(Command::Probe(key));
+    }
+}

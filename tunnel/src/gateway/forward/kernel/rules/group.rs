@@ -1,0 +1,109 @@
+//! The chains of one group: its rates, and its rules in both directions.
+
+use std::fmt::Write as _;
+
+use ipnet::IpNet;
+use warren_wire::Name;
+use warren_wire::gateway::{Allow, Group, PortRange, Protocol};
+
+use super::{FORGOTTEN, is_of, keyword, set};
+
+/// Bursts are 100 ms, but at least this many bytes: the kernel counts packets before they are segmented.
+const MIN_BURST: u64 = 256 << 10;
+
+/// Writes the chains of a group's rates, one per direction.
+pub(super) fn rates(out: &mut String, group: &Name, of: &Group) {
+    let rate = |mbit: u32| {
+        let bytes = u64::from(mbit) * 125_000;
+        format!("limit rate over {bytes} bytes/second burst {} bytes", (bytes / 10).max(MIN_BURST))
+    };
+    if of.peer_rate_mbit.is_some() {
+        for direction in ["out", "in"] {
+            for (family, kind) in [(4, "ipv4_addr"), (6, "ipv6_addr")] {
+                _ = writeln!(
+                    out,
+                    "  set rate-{direction}{family}-{group} {{ type {kind}; size 65535; flags dynamic; timeout {FORGOTTEN}; }}"
+                );
+            }
+        }
+    }
+    for (direction, side) in [("out", "saddr"), ("in", "daddr")] {
+        _ = writeln!(out, "  chain pass-{direction}-{group} {{");
+        if let Some(mbit) = of.rate_mbit {
+            _ = writeln!(out, "    {} goto too-fast", rate(mbit));
+        }
+        if let Some(mbit) = of.peer_rate_mbit {
+            for (family, ip) in [(4, "ip"), (6, "ip6")] {
+                let set = format!("rate-{direction}{family}-{group}");
+                _ = writeln!(out, "    update @{set} {{ {ip} {side} {} }} goto too-fast", rate(mbit));
+            }
+        }
+        _ = writeln!(out, "    goto passed-{direction}\n  }}");
+    }
+}
+
+/// ICMP errors about connections that a rule allows.
+const RELATED: &str = "ct state related meta l4proto { icmp, ipv6-icmp }";
+
+/// Writes the chains of a group's rules, one per direction: to a destination, and back from it. No other chain's name begins
+/// with `out-` or `in-`, since a group may have any name.
+pub(super) fn chains(out: &mut String, group: &Name, of: &Group) {
+    for (direction, side, port, echo) in
+        [("out", "daddr", "dport", "request"), ("in", "saddr", "sport", "reply")]
+    {
+        _ = writeln!(out, "  chain {direction}-{group} {{\n    {RELATED} goto pass-{direction}-{group}");
+        for rule in &of.allow {
+            for family in [4, 6] {
+                let Some(nets) = nets(rule, family, side) else { continue };
+                for protocol in Protocol::ALL {
+                    let wanted = rule.protocols.as_ref().is_none_or(|all| all.contains(&protocol));
+                    if wanted {
+                        let what = traffic(rule, family, protocol, port, echo);
+                        _ = writeln!(out, "    {nets} {what} goto pass-{direction}-{group}");
+                    }
+                }
+            }
+        }
+        *out += "  }\n";
+    }
+}
+
+/// The rule's prefixes of a family.
+fn nets(rule: &Allow, family: u8, side: &str) -> Option<String> {
+    let nets: Vec<IpNet> = rule.to.iter().map(IpNet::trunc).filter(|net| is_of(net, family)).collect();
+    let nets = IpNet::aggregate(&nets);
+    let first = nets.first()?;
+    Some(if first.prefix_len() == 0 {
+        format!("meta nfproto ipv{family}")
+    } else {
+        format!("{} {side} {}", keyword(first), set(&nets))
+    })
+}
+
+fn traffic(rule: &Allow, family: u8, protocol: Protocol, port: &str, echo: &str) -> String {
+    let name = match protocol {
+        Protocol::Icmp if family == 4 => return format!("icmp type echo-{echo}"),
+        Protocol::Icmp => return format!("icmpv6 type echo-{echo}"),
+        Protocol::Tcp => "tcp",
+        Protocol::Udp => "udp",
+    };
+    match &rule.ports {
+        Some(ports) => format!("{name} {port} {}", set(&joined(ports))),
+        None => format!("meta l4proto {name}"),
+    }
+}
+
+/// Merges ranges that overlap or touch, which a set of nft refuses.
+fn joined(ports: &[PortRange]) -> Vec<String> {
+    let mut ports: Vec<(u16, u16)> = ports.iter().map(|range| (range.first(), range.last())).collect();
+    ports.sort_unstable();
+    let mut merged: Vec<(u16, u16)> = Vec::with_capacity(ports.len());
+    for (first, last) in ports {
+        match merged.last_mut() {
+            Some((_, end)) if u32::from(first) <= u32::from(*end) + 1 => *end = last.max(*end),
+            _ => merged.push((first, last)),
+        }
+    }
+    let text = |(first, last)| if first == last { format!("{first}") } else { format!("{first}-{last}") };
+    merged.into_iter().map(text).collect()
+}

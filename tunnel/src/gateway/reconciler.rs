@@ -1,0 +1,199 @@
+//! Turns leases into members and into peers of the interface.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use ipnet::IpNet;
+use tokio::sync::{mpsc, oneshot};
+use warren_proto::engine::PeerConfig;
+use warren_wire::PublicKey;
+
+use super::access::Access;
+use super::forward::Forward;
+use super::peers::{Member, PeerTable};
+use crate::enrolment::leases::PeerEvent;
+use crate::runtime::control::{Command, FilePeer, Handle};
+use crate::runtime::log;
+
+/// Changes applied in one step.
+const MAX_BATCH: usize = 1024;
+/// Time for the resets of ended flows to be sent.
+const RESET_GRACE: Duration = Duration::from_millis(50);
+
+/// Turns leases into members and into peers of the interface.
+pub(super) struct PeerReconciler {
+    /// The members.
+    pub(super) peer_table: Arc<PeerTable>,
+    /// The rules of groups and sites.
+    pub(super) access: Arc<Access>,
+    /// Forwards their packets.
+    pub(super) forward: Arc<dyn Forward>,
+    /// The interface.
+    pub(super) interface: Handle,
+}
+
+/// Requests to the reconciler, which handles them in order.
+enum Action {
+    /// Apply all changes of leases so far.
+    Sync,
+    /// Send the peers to other gateways, or accept them again.
+    Drain(bool),
+}
+
+/// A handle to the reconciler; cheap to clone. The reconciler lives as long as the gateway.
+#[derive(Clone)]
+pub(super) struct ReconcilerHandle(mpsc::UnboundedSender<ReconcilerRequest>);
+
+/// A request, and the channel to acknowledge it.
+type ReconcilerRequest = (Action, oneshot::Sender<()>);
+
+impl ReconcilerHandle {
+    /// Waits until all changes of leases so far are applied to the interface.
+    pub(super) async fn synced(&self) {
+        self.request(Action::Sync).await;
+    }
+
+    /// Ends all flows of peers and removes them from the interface, so that they fail over to other gateways; or adds them
+    /// again. Their leases do not change.
+    pub(super) async fn drain(&self, draining: bool) {
+        self.request(Action::Drain(draining)).await;
+    }
+
+    async fn request(&self, what: Action) {
+        let (done, answered) = oneshot::channel();
+        if self.0.send((what, done)).is_ok() {
+            _ = answered.await;
+        }
+    }
+}
+
+impl PeerReconciler {
+    /// Follows the changes of leases until the lease service ends.
+    pub(super) fn start(self, mut events: mpsc::UnboundedReceiver<PeerEvent>) -> ReconcilerHandle {
+        let (requests, mut received) = mpsc::unbounded_channel::<ReconcilerRequest>();
+        tokio::spawn(async move {
+            let reconciler = Arc::new(self);
+            let mut batch: Vec<PeerEvent> = Vec::new();
+            let mut draining = false;
+            loop {
+                let mut waiter = None;
+                tokio::select! {
+                    count = events.recv_many(&mut batch, MAX_BATCH) => if count == 0 {
+                        return;
+                    },
+                    Some(requests) = received.recv() => waiter = Some(requests),
+                }
+                // A request waits for the events before it: apply all of them before acknowledging it.
+                while let Ok(event) = events.try_recv() {
+                    batch.push(event);
+                }
+                let change = match &waiter {
+                    Some((Action::Drain(to), _)) if *to != draining => Some(*to),
+                    _ => None,
+                };
+                if !batch.is_empty() || change.is_some() {
+                    let (reconciler, events) = (Arc::clone(&reconciler), std::mem::take(&mut batch));
+                    let done = tokio::task::spawn_blocking(move || {
+                        reconciler.follow(events, draining);
+                        if let Some(draining) = change {
+                            reconciler.set_draining(draining);
+                        }
+                    });
+                    if let Err(error) = done.await {
+                        tracing::error!(%error, "the task that follows peers has failed");
+                        return;
+                    }
+                    draining = change.unwrap_or(draining);
+                }
+                if let Some((_, waiter)) = waiter {
+                    // The requester may have given up.
+                    _ = waiter.send(());
+                }
+            }
+        });
+        ReconcilerHandle(requests)
+    }
+
+    fn follow(&self, events: Vec<PeerEvent>, draining: bool) {
+        let mut gone: Vec<PublicKey> = Vec::new();
+        let mut changed: HashMap<PublicKey, FilePeer> = HashMap::new();
+        for event in events {
+            match event {
+                PeerEvent::Install(peer) => {
+                    gone.retain(|key| *key != peer.key);
+                    self.take(&peer.key);
+                    let member = Member::new(peer.key, peer.addresses, peer.group, &self.access);
+                    changed.insert(peer.key, interface_peer(&member));
+                    self.put(member, draining);
+                }
+                PeerEvent::Remove(key) => {
+                    changed.remove(&key);
+                    gone.push(key);
+                    self.take(&key);
+                }
+            }
+        }
+        // Rules must be in place before packets arrive.
+        self.forward.flush();
+        if !draining {
+            self.update_interface(gone, changed.into_values().collect());
+        }
+    }
+
+    /// Sends all peers to other gateways, or accepts them again.
+    fn set_draining(&self, draining: bool) {
+        let members = self.peer_table.leased();
+        self.peer_table.set_draining(draining);
+        if !draining {
+            members.iter().for_each(|member| self.forward.install(member));
+            self.forward.flush();
+            return self
+                .update_interface(Vec::new(), members.iter().map(|member| interface_peer(member)).collect());
+        }
+        self.end_flows(&members);
+        // Time for the resets to reach the peers before these are removed from the interface.
+        std::thread::sleep(RESET_GRACE);
+        self.update_interface(members.iter().map(|member| member.key).collect(), Vec::new());
+        self.end_flows(&members);
+    }
+
+    fn end_flows(&self, members: &[Arc<Member>]) {
+        for member in members {
+            self.take(&member.key);
+            self.put(member.without_flows(&self.access), true);
+        }
+        self.forward.flush();
+    }
+
+    fn put(&self, member: Member, draining: bool) {
+        let member = Arc::new(member);
+        if draining {
+            self.forward.send_away(&member);
+        } else {
+            self.forward.install(&member);
+        }
+        self.peer_table.put(&member);
+    }
+
+    fn take(&self, key: &PublicKey) {
+        if let Some(before) = self.peer_table.take(key) {
+            self.forward.remove(&before);
+        }
+    }
+
+    fn update_interface(&self, gone: Vec<PublicKey>, changed: Vec<FilePeer>) {
+        if gone.is_empty() && changed.is_empty() {
+            return;
+        }
+        if let Err(problem) = self.interface.request(|done| Command::Peers { gone, changed, done }) {
+            log::warn(&problem);
+        }
+    }
+}
+
+fn interface_peer(member: &Member) -> FilePeer {
+    let mut config = PeerConfig::new(member.key);
+    config.allowed_ips = member.addresses.iter().map(|address| IpNet::from(*address)).collect();
+    FilePeer { config, name: None, tls: None }
+}
