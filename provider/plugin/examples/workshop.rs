@@ -337,11 +337,11 @@ impl ListResource for Tools {
                 _ => {}
             }
         }
-        let mut number = 0;
-        while fault == "endless" {
-            number += 1;
-            let name = format!("tool-{number}");
-            results.send(ListResult::new(identity(&name), name)).await?;
+        if fault == "endless" {
+            for number in 1_u64.. {
+                let name = format!("tool-{number}");
+                results.send(ListResult::new(identity(&name), name)).await?;
+            }
         }
         Ok(())
     }

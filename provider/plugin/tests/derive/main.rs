@@ -1,5 +1,7 @@
 //! The derive macros: schema, conversions and identity from one struct.
 
+#![expect(clippy::unwrap_used, reason = "helpers of tests fail as tests do")]
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::marker::PhantomData;
 
