@@ -1,16 +1,16 @@
 output "network_id" {
   description = "ID of the network."
-  value       = warren_gcp_network.spoke.id
+  value       = module.network.network_id
 }
 
 output "subnetwork_ids" {
   description = "IDs of the subnetworks by name."
-  value       = { for name, subnetwork in warren_gcp_subnetwork.private : name => subnetwork.id }
+  value       = module.network.subnetwork_ids
 }
 
 output "google_apis_dns_suffix" {
   description = "Suffix of the DNS names of Google APIs at the endpoint. Null without an endpoint."
-  value       = one(warren_gcp_private_service_connect.google_apis[*].dns_suffix)
+  value       = module.network.google_apis_dns_suffix
 }
 
 output "peering_state" {

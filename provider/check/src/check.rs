@@ -1,12 +1,12 @@
 //! Compares everything that was read and reports findings.
 
+use crate::finding::defect;
 use crate::plans::{self, cloud_findings, cloud_rule};
 use crate::table::Table;
 use crate::{Finding, Report, Rule, Severity, Side};
 use std::collections::{BTreeMap, BTreeSet};
 use std::num::NonZeroUsize;
-use warren_cidr::CidrError;
-use warren_model::{Block, Model, NetworkRef, ReservationKind, Site};
+use warren_model::{Block, Model, NetworkRef, ReservationKind};
 use warren_planfile::Input;
 
 /// Checks all inputs as one fabric. Claims of owners that are among the inputs are ignored, because the inputs are newer.
@@ -47,17 +47,6 @@ pub fn check(inputs: &[Input], claims: Model, limit: Option<NonZeroUsize>) -> Re
     findings.extend(overlaps);
     let ranges = table.len();
     Report::new(findings, unlisted + more, limit, inputs.len(), ranges, notes(&model, &fabrics))
-}
-
-pub(crate) fn defect(owner: &str, site: &Site, error: &CidrError) -> Finding {
-    let (rule, hint) = match error {
-        CidrError::HostBits { meant, .. } => (Rule::HostBits, Some(format!("write {meant}"))),
-        _ => (Rule::BadCidr, None),
-    };
-    let (owner, name) = (owner.to_owned(), site.path.clone());
-    let sides = vec![Side { name, owner, net: None, site: site.clone() }];
-    let message = error.to_string();
-    Finding { severity: Severity::Error, rule, sides, message, detail: String::new(), hint }
 }
 
 fn notes(model: &Model, fabrics: &BTreeSet<String>) -> Vec<String> {
@@ -166,7 +155,7 @@ fn peerings(model: &Model) -> Vec<Finding> {
                 site: peering.site.clone(),
             }];
             for (name, owner, block) in left.iter().chain(right) {
-                if block.net == rule.net || rule.message.contains(&format!(" {} ", block.net)) {
+                if [Some(rule.net), rule.other].contains(&Some(block.net)) {
                     sides.push(side(name, owner, block));
                 }
             }

@@ -2,7 +2,7 @@
 
 use crate::Rule;
 use serde::Serialize;
-use warren_cidr::IpNet;
+use warren_cidr::{CidrError, IpNet};
 use warren_model::Site;
 
 /// Severity of a finding.
@@ -93,4 +93,15 @@ impl Report {
             format!("{listed} of {all} findings are listed; use `--max-findings 0` to list all")
         })
     }
+}
+
+pub(crate) fn defect(owner: &str, site: &Site, error: &CidrError) -> Finding {
+    let (rule, hint) = match error {
+        CidrError::HostBits { meant, .. } => (Rule::HostBits, Some(format!("write {meant}"))),
+        _ => (Rule::BadCidr, None),
+    };
+    let (owner, name) = (owner.to_owned(), site.path.clone());
+    let sides = vec![Side { name, owner, net: None, site: site.clone() }];
+    let message = error.to_string();
+    Finding { severity: Severity::Error, rule, sides, message, detail: String::new(), hint }
 }

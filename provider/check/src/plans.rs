@@ -22,7 +22,7 @@ pub fn solve_file(
     let mut found: Vec<Finding> = plan
         .defects
         .iter()
-        .map(|defect| crate::check::defect(&defect.owner, &defect.site, &defect.error))
+        .map(|defect| crate::finding::defect(&defect.owner, &defect.site, &defect.error))
         .collect();
     let mut request = plan.request.clone();
     request.previous = previous.clone();

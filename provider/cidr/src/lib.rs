@@ -22,6 +22,7 @@ mod plan;
 mod request;
 mod rules;
 mod search;
+mod siblings;
 mod solve;
 mod space;
 mod sweep;

@@ -80,6 +80,8 @@ pub struct Finding {
     pub rule: Rule,
     /// The range.
     pub net: IpNet,
+    /// The range of the other network that it overlaps, if the rule is about two networks.
+    pub other: Option<IpNet>,
     /// One sentence without a final period.
     pub message: String,
 }
@@ -258,6 +260,7 @@ impl Cloud {
                 severity,
                 rule: Rule::Secondary,
                 net: *secondary,
+                other: None,
                 message: match severity {
                     Severity::Error => format!("AWS does not allow adding {secondary} to this VPC: {why}"),
                     Severity::Warning => {
@@ -289,6 +292,7 @@ impl Cloud {
                 severity: Severity::Error,
                 rule: Rule::Peering,
                 net: a,
+                other: Some(b),
                 message: format!(
                     "{a} overlaps {b} of the other network, so the two networks cannot be peered"
                 ),
@@ -325,6 +329,7 @@ impl Cloud {
                 severity: Severity::Error,
                 rule: Rule::Size,
                 net: *net,
+                other: None,
                 message: format!(
                     "{net} is {} for {what}: {name} allows {sizes}",
                     sizes.misses(net.prefix_len())
@@ -335,6 +340,7 @@ impl Cloud {
             severity: block.severity,
             rule: block.rule,
             net: *net,
+            other: None,
             message: format!("{net} overlaps {}: {}", block.net, block.why),
         }));
         found

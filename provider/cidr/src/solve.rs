@@ -1,7 +1,8 @@
 //! From request to plan.
 
 use crate::bits::{Spans, minus, nets, range, span, union};
-use crate::level::{Demand, Stuck, place};
+use crate::level::{Stuck, place};
+use crate::siblings::{Level, Space, pool_blocks, pool_nets};
 use crate::tree::{Node, good_key, network};
 use crate::verdict::{Stage, no_room, refused};
 use crate::{
@@ -107,15 +108,6 @@ fn family(request: &Request, wanted: &NetworkRequest) -> Family {
             if v4 { Family::V4 } else { Family::V6 }
         }
     }
-}
-
-/// The blocks of the pools of a network.
-pub(crate) fn pool_blocks(request: &Request, wanted: &NetworkRequest) -> Vec<IpNet> {
-    pool_nets(request, wanted).copied().collect()
-}
-
-fn pool_nets<'a>(request: &'a Request, wanted: &'a NetworkRequest) -> impl Iterator<Item = &'a IpNet> {
-    wanted.pools.iter().filter_map(|pool| request.pools.get(pool)).flatten()
 }
 
 /// The special blocks of the clouds, read once.
@@ -443,49 +435,6 @@ fn cloud_size(cloud: Cloud, network: bool, net: &IpNet) -> bool {
     let family = Family::of(net);
     let sizes = if network { cloud.network_prefixes(family) } else { cloud.subnet_prefixes(family) };
     sizes.holds(net.prefix_len())
-}
-
-/// The space for a range: all of it, and without the blocks that should be avoided.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Space {
-    pub(crate) whole: Spans<u128>,
-    calm: Spans<u128>,
-}
-
-/// Siblings: the networks of a family, or the subnets of one network.
-#[derive(Default)]
-pub(crate) struct Level<'n> {
-    pub(crate) nodes: Vec<&'n Node>,
-    pub(crate) spaces: Vec<Space>,
-    pub(crate) space_of: Vec<usize>,
-    pub(crate) reserved: Vec<(&'n str, IpNet)>,
-    top: bool,
-}
-
-impl<'n> Level<'n> {
-    /// The index of a space. Equal spaces share an index.
-    fn space(&mut self, space: Space) -> usize {
-        self.spaces.iter().position(|known| *known == space).unwrap_or_else(|| {
-            self.spaces.push(space);
-            self.spaces.len() - 1
-        })
-    }
-
-    fn add(&mut self, node: &'n Node, at: usize) {
-        self.nodes.push(node);
-        self.space_of.push(at);
-    }
-
-    /// The spaces and the demands of these nodes.
-    pub(crate) fn demands(&self, open: &[usize], calm: bool) -> (Vec<Spans<u128>>, Vec<Demand>) {
-        let regions =
-            self.spaces.iter().map(|space| if calm { &space.calm } else { &space.whole }).cloned().collect();
-        let demands = open
-            .iter()
-            .map(|&index| Demand { order: self.nodes[index].order(), region: self.space_of[index] })
-            .collect();
-        (regions, demands)
-    }
 }
 
 impl Plan {

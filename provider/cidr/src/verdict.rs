@@ -4,7 +4,7 @@ use crate::bits::{Spans, blocks, join, minus, range, span};
 use crate::level::{Component, Demand, fit, place};
 use crate::minimal::shrink;
 use crate::search::Found;
-use crate::solve::{Level, pool_blocks};
+use crate::siblings::{Level, pool_blocks};
 use crate::tree::Node;
 use crate::{
     Conflict, ConflictScan, Element, ElementKind, Family, Infeasible, IpNet, Label, NoRoom, Parent, Problem,

@@ -2,26 +2,13 @@
 
 use crate::card::{Cards, Words, count, visible};
 use crate::cloud::cloud;
+use crate::detail::Detail;
 use crate::index::Index;
 use crate::overlay;
 use crate::scene::{Block, BoxKind, LinkKind, Sample, Scene, Style};
 use crate::text::Ruler;
 use std::collections::{BTreeMap, BTreeSet};
 use warren_model::topology::{Change, Home, Topology};
-
-/// Level of detail of each network.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Detail {
-    /// Full up to 40 networks, compact up to 400, grouped beyond.
-    #[default]
-    Auto,
-    /// Subnets, routes and the objects in them.
-    Full,
-    /// Name, range and counts.
-    Compact,
-    /// Networks with similar names in one box.
-    Grouped,
-}
 
 const FULL_UP_TO: usize = 40;
 const COMPACT_UP_TO: usize = 400;

@@ -412,3 +412,20 @@ pub(crate) fn hidden(c: char) -> bool {
         | '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{fff9}'..='\u{fffb}' | '\u{fffe}' | '\u{ffff}'
         | '\u{e0000}'..='\u{e007f}')
 }
+
+/// A box with a name and one line of text.
+pub(crate) fn node(cards: &Cards<'_>, name: &str, about: &str, change: Change, key: &str) -> Block {
+    let mut block = Block::new(BoxKind::Node, key, change);
+    let badge = if change == Change::Keep { 0 } else { 26 };
+    let first =
+        cards.write(&mut block, &Words::new(name, 14, Style::Strong).change(change), 14, 24, 220 - badge);
+    let mut h = 38;
+    let mut w = first;
+    if !about.is_empty() {
+        w = w.max(cards.write(&mut block, &Words::new(about, 12, Style::Muted), 14, 42, 260));
+        h = 54;
+    }
+    block.tip = format!("{}\n{}", visible(about), visible(key));
+    block.rect = Rect { x: 0, y: 0, w: (w + 28 + badge).max(92), h };
+    block
+}

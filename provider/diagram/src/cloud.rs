@@ -1,8 +1,8 @@
 //! One cloud: the hub in the middle with the nodes that networks are linked to, and the other networks in columns on both
 //! sides. Links run only in the gutters between columns and in the channel above them.
 
-use crate::arrange::Detail;
-use crate::card::{Cards, Words, count, visible};
+use crate::card::{Cards, Words, count, node, visible};
+use crate::detail::Detail;
 use crate::group::{card, group, natural};
 use crate::index::{Index, common};
 use crate::nets::nets;
@@ -128,23 +128,6 @@ fn transit_node(
         cards.index.all.attachments.values().filter(|it| it.gateway.as_deref() == Some(key)).count();
     let about = format!("transit gateway · {}", count(attached, "attachment"));
     put(units, node(cards, name, &about, change, key), &[key.to_owned()])
-}
-
-/// A box with a name and one line of text.
-pub(crate) fn node(cards: &Cards<'_>, name: &str, about: &str, change: Change, key: &str) -> Block {
-    let mut block = Block::new(BoxKind::Node, key, change);
-    let badge = if change == Change::Keep { 0 } else { 26 };
-    let first =
-        cards.write(&mut block, &Words::new(name, 14, Style::Strong).change(change), 14, 24, 220 - badge);
-    let mut h = 38;
-    let mut w = first;
-    if !about.is_empty() {
-        w = w.max(cards.write(&mut block, &Words::new(about, 12, Style::Muted), 14, 42, 260));
-        h = 54;
-    }
-    block.tip = format!("{}\n{}", visible(about), visible(key));
-    block.rect = Rect { x: 0, y: 0, w: (w + 28 + badge).max(92), h };
-    block
 }
 
 /// The internet node, if anything in the cloud is linked to the internet.

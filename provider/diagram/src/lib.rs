@@ -5,6 +5,7 @@
 mod arrange;
 mod card;
 mod cloud;
+mod detail;
 mod group;
 mod html;
 mod index;
@@ -22,7 +23,7 @@ pub mod theme;
 
 use warren_model::topology::{Change, Plan, Topology, compare};
 
-pub use arrange::Detail;
+pub use detail::Detail;
 pub use scene::{Block, BoxKind, Label, Line, LinkKind, Rect, Sample, Scene, Style};
 pub use theme::Theme;
 

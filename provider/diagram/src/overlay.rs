@@ -11,8 +11,7 @@
 //! [ RunPod … [overlay] ]
 //! ```
 
-use crate::card::{Cards, FULL, Words, count, join, visible};
-use crate::cloud::node;
+use crate::card::{Cards, FULL, Words, count, join, node, visible};
 use crate::index::common;
 use crate::route::{Net, Unit};
 use crate::scene::{Block, BoxKind, Line, LinkKind, Rect, Style};

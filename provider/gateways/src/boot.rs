@@ -12,8 +12,9 @@
 
 use serde::Serialize;
 use tera::{Context, Tera};
-use tf_provider_rs::schema::{Attribute, Nesting};
-use tf_provider_rs::{Attr, Diagnostic, Diagnostics, Path, Value, model};
+use tf_provider_rs::model::AttributeType as _;
+use tf_provider_rs::schema::Attribute;
+use tf_provider_rs::{Attr, Diagnostic, Diagnostics, Object, Path, Value};
 use warren_wire::fetch::{Content, FetchConfig, File, Source};
 
 /// The folder of the files of a gateway, as in its configuration.
@@ -45,34 +46,20 @@ pub struct Release {
     pub sha256: String,
 }
 
-model! {
-    /// The download location of the binary in a configuration.
-    pub struct ReleaseBlock {
-        /// URL.
-        pub url: Attr<String>,
-        /// Digest.
-        pub sha256: Attr<String>,
-    }
+/// The download location of the binary in a configuration.
+#[derive(Clone, Debug, Default, PartialEq, Object)]
+pub struct ReleaseBlock {
+    /// URL of the static binary `warren-tunnel`.
+    #[attr(required, validate = check_url)]
+    pub url: Attr<String>,
+    /// SHA-256 digest of the binary in hexadecimal.
+    #[attr(required, validate = check_sha256)]
+    pub sha256: Attr<String>,
 }
 
 /// The attribute `release`.
 pub fn release() -> Attribute {
-    Attribute::nested(
-        "release",
-        Nesting::Single,
-        [
-            Attribute::string("url")
-                .required()
-                .validate(check_url)
-                .describe("URL of the static binary `warren-tunnel`."),
-            Attribute::string("sha256")
-                .required()
-                .validate(check_sha256)
-                .describe("SHA-256 digest of the binary in hexadecimal."),
-        ],
-    )
-    .optional()
-    .describe(
+    Attribute::new("release", ReleaseBlock::shape()).optional().describe(
         "Download location of the `warren-tunnel` binary. If not set, the image must contain the binary \
          in `/usr/local/bin`. Changing this replaces the gateway.",
     )

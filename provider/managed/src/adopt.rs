@@ -17,7 +17,7 @@ use crate::cloud::{Cloud, Failure};
 use crate::common::Common;
 use crate::managed::Work;
 use crate::session::Session;
-use crate::wait::Pause;
+use crate::wait::{Pause, reason};
 
 /// Key of private state: IDs that a create must not adopt because a state contains them. With
 /// `create_before_destroy`, the object to be replaced has the same tags as the new one.
@@ -77,7 +77,7 @@ where
                         || ((lost || M::Cloud::UNIQUE_NAMES) && error.is_conflict())) =>
             {
                 lost |= error.is_ambiguous();
-                tracing::debug!(kind = M::KIND, %error, "retrying create");
+                tracing::debug!(kind = M::KIND, attempts, reason = reason(&error), "retrying create");
                 for _ in 0..4 {
                     op.sleep(pause.grow()).await?;
                 }
@@ -104,20 +104,16 @@ where
     let excluded: BTreeSet<String> =
         ctx.private.get(EXCLUDED_IDS).and_then(|ids| serde_json::from_value(ids).ok()).unwrap_or_default();
     let creator = creator(ctx);
+    let name = planned.name().value()?;
     let mut found: Vec<String> = find().await.map_err(|error| op.explain(error))?;
     found.retain(|id| !excluded.contains(id));
     found.sort();
     if let Some(twin) = found.iter().find(|id| session.objects().claimed_by_other(id, &creator)) {
-        return Err(same_name(M::KIND, planned.name().text(), twin).into());
+        return Err(same_name(M::KIND, name, twin).into());
     }
     let id = found.into_iter().find(|id| session.objects().claim(id, &creator));
     if let Some(id) = &id {
-        tracing::warn!(
-            kind = M::KIND,
-            name = planned.name().text(),
-            id,
-            "adopted object left by an interrupted run"
-        );
+        tracing::warn!(kind = M::KIND, name, id, "adopted object left by an interrupted run");
     }
     Ok(id)
 }
@@ -135,8 +131,9 @@ fn creator(ctx: &Context) -> String {
 
 /// Whether to delete the object of `state`; false if a resource of this run has adopted it.
 pub(crate) fn may_delete<M: Common>(session: &Session<M::Cloud>, ctx: &Context, state: &M) -> bool {
+    let Some(id) = state.id().known() else { return true };
     let creator = ctx.private.get(CREATOR);
-    let free = session.objects().begin_delete(state.id().text(), creator.as_ref().and_then(|id| id.as_str()));
+    let free = session.objects().begin_delete(id, creator.as_ref().and_then(|creator| creator.as_str()));
     if !free {
         tracing::warn!(object = state.label(), "not deleted: adopted by another resource of this run");
     }

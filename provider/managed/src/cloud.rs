@@ -3,7 +3,7 @@
 use std::fmt::Display;
 
 use serde_json::Value as Json;
-use tf_provider_rs::{Diagnostic, Diagnostics, IdentitySchema, ImportRequest, Value, async_trait};
+use tf_provider_rs::{Diagnostic, Diagnostics, IdentitySchema, ImportRequest, NotKnown, Value, async_trait};
 
 use tf_provider_rs::model::{FromValue, ToValue};
 
@@ -98,7 +98,7 @@ impl Memory for () {
 }
 
 /// The classification of a failed call by its remedy.
-pub trait Failure: Display + Into<Diagnostic> + Send + Sync + Sized {
+pub trait Failure: Display + Into<Diagnostic> + From<NotKnown> + Send + Sync + Sized {
     /// Whether the object, or one that the call names, does not exist (yet or any more).
     fn is_not_found(&self) -> bool;
 

@@ -1,7 +1,7 @@
 //! The attributes that the models of all objects share: name, ID and timeouts.
 
 use tf_provider_rs::schema::{Attribute, Keep, Schema, Shape};
-use tf_provider_rs::{Attr, Context, Diagnostics, Model, Path, Value};
+use tf_provider_rs::{Attr, Context, Diagnostics, Model, NotKnown, Path, Value};
 use warren_guard::Key;
 
 use crate::cloud::Cloud;
@@ -29,7 +29,10 @@ pub trait Common: Model {
     fn set_id(&mut self, id: &str);
 
     /// The marks that identify the object, set in the create call.
-    fn marks(&self, cloud: &Self::Cloud) -> <Self::Cloud as Cloud>::Marks;
+    ///
+    /// # Errors
+    /// An attribute that they contain has no value.
+    fn marks(&self, cloud: &Self::Cloud) -> Result<<Self::Cloud as Cloud>::Marks, NotKnown>;
 
     /// Plans the visible part of the marks; `cloud` is `None` while the account is not known.
     fn plan_marks(&mut self, _cloud: Option<&Self::Cloud>) {}
@@ -53,6 +56,84 @@ pub trait Common: Model {
     }
 }
 
+/// The attributes that all objects of a cloud share, as one struct that each model flattens.
+pub trait Shared: Send + Sync {
+    /// The cloud of the objects.
+    type Cloud: Cloud;
+
+    /// Unique among the objects of one type, fabric and owner.
+    fn name(&self) -> &Attr<String>;
+
+    /// Assigned by the cloud.
+    fn id(&self) -> &Attr<String>;
+
+    /// Sets the ID.
+    fn set_id(&mut self, id: &str);
+
+    /// Timeouts of operations.
+    fn timeouts(&self) -> &Attr<Timeouts>;
+
+    /// The marks that identify the object, set in the create call.
+    ///
+    /// # Errors
+    /// An attribute that they contain has no value.
+    fn marks(&self, cloud: &Self::Cloud) -> Result<<Self::Cloud as Cloud>::Marks, NotKnown>;
+
+    /// Plans the visible part of the marks; `cloud` is `None` while the account is not known.
+    fn plan_marks(&mut self, _cloud: Option<&Self::Cloud>) {}
+}
+
+/// A model with the attributes that all objects of its cloud share.
+pub trait HasShared: Model + AsRef<Self::Shared> + AsMut<Self::Shared> {
+    /// The shared attributes.
+    type Shared: Shared;
+
+    /// Plans what follows from the account; `cloud` is `None` while the account is not known.
+    fn plan_marks(&mut self, cloud: Option<&<Self::Shared as Shared>::Cloud>) {
+        self.as_mut().plan_marks(cloud);
+    }
+
+    /// The marks that identify the object, set in the create call.
+    ///
+    /// # Errors
+    /// An attribute that they contain has no value.
+    fn marks(
+        &self,
+        cloud: &<Self::Shared as Shared>::Cloud,
+    ) -> Result<<<Self::Shared as Shared>::Cloud as Cloud>::Marks, NotKnown> {
+        self.as_ref().marks(cloud)
+    }
+}
+
+impl<M: HasShared> Common for M {
+    type Cloud = <M::Shared as Shared>::Cloud;
+    const KIND: &'static str = M::TYPE_NAME;
+
+    fn name(&self) -> &Attr<String> {
+        self.as_ref().name()
+    }
+
+    fn id(&self) -> &Attr<String> {
+        self.as_ref().id()
+    }
+
+    fn timeouts(&self) -> &Attr<Timeouts> {
+        self.as_ref().timeouts()
+    }
+
+    fn set_id(&mut self, id: &str) {
+        self.as_mut().set_id(id);
+    }
+
+    fn marks(&self, cloud: &Self::Cloud) -> Result<<Self::Cloud as Cloud>::Marks, NotKnown> {
+        HasShared::marks(self, cloud)
+    }
+
+    fn plan_marks(&mut self, cloud: Option<&Self::Cloud>) {
+        HasShared::plan_marks(self, cloud);
+    }
+}
+
 /// The part of [`Common`] that is the same for every model with the fields `name`, `id` and `timeouts`.
 #[macro_export]
 macro_rules! accessors {
@@ -73,8 +154,11 @@ macro_rules! accessors {
 }
 
 /// The key of the resource for the guard.
-pub fn key<M: Common>(model: &M) -> Key {
-    Key::new(M::KIND, model.name().text())
+///
+/// # Errors
+/// The resource has no name.
+pub fn key<M: Common>(model: &M) -> Result<Key, NotKnown> {
+    Ok(Key::new(M::KIND, model.name().value()?.as_str()))
 }
 
 /// The state after a create or update: the plan, with values from the cloud where the plan was unknown.

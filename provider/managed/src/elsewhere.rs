@@ -10,7 +10,8 @@ use tf_provider_rs::{Context, Diagnostic, Diagnostics, Value};
 use crate::cloud::Cloud;
 use crate::common::Common;
 
-/// Where an object is: attributes of its identity, such as its account and region.
+/// Where an object is: attributes of its identity, such as its account and region. Empty means everywhere, such as the
+/// region of a global object.
 pub type Place = BTreeMap<&'static str, String>;
 
 /// An attribute of the identity that says where the object is.
@@ -34,6 +35,7 @@ pub(crate) fn refuse<M: Common>(ctx: &Context, cloud: &M::Cloud, object: &M) -> 
     for locator in M::Cloud::LOCATORS {
         if let (Some(found), Some(ours)) =
             (in_state.get(locator.attribute), configured.get(locator.attribute))
+            && !found.is_empty()
             && found != ours
         {
             diagnostics.push(elsewhere(&object.label(), *locator, found, ours));
@@ -42,12 +44,14 @@ pub(crate) fn refuse<M: Common>(ctx: &Context, cloud: &M::Cloud, object: &M) -> 
     if diagnostics.is_empty() { Ok(()) } else { Err(diagnostics) }
 }
 
-/// The place in the stored identity. What that lacks, such as in states of older versions, is taken from the state.
+/// The place in the stored identity. What that lacks, such as in states of older versions, is taken from the state, and
+/// also what the state says to be nowhere.
 fn stored<C: Cloud>(ctx: &Context, state: &Value) -> Place {
     let mut place = C::place_of(state);
     for locator in C::LOCATORS {
         let value = ctx.identity.as_ref().and_then(|identity| identity.get(locator.attribute));
-        if let Some(value) = value.and_then(Value::as_str) {
+        let global = place.get(locator.attribute).is_some_and(String::is_empty);
+        if let Some(value) = value.and_then(Value::as_str).filter(|_| !global) {
             place.insert(locator.attribute, value.to_owned());
         }
     }

@@ -1,6 +1,6 @@
 //! A failed call that is what a test says.
 
-use tf_provider_rs::Diagnostic;
+use tf_provider_rs::{Diagnostic, NotKnown};
 
 use crate::cloud::Failure;
 
@@ -15,6 +15,12 @@ pub(crate) fn error(code: &str) -> Fake {
 impl From<Fake> for Diagnostic {
     fn from(fake: Fake) -> Diagnostic {
         Diagnostic::error(format!("The call failed: {}", fake.0), "The cloud says: no")
+    }
+}
+
+impl From<NotKnown> for Fake {
+    fn from(error: NotKnown) -> Fake {
+        Fake(error.to_string())
     }
 }
 

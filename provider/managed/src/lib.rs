@@ -18,7 +18,7 @@ pub mod timeouts;
 mod wait;
 
 pub use cloud::{Cloud, Failure, Memory, Scope};
-pub use common::{Common, Operation, key, listed};
+pub use common::{Common, HasShared, Operation, Shared, key, listed};
 pub use elsewhere::{Locator, Place};
 pub use managed::{Managed, Object, Work, ensure};
 pub use memory::{Objects, Table};

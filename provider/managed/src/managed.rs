@@ -47,7 +47,9 @@ pub trait Object: Common {
 
     /// Records the objects in the state, so that no create adopts them.
     fn record(&self, objects: &Objects) {
-        objects.record(Self::KIND, self.name().text(), self.id().text());
+        if let (Some(name), Some(id)) = (self.name().known(), self.id().known()) {
+            objects.record(Self::KIND, name, id);
+        }
     }
 
     /// A model with only the ID of an import, to be read next.
@@ -116,7 +118,7 @@ pub async fn ensure<O: Object>(
     work: &Work<'_, O::Cloud>,
     progress: &Progress,
 ) -> Result<(), Diagnostics> {
-    let marks = planned.marks(&work.cloud);
+    let marks = planned.marks(&work.cloud)?;
     let find = || planned.find(&work.cloud);
     let create = || planned.create(&work.cloud, &marks);
     let id = adopt::ensure(work, &*planned, find, create).await?;
@@ -219,7 +221,9 @@ impl<O: Object> Resource for Managed<O> {
             return diagnostics.extend(elsewhere);
         }
         prior.record(self.session.objects());
-        self.session.guard().forget(&common::key(prior), prior.id().known().map(String::as_str));
+        if let Ok(key) = common::key(prior) {
+            self.session.guard().forget(&key, prior.id().known().map(String::as_str));
+        }
     }
 
     async fn create(&self, ctx: &Context, plan: Planned<O>, progress: &Progress) -> Result<O, Diagnostics> {
@@ -245,7 +249,9 @@ impl<O: Object> Resource for Managed<O> {
         progress: &Progress,
     ) -> Result<O, Diagnostics> {
         let mut planned = plan.state;
-        planned.set_id(prior.id().text());
+        if let Some(id) = prior.id().known() {
+            planned.set_id(id);
+        }
         self.here(ctx, &prior).await?;
         let work = self.work(ctx, &planned, Operation::Update).await?;
         planned.prepare(&work, Some(&prior), &plan.config).await?;
@@ -259,8 +265,10 @@ impl<O: Object> Resource for Managed<O> {
             return Ok(());
         }
         state.delete(&work).await?;
-        if O::Cloud::UNIQUE_NAMES {
-            self.session.objects().end_delete(state.id().text());
+        if O::Cloud::UNIQUE_NAMES
+            && let Some(id) = state.id().known()
+        {
+            self.session.objects().end_delete(id);
         }
         Ok(())
     }

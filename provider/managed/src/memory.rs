@@ -64,9 +64,7 @@ impl Objects {
 
     /// Records that a state contains `id` as the `kind` named `name`.
     pub fn record(&self, kind: &'static str, name: &str, id: &str) {
-        if !id.is_empty() {
-            lock(&self.0).recorded.entry((kind, name.to_owned())).or_default().insert(id.to_owned());
-        }
+        lock(&self.0).recorded.entry((kind, name.to_owned())).or_default().insert(id.to_owned());
     }
 
     /// IDs that a state contains as the `kind` named `name`.

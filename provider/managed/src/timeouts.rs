@@ -1,22 +1,27 @@
 //! The attribute `timeouts` of every resource.
 
+use std::fmt;
+use std::str::FromStr;
 use std::time::Duration;
 
-use tf_provider_rs::schema::{Attribute, Nesting};
-use tf_provider_rs::{Attr, Diagnostics, Path, Value, model};
+use tf_provider_rs::model::AttributeType as _;
+use tf_provider_rs::{Attr, Attribute, Object, text};
 
-model! {
-    /// Timeouts of operations, such as `10m` or `1h30m`.
-    pub struct Timeouts {
-        /// Of a create.
-        pub create: Attr<String>,
-        /// Of a read.
-        pub read: Attr<String>,
-        /// Of an update.
-        pub update: Attr<String>,
-        /// Of a delete.
-        pub delete: Attr<String>,
-    }
+/// Timeouts of operations.
+#[derive(Clone, Debug, Default, PartialEq, Object)]
+pub struct Timeouts {
+    /// Timeout for creating the resource, such as `90s`, `10m` or `1h30m`. Defaults to `20m`.
+    #[attr(optional)]
+    pub create: Attr<Timeout>,
+    /// Timeout for reading the resource, such as `90s`, `10m` or `1h30m`. Defaults to `20m`.
+    #[attr(optional)]
+    pub read: Attr<Timeout>,
+    /// Timeout for updating the resource, such as `90s`, `10m` or `1h30m`. Defaults to `20m`.
+    #[attr(optional)]
+    pub update: Attr<Timeout>,
+    /// Timeout for deleting the resource, such as `90s`, `10m` or `1h30m`. Defaults to `20m`.
+    #[attr(optional)]
+    pub delete: Attr<Timeout>,
 }
 
 /// The default timeout.
@@ -24,19 +29,44 @@ const DEFAULT: Duration = Duration::from_secs(20 * 60);
 
 /// The attribute `timeouts` of a resource of `cloud`.
 pub fn attribute(cloud: &str) -> Attribute {
-    let of = |name: &str, what: &str| {
-        Attribute::string(name).optional().validate(check).describe(&format!(
-            "Timeout for {what} the resource, such as `90s`, `10m` or `1h30m`. Defaults to `20m`."
-        ))
-    };
-    Attribute::nested(
-        "timeouts",
-        Nesting::Single,
-        [of("create", "creating"), of("read", "reading"), of("update", "updating"), of("delete", "deleting")],
-    )
-    .optional()
-    .describe(&format!("Timeouts for operations that wait for {cloud}."))
+    Attribute::new("timeouts", Timeouts::shape())
+        .optional()
+        .describe(&format!("Timeouts for operations that wait for {cloud}."))
 }
+
+/// A duration such as `1h30m`. It keeps its notation, because the state contains what the configuration says.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Timeout {
+    text: String,
+    duration: Duration,
+}
+
+/// A text is no duration.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct NotADuration;
+
+impl FromStr for Timeout {
+    type Err = NotADuration;
+
+    /// Parses hours, minutes and seconds in this order: `1h30m`, `10m`, `45s`. Rejects anything else, including
+    /// zero.
+    fn from_str(text: &str) -> Result<Timeout, NotADuration> {
+        let duration = parse(text).ok_or(NotADuration)?;
+        Ok(Timeout { text: text.to_owned(), duration })
+    }
+}
+
+impl fmt::Display for Timeout {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(&self.text)
+    }
+}
+
+text!(
+    Timeout,
+    "a duration of hours, minutes and seconds in this order, such as `90s`, `10m` or `1h30m`, from one second to 31 \
+     days"
+);
 
 /// The operation of a timeout.
 #[derive(Clone, Copy, Debug)]
@@ -56,17 +86,15 @@ pub fn of(timeouts: &Attr<Timeouts>, operation: Operation) -> Duration {
     timeouts
         .known()
         .map(|timeouts| match operation {
-            Operation::Create => timeouts.create.text(),
-            Operation::Read => timeouts.read.text(),
-            Operation::Update => timeouts.update.text(),
-            Operation::Delete => timeouts.delete.text(),
+            Operation::Create => &timeouts.create,
+            Operation::Read => &timeouts.read,
+            Operation::Update => &timeouts.update,
+            Operation::Delete => &timeouts.delete,
         })
-        .and_then(parse)
-        .unwrap_or(DEFAULT)
+        .and_then(Attr::known)
+        .map_or(DEFAULT, |timeout| timeout.duration)
 }
 
-/// Parses hours, minutes and seconds in this order: `1h30m`, `10m`, `45s`. `None` for anything else,
-/// including zero.
 fn parse(text: &str) -> Option<Duration> {
     let mut seconds = 0_u64;
     let mut rest = text;
@@ -82,23 +110,11 @@ fn parse(text: &str) -> Option<Duration> {
     (rest.is_empty() && (1..=31 * 24 * 3600).contains(&seconds)).then(|| Duration::from_secs(seconds))
 }
 
-fn check(value: &Value, path: &Path, diagnostics: &mut Diagnostics) {
-    let text = value.as_str().unwrap_or_default();
-    if parse(text).is_none() {
-        diagnostics.error_at(
-            path.clone(),
-            "Invalid duration",
-            format!(
-                "{text:?} is not a duration. Use hours, minutes and seconds in this order, such as `90s`, \
-                 `10m` or `1h30m`, from one second to 31 days."
-            ),
-        );
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use tf_provider_rs::model::FromValue;
+    use tf_provider_rs::{Diagnostic, Path, Value};
 
     #[test]
     fn durations_are_read_strictly() {
@@ -112,15 +128,22 @@ mod tests {
     }
 
     #[test]
+    fn a_duration_keeps_its_notation() {
+        assert_eq!("90s".parse::<Timeout>().map(|timeout| timeout.to_string()), Ok("90s".to_owned()));
+    }
+
+    #[test]
     fn a_wrong_duration_is_told() {
-        let mut diagnostics = Diagnostics::default();
-        check(&Value::from("ten"), &Path::of("timeouts").attribute("create"), &mut diagnostics);
-        insta::assert_snapshot!(format!("{}\n{}", diagnostics.0[0].summary, diagnostics.0[0].detail));
+        let timeouts = Value::object([("create", "ten".into())]);
+        let error = Timeouts::from_value(&timeouts, &Path::of("timeouts")).unwrap_err();
+        let diagnostic = Diagnostic::from(error);
+        insta::assert_snapshot!(format!("{}\n{}", diagnostic.summary, diagnostic.detail));
     }
 
     #[test]
     fn what_is_not_said_takes_the_default() {
-        let timeouts = Attr::Known(Timeouts { delete: "5s".into(), ..Timeouts::default() });
+        let delete = Attr::Known("5s".parse().unwrap());
+        let timeouts = Attr::Known(Timeouts { delete, ..Timeouts::default() });
         assert_eq!(of(&timeouts, Operation::Delete), Duration::from_secs(5));
         assert_eq!(of(&timeouts, Operation::Create), DEFAULT);
         assert_eq!(of(&Attr::Null, Operation::Update), DEFAULT);

@@ -130,6 +130,7 @@ impl<E: Failure> Op<E> {
             if now >= self.deadline {
                 return Err(self.timed_out(wanted, &state).into());
             }
+            tracing::debug!(object = self.what, state, wanted, "waiting");
             if now - reported >= self.pace.report {
                 reported = now;
                 let seconds = (now - begun).as_secs();
@@ -295,6 +296,7 @@ impl<E: Failure> Op<E> {
             match call().await {
                 Ok(done) => return Ok(done),
                 Err(error) if again(&error, Instant::now()) => {
+                    tracing::debug!(object = self.what, reason = reason(&error), "retrying");
                     if reported.elapsed() >= self.pace.report {
                         reported = Instant::now();
                         tracing::info!(object = self.what, %error, "still retrying");
@@ -335,6 +337,19 @@ impl<E: Failure> Op<E> {
                 self.what
             ),
         )
+    }
+}
+
+/// Why a failed call is retried, without the message of the cloud.
+pub(crate) fn reason<E: Failure>(error: &E) -> &'static str {
+    match error {
+        error if error.is_not_found() => "not found yet",
+        error if error.is_in_use() => "in use",
+        error if error.is_throttle() => "throttled",
+        error if error.is_ambiguous() => "response lost",
+        error if error.is_conflict() => "conflict",
+        error if error.is_not_ready() => "not ready",
+        _ => "failed",
     }
 }
 

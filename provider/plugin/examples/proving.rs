@@ -267,6 +267,7 @@ impl Function for Sum {
         Signature::new("sum", "Sum of whole numbers", Type::Number)
             .parameter(Parameter::new("first", Type::Number, "A whole number."))
             .variadic(Parameter::new("others", Type::Number, "More of them."))
+            .deprecated("Use `+` instead.")
     }
 
     fn call(&self, arguments: &[Value]) -> Result<Value, FunctionError> {
@@ -289,7 +290,7 @@ struct Fall;
 
 impl Function for Fall {
     fn signature(&self) -> Signature {
-        Signature::new("fall", "Panics", Type::String).deprecated("Stand instead.")
+        Signature::new("fall", "Panics", Type::String)
     }
 
     fn call(&self, _: &[Value]) -> Result<Value, FunctionError> {

@@ -9,10 +9,11 @@ use std::process::ExitCode;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use serde_json::Value as Json;
 use tf_provider_rs::ephemeral::Opened;
 use tf_provider_rs::{
-    Attr, Attribute, Context, DataSource, Diagnostic, Diagnostics, Ephemeral, Nesting, Path, Planned,
-    Progress, Provider, Registry, Resource, Schema, Secret, Value, async_trait, model,
+    Attr, Attribute, Context, DataSource, Diagnostic, Diagnostics, Ephemeral, IdentitySchema, Nesting, Path,
+    Planned, Progress, Provider, Registry, Resource, Schema, Secret, Value, async_trait, model,
 };
 
 fn main() -> ExitCode {
@@ -107,6 +108,18 @@ impl Site {
         directory.join(region).join(name)
     }
 
+    /// Refuses an object of another region.
+    fn here(&self, ctx: &Context) -> Result<(), Diagnostics> {
+        let (_, ours) = self.place.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        match ctx.identity.as_ref().and_then(|identity| identity.get("region")).and_then(Value::as_str) {
+            Some(region) if region != ours => {
+                let detail = format!("The state says {region}, and the provider is configured for {ours}.");
+                Err(Diagnostic::error("Another region", detail).into())
+            }
+            _ => Ok(()),
+        }
+    }
+
     async fn write(&self, ctx: &Context, mut site: SiteModel) -> Result<SiteModel, Diagnostics> {
         let Some(name) = site.name.known() else {
             return Err(Diagnostic::error("The provider was called", "Without a name.").into());
@@ -120,6 +133,8 @@ impl Site {
             () = tokio::time::sleep(pause) => {}
             () = ctx.cancel.cancelled() => return Err(Diagnostic::error("Cancelled", "By the client.").into()),
         }
+        // As a careless provider, or a library that logs what it sends.
+        tracing::info!(name, key = ?site.key.known().map(|key| &key.0), "wrote a site");
         site.id = format!("site-{name}").into();
         Ok(site)
     }
@@ -153,6 +168,27 @@ impl Resource for Site {
         ])
     }
 
+    fn identity(&self) -> Option<IdentitySchema> {
+        Some(IdentitySchema::new().version(2).required("name", "Name.").optional("region", "Region."))
+    }
+
+    fn identity_of(&self, site: &SiteModel) -> Option<Value> {
+        let (_, region) = self.place.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        Some(Value::object([("name", site.name.known()?.as_str().into()), ("region", region.into())]))
+    }
+
+    /// Version 1 called the region a zone.
+    async fn upgrade_identity(&self, version: i64, mut identity: Json) -> Result<Json, Diagnostics> {
+        match identity.as_object_mut() {
+            Some(values) if version == 1 => {
+                let region = values.remove("zone").unwrap_or_default();
+                values.insert("region".to_owned(), region);
+                Ok(identity)
+            }
+            _ => Err(Diagnostic::error("Unknown version", version.to_string()).into()),
+        }
+    }
+
     async fn create(
         &self,
         ctx: &Context,
@@ -163,7 +199,8 @@ impl Resource for Site {
         self.write(ctx, plan.state).await
     }
 
-    async fn read(&self, _: &Context, site: SiteModel) -> Result<Option<SiteModel>, Diagnostics> {
+    async fn read(&self, ctx: &Context, site: SiteModel) -> Result<Option<SiteModel>, Diagnostics> {
+        self.here(ctx)?;
         let exists = site.name.known().is_some_and(|name| self.file(name).exists());
         Ok(exists.then_some(site))
     }
@@ -175,10 +212,12 @@ impl Resource for Site {
         plan: Planned<SiteModel>,
         _: &Progress,
     ) -> Result<SiteModel, Diagnostics> {
+        self.here(ctx)?;
         self.write(ctx, plan.state).await
     }
 
-    async fn delete(&self, _: &Context, site: SiteModel) -> Result<(), Diagnostics> {
+    async fn delete(&self, ctx: &Context, site: SiteModel) -> Result<(), Diagnostics> {
+        self.here(ctx)?;
         if let Some(name) = site.name.known() {
             let _gone = std::fs::remove_file(self.file(name));
         }

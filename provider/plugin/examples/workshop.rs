@@ -50,15 +50,9 @@ impl Provider for Workshop {
         Registry::new().resource(Tool).list_resource(Tools).action(Sharpen)
     }
 
-    async fn configure(&self, ctx: &Context, _: &str, config: Config, diagnostics: &mut Diagnostics) {
-        if !config.address.is_unknown() {
-            return;
-        }
-        if ctx.client.deferral {
+    async fn configure(&self, ctx: &Context, _: &str, config: Config, _: &mut Diagnostics) {
+        if config.address.is_unknown() {
             ctx.defer(DeferReason::ProviderConfigUnknown);
-        } else {
-            let detail = "Apply the resource that it comes from first, with `-target`.";
-            diagnostics.error_at(Path::of("address"), "The address is not known yet", detail);
         }
     }
 }
@@ -343,11 +337,11 @@ impl ListResource for Tools {
                 _ => {}
             }
         }
-        let mut number = 0;
-        while fault == "endless" {
-            number += 1;
-            let name = format!("tool-{number}");
-            results.send(ListResult::new(identity(&name), name)).await?;
+        if fault == "endless" {
+            for number in 1_u64.. {
+                let name = format!("tool-{number}");
+                results.send(ListResult::new(identity(&name), name)).await?;
+            }
         }
         Ok(())
     }

@@ -47,7 +47,8 @@ impl Context {
     /// Defers the operation: the plan, read or import of an object, the read of a data source, the plan of an action,
     /// or, in [`crate::Provider::configure`], all of these. What the operation returns is then only a guess.
     ///
-    /// Clients that do not allow it ignore it; see [`ClientCapabilities::deferral`].
+    /// If the client does not allow it ([`ClientCapabilities::deferral`]), the operation counts as if it had not been
+    /// deferred; only in `configure` it is an error.
     pub fn defer(&self, reason: DeferReason) {
         self.deferral.set(Some(reason));
     }

@@ -13,11 +13,15 @@ pub trait DataSource: Send + Sync + 'static {
     /// The typed view of configuration and result.
     type Model: Model;
 
-    /// The full type name.
-    fn type_name(&self) -> &'static str;
+    /// The full type name: that of the derived model.
+    fn type_name(&self) -> &'static str {
+        Self::Model::TYPE_NAME
+    }
 
     /// The schema.
-    fn schema(&self) -> Schema;
+    fn schema(&self) -> Schema {
+        Self::Model::schema()
+    }
 
     /// Validates a configuration beyond the validators of its attributes. Values may be unknown.
     async fn validate(&self, _config: &Self::Model, _diagnostics: &mut Diagnostics) {}

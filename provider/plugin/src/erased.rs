@@ -3,6 +3,7 @@
 mod action;
 mod list_resource;
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use async_trait::async_trait;
@@ -28,7 +29,7 @@ fn read<M: Model>(value: &Value) -> Result<M, Diagnostics> {
 /// Reads a configuration to be validated. Values that are not allowed are reported, and then count as unknown, so that
 /// the rest is validated in the same run.
 fn read_config<M: Model>(value: &Value, diagnostics: &mut Diagnostics) -> Option<M> {
-    let (model, invalid) = lenient(value, &Value::UNKNOWN);
+    let (model, _, invalid) = lenient(value, &Value::UNKNOWN);
     let reported: Vec<Path> = diagnostics.0.iter().filter_map(|diagnostic| diagnostic.path.clone()).collect();
     for error in invalid {
         let diagnostic = Diagnostic::from(error);
@@ -42,23 +43,28 @@ fn read_config<M: Model>(value: &Value, diagnostics: &mut Diagnostics) -> Option
 
 /// Reads a stored state. A value that is no longer allowed counts as null: refresh reads it again from the API.
 fn read_state<M: Model>(value: &Value) -> Result<M, Diagnostics> {
+    Ok(read_stored(value)?.0)
+}
+
+/// Like [`read_state`], with the value that was read.
+fn read_stored<M: Model>(value: &Value) -> Result<(M, Value), Diagnostics> {
     match lenient(value, &Value::Null) {
-        (Some(model), _) => Ok(model),
-        (None, _) => read(value),
+        (Some(model), value, _) => Ok((model, value)),
+        (None, ..) => Ok((read(value)?, value.clone())),
     }
 }
 
 /// Reads `value`, with `replacement` in the place of each part that is not allowed. Returns no model if that does not
 /// help.
-fn lenient<M: Model>(value: &Value, replacement: &Value) -> (Option<M>, Vec<ValueError>) {
+fn lenient<M: Model>(value: &Value, replacement: &Value) -> (Option<M>, Value, Vec<ValueError>) {
     let (mut value, mut invalid) = (value.clone(), Vec::new());
     loop {
         match M::from_value(&value, &Path::root()) {
-            Ok(model) => return (Some(model), invalid),
+            Ok(model) => return (Some(model), value, invalid),
             Err(error) => {
                 let ValueError::Invalid { path, .. } = &error else {
                     invalid.push(error);
-                    return (None, invalid);
+                    return (None, value, invalid);
                 };
                 let replaced = value.replace(path, replacement.clone());
                 let again = invalid.contains(&error);
@@ -66,32 +72,54 @@ fn lenient<M: Model>(value: &Value, replacement: &Value) -> (Option<M>, Vec<Valu
                     invalid.push(error);
                 }
                 if again || !replaced {
-                    return (None, invalid);
+                    return (None, value, invalid);
                 }
             }
         }
     }
 }
 
-/// Applies a resource's changes in its model to the value that the model came from. A model loses refinements and may
-/// be unable to represent unknown parts, so unchanged parts keep their original value.
+/// Applies a resource's changes in its model to the value that the model came from. A model loses refinements, may be
+/// unable to represent unknown parts, and has one notation for values that have several, such as `2001:DB8::/32`. So
+/// unchanged parts keep their original value.
 fn keep_untouched(original: Value, untouched: &Value, touched: Value) -> Value {
     if *untouched == touched {
         return original;
     }
-    match (original, touched) {
-        (Value::Object(mut original), Value::Object(touched)) => Value::Object(
-            touched
-                .into_iter()
-                .map(|(name, touched)| {
-                    let before = untouched.get(&name).unwrap_or(&Value::Null);
-                    let value = keep_untouched(original.remove(&name).unwrap_or_default(), before, touched);
-                    (name, value)
-                })
-                .collect(),
-        ),
-        (_, touched) => touched,
+    match (original, untouched, touched) {
+        (Value::Object(original), _, Value::Object(touched)) => {
+            Value::Object(keep_untouched_items(original, untouched, touched))
+        }
+        (Value::Map(original), _, Value::Map(touched)) => {
+            Value::Map(keep_untouched_items(original, untouched, touched))
+        }
+        (Value::List(original), Value::List(untouched), Value::List(touched))
+            if original.len() == untouched.len() =>
+        {
+            let mut before = original.into_iter().zip(untouched);
+            let items = touched.into_iter().map(|touched| match before.next() {
+                Some((original, untouched)) => keep_untouched(original, untouched, touched),
+                None => touched,
+            });
+            Value::List(items.collect())
+        }
+        (.., touched) => touched,
     }
+}
+
+fn keep_untouched_items(
+    mut original: BTreeMap<String, Value>,
+    untouched: &Value,
+    touched: BTreeMap<String, Value>,
+) -> BTreeMap<String, Value> {
+    let items = touched.into_iter().map(|(name, touched)| {
+        let value = match untouched.get(&name) {
+            Some(before) => keep_untouched(original.remove(&name).unwrap_or_default(), before, touched),
+            None => touched,
+        };
+        (name, value)
+    });
+    items.collect()
 }
 
 /// A value-level plan: the erased [`Change`].
@@ -224,11 +252,17 @@ impl<R: Resource> AnyResource for Erased<R> {
         plan: Planned<Value>,
         progress: &Progress,
     ) -> Result<Value, Diagnostics> {
-        Ok(self.inner.create(ctx, planned(&plan)?, progress).await?.to_value())
+        let typed = planned::<R::Model>(&plan)?;
+        let untouched = typed.state.to_value();
+        let created = self.inner.create(ctx, typed, progress).await?.to_value();
+        Ok(keep_untouched(plan.state, &untouched, created))
     }
 
     async fn read(&self, ctx: &Context, state: &Value) -> Result<Option<Value>, Diagnostics> {
-        Ok(self.inner.read(ctx, read_state(state)?).await?.map(|state| state.to_value()))
+        let (typed, state) = read_stored::<R::Model>(state)?;
+        let untouched = typed.to_value();
+        let found = self.inner.read(ctx, typed).await?;
+        Ok(found.map(|found| keep_untouched(state, &untouched, found.to_value())))
     }
 
     async fn update(
@@ -238,7 +272,10 @@ impl<R: Resource> AnyResource for Erased<R> {
         plan: Planned<Value>,
         progress: &Progress,
     ) -> Result<Value, Diagnostics> {
-        Ok(self.inner.update(ctx, read_state(prior)?, planned(&plan)?, progress).await?.to_value())
+        let typed = planned::<R::Model>(&plan)?;
+        let untouched = typed.state.to_value();
+        let updated = self.inner.update(ctx, read_state(prior)?, typed, progress).await?.to_value();
+        Ok(keep_untouched(plan.state, &untouched, updated))
     }
 
     async fn delete(&self, ctx: &Context, state: &Value) -> Result<(), Diagnostics> {
@@ -303,7 +340,10 @@ impl<D: DataSource> AnyDataSource for ErasedData<D> {
     }
 
     async fn read(&self, ctx: &Context, config: &Value) -> Result<Value, Diagnostics> {
-        Ok(self.inner.read(ctx, read(config)?).await?.to_value())
+        let typed: D::Model = read(config)?;
+        let untouched = typed.to_value();
+        let found = self.inner.read(ctx, typed).await?.to_value();
+        Ok(keep_untouched(config.clone(), &untouched, found))
     }
 }
 
@@ -339,8 +379,11 @@ impl<E: Ephemeral> AnyEphemeral for ErasedEphemeral<E> {
     }
 
     async fn open(&self, ctx: &Context, config: &Value) -> Result<Opened<Value>, Diagnostics> {
-        let opened = self.inner.open(ctx, read(config)?).await?;
-        Ok(Opened { result: opened.result.to_value(), renew_in: opened.renew_in, private: opened.private })
+        let typed: E::Model = read(config)?;
+        let untouched = typed.to_value();
+        let opened = self.inner.open(ctx, typed).await?;
+        let result = keep_untouched(config.clone(), &untouched, opened.result.to_value());
+        Ok(Opened { result, renew_in: opened.renew_in, private: opened.private })
     }
 
     async fn renew(&self, ctx: &Context, private: Option<Vec<u8>>) -> Result<Renewed, Diagnostics> {
@@ -370,5 +413,20 @@ mod tests {
             object(Value::List(vec!["y".into()]), 1),
         );
         assert_eq!(changed, object(Value::List(vec!["y".into()]), 1));
+    }
+
+    #[test]
+    fn an_equal_value_keeps_its_notation() {
+        let range = |text: &str, size: i64| {
+            let range = Value::object([("range", text.into()), ("size", size.into())]);
+            Value::object([
+                ("one", range.clone()),
+                ("list", Value::List(vec![range.clone()])),
+                ("map", Value::Map([("a".to_owned(), range)].into())),
+            ])
+        };
+        let kept =
+            keep_untouched(range("2001:DB8::/32", 1), &range("2001:db8::/32", 1), range("2001:db8::/32", 2));
+        assert_eq!(kept, range("2001:DB8::/32", 2));
     }
 }

@@ -1,17 +1,9 @@
-//! A framework for writing Terraform and OpenTofu providers in Rust.
+#![doc = include_str!("../README.md")]
+//! # A complete provider
 //!
-//! It implements plugin protocol 6 (minor version 6.10) and does not depend on Go, `protoc` or any cloud.
-//!
-//! To write a provider:
-//!
-//! 1. Declare a struct for each object with [`model!`], and implement [`Resource`] ([`DataSource`], [`Ephemeral`],
-//!    [`Function`]) for it.
-//! 2. Implement [`Provider`] for the provider block, and list the resources in its [`Registry`].
-//! 3. Call [`run`] from `main`, or [`serve`] on an existing runtime.
-//!
-//! The framework handles schemas, decoding, defaults, unknown values, replacement, validators with attribute paths,
-//! private state, identities, state upgrades, cancellation, TLS and logging. `examples/notes.rs` is a complete
-//! provider.
+//! ```no_run
+#![doc = include_str!("../examples/todo.rs")]
+//! ```
 
 pub mod action;
 mod block;
@@ -64,12 +56,9 @@ pub use provider::{Provider, Registry};
 pub use resource::{Change, ImportRequest, MoveSource, Planned, Resource};
 pub use schema::{Attribute, IdentitySchema, Nesting, Schema};
 pub use serve::{run, serve};
-pub use tf_provider_rs_derive::{Choice, DataSource, Ephemeral, Object, Provider, Resource};
+pub use tf_provider_rs_derive::{
+    Action, Choice, DataSource, Ephemeral, ListResource, Object, Provider, Resource,
+};
 pub use tokio_util::sync::CancellationToken;
 pub use types::Type;
 pub use value::{Number, Value};
-
-/// Compiles the README's code.
-#[cfg(doctest)]
-#[doc = include_str!("../README.md")]
-struct Readme;

@@ -68,11 +68,15 @@ pub trait ListResource: Send + Sync + 'static {
     /// The typed view of the managed resource.
     type Model: Model;
 
-    /// The full type name: the name of the managed resource type.
-    fn type_name(&self) -> &'static str;
+    /// The full type name of the managed resource: that of the derived model.
+    fn type_name(&self) -> &'static str {
+        Self::Config::TYPE_NAME
+    }
 
     /// The schema of the `config` block.
-    fn schema(&self) -> Schema;
+    fn schema(&self) -> Schema {
+        Self::Config::schema()
+    }
 
     /// Validates a configuration beyond the validators of its attributes. Values may be unknown.
     async fn validate(&self, _config: &Self::Config, _diagnostics: &mut Diagnostics) {}

@@ -1,8 +1,16 @@
 //! Logs in Terraform's format: one hclog JSON object per line on standard error.
 //!
-//! The level is taken from `TF_LOG_PROVIDER_<NAME>`, `TF_LOG_PROVIDER` or `TF_LOG`, and defaults to warnings.
-//! Transport libraries are limited to warnings and cloud SDKs to info, because at lower levels they log headers and
-//! bodies that contain credentials.
+//! Lines are those of terraform-plugin-log: `@level`, `@message`, `@module`, `@timestamp` and `@caller`, then the fields.
+//! The module is the provider's name, or the framework's logger: `sdk.proto` for calls of the client, `sdk.framework` for
+//! calls of the provider's code.
+//!
+//! The provider's level is taken from `TF_LOG_PROVIDER_<NAME>`, `TF_LOG_PROVIDER` or `TF_LOG`, that of the framework's
+//! loggers from `TF_LOG_SDK_PROTO`, `TF_LOG_SDK_FRAMEWORK` or `TF_LOG_SDK`, if set. The default is warnings. Transport
+//! libraries are limited to warnings and cloud SDKs to info, because at lower levels they log headers and bodies that
+//! contain credentials. Values of sensitive attributes are masked in every line.
+
+pub(crate) mod rpc;
+pub(crate) mod secrets;
 
 use std::fmt::{Debug, Write as _};
 use std::io::Write;
@@ -14,6 +22,7 @@ use time::format_description::BorrowedFormatItem;
 use time::macros::format_description;
 use tracing::field::{Field, Visit};
 use tracing::level_filters::LevelFilter;
+use tracing::span::Record;
 use tracing::{Event, Level, Subscriber};
 use tracing_subscriber::Layer;
 use tracing_subscriber::filter::Targets;
@@ -25,39 +34,57 @@ const TIMESTAMP: &[BorrowedFormatItem<'_>] =
     format_description!("[year]-[month]-[day]T[hour]:[minute]:[second].[subsecond digits:6]Z");
 
 /// Crates that would log transported data.
-const TRANSPORT: [&str; 7] = ["h2", "hyper", "hyper_util", "rustls", "tonic", "tower", "tokio_util"];
+const TRANSPORT: [&str; 9] =
+    ["h2", "hyper", "hyper_util", "reqwest", "rustls", "tonic", "tower", "tokio_util", "object_store"];
+
+/// Loggers of the framework, each with its own variable.
+const LOGGERS: [(&str, &str); 2] =
+    [("sdk.proto", "TF_LOG_SDK_PROTO"), ("sdk.framework", "TF_LOG_SDK_FRAMEWORK")];
 
 /// Sends the logs of the process to standard error, unless a subscriber is already set.
 pub(crate) fn install(provider: &str, environment: impl Fn(&str) -> Option<String>) {
-    let level = level(provider, environment);
+    let level = provider_level(provider, &environment);
     let filter = Targets::new()
         .with_default(level)
         .with_targets(TRANSPORT.map(|name| (name, level.min(LevelFilter::WARN))))
-        .with_target("aws", level.min(LevelFilter::INFO));
-    let layer = HcLog { module: format!("provider.{provider}"), out: Mutex::new(std::io::stderr()) };
+        .with_targets(["aws", "google_cloud"].map(|name| (name, level.min(LevelFilter::INFO))))
+        .with_targets(LOGGERS.map(|(name, own)| (name, logger_level(own, level, &environment))));
+    let layer = HcLog { provider: provider.replace('-', "_"), out: Mutex::new(std::io::stderr()) };
     // A program around the framework may have set its own subscriber; that one wins.
     let _already_set = tracing_subscriber::registry().with(layer.with_filter(filter)).try_init();
 }
 
-fn level(provider: &str, environment: impl Fn(&str) -> Option<String>) -> LevelFilter {
+fn provider_level(provider: &str, environment: impl Fn(&str) -> Option<String>) -> LevelFilter {
     let own = format!("TF_LOG_PROVIDER_{}", provider.to_uppercase().replace('-', "_"));
-    let text = [own.as_str(), "TF_LOG_PROVIDER", "TF_LOG"]
-        .into_iter()
-        .find_map(|name| environment(name).filter(|text| !text.is_empty()));
-    match text.map(|text| text.to_lowercase()).as_deref() {
-        None | Some("warn") => LevelFilter::WARN,
-        Some("off") => LevelFilter::OFF,
-        Some("error") => LevelFilter::ERROR,
-        Some("info") => LevelFilter::INFO,
-        Some("debug") => LevelFilter::DEBUG,
+    first(&[&own, "TF_LOG_PROVIDER", "TF_LOG"], environment).unwrap_or(LevelFilter::WARN)
+}
+
+/// The level of a logger of the framework whose variable is `own`; by default that of the provider.
+fn logger_level(
+    own: &str,
+    provider: LevelFilter,
+    environment: impl Fn(&str) -> Option<String>,
+) -> LevelFilter {
+    first(&[own, "TF_LOG_SDK"], environment).unwrap_or(provider)
+}
+
+/// The level in the first of these variables that is set.
+fn first(names: &[&str], environment: impl Fn(&str) -> Option<String>) -> Option<LevelFilter> {
+    let text = names.iter().find_map(|name| environment(name).filter(|text| !text.is_empty()))?;
+    Some(match text.to_lowercase().as_str() {
+        "warn" => LevelFilter::WARN,
+        "off" => LevelFilter::OFF,
+        "error" => LevelFilter::ERROR,
+        "info" => LevelFilter::INFO,
+        "debug" => LevelFilter::DEBUG,
         // "json" is trace in another format; Terraform takes any other word for trace too.
-        Some(_) => LevelFilter::TRACE,
-    }
+        _ => LevelFilter::TRACE,
+    })
 }
 
 /// Writes events as hclog lines.
 struct HcLog<W> {
-    module: String,
+    provider: String,
     out: Mutex<W>,
 }
 
@@ -76,6 +103,14 @@ where
             let mut fields = Fields::default();
             attributes.record(&mut fields);
             span.extensions_mut().insert(fields);
+        }
+    }
+
+    fn on_record(&self, id: &tracing::span::Id, values: &Record<'_>, context: Context<'_, S>) {
+        if let Some(span) = context.span(id)
+            && let Some(fields) = span.extensions_mut().get_mut::<Fields>()
+        {
+            values.record(fields);
         }
     }
 
@@ -104,12 +139,26 @@ impl<W> HcLog<W> {
             Level::DEBUG => "debug",
             Level::TRACE => "trace",
         };
+        let metadata = event.metadata();
+        let module = match metadata.target() {
+            logger if logger.starts_with("sdk.") => logger,
+            _ => self.provider.as_str(),
+        };
+        let caller = match (metadata.file(), metadata.line()) {
+            (Some(file), Some(line)) => format!("{file}:{line}"),
+            _ => metadata.target().to_owned(),
+        };
         let mut entry = fields.values;
+        for text in entry.values_mut() {
+            if let Json::String(text) = text {
+                *text = secrets::masked(text).into_owned();
+            }
+        }
         entry.insert("@level".to_owned(), level.into());
-        entry.insert("@message".to_owned(), fields.message.into());
-        entry.insert("@module".to_owned(), self.module.as_str().into());
+        entry.insert("@message".to_owned(), secrets::masked(&fields.message).into());
+        entry.insert("@module".to_owned(), module.into());
         entry.insert("@timestamp".to_owned(), now.format(TIMESTAMP).unwrap_or_default().into());
-        entry.insert("@caller".to_owned(), event.metadata().target().into());
+        entry.insert("@caller".to_owned(), caller.into());
         format!("{}\n", Json::Object(entry))
     }
 }
@@ -178,7 +227,7 @@ mod tests {
     #[test]
     fn the_nearest_variable_wins() {
         let level = |set: &[(&str, &str)]| {
-            level("my-notes", |name| {
+            provider_level("my-notes", |name| {
                 set.iter().find(|(key, _)| *key == name).map(|(_, value)| (*value).to_owned())
             })
         };
@@ -211,7 +260,7 @@ mod tests {
     #[test]
     fn an_event_is_one_line_with_the_fields_of_its_spans() {
         let sink = Sink::default();
-        let layer = HcLog { module: "provider.notes".to_owned(), out: Mutex::new(sink.clone()) };
+        let layer = HcLog { provider: "notes".to_owned(), out: Mutex::new(sink.clone()) };
         let subscriber = tracing_subscriber::registry().with(layer);
         tracing::subscriber::with_default(subscriber, || {
             let span = tracing::info_span!("create", resource = "notes_note", attempt = 1);
@@ -223,7 +272,7 @@ mod tests {
         let line: Json = serde_json::from_str(&text).unwrap();
         assert_eq!(line["@level"], "warn");
         assert_eq!(line["@message"], "throttled:\nwait");
-        assert_eq!(line["@module"], "provider.notes");
+        assert_eq!(line["@module"], "notes");
         assert_eq!(line["resource"], "notes_note");
         assert_eq!(line["attempt"], 2);
         assert_eq!(line["retry"], true);

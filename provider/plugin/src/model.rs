@@ -229,7 +229,7 @@ pub trait ToValue {
 
 /// The struct that is the schema and the state of a resource, data source, ephemeral resource or provider block. The
 /// derive macros implement it.
-pub trait Model: FromValue + ToValue + Clone + Default + Send + Sync + 'static {
+pub trait Model: Object + Clone + Default + Send + Sync + 'static {
     /// The type name, such as `warren_aws_vpc`; empty for a provider block.
     const TYPE_NAME: &'static str = "";
 
@@ -237,10 +237,7 @@ pub trait Model: FromValue + ToValue + Clone + Default + Send + Sync + 'static {
     const VERSION: i64 = 0;
 
     /// The schema.
-    fn schema() -> Schema
-    where
-        Self: Object,
-    {
+    fn schema() -> Schema {
         Schema::new(&Self::description()).version(Self::VERSION).attributes(Self::attributes())
     }
 
@@ -331,6 +328,16 @@ macro_rules! model {
                         $crate::model::ToValue::to_value(&self.$field),
                     ), )*
                 ])
+            }
+        }
+
+        impl $crate::model::Object for $name {
+            fn description() -> ::std::string::String {
+                ::std::string::String::new()
+            }
+
+            fn attributes() -> ::std::vec::Vec<$crate::schema::Attribute> {
+                ::std::vec::Vec::new()
             }
         }
 

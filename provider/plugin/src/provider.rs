@@ -19,7 +19,9 @@ pub trait Provider: Send + Sync + 'static {
     type Model: Model;
 
     /// The schema of the provider block.
-    fn schema(&self) -> Schema;
+    fn schema(&self) -> Schema {
+        Self::Model::schema()
+    }
 
     /// The schema of `provider_meta` blocks, with which modules pass data to the provider; see
     /// [`crate::context::Meta`].

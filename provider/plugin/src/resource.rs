@@ -20,20 +20,25 @@ pub trait Resource: Send + Sync + 'static {
     /// The typed view of configuration, plan and state. Its fields are the schema's attributes.
     type Model: Model;
 
-    /// The full type name, such as `warren_aws_vpc`.
-    fn type_name(&self) -> &'static str;
+    /// The full type name, such as `notes_note`: that of the derived model.
+    fn type_name(&self) -> &'static str {
+        Self::Model::TYPE_NAME
+    }
 
     /// The schema.
-    fn schema(&self) -> Schema;
+    fn schema(&self) -> Schema {
+        Self::Model::schema()
+    }
 
-    /// The identity schema, for clients that support resource identity (Terraform 1.12 or later).
+    /// The identity schema, for clients that support resource identity (Terraform 1.12 or later): that of the derived
+    /// model.
     fn identity(&self) -> Option<IdentitySchema> {
-        None
+        Self::Model::identity()
     }
 
     /// The identity of an existing object: an object value of [`Resource::identity`]'s type.
-    fn identity_of(&self, _state: &Self::Model) -> Option<Value> {
-        None
+    fn identity_of(&self, state: &Self::Model) -> Option<Value> {
+        state.identity_of()
     }
 
     /// Upgrades a stored identity of an older [`IdentitySchema::version`] to the current one.

@@ -14,9 +14,11 @@ use std::time::Duration;
 use thiserror::Error;
 use tokio_util::sync::CancellationToken;
 use tonic::transport::Server;
+use tower::layer::util::Stack;
 
 use crate::handshake::{self, Identity, Refusal, Start};
 use crate::log;
+use crate::log::rpc::LogCalls;
 use crate::proto::health::health_server::HealthServer;
 use crate::proto::plugin::grpc_broker_server::GrpcBrokerServer;
 use crate::proto::plugin::grpc_controller_server::GrpcControllerServer;
@@ -115,7 +117,7 @@ async fn try_serve(provider: impl Provider, identity: Identity<'_>) -> Result<()
     drop(stdout);
     tracing::debug!(version = identity.version, network = address.parts().0, "serving");
 
-    let serving = server(&service, &stop)
+    let serving = server(&service, identity.address, &stop)
         .serve_with_incoming_shutdown(connections.into_stream(), stop.clone().cancelled_owned());
     tokio::pin!(serving);
     tokio::select! {
@@ -133,9 +135,14 @@ async fn try_serve(provider: impl Provider, identity: Identity<'_>) -> Result<()
     }
 }
 
-fn server(service: &Service, stop: &CancellationToken) -> tonic::transport::server::Router {
+fn server(
+    service: &Service,
+    address: &str,
+    stop: &CancellationToken,
+) -> tonic::transport::server::Router<Stack<LogCalls, tower::layer::util::Identity>> {
     let host = Host::new(stop.clone());
     Server::builder()
+        .layer(LogCalls::of(address))
         .initial_connection_window_size(WINDOW)
         .initial_stream_window_size(WINDOW)
         .add_service(

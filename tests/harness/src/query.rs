@@ -70,11 +70,6 @@ impl Params {
         (1..).map_while(|index| self.0.get(&format!("{prefix}.{index}"))).map(String::as_str).collect()
     }
 
-    /// The values of the first list among these names that is not empty.
-    pub fn any_list(&self, prefixes: &[&str]) -> Vec<&str> {
-        prefixes.iter().map(|prefix| self.list(prefix)).find(|list| !list.is_empty()).unwrap_or_default()
-    }
-
     /// EC2 filters in their order: name and accepted values.
     pub fn filters(&self) -> Vec<(String, Vec<String>)> {
         (1..)

@@ -20,7 +20,6 @@ pub(crate) fn run() -> Result<()> {
     let mut command = Command::new(deny);
     command.current_dir(workspace_root()).args(["--log-level", "error", "check"]).args(CHECKS);
     build::success(&mut command, "cargo-deny")?;
-    // Compiles in half the time that an optimised one takes, and searches the sources in seconds.
-    let machete = tools::from_source("cargo-machete", MACHETE, &["--debug"])?;
+    let machete = tools::from_source("cargo-machete", MACHETE, &[])?;
     build::success(Command::new(machete).current_dir(workspace_root()), "cargo-machete")
 }

@@ -25,7 +25,6 @@ pub(crate) fn from_source(name: &str, pinned: &str, arguments: &[&str]) -> Resul
         .arg("--target-dir")
         .arg(tools.join("build"))
         .env("CARGO_PROFILE_DEV_DEBUG", "0")
-        .env("CARGO_PROFILE_DEV_OPT_LEVEL", "1")
         .env_remove("RUSTC_WORKSPACE_WRAPPER")
         .env_remove("CLIPPY_ARGS")
         .status()

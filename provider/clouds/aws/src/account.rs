@@ -54,7 +54,7 @@ impl Aws {
             default_tags: texts(&config.default_tags),
             ignore_live: items(&config.ignore_live),
             region,
-            ec2: aws_sdk_ec2::Client::new(&sdk),
+            ec2: client::client!(aws_sdk_ec2, &sdk),
             sdk,
             account: OnceCell::new(),
             located: OnceCell::new(),
@@ -94,17 +94,17 @@ impl Aws {
 
     /// A client of the parameter store.
     pub fn ssm(&self) -> aws_sdk_ssm::Client {
-        aws_sdk_ssm::Client::new(&self.sdk)
+        client::client!(aws_sdk_ssm, &self.sdk)
     }
 
     /// A client of identity and access management.
     pub fn iam(&self) -> aws_sdk_iam::Client {
-        aws_sdk_iam::Client::new(&self.sdk)
+        client::client!(aws_sdk_iam, &self.sdk)
     }
 
     /// A client of the container registry.
     pub fn ecr(&self) -> aws_sdk_ecr::Client {
-        aws_sdk_ecr::Client::new(&self.sdk)
+        client::client!(aws_sdk_ecr, &self.sdk)
     }
 
     /// The ID of the account of the credentials, 12 digits.
@@ -113,7 +113,7 @@ impl Aws {
     /// The error that AWS returns.
     pub async fn account(&self) -> Result<String, Diagnostics> {
         let ask = async || -> Result<String, Diagnostics> {
-            let sts = aws_sdk_sts::Client::new(&self.sdk);
+            let sts = client::client!(aws_sdk_sts, &self.sdk);
             let caller = sts.get_caller_identity().send().await.named("GetCallerIdentity")?;
             caller.account.ok_or_else(|| {
                 let detail = "The response of GetCallerIdentity has no account. Check `aws.endpoint_url`.";

@@ -54,6 +54,16 @@ pub(crate) async fn load(config: &AwsConfig) -> SdkConfig {
     base.into_builder().credentials_provider(credentials).build()
 }
 
+/// A client of a service (the name of its crate), which logs its calls.
+macro_rules! client {
+    ($service:ident, $sdk:expr) => {
+        $service::Client::from_conf(
+            $service::config::Builder::from($sdk).interceptor($crate::call_log::CallLog).build(),
+        )
+    };
+}
+pub(crate) use client;
+
 /// Settings for a create call that accepts no idempotency token. The SDK must not retry it, because a retry
 /// after a lost response would create a second object. [`warren_managed::adopt::ensure`] retries it, and
 /// looks for the first object before it does.

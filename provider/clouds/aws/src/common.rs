@@ -1,12 +1,144 @@
 //! The attributes that all AWS resources share: name, ID, tags and timeouts.
 
+use std::fmt::Debug;
+
 use tf_provider_rs::schema::Attribute;
-use tf_provider_rs::{Attr, Diagnostics, Path, Type, Value};
+use tf_provider_rs::{Attr, Diagnostics, NotKnown, Object, Path, Type, Value};
 pub(crate) use warren_managed::Common;
-use warren_managed::{Cloud, timeouts};
+use warren_managed::{Cloud, Shared, Timeouts, timeouts};
 
 use crate::session::{Aws, Work};
 use crate::tags::{self, TagMap, Tags};
+
+/// The attributes of every AWS object.
+#[derive(Clone, Debug, Default, PartialEq, Object)]
+pub(crate) struct AwsObject<N: Naming = Named> {
+    #[attr(flatten)]
+    pub(crate) naming: N,
+    /// Tags to set on the object. Keys have 1 to 128 characters and must not begin with `aws:` or `warren:`; values
+    /// have up to 256 characters. Updated in place.
+    #[attr(optional, validate = tags::check)]
+    pub(crate) tags: TagMap,
+    /// All tags of the object: `tags`, the provider's `default_tags`, `Name`, and the tags by which Warren identifies
+    /// the object (`warren:fabric`, `warren:owner` and `warren:name`).
+    #[attr(computed)]
+    pub(crate) tags_all: TagMap,
+    /// Timeouts for operations that wait for AWS.
+    #[attr(optional)]
+    pub(crate) timeouts: Attr<Timeouts>,
+}
+
+/// The attributes `name` and `id`.
+pub(crate) trait Naming:
+    tf_provider_rs::model::Object + Clone + Debug + Default + PartialEq + Send + Sync + 'static
+{
+    /// Unique among the objects of one type, fabric and owner.
+    fn name(&self) -> &Attr<String>;
+
+    /// Assigned by AWS.
+    fn id(&self) -> &Attr<String>;
+
+    /// Sets the ID.
+    fn set_id(&mut self, id: &str);
+
+    /// Name and ID of the object `id` with these tags.
+    fn found(id: &str, tags: &Tags) -> Self;
+}
+
+/// The name is in the tags of the object, and AWS assigns the ID.
+#[derive(Clone, Debug, Default, PartialEq, Object)]
+pub(crate) struct Named {
+    /// Name of the {noun}, 1 to 255 characters. Must be unique among objects of the same type, fabric and owner.
+    /// Updated in place.
+    #[attr(required, validate = check_name)]
+    pub(crate) name: Attr<String>,
+    /// ID assigned by AWS.
+    #[attr(computed, keeps)]
+    pub(crate) id: Attr<String>,
+}
+
+impl Naming for Named {
+    fn name(&self) -> &Attr<String> {
+        &self.name
+    }
+
+    fn id(&self) -> &Attr<String> {
+        &self.id
+    }
+
+    fn set_id(&mut self, id: &str) {
+        self.id = id.into();
+    }
+
+    fn found(id: &str, tags: &Tags) -> Named {
+        Named { name: tags::name(tags), id: id.into() }
+    }
+}
+
+impl<N: Naming> AwsObject<N> {
+    /// The name.
+    ///
+    /// # Errors
+    /// It is not known yet.
+    #[track_caller]
+    pub(crate) fn name(&self) -> Result<&str, NotKnown> {
+        self.naming.name().value().map(String::as_str)
+    }
+
+    /// The ID.
+    ///
+    /// # Errors
+    /// It is not known yet.
+    #[track_caller]
+    pub(crate) fn id(&self) -> Result<&str, NotKnown> {
+        self.naming.id().value().map(String::as_str)
+    }
+
+    /// The attributes of the object `id` with these tags; `self` is what they were before.
+    pub(crate) fn found(&self, aws: &Aws, id: &str, tags: &Tags) -> AwsObject<N> {
+        AwsObject {
+            naming: N::found(id, tags),
+            tags: aws.user_tags(tags, &self.tags),
+            tags_all: tags::all(tags),
+            timeouts: self.timeouts.clone(),
+        }
+    }
+
+    /// Reconciles the tags of an EC2 object, which are those in `have`, with the plan.
+    pub(crate) async fn retag(&self, work: &Work<'_>, have: &AwsObject<N>) -> Result<(), Diagnostics> {
+        let (want, have) = (self.marks(&work.cloud)?, tags::known(&have.tags_all));
+        let id = self.id()?;
+        work.op.call(|| work.cloud.retag(id, &have, &want)).await
+    }
+}
+
+impl<N: Naming> Shared for AwsObject<N> {
+    type Cloud = Aws;
+
+    fn name(&self) -> &Attr<String> {
+        self.naming.name()
+    }
+
+    fn id(&self) -> &Attr<String> {
+        self.naming.id()
+    }
+
+    fn set_id(&mut self, id: &str) {
+        self.naming.set_id(id);
+    }
+
+    fn timeouts(&self) -> &Attr<Timeouts> {
+        &self.timeouts
+    }
+
+    fn marks(&self, aws: &Aws) -> Result<Tags, NotKnown> {
+        Ok(aws.tags(self.name()?, &self.tags))
+    }
+
+    fn plan_marks(&mut self, aws: Option<&Aws>) {
+        self.tags_all = planned_tags(aws, self.naming.name(), &self.tags);
+    }
+}
 
 /// A model with tags.
 pub(crate) trait Tagged: Common<Cloud = Aws> {
@@ -26,8 +158,9 @@ pub(crate) trait Tagged: Common<Cloud = Aws> {
 
 /// Reconciles the tags of the object, which are `have`, with the plan.
 pub(crate) async fn retag(work: &Work<'_>, planned: &impl Tagged, have: &Tags) -> Result<(), Diagnostics> {
-    let want = planned.marks(&work.cloud);
-    work.op.call(|| work.cloud.retag(planned.id().text(), have, &want)).await
+    let want = planned.marks(&work.cloud)?;
+    let id = planned.id().value()?;
+    work.op.call(|| work.cloud.retag(id, have, &want)).await
 }
 
 /// The planned `tags_all`; unknown while part of it is unknown.
@@ -47,8 +180,11 @@ macro_rules! common {
             type Cloud = $crate::session::Aws;
             const KIND: &'static str = $kind;
             warren_managed::accessors!();
-            fn marks(&self, aws: &$crate::session::Aws) -> $crate::tags::Tags {
-                aws.tags(self.name.text(), &self.tags)
+            fn marks(
+                &self,
+                aws: &$crate::session::Aws,
+            ) -> Result<$crate::tags::Tags, tf_provider_rs::NotKnown> {
+                Ok(aws.tags(self.name.value()?, &self.tags))
             }
             fn plan_marks(&mut self, aws: Option<&$crate::session::Aws>) {
                 self.tags_all = $crate::common::planned_tags(aws, &self.name, &self.tags);

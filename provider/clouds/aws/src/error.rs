@@ -1,8 +1,10 @@
 //! AWS errors as diagnostics, each with one hint and with secrets redacted.
 
+use std::str::FromStr;
+
 use aws_sdk_ec2::error::{DisplayErrorContext, ProvideErrorMetadata, SdkError};
 use aws_smithy_runtime_api::client::orchestrator::HttpResponse;
-use tf_provider_rs::{Diagnostic, Diagnostics};
+use tf_provider_rs::{Diagnostic, Diagnostics, NotKnown};
 pub(crate) use warren_managed::Failure;
 
 /// A failed API call.
@@ -42,6 +44,72 @@ where
             let message = if code == "UnauthorizedOperation" { message } else { redact(&message) };
             ApiError { operation, code, message, status }
         })
+    }
+}
+
+/// A member that the response of an operation must have.
+pub(crate) trait OrMissing<T> {
+    /// The member, or an error that names it.
+    fn or_missing(self, operation: &'static str, member: &'static str) -> Result<T, ApiError>;
+}
+
+impl<T> OrMissing<T> for Option<T> {
+    fn or_missing(self, operation: &'static str, member: &'static str) -> Result<T, ApiError> {
+        self.ok_or_else(|| ApiError {
+            operation,
+            code: INCOMPLETE.to_owned(),
+            message: format!("a response without `{member}`"),
+            status: 200,
+        })
+    }
+}
+
+/// A text of a response that has a type here.
+pub(crate) trait Parsed {
+    /// The parsed member; an error if it is missing or does not parse.
+    fn parsed<T: FromStr>(self, operation: &'static str, member: &'static str) -> Result<T, ApiError>;
+
+    /// The parsed member, if there is one; an error if it does not parse.
+    fn parsed_if_set<T: FromStr>(
+        self,
+        operation: &'static str,
+        member: &'static str,
+    ) -> Result<Option<T>, ApiError>;
+}
+
+impl Parsed for Option<String> {
+    fn parsed<T: FromStr>(self, operation: &'static str, member: &'static str) -> Result<T, ApiError> {
+        self.parsed_if_set(operation, member)?.or_missing(operation, member)
+    }
+
+    fn parsed_if_set<T: FromStr>(
+        self,
+        operation: &'static str,
+        member: &'static str,
+    ) -> Result<Option<T>, ApiError> {
+        let unexpected = |text: String| ApiError {
+            operation,
+            code: UNEXPECTED.to_owned(),
+            message: format!("{text:?} as `{member}`, a value that this version of Warren does not support"),
+            status: 200,
+        };
+        self.map(|text| text.parse().map_err(|_| unexpected(text))).transpose()
+    }
+}
+
+/// The code of a response that lacks a member.
+const INCOMPLETE: &str = "IncompleteResponse";
+
+/// The code of a response with a value that has no type here.
+const UNEXPECTED: &str = "UnexpectedValue";
+
+/// The code of a bug: a value that a call needs is not known.
+const NOT_KNOWN: &str = "MissingValue";
+
+impl From<NotKnown> for ApiError {
+    fn from(error: NotKnown) -> ApiError {
+        let message = format!("{error}");
+        ApiError { operation: "Warren", code: NOT_KNOWN.to_owned(), message, status: 400 }
     }
 }
 
@@ -113,6 +181,11 @@ impl ApiError {
             | "MissingParameter" => {
                 "AWS rejected a value of this resource. Correct the value that the message names."
             }
+            INCOMPLETE => {
+                "The AWS API always returns this value. Apply again; if the error persists, check which server \
+                 answers at `aws.endpoint_url`."
+            }
+            UNEXPECTED => "Update Warren, or change the object to a value that the documentation lists.",
             "RouteAlreadyExists" => {
                 "The route table already has a route to this destination that this resource does not \
                  manage. Remove it from the route table, or remove it from this resource."
@@ -214,7 +287,11 @@ impl From<ApiError> for Diagnostic {
     fn from(error: ApiError) -> Diagnostic {
         let hint = error.hint().map(|hint| format!("\n\n{hint}")).unwrap_or_default();
         let message = error.message.trim();
-        let (summary, detail) = if error.code.is_empty() {
+        let (summary, detail) = if error.code == NOT_KNOWN {
+            let detail =
+                format!("The provider needs a value here, but {message}. This is a bug in the provider.");
+            ("Missing value".to_owned(), detail)
+        } else if error.code.is_empty() {
             (format!("{} failed", error.operation), format!("{message}{hint}"))
         } else {
             (format!("{} failed: {}", error.operation, error.code), format!("AWS returned: {message}{hint}"))
@@ -328,6 +405,27 @@ mod tests {
              x-amz-security-token:{token} for arn:aws:sts::1:assumed-role/AWSReservedSSO_Admin_0123456789abcdef/someone"
         );
         insta::assert_snapshot!(redact(&text));
+    }
+
+    #[test]
+    fn a_response_has_what_it_must_have() {
+        let none: Option<String> = None;
+        let told = [
+            none.clone().or_missing("CreateVpc", "VpcId").map(drop),
+            none.clone().parsed::<u8>("DescribeVpcs", "Count").map(drop),
+            Some("many".to_owned()).parsed_if_set::<u8>("DescribeVpcs", "Count").map(drop),
+        ]
+        .map(|result| {
+            let diagnostic = Diagnostic::from(result.unwrap_err());
+            format!("{}\n{}", diagnostic.summary, diagnostic.detail)
+        });
+        insta::assert_snapshot!(told.join("\n---\n"));
+        assert_eq!(none.parsed_if_set::<u8>("DescribeVpcs", "Count"), Ok(None));
+        let unknown = tf_provider_rs::Attr::<String>::Unknown.value().map(drop).unwrap_err();
+        assert_eq!(
+            Diagnostics::from(ApiError::from(unknown.clone())).0[0].detail,
+            Diagnostics::from(unknown).0[0].detail
+        );
     }
 
     #[test]

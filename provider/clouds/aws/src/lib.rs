@@ -8,6 +8,7 @@
 
 mod account;
 mod address;
+mod call_log;
 mod client;
 mod common;
 mod config;

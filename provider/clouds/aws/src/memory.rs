@@ -39,14 +39,6 @@ pub struct PlannedSecurityGroup {
     pub known: bool,
 }
 
-impl PlannedSecurityGroup {
-    /// Whether anything may reach port 443; `None` while rules are unknown.
-    pub fn lets_https_in(&self) -> Option<bool> {
-        let open = self.https_from_group || !self.https_from.is_empty();
-        (open || self.known).then_some(open)
-    }
-}
-
 /// A planned endpoint.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct PlannedEndpoint {
@@ -65,20 +57,5 @@ impl Memory for RunMemory {
         self.vpcs.clear();
         self.security_groups.clear();
         self.endpoints.clear();
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn unknown_rules_do_not_close_a_group() {
-        let mut group = PlannedSecurityGroup::default();
-        assert_eq!(group.lets_https_in(), None);
-        group.known = true;
-        assert_eq!(group.lets_https_in(), Some(false));
-        group.https_from_group = true;
-        assert_eq!(group.lets_https_in(), Some(true));
     }
 }

@@ -80,16 +80,13 @@ impl Cloud for Aws {
         Aws::place(self)
     }
 
-    /// From the Amazon Resource Name: `arn:PARTITION:SERVICE:REGION:ACCOUNT:RESOURCE`. Some services have no region.
+    /// From the Amazon Resource Name: `arn:PARTITION:SERVICE:REGION:ACCOUNT:RESOURCE`. The region of a global object,
+    /// such as a role, is empty.
     fn place_of(state: &Value) -> Place {
         let arn = state.get("arn").and_then(Value::as_str).unwrap_or_default();
         let mut parts = arn.split(':').skip(3);
         let place = [("region", parts.next()), ("account_id", parts.next())];
-        place
-            .into_iter()
-            .filter_map(|(name, text)| Some((name, text?.to_owned())))
-            .filter(|(_, text)| !text.is_empty())
-            .collect()
+        place.into_iter().filter_map(|(name, text)| Some((name, text?.to_owned()))).collect()
     }
 
     fn import(session: &Session, request: &ImportRequest) -> Result<String, Diagnostics> {
@@ -155,5 +152,27 @@ pub(crate) mod tests {
         assert!(session.configure(&Attr::Known(unknown), Scope::default()).await.is_empty());
         insta::assert_snapshot!(shown(&session.get().err().unwrap_or_default()));
         assert!(session.known().is_none());
+    }
+
+    #[test]
+    fn an_arn_says_where_the_object_is() {
+        let place = |arn: &str| Aws::place_of(&Value::object([("arn", arn.into())]));
+        let vpc = place("arn:aws:ec2:us-east-1:123456789012:vpc/vpc-1");
+        assert_eq!(vpc, Place::from([("region", "us-east-1".into()), ("account_id", "123456789012".into())]));
+        let role = place("arn:aws:iam::123456789012:role/gateway");
+        assert_eq!(role, Place::from([("region", String::new()), ("account_id", "123456789012".into())]));
+        assert_eq!(Aws::place_of(&Value::object([("arn", Value::Null)])), Place::new());
+    }
+
+    #[tokio::test]
+    async fn an_import_from_another_region_is_refused() {
+        let session = session([]).await;
+        let import = |region: &str| {
+            let identity = Value::object([("id", "vpc-1".into()), ("region", region.into())]);
+            <Aws as Cloud>::import(&session, &ImportRequest::Identity(identity))
+        };
+        assert_eq!(import("us-east-1"), Ok("vpc-1".to_owned()));
+        let refused = shown(&import("eu-west-1").unwrap_err());
+        assert!(refused.starts_with("Import identity for another region\n"), "{refused}");
     }
 }

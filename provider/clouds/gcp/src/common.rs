@@ -1,15 +1,172 @@
-//! Attributes that all Google Cloud resources share: name, ID, description, timeouts.
+//! The attributes that all Google Cloud objects share: name, ID, the mark of their owner, and timeouts.
 
-use tf_provider_rs::schema::Attribute;
-use tf_provider_rs::{Attr, Diagnostic, Diagnostics, NotKnown, Path};
+use std::fmt::Debug;
+use std::marker::PhantomData;
+
+use tf_provider_rs::{Attr, Attribute, Diagnostic, Diagnostics, NotKnown, Object, Path, Value};
 pub(crate) use warren_managed::Common;
-pub(crate) use warren_managed::checks::{between, one_of};
-use warren_managed::{Cloud, timeouts};
+use warren_managed::{HasShared, Scope, Shared, Timeouts};
 
 use crate::account::Gcp;
 use crate::error::ApiError;
 use crate::link::{self, Link};
 use crate::marker::{self, Marker};
+
+/// The attributes of every Google Cloud object. `M` shows whose it is, and `N` is the form of its name.
+#[derive(Clone, Debug, Default, PartialEq, Object)]
+pub(crate) struct GcpObject<M: Mark, N: Naming = Name> {
+    #[attr(required, replaces, validate = N::check, description = N::DESCRIPTION)]
+    pub(crate) name: Attr<String>,
+    /// ID in the form {id}.
+    #[attr(computed, keeps)]
+    pub(crate) id: Attr<String>,
+    #[attr(flatten)]
+    pub(crate) mark: M,
+    /// Timeouts for operations that wait for Google.
+    #[attr(optional)]
+    pub(crate) timeouts: Attr<Timeouts>,
+    #[attr(skip)]
+    pub(crate) naming: PhantomData<N>,
+}
+
+impl<M: Mark, N: Naming> GcpObject<M, N> {
+    /// The name.
+    ///
+    /// # Errors
+    /// It is not known yet.
+    #[track_caller]
+    pub(crate) fn name(&self) -> Result<&str, NotKnown> {
+        self.name.value().map(String::as_str)
+    }
+
+    /// The ID.
+    ///
+    /// # Errors
+    /// It is not known yet.
+    #[track_caller]
+    pub(crate) fn id(&self) -> Result<&str, NotKnown> {
+        self.id.value().map(String::as_str)
+    }
+
+    /// The attributes of the object that has this name and mark; its ID and timeouts are those of `self`.
+    pub(crate) fn found(&self, name: impl Into<String>, mark: M) -> GcpObject<M, N> {
+        GcpObject { name: Attr::Known(name.into()), mark, ..self.clone() }
+    }
+}
+
+impl<M: Mark, N: Naming> Shared for GcpObject<M, N> {
+    type Cloud = Gcp;
+
+    fn name(&self) -> &Attr<String> {
+        &self.name
+    }
+
+    fn id(&self) -> &Attr<String> {
+        &self.id
+    }
+
+    fn set_id(&mut self, id: &str) {
+        self.id = id.into();
+    }
+
+    fn timeouts(&self) -> &Attr<Timeouts> {
+        &self.timeouts
+    }
+
+    fn marks(&self, gcp: &Gcp) -> Result<String, NotKnown> {
+        Ok(self.mark.description(&gcp.scope, self.name()?))
+    }
+
+    fn plan_marks(&mut self, gcp: Option<&Gcp>) {
+        self.mark.plan(gcp.map(|gcp| &gcp.scope), &self.name);
+    }
+}
+
+/// Shows whose an object is.
+pub(crate) trait Mark:
+    tf_provider_rs::model::Object + Clone + Debug + Default + PartialEq + Send + Sync + 'static
+{
+    /// The description of the object `name` of this fabric and owner, for objects that are marked there.
+    fn description(&self, _scope: &Scope, _name: &str) -> String {
+        String::new()
+    }
+
+    /// Plans the visible part of the mark; `scope` is `None` while the project is not known.
+    fn plan(&mut self, _scope: Option<&Scope>, _name: &Attr<String>) {}
+}
+
+/// The mark of an object that is part of another one and cannot be marked.
+#[derive(Clone, Debug, Default, PartialEq, Object)]
+pub(crate) struct Unmarked {}
+
+impl Mark for Unmarked {}
+
+/// A marked description that can be updated.
+#[derive(Clone, Debug, Default, PartialEq, Object)]
+pub(crate) struct Description {
+    /// Description. The provider stores it after a marker, `[warren:fabric/owner/name]`, by which the next apply finds
+    /// the object if this one is interrupted. Updated in place.
+    #[attr(optional, validate = marker::check)]
+    pub(crate) description: Attr<String>,
+}
+
+impl Mark for Description {
+    fn description(&self, scope: &Scope, name: &str) -> String {
+        Marker::new(scope, name).with(self.description.as_deref())
+    }
+}
+
+/// The user's part of a description as the API returns it.
+impl From<Option<&str>> for Description {
+    fn from(description: Option<&str>) -> Description {
+        Description { description: marker::user(description) }
+    }
+}
+
+/// A marked description that cannot be updated.
+#[derive(Clone, Debug, Default, PartialEq, Object)]
+pub(crate) struct FixedDescription {
+    /// Description. The provider stores it after a marker, `[warren:fabric/owner/name]`, by which the next apply finds
+    /// the object if this one is interrupted. Changing this replaces the {noun}.
+    #[attr(optional, replaces, validate = marker::check)]
+    pub(crate) description: Attr<String>,
+}
+
+impl Mark for FixedDescription {
+    fn description(&self, scope: &Scope, name: &str) -> String {
+        Marker::new(scope, name).with(self.description.as_deref())
+    }
+}
+
+/// The user's part of a description as the API returns it.
+impl From<Option<&str>> for FixedDescription {
+    fn from(description: Option<&str>) -> FixedDescription {
+        FixedDescription { description: marker::user(description) }
+    }
+}
+
+/// The form of a name.
+pub(crate) trait Naming: Clone + Debug + Default + PartialEq + Send + Sync + 'static {
+    /// Description of the attribute `name`.
+    const DESCRIPTION: &'static str;
+
+    /// A check of the attribute `name`.
+    fn check(value: &Value, path: &Path, diagnostics: &mut Diagnostics);
+}
+
+/// RFC 1035.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct Name;
+
+impl Naming for Name {
+    const DESCRIPTION: &'static str = "Name of the {noun}, unique in the {scope}: 1 to 63 lowercase letters, digits \
+                                       or hyphens, starting with a letter and not ending with a hyphen. Changing \
+                                       this replaces the {noun}.";
+
+    fn check(value: &Value, path: &Path, diagnostics: &mut Diagnostics) {
+        link::check_name(value, path, diagnostics);
+    }
+}
 
 /// A model whose ID consists of its project, region and name.
 pub(crate) trait Located: Common<Cloud = Gcp> {
@@ -17,7 +174,14 @@ pub(crate) trait Located: Common<Cloud = Gcp> {
     const COLLECTION: &'static str;
 
     /// Region, location or zone; `None` for a global object.
-    fn region(&self) -> Option<&Attr<String>>;
+    fn region(&self) -> Option<&Attr<String>> {
+        None
+    }
+
+    /// The region, if it defaults to that of the provider.
+    fn region_mut(&mut self) -> Option<&mut Attr<String>> {
+        None
+    }
 
     /// The ID of the object in this project.
     ///
@@ -34,12 +198,17 @@ pub(crate) trait Located: Common<Cloud = Gcp> {
     ///
     /// # Errors
     /// The object belongs to someone else, or its immutable settings differ.
-    fn adoptable(&self, gcp: &Gcp, description: Option<&str>, same: bool) -> Result<Vec<String>, ApiError> {
+    fn adoptable(
+        &self,
+        gcp: &Gcp,
+        description: Option<&str>,
+        same: impl FnOnce() -> Result<bool, ApiError>,
+    ) -> Result<Vec<String>, ApiError> {
         let id = self.place(&gcp.project)?;
         let taken = |why: String| Err(ApiError::taken(Self::KIND, format!("{id} already exists and {why}")));
         match marker::split(description).0 {
             Some(marker) if marker == Marker::new(&gcp.scope, self.name().value()?) => {
-                if same {
+                if same()? {
                     Ok(vec![id])
                 } else {
                     taken("belongs to this owner, but differs in a setting that cannot be changed".to_owned())
@@ -53,151 +222,42 @@ pub(crate) trait Located: Common<Cloud = Gcp> {
     }
 }
 
-/// Plans the region and the ID of an object before it is created: Google's IDs consist of them.
-macro_rules! plan_place {
-    ($model:ident, $gcp:ident) => {
-        let Some(gcp) = $gcp else { return };
-        $model.plan_region(gcp);
-        if $model.id.is_unknown()
-            && let Ok(id) = $crate::common::Located::place($model, &gcp.project)
-        {
-            $model.id = id.into();
-        }
-    };
-}
-pub(crate) use plan_place;
-
-/// Implements [`Common`] and [`Located`] for a model with the fields `name`, `id`, `description` and `timeouts`, and
-/// with the field of its region, location or zone if it has one.
-macro_rules! common {
-    ($model:ty, $kind:literal, global $collection:literal) => {
-        $crate::common::common!(@common $model, $kind);
-        $crate::common::unplaced!($model, $collection);
-    };
-    ($model:ty, $kind:literal, in $place:ident $collection:literal) => {
-        $crate::common::common!(@common $model, $kind);
-        $crate::common::placed!($model, $place $collection);
-    };
-    (@common $model:ty, $kind:literal) => {
-        impl $crate::common::Common for $model {
-            type Cloud = $crate::session::Gcp;
-            const KIND: &'static str = $kind;
-            warren_managed::accessors!();
-            fn marks(&self, gcp: &$crate::session::Gcp) -> String {
-                let marker = $crate::marker::Marker::new(&gcp.scope, self.name.text());
-                marker.with(self.description.known().map(String::as_str))
-            }
-            fn plan_marks(&mut self, gcp: Option<&$crate::session::Gcp>) {
-                $crate::common::plan_place!(self, gcp);
-            }
-        }
-    };
-}
-pub(crate) use common;
-
-/// Implements [`Located`] for a model of a global object, which may have a type parameter.
-macro_rules! unplaced {
-    ($model:ty, $collection:literal $(, $parameter:ident: $bound:ident)?) => {
-        impl$(<$parameter: $bound>)? $crate::common::Located for $model {
-            const COLLECTION: &'static str = $collection;
-            fn region(&self) -> Option<&tf_provider_rs::Attr<String>> {
-                None
-            }
-        }
-        impl$(<$parameter: $bound>)? $model {
-            fn plan_region(&mut self, _gcp: &$crate::session::Gcp) {}
-        }
-    };
-}
-pub(crate) use unplaced;
-
-/// Implements [`Located`] for a model whose field `place` is the region, location or zone.
-macro_rules! placed {
-    ($model:ty, $place:ident $collection:literal) => {
-        impl $crate::common::Located for $model {
-            const COLLECTION: &'static str = $collection;
-            fn region(&self) -> Option<&tf_provider_rs::Attr<String>> {
-                Some(&self.$place)
-            }
-        }
-        impl $model {
-            fn plan_region(&mut self, gcp: &$crate::session::Gcp) {
-                if self.$place.is_unknown()
-                    && self.id.is_unknown()
-                    && let Some(region) = &gcp.region
-                {
-                    self.$place = region.as_str().into();
-                }
-            }
-        }
-    };
-}
-pub(crate) use placed;
-
-/// The attributes `name` and `id`, which every schema starts with.
-pub(crate) fn head(what: &str, id: &str) -> [Attribute; 2] {
-    let scope = match id.split('/').nth(2) {
-        Some("regions") => "project and region",
-        Some("zones") => "project and zone",
-        Some("locations") => "project and location",
-        _ => "project",
-    };
-    [
-        Attribute::string("name").required().replaces().validate(link::check_name).describe(&format!(
-            "Name of the {what}, unique in the {scope}: 1 to 63 lowercase letters, digits or hyphens, starting with a \
-             letter and not ending with a hyphen. Changing this replaces the {what}."
-        )),
-        Attribute::string("id")
-            .computed()
-            .keeps()
-            .describe(&format!("ID in the form `{id}`, the same as in hashicorp/google.")),
-    ]
-}
-
-/// The attribute `region`.
-pub(crate) fn region(what: &str) -> Attribute {
-    Attribute::string("region").optional().computed().keeps().replaces().describe(&format!(
-        "Region, such as `us-central1`. Defaults to the provider's region. Changing this replaces the {what}."
-    ))
+/// Plans what follows from the project: the mark, the default region, and the ID, which consists of project, region and
+/// name.
+pub(crate) fn plan<O>(object: &mut O, gcp: Option<&Gcp>)
+where
+    O: Located + HasShared,
+    O::Shared: Shared<Cloud = Gcp>,
+{
+    AsMut::<O::Shared>::as_mut(object).plan_marks(gcp);
+    let Some(gcp) = gcp else { return };
+    if !object.id().is_unknown() {
+        return;
+    }
+    if let (Some(region), Some(default)) = (object.region_mut(), &gcp.region)
+        && region.is_unknown()
+    {
+        *region = default.as_str().into();
+    }
+    if let Ok(id) = object.place(&gcp.project) {
+        object.set_id(&id);
+    }
 }
 
 /// Rejects a regional object without a region.
-pub(crate) fn has_region(region: &Attr<String>) -> Result<(), Diagnostics> {
+pub(crate) fn has_region(attribute: &str, region: &Attr<String>) -> Result<(), Diagnostics> {
     if region.is_known() {
         return Ok(());
     }
     Err(Diagnostic::error(
         "Missing region",
-        "Neither the resource nor `gcp.region` in the provider block sets a region. Set one, such as `region = \
-         \"us-central1\"`.",
+        format!(
+            "Neither the resource nor `gcp.region` in the provider block sets a region. Set one, such as \
+             `{attribute} = \"us-central1\"`."
+        ),
     )
-    .at(Path::of("region"))
+    .at(Path::of(attribute))
     .into())
-}
-
-/// The attribute `network`.
-pub(crate) fn network(what: &str) -> Attribute {
-    Attribute::string("network").required().replaces().validate(link::check("networks")).describe(&format!(
-        "ID or self link of the network, from this provider or from hashicorp/google. Changing this replaces the \
-         {what}."
-    ))
-}
-
-/// The attribute `description` of an object whose description can be updated.
-pub(crate) fn description() -> Attribute {
-    described("Updated in place.")
-}
-
-/// The attribute `description` of an object whose description cannot be updated.
-pub(crate) fn fixed_description(what: &str) -> Attribute {
-    described(&format!("Changing this replaces the {what}.")).replaces()
-}
-
-fn described(change: &str) -> Attribute {
-    Attribute::string("description").optional().validate(marker::check).describe(&format!(
-        "Description. The provider stores it after a marker, `[warren:fabric/owner/name]`, by which the next apply finds \
-         the object if this one is interrupted. {change}"
-    ))
 }
 
 /// An error with a full stop, unless it ends in a question.
@@ -206,15 +266,29 @@ pub(crate) fn sentence(error: &str) -> String {
     format!("{error}{end}")
 }
 
-/// The attribute `self_link`.
-pub(crate) fn self_link() -> Attribute {
-    Attribute::string("self_link").computed().keeps().describe(
-        "Self link: URL of the object in the Google Cloud \
-         API.",
-    )
+/// Implements [`Located`] for a model of a global object, which may have a type parameter.
+macro_rules! unplaced {
+    ($model:ty, $collection:literal $(, $parameter:ident: $bound:ident)?) => {
+        impl$(<$parameter: $bound>)? $crate::common::Located for $model {
+            const COLLECTION: &'static str = $collection;
+        }
+    };
+}
+pub(crate) use unplaced;
+
+/// The attributes `name` and `id`.
+pub(crate) fn head(what: &str, id: &str) -> [Attribute; 2] {
+    let name = Name::DESCRIPTION.replace("{noun}", what).replace("{scope}", "project");
+    [
+        Attribute::string("name").required().replaces().validate(link::check_name).describe(&name),
+        Attribute::string("id")
+            .computed()
+            .keeps()
+            .describe(&format!("ID in the form `{id}`, the same as in hashicorp/google.")),
+    ]
 }
 
-/// The attribute `timeouts`, which every schema ends with.
+/// The attribute `timeouts`.
 pub(crate) fn tail() -> [Attribute; 1] {
-    [timeouts::attribute(Gcp::NAME)]
+    [warren_managed::timeouts::attribute(<Gcp as warren_managed::Cloud>::NAME)]
 }

@@ -1,5 +1,7 @@
 //! Google's errors as diagnostics: one hint each, secrets redacted.
 
+use std::str::FromStr;
+
 use google_cloud_gax::error::Error;
 use google_cloud_gax::error::rpc::{Code, StatusDetails};
 use tf_provider_rs::{Diagnostic, Diagnostics, NotKnown};
@@ -7,6 +9,9 @@ pub(crate) use warren_managed::Failure;
 
 /// The reason of an answer that lacks a member.
 const INCOMPLETE: &str = "incompleteResponse";
+
+/// The reason of an answer with a value that has no type here.
+const UNEXPECTED: &str = "unexpectedValue";
 
 /// The reason of a perimeter that is a bridge.
 const BRIDGE: &str = "perimeterBridge";
@@ -40,7 +45,14 @@ pub(crate) trait Named<T> {
 
 impl<T> Named<T> for Result<T, Error> {
     fn named(self, operation: &'static str) -> Result<T, ApiError> {
-        self.map_err(|error| ApiError::new(operation, &error))
+        let called = self.map_err(|error| ApiError::new(operation, &error));
+        let (status, failure) = match &called {
+            Ok(_) => (200, None),
+            Err(error) => (error.status, Some(error.reason.as_str())),
+        };
+        // Attempts before the last one are logged by the retry policy.
+        tracing::debug!(service = "google", operation, status, failure, "called the Google API");
+        called
     }
 }
 
@@ -67,6 +79,31 @@ impl OrMissing for String {
 
     fn or_missing(self, operation: &'static str, member: &str) -> Result<String, ApiError> {
         non_empty(self).or_missing(operation, member)
+    }
+}
+
+/// A text of an answer that has a type here.
+pub(crate) trait Parsed {
+    /// The parsed member; an error if it is missing or does not parse.
+    fn parsed<T: FromStr>(self, operation: &'static str, member: &str) -> Result<T, ApiError>;
+
+    /// The parsed member, if there is one; an error if it does not parse.
+    fn parsed_if_set<T: FromStr>(self, operation: &'static str, member: &str) -> Result<Option<T>, ApiError>;
+}
+
+impl Parsed for Option<&str> {
+    fn parsed<T: FromStr>(self, operation: &'static str, member: &str) -> Result<T, ApiError> {
+        self.parsed_if_set(operation, member)?.or_missing(operation, member)
+    }
+
+    fn parsed_if_set<T: FromStr>(self, operation: &'static str, member: &str) -> Result<Option<T>, ApiError> {
+        let unexpected = |text| ApiError {
+            operation,
+            reason: UNEXPECTED.to_owned(),
+            message: format!("{text:?} as `{member}`, a value that this version of Warren does not support"),
+            status: 0,
+        };
+        self.map(|text| text.parse().map_err(|_| unexpected(text))).transpose()
     }
 }
 
@@ -163,6 +200,9 @@ impl ApiError {
             _ if self.reason == INCOMPLETE => {
                 "Google always sends this member. Check that `gcp.endpoint_url` and the proxy settings lead to \
                  Google, then apply again."
+            }
+            _ if self.reason == UNEXPECTED => {
+                "Update Warren, or change the object to a value that the documentation lists."
             }
             _ if self.reason == MISSING_VALUE => "This is a bug in the provider. Please report it.",
             _ if self.reason == BRIDGE => {
@@ -424,6 +464,10 @@ mod tests {
         assert_eq!("x".to_owned().or_missing("networks.get", "selfLink").as_deref(), Ok("x"));
         let unknown = ApiError::from(tf_provider_rs::Attr::<String>::Unknown.value().unwrap_err());
         assert_eq!(unknown.reason, "missingValue");
+        assert_eq!(None.parsed_if_set::<u8>("networks.get", "mtu"), Ok(None));
+        assert_eq!(Some("9").parsed("networks.get", "mtu"), Ok(9_u8));
+        let unexpected = Some("many").parsed::<u8>("networks.get", "mtu").unwrap_err();
+        assert!(unexpected.to_string().contains("\"many\" as `mtu`"), "{unexpected}");
         let diagnostic = Diagnostic::from(missing);
         insta::assert_snapshot!(format!("{}\n{}", diagnostic.summary, diagnostic.detail));
     }

@@ -2,64 +2,74 @@
 
 use std::collections::BTreeMap;
 
-use tf_provider_rs::schema::Attribute;
-use tf_provider_rs::{Attr, Diagnostics, NotKnown, Path, Type, Value};
+use tf_provider_rs::{Attr, Diagnostics, NotKnown, Object, Path, Value};
+use warren_managed::Scope;
 
 use crate::account::Gcp;
-use crate::common::Located;
+use crate::common::{Located, Mark};
 use crate::error::ApiError;
 
 /// Labels as written in a configuration.
-pub(crate) type Labels = Attr<BTreeMap<String, Attr<String>>>;
+pub(crate) type LabelMap = Attr<BTreeMap<String, Attr<String>>>;
 
 const FABRIC: &str = "warren-fabric";
 const OWNER: &str = "warren-owner";
 const NAME: &str = "warren-name";
 
-/// A model whose ownership marks are labels.
-pub(crate) trait Labelled: Located {
-    /// The user's labels.
-    fn labels(&self) -> &Labels;
+/// The labels of an object, which show whose it is.
+#[derive(Clone, Debug, Default, PartialEq, Object)]
+pub(crate) struct GcpLabels {
+    /// Labels. Keys and values have up to 63 lowercase letters, digits, `_` and `-`; keys start with a letter and must
+    /// not start with `warren-`. Updated in place.
+    #[attr(optional, validate = check)]
+    pub(crate) labels: LabelMap,
+    /// All labels: `labels`, and the provider's own labels by which it finds its objects (`warren-fabric`,
+    /// `warren-owner`, `warren-name`).
+    #[attr(computed)]
+    pub(crate) effective_labels: LabelMap,
 }
 
-/// Implements [`Common`](crate::common::Common) and [`Labelled`] for a model with the fields `name`, `id`, `labels`,
-/// `effective_labels` and `timeouts`, which may have a type parameter.
-macro_rules! labelled {
-    ($model:ty, $kind:expr $(, $parameter:ident: $bound:ident)?) => {
-        impl$(<$parameter: $bound>)? $crate::common::Common for $model {
-            type Cloud = $crate::session::Gcp;
-            const KIND: &'static str = $kind;
-            warren_managed::accessors!();
-            /// Labels carry the marks, so the description contains the user's text only.
-            fn marks(&self, _gcp: &$crate::session::Gcp) -> String {
-                String::new()
-            }
-            fn plan_marks(&mut self, gcp: Option<&$crate::session::Gcp>) {
-                self.effective_labels = $crate::labels::planned(gcp, self);
-                $crate::common::plan_place!(self, gcp);
-            }
-        }
-        impl$(<$parameter: $bound>)? $crate::labels::Labelled for $model {
-            fn labels(&self) -> &$crate::labels::Labels {
-                &self.labels
-            }
-        }
-    };
+impl Mark for GcpLabels {
+    fn plan(&mut self, scope: Option<&Scope>, name: &Attr<String>) {
+        self.effective_labels = self.planned(scope, name);
+    }
 }
-pub(crate) use labelled;
 
-/// The attributes `labels` and `effective_labels`.
-pub(crate) fn attributes() -> [Attribute; 2] {
-    [
-        Attribute::of("labels", Type::map(Type::String)).optional().validate(check).describe(
-            "Labels. Keys and values have up to 63 lowercase letters, digits, `_` and `-`; keys start with a letter \
-             and must not start with `warren-`. Updated in place.",
-        ),
-        Attribute::of("effective_labels", Type::map(Type::String)).computed().describe(
-            "All labels: `labels`, and the provider's own labels by which it finds its objects (`warren-fabric`, \
-             `warren-owner`, `warren-name`).",
-        ),
-    ]
+impl GcpLabels {
+    /// All labels of a planned object; unknown while any of them is unknown.
+    fn planned(&self, scope: Option<&Scope>, name: &Attr<String>) -> LabelMap {
+        let unknown = self.labels.is_unknown()
+            || self.labels.known().into_iter().flatten().any(|(_, value)| value.is_unknown());
+        match (scope, name) {
+            (Some(scope), Attr::Known(name)) if !unknown => {
+                let all = self.all(scope, name).into_iter();
+                Attr::Known(all.map(|(key, value)| (key, value.into())).collect())
+            }
+            _ => Attr::Unknown,
+        }
+    }
+
+    /// All labels of the object `name`.
+    pub(crate) fn all(&self, scope: &Scope, name: &str) -> BTreeMap<String, String> {
+        let user = self.labels.known().into_iter().flatten();
+        let user = user.filter_map(|(key, value)| Some((key.clone(), value.known()?.clone())));
+        let marks = [(FABRIC, scope.fabric.as_str()), (OWNER, &scope.owner), (NAME, name)];
+        user.chain(marks.map(|(key, value)| (key.to_owned(), value.to_owned()))).collect()
+    }
+
+    /// The labels as the API returns them; `self` is what they were before. Google's own labels are not the user's.
+    pub(crate) fn found<'a>(&self, labels: impl IntoIterator<Item = (&'a String, &'a String)>) -> GcpLabels {
+        let all: BTreeMap<_, _> =
+            labels.into_iter().map(|(key, value)| (key.clone(), Attr::from(value.as_str()))).collect();
+        let foreign = |key: &str| key.starts_with("warren-") || key.starts_with("goog-");
+        let mut user = all.clone();
+        user.retain(|key, _| !foreign(key));
+        let none = user.is_empty() && !self.labels.is_known();
+        GcpLabels {
+            labels: if none { Attr::Null } else { Attr::Known(user) },
+            effective_labels: Attr::Known(all),
+        }
+    }
 }
 
 fn check(value: &Value, path: &Path, diagnostics: &mut Diagnostics) {
@@ -82,17 +92,10 @@ fn check(value: &Value, path: &Path, diagnostics: &mut Diagnostics) {
     }
 }
 
-/// All labels of a planned object; unknown while any of them is unknown.
-pub(crate) fn planned<M: Labelled>(gcp: Option<&Gcp>, planned: &M) -> Labels {
-    let labels = planned.labels();
-    let unknown =
-        labels.is_unknown() || labels.known().into_iter().flatten().any(|(_, value)| value.is_unknown());
-    match gcp.map(|gcp| all(gcp, planned)) {
-        Some(Ok(all)) if !unknown => {
-            Attr::Known(all.into_iter().map(|(key, value)| (key, value.into())).collect())
-        }
-        _ => Attr::Unknown,
-    }
+/// A model whose labels show whose it is.
+pub(crate) trait Labelled: Located {
+    /// The user's labels.
+    fn labels(&self) -> &LabelMap;
 }
 
 /// All labels of an object.
@@ -100,11 +103,8 @@ pub(crate) fn planned<M: Labelled>(gcp: Option<&Gcp>, planned: &M) -> Labels {
 /// # Errors
 /// Its name is not known.
 pub(crate) fn all<M: Labelled>(gcp: &Gcp, planned: &M) -> Result<BTreeMap<String, String>, NotKnown> {
-    let name = planned.name().value()?;
-    let user = planned.labels().known().into_iter().flatten();
-    let user = user.filter_map(|(key, value)| Some((key.clone(), value.known()?.clone())));
-    let marks = [(FABRIC, &gcp.scope.fabric), (OWNER, &gcp.scope.owner), (NAME, name)];
-    Ok(user.chain(marks.map(|(key, value)| (key.to_owned(), value.clone()))).collect())
+    let mark = GcpLabels { labels: planned.labels().clone(), ..GcpLabels::default() };
+    Ok(mark.all(&gcp.scope, planned.name().value()?))
 }
 
 /// Whether a create may adopt the existing object of this name: its labels name this fabric and owner, and `same` says that
@@ -112,11 +112,11 @@ pub(crate) fn all<M: Labelled>(gcp: &Gcp, planned: &M) -> Result<BTreeMap<String
 ///
 /// # Errors
 /// The object belongs to someone else, or its immutable settings differ.
-pub(crate) fn adoptable<M: Labelled>(
+pub(crate) fn adoptable<M: Located>(
     gcp: &Gcp,
     planned: &M,
     found: &BTreeMap<String, String>,
-    same: bool,
+    same: impl FnOnce() -> Result<bool, ApiError>,
 ) -> Result<Vec<String>, ApiError> {
     let id = planned.place(&gcp.project)?;
     let taken = |why: String| Err(ApiError::taken(M::KIND, format!("{id} already exists and {why}")));
@@ -125,44 +125,96 @@ pub(crate) fn adoptable<M: Labelled>(
         (Some(fabric), Some(owner), Some(_)) if (fabric, owner) != (&gcp.scope.fabric, &gcp.scope.owner) => {
             taken(format!("belongs to owner {owner} of fabric {fabric}"))
         }
-        (Some(_), Some(_), Some(_)) if same => Ok(vec![id]),
         (Some(_), Some(_), Some(_)) => {
-            taken("belongs to this owner, but differs in a setting that cannot be changed".to_owned())
+            if same()? {
+                Ok(vec![id])
+            } else {
+                taken("belongs to this owner, but differs in a setting that cannot be changed".to_owned())
+            }
         }
         _ => taken("was not created by this provider".to_owned()),
     }
 }
 
-/// Splits the labels that were found into the user's and all. Google's own labels are not the user's.
+/// Labels as written in a configuration.
+pub(crate) type Labels = LabelMap;
+
+/// Implements [`Common`](crate::common::Common) and [`Labelled`] for a model with the fields `name`, `id`, `labels`,
+/// `effective_labels` and `timeouts`, which may have a type parameter.
+macro_rules! labelled {
+    ($model:ty, $kind:expr $(, $parameter:ident: $bound:ident)?) => {
+        impl$(<$parameter: $bound>)? $crate::common::Common for $model {
+            type Cloud = $crate::session::Gcp;
+            const KIND: &'static str = $kind;
+            warren_managed::accessors!();
+            /// Labels carry the marks, so the description contains the user's text only.
+            fn marks(&self, _gcp: &$crate::session::Gcp) -> Result<String, tf_provider_rs::NotKnown> {
+                Ok(String::new())
+            }
+            fn plan_marks(&mut self, gcp: Option<&$crate::session::Gcp>) {
+                self.effective_labels = $crate::labels::planned(gcp, self);
+                let Some(gcp) = gcp else { return };
+                if self.id.is_unknown()
+                    && let Ok(id) = $crate::common::Located::place(self, &gcp.project)
+                {
+                    self.id = id.into();
+                }
+            }
+        }
+        impl$(<$parameter: $bound>)? $crate::labels::Labelled for $model {
+            fn labels(&self) -> &$crate::labels::Labels {
+                &self.labels
+            }
+        }
+    };
+}
+pub(crate) use labelled;
+
+/// The attributes `labels` and `effective_labels`.
+pub(crate) fn attributes() -> Vec<tf_provider_rs::schema::Attribute> {
+    <GcpLabels as tf_provider_rs::model::Object>::attributes()
+}
+
+/// All labels of a planned object; unknown while any of them is unknown.
+pub(crate) fn planned<M: Labelled>(gcp: Option<&Gcp>, planned: &M) -> Labels {
+    let mark = GcpLabels { labels: planned.labels().clone(), ..GcpLabels::default() };
+    mark.planned(gcp.map(|gcp| &gcp.scope), planned.name())
+}
+
+/// Splits the labels that were found into the user's and all.
 pub(crate) fn state(found: &BTreeMap<String, String>, before: &Labels) -> (Labels, Labels) {
-    let of = |(key, value): (&String, &String)| (key.clone(), Attr::from(value.as_str()));
-    let foreign = |key: &str| key.starts_with("warren-") || key.starts_with("goog-");
-    let user: BTreeMap<_, _> = found.iter().filter(|(key, _)| !foreign(key)).map(of).collect();
-    let none = user.is_empty() && !before.is_known();
-    (if none { Attr::Null } else { Attr::Known(user) }, Attr::Known(found.iter().map(of).collect()))
+    let mark = GcpLabels { labels: before.clone(), ..GcpLabels::default() }.found(found);
+    (mark.labels, mark.effective_labels)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::common::GcpObject;
     use crate::session::tests::session;
 
     #[tokio::test]
     async fn labels_are_the_users_and_ours() {
         let gcp = session().await.get().unwrap();
-        let repository = crate::artifact_registry_repository::Repository {
-            name: "images".into(),
-            location: "us".into(),
+        let mark = GcpLabels {
             labels: Attr::Known([("team".to_owned(), "ml".into())].into()),
             ..Default::default()
         };
-        let all = all(&gcp, &repository).unwrap();
-        let told = state(&all, repository.labels());
-        assert_eq!(told, (repository.labels.clone(), planned(Some(&gcp), &repository)));
+        let name = Attr::from("images");
+        let all = mark.all(&gcp.scope, "images");
+        let found = mark.found(&all);
+        let planned = mark.planned(Some(&gcp.scope), &name);
+        assert_eq!((&found.labels, &found.effective_labels), (&mark.labels, &planned));
+        assert_eq!(mark.planned(Some(&gcp.scope), &Attr::Unknown), Attr::Unknown);
+        let repository = crate::artifact_registry_repository::Repository {
+            object: GcpObject { name, mark, ..GcpObject::default() },
+            location: "us".into(),
+            ..Default::default()
+        };
         let id = "projects/acme-ml/locations/us/repositories/images".to_owned();
-        assert_eq!(adoptable(&gcp, &repository, &all, true), Ok(vec![id]));
+        assert_eq!(adoptable(&gcp, &repository, &all, || Ok(true)), Ok(vec![id]));
         let refused = |labels: &BTreeMap<String, String>, same| {
-            adoptable(&gcp, &repository, labels, same).unwrap_err().message
+            adoptable(&gcp, &repository, labels, || Ok(same)).unwrap_err().message
         };
         assert!(refused(&all, false).contains("differs in a setting"));
         let theirs =

@@ -1,8 +1,14 @@
 //! Names of objects: IDs such as `projects/P/global/networks/N`, and the URLs that the API returns.
 
-use tf_provider_rs::{Attr, Diagnostics, Path, Value};
+use std::collections::BTreeSet;
+use std::fmt::{self, Display, Formatter};
+use std::str::FromStr;
 
-use crate::error::ApiError;
+use tf_provider_rs::model::NotAChoice;
+use tf_provider_rs::{Attr, Diagnostics, Path, Value};
+use warren_managed::sets::{self, Set};
+
+use crate::error::{ApiError, Parsed as _};
 
 /// Location and name of an object.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -40,8 +46,8 @@ impl Link {
     }
 }
 
-impl std::fmt::Display for Link {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+impl Display for Link {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         let Link { project, region, collection, name } = self;
         let place = match (region, collection.as_str()) {
             (Some(location), "repositories") => format!("locations/{location}/"),
@@ -85,12 +91,95 @@ pub(crate) fn same(a: &str, b: &str) -> bool {
     id(a) == id(b)
 }
 
-/// The state of a reference that the API returns as `found`: as it was written, if that refers to the same object.
-pub(crate) fn kept(before: &Attr<String>, found: &str) -> Attr<String> {
-    match before {
-        Attr::Known(before) if same(before, found) => Attr::Known(before.clone()),
-        _ => Attr::Known(id(found)),
-    }
+/// A reference to an object of one collection: its ID or self link, as it was written.
+pub(crate) trait Reference: FromStr + Clone + Ord {
+    /// The object.
+    fn link(&self) -> &Link;
+}
+
+/// The reference that `call` returns as `url` in `member`: as it was written `before`, if that refers to the same object.
+pub(crate) fn found<R: Reference>(
+    call: &'static str,
+    member: &str,
+    url: Option<&str>,
+    before: &Attr<R>,
+) -> Result<Attr<R>, ApiError> {
+    let found: R = url.map(id).as_deref().parsed(call, member)?;
+    let same = before.known().filter(|before| before.link() == found.link());
+    Ok(Attr::Known(same.cloned().unwrap_or(found)))
+}
+
+/// The references that `call` returns in `member`, as they were written `before`.
+pub(crate) fn found_all<R: Reference>(
+    call: &'static str,
+    member: &str,
+    urls: impl IntoIterator<Item = String>,
+    before: &Set<R>,
+) -> Result<Set<R>, ApiError> {
+    let written = sets::known(before);
+    let read = |url: String| {
+        let found: R = Some(id(&url).as_str()).parsed(call, member)?;
+        let same = written.iter().find(|written| written.link() == found.link()).cloned();
+        Ok(same.unwrap_or(found))
+    };
+    let found = urls.into_iter().map(read).collect::<Result<BTreeSet<_>, ApiError>>()?;
+    Ok(sets::found(found, before))
+}
+
+/// Declares types of references.
+macro_rules! references {
+    ($( $(#[$meta:meta])* $name:ident($collection:literal, $expected:literal); )+) => {$(
+        $(#[$meta])*
+        #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+        pub(crate) struct $name {
+            text: String,
+            link: Link,
+        }
+
+        impl $name {
+            /// The ID of the object.
+            pub(crate) fn id(&self) -> String {
+                self.link.to_string()
+            }
+        }
+
+        impl Reference for $name {
+            fn link(&self) -> &Link {
+                &self.link
+            }
+        }
+
+        impl FromStr for $name {
+            type Err = NotAChoice;
+
+            fn from_str(text: &str) -> Result<$name, NotAChoice> {
+                match Link::parse(text) {
+                    Some(link) if link.collection == $collection => Ok($name { text: text.to_owned(), link }),
+                    _ => Err(NotAChoice($expected)),
+                }
+            }
+        }
+
+        impl Display for $name {
+            fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+                f.pad(&self.text)
+            }
+        }
+
+        tf_provider_rs::text!($name, $expected);
+    )+};
+}
+
+references! {
+    /// A network.
+    NetworkRef("networks", "the `id` or `self_link` of a network, such as `projects/acme/global/networks/hub`");
+    /// A subnetwork.
+    SubnetworkRef(
+        "subnetworks",
+        "the `id` or `self_link` of a subnetwork, such as `projects/acme/regions/us-central1/subnetworks/data`"
+    );
+    /// A secret.
+    SecretRef("secrets", "the `id` of a secret, such as `projects/acme/secrets/gw-a-wireguard`");
 }
 
 /// A check that the value is the ID or self link of an object of `collection`.
@@ -156,14 +245,19 @@ mod tests {
             format!("https://www.googleapis.com/compute/v1/{id}"),
             format!("https://compute.googleapis.com/compute/v1/{id}"),
         ] {
-            assert_eq!(Link::parse(&text).map(|link| link.to_string()).as_deref(), Some(id));
-            assert_eq!(kept(&text.as_str().into(), id), Attr::from(text.as_str()));
+            let written: SubnetworkRef = text.parse().unwrap();
+            assert_eq!((written.id().as_str(), written.to_string()), (id, text));
+            let before = Attr::Known(written);
+            assert_eq!(found("subnetworks.get", "network", Some(id), &before).as_ref(), Ok(&before));
         }
-        assert_eq!(kept(&Attr::Null, &format!("https://x/{id}")), Attr::from(id));
-        assert_eq!(
-            kept(&"projects/p/global/networks/a".into(), "projects/p/global/networks/b"),
-            Attr::from("projects/p/global/networks/b")
-        );
+        let url = format!("https://x/{id}");
+        let other = Attr::Known("projects/p/regions/r/subnetworks/a".parse::<SubnetworkRef>().unwrap());
+        for before in [Attr::Null, other] {
+            let found = found("subnetworks.get", "network", Some(&url), &before).unwrap();
+            assert_eq!(found.into_known().map(|found| found.to_string()).as_deref(), Some(id));
+        }
+        found::<NetworkRef>("subnetworks.get", "network", Some(&url), &Attr::Null).unwrap_err();
+        found::<NetworkRef>("subnetworks.get", "network", None, &Attr::Null).unwrap_err();
         for wrong in ["", "hub", "projects/p", "projects//global/networks/n", "projects/p/global/networks/"] {
             assert_eq!(Link::parse(wrong), None, "{wrong}");
         }

@@ -162,7 +162,7 @@ pub(crate) async fn find<M: Labelled>(
 ) -> Result<Vec<String>, ApiError> {
     let id = planned.place(&gcp.project)?;
     let Some(found) = ApiError::if_found(get(gcp, &id).await)? else { return Ok(Vec::new()) };
-    labels::adoptable(gcp, planned, &found.labels, found.store == *store)
+    labels::adoptable(gcp, planned, &found.labels, || Ok(found.store == *store))
 }
 
 /// Reads the secret `id`; not found is an error.

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use tf_provider_rs::{Diagnostic, Diagnostics};
+use tf_provider_rs::{Diagnostic, Diagnostics, NotKnown};
 pub(crate) use warren_managed::Failure;
 
 /// A failed API call.
@@ -21,11 +21,39 @@ pub struct ApiError {
     pub(crate) retry_after: Option<Duration>,
 }
 
+/// The title of an answer that lacks a member.
+const INCOMPLETE: &str = "Incomplete response";
+
+/// The title of an answer with a value that has no type here.
+const UNEXPECTED: &str = "Unexpected value";
+
+/// The title of a call without a value that it needs.
+const MISSING_VALUE: &str = "Missing value";
+
 /// Phrases in RunPod's messages about missing capacity. There is no error code for it, according to the documentation
 /// of `createPod`.
 // prose: verbatim
 const NO_CAPACITY: [&str; 4] =
     ["no longer any instances", "not enough free gpus", "no instances available", "capacity"];
+
+/// A member of an answer that the API always sends.
+pub(crate) trait OrMissing<T> {
+    /// The member, or an error that names the operation and the member.
+    fn or_missing(self, operation: &'static str, member: &str) -> Result<T, ApiError>;
+}
+
+impl<T> OrMissing<T> for Option<T> {
+    fn or_missing(self, operation: &'static str, member: &str) -> Result<T, ApiError> {
+        let message = format!("the response does not contain `{member}`");
+        self.ok_or_else(|| ApiError::answered(operation, 200, INCOMPLETE, message))
+    }
+}
+
+impl From<NotKnown> for ApiError {
+    fn from(error: NotKnown) -> ApiError {
+        ApiError::answered("request", 400, MISSING_VALUE, error.to_string())
+    }
+}
 
 impl ApiError {
     /// An error response.
@@ -41,6 +69,12 @@ impl ApiError {
     /// An object that does not exist.
     pub(crate) fn absent(operation: &'static str, what: &str) -> ApiError {
         ApiError::answered(operation, 404, "Not Found", format!("{what} does not exist"))
+    }
+
+    /// An answer with a value that has no type here.
+    pub(crate) fn unexpected(operation: &'static str, member: &str, text: &str) -> ApiError {
+        let message = format!("{text:?} as `{member}`, a value that this version of Warren does not support");
+        ApiError::answered(operation, 200, UNEXPECTED, message)
     }
 
     /// Whether the response was lost or RunPod reported a server error.
@@ -60,6 +94,14 @@ impl ApiError {
 
     fn hint(&self) -> Option<&'static str> {
         Some(match self.status {
+            _ if self.title == INCOMPLETE => {
+                "RunPod always sends this member. Check that `runpod.endpoint_url` and the proxy settings lead to \
+                 RunPod, then apply again."
+            }
+            _ if self.title == UNEXPECTED => {
+                "Update Warren, or change the object to a value that the documentation lists."
+            }
+            _ if self.title == MISSING_VALUE => "This is a bug in the provider. Please report it.",
             400 if self.is_no_capacity() && self.operation == "podAction" => {
                 "The machine of the stopped pod has rented its GPUs to others, and the pod's disk exists only on \
                  that machine. Apply again later, or recreate the pod on another machine with `terraform apply \
@@ -197,6 +239,14 @@ mod tests {
             ApiError::answered("listPods", 429, "T", "rate limit exceeded for the hour window".to_owned());
         all += &Diagnostic::from(ApiError { retry_after: hour, ..used_up }).detail;
         insta::assert_snapshot!(all);
+    }
+
+    #[test]
+    fn an_incomplete_answer_names_operation_and_member() {
+        let missing = None::<&str>.or_missing("getPod", "id").unwrap_err();
+        assert!(!missing.is_ambiguous() && !missing.is_not_found() && !missing.is_conflict());
+        let diagnostic = Diagnostic::from(missing);
+        insta::assert_snapshot!(format!("{}\n{}", diagnostic.summary, diagnostic.detail));
     }
 
     #[test]

@@ -6,6 +6,7 @@
 //! RunPod has no tags. Instead, the create call writes an ownership marker into a field that the object type offers
 //! (see `marker`), so that the next apply finds and adopts an object left behind by an interrupted one.
 
+mod answer;
 mod client;
 mod common;
 mod config;

@@ -30,9 +30,9 @@ pub(crate) fn plain_name(marked: &str) -> &str {
 }
 
 /// The description at RunPod for the user's description `text`.
-pub(crate) fn description(scope: &Scope, text: &str) -> String {
-    let space = if text.is_empty() { "" } else { " " };
-    format!("{}{space}{text}", tag(scope))
+pub(crate) fn description(scope: &Scope, text: Option<&str>) -> String {
+    let text = text.map(|text| format!(" {text}")).unwrap_or_default();
+    format!("{}{text}", tag(scope))
 }
 
 /// Whether a description starts with the marker of this fabric and owner.
@@ -40,12 +40,13 @@ pub(crate) fn is_ours(scope: &Scope, description: &str) -> bool {
     description.starts_with(&tag(scope))
 }
 
-/// The user's part of a description.
-pub(crate) fn plain_description(marked: &str) -> &str {
-    match marked.strip_prefix("[warren:").and_then(|rest| rest.split_once(']')) {
+/// The user's part of a description, if there is any.
+pub(crate) fn plain_description(marked: &str) -> Option<&str> {
+    let text = match marked.strip_prefix("[warren:").and_then(|rest| rest.split_once(']')) {
         Some((_, text)) => text.strip_prefix(' ').unwrap_or(text),
         None => marked,
-    }
+    };
+    (!text.is_empty()).then_some(text)
 }
 
 fn tag(scope: &Scope) -> String {
@@ -65,13 +66,13 @@ mod tests {
             assert_eq!(plain_name(&name(&scope, text)), text);
             assert_eq!(plain_name(text), text);
         }
-        for text in ["", "the token", "[x]"] {
+        for text in [None, Some("the token"), Some("[x]")] {
             let marked = description(&scope, text);
             assert_eq!((plain_description(&marked), is_ours(&scope, &marked)), (text, true));
         }
         assert!(!is_ours(
             &Scope { fabric: "training".into(), owner: "other".into() },
-            &description(&scope, "x")
+            &description(&scope, Some("x"))
         ));
     }
 }

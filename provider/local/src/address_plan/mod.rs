@@ -7,9 +7,7 @@ mod request;
 mod tests;
 
 use ipnet::IpNet;
-use tf_provider_rs::{
-    Change, Context, Diagnostics, Model as _, Planned, Progress, Resource, Schema, async_trait,
-};
+use tf_provider_rs::{Change, Context, Diagnostics, Model as _, Planned, Progress, Resource, async_trait};
 use warren_cidr::{Bound, Family, Plan, SEPARATOR, solve};
 use warren_guard::{ClaimRole, Guard, Key, PlannedResource, Role};
 
@@ -46,14 +44,6 @@ impl AddressPlan {
 #[async_trait]
 impl Resource for AddressPlan {
     type Model = State;
-
-    fn type_name(&self) -> &'static str {
-        Self::Model::TYPE_NAME
-    }
-
-    fn schema(&self) -> Schema {
-        Self::Model::schema()
-    }
 
     async fn validate(&self, config: &State, diagnostics: &mut Diagnostics) {
         diagnostics.extend(request::parse(config).diagnostics);

@@ -9,7 +9,7 @@ use std::time::{Duration, SystemTime};
 
 use tf_provider_rs::ephemeral::Opened;
 use tf_provider_rs::model::Secret;
-use tf_provider_rs::{Context, Diagnostic, Diagnostics, Ephemeral, Model as _, Path, Schema, async_trait};
+use tf_provider_rs::{Context, Diagnostic, Diagnostics, Ephemeral, Path, async_trait};
 use warren_wire::gateway::Period;
 use warren_wire::token::{Claims, Gateway, GatewaySet, SigningKey, TokenId, Validity};
 use warren_wire::{Pins, UnixTime};
@@ -28,14 +28,6 @@ pub(crate) struct Tokens;
 #[async_trait]
 impl Ephemeral for Tokens {
     type Model = EnrolmentToken;
-
-    fn type_name(&self) -> &'static str {
-        Self::Model::TYPE_NAME
-    }
-
-    fn schema(&self) -> Schema {
-        Self::Model::schema()
-    }
 
     async fn validate(&self, config: &EnrolmentToken, diagnostics: &mut Diagnostics) {
         let given = [

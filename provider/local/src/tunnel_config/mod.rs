@@ -5,7 +5,7 @@ mod render;
 #[cfg(test)]
 mod tests;
 
-use tf_provider_rs::{Context, DataSource, Diagnostics, Model as _, Schema, async_trait};
+use tf_provider_rs::{Context, DataSource, Diagnostics, async_trait};
 
 use model::TunnelConfig;
 
@@ -15,14 +15,6 @@ pub(crate) struct TunnelConfigs;
 #[async_trait]
 impl DataSource for TunnelConfigs {
     type Model = TunnelConfig;
-
-    fn type_name(&self) -> &'static str {
-        Self::Model::TYPE_NAME
-    }
-
-    fn schema(&self) -> Schema {
-        Self::Model::schema()
-    }
 
     async fn read(&self, _: &Context, config: TunnelConfig) -> Result<TunnelConfig, Diagnostics> {
         render::render(config)

@@ -6,6 +6,7 @@
 
 mod filter;
 mod overlay;
+mod reason;
 mod walk;
 
 use crate::topology::{Attachment, EndpointKind, GatewayKind, Key, Protocol, RouteTable, Subnet, Topology};
@@ -16,6 +17,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 use walk::{End, walk};
 
+pub use reason::Reason;
 pub use walk::nat_address;
 
 /// One end of a path.
@@ -41,6 +43,8 @@ pub enum Place {
 
 /// The protocol of requests to services: HTTPS.
 const HTTPS: Protocol = Protocol::Tcp(443, 443);
+
+const RANGE_UNKNOWN: &str = "its range is known only after apply";
 
 /// A step of a path.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -79,18 +83,17 @@ pub struct Answer {
     /// The path, up to the point where it ends.
     pub hops: Vec<Hop>,
     /// The reason why the destination is not reached.
-    pub why: Option<String>,
+    pub why: Option<Reason>,
 }
 
 impl Answer {
-    fn no(hops: Vec<Hop>, why: impl Into<String>) -> Self {
+    fn no(hops: Vec<Hop>, why: impl Into<Reason>) -> Self {
         Self { reached: false, way: Way::Network, hops, why: Some(why.into()) }
     }
 
     /// Whether the destination counts as not reached only because something is unknown.
     pub fn unsure(&self) -> bool {
-        let why = self.why.as_deref().unwrap_or_default();
-        why.contains("known only after apply") || why.contains("cannot be read")
+        self.why.as_ref().is_some_and(Reason::is_unknown)
     }
 }
 
@@ -271,7 +274,7 @@ impl<'a> Lists<'a> {
 
     fn between(&self, from: &Side<'_>, to: &Side<'_>, protocol: Protocol) -> Answer {
         if from.subnet.ranges.is_empty() || to.subnet.ranges.is_empty() {
-            return Answer::no(Vec::new(), "its range is known only after apply");
+            return Answer::no(Vec::new(), Reason::unknown(RANGE_UNKNOWN));
         }
         let mut last = None;
         for a in self.samples(from.subnet) {
@@ -307,7 +310,8 @@ impl<'a> Lists<'a> {
             End::Internet => return Answer::no(hops, format!("traffic to {b} goes to the internet")),
             End::Dropped(why) => {
                 let between = self.between_peers(from.subnet, to.subnet);
-                return Answer::no(hops, between.map_or_else(|| why.clone(), |it| format!("{why}; {it}")));
+                let explained = between.map(|it| why.reworded(|why| format!("{why}; {it}")));
+                return Answer::no(hops, explained.unwrap_or_else(|| why.clone()));
             }
         }
         let blocked = filter::leaves(self, from, (to.groups.unwrap_or_default(), b), protocol)
@@ -330,12 +334,12 @@ impl<'a> Lists<'a> {
             if back.end != End::Subnet(goal.clone()) {
                 let why = match back.end {
                     End::Dropped(why) => why,
-                    _ => "the replies arrive elsewhere".to_owned(),
+                    _ => "the replies arrive elsewhere".into(),
                 };
                 hops.extend(
                     back.hops.into_iter().map(|hop| Hop { text: format!("return: {}", hop.text), ..hop }),
                 );
-                return Answer::no(hops, format!("no return path: {why}"));
+                return Answer::no(hops, why.reworded(|why| format!("no return path: {why}")));
             }
         }
         Answer { reached: true, way: Way::Network, hops, why: None }
@@ -379,7 +383,7 @@ impl<'a> Lists<'a> {
                 let answer = match &there.end {
                     End::Internet => match self
                         .way_home(&there)
-                        .or_else(|| filter::leaves(self, from, (&[], b), protocol))
+                        .or_else(|| Some(filter::leaves(self, from, (&[], b), protocol)?.into()))
                     {
                         None => {
                             return Answer { reached: true, way: Way::Internet, hops: there.hops, why: None };
@@ -392,11 +396,11 @@ impl<'a> Lists<'a> {
                 last.get_or_insert(answer);
             }
         }
-        last.unwrap_or_else(|| Answer::no(Vec::new(), "its range is known only after apply"))
+        last.unwrap_or_else(|| Answer::no(Vec::new(), Reason::unknown(RANGE_UNKNOWN)))
     }
 
     /// The reason why replies do not return from the last NAT to the sender.
-    fn way_home(&self, there: &walk::Walk) -> Option<String> {
+    fn way_home(&self, there: &walk::Walk) -> Option<Reason> {
         there.nat.iter().rev().find_map(|(nat, behind, address)| {
             let nat = self.all.subnets.get(nat)?;
             if nat.head.home.filters_by_network() {
@@ -406,9 +410,9 @@ impl<'a> Lists<'a> {
             let why = match back.end {
                 End::Subnet(key) if key == *behind => return None,
                 End::Dropped(why) => why,
-                _ => "the replies arrive elsewhere".to_owned(),
+                _ => "the replies arrive elsewhere".into(),
             };
-            Some(format!("no return path from NAT: {why}"))
+            Some(why.reworded(|why| format!("no return path from NAT: {why}")))
         })
     }
 
@@ -419,7 +423,7 @@ impl<'a> Lists<'a> {
             let why = format!("no host in subnet {} has a public address", target.head.name);
             return Answer::no(Vec::new(), why);
         }
-        let mut why = "its range is known only after apply".to_owned();
+        let mut why = Reason::unknown(RANGE_UNKNOWN);
         for a in self.samples(target) {
             for b in self.outside(|b| b.is_ipv4() == a.is_ipv4()) {
                 let back = walk(self, target, a, b, true);
@@ -431,12 +435,12 @@ impl<'a> Lists<'a> {
                                 hops.reverse();
                                 return Answer { reached: true, way: Way::Internet, hops, why: None };
                             }
-                            Some(why) => why,
+                            Some(why) => why.into(),
                         }
                     }
-                    End::Internet => "replies leave through NAT".to_owned(),
+                    End::Internet => "replies leave through NAT".into(),
                     End::Dropped(why) => why,
-                    End::Subnet(_) => "replies stay inside the network".to_owned(),
+                    End::Subnet(_) => "replies stay inside the network".into(),
                 };
             }
         }
@@ -494,7 +498,7 @@ impl<'a> Lists<'a> {
             (false, Some(why)) => Answer { why: Some(why), ..answer },
             (false, None) => {
                 let text = format!("no endpoint for {service} serves it, and it has no path to the internet");
-                Answer { why: Some(text), ..answer }
+                Answer { why: Some(text.into()), ..answer }
             }
         }
     }

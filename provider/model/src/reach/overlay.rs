@@ -3,7 +3,7 @@
 //! A gateway opens a connection of its own for each connection of a peer. Beyond the gateway, the gateway's address, routes
 //! and packet filters apply. Nothing can open a connection to a peer, and peers cannot reach each other.
 
-use super::{Answer, Hop, Lists, Place, Side, Way};
+use super::{Answer, Hop, Lists, Place, Reason, Side, Way};
 use crate::topology::{Allow, GatewayConfig, Host, Overlay, Protocol};
 use ipnet::IpNet;
 use std::net::IpAddr;
@@ -70,7 +70,9 @@ impl Lists<'_> {
         best.unwrap_or_else(|| {
             Answer::no(
                 vec![start(overlay, group)],
-                "the routes of its gateways cannot be read: none of its gateways is in the plan",
+                Reason::unknown(
+                    "the routes of its gateways cannot be read: none of its gateways is in the plan",
+                ),
             )
         })
     }
@@ -87,7 +89,8 @@ impl Lists<'_> {
         let name = &host.head.name;
         let hops = || vec![start(overlay, group), Hop::new(&host.head.key, format!("gateway {name}"))];
         if let Some(why) = config.unread {
-            return vec![Answer::no(hops(), format!("the configuration of gateway {name} {}", why.words()))];
+            let why = Reason::unknown(format!("the configuration of gateway {name} {}", why.words()));
+            return vec![Answer::no(hops(), why)];
         }
         let Some(found) = config.groups.iter().find(|it| it.name == group) else {
             return vec![Answer::no(hops(), format!("gateway {name} has no group {group}"))];
@@ -129,7 +132,7 @@ impl Lists<'_> {
                 let name = &host.head.name;
                 let why =
                     format!("the routes of gateway {name} cannot be read: its subnet is not in the plan");
-                return Some(Answer::no(Vec::new(), why));
+                return Some(Answer::no(Vec::new(), Reason::unknown(why)));
             }
         };
         match to {
@@ -176,7 +179,7 @@ impl Lists<'_> {
                     return Answer::no(there.hops, why);
                 }
                 if nearest.hops.is_empty() {
-                    nearest = Answer::no(there.hops, format!("{text}; {why}"));
+                    nearest = Answer::no(there.hops, text.reworded(|text| format!("{text}; {why}")));
                 }
             }
         }

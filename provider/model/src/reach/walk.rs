@@ -1,7 +1,7 @@
 //! Follows one packet hop by hop, as the clouds forward it: longest prefix, local routes, NAT, non-transitive peering,
 //! and transit gateways with their own route tables.
 
-use super::{Hop, Lists};
+use super::{Hop, Lists, Reason};
 use crate::topology::{Attachment, Destination, Gateway, GatewayKind, Key, Subnet, Target};
 use ipnet::IpNet;
 use std::net::IpAddr;
@@ -17,7 +17,7 @@ pub(super) enum End {
     /// On the internet.
     Internet,
     /// Dropped, with the reason.
-    Dropped(String),
+    Dropped(Reason),
 }
 
 /// The path of one packet.
@@ -34,7 +34,7 @@ pub(super) struct Walk {
 /// Sends a packet from an address of a subnet. `public` states whether the sender has a public address.
 pub(super) fn walk(lists: &Lists<'_>, from: &Subnet, source: IpAddr, to: IpAddr, public: bool) -> Walk {
     let mut walk = Walk {
-        end: End::Dropped(String::new()),
+        end: End::Dropped("".into()),
         hops: vec![Hop::new(&from.head.key, format!("subnet {} ({source})", from.head.name))],
         nat: Vec::new(),
         source: (from.head.key.clone(), source),
@@ -49,12 +49,16 @@ pub(super) fn walk(lists: &Lists<'_>, from: &Subnet, source: IpAddr, to: IpAddr,
             }
         }
     }
-    walk.end = End::Dropped("the routes form a loop".to_owned());
+    walk.end = End::Dropped("the routes form a loop".into());
     walk
 }
 
-fn dropped<T>(why: impl Into<String>) -> Result<T, End> {
+fn dropped<T>(why: impl Into<Reason>) -> Result<T, End> {
     Err(End::Dropped(why.into()))
+}
+
+fn unknown<T>(why: impl Into<String>) -> Result<T, End> {
+    dropped(Reason::unknown(why))
 }
 
 /// One route lookup: returns the subnet whose table is next, or the end of the path.
@@ -66,7 +70,7 @@ fn step<'a>(
     public: &mut bool,
 ) -> Result<&'a Subnet, End> {
     let Some(network) = subnet.network.as_deref() else {
-        return dropped(format!("the network of subnet {} is known only after apply", subnet.head.name));
+        return unknown(format!("the network of subnet {} is known only after apply", subnet.head.name));
     };
     let local = lists.local(network, to);
     let table = lists.table(subnet);
@@ -112,7 +116,7 @@ fn step<'a>(
                 Some(Some(far)) => {
                     dropped(format!("{to} is not in {}, and peering is not transitive", lists.all.name(far)))
                 }
-                Some(None) => dropped("the other side of the peering is known only after apply"),
+                Some(None) => unknown("the other side of the peering is known only after apply"),
                 None => dropped(format!("peering {} does not connect this network", peering.head.name)),
             }
         }
@@ -127,7 +131,7 @@ fn step<'a>(
             dropped(format!("the route leads to {}, which the plan does not describe", lists.all.name(key)))
         }
         Target::Unknown(word) => {
-            dropped(format!("the route leads to a {word} that is known only after apply"))
+            unknown(format!("the route leads to a {word} that is known only after apply"))
         }
         Target::Nowhere => dropped(format!("route table {} drops {net}", table.head.name)),
     }
@@ -142,7 +146,7 @@ fn deliver(lists: &Lists<'_>, walk: &mut Walk, network: &str, to: IpAddr) -> End
             walk.hops.push(Hop::new(&subnet.head.key, text));
             End::Subnet(subnet.head.key.clone())
         }
-        None => End::Dropped(format!("no subnet of {} contains {to}", lists.all.name(network))),
+        None => End::Dropped(format!("no subnet of {} contains {to}", lists.all.name(network)).into()),
     }
 }
 
@@ -191,13 +195,13 @@ fn through<'a>(
         GatewayKind::Nat | GatewayKind::PrivateNat => {
             let home = gateway.subnet.as_deref().and_then(|key| lists.all.subnets.get(key));
             let Some(home) = home else {
-                return dropped(format!("the subnet of NAT gateway {name} is known only after apply"));
+                return unknown(format!("the subnet of NAT gateway {name} is known only after apply"));
             };
             if gateway.network.as_deref() != Some(network) {
                 return dropped(format!("NAT gateway {name} is in another network"));
             }
             let Some(own) = nat_address(home) else {
-                return dropped(format!("the range of subnet {} is known only after apply", home.head.name));
+                return unknown(format!("the range of subnet {} is known only after apply", home.head.name));
             };
             if walk.nat.iter().any(|(key, ..)| *key == home.head.key) {
                 return dropped("the routes form a loop");
@@ -280,7 +284,7 @@ fn transit<'a>(
     let text = format!("transit gateway {name}: {net} via attachment {}", far.head.name);
     walk.hops.push(Hop::new(&gateway.head.key, text));
     let Some(target) = far.network.as_deref() else {
-        return dropped("the network of the attachment is known only after apply");
+        return unknown("the network of the attachment is known only after apply");
     };
     if lists.local(target, to).is_some() {
         return Err(deliver(lists, walk, target, to));

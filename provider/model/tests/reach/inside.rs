@@ -133,3 +133,17 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn names_do_not_make_an_answer_uncertain() {
+    let mut all = build(1, &vec![Vec::new(); 3], &[], &[false], &[true; 3]);
+    all.tables.clear();
+    let subnet = all.subnets.get_mut("n0s0").expect("it was built");
+    subnet.head.name = "known only after apply".to_owned();
+    let answer = Lists::new(&all).ask(&Place::Subnet("n0s0".to_owned()), &Place::Internet, Protocol::Any);
+    assert_eq!(
+        answer.why.as_ref().map(ToString::to_string).as_deref(),
+        Some("the plan contains no route table for subnet known only after apply")
+    );
+    assert!(!answer.reached && !answer.unsure());
+}

@@ -9,6 +9,8 @@ pub(crate) enum Kind {
     Resource,
     DataSource,
     Ephemeral,
+    Action,
+    ListResource,
     Provider,
     Object,
 }
@@ -20,6 +22,8 @@ impl Kind {
             Kind::Resource => "resource",
             Kind::DataSource => "data_source",
             Kind::Ephemeral => "ephemeral",
+            Kind::Action => "action",
+            Kind::ListResource => "list_resource",
             Kind::Provider => "provider",
             Kind::Object => "object",
         }
@@ -37,6 +41,9 @@ pub(crate) struct Container {
     pub(crate) name: Option<Expr>,
     pub(crate) version: Option<Expr>,
     pub(crate) description: Option<Expr>,
+    pub(crate) deprecated: Option<Expr>,
+    /// Validators of the whole object.
+    pub(crate) validators: Vec<Expr>,
     /// Texts for the `{placeholders}` in the descriptions of attributes.
     pub(crate) texts: Vec<(String, Expr)>,
 }
@@ -53,7 +60,12 @@ impl Container {
                     "name" if kind.is_named() => &mut options.name,
                     "version" if kind == Kind::Resource => &mut options.version,
                     "description" => &mut options.description,
-                    "name" | "version" => {
+                    "deprecated" if kind != Kind::Object => &mut options.deprecated,
+                    "validate" if kind != Kind::Object => {
+                        options.validators.push(meta.value()?.parse()?);
+                        return Ok(());
+                    }
+                    "name" | "version" | "deprecated" | "validate" => {
                         return Err(meta.error(format!("`{}` has no option `{word}`", kind.attribute())));
                     }
                     _ => {
@@ -73,7 +85,7 @@ impl Container {
             let kind = kind.attribute();
             return Err(Error::new(
                 input.ident.span(),
-                format!("a {kind} has a type name: add `#[{kind}(name = \"example_thing\")]`"),
+                format!("its type name is missing: add `#[{kind}(name = \"example_thing\")]`"),
             ));
         }
         Ok(options)

@@ -30,6 +30,18 @@ pub fn ephemeral(input: TokenStream) -> TokenStream {
     expand(Kind::Ephemeral, input)
 }
 
+/// Makes a struct the schema of an action's configuration.
+#[proc_macro_derive(Action, attributes(action, attr))]
+pub fn action(input: TokenStream) -> TokenStream {
+    expand(Kind::Action, input)
+}
+
+/// Makes a struct the schema of the configuration with which a list resource searches.
+#[proc_macro_derive(ListResource, attributes(list_resource, attr))]
+pub fn list_resource(input: TokenStream) -> TokenStream {
+    expand(Kind::ListResource, input)
+}
+
 /// Makes a struct the schema of the provider block.
 #[proc_macro_derive(Provider, attributes(provider, attr))]
 pub fn provider(input: TokenStream) -> TokenStream {

@@ -106,6 +106,13 @@ impl<'a> Member<'a> {
         calls.extend(
             options.modifiers.iter().map(|modifier| quote_spanned!(modifier.span()=> .modify(#modifier))),
         );
+        for (option, method) in [
+            (&options.semantic_equals, quote!(semantic_equals)),
+            (&options.min_items, quote!(min_items)),
+            (&options.max_items, quote!(max_items)),
+        ] {
+            calls.extend(option.iter().map(|value| quote_spanned!(value.span()=> .#method(#value))));
+        }
         let shape = quote_spanned!(ty.span()=> <#ty as ::tf_provider_rs::model::AttributeType>::shape());
         quote!(
             attributes.push(
@@ -297,6 +304,20 @@ fn model(kind: Kind, input: &DeriveInput, container: &Container, members: &[Memb
     let ident = &input.ident;
     let (generics, arguments, bounds) = input.generics.split_for_impl();
     let name = container.name.as_ref().map_or_else(|| quote!(""), |name| quote!(#name));
+    let validators =
+        container.validators.iter().map(|check| quote_spanned!(check.span()=> .validate(#check)));
+    let deprecated = container.deprecated.iter().map(|message| quote!(.deprecated(#message)));
+    let schema = (!container.validators.is_empty() || container.deprecated.is_some()).then(|| {
+        quote!(
+            fn schema() -> ::tf_provider_rs::Schema {
+                ::tf_provider_rs::Schema::new(&<Self as ::tf_provider_rs::model::Object>::description())
+                    .version(<Self as ::tf_provider_rs::model::Model>::VERSION)
+                    .attributes(<Self as ::tf_provider_rs::model::Object>::attributes())
+                    #(#validators)*
+                    #(#deprecated)*
+            }
+        )
+    });
     let version = container.version.as_ref().map(|version| {
         quote!(
             const VERSION: i64 = #version;
@@ -308,6 +329,7 @@ fn model(kind: Kind, input: &DeriveInput, container: &Container, members: &[Memb
         impl #generics ::tf_provider_rs::model::Model for #ident #arguments #bounds {
             const TYPE_NAME: &'static str = #name;
             #version
+            #schema
             #identity
         }
     )
@@ -372,6 +394,7 @@ mod tests {
             "/** X. */ #[attr(required)] count: Attr<i64>",
             "#[attr(flatten, required)] x: Shared",
             "/** X. */ #[attr(block, required)] x: Vec<Rule>",
+            "/** X. */ #[attr(required, min_items = 1)] x: Vec<Rule>",
             "/** X. */ #[attr(computed, identity = \"perhaps\")] x: Attr<String>",
         ]
         .iter()

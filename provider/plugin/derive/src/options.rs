@@ -23,6 +23,9 @@ pub(crate) struct Options {
     pub(crate) name: Option<LitStr>,
     pub(crate) validators: Vec<Expr>,
     pub(crate) modifiers: Vec<Expr>,
+    pub(crate) semantic_equals: Option<Expr>,
+    pub(crate) min_items: Option<Expr>,
+    pub(crate) max_items: Option<Expr>,
 }
 
 /// Whether import by identity requires the attribute.
@@ -34,7 +37,8 @@ pub(crate) enum Identity {
 
 const KNOWN: &str = "`required`, `optional`, `computed`, `default = ..`, `keeps`, `replaces`, `sensitive`, \
                      `write_only`, `block`, `flatten`, `skip`, `identity`, `deprecated = \"..\"`, `description = ..`, \
-                     `name = \"..\"`, `validate = ..` and `modify = ..`";
+                     `name = \"..\"`, `validate = ..`, `modify = ..`, `semantic_equals = ..`, `min_items = ..` and \
+                     `max_items = ..`";
 
 impl Options {
     pub(crate) fn read(field: &Field) -> Result<Options> {
@@ -70,6 +74,9 @@ impl Options {
                     "name" => options.name = Some(meta.value()?.parse()?),
                     "validate" => options.validators.push(meta.value()?.parse()?),
                     "modify" => options.modifiers.push(meta.value()?.parse()?),
+                    "semantic_equals" => options.semantic_equals = Some(meta.value()?.parse()?),
+                    "min_items" => options.min_items = Some(meta.value()?.parse()?),
+                    "max_items" => options.max_items = Some(meta.value()?.parse()?),
                     "identity" => {
                         options.identity = Some(Identity::Required);
                         if meta.input.peek(Token![=]) {
@@ -105,10 +112,15 @@ impl Options {
             || self.deprecated.is_some()
             || self.name.is_some()
             || !self.validators.is_empty()
-            || !self.modifiers.is_empty();
+            || !self.modifiers.is_empty()
+            || self.semantic_equals.is_some()
+            || self.min_items.is_some()
+            || self.max_items.is_some();
         let problem = if self.flatten || self.skip {
             (other || self.flatten && self.skip)
                 .then_some("`flatten` and `skip` stand alone: remove the other options")
+        } else if !self.block && (self.min_items.is_some() || self.max_items.is_some()) {
+            Some("`min_items` and `max_items` are options of a `block`; validate an attribute instead")
         } else if self.block {
             (set_by_user || self.computed || self.write_only).then_some(
                 "a block is always optional: remove `required`, `optional`, `computed` and `default`",

@@ -5,15 +5,17 @@ use std::sync::Arc;
 use tokio::sync::mpsc;
 use tokio_stream::wrappers::ReceiverStream;
 use tonic::Status;
+use tracing::Instrument as _;
 
 use crate::action::InvokeProgress;
 use crate::diagnostic::{Diagnostic, Diagnostics};
 use crate::erased::AnyAction;
+use crate::log::rpc;
 use crate::proto::tfplugin6 as proto;
 use crate::proto::tfplugin6::invoke_action::event::{Completed, Progress, Type as Event};
 use crate::schema::Schema;
 use crate::server::list_resources::Events;
-use crate::server::others::{checked, unknown_type};
+use crate::server::others::{checked, decoded, unknown_type};
 use crate::server::panic::caught;
 use crate::server::resources::client;
 use crate::server::{Service, wire};
@@ -38,6 +40,7 @@ impl ActionEntry {
 
 impl Service {
     fn action(&self, name: &str) -> Result<&ActionEntry, Diagnostic> {
+        rpc::about(rpc::Subject::Action, name);
         self.actions.get(name).ok_or_else(|| unknown_type("action", name))
     }
 
@@ -46,7 +49,7 @@ impl Service {
         request: proto::validate_action_config::Request,
     ) -> Result<Diagnostics, Diagnostic> {
         let entry = self.action(&request.action_type)?;
-        let config = wire::decode(request.config.as_ref(), &entry.ty)?;
+        let config = decoded(&entry.schema, &entry.ty, request.config.as_ref())?;
         let mut diagnostics = checked(&entry.schema, &config);
         caught("validation", entry.action.validate(&config, &mut diagnostics)).await?;
         Ok(diagnostics)
@@ -57,7 +60,7 @@ impl Service {
         request: proto::plan_action::Request,
     ) -> Result<proto::plan_action::Response, Diagnostic> {
         let entry = self.action(&request.action_type)?;
-        let config = wire::decode(request.config.as_ref(), &entry.ty)?;
+        let config = decoded(&entry.schema, &entry.ty, request.config.as_ref())?;
         let client = client(request.client_capabilities.as_ref());
         if let Some(reason) = self.deferral(client) {
             return Ok(proto::plan_action::Response {
@@ -82,12 +85,15 @@ impl Service {
     ) -> Events<proto::invoke_action::Event> {
         let (events, stream) = mpsc::channel(BUFFER);
         let service = self.clone();
-        tokio::spawn(async move {
-            let diagnostics = service.invoked(request, &events).await.err().unwrap_or_default();
-            let completed = Completed { diagnostics: wire::diagnostics(diagnostics) };
-            // The client may be gone.
-            let _sent = events.send(event(Event::Completed(completed))).await;
-        });
+        tokio::spawn(
+            async move {
+                let diagnostics = service.invoked(request, &events).await.err().unwrap_or_default();
+                let completed = Completed { diagnostics: wire::diagnostics(diagnostics) };
+                // The client may be gone.
+                let _sent = events.send(event(Event::Completed(completed))).await;
+            }
+            .in_current_span(),
+        );
         Box::pin(ReceiverStream::new(stream))
     }
 
@@ -97,7 +103,7 @@ impl Service {
         events: &mpsc::Sender<Result<proto::invoke_action::Event, Status>>,
     ) -> Result<(), Diagnostics> {
         let entry = self.action(&request.action_type)?;
-        let config = wire::decode(request.config.as_ref(), &entry.ty)?;
+        let config = decoded(&entry.schema, &entry.ty, request.config.as_ref())?;
         let mut ctx = self.plain_context();
         ctx.client = client(request.client_capabilities.as_ref());
         let (progress, mut messages) = mpsc::channel(1);

@@ -19,18 +19,18 @@ use crate::value::Value;
 
 /// An identity in private state.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub(super) struct Copy {
+pub(super) struct IdentityCopy {
     /// The version of the identity schema.
     version: i64,
     values: Json,
 }
 
-impl Copy {
+impl IdentityCopy {
     /// The copy of `identity`, if there is one.
-    pub(super) fn of(entry: &Entry, identity: Option<&Value>) -> Option<Copy> {
+    pub(super) fn of(entry: &Entry, identity: Option<&Value>) -> Option<IdentityCopy> {
         let (schema, identity) = (entry.identity.as_ref()?, identity?);
         let values = codec::json::to_json(identity, &schema.ty()).ok()?;
-        Some(Copy { version: schema.version, values })
+        Some(IdentityCopy { version: schema.version, values })
     }
 }
 
@@ -41,7 +41,7 @@ impl Copy {
 pub(super) async fn stored(
     entry: &Entry,
     sent: Option<&proto::ResourceIdentityData>,
-    copy: Option<Copy>,
+    copy: Option<IdentityCopy>,
 ) -> Result<Option<Value>, Diagnostics> {
     let Some(schema) = &entry.identity else { return Ok(None) };
     if let Some(data) = sent {

@@ -7,14 +7,16 @@ use futures::Stream;
 use tokio::sync::mpsc;
 use tokio_stream::wrappers::ReceiverStream;
 use tonic::Status;
+use tracing::Instrument as _;
 
 use crate::diagnostic::{Diagnostic, Diagnostics};
 use crate::erased::AnyListResource;
 use crate::list_resource::{ListRequest, ListResult};
+use crate::log::rpc;
 use crate::plan;
 use crate::proto::tfplugin6 as proto;
 use crate::schema::Schema;
-use crate::server::others::{checked, unknown_type};
+use crate::server::others::{checked, decoded, unknown_type};
 use crate::server::panic::caught;
 use crate::server::{Service, resources, wire};
 use crate::types::Type;
@@ -42,6 +44,7 @@ impl ListEntry {
 impl Service {
     /// The list resource, and the managed resource that it finds.
     fn list_entry(&self, name: &str) -> Result<(&ListEntry, &resources::Entry), Diagnostic> {
+        rpc::about(rpc::Subject::ListResource, name);
         let entry = self.list_resources.get(name).ok_or_else(|| unknown_type("list resource", name))?;
         match self.resources.get(name) {
             Some(resource) if resource.identity.is_some() => Ok((entry, resource)),
@@ -57,7 +60,7 @@ impl Service {
         request: proto::validate_list_resource_config::Request,
     ) -> Result<Diagnostics, Diagnostic> {
         let (entry, _) = self.list_entry(&request.type_name)?;
-        let config = wire::decode(request.config.as_ref(), &entry.ty)?;
+        let config = decoded(&entry.schema, &entry.ty, request.config.as_ref())?;
         let mut diagnostics = checked(&entry.schema, &config);
         caught("validation", entry.list.validate(&config, &mut diagnostics)).await?;
         Ok(diagnostics)
@@ -67,18 +70,21 @@ impl Service {
     pub(super) fn list(&self, request: proto::list_resource::Request) -> Events<proto::list_resource::Event> {
         let (events, stream) = mpsc::channel(BUFFER);
         let service = self.clone();
-        tokio::spawn(async move {
-            if let Err(diagnostics) = service.send_list(request, &events).await
-                && !diagnostics.is_empty()
-            {
-                let event = proto::list_resource::Event {
-                    diagnostic: wire::diagnostics(diagnostics),
-                    ..Default::default()
-                };
-                // The client may be gone.
-                let _sent = events.send(Ok(event)).await;
+        tokio::spawn(
+            async move {
+                if let Err(diagnostics) = service.send_list(request, &events).await
+                    && !diagnostics.is_empty()
+                {
+                    let event = proto::list_resource::Event {
+                        diagnostic: wire::diagnostics(diagnostics),
+                        ..Default::default()
+                    };
+                    // The client may be gone.
+                    let _sent = events.send(Ok(event)).await;
+                }
             }
-        });
+            .in_current_span(),
+        );
         Box::pin(ReceiverStream::new(stream))
     }
 
@@ -88,7 +94,7 @@ impl Service {
         events: &mpsc::Sender<Result<proto::list_resource::Event, Status>>,
     ) -> Result<(), Diagnostics> {
         let (entry, resource) = self.list_entry(&request.type_name)?;
-        let config = wire::decode(request.config.as_ref(), &entry.ty)?;
+        let config = decoded(&entry.schema, &entry.ty, request.config.as_ref())?;
         let limit = u64::try_from(request.limit).ok().filter(|limit| *limit > 0);
         let include_resource = request.include_resource_object;
         let ctx = self.plain_context();

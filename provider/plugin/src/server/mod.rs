@@ -191,10 +191,11 @@ macro_rules! messages {
 macro_rules! answer {
     ($module:ident { $($field:ident: $kept:expr),* }, $outcome:expr) => {{
         let outcome: Result<proto::$module::Response, Diagnostics> = $outcome.map_err(Into::into);
-        Ok(Response::new(outcome.unwrap_or_else(|diagnostics| proto::$module::Response {
-            $($field: $kept,)*
-            diagnostics: wire::diagnostics(diagnostics),
-            ..Default::default()
+        Ok(Response::new(outcome.unwrap_or_else(|diagnostics| {
+            let mut response = proto::$module::Response::default();
+            response.diagnostics = wire::diagnostics(diagnostics);
+            $(response.$field = $kept;)*
+            response
         })))
     }};
 }
@@ -231,7 +232,6 @@ impl proto::provider_server::Provider for Service {
                 .map(|n| ListResourceMetadata { type_name: owned(n) })
                 .collect(),
             actions: self.actions.keys().map(|n| ActionMetadata { type_name: owned(n) }).collect(),
-            ..Default::default()
         }))
     }
 
@@ -270,7 +270,6 @@ impl proto::provider_server::Provider for Service {
             functions: self.signatures().collect(),
             server_capabilities: Some(Service::capabilities()),
             diagnostics: wire::diagnostics(self.flaws.clone()),
-            ..Default::default()
         }))
     }
 

@@ -9,6 +9,7 @@ use crate::deferral::DeferReason;
 use crate::diagnostic::{Diagnostic, Diagnostics};
 use crate::erased::{AnyDataSource, AnyEphemeral};
 use crate::function::{FunctionError, Signature};
+use crate::log::{rpc, secrets};
 use crate::proto::tfplugin6 as proto;
 use crate::required;
 use crate::schema::Schema;
@@ -61,6 +62,23 @@ pub(super) fn unknown_type(kind: &str, name: &str) -> Diagnostic {
     )
 }
 
+/// Decodes a value, whose sensitive parts no log line may contain.
+pub(super) fn decoded(
+    schema: &Schema,
+    ty: &Type,
+    value: Option<&proto::DynamicValue>,
+) -> Result<Value, Diagnostic> {
+    let value = wire::decode(value, ty)?;
+    secrets::remember(schema, &value);
+    Ok(value)
+}
+
+/// Encodes a result, whose sensitive parts no log line may contain.
+fn encoded(schema: &Schema, ty: &Type, value: &Value) -> Result<proto::DynamicValue, Diagnostic> {
+    secrets::remember(schema, value);
+    wire::encode(value, ty)
+}
+
 /// Checks required attributes and runs the validators. Nothing is stored here, so write-only attributes are allowed.
 pub(super) fn checked(schema: &Schema, config: &Value) -> Diagnostics {
     let mut diagnostics = required::missing(schema, config);
@@ -95,7 +113,7 @@ impl Service {
         &self,
         request: proto::validate_provider_config::Request,
     ) -> Result<Diagnostics, Diagnostic> {
-        let config = wire::decode(request.config.as_ref(), &self.schema.ty())?;
+        let config = decoded(&self.schema, &self.schema.ty(), request.config.as_ref())?;
         let mut diagnostics = checked(&self.schema, &config);
         diagnostics.extend(caught("validation", self.provider.validate(&config)).await?);
         Ok(diagnostics)
@@ -105,7 +123,7 @@ impl Service {
         &self,
         request: proto::configure_provider::Request,
     ) -> Result<Diagnostics, Diagnostic> {
-        let config = wire::decode(request.config.as_ref(), &self.schema.ty())?;
+        let config = decoded(&self.schema, &self.schema.ty(), request.config.as_ref())?;
         let missing = required::missing(&self.schema, &config);
         if missing.has_error() {
             return Ok(missing);
@@ -131,7 +149,7 @@ impl Service {
         request: proto::validate_data_resource_config::Request,
     ) -> Result<Diagnostics, Diagnostic> {
         let entry = self.data_source(&request.type_name)?;
-        let config = wire::decode(request.config.as_ref(), &entry.ty)?;
+        let config = decoded(&entry.schema, &entry.ty, request.config.as_ref())?;
         let mut diagnostics = checked(&entry.schema, &config);
         caught("validation", entry.source.validate(&config, &mut diagnostics)).await?;
         Ok(diagnostics)
@@ -142,7 +160,7 @@ impl Service {
         request: proto::read_data_source::Request,
     ) -> Result<proto::read_data_source::Response, Diagnostic> {
         let entry = self.data_source(&request.type_name)?;
-        let config = wire::decode(request.config.as_ref(), &entry.ty)?;
+        let config = decoded(&entry.schema, &entry.ty, request.config.as_ref())?;
         let missing = required::missing(&entry.schema, &config);
         if missing.has_error() {
             return Ok(proto::read_data_source::Response {
@@ -162,7 +180,7 @@ impl Service {
         ctx.meta = self.meta(request.provider_meta.as_ref())?;
         match caught("a read", entry.source.read(&ctx, &config)).await? {
             Ok(state) => Ok(proto::read_data_source::Response {
-                state: Some(wire::encode(&entry.written(&config, state), &entry.ty)?),
+                state: Some(encoded(&entry.schema, &entry.ty, &entry.written(&config, state))?),
                 deferred: ctx.allowed_deferral().map(wire::deferred),
                 ..Default::default()
             }),
@@ -174,10 +192,12 @@ impl Service {
     }
 
     fn data_source(&self, name: &str) -> Result<&DataSourceEntry, Diagnostic> {
+        rpc::about(rpc::Subject::DataSource, name);
         self.data_sources.get(name).ok_or_else(|| unknown_type("data source", name))
     }
 
     fn ephemeral(&self, name: &str) -> Result<&EphemeralEntry, Diagnostic> {
+        rpc::about(rpc::Subject::Ephemeral, name);
         self.ephemerals.get(name).ok_or_else(|| unknown_type("ephemeral resource", name))
     }
 
@@ -186,7 +206,7 @@ impl Service {
         request: proto::validate_ephemeral_resource_config::Request,
     ) -> Result<Diagnostics, Diagnostic> {
         let entry = self.ephemeral(&request.type_name)?;
-        let config = wire::decode(request.config.as_ref(), &entry.ty)?;
+        let config = decoded(&entry.schema, &entry.ty, request.config.as_ref())?;
         let mut diagnostics = checked(&entry.schema, &config);
         caught("validation", entry.ephemeral.validate(&config, &mut diagnostics)).await?;
         Ok(diagnostics)
@@ -197,7 +217,7 @@ impl Service {
         request: proto::open_ephemeral_resource::Request,
     ) -> Result<proto::open_ephemeral_resource::Response, Diagnostic> {
         let entry = self.ephemeral(&request.type_name)?;
-        let config = wire::decode(request.config.as_ref(), &entry.ty)?;
+        let config = decoded(&entry.schema, &entry.ty, request.config.as_ref())?;
         let missing = required::missing(&entry.schema, &config);
         if missing.has_error() {
             return Ok(proto::open_ephemeral_resource::Response {
@@ -217,7 +237,7 @@ impl Service {
         match caught("opening", entry.ephemeral.open(&ctx, &config)).await? {
             Ok(opened) => Ok(proto::open_ephemeral_resource::Response {
                 deferred: ctx.allowed_deferral().map(wire::deferred),
-                result: Some(wire::encode(&opened.result.conform(&entry.ty), &entry.ty)?),
+                result: Some(encoded(&entry.schema, &entry.ty, &opened.result.conform(&entry.ty))?),
                 renew_at: moment(opened.renew_in),
                 private: opened.private,
                 ..Default::default()
@@ -278,6 +298,7 @@ impl Service {
             text: format!("{}: {}", diagnostic.summary, diagnostic.detail),
             argument: None,
         };
+        rpc::about(rpc::Subject::Function, &request.name);
         let (signature, function) =
             self.functions.get(&request.name).ok_or_else(|| told(unknown_type("function", &request.name)))?;
         let mut arguments = Vec::with_capacity(request.arguments.len());

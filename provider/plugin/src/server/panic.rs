@@ -19,7 +19,10 @@ thread_local! {
 /// Runs `operation` and converts a panic to a diagnostic.
 pub(crate) async fn caught<T>(what: &str, operation: impl Future<Output = T>) -> Result<T, Diagnostic> {
     install_hook();
-    AssertUnwindSafe(operation).catch_unwind().await.map_err(|payload| {
+    tracing::trace!(target: "sdk.framework", operation = what, "Calling provider");
+    let called = AssertUnwindSafe(operation).catch_unwind().await;
+    tracing::trace!(target: "sdk.framework", operation = what, "Called provider");
+    called.map_err(|payload| {
         let location = LOCATION.take().unwrap_or_else(|| "an unknown location".to_owned());
         Diagnostic::error(
             format!("The provider panicked during {what}"),

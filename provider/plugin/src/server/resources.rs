@@ -7,6 +7,7 @@ use crate::context::{ClientCapabilities, Context, Private, Progress};
 use crate::diagnostic::{Diagnostic, Diagnostics};
 use crate::erased::{AnyResource, ValueChange};
 use crate::generate;
+use crate::log::{rpc, secrets};
 use crate::plan::{self, Prepared};
 use crate::plan_modifiers;
 use crate::proto::tfplugin6 as proto;
@@ -14,7 +15,8 @@ use crate::required;
 use crate::resource::{ImportRequest, MoveSource, Planned};
 use crate::schema::{IdentitySchema, Schema};
 use crate::semantic;
-use crate::server::identity::{self, Copy};
+use crate::server::identity::{self, IdentityCopy};
+use crate::server::others::decoded;
 use crate::server::panic::caught;
 use crate::server::stored::Stored;
 use crate::server::{Service, wire};
@@ -41,11 +43,12 @@ impl Entry {
     }
 
     fn decode(&self, value: Option<&proto::DynamicValue>) -> Result<Value, Diagnostic> {
-        wire::decode(value, &self.ty)
+        decoded(&self.schema, &self.ty, value)
     }
 
     /// Encodes a plan or state for the client, which stores it. Write-only attributes are removed first.
     pub(crate) fn encode(&self, value: &Value) -> Result<proto::DynamicValue, Diagnostic> {
+        secrets::remember(&self.schema, value);
         let attributes = &self.schema.attributes;
         wire::encode(&block::fill(attributes, plan::without_write_only(attributes, value.clone())), &self.ty)
     }
@@ -76,6 +79,7 @@ pub(super) fn client(capabilities: Option<&proto::ClientCapabilities>) -> Client
 
 impl Service {
     fn entry(&self, type_name: &str) -> Result<&Entry, Diagnostic> {
+        rpc::about(rpc::Subject::Resource, type_name);
         self.resources.get(type_name).ok_or_else(|| {
             Diagnostic::error(
                 format!("Unknown resource type {type_name}"),
@@ -205,7 +209,11 @@ impl Service {
         Ok(proto::apply_resource_change::Response {
             new_identity: identity.as_ref().map(|identity| entry.encode_identity(identity)).transpose()?,
             new_state: Some(entry.encode(&state)?),
-            private: Stored::bytes(&ctx.private, applied.unfinished, Copy::of(entry, identity.as_ref())),
+            private: Stored::bytes(
+                &ctx.private,
+                applied.unfinished,
+                IdentityCopy::of(entry, identity.as_ref()),
+            ),
             diagnostics: wire::diagnostics(applied.diagnostics),
         })
     }
@@ -237,7 +245,11 @@ impl Service {
             new_identity: identity.as_ref().map(|identity| entry.encode_identity(identity)).transpose()?,
             new_state: Some(entry.encode(&state)?),
             diagnostics: Vec::new(),
-            private: Stored::bytes(&ctx.private, stored.unfinished, Copy::of(entry, identity.as_ref())),
+            private: Stored::bytes(
+                &ctx.private,
+                stored.unfinished,
+                IdentityCopy::of(entry, identity.as_ref()),
+            ),
             deferred: ctx.allowed_deferral().map(wire::deferred),
         })
     }
@@ -282,7 +294,7 @@ impl Service {
                         .map(|identity| entry.encode_identity(identity))
                         .transpose()?,
                     state: Some(entry.encode(&state)?),
-                    private: Stored::bytes(&ctx.private, false, Copy::of(entry, identity.as_ref())),
+                    private: Stored::bytes(&ctx.private, false, IdentityCopy::of(entry, identity.as_ref())),
                 };
                 Ok(proto::import_resource_state::Response {
                     imported_resources: vec![imported],

@@ -7,7 +7,7 @@ use serde_json::Value as Json;
 
 use crate::context::Private;
 use crate::diagnostic::Diagnostic;
-use crate::server::identity::Copy;
+use crate::server::identity::IdentityCopy;
 
 /// The private bytes, as JSON.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
@@ -18,7 +18,7 @@ pub(crate) struct Stored {
     pub(crate) unfinished: bool,
     /// The identity, for clients that do not store it.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) identity: Option<Copy>,
+    pub(super) identity: Option<IdentityCopy>,
     /// The resource's own private state.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub(crate) resource: BTreeMap<String, Json>,
@@ -42,7 +42,7 @@ impl Stored {
     }
 
     /// Encodes the current content of `private` with the rest.
-    pub(super) fn bytes(private: &Private, unfinished: bool, identity: Option<Copy>) -> Vec<u8> {
+    pub(super) fn bytes(private: &Private, unfinished: bool, identity: Option<IdentityCopy>) -> Vec<u8> {
         let stored = Stored { unfinished, identity, resource: private.all() };
         if !stored.unfinished && stored.identity.is_none() && stored.resource.is_empty() {
             return Vec::new();

@@ -4,6 +4,7 @@ use crate::codec;
 use crate::deferral::DeferReason;
 use crate::diagnostic::{Diagnostic, Diagnostics, Severity};
 use crate::function::{Parameter, Signature};
+use crate::log::rpc;
 use crate::path::{Path, Step};
 use crate::proto::tfplugin6 as proto;
 use crate::schema::{Attribute, IdentitySchema, Nesting, Schema, Shape};
@@ -43,6 +44,7 @@ pub(crate) fn encode(value: &Value, ty: &Type) -> Result<proto::DynamicValue, Di
 
 /// All messages, in order.
 pub(crate) fn diagnostics(diagnostics: Diagnostics) -> Vec<proto::Diagnostic> {
+    rpc::diagnostics(&diagnostics);
     diagnostics
         .0
         .into_iter()

@@ -1,5 +1,7 @@
 //! The derive macros: schema, conversions and identity from one struct.
 
+#![expect(clippy::unwrap_used, reason = "helpers of tests fail as tests do")]
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::marker::PhantomData;
 
@@ -7,7 +9,7 @@ use ipnet::Ipv4Net;
 use tf_provider_rs::model::{FromValue, Model, Object as _, ToValue};
 use tf_provider_rs::schema::{Attribute, Shape};
 use tf_provider_rs::{
-    Attr, Choice, Diagnostics, Nesting, Object, Path, Provider, Resource, Secret, Type, Value, id,
+    Attr, Choice, Diagnostics, Nesting, Object, Path, Provider, Resource, Secret, Type, Value, id, validators,
 };
 
 id! {
@@ -60,7 +62,13 @@ fn even(value: &Value, path: &Path, diagnostics: &mut Diagnostics) {
 ///
 /// The second paragraph.
 #[derive(Clone, Debug, Default, PartialEq, Resource)]
-#[resource(name = "test_subnet", version = 3, noun = "subnet")]
+#[resource(
+    name = "test_subnet",
+    version = 3,
+    noun = "subnet",
+    validate = validators::conflicts_with(["rule", "rules"]),
+    deprecated = "Use test_network instead."
+)]
 struct Subnet<K: Clone + Default + Send + Sync + 'static> {
     #[attr(flatten)]
     named: Named,
@@ -91,8 +99,11 @@ struct Subnet<K: Clone + Default + Send + Sync + 'static> {
     /// Status.
     #[attr(computed)]
     status: Attr<Status>,
+    /// A nested block.
+    #[attr(block, max_items = 2)]
+    route: Attr<Vec<Rule>>,
     /// Anything.
-    #[attr(optional)]
+    #[attr(optional, semantic_equals = |_, _| false)]
     anything: Attr<Value>,
     #[attr(skip)]
     kind: PhantomData<K>,
@@ -133,6 +144,7 @@ fn doc_comments_and_types_are_the_schema() {
         "type",
         "password_wo",
         "status",
+        "route",
         "anything",
     ];
     assert_eq!(names, expected);
@@ -146,6 +158,12 @@ fn doc_comments_and_types_are_the_schema() {
     assert_eq!(attribute("ports").default, Some(Value::Set(vec![443.into()])));
     assert_eq!(attribute("type").default, Some("plain".into()));
     assert_eq!(attribute("anything").ty(), Type::Dynamic);
+    assert!(attribute("anything").semantic.is_some());
+    assert!(attribute("route").block.is_some());
+    assert_eq!(
+        (schema.validators.len(), schema.deprecated.as_deref()),
+        (1, Some("Use test_network instead."))
+    );
     let Shape::Nested(Nesting::Map, rule) = attribute("rules").shape else { panic!("a map of objects") };
     assert_eq!(rule[1].default, Some("tcp".into()));
     assert!(matches!(attribute("rule").shape, Shape::Nested(Nesting::Single, _)));

@@ -92,7 +92,7 @@ fn logs_are_lines_that_terraform_reads() {
     let lines = log(&plugin);
     let panic = lines.iter().find(|line| line["@level"] == "error").expect("the panic is logged");
     assert_eq!(panic["@message"], "asked to fall");
-    assert_eq!(panic["@module"], "provider.proving");
+    assert_eq!(panic["@module"], "proving");
     let location = panic["location"].as_str().unwrap();
     assert!(location.contains("proving.rs:"), "{location}");
     let timestamp = panic["@timestamp"].as_str().unwrap();

@@ -5,6 +5,7 @@
 mod calls;
 #[path = "../common/mod.rs"]
 mod common;
+mod identity;
 mod life;
 mod lifecycle;
 mod newest;

@@ -128,7 +128,7 @@ fn metadata_and_schemas_announce_them() {
     let functions = proving
         .call(async |mut client| client.get_functions(proto::get_functions::Request {}).await)
         .unwrap();
-    assert_eq!(functions.functions["fall"].deprecation_message, "Stand instead.");
+    assert_eq!(functions.functions["sum"].deprecation_message, "Use `+` instead.");
 }
 
 #[test]
@@ -157,7 +157,7 @@ fn an_unknown_provider_configuration_defers_everything() {
     let ty = plugin.schema().unwrap().provider.ty.clone();
     let unknown = Value::object([("address", Value::UNKNOWN)]);
     let configure = |plugin: &Plugin| plugin.configure_value(&unknown.clone().conform(&ty)).unwrap();
-    assert_eq!(told(&configure(&plugin)), ["The address is not known yet"]);
+    assert_eq!(told(&configure(&plugin)), ["The provider cannot be configured yet"]);
 
     plugin.capabilities(true, true);
     assert!(configure(&plugin).is_empty());

@@ -7,6 +7,7 @@ mod common;
 mod notes;
 mod proving;
 mod strict;
+mod todo;
 mod workshop;
 
 use std::path::Path;

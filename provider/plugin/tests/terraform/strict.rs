@@ -176,3 +176,67 @@ fn a_type_name_is_registered_once() {
         assert!(text.contains(&format!("{name} is the name of strict::")), "{text}");
     }
 }
+
+#[test]
+fn the_stored_identity_is_compared_in_every_client() {
+    let workspace = workspace();
+    let configure = |region: &str| {
+        let block = format!("directory = {}\n  region = \"{region}\"", quoted(&workspace.notes()));
+        workspace.write("strict", &block, &site("key = \"one\""));
+    };
+    configure("east");
+    workspace.terraform.apply(&[]).unwrap().success().unwrap();
+    configure("west");
+    for run in [
+        workspace.terraform.plan(&[]),
+        workspace.terraform.apply(&["-refresh-only"]),
+        workspace.terraform.destroy(&[]),
+        workspace.terraform.destroy(&["-refresh=false"]),
+    ] {
+        let text = told(&run.unwrap().failure().unwrap().stderr);
+        assert!(text.contains("The state says east, and the provider is configured for west."), "{text}");
+    }
+    assert!(workspace.notes().join("east/a").exists());
+    configure("east");
+    let unchanged = workspace.terraform.plan(&["-detailed-exitcode"]).unwrap();
+    assert_eq!(unchanged.code, 0, "{}", unchanged.output());
+    workspace.terraform.destroy(&[]).unwrap().success().unwrap();
+    assert!(!workspace.notes().join("east/a").exists());
+}
+
+#[test]
+fn a_trace_has_every_call_and_no_sensitive_value() {
+    let mut workspace = workspace();
+    write(
+        &workspace,
+        &site(
+            "key = \"very-sensitive\"\n  key_wo = ephemeral.strict_key.a.key\n}\nephemeral \"strict_key\" \"a\" {\n  seed = \"x\"",
+        ),
+    );
+    let log = workspace.notes().join("log");
+    workspace.terraform.env("TF_LOG_PROVIDER", "TRACE").env("TF_LOG_PATH", log.as_os_str());
+    workspace.terraform.apply(&[]).unwrap().success().unwrap();
+    let log = fs::read_to_string(log).unwrap();
+    let line = |parts: &[&str]| {
+        let found = log.lines().find(|line| parts.iter().all(|part| line.contains(part)));
+        found.unwrap_or_else(|| panic!("no line has {parts:?}:\n{log}"))
+    };
+    let served = line(&["Served request", "tf_rpc=ApplyResourceChange", "tf_resource_type=strict_site"]);
+    for field in [
+        "@module=sdk.proto",
+        "tf_req_id=",
+        "tf_req_duration_ms=",
+        "tf_provider_addr=registry.terraform.io/example/strict",
+        "tf_proto_version=6.11",
+        "diagnostic_error_count=0",
+    ] {
+        assert!(served.contains(field), "{field} is not in {served}");
+    }
+    line(&["Received request", "tf_rpc=OpenEphemeralResource"]);
+    line(&["Served request", "tf_ephemeral_resource_type=strict_key"]);
+    // The provider's own lines name the call, too.
+    let own = line(&["wrote a site", "@module=strict", "tf_rpc=ApplyResourceChange"]);
+    assert!(own.contains("name=a") && own.contains("***"), "{own}");
+    assert!(!log.contains("very-sensitive"), "{log}");
+    assert!(!log.contains("key-of-x"), "{log}");
+}

@@ -137,6 +137,8 @@ fn validators_report_what_to_write() {
     assert!(text.contains("`bought_in` and `made_in` exclude each other."), "{text}");
     let text = refused(&"drawer { name = \"x\" }\n  ".repeat(3));
     assert!(text.contains("No more than 2 \"drawer\" blocks are allowed"), "{text}");
+    let text = refused("drawer {\n    name = null\n  }");
+    assert!(text.contains("`drawer[0].name` must have a value"), "{text}");
 }
 
 #[test]

@@ -342,11 +342,6 @@ impl World {
         }
     }
 
-    /// The same link both ways, and the usual configuration.
-    pub fn simple(seed: u64, link: Link) -> Self {
-        Self::new(seed, [config(0, seed), config(1, seed)], [link.clone(), link])
-    }
-
     /// The path changes at a time.
     pub fn change(&mut self, at: u64, links: [Link; 2]) {
         self.changes.push_back((at, links));

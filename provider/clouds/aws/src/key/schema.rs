@@ -2,7 +2,7 @@
 
 use tf_provider_rs::model::Model;
 use tf_provider_rs::schema::{Attribute, Schema};
-use tf_provider_rs::{Attr, model};
+use tf_provider_rs::{Attr, NotKnown, model};
 
 use super::Named;
 use crate::common::{self, Common, Tagged};
@@ -50,8 +50,8 @@ impl<K: Named> Common for Key<K> {
 
     warren_managed::accessors!();
 
-    fn marks(&self, aws: &Aws) -> Tags {
-        aws.tags(self.name.text(), &self.tags)
+    fn marks(&self, aws: &Aws) -> Result<Tags, NotKnown> {
+        Ok(aws.tags(self.name.value()?, &self.tags))
     }
 
     fn plan_marks(&mut self, aws: Option<&Aws>) {

@@ -35,7 +35,9 @@ impl Object for Subnet {
     async fn plan(session: &Session, change: &mut Change<Subnet>, diagnostics: &mut Diagnostics) {
         let planned = &change.planned;
         if !planned.name.is_unknown() {
-            diagnostics.extend(session.guard().plan(schema::part(planned)).await);
+            if let Ok(part) = schema::part(planned) {
+                diagnostics.extend(session.guard().plan(part).await);
+            }
         }
     }
 

@@ -114,10 +114,10 @@ pub(super) fn state(aws: &Aws, found: Found, before: &Subnet) -> Subnet {
 }
 
 /// The ranges of the subnet for the guard.
-pub(super) fn part(subnet: &Subnet) -> PlannedResource {
+pub(super) fn part(subnet: &Subnet) -> Result<PlannedResource, tf_provider_rs::NotKnown> {
     let vpc = Parent::of("warren_aws_vpc", subnet.vpc_id.known().map(String::as_str))
         .within(ranges::known(&subnet.vpc_cidr_block).into_iter().collect());
-    let mut resource = PlannedResource::new(key(subnet)).id(subnet.id.known().map(String::as_str));
+    let mut resource = PlannedResource::new(key(subnet)?).id(subnet.id.known().map(String::as_str));
     for (range, name, family) in [
         (&subnet.cidr_block, "cidr_block", Family::V4),
         (&subnet.ipv6_cidr_block, "ipv6_cidr_block", Family::V6),
@@ -128,5 +128,5 @@ pub(super) fn part(subnet: &Subnet) -> PlannedResource {
             resource = resource.range(net, Path::of(name), Role::Part(vpc.clone()));
         }
     }
-    resource
+    Ok(resource)
 }

@@ -33,7 +33,7 @@ fn the_guard_is_told_what_is_known() {
         ipv6_cidr_block: tf_provider_rs::Attr::Unknown,
         ..Subnet::default()
     };
-    let part = schema::part(&subnet);
+    let part = schema::part(&subnet).unwrap();
     assert_eq!(part.ranges.len(), 1);
     assert_eq!(part.unknown.len(), 1);
     let Role::Part(parent) = &part.ranges[0].role else { panic!("a subnet is a part") };

@@ -76,7 +76,9 @@ impl Object for Vpc {
             dns_hostnames: planned.enable_dns_hostnames,
         };
         session.run().vpcs.put(planned.name.text(), id, memory);
-        diagnostics.extend(session.guard().plan(schema::occupied(planned)).await);
+        if let Ok(part) = schema::occupied(planned) {
+            diagnostics.extend(session.guard().plan(part).await);
+        }
     }
 
     /// Claims the ranges. A VPC that changes its name releases the claims under its old name.
@@ -87,9 +89,9 @@ impl Object for Vpc {
         _config: &Vpc,
     ) -> Result<(), Diagnostics> {
         let guard = work.session.guard();
-        guard.claim(&key(self), ClaimRole::Occupy, &schema::nets(self)).await?;
+        guard.claim(&key(self)?, ClaimRole::Occupy, &schema::nets(self)).await?;
         match prior {
-            Some(prior) if prior.name != self.name => guard.release(&key(prior)).await,
+            Some(prior) if prior.name != self.name => guard.release(&key(prior)?).await,
             _ => Ok(()),
         }
     }
@@ -105,7 +107,7 @@ impl Object for Vpc {
     async fn ensure(&mut self, work: &Work<'_>, progress: &Progress) -> Result<(), Diagnostics> {
         warren_managed::ensure(self, work, progress).await?;
         // From now on subnets refer to it by ID. Conflicts were reported when it was planned.
-        let _told = work.session.guard().plan(schema::occupied(self)).await;
+        let _told = work.session.guard().plan(schema::occupied(self)?).await;
         work.op
             .until("available", || async {
                 let vpc = api::get(&work.cloud, self.id.text()).await?;
@@ -129,7 +131,7 @@ impl Object for Vpc {
         let Work { cloud: aws, op, .. } = work;
         let id = self.id.text();
         op.delete(|| api::delete(aws, id), || api::get(aws, id)).await?;
-        work.session.guard().release(&key(self)).await
+        work.session.guard().release(&key(self)?).await
     }
 }
 

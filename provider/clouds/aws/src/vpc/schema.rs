@@ -168,8 +168,8 @@ pub(super) fn nets(vpc: &Vpc) -> Vec<IpNet> {
 }
 
 /// The ranges of the VPC for the guard.
-pub(super) fn occupied(vpc: &Vpc) -> PlannedResource {
-    let mut resource = PlannedResource::new(key(vpc)).id(vpc.id.known().map(String::as_str));
+pub(super) fn occupied(vpc: &Vpc) -> Result<PlannedResource, tf_provider_rs::NotKnown> {
+    let mut resource = PlannedResource::new(key(vpc)?).id(vpc.id.known().map(String::as_str));
     let add = |resource: PlannedResource, range: &Attr<String>, name: &str, family| match range {
         Attr::Unknown => resource.unknown(family),
         range => match ranges::known(range) {
@@ -186,5 +186,5 @@ pub(super) fn occupied(vpc: &Vpc) -> PlannedResource {
             .flatten()
             .fold(resource, |resource, range| add(resource, range, "secondary_cidr_blocks", Family::V4)),
     };
-    add(resource, &vpc.ipv6_cidr_block, "ipv6_cidr_block", Family::V6)
+    Ok(add(resource, &vpc.ipv6_cidr_block, "ipv6_cidr_block", Family::V6))
 }

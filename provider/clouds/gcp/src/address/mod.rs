@@ -2,10 +2,8 @@
 
 mod api;
 mod model;
-#[cfg(test)]
-mod tests;
 
-use tf_provider_rs::{Diagnostics, Schema, async_trait};
+use tf_provider_rs::{Diagnostics, Model, Schema, async_trait};
 use warren_managed::Object;
 
 use crate::account::Gcp;
@@ -18,7 +16,7 @@ pub(crate) use model::Address;
 #[async_trait]
 impl Object for Address {
     fn schema() -> Schema {
-        model::schema()
+        <Self as Model>::schema()
     }
 
     async fn prepare(
@@ -27,7 +25,7 @@ impl Object for Address {
         _prior: Option<&Address>,
         _config: &Address,
     ) -> Result<(), Diagnostics> {
-        common::has_region(&self.region)
+        common::has_region("region", &self.region)
     }
 
     async fn find(&self, gcp: &Gcp) -> Result<Vec<String>, ApiError> {
@@ -41,7 +39,7 @@ impl Object for Address {
     /// Nothing of an address can be changed.
     async fn reconcile(&self, work: &Work<'_>) -> Result<Address, Diagnostics> {
         let Work { cloud: gcp, op, .. } = work;
-        landed(work, self.id.value()?).await?;
+        landed(work, self.object.id()?).await?;
         op.call(|| api::get(gcp, self)).await
     }
 
@@ -50,7 +48,7 @@ impl Object for Address {
     }
 
     async fn delete(&self, work: &Work<'_>) -> Result<(), Diagnostics> {
-        let (gcp, id) = (&work.cloud, self.id.value()?);
+        let (gcp, id) = (&work.cloud, self.object.id()?);
         remove(work, || api::delete(gcp, id), || api::get(gcp, self)).await
     }
 }

@@ -11,11 +11,11 @@ use google_cloud_wkt::FieldMask;
 use tf_provider_rs::Attr;
 
 use super::cleanup::Cleanup;
-use super::model::{DOCKER, Repository};
+use super::model::{Format, Repository};
 use crate::account::Gcp;
 use crate::begun::Begun;
 use crate::common::Located as _;
-use crate::error::{ApiError, Failure as _, Named as _, OrMissing as _, non_empty};
+use crate::error::{ApiError, Failure as _, Named as _, Parsed as _, non_empty};
 use crate::{labels, link};
 
 const GET: &str = "repositories.get";
@@ -23,27 +23,30 @@ const GET: &str = "repositories.get";
 /// Finds the repository of this name if an interrupted create of ours left it.
 pub(super) async fn find(gcp: &Gcp, planned: &Repository) -> Result<Vec<String>, ApiError> {
     let id = planned.place(&gcp.project)?;
-    let before = Repository { id: id.as_str().into(), ..planned.clone() };
     let Some(found) = ApiError::if_found(fetch(gcp, &id).await)? else { return Ok(Vec::new()) };
-    let have = state(&found, &before)?;
-    let same = (&have.format, &have.kms_key_name) == (&planned.format, &planned.kms_key_name);
-    labels::adoptable(gcp, planned, &found.labels.into_iter().collect(), same)
+    let labels = found.labels.clone().into_iter().collect();
+    labels::adoptable(gcp, planned, &labels, || {
+        let mut before = planned.clone();
+        before.object.id = id.into();
+        let have = state(&found, &before)?;
+        Ok((&have.format, &have.kms_key_name) == (&planned.format, &planned.kms_key_name))
+    })
 }
 
 /// Starts creating a repository and returns its ID.
 pub(super) async fn create(gcp: &Gcp, planned: &Repository) -> Result<String, ApiError> {
     let id = planned.place(&gcp.project)?;
     let parent = format!("projects/{}/locations/{}", gcp.project, planned.location.value()?);
-    let format = planned.format.value()?.as_str();
+    let format = *planned.format.value()?;
     let mut body = body(gcp, planned)?
-        .set_format(format)
+        .set_format(format.as_str())
         .set_kms_key_name(or_empty(&planned.kms_key_name))
         .set_cleanup_policies(Cleanup::wanted(planned).policies());
-    if format == DOCKER {
+    if format == Format::Docker {
         body = body.set_docker_config(docker(planned)).set_vulnerability_scanning_config(scanning(planned));
     }
     let call = gcp.clients.artifacts.create_repository().set_parent(parent);
-    let call = call.set_repository_id(planned.name.value()?).set_repository(body);
+    let call = call.set_repository_id(planned.object.name()?).set_repository(body);
     let operation = call.send().await.named("repositories.create")?;
     gcp.began(&id, Begun::in_registry("repositories.create", operation.name)?);
     Ok(id)
@@ -51,10 +54,10 @@ pub(super) async fn create(gcp: &Gcp, planned: &Repository) -> Result<String, Ap
 
 /// Updates the repository if it differs from the plan.
 pub(super) async fn update(gcp: &Gcp, want: &Repository) -> Result<(), ApiError> {
-    let id = want.id.value()?;
+    let id = want.object.id()?;
     let found = fetch(gcp, id).await?;
     let have = state(&found, want)?;
-    let is_docker = have.format == DOCKER.into();
+    let is_docker = have.format == Format::Docker.into();
     let wanted = labels::all(gcp, want)?;
     let mut body = body(gcp, want)?.set_name(id);
     let mut paths = Vec::new();
@@ -87,7 +90,7 @@ pub(super) async fn update(gcp: &Gcp, want: &Repository) -> Result<(), ApiError>
 
 /// Reads the repository; not found is an error.
 pub(super) async fn get(gcp: &Gcp, before: &Repository) -> Result<Repository, ApiError> {
-    state(&fetch(gcp, before.id.value()?).await?, before)
+    state(&fetch(gcp, before.object.id()?).await?, before)
 }
 
 pub(super) async fn delete(gcp: &Gcp, id: &str) -> Result<Begun, ApiError> {
@@ -123,20 +126,18 @@ fn scanning(planned: &Repository) -> VulnerabilityScanningConfig {
 
 /// The state of a repository as the API returns it, whose ID and timeouts are those of `before`.
 fn state(found: &model::Repository, before: &Repository) -> Result<Repository, ApiError> {
-    let (project, location, name) = link::regional(GET, before.id.value()?)?;
-    let format = found.format.name().or_missing(GET, "format")?;
+    let (project, location, name) = link::regional(GET, before.object.id()?)?;
+    let format: Format = found.format.name().parsed(GET, "format")?;
     // Only images have tags and are scanned; for other packages the settings have no effect.
     let of_images = |found: bool, before: Attr<bool>| match before {
-        Attr::Known(before) if format != DOCKER => before.into(),
-        _ => (found || format != DOCKER).into(),
+        Attr::Known(before) if format != Format::Docker => before.into(),
+        _ => (found || format != Format::Docker).into(),
     };
     let scanning = found.vulnerability_scanning_config.as_ref();
     let scanned = scanning.is_none_or(|config| config.enablement_config != EnablementConfig::Disabled);
     let uri = non_empty(found.registry_uri.clone());
-    let found_labels = found.labels.iter().map(|(key, value)| (key.clone(), value.clone())).collect();
-    let (labels, effective_labels) = labels::state(&found_labels, &before.labels);
     Ok(Repository {
-        id: before.id.clone(),
+        object: before.object.found(&name, before.object.mark.found(&found.labels)),
         format: format.into(),
         immutable_tags: of_images(
             found.docker_config().is_some_and(|docker| docker.immutable_tags),
@@ -146,13 +147,11 @@ fn state(found: &model::Repository, before: &Repository) -> Result<Repository, A
         keep_last_versions: Cleanup::found(&found.cleanup_policies).count().into(),
         kms_key_name: non_empty(found.kms_key_name.clone()).into(),
         description: non_empty(found.description.clone()).into(),
-        labels,
-        effective_labels,
         registry_uri: uri
-            .unwrap_or_else(|| format!("{location}-{}.pkg.dev/{project}/{name}", format.to_lowercase()))
+            .unwrap_or_else(|| {
+                format!("{location}-{}.pkg.dev/{project}/{name}", format.as_str().to_lowercase())
+            })
             .into(),
-        name: name.into(),
         location: location.into(),
-        timeouts: before.timeouts.clone(),
     })
 }

@@ -28,7 +28,7 @@ pub(super) enum Cleanup {
 impl Cleanup {
     pub(super) fn wanted(planned: &Repository) -> Cleanup {
         let count = planned.keep_last_versions.known();
-        count.map_or(Cleanup::NotOurs, |count| Cleanup::Keep(i32::try_from(*count).unwrap_or(i32::MAX)))
+        count.map_or(Cleanup::NotOurs, |count| Cleanup::Keep(*count))
     }
 
     pub(super) fn found(policies: &HashMap<String, CleanupPolicy>) -> Cleanup {
@@ -41,9 +41,9 @@ impl Cleanup {
     }
 
     /// The number of versions to keep, if the policies are ours and unchanged.
-    pub(super) fn count(&self) -> Option<i64> {
+    pub(super) fn count(&self) -> Option<i32> {
         match self {
-            Cleanup::Keep(count) => Some(i64::from(*count)),
+            Cleanup::Keep(count) => Some(*count),
             Cleanup::NotOurs | Cleanup::Changed => None,
         }
     }

@@ -6,7 +6,7 @@ mod model;
 #[cfg(test)]
 mod tests;
 
-use tf_provider_rs::{Diagnostics, Path, Schema, async_trait};
+use tf_provider_rs::{Diagnostics, Model, Path, Schema, async_trait};
 use warren_managed::Object;
 
 use crate::account::Gcp;
@@ -14,13 +14,13 @@ use crate::common;
 use crate::error::{ApiError, Failure as _};
 use crate::operation::{carry_out, landed, remove};
 use crate::session::{Session, Work};
-use model::DOCKER;
+use model::Format;
 pub(crate) use model::Repository;
 
 #[async_trait]
 impl Object for Repository {
     fn schema() -> Schema {
-        model::schema()
+        <Self as Model>::schema()
     }
 
     fn validate(&self, _session: &Session, diagnostics: &mut Diagnostics) {
@@ -33,7 +33,7 @@ impl Object for Repository {
         _prior: Option<&Repository>,
         _config: &Repository,
     ) -> Result<(), Diagnostics> {
-        common::has_region(&self.location)
+        common::has_region("location", &self.location)
     }
 
     async fn find(&self, gcp: &Gcp) -> Result<Vec<String>, ApiError> {
@@ -46,7 +46,7 @@ impl Object for Repository {
 
     async fn reconcile(&self, work: &Work<'_>) -> Result<Repository, Diagnostics> {
         let Work { cloud: gcp, op, .. } = work;
-        landed(work, self.id.value()?).await?;
+        landed(work, self.object.id()?).await?;
         carry_out(work, || async { api::update(gcp, self).await.map(|()| None) }).await?;
         op.call(|| api::get(gcp, self)).await
     }
@@ -56,14 +56,14 @@ impl Object for Repository {
     }
 
     async fn delete(&self, work: &Work<'_>) -> Result<(), Diagnostics> {
-        let (gcp, id) = (&work.cloud, self.id.value()?);
+        let (gcp, id) = (&work.cloud, self.object.id()?);
         remove(work, || api::delete(gcp, id), || api::get(gcp, self)).await
     }
 }
 
 /// Reports `immutable_tags` in a repository whose format has no tags.
 fn check(repository: &Repository, diagnostics: &mut Diagnostics) {
-    let other = repository.format.known().is_some_and(|format| format != DOCKER);
+    let other = repository.format.known().is_some_and(|format| *format != Format::Docker);
     if other && repository.immutable_tags.is_true() {
         diagnostics.error_at(
             Path::of("immutable_tags"),

@@ -1,22 +1,15 @@
-use warren_managed::listed;
-
 use super::*;
 
 #[test]
-fn attributes() {
-    insta::assert_snapshot!(listed(&Repository::schema()));
-}
-
-#[test]
 fn tags_belong_to_images() {
-    let told = |format: &str| {
+    let told = |format: Format| {
         let repository =
             Repository { format: format.into(), immutable_tags: true.into(), ..Repository::default() };
         let mut diagnostics = Diagnostics::default();
         check(&repository, &mut diagnostics);
         diagnostics.0.len()
     };
-    assert_eq!((told("DOCKER"), told("PYTHON")), (0, 1));
+    assert_eq!((told(Format::Docker), told(Format::Python)), (0, 1));
 }
 
 #[test]

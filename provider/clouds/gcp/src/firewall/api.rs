@@ -8,12 +8,13 @@ use google_cloud_compute_v1::model::firewall_log_config::Metadata;
 use tf_provider_rs::Attr;
 use warren_managed::sets;
 
-use super::model::{Firewall, Traffic};
+use super::model::{Firewall, LogMetadata, Traffic};
 use crate::account::Gcp;
 use crate::begun::{Begun, begin};
 use crate::common::{Common as _, Located as _};
-use crate::error::{ApiError, Failure as _, Named as _, OrMissing as _};
-use crate::{link, marker};
+use crate::error::{ApiError, Failure as _, Named as _, OrMissing as _, Parsed as _};
+use crate::link;
+use crate::marker;
 
 const GET: &str = "firewalls.get";
 
@@ -21,8 +22,10 @@ const GET: &str = "firewalls.get";
 pub(super) async fn find(gcp: &Gcp, planned: &Firewall) -> Result<Vec<String>, ApiError> {
     let id = planned.place(&gcp.project)?;
     let Some(found) = ApiError::if_found(fetch(gcp, &id).await)? else { return Ok(Vec::new()) };
-    let have = state(&found, planned)?;
-    let same = (&have.network, &have.direction) == (&planned.network, &planned.direction);
+    let same = || {
+        let have = state(&found, planned)?;
+        Ok((&have.network, &have.direction) == (&planned.network, &planned.direction))
+    };
     planned.adoptable(gcp, found.description.as_deref(), same)
 }
 
@@ -37,10 +40,10 @@ pub(super) async fn create(gcp: &Gcp, planned: &Firewall, description: &str) -> 
 
 /// Starts updating the rule if it differs from the plan.
 pub(super) async fn update(gcp: &Gcp, want: &Firewall) -> Result<Option<Begun>, ApiError> {
-    let id = want.id.value()?;
+    let id = want.object.id()?;
     let found = fetch(gcp, id).await?;
-    let marks = want.marks(gcp);
-    if marker::is_current(found.description.as_deref(), &marks, &want.description)
+    let marks = want.marks(gcp)?;
+    if marker::is_current(found.description.as_deref(), &marks, &want.object.mark.description)
         && same(&state(&found, want)?, want)
     {
         return Ok(None);
@@ -53,7 +56,7 @@ pub(super) async fn update(gcp: &Gcp, want: &Firewall) -> Result<Option<Begun>, 
 
 /// Reads the rule; not found is an error.
 pub(super) async fn get(gcp: &Gcp, before: &Firewall) -> Result<Firewall, ApiError> {
-    state(&fetch(gcp, before.id.value()?).await?, before)
+    state(&fetch(gcp, before.object.id()?).await?, before)
 }
 
 pub(super) async fn delete(gcp: &Gcp, id: &str) -> Result<Begun, ApiError> {
@@ -102,11 +105,11 @@ fn body(rule: &Firewall, description: &str) -> Result<model::Firewall, ApiError>
     let allowed = traffic(&rule.allow)?.into_iter();
     let denied = traffic(&rule.deny)?.into_iter();
     Ok(model::Firewall::new()
-        .set_name(rule.name.value()?)
+        .set_name(rule.object.name()?)
         .set_description(description)
-        .set_network(link::id(rule.network.value()?))
+        .set_network(rule.network.value()?.id())
         .set_direction(rule.direction.value()?.as_str())
-        .set_or_clear_priority(rule.priority.known().and_then(|priority| i32::try_from(*priority).ok()))
+        .set_or_clear_priority(rule.priority.into_known().map(i32::from))
         .set_allowed(
             allowed.map(|(protocol, ports)| Allowed::new().set_ip_protocol(protocol).set_ports(ports)),
         )
@@ -128,19 +131,20 @@ fn state(found: &model::Firewall, before: &Firewall) -> Result<Firewall, ApiErro
     let texts = |found: &[String], before| sets::found(found.iter().cloned(), before);
     // The API returns an egress rule without a destination as one for all destinations.
     let everywhere = before.destination_ranges.is_null()
-        && before.id.is_known()
+        && before.object.id.is_known()
         && found.destination_ranges == ["0.0.0.0/0"];
     let log = found.log_config.as_ref().filter(|log| log.enable.unwrap_or_default());
-    let metadata = |log: &model::FirewallLogConfig| {
-        let metadata = log.metadata.as_ref().and_then(Metadata::name);
-        metadata.unwrap_or("INCLUDE_ALL_METADATA").to_owned()
-    };
+    let metadata = log.map(|log| log.metadata.as_ref().and_then(Metadata::name));
+    let metadata = metadata.map(|name| name.unwrap_or(LogMetadata::Include.as_str()));
+    let direction = found.direction.as_ref().and_then(Direction::name);
+    let priority = found.priority.and_then(|priority| u16::try_from(priority).ok());
     Ok(Firewall {
-        name: found.name.clone().or_missing(GET, "name")?.into(),
-        id: before.id.clone(),
-        network: link::kept(&before.network, found.network.as_deref().or_missing(GET, "network")?),
-        direction: found.direction.as_ref().and_then(Direction::name).or_missing(GET, "direction")?.into(),
-        priority: i64::from(found.priority.or_missing(GET, "priority")?).into(),
+        object: before
+            .object
+            .found(found.name.as_deref().or_missing(GET, "name")?, found.description.as_deref().into()),
+        network: link::found(GET, "network", found.network.as_deref(), &before.network)?,
+        direction: Attr::Known(direction.parsed(GET, "direction")?),
+        priority: priority.or_missing(GET, "priority")?.into(),
         allow: traffic(allowed, &before.allow)?,
         deny: traffic(denied, &before.deny)?,
         source_ranges: texts(&found.source_ranges, &before.source_ranges),
@@ -153,11 +157,9 @@ fn state(found: &model::Firewall, before: &Firewall) -> Result<Firewall, ApiErro
         },
         target_tags: texts(&found.target_tags, &before.target_tags),
         target_service_accounts: texts(&found.target_service_accounts, &before.target_service_accounts),
-        log_metadata: log.map(metadata).into(),
+        log_metadata: metadata.parsed_if_set(GET, "logConfig.metadata")?.into(),
         disabled: found.disabled.unwrap_or_default().into(),
-        description: marker::user(found.description.as_deref()),
         self_link: found.self_link.clone().or_missing(GET, "selfLink")?.into(),
-        timeouts: before.timeouts.clone(),
     })
 }
 

@@ -6,7 +6,7 @@ use tf_provider_rs::{Attr, Diagnostics, Path};
 use warren_cidr::parse_cidr;
 use warren_managed::sets::{self, Texts};
 
-use super::model::{Firewall, Traffic};
+use super::model::{Direction, Firewall, Traffic};
 use crate::common;
 
 /// Reports rules that Google rejects or that open the network by accident.
@@ -26,7 +26,7 @@ pub(super) fn rule(rule: &Firewall, diagnostics: &mut Diagnostics) {
             "Set either `allow` or `deny`, with at least one protocol.".to_owned(),
         );
     }
-    let ingress = rule.direction.known().is_none_or(|direction| direction != "EGRESS");
+    let ingress = rule.direction != Direction::Egress.into();
     for (name, set, of_ingress) in [
         ("source_ranges", &rule.source_ranges, true),
         ("source_tags", &rule.source_tags, true),

@@ -6,7 +6,7 @@ mod model;
 #[cfg(test)]
 mod tests;
 
-use tf_provider_rs::{Diagnostics, Schema, async_trait};
+use tf_provider_rs::{Diagnostics, Model, Schema, async_trait};
 use warren_managed::Object;
 
 use crate::account::Gcp;
@@ -18,7 +18,7 @@ pub(crate) use model::Firewall;
 #[async_trait]
 impl Object for Firewall {
     fn schema() -> Schema {
-        model::schema()
+        <Self as Model>::schema()
     }
 
     fn validate(&self, _session: &Session, diagnostics: &mut Diagnostics) {
@@ -35,7 +35,7 @@ impl Object for Firewall {
 
     async fn reconcile(&self, work: &Work<'_>) -> Result<Firewall, Diagnostics> {
         let Work { cloud: gcp, op, .. } = work;
-        landed(work, self.id.value()?).await?;
+        landed(work, self.object.id()?).await?;
         carry_out(work, || api::update(gcp, self)).await?;
         op.call(|| api::get(gcp, self)).await
     }
@@ -45,7 +45,7 @@ impl Object for Firewall {
     }
 
     async fn delete(&self, work: &Work<'_>) -> Result<(), Diagnostics> {
-        let (gcp, id) = (&work.cloud, self.id.value()?);
+        let (gcp, id) = (&work.cloud, self.object.id()?);
         remove(work, || api::delete(gcp, id), || api::get(gcp, self)).await
     }
 }

@@ -2,119 +2,108 @@
 
 use std::collections::BTreeSet;
 
-use tf_provider_rs::schema::{Attribute, Nesting, Schema};
-use tf_provider_rs::{Attr, Type, model};
-use warren_managed::Timeouts;
+use tf_provider_rs::{Attr, Choice, Object, Resource};
+use warren_managed::HasShared;
 use warren_managed::sets::Texts;
 
-use crate::common::{self, common};
+use crate::account::Gcp;
+use crate::common::{self, Description, GcpObject, Located};
+use crate::link::NetworkRef;
 
-model! {
-    /// A firewall rule.
-    pub struct Firewall {
-        /// Unique in the project.
-        pub name: Attr<String>,
-        /// `projects/P/global/firewalls/N`.
-        pub id: Attr<String>,
-        /// The network.
-        pub network: Attr<String>,
-        /// `INGRESS` or `EGRESS`.
-        pub direction: Attr<String>,
-        /// The lowest value wins.
-        pub priority: Attr<i64>,
-        /// Allowed traffic.
-        pub allow: Attr<BTreeSet<Traffic>>,
-        /// Denied traffic.
-        pub deny: Attr<BTreeSet<Traffic>>,
-        /// Source ranges.
-        pub source_ranges: Texts,
-        /// Tags of the source VMs.
-        pub source_tags: Texts,
-        /// Service accounts of the source VMs.
-        pub source_service_accounts: Texts,
-        /// Destination ranges.
-        pub destination_ranges: Texts,
-        /// Tags of the target VMs.
-        pub target_tags: Texts,
-        /// Service accounts of the target VMs.
-        pub target_service_accounts: Texts,
-        /// Metadata that is logged; null means no logging.
-        pub log_metadata: Attr<String>,
-        /// Whether the rule is disabled.
-        pub disabled: Attr<bool>,
-        /// The user's part of the description.
-        pub description: Attr<String>,
-        /// URL.
-        pub self_link: Attr<String>,
-        /// Timeouts of operations.
-        pub timeouts: Attr<Timeouts>,
-    }
+/// Manages a firewall rule of a VPC network. Without any rules, Google Cloud denies all ingress and allows all egress.
+/// A rule with priority 65534 that denies all traffic can serve as the baseline for more specific rules.
+#[derive(Clone, Debug, Default, PartialEq, Resource)]
+#[resource(
+    name = "warren_gcp_firewall",
+    noun = "rule",
+    scope = "project",
+    id = "`projects/PROJECT/global/firewalls/NAME`, the same as in hashicorp/google"
+)]
+pub(crate) struct Firewall {
+    #[attr(flatten)]
+    pub(crate) object: GcpObject<Description>,
+    /// ID or self link of the network, from this provider or from hashicorp/google. Changing this replaces the rule.
+    #[attr(required, replaces)]
+    pub(crate) network: Attr<NetworkRef>,
+    /// Direction of the traffic, `INGRESS` or `EGRESS`. Changing this replaces the rule. Defaults to `INGRESS`.
+    #[attr(default = Direction::Ingress, replaces)]
+    pub(crate) direction: Attr<Direction>,
+    /// Priority, 0 to 65535. Among rules that match a packet, the lowest value wins. Updated in place. Defaults to
+    /// `1000`.
+    #[attr(default = 1000)]
+    pub(crate) priority: Attr<u16>,
+    /// Protocols and ports to allow. Set either `allow` or `deny`. Updated in place.
+    #[attr(optional)]
+    pub(crate) allow: Attr<BTreeSet<Traffic>>,
+    /// Protocols and ports to deny. Set either `allow` or `deny`. Updated in place.
+    #[attr(optional)]
+    pub(crate) deny: Attr<BTreeSet<Traffic>>,
+    /// Source ranges in CIDR notation, for ingress rules only. Updated in place.
+    #[attr(optional)]
+    pub(crate) source_ranges: Texts,
+    /// Network tags of the source VMs, for ingress rules only. Updated in place.
+    #[attr(optional)]
+    pub(crate) source_tags: Texts,
+    /// Service accounts of the source VMs, for ingress rules only. Updated in place.
+    #[attr(optional)]
+    pub(crate) source_service_accounts: Texts,
+    /// Destination ranges in CIDR notation. An egress rule without them applies to all destinations. Updated in place.
+    #[attr(optional)]
+    pub(crate) destination_ranges: Texts,
+    /// Network tags of the VMs that the rule applies to. Updated in place. Defaults to all VMs of the network.
+    #[attr(optional)]
+    pub(crate) target_tags: Texts,
+    /// Service accounts of the VMs that the rule applies to. Updated in place. Defaults to all VMs of the network.
+    #[attr(optional)]
+    pub(crate) target_service_accounts: Texts,
+    /// Logs the connections that match the rule, with or without metadata. Updated in place. Defaults to no logging.
+    #[attr(optional)]
+    pub(crate) log_metadata: Attr<LogMetadata>,
+    /// Whether the rule is disabled. Updated in place. Defaults to `false`.
+    #[attr(default = false)]
+    pub(crate) disabled: Attr<bool>,
+    /// Self link: URL of the object in the Google Cloud API.
+    #[attr(computed, keeps)]
+    pub(crate) self_link: Attr<String>,
+}
 
-    /// Packets of one protocol.
-    #[derive(Eq, PartialOrd, Ord)]
-    pub struct Traffic {
-        /// Such as `tcp`; `all` means every protocol.
-        pub protocol: Attr<String>,
-        /// Such as `443` or `8000-8100`; null means all.
-        pub ports: Texts,
+/// Packets of one protocol.
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Object)]
+pub(crate) struct Traffic {
+    /// Protocol: `tcp`, `udp`, `icmp`, `esp`, `ah`, `sctp`, `ipip`, a protocol number, or `all`.
+    #[attr(required)]
+    pub(crate) protocol: Attr<String>,
+    /// Ports or port ranges, such as `443` or `8000-8100`. Defaults to all ports.
+    #[attr(optional)]
+    pub(crate) ports: Texts,
+}
+
+/// Direction of traffic.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Choice)]
+pub(crate) enum Direction {
+    #[choice("INGRESS")]
+    Ingress,
+    #[choice("EGRESS")]
+    Egress,
+}
+
+/// Metadata of logged connections.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Choice)]
+pub(crate) enum LogMetadata {
+    #[choice("EXCLUDE_ALL_METADATA")]
+    Exclude,
+    #[choice("INCLUDE_ALL_METADATA")]
+    Include,
+}
+
+impl HasShared for Firewall {
+    type Shared = GcpObject<Description>;
+
+    fn plan_marks(&mut self, gcp: Option<&Gcp>) {
+        common::plan(self, gcp);
     }
 }
 
-common!(Firewall, "warren_gcp_firewall", global "firewalls");
-
-pub(super) fn schema() -> Schema {
-    let set = |name: &str, text: &str| Attribute::of(name, Type::set(Type::String)).optional().describe(text);
-    let traffic = |name: &str, text: &str| {
-        Attribute::nested(
-            name,
-            Nesting::Set,
-            [
-                Attribute::string("protocol").required().describe(
-                    "Protocol: `tcp`, `udp`, `icmp`, `esp`, `ah`, `sctp`, `ipip`, a protocol number, or \
-                         `all`.",
-                ),
-                Attribute::of("ports", Type::set(Type::String))
-                    .optional()
-                    .describe("Ports or port ranges, such as `443` or `8000-8100`. Defaults to all ports."),
-            ],
-        )
-        .optional()
-        .describe(text)
-    };
-    Schema::new(
-        "A firewall rule of a VPC network. Without any rules, Google Cloud denies all ingress and allows all egress. \
-         A rule with priority 65534 that denies all traffic can serve as the baseline for more specific rules.",
-    )
-    .attributes(common::head("rule", "projects/PROJECT/global/firewalls/NAME"))
-    .attribute(common::network("rule"))
-    .attributes([
-        Attribute::string("direction")
-            .default("INGRESS")
-            .replaces()
-            .validate(common::one_of(&["INGRESS", "EGRESS"]))
-            .describe("Direction of the traffic, `INGRESS` or `EGRESS`. Changing this replaces the rule. Defaults to \
-                 `INGRESS`."),
-        Attribute::number("priority")
-            .default(1000)
-            .validate(common::between(0, 65535))
-            .describe("Priority, 0 to 65535. Among rules that match a packet, the lowest value wins. Updated in \
-                 place. Defaults to `1000`."),
-        traffic("allow", "Protocols and ports to allow. Set either `allow` or `deny`. Updated in place."),
-        traffic("deny", "Protocols and ports to deny. Set either `allow` or `deny`. Updated in place."),
-        set("source_ranges", "Source ranges in CIDR notation, for ingress rules only. Updated in place."),
-        set("source_tags", "Network tags of the source VMs, for ingress rules only. Updated in place."),
-        set("source_service_accounts", "Service accounts of the source VMs, for ingress rules only. Updated in place."),
-        set("destination_ranges", "Destination ranges in CIDR notation. An egress rule without them applies to all destinations. Updated in place."),
-        set("target_tags", "Network tags of the VMs that the rule applies to. Updated in place. Defaults to all VMs of the network."),
-        set("target_service_accounts", "Service accounts of the VMs that the rule applies to. Updated in place. Defaults to all VMs of the network."),
-        Attribute::string("log_metadata")
-            .optional()
-            .validate(common::one_of(&["EXCLUDE_ALL_METADATA", "INCLUDE_ALL_METADATA"]))
-            .describe("Logs the connections that match the rule, with or without metadata. Updated in place. \
-                 Defaults to no logging."),
-        Attribute::bool("disabled").default(false).describe("Whether the rule is disabled. Updated in place. Defaults to `false`."),
-    ])
-    .attribute(common::description())
-    .attribute(common::self_link())
-    .attributes(common::tail())
+impl Located for Firewall {
+    const COLLECTION: &'static str = "firewalls";
 }

@@ -1,6 +1,7 @@
 //! API calls for instances.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::net::Ipv4Addr;
 
 use google_cloud_compute_v1::model;
 use google_cloud_compute_v1::model::instance::Status;
@@ -10,8 +11,9 @@ use super::model::{Gateway, MISCONFIGURED, RUNNING};
 use crate::account::Gcp;
 use crate::begun::{Begun, begin};
 use crate::common::Located as _;
-use crate::error::{ApiError, Failure as _, Named as _, OrMissing as _};
-use crate::{labels, link};
+use crate::error::{ApiError, Failure as _, Named as _, OrMissing as _, Parsed as _};
+use crate::labels;
+use crate::link;
 
 /// Metadata with the boot script: Google's guest agent runs it at every boot.
 const SCRIPT: &str = "startup-script";
@@ -28,15 +30,16 @@ const GET: &str = "instances.get";
 pub(super) async fn find(gcp: &Gcp, planned: &Gateway) -> Result<Vec<String>, ApiError> {
     let id = planned.place(&gcp.project)?;
     let Some(found) = ApiError::if_found(fetch(gcp, &id).await)? else { return Ok(Vec::new()) };
-    let have = state(&found, planned)?;
-    let same = have.machine_type == planned.machine_type
-        && have.image == planned.image
-        && have.subnetwork == planned.subnetwork
-        && have.nat_ip == planned.nat_ip
-        && have.service_account == planned.service_account
-        && have.startup_script == planned.startup_script;
-    let labels = found.labels.into_iter().collect();
-    labels::adoptable(gcp, planned, &labels, same)
+    let labels = found.labels.clone().into_iter().collect();
+    labels::adoptable(gcp, planned, &labels, || {
+        let have = state(&found, planned)?;
+        Ok(have.machine_type == planned.machine_type
+            && have.image == planned.image
+            && have.subnetwork == planned.subnetwork
+            && have.nat_ip == planned.nat_ip
+            && have.service_account == planned.service_account
+            && have.startup_script == planned.startup_script)
+    })
 }
 
 /// Starts creating an instance and returns its ID.
@@ -55,11 +58,14 @@ pub(super) async fn create(gcp: &Gcp, planned: &Gateway) -> Result<String, ApiEr
         disk = disk.set_disk_encryption_key(model::CustomerEncryptionKey::new().set_kms_key_name(key));
     }
     let outside = planned.nat_ip.known().map(|address| {
-        model::AccessConfig::new().set_type("ONE_TO_ONE_NAT").set_name("External NAT").set_nat_ip(address)
+        model::AccessConfig::new()
+            .set_type("ONE_TO_ONE_NAT")
+            .set_name("External NAT")
+            .set_nat_ip(address.to_string())
     });
     let interface = model::NetworkInterface::new()
-        .set_subnetwork(link::id(planned.subnetwork.value()?))
-        .set_or_clear_network_ip(planned.network_ip.known().cloned())
+        .set_subnetwork(planned.subnetwork.value()?.id())
+        .set_or_clear_network_ip(planned.network_ip.known().map(Ipv4Addr::to_string))
         .set_access_configs(outside);
     let metadata = [
         (SCRIPT, planned.startup_script.value()?.as_str()),
@@ -73,7 +79,7 @@ pub(super) async fn create(gcp: &Gcp, planned: &Gateway) -> Result<String, ApiEr
     let machine_type =
         format!("projects/{}/zones/{zone}/machineTypes/{}", gcp.project, planned.machine_type.value()?);
     let body = model::Instance::new()
-        .set_name(planned.name.value()?)
+        .set_name(planned.object.name()?)
         .set_description("Warren gateway")
         .set_machine_type(machine_type)
         .set_can_ip_forward(true)
@@ -98,7 +104,7 @@ pub(super) async fn create(gcp: &Gcp, planned: &Gateway) -> Result<String, ApiEr
 
 /// Reads the instance; not found is an error.
 pub(super) async fn get(gcp: &Gcp, before: &Gateway) -> Result<Gateway, ApiError> {
-    state(&fetch(gcp, before.id.value()?).await?, before)
+    state(&fetch(gcp, before.object.id()?).await?, before)
 }
 
 /// Starts the instance if it is stopped or suspended, and returns its status, if it is not running yet.
@@ -123,7 +129,7 @@ pub(super) async fn start(gcp: &Gcp, id: &str) -> Result<Option<String>, ApiErro
 
 /// Starts setting the planned labels if they differ.
 pub(super) async fn set_labels(gcp: &Gcp, want: &Gateway) -> Result<Option<Begun>, ApiError> {
-    let id = want.id.value()?;
+    let id = want.object.id()?;
     let (found, labels) = (fetch(gcp, id).await?, labels::all(gcp, want)?);
     if found.labels.into_iter().collect::<BTreeMap<_, _>>() == labels {
         return Ok(None);
@@ -138,7 +144,7 @@ pub(super) async fn set_labels(gcp: &Gcp, want: &Gateway) -> Result<Option<Begun
 
 /// Starts setting the planned network tags if they differ.
 pub(super) async fn set_tags(gcp: &Gcp, want: &Gateway) -> Result<Option<Begun>, ApiError> {
-    let id = want.id.value()?;
+    let id = want.object.id()?;
     let tags = fetch(gcp, id).await?.tags.or_missing(GET, "tags")?;
     let wanted = sets::known(&want.tags);
     if tags.items.iter().collect::<BTreeSet<_>>() == wanted.iter().collect() {
@@ -172,7 +178,7 @@ pub(super) fn state(found: &model::Instance, before: &Gateway) -> Result<Gateway
     let items = found.metadata.as_ref().map(|metadata| metadata.items.as_slice()).unwrap_or_default();
     let item = |key: &str| items.iter().find(|item| item.key.as_deref() == Some(key))?.value.clone();
     let interface = found.network_interfaces.first().or_missing(GET, "networkInterfaces")?;
-    let subnetwork = interface.subnetwork.as_deref().or_missing(GET, "networkInterfaces.subnetwork")?;
+    let nat_ip = interface.access_configs.iter().find_map(|config| config.nat_ip.as_deref());
     let disk = found.disks.iter().find(|disk| disk.boot == Some(true));
     let key = disk.and_then(|disk| disk.disk_encryption_key.as_ref()?.kms_key_name.as_deref());
     let shielded = found.shielded_instance_config.as_ref();
@@ -180,17 +186,20 @@ pub(super) fn state(found: &model::Instance, before: &Gateway) -> Result<Gateway
         && shielded.is_some_and(|it| it.enable_secure_boot == Some(true) && it.enable_vtpm == Some(true));
     let status = status(found)?;
     let tags = found.tags.iter().flat_map(|tags| &tags.items);
-    let found_labels = found.labels.iter().map(|(key, value)| (key.clone(), value.clone())).collect();
-    let (labels, effective_labels) = labels::state(&found_labels, &before.labels);
+    let name = found.name.as_deref().or_missing(GET, "name")?;
     Ok(Gateway {
-        name: found.name.clone().or_missing(GET, "name")?.into(),
-        id: before.id.clone(),
+        object: before.object.found(name, before.object.mark.found(&found.labels)),
         zone: link::last(found.zone.as_deref()).or_missing(GET, "zone")?.into(),
         machine_type: link::last(found.machine_type.as_deref()).or_missing(GET, "machineType")?.into(),
         image: item(IMAGE).into(),
-        subnetwork: link::kept(&before.subnetwork, subnetwork),
-        network_ip: interface.network_ip.clone().into(),
-        nat_ip: interface.access_configs.iter().find_map(|config| config.nat_ip.clone()).into(),
+        subnetwork: link::found(
+            GET,
+            "networkInterfaces.subnetwork",
+            interface.subnetwork.as_deref(),
+            &before.subnetwork,
+        )?,
+        network_ip: interface.network_ip.as_deref().parsed_if_set(GET, "networkInterfaces.networkIP")?.into(),
+        nat_ip: nat_ip.parsed_if_set(GET, "networkInterfaces.accessConfigs.natIP")?.into(),
         service_account: found.service_accounts.iter().find_map(|account| account.email.clone()).into(),
         tags: sets::found(tags.cloned(), &before.tags),
         disk_gib: disk.and_then(|disk| disk.disk_size_gb).into(),
@@ -203,8 +212,5 @@ pub(super) fn state(found: &model::Instance, before: &Gateway) -> Result<Gateway
         startup_script: item(SCRIPT).into(),
         state: if as_wanted || status != RUNNING { status } else { MISCONFIGURED }.into(),
         self_link: found.self_link.clone().or_missing(GET, "selfLink")?.into(),
-        labels,
-        effective_labels,
-        timeouts: before.timeouts.clone(),
     })
 }

@@ -13,14 +13,13 @@ mod model;
 #[cfg(test)]
 mod tests;
 
-use tf_provider_rs::{Attr, Change, Diagnostics, Path, Schema, async_trait};
+use tf_provider_rs::{Attr, Change, Diagnostics, Model, Path, Schema, async_trait};
 use warren_gateways::boot::{self, Run};
 use warren_managed::{Object, Poll};
 use warren_wire::fetch::Source;
 
 use crate::account::Gcp;
 use crate::error::{ApiError, Failure as _};
-use crate::link;
 use crate::operation::{carry_out, landed, remove};
 use crate::session::{Session, Work};
 pub(crate) use model::Gateway;
@@ -29,7 +28,7 @@ use model::{MISCONFIGURED, RUNNING};
 #[async_trait]
 impl Object for Gateway {
     fn schema() -> Schema {
-        model::schema()
+        <Self as Model>::schema()
     }
 
     async fn plan(_session: &Session, change: &mut Change<Gateway>, diagnostics: &mut Diagnostics) {
@@ -61,7 +60,7 @@ impl Object for Gateway {
 
     async fn reconcile(&self, work: &Work<'_>) -> Result<Gateway, Diagnostics> {
         let Work { cloud: gcp, op, .. } = work;
-        let id = self.id.value()?;
+        let id = self.object.id()?;
         landed(work, id).await?;
         op.until(RUNNING, || async { Ok(api::start(gcp, id).await?.map_or(Poll::Ready(()), Poll::Pending)) })
             .await?;
@@ -75,13 +74,18 @@ impl Object for Gateway {
     }
 
     async fn delete(&self, work: &Work<'_>) -> Result<(), Diagnostics> {
-        let (gcp, id) = (&work.cloud, self.id.value()?);
+        let (gcp, id) = (&work.cloud, self.object.id()?);
         remove(work, || api::delete(gcp, id), || api::get(gcp, self)).await
     }
 }
 
 /// The startup script of a gateway; unknown while any part of it is.
 fn script(gateway: &Gateway) -> Result<Attr<String>, Diagnostics> {
-    let names = [&gateway.config, &gateway.wireguard_key, &gateway.tls_key];
-    boot::planned(Run::GuestAgent, &gateway.release, names, |id| Source::GcpSecret(link::id(&id)))
+    let [config, wireguard_key, tls_key] =
+        [&gateway.config, &gateway.wireguard_key, &gateway.tls_key].map(|secret| match secret {
+            Attr::Known(secret) => Attr::Known(secret.id()),
+            Attr::Null => Attr::Null,
+            Attr::Unknown => Attr::Unknown,
+        });
+    boot::planned(Run::GuestAgent, &gateway.release, [&config, &wireguard_key, &tls_key], Source::GcpSecret)
 }

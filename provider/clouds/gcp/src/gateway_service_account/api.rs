@@ -16,7 +16,7 @@ const GET: &str = "serviceAccounts.get";
 pub(super) async fn find(gcp: &Gcp, planned: &ServiceAccount) -> Result<Vec<String>, ApiError> {
     let id = planned.place(&gcp.project)?;
     let Some(found) = ApiError::if_found(fetch(gcp, &id).await)? else { return Ok(Vec::new()) };
-    planned.adoptable(gcp, Some(&found.description), true)
+    planned.adoptable(gcp, Some(&found.description), || Ok(true))
 }
 
 /// Creates an account and returns its ID.
@@ -25,7 +25,7 @@ pub(super) async fn create(
     planned: &ServiceAccount,
     description: &str,
 ) -> Result<String, ApiError> {
-    let name = planned.name.value()?;
+    let name = planned.object.name()?;
     let account = model::ServiceAccount::new()
         .set_display_name(format!("Warren gateway {name}"))
         .set_description(description);
@@ -37,15 +37,15 @@ pub(super) async fn create(
 
 /// Reads the account; not found is an error.
 pub(super) async fn get(gcp: &Gcp, before: &ServiceAccount) -> Result<ServiceAccount, ApiError> {
-    state(fetch(gcp, before.id.value()?).await?, before)
+    state(fetch(gcp, before.object.id()?).await?, before)
 }
 
 /// Updates the description if it differs from the plan.
 pub(super) async fn update(gcp: &Gcp, want: &ServiceAccount) -> Result<(), ApiError> {
-    let id = want.id.value()?;
+    let id = want.object.id()?;
     let found = fetch(gcp, id).await?;
-    let marks = want.marks(gcp);
-    if marker::is_current(Some(&found.description), &marks, &want.description) {
+    let marks = want.marks(gcp)?;
+    if marker::is_current(Some(&found.description), &marks, &want.object.mark.description) {
         return Ok(());
     }
     let account = model::ServiceAccount::new().set_name(id).set_description(marks);
@@ -74,12 +74,9 @@ pub(super) fn state(
     let email = found.email.or_missing(GET, "email")?;
     let (name, _) = email.split_once('@').or_missing(GET, "email")?;
     Ok(ServiceAccount {
-        name: name.into(),
-        id: before.id.clone(),
+        object: before.object.found(name, Some(found.description.as_str()).into()),
         secrets: before.secrets.clone(),
         unique_id: found.unique_id.or_missing(GET, "uniqueId")?.into(),
-        description: marker::user(Some(&found.description)),
-        timeouts: before.timeouts.clone(),
         email: email.into(),
     })
 }

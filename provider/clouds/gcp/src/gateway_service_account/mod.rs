@@ -14,11 +14,12 @@ mod tests;
 
 use std::collections::BTreeSet;
 
-use tf_provider_rs::{Change, Diagnostics, Schema, async_trait};
+use tf_provider_rs::{Change, Diagnostics, Model, Schema, async_trait};
 use warren_managed::{Object, sets};
 
 use crate::account::Gcp;
 use crate::error::{ApiError, Failure as _};
+use crate::link::{self, SecretRef};
 use crate::secret;
 use crate::session::{Session, Work};
 pub(crate) use model::ServiceAccount;
@@ -26,12 +27,12 @@ pub(crate) use model::ServiceAccount;
 #[async_trait]
 impl Object for ServiceAccount {
     fn schema() -> Schema {
-        model::schema()
+        <Self as Model>::schema()
     }
 
     async fn plan(session: &Session, change: &mut Change<ServiceAccount>, _diagnostics: &mut Diagnostics) {
         let planned = &mut change.planned;
-        if let (Some(gcp), Some(name)) = (session.known(), planned.name.known())
+        if let (Some(gcp), Some(name)) = (session.known(), planned.object.name.known())
             && planned.email.is_unknown()
         {
             planned.email = model::email(&gcp.project, name).into();
@@ -48,7 +49,7 @@ impl Object for ServiceAccount {
         let Some(prior) = prior else { return Ok(()) };
         let wanted = sets::known(&self.secrets);
         let gone = sets::known(&prior.secrets).into_iter().filter(|id| !wanted.contains(id)).collect();
-        close(work, &gone, &prior.member()?).await
+        close(work, &gone, &member(prior)?).await
     }
 
     async fn find(&self, gcp: &Gcp) -> Result<Vec<String>, ApiError> {
@@ -62,10 +63,11 @@ impl Object for ServiceAccount {
     async fn reconcile(&self, work: &Work<'_>) -> Result<ServiceAccount, Diagnostics> {
         let Work { cloud: gcp, op, .. } = work;
         op.call(|| api::update(gcp, self)).await?;
-        let member = self.member()?;
+        let member = member(self)?;
         for secret in sets::known(&self.secrets) {
             op.check_cancelled()?;
-            op.call(|| secret::let_read(gcp, &secret, &member, true)).await?;
+            let id = secret.id();
+            op.call(|| secret::let_read(gcp, &id, &member, true)).await?;
         }
         op.call(|| api::get(gcp, self)).await
     }
@@ -74,10 +76,10 @@ impl Object for ServiceAccount {
     async fn read(&self, work: &Work<'_>) -> Result<Option<ServiceAccount>, Diagnostics> {
         let gcp = &work.cloud;
         let Some(found) = ApiError::if_found(api::get(gcp, self).await)? else { return Ok(None) };
-        let member = self.member()?;
+        let member = member(self)?;
         let mut open = BTreeSet::new();
         for secret in sets::known(&self.secrets) {
-            if ApiError::if_found(secret::may_read(gcp, &secret, &member).await)? == Some(true) {
+            if ApiError::if_found(secret::may_read(gcp, &secret.id(), &member).await)? == Some(true) {
                 open.insert(secret);
             }
         }
@@ -86,18 +88,24 @@ impl Object for ServiceAccount {
 
     async fn delete(&self, work: &Work<'_>) -> Result<(), Diagnostics> {
         let Work { cloud: gcp, op, .. } = work;
-        let id = self.id.value()?;
-        close(work, &sets::known(&self.secrets), &self.member()?).await?;
+        let id = self.object.id()?;
+        close(work, &sets::known(&self.secrets), &member(self)?).await?;
         op.delete(|| api::delete(gcp, id), || api::get(gcp, self)).await
     }
 }
 
+/// The name of the account in IAM policies.
+fn member(account: &ServiceAccount) -> Result<String, ApiError> {
+    let (_, email) = link::global("serviceAccounts.get", account.object.id()?)?;
+    Ok(format!("serviceAccount:{email}"))
+}
+
 /// Revokes the access of `member` to these secrets; a deleted secret counts as revoked.
-async fn close(work: &Work<'_>, secrets: &BTreeSet<String>, member: &str) -> Result<(), Diagnostics> {
+async fn close(work: &Work<'_>, secrets: &BTreeSet<SecretRef>, member: &str) -> Result<(), Diagnostics> {
     let Work { cloud: gcp, op, .. } = work;
     for secret in secrets {
         op.check_cancelled()?;
-        op.call(|| async { ApiError::unless_gone(secret::let_read(gcp, secret, member, false).await) })
+        op.call(|| async { ApiError::unless_gone(secret::let_read(gcp, &secret.id(), member, false).await) })
             .await?;
     }
     Ok(())

@@ -2,13 +2,14 @@
 
 use google_cloud_compute_v1::model;
 use google_cloud_compute_v1::model::network_routing_config::RoutingMode;
+use tf_provider_rs::Attr;
 
 use super::model::Network;
 use crate::account::Gcp;
 use crate::begun::{Begun, begin};
 use crate::common::{Common as _, Located as _};
-use crate::error::{ApiError, Failure as _, Named as _, OrMissing as _, non_empty};
-use crate::{link, marker};
+use crate::error::{ApiError, Failure as _, Named as _, OrMissing as _, Parsed as _, non_empty};
+use crate::link;
 
 const GET: &str = "networks.get";
 
@@ -16,9 +17,11 @@ const GET: &str = "networks.get";
 pub(super) async fn find(gcp: &Gcp, planned: &Network) -> Result<Vec<String>, ApiError> {
     let id = planned.place(&gcp.project)?;
     let Some(found) = ApiError::if_found(fetch(gcp, &id).await)? else { return Ok(Vec::new()) };
-    let same = found.auto_create_subnetworks != Some(true)
-        && state(&found, planned)?.mtu == planned.mtu
-        && found.description.as_deref() == Some(planned.marks(gcp).as_str());
+    let same = || {
+        Ok(found.auto_create_subnetworks != Some(true)
+            && state(&found, planned)?.mtu == planned.mtu
+            && found.description == Some(planned.marks(gcp)?))
+    };
     planned.adoptable(gcp, found.description.as_deref(), same)
 }
 
@@ -26,11 +29,11 @@ pub(super) async fn find(gcp: &Gcp, planned: &Network) -> Result<Vec<String>, Ap
 pub(super) async fn create(gcp: &Gcp, planned: &Network, description: &str) -> Result<String, ApiError> {
     let id = planned.place(&gcp.project)?;
     let body = model::Network::new()
-        .set_name(planned.name.value()?)
+        .set_name(planned.object.name()?)
         .set_description(description)
         .set_auto_create_subnetworks(false)
         .set_routing_config(routing(planned)?)
-        .set_or_clear_mtu(planned.mtu.known().and_then(|mtu| i32::try_from(*mtu).ok()));
+        .set_or_clear_mtu(planned.mtu.into_known());
     let call = gcp.clients.networks.insert().set_project(&gcp.project).set_body(body);
     gcp.began(&id, begin!("networks.insert", &id, call));
     Ok(id)
@@ -38,7 +41,7 @@ pub(super) async fn create(gcp: &Gcp, planned: &Network, description: &str) -> R
 
 /// Reads the network; not found is an error.
 pub(super) async fn get(gcp: &Gcp, before: &Network) -> Result<Network, ApiError> {
-    state(&fetch(gcp, before.id.value()?).await?, before)
+    state(&fetch(gcp, before.object.id()?).await?, before)
 }
 
 /// Starts setting the planned routing mode if it differs.
@@ -46,7 +49,7 @@ pub(super) async fn set_routing_mode(gcp: &Gcp, want: &Network) -> Result<Option
     if get(gcp, want).await?.routing_mode == want.routing_mode {
         return Ok(None);
     }
-    let id = want.id.value()?;
+    let id = want.object.id()?;
     let (project, name) = link::global("networks.patch", id)?;
     let body = model::Network::new().set_routing_config(routing(want)?);
     let call = gcp.clients.networks.patch().set_project(project).set_network(name).set_body(body);
@@ -103,14 +106,13 @@ fn routing(network: &Network) -> Result<model::NetworkRoutingConfig, ApiError> {
 fn state(found: &model::Network, before: &Network) -> Result<Network, ApiError> {
     let mode = found.routing_config.as_ref().and_then(|routing| routing.routing_mode.as_ref());
     Ok(Network {
-        name: found.name.clone().or_missing(GET, "name")?.into(),
-        id: before.id.clone(),
-        description: marker::user(found.description.as_deref()),
-        routing_mode: mode.and_then(RoutingMode::name).or_missing(GET, "routingConfig.routingMode")?.into(),
+        object: before
+            .object
+            .found(found.name.as_deref().or_missing(GET, "name")?, found.description.as_deref().into()),
+        routing_mode: Attr::Known(mode.and_then(RoutingMode::name).parsed(GET, "routingConfig.routingMode")?),
         // Networks of before this setting have Google's default.
-        mtu: i64::from(found.mtu.filter(|mtu| *mtu != 0).unwrap_or(1460)).into(),
+        mtu: found.mtu.filter(|mtu| *mtu != 0).unwrap_or(1460).into(),
         delete_default_routes: before.delete_default_routes.known().copied().unwrap_or(false).into(),
         self_link: found.self_link.clone().or_missing(GET, "selfLink")?.into(),
-        timeouts: before.timeouts.clone(),
     })
 }

@@ -5,7 +5,7 @@ mod model;
 #[cfg(test)]
 mod tests;
 
-use tf_provider_rs::{Diagnostics, Schema, async_trait};
+use tf_provider_rs::{Diagnostics, Model, Schema, async_trait};
 use warren_managed::Object;
 
 use crate::account::Gcp;
@@ -17,7 +17,7 @@ pub(crate) use model::Network;
 #[async_trait]
 impl Object for Network {
     fn schema() -> Schema {
-        model::schema()
+        <Self as Model>::schema()
     }
 
     async fn find(&self, gcp: &Gcp) -> Result<Vec<String>, ApiError> {
@@ -30,7 +30,7 @@ impl Object for Network {
 
     async fn reconcile(&self, work: &Work<'_>) -> Result<Network, Diagnostics> {
         let Work { cloud: gcp, op, .. } = work;
-        let id = self.id.value()?;
+        let id = self.object.id()?;
         landed(work, id).await?;
         carry_out(work, || api::set_routing_mode(gcp, self)).await?;
         if self.delete_default_routes.is_true() {
@@ -47,7 +47,7 @@ impl Object for Network {
     }
 
     async fn delete(&self, work: &Work<'_>) -> Result<(), Diagnostics> {
-        let (gcp, id) = (&work.cloud, self.id.value()?);
+        let (gcp, id) = (&work.cloud, self.object.id()?);
         remove(work, || api::delete(gcp, id), || api::get(gcp, self)).await
     }
 }

@@ -1,17 +1,13 @@
 use tf_provider_rs::{Attr, Change, Context, Diagnostics, Resource as _};
-use warren_managed::{Common as _, Managed, Object as _, listed};
+use warren_managed::{Common as _, Managed};
 
 use super::*;
-use crate::common::Located as _;
+use crate::common::{GcpObject, Located as _};
 use crate::session::tests::session;
 
 fn network() -> Network {
-    Network { name: "hub".into(), id: Attr::Unknown, mtu: 1460.into(), ..Network::default() }
-}
-
-#[test]
-fn attributes() {
-    insta::assert_snapshot!(listed(&Network::schema()));
+    let object = GcpObject { name: "hub".into(), id: Attr::Unknown, ..GcpObject::default() };
+    Network { object, mtu: 1460.into(), ..Network::default() }
 }
 
 #[tokio::test]
@@ -26,19 +22,22 @@ async fn the_id_is_known_before_the_network_is_made() {
         deferred: None,
     };
     resource.plan(&Context::default(), &mut change, &mut Diagnostics::default()).await;
-    assert_eq!(change.planned.id, "projects/acme-ml/global/networks/hub".into());
+    assert_eq!(change.planned.object.id, "projects/acme-ml/global/networks/hub".into());
 }
 
 #[tokio::test]
 async fn only_our_own_leftover_is_adopted() {
     let gcp = session().await.get().unwrap();
     let network = network();
-    let mine = network.marks(&gcp);
-    assert_eq!(network.adoptable(&gcp, Some(&mine), true).unwrap(), ["projects/acme-ml/global/networks/hub"]);
+    let mine = network.marks(&gcp).unwrap();
+    assert_eq!(
+        network.adoptable(&gcp, Some(&mine), || Ok(true)).unwrap(),
+        ["projects/acme-ml/global/networks/hub"]
+    );
     let told: Vec<String> = [
-        network.adoptable(&gcp, Some(&mine), false),
-        network.adoptable(&gcp, Some("[warren:training/research/hub] ours"), true),
-        network.adoptable(&gcp, Some("by hand"), true),
+        network.adoptable(&gcp, Some(&mine), || Ok(false)),
+        network.adoptable(&gcp, Some("[warren:training/research/hub] ours"), || Ok(true)),
+        network.adoptable(&gcp, Some("by hand"), || Ok(true)),
     ]
     .into_iter()
     .map(|refused| tf_provider_rs::Diagnostic::from(refused.unwrap_err()).detail)

@@ -7,29 +7,29 @@ use super::model::{NetworkPeering, id};
 use crate::account::Gcp;
 use crate::begun::{Begun, begin};
 use crate::error::{ApiError, Failure as _, Named as _, OrMissing as _};
-use crate::link;
+use crate::link::{self, Link, Reference as _};
 
 const GET: &str = "networks.get";
 
 /// Finds the peering if an interrupted create left it.
 pub(super) async fn find(gcp: &Gcp, planned: &NetworkPeering) -> Result<Vec<String>, ApiError> {
     let Some(have) = ApiError::if_found(get(gcp, planned).await)? else { return Ok(Vec::new()) };
-    let id = id(planned.network.value()?, planned.name.value()?);
+    let id = id(planned.network.value()?, planned.object.name()?);
     if have.peer_network == planned.peer_network {
         return Ok(vec![id]);
     }
-    let peer = have.peer_network.value()?;
+    let peer = have.peer_network.value()?.id();
     Err(ApiError::taken("networks.addPeering", format!("{id} already exists and leads to {peer}")))
 }
 
 /// Starts creating this side of the peering and returns its ID.
 pub(super) async fn create(gcp: &Gcp, planned: &NetworkPeering) -> Result<String, ApiError> {
     let network = planned.network.value()?;
-    let (project, name) = link::global("networks.addPeering", network)?;
+    let Link { project, name, .. } = network.link();
     let body = model::NetworksAddPeeringRequest::new().set_network_peering(side(planned)?);
     let call = gcp.clients.networks.add_peering().set_project(project).set_network(name).set_body(body);
-    let id = id(network, planned.name.value()?);
-    gcp.began(&id, begin!("networks.addPeering", network, call));
+    let id = id(network, planned.object.name()?);
+    gcp.began(&id, begin!("networks.addPeering", &network.id(), call));
     Ok(id)
 }
 
@@ -42,18 +42,18 @@ pub(super) async fn update(gcp: &Gcp, want: &NetworkPeering) -> Result<Option<Be
         return Ok(None);
     }
     let network = want.network.value()?;
-    let (project, name) = link::global("networks.updatePeering", network)?;
+    let Link { project, name, .. } = network.link();
     let body = model::NetworksUpdatePeeringRequest::new().set_network_peering(side(want)?);
     let call = gcp.clients.networks.update_peering().set_project(project).set_network(name).set_body(body);
-    Ok(Some(begin!("networks.updatePeering", network, call)))
+    Ok(Some(begin!("networks.updatePeering", &network.id(), call)))
 }
 
 /// Reads this side of the peering; not found is an error.
 pub(super) async fn get(gcp: &Gcp, before: &NetworkPeering) -> Result<NetworkPeering, ApiError> {
-    let (network, peering) = (before.network.value()?, before.name.value()?);
-    let (project, name) = link::global(GET, network)?;
+    let (network, peering) = (before.network.value()?, before.object.name()?);
+    let Link { project, name, .. } = network.link();
     let found = gcp.clients.networks.get().set_project(project).set_network(name).send().await.named(GET)?;
-    let side = found.peerings.iter().find(|side| side.name.as_ref() == Some(peering));
+    let side = found.peerings.iter().find(|side| side.name.as_deref() == Some(peering));
     state(side.ok_or_else(|| ApiError::absent(GET, &id(network, peering)))?, before)
 }
 
@@ -61,16 +61,16 @@ pub(super) async fn get(gcp: &Gcp, before: &NetworkPeering) -> Result<NetworkPee
 pub(super) async fn delete(gcp: &Gcp, peering: &NetworkPeering) -> Result<Begun, ApiError> {
     get(gcp, peering).await?;
     let network = peering.network.value()?;
-    let (project, name) = link::global("networks.removePeering", network)?;
-    let body = model::NetworksRemovePeeringRequest::new().set_name(peering.name.value()?);
+    let Link { project, name, .. } = network.link();
+    let body = model::NetworksRemovePeeringRequest::new().set_name(peering.object.name()?);
     let call = gcp.clients.networks.remove_peering().set_project(project).set_network(name).set_body(body);
-    Ok(begin!("networks.removePeering", network, call))
+    Ok(begin!("networks.removePeering", &network.id(), call))
 }
 
 fn side(peering: &NetworkPeering) -> Result<model::NetworkPeering, ApiError> {
     Ok(model::NetworkPeering::new()
-        .set_name(peering.name.value()?)
-        .set_network(link::id(peering.peer_network.value()?))
+        .set_name(peering.object.name()?)
+        .set_network(peering.peer_network.value()?.id())
         .set_exchange_subnet_routes(true)
         .set_export_custom_routes(peering.export_custom_routes.is_true())
         .set_import_custom_routes(peering.import_custom_routes.is_true()))
@@ -78,16 +78,14 @@ fn side(peering: &NetworkPeering) -> Result<model::NetworkPeering, ApiError> {
 
 /// The state of one side as the API returns it; its ID and timeouts are those of `before`.
 fn state(found: &model::NetworkPeering, before: &NetworkPeering) -> Result<NetworkPeering, ApiError> {
-    let peer = found.network.as_deref().or_missing(GET, "peerings.network")?;
+    let peer = found.network.as_deref();
     Ok(NetworkPeering {
-        name: before.name.clone(),
-        id: before.id.clone(),
+        object: before.object.clone(),
         network: before.network.clone(),
-        peer_network: link::kept(&before.peer_network, peer),
+        peer_network: link::found(GET, "peerings.network", peer, &before.peer_network)?,
         export_custom_routes: found.export_custom_routes.unwrap_or_default().into(),
         import_custom_routes: found.import_custom_routes.unwrap_or_default().into(),
         state: found.state.as_ref().and_then(State::name).or_missing(GET, "peerings.state")?.into(),
         state_details: found.state_details.clone().into(),
-        timeouts: before.timeouts.clone(),
     })
 }

@@ -9,13 +9,13 @@ mod model;
 mod tests;
 
 use ipnet::IpNet;
-use tf_provider_rs::{Change, Diagnostics, Path, Schema, async_trait};
+use tf_provider_rs::{Change, Diagnostics, Model, Path, Schema, async_trait};
 use warren_cidr::Cloud;
 use warren_managed::{Object, ranges};
 
 use crate::account::Gcp;
 use crate::error::{ApiError, Failure as _};
-use crate::link;
+use crate::link::{NetworkRef, Reference as _};
 use crate::live;
 use crate::operation::{carry_out, landed, remove};
 use crate::session::{Session, Work};
@@ -24,19 +24,19 @@ pub(crate) use model::NetworkPeering;
 #[async_trait]
 impl Object for NetworkPeering {
     fn schema() -> Schema {
-        model::schema()
+        <Self as Model>::schema()
     }
 
     fn validate(&self, _session: &Session, diagnostics: &mut Diagnostics) {
         if let (Some(network), Some(peer)) = (self.network.known(), self.peer_network.known())
-            && link::same(network, peer)
+            && network.link() == peer.link()
         {
             diagnostics.error_at(
                 Path::of("peer_network"),
                 "Network peered with itself",
                 format!(
                     "`network` and `peer_network` are both {}. Set `peer_network` to another network.",
-                    link::id(network)
+                    network.id()
                 ),
             );
         }
@@ -44,10 +44,10 @@ impl Object for NetworkPeering {
 
     async fn plan(session: &Session, change: &mut Change<NetworkPeering>, diagnostics: &mut Diagnostics) {
         let planned = &mut change.planned;
-        if planned.id.is_unknown()
-            && let (Some(network), Some(name)) = (planned.network.known(), planned.name.known())
+        if planned.object.id.is_unknown()
+            && let (Some(network), Some(name)) = (planned.network.known(), planned.object.name.known())
         {
-            planned.id = model::id(network, name).into();
+            planned.object.id = model::id(network, name).into();
         }
         if change.prior.is_none() {
             disjoint(session, planned, diagnostics).await;
@@ -68,7 +68,7 @@ impl Object for NetworkPeering {
 
     async fn reconcile(&self, work: &Work<'_>) -> Result<NetworkPeering, Diagnostics> {
         let Work { cloud: gcp, op, .. } = work;
-        landed(work, self.id.value()?).await?;
+        landed(work, self.object.id()?).await?;
         carry_out(work, || api::update(gcp, self)).await?;
         op.call(|| api::get(gcp, self)).await
     }
@@ -90,8 +90,8 @@ async fn disjoint(session: &Session, planned: &NetworkPeering, diagnostics: &mut
     for side in [network, peer] {
         let mut nets = in_run(session, side);
         // A network that cannot be read (in another project, or not created yet) is not compared.
-        if let (Some(gcp), Some(link)) = (session.known(), link::Link::parse(side))
-            && let Ok(found) = live::list(&gcp, &link.project, Some(side)).await
+        if let Some(gcp) = session.known()
+            && let Ok(found) = live::list(&gcp, &side.link().project, Some(&side.id())).await
         {
             nets.extend(found.iter().flat_map(live::nets));
         }
@@ -103,8 +103,8 @@ async fn disjoint(session: &Session, planned: &NetworkPeering, diagnostics: &mut
     ranges::report(Cloud::Gcp, findings, &Path::of("peer_network"), diagnostics);
 }
 
-fn in_run(session: &Session, network: &str) -> Vec<IpNet> {
+fn in_run(session: &Session, network: &NetworkRef) -> Vec<IpNet> {
     let all = session.run().subnetworks.all();
-    let its = all.into_iter().filter(|(_, subnet)| subnet.network == link::id(network));
+    let its = all.into_iter().filter(|(_, subnet)| subnet.network == network.id());
     its.flat_map(|(_, subnet)| subnet.ranges).collect()
 }

@@ -1,111 +1,77 @@
 //! The schema and state of `warren_gcp_network_peering`.
 
-use tf_provider_rs::schema::{Attribute, Schema};
-use tf_provider_rs::{Attr, Diagnostic, Diagnostics, model};
-use warren_managed::{Common, Timeouts};
+use tf_provider_rs::{Attr, Diagnostic, Diagnostics, Resource};
+use warren_managed::HasShared;
 
-use crate::account::Gcp;
-use crate::{common, link};
+use crate::common::{GcpObject, Unmarked};
+use crate::link::NetworkRef;
 
-model! {
-    /// One side of a peering.
-    pub struct NetworkPeering {
-        /// Unique in the network.
-        pub name: Attr<String>,
-        /// `projects/P/global/networks/N/peerings/NAME`.
-        pub id: Attr<String>,
-        /// The network of this side.
-        pub network: Attr<String>,
-        /// The other network.
-        pub peer_network: Attr<String>,
-        /// Whether this network exports its custom routes.
-        pub export_custom_routes: Attr<bool>,
-        /// Whether this network imports the other's custom routes.
-        pub import_custom_routes: Attr<bool>,
-        /// `ACTIVE` if both sides exist.
-        pub state: Attr<String>,
-        /// Details of the state.
-        pub state_details: Attr<String>,
-        /// Timeouts of operations.
-        pub timeouts: Attr<Timeouts>,
-    }
+/// Manages one side of a VPC Network Peering between two networks. The peering is active once both networks have their
+/// side; subnetworks of both can then reach each other. Peering is not transitive: a network reaches its peers but
+/// never their peers, even if custom routes are exchanged. The plan fails if subnetworks of the two networks overlap.
+#[derive(Clone, Debug, Default, PartialEq, Resource)]
+#[resource(
+    name = "warren_gcp_network_peering",
+    noun = "peering",
+    scope = "network",
+    id = "`projects/PROJECT/global/networks/NETWORK/peerings/NAME`"
+)]
+pub(crate) struct NetworkPeering {
+    #[attr(flatten)]
+    pub(crate) object: GcpObject<Unmarked>,
+    /// ID or self link of the network, from this provider or from hashicorp/google. Changing this replaces the peering.
+    #[attr(required, replaces)]
+    pub(crate) network: Attr<NetworkRef>,
+    /// ID or self link of the other network, which can be in another project. Changing this replaces the peering.
+    #[attr(required, replaces)]
+    pub(crate) peer_network: Attr<NetworkRef>,
+    /// Whether this network exports its custom routes (`warren_gcp_route` and routes that a Cloud Router learned) to the
+    /// other network, which must import them. Routes to the internet gateway and routes with tags are never exported.
+    /// Updated in place. Defaults to `false`.
+    #[attr(default = false)]
+    pub(crate) export_custom_routes: Attr<bool>,
+    /// Whether this network imports the custom routes that the other network exports. Updated in place. Defaults to
+    /// `false`.
+    #[attr(default = false)]
+    pub(crate) import_custom_routes: Attr<bool>,
+    /// State of the peering: `ACTIVE` if both sides exist, otherwise `INACTIVE`.
+    #[attr(computed)]
+    pub(crate) state: Attr<String>,
+    /// Details of the state, from Google.
+    #[attr(computed)]
+    pub(crate) state_details: Attr<String>,
 }
 
-impl Common for NetworkPeering {
-    type Cloud = Gcp;
-    const KIND: &'static str = "warren_gcp_network_peering";
-
-    warren_managed::accessors!();
-    /// A peering has no description.
-    fn marks(&self, _gcp: &Gcp) -> String {
-        String::new()
-    }
-}
-
-pub(super) fn schema() -> Schema {
-    Schema::new(
-        "One side of a VPC Network Peering between two networks. The peering is active once both networks have their \
-         side; subnetworks of both can then reach each other. Peering is not transitive: a network reaches its peers \
-         but never their peers, even if custom routes are exchanged. The plan fails if subnetworks of the two \
-         networks overlap.",
-    )
-    .attributes([
-        Attribute::string("name").required().replaces().validate(link::check_name).describe(
-            "Name of the peering, unique in its network: 1 to 63 lowercase letters, digits or hyphens, starting with \
-             a letter and not ending with a hyphen. Changing this replaces the peering.",
-        ),
-        Attribute::string("id").computed().keeps().describe("ID in the form `projects/PROJECT/global/networks/NETWORK/peerings/NAME`."),
-    ])
-    .attribute(common::network("peering"))
-    .attributes([
-        Attribute::string("peer_network").required().replaces().validate(link::check("networks")).describe(
-            "ID or self link of the other network, which can be in another project. Changing this replaces the \
-             peering.",
-        ),
-        Attribute::bool("export_custom_routes").default(false).describe(
-            "Whether this network exports its custom routes (`warren_gcp_route` and routes that a Cloud Router \
-             learned) to the other network, which must import them. Routes to the internet gateway and routes with \
-             tags are never exported. Updated in place. Defaults to `false`.",
-        ),
-        Attribute::bool("import_custom_routes").default(false).describe(
-            "Whether this network imports the custom routes that the other network exports. Updated in place. \
-             Defaults to `false`.",
-        ),
-        Attribute::string("state").computed().describe("State of the peering: `ACTIVE` if both sides exist, \
-             otherwise `INACTIVE`."),
-        Attribute::string("state_details").computed().describe("Details of the state, from Google."),
-    ])
-    .attributes(common::tail())
+impl HasShared for NetworkPeering {
+    type Shared = GcpObject<Unmarked>;
 }
 
 /// The ID of the peering `name` of this network.
-pub(super) fn id(network: &str, name: &str) -> String {
-    format!("{}/peerings/{name}", link::id(network))
+pub(super) fn id(network: &NetworkRef, name: &str) -> String {
+    format!("{}/peerings/{name}", network.id())
 }
 
 /// A model with the ID and its parts, for the next read: `projects/P/global/networks/N/peerings/NAME`, or
 /// hashicorp/google's `P/N/NAME`.
 pub(super) fn imported(text: &str) -> Result<NetworkPeering, Diagnostics> {
     let parts: Vec<&str> = text.split('/').collect();
-    let (project, network, name) = match parts[..] {
-        ["projects", project, "global", "networks", network, "peerings", name] => (project, network, name),
-        [project, network, name] => (project, network, name),
-        _ => {
-            return Err(Diagnostic::error(
-                "Invalid peering ID",
-                format!(
-                    "{text:?} is not the ID of a peering. Use \
-                     `projects/PROJECT/global/networks/NETWORK/peerings/NAME` or `PROJECT/NETWORK/NAME`."
-                ),
-            )
-            .into());
+    let parsed = match parts[..] {
+        ["projects", project, "global", "networks", network, "peerings", name] | [project, network, name] => {
+            let network = format!("projects/{project}/global/networks/{network}").parse::<NetworkRef>();
+            network.ok().map(|network| (network, name))
         }
+        _ => None,
     };
-    let network = format!("projects/{project}/global/networks/{network}");
-    Ok(NetworkPeering {
-        name: name.into(),
-        id: id(&network, name).into(),
-        network: network.into(),
-        ..NetworkPeering::default()
-    })
+    let Some((network, name)) = parsed else {
+        return Err(Diagnostic::error(
+            "Invalid peering ID",
+            format!(
+                "{text:?} is not the ID of a peering. Use \
+                 `projects/PROJECT/global/networks/NETWORK/peerings/NAME` or `PROJECT/NETWORK/NAME`."
+            ),
+        )
+        .into());
+    };
+    let object = GcpObject { name: name.into(), id: id(&network, name).into(), ..GcpObject::default() };
+    Ok(NetworkPeering { object, network: network.into(), ..NetworkPeering::default() })
 }

@@ -1,24 +1,22 @@
-use warren_managed::listed;
-
 use super::*;
+use crate::common::GcpObject;
 use crate::memory::PlannedSubnetwork;
 use crate::session::tests::session;
 
 const HUB: &str = "projects/acme-ml/global/networks/hub";
 const DATA: &str = "projects/acme-ml/global/networks/data";
 
-fn peering() -> NetworkPeering {
-    NetworkPeering {
-        name: "hub-data".into(),
-        network: HUB.into(),
-        peer_network: DATA.into(),
-        ..NetworkPeering::default()
-    }
+fn network(link: &str) -> NetworkRef {
+    link.parse().unwrap()
 }
 
-#[test]
-fn attributes() {
-    insta::assert_snapshot!(listed(&NetworkPeering::schema()));
+fn peering() -> NetworkPeering {
+    NetworkPeering {
+        object: GcpObject { name: "hub-data".into(), ..GcpObject::default() },
+        network: network(HUB).into(),
+        peer_network: network(DATA).into(),
+        ..NetworkPeering::default()
+    }
 }
 
 #[tokio::test]
@@ -30,7 +28,7 @@ async fn planned_subnetworks_of_both_networks_are_compared() {
         let subnet = PlannedSubnetwork { network: network.to_owned(), ranges: vec![range.parse().unwrap()] };
         session.run().subnetworks.put(name, None, subnet);
     }
-    let nets = |network| in_run(&session, network);
+    let nets = |link| in_run(&session, &network(link));
     let findings = Cloud::Gcp.check_peering(&nets(HUB), &nets(DATA));
     let mut diagnostics = Diagnostics::default();
     ranges::report(Cloud::Gcp, findings, &Path::of("peer_network"), &mut diagnostics);
@@ -43,7 +41,7 @@ fn a_network_is_not_its_own_peer() {
     let mut diagnostics = Diagnostics::default();
     let link = format!("https://www.googleapis.com/compute/v1/{HUB}");
     let session = Session::new(warren_guard::Guard::default());
-    NetworkPeering { peer_network: link.into(), ..peering() }.validate(&session, &mut diagnostics);
+    NetworkPeering { peer_network: network(&link).into(), ..peering() }.validate(&session, &mut diagnostics);
     assert_eq!(diagnostics.0.len(), 1);
 }
 
@@ -51,8 +49,8 @@ fn a_network_is_not_its_own_peer() {
 fn both_forms_of_an_id_are_imported() {
     for id in ["projects/acme-ml/global/networks/hub/peerings/hub-data", "acme-ml/hub/hub-data"] {
         let model = model::imported(id).unwrap();
-        assert_eq!(model.id, "projects/acme-ml/global/networks/hub/peerings/hub-data".into());
-        assert_eq!((model.network, model.name), (HUB.into(), "hub-data".into()));
+        assert_eq!(model.object.id, "projects/acme-ml/global/networks/hub/peerings/hub-data".into());
+        assert_eq!((model.network, model.object.name), (network(HUB).into(), "hub-data".into()));
     }
     assert!(model::imported("hub-data").is_err());
 }

@@ -1,14 +1,14 @@
 //! API calls for endpoints of Google's APIs: global addresses and forwarding rules.
 
 use google_cloud_compute_v1::model;
+use tf_provider_rs::Attr;
 
-use super::model::{ACTIVE, Endpoint, dns_suffix};
+use super::model::{Endpoint, State, dns_suffix};
 use crate::account::Gcp;
 use crate::begun::{Begun, begin};
 use crate::common::{Common as _, Located as _};
-use crate::error::{ApiError, Failure as _, Named as _, OrMissing as _};
+use crate::error::{ApiError, Failure as _, Named as _, OrMissing as _, Parsed as _};
 use crate::link::{self, Link};
-use crate::marker;
 
 const GET: &str = "globalForwardingRules.get";
 const GET_ADDRESS: &str = "globalAddresses.get";
@@ -21,25 +21,27 @@ pub(super) fn address_id(project: &str, name: &str) -> String {
 
 /// Finds the address of this name if an interrupted create of ours left it.
 pub(super) async fn find_address(gcp: &Gcp, planned: &Endpoint) -> Result<Vec<String>, ApiError> {
-    let id = address_id(&gcp.project, planned.name.value()?);
+    let id = address_id(&gcp.project, planned.object.name()?);
     let Some(found) = ApiError::if_found(get_address(gcp, &id).await)? else { return Ok(Vec::new()) };
-    let network = found.network.as_deref().or_missing(GET_ADDRESS, "network")?;
-    let same =
-        link::same(network, planned.network.value()?) && found.address.as_ref() == planned.address.known();
+    let same = || {
+        let network = link::found(GET_ADDRESS, "network", found.network.as_deref(), &planned.network)?;
+        let address = found.address.as_deref().parsed(GET_ADDRESS, "address")?;
+        Ok((network, Attr::Known(address)) == (planned.network.clone(), planned.address))
+    };
     planned.adoptable(gcp, found.description.as_deref(), same).map(|_| vec![id])
 }
 
 /// Starts reserving the address and returns its ID.
 pub(super) async fn create_address(gcp: &Gcp, planned: &Endpoint) -> Result<String, ApiError> {
-    let name = planned.name.value()?;
+    let name = planned.object.name()?;
     let id = address_id(&gcp.project, name);
     let body = model::Address::new()
         .set_name(name)
-        .set_description(planned.marks(gcp))
-        .set_address(planned.address.value()?)
+        .set_description(planned.marks(gcp)?)
+        .set_address(planned.address.value()?.to_string())
         .set_address_type("INTERNAL")
         .set_purpose("PRIVATE_SERVICE_CONNECT")
-        .set_network(link::id(planned.network.value()?));
+        .set_network(planned.network.value()?.id());
     let call = gcp.clients.global_addresses.insert().set_project(&gcp.project).set_body(body);
     gcp.began(&id, begin!("globalAddresses.insert", &id, call));
     Ok(id)
@@ -62,22 +64,24 @@ pub(super) async fn delete_address(gcp: &Gcp, id: &str) -> Result<Begun, ApiErro
 pub(super) async fn find(gcp: &Gcp, planned: &Endpoint) -> Result<Vec<String>, ApiError> {
     let id = planned.place(&gcp.project)?;
     let Some(found) = ApiError::if_found(fetch(gcp, &id).await)? else { return Ok(Vec::new()) };
-    let have = state(&found, &gcp.project, planned)?;
-    let same = (&have.network, &have.bundle) == (&planned.network, &planned.bundle);
+    let same = || {
+        let have = state(&found, &gcp.project, planned)?;
+        Ok((&have.network, &have.bundle) == (&planned.network, &planned.bundle))
+    };
     planned.adoptable(gcp, found.description.as_deref(), same)
 }
 
 /// Starts creating the rule and returns its ID.
 pub(super) async fn create(gcp: &Gcp, planned: &Endpoint, description: &str) -> Result<String, ApiError> {
     let id = planned.place(&gcp.project)?;
-    let name = planned.name.value()?;
+    let name = planned.object.name()?;
     // Without a load balancing scheme: with a target of Google's APIs the rule is neither external nor internal.
     let body = model::ForwardingRule::new()
         .set_name(name)
         .set_description(description)
         .set_ip_address(address_id(&gcp.project, name))
-        .set_network(link::id(planned.network.value()?))
-        .set_target(planned.bundle.value()?)
+        .set_network(planned.network.value()?.id())
+        .set_target(planned.bundle.value()?.as_str())
         .set_no_automate_dns_zone(!planned.automate_dns.is_true());
     let call = gcp.clients.forwarding_rules.insert().set_project(&gcp.project).set_body(body);
     gcp.began(&id, begin!("globalForwardingRules.insert", &id, call));
@@ -86,7 +90,7 @@ pub(super) async fn create(gcp: &Gcp, planned: &Endpoint, description: &str) -> 
 
 /// Reads the endpoint with its rule; not found is an error.
 pub(super) async fn get(gcp: &Gcp, before: &Endpoint) -> Result<Endpoint, ApiError> {
-    let id = before.id.value()?;
+    let id = before.object.id()?;
     state(&fetch(gcp, id).await?, &link::global(GET, id)?.0, before)
 }
 
@@ -107,18 +111,15 @@ fn state(found: &model::ForwardingRule, project: &str, before: &Endpoint) -> Res
     let name = found.name.as_deref().or_missing(GET, "name")?;
     let automate_dns = (!found.no_automate_dns_zone.unwrap_or_default()).into();
     Ok(Endpoint {
-        name: name.into(),
-        id: before.id.clone(),
-        network: link::kept(&before.network, found.network.as_deref().or_missing(GET, "network")?),
-        address: found.ip_address.clone().or_missing(GET, "IPAddress")?.into(),
-        bundle: link::last(found.target.as_deref()).or_missing(GET, "target")?.into(),
+        object: before.object.found(name, found.description.as_deref().into()),
+        network: link::found(GET, "network", found.network.as_deref(), &before.network)?,
+        address: Attr::Known(found.ip_address.as_deref().parsed(GET, "IPAddress")?),
+        bundle: Attr::Known(link::last(found.target.as_deref()).parsed(GET, "target")?),
         automate_dns,
-        dns_suffix: dns_suffix(name, &automate_dns),
+        dns_suffix: dns_suffix(name, automate_dns),
         // The rule contains the address, not the ID of the reserved address.
         address_id: address_id(project, name).into(),
-        state: ACTIVE.into(),
-        description: marker::user(found.description.as_deref()),
+        state: State::Active.into(),
         self_link: found.self_link.clone().or_missing(GET, "selfLink")?.into(),
-        timeouts: before.timeouts.clone(),
     })
 }

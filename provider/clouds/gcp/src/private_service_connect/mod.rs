@@ -16,7 +16,7 @@ mod tests;
 use std::net::{IpAddr, Ipv4Addr};
 
 use ipnet::IpNet;
-use tf_provider_rs::{Attr, Change, Diagnostics, Path, Progress, Schema, async_trait};
+use tf_provider_rs::{Attr, Change, Diagnostics, Model, NotKnown, Path, Progress, Schema, async_trait};
 use warren_cidr::Family;
 use warren_guard::{ClaimRole, PlannedResource, Role};
 use warren_managed::{Common as _, Object, adopt, key};
@@ -26,31 +26,31 @@ use crate::error::{ApiError, Failure as _};
 use crate::operation::{landed, remove};
 use crate::session::{Session, Work};
 pub(crate) use model::Endpoint;
-use model::{ACTIVE, INCOMPLETE, dns_suffix};
+use model::{State, dns_suffix};
 
 #[async_trait]
 impl Object for Endpoint {
     fn schema() -> Schema {
-        model::schema()
+        <Self as Model>::schema()
     }
 
     async fn plan(session: &Session, change: &mut Change<Endpoint>, diagnostics: &mut Diagnostics) {
         let planned = &mut change.planned;
         if let Some(prior) = &change.prior
-            && prior.state != ACTIVE.into()
+            && prior.state != State::Active.into()
         {
             planned.state = Attr::Unknown;
         }
-        if let Some(name) = planned.name.known() {
-            planned.dns_suffix = dns_suffix(name, &planned.automate_dns);
-        }
+        let Some(name) = planned.object.name.known() else { return };
+        planned.dns_suffix = dns_suffix(name, planned.automate_dns);
         if planned.address_id.is_unknown()
-            && let (Some(gcp), Some(name)) = (session.known(), planned.name.known())
+            && let Some(gcp) = session.known()
         {
             planned.address_id = api::address_id(&gcp.project, name).into();
         }
-        if !planned.name.is_unknown() {
-            diagnostics.extend(session.guard().plan(occupied(planned)).await);
+        match occupied(planned) {
+            Ok(resource) => diagnostics.extend(session.guard().plan(resource).await),
+            Err(error) => diagnostics.extend(error.into()),
         }
     }
 
@@ -61,8 +61,8 @@ impl Object for Endpoint {
         _prior: Option<&Endpoint>,
         _config: &Endpoint,
     ) -> Result<(), Diagnostics> {
-        let nets: Vec<_> = net(&self.address).into_iter().collect();
-        work.session.guard().claim(&key(self), ClaimRole::Occupy, &nets).await
+        let nets: Vec<_> = net(self.address).into_iter().collect();
+        work.session.guard().claim(&key(self)?, ClaimRole::Occupy, &nets).await
     }
 
     async fn find(&self, gcp: &Gcp) -> Result<Vec<String>, ApiError> {
@@ -87,9 +87,9 @@ impl Object for Endpoint {
 
     async fn reconcile(&self, work: &Work<'_>) -> Result<Endpoint, Diagnostics> {
         let Work { cloud: gcp, op, .. } = work;
-        let id = self.id.value()?;
+        let id = self.object.id()?;
         if ApiError::if_found(api::get(gcp, self).await)?.is_none() {
-            let description = self.marks(gcp);
+            let description = self.marks(gcp)?;
             let find = || api::find(gcp, self);
             let create = || api::create(gcp, self, &description);
             adopt::ensure(work, self, find, create).await?;
@@ -105,30 +105,29 @@ impl Object for Endpoint {
         }
         let Some(address) = self.address_id.known() else { return Ok(None) };
         let address = ApiError::if_found(api::get_address(gcp, address).await)?;
-        Ok(address.map(|_| Endpoint { state: INCOMPLETE.into(), ..self.clone() }))
+        Ok(address.map(|_| Endpoint { state: State::Incomplete.into(), ..self.clone() }))
     }
 
     async fn delete(&self, work: &Work<'_>) -> Result<(), Diagnostics> {
         let gcp = &work.cloud;
-        let id = self.id.value()?;
+        let id = self.object.id()?;
         remove(work, || api::delete(gcp, id), || api::get(gcp, self)).await?;
         let address = self.address_id.value()?;
         remove(work, || api::delete_address(gcp, address), || api::get_address(gcp, address)).await?;
-        work.session.guard().release(&key(self)).await
+        work.session.guard().release(&key(self)?).await
     }
 }
 
 /// The address as a range.
-fn net(address: &Attr<String>) -> Option<IpNet> {
-    let address: Ipv4Addr = address.known()?.parse().ok()?;
-    Some(IpNet::from(IpAddr::V4(address)))
+fn net(address: Attr<Ipv4Addr>) -> Option<IpNet> {
+    address.into_known().map(|address| IpNet::from(IpAddr::V4(address)))
 }
 
 /// The endpoint's address for the guard.
-fn occupied(endpoint: &Endpoint) -> PlannedResource {
-    let resource = PlannedResource::new(key(endpoint)).id(endpoint.id.known().map(String::as_str));
-    match net(&endpoint.address) {
+fn occupied(endpoint: &Endpoint) -> Result<PlannedResource, NotKnown> {
+    let resource = PlannedResource::new(key(endpoint)?).id(endpoint.object.id.as_deref());
+    Ok(match net(endpoint.address) {
         Some(net) => resource.range(net, Path::of("address"), Role::Occupy),
         None => resource.unknown(Family::V4),
-    }
+    })
 }

@@ -5,7 +5,7 @@ mod model;
 #[cfg(test)]
 mod tests;
 
-use tf_provider_rs::{Diagnostics, Path, Schema, async_trait};
+use tf_provider_rs::{Diagnostics, Model, Path, Schema, async_trait};
 use warren_managed::Object;
 
 use crate::account::Gcp;
@@ -17,7 +17,7 @@ pub(crate) use model::Route;
 #[async_trait]
 impl Object for Route {
     fn schema() -> Schema {
-        model::schema()
+        <Self as Model>::schema()
     }
 
     fn validate(&self, _session: &Session, diagnostics: &mut Diagnostics) {
@@ -35,7 +35,7 @@ impl Object for Route {
     /// A route cannot be changed.
     async fn reconcile(&self, work: &Work<'_>) -> Result<Route, Diagnostics> {
         let Work { cloud: gcp, op, .. } = work;
-        landed(work, self.id.value()?).await?;
+        landed(work, self.object.id()?).await?;
         op.call(|| api::get(gcp, self)).await
     }
 
@@ -44,17 +44,20 @@ impl Object for Route {
     }
 
     async fn delete(&self, work: &Work<'_>) -> Result<(), Diagnostics> {
-        let (gcp, id) = (&work.cloud, self.id.value()?);
+        let (gcp, id) = (&work.cloud, self.object.id()?);
         remove(work, || api::delete(gcp, id), || api::get(gcp, self)).await
     }
 }
 
 /// Reports a route without exactly one next hop.
 fn check(route: &Route, diagnostics: &mut Diagnostics) {
-    let hops = [&route.next_hop_gateway, &route.next_hop_ip, &route.next_hop_instance, &route.next_hop_ilb];
-    let known = hops.iter().filter(|hop| hop.is_known()).count();
-    let unknown = hops.iter().filter(|hop| hop.is_unknown()).count();
-    if known > 1 || (known == 0 && unknown == 0) {
+    let Route {
+        next_hop_gateway: gateway, next_hop_ip: ip, next_hop_instance: vm, next_hop_ilb: ilb, ..
+    } = route;
+    let known = [gateway.is_known(), ip.is_known(), vm.is_known(), ilb.is_known()];
+    let unknown = [gateway.is_unknown(), ip.is_unknown(), vm.is_unknown(), ilb.is_unknown()];
+    let known = known.into_iter().filter(|known| *known).count();
+    if known > 1 || (known == 0 && !unknown.contains(&true)) {
         diagnostics.error_at(
             Path::of("next_hop_gateway"),
             "Exactly one next hop required",

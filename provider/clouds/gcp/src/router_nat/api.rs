@@ -2,15 +2,15 @@
 
 use google_cloud_compute_v1::model;
 use google_cloud_compute_v1::model::router_nat_log_config::Filter;
-use tf_provider_rs::Attr;
 use warren_managed::sets::{self, Texts};
 
 use super::model::RouterNat;
 use crate::account::Gcp;
 use crate::begun::{Begun, begin};
 use crate::common::{Common as _, Located as _};
-use crate::error::{ApiError, Failure as _, Named as _, OrMissing as _};
-use crate::{link, marker};
+use crate::error::{ApiError, Failure as _, Named as _, OrMissing as _, Parsed as _};
+use crate::link;
+use crate::marker;
 
 const GET: &str = "routers.get";
 
@@ -18,18 +18,18 @@ const GET: &str = "routers.get";
 pub(super) async fn find(gcp: &Gcp, planned: &RouterNat) -> Result<Vec<String>, ApiError> {
     let id = planned.place(&gcp.project)?;
     let Some(found) = ApiError::if_found(fetch(gcp, &id).await)? else { return Ok(Vec::new()) };
-    let same = state(&found, planned)?.network == planned.network;
+    let same = || Ok(state(&found, planned)?.network == planned.network);
     planned.adoptable(gcp, found.description.as_deref(), same)
 }
 
 /// Starts creating a router with its NAT and returns its ID.
 pub(super) async fn create(gcp: &Gcp, planned: &RouterNat, description: &str) -> Result<String, ApiError> {
     let id = planned.place(&gcp.project)?;
-    let name = planned.name.value()?;
+    let name = planned.object.name()?;
     let body = model::Router::new()
         .set_name(name)
         .set_description(description)
-        .set_network(link::id(planned.network.value()?))
+        .set_network(planned.network.value()?.id())
         .set_nats([nat(planned, name)]);
     let call = gcp.clients.routers.insert().set_project(&gcp.project).set_region(planned.region.value()?);
     let call = call.set_body(body);
@@ -39,10 +39,10 @@ pub(super) async fn create(gcp: &Gcp, planned: &RouterNat, description: &str) ->
 
 /// Starts updating the NAT if it differs from the plan.
 pub(super) async fn patch(gcp: &Gcp, want: &RouterNat) -> Result<Option<Begun>, ApiError> {
-    let id = want.id.value()?;
+    let id = want.object.id()?;
     let found = fetch(gcp, id).await?;
     let have = state(&found, want)?;
-    let marks = want.marks(gcp);
+    let marks = want.marks(gcp)?;
     let same = sets::known(&have.subnetworks) == sets::known(&want.subnetworks)
         && sets::known(&have.nat_ips) == sets::known(&want.nat_ips)
         && have.min_ports_per_vm == want.min_ports_per_vm
@@ -51,12 +51,12 @@ pub(super) async fn patch(gcp: &Gcp, want: &RouterNat) -> Result<Option<Begun>, 
     let current = found.nats.first();
     if current.is_some()
         && same
-        && marker::is_current(found.description.as_deref(), &marks, &want.description)
+        && marker::is_current(found.description.as_deref(), &marks, &want.object.mark.description)
     {
         return Ok(None);
     }
     let name = current.and_then(|nat| nat.name.as_ref());
-    let nat = nat(want, name.map_or_else(|| want.name.value(), Ok)?);
+    let nat = nat(want, name.map_or_else(|| want.object.name(), |name| Ok(name.as_str()))?);
     let body = model::Router::new().set_description(marks).set_nats([nat]);
     let (project, region, name) = link::regional("routers.patch", id)?;
     let call = gcp.clients.routers.patch().set_project(project).set_region(region);
@@ -66,7 +66,7 @@ pub(super) async fn patch(gcp: &Gcp, want: &RouterNat) -> Result<Option<Begun>, 
 
 /// Reads the router; not found is an error.
 pub(super) async fn get(gcp: &Gcp, before: &RouterNat) -> Result<RouterNat, ApiError> {
-    state(&fetch(gcp, before.id.value()?).await?, before)
+    state(&fetch(gcp, before.object.id()?).await?, before)
 }
 
 pub(super) async fn delete(gcp: &Gcp, id: &str) -> Result<Begun, ApiError> {
@@ -84,7 +84,6 @@ async fn fetch(gcp: &Gcp, id: &str) -> Result<model::Router, ApiError> {
 fn nat(planned: &RouterNat, name: &str) -> model::RouterNat {
     let addresses: Vec<String> = sets::known(&planned.nat_ips).iter().map(|text| link::id(text)).collect();
     let subnetworks = sets::known(&planned.subnetworks);
-    let ports = |ports: &Attr<i64>| ports.known().and_then(|ports| i32::try_from(*ports).ok());
     let mut log = model::RouterNatLogConfig::new().set_enable(planned.log_filter.is_known());
     if let Some(filter) = planned.log_filter.known() {
         log = log.set_filter(filter.as_str());
@@ -100,11 +99,11 @@ fn nat(planned: &RouterNat, name: &str) -> model::RouterNat {
         })
         .set_subnetworks(subnetworks.iter().map(|subnet| {
             model::RouterNatSubnetworkToNat::new()
-                .set_name(link::id(subnet))
+                .set_name(subnet.id())
                 .set_source_ip_ranges_to_nat(["ALL_IP_RANGES"])
         }))
-        .set_or_clear_min_ports_per_vm(ports(&planned.min_ports_per_vm))
-        .set_or_clear_max_ports_per_vm(ports(&planned.max_ports_per_vm))
+        .set_or_clear_min_ports_per_vm(planned.min_ports_per_vm.into_known())
+        .set_or_clear_max_ports_per_vm(planned.max_ports_per_vm.into_known())
         .set_enable_dynamic_port_allocation(planned.max_ports_per_vm.is_known())
         // Google refuses endpoint-independent mapping beside ports that grow.
         .set_enable_endpoint_independent_mapping(false)
@@ -117,21 +116,22 @@ fn state(found: &model::Router, before: &RouterNat) -> Result<RouterNat, ApiErro
     let nat = found.nats.first().cloned().unwrap_or_default();
     let dynamic = nat.enable_dynamic_port_allocation.unwrap_or_default();
     let log = nat.log_config.as_ref().filter(|log| log.enable.unwrap_or_default());
-    let filter = log.map(|log| log.filter.as_ref().and_then(Filter::name).unwrap_or("ALL").to_owned());
-    let subnetworks = nat.subnetworks.into_iter().filter_map(|subnet| subnet.name);
+    let filter = log.map(|log| log.filter.as_ref().and_then(Filter::name).unwrap_or("ALL"));
+    let filter = filter.parsed_if_set(GET, "nats.logConfig.filter")?;
+    let subnetworks = nat.subnetworks.iter().filter_map(|subnet| subnet.name.as_deref());
+    let subnetworks: Vec<String> = subnetworks.map(str::to_owned).collect();
     Ok(RouterNat {
-        name: found.name.clone().or_missing(GET, "name")?.into(),
-        id: before.id.clone(),
-        network: link::kept(&before.network, found.network.as_deref().or_missing(GET, "network")?),
+        object: before
+            .object
+            .found(found.name.as_deref().or_missing(GET, "name")?, found.description.as_deref().into()),
+        network: link::found(GET, "network", found.network.as_deref(), &before.network)?,
         region: link::last(found.region.as_deref()).or_missing(GET, "region")?.into(),
-        subnetworks: links(subnetworks, &before.subnetworks),
+        subnetworks: link::found_all(GET, "nats.subnetworks", subnetworks, &before.subnetworks)?,
         nat_ips: links(nat.nat_ips, &before.nat_ips),
-        min_ports_per_vm: i64::from(nat.min_ports_per_vm.unwrap_or(64)).into(),
-        max_ports_per_vm: nat.max_ports_per_vm.filter(|_| dynamic).map(i64::from).into(),
+        min_ports_per_vm: nat.min_ports_per_vm.unwrap_or(64).into(),
+        max_ports_per_vm: nat.max_ports_per_vm.filter(|_| dynamic).into(),
         log_filter: filter.into(),
-        description: marker::user(found.description.as_deref()),
         self_link: found.self_link.clone().or_missing(GET, "selfLink")?.into(),
-        timeouts: before.timeouts.clone(),
     })
 }
 

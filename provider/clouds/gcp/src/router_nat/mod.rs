@@ -7,7 +7,7 @@ mod model;
 #[cfg(test)]
 mod tests;
 
-use tf_provider_rs::{Diagnostics, Path, Schema, async_trait};
+use tf_provider_rs::{Diagnostics, Model, Path, Schema, async_trait};
 use warren_managed::Object;
 
 use crate::account::Gcp;
@@ -20,7 +20,7 @@ pub(crate) use model::RouterNat;
 #[async_trait]
 impl Object for RouterNat {
     fn schema() -> Schema {
-        model::schema()
+        <Self as Model>::schema()
     }
 
     fn validate(&self, _session: &Session, diagnostics: &mut Diagnostics) {
@@ -33,7 +33,7 @@ impl Object for RouterNat {
         _prior: Option<&RouterNat>,
         _config: &RouterNat,
     ) -> Result<(), Diagnostics> {
-        common::has_region(&self.region)
+        common::has_region("region", &self.region)
     }
 
     async fn find(&self, gcp: &Gcp) -> Result<Vec<String>, ApiError> {
@@ -46,7 +46,7 @@ impl Object for RouterNat {
 
     async fn reconcile(&self, work: &Work<'_>) -> Result<RouterNat, Diagnostics> {
         let Work { cloud: gcp, op, .. } = work;
-        landed(work, self.id.value()?).await?;
+        landed(work, self.object.id()?).await?;
         carry_out(work, || api::patch(gcp, self)).await?;
         op.call(|| api::get(gcp, self)).await
     }
@@ -56,14 +56,14 @@ impl Object for RouterNat {
     }
 
     async fn delete(&self, work: &Work<'_>) -> Result<(), Diagnostics> {
-        let (gcp, id) = (&work.cloud, self.id.value()?);
+        let (gcp, id) = (&work.cloud, self.object.id()?);
         remove(work, || api::delete(gcp, id), || api::get(gcp, self)).await
     }
 }
 
 /// Reports values that Google rejects.
 fn check(nat: &RouterNat, diagnostics: &mut Diagnostics) {
-    let power = |ports: &i64| u64::try_from(*ports).is_ok_and(u64::is_power_of_two);
+    let power = |ports: &i32| u32::try_from(*ports).is_ok_and(u32::is_power_of_two);
     let Some(most) = nat.max_ports_per_vm.known() else { return };
     if !power(most) {
         diagnostics.error_at(

@@ -18,7 +18,7 @@ const GET: &str = "servicePerimeters.get";
 pub(super) async fn find(gcp: &Gcp, planned: &ServicePerimeter) -> Result<Vec<String>, ApiError> {
     let id = planned.place(&gcp.project)?;
     let Some(found) = ApiError::if_found(fetch(gcp, &id).await)? else { return Ok(Vec::new()) };
-    planned.adoptable(gcp, Some(&found.description), true)
+    planned.adoptable(gcp, Some(&found.description), || Ok(true))
 }
 
 /// Starts creating a perimeter and returns its ID.
@@ -42,11 +42,11 @@ pub(super) async fn create(
 /// The request contains the perimeter as it was read, including its etag, which this client keeps among its unknown fields.
 /// Google rejects the request if the perimeter has changed in between.
 pub(super) async fn update(gcp: &Gcp, want: &ServicePerimeter) -> Result<Option<Begun>, ApiError> {
-    let found = fetch(gcp, want.id.value()?).await?;
-    let marks = want.marks(gcp);
+    let found = fetch(gcp, want.object.id()?).await?;
+    let marks = want.marks(gcp)?;
     let changed = [
         ("title", Some(&found.title) != want.title.known()),
-        ("description", !marker::is_current(Some(&found.description), &marks, &want.description)),
+        ("description", !marker::is_current(Some(&found.description), &marks, &want.object.mark.description)),
         ("status", status(&found)? != config::normal(&want.status)),
         ("spec", spec(&found)? != config::normal(&want.spec)),
         ("use_explicit_dry_run_spec", found.use_explicit_dry_run_spec != is_dry_run(want)),
@@ -68,7 +68,7 @@ pub(super) async fn update(gcp: &Gcp, want: &ServicePerimeter) -> Result<Option<
 
 /// Reads the perimeter; not found is an error, and so is a bridge.
 pub(super) async fn get(gcp: &Gcp, before: &ServicePerimeter) -> Result<ServicePerimeter, ApiError> {
-    state(&fetch(gcp, before.id.value()?).await?, before)
+    state(&fetch(gcp, before.object.id()?).await?, before)
 }
 
 pub(super) async fn delete(gcp: &Gcp, id: &str) -> Result<Begun, ApiError> {
@@ -118,13 +118,10 @@ pub(super) fn state(
 ) -> Result<ServicePerimeter, ApiError> {
     let (policy, name) = parts(&found.name).or_missing(GET, "name")?;
     Ok(ServicePerimeter {
-        name: name.into(),
-        id: before.id.clone(),
+        object: before.object.found(name, Some(found.description.as_str()).into()),
         access_policy: policy.into(),
         title: found.title.clone().or_missing(GET, "title")?.into(),
         status: config::kept(&before.status, status(found)?),
         spec: config::kept(&before.spec, spec(found)?),
-        description: marker::user(Some(&found.description)),
-        timeouts: before.timeouts.clone(),
     })
 }

@@ -3,7 +3,7 @@
 use tf_provider_rs::{Attr, Diagnostics, Path};
 use warren_managed::sets::{self, Texts};
 
-use super::model::{self, Config, Operation, ServicePerimeter, is_number};
+use super::model::{self, Config, IdentityType, Operation, ServicePerimeter, is_number};
 
 /// Checks across attributes.
 pub(super) fn perimeter(perimeter: &ServicePerimeter, diagnostics: &mut Diagnostics) {
@@ -32,7 +32,7 @@ impl Check<'_> {
         self.services(&path.attribute("vpc_accessible_services"), &config.vpc_accessible_services, true);
         let at = path.attribute("ingress_policies");
         for policy in config.ingress_policies.known().into_iter().flatten() {
-            self.who(&at, &policy.identity_type, &policy.identities);
+            self.who(&at, policy.identity_type, &policy.identities);
             self.levels(&at, &policy.source_access_levels, true);
             self.members(&at, &policy.source_resources, false);
             self.members(&at, &policy.resources, true);
@@ -46,7 +46,7 @@ impl Check<'_> {
         }
         let at = path.attribute("egress_policies");
         for policy in config.egress_policies.known().into_iter().flatten() {
-            self.who(&at, &policy.identity_type, &policy.identities);
+            self.who(&at, policy.identity_type, &policy.identities);
             self.members(&at, &policy.resources, true);
             self.some(
                 &at,
@@ -115,7 +115,7 @@ impl Check<'_> {
         }
     }
 
-    fn who(&mut self, path: &Path, kind: &Attr<String>, identities: &Texts) {
+    fn who(&mut self, path: &Path, kind: Attr<IdentityType>, identities: &Texts) {
         let (none, some) =
             (kind.is_null() && sets::is_empty(identities), !sets::known(identities).is_empty());
         if none || (kind.is_known() && some) {

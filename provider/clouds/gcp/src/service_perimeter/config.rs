@@ -4,14 +4,14 @@ use std::collections::BTreeSet;
 
 use google_cloud_identity_accesscontextmanager_v1::model;
 use google_cloud_identity_accesscontextmanager_v1::model::service_perimeter_config::{
-    ApiOperation, EgressFrom, EgressPolicy, EgressTo, IdentityType, IngressFrom, IngressPolicy,
-    IngressSource, IngressTo, MethodSelector, VpcAccessibleServices,
+    self as sdk, ApiOperation, EgressFrom, EgressPolicy, EgressTo, IngressFrom, IngressPolicy, IngressSource,
+    IngressTo, MethodSelector, VpcAccessibleServices,
 };
 use tf_provider_rs::Attr;
 use warren_managed::sets::{self, Texts};
 
-use super::model::{Config, Egress, Ingress, Operation};
-use crate::error::{ApiError, OrMissing as _};
+use super::model::{Config, Egress, IdentityType, Ingress, Operation};
+use crate::error::{ApiError, OrMissing as _, Parsed as _};
 
 /// How the API writes that a policy admits callers by name.
 const UNSPECIFIED: &str = "IDENTITY_TYPE_UNSPECIFIED";
@@ -39,8 +39,8 @@ fn ingress(policy: &Ingress) -> Result<IngressPolicy, ApiError> {
     let resources = sets::known(&policy.source_resources);
     let resources = resources.into_iter().map(|resource| IngressSource::new().set_resource(resource));
     let from = IngressFrom::new()
-        .set_identity_type(IdentityType::from(
-            policy.identity_type.known().map_or(UNSPECIFIED, String::as_str),
+        .set_identity_type(sdk::IdentityType::from(
+            policy.identity_type.known().map_or(UNSPECIFIED, IdentityType::as_str),
         ))
         .set_identities(sets::known(&policy.identities))
         .set_sources(levels.chain(resources));
@@ -52,8 +52,8 @@ fn ingress(policy: &Ingress) -> Result<IngressPolicy, ApiError> {
 
 fn egress(policy: &Egress) -> Result<EgressPolicy, ApiError> {
     let from = EgressFrom::new()
-        .set_identity_type(IdentityType::from(
-            policy.identity_type.known().map_or(UNSPECIFIED, String::as_str),
+        .set_identity_type(sdk::IdentityType::from(
+            policy.identity_type.known().map_or(UNSPECIFIED, IdentityType::as_str),
         ))
         .set_identities(sets::known(&policy.identities));
     let to = EgressTo::new()
@@ -102,7 +102,7 @@ fn read_ingress(call: &'static str, policy: &IngressPolicy) -> Result<Ingress, A
     let from = policy.ingress_from.as_ref().or_missing(call, "ingressPolicies.ingressFrom")?;
     let to = policy.ingress_to.as_ref().or_missing(call, "ingressPolicies.ingressTo")?;
     Ok(Ingress {
-        identity_type: identity_type(&from.identity_type),
+        identity_type: identity_type(call, &from.identity_type)?,
         identities: texts(&from.identities),
         source_access_levels: texts(from.sources.iter().filter_map(|source| source.access_level())),
         source_resources: texts(from.sources.iter().filter_map(|source| source.resource())),
@@ -115,7 +115,7 @@ fn read_egress(call: &'static str, policy: &EgressPolicy) -> Result<Egress, ApiE
     let from = policy.egress_from.as_ref().or_missing(call, "egressPolicies.egressFrom")?;
     let to = policy.egress_to.as_ref().or_missing(call, "egressPolicies.egressTo")?;
     Ok(Egress {
-        identity_type: identity_type(&from.identity_type),
+        identity_type: identity_type(call, &from.identity_type)?,
         identities: texts(&from.identities),
         resources: texts(&to.resources),
         external_resources: texts(&to.external_resources),
@@ -137,11 +137,9 @@ fn read_operations(
     }))
 }
 
-fn identity_type(kind: &IdentityType) -> Attr<String> {
-    match kind.name() {
-        None | Some(UNSPECIFIED) => Attr::Null,
-        Some(name) => name.into(),
-    }
+fn identity_type(call: &'static str, found: &sdk::IdentityType) -> Result<Attr<IdentityType>, ApiError> {
+    let named = found.name().filter(|name| *name != UNSPECIFIED);
+    Ok(named.parsed_if_set(call, "identityType")?.into())
 }
 
 fn texts<'a>(items: impl IntoIterator<Item = &'a String>) -> Texts {
@@ -168,7 +166,7 @@ pub(super) fn normal(config: &Attr<Config>) -> Option<Config> {
         access_levels: some(&config.access_levels),
         vpc_accessible_services: config.vpc_accessible_services.clone(),
         ingress_policies: all(&config.ingress_policies, |policy| Ingress {
-            identity_type: policy.identity_type.clone(),
+            identity_type: policy.identity_type,
             identities: some(&policy.identities),
             source_access_levels: some(&policy.source_access_levels),
             source_resources: some(&policy.source_resources),
@@ -176,7 +174,7 @@ pub(super) fn normal(config: &Attr<Config>) -> Option<Config> {
             operations: all(&policy.operations, operation),
         }),
         egress_policies: all(&config.egress_policies, |policy| Egress {
-            identity_type: policy.identity_type.clone(),
+            identity_type: policy.identity_type,
             identities: some(&policy.identities),
             resources: some(&policy.resources),
             external_resources: some(&policy.external_resources),

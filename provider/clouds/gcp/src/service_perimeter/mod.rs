@@ -7,7 +7,7 @@ mod model;
 #[cfg(test)]
 mod tests;
 
-use tf_provider_rs::{Diagnostics, Schema, async_trait};
+use tf_provider_rs::{Diagnostics, Model, Schema, async_trait};
 use warren_managed::Object;
 
 use crate::account::Gcp;
@@ -19,7 +19,7 @@ pub(crate) use model::ServicePerimeter;
 #[async_trait]
 impl Object for ServicePerimeter {
     fn schema() -> Schema {
-        model::schema()
+        <Self as Model>::schema()
     }
 
     fn validate(&self, _session: &Session, diagnostics: &mut Diagnostics) {
@@ -40,7 +40,7 @@ impl Object for ServicePerimeter {
 
     async fn reconcile(&self, work: &Work<'_>) -> Result<ServicePerimeter, Diagnostics> {
         let Work { cloud: gcp, op, .. } = work;
-        landed(work, self.id.value()?).await?;
+        landed(work, self.object.id()?).await?;
         carry_out(work, || api::update(gcp, self)).await?;
         op.call(|| api::get(gcp, self)).await
     }
@@ -50,7 +50,7 @@ impl Object for ServicePerimeter {
     }
 
     async fn delete(&self, work: &Work<'_>) -> Result<(), Diagnostics> {
-        let (gcp, id) = (&work.cloud, self.id.value()?);
+        let (gcp, id) = (&work.cloud, self.object.id()?);
         remove(work, || api::delete(gcp, id), || api::get(gcp, self)).await
     }
 }

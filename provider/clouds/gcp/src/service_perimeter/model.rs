@@ -2,112 +2,181 @@
 
 use std::collections::BTreeSet;
 
-use tf_provider_rs::schema::{Attribute, Nesting, Schema};
-use tf_provider_rs::{Attr, Diagnostic, Diagnostics, NotKnown, Path, Type, Value, model};
-use warren_managed::Timeouts;
+use tf_provider_rs::{Attr, Choice, Diagnostic, Diagnostics, NotKnown, Object, Path, Resource, Value};
 use warren_managed::sets::Texts;
+use warren_managed::{Common as _, HasShared};
 
 use crate::account::Gcp;
-use crate::common::{self, Located, common};
+use crate::common::{self, Description, GcpObject, Located, Naming};
 
-model! {
-    /// A perimeter.
-    pub struct ServicePerimeter {
-        /// Unique in the access policy.
-        pub name: Attr<String>,
-        /// `accessPolicies/P/servicePerimeters/N`.
-        pub id: Attr<String>,
-        /// Number of the organisation's access policy.
-        pub access_policy: Attr<String>,
-        /// Title.
-        pub title: Attr<String>,
-        /// Enforced configuration.
-        pub status: Attr<Config>,
-        /// Dry-run configuration.
-        pub spec: Attr<Config>,
-        /// The user's part of the description.
-        pub description: Attr<String>,
-        /// Timeouts of operations.
-        pub timeouts: Attr<Timeouts>,
-    }
+/// Manages a regular service perimeter of VPC Service Controls. Google APIs keep the data of its projects inside and
+/// reject callers from outside, whatever IAM allows, except for traffic that an ingress or egress policy admits. A
+/// perimeter belongs to the access policy of an organisation (`gcloud access-context-manager policies list`), so
+/// projects without an organisation cannot use it. Google takes up to 30 minutes to enforce a change. The provider does
+/// not manage policy titles, IAM roles in policies or sources of egress policies: changing `status` or `spec` removes
+/// them.
+#[derive(Clone, Debug, Default, PartialEq, Resource)]
+#[resource(
+    name = "warren_gcp_service_perimeter",
+    noun = "perimeter",
+    id = "`accessPolicies/POLICY/servicePerimeters/NAME`, the same as in hashicorp/google"
+)]
+pub(crate) struct ServicePerimeter {
+    #[attr(flatten)]
+    pub(crate) object: GcpObject<Description, PerimeterName>,
+    /// Number of the access policy, such as `1234567890`. Changing this replaces the perimeter.
+    #[attr(required, replaces, validate = check_policy)]
+    pub(crate) access_policy: Attr<String>,
+    /// Human-readable title, unique in the access policy. Updated in place.
+    #[attr(required, validate = check_title)]
+    pub(crate) title: Attr<String>,
+    /// The enforced configuration. Updated in place. Defaults to no enforcement.
+    #[attr(optional)]
+    pub(crate) status: Attr<Config>,
+    /// The dry-run configuration: Google logs requests that it would deny, but does not block them. It is independent of
+    /// `status`. Updated in place. Defaults to no dry run.
+    #[attr(optional)]
+    pub(crate) spec: Attr<Config>,
+}
 
-    /// Resources, protected APIs, and policies.
-    pub struct Config {
-        /// Projects by number, folders, and networks.
-        pub resources: Texts,
-        /// APIs such as `storage.googleapis.com`.
-        pub restricted_services: Texts,
-        /// Access levels that admit callers.
-        pub access_levels: Texts,
-        /// APIs that networks inside can call; null means all.
-        pub vpc_accessible_services: Texts,
-        /// Admitted requests from outside.
-        pub ingress_policies: Attr<BTreeSet<Ingress>>,
-        /// Admitted requests from inside.
-        pub egress_policies: Attr<BTreeSet<Egress>>,
-    }
+/// Resources, protected APIs, and policies.
+#[derive(Clone, Debug, Default, PartialEq, Object)]
+pub(crate) struct Config {
+    /// Resources inside the perimeter: `projects/123456789012` (project number, not ID), a folder `folders/123`, or a
+    /// network `//compute.googleapis.com/projects/acme-ml/global/networks/hub`. A project can be in one regular
+    /// perimeter only.
+    #[attr(optional)]
+    pub(crate) resources: Texts,
+    /// APIs that the perimeter protects, such as `storage.googleapis.com`.
+    #[attr(optional)]
+    pub(crate) restricted_services: Texts,
+    /// Access levels of the same access policy that admit callers from the internet, such as
+    /// `accessPolicies/1234567890/accessLevels/office`.
+    #[attr(optional)]
+    pub(crate) access_levels: Texts,
+    /// APIs that networks inside the perimeter can call. `RESTRICTED-SERVICES` stands for the protected APIs; an empty
+    /// set permits none. Defaults to all APIs.
+    #[attr(optional)]
+    pub(crate) vpc_accessible_services: Texts,
+    /// Ingress policies: requests from outside that are admitted. A request needs to match one of them.
+    #[attr(optional)]
+    pub(crate) ingress_policies: Attr<BTreeSet<Ingress>>,
+    /// Egress policies: requests from inside that are admitted. A request needs to match one of them.
+    #[attr(optional)]
+    pub(crate) egress_policies: Attr<BTreeSet<Egress>>,
+}
 
-    /// An ingress policy.
-    #[derive(Eq, PartialOrd, Ord)]
-    pub struct Ingress {
-        /// Such as `ANY_SERVICE_ACCOUNT`.
-        pub identity_type: Attr<String>,
-        /// Such as `serviceAccount:runner@acme-ci.iam.gserviceaccount.com`.
-        pub identities: Texts,
-        /// Access levels of the caller; `*` means any caller.
-        pub source_access_levels: Texts,
-        /// Projects and networks of the caller.
-        pub source_resources: Texts,
-        /// Projects inside; `*` means all.
-        pub resources: Texts,
-        /// Admitted operations.
-        pub operations: Attr<BTreeSet<Operation>>,
-    }
+/// An ingress policy.
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Object)]
+pub(crate) struct Ingress {
+    /// Callers by type: `ANY_IDENTITY`, `ANY_USER_ACCOUNT` or `ANY_SERVICE_ACCOUNT`. Set either this or `identities`.
+    #[attr(optional)]
+    pub(crate) identity_type: Attr<IdentityType>,
+    /// Callers by name, such as `serviceAccount:trainer@acme-ml.iam.gserviceaccount.com`. Set either this or
+    /// `identity_type`.
+    #[attr(optional)]
+    pub(crate) identities: Texts,
+    /// Access levels of the same access policy that the request must meet; `*` admits any caller.
+    #[attr(optional)]
+    pub(crate) source_access_levels: Texts,
+    /// Sources of the request: `projects/123456789012` (project number, not ID), a folder `folders/123`, or a network
+    /// `//compute.googleapis.com/projects/acme-ml/global/networks/hub`.
+    #[attr(optional)]
+    pub(crate) source_resources: Texts,
+    /// Projects inside the perimeter that can be reached, in the form `projects/123456789012`; `*` means all.
+    #[attr(optional)]
+    pub(crate) resources: Texts,
+    /// Operations that are admitted.
+    #[attr(optional)]
+    pub(crate) operations: Attr<BTreeSet<Operation>>,
+}
 
-    /// An egress policy.
-    #[derive(Eq, PartialOrd, Ord)]
-    pub struct Egress {
-        /// Such as `ANY_SERVICE_ACCOUNT`.
-        pub identity_type: Attr<String>,
-        /// Such as `serviceAccount:trainer@acme-ml.iam.gserviceaccount.com`.
-        pub identities: Texts,
-        /// Projects outside; `*` means all.
-        pub resources: Texts,
-        /// Such as `s3://acme-datasets`.
-        pub external_resources: Texts,
-        /// Admitted operations.
-        pub operations: Attr<BTreeSet<Operation>>,
-    }
+/// An egress policy.
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Object)]
+pub(crate) struct Egress {
+    /// Callers by type: `ANY_IDENTITY`, `ANY_USER_ACCOUNT` or `ANY_SERVICE_ACCOUNT`. Set either this or `identities`.
+    #[attr(optional)]
+    pub(crate) identity_type: Attr<IdentityType>,
+    /// Callers by name, such as `serviceAccount:trainer@acme-ml.iam.gserviceaccount.com`. Set either this or
+    /// `identity_type`.
+    #[attr(optional)]
+    pub(crate) identities: Texts,
+    /// Projects outside the perimeter that can be reached, in the form `projects/123456789012`; `*` means all.
+    #[attr(optional)]
+    pub(crate) resources: Texts,
+    /// Storage buckets in other clouds that can be reached, such as `s3://acme-datasets`.
+    #[attr(optional)]
+    pub(crate) external_resources: Texts,
+    /// Operations that are admitted.
+    #[attr(optional)]
+    pub(crate) operations: Attr<BTreeSet<Operation>>,
+}
 
-    /// Operations of one API.
-    #[derive(Eq, PartialOrd, Ord)]
-    pub struct Operation {
-        /// Such as `storage.googleapis.com`; `*` means every API.
-        pub service_name: Attr<String>,
-        /// Methods; `*` means all.
-        pub methods: Texts,
-        /// Permissions.
-        pub permissions: Texts,
+/// Operations of one API.
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Object)]
+pub(crate) struct Operation {
+    /// API, such as `storage.googleapis.com`; `*` means every method of every API, and excludes `methods` and
+    /// `permissions`.
+    #[attr(required)]
+    pub(crate) service_name: Attr<String>,
+    /// Methods of the API, such as `google.storage.objects.get`; `*` means all.
+    #[attr(optional)]
+    pub(crate) methods: Texts,
+    /// IAM permissions, for APIs that do not support methods.
+    #[attr(optional)]
+    pub(crate) permissions: Texts,
+}
+
+/// Callers by type.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Choice)]
+pub(crate) enum IdentityType {
+    #[choice("ANY_IDENTITY")]
+    Any,
+    #[choice("ANY_USER_ACCOUNT")]
+    Users,
+    #[choice("ANY_SERVICE_ACCOUNT")]
+    ServiceAccounts,
+}
+
+/// The name of a perimeter.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct PerimeterName;
+
+impl Naming for PerimeterName {
+    const DESCRIPTION: &'static str = "Name of the perimeter, unique in the access policy: 1 to 50 letters, digits or \
+                                       underscores, starting with a letter. Changing this replaces the perimeter.";
+
+    fn check(value: &Value, path: &Path, diagnostics: &mut Diagnostics) {
+        let name = value.as_str().unwrap_or_default();
+        let fits = (1..=50).contains(&name.len())
+            && name.starts_with(|c: char| c.is_ascii_alphabetic())
+            && name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_');
+        if !fits {
+            let detail = format!(
+                "{name:?} is not a valid perimeter name. Use 1 to 50 letters, digits or underscores, starting with a \
+                 letter."
+            );
+            diagnostics.error_at(path.clone(), "Invalid name", detail);
+        }
     }
 }
 
-common!(@common ServicePerimeter, "warren_gcp_service_perimeter");
+impl HasShared for ServicePerimeter {
+    type Shared = GcpObject<Description, PerimeterName>;
+
+    fn plan_marks(&mut self, gcp: Option<&Gcp>) {
+        common::plan(self, gcp);
+    }
+}
 
 impl Located for ServicePerimeter {
     const COLLECTION: &'static str = "servicePerimeters";
 
-    fn region(&self) -> Option<&Attr<String>> {
-        None
-    }
-
     /// A perimeter belongs to an access policy of the organisation, not to the project.
     fn place(&self, _project: &str) -> Result<String, NotKnown> {
-        Ok(format!("{}/servicePerimeters/{}", policy(self.access_policy.value()?), self.name.value()?))
+        let policy = policy(self.access_policy.value()?);
+        Ok(format!("{policy}/{}/{}", Self::COLLECTION, self.name().value()?))
     }
-}
-
-impl ServicePerimeter {
-    fn plan_region(&mut self, _gcp: &Gcp) {}
 }
 
 /// The name of the access policy of this number.
@@ -131,159 +200,8 @@ pub(super) fn imported(id: &str) -> Result<ServicePerimeter, Diagnostics> {
         );
         return Err(Diagnostic::error("Invalid ID", detail).into());
     }
-    Ok(ServicePerimeter { id: id.into(), ..ServicePerimeter::default() })
-}
-
-pub(super) fn schema() -> Schema {
-    Schema::new(
-        "A regular service perimeter of VPC Service Controls. Google APIs keep the data of its projects inside and \
-         reject callers from outside, whatever IAM allows, except for traffic that an ingress or egress policy \
-         admits. A perimeter belongs to the access policy of an organisation (`gcloud access-context-manager \
-         policies list`), so projects without an organisation cannot use it. Google takes up to 30 minutes to \
-         enforce a change. The provider does not manage policy titles, IAM roles in policies or sources of egress \
-         policies: changing `status` or `spec` removes them.",
-    )
-    .attributes([
-        Attribute::string("name").required().replaces().validate(check_name).describe(
-            "Name of the perimeter, unique in the access policy: 1 to 50 letters, digits or underscores, starting \
-             with a letter. Changing this replaces the perimeter.",
-        ),
-        Attribute::string("id").computed().keeps().describe(
-            "ID in the form `accessPolicies/POLICY/servicePerimeters/NAME`, the same as in hashicorp/google.",
-        ),
-        Attribute::string("access_policy").required().replaces().validate(check_policy).describe(
-            "Number of the access policy, such as `1234567890`. Changing this replaces the perimeter.",
-        ),
-        Attribute::string("title").required().validate(check_title).describe(
-            "Human-readable title, unique in the access policy. Updated in place.",
-        ),
-        config("status", "The enforced configuration. Updated in place. Defaults to no enforcement."),
-        config(
-            "spec",
-            "The dry-run configuration: Google logs requests that it would deny, but does not block them. It is \
-             independent of `status`. Updated in place. Defaults to no dry run.",
-        ),
-    ])
-    .attribute(common::description())
-    .attributes(common::tail())
-}
-
-fn config(name: &str, text: &str) -> Attribute {
-    let projects = "`projects/123456789012` (project number, not ID), a folder `folders/123`, or a network \
-                    `//compute.googleapis.com/projects/acme-ml/global/networks/hub`";
-    Attribute::nested(
-        name,
-        Nesting::Single,
-        [
-            texts("resources", &format!("Resources inside the perimeter: {projects}. A project can be in one regular \
-                 perimeter only.")),
-            texts("restricted_services", "APIs that the perimeter protects, such as `storage.googleapis.com`."),
-            texts(
-                "access_levels",
-                "Access levels of the same access policy that admit callers from the internet, such as \
-                 `accessPolicies/1234567890/accessLevels/office`.",
-            ),
-            texts(
-                "vpc_accessible_services",
-                "APIs that networks inside the perimeter can call. `RESTRICTED-SERVICES` stands for the protected \
-                 APIs; an empty set permits none. Defaults to all APIs.",
-            ),
-            Attribute::nested("ingress_policies", Nesting::Set, ingress(projects))
-                .optional()
-                .describe("Ingress policies: requests from outside that are admitted. A request needs to match one \
-                     of them."),
-            Attribute::nested("egress_policies", Nesting::Set, egress())
-                .optional()
-                .describe("Egress policies: requests from inside that are admitted. A request needs to match one of \
-                     them."),
-        ],
-    )
-    .optional()
-    .describe(text)
-}
-
-fn ingress(projects: &str) -> Vec<Attribute> {
-    let mut attributes = who();
-    attributes.extend([
-        texts(
-            "source_access_levels",
-            "Access levels of the same access policy that the request must meet; `*` admits any caller.",
-        ),
-        texts("source_resources", &format!("Sources of the request: {projects}.")),
-        texts(
-            "resources",
-            "Projects inside the perimeter that can be reached, in the form `projects/123456789012`; \
-             `*` means all.",
-        ),
-        operations(),
-    ]);
-    attributes
-}
-
-fn egress() -> Vec<Attribute> {
-    let mut attributes = who();
-    attributes.extend([
-        texts(
-            "resources",
-            "Projects outside the perimeter that can be reached, in the form `projects/123456789012`; \
-             `*` means all.",
-        ),
-        texts(
-            "external_resources",
-            "Storage buckets in other clouds that can be reached, such as `s3://acme-datasets`.",
-        ),
-        operations(),
-    ]);
-    attributes
-}
-
-fn who() -> Vec<Attribute> {
-    vec![
-        Attribute::string("identity_type")
-            .optional()
-            .validate(common::one_of(&["ANY_IDENTITY", "ANY_USER_ACCOUNT", "ANY_SERVICE_ACCOUNT"]))
-            .describe(
-                "Callers by type: `ANY_IDENTITY`, `ANY_USER_ACCOUNT` or `ANY_SERVICE_ACCOUNT`. Set either this or \
-                 `identities`.",
-            ),
-        texts("identities", "Callers by name, such as `serviceAccount:trainer@acme-ml.iam.gserviceaccount.com`. Set \
-             either this or `identity_type`."),
-    ]
-}
-
-fn operations() -> Attribute {
-    Attribute::nested(
-        "operations",
-        Nesting::Set,
-        [
-            Attribute::string("service_name").required().describe(
-                "API, such as `storage.googleapis.com`; `*` means every method of every API, and excludes \
-                     `methods` and `permissions`.",
-            ),
-            texts("methods", "Methods of the API, such as `google.storage.objects.get`; `*` means all."),
-            texts("permissions", "IAM permissions, for APIs that do not support methods."),
-        ],
-    )
-    .optional()
-    .describe("Operations that are admitted.")
-}
-
-fn texts(name: &str, text: &str) -> Attribute {
-    Attribute::of(name, Type::set(Type::String)).optional().describe(text)
-}
-
-fn check_name(value: &Value, path: &Path, diagnostics: &mut Diagnostics) {
-    let name = value.as_str().unwrap_or_default();
-    let fits = (1..=50).contains(&name.len())
-        && name.starts_with(|c: char| c.is_ascii_alphabetic())
-        && name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_');
-    if !fits {
-        let detail = format!(
-            "{name:?} is not a valid perimeter name. Use 1 to 50 letters, digits or underscores, starting with a \
-             letter."
-        );
-        diagnostics.error_at(path.clone(), "Invalid name", detail);
-    }
+    let object = GcpObject { id: id.into(), ..GcpObject::default() };
+    Ok(ServicePerimeter { object, ..ServicePerimeter::default() })
 }
 
 fn check_policy(value: &Value, path: &Path, diagnostics: &mut Diagnostics) {

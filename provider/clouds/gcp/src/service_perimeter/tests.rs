@@ -2,12 +2,12 @@ use std::collections::BTreeSet;
 
 use google_cloud_identity_accesscontextmanager_v1::model as sdk;
 use tf_provider_rs::{Attr, Diagnostics};
+use warren_managed::Common as _;
 use warren_managed::sets::{self, Texts};
-use warren_managed::{Common as _, listed};
 
-use super::model::{Config, Egress, Ingress, Operation};
+use super::model::{Config, Egress, IdentityType, Ingress, Operation};
 use super::*;
-use crate::common::Located as _;
+use crate::common::{self, GcpObject, Located as _};
 use crate::session::tests::session;
 
 fn texts<const N: usize>(items: [&str; N]) -> Texts {
@@ -21,7 +21,7 @@ fn call(service_name: &str, methods: Texts) -> Attr<BTreeSet<Operation>> {
 
 fn ingress() -> Ingress {
     Ingress {
-        identity_type: "ANY_SERVICE_ACCOUNT".into(),
+        identity_type: IdentityType::ServiceAccounts.into(),
         source_resources: texts(["projects/42"]),
         resources: texts(["*"]),
         operations: call("storage.googleapis.com", texts(["*"])),
@@ -54,8 +54,7 @@ fn sample() -> Config {
 
 fn perimeter() -> ServicePerimeter {
     ServicePerimeter {
-        name: "training".into(),
-        id: Attr::Unknown,
+        object: GcpObject { name: "training".into(), id: Attr::Unknown, ..GcpObject::default() },
         access_policy: "123".into(),
         title: "Training".into(),
         status: sample().into(),
@@ -74,24 +73,19 @@ fn told(perimeter: &ServicePerimeter) -> String {
     lines.join("\n")
 }
 
-#[test]
-fn attributes() {
-    insta::assert_snapshot!(listed(&ServicePerimeter::schema()));
-}
-
 #[tokio::test]
 async fn the_id_is_known_at_plan_and_only_our_own_leftover_is_adopted() {
     let gcp = session().await.get().unwrap();
     let mut perimeter = perimeter();
-    perimeter.plan_marks(Some(&gcp));
+    common::plan(&mut perimeter, Some(&gcp));
     let id = "accessPolicies/123/servicePerimeters/training";
-    assert_eq!(perimeter.id, id.into());
-    let mine = perimeter.marks(&gcp);
-    assert_eq!(perimeter.adoptable(&gcp, Some(&mine), true).unwrap(), [id]);
+    assert_eq!(perimeter.object.id, id.into());
+    let mine = perimeter.marks(&gcp).unwrap();
+    assert_eq!(perimeter.adoptable(&gcp, Some(&mine), || Ok(true)).unwrap(), [id]);
     for (description, same) in
         [("by hand", true), ("[warren:training/research/training]", true), (&*mine, false)]
     {
-        perimeter.adoptable(&gcp, Some(description), same).unwrap_err();
+        perimeter.adoptable(&gcp, Some(description), || Ok(same)).unwrap_err();
     }
 }
 
@@ -106,7 +100,7 @@ fn an_import_names_a_perimeter() {
         model::imported(wrong).unwrap_err();
     }
     let id = "accessPolicies/123/servicePerimeters/training";
-    assert_eq!(model::imported(id).unwrap().id, id.into());
+    assert_eq!(model::imported(id).unwrap().object.id, id.into());
 }
 
 #[test]
@@ -164,8 +158,8 @@ fn what_was_written_stays_where_it_means_what_was_found() {
     };
     let same = found(Some(Config { resources: Attr::Null, ..sample() }));
     assert_eq!((&same.status, &same.spec), (&before.status, &before.spec));
-    assert_eq!((same.name, same.access_policy), ("training".into(), "123".into()));
-    assert_eq!(same.description, "of runs".into());
+    assert_eq!((same.object.name, same.access_policy), ("training".into(), "123".into()));
+    assert_eq!(same.object.mark.description, "of runs".into());
     assert!(found(None).status.is_null());
 }
 

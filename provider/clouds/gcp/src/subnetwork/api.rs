@@ -4,14 +4,15 @@ use std::collections::BTreeMap;
 
 use google_cloud_compute_v1::model;
 use google_cloud_compute_v1::model::subnetwork_log_config::{AggregationInterval, Metadata};
-use tf_provider_rs::{Attr, Number};
+use ipnet::Ipv4Net;
+use tf_provider_rs::Attr;
 
 use super::model::{FlowLogs, Subnetwork};
 use crate::account::Gcp;
 use crate::begun::{Begun, begin};
 use crate::common::{Common as _, Located as _};
-use crate::error::{ApiError, Failure as _, Named as _, OrMissing as _};
-use crate::{link, marker};
+use crate::error::{ApiError, Failure as _, Named as _, OrMissing as _, Parsed as _};
+use crate::link;
 
 const GET: &str = "subnetworks.get";
 
@@ -19,9 +20,11 @@ const GET: &str = "subnetworks.get";
 pub(super) async fn find(gcp: &Gcp, planned: &Subnetwork) -> Result<Vec<String>, ApiError> {
     let id = planned.place(&gcp.project)?;
     let Some(found) = ApiError::if_found(fetch(gcp, &id).await)? else { return Ok(Vec::new()) };
-    let have = state(&found, planned)?;
-    let same = (&have.network, &have.ip_cidr_range) == (&planned.network, &planned.ip_cidr_range)
-        && found.description.as_deref() == Some(planned.marks(gcp).as_str());
+    let same = || {
+        let have = state(&found, planned)?;
+        Ok((&have.network, &have.ip_cidr_range) == (&planned.network, &planned.ip_cidr_range)
+            && found.description == Some(planned.marks(gcp)?))
+    };
     planned.adoptable(gcp, found.description.as_deref(), same)
 }
 
@@ -29,10 +32,10 @@ pub(super) async fn find(gcp: &Gcp, planned: &Subnetwork) -> Result<Vec<String>,
 pub(super) async fn create(gcp: &Gcp, planned: &Subnetwork, description: &str) -> Result<String, ApiError> {
     let id = planned.place(&gcp.project)?;
     let mut body = model::Subnetwork::new()
-        .set_name(planned.name.value()?)
+        .set_name(planned.object.name()?)
         .set_description(description)
-        .set_network(link::id(planned.network.value()?))
-        .set_ip_cidr_range(planned.ip_cidr_range.value()?)
+        .set_network(planned.network.value()?.id())
+        .set_ip_cidr_range(planned.ip_cidr_range.value()?.to_string())
         .set_private_ip_google_access(planned.private_ip_google_access.is_true())
         .set_secondary_ip_ranges(secondary(planned)?);
     if planned.flow_logs.is_known() {
@@ -46,7 +49,7 @@ pub(super) async fn create(gcp: &Gcp, planned: &Subnetwork, description: &str) -
 
 /// Reads the subnetwork; not found is an error.
 pub(super) async fn get(gcp: &Gcp, before: &Subnetwork) -> Result<Subnetwork, ApiError> {
-    state(&fetch(gcp, before.id.value()?).await?, before)
+    state(&fetch(gcp, before.object.id()?).await?, before)
 }
 
 /// Starts to grow the primary range to the planned one, when it is another.
@@ -54,9 +57,9 @@ pub(super) async fn expand(gcp: &Gcp, want: &Subnetwork) -> Result<Option<Begun>
     if get(gcp, want).await?.ip_cidr_range == want.ip_cidr_range {
         return Ok(None);
     }
-    let id = want.id.value()?;
+    let id = want.object.id()?;
     let (project, region, name) = link::regional("subnetworks.expandIpCidrRange", id)?;
-    let range = want.ip_cidr_range.value()?;
+    let range = want.ip_cidr_range.value()?.to_string();
     let body = model::SubnetworksExpandIpCidrRangeRequest::new().set_ip_cidr_range(range);
     let call = gcp.clients.subnetworks.expand_ip_cidr_range().set_project(project).set_region(region);
     let call = call.set_subnetwork(name).set_body(body);
@@ -65,7 +68,7 @@ pub(super) async fn expand(gcp: &Gcp, want: &Subnetwork) -> Result<Option<Begun>
 
 /// Starts to change secondary ranges and flow logs to the planned ones, when they are others.
 pub(super) async fn patch(gcp: &Gcp, want: &Subnetwork) -> Result<Option<Begun>, ApiError> {
-    let id = want.id.value()?;
+    let id = want.object.id()?;
     let found = fetch(gcp, id).await?;
     let have = state(&found, want)?;
     let (ranges, logs) =
@@ -92,7 +95,7 @@ pub(super) async fn set_private_access(gcp: &Gcp, want: &Subnetwork) -> Result<O
     if get(gcp, want).await?.private_ip_google_access == want.private_ip_google_access {
         return Ok(None);
     }
-    let id = want.id.value()?;
+    let id = want.object.id()?;
     let (project, region, name) = link::regional("subnetworks.setPrivateIpGoogleAccess", id)?;
     let on = want.private_ip_google_access.is_true();
     let body = model::SubnetworksSetPrivateIpGoogleAccessRequest::new().set_private_ip_google_access(on);
@@ -115,8 +118,8 @@ async fn fetch(gcp: &Gcp, id: &str) -> Result<model::Subnetwork, ApiError> {
 
 fn secondary(subnet: &Subnetwork) -> Result<Vec<model::SubnetworkSecondaryRange>, ApiError> {
     let ranges = subnet.secondary_ip_ranges.known().into_iter().flatten();
-    let written = |(name, range): (&String, &Attr<String>)| {
-        let range = range.value()?;
+    let written = |(name, range): (&String, &Attr<Ipv4Net>)| {
+        let range = range.value()?.to_string();
         Ok(model::SubnetworkSecondaryRange::new().set_range_name(name).set_ip_cidr_range(range))
     };
     ranges.map(written).collect()
@@ -130,9 +133,9 @@ fn log_config(logs: &Attr<FlowLogs>) -> Result<model::SubnetworkLogConfig, ApiEr
         .set_aggregation_interval(logs.aggregation_interval.value()?.as_str())
         .set_metadata(logs.metadata.value()?.as_str())
         .set_filter_expr(logs.filter.value()?);
-    if let Some(sampling) = logs.sampling.known().and_then(Number::to_f64) {
+    if let Some(sampling) = logs.sampling.known() {
         #[expect(clippy::cast_possible_truncation, reason = "the API takes single precision")]
-        let sampling = sampling as f32;
+        let sampling = *sampling as f32;
         config = config.set_flow_sampling(sampling);
     }
     Ok(config)
@@ -142,44 +145,45 @@ fn log_config(logs: &Attr<FlowLogs>) -> Result<model::SubnetworkLogConfig, ApiEr
 fn state(found: &model::Subnetwork, before: &Subnetwork) -> Result<Subnetwork, ApiError> {
     let logs = found.log_config.as_ref().filter(|log| log.enable.unwrap_or_default());
     Ok(Subnetwork {
-        name: found.name.clone().or_missing(GET, "name")?.into(),
-        id: before.id.clone(),
-        network: link::kept(&before.network, found.network.as_deref().or_missing(GET, "network")?),
+        object: before
+            .object
+            .found(found.name.as_deref().or_missing(GET, "name")?, found.description.as_deref().into()),
+        network: link::found(GET, "network", found.network.as_deref(), &before.network)?,
         region: link::last(found.region.as_deref()).or_missing(GET, "region")?.into(),
-        ip_cidr_range: found.ip_cidr_range.clone().or_missing(GET, "ipCidrRange")?.into(),
+        ip_cidr_range: Attr::Known(found.ip_cidr_range.as_deref().parsed(GET, "ipCidrRange")?),
         secondary_ip_ranges: secondary_ranges(&found.secondary_ip_ranges, before)?,
         private_ip_google_access: found.private_ip_google_access.unwrap_or_default().into(),
-        flow_logs: logs.map(flow_logs).into(),
-        description: marker::user(found.description.as_deref()),
-        gateway_address: found.gateway_address.clone().into(),
+        flow_logs: logs.map(flow_logs).transpose()?.into(),
+        gateway_address: found.gateway_address.as_deref().parsed_if_set(GET, "gatewayAddress")?.into(),
         self_link: found.self_link.clone().or_missing(GET, "selfLink")?.into(),
-        timeouts: before.timeouts.clone(),
     })
 }
 
 fn secondary_ranges(
     found: &[model::SubnetworkSecondaryRange],
     before: &Subnetwork,
-) -> Result<Attr<BTreeMap<String, Attr<String>>>, ApiError> {
+) -> Result<Attr<BTreeMap<String, Attr<Ipv4Net>>>, ApiError> {
     if found.is_empty() && !before.secondary_ip_ranges.is_known() {
         return Ok(Attr::Null);
     }
     let read = |range: &model::SubnetworkSecondaryRange| {
         let name = range.range_name.clone().or_missing(GET, "secondaryIpRanges.rangeName")?;
-        let net = range.ip_cidr_range.clone().or_missing(GET, "secondaryIpRanges.ipCidrRange")?;
-        Ok((name, net.into()))
+        let net = range.ip_cidr_range.as_deref().parsed(GET, "secondaryIpRanges.ipCidrRange")?;
+        Ok((name, Attr::Known(net)))
     };
     found.iter().map(read).collect::<Result<_, _>>().map(Attr::Known)
 }
 
-fn flow_logs(config: &model::SubnetworkLogConfig) -> FlowLogs {
+fn flow_logs(config: &model::SubnetworkLogConfig) -> Result<FlowLogs, ApiError> {
     let interval = config.aggregation_interval.as_ref().and_then(AggregationInterval::name);
-    let metadata = config.metadata.as_ref().and_then(Metadata::name);
-    FlowLogs {
-        aggregation_interval: interval.map(str::to_owned).into(),
-        // Through its shortest text: 0.1 in single precision is not 0.1 in double precision.
-        sampling: config.flow_sampling.and_then(|part| Number::parse(&part.to_string())).into(),
-        metadata: metadata.map(str::to_owned).into(),
+    // Metadata that another tool selects one by one has no value here: the next apply replaces it.
+    let metadata = config.metadata.as_ref().and_then(Metadata::name).and_then(|name| name.parse().ok());
+    // Through its shortest text: 0.1 in single precision is not 0.1 in double precision.
+    let sampling = config.flow_sampling.map(|part| part.to_string());
+    Ok(FlowLogs {
+        aggregation_interval: interval.parsed_if_set(GET, "logConfig.aggregationInterval")?.into(),
+        sampling: sampling.as_deref().parsed_if_set(GET, "logConfig.flowSampling")?.into(),
+        metadata: metadata.into(),
         filter: config.filter_expr.clone().into(),
-    }
+    })
 }

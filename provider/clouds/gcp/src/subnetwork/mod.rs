@@ -6,14 +6,13 @@ mod ranges;
 #[cfg(test)]
 mod tests;
 
-use tf_provider_rs::{Change, Diagnostics, Path, Schema, async_trait};
+use tf_provider_rs::{Change, Diagnostics, Model, Path, Schema, async_trait};
 use warren_guard::ClaimRole;
 use warren_managed::{Object, key};
 
 use crate::account::Gcp;
 use crate::common;
 use crate::error::{ApiError, Failure as _};
-use crate::link;
 use crate::memory::PlannedSubnetwork;
 use crate::operation::{carry_out, landed, remove};
 use crate::session::{Session, Work};
@@ -22,7 +21,7 @@ pub(crate) use model::Subnetwork;
 #[async_trait]
 impl Object for Subnetwork {
     fn schema() -> Schema {
-        model::schema()
+        <Self as Model>::schema()
     }
 
     fn validate(&self, _session: &Session, diagnostics: &mut Diagnostics) {
@@ -41,13 +40,16 @@ impl Object for Subnetwork {
             }
         }
         let planned = &change.planned;
-        let Some(name) = planned.name.known() else { return };
-        let id = planned.id.known().map(String::as_str);
+        let Some(name) = planned.object.name.known() else { return };
+        let id = planned.object.id.as_deref();
         if let Some(network) = planned.network.known() {
-            let subnetwork = PlannedSubnetwork { network: link::id(network), ranges: ranges::nets(planned) };
+            let subnetwork = PlannedSubnetwork { network: network.id(), ranges: ranges::nets(planned) };
             session.run().subnetworks.put(id.unwrap_or(name), id, subnetwork);
         }
-        diagnostics.extend(session.guard().plan(ranges::occupied(planned)).await);
+        match ranges::occupied(planned) {
+            Ok(resource) => diagnostics.extend(session.guard().plan(resource).await),
+            Err(error) => diagnostics.extend(error.into()),
+        }
     }
 
     /// Claims the ranges.
@@ -57,8 +59,8 @@ impl Object for Subnetwork {
         _prior: Option<&Subnetwork>,
         _config: &Subnetwork,
     ) -> Result<(), Diagnostics> {
-        common::has_region(&self.region)?;
-        work.session.guard().claim(&key(self), ClaimRole::Occupy, &ranges::nets(self)).await
+        common::has_region("region", &self.region)?;
+        work.session.guard().claim(&key(self)?, ClaimRole::Occupy, &ranges::nets(self)).await
     }
 
     async fn find(&self, gcp: &Gcp) -> Result<Vec<String>, ApiError> {
@@ -71,7 +73,7 @@ impl Object for Subnetwork {
 
     async fn reconcile(&self, work: &Work<'_>) -> Result<Subnetwork, Diagnostics> {
         let Work { cloud: gcp, op, .. } = work;
-        landed(work, self.id.value()?).await?;
+        landed(work, self.object.id()?).await?;
         carry_out(work, || api::expand(gcp, self)).await?;
         carry_out(work, || api::patch(gcp, self)).await?;
         carry_out(work, || api::set_private_access(gcp, self)).await?;
@@ -83,9 +85,9 @@ impl Object for Subnetwork {
     }
 
     async fn delete(&self, work: &Work<'_>) -> Result<(), Diagnostics> {
-        let (gcp, id) = (&work.cloud, self.id.value()?);
+        let (gcp, id) = (&work.cloud, self.object.id()?);
         // Addresses of VMs and forwarding rules linger for a while after their deletion.
         remove(work, || api::delete(gcp, id), || api::get(gcp, self)).await?;
-        work.session.guard().release(&key(self)).await
+        work.session.guard().release(&key(self)?).await
     }
 }

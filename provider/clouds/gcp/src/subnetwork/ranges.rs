@@ -1,17 +1,17 @@
 //! The ranges of a subnetwork: how they may change, and how they compare with each other and with the rest of the run.
 
-use ipnet::IpNet;
-use tf_provider_rs::{Attr, Diagnostics, Path};
+use ipnet::{IpNet, Ipv4Net};
+use tf_provider_rs::{Attr, Diagnostics, NotKnown, Path};
 use warren_cidr::Family;
 use warren_guard::{PlannedResource, Role};
-use warren_managed::{key, ranges};
+use warren_managed::key;
 
 use super::model::Subnetwork;
 
 /// Whether the planned range equals or contains the current one; true while it is unknown.
 pub(super) fn grows(prior: &Subnetwork, planned: &Subnetwork) -> bool {
-    match (ranges::known(&prior.ip_cidr_range), ranges::known(&planned.ip_cidr_range)) {
-        (Some(before), Some(after)) => after.contains(&before),
+    match (&prior.ip_cidr_range, &planned.ip_cidr_range) {
+        (Attr::Known(before), Attr::Known(after)) => after.contains(before),
         _ => true,
     }
 }
@@ -25,8 +25,8 @@ pub(super) fn loses_secondary(prior: &Subnetwork, planned: &Subnetwork) -> bool 
 
 /// Reports ranges of one subnetwork that overlap.
 pub(super) fn check(subnet: &Subnetwork, diagnostics: &mut Diagnostics) {
-    let all: Vec<(Path, IpNet)> =
-        parts(subnet).filter_map(|(path, range)| Some((path, ranges::known(range)?))).collect();
+    let all: Vec<(Path, Ipv4Net)> =
+        parts(subnet).filter_map(|(path, range)| Some((path, range.into_known()?))).collect();
     for (index, (path, net)) in all.iter().enumerate() {
         for (other, theirs) in &all[..index] {
             if net.contains(theirs) || theirs.contains(net) {
@@ -41,29 +41,29 @@ pub(super) fn check(subnet: &Subnetwork, diagnostics: &mut Diagnostics) {
 }
 
 /// The attributes that hold ranges.
-fn parts(subnet: &Subnetwork) -> impl Iterator<Item = (Path, &Attr<String>)> {
+fn parts(subnet: &Subnetwork) -> impl Iterator<Item = (Path, Attr<Ipv4Net>)> {
     let secondary = subnet.secondary_ip_ranges.known().into_iter().flatten();
-    std::iter::once((Path::of("ip_cidr_range"), &subnet.ip_cidr_range))
-        .chain(secondary.map(|(name, range)| (Path::of("secondary_ip_ranges").key(name), range)))
+    std::iter::once((Path::of("ip_cidr_range"), subnet.ip_cidr_range))
+        .chain(secondary.map(|(name, range)| (Path::of("secondary_ip_ranges").key(name), *range)))
 }
 
 /// The ranges that are known.
 pub(super) fn nets(subnet: &Subnetwork) -> Vec<IpNet> {
-    parts(subnet).filter_map(|(_, range)| ranges::known(range)).collect()
+    parts(subnet).filter_map(|(_, range)| range.into_known().map(IpNet::V4)).collect()
 }
 
 /// The subnetwork's ranges for the guard. Its network has no range of its own, so it is compared with every network.
-pub(super) fn occupied(subnet: &Subnetwork) -> PlannedResource {
-    let mut resource = PlannedResource::new(key(subnet)).id(subnet.id.known().map(String::as_str));
+pub(super) fn occupied(subnet: &Subnetwork) -> Result<PlannedResource, NotKnown> {
+    let mut resource = PlannedResource::new(key(subnet)?).id(subnet.object.id.as_deref());
     if subnet.secondary_ip_ranges.is_unknown() {
         resource = resource.unknown(Family::V4);
     }
     for (path, range) in parts(subnet) {
-        if range.is_unknown() {
-            resource = resource.unknown(Family::V4);
-        } else if let Some(net) = ranges::known(range) {
-            resource = resource.range(net, path, Role::Occupy);
-        }
+        resource = match range {
+            Attr::Unknown => resource.unknown(Family::V4),
+            Attr::Known(net) => resource.range(net.into(), path, Role::Occupy),
+            Attr::Null => resource,
+        };
     }
-    resource
+    Ok(resource)
 }

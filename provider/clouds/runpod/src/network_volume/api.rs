@@ -2,47 +2,40 @@
 
 use reqwest::Method;
 use serde_json::{Value, json};
+use tf_provider_rs::Attr;
+use warren_managed::Common as _;
 
-use super::schema::NetworkVolume;
+use super::model::NetworkVolume;
+use crate::answer::Answer as _;
 use crate::client::Call;
 use crate::error::ApiError;
 use crate::marker;
 use crate::session::RunPod;
 
-/// A volume as the API returns it.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Found {
-    pub(super) id: String,
-    /// With its marker.
-    pub(super) name: String,
-    pub(super) size: i64,
-    pub(super) data_center: String,
-    pub(super) kind: String,
-}
+const GET: &str = "getNetworkVolume";
 
 /// IDs of volumes of this fabric and owner with the planned name, data center and type.
 pub(super) async fn find(runpod: &RunPod, planned: &NetworkVolume) -> Result<Vec<String>, ApiError> {
-    let answer = runpod.client.get("listNetworkVolumes", "/v2/network-volumes").await?;
-    let marked = marker::name(&runpod.scope, planned.name.text());
-    let all = answer["networkVolumes"].as_array().into_iter().flatten().map(found);
-    Ok(all
-        .filter(|volume| {
-            volume.name == marked
-                && volume.data_center == planned.data_center.text()
-                && planned.r#type.known().is_none_or(|kind| *kind == volume.kind)
-        })
-        .map(|volume| volume.id)
-        .collect())
+    const LIST: &str = "listNetworkVolumes";
+    let answer = runpod.client.get(LIST, "/v2/network-volumes").await?;
+    let marks = planned.marks(runpod)?;
+    let ours = |volume: &&Value| {
+        volume["name"] == json!(marks)
+            && volume["dataCenter"] == json!(planned.data_center.known())
+            && planned.r#type.known().is_none_or(|kind| volume["type"] == json!(kind.as_str()))
+    };
+    let all = answer.list(LIST, "networkVolumes")?.iter().filter(ours);
+    all.map(|volume| volume.member(LIST, "id").map(str::to_owned)).collect()
 }
 
 pub(super) async fn create(runpod: &RunPod, planned: &NetworkVolume, name: &str) -> Result<String, ApiError> {
     let mut body = json!({
         "name": name,
-        "size": planned.size.known(),
-        "dataCenter": planned.data_center.text(),
+        "size": planned.size.value()?,
+        "dataCenter": planned.data_center.value()?,
     });
     if let Some(kind) = planned.r#type.known() {
-        body["type"] = json!(kind);
+        body["type"] = json!(kind.as_str());
     }
     let call = Call {
         operation: "createNetworkVolume",
@@ -51,23 +44,28 @@ pub(super) async fn create(runpod: &RunPod, planned: &NetworkVolume, name: &str)
         body: Some(&body),
         secrets: &[],
     };
-    Ok(found(&runpod.client.call(call).await?).id)
+    runpod.client.call(call).await?.member("createNetworkVolume", "id").map(str::to_owned)
 }
 
-/// Reads the volume `id`. Fails if it does not exist.
-pub(super) async fn get(runpod: &RunPod, id: &str) -> Result<Found, ApiError> {
-    runpod.client.get("getNetworkVolume", &path(id)).await.map(|body| found(&body))
+/// Reads the volume. Fails if it does not exist.
+pub(super) async fn get(runpod: &RunPod, before: &NetworkVolume) -> Result<NetworkVolume, ApiError> {
+    state(&runpod.client.get(GET, &path(before.object.id()?)).await?, before)
 }
 
-pub(super) async fn update(runpod: &RunPod, id: &str, change: &Value) -> Result<Found, ApiError> {
+/// Sets name and size, and returns the resulting state.
+pub(super) async fn update(
+    runpod: &RunPod,
+    want: &NetworkVolume,
+    change: &Value,
+) -> Result<NetworkVolume, ApiError> {
     let call = Call {
         operation: "updateNetworkVolume",
         method: &Method::PATCH,
-        path: &path(id),
+        path: &path(want.object.id()?),
         body: Some(change),
         secrets: &[],
     };
-    runpod.client.call(call).await.map(|body| found(&body))
+    state(&runpod.client.call(call).await?, want)
 }
 
 pub(super) async fn delete(runpod: &RunPod, id: &str) -> Result<(), ApiError> {
@@ -78,13 +76,13 @@ fn path(id: &str) -> String {
     format!("/v2/network-volumes/{id}")
 }
 
-fn found(body: &Value) -> Found {
-    let text = |name: &str| body[name].as_str().unwrap_or_default().to_owned();
-    Found {
-        id: text("id"),
-        name: text("name"),
-        size: body["size"].as_i64().unwrap_or_default(),
-        data_center: text("dataCenter"),
-        kind: text("type"),
-    }
+/// The state of a volume as the API returns it; its timeouts are those of `before`.
+pub(super) fn state(found: &Value, before: &NetworkVolume) -> Result<NetworkVolume, ApiError> {
+    let name = marker::plain_name(found.member(GET, "name")?);
+    Ok(NetworkVolume {
+        object: before.object.found(name, found.member(GET, "id")?),
+        data_center: found.member(GET, "dataCenter")?.into(),
+        size: found.number(GET, "size")?.into(),
+        r#type: Attr::Known(found.parsed(GET, "type")?),
+    })
 }

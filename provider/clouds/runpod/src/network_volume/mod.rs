@@ -1,29 +1,29 @@
 //! `warren_runpod_network_volume`: storage that outlives pods.
 
 mod api;
-mod schema;
+mod model;
 #[cfg(test)]
 mod tests;
 
 use serde_json::json;
-use tf_provider_rs::{Change, Diagnostics, Schema, async_trait};
+use tf_provider_rs::{Change, Diagnostics, Model, Path, Schema, async_trait};
 use warren_managed::{Common as _, Object};
 
-use crate::error::{ApiError, Failure};
+use crate::error::{ApiError, Failure as _};
 use crate::session::{RunPod, Session, Work};
-pub(crate) use schema::NetworkVolume;
+pub(crate) use model::NetworkVolume;
 
 #[async_trait]
 impl Object for NetworkVolume {
     fn schema() -> Schema {
-        schema::schema()
+        <Self as Model>::schema()
     }
 
     async fn plan(_: &Session, change: &mut Change<NetworkVolume>, diagnostics: &mut Diagnostics) {
         if let Some(prior) = &change.prior
             && change.requires_replace.is_empty()
         {
-            schema::check_size(prior, &change.planned, diagnostics);
+            check_size(prior, &change.planned, diagnostics);
         }
     }
 
@@ -37,30 +37,39 @@ impl Object for NetworkVolume {
 
     async fn reconcile(&self, work: &Work<'_>) -> Result<NetworkVolume, Diagnostics> {
         let Work { cloud: runpod, op, .. } = work;
-        let id = self.id.text();
-        let have = op.call(|| api::get(runpod, id)).await?;
+        let have = op.call(|| api::get(runpod, self)).await?;
         let mut change = json!({});
-        let name = self.marks(runpod);
-        if have.name != name && crate::marker::plain_name(&have.name) != self.name.text() {
-            change["name"] = json!(name);
+        if have.object.naming != self.object.naming {
+            change["name"] = json!(self.marks(runpod)?);
         }
-        if Some(&have.size) != self.size.known() {
-            change["size"] = json!(self.size.known());
+        if have.size != self.size {
+            change["size"] = json!(self.size.value()?);
         }
-        if change == json!({}) {
-            return Ok(schema::state(have, self));
-        }
-        let found = op.call(|| api::update(runpod, id, &change)).await?;
-        Ok(schema::state(found, self))
+        if change == json!({}) { Ok(have) } else { op.call(|| api::update(runpod, self, &change)).await }
     }
 
     async fn read(&self, work: &Work<'_>) -> Result<Option<NetworkVolume>, Diagnostics> {
-        let found = ApiError::if_found(api::get(&work.cloud, self.id.text()).await)?;
-        Ok(found.map(|found| schema::state(found, self)))
+        Ok(ApiError::if_found(api::get(&work.cloud, self).await)?)
     }
 
     async fn delete(&self, work: &Work<'_>) -> Result<(), Diagnostics> {
-        let (runpod, id) = (&work.cloud, self.id.text());
-        work.op.delete(|| api::delete(runpod, id), || api::get(runpod, id)).await
+        let (runpod, id) = (&work.cloud, self.object.id()?);
+        work.op.delete(|| api::delete(runpod, id), || api::get(runpod, self)).await
+    }
+}
+
+/// Rejects a smaller size during the plan, before the API does so during the apply.
+fn check_size(prior: &NetworkVolume, planned: &NetworkVolume, diagnostics: &mut Diagnostics) {
+    if let (Some(have), Some(want)) = (prior.size.known(), planned.size.known())
+        && want < have
+    {
+        diagnostics.error_at(
+            Path::of("size"),
+            "Network volume cannot shrink",
+            format!(
+                "The volume has {have} GB, and the plan would shrink it to {want} GB. Create a smaller volume under \
+                 another name, copy the data, and delete this one."
+            ),
+        );
     }
 }

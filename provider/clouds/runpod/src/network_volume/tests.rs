@@ -1,19 +1,11 @@
-use tf_provider_rs::Diagnostics;
-use warren_managed::{Object as _, listed};
-
 use super::*;
-
-#[test]
-fn attributes() {
-    insta::assert_snapshot!(listed(&NetworkVolume::schema()));
-}
 
 #[test]
 fn a_volume_does_not_shrink() {
     let volume = |size: i64| NetworkVolume { size: size.into(), ..NetworkVolume::default() };
     let told = |have, want| {
         let mut diagnostics = Diagnostics::default();
-        schema::check_size(&volume(have), &volume(want), &mut diagnostics);
+        check_size(&volume(have), &volume(want), &mut diagnostics);
         diagnostics.0.iter().map(|told| told.detail.clone()).collect::<String>()
     };
     assert_eq!(told(50, 50) + &told(50, 100), "");
@@ -22,6 +14,9 @@ fn a_volume_does_not_shrink() {
 
 #[test]
 fn the_marker_is_not_the_users() {
-    let found = api::Found { name: "data [warren:training/platform]".into(), ..api::Found::default() };
-    assert_eq!(schema::state(found, &NetworkVolume::default()).name.text(), "data");
+    let found = json!({
+        "id": "vol1", "name": "data [warren:training/platform]", "dataCenter": "EU-RO-1", "size": 50, "type": "STANDARD",
+    });
+    let state = api::state(&found, &NetworkVolume::default()).unwrap();
+    assert_eq!(state.object.naming, "data".into());
 }

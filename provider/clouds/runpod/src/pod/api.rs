@@ -1,82 +1,66 @@
 //! API calls for pods.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use reqwest::Method;
 use serde_json::{Value, json};
+use tf_provider_rs::Attr;
+use warren_managed::{Common as _, sets};
 
 use super::env;
-use super::schema::Pod;
+use super::model::{Cpu, Gpu, NetworkMount, PersistentMount, Pod, Status, WhenStopped};
+use crate::answer::Answer as _;
 use crate::client::Call;
 use crate::error::ApiError;
 use crate::marker;
 use crate::session::RunPod;
 
-/// A pod as the API returns it.
-#[derive(Clone, Default, PartialEq)]
+const GET: &str = "getPod";
+
+/// A pod as the API returns it, with what no attribute holds.
+#[derive(Clone, PartialEq)]
 pub(super) struct Found {
-    pub(super) id: String,
-    pub(super) name: String,
+    pub(super) state: Pod,
+    /// Such as `PROVISIONING`.
     pub(super) status: String,
-    pub(super) image: String,
-    pub(super) args: String,
-    pub(super) disk: i64,
-    pub(super) ports: BTreeSet<String>,
     /// All variables, including secret ones.
     pub(super) env: BTreeMap<String, String>,
-    pub(super) registry: Option<String>,
-    pub(super) cloud: String,
-    pub(super) gpu: Option<(String, i64)>,
-    pub(super) cpu: Option<(String, i64)>,
-    pub(super) data_center: Option<String>,
-    /// Size and path.
-    pub(super) persistent: Option<(i64, String)>,
-    /// ID and path.
-    pub(super) network: Option<(String, String)>,
-    pub(super) locked: bool,
-    pub(super) global_networking: bool,
-    pub(super) ip: Option<String>,
 }
 
 /// IDs of pods with the marker of this name and the planned hardware.
 pub(super) async fn find(runpod: &RunPod, planned: &Pod) -> Result<Vec<String>, ApiError> {
-    let answer = runpod.client.get("listPods", "/v2/pods").await?;
-    let mark = marker::variable(&runpod.scope, planned.name.text());
-    let all = answer["pods"].as_array().into_iter().flatten().map(found);
-    Ok(all
-        .filter(|pod| {
-            pod.env.get(marker::VARIABLE) == Some(&mark) && pod.status != "TERMINATED" && same(pod, planned)
-        })
-        .map(|pod| pod.id)
-        .collect())
+    const LIST: &str = "listPods";
+    let answer = runpod.client.get(LIST, "/v2/pods").await?;
+    let marks = planned.marks(runpod)?;
+    let mut ids = Vec::new();
+    for pod in answer.list(LIST, "pods")?.iter().filter(|pod| pod["env"][marker::VARIABLE] == json!(marks)) {
+        if !is_terminated(pod) && same(&found(pod, planned)?.state, planned) {
+            ids.push(pod.member(LIST, "id")?.to_owned());
+        }
+    }
+    Ok(ids)
 }
 
 /// Whether the immutable properties match the plan.
-fn same(pod: &Found, planned: &Pod) -> bool {
-    let gpu =
-        planned.gpu.known().map(|gpu| (gpu.id.text().to_owned(), gpu.count.known().copied().unwrap_or(1)));
-    let cpu = planned
-        .cpu
-        .known()
-        .map(|cpu| (cpu.id.text().to_owned(), cpu.vcpu_count.known().copied().unwrap_or_default()));
-    let volume = planned.network_volume.known().map(|volume| volume.id.text());
-    pod.gpu == gpu
-        && pod.cpu == cpu
-        && pod.cloud == planned.cloud.text()
-        && pod.network.as_ref().map(|(id, _)| id.as_str()) == volume
-        && pod.persistent.is_some() == planned.persistent_volume.is_known()
+fn same(have: &Pod, planned: &Pod) -> bool {
+    let gpu = |pod: &Pod| pod.gpu.known().map(|gpu| (gpu.id.clone(), gpu.count));
+    let volume = |pod: &Pod| pod.network_volume.known().map(|volume| volume.id.clone());
+    gpu(have) == gpu(planned)
+        && have.cpu == planned.cpu
+        && have.cloud == planned.cloud
+        && volume(have) == volume(planned)
+        && have.persistent_volume.is_known() == planned.persistent_volume.is_known()
 }
 
 pub(super) async fn create(runpod: &RunPod, planned: &Pod, mark: &str) -> Result<String, ApiError> {
-    let env = env::wanted(planned, mark, &BTreeMap::new());
     let mut body = json!({
-        "name": planned.name.text(),
-        "image": planned.image.text(),
-        "env": env,
-        "cloud": planned.cloud.text(),
-        "disk": planned.disk.known(),
-        "ports": planned.ports(),
-        "mounts": planned.mounts(),
+        "name": planned.object.name()?,
+        "image": planned.image.value()?,
+        "env": env::wanted(planned, mark, &BTreeMap::new()),
+        "cloud": planned.cloud.value()?.as_str(),
+        "disk": planned.disk.value()?,
+        "ports": sets::known(&planned.ports),
+        "mounts": mounts(planned),
     });
     if let Some(args) = planned.args.known() {
         body["args"] = json!(args);
@@ -85,8 +69,8 @@ pub(super) async fn create(runpod: &RunPod, planned: &Pod, mark: &str) -> Result
         body["registry"] = json!(registry);
     }
     if let Some(gpu) = planned.gpu.known() {
-        body["gpu"] = json!({"id": gpu.id.text(), "count": gpu.count.known().copied().unwrap_or(1)});
-        let allowed = warren_managed::sets::known(&gpu.allowed_cuda_versions);
+        body["gpu"] = json!({"id": gpu.id.value()?, "count": gpu.count.value()?});
+        let allowed = sets::known(&gpu.allowed_cuda_versions);
         if !allowed.is_empty() {
             body["gpu"]["allowedCudaVersions"] = json!(allowed);
         }
@@ -95,9 +79,9 @@ pub(super) async fn create(runpod: &RunPod, planned: &Pod, mark: &str) -> Result
         }
     }
     if let Some(cpu) = planned.cpu.known() {
-        body["cpu"] = json!({"id": cpu.id.text(), "vcpuCount": cpu.vcpu_count.known()});
+        body["cpu"] = json!({"id": cpu.id.value()?, "vcpuCount": cpu.vcpu_count.value()?});
     }
-    let centers = warren_managed::sets::known(&planned.data_center_ids);
+    let centers = sets::known(&planned.data_center_ids);
     if !centers.is_empty() {
         body["dataCenterIds"] = json!(centers);
     }
@@ -118,29 +102,29 @@ pub(super) async fn create(runpod: &RunPod, planned: &Pod, mark: &str) -> Result
         body: Some(&body),
         secrets: &secrets,
     };
-    Ok(found(&runpod.client.call(call).await?).id)
+    runpod.client.call(call).await?.member("createPod", "id").map(str::to_owned)
 }
 
-/// Reads the pod `id`. Fails if it does not exist or is terminated.
-pub(super) async fn get(runpod: &RunPod, id: &str) -> Result<Found, ApiError> {
-    let pod = found(&runpod.client.get("getPod", &path(id)).await?);
-    if pod.status == "TERMINATED" {
-        Err(ApiError::absent("getPod", &format!("the pod {id}")))
-    } else {
-        Ok(pod)
+/// Reads the pod. Fails if it does not exist or is terminated.
+pub(super) async fn get(runpod: &RunPod, before: &Pod) -> Result<Found, ApiError> {
+    let id = before.object.id()?;
+    let pod = runpod.client.get(GET, &path(id)).await?;
+    if is_terminated(&pod) {
+        return Err(ApiError::absent(GET, &format!("the pod {id}")));
     }
+    found(&pod, before)
 }
 
-pub(super) async fn update(runpod: &RunPod, planned: &Pod, change: &Value) -> Result<Found, ApiError> {
+pub(super) async fn update(runpod: &RunPod, planned: &Pod, change: &Value) -> Result<(), ApiError> {
     let secrets = secrets(planned);
     let call = Call {
         operation: "updatePod",
         method: &Method::PATCH,
-        path: &path(planned.id.text()),
+        path: &path(planned.object.id()?),
         body: Some(change),
         secrets: &secrets,
     };
-    runpod.client.call(call).await.map(|body| found(&body))
+    runpod.client.call(call).await.map(drop)
 }
 
 /// Starts or stops a pod.
@@ -160,43 +144,111 @@ pub(super) async fn delete(runpod: &RunPod, id: &str) -> Result<(), ApiError> {
     runpod.client.delete("deletePod", &path(id)).await
 }
 
+/// The mounts in the API's format; `{}` if there are none.
+pub(super) fn mounts(pod: &Pod) -> Value {
+    let mut mounts = json!({});
+    if let Some(volume) = pod.network_volume.known() {
+        mounts["network"] = json!([{"volumeId": volume.id.known(), "path": volume.path.known()}]);
+    }
+    if let Some(volume) = pod.persistent_volume.known() {
+        mounts["persistent"] = json!({"size": volume.size.known(), "path": volume.path.known()});
+    }
+    mounts
+}
+
 fn secrets(planned: &Pod) -> Vec<&str> {
     let all = planned.env_wo.known().into_iter().flatten();
     all.filter_map(|(_, value)| value.known()).map(|value| value.0.as_str()).collect()
+}
+
+/// RunPod still returns a pod for a while after it is gone.
+fn is_terminated(pod: &Value) -> bool {
+    pod["status"] == json!("TERMINATED")
 }
 
 fn path(id: &str) -> String {
     format!("/v2/pods/{id}")
 }
 
-pub(super) fn found(body: &Value) -> Found {
-    let text = |value: &Value| value.as_str().map(str::to_owned);
-    let plain = |name: &str| text(&body[name]).unwrap_or_default();
-    let pair = |value: &Value, number: &str| Some((text(&value["id"])?, value[number].as_i64().unwrap_or(1)));
-    let (persistent, network) = (&body["mounts"]["persistent"], &body["mounts"]["network"][0]);
-    Found {
-        id: plain("id"),
-        name: plain("name"),
-        status: plain("status"),
-        image: plain("image"),
-        args: plain("args"),
-        disk: body["disk"].as_i64().unwrap_or_default(),
-        ports: body["ports"].as_array().into_iter().flatten().filter_map(text).collect(),
-        env: body["env"]
-            .as_object()
-            .into_iter()
-            .flatten()
-            .filter_map(|(name, value)| Some((name.clone(), text(value)?)))
-            .collect(),
-        registry: text(&body["registry"]),
-        cloud: plain("cloud"),
-        gpu: pair(&body["gpu"], "count"),
-        cpu: pair(&body["cpu"], "vcpuCount"),
-        data_center: text(&body["dataCenterId"]),
-        persistent: persistent["size"].as_i64().zip(text(&persistent["path"])),
-        network: text(&network["volumeId"]).zip(text(&network["path"])),
-        locked: body["locked"] == json!(true),
-        global_networking: body["globalNetworking"]["enabled"] == json!(true),
-        ip: text(&body["globalNetworking"]["ip"]),
+/// A pod as the API returns it; values that it does not return are those of `before`.
+pub(super) fn found(pod: &Value, before: &Pod) -> Result<Found, ApiError> {
+    let variables = pod["env"].as_object().into_iter().flatten();
+    let variables = variables.filter_map(|(name, value)| Some((name.clone(), value.as_str()?.to_owned())));
+    let env: BTreeMap<String, String> = variables.collect();
+    let imported = before.image.is_null();
+    let flag = |flag: Attr<bool>, variable: &str| {
+        if imported { env.contains_key(variable).into() } else { flag }
+    };
+    let text = |member: &str| Attr::from(pod.text(member).map(str::to_owned));
+    let status = pod.member(GET, "status")?;
+    let ports = pod["ports"].as_array().into_iter().flatten().filter_map(Value::as_str);
+    let state = Pod {
+        object: before.object.found(pod.member(GET, "name")?, pod.member(GET, "id")?),
+        image: pod.member(GET, "image")?.into(),
+        args: text("args"),
+        env: env::seen(before, &env),
+        env_wo: Attr::Null,
+        env_wo_version: before.env_wo_version,
+        secret_env_names: match &before.secret_env_names {
+            Attr::Known(names) => Attr::Known(names.clone()),
+            Attr::Null | Attr::Unknown => sets::of([]),
+        },
+        ports: sets::found(ports.map(str::to_owned), &before.ports),
+        disk: pod.number(GET, "disk")?.into(),
+        registry_auth_id: text("registry"),
+        gpu: gpu(&pod["gpu"], before)?,
+        cpu: cpu(&pod["cpu"])?,
+        cloud: Attr::Known(pod.parsed(GET, "cloud")?),
+        data_center_ids: before.data_center_ids.clone(),
+        data_center_id: text("dataCenterId"),
+        global_networking: (pod["globalNetworking"]["enabled"] == json!(true)).into(),
+        global_networking_ip: pod["globalNetworking"].text("ip").map(str::to_owned).into(),
+        network_volume: network_mount(&pod["mounts"]["network"][0])?,
+        persistent_volume: persistent_mount(&pod["mounts"]["persistent"])?,
+        start_ssh: flag(before.start_ssh, "PUBLIC_KEY"),
+        start_jupyter: flag(before.start_jupyter, "JUPYTER_PASSWORD"),
+        locked: (pod["locked"] == json!(true)).into(),
+        desired_status: match status {
+            "PROVISIONING" | "STARTING" | "RUNNING" => Status::Running,
+            "EXITED" => Status::Exited,
+            other => Status::Other(other.to_owned()),
+        }
+        .into(),
+        when_stopped: before.when_stopped.known().copied().unwrap_or(WhenStopped::Start).into(),
+        wait_for_running: before.wait_for_running.known().copied().unwrap_or(true).into(),
+    };
+    Ok(Found { state, status: status.to_owned(), env })
+}
+
+fn gpu(gpu: &Value, before: &Pod) -> Result<Attr<Gpu>, ApiError> {
+    if gpu.text("id").is_none() {
+        return Ok(Attr::Null);
     }
+    let before = before.gpu.known().cloned().unwrap_or_default();
+    let (id, count) = (gpu.member(GET, "id")?.into(), gpu.number(GET, "count")?.into());
+    Ok(Attr::Known(Gpu { id, count, ..before }))
+}
+
+fn cpu(cpu: &Value) -> Result<Attr<Cpu>, ApiError> {
+    if cpu.text("id").is_none() {
+        return Ok(Attr::Null);
+    }
+    let (id, vcpu_count) = (cpu.member(GET, "id")?.into(), cpu.number(GET, "vcpuCount")?.into());
+    Ok(Attr::Known(Cpu { id, vcpu_count }))
+}
+
+fn network_mount(mount: &Value) -> Result<Attr<NetworkMount>, ApiError> {
+    if mount.is_null() {
+        return Ok(Attr::Null);
+    }
+    let (id, path) = (mount.member(GET, "volumeId")?.into(), mount.member(GET, "path")?.into());
+    Ok(Attr::Known(NetworkMount { id, path }))
+}
+
+fn persistent_mount(mount: &Value) -> Result<Attr<PersistentMount>, ApiError> {
+    if mount.is_null() {
+        return Ok(Attr::Null);
+    }
+    let (size, path) = (mount.number(GET, "size")?.into(), mount.member(GET, "path")?.into());
+    Ok(Attr::Known(PersistentMount { size, path }))
 }

@@ -1,12 +1,9 @@
 //! Checks that reject a configuration during the plan, before RunPod does.
 
-use std::sync::OnceLock;
-
-use regex::Regex;
-use tf_provider_rs::{Attr, Change, Diagnostics, Path, Value};
+use tf_provider_rs::{Attr, Change, Diagnostics, Path};
 use warren_managed::sets;
 
-use super::schema::Pod;
+use super::model::{Pod, Status, WhenStopped};
 
 /// Checks combinations of attributes, ignoring unknown values.
 pub(super) fn pod(config: &Pod, diagnostics: &mut Diagnostics) {
@@ -62,8 +59,8 @@ pub(super) fn replaced(change: &mut Change<Pod>, diagnostics: &mut Diagnostics) 
     if prior.persistent_volume.is_null() != planned.persistent_volume.is_null() {
         paths.push(Path::of("persistent_volume"));
     }
-    let stopped = prior.desired_status.text() != "RUNNING";
-    if stopped && planned.shall_run() && planned.when_stopped.text() == "replace" {
+    let stopped = prior.desired_status != Status::Running.into();
+    if stopped && planned.shall_run() && planned.when_stopped == WhenStopped::Replace.into() {
         paths.push(Path::of("desired_status"));
     }
     if let (Attr::Known(have), Attr::Known(want)) = (&prior.persistent_volume, &planned.persistent_volume)
@@ -79,57 +76,4 @@ pub(super) fn replaced(change: &mut Change<Pod>, diagnostics: &mut Diagnostics) 
         );
     }
     change.requires_replace.extend(paths);
-}
-
-pub(super) fn ports(value: &Value, path: &Path, diagnostics: &mut Diagnostics) {
-    for port in value.as_slice().into_iter().flatten().filter_map(Value::as_str) {
-        let good = port.split_once('/').is_some_and(|(number, protocol)| {
-            number.parse::<u16>().is_ok_and(|number| number > 0) && matches!(protocol, "http" | "tcp")
-        });
-        if !good {
-            diagnostics.error_at(
-                path.clone(),
-                "Invalid port",
-                format!("{port:?} is not a port that RunPod can expose; UDP is not supported. Use a value such as \
-                         `8888/http` or `22/tcp`."),
-            );
-        }
-    }
-}
-
-pub(super) fn cuda_versions(value: &Value, path: &Path, diagnostics: &mut Diagnostics) {
-    value.as_slice().into_iter().flatten().for_each(|version| cuda_version(version, path, diagnostics));
-}
-
-pub(super) fn cuda_version(value: &Value, path: &Path, diagnostics: &mut Diagnostics) {
-    static PATTERN: OnceLock<Regex> = OnceLock::new();
-    let pattern = PATTERN.get_or_init(|| {
-        #[expect(clippy::unwrap_used, reason = "a constant pattern")]
-        Regex::new(r"^\d+\.\d+$").unwrap()
-    });
-    if let Some(text) = value.as_str()
-        && !pattern.is_match(text)
-    {
-        let detail = format!("{text:?} is not a CUDA version. Use major and minor version, such as `12.8`.");
-        diagnostics.error_at(path.clone(), "Invalid CUDA version", detail);
-    }
-}
-
-pub(super) fn power_of_two(value: &Value, path: &Path, diagnostics: &mut Diagnostics) {
-    let number = match value {
-        Value::Number(number) => number.to_u64(),
-        _ => None,
-    };
-    if !number.is_some_and(|number| number >= 2 && number.is_power_of_two()) {
-        let detail = format!("`{path}` must be a power of two, such as 2, 4, 8, 16 or 32.");
-        diagnostics.error_at(path.clone(), "Invalid number of vCPUs", detail);
-    }
-}
-
-pub(super) fn path(value: &Value, path: &Path, diagnostics: &mut Diagnostics) {
-    let text = value.as_str().unwrap_or_default();
-    if !text.starts_with('/') || text == "/" {
-        let detail = format!("{text:?} is not an absolute path below `/`. Use a path such as `/workspace`.");
-        diagnostics.error_at(path.clone(), "Invalid mount path", detail);
-    }
 }

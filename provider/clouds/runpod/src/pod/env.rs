@@ -4,13 +4,11 @@
 //! into the state.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::OnceLock;
 
-use regex::Regex;
-use tf_provider_rs::{Attr, Diagnostics, Path, Value};
+use tf_provider_rs::{Attr, Diagnostics, Path};
 use warren_managed::sets::{self, Texts};
 
-use super::schema::Pod;
+use super::model::Pod;
 use crate::marker;
 
 /// Variables that RunPod injects.
@@ -58,36 +56,6 @@ pub(super) fn names(config: &Pod) -> Texts {
     }
 }
 
-/// Validates a map of variables.
-pub(super) fn check(value: &Value, path: &Path, diagnostics: &mut Diagnostics) {
-    let Value::Map(variables) = value else { return };
-    for (name, value) in variables {
-        let mut first = name.chars();
-        let named = first.next().is_some_and(|c| c.is_ascii_alphabetic() || c == '_')
-            && first.all(|c| c.is_ascii_alphanumeric() || c == '_');
-        let why = if name == marker::VARIABLE {
-            "the provider sets this variable to mark the owner of the pod. Remove it".to_owned()
-        } else if !named {
-            "a name consists of letters, digits and `_` and does not start with a digit. Rename it".to_owned()
-        } else if let Some(text) = value.as_str()
-            && text.contains("RUNPOD_SECRET_")
-            && text.replace('\n', " ").contains("{{")
-            && !reference().is_match(text)
-        {
-            "a reference to a secret has the form `{{ RUNPOD_SECRET_name }}`, with one space on either side. Use \
-             the attribute `reference` of `warren_runpod_secret`"
-                .to_owned()
-        } else {
-            continue;
-        };
-        diagnostics.error_at(
-            path.key(name),
-            "Invalid environment variable",
-            format!("{name:?} is not valid: {why}."),
-        );
-    }
-}
-
 /// Rejects variables that are in both `env` and `env_wo`.
 pub(super) fn check_both(config: &Pod, diagnostics: &mut Diagnostics) {
     let (Some(plain), Some(secret)) = (config.env.known(), config.env_wo.known()) else { return };
@@ -99,12 +67,4 @@ pub(super) fn check_both(config: &Pod, diagnostics: &mut Diagnostics) {
             format!("{name:?} is set in both `env` and `env_wo`. Remove it from one of them."),
         );
     }
-}
-
-fn reference() -> &'static Regex {
-    static PATTERN: OnceLock<Regex> = OnceLock::new();
-    PATTERN.get_or_init(|| {
-        #[expect(clippy::unwrap_used, reason = "a constant pattern")]
-        Regex::new(r"\{\{ RUNPOD_SECRET_[A-Za-z0-9_-]+ \}\}").unwrap()
-    })
 }

@@ -9,23 +9,23 @@
 mod api;
 mod check;
 mod env;
-mod schema;
+mod model;
 #[cfg(test)]
 mod tests;
 
 use serde_json::{Value, json};
-use tf_provider_rs::{Change, Diagnostic, Diagnostics, Schema, async_trait};
-use warren_managed::{Common as _, Object, Poll};
+use tf_provider_rs::{Change, Diagnostic, Diagnostics, Model, Schema, async_trait};
+use warren_managed::{Common as _, Object, Poll, sets};
 
-use crate::error::{ApiError, Failure};
+use crate::error::{ApiError, Failure as _};
 use crate::session::{RunPod, Session, Work};
 use api::Found;
-pub(crate) use schema::Pod;
+pub(crate) use model::Pod;
 
 #[async_trait]
 impl Object for Pod {
     fn schema() -> Schema {
-        schema::schema()
+        <Self as Model>::schema()
     }
 
     fn validate(&self, _session: &Session, diagnostics: &mut Diagnostics) {
@@ -49,7 +49,7 @@ impl Object for Pod {
             && prior.env_wo_version == self.env_wo_version
             && self.env_wo.is_known()
         {
-            let have = work.op.call(|| api::get(&work.cloud, self.id.text())).await?;
+            let have = work.op.call(|| api::get(&work.cloud, self)).await?;
             env::kept(self, &have.env);
         }
         Ok(())
@@ -65,68 +65,55 @@ impl Object for Pod {
 
     async fn reconcile(&self, work: &Work<'_>) -> Result<Pod, Diagnostics> {
         let Work { cloud: runpod, op, .. } = work;
-        let have = op.call(|| api::get(runpod, self.id.text())).await?;
-        let change = difference(self, &have, &self.marks(runpod));
+        let have = op.call(|| api::get(runpod, self)).await?;
+        let change = difference(self, &have, &self.marks(runpod)?);
         if change != json!({}) {
             op.call(|| api::update(runpod, self, &change)).await?;
         }
         let found =
             if self.shall_run() { run(self, work, &have.status).await? } else { stop(self, work).await? };
-        Ok(schema::state(&found, self))
+        Ok(found.state)
     }
 
     async fn read(&self, work: &Work<'_>) -> Result<Option<Pod>, Diagnostics> {
-        let found = ApiError::if_found(api::get(&work.cloud, self.id.text()).await)?;
-        Ok(found.map(|found| schema::state(&found, self)))
+        Ok(ApiError::if_found(api::get(&work.cloud, self).await)?.map(|found| found.state))
     }
 
     async fn delete(&self, work: &Work<'_>) -> Result<(), Diagnostics> {
-        let (runpod, id) = (&work.cloud, self.id.text());
-        work.op.delete(|| api::delete(runpod, id), || api::get(runpod, id)).await
+        let (runpod, id) = (&work.cloud, self.object.id()?);
+        work.op.delete(|| api::delete(runpod, id), || api::get(runpod, self)).await
     }
 }
 
-/// The patch that brings the pod to the planned state.
+/// The patch that changes the pod to the planned state.
 fn difference(planned: &Pod, have: &Found, mark: &str) -> Value {
     let mut change = json!({});
     let env = env::wanted(planned, mark, &have.env);
-    let mounts = planned.mounts();
-    let mounted = Pod {
-        network_volume: have
-            .network
-            .clone()
-            .map(|(id, path)| schema::NetworkMount { id: id.into(), path: path.into() })
-            .into(),
-        persistent_volume: have
-            .persistent
-            .clone()
-            .map(|(size, path)| schema::PersistentMount { size: size.into(), path: path.into() })
-            .into(),
-        ..Pod::default()
-    };
-    let ports: Vec<&String> = have.ports.iter().collect();
-    for (name, wanted, differs) in [
-        ("name", json!(planned.name.text()), have.name != planned.name.text()),
-        ("image", json!(planned.image.text()), have.image != planned.image.text()),
-        ("args", json!(planned.args.text()), have.args != planned.args.text()),
-        ("disk", json!(planned.disk.known()), Some(&have.disk) != planned.disk.known()),
-        ("ports", json!(planned.ports()), json!(ports) != json!(planned.ports())),
+    let state = &have.state;
+    let mounts = api::mounts(planned);
+    let (name, ports) = (&planned.object.naming.name, sets::known(&planned.ports));
+    for (member, wanted, differs) in [
+        ("name", json!(name.known()), state.object.naming.name != *name),
+        ("image", json!(planned.image.known()), state.image != planned.image),
+        ("args", json!(planned.args.known().map_or("", String::as_str)), state.args != planned.args),
+        ("disk", json!(planned.disk.known()), state.disk != planned.disk),
+        ("ports", json!(ports), sets::known(&state.ports) != ports),
         ("env", json!(env), have.env != env),
         (
             "registry",
             json!(planned.registry_auth_id.known()),
-            have.registry.as_ref() != planned.registry_auth_id.known(),
+            state.registry_auth_id != planned.registry_auth_id,
         ),
-        ("locked", json!(planned.locked.is_true()), have.locked != planned.locked.is_true()),
+        ("locked", json!(planned.locked.is_true()), state.locked != planned.locked.is_true().into()),
         (
             "globalNetworking",
             json!(planned.global_networking.is_true()),
-            have.global_networking != planned.global_networking.is_true(),
+            state.global_networking != planned.global_networking.is_true().into(),
         ),
-        ("mounts", mounts.clone(), mounted.mounts() != mounts),
+        ("mounts", mounts.clone(), api::mounts(state) != mounts),
     ] {
         if differs {
-            change[name] = wanted;
+            change[member] = wanted;
         }
     }
     change
@@ -135,7 +122,7 @@ fn difference(planned: &Pod, have: &Found, mark: &str) -> Value {
 /// Starts the pod if it was stopped, and waits until its container runs.
 async fn run(planned: &Pod, work: &Work<'_>, was: &str) -> Result<Found, Diagnostics> {
     let Work { cloud: runpod, op, .. } = work;
-    let id = planned.id.text();
+    let id = planned.object.id()?;
     if matches!(was, "EXITED" | "ERROR") {
         match api::act(runpod, id, "start").await {
             Ok(()) => {}
@@ -145,11 +132,11 @@ async fn run(planned: &Pod, work: &Work<'_>, was: &str) -> Result<Found, Diagnos
         }
     }
     if !planned.wait_for_running.is_true() {
-        return op.call(|| api::get(runpod, id)).await;
+        return op.call(|| api::get(runpod, planned)).await;
     }
     let found = op
         .until("RUNNING", || async {
-            let found = api::get(runpod, id).await?;
+            let found = api::get(runpod, planned).await?;
             Ok(match found.status.as_str() {
                 "PROVISIONING" | "STARTING" => Poll::Pending(told(&found)),
                 _ => Poll::Ready(found),
@@ -162,15 +149,15 @@ async fn run(planned: &Pod, work: &Work<'_>, was: &str) -> Result<Found, Diagnos
 /// Stops the pod and waits until it has stopped.
 async fn stop(planned: &Pod, work: &Work<'_>) -> Result<Found, Diagnostics> {
     let Work { cloud: runpod, op, .. } = work;
-    let id = planned.id.text();
+    let id = planned.object.id()?;
     op.until("EXITED", || async {
-        let found = api::get(runpod, id).await?;
+        let found = api::get(runpod, planned).await?;
         if matches!(found.status.as_str(), "EXITED" | "ERROR") {
             return Ok(Poll::Ready(found));
         }
         match api::act(runpod, id, "stop").await {
             Ok(()) => {}
-            Err(error) if error.is_lost() || (error.status == 409 && !found.locked) => {}
+            Err(error) if error.is_lost() || (error.status == 409 && !found.state.locked.is_true()) => {}
             Err(error) => return Err(error),
         }
         Ok(Poll::Pending(found.status))
@@ -180,7 +167,7 @@ async fn stop(planned: &Pod, work: &Work<'_>) -> Result<Found, Diagnostics> {
 
 /// A status in which a container may be stuck, with the most common reason.
 fn told(found: &Found) -> String {
-    match &found.registry {
+    match found.state.registry_auth_id.known() {
         Some(registry) => format!(
             "{} (RunPod shows the same status if it cannot pull the image; the registry credential {registry} may \
              have expired, as Amazon ECR tokens do after 12 hours)",
@@ -192,30 +179,31 @@ fn told(found: &Found) -> String {
 
 /// The error for a pod that has ended instead of running.
 fn failed(found: &Found) -> Diagnostic {
-    if found.status == "EXITED" {
+    let Found { state, status, .. } = found;
+    let id = state.object.id.known().map_or("without an ID", String::as_str);
+    if status == "EXITED" {
         return Diagnostic::error(
             "The container exited",
             format!(
-                "The pod {} started, but its program exited immediately.\n\nCheck the pod's container log in the \
-                 RunPod console. If the program is meant to exit, set `wait_for_running = false`.",
-                found.id
+                "The pod {id} started, but its program exited immediately.\n\nCheck the pod's container log in the \
+                 RunPod console. If the program is meant to exit, set `wait_for_running = false`."
             ),
         );
     }
-    let hint = match &found.registry {
+    let hint = match state.registry_auth_id.known() {
         Some(registry) => format!(
             "The registry credential {registry}, which the pod uses to pull its image, may have expired; Amazon ECR \
              tokens expire after 12 hours. Set a new token in `password_wo` of the `warren_runpod_registry_auth`, \
              raise `password_wo_version`, and apply again."
         ),
         None => format!(
-            "Check that {:?} exists and is public, and check the pod's system log in the RunPod console, then apply \
+            "Check that {} exists and is public, and check the pod's system log in the RunPod console, then apply \
              again. A private image needs `registry_auth_id`.",
-            found.image
+            state.image.known().map_or_else(|| "the image".to_owned(), |image| format!("{image:?}"))
         ),
     };
     Diagnostic::error(
         "The container cannot start",
-        format!("RunPod reported status {} for pod {}.\n\n{hint}", found.status, found.id),
+        format!("RunPod reported status {status} for pod {id}.\n\n{hint}"),
     )
 }

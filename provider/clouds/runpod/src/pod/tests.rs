@@ -3,15 +3,15 @@ use std::collections::BTreeMap;
 use serde_json::json;
 use tf_provider_rs::model::{FromValue as _, Secret, ToValue as _};
 use tf_provider_rs::{Attr, Change, Diagnostics, Path, Type, Value};
-use warren_managed::{Object as _, listed, sets};
+use warren_managed::sets;
 
-use super::schema::{Cpu, Gpu, NetworkMount, PersistentMount};
+use super::model::{Cloud, Cpu, Gpu, NetworkMount, PersistentMount, Status, WhenStopped};
 use super::*;
+use crate::common::RunpodObject;
 
 fn pod() -> Pod {
     Pod {
-        name: "worker".into(),
-        id: "pod1".into(),
+        object: RunpodObject { naming: "worker".into(), id: "pod1".into(), ..RunpodObject::default() },
         image: "acme/train:1".into(),
         env: Attr::Known(BTreeMap::from([("MODE".to_owned(), "train".into())])),
         env_wo: Attr::Known(BTreeMap::from([(
@@ -20,21 +20,30 @@ fn pod() -> Pod {
         )])),
         disk: 50.into(),
         gpu: Attr::Known(Gpu { id: "NVIDIA GeForce RTX 4090".into(), count: 1.into(), ..Gpu::default() }),
-        cloud: "SECURE".into(),
-        desired_status: "RUNNING".into(),
+        cloud: Cloud::Secure.into(),
+        desired_status: Status::Running.into(),
         wait_for_running: true.into(),
-        when_stopped: "start".into(),
+        when_stopped: WhenStopped::Start.into(),
         ..Pod::default()
     }
 }
 
-fn found() -> Found {
-    api::found(&json!({
+/// The pod as the API returns it, with these members changed.
+fn found_with(changes: &[(&str, serde_json::Value)]) -> Found {
+    let mut body = json!({
         "id": "pod1", "name": "worker", "status": "RUNNING", "image": "acme/train:1", "args": "", "disk": 50,
         "ports": [], "cloud": "SECURE", "registry": null, "mounts": {}, "locked": false, "dataCenterId": "EU-RO-1",
         "gpu": {"id": "NVIDIA GeForce RTX 4090", "count": 1}, "globalNetworking": {"enabled": false},
         "env": {"MODE": "train", "WARREN_TOKEN": "hunter2", "WARREN_RESOURCE": "f/o/worker", "BY_HAND": "x"},
-    }))
+    });
+    for (member, value) in changes {
+        body[*member] = value.clone();
+    }
+    api::found(&body, &pod()).unwrap()
+}
+
+fn found() -> Found {
+    found_with(&[])
 }
 
 fn told(check: impl Fn(&mut Diagnostics)) -> String {
@@ -44,13 +53,8 @@ fn told(check: impl Fn(&mut Diagnostics)) -> String {
 }
 
 #[test]
-fn attributes() {
-    insta::assert_snapshot!(listed(&Pod::schema()));
-}
-
-#[test]
 fn secret_variables_reach_the_pod_and_no_state() {
-    let state = schema::state(&found(), &pod());
+    let state = found().state;
     assert_eq!(state.env, pod().env);
     let shown = format!("{state:?} {:?} {:?}", pod(), state.to_value());
     assert!(!shown.contains("hunter2") && !shown.contains("BY_HAND"), "{shown}");
@@ -60,16 +64,24 @@ fn secret_variables_reach_the_pod_and_no_state() {
 
 #[test]
 fn a_patch_says_what_differs_alone() {
-    let mut have = found();
+    let mut have = found_with(&[("image", json!("acme/train:0")), ("registry", json!("reg1"))]);
     have.env.remove("BY_HAND");
+    assert_eq!(difference(&pod(), &have, "f/o/worker"), json!({"image": "acme/train:1", "registry": null}));
+    have.state = found().state;
     assert_eq!(difference(&pod(), &have, "f/o/worker"), json!({}));
     have.env.insert("PUBLIC_KEY".to_owned(), "ssh-ed25519 AAAA".to_owned());
     assert_eq!(difference(&pod(), &have, "f/o/worker"), json!({}), "what RunPod puts in stays");
-    have.image = "acme/train:0".to_owned();
-    have.registry = Some("reg1".to_owned());
-    assert_eq!(difference(&pod(), &have, "f/o/worker"), json!({"image": "acme/train:1", "registry": null}));
-    let renamed = Pod { name: "other".into(), ..pod() };
-    assert_eq!(difference(&renamed, &found(), "f/o/other")["env"]["WARREN_RESOURCE"], "f/o/other");
+    let mut renamed = pod();
+    renamed.object.naming = "other".into();
+    let change = difference(&renamed, &found(), "f/o/other");
+    assert_eq!((&change["name"], &change["env"]["WARREN_RESOURCE"]), (&json!("other"), &json!("f/o/other")));
+}
+
+#[test]
+fn an_answer_without_an_always_present_member_is_an_error() {
+    let body = json!({"id": "pod1", "name": "worker", "status": "RUNNING"});
+    let missing = api::found(&body, &pod()).err().unwrap();
+    assert!(missing.message.contains("`image`"), "{missing}");
 }
 
 #[test]
@@ -81,9 +93,9 @@ fn an_update_that_does_not_concern_them_keeps_secret_values() {
 
 #[test]
 fn what_has_stopped_shows_and_is_started_or_replaced() {
-    let stopped = |when: &str| {
-        let prior = schema::state(&Found { status: "EXITED".to_owned(), ..found() }, &pod());
-        assert_eq!(prior.desired_status.text(), "EXITED");
+    let stopped = |when: WhenStopped| {
+        let prior = found_with(&[("status", json!("EXITED"))]).state;
+        assert_eq!(prior.desired_status, Status::Exited.into());
         let planned = Pod { when_stopped: when.into(), ..pod() };
         let mut change = Change {
             prior: Some(prior),
@@ -95,8 +107,8 @@ fn what_has_stopped_shows_and_is_started_or_replaced() {
         check::replaced(&mut change, &mut Diagnostics::default());
         change.requires_replace
     };
-    assert_eq!(stopped("start"), []);
-    assert_eq!(stopped("replace"), [Path::of("desired_status")]);
+    assert_eq!(stopped(WhenStopped::Start), []);
+    assert_eq!(stopped(WhenStopped::Replace), [Path::of("desired_status")]);
 }
 
 #[test]
@@ -104,7 +116,7 @@ fn a_pod_is_replaced_where_it_is_in_no_wanted_data_center() {
     let moved = |wanted: &str| {
         let planned = Pod { data_center_ids: sets::of([wanted.to_owned()]), ..pod() };
         let mut change = Change {
-            prior: Some(schema::state(&found(), &pod())),
+            prior: Some(found().state),
             config: planned.clone(),
             planned,
             requires_replace: Vec::new(),
@@ -166,12 +178,13 @@ fn values_that_runpod_refuses_are_told() {
         .map(|(name, value)| (name.to_owned(), Value::from(value)))
         .collect(),
     );
+    let path = Path::of;
     let all = told(|d| {
-        check::ports(&set(&["8888/http", "53/udp", "0/tcp", "http"]), &Path::of("ports"), d);
-        check::cuda_versions(&set(&["12", "12.8"]), &Path::of("allowed_cuda_versions"), d);
-        check::power_of_two(&Value::from(6), &Path::of("vcpu_count"), d);
-        check::path(&Value::from("workspace"), &Path::of("path"), d);
-        env::check(&map, &Path::of("env"), d);
+        model::ports(&set(&["8888/http", "53/udp", "0/tcp", "http"]), &path("ports"), d);
+        model::cuda_versions(&set(&["12", "12.8"]), &path("allowed_cuda_versions"), d);
+        model::power_of_two(&Value::from(6), &path("vcpu_count"), d);
+        model::mount_path(&Value::from("workspace"), &path("path"), d);
+        model::variables(&map, &path("env"), d);
     });
     insta::assert_snapshot!(all);
 }
@@ -179,12 +192,11 @@ fn values_that_runpod_refuses_are_told() {
 #[test]
 fn a_pod_that_cannot_start_is_told_with_what_is_behind_it() {
     let of = |status: &str, registry: Option<&str>| {
-        let found = Found { status: status.to_owned(), registry: registry.map(str::to_owned), ..found() };
-        let diagnostic = failed(&found);
+        let diagnostic = failed(&found_with(&[("status", json!(status)), ("registry", json!(registry))]));
         format!("{}\n{}\n----\n", diagnostic.summary, diagnostic.detail)
     };
     insta::assert_snapshot!(of("ERROR", Some("reg1")) + &of("ERROR", None) + &of("EXITED", None));
-    insta::assert_snapshot!(super::told(&Found { registry: Some("reg1".to_owned()), ..found() }));
+    insta::assert_snapshot!(super::told(&found_with(&[("registry", json!("reg1"))])));
 }
 
 #[test]

@@ -2,30 +2,30 @@
 
 use reqwest::Method;
 use serde_json::{Value, json};
+use tf_provider_rs::Attr;
 
-use super::schema::RegistryAuth;
+use super::model::RegistryAuth;
+use crate::answer::Answer as _;
 use crate::client::Call;
 use crate::error::ApiError;
+use crate::marker;
 use crate::session::RunPod;
 
-/// A credential as the API returns it, without user name and password.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Found {
-    pub(super) id: String,
-    /// With its marker.
-    pub(super) name: String,
-}
+const GET: &str = "getRegistry";
 
 /// IDs of credentials with this name at RunPod.
 pub(super) async fn find(runpod: &RunPod, name: &str) -> Result<Vec<String>, ApiError> {
-    let answer = runpod.client.get("listRegistries", "/v2/registries").await?;
-    let all = answer["registries"].as_array().into_iter().flatten().map(found);
-    Ok(all.filter(|credential| credential.name == name).map(|credential| credential.id).collect())
+    const LIST: &str = "listRegistries";
+    let answer = runpod.client.get(LIST, "/v2/registries").await?;
+    let all = answer.list(LIST, "registries")?.iter();
+    all.filter(|credential| credential["name"] == json!(name))
+        .map(|credential| credential.member(LIST, "id").map(str::to_owned))
+        .collect()
 }
 
 pub(super) async fn create(runpod: &RunPod, planned: &RegistryAuth, name: &str) -> Result<String, ApiError> {
-    let password = planned.password_wo.known().map(|password| password.0.as_str()).unwrap_or_default();
-    let body = json!({"name": name, "username": planned.username.text(), "password": password});
+    let password = planned.password_wo.value()?.0.as_str();
+    let body = json!({"name": name, "username": planned.username.value()?, "password": password});
     let call = Call {
         operation: "createRegistry",
         method: &Method::POST,
@@ -33,19 +33,33 @@ pub(super) async fn create(runpod: &RunPod, planned: &RegistryAuth, name: &str) 
         body: Some(&body),
         secrets: &[password],
     };
-    Ok(found(&runpod.client.call(call).await?).id)
+    runpod.client.call(call).await?.member("createRegistry", "id").map(str::to_owned)
 }
 
-/// Reads the credential `id`. Fails if it does not exist.
-pub(super) async fn get(runpod: &RunPod, id: &str) -> Result<Found, ApiError> {
-    runpod.client.get("getRegistry", &format!("/v2/registries/{id}")).await.map(|body| found(&body))
+/// Reads the credential. Fails if it does not exist.
+pub(super) async fn get(runpod: &RunPod, before: &RegistryAuth) -> Result<RegistryAuth, ApiError> {
+    let path = format!("/v2/registries/{}", before.object.id()?);
+    state(&runpod.client.get(GET, &path).await?, before)
 }
 
 pub(super) async fn delete(runpod: &RunPod, id: &str) -> Result<(), ApiError> {
     runpod.client.delete("deleteRegistry", &format!("/v2/registries/{id}")).await
 }
 
-fn found(body: &Value) -> Found {
-    let text = |name: &str| body[name].as_str().unwrap_or_default().to_owned();
-    Found { id: text("id"), name: text("name") }
+/// The state of a credential as the API returns it, without user name and password; the rest is as in `before`.
+pub(super) fn state(found: &Value, before: &RegistryAuth) -> Result<RegistryAuth, ApiError> {
+    let name = marker::plain_name(found.member(GET, "name")?);
+    // An import reads the version from the name.
+    let versioned = name.rsplit_once(" v").and_then(|(name, version)| Some((name, version.parse().ok()?)));
+    let (name, version) = match versioned {
+        Some((name, version)) => (name, Attr::Known(version)),
+        None => (name, before.password_wo_version),
+    };
+    Ok(RegistryAuth {
+        object: before.object.found(name, found.member(GET, "id")?),
+        username: before.username.clone(),
+        password_wo: Attr::Null,
+        password_wo_version: version,
+        expires_at: before.expires_at.clone(),
+    })
 }

@@ -1,27 +1,28 @@
 //! `warren_runpod_registry_auth`: the user name and password that RunPod uses to pull private images.
 
 mod api;
-mod schema;
+mod model;
 #[cfg(test)]
 mod tests;
 
-use tf_provider_rs::{Change, Diagnostics, Progress, Schema, async_trait};
+use tf_provider_rs::{Change, Diagnostic, Diagnostics, Model, Path, Progress, Schema, async_trait};
 use time::OffsetDateTime;
-use warren_managed::{Common as _, Object};
+use time::format_description::well_known::Rfc3339;
+use warren_managed::{Common, Object};
 
 use crate::common::made_afresh;
-use crate::error::{ApiError, Failure};
+use crate::error::{ApiError, Failure as _};
 use crate::session::{RunPod, Session, Work};
-pub(crate) use schema::RegistryAuth;
+pub(crate) use model::RegistryAuth;
 
 #[async_trait]
 impl Object for RegistryAuth {
     fn schema() -> Schema {
-        schema::schema()
+        <Self as Model>::schema()
     }
 
     async fn plan(_: &Session, change: &mut Change<RegistryAuth>, diagnostics: &mut Diagnostics) {
-        if let Some(warning) = schema::expired(&change.planned, OffsetDateTime::now_utc()) {
+        if let Some(warning) = expired(&change.planned, OffsetDateTime::now_utc()) {
             diagnostics.push(warning);
         }
     }
@@ -37,7 +38,7 @@ impl Object for RegistryAuth {
     }
 
     async fn find(&self, runpod: &RunPod) -> Result<Vec<String>, ApiError> {
-        api::find(runpod, &self.marks(runpod)).await
+        api::find(runpod, &Common::marks(self, runpod)?).await
     }
 
     async fn create(&self, runpod: &RunPod, name: &String) -> Result<String, ApiError> {
@@ -50,17 +51,33 @@ impl Object for RegistryAuth {
 
     async fn reconcile(&self, work: &Work<'_>) -> Result<RegistryAuth, Diagnostics> {
         let Work { cloud: runpod, op, .. } = work;
-        let found = op.call(|| api::get(runpod, self.id.text())).await?;
-        Ok(schema::state(&found, self))
+        op.call(|| api::get(runpod, self)).await
     }
 
     async fn read(&self, work: &Work<'_>) -> Result<Option<RegistryAuth>, Diagnostics> {
-        let found = ApiError::if_found(api::get(&work.cloud, self.id.text()).await)?;
-        Ok(found.map(|found| schema::state(&found, self)))
+        Ok(ApiError::if_found(api::get(&work.cloud, self).await)?)
     }
 
     async fn delete(&self, work: &Work<'_>) -> Result<(), Diagnostics> {
-        let (runpod, id) = (&work.cloud, self.id.text());
-        work.op.delete(|| api::delete(runpod, id), || api::get(runpod, id)).await
+        let (runpod, id) = (&work.cloud, self.object.id()?);
+        work.op.delete(|| api::delete(runpod, id), || api::get(runpod, self)).await
     }
+}
+
+/// A warning if the planned credential has expired at `now`.
+fn expired(planned: &RegistryAuth, now: OffsetDateTime) -> Option<Diagnostic> {
+    let text = planned.expires_at.known()?;
+    let expires = OffsetDateTime::parse(text, &Rfc3339).ok()?;
+    (expires <= now).then(|| {
+        Diagnostic::warning(
+            "The registry credential has expired",
+            format!(
+                "{} expired at {text}. Running pods are not affected, but a pod that starts or moves cannot pull its \
+                 image and stays in PROVISIONING or ends in ERROR. Set a new token in `password_wo`, and raise \
+                 `password_wo_version` and `expires_at`.",
+                planned.label()
+            ),
+        )
+        .at(Path::of("expires_at"))
+    })
 }

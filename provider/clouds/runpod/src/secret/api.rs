@@ -1,20 +1,13 @@
 //! API calls for secrets, over GraphQL because this version of the REST API does not cover them.
 
 use serde_json::{Value, json};
+use tf_provider_rs::Attr;
 
-use super::schema::Secret;
+use super::model::{Secret, reference};
+use crate::answer::Answer as _;
 use crate::error::ApiError;
 use crate::marker;
 use crate::session::RunPod;
-
-/// A secret as the API returns it, without its value.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Found {
-    pub(super) id: String,
-    pub(super) name: String,
-    /// With its marker.
-    pub(super) description: String,
-}
 
 // prose: verbatim
 const LIST: &str = "query Secrets { myself { secrets { id name description } } }";
@@ -22,44 +15,55 @@ const CREATE: &str =
     "mutation Create($input: SecretCreateInput!) { secretCreate(input: $input) { id name description } }";
 const DELETE: &str = "mutation Delete($id: ID!) { secretDelete(id: $id) }";
 
+/// The name of [`LIST`] in errors.
+const GET: &str = "listSecrets";
+
 /// The ID of the secret with this name, if it belongs to this fabric and owner. Names are unique in the account.
 pub(super) async fn find(runpod: &RunPod, name: &str) -> Result<Vec<String>, ApiError> {
-    let Some(found) = list(runpod).await?.into_iter().find(|found| found.name == name) else {
-        return Ok(Vec::new());
-    };
-    if marker::is_ours(&runpod.scope, &found.description) {
-        return Ok(vec![found.id]);
+    let all = list(runpod).await?;
+    let Some(found) = all.iter().find(|secret| secret["name"] == json!(name)) else { return Ok(Vec::new()) };
+    if found.text("description").is_some_and(|text| marker::is_ours(&runpod.scope, text)) {
+        return Ok(vec![found.member(GET, "id")?.to_owned()]);
     }
     let message = format!("the secret {name} already exists and does not belong to this fabric and owner");
     Err(ApiError::answered("secretCreate", 409, "Name taken", message))
 }
 
 pub(super) async fn create(runpod: &RunPod, planned: &Secret, description: &str) -> Result<String, ApiError> {
-    let value = planned.value_wo.known().map(|value| value.0.as_str()).unwrap_or_default();
-    let input = json!({"name": planned.name.text(), "value": value, "description": description});
+    let value = planned.value_wo.value()?.0.as_str();
+    let input = json!({"name": planned.object.name()?, "value": value, "description": description});
     let made = runpod
         .client
         .graphql("secretCreate", "secretCreate", CREATE, json!({"input": input}), &[value])
         .await?;
-    Ok(found(&made).id)
+    made.member("secretCreate", "id").map(str::to_owned)
 }
 
-/// Reads the secret `id`. Fails if it does not exist.
-pub(super) async fn get(runpod: &RunPod, id: &str) -> Result<Found, ApiError> {
-    let found = list(runpod).await?.into_iter().find(|found| found.id == id);
-    found.ok_or_else(|| ApiError::absent("listSecrets", &format!("the secret {id}")))
+/// Reads the secret. Fails if it does not exist.
+pub(super) async fn get(runpod: &RunPod, before: &Secret) -> Result<Secret, ApiError> {
+    let id = before.object.id()?;
+    let all = list(runpod).await?;
+    let found = all.iter().find(|secret| secret["id"] == json!(id));
+    state(found.ok_or_else(|| ApiError::absent(GET, &format!("the secret {id}")))?, before)
 }
 
 pub(super) async fn delete(runpod: &RunPod, id: &str) -> Result<(), ApiError> {
     runpod.client.graphql("secretDelete", "secretDelete", DELETE, json!({"id": id}), &[]).await.map(drop)
 }
 
-async fn list(runpod: &RunPod) -> Result<Vec<Found>, ApiError> {
-    let answer = runpod.client.graphql("listSecrets", "myself", LIST, json!({}), &[]).await?;
-    Ok(answer["secrets"].as_array().into_iter().flatten().map(found).collect())
+async fn list(runpod: &RunPod) -> Result<Vec<Value>, ApiError> {
+    let answer = runpod.client.graphql(GET, "myself", LIST, json!({}), &[]).await?;
+    answer.list(GET, "secrets").map(<[Value]>::to_vec)
 }
 
-fn found(body: &Value) -> Found {
-    let text = |name: &str| body[name].as_str().unwrap_or_default().to_owned();
-    Found { id: text("id"), name: text("name"), description: text("description") }
+/// The state of a secret as the API returns it; its version and timeouts are those of `before`.
+pub(super) fn state(found: &Value, before: &Secret) -> Result<Secret, ApiError> {
+    let name = found.member(GET, "name")?;
+    Ok(Secret {
+        object: before.object.found(name, found.member(GET, "id")?),
+        description: found.text("description").and_then(marker::plain_description).map(str::to_owned).into(),
+        value_wo: Attr::Null,
+        value_wo_version: before.value_wo_version,
+        reference: reference(name).into(),
+    })
 }

@@ -1,27 +1,27 @@
 //! `warren_runpod_secret`: a value that RunPod substitutes in the environment of pods.
 
 mod api;
-mod schema;
+mod model;
 #[cfg(test)]
 mod tests;
 
-use tf_provider_rs::{Change, Diagnostics, Progress, Schema, async_trait};
+use tf_provider_rs::{Change, Diagnostics, Model, Progress, Schema, async_trait};
 use warren_managed::Object;
 
 use crate::common::made_afresh;
-use crate::error::{ApiError, Failure};
+use crate::error::{ApiError, Failure as _};
 use crate::session::{RunPod, Session, Work};
-pub(crate) use schema::Secret;
+pub(crate) use model::Secret;
 
 #[async_trait]
 impl Object for Secret {
     fn schema() -> Schema {
-        schema::schema()
+        <Self as Model>::schema()
     }
 
     async fn plan(_: &Session, change: &mut Change<Secret>, _diagnostics: &mut Diagnostics) {
-        if let Some(name) = change.planned.name.known() {
-            change.planned.reference = schema::reference(name).into();
+        if let Some(name) = change.planned.object.naming.name.known() {
+            change.planned.reference = model::reference(name).into();
         }
     }
 
@@ -36,7 +36,7 @@ impl Object for Secret {
     }
 
     async fn find(&self, runpod: &RunPod) -> Result<Vec<String>, ApiError> {
-        api::find(runpod, self.name.text()).await
+        api::find(runpod, self.object.name()?).await
     }
 
     async fn create(&self, runpod: &RunPod, description: &String) -> Result<String, ApiError> {
@@ -49,17 +49,15 @@ impl Object for Secret {
 
     async fn reconcile(&self, work: &Work<'_>) -> Result<Secret, Diagnostics> {
         let Work { cloud: runpod, op, .. } = work;
-        let found = op.call(|| api::get(runpod, self.id.text())).await?;
-        Ok(schema::state(&found, self))
+        op.call(|| api::get(runpod, self)).await
     }
 
     async fn read(&self, work: &Work<'_>) -> Result<Option<Secret>, Diagnostics> {
-        let found = ApiError::if_found(api::get(&work.cloud, self.id.text()).await)?;
-        Ok(found.map(|found| schema::state(&found, self)))
+        Ok(ApiError::if_found(api::get(&work.cloud, self).await)?)
     }
 
     async fn delete(&self, work: &Work<'_>) -> Result<(), Diagnostics> {
-        let (runpod, id) = (&work.cloud, self.id.text());
-        work.op.delete(|| api::delete(runpod, id), || api::get(runpod, id)).await
+        let (runpod, id) = (&work.cloud, self.object.id()?);
+        work.op.delete(|| api::delete(runpod, id), || api::get(runpod, self)).await
     }
 }

@@ -1,12 +1,7 @@
+use serde_json::json;
 use tf_provider_rs::Attr;
-use warren_managed::{Object as _, listed};
 
 use super::*;
-
-#[test]
-fn attributes() {
-    insta::assert_snapshot!(listed(&Secret::schema()));
-}
 
 #[test]
 fn the_state_has_the_users_description_and_no_value() {
@@ -16,13 +11,12 @@ fn the_state_has_the_users_description_and_no_value() {
         ..Secret::default()
     };
     assert!(!format!("{before:?}").contains("hunter2"));
-    let found = api::Found {
-        id: "sec1".into(),
-        name: "token".into(),
-        description: "[warren:training/platform] of the pods".into(),
-    };
-    let state = schema::state(&found, &before);
-    assert_eq!(state.description.text(), "of the pods");
+    let found =
+        json!({"id": "sec1", "name": "token", "description": "[warren:training/platform] of the pods"});
+    let state = api::state(&found, &before).unwrap();
+    assert_eq!(state.description, "of the pods".into());
     assert_eq!((state.value_wo, state.value_wo_version), (Attr::Null, Attr::Known(2)));
-    assert_eq!(state.reference.text(), "{{ RUNPOD_SECRET_token }}");
+    assert_eq!(state.reference, "{{ RUNPOD_SECRET_token }}".into());
+    let nameless = api::state(&json!({"id": "sec1"}), &before).unwrap_err();
+    assert!(nameless.message.contains("`name`"), "{nameless}");
 }
