@@ -86,7 +86,10 @@ pub enum GatewayCommand {
     /// Reload the configuration file
     #[command(after_help = help::GATEWAY_RELOAD)]
     Reload(AdminArgs),
-    /// Print the [[gateways]] entry of a gateway from its key files, and create missing ones
+    /// Prints what enrolment tokens say about a gateway.
+    #[command(
+        about = "Print the [[gateways]] entry of a gateway from its key files, and create missing ones"
+    )]
     #[command(after_help = help::GATEWAY_IDENTITY)]
     Identity {
         /// File with the WireGuard private key

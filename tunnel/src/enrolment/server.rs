@@ -256,10 +256,9 @@ fn problem(refusal: &Refusal) -> Problem {
         Refusal::UsedUp(_) => (Kind::TokenUsedUp, None),
         Refusal::Revoked => (Kind::TokenRevoked, None),
         Refusal::Evicted(_) => (Kind::Evicted, None),
-        Refusal::Full(full) => (
-            Kind::PoolExhausted,
-            Some(full.next_free.map_or(RETRY_FULL, |at| at.since(now()) + SWEEP_DELAY)),
-        ),
+        Refusal::Full(full) => {
+            (Kind::PoolExhausted, Some(full.next_free.map_or(RETRY_FULL, |at| at.since(now()) + SWEEP_DELAY)))
+        }
         Refusal::NoLease | Refusal::NotEvicted => (Kind::NoLease, None),
         Refusal::Contended => (Kind::Busy, Some(Duration::from_secs(1))),
         Refusal::Store => (Kind::Store, Some(Duration::from_secs(2))),

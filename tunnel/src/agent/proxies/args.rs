@@ -23,10 +23,16 @@ pub struct ServiceArgs {
     /// Address of a DNS server that uses the tunnel's servers for its names, and this machine's for others [default: off]
     #[arg(long, value_name = "ADDR", env = "WARREN_DNS")]
     pub dns: Option<ListenAddress>,
-    /// Forward an address of this machine into the tunnel: [udp:]ADDR:PORT=HOST:PORT; may be repeated
+    /// Addresses of this machine that are forwarded into the tunnel.
+    #[arg(
+        help = "Forward an address of this machine into the tunnel: [udp:]ADDR:PORT=HOST:PORT; may be repeated"
+    )]
     #[arg(long, value_name = "FROM=TO", env = "WARREN_FORWARD", value_delimiter = ',', value_parser = forward)]
     pub forward: Vec<Forward>,
-    /// Forward a port of the tunnel's addresses to a service of this machine: [udp:]PORT=HOST:PORT; may be repeated
+    /// Ports of the tunnel's addresses that are forwarded to services of this machine.
+    #[arg(
+        help = "Forward a port of the tunnel's addresses to a service of this machine: [udp:]PORT=HOST:PORT; may be repeated"
+    )]
     #[arg(long, value_name = "PORT=TO", env = "WARREN_REVERSE", value_delimiter = ',', value_parser = reverse)]
     pub reverse: Vec<Reverse>,
     /// Refuse destinations that are not in AllowedIPs instead of connecting to them directly

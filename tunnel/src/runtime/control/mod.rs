@@ -7,7 +7,7 @@
 //! TLS connections made and lost ---------------+
 //! ```
 //!
-//! It sleeps until one of them has work. A flood of handshakes cannot delay commands: after each [`BATCH`] of datagrams
+//! It sleeps until one of them has work. A flood of handshakes cannot delay commands: after each batch of datagrams
 //! the thread checks commands and timers. It cannot delay data at all, because data does not pass through here.
 
 mod carriers;

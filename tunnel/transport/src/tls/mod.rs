@@ -9,7 +9,7 @@
 //! ```
 //!
 //! * A send never blocks. Datagrams are packed into TLS records of 16 KB. Data that the socket does not accept waits in a
-//!   [`queue`] that is bounded in bytes and in time (CoDel): inner TCP must see congestion as loss, otherwise two
+//!   `queue` that is bounded in bytes and in time (CoDel): inner TCP must see congestion as loss, otherwise two
 //!   layers of TCP would retransmit on top of each other.
 //! * Both directions of a connection share the TLS state under a lock that is held per record, not per call.
 //! * A ping is sent when sent data gets no response for a second, or when the connection is silent. Without an answer to
