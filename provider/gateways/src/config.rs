@@ -1,10 +1,32 @@
 //! The configuration file of a gateway, validated before anything is created.
 
-use tf_provider_rs::{Diagnostics, Path, Value};
+use tf_provider_rs::{Attr, Diagnostics, Object, Path, Value};
 use warren_wire::gateway::GatewayConfig;
 
-/// Validates an attribute that contains the text of the file.
-pub fn check(value: &Value, path: &Path, diagnostics: &mut Diagnostics) {
+/// The attributes of a configuration file in any store. The placeholders are what the store calls its objects, and how
+/// much fits into one.
+#[derive(Clone, Debug, Default, PartialEq, Object)]
+pub struct FileAttributes {
+    /// Configuration file in TOML format, up to {limit}, as described in [Gateway](../gateway.md). It is validated at
+    /// plan time. Updated in place.
+    #[attr(required, validate = check)]
+    pub content: Attr<String>,
+    /// Version of the {store} that contains the file.
+    #[attr(computed, keeps)]
+    pub version: Attr<i64>,
+}
+
+impl FileAttributes {
+    /// Plans the changes of another content.
+    pub fn plan(&mut self, prior: &FileAttributes) {
+        if self.content != prior.content {
+            self.version = Attr::Unknown;
+        }
+    }
+}
+
+/// Validates the text of the file.
+fn check(value: &Value, path: &Path, diagnostics: &mut Diagnostics) {
     let Some(text) = value.as_str() else { return };
     if let Err(error) = GatewayConfig::parse(text) {
         diagnostics.error_at(

@@ -1,13 +1,13 @@
 //! Keys that are generated in the provider process. The private key goes into a secret store and is
 //! zeroised; the public key and the rotation label are stored in a note next to it.
 
+use std::marker::PhantomData;
+
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use rcgen::{CertificateParams, DistinguishedName, DnType, KeyPair as Certified, PublicKeyData as _};
 use sha2::{Digest as _, Sha256};
-use tf_provider_rs::model::Secret;
-use tf_provider_rs::schema::Attribute;
-use tf_provider_rs::{Attr, Diagnostic, Diagnostics, Path, Value};
+use tf_provider_rs::{Attr, Diagnostic, Diagnostics, Object, Path, Value};
 use warren_wire::PrivateKey;
 use warren_wire::fetch::Content;
 use warren_wire::token::SigningKey;
@@ -146,128 +146,76 @@ impl std::fmt::Display for Note {
     }
 }
 
-/// The private key in the text of `place`, such as `parameter /warren/tokens`. `named` is the attribute
-/// that names the place, and `resource` is the type that stores such keys.
-///
-/// # Errors
-/// The text is not a signing key.
-pub fn signing_secret(
-    text: &str,
-    place: &str,
-    named: &str,
-    resource: &str,
-) -> Result<Attr<Secret>, Diagnostics> {
-    match Signing::HOLDS.refuses(text) {
-        None => Ok(Attr::Known(Secret(text.trim_end().to_owned()))),
-        Some(why) => Err(Diagnostic::error(
-            "Not a signing key",
-            format!("The {place} does not contain a signing key: {why}. Use the name of a `{resource}`."),
-        )
-        .at(Path::of(named))
-        .into()),
+/// The attributes of a key of any type in any store. The placeholder `store` is what the store calls its objects.
+#[derive(Clone, Debug, Default, PartialEq, Object)]
+pub struct KeyAttributes<K: Kind> {
+    /// Arbitrary label, such as a date, 1 to 64 characters from `a-z A-Z 0-9`, `.`, `_`, `:`, `+` and `-`. Changing
+    /// this generates a new key in place; nothing is replaced.
+    #[attr(optional, validate = check_rotation)]
+    pub rotation: Attr<String>,
+    /// Public key.
+    #[attr(computed, keeps, description = format!("{}.", K::PUBLIC))]
+    pub public_key: Attr<String>,
+    /// Version of the {store} that contains the key.
+    #[attr(computed, keeps)]
+    pub version: Attr<i64>,
+    /// `public_key` of the previous version. Null before the first rotation. Accept both keys until every client uses
+    /// the new one.
+    #[attr(computed, keeps)]
+    pub previous_public_key: Attr<String>,
+    /// Version of the previous key. Null before the first rotation.
+    #[attr(computed, keeps)]
+    pub previous_version: Attr<i64>,
+    #[attr(skip)]
+    kind: PhantomData<K>,
+}
+
+impl<K: Kind> KeyAttributes<K> {
+    /// Plans the changes of a rotation, or of a key without a known public key.
+    pub fn plan(&mut self, prior: &Self) {
+        if self.rotation.is_unknown() {
+            self.public_key = Attr::Unknown;
+            self.version = Attr::Unknown;
+            self.previous_public_key = Attr::Unknown;
+            self.previous_version = Attr::Unknown;
+        } else if self.rotation != prior.rotation || !prior.public_key.is_known() {
+            self.public_key = Attr::Unknown;
+            self.version = Attr::Unknown;
+            self.previous_public_key = prior.public_key.clone();
+            self.previous_version = prior.version;
+        }
     }
-}
 
-/// The attributes `rotation`, `public_key`, `version` and those of the previous version, for a key in a
-/// `store` such as `parameter`.
-pub fn attributes<K: Kind>(store: &str) -> [Attribute; 5] {
-    [
-        Attribute::string("rotation").optional().validate(check_rotation).describe(
-            "Arbitrary label, such as a date, 1 to 64 characters from `a-z A-Z 0-9`, `.`, `_`, `:`, `+` \
-             and `-`. Changing this generates a new key in place; nothing is replaced.",
-        ),
-        Attribute::string("public_key").computed().keeps().describe(&format!("{}.", K::PUBLIC)),
-        Attribute::number("version")
-            .computed()
-            .keeps()
-            .describe(&format!("Version of the {store} that contains the key.")),
-        Attribute::string("previous_public_key").computed().keeps().describe(
-            "`public_key` of the previous version. Null before the first rotation. Accept both keys until \
-             every client uses the new one.",
-        ),
-        Attribute::number("previous_version")
-            .computed()
-            .keeps()
-            .describe("Version of the previous key. Null before the first rotation."),
-    ]
-}
+    /// Whether the current version, as it was `found`, belongs to the planned rotation.
+    pub fn is_stored(&self, found: &Self) -> bool {
+        found.public_key.is_known() && found.rotation == self.rotation
+    }
 
-/// Defines the model of a key of any type from its fields: those of [`attributes`], and others of its
-/// store.
-#[macro_export]
-macro_rules! key_model {
-    ($key:ident of $fields:ident) => {
-        /// A key of type `K`.
-        #[derive(Clone, Debug, Default, PartialEq)]
-        pub(crate) struct $key<K> {
-            fields: $fields,
-            kind: ::std::marker::PhantomData<K>,
+    /// Generates a key pair for the planned rotation, and its note.
+    ///
+    /// # Errors
+    /// The certificate cannot be created.
+    pub fn make(&self) -> Result<(Zeroizing<String>, Note), MakeError> {
+        let KeyPair { secret, public } = K::make()?;
+        Ok((secret, Note { rotation: self.rotation.known().cloned(), public }))
+    }
+
+    /// The state from the last two versions in the store with their notes, the current one first. A version that
+    /// somebody else has added has no note and so no known public key; the next apply adds a new version.
+    pub fn found(versions: impl IntoIterator<Item = (i64, Option<Note>)>) -> Self {
+        let mut versions = versions.into_iter();
+        let (version, note) = versions.next().unzip();
+        let (previous_version, previous) = versions.next().unzip();
+        let (public_key, rotation) = note.flatten().map(|note| (note.public, note.rotation)).unzip();
+        KeyAttributes {
+            rotation: rotation.flatten().into(),
+            public_key: public_key.into(),
+            version: version.into(),
+            previous_public_key: previous.flatten().map(|note| note.public).into(),
+            previous_version: previous_version.into(),
+            kind: PhantomData,
         }
-
-        impl<K> ::std::ops::Deref for $key<K> {
-            type Target = $fields;
-
-            fn deref(&self) -> &$fields {
-                &self.fields
-            }
-        }
-
-        impl<K> ::std::ops::DerefMut for $key<K> {
-            fn deref_mut(&mut self) -> &mut $fields {
-                &mut self.fields
-            }
-        }
-
-        impl<K> ::tf_provider_rs::model::FromValue for $key<K> {
-            fn from_value(
-                value: &::tf_provider_rs::Value,
-                path: &::tf_provider_rs::Path,
-            ) -> Result<Self, ::tf_provider_rs::model::ValueError> {
-                let fields = ::tf_provider_rs::model::FromValue::from_value(value, path)?;
-                Ok($key { fields, kind: ::std::marker::PhantomData })
-            }
-        }
-
-        impl<K> ::tf_provider_rs::model::ToValue for $key<K> {
-            fn to_value(&self) -> ::tf_provider_rs::Value {
-                self.fields.to_value()
-            }
-        }
-
-        impl<K> $key<K> {
-            /// Plans the changes of a rotation, or of a key without a known public key.
-            pub(super) fn plan_rotation(&mut self, prior: &Self) {
-                use ::tf_provider_rs::Attr;
-                if self.rotation.is_unknown() {
-                    self.public_key = Attr::Unknown;
-                    self.version = Attr::Unknown;
-                    self.previous_public_key = Attr::Unknown;
-                    self.previous_version = Attr::Unknown;
-                } else if self.rotation != prior.rotation || !prior.public_key.is_known() {
-                    self.public_key = Attr::Unknown;
-                    self.version = Attr::Unknown;
-                    self.previous_public_key = prior.public_key.clone();
-                    self.previous_version = prior.version;
-                }
-            }
-
-            /// Applies the last two versions in the store, the current one first. A version that somebody
-            /// else has added has no note and so no known public key; the next apply adds a new version.
-            fn take_versions(
-                &mut self,
-                mut versions: impl Iterator<Item = (i64, Option<$crate::key::Note>)>,
-            ) {
-                let (number, note) = versions.next().unzip();
-                let (before, noted) = versions.next().unzip();
-                let note = note.flatten();
-                self.version = number.into();
-                self.public_key = note.as_ref().map(|note| note.public.clone()).into();
-                self.rotation = note.and_then(|note| note.rotation).into();
-                self.previous_version = before.into();
-                self.previous_public_key = noted.flatten().map(|note| note.public).into();
-            }
-        }
-    };
+    }
 }
 
 /// Validates the attribute `rotation`.

@@ -1,9 +1,13 @@
 //! Code that the gateways of all clouds share.
 //!
 //! * [`key`]: keys that are generated in the provider process and stored only in a secret store.
+//! * [`signing`]: the private key of such a key, for the run that signs with it.
+//! * [`config`]: the configuration file of a gateway, validated at plan time.
+//! * [`store`]: the lifecycle of both in the secret store of a cloud.
 //! * [`boot`]: the script that sets up a gateway at every boot.
-//! * [`config`]: validation of the configuration file of a gateway at plan time.
 
 pub mod boot;
 pub mod config;
 pub mod key;
+pub mod signing;
+pub mod store;

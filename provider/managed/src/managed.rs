@@ -13,8 +13,8 @@ use std::sync::Arc;
 
 use serde_json::{Value as Json, json};
 use tf_provider_rs::{
-    Change, Context, Diagnostics, IdentitySchema, ImportRequest, Planned, Progress, Resource, Schema, Value,
-    async_trait,
+    Change, Context, Diagnostics, IdentitySchema, ImportRequest, Model, Planned, Progress, Resource, Schema,
+    Value, async_trait,
 };
 
 use crate::adopt;
@@ -32,7 +32,9 @@ type Error<O> = <<O as Common>::Cloud as Cloud>::Error;
 #[async_trait]
 pub trait Object: Common {
     /// The schema; its attributes are the model's fields.
-    fn schema() -> Schema;
+    fn schema() -> Schema {
+        <Self as Model>::schema()
+    }
 
     /// Validates the configuration beyond the validators of its attributes; unknown values are skipped.
     fn validate(&self, _session: &Session<Self::Cloud>, _diagnostics: &mut Diagnostics) {}

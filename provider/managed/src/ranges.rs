@@ -47,6 +47,15 @@ pub fn known(attribute: &Attr<String>) -> Option<IpNet> {
     parse_cidr(attribute.known()?).ok()
 }
 
+/// The range of an attribute with one address family.
+pub fn net<N: Copy + Into<IpNet>>(attribute: &Attr<N>) -> Attr<IpNet> {
+    match attribute {
+        Attr::Null => Attr::Null,
+        Attr::Unknown => Attr::Unknown,
+        Attr::Known(net) => Attr::Known((*net).into()),
+    }
+}
+
 /// Adds the findings of the rules of the cloud.
 pub fn report(cloud: Cloud, findings: Vec<Finding>, path: &Path, diagnostics: &mut Diagnostics) {
     for finding in findings {

@@ -8,11 +8,12 @@ use aws_sdk_ec2::types::{Filter, Tag};
 use tf_provider_rs::{Attr, Diagnostic, Diagnostics, Path};
 use tokio::sync::OnceCell;
 use warren_guard::S3Options;
-use warren_managed::{Place, Scope};
+use warren_managed::{Place, Scope, sets};
 
 use crate::client::{self, Credentials};
 use crate::config::AwsConfig;
-use crate::error::{ApiError, Named};
+use crate::error::{ApiError, Named, OrMissing};
+use crate::ids::AccountId;
 use crate::tags::{self, FABRIC, NAME, OWNER, SHOWN, TagMap, Tags};
 
 /// The configured account.
@@ -39,7 +40,7 @@ impl Aws {
     /// # Errors
     /// No region is configured, or the credentials belong to an account that is not allowed.
     pub(crate) async fn new(config: &AwsConfig, scope: Scope) -> Result<Aws, Diagnostics> {
-        let sdk = client::load(config).await;
+        let sdk = client::load(config).await?;
         let Some(region) = sdk.region().map(ToString::to_string) else {
             return Err(Diagnostic::error(
                 "No AWS region configured",
@@ -51,18 +52,18 @@ impl Aws {
         };
         let aws = Aws {
             scope,
-            default_tags: texts(&config.default_tags),
-            ignore_live: items(&config.ignore_live),
+            default_tags: tags::known(&config.default_tags),
+            ignore_live: sets::known(&config.ignore_live).into_iter().map(String::from).collect(),
             region,
             ec2: client::client!(aws_sdk_ec2, &sdk),
             sdk,
             account: OnceCell::new(),
             located: OnceCell::new(),
         };
-        let allowed = items(&config.allowed_account_ids);
+        let allowed = sets::known(&config.allowed_account_ids);
         if !allowed.is_empty() {
             let account = aws.account().await?;
-            if !allowed.contains(&account) {
+            if !allowed.iter().any(|id| **id == account) {
                 return Err(wrong_account(&account, &allowed).into());
             }
         }
@@ -115,10 +116,7 @@ impl Aws {
         let ask = async || -> Result<String, Diagnostics> {
             let sts = client::client!(aws_sdk_sts, &self.sdk);
             let caller = sts.get_caller_identity().send().await.named("GetCallerIdentity")?;
-            caller.account.ok_or_else(|| {
-                let detail = "The response of GetCallerIdentity has no account. Check `aws.endpoint_url`.";
-                Diagnostic::error("AWS account missing in a response", detail).into()
-            })
+            Ok(caller.account.or_missing("GetCallerIdentity", "Account")?)
         };
         self.account.get_or_try_init(ask).await.cloned()
     }
@@ -216,8 +214,8 @@ impl Aws {
     }
 }
 
-fn wrong_account(account: &str, allowed: &BTreeSet<String>) -> Diagnostic {
-    let allowed = allowed.iter().map(String::as_str).collect::<Vec<_>>().join(", ");
+fn wrong_account(account: &str, allowed: &BTreeSet<AccountId>) -> Diagnostic {
+    let allowed = allowed.iter().map(|id| &**id).collect::<Vec<_>>().join(", ");
     Diagnostic::error(
         "AWS account not allowed",
         format!(
@@ -227,18 +225,6 @@ fn wrong_account(account: &str, allowed: &BTreeSet<String>) -> Diagnostic {
         ),
     )
     .at(Path::of("aws").attribute("allowed_account_ids"))
-}
-
-fn texts(map: &Attr<BTreeMap<String, Attr<String>>>) -> BTreeMap<String, String> {
-    map.known()
-        .into_iter()
-        .flatten()
-        .filter_map(|(key, value)| Some((key.clone(), value.known()?.clone())))
-        .collect()
-}
-
-fn items(set: &Attr<BTreeSet<Attr<String>>>) -> BTreeSet<String> {
-    set.known().into_iter().flatten().filter_map(|item| item.known().cloned()).collect()
 }
 
 #[cfg(test)]
@@ -266,7 +252,7 @@ pub(crate) mod tests {
 
     #[test]
     fn another_account_is_named() {
-        let diagnostic = wrong_account("111111111111", &BTreeSet::from(["222222222222".to_owned()]));
+        let diagnostic = wrong_account("111111111111", &BTreeSet::from(["222222222222".parse().unwrap()]));
         insta::assert_snapshot!(format!("{}\n{}", diagnostic.summary, diagnostic.detail));
     }
 

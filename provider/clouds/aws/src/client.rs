@@ -8,7 +8,7 @@ use aws_config::sts::AssumeRoleProvider;
 use aws_config::timeout::TimeoutConfig;
 use aws_config::{AppName, BehaviorVersion, Region, SdkConfig};
 use aws_credential_types::provider::{ProvideCredentials, SharedCredentialsProvider};
-use tf_provider_rs::async_trait;
+use tf_provider_rs::{NotKnown, async_trait};
 use warren_guard::{CredentialSource, S3Credentials};
 
 use crate::config::AwsConfig;
@@ -18,8 +18,11 @@ const APP: &str = "terraform-provider-warren";
 
 /// Loads the SDK configuration. It uses the network only if neither the configuration nor the environment
 /// nor files name a region; it then queries the instance metadata service.
-pub(crate) async fn load(config: &AwsConfig) -> SdkConfig {
-    let attempts = config.max_attempts.known().and_then(|n| u32::try_from(*n).ok()).unwrap_or(10);
+///
+/// # Errors
+/// A role without an ARN.
+pub(crate) async fn load(config: &AwsConfig) -> Result<SdkConfig, NotKnown> {
+    let attempts = config.max_attempts.known().copied().unwrap_or(10);
     let mut loader = aws_config::defaults(BehaviorVersion::latest())
         .retry_config(
             RetryConfig::standard().with_max_attempts(attempts).with_max_backoff(Duration::from_secs(20)),
@@ -43,15 +46,15 @@ pub(crate) async fn load(config: &AwsConfig) -> SdkConfig {
         loader = loader.endpoint_url(url);
     }
     let base = loader.load().await;
-    let Some(role) = config.assume_role.known() else { return base };
-    let mut provider = AssumeRoleProvider::builder(role.role_arn.text())
+    let Some(role) = config.assume_role.known() else { return Ok(base) };
+    let mut provider = AssumeRoleProvider::builder(role.role_arn.value()?)
         .session_name(role.session_name.known().map_or(APP, String::as_str))
         .configure(&base);
     if let Some(external_id) = role.external_id.known() {
         provider = provider.external_id(external_id);
     }
     let credentials = SharedCredentialsProvider::new(provider.build().await);
-    base.into_builder().credentials_provider(credentials).build()
+    Ok(base.into_builder().credentials_provider(credentials).build())
 }
 
 /// A client of a service (the name of its crate), which logs its calls.

@@ -7,6 +7,8 @@ use aws_smithy_runtime_api::client::orchestrator::HttpResponse;
 use tf_provider_rs::{Diagnostic, Diagnostics, NotKnown};
 pub(crate) use warren_managed::Failure;
 
+use crate::redact::redact;
+
 /// A failed API call.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{operation}: {code}: {message}")]
@@ -64,8 +66,11 @@ impl<T> OrMissing<T> for Option<T> {
     }
 }
 
-/// A text of a response that has a type here.
+/// A text of a response that has a type here. An empty element of a response in XML has no value.
 pub(crate) trait Parsed {
+    /// The text, unless it is empty.
+    fn non_empty(self) -> Option<String>;
+
     /// The parsed member; an error if it is missing or does not parse.
     fn parsed<T: FromStr>(self, operation: &'static str, member: &'static str) -> Result<T, ApiError>;
 
@@ -78,6 +83,10 @@ pub(crate) trait Parsed {
 }
 
 impl Parsed for Option<String> {
+    fn non_empty(self) -> Option<String> {
+        self.filter(|text| !text.is_empty())
+    }
+
     fn parsed<T: FromStr>(self, operation: &'static str, member: &'static str) -> Result<T, ApiError> {
         self.parsed_if_set(operation, member)?.or_missing(operation, member)
     }
@@ -93,7 +102,7 @@ impl Parsed for Option<String> {
             message: format!("{text:?} as `{member}`, a value that this version of Warren does not support"),
             status: 200,
         };
-        self.map(|text| text.parse().map_err(|_| unexpected(text))).transpose()
+        self.non_empty().map(|text| text.parse().map_err(|_| unexpected(text))).transpose()
     }
 }
 
@@ -306,51 +315,6 @@ impl From<ApiError> for Diagnostics {
     }
 }
 
-/// `text` without anything that looks like a credential. Access key IDs keep their first and last four
-/// characters; secret keys and session tokens, which a signature error quotes, are removed. ARNs stay.
-fn redact(text: &str) -> String {
-    let mut out = String::with_capacity(text.len());
-    for (index, word) in text.split(' ').enumerate() {
-        if index > 0 {
-            out.push(' ');
-        }
-        if word.contains("arn:") {
-            out.push_str(word);
-            continue;
-        }
-        let mut rest = word;
-        while !rest.is_empty() {
-            let end = rest.find(|c| !is_token(c)).unwrap_or(rest.len());
-            let (token, tail) = rest.split_at(end);
-            push_redacted(&mut out, token);
-            let mut others = tail.chars();
-            if let Some(other) = others.next() {
-                out.push(other);
-            }
-            rest = others.as_str();
-        }
-    }
-    out
-}
-
-fn is_token(c: char) -> bool {
-    c.is_ascii_alphanumeric() || matches!(c, '+' | '/' | '%' | '_' | '-')
-}
-
-fn push_redacted(out: &mut String, token: &str) {
-    let key_id = token.len() == 20 && (token.starts_with("AKIA") || token.starts_with("ASIA"));
-    let mixed = token.bytes().any(|b| b.is_ascii_uppercase())
-        && token.bytes().any(|b| b.is_ascii_lowercase())
-        && token.bytes().any(|b| b.is_ascii_digit());
-    if key_id {
-        out.push_str(&format!("{}...{}", &token[..4], &token[16..]));
-    } else if mixed && token.len() >= 40 {
-        out.push_str("(redacted)");
-    } else {
-        out.push_str(token);
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -395,16 +359,6 @@ mod tests {
         assert!(silent.is_ambiguous());
         let diagnostic = Diagnostic::from(silent);
         insta::assert_snapshot!(format!("{}\n{}", diagnostic.summary, diagnostic.detail));
-    }
-
-    #[test]
-    fn credentials_are_redacted_and_arns_are_not() {
-        let token = "IQoJb3JpZ2luX2VjEXAMPLE1234567890abcdefghijklmnopqrstuvwxyz";
-        let text = format!(
-            "key AKIAIOSFODNN7EXAMPLE, secret 'wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY0', \
-             x-amz-security-token:{token} for arn:aws:sts::1:assumed-role/AWSReservedSSO_Admin_0123456789abcdef/someone"
-        );
-        insta::assert_snapshot!(redact(&text));
     }
 
     #[test]

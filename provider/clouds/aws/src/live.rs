@@ -7,9 +7,12 @@ use ipnet::IpNet;
 use tf_provider_rs::{Diagnostics, async_trait};
 use warren_guard::{LiveRange, LiveSource};
 
-use crate::error::{ApiError, Named};
+use crate::error::{ApiError, Named, OrMissing};
 use crate::session::Aws;
 use crate::tags::{self, Tags};
+
+const VPCS: &str = "DescribeVpcs";
+const SUBNETS: &str = "DescribeSubnets";
 
 /// Lists them, except for those in `ignore_live` of the provider block.
 pub(crate) struct LiveVpcs {
@@ -25,7 +28,7 @@ impl LiveVpcs {
         let mut pages = self.aws.ec2().describe_vpcs().into_paginator().items().send();
         let mut found = Vec::new();
         while let Some(vpc) = pages.next().await {
-            let vpc = vpc.named("DescribeVpcs")?;
+            let vpc = vpc.named(VPCS)?;
             let v4 = vpc.cidr_block_association_set.unwrap_or_default();
             let v6 = vpc.ipv6_cidr_block_association_set.unwrap_or_default();
             let nets: BTreeSet<String> = vpc
@@ -43,8 +46,8 @@ impl LiveVpcs {
                 )
                 .collect();
             let tags = tags::from_sdk(&vpc.tags.unwrap_or_default());
-            let id = vpc.vpc_id.unwrap_or_default();
-            let place = self.place(&vpc.owner_id.unwrap_or_default());
+            let id = vpc.vpc_id.or_missing(VPCS, "VpcId")?;
+            let place = self.place(&vpc.owner_id.or_missing(VPCS, "OwnerId")?);
             found.extend(ranges(&nets, "warren_aws_vpc", &id, &tags, &place, None));
         }
         Ok(found)
@@ -54,12 +57,12 @@ impl LiveVpcs {
         let mut pages = self.aws.ec2().describe_subnets().into_paginator().items().send();
         let mut found = Vec::new();
         while let Some(subnet) = pages.next().await {
-            let subnet = subnet.named("DescribeSubnets")?;
+            let subnet = subnet.named(SUBNETS)?;
             let v6 = subnet.ipv6_cidr_block_association_set.unwrap_or_default();
             let nets = subnet.cidr_block.into_iter().chain(v6.into_iter().filter_map(|a| a.ipv6_cidr_block));
             let tags = tags::from_sdk(&subnet.tags.unwrap_or_default());
-            let id = subnet.subnet_id.unwrap_or_default();
-            let place = self.place(&subnet.owner_id.unwrap_or_default());
+            let id = subnet.subnet_id.or_missing(SUBNETS, "SubnetId")?;
+            let place = self.place(&subnet.owner_id.or_missing(SUBNETS, "OwnerId")?);
             let nets = nets.collect();
             found.extend(ranges(&nets, "warren_aws_subnet", &id, &tags, &place, subnet.vpc_id.as_deref()));
         }
@@ -109,7 +112,7 @@ fn ranges(
             net: net.trunc(),
             kind,
             id: id.to_owned(),
-            name: tags::name(tags).text().to_owned(),
+            name: tags::name(tags).into_known().unwrap_or_default(),
             owner: owner.clone(),
             fabric: fabric.clone(),
             place: place.to_owned(),

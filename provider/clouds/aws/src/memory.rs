@@ -4,6 +4,8 @@ use ipnet::IpNet;
 use tf_provider_rs::Attr;
 use warren_managed::{Memory, Table};
 
+use crate::ids::VpcId;
+
 /// The planned objects of one run. One provider process plans all resources of a run in dependency order.
 #[derive(Default)]
 pub struct RunMemory {
@@ -29,13 +31,11 @@ pub struct PlannedVpc {
 /// A planned security group.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct PlannedSecurityGroup {
-    /// The ID of the VPC, if known.
-    pub vpc_id: Attr<String>,
     /// Known sources that may reach TCP port 443.
     pub https_from: Vec<IpNet>,
     /// Whether a rule allows TCP port 443 from a security group, from itself or from a prefix list.
     pub https_from_group: bool,
-    /// Whether every ingress rule is known.
+    /// Whether every ingress rule is known: otherwise an unknown rule may admit others.
     pub known: bool,
 }
 
@@ -43,7 +43,7 @@ pub struct PlannedSecurityGroup {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct PlannedEndpoint {
     /// The ID of the VPC, if known.
-    pub vpc_id: Attr<String>,
+    pub vpc_id: Attr<VpcId>,
     /// Such as `ecr.api`, `ecr.dkr` or `s3`.
     pub service: String,
     /// Whether the service's public name resolves to the endpoint.

@@ -3,13 +3,43 @@
 
 use aws_config::retry::RetryConfig;
 use aws_sdk_ssm::types::{ParameterTier, ParameterType, ResourceTypeForTagging, Tag};
-use tf_provider_rs::{Diagnostics, Path, Value};
+use tf_provider_rs::{Attr, Diagnostics, Object, Path, Value};
 use zeroize::Zeroizing;
 
-use crate::error::{ApiError, Named};
+use crate::common::{AwsObject, Naming};
+use crate::error::{ApiError, Named, OrMissing};
 use crate::session::{Aws, Work};
-use crate::tags::{self, TagMap, Tags};
+use crate::tags::{self, Tags};
 use warren_managed::Failure;
+
+/// The name of a parameter is its ID.
+#[derive(Clone, Debug, Default, PartialEq, Object)]
+pub(crate) struct ParameterName {
+    /// Name of the parameter, such as {example}. Changing this replaces the {noun}.
+    #[attr(required, replaces, validate = check_name)]
+    pub(crate) name: Attr<String>,
+    /// Name of the parameter.
+    #[attr(computed, keeps)]
+    pub(crate) id: Attr<String>,
+}
+
+impl Naming for ParameterName {
+    fn name(&self) -> &Attr<String> {
+        &self.name
+    }
+
+    fn id(&self) -> &Attr<String> {
+        &self.id
+    }
+
+    fn set_id(&mut self, id: &str) {
+        self.id = id.into();
+    }
+
+    fn found(id: &str, _tags: &Tags) -> ParameterName {
+        ParameterName { name: id.into(), id: id.into() }
+    }
+}
 
 /// The key that AWS uses if none is named.
 const AWS_KEY: &str = "alias/aws/ssm";
@@ -20,7 +50,7 @@ pub(crate) struct Version {
     /// Counted from 1.
     pub(crate) number: i64,
     /// Written together with the value.
-    pub(crate) description: String,
+    pub(crate) description: Option<String>,
     /// The KMS key of a secret, unless it is the AWS managed key.
     pub(crate) kms_key_id: Option<String>,
 }
@@ -64,7 +94,7 @@ pub(crate) async fn versions(aws: &Aws, name: &str) -> Result<Vec<Version>, ApiE
         let found = page.named("GetParameterHistory")?.parameters.unwrap_or_default();
         versions.extend(found.into_iter().map(|version| Version {
             number: version.version,
-            description: version.description.unwrap_or_default(),
+            description: version.description,
             kms_key_id: version.key_id.filter(|key| key != AWS_KEY),
         }));
     }
@@ -80,7 +110,8 @@ pub(crate) async fn read(aws: &Aws, name: &str) -> Result<(i64, Zeroizing<String
     let call = aws.ssm().get_parameter().name(name).with_decryption(true);
     let parameter = call.send().await.named("GetParameter")?.parameter;
     let parameter = parameter.ok_or_else(|| ApiError::absent("GetParameter", name))?;
-    Ok((parameter.version, Zeroizing::new(parameter.value.unwrap_or_default())))
+    let value = parameter.value.map(Zeroizing::new).or_missing("GetParameter", "Parameter.Value")?;
+    Ok((parameter.version, value))
 }
 
 /// The tags of a parameter; an error if it does not exist.
@@ -101,10 +132,14 @@ pub(crate) async fn find(aws: &Aws, name: &str) -> Result<Vec<String>, ApiError>
 }
 
 /// Reconciles the tags of a parameter.
-pub(crate) async fn settle_tags(work: &Work<'_>, name: &str, wanted: &TagMap) -> Result<(), Diagnostics> {
+pub(crate) async fn settle_tags(
+    work: &Work<'_>,
+    planned: &AwsObject<ParameterName>,
+) -> Result<(), Diagnostics> {
     let Work { cloud: aws, op, .. } = work;
+    let name = planned.id()?;
     let have = op.call(|| tags(aws, name)).await?;
-    let want = aws.tags(name, wanted);
+    let want = aws.tags(name, &planned.tags);
     op.call(|| retag(aws, name, &have, &want)).await
 }
 

@@ -16,9 +16,6 @@ use crate::tags::Tags;
 /// Shared by all resources of this cloud; cheap to clone.
 pub type Session = warren_managed::Session<Aws>;
 
-/// The retries and the deadline of one operation.
-pub(crate) type Op = warren_managed::Op<ApiError>;
-
 /// An operation on one object with its context.
 pub(crate) type Work<'a> = warren_managed::Work<'a, Aws>;
 

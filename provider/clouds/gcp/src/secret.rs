@@ -20,8 +20,8 @@ use google_cloud_secretmanager_v1::model::{
     CustomerManagedEncryption, Replication, Secret as Body, SecretPayload, SecretVersion, replication,
 };
 use google_cloud_wkt::FieldMask;
-use tf_provider_rs::schema::Attribute;
-use tf_provider_rs::{Diagnostics, Path, Type, Value};
+use tf_provider_rs::{Diagnostics, Object, Path, Value};
+use warren_managed::sets::Texts;
 use zeroize::Zeroizing;
 
 use crate::account::Gcp;
@@ -119,11 +119,12 @@ fn number(call: &'static str, name: &str) -> Result<i64, ApiError> {
 }
 
 /// The attribute of [`Store::locations`].
-pub(crate) fn replica_locations() -> Attribute {
-    Attribute::of("replica_locations", Type::set(Type::String)).optional().replaces().validate(check_locations).describe(
-        "Regions that store the secret, such as `us-central1`, for organisations with data residency requirements. \
-         Changing this replaces the secret. Defaults to automatic replication, where Google chooses the locations.",
-    )
+#[derive(Clone, Debug, Default, PartialEq, Object)]
+pub(crate) struct Replicas {
+    /// Regions that store the secret, such as `us-central1`, for organisations with data residency requirements. Changing
+    /// this replaces the secret. Defaults to automatic replication, where Google chooses the locations.
+    #[attr(optional, replaces, validate = check_locations)]
+    pub(crate) replica_locations: Texts,
 }
 
 fn check_locations(value: &Value, path: &Path, diagnostics: &mut Diagnostics) {

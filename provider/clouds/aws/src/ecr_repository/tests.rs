@@ -1,31 +1,39 @@
-use tf_provider_rs::Attr;
+use aws_sdk_ecr::types;
 
 use super::*;
 use crate::session::tests::account;
-use warren_managed::listed;
 
-#[test]
-fn attributes() {
-    insta::assert_snapshot!(listed(&Repository::schema()));
+/// A repository as AWS returns it.
+fn details(lifecycle: Option<String>, policy: Option<&str>) -> api::Details {
+    let repository = types::Repository::builder()
+        .repository_name("llm/trainer")
+        .repository_arn("arn:aws:ecr:us-east-1:123456789012:repository/llm/trainer")
+        .repository_uri("123456789012.dkr.ecr.us-east-1.amazonaws.com/llm/trainer")
+        .registry_id("123456789012");
+    api::Details {
+        repository: repository.build(),
+        lifecycle,
+        policy: policy.map(str::to_owned),
+        tags: Tags::new(),
+    }
 }
 
 #[tokio::test]
 async fn a_count_is_a_lifecycle_policy_and_comes_back_as_one() {
     let planned = Repository { keep_last_images: 20.into(), ..Repository::default() };
-    let lifecycle = schema::lifecycle(&planned);
+    let lifecycle = policies::lifecycle(&planned);
     insta::assert_snapshot!(lifecycle.clone().unwrap_or_default());
-    let found = api::Found { lifecycle, ..api::Found::default() };
     let aws = account([]).await;
-    let state = schema::state(&aws, found, &planned);
+    let state = api::state(&aws, details(lifecycle, None), &planned).unwrap();
     assert_eq!((state.keep_last_images, state.lifecycle_policy), (20.into(), Attr::Null));
+    assert_eq!(state.object.naming.name, "llm/trainer".into());
 }
 
 #[tokio::test]
 async fn policies_are_compared_by_meaning() {
     let before = Repository { repository_policy: "{ \"a\": 1, \"b\": 2 }".into(), ..Repository::default() };
-    let found = |text: &str| api::Found { policy: Some(text.to_owned()), ..api::Found::default() };
     let aws = account([]).await;
-    let state = |text| schema::state(&aws, found(text), &before).repository_policy;
+    let state = |text| api::state(&aws, details(None, Some(text)), &before).unwrap().repository_policy;
     assert_eq!(state("{\"b\":2,\"a\":1}"), before.repository_policy);
     assert_eq!(state("{\"a\":3}"), Attr::from("{\"a\":3}"));
 }
@@ -45,7 +53,7 @@ fn what_is_told() {
         kms_key: "arn:aws:kms:key".into(),
         ..Repository::default()
     };
-    schema::check(&config, &mut diagnostics);
+    check(&config, &mut diagnostics);
     let told: Vec<_> = diagnostics.0.into_iter().map(|diagnostic| diagnostic.detail).collect();
     insta::assert_snapshot!(told.join("\n"));
 }

@@ -1,27 +1,23 @@
 //! `warren_aws_flow_log`: a log of the flows of a VPC, subnet or transit gateway.
 
 mod api;
-mod schema;
+mod model;
 #[cfg(test)]
 mod tests;
 
-use tf_provider_rs::{Diagnostic, Diagnostics, Schema, async_trait};
+use tf_provider_rs::{Attr, Diagnostic, Diagnostics, Path, async_trait};
+use warren_managed::{Failure, Object};
 
-use crate::common::retag;
 use crate::error::ApiError;
 use crate::session::{Aws, Session, Work};
 use crate::tags::Tags;
-pub(crate) use schema::FlowLog;
-use warren_managed::{Failure, Object};
+use model::DestinationType;
+pub(crate) use model::FlowLog;
 
 #[async_trait]
 impl Object for FlowLog {
-    fn schema() -> Schema {
-        schema::schema()
-    }
-
     fn validate(&self, _session: &Session, diagnostics: &mut Diagnostics) {
-        schema::check(self, diagnostics);
+        check(self, diagnostics);
     }
 
     async fn prepare(
@@ -30,7 +26,7 @@ impl Object for FlowLog {
         prior: Option<&FlowLog>,
         _config: &FlowLog,
     ) -> Result<(), Diagnostics> {
-        if prior.is_none() && !schema::targets(self).iter().any(|target| target.is_known()) {
+        if prior.is_none() && self.source().is_none() {
             return Err(Diagnostic::error(
                 "No source for the flow log",
                 "The ID of the source is empty. Set one of `vpc_id`, `subnet_id` and `transit_gateway_id`.",
@@ -50,24 +46,48 @@ impl Object for FlowLog {
 
     async fn reconcile(&self, work: &Work<'_>) -> Result<FlowLog, Diagnostics> {
         let Work { cloud: aws, op, .. } = work;
-        let id = self.id.text();
-        let have = op.call(|| api::get(aws, id)).await?;
-        retag(work, self, &have.tags).await?;
-        let found = op.call(|| api::get(aws, id)).await?;
+        let have = op.call(|| api::get(aws, self)).await?;
+        self.object.retag(work, &have.state.object).await?;
+        let found = op.call(|| api::get(aws, self)).await?;
         if let Some(error) = &found.error {
-            tracing::warn!(id, error, "flow log delivery failed");
+            tracing::warn!(id = self.object.id()?, error, "flow log delivery failed");
         }
-        Ok(schema::state(aws, found, self))
+        Ok(found.state)
     }
 
     async fn read(&self, work: &Work<'_>) -> Result<Option<FlowLog>, Diagnostics> {
-        let found = ApiError::if_found(api::get(&work.cloud, self.id.text()).await)?;
-        Ok(found.map(|found| schema::state(&work.cloud, found, self)))
+        let found = ApiError::if_found(api::get(&work.cloud, self).await)?;
+        Ok(found.map(|found| found.state))
     }
 
     async fn delete(&self, work: &Work<'_>) -> Result<(), Diagnostics> {
         let Work { cloud: aws, op, .. } = work;
-        let id = self.id.text();
-        op.delete(|| api::delete(aws, id), || api::get(aws, id)).await
+        let id = self.object.id()?;
+        op.delete(|| api::delete(aws, id), || api::get(aws, self)).await
+    }
+}
+
+/// Checks attributes that depend on each other; unknown values are skipped.
+fn check(log: &FlowLog, diagnostics: &mut Diagnostics) {
+    let sources = [
+        (log.vpc_id.is_known(), log.vpc_id.is_unknown()),
+        (log.subnet_id.is_known(), log.subnet_id.is_unknown()),
+        (log.transit_gateway_id.is_known(), log.transit_gateway_id.is_unknown()),
+    ];
+    let set = sources.iter().filter(|(known, _)| *known).count();
+    let open = sources.iter().any(|(_, unknown)| *unknown);
+    if set > 1 || (set == 0 && !open) {
+        diagnostics.push(Diagnostic::error(
+            "Flow log needs exactly one source",
+            format!("{set} of vpc_id, subnet_id, transit_gateway_id are set. Set exactly one of them."),
+        ));
+    }
+    if log.destination_type == Attr::Known(DestinationType::CloudWatchLogs) && log.iam_role_arn.is_null() {
+        diagnostics.error_at(
+            Path::of("iam_role_arn"),
+            "No IAM role for CloudWatch Logs",
+            "AWS needs an IAM role to write flow logs to a log group. Set `iam_role_arn`, or use an S3 \
+             bucket as the destination.",
+        );
     }
 }

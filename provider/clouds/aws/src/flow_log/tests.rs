@@ -1,34 +1,33 @@
-use tf_provider_rs::Attr;
+use aws_sdk_ec2::types;
 
 use super::*;
+use crate::common::tests::known;
 use crate::session::tests::account;
-use warren_managed::listed;
 
 fn told(log: &FlowLog) -> Vec<String> {
     let mut diagnostics = Diagnostics::default();
-    schema::check(log, &mut diagnostics);
+    check(log, &mut diagnostics);
     diagnostics.0.into_iter().map(|diagnostic| diagnostic.detail).collect()
 }
 
 #[test]
-fn attributes() {
-    insta::assert_snapshot!(listed(&FlowLog::schema()));
-}
-
-#[test]
 fn one_thing_is_logged() {
-    let vpc = FlowLog { vpc_id: "vpc-1".into(), ..FlowLog::default() };
+    let vpc = FlowLog { vpc_id: known("vpc-1"), ..FlowLog::default() };
     assert_eq!(told(&vpc), Vec::<String>::new());
     assert_eq!(told(&FlowLog { vpc_id: Attr::Unknown, ..FlowLog::default() }), Vec::<String>::new());
-    insta::assert_snapshot!(told(&FlowLog { subnet_id: "subnet-1".into(), ..vpc.clone() }).join("\n"));
-    insta::assert_snapshot!(told(&FlowLog { destination_type: "cloud-watch-logs".into(), ..vpc }).join("\n"));
+    insta::assert_snapshot!(told(&FlowLog { subnet_id: known("subnet-1"), ..vpc.clone() }).join("\n"));
+    let logs = FlowLog { destination_type: DestinationType::CloudWatchLogs.into(), ..vpc };
+    insta::assert_snapshot!(told(&logs).join("\n"));
 }
 
 #[tokio::test]
 async fn what_is_logged_is_told_by_its_id() {
-    let found = api::Found { resource: "subnet-1".into(), ..api::Found::default() };
+    let log = types::FlowLog::builder()
+        .flow_log_id("fl-1")
+        .resource_id("subnet-1")
+        .log_destination_type(types::LogDestinationType::S3);
     let aws = account([]).await;
-    let state = schema::state(&aws, found, &FlowLog::default());
-    assert_eq!((state.vpc_id.clone(), state.subnet_id.clone()), (Attr::Null, "subnet-1".into()));
-    assert_eq!(schema::target(&state), schema::Target::Subnet("subnet-1".into()));
+    let state = api::live(&aws, log.build(), &FlowLog::default()).unwrap().state;
+    assert_eq!((&state.vpc_id, &state.subnet_id), (&Attr::Null, &known("subnet-1")));
+    assert_eq!(state.source(), Some(model::Source::Subnet("subnet-1".parse().unwrap())));
 }

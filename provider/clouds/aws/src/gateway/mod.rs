@@ -10,27 +10,24 @@
 //! ```
 
 mod api;
-mod schema;
+mod model;
 #[cfg(test)]
 mod tests;
 
-use tf_provider_rs::{Attr, Change, Diagnostic, Diagnostics, Path, Schema, async_trait};
+use tf_provider_rs::{Attr, Change, Diagnostic, Diagnostics, Path, async_trait};
 
-use crate::common::retag;
 use crate::error::ApiError;
 use crate::session::{Aws, Session, Work};
 use crate::tags::Tags;
-pub(crate) use schema::Gateway;
-use warren_managed::{Failure, Object, Poll, sets};
+pub(crate) use model::Gateway;
+use warren_gateways::boot::{self, Run};
+use warren_managed::{Failure, Object, Poll};
+use warren_wire::fetch::Source;
 
 #[async_trait]
 impl Object for Gateway {
-    fn schema() -> Schema {
-        schema::schema()
-    }
-
     async fn plan(_session: &Session, change: &mut Change<Gateway>, diagnostics: &mut Diagnostics) {
-        let script = match schema::script(&change.planned) {
+        let script = match script(&change.planned) {
             Ok(script) => script,
             Err(error) => return diagnostics.extend(error),
         };
@@ -40,7 +37,7 @@ impl Object for Gateway {
         if planned.user_data != prior.user_data {
             change.requires_replace.push(Path::of("user_data"));
         }
-        if prior.state.text() != "running" {
+        if prior.state != "running".into() {
             planned.state = Attr::Unknown;
         }
         if planned.allocation_id != prior.allocation_id || !prior.public_ip.is_known() {
@@ -58,69 +55,70 @@ impl Object for Gateway {
 
     async fn reconcile(&self, work: &Work<'_>) -> Result<Gateway, Diagnostics> {
         let Work { cloud: aws, op, .. } = work;
-        let id = self.id.text();
-        let found = op
+        let id = self.object.id()?;
+        let have = op
             .until("running", || async {
-                let found = api::get(aws, id).await?;
-                match found.state.as_str() {
+                let found = api::get(aws, self).await?;
+                match found.status.as_str() {
                     "stopped" => api::start(aws, id).await?,
                     "pending" | "stopping" => {}
                     _ => return Ok(Poll::Ready(found)),
                 }
-                Ok(Poll::Pending(found.state))
+                Ok(Poll::Pending(found.status))
             })
             .await?;
-        if found.state != "running" {
-            return Err(failed(id, &found).into());
+        if have.status != "running" {
+            return Err(failed(id, &have).into());
         }
-        retag(work, self, &api::without_digest(&found.tags)).await?;
-        if found.source_dest_check {
+        self.object.retag(work, &have.state.object).await?;
+        if have.source_dest_check {
             op.check_cancelled()?;
             op.call(|| api::forward(aws, id)).await?;
         }
-        if found.metadata_tokens != "required" {
+        if !have.requires_tokens {
             op.check_cancelled()?;
             op.call(|| api::require_tokens(aws, id)).await?;
         }
-        let groups = sets::known(&self.security_group_ids);
-        if found.groups != groups {
+        if have.state.security_group_ids != self.security_group_ids {
             op.check_cancelled()?;
-            op.call(|| api::set_groups(aws, id, &groups)).await?;
+            op.call(|| api::set_groups(aws, id, &self.security_group_ids)).await?;
         }
         if let Some(address) = self.allocation_id.known()
-            && found.allocation_id.as_ref() != Some(address)
+            && have.state.allocation_id.known() != Some(address)
         {
             op.check_cancelled()?;
             op.call(|| api::associate(aws, id, address)).await?;
         }
-        let found = op.call(|| api::get(aws, id)).await?;
-        Ok(schema::state(aws, found, self))
+        Ok(op.call(|| api::get(aws, self)).await?.state)
     }
 
     async fn read(&self, work: &Work<'_>) -> Result<Option<Gateway>, Diagnostics> {
-        let Work { cloud: aws, .. } = work;
-        let id = self.id.text();
-        let Some(mut found) = ApiError::if_found(api::get(aws, id).await)?.filter(api::Found::is_living)
-        else {
-            return Ok(None);
-        };
+        let aws = &work.cloud;
+        let found = ApiError::if_found(api::get(aws, self).await)?;
+        let Some(mut found) = found.filter(api::Found::is_living) else { return Ok(None) };
         if !self.user_data.is_known() {
-            found.user_data = api::user_data(aws, id).await?;
+            found.state.user_data = api::user_data(aws, self.object.id()?).await?;
         }
-        Ok(Some(schema::state(aws, found, self)))
+        Ok(Some(found.state))
     }
 
     async fn delete(&self, work: &Work<'_>) -> Result<(), Diagnostics> {
         let Work { cloud: aws, op, .. } = work;
-        let id = self.id.text();
-        let gone = || async {
-            match ApiError::if_found(api::get(aws, id).await)? {
-                Some(found) if found.state != "terminated" => Ok(found),
+        let id = self.object.id()?;
+        let living = || async {
+            match ApiError::if_found(api::get(aws, self).await)? {
+                Some(found) if found.status != "terminated" => Ok(found),
                 _ => Err(ApiError::absent("DescribeInstances", id)),
             }
         };
-        op.delete(|| api::terminate(aws, id), gone).await
+        op.delete(|| api::terminate(aws, id), living).await
     }
+}
+
+/// The boot script of a gateway; unknown while a part of it is.
+fn script(gateway: &Gateway) -> Result<Attr<String>, Diagnostics> {
+    let names = [&gateway.config, &gateway.wireguard_key, &gateway.tls_key];
+    boot::planned(Run::CloudInit, &gateway.release, names, Source::AwsSsm)
 }
 
 fn failed(id: &str, found: &api::Found) -> Diagnostic {
@@ -129,7 +127,7 @@ fn failed(id: &str, found: &api::Found) -> Diagnostic {
         format!(
             "The instance {id} is in the state {}: {}. Apply again to create another instance. If that \
              fails too, check the image, the KMS key of the disk, and the quotas of the account.",
-            found.state,
+            found.status,
             found.reason.as_deref().unwrap_or("AWS gave no reason")
         ),
     )

@@ -1,17 +1,23 @@
+use aws_sdk_ec2::types::builders::InstanceBuilder;
+use aws_sdk_ec2::types::{
+    HttpTokensState, Instance, InstanceMetadataOptionsResponse, InstanceState, InstanceStateName,
+    InstanceType,
+};
 use tf_provider_rs::{Context, Resource};
 
 use super::*;
+use crate::common::tests::named;
 use crate::session::tests::session;
-use warren_managed::{Managed, listed};
+use warren_managed::Managed;
 
 fn gateway() -> Gateway {
     Gateway {
-        name: "gw-a".into(),
+        object: named("gw-a"),
         config: "/warren/gw-a/config".into(),
         wireguard_key: "/warren/gw-a/wireguard".into(),
         tls_key: "/warren/gw-a/tls".into(),
         state: "running".into(),
-        public_ip: "192.0.2.1".into(),
+        public_ip: Attr::Known([192, 0, 2, 1].into()),
         ..Gateway::default()
     }
 }
@@ -26,16 +32,12 @@ async fn planned(prior: Option<Gateway>, next: Gateway) -> (Gateway, Vec<Path>) 
     (change.planned, change.requires_replace)
 }
 
-#[test]
-fn attributes() {
-    insta::assert_snapshot!(listed(&Gateway::schema()));
-}
-
 #[tokio::test]
 async fn the_script_is_known_at_plan_and_another_one_replaces_the_gateway() {
     let (first, _) = planned(None, gateway()).await;
-    assert!(first.user_data.text().starts_with("#cloud-boothook\n"), "{}", first.user_data.text());
-    assert!(first.user_data.text().contains("aws-ssm:/warren/gw-a/wireguard"));
+    let script = first.user_data.value().unwrap();
+    assert!(script.starts_with("#cloud-boothook\n"), "{script}");
+    assert!(script.contains("aws-ssm:/warren/gw-a/wireguard"));
     let (same, replaced) = planned(Some(first.clone()), first.clone()).await;
     assert_eq!((same.user_data, replaced), (first.user_data.clone(), vec![]));
     let other = Gateway { config: "/warren/gw-a/other".into(), ..first.clone() };
@@ -55,13 +57,17 @@ async fn a_stopped_gateway_is_to_be_started() {
 #[tokio::test]
 async fn a_check_that_was_switched_on_again_shows_as_drift() {
     let aws = crate::session::tests::account([]).await;
-    let found = api::Found {
-        state: "running".into(),
-        metadata_tokens: "required".into(),
-        source_dest_check: true,
-        ..api::Found::default()
-    };
-    let state = |found: &api::Found| schema::state(&aws, found.clone(), &gateway()).state;
-    assert_eq!(state(&found).text(), "misconfigured");
-    assert_eq!(state(&api::Found { source_dest_check: false, ..found }).text(), "running");
+    let metadata = InstanceMetadataOptionsResponse::builder().http_tokens(HttpTokensState::Required).build();
+    let answer = Instance::builder()
+        .instance_id("i-1")
+        .image_id("ami-1")
+        .instance_type(InstanceType::C6inLarge)
+        .state(InstanceState::builder().name(InstanceStateName::Running).build())
+        .metadata_options(metadata);
+    let read = |answer: InstanceBuilder| api::found(&aws, answer.build(), None, &gateway());
+    let state = |check| read(answer.clone().source_dest_check(check)).unwrap().state.state;
+    assert_eq!(state(true), "misconfigured".into());
+    assert_eq!(state(false), "running".into());
+    let error = read(answer.clone().set_instance_id(None)).unwrap_err();
+    assert!(error.message.contains("InstanceId"), "{error}");
 }

@@ -6,11 +6,12 @@ use aws_config::retry::RetryConfig;
 use aws_sdk_iam::types::Tag;
 use percent_encoding::percent_decode_str;
 
-use super::schema::{GatewayRole, TRUST};
-use crate::error::{ApiError, Named};
+use super::document;
+use super::model::GatewayRole;
+use crate::error::{ApiError, Named, OrMissing};
 use crate::session::Aws;
 use crate::tags::{self, Tags};
-use warren_managed::Failure;
+use warren_managed::{Failure, sets};
 
 /// Name of the inline policy.
 const POLICY: &str = "read-own-secrets";
@@ -27,30 +28,50 @@ pub(super) struct Role {
 pub(super) struct Profile {
     pub(super) arn: String,
     pub(super) roles: BTreeSet<String>,
+    pub(super) tags: Tags,
 }
 
-/// The role with its policy and instance profile.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Found {
-    pub(super) name: String,
-    pub(super) role: Role,
-    pub(super) policy: Option<String>,
-    pub(super) profile: Option<Profile>,
-}
-
-/// The role `name` with its policy and instance profile; an error if the role does not exist.
-pub(super) async fn get(aws: &Aws, name: &str) -> Result<Found, ApiError> {
+/// The role of `before` with its policy and instance profile; an error if the role does not exist.
+pub(super) async fn get(aws: &Aws, before: &GatewayRole) -> Result<GatewayRole, ApiError> {
+    let name = before.object.id()?;
     let role = role(aws, name).await?;
     let policy = ApiError::if_found(policy(aws, name).await)?;
     let profile = ApiError::if_found(profile(aws, name).await)?;
-    Ok(Found { name: name.to_owned(), role, policy, profile })
+    state(aws, (role, policy, profile), before)
+}
+
+/// The state of the objects that were found, based on `before`.
+pub(super) fn state(
+    aws: &Aws,
+    (role, policy, profile): (Role, Option<String>, Option<Profile>),
+    before: &GatewayRole,
+) -> Result<GatewayRole, ApiError> {
+    let name = before.object.id()?;
+    let account = role.arn.split(':').nth(4).or_missing("GetRole", "Role.Arn")?;
+    let (parameters, kms_key_arns) = match &policy {
+        Some(policy) => document::read(aws, account, policy, before),
+        None => (sets::of([]), sets::found([], &before.kms_key_arns)),
+    };
+    // A tag that one of the two lacks appears as missing, so that the next apply sets it.
+    let mut tags = role.tags;
+    if let Some(profile) = &profile {
+        tags.retain(|key, value| profile.tags.get(key) == Some(value));
+    }
+    let linked = profile.filter(|profile| profile.roles.contains(name));
+    Ok(GatewayRole {
+        object: before.object.found(aws, name, &tags),
+        parameters,
+        kms_key_arns,
+        instance_profile_arn: linked.map(|profile| profile.arn).into(),
+        permissions_boundary: before.permissions_boundary.clone(),
+        arn: role.arn.into(),
+    })
 }
 
 pub(super) async fn role(aws: &Aws, name: &str) -> Result<Role, ApiError> {
     let answer = aws.iam().get_role().role_name(name).send().await.named("GetRole")?;
     let role = answer.role.ok_or_else(|| ApiError::absent("GetRole", name))?;
-    let tags = role.tags.unwrap_or_default().into_iter().map(|tag| (tag.key, tag.value)).collect();
-    Ok(Role { arn: role.arn, tags })
+    Ok(Role { arn: role.arn, tags: from_sdk(role.tags) })
 }
 
 /// Creates the role. Its name is its identity, so a retry finds the role of the first attempt.
@@ -58,8 +79,8 @@ pub(super) async fn create_role(aws: &Aws, planned: &GatewayRole, tags: &Tags) -
     let call = aws
         .iam()
         .create_role()
-        .role_name(planned.name.text())
-        .assume_role_policy_document(TRUST)
+        .role_name(planned.object.name()?)
+        .assume_role_policy_document(document::TRUST)
         .description("Warren gateway: reads its own secrets")
         .set_permissions_boundary(planned.permissions_boundary.known().cloned())
         .set_tags(Some(to_sdk(tags)?))
@@ -68,7 +89,7 @@ pub(super) async fn create_role(aws: &Aws, planned: &GatewayRole, tags: &Tags) -
     call.send().await.named("CreateRole").map(drop)
 }
 
-pub(super) async fn retag(aws: &Aws, name: &str, have: &Tags, want: &Tags) -> Result<(), ApiError> {
+pub(super) async fn retag_role(aws: &Aws, name: &str, have: &Tags, want: &Tags) -> Result<(), ApiError> {
     let (set, unset) = tags::difference(have, want);
     if !set.is_empty() {
         let call = aws.iam().tag_role().role_name(name).set_tags(Some(to_sdk(&set)?));
@@ -102,13 +123,28 @@ pub(super) async fn profile(aws: &Aws, name: &str) -> Result<Profile, ApiError> 
     let call = aws.iam().get_instance_profile().instance_profile_name(name);
     let profile = call.send().await.named("GetInstanceProfile")?.instance_profile;
     let profile = profile.ok_or_else(|| ApiError::absent("GetInstanceProfile", name))?;
-    Ok(Profile { arn: profile.arn, roles: profile.roles.into_iter().map(|role| role.role_name).collect() })
+    let roles = profile.roles.into_iter().map(|role| role.role_name).collect();
+    Ok(Profile { arn: profile.arn, roles, tags: from_sdk(profile.tags) })
 }
 
 /// Creates the instance profile; an existing one is accepted.
 pub(super) async fn create_profile(aws: &Aws, name: &str, tags: &Tags) -> Result<(), ApiError> {
     let call = aws.iam().create_instance_profile().instance_profile_name(name).set_tags(Some(to_sdk(tags)?));
     unless_there(call.send().await.named("CreateInstanceProfile").map(drop))
+}
+
+pub(super) async fn retag_profile(aws: &Aws, name: &str, have: &Tags, want: &Tags) -> Result<(), ApiError> {
+    let (set, unset) = tags::difference(have, want);
+    if !set.is_empty() {
+        let call = aws.iam().tag_instance_profile().instance_profile_name(name);
+        call.set_tags(Some(to_sdk(&set)?)).send().await.named("TagInstanceProfile")?;
+    }
+    if !unset.is_empty() {
+        let call = aws.iam().untag_instance_profile().instance_profile_name(name);
+        let call = call.set_tag_keys(Some(unset.into_iter().collect()));
+        call.send().await.named("UntagInstanceProfile")?;
+    }
+    Ok(())
 }
 
 /// Adds the role to the profile. AWS reports a role that is already in it as an exceeded limit.
@@ -142,6 +178,10 @@ fn unless_there(result: Result<(), ApiError>) -> Result<(), ApiError> {
         Err(error) if error.is_conflict() => Ok(()),
         other => other,
     }
+}
+
+fn from_sdk(tags: Option<Vec<Tag>>) -> Tags {
+    tags.into_iter().flatten().map(|tag| (tag.key, tag.value)).collect()
 }
 
 fn to_sdk(tags: &Tags) -> Result<Vec<Tag>, ApiError> {

@@ -10,28 +10,25 @@
 //! ```
 
 mod api;
-mod schema;
+mod document;
+mod model;
 #[cfg(test)]
 mod tests;
 
-use tf_provider_rs::{Diagnostics, Schema, async_trait};
+use tf_provider_rs::{Diagnostics, async_trait};
 
 use crate::error::ApiError;
 use crate::policy;
 use crate::session::{Aws, Work};
 use crate::tags::{self, Tags};
-pub(crate) use schema::GatewayRole;
+pub(crate) use model::GatewayRole;
 use warren_managed::{Failure, Object};
 
 #[async_trait]
 impl Object for GatewayRole {
-    fn schema() -> Schema {
-        schema::schema()
-    }
-
     /// The role with the planned name if this owner manages it; an error if another one does.
     async fn find(&self, aws: &Aws) -> Result<Vec<String>, ApiError> {
-        let name = self.name.text();
+        let name = self.object.name()?;
         match ApiError::if_found(api::role(aws, name).await)? {
             Some(role) if aws.owns(&role.tags, name) => Ok(vec![name.to_owned()]),
             Some(role) => {
@@ -43,17 +40,18 @@ impl Object for GatewayRole {
     }
 
     async fn create(&self, aws: &Aws, tags: &Tags) -> Result<String, ApiError> {
-        api::create_role(aws, self, tags).await.map(|()| self.name.text().to_owned())
+        api::create_role(aws, self, tags).await?;
+        Ok(self.object.name()?.to_owned())
     }
 
     async fn reconcile(&self, work: &Work<'_>) -> Result<GatewayRole, Diagnostics> {
         let Work { cloud: aws, op, .. } = work;
-        let name = self.id.text();
+        let name = self.object.id()?;
         let account = aws.account().await?;
-        let wanted = schema::policy(aws, &account, self);
+        let wanted = document::policy(aws, &account, self);
         let have = op.call(|| api::role(aws, name)).await?;
-        let tags = aws.tags(name, &self.tags);
-        op.call(|| api::retag(aws, name, &have.tags, &tags)).await?;
+        let tags = aws.tags(name, &self.object.tags);
+        op.call(|| api::retag_role(aws, name, &have.tags, &tags)).await?;
         let stored = ApiError::if_found(api::policy(aws, name).await)?;
         if !stored.is_some_and(|stored| policy::equivalent(&stored, &wanted)) {
             op.check_cancelled()?;
@@ -67,22 +65,21 @@ impl Object for GatewayRole {
                 op.call(|| api::profile(aws, name)).await?
             }
         };
+        op.call(|| api::retag_profile(aws, name, &profile.tags, &tags)).await?;
         if !profile.roles.contains(name) {
             op.check_cancelled()?;
             op.call(|| api::add(aws, name)).await?;
         }
-        let found = op.call(|| api::get(aws, name)).await?;
-        Ok(schema::state(aws, found, self))
+        op.call(|| api::get(aws, self)).await
     }
 
     async fn read(&self, work: &Work<'_>) -> Result<Option<GatewayRole>, Diagnostics> {
-        let found = ApiError::if_found(api::get(&work.cloud, self.id.text()).await)?;
-        Ok(found.map(|found| schema::state(&work.cloud, found, self)))
+        Ok(ApiError::if_found(api::get(&work.cloud, self).await)?)
     }
 
     async fn delete(&self, work: &Work<'_>) -> Result<(), Diagnostics> {
         let Work { cloud: aws, op, .. } = work;
-        let name = self.id.text();
+        let name = self.object.id()?;
         op.call(|| api::remove(aws, name)).await?;
         op.release(|| api::delete_profile(aws, name)).await?;
         op.check_cancelled()?;

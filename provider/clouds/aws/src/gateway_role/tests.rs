@@ -1,47 +1,63 @@
 use super::*;
+use crate::common::{AwsObject, Naming as _};
 use crate::session::tests::account;
-use warren_managed::{listed, sets};
+use crate::tags::TagMap;
+use model::RoleName;
+use tf_provider_rs::Attr;
+use warren_managed::sets;
 
 fn role() -> GatewayRole {
     GatewayRole {
-        name: "gw-a".into(),
+        object: AwsObject { naming: RoleName::found("gw-a", &Tags::new()), ..AwsObject::default() },
         parameters: sets::of(["/warren/gw-a/wireguard".to_owned(), "/warren/gw-a/config".to_owned()]),
         ..GatewayRole::default()
     }
 }
 
-fn found(policy: String) -> api::Found {
-    api::Found {
-        name: "gw-a".into(),
-        role: api::Role { arn: "arn:aws:iam::123456789012:role/gw-a".into(), ..api::Role::default() },
-        policy: Some(policy),
-        profile: Some(api::Profile { arn: "arn:profile".into(), roles: ["gw-a".to_owned()].into() }),
-    }
+fn profile(aws: &Aws) -> api::Profile {
+    let tags = aws.tags("gw-a", &Attr::Null);
+    api::Profile { arn: "arn:profile".into(), roles: ["gw-a".to_owned()].into(), tags }
 }
 
-#[test]
-fn attributes() {
-    insta::assert_snapshot!(listed(&GatewayRole::schema()));
+fn read(aws: &Aws, policy: Option<String>) -> GatewayRole {
+    let found = api::Role { arn: "arn:aws:iam::123456789012:role/gw-a".into(), ..api::Role::default() };
+    api::state(aws, (found, policy, Some(profile(aws))), &role()).unwrap()
 }
 
 #[tokio::test]
 async fn it_may_read_its_own_secrets_only() {
     let aws = account([]).await;
-    insta::assert_snapshot!(schema::policy(&aws, "123456789012", &role()));
+    insta::assert_snapshot!(document::policy(&aws, "123456789012", &role()));
     let mut with_key = role();
     with_key.kms_key_arns = sets::of(["arn:aws:kms:us-east-1:123456789012:key/1".to_owned()]);
-    insta::assert_snapshot!(schema::policy(&aws, "123456789012", &with_key));
+    insta::assert_snapshot!(document::policy(&aws, "123456789012", &with_key));
 }
 
 #[tokio::test]
 async fn a_policy_that_was_widened_shows_as_drift() {
     let aws = account([]).await;
-    let ours = schema::policy(&aws, "123456789012", &role());
-    let state = schema::state(&aws, found(ours.clone()), &role());
+    let ours = document::policy(&aws, "123456789012", &role());
+    let state = read(&aws, Some(ours.clone()));
     assert_eq!(state.parameters, role().parameters);
-    assert_eq!(state.instance_profile_arn.text(), "arn:profile");
+    assert_eq!(state.instance_profile_arn, "arn:profile".into());
     let widened = ours.replace("ssm:GetParameter", "ssm:*");
-    assert_eq!(schema::state(&aws, found(widened), &role()).parameters, sets::of([]));
+    assert_eq!(read(&aws, Some(widened)).parameters, sets::of([]));
     let more = ours.replace("[{", r#"[{"Effect":"Allow","Action":"s3:*","Resource":"*"},{"#);
-    assert_eq!(schema::state(&aws, found(more), &role()).parameters, sets::of([]));
+    assert_eq!(read(&aws, Some(more)).parameters, sets::of([]));
+    assert_eq!(read(&aws, None).parameters, sets::of([]));
+}
+
+#[tokio::test]
+async fn a_tag_that_the_profile_lacks_shows_as_drift() {
+    let aws = account([]).await;
+    let wrote: TagMap = Attr::Known([("team".to_owned(), "ml".into())].into());
+    let mut before = role();
+    before.object.tags = wrote.clone();
+    let tags = aws.tags("gw-a", &wrote);
+    let found = |profile: api::Profile| {
+        let role = api::Role { arn: "arn:aws:iam::123456789012:role/gw-a".into(), tags: tags.clone() };
+        api::state(&aws, (role, None, Some(profile)), &before).unwrap().object.tags
+    };
+    assert_eq!(found(api::Profile { tags: tags.clone(), ..profile(&aws) }), wrote);
+    assert_eq!(found(profile(&aws)), Attr::Known([].into()));
 }

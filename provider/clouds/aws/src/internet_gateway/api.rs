@@ -1,22 +1,22 @@
 //! EC2 API calls for internet gateways.
 
-use aws_sdk_ec2::types::{AttachmentStatus, ResourceType};
+use aws_sdk_ec2::types::{self, AttachmentStatus, ResourceType};
 
+use super::model::InternetGateway;
 use crate::client;
-use crate::error::{ApiError, Named};
+use crate::error::{ApiError, Named, OrMissing, Parsed};
 use crate::session::Aws;
 use crate::tags::{self, Tags};
 use warren_managed::Failure;
 
-/// An internet gateway as returned by DescribeInternetGateways.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Found {
-    pub(super) id: String,
-    pub(super) vpc_id: Option<String>,
+const DESCRIBE: &str = "DescribeInternetGateways";
+
+/// An internet gateway with what no attribute holds.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Live {
+    pub(super) state: InternetGateway,
     /// Whether it is being attached or detached.
     pub(super) changing: bool,
-    pub(super) owner: String,
-    pub(super) tags: Tags,
 }
 
 /// IDs of the gateways of this fabric and owner called `name`.
@@ -25,7 +25,7 @@ pub(super) async fn find(aws: &Aws, name: &str) -> Result<Vec<String>, ApiError>
     let mut pages = call.into_paginator().items().send();
     let mut ids = Vec::new();
     while let Some(gateway) = pages.next().await {
-        ids.extend(gateway.named("DescribeInternetGateways")?.internet_gateway_id);
+        ids.extend(gateway.named(DESCRIBE)?.internet_gateway_id);
     }
     Ok(ids)
 }
@@ -41,41 +41,57 @@ pub(super) async fn create(aws: &Aws, tags: &Tags) -> Result<String, ApiError> {
         .send()
         .await
         .named("CreateInternetGateway")?;
-    Ok(made.internet_gateway.and_then(|gateway| gateway.internet_gateway_id).unwrap_or_default())
+    let id = made.internet_gateway.and_then(|gateway| gateway.internet_gateway_id);
+    id.or_missing("CreateInternetGateway", "InternetGatewayId")
 }
 
-/// The gateway `id`; an error if it does not exist.
-pub(super) async fn get(aws: &Aws, id: &str) -> Result<Found, ApiError> {
-    let call = aws.ec2().describe_internet_gateways().internet_gateway_ids(id);
-    let answer = call.send().await.named("DescribeInternetGateways")?;
-    let gateway = answer.internet_gateways.unwrap_or_default().into_iter().next();
-    gateway.map(found).ok_or_else(|| ApiError::absent("DescribeInternetGateways", id))
+/// The gateway of the state `before`; an error if it does not exist.
+pub(super) async fn get(aws: &Aws, before: &InternetGateway) -> Result<Live, ApiError> {
+    let id = before.object.id()?;
+    live(aws, describe(aws, id).await?, before)
 }
 
-fn found(gateway: aws_sdk_ec2::types::InternetGateway) -> Found {
-    let attachment = gateway
-        .attachments
-        .unwrap_or_default()
-        .into_iter()
-        .find(|attachment| attachment.state != Some(AttachmentStatus::Detached));
-    let state = attachment.as_ref().and_then(|attachment| attachment.state.clone());
-    Found {
-        id: gateway.internet_gateway_id.unwrap_or_default(),
-        changing: matches!(state, Some(AttachmentStatus::Attaching | AttachmentStatus::Detaching)),
-        vpc_id: attachment.and_then(|attachment| attachment.vpc_id),
-        owner: gateway.owner_id.unwrap_or_default(),
-        tags: tags::from_sdk(gateway.tags.as_deref().unwrap_or_default()),
-    }
+async fn describe(aws: &Aws, id: &str) -> Result<types::InternetGateway, ApiError> {
+    let answer =
+        aws.ec2().describe_internet_gateways().internet_gateway_ids(id).send().await.named(DESCRIBE)?;
+    let gateway = answer.internet_gateways.and_then(|gateways| gateways.into_iter().next());
+    gateway.ok_or_else(|| ApiError::absent(DESCRIBE, id))
+}
+
+pub(super) fn live(
+    aws: &Aws,
+    gateway: types::InternetGateway,
+    before: &InternetGateway,
+) -> Result<Live, ApiError> {
+    let tags = tags::from_sdk(gateway.tags());
+    let attachment = attachment(&gateway).cloned();
+    let id = gateway.internet_gateway_id.or_missing(DESCRIBE, "InternetGatewayId")?;
+    let owner = gateway.owner_id.or_missing(DESCRIBE, "OwnerId")?;
+    let status = attachment.as_ref().and_then(|attachment| attachment.state.clone());
+    let vpc = attachment.and_then(|attachment| attachment.vpc_id);
+    let state = InternetGateway {
+        object: before.object.found(aws, &id, &tags),
+        vpc_id: vpc.parsed_if_set(DESCRIBE, "VpcId")?.into(),
+        arn: aws.arn(&owner, &format!("internet-gateway/{id}")).into(),
+        owner_id: owner.into(),
+    };
+    let changing = matches!(status, Some(AttachmentStatus::Attaching | AttachmentStatus::Detaching));
+    Ok(Live { state, changing })
+}
+
+fn attachment(gateway: &types::InternetGateway) -> Option<&types::InternetGatewayAttachment> {
+    gateway.attachments().iter().find(|attachment| attachment.state != Some(AttachmentStatus::Detached))
 }
 
 pub(super) async fn attach(aws: &Aws, id: &str, vpc: &str) -> Result<(), ApiError> {
     let call = aws.ec2().attach_internet_gateway().internet_gateway_id(id).vpc_id(vpc);
     match call.send().await.named("AttachInternetGateway") {
         // An earlier attempt whose response was lost has succeeded.
-        Err(error) if error.code == "Resource.AlreadyAssociated" => match get(aws, id).await?.vpc_id {
-            Some(attached) if attached == vpc => Ok(()),
-            _ => Err(error),
-        },
+        Err(error) if error.code == "Resource.AlreadyAssociated" => {
+            let gateway = describe(aws, id).await?;
+            let attached = attachment(&gateway).and_then(|attachment| attachment.vpc_id());
+            if attached == Some(vpc) { Ok(()) } else { Err(error) }
+        }
         other => other.map(drop),
     }
 }

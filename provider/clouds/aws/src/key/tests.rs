@@ -1,24 +1,28 @@
-use tf_provider_rs::{Attr, Context, Resource};
+use tf_provider_rs::{Attr, Context, Model, Resource, Schema};
 
 use super::*;
 use crate::parameter::Version;
 use crate::session::tests::{account, session};
-use warren_managed::{Managed, listed};
+use warren_gateways::key::{Note, Signing, Tls, Wireguard};
+use warren_managed::Common as _;
+use warren_managed::Managed;
 
 fn version(number: i64, rotation: Option<&str>) -> Version {
     let note = Note { rotation: rotation.map(str::to_owned), public: format!("public-{number}") };
-    Version { number, description: note.to_string(), kms_key_id: None }
+    Version { number, description: Some(note.to_string()), kms_key_id: None }
 }
 
 async fn stored(versions: Vec<Version>) -> Key<Wireguard> {
     let aws = account([]).await;
     let tags = aws.tags("/warren/gw-a", &Attr::Null);
-    schema::state(&aws, Stored { name: "/warren/gw-a".into(), versions, tags }, &Key::default())
+    let mut before = Key::default();
+    before.set_id("/warren/gw-a");
+    api::state(&aws, (&versions, &tags), &before).unwrap()
 }
 
 async fn planned(prior: Key<Wireguard>, rotation: Attr<String>) -> Key<Wireguard> {
     let mut next = prior.clone();
-    next.rotation = rotation;
+    next.key.rotation = rotation;
     let mut change = Change {
         prior: Some(prior),
         config: next.clone(),
@@ -34,30 +38,34 @@ async fn planned(prior: Key<Wireguard>, rotation: Attr<String>) -> Key<Wireguard
 }
 
 #[test]
-fn attributes() {
-    insta::assert_snapshot!(listed(&Key::<Wireguard>::schema()));
-    assert_ne!(listed(&Key::<Signing>::schema()), listed(&Key::<Tls>::schema()));
+fn each_type_has_its_own_description() {
+    let public_key = |schema: Schema| {
+        schema.attributes.into_iter().find(|attribute| attribute.name == "public_key").unwrap().description
+    };
+    let [signing, tls] =
+        [public_key(<Key<Signing> as Model>::schema()), public_key(<Key<Tls> as Model>::schema())];
+    assert!(signing.contains("PASERK") && tls.contains("Pin of the certificate"), "{signing} {tls}");
 }
 
 #[tokio::test]
 async fn a_rotation_changes_the_key_in_place_and_keeps_the_one_before() {
     let prior = stored(vec![version(1, None)]).await;
-    assert_eq!((prior.public_key.text(), prior.previous_version), ("public-1", Attr::Null));
-    assert_eq!(planned(prior.clone(), Attr::Null).await.public_key, prior.public_key);
+    assert_eq!((prior.key.public_key.clone(), prior.key.previous_version), ("public-1".into(), Attr::Null));
+    assert_eq!(planned(prior.clone(), Attr::Null).await.key.public_key, prior.key.public_key);
 
-    let next = planned(prior, "2026-11".into()).await;
+    let next = planned(prior, "2026-11".into()).await.key;
     assert!(next.public_key.is_unknown() && next.version.is_unknown());
-    assert_eq!((next.previous_public_key.text(), next.previous_version), ("public-1", 1.into()));
+    assert_eq!((next.previous_public_key.clone(), next.previous_version), ("public-1".into(), 1.into()));
 
-    let state = stored(vec![version(1, None), version(2, Some("2026-11"))]).await;
-    assert_eq!((state.public_key.text(), state.rotation.text()), ("public-2", "2026-11"));
+    let state = stored(vec![version(1, None), version(2, Some("2026-11"))]).await.key;
+    assert_eq!((state.public_key, state.rotation), ("public-2".into(), "2026-11".into()));
     assert_eq!(state.previous_public_key, next.previous_public_key);
 }
 
 #[tokio::test]
 async fn a_value_put_by_hand_is_put_right() {
-    let foreign = Version { number: 3, description: "by hand".into(), kms_key_id: None };
+    let foreign = Version { number: 3, description: Some("by hand".into()), kms_key_id: None };
     let state = stored(vec![version(2, None), foreign]).await;
-    assert_eq!(state.public_key, Attr::Null);
-    assert!(planned(state, Attr::Null).await.public_key.is_unknown());
+    assert_eq!(state.key.public_key, Attr::Null);
+    assert!(planned(state, Attr::Null).await.key.public_key.is_unknown());
 }

@@ -1,63 +1,49 @@
 //! EC2 API calls for NAT gateways and their addresses.
 
-use aws_sdk_ec2::types::{ConnectivityType, ResourceType};
-
-use super::schema::NatGateway;
-use crate::address;
-use crate::client;
-use crate::common::Common;
-use crate::error::{ApiError, Named};
-use crate::session::Aws;
-use crate::tags::{self, PART_OF, Tags, filter};
+use aws_sdk_ec2::types::{self, ResourceType};
+use tf_provider_rs::{Attr, Model};
 use warren_managed::Failure;
 
-/// A NAT gateway as returned by DescribeNatGateways.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Found {
-    pub(super) id: String,
-    pub(super) subnet_id: String,
-    pub(super) vpc_id: String,
-    pub(super) connectivity: String,
-    pub(super) allocation_id: Option<String>,
-    /// Whether the address is one that this resource allocates and releases.
-    pub(super) owned: bool,
-    pub(super) public_ip: Option<String>,
-    pub(super) private_ip: Option<String>,
-    pub(super) network_interface_id: Option<String>,
-    pub(super) state: String,
-    pub(super) failure: Option<String>,
-    pub(super) tags: Tags,
-}
+use super::model::{Connectivity, NatGateway};
+use crate::address;
+use crate::client;
+use crate::error::{ApiError, Named, OrMissing, Parsed};
+use crate::ids::AllocationId;
+use crate::session::Aws;
+use crate::tags::{self, PART_OF, Tags, filter};
 
-impl Found {
-    /// Whether it works or is being created.
-    pub(super) fn is_living(&self) -> bool {
-        matches!(self.state.as_str(), "pending" | "available")
-    }
+const DESCRIBE: &str = "DescribeNatGateways";
+
+/// A NAT gateway with what no attribute holds.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Live {
+    /// The address is in `allocation_id`, whoever allocated it.
+    pub(super) state: NatGateway,
+    /// Why AWS could not create it.
+    pub(super) failure: Option<String>,
 }
 
 /// The tags of an address that belongs to a gateway with these tags.
 pub(super) fn address_tags(tags: &Tags) -> Tags {
     let mut tags = tags.clone();
-    tags.insert(PART_OF.to_owned(), NatGateway::KIND.to_owned());
+    tags.insert(PART_OF.to_owned(), NatGateway::TYPE_NAME.to_owned());
     tags
 }
 
 /// IDs of the live gateways of this fabric and owner with the planned name, subnet and type, and with the
 /// user's address if the plan names one.
 pub(super) async fn find(aws: &Aws, planned: &NatGateway) -> Result<Vec<String>, ApiError> {
-    let mut filters = aws.filters(planned.name.text());
-    filters.push(filter("subnet-id", planned.subnet_id.text()));
+    let mut filters = aws.filters(planned.object.name()?);
+    filters.push(filter("subnet-id", planned.subnet_id.value()?));
     let call = aws.ec2().describe_nat_gateways().set_filter(Some(filters));
     let mut pages = call.into_paginator().items().send();
     let mut ids = Vec::new();
     while let Some(gateway) = pages.next().await {
-        let gateway = found(gateway.named("DescribeNatGateways")?);
-        let address = planned.allocation_id.known();
-        let same = gateway.connectivity == planned.connectivity_type.text()
-            && (address.is_none() || address == gateway.allocation_id.as_ref());
-        if gateway.is_living() && same {
-            ids.push(gateway.id);
+        let found = live(aws, gateway.named(DESCRIBE)?, planned)?.state;
+        let same = found.connectivity_type == planned.connectivity_type
+            && (!planned.allocation_id.is_known() || planned.allocation_id == found.allocation_id);
+        if found.state.value()?.is_living() && same {
+            ids.push(found.object.id()?.to_owned());
         }
     }
     Ok(ids)
@@ -65,52 +51,69 @@ pub(super) async fn find(aws: &Aws, planned: &NatGateway) -> Result<Vec<String>,
 
 /// Creates a gateway and returns its ID.
 pub(super) async fn create(aws: &Aws, planned: &NatGateway, tags: &Tags) -> Result<String, ApiError> {
-    let kind = ConnectivityType::from(planned.connectivity_type.text());
+    let connectivity = types::ConnectivityType::from(planned.connectivity_type.value()?.as_str());
     let address = planned.allocation_id.known().or(planned.owned_allocation_id.known());
     let made = aws
         .ec2()
         .create_nat_gateway()
-        .subnet_id(planned.subnet_id.text())
-        .connectivity_type(kind)
-        .set_allocation_id(address.cloned())
+        .subnet_id(planned.subnet_id.value()?.as_str())
+        .connectivity_type(connectivity)
+        .set_allocation_id(address.map(ToString::to_string))
         .tag_specifications(tags::specification(ResourceType::Natgateway, tags))
         .customize()
         .config_override(client::once())
         .send()
         .await
         .named("CreateNatGateway")?;
-    Ok(made.nat_gateway.and_then(|gateway| gateway.nat_gateway_id).unwrap_or_default())
+    made.nat_gateway.and_then(|gateway| gateway.nat_gateway_id).or_missing("CreateNatGateway", "NatGatewayId")
 }
 
 /// The gateway `id`, even if it is deleted; an error if it does not exist.
-pub(super) async fn get(aws: &Aws, id: &str) -> Result<Found, ApiError> {
+pub(super) async fn get(aws: &Aws, id: &str, before: &NatGateway) -> Result<Live, ApiError> {
     let call = aws.ec2().describe_nat_gateways().nat_gateway_ids(id);
-    let answer = call.send().await.named("DescribeNatGateways")?;
-    let gateway = answer.nat_gateways.unwrap_or_default().into_iter().next();
-    gateway.map(found).ok_or_else(|| ApiError::absent("DescribeNatGateways", id))
+    let answer = call.send().await.named(DESCRIBE)?;
+    let gateway = answer.nat_gateways.and_then(|gateways| gateways.into_iter().next());
+    live(aws, gateway.ok_or_else(|| ApiError::absent(DESCRIBE, id))?, before)
 }
 
-fn found(gateway: aws_sdk_ec2::types::NatGateway) -> Found {
-    let address = gateway
-        .nat_gateway_addresses
-        .unwrap_or_default()
-        .into_iter()
-        .next()
-        .unwrap_or_else(|| aws_sdk_ec2::types::NatGatewayAddress::builder().build());
-    Found {
-        id: gateway.nat_gateway_id.unwrap_or_default(),
-        subnet_id: gateway.subnet_id.unwrap_or_default(),
-        vpc_id: gateway.vpc_id.unwrap_or_default(),
-        connectivity: gateway.connectivity_type.map_or("public".into(), |kind| kind.as_str().to_owned()),
-        allocation_id: address.allocation_id,
-        owned: false,
-        public_ip: address.public_ip,
-        private_ip: address.private_ip,
-        network_interface_id: address.network_interface_id,
-        state: gateway.state.map(|state| state.as_str().to_owned()).unwrap_or_default(),
-        failure: gateway.failure_message,
-        tags: tags::from_sdk(gateway.tags.as_deref().unwrap_or_default()),
+pub(super) fn live(aws: &Aws, gateway: types::NatGateway, before: &NatGateway) -> Result<Live, ApiError> {
+    let tags = tags::from_sdk(gateway.tags());
+    let id = gateway.nat_gateway_id.or_missing(DESCRIBE, "NatGatewayId")?;
+    let connectivity = gateway.connectivity_type.map(|connectivity| connectivity.as_str().to_owned());
+    let state = gateway.state.map(|state| state.as_str().to_owned());
+    let address = gateway.nat_gateway_addresses.and_then(|addresses| addresses.into_iter().next());
+    let address = address.unwrap_or_else(|| types::NatGatewayAddress::builder().build());
+    let state = NatGateway {
+        object: before.object.found(aws, &id, &tags),
+        subnet_id: Attr::Known(gateway.subnet_id.parsed(DESCRIBE, "SubnetId")?),
+        // `public` is the default of AWS.
+        connectivity_type: connectivity
+            .parsed_if_set(DESCRIBE, "ConnectivityType")?
+            .unwrap_or(Connectivity::Public)
+            .into(),
+        allocation_id: address.allocation_id.parsed_if_set(DESCRIBE, "AllocationId")?.into(),
+        owned_allocation_id: before.owned_allocation_id.clone(),
+        public_ip: address.public_ip.parsed_if_set(DESCRIBE, "PublicIp")?.into(),
+        private_ip: address.private_ip.parsed_if_set(DESCRIBE, "PrivateIp")?.into(),
+        network_interface_id: address
+            .network_interface_id
+            .parsed_if_set(DESCRIBE, "NetworkInterfaceId")?
+            .into(),
+        vpc_id: Attr::Known(gateway.vpc_id.parsed(DESCRIBE, "VpcId")?),
+        state: Attr::Known(state.parsed(DESCRIBE, "State")?),
+    };
+    Ok(Live { state, failure: gateway.failure_message.non_empty() })
+}
+
+/// The state with the address in the attribute of whoever allocated it; `owned` is whether this resource did.
+pub(super) fn with_owner(mut state: NatGateway, owned: bool) -> NatGateway {
+    if !state.owned_allocation_id.is_known() {
+        state.owned_allocation_id = if owned { state.allocation_id.clone() } else { Attr::Null };
     }
+    if state.owned_allocation_id.is_known() {
+        state.allocation_id = Attr::Null;
+    }
+    state
 }
 
 pub(super) async fn delete(aws: &Aws, id: &str) -> Result<(), ApiError> {
@@ -122,33 +125,27 @@ pub(super) async fn delete(aws: &Aws, id: &str) -> Result<(), ApiError> {
 /// belongs to a gateway that exists.
 pub(super) async fn find_address(aws: &Aws, name: &str) -> Result<Vec<String>, ApiError> {
     let mut filters = aws.filters(name);
-    filters.push(filter(&format!("tag:{PART_OF}"), NatGateway::KIND));
-    let answer =
-        aws.ec2().describe_addresses().set_filters(Some(filters)).send().await.named("DescribeAddresses")?;
-    let unused = answer
-        .addresses
-        .unwrap_or_default()
-        .into_iter()
-        .filter(|address| address.association_id.as_deref().unwrap_or_default().is_empty());
-    Ok(unused.filter_map(|address| address.allocation_id).collect())
+    filters.push(filter(&format!("tag:{PART_OF}"), NatGateway::TYPE_NAME));
+    let unused = address::list(aws, filters).await?.into_iter().filter(|address| !address.associated);
+    Ok(unused.map(|address| address.id.into()).collect())
 }
 
 /// Allocates an address that the gateway owns and returns its allocation ID.
 pub(super) async fn allocate(aws: &Aws, tags: &Tags) -> Result<String, ApiError> {
-    address::allocate(aws, &address_tags(tags)).await
+    Ok(address::allocate(aws, &address_tags(tags)).await?.into())
 }
 
 /// The tags of an address, if there is one.
-pub(super) async fn look_address(aws: &Aws, id: &str) -> Result<Option<Tags>, ApiError> {
+pub(super) async fn address_tags_of(aws: &Aws, id: &str) -> Result<Option<Tags>, ApiError> {
     Ok(ApiError::if_found(address::get(aws, id).await)?.map(|address| address.tags))
 }
 
 /// Whether a resource of this type allocated the address in this fabric for this owner.
-pub(super) async fn owned(aws: &Aws, id: Option<&str>) -> Result<bool, ApiError> {
+pub(super) async fn owned(aws: &Aws, id: Option<&AllocationId>) -> Result<bool, ApiError> {
     let Some(id) = id else { return Ok(false) };
-    let Some(tags) = look_address(aws, id).await? else { return Ok(false) };
+    let Some(tags) = address_tags_of(aws, id).await? else { return Ok(false) };
     let ours = (Some(aws.scope.fabric.clone()), Some(aws.scope.owner.clone()));
-    Ok(tags.get(PART_OF).is_some_and(|kind| kind == NatGateway::KIND) && tags::scope(&tags) == ours)
+    Ok(tags.get(PART_OF).is_some_and(|kind| kind == NatGateway::TYPE_NAME) && tags::scope(&tags) == ours)
 }
 
 /// Releases an address, if it exists.

@@ -11,29 +11,24 @@
 //! the plan replaces it.
 
 mod api;
-mod schema;
+mod model;
 #[cfg(test)]
 mod tests;
 
-use tf_provider_rs::{Attr, Change, Diagnostic, Diagnostics, Path, Progress, Schema, async_trait};
+use tf_provider_rs::{Attr, Change, Diagnostic, Diagnostics, Model, Path, Progress, async_trait};
+use warren_managed::{Common as _, Failure, Object, Objects, Poll, adopt};
 
 use crate::address;
-use crate::common::Common;
-use crate::common::retag;
-use crate::error::ApiError;
+use crate::error::{ApiError, Parsed};
 use crate::session::{Aws, Session, Work};
 use crate::tags::Tags;
-pub(crate) use schema::NatGateway;
-use warren_managed::{Failure, Object, Objects, Poll, adopt};
+pub(crate) use model::NatGateway;
+use model::{Connectivity, State};
 
 #[async_trait]
 impl Object for NatGateway {
-    fn schema() -> Schema {
-        schema::schema()
-    }
-
     fn validate(&self, _session: &Session, diagnostics: &mut Diagnostics) {
-        if self.connectivity_type == Attr::from("private") && self.allocation_id.is_known() {
+        if self.connectivity_type == Attr::Known(Connectivity::Private) && self.allocation_id.is_known() {
             diagnostics.error_at(
                 Path::of("allocation_id"),
                 "Private NAT gateway with a public address",
@@ -45,15 +40,13 @@ impl Object for NatGateway {
 
     async fn plan(_session: &Session, change: &mut Change<NatGateway>, _diagnostics: &mut Diagnostics) {
         let planned = &mut change.planned;
-        let private = planned.connectivity_type == Attr::from("private");
+        let private = planned.connectivity_type == Attr::Known(Connectivity::Private);
         if private {
             planned.public_ip = Attr::Null;
         }
         match &change.prior {
             // Replaces a gateway that AWS will not recover.
-            Some(prior)
-                if prior.state.known().is_some_and(|state| state != "available" && state != "pending") =>
-            {
+            Some(prior) if prior.state.known().is_some_and(|state| !state.is_living()) => {
                 planned.state = Attr::Unknown;
                 change.requires_replace.push(Path::of("state"));
             }
@@ -64,8 +57,9 @@ impl Object for NatGateway {
 
     /// Remembers both IDs, so that a replacement that is created first adopts neither.
     fn record(&self, objects: &Objects) {
-        for id in [&self.id, &self.owned_allocation_id] {
-            objects.record(NatGateway::KIND, self.name.text(), id.text());
+        let Ok(name) = self.object.name() else { return };
+        for id in [self.id().as_deref(), self.owned_allocation_id.as_deref()].into_iter().flatten() {
+            objects.record(NatGateway::TYPE_NAME, name, id);
         }
     }
 
@@ -94,19 +88,19 @@ impl Object for NatGateway {
     async fn ensure(&mut self, work: &Work<'_>, progress: &Progress) -> Result<(), Diagnostics> {
         let Work { cloud: aws, op, .. } = work;
         if let Some(id) = adopt::leftover(work, &*self, || api::find(aws, self)).await? {
-            let found = op.call(|| api::get(aws, &id)).await?;
-            let owned = api::owned(aws, found.allocation_id.as_deref()).await?;
-            self.owned_allocation_id = found.allocation_id.filter(|_| owned).into();
+            let found = op.call(|| api::get(aws, &id, self)).await?.state.allocation_id;
+            let owned = api::owned(aws, found.known()).await?;
+            self.owned_allocation_id = if owned { found } else { Attr::Null };
             self.set_id(&id);
             progress.save(self);
             return Ok(());
         }
-        if self.connectivity_type.text() == "public" && !self.allocation_id.is_known() {
-            let tags = aws.tags(self.name.text(), &self.tags);
-            let find = || api::find_address(aws, self.name.text());
+        if *self.connectivity_type.value()? == Connectivity::Public && !self.allocation_id.is_known() {
+            let (name, tags) = (self.object.name()?, self.marks(aws)?);
+            let find = || api::find_address(aws, name);
             let create = || api::allocate(aws, &tags);
             let address = adopt::ensure(work, &*self, find, create).await?;
-            self.owned_allocation_id = address.into();
+            self.owned_allocation_id = Attr::Known(Some(address).parsed("AllocateAddress", "AllocationId")?);
             progress.save(self);
         }
         warren_managed::ensure(self, work, progress).await
@@ -114,41 +108,52 @@ impl Object for NatGateway {
 
     async fn reconcile(&self, work: &Work<'_>) -> Result<NatGateway, Diagnostics> {
         let Work { cloud: aws, op, .. } = work;
-        let id = self.id.text();
+        let id = self.object.id()?;
         let found = op
             .until("available", || async {
-                let found = api::get(aws, id).await?;
-                Ok(match found.state.as_str() {
-                    "pending" => Poll::Pending("pending".into()),
+                let found = api::get(aws, id, self).await?;
+                Ok(match found.state.state.value()? {
+                    State::Pending => Poll::Pending("pending".into()),
                     _ => Poll::Ready(found),
                 })
             })
             .await?;
-        if found.state != "available" {
+        if found.state.state != Attr::Known(State::Available) {
             return Err(failed(&self.label(), &found).into());
         }
-        retag(work, self, &found.tags).await?;
+        self.object.retag(work, &found.state.object).await?;
         if let Some(own) = self.owned_allocation_id.known() {
             let have = op.call(|| address::get(aws, own)).await?.tags;
-            let tags = api::address_tags(&aws.tags(self.name.text(), &self.tags));
+            let tags = api::address_tags(&self.marks(aws)?);
             op.call(|| aws.retag(own, &have, &tags)).await?;
         }
-        let found = op.call(|| api::get(aws, id)).await?;
-        Ok(schema::state(aws, found, self))
+        Ok(api::with_owner(op.call(|| api::get(aws, id, self)).await?.state, false))
     }
 
     async fn read(&self, work: &Work<'_>) -> Result<Option<NatGateway>, Diagnostics> {
-        look(&work.cloud, self).await
+        let aws = &work.cloud;
+        let found = match self.object.id() {
+            Ok(id) => ApiError::if_found(api::get(aws, id, self).await)?.map(|found| found.state),
+            Err(_) => None,
+        };
+        match found {
+            Some(found) if found.state.value()?.is_living() => {
+                let owned = !self.owned_allocation_id.is_known()
+                    && api::owned(aws, found.allocation_id.known()).await?;
+                Ok(Some(api::with_owner(found, owned)))
+            }
+            found => self.remains(aws, found).await,
+        }
     }
 
     async fn delete(&self, work: &Work<'_>) -> Result<(), Diagnostics> {
         let Work { cloud: aws, op, .. } = work;
-        let mut gateway = self.id.known().cloned();
+        let mut gateway = self.id().known().cloned();
         if gateway.is_none() {
             // The response of the create was lost: the address identifies the gateway.
             for id in api::find(aws, self).await? {
-                let found = op.call(|| api::get(aws, &id)).await?;
-                if found.allocation_id.as_ref() == self.owned_allocation_id.known() {
+                let found = op.call(|| api::get(aws, &id, self)).await?;
+                if found.state.allocation_id == self.owned_allocation_id {
                     gateway = Some(id);
                 }
             }
@@ -157,8 +162,9 @@ impl Object for NatGateway {
             op.release(|| api::delete(aws, id)).await?;
             // A failed gateway counts as existing until it is deleted: it still holds its address.
             op.until("deleted", || async {
-                Ok(match ApiError::if_found(api::get(aws, id).await)? {
-                    Some(found) if found.state != "deleted" => Poll::Pending(found.state),
+                let found = ApiError::if_found(api::get(aws, id, self).await)?;
+                Ok(match found.map(|found| found.state.state.value().cloned()).transpose()? {
+                    Some(state) if state != State::Deleted => Poll::Pending(state.to_string()),
                     _ => Poll::Ready(()),
                 })
             })
@@ -171,35 +177,25 @@ impl Object for NatGateway {
     }
 }
 
-/// The remains of the gateway; `None` if neither it nor its address exists.
-async fn look(aws: &Aws, state: &NatGateway) -> Result<Option<NatGateway>, Diagnostics> {
-    let found = match state.id.known() {
-        Some(id) => ApiError::if_found(api::get(aws, id).await)?,
-        None => None,
-    };
-    match found {
-        Some(mut found) if found.is_living() => {
-            if !state.owned_allocation_id.is_known() {
-                found.owned = api::owned(aws, found.allocation_id.as_deref()).await?;
-            }
-            Ok(Some(schema::state(aws, found, state)))
-        }
-        found => match state.owned_allocation_id.known() {
-            Some(address) if api::look_address(aws, address).await?.is_some() => {
-                let gone = found.map_or_else(|| "deleted".to_owned(), |found| found.state);
-                Ok(Some(NatGateway { state: gone.into(), ..state.clone() }))
+impl NatGateway {
+    /// The gateway that ended, while its address still exists; `None` if neither exists.
+    async fn remains(&self, aws: &Aws, found: Option<NatGateway>) -> Result<Option<NatGateway>, Diagnostics> {
+        match self.owned_allocation_id.known() {
+            Some(address) if api::address_tags_of(aws, address).await?.is_some() => {
+                let state = found.map_or(Attr::Known(State::Deleted), |found| found.state);
+                Ok(Some(NatGateway { state, ..self.clone() }))
             }
             _ => Ok(None),
-        },
+        }
     }
 }
 
-fn failed(label: &str, found: &api::Found) -> Diagnostic {
+fn failed(label: &str, found: &api::Live) -> Diagnostic {
     Diagnostic::error(
         "NAT gateway failed",
         format!(
             "{label} is in the state {}. AWS reports: {}. Apply again to replace the gateway.",
-            found.state,
+            found.state.state.known().map_or("unknown", State::as_str),
             found.failure.as_deref().unwrap_or("no reason")
         ),
     )

@@ -1,17 +1,18 @@
+use aws_sdk_ec2::types;
 use tf_provider_rs::{Context, Resource};
 
 use super::*;
+use crate::common::tests::{known, with_id};
 use crate::session::tests::{account, session};
-use warren_managed::{Managed, adopt, listed};
+use warren_managed::{Managed, adopt};
 
 fn gateway(state: &str) -> NatGateway {
     NatGateway {
-        name: "out".into(),
-        id: "nat-1".into(),
-        subnet_id: "subnet-1".into(),
-        connectivity_type: "public".into(),
-        owned_allocation_id: "eipalloc-1".into(),
-        state: state.into(),
+        object: with_id("out", "nat-1"),
+        subnet_id: known("subnet-1"),
+        connectivity_type: Connectivity::Public.into(),
+        owned_allocation_id: known("eipalloc-1"),
+        state: known(state),
         ..NatGateway::default()
     }
 }
@@ -29,11 +30,6 @@ async fn planned(
     resource.plan(ctx, &mut change, &mut diagnostics).await;
     assert!(diagnostics.is_empty());
     change
-}
-
-#[test]
-fn attributes() {
-    insta::assert_snapshot!(listed(&NatGateway::schema()));
 }
 
 #[tokio::test]
@@ -56,32 +52,43 @@ async fn a_replacement_adopts_neither_gateway_nor_address() {
     assert_eq!(ctx.private.get(adopt::EXCLUDED_IDS), Some(serde_json::json!(["eipalloc-1", "nat-1"])));
 }
 
+/// A gateway as AWS returns it.
+fn described() -> types::builders::NatGatewayBuilder {
+    let address = types::NatGatewayAddress::builder().allocation_id("eipalloc-9").public_ip("").build();
+    types::NatGateway::builder()
+        .nat_gateway_id("nat-1")
+        .subnet_id("subnet-1")
+        .vpc_id("vpc-1")
+        .state(types::NatGatewayState::Available)
+        .nat_gateway_addresses(address)
+}
+
 #[tokio::test]
 async fn an_address_of_the_users_is_not_owned() {
     let aws = account([]).await;
-    let found =
-        |owned| api::Found { allocation_id: Some("eipalloc-9".into()), owned, ..api::Found::default() };
-    let state = schema::state(&aws, found(false), &NatGateway::default());
-    assert_eq!((state.allocation_id.text(), &state.owned_allocation_id), ("eipalloc-9", &Attr::Null));
-    let state = schema::state(&aws, found(true), &NatGateway::default());
-    assert_eq!((&state.allocation_id, state.owned_allocation_id.text()), (&Attr::Null, "eipalloc-9"));
+    let found = api::live(&aws, described().build(), &NatGateway::default()).unwrap().state;
+    assert_eq!(found.public_ip, Attr::Null);
+    let state = api::with_owner(found.clone(), false);
+    assert_eq!((state.allocation_id, state.owned_allocation_id), (known("eipalloc-9"), Attr::Null));
+    let state = api::with_owner(found, true);
+    assert_eq!((state.allocation_id, state.owned_allocation_id), (Attr::Null, known("eipalloc-9")));
 }
 
 #[tokio::test]
 async fn messages() {
     let resource = Managed::<NatGateway>::new(&session([]).await);
     let config = NatGateway {
-        connectivity_type: "private".into(),
-        allocation_id: "eipalloc-1".into(),
+        connectivity_type: Connectivity::Private.into(),
+        allocation_id: known("eipalloc-1"),
         ..NatGateway::default()
     };
     let mut diagnostics = Diagnostics::default();
     resource.validate(&config, &mut diagnostics).await;
-    let found = api::Found {
-        state: "failed".into(),
-        failure: Some("Network vpc-1 has no Internet gateway attached".into()),
-        ..api::Found::default()
-    };
+    let ended = described()
+        .state(types::NatGatewayState::Failed)
+        .failure_message("Network vpc-1 has no Internet gateway attached");
+    let aws = account([]).await;
+    let found = api::live(&aws, ended.build(), &NatGateway::default()).unwrap();
     insta::assert_snapshot!(format!(
         "{}\n{}",
         diagnostics.0[0].detail,

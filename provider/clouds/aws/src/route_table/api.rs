@@ -1,32 +1,35 @@
 //! EC2 API calls for route tables.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::str::FromStr;
 
-use aws_sdk_ec2::types::{ResourceType, RouteOrigin, RouteState, RouteTableAssociationStateCode};
+use aws_sdk_ec2::types::{self, ResourceType, RouteOrigin, RouteState, RouteTableAssociationStateCode};
+use tf_provider_rs::Attr;
+use warren_managed::{Failure, sets};
 
+use super::model::{Route, RouteTable};
 use super::routes::{Destination, Target};
 use crate::client;
-use crate::error::{ApiError, Named};
+use crate::error::{ApiError, Named, OrMissing, Parsed};
+use crate::ids::SubnetId;
 use crate::session::Aws;
 use crate::tags::{self, Tags, filter};
-use warren_managed::Failure;
 
-/// A route table as returned by DescribeRouteTables.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Found {
-    pub(super) id: String,
-    pub(super) vpc_id: String,
+const DESCRIBE: &str = "DescribeRouteTables";
+
+/// A route table with what no attribute holds.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Live {
+    pub(super) state: RouteTable,
     /// Routes other than those of AWS, by destination.
-    pub(super) routes: BTreeMap<Destination, FoundRoute>,
+    pub(super) routes: BTreeMap<Destination, LiveRoute>,
     /// Association IDs by subnet.
-    pub(super) subnets: BTreeMap<String, String>,
-    pub(super) owner: String,
-    pub(super) tags: Tags,
+    pub(super) associations: BTreeMap<SubnetId, String>,
 }
 
 /// A route other than those of AWS.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct FoundRoute {
+pub(super) struct LiveRoute {
     /// `None` for a target type that this resource does not support.
     pub(super) target: Option<Target>,
     /// Whether its target no longer exists.
@@ -41,7 +44,7 @@ pub(super) async fn find(aws: &Aws, name: &str, vpc: &str) -> Result<Vec<String>
     let mut pages = call.into_paginator().items().send();
     let mut ids = Vec::new();
     while let Some(table) = pages.next().await {
-        ids.extend(table.named("DescribeRouteTables")?.route_table_id);
+        ids.extend(table.named(DESCRIBE)?.route_table_id);
     }
     Ok(ids)
 }
@@ -58,59 +61,86 @@ pub(super) async fn create(aws: &Aws, vpc: &str, tags: &Tags) -> Result<String, 
         .send()
         .await
         .named("CreateRouteTable")?;
-    Ok(made.route_table.and_then(|table| table.route_table_id).unwrap_or_default())
+    made.route_table.and_then(|table| table.route_table_id).or_missing("CreateRouteTable", "RouteTableId")
 }
 
-/// The table `id`; an error if it does not exist.
-pub(super) async fn get(aws: &Aws, id: &str) -> Result<Found, ApiError> {
-    let call = aws.ec2().describe_route_tables().route_table_ids(id);
-    let answer = call.send().await.named("DescribeRouteTables")?;
-    let table = answer.route_tables.unwrap_or_default().into_iter().next();
-    table.map(found).ok_or_else(|| ApiError::absent("DescribeRouteTables", id))
+/// The table of the state `before`; an error if it does not exist.
+pub(super) async fn get(aws: &Aws, before: &RouteTable) -> Result<Live, ApiError> {
+    let id = before.object.id()?;
+    let answer = aws.ec2().describe_route_tables().route_table_ids(id).send().await.named(DESCRIBE)?;
+    let table = answer.route_tables.and_then(|tables| tables.into_iter().next());
+    live(aws, table.ok_or_else(|| ApiError::absent(DESCRIBE, id))?, before)
 }
 
-fn found(table: aws_sdk_ec2::types::RouteTable) -> Found {
+pub(super) fn live(aws: &Aws, table: types::RouteTable, before: &RouteTable) -> Result<Live, ApiError> {
+    let tags = tags::from_sdk(table.tags());
+    let associations = associations(&table)?;
+    let id = table.route_table_id.or_missing(DESCRIBE, "RouteTableId")?;
+    let owner = table.owner_id.or_missing(DESCRIBE, "OwnerId")?;
+    let routes = table.routes.unwrap_or_default().into_iter().filter_map(|found| route(found).transpose());
+    let routes: BTreeMap<Destination, LiveRoute> = routes.collect::<Result<_, _>>()?;
+    // A blackhole counts as a missing route: it is left out, so that the plan shows it and the apply
+    // replaces it.
+    let living = routes.iter().filter(|(_, route)| !route.blackhole);
+    let living: BTreeSet<Route> = living.map(|(to, route)| Route::of(to, route.target.as_ref())).collect();
+    let state = RouteTable {
+        object: before.object.found(aws, &id, &tags),
+        vpc_id: Attr::Known(table.vpc_id.parsed(DESCRIBE, "VpcId")?),
+        routes: if living.is_empty() && !before.routes.is_known() { Attr::Null } else { Attr::Known(living) },
+        subnet_ids: sets::found(associations.keys().cloned(), &before.subnet_ids),
+        arn: aws.arn(&owner, &format!("route-table/{id}")).into(),
+        owner_id: owner.into(),
+    };
+    Ok(Live { state, routes, associations })
+}
+
+/// Association IDs by subnet.
+fn associations(table: &types::RouteTable) -> Result<BTreeMap<SubnetId, String>, ApiError> {
     use RouteTableAssociationStateCode as Code;
-    let associations = table.associations.unwrap_or_default().into_iter().filter(|association| {
+    let mut found = BTreeMap::new();
+    for association in table.associations() {
         let state = association.association_state.as_ref().and_then(|state| state.state.as_ref());
-        !matches!(state, Some(Code::Disassociating | Code::Disassociated | Code::Failed))
-    });
-    Found {
-        id: table.route_table_id.unwrap_or_default(),
-        vpc_id: table.vpc_id.unwrap_or_default(),
-        routes: table.routes.unwrap_or_default().into_iter().filter_map(route).collect(),
-        subnets: associations
-            .filter_map(|association| {
-                Some((association.subnet_id?, association.route_table_association_id.unwrap_or_default()))
-            })
-            .collect(),
-        owner: table.owner_id.unwrap_or_default(),
-        tags: tags::from_sdk(table.tags.as_deref().unwrap_or_default()),
+        let ends = matches!(state, Some(Code::Disassociating | Code::Disassociated | Code::Failed));
+        // The main association has no subnet.
+        if let (false, Some(subnet)) =
+            (ends, association.subnet_id.clone().parsed_if_set(DESCRIBE, "SubnetId")?)
+        {
+            let id = association.route_table_association_id.clone();
+            found.insert(subnet, id.or_missing(DESCRIBE, "RouteTableAssociationId")?);
+        }
     }
+    Ok(found)
 }
 
 /// A route; `None` for routes that AWS added: local, propagated and gateway endpoint routes.
-fn route(route: aws_sdk_ec2::types::Route) -> Option<(Destination, FoundRoute)> {
+fn route(route: types::Route) -> Result<Option<(Destination, LiveRoute)>, ApiError> {
     let gateway = route.gateway_id.as_deref();
     let by_aws = gateway.is_some_and(|id| id == "local" || id.starts_with("vpce-"));
     let propagated = route.origin == Some(RouteOrigin::EnableVgwRoutePropagation);
     if by_aws || propagated {
-        return None;
+        return Ok(None);
     }
-    let destination = route
-        .destination_cidr_block
+    let ipv4 = route.destination_cidr_block.parsed_if_set(DESCRIBE, "DestinationCidrBlock")?;
+    let ipv6 = route.destination_ipv6_cidr_block.parsed_if_set(DESCRIBE, "DestinationIpv6CidrBlock")?;
+    let list = route.destination_prefix_list_id.parsed_if_set(DESCRIBE, "DestinationPrefixListId")?;
+    let destination = ipv4
         .map(Destination::Ipv4)
-        .or(route.destination_ipv6_cidr_block.map(Destination::Ipv6))
-        .or(route.destination_prefix_list_id.map(Destination::PrefixList))?;
-    let target = route
-        .gateway_id
-        .map(Target::Gateway)
-        .or(route.nat_gateway_id.map(Target::NatGateway))
-        .or(route.transit_gateway_id.map(Target::TransitGateway))
-        .or(route.vpc_peering_connection_id.map(Target::Peering))
-        .or(route.network_interface_id.map(Target::NetworkInterface))
-        .or(route.egress_only_internet_gateway_id.map(Target::EgressOnlyGateway));
-    Some((destination, FoundRoute { target, blackhole: route.state == Some(RouteState::Blackhole) }))
+        .or(ipv6.map(Destination::Ipv6))
+        .or(list.map(Destination::PrefixList))
+        .or_missing(DESCRIBE, "DestinationCidrBlock")?;
+    // A gateway of another type, such as a local or carrier gateway, is a target that is not supported.
+    let target = parsed(route.gateway_id, Target::Gateway)
+        .or_else(|| parsed(route.nat_gateway_id, Target::NatGateway))
+        .or_else(|| parsed(route.transit_gateway_id, Target::TransitGateway))
+        .or_else(|| parsed(route.vpc_peering_connection_id, Target::Peering))
+        .or_else(|| parsed(route.network_interface_id, Target::NetworkInterface))
+        .or_else(|| parsed(route.egress_only_internet_gateway_id, Target::EgressOnlyGateway));
+    let blackhole = route.state == Some(RouteState::Blackhole);
+    Ok(Some((destination, LiveRoute { target, blackhole })))
+}
+
+fn parsed<T: FromStr>(id: Option<String>, target: fn(T) -> Target) -> Option<Target> {
+    id?.parse().ok().map(target)
 }
 
 /// Sets the destination of a route call. Every call has its own type.
@@ -118,9 +148,9 @@ macro_rules! to {
     ($call:expr, $destination:expr) => {{
         let call = $call;
         match $destination {
-            Destination::Ipv4(range) => call.destination_cidr_block(range),
-            Destination::Ipv6(range) => call.destination_ipv6_cidr_block(range),
-            Destination::PrefixList(list) => call.destination_prefix_list_id(list),
+            Destination::Ipv4(range) => call.destination_cidr_block(range.to_string()),
+            Destination::Ipv6(range) => call.destination_ipv6_cidr_block(range.to_string()),
+            Destination::PrefixList(list) => call.destination_prefix_list_id(list.as_str()),
         }
     }};
 }
@@ -130,12 +160,12 @@ macro_rules! via {
     ($call:expr, $target:expr) => {{
         let call = $call;
         match $target {
-            Target::Gateway(id) => call.gateway_id(id),
-            Target::NatGateway(id) => call.nat_gateway_id(id),
-            Target::TransitGateway(id) => call.transit_gateway_id(id),
-            Target::Peering(id) => call.vpc_peering_connection_id(id),
-            Target::NetworkInterface(id) => call.network_interface_id(id),
-            Target::EgressOnlyGateway(id) => call.egress_only_internet_gateway_id(id),
+            Target::Gateway(id) => call.gateway_id(id.to_string()),
+            Target::NatGateway(id) => call.nat_gateway_id(id.to_string()),
+            Target::TransitGateway(id) => call.transit_gateway_id(id.to_string()),
+            Target::Peering(id) => call.vpc_peering_connection_id(id.to_string()),
+            Target::NetworkInterface(id) => call.network_interface_id(id.to_string()),
+            Target::EgressOnlyGateway(id) => call.egress_only_internet_gateway_id(id.to_string()),
         }
     }};
 }
@@ -170,7 +200,7 @@ pub(super) async fn delete_route(aws: &Aws, id: &str, destination: &Destination)
 }
 
 /// Associates the subnet with the table, even if it uses another table.
-pub(super) async fn associate(aws: &Aws, id: &str, subnet: &str) -> Result<(), ApiError> {
+pub(super) async fn associate(aws: &Aws, id: &str, subnet: &SubnetId) -> Result<(), ApiError> {
     match elsewhere(aws, subnet).await? {
         Some((table, _)) if table == id => Ok(()),
         Some((_, association)) => {
@@ -179,20 +209,21 @@ pub(super) async fn associate(aws: &Aws, id: &str, subnet: &str) -> Result<(), A
             call.send().await.named("ReplaceRouteTableAssociation").map(drop)
         }
         None => {
-            let call = aws.ec2().associate_route_table().route_table_id(id).subnet_id(subnet);
+            let call = aws.ec2().associate_route_table().route_table_id(id).subnet_id(subnet.as_str());
             call.send().await.named("AssociateRouteTable").map(drop)
         }
     }
 }
 
 /// The table that a subnet is associated with, and the association.
-async fn elsewhere(aws: &Aws, subnet: &str) -> Result<Option<(String, String)>, ApiError> {
+async fn elsewhere(aws: &Aws, subnet: &SubnetId) -> Result<Option<(String, String)>, ApiError> {
     let call = aws.ec2().describe_route_tables().filters(filter("association.subnet-id", subnet));
-    let answer = call.send().await.named("DescribeRouteTables")?;
-    Ok(answer.route_tables.unwrap_or_default().into_iter().map(found).find_map(|table| {
-        let association = table.subnets.get(subnet)?.clone();
-        Some((table.id, association))
-    }))
+    for table in call.send().await.named(DESCRIBE)?.route_tables.unwrap_or_default() {
+        if let Some(association) = associations(&table)?.remove(subnet) {
+            return Ok(Some((table.route_table_id.or_missing(DESCRIBE, "RouteTableId")?, association)));
+        }
+    }
+    Ok(None)
 }
 
 pub(super) async fn disassociate(aws: &Aws, association: &str) -> Result<(), ApiError> {

@@ -1,39 +1,47 @@
 //! EC2 API calls for security groups.
 
-use aws_sdk_ec2::types::{IpPermission, IpRange, Ipv6Range, PrefixListId, ResourceType, UserIdGroupPair};
+use std::str::FromStr;
 
-use super::Direction;
-use super::rules::{Grant, Grants, Peer};
-use super::schema::SecurityGroup;
+use aws_sdk_ec2::types::{
+    self, IpPermission, IpRange, Ipv6Range, PrefixListId, ResourceType, UserIdGroupPair,
+};
+use tf_provider_rs::Attr;
+
+use super::model::{Protocol, SecurityGroup};
+use super::rules::{self, Grant, Grants, Peer};
 use crate::client;
-use crate::error::{ApiError, Named};
+use crate::error::{ApiError, Named, OrMissing, Parsed};
+use crate::ids::SecurityGroupId;
 use crate::session::Aws;
 use crate::tags::{self, Tags, filter};
 
-/// A security group as returned by DescribeSecurityGroups.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Found {
-    pub(super) id: String,
-    pub(super) vpc_id: String,
-    pub(super) group_name: String,
-    pub(super) description: String,
+const DESCRIBE: &str = "DescribeSecurityGroups";
+
+/// A security group with its rules as AWS stores them.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Live {
+    pub(super) state: SecurityGroup,
     pub(super) ingress: Grants,
     pub(super) egress: Grants,
-    pub(super) owner: String,
-    pub(super) arn: String,
-    pub(super) tags: Tags,
+}
+
+/// The direction of rules.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Direction {
+    Ingress,
+    Egress,
 }
 
 /// IDs of the groups of this fabric and owner with the planned name and the planned immutable settings.
 pub(super) async fn find(aws: &Aws, planned: &SecurityGroup) -> Result<Vec<String>, ApiError> {
-    let mut filters = aws.filters(planned.name.text());
-    filters.push(filter("vpc-id", planned.vpc_id.text()));
+    let mut filters = aws.filters(planned.object.name()?);
+    filters.push(filter("vpc-id", planned.vpc_id.value()?));
     let call = aws.ec2().describe_security_groups().set_filters(Some(filters));
     let mut pages = call.into_paginator().items().send();
     let mut ids = Vec::new();
     while let Some(group) = pages.next().await {
-        let group = group.named("DescribeSecurityGroups")?;
-        if group.description.as_deref() == Some(planned.description.text()) {
+        let group = group.named(DESCRIBE)?;
+        if group.description.as_ref() == planned.description.known() {
             ids.extend(group.group_id);
         }
     }
@@ -43,7 +51,7 @@ pub(super) async fn find(aws: &Aws, planned: &SecurityGroup) -> Result<Vec<Strin
 /// Creates a group and returns its ID. Names are unique in a VPC: if another group has the name, such as
 /// the one that this group replaces, a suffix is added.
 pub(super) async fn create(aws: &Aws, planned: &SecurityGroup, tags: &Tags) -> Result<String, ApiError> {
-    let name = planned.name.text();
+    let name = planned.object.name()?;
     // AWS reserves names with this prefix.
     let name = if name.starts_with("sg-") { format!("g-{name}") } else { name.to_owned() };
     match create_as(aws, &name, planned, tags).await {
@@ -60,69 +68,81 @@ async fn create_as(aws: &Aws, name: &str, planned: &SecurityGroup, tags: &Tags) 
     let made = aws
         .ec2()
         .create_security_group()
-        .vpc_id(planned.vpc_id.text())
+        .vpc_id(planned.vpc_id.value()?.as_str())
         .group_name(name)
-        .description(planned.description.text())
+        .description(planned.description.value()?)
         .tag_specifications(tags::specification(ResourceType::SecurityGroup, tags))
         .customize()
         .config_override(client::once())
         .send()
         .await
         .named("CreateSecurityGroup")?;
-    Ok(made.group_id.unwrap_or_default())
+    made.group_id.or_missing("CreateSecurityGroup", "GroupId")
 }
 
-/// The group `id`; an error if it does not exist.
-pub(super) async fn get(aws: &Aws, id: &str) -> Result<Found, ApiError> {
-    let call = aws.ec2().describe_security_groups().group_ids(id);
-    let answer = call.send().await.named("DescribeSecurityGroups")?;
-    let group = answer.security_groups.unwrap_or_default().into_iter().next();
-    group.map(|group| found(aws, group)).ok_or_else(|| ApiError::absent("DescribeSecurityGroups", id))
+/// The group of the state `before`; an error if it does not exist.
+pub(super) async fn get(aws: &Aws, before: &SecurityGroup) -> Result<Live, ApiError> {
+    let id = before.object.id()?;
+    let answer = aws.ec2().describe_security_groups().group_ids(id).send().await.named(DESCRIBE)?;
+    let group = answer.security_groups.and_then(|groups| groups.into_iter().next());
+    live(aws, group.ok_or_else(|| ApiError::absent(DESCRIBE, id))?, before)
 }
 
-fn found(aws: &Aws, group: aws_sdk_ec2::types::SecurityGroup) -> Found {
-    let id = group.group_id.unwrap_or_default();
-    let owner = group.owner_id.unwrap_or_default();
-    Found {
-        arn: aws.arn(&owner, &format!("security-group/{id}")),
-        vpc_id: group.vpc_id.unwrap_or_default(),
-        group_name: group.group_name.unwrap_or_default(),
-        description: group.description.unwrap_or_default(),
-        ingress: grants(group.ip_permissions.unwrap_or_default()),
-        egress: grants(group.ip_permissions_egress.unwrap_or_default()),
-        tags: tags::from_sdk(group.tags.as_deref().unwrap_or_default()),
-        owner,
-        id,
-    }
+fn live(aws: &Aws, group: types::SecurityGroup, before: &SecurityGroup) -> Result<Live, ApiError> {
+    let tags = tags::from_sdk(group.tags());
+    let id: SecurityGroupId = group.group_id.parsed(DESCRIBE, "GroupId")?;
+    let owner = group.owner_id.or_missing(DESCRIBE, "OwnerId")?;
+    let ingress = grants(group.ip_permissions.unwrap_or_default())?;
+    let egress = grants(group.ip_permissions_egress.unwrap_or_default())?;
+    let state = SecurityGroup {
+        object: before.object.found(aws, &id, &tags),
+        vpc_id: Attr::Known(group.vpc_id.parsed(DESCRIBE, "VpcId")?),
+        description: group.description.or_missing(DESCRIBE, "Description")?.into(),
+        group_name: group.group_name.or_missing(DESCRIBE, "GroupName")?.into(),
+        ingress: rules::state(ingress.clone(), &before.ingress, &id),
+        egress: rules::state(egress.clone(), &before.egress, &id),
+        allow_public_ingress: before.allow_public_ingress.is_true().into(),
+        arn: aws.arn(&owner, &format!("security-group/{id}")).into(),
+        owner_id: owner.into(),
+    };
+    Ok(Live { state, ingress, egress })
 }
 
-fn grants(permissions: Vec<IpPermission>) -> Grants {
+fn grants(permissions: Vec<IpPermission>) -> Result<Grants, ApiError> {
     let mut grants = Grants::new();
     for permission in permissions {
-        let protocol = permission.ip_protocol.unwrap_or_default();
-        let ports = match protocol.as_str() {
-            "tcp" | "udp" | "icmp" | "icmpv6" => permission.from_port.zip(permission.to_port),
-            _ => None,
+        let protocol: Protocol = permission.ip_protocol.parsed(DESCRIBE, "IpProtocol")?;
+        let ports = match protocol {
+            Protocol::Tcp | Protocol::Udp | Protocol::Icmp | Protocol::Icmpv6 => {
+                permission.from_port.zip(permission.to_port)
+            }
+            Protocol::All | Protocol::Number(_) => None,
         };
-        let ports = ports.map(|(from, to)| (i64::from(from), i64::from(to)));
         let mut add = |peer: Peer, description: Option<String>| {
-            let description = description.filter(|text| !text.is_empty());
-            grants.insert(Grant { protocol: protocol.clone(), ports, peer }, description);
+            grants.insert(Grant { protocol, ports, peer }, description.non_empty());
         };
         for range in permission.ip_ranges.unwrap_or_default() {
-            add(Peer::Ipv4(range.cidr_ip.unwrap_or_default()), range.description);
+            add(peer(range.cidr_ip, "CidrIp", Peer::Ipv4)?, range.description);
         }
         for range in permission.ipv6_ranges.unwrap_or_default() {
-            add(Peer::Ipv6(range.cidr_ipv6.unwrap_or_default()), range.description);
+            add(peer(range.cidr_ipv6, "CidrIpv6", Peer::Ipv6)?, range.description);
         }
         for list in permission.prefix_list_ids.unwrap_or_default() {
-            add(Peer::PrefixList(list.prefix_list_id.unwrap_or_default()), list.description);
+            add(peer(list.prefix_list_id, "PrefixListId", Peer::PrefixList)?, list.description);
         }
         for pair in permission.user_id_group_pairs.unwrap_or_default() {
-            add(Peer::Group(pair.group_id.unwrap_or_default()), pair.description);
+            add(peer(pair.group_id, "GroupId", Peer::Group)?, pair.description);
         }
     }
-    grants
+    Ok(grants)
+}
+
+fn peer<T: FromStr>(
+    text: Option<String>,
+    member: &'static str,
+    peer: fn(T) -> Peer,
+) -> Result<Peer, ApiError> {
+    text.parsed(DESCRIBE, member).map(peer)
 }
 
 /// One permission per grant: AWS accepts them in one call and merges them.
@@ -131,21 +151,25 @@ fn permissions(grants: &Grants, described: bool) -> Vec<IpPermission> {
         .iter()
         .map(|(grant, description)| {
             let description = description.clone().filter(|_| described);
-            let port = |port: i64| i32::try_from(port).unwrap_or(-1);
             let permission = IpPermission::builder()
-                .ip_protocol(&grant.protocol)
-                .set_from_port(grant.ports.map(|(from, _)| port(from)))
-                .set_to_port(grant.ports.map(|(_, to)| port(to)));
+                .ip_protocol(grant.protocol.to_string())
+                .set_from_port(grant.ports.map(|(from, _)| from))
+                .set_to_port(grant.ports.map(|(_, to)| to));
             match &grant.peer {
-                Peer::Ipv4(range) => permission
-                    .ip_ranges(IpRange::builder().cidr_ip(range).set_description(description).build()),
-                Peer::Ipv6(range) => permission
-                    .ipv6_ranges(Ipv6Range::builder().cidr_ipv6(range).set_description(description).build()),
+                Peer::Ipv4(range) => permission.ip_ranges(
+                    IpRange::builder().cidr_ip(range.to_string()).set_description(description).build(),
+                ),
+                Peer::Ipv6(range) => permission.ipv6_ranges(
+                    Ipv6Range::builder().cidr_ipv6(range.to_string()).set_description(description).build(),
+                ),
                 Peer::PrefixList(list) => permission.prefix_list_ids(
-                    PrefixListId::builder().prefix_list_id(list).set_description(description).build(),
+                    PrefixListId::builder()
+                        .prefix_list_id(list.as_str())
+                        .set_description(description)
+                        .build(),
                 ),
                 Peer::Group(group) => permission.user_id_group_pairs(
-                    UserIdGroupPair::builder().group_id(group).set_description(description).build(),
+                    UserIdGroupPair::builder().group_id(group.as_str()).set_description(description).build(),
                 ),
             }
             .build()

@@ -1,38 +1,26 @@
 //! `warren_aws_security_group`: a security group with all its rules.
 
 mod api;
+mod model;
 mod rules;
-mod schema;
 #[cfg(test)]
 mod tests;
 
-use tf_provider_rs::{Change, Diagnostic, Diagnostics, Path, Schema, async_trait};
+use tf_provider_rs::{Change, Diagnostic, Diagnostics, Path, async_trait};
+use warren_managed::{Common as _, Failure, Object};
 
-use crate::common::retag;
-use crate::error::ApiError;
-use crate::session::{Aws, Op, Session, Work};
+use crate::error::{ApiError, Parsed};
+use crate::session::{Aws, Session, Work};
 use crate::tags::Tags;
+use api::Direction;
+pub(crate) use model::SecurityGroup;
 use rules::Grants;
-pub(crate) use schema::SecurityGroup;
-use warren_managed::{Failure, Object};
-
-/// The direction of rules.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Direction {
-    Ingress,
-    Egress,
-}
 
 #[async_trait]
 impl Object for SecurityGroup {
-    fn schema() -> Schema {
-        schema::schema()
-    }
-
     fn validate(&self, _session: &Session, diagnostics: &mut Diagnostics) {
-        for (rules, name) in [(&self.ingress, "ingress"), (&self.egress, "egress")] {
-            rules::check(rules.known().into_iter().flatten(), &Path::of(name), diagnostics);
-        }
+        rules::check(self.ingress.known().into_iter().flatten(), &Path::of("ingress"), diagnostics);
+        rules::check(self.egress.known().into_iter().flatten(), &Path::of("egress"), diagnostics);
         if self.allow_public_ingress.is_true() || self.allow_public_ingress.is_unknown() {
             return;
         }
@@ -51,6 +39,7 @@ impl Object for SecurityGroup {
 
     async fn plan(session: &Session, change: &mut Change<SecurityGroup>, diagnostics: &mut Diagnostics) {
         let planned = &change.planned;
+        let Ok(name) = planned.object.name() else { return };
         let public = rules::public(planned.ingress.known().into_iter().flatten());
         if planned.allow_public_ingress.is_true() && !public.is_empty() {
             let ranges = public.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
@@ -58,17 +47,13 @@ impl Object for SecurityGroup {
                 Diagnostic::warning(
                     "Security group open to the internet",
                     format!(
-                        "The security group {:?} allows {ranges}, as permitted by `allow_public_ingress`.",
-                        planned.name.text()
+                        "The security group {name:?} allows {ranges}, as permitted by `allow_public_ingress`."
                     ),
                 )
                 .at(Path::of("ingress")),
             );
         }
-        if !planned.name.is_unknown() {
-            let id = planned.id.known().map(String::as_str);
-            session.run().security_groups.put(planned.name.text(), id, rules::planned(planned));
-        }
+        session.run().security_groups.put(name, planned.id().as_deref(), rules::planned(planned));
     }
 
     async fn find(&self, aws: &Aws) -> Result<Vec<String>, ApiError> {
@@ -81,40 +66,39 @@ impl Object for SecurityGroup {
 
     async fn reconcile(&self, work: &Work<'_>) -> Result<SecurityGroup, Diagnostics> {
         let Work { cloud: aws, op, .. } = work;
-        let id = self.id.text();
-        let have = op.call(|| api::get(aws, id)).await?;
-        retag(work, self, &have.tags).await?;
-        let want = rules::grants(self.ingress.known().into_iter().flatten(), id);
-        reconcile(aws, op, id, Direction::Ingress, &have.ingress, &want).await?;
-        let want = rules::grants(self.egress.known().into_iter().flatten(), id);
-        reconcile(aws, op, id, Direction::Egress, &have.egress, &want).await?;
-        let found = op.call(|| api::get(aws, id)).await?;
-        Ok(schema::state(aws, found, self))
+        let id = Some(self.object.id()?.to_owned()).parsed("CreateSecurityGroup", "GroupId")?;
+        let have = op.call(|| api::get(aws, self)).await?;
+        self.object.retag(work, &have.state.object).await?;
+        let want = rules::grants(self.ingress.known().into_iter().flatten(), &id);
+        reconcile(work, &id, Direction::Ingress, &have.ingress, &want).await?;
+        let want = rules::grants(self.egress.known().into_iter().flatten(), &id);
+        reconcile(work, &id, Direction::Egress, &have.egress, &want).await?;
+        Ok(op.call(|| api::get(aws, self)).await?.state)
     }
 
     async fn read(&self, work: &Work<'_>) -> Result<Option<SecurityGroup>, Diagnostics> {
-        let found = ApiError::if_found(api::get(&work.cloud, self.id.text()).await)?;
-        Ok(found.map(|found| schema::state(&work.cloud, found, self)))
+        let found = ApiError::if_found(api::get(&work.cloud, self).await)?;
+        Ok(found.map(|found| found.state))
     }
 
     async fn delete(&self, work: &Work<'_>) -> Result<(), Diagnostics> {
         let Work { cloud: aws, op, .. } = work;
-        let id = self.id.text();
+        let id = self.object.id()?;
         // Network interfaces of deleted endpoints linger for minutes.
-        op.delete(|| api::delete(aws, id), || api::get(aws, id)).await
+        op.delete(|| api::delete(aws, id), || api::get(aws, self)).await
     }
 }
 
 /// Adds missing rules before it removes surplus ones, so that connections survive while a rule is
 /// rewritten.
 async fn reconcile(
-    aws: &Aws,
-    op: &Op,
+    work: &Work<'_>,
     id: &str,
     direction: Direction,
     have: &Grants,
     want: &Grants,
 ) -> Result<(), Diagnostics> {
+    let Work { cloud: aws, op, .. } = work;
     let missing: Grants = difference(want, |grant, _| !have.contains_key(grant));
     let renamed: Grants = difference(want, |grant, text| have.get(grant).is_some_and(|old| old != text));
     let surplus: Grants = difference(have, |grant, _| !want.contains_key(grant));

@@ -1,19 +1,23 @@
 use tf_provider_rs::{Attr, Context, Resource};
 
+use super::model::{Ingress, Protocol};
 use super::rules::{Grant, Peer};
-use super::schema::Rule;
 use super::*;
+use crate::common::tests::{known, named};
 use crate::session::tests::session;
+use ipnet::Ipv4Net;
 use std::collections::BTreeSet;
-use warren_managed::{Managed, listed};
+use warren_managed::{Managed, sets::Set};
 
-fn set<const N: usize>(items: [&str; N]) -> Attr<BTreeSet<Attr<String>>> {
-    Attr::Known(items.into_iter().map(Attr::from).collect())
+type Rule = model::Rule<Ingress>;
+
+fn set<const N: usize>(items: [&str; N]) -> Set<Ipv4Net> {
+    Attr::Known(items.into_iter().map(known).collect())
 }
 
 fn https<const N: usize>(ranges: [&str; N]) -> Rule {
     Rule {
-        protocol: "tcp".into(),
+        protocol: Protocol::Tcp.into(),
         from_port: 443.into(),
         to_port: 443.into(),
         cidr_blocks: set(ranges),
@@ -23,7 +27,8 @@ fn https<const N: usize>(ranges: [&str; N]) -> Rule {
 }
 
 fn group(ingress: Vec<Rule>) -> SecurityGroup {
-    SecurityGroup { name: "endpoints".into(), ingress: ingress.into(), ..SecurityGroup::default() }
+    let ingress = Attr::Known(ingress.into_iter().collect());
+    SecurityGroup { object: named("endpoints"), ingress, ..SecurityGroup::default() }
 }
 
 async fn told(config: &SecurityGroup) -> String {
@@ -32,11 +37,6 @@ async fn told(config: &SecurityGroup) -> String {
     resource.validate(config, &mut diagnostics).await;
     let told: Vec<String> = diagnostics.0.iter().map(|d| format!("{}: {}", d.summary, d.detail)).collect();
     told.join("\n")
-}
-
-#[test]
-fn attributes() {
-    insta::assert_snapshot!(listed(&SecurityGroup::schema()));
 }
 
 #[tokio::test]
@@ -64,8 +64,8 @@ async fn rules_are_checked() {
     let nobody = Rule { cidr_blocks: Attr::Null, ..https([]) };
     let no_ports = Rule { to_port: Attr::Null, ..https(["10.1.0.0/16"]) };
     let reversed = Rule { from_port: 500.into(), ..https(["10.2.0.0/16"]) };
-    let all = Rule { protocol: "-1".into(), ..https(["10.3.0.0/16"]) };
-    let ping = Rule { protocol: "icmp".into(), to_port: (-1).into(), ..https(["10.4.0.0/16"]) };
+    let all = Rule { protocol: Protocol::All.into(), ..https(["10.3.0.0/16"]) };
+    let ping = Rule { protocol: Protocol::Icmp.into(), to_port: (-1).into(), ..https(["10.4.0.0/16"]) };
     let twice = https(["10.5.0.0/16"]);
     let rules =
         vec![nobody, no_ports, reversed, all, ping, twice.clone(), Rule { description: "b".into(), ..twice }];
@@ -83,31 +83,45 @@ async fn what_is_unknown_is_not_refused() {
 
 #[test]
 fn found_rules_are_grouped_as_before() {
-    let before = [https(["10.0.0.0/8", "192.168.0.0/16"]), Rule { same_group: true.into(), ..https([]) }];
-    let found = rules::grants(before.iter(), "sg-1");
+    let id = "sg-1".parse().unwrap();
+    let before = BTreeSet::from([
+        https(["10.0.0.0/8", "192.168.0.0/16"]),
+        Rule { same_group: true.into(), ..https([]) },
+    ]);
+    let found = rules::grants(before.iter(), &id);
     assert_eq!(found.len(), 3);
-    assert_eq!(rules::grouped(found.clone(), &before, "sg-1"), before);
+    assert_eq!(rules::grouped(found.clone(), before.iter(), &id), before);
 
+    let all = Rule { same_group: true.into(), ..https(["10.0.0.0/8", "192.168.0.0/16"]) };
     assert_eq!(
-        rules::grouped(found.clone(), &[], "sg-1"),
-        [Rule { same_group: true.into(), ..before[0].clone() }],
+        rules::grouped(found.clone(), std::iter::empty::<&Rule>(), &id),
+        BTreeSet::from([Rule {
+            prefix_list_ids: Attr::Null,
+            security_group_ids: Attr::Null,
+            ipv6_cidr_blocks: Attr::Null,
+            ..all
+        }]),
         "an imported group has one rule for each protocol, ports and description"
     );
 
     let mut drifted = found;
-    drifted.remove(&Grant {
-        protocol: "tcp".into(),
-        ports: Some((443, 443)),
-        peer: Peer::Ipv4("10.0.0.0/8".into()),
-    });
-    let ssh = Grant { protocol: "tcp".into(), ports: Some((22, 22)), peer: Peer::Ipv4("10.9.0.0/16".into()) };
-    drifted.insert(ssh, Some("by hand".into()));
-    let grouped = rules::grouped(drifted, &before, "sg-1");
-    assert_eq!(grouped.len(), 3);
-    assert_eq!(grouped[0].cidr_blocks, set(["192.168.0.0/16"]));
-    assert_eq!(grouped[1], before[1]);
-    assert_eq!(grouped[2].description.text(), "by hand");
-    assert_eq!(grouped[2].from_port, Attr::Known(22));
+    let grant = |port, range: &str| Grant {
+        protocol: Protocol::Tcp,
+        ports: Some((port, port)),
+        peer: Peer::Ipv4(range.parse().unwrap()),
+    };
+    drifted.remove(&grant(443, "10.0.0.0/8"));
+    drifted.insert(grant(22, "10.9.0.0/16"), Some("by hand".into()));
+    let ssh = Rule {
+        from_port: 22.into(),
+        to_port: 22.into(),
+        description: "by hand".into(),
+        ..https(["10.9.0.0/16"])
+    };
+    assert_eq!(
+        rules::grouped(drifted, before.iter(), &id),
+        BTreeSet::from([https(["192.168.0.0/16"]), Rule { same_group: true.into(), ..https([]) }, ssh])
+    );
 }
 
 #[test]

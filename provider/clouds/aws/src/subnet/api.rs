@@ -1,44 +1,37 @@
 //! EC2 API calls for subnets.
 
 use aws_sdk_ec2::types::{AttributeBooleanValue, ResourceType, SubnetCidrBlockStateCode, SubnetState};
+use ipnet::Ipv6Net;
+use tf_provider_rs::Attr;
 
-use super::schema::Subnet;
+use super::model::Subnet;
 use crate::client;
-use crate::error::{ApiError, Named};
+use crate::error::{ApiError, Named, OrMissing, Parsed};
 use crate::session::Aws;
 use crate::tags::{self, Tags, filter};
 use warren_managed::Failure;
 
-/// A subnet as returned by DescribeSubnets.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Found {
-    pub(super) id: String,
-    pub(super) vpc_id: String,
-    pub(super) cidr_block: String,
-    /// The IPv6 range with its association ID.
-    pub(super) ipv6: Option<(String, String)>,
+/// A subnet with what no attribute holds.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Live {
+    pub(super) state: Subnet,
+    /// The association of the IPv6 range.
+    pub(super) ipv6_association: Option<String>,
     /// Whether an association is in progress.
     pub(super) changing: bool,
-    pub(super) zone: String,
-    pub(super) zone_id: String,
-    pub(super) map_public_ip: bool,
-    pub(super) assign_ipv6: bool,
-    pub(super) owner: String,
-    pub(super) arn: String,
     pub(super) available: bool,
-    pub(super) tags: Tags,
 }
 
 /// IDs of the subnets of this fabric and owner with the planned name, VPC, range and zone.
 pub(super) async fn find(aws: &Aws, planned: &Subnet) -> Result<Vec<String>, ApiError> {
-    let mut filters = aws.filters(planned.name.text());
-    filters.push(filter("vpc-id", planned.vpc_id.text()));
-    filters.push(filter("cidr-block", planned.cidr_block.text()));
+    let mut filters = aws.filters(planned.object.name()?);
+    filters.push(filter("vpc-id", planned.vpc_id.value()?));
+    filters.push(filter("cidr-block", &planned.cidr_block.value()?.to_string()));
     filters.extend(planned.availability_zone.known().map(|zone| filter("availability-zone", zone)));
     let mut pages = aws.ec2().describe_subnets().set_filters(Some(filters)).into_paginator().items().send();
     let mut ids = Vec::new();
     while let Some(subnet) = pages.next().await {
-        ids.extend(subnet.named("DescribeSubnets")?.subnet_id);
+        ids.extend(subnet.named(DESCRIBE)?.subnet_id);
     }
     Ok(ids)
 }
@@ -48,9 +41,9 @@ pub(super) async fn create(aws: &Aws, planned: &Subnet, tags: &Tags) -> Result<S
     let made = aws
         .ec2()
         .create_subnet()
-        .vpc_id(planned.vpc_id.text())
-        .cidr_block(planned.cidr_block.text())
-        .set_ipv6_cidr_block(planned.ipv6_cidr_block.known().cloned())
+        .vpc_id(planned.vpc_id.value()?.as_str())
+        .cidr_block(planned.cidr_block.value()?.to_string())
+        .set_ipv6_cidr_block(planned.ipv6_cidr_block.known().map(ToString::to_string))
         .set_availability_zone(planned.availability_zone.known().cloned())
         .tag_specifications(tags::specification(ResourceType::Subnet, tags))
         .customize()
@@ -58,41 +51,48 @@ pub(super) async fn create(aws: &Aws, planned: &Subnet, tags: &Tags) -> Result<S
         .send()
         .await
         .named("CreateSubnet")?;
-    Ok(made.subnet.and_then(|subnet| subnet.subnet_id).unwrap_or_default())
+    made.subnet.and_then(|subnet| subnet.subnet_id).or_missing("CreateSubnet", "SubnetId")
 }
 
-/// The subnet `id`; an error if it does not exist.
-pub(super) async fn get(aws: &Aws, id: &str) -> Result<Found, ApiError> {
-    let answer = aws.ec2().describe_subnets().subnet_ids(id).send().await.named("DescribeSubnets")?;
-    let subnet = answer.subnets.unwrap_or_default().into_iter().next();
-    subnet.map(found).ok_or_else(|| ApiError::absent("DescribeSubnets", id))
+/// The subnet of the state `before`; an error if it does not exist.
+pub(super) async fn get(aws: &Aws, before: &Subnet) -> Result<Live, ApiError> {
+    let id = before.object.id()?;
+    let answer = aws.ec2().describe_subnets().subnet_ids(id).send().await.named(DESCRIBE)?;
+    let subnet = answer.subnets.and_then(|subnets| subnets.into_iter().next());
+    live(aws, subnet.ok_or_else(|| ApiError::absent(DESCRIBE, id))?, before)
 }
 
-fn found(subnet: aws_sdk_ec2::types::Subnet) -> Found {
-    let mut found = Found {
-        id: subnet.subnet_id.unwrap_or_default(),
-        vpc_id: subnet.vpc_id.unwrap_or_default(),
-        cidr_block: subnet.cidr_block.unwrap_or_default(),
-        zone: subnet.availability_zone.unwrap_or_default(),
-        zone_id: subnet.availability_zone_id.unwrap_or_default(),
-        map_public_ip: subnet.map_public_ip_on_launch.unwrap_or_default(),
-        assign_ipv6: subnet.assign_ipv6_address_on_creation.unwrap_or_default(),
-        owner: subnet.owner_id.unwrap_or_default(),
-        arn: subnet.subnet_arn.unwrap_or_default(),
-        available: subnet.state != Some(SubnetState::Pending),
-        tags: tags::from_sdk(subnet.tags.as_deref().unwrap_or_default()),
-        ..Found::default()
-    };
+const DESCRIBE: &str = "DescribeSubnets";
+
+pub(super) fn live(aws: &Aws, subnet: aws_sdk_ec2::types::Subnet, before: &Subnet) -> Result<Live, ApiError> {
+    use SubnetCidrBlockStateCode as Code;
+    let tags = tags::from_sdk(subnet.tags());
+    let id = subnet.subnet_id.or_missing(DESCRIBE, "SubnetId")?;
+    let (mut ipv6, mut changing) = (None, false);
     for association in subnet.ipv6_cidr_block_association_set.unwrap_or_default() {
-        use SubnetCidrBlockStateCode as Code;
         let state = association.ipv6_cidr_block_state.and_then(|state| state.state);
-        found.changing |= matches!(state, Some(Code::Associating | Code::Disassociating));
+        changing |= matches!(state, Some(Code::Associating | Code::Disassociating));
         if matches!(state, None | Some(Code::Associated | Code::Associating)) {
-            let range = association.ipv6_cidr_block.unwrap_or_default();
-            found.ipv6 = Some((range, association.association_id.unwrap_or_default()));
+            let range: Ipv6Net = association.ipv6_cidr_block.parsed(DESCRIBE, "Ipv6CidrBlock")?;
+            ipv6 = Some((range, association.association_id.or_missing(DESCRIBE, "AssociationId")?));
         }
     }
-    found
+    let (ipv6, ipv6_association) = ipv6.unzip();
+    let state = Subnet {
+        object: before.object.found(aws, &id, &tags),
+        vpc_id: Attr::Known(subnet.vpc_id.parsed(DESCRIBE, "VpcId")?),
+        vpc_cidr_block: before.vpc_cidr_block,
+        cidr_block: Attr::Known(subnet.cidr_block.parsed(DESCRIBE, "CidrBlock")?),
+        ipv6_cidr_block: ipv6.into(),
+        availability_zone: subnet.availability_zone.or_missing(DESCRIBE, "AvailabilityZone")?.into(),
+        availability_zone_id: subnet.availability_zone_id.or_missing(DESCRIBE, "AvailabilityZoneId")?.into(),
+        map_public_ip_on_launch: subnet.map_public_ip_on_launch.unwrap_or(false).into(),
+        assign_ipv6_on_creation: subnet.assign_ipv6_address_on_creation.unwrap_or(false).into(),
+        owner_id: subnet.owner_id.or_missing(DESCRIBE, "OwnerId")?.into(),
+        arn: subnet.subnet_arn.or_missing(DESCRIBE, "SubnetArn")?.into(),
+    };
+    let available = subnet.state != Some(SubnetState::Pending);
+    Ok(Live { state, ipv6_association, changing, available })
 }
 
 pub(super) async fn set_map_public_ip(aws: &Aws, id: &str, on: bool) -> Result<(), ApiError> {
@@ -107,8 +107,8 @@ pub(super) async fn set_assign_ipv6(aws: &Aws, id: &str, on: bool) -> Result<(),
     call.send().await.named("ModifySubnetAttribute").map(drop)
 }
 
-pub(super) async fn associate(aws: &Aws, id: &str, range: &str) -> Result<(), ApiError> {
-    let call = aws.ec2().associate_subnet_cidr_block().subnet_id(id).ipv6_cidr_block(range);
+pub(super) async fn associate(aws: &Aws, id: &str, range: Ipv6Net) -> Result<(), ApiError> {
+    let call = aws.ec2().associate_subnet_cidr_block().subnet_id(id).ipv6_cidr_block(range.to_string());
     call.send().await.named("AssociateSubnetCidrBlock").map(drop)
 }
 

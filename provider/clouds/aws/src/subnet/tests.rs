@@ -1,14 +1,10 @@
+use aws_sdk_ec2::types;
 use tf_provider_rs::Resource;
+use warren_managed::Managed;
 
 use super::*;
+use crate::common::tests::{known, named};
 use crate::session::tests::session;
-use warren_guard::Role;
-use warren_managed::{Managed, listed};
-
-#[test]
-fn attributes() {
-    insta::assert_snapshot!(listed(&Subnet::schema()));
-}
 
 #[tokio::test]
 async fn ipv6_addresses_need_a_range() {
@@ -17,7 +13,7 @@ async fn ipv6_addresses_need_a_range() {
     let mut diagnostics = Diagnostics::default();
     resource.validate(&config, &mut diagnostics).await;
     insta::assert_snapshot!(diagnostics.0[0].detail);
-    config.ipv6_cidr_block = tf_provider_rs::Attr::Unknown;
+    config.ipv6_cidr_block = Attr::Unknown;
     let mut diagnostics = Diagnostics::default();
     resource.validate(&config, &mut diagnostics).await;
     assert!(diagnostics.is_empty());
@@ -26,17 +22,24 @@ async fn ipv6_addresses_need_a_range() {
 #[test]
 fn the_guard_is_told_what_is_known() {
     let subnet = Subnet {
-        name: "data".into(),
-        vpc_id: tf_provider_rs::Attr::Unknown,
-        vpc_cidr_block: "172.16.0.0/16".into(),
-        cidr_block: "172.16.1.0/24".into(),
-        ipv6_cidr_block: tf_provider_rs::Attr::Unknown,
+        object: named("data"),
+        vpc_id: Attr::Unknown,
+        vpc_cidr_block: known("172.16.0.0/16"),
+        cidr_block: known("172.16.1.0/24"),
+        ipv6_cidr_block: Attr::Unknown,
         ..Subnet::default()
     };
-    let part = schema::part(&subnet).unwrap();
+    let part = part(&subnet).unwrap();
     assert_eq!(part.ranges.len(), 1);
     assert_eq!(part.unknown.len(), 1);
     let Role::Part(parent) = &part.ranges[0].role else { panic!("a subnet is a part") };
     assert_eq!(parent.id, None);
     assert_eq!(parent.cidrs, ["172.16.0.0/16".parse().unwrap()]);
+}
+
+#[tokio::test]
+async fn a_response_without_an_id_is_an_error() {
+    let aws = crate::session::tests::account([]).await;
+    let error = api::live(&aws, types::Subnet::builder().build(), &Subnet::default()).unwrap_err();
+    insta::assert_snapshot!(error.to_string());
 }

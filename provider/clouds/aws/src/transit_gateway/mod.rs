@@ -1,64 +1,54 @@
 //! `warren_aws_transit_gateway`: the hub that VPCs attach to.
 
 mod api;
-mod schema;
+mod model;
 #[cfg(test)]
 mod tests;
 
-use tf_provider_rs::{Diagnostics, Schema, async_trait};
+use tf_provider_rs::{Diagnostics, async_trait};
 
-use crate::common::retag;
 use crate::error::ApiError;
-use crate::session::{Aws, Op, Work};
+use crate::session::{Aws, Work};
 use crate::tags::Tags;
-pub(crate) use schema::TransitGateway;
+pub(crate) use model::TransitGateway;
 use warren_managed::{Failure, Object, Poll};
 
 #[async_trait]
 impl Object for TransitGateway {
-    fn schema() -> Schema {
-        schema::schema()
-    }
-
     async fn find(&self, aws: &Aws) -> Result<Vec<String>, ApiError> {
-        api::find(aws, self.name.text(), self.amazon_side_asn.known().copied()).await
+        api::find(aws, self).await
     }
 
     async fn create(&self, aws: &Aws, tags: &Tags) -> Result<String, ApiError> {
-        api::create(aws, self, schema::settings(self), tags).await
+        api::create(aws, self, tags).await
     }
 
     async fn reconcile(&self, work: &Work<'_>) -> Result<TransitGateway, Diagnostics> {
         let Work { cloud: aws, op, .. } = work;
-        let id = self.id.text();
-        let have = available(aws, op, id).await?;
-        retag(work, self, &have.tags).await?;
-        let (settings, description) = (schema::settings(self), self.description.known());
-        if have.settings != settings || have.description.as_ref() != description {
-            op.release(|| api::modify(aws, id, description.map(String::as_str), settings)).await?;
-        }
-        let found = available(aws, op, id).await?;
-        Ok(schema::state(aws, found, self))
+        let have = available(work, self).await?;
+        self.object.retag(work, &have.object).await?;
+        op.release(|| api::modify(aws, &have, self)).await?;
+        available(work, self).await
     }
 
     async fn read(&self, work: &Work<'_>) -> Result<Option<TransitGateway>, Diagnostics> {
-        let found = ApiError::if_found(api::get(&work.cloud, self.id.text()).await)?;
-        let living = found.filter(|found| found.state != "deleting");
-        Ok(living.map(|found| schema::state(&work.cloud, found, self)))
+        let found = ApiError::if_found(api::get(&work.cloud, self).await)?;
+        Ok(found.filter(|found| found.status != "deleting").map(|found| found.state))
     }
 
     async fn delete(&self, work: &Work<'_>) -> Result<(), Diagnostics> {
         let Work { cloud: aws, op, .. } = work;
-        let id = self.id.text();
         // Refused while attachments are being deleted.
-        op.delete(|| api::delete(aws, id), || api::get(aws, id)).await
+        op.delete(|| api::delete(aws, self), || api::get(aws, self)).await
     }
 }
 
-async fn available(aws: &Aws, op: &Op, id: &str) -> Result<api::Found, Diagnostics> {
+async fn available(work: &Work<'_>, planned: &TransitGateway) -> Result<TransitGateway, Diagnostics> {
+    let Work { cloud: aws, op, .. } = work;
     op.until("available", || async {
-        let found = api::get(aws, id).await?;
-        Ok(if found.state == "available" { Poll::Ready(found) } else { Poll::Pending(found.state) })
+        let found = api::get(aws, planned).await?;
+        let done = found.status == "available";
+        Ok(if done { Poll::Ready(found.state) } else { Poll::Pending(found.status) })
     })
     .await
 }

@@ -1,49 +1,30 @@
 //! EC2 API calls for VPC attachments of transit gateways.
 
-use std::collections::BTreeSet;
-
 use aws_sdk_ec2::types::{
     ApplianceModeSupportValue, CreateTransitGatewayVpcAttachmentRequestOptions, DnsSupportValue,
     Ipv6SupportValue, ModifyTransitGatewayVpcAttachmentRequestOptions, ResourceType,
-    TransitGatewayAttachmentState,
+    TransitGatewayAttachmentState, TransitGatewayVpcAttachment,
 };
 
-use super::schema::Attachment;
+use tf_provider_rs::Attr;
+
+use super::model::Attachment;
 use crate::client::{self, switch};
-use crate::error::{ApiError, Named};
+use crate::error::{ApiError, Named, OrMissing, Parsed};
+use crate::ids;
 use crate::session::Aws;
 use crate::tags::{self, Tags};
 use warren_managed::{Failure, sets};
 
-/// An attachment as returned by DescribeTransitGatewayVpcAttachments.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Found {
-    pub(super) id: String,
-    pub(super) gateway: String,
-    pub(super) vpc: String,
-    pub(super) vpc_owner: String,
-    pub(super) subnets: BTreeSet<String>,
-    /// As AWS reports it: `pending`, `available`, `modifying`, `pendingAcceptance`, `deleting`.
-    pub(super) state: String,
-    pub(super) settings: Settings,
-    pub(super) tags: Tags,
-}
+const DESCRIBE: &str = "DescribeTransitGatewayVpcAttachments";
 
-/// Settings that ModifyTransitGatewayVpcAttachment can change, besides the subnets.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Settings {
-    pub(super) dns: bool,
-    pub(super) ipv6: bool,
-    pub(super) appliance: bool,
-}
-
-/// Builds the options of a call from the settings. Every call has its own type for them.
+/// Builds the options of a call. Every call has its own type for them.
 macro_rules! options {
-    ($builder:expr, $settings:expr) => {
+    ($builder:expr, $planned:expr) => {
         $builder
-            .dns_support(switch($settings.dns))
-            .ipv6_support(switch($settings.ipv6))
-            .appliance_mode_support(switch($settings.appliance))
+            .dns_support(switch($planned.dns_support.is_true()))
+            .ipv6_support(switch($planned.ipv6_support.is_true()))
+            .appliance_mode_support(switch($planned.appliance_mode.is_true()))
             .build()
     };
 }
@@ -58,110 +39,106 @@ fn is_gone(state: Option<&TransitGatewayAttachmentState>) -> bool {
 
 /// IDs of the living attachments of this fabric and owner with the planned name, gateway and VPC.
 pub(super) async fn find(aws: &Aws, planned: &Attachment) -> Result<Vec<String>, ApiError> {
-    let name = planned.name.text();
-    let gateway = tags::filter("transit-gateway-id", planned.transit_gateway_id.text());
-    let vpc = tags::filter("vpc-id", planned.vpc_id.text());
+    let name = planned.object.name()?;
+    let gateway = tags::filter("transit-gateway-id", planned.transit_gateway_id.value()?);
+    let vpc = tags::filter("vpc-id", planned.vpc_id.value()?);
     // The call has no filter for tags, unlike most describes.
     let call = aws.ec2().describe_transit_gateway_vpc_attachments().filters(gateway).filters(vpc);
     let mut pages = call.into_paginator().items().send();
     let mut ids = Vec::new();
     while let Some(attachment) = pages.next().await {
-        let attachment = attachment.named("DescribeTransitGatewayVpcAttachments")?;
+        let attachment = attachment.named(DESCRIBE)?;
         let state = attachment.state.as_ref();
         let leaving = is_gone(state) || state == Some(&TransitGatewayAttachmentState::Deleting);
-        let ours = aws.owns(&tags::from_sdk(attachment.tags.as_deref().unwrap_or_default()), name);
-        if ours && !leaving {
-            ids.extend(attachment.transit_gateway_attachment_id);
+        if aws.owns(&tags::from_sdk(attachment.tags()), name) && !leaving {
+            ids.push(attachment.transit_gateway_attachment_id.or_missing(DESCRIBE, ID)?);
         }
     }
     Ok(ids)
 }
 
+const ID: &str = "TransitGatewayAttachmentId";
+
 /// Creates an attachment and returns its ID.
-pub(super) async fn create(
-    aws: &Aws,
-    planned: &Attachment,
-    settings: Settings,
-    tags: &Tags,
-) -> Result<String, ApiError> {
-    let options = options!(CreateTransitGatewayVpcAttachmentRequestOptions::builder(), settings);
+pub(super) async fn create(aws: &Aws, planned: &Attachment, tags: &Tags) -> Result<String, ApiError> {
+    const OPERATION: &str = "CreateTransitGatewayVpcAttachment";
     let made = aws
         .ec2()
         .create_transit_gateway_vpc_attachment()
-        .transit_gateway_id(planned.transit_gateway_id.text())
-        .vpc_id(planned.vpc_id.text())
-        .set_subnet_ids(Some(sets::known(&planned.subnet_ids).into_iter().collect()))
-        .options(options)
+        .transit_gateway_id(planned.transit_gateway_id.value()?.as_str())
+        .vpc_id(planned.vpc_id.value()?.as_str())
+        .set_subnet_ids(Some(ids::texts(sets::known(&planned.subnet_ids))))
+        .options(options!(CreateTransitGatewayVpcAttachmentRequestOptions::builder(), planned))
         .tag_specifications(tags::specification(ResourceType::TransitGatewayAttachment, tags))
         .customize()
         .config_override(client::once())
         .send()
         .await
-        .named("CreateTransitGatewayVpcAttachment")?;
-    let made = made.transit_gateway_vpc_attachment;
-    Ok(made.and_then(|attachment| attachment.transit_gateway_attachment_id).unwrap_or_default())
+        .named(OPERATION)?;
+    let made = made.transit_gateway_vpc_attachment.or_missing(OPERATION, "TransitGatewayVpcAttachment")?;
+    made.transit_gateway_attachment_id.or_missing(OPERATION, ID)
 }
 
-/// The attachment `id`; an error if it does not exist, or is deleted, failed or rejected.
-pub(super) async fn get(aws: &Aws, id: &str) -> Result<Found, ApiError> {
+/// The attachment of `before` as it is now; an error if it does not exist, or is deleted, failed or rejected.
+pub(super) async fn get(aws: &Aws, before: &Attachment) -> Result<Attachment, ApiError> {
+    let id = before.object.id()?;
     let call = aws.ec2().describe_transit_gateway_vpc_attachments().transit_gateway_attachment_ids(id);
-    let answer = call.send().await.named("DescribeTransitGatewayVpcAttachments")?;
-    let attachment = answer.transit_gateway_vpc_attachments.unwrap_or_default().into_iter().next();
-    attachment
-        .filter(|attachment| !is_gone(attachment.state.as_ref()))
-        .map(found)
-        .ok_or_else(|| ApiError::absent("DescribeTransitGatewayVpcAttachments", id))
+    let answer = call.send().await.named(DESCRIBE)?;
+    let found = answer.transit_gateway_vpc_attachments.into_iter().flatten().next();
+    let living = found.filter(|found| !is_gone(found.state.as_ref()));
+    state(aws, living.ok_or_else(|| ApiError::absent(DESCRIBE, id))?, before)
 }
 
-fn found(attachment: aws_sdk_ec2::types::TransitGatewayVpcAttachment) -> Found {
-    let options = attachment.options;
-    let options = options.as_ref();
-    Found {
-        id: attachment.transit_gateway_attachment_id.unwrap_or_default(),
-        gateway: attachment.transit_gateway_id.unwrap_or_default(),
-        vpc: attachment.vpc_id.unwrap_or_default(),
-        vpc_owner: attachment.vpc_owner_id.unwrap_or_default(),
-        subnets: attachment.subnet_ids.unwrap_or_default().into_iter().collect(),
-        state: attachment.state.map(|state| state.as_str().to_owned()).unwrap_or_default(),
-        settings: Settings {
-            dns: options.and_then(|options| options.dns_support()) == Some(&DnsSupportValue::Enable),
-            ipv6: options.and_then(|options| options.ipv6_support()) == Some(&Ipv6SupportValue::Enable),
-            appliance: options.and_then(|options| options.appliance_mode_support())
-                == Some(&ApplianceModeSupportValue::Enable),
-        },
-        tags: tags::from_sdk(attachment.tags.as_deref().unwrap_or_default()),
-    }
+/// The state of the object that was found, based on `before`.
+pub(super) fn state(
+    aws: &Aws,
+    found: TransitGatewayVpcAttachment,
+    before: &Attachment,
+) -> Result<Attachment, ApiError> {
+    let tags = tags::from_sdk(found.tags());
+    let options = found.options.or_missing(DESCRIBE, "Options")?;
+    let id = found.transit_gateway_attachment_id.or_missing(DESCRIBE, ID)?;
+    Ok(Attachment {
+        object: before.object.found(aws, &id, &tags),
+        transit_gateway_id: Attr::Known(found.transit_gateway_id.parsed(DESCRIBE, "TransitGatewayId")?),
+        vpc_id: Attr::Known(found.vpc_id.parsed(DESCRIBE, "VpcId")?),
+        subnet_ids: sets::of(ids::all(
+            found.subnet_ids.into_iter().flatten().map(Some),
+            DESCRIBE,
+            "SubnetIds",
+        )?),
+        dns_support: (options.dns_support == Some(DnsSupportValue::Enable)).into(),
+        ipv6_support: (options.ipv6_support == Some(Ipv6SupportValue::Enable)).into(),
+        appliance_mode: (options.appliance_mode_support == Some(ApplianceModeSupportValue::Enable)).into(),
+        vpc_owner_id: Attr::Known(found.vpc_owner_id.parsed(DESCRIBE, "VpcOwnerId")?),
+        state: found.state.or_missing(DESCRIBE, "State")?.as_str().into(),
+    })
 }
 
 /// Updates settings and subnets. Without differences it calls nothing.
-pub(super) async fn modify(
-    aws: &Aws,
-    have: &Found,
-    settings: Settings,
-    subnets: &BTreeSet<String>,
-) -> Result<(), ApiError> {
-    let (add, remove) = sets::difference(&have.subnets, subnets);
-    if have.settings == settings && add.is_none() && remove.is_none() {
+pub(super) async fn modify(aws: &Aws, have: &Attachment, planned: &Attachment) -> Result<(), ApiError> {
+    let settings = |of: &Attachment| (of.dns_support, of.ipv6_support, of.appliance_mode);
+    let (add, remove) = sets::difference(&sets::known(&have.subnet_ids), &sets::known(&planned.subnet_ids));
+    if settings(have) == settings(planned) && add.is_none() && remove.is_none() {
         return Ok(());
     }
-    let options = options!(ModifyTransitGatewayVpcAttachmentRequestOptions::builder(), settings);
     let call = aws
         .ec2()
         .modify_transit_gateway_vpc_attachment()
-        .transit_gateway_attachment_id(&have.id)
-        .set_add_subnet_ids(add)
-        .set_remove_subnet_ids(remove)
-        .options(options);
+        .transit_gateway_attachment_id(have.object.id()?)
+        .set_add_subnet_ids(add.map(ids::texts))
+        .set_remove_subnet_ids(remove.map(ids::texts))
+        .options(options!(ModifyTransitGatewayVpcAttachmentRequestOptions::builder(), planned));
     call.send().await.named("ModifyTransitGatewayVpcAttachment").map(drop)
 }
 
-pub(super) async fn delete(aws: &Aws, id: &str) -> Result<(), ApiError> {
+pub(super) async fn delete(aws: &Aws, attachment: &Attachment) -> Result<(), ApiError> {
+    let id = attachment.object.id()?;
     let call = aws.ec2().delete_transit_gateway_vpc_attachment().transit_gateway_attachment_id(id);
     match call.send().await.named("DeleteTransitGatewayVpcAttachment") {
         // An earlier attempt whose response was lost has succeeded.
-        Err(error) if error.is_ambiguous() => match get(aws, id).await {
-            Ok(found) if found.state == "deleting" => Ok(()),
-            Err(gone) if gone.is_not_found() => Ok(()),
+        Err(error) if error.is_ambiguous() => match ApiError::if_found(get(aws, attachment).await) {
+            Ok(found) if found.as_ref().is_none_or(|found| found.is("deleting")) => Ok(()),
             _ => Err(error),
         },
         other => other.map(drop),

@@ -1,58 +1,49 @@
 //! EC2 API calls for VPCs.
 
 use std::collections::BTreeMap;
+use std::fmt::Display;
 
 use aws_sdk_ec2::types::{
-    AttributeBooleanValue, ResourceType, Tenancy, VpcAttributeName, VpcCidrBlockStateCode, VpcState,
+    self, AttributeBooleanValue, ResourceType, VpcAttributeName, VpcCidrBlockStateCode, VpcState,
 };
+use ipnet::{Ipv4Net, Ipv6Net};
+use tf_provider_rs::Attr;
 
-use super::schema::Vpc;
+use super::model::{Tenancy, Vpc};
 use crate::client;
-use crate::error::{ApiError, Named};
+use crate::error::{ApiError, Named, OrMissing, Parsed};
 use crate::session::Aws;
 use crate::tags::{self, Tags, filter};
-use warren_managed::Failure;
+use warren_managed::{Failure, sets};
 
 /// A VPC as returned by DescribeVpcs.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub(super) struct Described {
     pub(super) id: String,
-    pub(super) cidr_block: String,
+    pub(super) cidr_block: Ipv4Net,
     /// Associated additional ranges with their association IDs.
-    pub(super) secondary: BTreeMap<String, String>,
+    pub(super) secondary: BTreeMap<Ipv4Net, String>,
     /// Amazon's IPv6 range with its association ID.
-    pub(super) ipv6: Option<(String, String)>,
+    pub(super) ipv6: Option<(Ipv6Net, String)>,
     /// Whether an association is in progress.
     pub(super) changing: bool,
     /// Why AWS rejected an association.
     pub(super) refused: Option<String>,
-    pub(super) tenancy: String,
+    pub(super) tenancy: Tenancy,
     pub(super) owner: String,
     pub(super) available: bool,
     pub(super) tags: Tags,
 }
 
-/// A VPC with the properties that need further calls.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Found {
-    pub(super) vpc: Described,
-    pub(super) arn: String,
-    pub(super) dns_support: bool,
-    pub(super) dns_hostnames: bool,
-    pub(super) default_group: Option<String>,
-    pub(super) default_group_empty: bool,
-    pub(super) main_route_table: Option<String>,
-}
-
 /// IDs of the VPCs of this fabric and owner with the planned name, primary range and tenancy.
 pub(super) async fn find(aws: &Aws, planned: &Vpc) -> Result<Vec<String>, ApiError> {
-    let mut filters = aws.filters(planned.name.text());
-    filters.push(filter("cidr", planned.cidr_block.text()));
+    let mut filters = aws.filters(planned.object.name()?);
+    filters.push(filter("cidr", &planned.cidr_block.value()?.to_string()));
     let mut pages = aws.ec2().describe_vpcs().set_filters(Some(filters)).into_paginator().items().send();
     let mut ids = Vec::new();
     while let Some(vpc) = pages.next().await {
-        let vpc = described(vpc.named("DescribeVpcs")?);
-        if vpc.tenancy == planned.instance_tenancy.text() {
+        let vpc = described(vpc.named(DESCRIBE)?)?;
+        if planned.instance_tenancy == Attr::Known(vpc.tenancy) {
             ids.push(vpc.id);
         }
     }
@@ -64,92 +55,128 @@ pub(super) async fn create(aws: &Aws, planned: &Vpc, tags: &Tags) -> Result<Stri
     let mut call = aws
         .ec2()
         .create_vpc()
-        .cidr_block(planned.cidr_block.text())
+        .cidr_block(planned.cidr_block.value()?.to_string())
         .tag_specifications(tags::specification(ResourceType::Vpc, tags));
-    if planned.instance_tenancy.text() == "dedicated" {
-        call = call.instance_tenancy(Tenancy::Dedicated);
+    if *planned.instance_tenancy.value()? == Tenancy::Dedicated {
+        call = call.instance_tenancy(types::Tenancy::Dedicated);
     }
     if planned.assign_generated_ipv6.is_true() {
         call = call.amazon_provided_ipv6_cidr_block(true);
     }
     let made = call.customize().config_override(client::once()).send().await.named("CreateVpc")?;
-    Ok(made.vpc.and_then(|vpc| vpc.vpc_id).unwrap_or_default())
+    made.vpc.and_then(|vpc| vpc.vpc_id).or_missing("CreateVpc", "VpcId")
 }
+
+const DESCRIBE: &str = "DescribeVpcs";
 
 /// The VPC `id`; an error if it does not exist.
 pub(super) async fn get(aws: &Aws, id: &str) -> Result<Described, ApiError> {
-    let answer = aws.ec2().describe_vpcs().vpc_ids(id).send().await.named("DescribeVpcs")?;
-    let vpc = answer.vpcs.unwrap_or_default().into_iter().next();
-    vpc.map(described).ok_or_else(|| ApiError::absent("DescribeVpcs", id))
+    let answer = aws.ec2().describe_vpcs().vpc_ids(id).send().await.named(DESCRIBE)?;
+    let vpc = answer.vpcs.and_then(|vpcs| vpcs.into_iter().next());
+    described(vpc.ok_or_else(|| ApiError::absent(DESCRIBE, id))?)
 }
 
-fn described(vpc: aws_sdk_ec2::types::Vpc) -> Described {
+fn described(vpc: types::Vpc) -> Result<Described, ApiError> {
+    let tags = tags::from_sdk(vpc.tags());
+    let tenancy = vpc.instance_tenancy.map(|tenancy| tenancy.as_str().to_owned());
     let mut found = Described {
-        id: vpc.vpc_id.unwrap_or_default(),
-        tenancy: vpc.instance_tenancy.map(|tenancy| tenancy.as_str().to_owned()).unwrap_or_default(),
-        owner: vpc.owner_id.unwrap_or_default(),
+        id: vpc.vpc_id.or_missing(DESCRIBE, "VpcId")?,
+        cidr_block: vpc.cidr_block.parsed(DESCRIBE, "CidrBlock")?,
+        secondary: BTreeMap::new(),
+        ipv6: None,
+        changing: false,
+        refused: None,
+        tenancy: tenancy.parsed(DESCRIBE, "InstanceTenancy")?,
+        owner: vpc.owner_id.or_missing(DESCRIBE, "OwnerId")?,
         available: vpc.state != Some(VpcState::Pending),
-        tags: tags::from_sdk(vpc.tags.as_deref().unwrap_or_default()),
-        cidr_block: vpc.cidr_block.unwrap_or_default(),
-        ..Described::default()
+        tags,
     };
-    let mut counts = |state: Option<aws_sdk_ec2::types::VpcCidrBlockState>, range: &str| {
-        let message = state.as_ref().and_then(|state| state.status_message.clone()).unwrap_or_default();
+    for association in vpc.cidr_block_association_set.unwrap_or_default() {
+        let range = association.cidr_block.parsed(DESCRIBE, "CidrBlock")?;
+        if range != found.cidr_block && found.counts(association.cidr_block_state, range) {
+            let id = association.association_id.or_missing(DESCRIBE, "AssociationId")?;
+            found.secondary.insert(range, id);
+        }
+    }
+    for association in vpc.ipv6_cidr_block_association_set.unwrap_or_default() {
+        let range = association.ipv6_cidr_block.parsed(DESCRIBE, "Ipv6CidrBlock")?;
+        if found.counts(association.ipv6_cidr_block_state, range) {
+            found.ipv6 = Some((range, association.association_id.or_missing(DESCRIBE, "AssociationId")?));
+        }
+    }
+    Ok(found)
+}
+
+impl Described {
+    /// Whether a range with this state belongs to the VPC. Records what is in progress, and what AWS rejected.
+    fn counts(&mut self, state: Option<types::VpcCidrBlockState>, range: impl Display) -> bool {
+        use VpcCidrBlockStateCode as Code;
+        let message = state.as_ref().and_then(|state| state.status_message.clone());
         match state.and_then(|state| state.state) {
-            Some(VpcCidrBlockStateCode::Associated) | None => true,
-            Some(VpcCidrBlockStateCode::Associating) => {
-                found.changing = true;
+            Some(Code::Associated) | None => true,
+            Some(Code::Associating) => {
+                self.changing = true;
                 true
             }
-            Some(VpcCidrBlockStateCode::Disassociating) => {
-                found.changing = true;
+            Some(Code::Disassociating) => {
+                self.changing = true;
                 false
             }
-            Some(VpcCidrBlockStateCode::Failed | VpcCidrBlockStateCode::Failing) => {
-                found.refused = Some(format!("AWS rejected {range}: {message}"));
+            Some(Code::Failed | Code::Failing) => {
+                let reason = message.map(|message| format!(": {message}")).unwrap_or_default();
+                self.refused = Some(format!("AWS rejected {range}{reason}"));
                 false
             }
             Some(_) => false,
         }
-    };
-    for association in vpc.cidr_block_association_set.unwrap_or_default() {
-        let range = association.cidr_block.unwrap_or_default();
-        if range != found.cidr_block && counts(association.cidr_block_state, &range) {
-            found.secondary.insert(range, association.association_id.unwrap_or_default());
-        }
     }
-    for association in vpc.ipv6_cidr_block_association_set.unwrap_or_default() {
-        let range = association.ipv6_cidr_block.unwrap_or_default();
-        if counts(association.ipv6_cidr_block_state, &range) {
-            found.ipv6 = Some((range, association.association_id.unwrap_or_default()));
-        }
-    }
-    found
 }
 
-/// The VPC `id` with all properties of the state.
-pub(super) async fn read(aws: &Aws, id: &str) -> Result<Found, ApiError> {
-    let vpc = get(aws, id).await?;
-    let group = default_group(aws, id).await?;
+/// The VPC of the state `before`; an error if it does not exist.
+pub(super) async fn read(aws: &Aws, before: &Vpc) -> Result<Vpc, ApiError> {
+    let (vpc, dns_support, dns_hostnames) = live(aws, before.object.id()?).await?;
+    let group = default_group(aws, &vpc.id).await?;
+    let empty = group
+        .as_ref()
+        .is_none_or(|group| group.ip_permissions().is_empty() && group.ip_permissions_egress().is_empty());
     let tables = aws
         .ec2()
         .describe_route_tables()
-        .filters(filter("vpc-id", id))
+        .filters(filter("vpc-id", &vpc.id))
         .filters(filter("association.main", "true"))
         .send()
         .await
         .named("DescribeRouteTables")?;
-    Ok(Found {
-        arn: aws.arn(&vpc.owner, &format!("vpc/{id}")),
-        dns_support: attribute(aws, id, VpcAttributeName::EnableDnsSupport).await?,
-        dns_hostnames: attribute(aws, id, VpcAttributeName::EnableDnsHostnames).await?,
-        default_group_empty: group.as_ref().is_none_or(|group| {
-            group.ip_permissions().is_empty() && group.ip_permissions_egress().is_empty()
-        }),
-        default_group: group.and_then(|group| group.group_id),
-        main_route_table: tables.route_tables().first().and_then(|table| table.route_table_id.clone()),
-        vpc,
+    let main_table = tables.route_tables().first().and_then(|table| table.route_table_id.clone());
+    let main_table: Attr<_> = main_table.parsed_if_set("DescribeRouteTables", "RouteTableId")?.into();
+    let group = group.and_then(|group| group.group_id);
+    Ok(Vpc {
+        object: before.object.found(aws, &vpc.id, &vpc.tags),
+        cidr_block: vpc.cidr_block.into(),
+        secondary_cidr_blocks: sets::found(vpc.secondary.into_keys(), &before.secondary_cidr_blocks),
+        assign_generated_ipv6: vpc.ipv6.is_some().into(),
+        ipv6_cidr_block: vpc.ipv6.map(|(range, _)| range).into(),
+        enable_dns_support: dns_support.into(),
+        enable_dns_hostnames: dns_hostnames.into(),
+        instance_tenancy: vpc.tenancy.into(),
+        lock_default_security_group: locked(before, empty),
+        default_security_group_id: group.parsed_if_set("DescribeSecurityGroups", "GroupId")?.into(),
+        default_route_table_id: match &before.default_route_table_id {
+            Attr::Known(table) => Attr::Known(table.clone()),
+            _ => main_table.clone(),
+        },
+        main_route_table_id: main_table,
+        arn: aws.arn(&vpc.owner, &format!("vpc/{}", vpc.id)).into(),
+        owner_id: vpc.owner.into(),
     })
+}
+
+/// Whether the default group is locked. A locked group that got rules appears as drift.
+pub(super) fn locked(before: &Vpc, empty: bool) -> Attr<bool> {
+    match before.lock_default_security_group {
+        Attr::Known(false) => false.into(),
+        _ => empty.into(),
+    }
 }
 
 /// The VPC `id` with its DNS support and DNS hostnames.
@@ -169,10 +196,10 @@ async fn attribute(aws: &Aws, id: &str, name: VpcAttributeName) -> Result<bool, 
         .await
         .named("DescribeVpcAttribute")?;
     let value = answer.enable_dns_support.or(answer.enable_dns_hostnames);
-    Ok(value.and_then(|value| value.value).unwrap_or_default())
+    value.and_then(|value| value.value).or_missing("DescribeVpcAttribute", "Value")
 }
 
-async fn default_group(aws: &Aws, id: &str) -> Result<Option<aws_sdk_ec2::types::SecurityGroup>, ApiError> {
+async fn default_group(aws: &Aws, id: &str) -> Result<Option<types::SecurityGroup>, ApiError> {
     let groups = aws
         .ec2()
         .describe_security_groups()
@@ -202,8 +229,8 @@ pub(super) async fn set_dns_hostnames(aws: &Aws, id: &str, on: bool) -> Result<(
     call.send().await.named("ModifyVpcAttribute").map(drop)
 }
 
-pub(super) async fn associate(aws: &Aws, id: &str, range: &str) -> Result<(), ApiError> {
-    let call = aws.ec2().associate_vpc_cidr_block().vpc_id(id).cidr_block(range);
+pub(super) async fn associate(aws: &Aws, id: &str, range: Ipv4Net) -> Result<(), ApiError> {
+    let call = aws.ec2().associate_vpc_cidr_block().vpc_id(id).cidr_block(range.to_string());
     call.send().await.named("AssociateVpcCidrBlock").map(drop)
 }
 
@@ -220,7 +247,7 @@ pub(super) async fn disassociate(aws: &Aws, association: &str) -> Result<(), Api
 /// Removes every rule of the VPC's default security group.
 pub(super) async fn lock_default_group(aws: &Aws, id: &str) -> Result<(), ApiError> {
     let Some(group) = default_group(aws, id).await? else { return Ok(()) };
-    let group_id = group.group_id.unwrap_or_default();
+    let group_id = group.group_id.or_missing("DescribeSecurityGroups", "GroupId")?;
     let ingress = group.ip_permissions.unwrap_or_default();
     if !ingress.is_empty() {
         let call = aws.ec2().revoke_security_group_ingress().group_id(&group_id);

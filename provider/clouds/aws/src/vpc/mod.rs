@@ -1,28 +1,28 @@
 //! `warren_aws_vpc`: a VPC with its additional ranges, DNS attributes and default security group.
 
 mod api;
-mod schema;
+mod model;
 #[cfg(test)]
 mod tests;
 
-use tf_provider_rs::{Attr, Change, Diagnostics, Path, Progress, Schema, async_trait};
-use warren_cidr::Cloud;
-use warren_guard::ClaimRole;
+use ipnet::IpNet;
+use tf_provider_rs::{Attr, Change, Diagnostics, NotKnown, Path, Progress, async_trait};
+use warren_cidr::{Cloud, Family};
+use warren_guard::{ClaimRole, PlannedResource, Role};
+use warren_managed::{Common as _, Failure, Object, Poll, key, ranges, sets};
 
-use crate::common::retag;
 use crate::error::ApiError;
 use crate::memory::PlannedVpc;
 use crate::session::{Aws, Session, Work};
 use crate::tags::Tags;
-pub(crate) use schema::Vpc;
-use warren_managed::{Failure, Object, Poll, key, ranges, sets};
+pub(crate) use model::Vpc;
 
 /// A live VPC in the form of a planned one.
 pub(crate) async fn live(aws: &Aws, id: &str) -> Result<PlannedVpc, ApiError> {
     let (vpc, dns_support, dns_hostnames) = api::live(aws, id).await?;
-    let ranges = std::iter::once(&vpc.cidr_block).chain(vpc.secondary.keys());
+    let ranges = std::iter::once(vpc.cidr_block).chain(vpc.secondary.into_keys());
     Ok(PlannedVpc {
-        ranges: ranges.filter_map(|range| range.parse().ok()).collect(),
+        ranges: ranges.map(IpNet::V4).collect(),
         dns_support: dns_support.into(),
         dns_hostnames: dns_hostnames.into(),
     })
@@ -30,22 +30,12 @@ pub(crate) async fn live(aws: &Aws, id: &str) -> Result<PlannedVpc, ApiError> {
 
 #[async_trait]
 impl Object for Vpc {
-    fn schema() -> Schema {
-        schema::schema()
-    }
-
     fn validate(&self, _session: &Session, diagnostics: &mut Diagnostics) {
         let path = Path::of("secondary_cidr_blocks");
-        if let Some(primary) = ranges::known(&self.cidr_block) {
-            for secondary in self.secondary_cidr_blocks.known().into_iter().flatten() {
-                if let Some(secondary) = ranges::known(secondary) {
-                    ranges::report(
-                        Cloud::Aws,
-                        Cloud::Aws.check_secondary(&primary, &secondary),
-                        &path,
-                        diagnostics,
-                    );
-                }
+        if let Attr::Known(primary) = self.cidr_block {
+            for secondary in sets::known(&self.secondary_cidr_blocks) {
+                let findings = Cloud::Aws.check_secondary(&primary.into(), &secondary.into());
+                ranges::report(Cloud::Aws, findings, &path, diagnostics);
             }
         }
         let off = |attribute: &Attr<bool>| attribute == &Attr::Known(false);
@@ -66,19 +56,14 @@ impl Object for Vpc {
             (Some(prior), Some(true)) if prior.ipv6_cidr_block.is_known() => prior.ipv6_cidr_block.clone(),
             _ => Attr::Unknown,
         };
-        if planned.name.is_unknown() {
-            return;
-        }
-        let id = planned.id.known().map(String::as_str);
+        let (Ok(name), Ok(occupied)) = (planned.object.name(), occupied(planned)) else { return };
         let memory = PlannedVpc {
-            ranges: schema::nets(planned),
+            ranges: nets(planned),
             dns_support: planned.enable_dns_support,
             dns_hostnames: planned.enable_dns_hostnames,
         };
-        session.run().vpcs.put(planned.name.text(), id, memory);
-        if let Ok(part) = schema::occupied(planned) {
-            diagnostics.extend(session.guard().plan(part).await);
-        }
+        session.run().vpcs.put(name, planned.id().as_deref(), memory);
+        diagnostics.extend(session.guard().plan(occupied).await);
     }
 
     /// Claims the ranges. A VPC that changes its name releases the claims under its old name.
@@ -89,9 +74,9 @@ impl Object for Vpc {
         _config: &Vpc,
     ) -> Result<(), Diagnostics> {
         let guard = work.session.guard();
-        guard.claim(&key(self)?, ClaimRole::Occupy, &schema::nets(self)).await?;
+        guard.claim(&key(self)?, ClaimRole::Occupy, &nets(self)).await?;
         match prior {
-            Some(prior) if prior.name != self.name => guard.release(&key(prior)?).await,
+            Some(prior) if prior.name() != self.name() => guard.release(&key(prior)?).await,
             _ => Ok(()),
         }
     }
@@ -107,82 +92,103 @@ impl Object for Vpc {
     async fn ensure(&mut self, work: &Work<'_>, progress: &Progress) -> Result<(), Diagnostics> {
         warren_managed::ensure(self, work, progress).await?;
         // From now on subnets refer to it by ID. Conflicts were reported when it was planned.
-        let _told = work.session.guard().plan(schema::occupied(self)?).await;
+        let _told = work.session.guard().plan(occupied(self)?).await;
         work.op
             .until("available", || async {
-                let vpc = api::get(&work.cloud, self.id.text()).await?;
+                let vpc = api::get(&work.cloud, self.object.id()?).await?;
                 Ok(if vpc.available { Poll::Ready(()) } else { Poll::Pending("pending".into()) })
             })
             .await
     }
 
     async fn reconcile(&self, work: &Work<'_>) -> Result<Vpc, Diagnostics> {
-        bring(work, self).await?;
-        let found = work.op.call(|| api::read(&work.cloud, self.id.text())).await?;
-        Ok(schema::state(&work.cloud, found, self))
+        self.apply_settings(work).await?;
+        work.op.call(|| api::read(&work.cloud, self)).await
     }
 
     async fn read(&self, work: &Work<'_>) -> Result<Option<Vpc>, Diagnostics> {
-        let found = ApiError::if_found(api::read(&work.cloud, self.id.text()).await)?;
-        Ok(found.map(|found| schema::state(&work.cloud, found, self)))
+        Ok(ApiError::if_found(api::read(&work.cloud, self).await)?)
     }
 
     async fn delete(&self, work: &Work<'_>) -> Result<(), Diagnostics> {
         let Work { cloud: aws, op, .. } = work;
-        let id = self.id.text();
+        let id = self.object.id()?;
         op.delete(|| api::delete(aws, id), || api::get(aws, id)).await?;
         work.session.guard().release(&key(self)?).await
     }
 }
 
-/// Reconciles every setting with `want`. Settings that already match are not changed.
-async fn bring(work: &Work<'_>, want: &Vpc) -> Result<(), Diagnostics> {
-    let Work { cloud: aws, op, .. } = work;
-    let id = want.id.text();
-    let have = op.call(|| api::get(aws, id)).await?;
-    retag(work, want, &have.tags).await?;
+impl Vpc {
+    /// Changes the settings that differ from the plan.
+    async fn apply_settings(&self, work: &Work<'_>) -> Result<(), Diagnostics> {
+        let Work { cloud: aws, op, .. } = work;
+        let id = self.object.id()?;
+        let have = op.call(|| api::get(aws, id)).await?;
+        self.object.retag(work, &self.object.found(aws, id, &have.tags)).await?;
 
-    let secondary = sets::known(&want.secondary_cidr_blocks);
-    for (range, association) in &have.secondary {
-        if !secondary.contains(range) {
-            op.check_cancelled()?;
-            op.release(|| api::disassociate(aws, association)).await?;
+        let secondary = sets::known(&self.secondary_cidr_blocks);
+        for (range, association) in &have.secondary {
+            if !secondary.contains(range) {
+                op.check_cancelled()?;
+                op.release(|| api::disassociate(aws, association)).await?;
+            }
         }
-    }
-    for range in secondary.iter().filter(|range| !have.secondary.contains_key(*range)) {
-        op.check_cancelled()?;
-        op.call(|| api::associate(aws, id, range)).await?;
-    }
-    match (want.assign_generated_ipv6.is_true(), &have.ipv6) {
-        (true, None) => op.call(|| api::associate_ipv6(aws, id)).await?,
-        (false, Some((_, association))) => op.release(|| api::disassociate(aws, association)).await?,
-        _ => {}
-    }
-    let ipv6 = want.assign_generated_ipv6.is_true();
-    op.until("associated with its ranges", || async {
-        let have = api::get(aws, id).await?;
-        let wrong = have.refused.clone().or_else(|| {
-            let same = have.secondary.len() == secondary.len()
-                && secondary.iter().all(|range| have.secondary.contains_key(range))
-                && have.ipv6.is_some() == ipv6
-                && !have.changing;
-            (!same).then(|| "associating".to_owned())
-        });
-        Ok(wrong.map_or(Poll::Ready(()), Poll::Pending))
-    })
-    .await?;
+        for range in secondary.iter().filter(|range| !have.secondary.contains_key(*range)) {
+            op.check_cancelled()?;
+            op.call(|| api::associate(aws, id, *range)).await?;
+        }
+        let ipv6 = self.assign_generated_ipv6.is_true();
+        match (ipv6, &have.ipv6) {
+            (true, None) => op.call(|| api::associate_ipv6(aws, id)).await?,
+            (false, Some((_, association))) => op.release(|| api::disassociate(aws, association)).await?,
+            _ => {}
+        }
+        op.until("associated with its ranges", || async {
+            let have = api::get(aws, id).await?;
+            let wrong = have.refused.clone().or_else(|| {
+                let same =
+                    have.secondary.keys().eq(&secondary) && have.ipv6.is_some() == ipv6 && !have.changing;
+                (!same).then(|| "associating".to_owned())
+            });
+            Ok(wrong.map_or(Poll::Ready(()), Poll::Pending))
+        })
+        .await?;
 
-    // Hostnames need DNS support: enabled after it, disabled before it.
-    let (support, hostnames) = (want.enable_dns_support.is_true(), want.enable_dns_hostnames.is_true());
-    if !hostnames {
-        op.call(|| api::set_dns_hostnames(aws, id, false)).await?;
+        // Hostnames need DNS support: enabled after it, disabled before it.
+        let (support, hostnames) = (self.enable_dns_support.is_true(), self.enable_dns_hostnames.is_true());
+        if !hostnames {
+            op.call(|| api::set_dns_hostnames(aws, id, false)).await?;
+        }
+        op.call(|| api::set_dns_support(aws, id, support)).await?;
+        if hostnames {
+            op.call(|| api::set_dns_hostnames(aws, id, true)).await?;
+        }
+        if self.lock_default_security_group.is_true() {
+            op.call(|| api::lock_default_group(aws, id)).await?;
+        }
+        Ok(())
     }
-    op.call(|| api::set_dns_support(aws, id, support)).await?;
-    if hostnames {
-        op.call(|| api::set_dns_hostnames(aws, id, true)).await?;
-    }
-    if want.lock_default_security_group.is_true() {
-        op.call(|| api::lock_default_group(aws, id)).await?;
-    }
-    Ok(())
+}
+
+/// The known IPv4 ranges.
+fn nets(vpc: &Vpc) -> Vec<IpNet> {
+    let secondary = sets::known(&vpc.secondary_cidr_blocks);
+    vpc.cidr_block.known().copied().into_iter().chain(secondary).map(IpNet::V4).collect()
+}
+
+/// The ranges of the VPC for the guard.
+fn occupied(vpc: &Vpc) -> Result<PlannedResource, NotKnown> {
+    let secondary: Vec<Attr<IpNet>> = match &vpc.secondary_cidr_blocks {
+        Attr::Unknown => vec![Attr::Unknown],
+        secondary => secondary.known().into_iter().flatten().map(ranges::net).collect(),
+    };
+    let ranges = std::iter::once((ranges::net(&vpc.cidr_block), "cidr_block", Family::V4))
+        .chain(secondary.into_iter().map(|range| (range, "secondary_cidr_blocks", Family::V4)))
+        .chain(std::iter::once((ranges::net(&vpc.ipv6_cidr_block), "ipv6_cidr_block", Family::V6)));
+    let resource = PlannedResource::new(key(vpc)?).id(vpc.id().as_deref());
+    Ok(ranges.fold(resource, |resource, (range, name, family)| match range {
+        Attr::Unknown => resource.unknown(family),
+        Attr::Known(net) => resource.range(net, Path::of(name), Role::Occupy),
+        Attr::Null => resource,
+    }))
 }

@@ -1,18 +1,18 @@
 use tf_provider_rs::{Context, Resource};
 
 use super::*;
-use crate::common::Common;
-use crate::session::tests::{account, session};
-use warren_managed::{Managed, adopt, listed};
+use crate::common::tests::{known, named};
+use crate::session::tests::session;
+use warren_managed::{Managed, adopt};
 
 fn vpc(cidr: &str) -> Vpc {
     Vpc {
-        name: "hub".into(),
-        cidr_block: cidr.into(),
+        object: named("hub"),
+        cidr_block: known(cidr),
         assign_generated_ipv6: false.into(),
         enable_dns_support: true.into(),
         enable_dns_hostnames: true.into(),
-        instance_tenancy: "default".into(),
+        instance_tenancy: model::Tenancy::Default.into(),
         lock_default_security_group: true.into(),
         ..Vpc::default()
     }
@@ -31,16 +31,11 @@ fn shown(diagnostics: &Diagnostics) -> String {
         .join("\n")
 }
 
-#[test]
-fn attributes() {
-    insta::assert_snapshot!(listed(&Vpc::schema()));
-}
-
 #[tokio::test]
 async fn ranges_and_dns_are_checked_together() {
     let resource = Managed::<Vpc>::new(&session([]).await);
     let mut config = vpc("172.16.0.0/16");
-    config.secondary_cidr_blocks = Attr::Known(["10.0.0.0/16".into(), Attr::Unknown].into());
+    config.secondary_cidr_blocks = Attr::Known([known("10.0.0.0/16"), Attr::Unknown].into());
     config.enable_dns_support = false.into();
     config.enable_dns_hostnames = Attr::Null;
     let mut diagnostics = Diagnostics::default();
@@ -54,7 +49,7 @@ async fn a_plan_knows_all_tags_and_tells_other_resources() {
     let resource = Managed::<Vpc>::new(&session);
     let mut change = change(None, vpc("172.16.0.0/16"));
     resource.plan(&Context::default(), &mut change, &mut Diagnostics::default()).await;
-    assert_eq!(change.planned.tags_all.known().map(|tags| tags.len()), Some(5));
+    assert_eq!(change.planned.object.tags_all.known().map(|tags| tags.len()), Some(5));
     assert_eq!(change.planned.ipv6_cidr_block, Attr::Null);
     let seen = session.run().vpcs.by_name("hub").unwrap();
     assert_eq!(seen.ranges, ["172.16.0.0/16".parse().unwrap()]);
@@ -74,14 +69,11 @@ async fn a_create_does_not_adopt_what_a_state_holds() {
     assert_eq!(ctx.private.get(adopt::EXCLUDED_IDS), Some(serde_json::json!(["vpc-old"])));
 }
 
-#[tokio::test]
-async fn opened_default_groups_show_as_drift() {
-    let aws = account([]).await;
-    let found = |empty| api::Found { default_group_empty: empty, ..api::Found::default() };
+#[test]
+fn opened_default_groups_show_as_drift() {
     let before = vpc("172.16.0.0/16");
-    let lock = |found, before: &Vpc| schema::state(&aws, found, before).lock_default_security_group;
-    assert_eq!(lock(found(true), &before), Attr::Known(true));
-    assert_eq!(lock(found(false), &before), Attr::Known(false));
+    assert_eq!(api::locked(&before, true), Attr::Known(true));
+    assert_eq!(api::locked(&before, false), Attr::Known(false));
     let unlocked = Vpc { lock_default_security_group: false.into(), ..before };
-    assert_eq!(lock(found(true), &unlocked), Attr::Known(false));
+    assert_eq!(api::locked(&unlocked, true), Attr::Known(false));
 }

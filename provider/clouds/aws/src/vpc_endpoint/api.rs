@@ -2,95 +2,91 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use aws_sdk_ec2::types::{IpPermission, ResourceType, VpcEndpoint, VpcEndpointType};
+use aws_sdk_ec2::types::{self, IpPermission, ResourceType, SecurityGroup, VpcEndpoint, VpcEndpointType};
 use ipnet::IpNet;
+use tf_provider_rs::{Attr, NotKnown};
 
-use super::schema::{self, Endpoint};
-use super::service;
+use super::model::{DnsEntry, Endpoint, Kind};
+use super::{buckets, service};
 use crate::client;
-use crate::error::{ApiError, Named};
+use crate::error::{ApiError, Named, OrMissing, Parsed};
+use crate::ids::{self, NetworkInterfaceId, SecurityGroupId};
 use crate::memory::{PlannedEndpoint, PlannedSecurityGroup};
 use crate::session::Aws;
 use crate::tags::{self, Tags, filter};
-use warren_managed::sets;
+use warren_managed::sets::{self, Set};
 
-/// An endpoint as AWS reports it.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+const DESCRIBE: &str = "DescribeVpcEndpoints";
+const ID: &str = "VpcEndpointId";
+
+/// An endpoint as it is now, with what no attribute shows.
+#[derive(Clone, Debug, PartialEq)]
 pub(super) struct Found {
-    pub(super) id: String,
-    pub(super) vpc_id: String,
-    pub(super) service_name: String,
-    /// `Gateway` or `Interface`.
-    pub(super) kind: String,
-    /// In lower case, because AWS uses both upper and lower case.
-    pub(super) state: String,
+    pub(super) state: Endpoint,
+    /// The policy as AWS returned it.
+    policy: Option<String>,
     /// Why it failed.
-    pub(super) failure: Option<String>,
-    pub(super) route_table_ids: BTreeSet<String>,
-    pub(super) subnet_ids: BTreeSet<String>,
-    pub(super) security_group_ids: BTreeSet<String>,
-    pub(super) private_dns: bool,
-    pub(super) policy: Option<String>,
-    /// Names with their hosted zones.
-    pub(super) dns_entries: Vec<(Option<String>, Option<String>)>,
-    pub(super) network_interface_ids: BTreeSet<String>,
-    /// Set only by [`read`].
-    pub(super) prefix_list_id: Option<String>,
-    pub(super) owner_id: Option<String>,
-    pub(super) tags: Tags,
+    failure: Option<String>,
 }
 
-impl Found {
-    fn is_gone(&self) -> bool {
-        matches!(self.state.as_str(), "deleted" | "deleting" | "failed" | "rejected" | "expired")
-    }
+fn is_gone(state: &str) -> bool {
+    matches!(state, "deleted" | "deleting" | "failed" | "rejected" | "expired")
+}
+
+/// The state in lower case, because AWS uses both upper and lower case.
+fn state_of(endpoint: &VpcEndpoint) -> Result<String, ApiError> {
+    Ok(endpoint.state.as_ref().or_missing(DESCRIBE, "State")?.as_str().to_ascii_lowercase())
 }
 
 /// IDs of the live endpoints of this fabric and owner with the planned name, VPC, service and type. An
 /// endpoint that differs there is the one that is being replaced.
 pub(super) async fn find(aws: &Aws, planned: &Endpoint) -> Result<Vec<String>, ApiError> {
-    let mut found = list(aws, aws.filters(planned.name.text())).await?;
+    let mut found = list(aws, aws.filters(planned.object.name()?)).await?;
     found.retain(|endpoint| {
-        endpoint.vpc_id == planned.vpc_id.text()
-            && endpoint.service_name == planned.service_name.text()
-            && endpoint.kind == planned.r#type.text()
+        let kind = endpoint.vpc_endpoint_type().map(|kind| kind.as_str());
+        endpoint.vpc_id() == planned.vpc_id.as_deref()
+            && endpoint.service_name() == planned.service_name.as_deref()
+            && kind == planned.r#type.known().map(Kind::as_str)
     });
-    Ok(found.into_iter().map(|endpoint| endpoint.id).collect())
+    found.into_iter().map(|endpoint| endpoint.vpc_endpoint_id.or_missing(DESCRIBE, ID)).collect()
 }
 
 /// The live endpoints of a VPC for the completeness check.
 pub(super) async fn of_vpc(aws: &Aws, vpc_id: &str) -> Result<Vec<PlannedEndpoint>, ApiError> {
     let found = list(aws, vec![filter("vpc-id", vpc_id)]).await?;
-    Ok(found
-        .into_iter()
-        .map(|endpoint| PlannedEndpoint {
-            vpc_id: endpoint.vpc_id.into(),
-            service: service::short(&endpoint.service_name, &aws.region),
-            private_dns: endpoint.private_dns.into(),
-            policy: endpoint.policy.into(),
+    let planned = |endpoint: VpcEndpoint| {
+        let service = endpoint.service_name.or_missing(DESCRIBE, "ServiceName")?;
+        Ok(PlannedEndpoint {
+            vpc_id: endpoint.vpc_id.parsed_if_set(DESCRIBE, "VpcId")?.into(),
+            service: service::short(&service, Some(&aws.region)).to_owned(),
+            private_dns: endpoint.private_dns_enabled.into(),
+            policy: endpoint.policy_document.into(),
         })
-        .collect())
+    };
+    found.into_iter().map(planned).collect()
 }
 
-async fn list(aws: &Aws, filters: Vec<aws_sdk_ec2::types::Filter>) -> Result<Vec<Found>, ApiError> {
-    let mut pages =
-        aws.ec2().describe_vpc_endpoints().set_filters(Some(filters)).into_paginator().items().send();
+async fn list(aws: &Aws, filters: Vec<aws_sdk_ec2::types::Filter>) -> Result<Vec<VpcEndpoint>, ApiError> {
+    let call = aws.ec2().describe_vpc_endpoints().set_filters(Some(filters));
+    let mut pages = call.into_paginator().items().send();
     let mut living = Vec::new();
     while let Some(endpoint) = pages.next().await {
-        living.push(described(endpoint.named("DescribeVpcEndpoints")?));
+        let endpoint = endpoint.named(DESCRIBE)?;
+        if !is_gone(&state_of(&endpoint)?) {
+            living.push(endpoint);
+        }
     }
-    living.retain(|endpoint| !endpoint.is_gone());
     Ok(living)
 }
 
 /// Creates an endpoint and returns its ID.
 pub(super) async fn create(aws: &Aws, planned: &Endpoint, tags: &Tags) -> Result<String, ApiError> {
-    let set = |items: &sets::Texts| Some(sets::known(items).into_iter().collect::<Vec<_>>());
+    const OPERATION: &str = "CreateVpcEndpoint";
     let mut call = aws
         .ec2()
         .create_vpc_endpoint()
-        .vpc_id(planned.vpc_id.text())
-        .service_name(planned.service_name.text())
+        .vpc_id(planned.vpc_id.value()?.as_str())
+        .service_name(planned.service_name.value()?)
         .set_policy_document(planned.wanted_policy(&aws.region).into_known())
         .tag_specifications(tags::specification(ResourceType::VpcEndpoint, tags));
     call = if planned.is_gateway() {
@@ -101,100 +97,112 @@ pub(super) async fn create(aws: &Aws, planned: &Endpoint, tags: &Tags) -> Result
             .set_security_group_ids(set(&planned.security_group_ids))
             .private_dns_enabled(planned.private_dns_enabled.is_true())
     };
-    let made = call.customize().config_override(client::once()).send().await.named("CreateVpcEndpoint")?;
-    Ok(made.vpc_endpoint.and_then(|endpoint| endpoint.vpc_endpoint_id).unwrap_or_default())
+    let made = call.customize().config_override(client::once()).send().await.named(OPERATION)?;
+    let made = made.vpc_endpoint.or_missing(OPERATION, "VpcEndpoint")?;
+    made.vpc_endpoint_id.or_missing(OPERATION, ID)
 }
 
-/// The endpoint `id`, even if it failed; an error if it does not exist or is deleted.
-pub(super) async fn get(aws: &Aws, id: &str) -> Result<Found, ApiError> {
+/// The endpoint of `before` as it is now, even if it failed; an error if it does not exist or is deleted.
+pub(super) async fn get(aws: &Aws, before: &Endpoint) -> Result<Found, ApiError> {
+    let id = before.object.id()?;
     let call = aws.ec2().describe_vpc_endpoints().vpc_endpoint_ids(id);
-    let answer = call.send().await.named("DescribeVpcEndpoints")?;
-    let found = answer.vpc_endpoints.unwrap_or_default().into_iter().next().map(described);
-    found
-        .filter(|endpoint| endpoint.state != "deleted")
-        .ok_or_else(|| ApiError::absent("DescribeVpcEndpoints", id))
+    let endpoint = call.send().await.named(DESCRIBE)?.vpc_endpoints.into_iter().flatten().next();
+    let found = endpoint.map(|endpoint| found(aws, endpoint, before)).transpose()?;
+    found.filter(|found| !found.state.is("deleted")).ok_or_else(|| ApiError::absent(DESCRIBE, id))
 }
 
-/// The endpoint `id` with its prefix list; an error if it does not exist or is being deleted.
-pub(super) async fn read(aws: &Aws, id: &str) -> Result<Found, ApiError> {
-    let mut found = get(aws, id).await?;
-    if found.is_gone() {
-        return Err(ApiError::absent("DescribeVpcEndpoints", id));
+/// The endpoint of `before` with its prefix list; an error if it does not exist or is being deleted.
+pub(super) async fn read(aws: &Aws, before: &Endpoint) -> Result<Endpoint, ApiError> {
+    let mut endpoint = get(aws, before).await?.state;
+    if is_gone(endpoint.state.value()?) {
+        return Err(ApiError::absent(DESCRIBE, before.object.id()?));
     }
-    if found.kind == "Gateway" {
+    endpoint.prefix_list_id = Attr::Null;
+    if endpoint.is_gateway() {
         let call = aws.ec2().describe_prefix_lists();
-        let call = call.filters(filter("prefix-list-name", &found.service_name));
-        let lists = call.send().await.named("DescribePrefixLists")?;
-        found.prefix_list_id = lists.prefix_lists().first().and_then(|list| list.prefix_list_id.clone());
+        let call = call.filters(filter("prefix-list-name", endpoint.service_name.value()?));
+        let lists = call.send().await.named("DescribePrefixLists")?.prefix_lists.into_iter().flatten();
+        let list = lists.filter_map(|list| list.prefix_list_id).next();
+        endpoint.prefix_list_id = list.parsed_if_set("DescribePrefixLists", "PrefixListId")?.into();
     }
-    Ok(found)
+    Ok(endpoint)
 }
 
-fn described(endpoint: VpcEndpoint) -> Found {
-    let set = |ids: Option<Vec<String>>| ids.unwrap_or_default().into_iter().collect();
-    let failure = endpoint.failure_reason.or(endpoint.last_error.and_then(|error| error.message));
-    Found {
-        id: endpoint.vpc_endpoint_id.unwrap_or_default(),
-        vpc_id: endpoint.vpc_id.unwrap_or_default(),
-        service_name: endpoint.service_name.unwrap_or_default(),
-        kind: endpoint.vpc_endpoint_type.map(|kind| kind.as_str().to_owned()).unwrap_or_default(),
-        state: endpoint.state.map(|state| state.as_str().to_ascii_lowercase()).unwrap_or_default(),
-        failure,
-        route_table_ids: set(endpoint.route_table_ids),
-        subnet_ids: set(endpoint.subnet_ids),
-        security_group_ids: endpoint
-            .groups
-            .into_iter()
-            .flatten()
-            .filter_map(|group| group.group_id)
-            .collect(),
-        private_dns: endpoint.private_dns_enabled.unwrap_or_default(),
-        policy: endpoint.policy_document,
-        dns_entries: endpoint
-            .dns_entries
-            .into_iter()
-            .flatten()
-            .map(|entry| (entry.dns_name, entry.hosted_zone_id))
-            .collect(),
-        network_interface_ids: set(endpoint.network_interface_ids),
-        prefix_list_id: None,
-        owner_id: endpoint.owner_id,
-        tags: tags::from_sdk(endpoint.tags.as_deref().unwrap_or_default()),
-    }
+/// The state of the object that was found, based on `before`.
+pub(super) fn found(aws: &Aws, found: VpcEndpoint, before: &Endpoint) -> Result<Found, ApiError> {
+    let status = state_of(&found)?;
+    let tags = tags::from_sdk(found.tags());
+    let kind = found.vpc_endpoint_type.map(|kind| kind.as_str().to_owned());
+    let kind = kind.parsed(DESCRIBE, "VpcEndpointType")?;
+    let service_name = found.service_name.or_missing(DESCRIBE, "ServiceName")?;
+    // The spelling of the user stays while it names the same service.
+    let spelled = before.service.known().filter(|name| service::full(name, &aws.region) == service_name);
+    let short = || service::short(&service_name, Some(&aws.region)).to_owned();
+    let groups = found.groups.into_iter().flatten().map(|group| group.group_id);
+    let listed = |ids: Option<Vec<String>>| ids.into_iter().flatten().map(Some);
+    let route_tables = ids::all(listed(found.route_table_ids), DESCRIBE, "RouteTableIds")?;
+    let subnets = ids::all(listed(found.subnet_ids), DESCRIBE, "SubnetIds")?;
+    let interfaces = ids::all(listed(found.network_interface_ids), DESCRIBE, "NetworkInterfaceIds")?;
+    let id = found.vpc_endpoint_id.or_missing(DESCRIBE, ID)?;
+    let entry = |entry: types::DnsEntry| DnsEntry {
+        dns_name: entry.dns_name.into(),
+        hosted_zone_id: entry.hosted_zone_id.into(),
+    };
+    let state = Endpoint {
+        object: before.object.found(aws, &id, &tags),
+        vpc_id: Attr::Known(found.vpc_id.parsed(DESCRIBE, "VpcId")?),
+        service: spelled.cloned().unwrap_or_else(short).into(),
+        r#type: Attr::Known(kind),
+        route_table_ids: sets::found(route_tables, &before.route_table_ids),
+        subnet_ids: sets::found(subnets, &before.subnet_ids),
+        security_group_ids: sets::of(ids::all(groups, DESCRIBE, "Groups.GroupId")?),
+        // Meaningless for a gateway endpoint.
+        private_dns_enabled: (found.private_dns_enabled == Some(true) && kind != Kind::Gateway).into(),
+        policy: buckets::shown(found.policy_document.clone(), before, &aws.region),
+        dns_entries: found.dns_entries.into_iter().flatten().map(entry).collect::<Vec<_>>().into(),
+        network_interface_ids: sets::of(interfaces),
+        bucket_policy: before.bucket_policy.clone(),
+        allow_incomplete: before.allow_incomplete,
+        prefix_list_id: before.prefix_list_id.clone(),
+        state: status.into(),
+        owner_id: found.owner_id.parsed_if_set(DESCRIBE, "OwnerId")?.into(),
+        service_name: service_name.into(),
+    };
+    let failure = found.failure_reason.or(found.last_error.and_then(|error| error.message));
+    Ok(Found { state, policy: found.policy_document, failure })
 }
 
 /// Updates the settings of `have` to those of `want` in one call. Without differences it calls nothing.
 pub(super) async fn modify(aws: &Aws, have: &Found, want: &Endpoint) -> Result<(), ApiError> {
-    let mut call = aws.ec2().modify_vpc_endpoint().vpc_endpoint_id(&have.id);
+    let Found { state: have, policy, .. } = have;
+    let mut call = aws.ec2().modify_vpc_endpoint().vpc_endpoint_id(have.object.id()?);
     let mut changed = false;
-    let mut apart = |have: &BTreeSet<String>, want: &sets::Texts| {
-        let (add, remove) = sets::difference(have, &sets::known(want));
-        changed |= add.is_some() || remove.is_some();
-        (add, remove)
-    };
     if want.is_gateway() {
-        let (add, remove) = apart(&have.route_table_ids, &want.route_table_ids);
+        let (add, remove) = difference(&have.route_table_ids, &want.route_table_ids);
+        changed |= add.is_some() || remove.is_some();
         call = call.set_add_route_table_ids(add).set_remove_route_table_ids(remove);
     } else {
-        let (add, remove) = apart(&have.subnet_ids, &want.subnet_ids);
+        let (add, remove) = difference(&have.subnet_ids, &want.subnet_ids);
+        changed |= add.is_some() || remove.is_some();
         call = call.set_add_subnet_ids(add).set_remove_subnet_ids(remove);
         if want.security_group_ids.is_known() {
-            let (add, remove) = apart(&have.security_group_ids, &want.security_group_ids);
+            let (add, remove) = difference(&have.security_group_ids, &want.security_group_ids);
+            changed |= add.is_some() || remove.is_some();
             call = call.set_add_security_group_ids(add).set_remove_security_group_ids(remove);
         }
         let private_dns = want.private_dns_enabled.is_true();
-        if have.private_dns != private_dns {
+        if have.private_dns_enabled.is_true() != private_dns {
             call = call.private_dns_enabled(private_dns);
             changed = true;
         }
     }
-    match (want.wanted_policy(&aws.region).into_known(), &have.policy) {
+    match (want.wanted_policy(&aws.region).into_known(), policy) {
         (Some(want), Some(have)) if crate::policy::equivalent(&want, have) => {}
         (Some(want), _) => {
             call = call.policy_document(want);
             changed = true;
         }
-        (None, Some(have)) if !schema::is_open(have) => {
+        (None, Some(have)) if !buckets::is_open(have) => {
             call = call.reset_policy(true);
             changed = true;
         }
@@ -203,32 +211,47 @@ pub(super) async fn modify(aws: &Aws, have: &Found, want: &Endpoint) -> Result<(
     if changed { call.send().await.named("ModifyVpcEndpoint").map(drop) } else { Ok(()) }
 }
 
+fn set<T: Clone + Into<String> + Ord>(items: &Set<T>) -> Option<Vec<String>> {
+    Some(ids::texts(sets::known(items)))
+}
+
+/// The IDs to add and to remove.
+fn difference<T: Clone + Into<String> + Ord>(
+    have: &Set<T>,
+    want: &Set<T>,
+) -> (Option<Vec<String>>, Option<Vec<String>>) {
+    let (add, remove) = sets::difference(&sets::known(have), &sets::known(want));
+    (add.map(ids::texts), remove.map(ids::texts))
+}
+
 /// Requests the deletion of the endpoint.
-pub(super) async fn delete(aws: &Aws, id: &str) -> Result<(), ApiError> {
-    let call = aws.ec2().delete_vpc_endpoints().vpc_endpoint_ids(id);
-    let answer = call.send().await.named("DeleteVpcEndpoints")?;
+pub(super) async fn delete(aws: &Aws, endpoint: &Endpoint) -> Result<(), ApiError> {
+    const OPERATION: &str = "DeleteVpcEndpoints";
+    let call = aws.ec2().delete_vpc_endpoints().vpc_endpoint_ids(endpoint.object.id()?);
+    let answer = call.send().await.named(OPERATION)?;
     // The call succeeds even if the endpoint was not deleted.
-    let refused = answer.unsuccessful.unwrap_or_default().into_iter().find_map(|item| item.error);
-    refused.map_or(Ok(()), |error| {
-        Err(ApiError {
-            operation: "DeleteVpcEndpoints",
-            code: error.code.unwrap_or_default(),
-            message: error.message.unwrap_or_default(),
+    match answer.unsuccessful.into_iter().flatten().find_map(|item| item.error) {
+        None => Ok(()),
+        Some(error) => Err(ApiError {
+            operation: OPERATION,
+            code: error.code.or_missing(OPERATION, "Unsuccessful.Error.Code")?,
+            message: error.message.or_missing(OPERATION, "Unsuccessful.Error.Message")?,
             status: 400,
-        })
-    })
+        }),
+    }
 }
 
 /// The network interfaces in `ids` that exist.
-pub(super) async fn interfaces(aws: &Aws, ids: &BTreeSet<String>) -> Result<Vec<String>, ApiError> {
+pub(super) async fn interfaces(
+    aws: &Aws,
+    ids: &BTreeSet<NetworkInterfaceId>,
+) -> Result<Vec<String>, ApiError> {
     if ids.is_empty() {
         return Ok(Vec::new());
     }
-    let ids = ids
-        .iter()
-        .fold(aws_sdk_ec2::types::Filter::builder().name("network-interface-id"), |f, id| f.values(id));
-    let mut pages =
-        aws.ec2().describe_network_interfaces().filters(ids.build()).into_paginator().items().send();
+    let filter = types::Filter::builder().name("network-interface-id");
+    let filter = filter.set_values(Some(ids::texts(ids.iter().cloned()))).build();
+    let mut pages = aws.ec2().describe_network_interfaces().filters(filter).into_paginator().items().send();
     let mut living = Vec::new();
     while let Some(interface) = pages.next().await {
         living.extend(interface.named("DescribeNetworkInterfaces")?.network_interface_id);
@@ -239,31 +262,26 @@ pub(super) async fn interfaces(aws: &Aws, ids: &BTreeSet<String>) -> Result<Vec<
 /// The sources that live security groups allow on TCP port 443.
 pub(super) async fn groups(
     aws: &Aws,
-    ids: &BTreeSet<String>,
-) -> Result<BTreeMap<String, PlannedSecurityGroup>, ApiError> {
+    ids: &BTreeSet<SecurityGroupId>,
+) -> Result<BTreeMap<SecurityGroupId, PlannedSecurityGroup>, ApiError> {
+    const OPERATION: &str = "DescribeSecurityGroups";
     if ids.is_empty() {
         return Ok(BTreeMap::new());
     }
-    let ids: Vec<String> = ids.iter().cloned().collect();
-    let call = aws.ec2().describe_security_groups().set_group_ids(Some(ids));
-    let answer = call.send().await.named("DescribeSecurityGroups")?;
-    let groups = answer.security_groups.unwrap_or_default();
-    Ok(groups
-        .into_iter()
-        .map(|group| {
-            let rules = group.ip_permissions.unwrap_or_default();
-            let seen = PlannedSecurityGroup {
-                vpc_id: group.vpc_id.into(),
-                known: true,
-                https_from: rules.iter().filter(|rule| has_https(rule)).flat_map(sources).collect(),
-                https_from_group: rules
-                    .iter()
-                    .filter(|rule| has_https(rule))
-                    .any(|rule| !rule.user_id_group_pairs().is_empty() || !rule.prefix_list_ids().is_empty()),
-            };
-            (group.group_id.unwrap_or_default(), seen)
-        })
-        .collect())
+    let call = aws.ec2().describe_security_groups();
+    let call = call.set_group_ids(Some(ids::texts(ids.iter().cloned())));
+    let answer = call.send().await.named(OPERATION)?;
+    let planned = |group: SecurityGroup| {
+        let https = || group.ip_permissions().iter().filter(|rule| has_https(rule));
+        let seen = PlannedSecurityGroup {
+            known: true,
+            https_from: https().flat_map(sources).collect(),
+            https_from_group: https()
+                .any(|rule| !rule.user_id_group_pairs().is_empty() || !rule.prefix_list_ids().is_empty()),
+        };
+        Ok((group.group_id.parsed(OPERATION, "GroupId")?, seen))
+    };
+    answer.security_groups.into_iter().flatten().map(planned).collect()
 }
 
 fn has_https(rule: &IpPermission) -> bool {
@@ -281,12 +299,13 @@ fn sources(rule: &IpPermission) -> Vec<IpNet> {
 }
 
 /// The error for an endpoint that AWS could not create.
-pub(super) fn failed(found: &Found) -> ApiError {
-    let why = found.failure.clone().unwrap_or_else(|| "AWS gave no reason".to_owned());
-    ApiError {
+pub(super) fn failed(found: &Found) -> Result<ApiError, NotKnown> {
+    let state = found.state.state.value()?;
+    let why = found.failure.as_deref().unwrap_or("AWS gave no reason");
+    Ok(ApiError {
         operation: "CreateVpcEndpoint",
         code: "EndpointFailed".to_owned(),
-        message: format!("the endpoint is in the state {}: {why}", found.state),
+        message: format!("the endpoint is in the state {state}: {why}"),
         status: 400,
-    }
+    })
 }

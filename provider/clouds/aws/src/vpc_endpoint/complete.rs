@@ -8,8 +8,9 @@ use std::collections::BTreeMap;
 
 use tf_provider_rs::{Attr, Diagnostics, Path};
 
-use super::schema::Endpoint;
+use super::model::Endpoint;
 use super::service;
+use crate::ids::{self, SecurityGroupId, VpcId};
 use crate::memory::{PlannedEndpoint, PlannedSecurityGroup, PlannedVpc};
 use crate::policy::Document;
 use warren_managed::sets;
@@ -20,7 +21,7 @@ pub(super) struct Around {
     /// The endpoint's VPC.
     pub(super) vpc: Option<PlannedVpc>,
     /// Its security groups by ID.
-    pub(super) groups: BTreeMap<String, PlannedSecurityGroup>,
+    pub(super) groups: BTreeMap<SecurityGroupId, PlannedSecurityGroup>,
     /// Endpoints of the same VPC: planned in this run, or live.
     pub(super) endpoints: Vec<PlannedEndpoint>,
     /// Whether objects that are missing here do not exist; otherwise they were not looked up.
@@ -40,7 +41,7 @@ pub(super) fn companions(short: &str) -> &'static [&'static str] {
 }
 
 /// Whether two endpoints are in the same VPC. Unknown IDs count as the same.
-pub(super) fn same_vpc(left: &Attr<String>, right: &Attr<String>) -> bool {
+pub(super) fn same_vpc(left: &Attr<VpcId>, right: &Attr<VpcId>) -> bool {
     !left.is_known() || !right.is_known() || left == right
 }
 
@@ -49,7 +50,7 @@ pub(super) fn check(
     endpoint: &Endpoint,
     config: &Endpoint,
     short: &str,
-    region: &str,
+    region: Option<&str>,
     around: &Around,
     diagnostics: &mut Diagnostics,
 ) {
@@ -79,7 +80,7 @@ pub(super) fn check(
     if let Some(problem) = closed(endpoint, config, around) {
         missing("security_group_ids", "ECR endpoint behind closed security groups", problem);
     }
-    if let Attr::Known(policy) = endpoint.wanted_policy(region)
+    if let Some(Attr::Known(policy)) = region.map(|region| endpoint.wanted_policy(region))
         && Document::parse(&policy).is_some_and(|policy| !policy.allows_service("ecr"))
     {
         missing(
@@ -128,7 +129,7 @@ fn closed(endpoint: &Endpoint, config: &Endpoint, around: &Around) -> Option<Str
         );
     }
     let ranges = around.vpc.as_ref().map(|vpc| vpc.ranges.as_slice()).unwrap_or_default();
-    let shut = |id: &String| {
+    let shut = |id: &SecurityGroupId| {
         let group = around.groups.get(id)?;
         let from_vpc = |net: &ipnet::IpNet| {
             ranges.is_empty() || ranges.iter().any(|range| range.contains(net) || net.contains(range))
@@ -137,7 +138,7 @@ fn closed(endpoint: &Endpoint, config: &Endpoint, around: &Around) -> Option<Str
         (!open && group.known).then_some(())
     };
     ids.iter().all(|id| shut(id).is_some()).then(|| {
-        let ids = ids.into_iter().collect::<Vec<_>>().join(", ");
+        let ids = ids::texts(ids).join(", ");
         format!(
             "No ingress rule of {ids} allows TCP port 443 from the VPC. Add one. If another resource adds \
              it in this run, add that resource to `depends_on`."
@@ -145,7 +146,13 @@ fn closed(endpoint: &Endpoint, config: &Endpoint, around: &Around) -> Option<Str
     })
 }
 
-fn pull(endpoint: &Endpoint, short: &str, region: &str, around: &Around, diagnostics: &mut Diagnostics) {
+fn pull(
+    endpoint: &Endpoint,
+    short: &str,
+    region: Option<&str>,
+    around: &Around,
+    diagnostics: &mut Diagnostics,
+) {
     let of = |service: &str| {
         around
             .endpoints
@@ -177,7 +184,8 @@ fn pull(endpoint: &Endpoint, short: &str, region: &str, around: &Around, diagnos
     if of("s3").is_empty() || needed.is_empty() {
         return;
     }
-    let layer = format!("{}/layer", service::layer_bucket(region));
+    let Some(bucket) = region.map(service::layer_bucket) else { return };
+    let layer = format!("{bucket}/layer");
     let lets_layers_in = |other: &&PlannedEndpoint| match &other.policy {
         Attr::Known(policy) => {
             Document::parse(policy).is_none_or(|policy| policy.allows("s3:GetObject", &layer))
@@ -189,10 +197,9 @@ fn pull(endpoint: &Endpoint, short: &str, region: &str, around: &Around, diagnos
             Path::of("service"),
             "Endpoint policy blocks image layers",
             format!(
-                "The policy of the `s3` endpoint of this VPC does not allow `s3:GetObject` on `{}/*`, \
-                 where ECR stores image layers, so every pull would fail at the first layer. Allow it \
-                 there, for example with `ecr_layers = true` in `bucket_policy`. {HINT}",
-                service::layer_bucket(region)
+                "The policy of the `s3` endpoint of this VPC does not allow `s3:GetObject` on \
+                 `{bucket}/*`, where ECR stores image layers, so every pull would fail at the first layer. Allow it \
+                 there, for example with `ecr_layers = true` in `bucket_policy`. {HINT}"
             ),
         );
     }

@@ -2,32 +2,29 @@
 //! for completeness.
 
 mod api;
+mod buckets;
 mod complete;
-mod schema;
+mod model;
 mod service;
 #[cfg(test)]
 mod tests;
 
 use std::collections::BTreeSet;
 
-use tf_provider_rs::{Attr, Change, Diagnostic, Diagnostics, Path, Schema, async_trait};
+use tf_provider_rs::{Attr, Change, Diagnostic, Diagnostics, Path, async_trait};
 
-use crate::common::retag;
 use crate::error::ApiError;
 use crate::memory::PlannedEndpoint;
 use crate::policy;
-use crate::session::{Aws, Op, Session, Work};
+use crate::session::{Aws, Session, Work};
 use crate::tags::Tags;
 use complete::Around;
-pub(crate) use schema::Endpoint;
-use warren_managed::{Failure, Object, Poll, sets};
+pub(crate) use model::{Endpoint, Kind};
+use warren_managed::sets::{self, Set};
+use warren_managed::{Failure, Object, Poll};
 
 #[async_trait]
 impl Object for Endpoint {
-    fn schema() -> Schema {
-        schema::schema()
-    }
-
     fn validate(&self, session: &Session, diagnostics: &mut Diagnostics) {
         if !self.policy.is_null() && !self.bucket_policy.is_null() {
             diagnostics.error_at(
@@ -37,8 +34,8 @@ impl Object for Endpoint {
             );
         }
         let Some(service) = self.service.known() else { return };
-        let region = session.known().map(|aws| aws.region.clone()).unwrap_or_default();
-        let short = service::short(service, &region);
+        let aws = session.known();
+        let short = service::short(service, aws.as_ref().map(|aws| aws.region.as_str()));
         if self.bucket_policy.is_known() && short != "s3" && !service.ends_with(".s3") {
             diagnostics.error_at(
                 Path::of("bucket_policy"),
@@ -50,28 +47,24 @@ impl Object for Endpoint {
             );
         }
         let kind = match &self.r#type {
-            Attr::Known(kind) => kind.as_str(),
-            Attr::Null if !service::is_full(&short) => service::default_type(&short),
-            Attr::Null if service.ends_with(".s3") || service.ends_with(".dynamodb") => "Gateway",
-            Attr::Null => "Interface",
+            Attr::Known(kind) => *kind,
+            Attr::Null if !service::is_full(short) => service::default_type(short),
+            Attr::Null if service.ends_with(".s3") || service.ends_with(".dynamodb") => Kind::Gateway,
+            Attr::Null => Kind::Interface,
             Attr::Unknown => return,
         };
-        let set = |items: &sets::Texts| items.known().is_some_and(|items| !items.is_empty());
-        let misplaced: Vec<&str> = match kind {
-            "Gateway" => [
-                ("subnet_ids", set(&self.subnet_ids)),
-                ("security_group_ids", set(&self.security_group_ids)),
-                ("private_dns_enabled", self.private_dns_enabled.is_true()),
-            ]
-            .into_iter()
-            .filter(|(_, set)| *set)
-            .map(|(name, _)| name)
-            .collect(),
-            _ if set(&self.route_table_ids) => vec!["route_table_ids"],
-            _ => Vec::new(),
+        let (other, misplaced) = match kind {
+            Kind::Gateway => {
+                let interfaces = [
+                    ("subnet_ids", has_items(&self.subnet_ids)),
+                    ("security_group_ids", has_items(&self.security_group_ids)),
+                    ("private_dns_enabled", self.private_dns_enabled.is_true()),
+                ];
+                (Kind::Interface, interfaces.to_vec())
+            }
+            Kind::Interface => (Kind::Gateway, vec![("route_table_ids", has_items(&self.route_table_ids))]),
         };
-        for name in misplaced {
-            let other = if kind == "Gateway" { "Interface" } else { "Gateway" };
+        for (name, _) in misplaced.into_iter().filter(|(_, set)| *set) {
             diagnostics.error_at(
                 Path::of(name),
                 "Attribute of another endpoint type",
@@ -93,11 +86,10 @@ impl Object for Endpoint {
         {
             change.requires_replace.retain(|path| path != &Path::of("service"));
         }
+        let Some(short) = short else { return };
         check_completeness(session, change, &short, diagnostics).await;
         let planned = &change.planned;
-        if planned.name.is_unknown() {
-            return;
-        }
+        let Ok(name) = planned.object.name() else { return };
         let policy = region.map_or(Attr::Unknown, |region| planned.wanted_policy(&region));
         let memory = PlannedEndpoint {
             vpc_id: planned.vpc_id.clone(),
@@ -105,8 +97,8 @@ impl Object for Endpoint {
             private_dns: planned.private_dns_enabled,
             policy,
         };
-        let id = planned.id.known().map(String::as_str);
-        session.run().endpoints.put(planned.name.text(), id, memory);
+        let id = planned.object.id().ok();
+        session.run().endpoints.put(name, id, memory);
     }
 
     /// Derives the values that were unknown at plan time.
@@ -132,29 +124,25 @@ impl Object for Endpoint {
 
     async fn reconcile(&self, work: &Work<'_>) -> Result<Endpoint, Diagnostics> {
         let Work { cloud: aws, op, .. } = work;
-        let id = self.id.text();
-        let have = ready(aws, op, id).await?;
-        retag(work, self, &have.tags).await?;
+        let have = ready(work, self).await?;
+        self.object.retag(work, &have.state.object).await?;
         op.check_cancelled()?;
         op.call(|| api::modify(aws, &have, self)).await?;
-        ready(aws, op, id).await?;
-        let found = op.call(|| api::read(aws, id)).await?;
-        Ok(schema::state(aws, found, self))
+        ready(work, self).await?;
+        op.call(|| api::read(aws, self)).await
     }
 
     async fn read(&self, work: &Work<'_>) -> Result<Option<Endpoint>, Diagnostics> {
-        let found = ApiError::if_found(api::read(&work.cloud, self.id.text()).await)?;
-        Ok(found.map(|found| schema::state(&work.cloud, found, self)))
+        Ok(ApiError::if_found(api::read(&work.cloud, self).await)?)
     }
 
     async fn delete(&self, work: &Work<'_>) -> Result<(), Diagnostics> {
         let Work { cloud: aws, op, .. } = work;
-        let id = self.id.text();
         // An interrupted create has not recorded its interfaces.
         let mut interfaces = sets::known(&self.network_interface_ids);
-        let found = ApiError::if_found(api::get(aws, id).await).map_err(|error| op.explain(error))?;
-        interfaces.extend(found.into_iter().flat_map(|found| found.network_interface_ids));
-        op.delete(|| api::delete(aws, id), || api::get(aws, id)).await?;
+        let found = ApiError::if_found(api::get(aws, self).await).map_err(|error| op.explain(error))?;
+        interfaces.extend(found.iter().flat_map(|found| sets::known(&found.state.network_interface_ids)));
+        op.delete(|| api::delete(aws, self), || api::get(aws, self)).await?;
         // Subnets and security groups can be deleted only after the interfaces.
         op.until("without network interfaces", || async {
             let living = api::interfaces(aws, &interfaces).await?;
@@ -164,24 +152,33 @@ impl Object for Endpoint {
     }
 }
 
-/// Plans the values that follow from other attributes.
-fn derive(planned: &mut Endpoint, change: (&Option<Endpoint>, &Endpoint), region: Option<&str>) -> String {
-    let (prior, config) = change;
-    let service = planned.service.text().to_owned();
-    planned.service_name = match (planned.service.known(), region) {
+fn has_items<T>(set: &Set<T>) -> bool {
+    set.known().is_some_and(|items| !items.is_empty())
+}
+
+/// Plans the values that follow from other attributes. Returns the short name of the service, if it is known.
+fn derive(
+    planned: &mut Endpoint,
+    (prior, config): (&Option<Endpoint>, &Endpoint),
+    region: Option<&str>,
+) -> Option<String> {
+    let service = planned.service.known().cloned();
+    planned.service_name = match (&service, region) {
         (Some(service), Some(region)) => service::full(service, region).into(),
         (Some(service), None) if service::is_full(service) => service.clone().into(),
         _ => Attr::Unknown,
     };
-    let short = region.map_or_else(|| service.clone(), |region| service::short(&service, region));
+    let short = service.as_deref().map(|service| service::short(service, region).to_owned());
     if config.r#type.is_null() && (prior.is_none() || planned.r#type.is_unknown()) {
         planned.r#type =
-            if planned.service.is_known() { service::default_type(&short).into() } else { Attr::Unknown };
+            short.as_deref().map_or(Attr::Unknown, |short| Attr::Known(service::default_type(short)));
     }
-    let Some(kind) = planned.r#type.known().cloned() else { return short };
-    let gateway = kind == "Gateway";
-    if config.private_dns_enabled.is_null() && !planned.service.is_unknown() {
-        planned.private_dns_enabled = (!gateway && !service::is_customers(&service)).into();
+    let Some(kind) = planned.r#type.known() else { return short };
+    let gateway = *kind == Kind::Gateway;
+    if config.private_dns_enabled.is_null()
+        && let Some(service) = &service
+    {
+        planned.private_dns_enabled = (!gateway && !service::is_customers(service)).into();
     }
     if gateway {
         planned.network_interface_ids = sets::of([]);
@@ -222,8 +219,9 @@ async fn check_completeness(
     let look_up = change.prior.as_ref() != Some(planned);
     match around(session, planned, short, look_up).await {
         Ok(around) => {
-            let region = session.known().map(|aws| aws.region.clone()).unwrap_or_default();
-            complete::check(planned, &change.config, short, &region, &around, diagnostics);
+            let aws = session.known();
+            let region = aws.as_ref().map(|aws| aws.region.as_str());
+            complete::check(planned, &change.config, short, region, &around, diagnostics);
         }
         Err(error) => diagnostics.push(Diagnostic::warning(
             "VPC endpoint not checked",
@@ -277,12 +275,13 @@ async fn around(
 }
 
 /// Waits until the endpoint is available or pending acceptance by another account.
-async fn ready(aws: &Aws, op: &Op, id: &str) -> Result<api::Found, Diagnostics> {
+async fn ready(work: &Work<'_>, planned: &Endpoint) -> Result<api::Found, Diagnostics> {
+    let Work { cloud: aws, op, .. } = work;
     op.until("available", || async {
-        let found = api::get(aws, id).await?;
-        match found.state.as_str() {
+        let found = api::get(aws, planned).await?;
+        match found.state.state.value()?.as_str() {
             "available" | "pendingacceptance" => Ok(Poll::Ready(found)),
-            "failed" | "rejected" | "expired" => Err(api::failed(&found)),
+            "failed" | "rejected" | "expired" => Err(api::failed(&found)?),
             state => Ok(Poll::Pending(state.to_owned())),
         }
     })

@@ -1,22 +1,33 @@
 use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Debug;
+use std::str::FromStr;
 
-use tf_provider_rs::{Context, Resource};
+use aws_sdk_ec2::types::builders::VpcEndpointBuilder;
+use aws_sdk_ec2::types::{State, VpcEndpoint, VpcEndpointType};
+use tf_provider_rs::{Context, Model, Resource};
 
 use super::*;
-use crate::common::Common;
+use crate::common::tests::{known, named};
+use crate::ids::VpcId;
 use crate::memory::{PlannedSecurityGroup, PlannedVpc};
 use crate::session::tests::{account, session};
-use schema::BucketPolicy;
-use warren_managed::{Managed, listed, sets};
+use model::BucketPolicy;
+use warren_managed::Common;
+use warren_managed::Managed;
+use warren_managed::sets::Texts;
 
-fn ids(items: &[&str]) -> sets::Texts {
-    sets::of(items.iter().map(|id| (*id).to_owned()))
+fn ids<T: FromStr<Err: Debug> + Ord>(items: &[&str]) -> Set<T> {
+    Attr::Known(items.iter().map(|item| known(item)).collect())
+}
+
+fn texts(items: &[&str]) -> Texts {
+    sets::of(items.iter().map(|item| (*item).to_owned()))
 }
 
 /// An endpoint as its plan has it after defaults; nothing but its service is known.
 fn endpoint(service: &str) -> Endpoint {
     let mut planned = Endpoint {
-        name: service.into(),
+        object: named(service),
         vpc_id: Attr::Unknown,
         service: service.into(),
         subnet_ids: Attr::Unknown,
@@ -30,8 +41,8 @@ fn endpoint(service: &str) -> Endpoint {
 
 fn buckets(names: &[&str]) -> BucketPolicy {
     BucketPolicy {
-        buckets: ids(names),
-        object_actions: ids(&["s3:GetObject", "s3:PutObject"]),
+        buckets: texts(names),
+        object_actions: texts(&["s3:GetObject", "s3:PutObject"]),
         ecr_layers: true.into(),
     }
 }
@@ -49,31 +60,38 @@ fn shown(diagnostics: &Diagnostics) -> String {
 
 fn checked(endpoint: &Endpoint, around: &Around) -> String {
     let mut diagnostics = Diagnostics::default();
-    complete::check(endpoint, endpoint, endpoint.service.text(), "eu-west-1", around, &mut diagnostics);
+    let service = endpoint.service.value().unwrap();
+    complete::check(endpoint, endpoint, service, Some("eu-west-1"), around, &mut diagnostics);
     shown(&diagnostics)
 }
 
-fn other(service: &str, vpc: Attr<String>, policy: Attr<String>) -> PlannedEndpoint {
+fn other(service: &str, vpc: Attr<VpcId>, policy: Attr<String>) -> PlannedEndpoint {
     PlannedEndpoint { vpc_id: vpc, service: service.into(), private_dns: true.into(), policy }
 }
 
-#[test]
-fn attributes() {
-    insta::assert_snapshot!(listed(&Endpoint::schema()));
+fn answer() -> VpcEndpointBuilder {
+    VpcEndpoint::builder()
+        .vpc_endpoint_id("vpce-1")
+        .vpc_id("vpc-1")
+        .service_name("com.amazonaws.us-east-1.s3")
+        .vpc_endpoint_type(VpcEndpointType::Gateway)
+        .state(State::Available)
 }
 
 #[test]
 fn services_have_a_short_and_a_full_name() {
     assert_eq!(service::full("ecr.api", "eu-west-1"), "com.amazonaws.eu-west-1.ecr.api");
     assert_eq!(service::full("com.amazonaws.eu-west-1.s3", "eu-west-1"), "com.amazonaws.eu-west-1.s3");
-    assert_eq!(service::short("com.amazonaws.eu-west-1.ecr.dkr", "eu-west-1"), "ecr.dkr");
-    assert_eq!(service::short("cn.com.amazonaws.cn-north-1.ecr.dkr", "cn-north-1"), "ecr.dkr");
-    assert_eq!(service::short("com.amazonaws.us-east-1.s3", "eu-west-1"), "com.amazonaws.us-east-1.s3");
+    assert_eq!(service::short("com.amazonaws.eu-west-1.ecr.dkr", Some("eu-west-1")), "ecr.dkr");
+    assert_eq!(service::short("cn.com.amazonaws.cn-north-1.ecr.dkr", Some("cn-north-1")), "ecr.dkr");
+    assert_eq!(service::short("com.amazonaws.us-east-1.s3", Some("eu-west-1")), "com.amazonaws.us-east-1.s3");
     assert_eq!(service::layer_bucket("cn-north-1"), "arn:aws-cn:s3:::prod-cn-north-1-starport-layer-bucket");
     let mut diagnostics = Diagnostics::default();
+    let schema = <Endpoint as Model>::schema();
+    let attribute = schema.attributes.iter().find(|attribute| attribute.name == "service").unwrap();
     for service in ["s3", "ecr.api", "com.amazonaws.vpce.us-east-1.vpce-svc-0123", "S3", "s3.", "https://s3"]
     {
-        service::check(&service.into(), &Path::of("service"), &mut diagnostics);
+        attribute.validators[0](&service.into(), &Path::of("service"), &mut diagnostics);
     }
     insta::assert_snapshot!(shown(&diagnostics));
 }
@@ -84,7 +102,7 @@ fn types_follow_from_the_service() {
     assert!(gateway.is_gateway());
     assert_eq!(gateway.private_dns_enabled, Attr::Known(false));
     let interface = endpoint("ecr.api");
-    assert_eq!(interface.r#type, "Interface".into());
+    assert_eq!(interface.r#type, Attr::Known(Kind::Interface));
     assert_eq!(interface.private_dns_enabled, Attr::Known(true));
     assert_eq!(interface.prefix_list_id, Attr::Null);
     let customers = endpoint("com.amazonaws.vpce.eu-west-1.vpce-svc-1");
@@ -108,8 +126,9 @@ fn a_bucket_policy_allows_its_buckets_and_image_layers() {
 #[tokio::test]
 async fn policies_drift_only_when_their_meaning_does() {
     let aws = account([]).await;
-    let found = |policy: &str| api::Found { policy: Some(policy.to_owned()), ..api::Found::default() };
-    let read = |policy: &str, before: &Endpoint| schema::state(&aws, found(policy), before).policy;
+    let read = |policy: &str, before: &Endpoint| {
+        api::found(&aws, answer().policy_document(policy).build(), before).unwrap().state.policy
+    };
     let open = r#"{"Version":"2008-10-17","Statement":[{"Effect":"Allow","Principal":"*","Action":"*","Resource":"*"}]}"#;
     let other = r#"{"Statement":[]}"#;
     assert_eq!(read(open, &endpoint("s3")), Attr::Null);
@@ -135,12 +154,12 @@ fn an_ecr_endpoint_is_told_all_that_it_lacks() {
     };
     let around = Around {
         vpc: Some(vpc),
-        groups: BTreeMap::from([("sg-1".to_owned(), group)]),
-        endpoints: vec![other("ecr.api", "vpc-2".into(), Attr::Null)],
+        groups: BTreeMap::from([("sg-1".parse().unwrap(), group)]),
+        endpoints: vec![other("ecr.api", known("vpc-2"), Attr::Null)],
         looked_up: true,
     };
     let lacking = Endpoint {
-        vpc_id: "vpc-1".into(),
+        vpc_id: known("vpc-1"),
         subnet_ids: Attr::Null,
         security_group_ids: ids(&["sg-1"]),
         policy: r#"{"Statement":[{"Effect":"Deny","Action":"*","Resource":"*"}]}"#.into(),
@@ -172,11 +191,11 @@ fn a_closed_endpoint_for_layers_is_told() {
 
 #[test]
 fn what_is_unknown_lacks_nothing() {
-    let known = ["ecr.api", "s3"].map(|service| other(service, "vpc-9".into(), Attr::Unknown));
-    let around = Around { endpoints: known.into(), ..Around::default() };
+    let others = ["ecr.api", "s3"].map(|service| other(service, known("vpc-9"), Attr::Unknown));
+    let around = Around { endpoints: others.into(), ..Around::default() };
     assert_eq!(checked(&endpoint("ecr.dkr"), &around), "");
     let some = Endpoint {
-        security_group_ids: Attr::Known(BTreeSet::from(["sg-1".into(), Attr::Unknown])),
+        security_group_ids: Attr::Known(BTreeSet::from([known("sg-1"), Attr::Unknown])),
         subnet_ids: Attr::Known(BTreeSet::from([Attr::Unknown])),
         policy: Attr::Unknown,
         ..endpoint("ecr.api")
@@ -184,7 +203,7 @@ fn what_is_unknown_lacks_nothing() {
     assert_eq!(checked(&some, &Around::default()), "");
     let unseen = Endpoint { security_group_ids: ids(&["sg-1"]), ..endpoint("ecr.api") };
     let half = PlannedSecurityGroup { known: false, ..PlannedSecurityGroup::default() };
-    let around = Around { groups: BTreeMap::from([("sg-1".to_owned(), half)]), ..Around::default() };
+    let around = Around { groups: BTreeMap::from([("sg-1".parse().unwrap(), half)]), ..Around::default() };
     assert_eq!(checked(&unseen, &around), "");
 }
 
@@ -218,14 +237,14 @@ async fn an_endpoint_that_stays_is_checked_against_what_the_run_changes() {
     let session = session([]).await;
     let resource = Managed::<Endpoint>::new(&session);
     let mut stays = Endpoint {
-        vpc_id: "vpc-1".into(),
+        vpc_id: known("vpc-1"),
         subnet_ids: ids(&["subnet-1"]),
         security_group_ids: ids(&["sg-1"]),
         ..endpoint("ecr.dkr")
     };
     stays.service_name = "com.amazonaws.us-east-1.ecr.dkr".into();
     stays.set_id("vpce-1");
-    stays.tags_all = crate::tags::all(&session.get().unwrap().tags("ecr.dkr", &Attr::Null));
+    stays.object.tags_all = crate::tags::all(&session.get().unwrap().tags("ecr.dkr", &Attr::Null));
     let plan = async || {
         let mut change = change(Some(stays.clone()), stays.clone());
         let mut diagnostics = Diagnostics::default();
@@ -261,8 +280,8 @@ async fn another_spelling_changes_nothing() {
     assert_eq!(change.planned.policy, prior.policy);
     assert_eq!(change.planned.dns_entries, prior.dns_entries);
     change.planned.subnet_ids = ids(&["subnet-2"]);
-    change.config.r#type = "Interface".into();
-    change.planned.r#type = "Interface".into();
+    change.config.r#type = Attr::Known(Kind::Interface);
+    change.planned.r#type = Attr::Known(Kind::Interface);
     resource.plan(&Context::default(), &mut change, &mut Diagnostics::default()).await;
     assert_eq!(change.planned.dns_entries, Attr::Unknown, "another subnet brings other names");
 }
@@ -288,4 +307,14 @@ async fn attributes_that_contradict_each_other_are_told() {
         resource.validate(&config, &mut diagnostics).await;
     }
     insta::assert_snapshot!(shown(&diagnostics));
+}
+
+#[tokio::test]
+async fn an_endpoint_without_an_id_is_an_error() {
+    let aws = account([]).await;
+    let read = |answer: VpcEndpointBuilder| api::found(&aws, answer.build(), &endpoint("s3"));
+    let state = read(answer()).unwrap().state;
+    assert_eq!((state.object.id(), state.service), (Ok("vpce-1"), "s3".into()));
+    let error = read(answer().set_vpc_endpoint_id(None)).unwrap_err();
+    assert!(error.message.contains("VpcEndpointId"), "{error}");
 }

@@ -7,26 +7,21 @@
 //! ```
 
 mod api;
-mod schema;
+mod model;
 #[cfg(test)]
 mod tests;
 
 use ipnet::IpNet;
-use tf_provider_rs::{Attr, Change, Diagnostic, Diagnostics, Path, Schema, async_trait};
+use tf_provider_rs::{Attr, Change, Diagnostic, Diagnostics, Path, async_trait};
 
-use crate::common::retag;
 use crate::error::ApiError;
-use crate::session::{Aws, Op, Session, Work};
+use crate::session::{Aws, Session, Work};
 use crate::tags::Tags;
-pub(crate) use schema::Peering;
+pub(crate) use model::Peering;
 use warren_managed::{Failure, Object, Poll};
 
 #[async_trait]
 impl Object for Peering {
-    fn schema() -> Schema {
-        schema::schema()
-    }
-
     fn validate(&self, _session: &Session, diagnostics: &mut Diagnostics) {
         if self.vpc_id.is_known() && self.vpc_id == self.peer_vpc_id {
             diagnostics.error_at(
@@ -40,7 +35,7 @@ impl Object for Peering {
     async fn plan(session: &Session, change: &mut Change<Peering>, diagnostics: &mut Diagnostics) {
         if let Some(prior) = &change.prior {
             let accept = prior.auto_accept != change.planned.auto_accept;
-            if accept && prior.state.text() != "active" {
+            if accept && !prior.is("active") {
                 change.planned.state = Attr::Unknown;
             }
             return;
@@ -54,18 +49,13 @@ impl Object for Peering {
         if elsewhere || !config.peer_owner_id.is_null() {
             return;
         }
-        let ranges = async {
-            let ours = ranges(session, &planned.vpc_id).await?;
-            Ok::<_, Diagnostics>((ours, ranges(session, &planned.peer_vpc_id).await?))
-        };
+        let (Some(vpc), Some(peer)) = (planned.vpc_id.known(), planned.peer_vpc_id.known()) else { return };
+        let ranges =
+            async { Ok::<_, Diagnostics>((ranges(session, vpc).await?, ranges(session, peer).await?)) };
         match ranges.await {
-            Ok((ours, theirs)) => {
-                if let Some(diagnostic) = schema::overlap(planned, &ours, &theirs) {
-                    diagnostics.push(diagnostic);
-                }
-            }
-            Err(errors) => {
-                let why = errors.0.into_iter().map(|d| d.summary).collect::<Vec<_>>().join("; ");
+            Ok((ours, theirs)) => diagnostics.0.extend(overlap([vpc, peer], &ours, &theirs)),
+            Err(Diagnostics(errors)) => {
+                let why = errors.into_iter().map(|d| d.summary).collect::<Vec<_>>().join("; ");
                 diagnostics.push(Diagnostic::warning(
                     "VPC ranges not compared",
                     format!(
@@ -86,58 +76,56 @@ impl Object for Peering {
 
     async fn reconcile(&self, work: &Work<'_>) -> Result<Peering, Diagnostics> {
         let Work { cloud: aws, op, .. } = work;
-        let id = self.id.text();
-        let mut found = settled(aws, op, id, true).await?;
-        retag(work, self, &found.tags).await?;
-        if !found.is_active() && accepts(self, &found)? {
+        let mut found = settled(work, self, true).await?;
+        self.object.retag(work, &found.state.object).await?;
+        if !found.state.is("active") && accepts(self, &found)? {
             op.check_cancelled()?;
             op.call(|| api::accept(aws, &found)).await?;
-            found = settled(aws, op, id, false).await?;
+            found = settled(work, self, false).await?;
         }
-        if found.is_active() {
+        if found.state.is("active") {
             op.call(|| api::set_dns(aws, &found, self.allow_remote_dns_resolution.is_true())).await?;
         } else {
             tracing::warn!(
-                peering = id,
-                owner = found.accepter.owner_id,
+                peering = found.state.object.id()?,
+                owner = found.state.peer_owner_id.as_deref(),
                 "peering connection pending acceptance by the other owner"
             );
         }
-        found = op.call(|| api::get(aws, id)).await?;
-        Ok(schema::state(aws, found, self))
+        Ok(op.call(|| api::get(aws, self)).await?.state)
     }
 
     async fn read(&self, work: &Work<'_>) -> Result<Option<Peering>, Diagnostics> {
-        let found = ApiError::if_found(api::living(&work.cloud, self.id.text()).await)?;
-        Ok(found.map(|found| schema::state(&work.cloud, found, self)))
+        let found = ApiError::if_found(api::get(&work.cloud, self).await)?;
+        Ok(found.map(|found| found.state).filter(|peering| !peering.is_gone()))
     }
 
     async fn delete(&self, work: &Work<'_>) -> Result<(), Diagnostics> {
         let Work { cloud: aws, op, .. } = work;
-        let id = self.id.text();
-        let delete = || api::delete(aws, id);
-        let look = || async {
-            let found = api::get(aws, id).await?;
+        let living = || async {
+            let found = api::get(aws, self).await?.state;
             // AWS lists a connection for hours after its deletion.
-            if found.code != "deleting" && found.is_gone() {
-                return Err(ApiError::absent("DescribeVpcPeeringConnections", id));
+            if !found.is("deleting") && found.is_gone() {
+                return Err(ApiError::absent("DescribeVpcPeeringConnections", self.object.id()?));
             }
             Ok(found)
         };
-        op.delete(delete, look).await
+        op.delete(|| api::delete(aws, self), living).await
     }
 }
 
-/// Waits until the connection is active or pending acceptance.
-async fn settled(aws: &Aws, op: &Op, id: &str, pending: bool) -> Result<api::Found, Diagnostics> {
+/// Waits until the connection is active or, if `pending`, until it can be accepted.
+async fn settled(work: &Work<'_>, planned: &Peering, pending: bool) -> Result<api::Found, Diagnostics> {
+    let Work { cloud: aws, op, .. } = work;
     op.until("active", || async {
-        let found = api::get(aws, id).await?;
-        match found.code.as_str() {
-            "active" => Ok(Poll::Ready(found)),
-            "pending-acceptance" if pending => Ok(Poll::Ready(found)),
-            _ if found.is_gone() => Err(api::failed(&found)),
-            code => Ok(Poll::Pending(code.to_owned())),
+        let found = api::get(aws, planned).await?;
+        if found.state.is("active") || (pending && found.state.is("pending-acceptance")) {
+            return Ok(Poll::Ready(found));
         }
+        if found.state.is_gone() {
+            return Err(api::failed(&found)?);
+        }
+        Ok(Poll::Pending(found.state.state.value()?.clone()))
     })
     .await
 }
@@ -145,24 +133,26 @@ async fn settled(aws: &Aws, op: &Op, id: &str, pending: bool) -> Result<api::Fou
 /// Whether the provider has to accept the connection.
 fn accepts(planned: &Peering, found: &api::Found) -> Result<bool, Diagnostics> {
     match planned.auto_accept {
-        Attr::Known(true) if !found.same_account() => Err(Diagnostic::error(
-            "Peering connection of another account",
-            format!(
-                "{} belongs to account {}, and only that account can accept the connection {}. Set \
-                 `auto_accept = false` and accept it there.",
-                found.accepter.vpc_id, found.accepter.owner_id, found.id
-            ),
-        )
-        .at(Path::of("auto_accept"))
-        .into()),
+        Attr::Known(true) if !found.same_account => {
+            let Peering { object, peer_vpc_id, peer_owner_id, .. } = &found.state;
+            let (id, vpc, owner) = (object.id()?, peer_vpc_id.value()?, peer_owner_id.value()?);
+            Err(Diagnostic::error(
+                "Peering connection of another account",
+                format!(
+                    "{vpc} belongs to account {owner}, and only that account can accept the connection \
+                     {id}. Set `auto_accept = false` and accept it there."
+                ),
+            )
+            .at(Path::of("auto_accept"))
+            .into())
+        }
         Attr::Known(accept) => Ok(accept),
-        _ => Ok(found.same_account() && found.same_region()),
+        _ => Ok(found.same_account && found.same_region),
     }
 }
 
 /// The ranges of a VPC of this account and region, planned or live.
-async fn ranges(session: &Session, id: &Attr<String>) -> Result<Vec<IpNet>, Diagnostics> {
-    let Some(id) = id.known() else { return Ok(Vec::new()) };
+async fn ranges(session: &Session, id: &str) -> Result<Vec<IpNet>, Diagnostics> {
     if let Some(vpc) = session.run().vpcs.by_id(id) {
         return Ok(vpc.ranges);
     }
@@ -170,4 +160,32 @@ async fn ranges(session: &Session, id: &Attr<String>) -> Result<Vec<IpNet>, Diag
         Some(aws) => Ok(crate::vpc::live(&aws, id).await?.ranges),
         None => Ok(Vec::new()),
     }
+}
+
+/// An error if ranges of the two VPCs overlap: AWS would create the connection and then fail it.
+fn overlap(vpcs: [&str; 2], ours: &[IpNet], theirs: &[IpNet]) -> Option<Diagnostic> {
+    let mut pairs: Vec<String> = Vec::new();
+    for our in ours {
+        for their in theirs {
+            if our.contains(their) || their.contains(our) {
+                pairs.push(format!("{our} and {their}"));
+            }
+        }
+    }
+    if pairs.is_empty() {
+        return None;
+    }
+    pairs.sort();
+    let [our, their] = vpcs;
+    Some(
+        Diagnostic::error(
+            "Peering of overlapping VPCs",
+            format!(
+                "AWS cannot peer VPCs whose ranges overlap, even in part: {our} and {their} overlap in {}. Choose \
+                 ranges that do not overlap, or use a VPC endpoint to reach a single service.",
+                pairs.join("; "),
+            ),
+        )
+        .at(Path::of("peer_vpc_id")),
+    )
 }

@@ -1,31 +1,29 @@
 //! `warren_gcp_gateway_config`: a gateway's configuration file, in a secret that the gateway polls. Groups,
 //! policy and token keys change without replacing the gateway.
 
-mod schema;
+mod api;
+mod model;
 #[cfg(test)]
 mod tests;
 
-use tf_provider_rs::{Attr, Change, Diagnostics, Schema, async_trait};
+use tf_provider_rs::{Change, Diagnostics, Model, Schema, async_trait};
+use warren_gateways::store::{self, Stored};
 use warren_managed::Object;
 
-use crate::error::{ApiError, Failure};
+use crate::error::ApiError;
 use crate::secret;
 use crate::session::{Gcp, Session, Work};
-use schema::Found;
-pub(crate) use schema::GatewayConfig;
-
-/// Note of a version.
-const NOTE: &str = "configuration of a Warren gateway";
+pub(crate) use model::GatewayConfig;
 
 #[async_trait]
 impl Object for GatewayConfig {
     fn schema() -> Schema {
-        schema::schema()
+        <Self as Model>::schema()
     }
 
     async fn plan(_session: &Session, change: &mut Change<GatewayConfig>, _diagnostics: &mut Diagnostics) {
-        if change.prior.as_ref().is_some_and(|prior| prior.content != change.planned.content) {
-            change.planned.version = Attr::Unknown;
+        if let Some(prior) = &change.prior {
+            change.planned.file.plan(&prior.file);
         }
     }
 
@@ -38,42 +36,43 @@ impl Object for GatewayConfig {
     }
 
     async fn reconcile(&self, work: &Work<'_>) -> Result<GatewayConfig, Diagnostics> {
-        let Work { cloud: gcp, op, .. } = work;
-        let id = self.id.text();
-        let content = self.content.text();
-        let written = || async {
-            let found = look(gcp, id).await?;
-            Ok(found.last.is_some_and(|(_, text)| text == content))
-        };
-        if op.settle("written", written, || secret::add(gcp, id, content, NOTE)).await? {
-            op.call(|| secret::prune(gcp, id)).await?;
-        }
-        secret::settle_labels(work, self).await?;
-        let found = op.call(|| look(gcp, id)).await?;
-        Ok(schema::state(found, self))
+        store::reconcile(self, work).await
     }
 
     async fn read(&self, work: &Work<'_>) -> Result<Option<GatewayConfig>, Diagnostics> {
-        let found = ApiError::if_found(look(&work.cloud, self.id.text()).await)?;
-        Ok(found.map(|found| schema::state(found, self)))
+        store::read(self, work).await
     }
 
     async fn delete(&self, work: &Work<'_>) -> Result<(), Diagnostics> {
-        let Work { cloud: gcp, op, .. } = work;
-        let id = self.id.text();
-        op.delete(|| secret::delete(gcp, id), || secret::get(gcp, id)).await
+        store::delete(self, work).await
     }
 }
 
-/// Reads the secret with its latest text, if that is enabled; a secret that is not found is an error.
-async fn look(gcp: &Gcp, id: &str) -> Result<Found, ApiError> {
-    let secret = secret::get(gcp, id).await?;
-    let last = match secret::last(gcp, &secret).await?.filter(|version| version.enabled) {
-        Some(version) => {
-            let (number, text) = secret::read(gcp, id, &version.number.to_string()).await?;
-            Some((number, text.to_string()))
-        }
-        None => None,
-    };
-    Ok(Found { secret, last })
+#[async_trait]
+impl Stored for GatewayConfig {
+    const WANTED: &'static str = "written";
+
+    fn is_stored(&self, found: &GatewayConfig) -> bool {
+        self.file.content == found.file.content
+    }
+
+    async fn add(&self, gcp: &Gcp) -> Result<(), ApiError> {
+        api::add(gcp, self).await
+    }
+
+    async fn prune(&self, gcp: &Gcp) -> Result<(), ApiError> {
+        secret::prune(gcp, self.object.id()?).await
+    }
+
+    async fn mark(&self, work: &Work<'_>) -> Result<(), Diagnostics> {
+        secret::settle_labels(work, self).await
+    }
+
+    async fn get(&self, gcp: &Gcp) -> Result<GatewayConfig, ApiError> {
+        api::get(gcp, self).await
+    }
+
+    async fn remove(&self, gcp: &Gcp) -> Result<(), ApiError> {
+        secret::delete(gcp, self.object.id()?).await
+    }
 }

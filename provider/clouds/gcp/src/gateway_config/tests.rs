@@ -1,16 +1,14 @@
-use warren_managed::listed;
+use tf_provider_rs::Attr;
 
 use super::*;
-
-#[test]
-fn attributes() {
-    insta::assert_snapshot!(listed(&GatewayConfig::schema()));
-}
+use crate::secret::Secret;
 
 #[test]
 fn a_secret_without_a_text_is_to_be_written() {
-    let before =
-        GatewayConfig { content: "fabric = \"a\"".into(), version: 1.into(), ..GatewayConfig::default() };
-    let state = schema::state(Found::default(), &before);
-    assert_eq!((state.content, state.version), (Attr::Null, Attr::Null));
+    let mut before = GatewayConfig::default();
+    before.file.content = "fabric = \"a\"".into();
+    before.file.version = 1.into();
+    let state = api::state(Secret::default(), None, &before);
+    assert_eq!((&state.file.content, state.file.version), (&Attr::Null, Attr::Null));
+    assert!(!before.is_stored(&state));
 }

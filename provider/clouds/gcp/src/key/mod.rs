@@ -10,53 +10,35 @@
 //! state    public key of the last version, and of the previous one, which can still be read
 //! ```
 
+mod api;
 mod ephemeral;
-mod schema;
+mod model;
 #[cfg(test)]
 mod tests;
 
-use tf_provider_rs::{Change, Diagnostics, Schema, async_trait};
-use warren_gateways::key::{Kind, Note, Signing, Tls, Wireguard};
+use tf_provider_rs::{Change, Diagnostics, Model, Schema, async_trait};
+use warren_gateways::store::{self, Stored};
 use warren_managed::Object;
 
-use crate::error::{ApiError, Failure};
+use crate::error::ApiError;
 use crate::secret;
 use crate::session::{Gcp, Session, Work};
 pub(crate) use ephemeral::SigningKeyValue;
-pub(crate) use schema::Key;
-use schema::Stored;
-
-/// A kind of key with a resource type.
-pub(crate) trait Named: Kind {
-    /// The resource type.
-    const TYPE: &'static str;
-}
-
-impl Named for Wireguard {
-    const TYPE: &'static str = "warren_gcp_wireguard_key";
-}
-
-impl Named for Signing {
-    const TYPE: &'static str = "warren_gcp_signing_key";
-}
-
-impl Named for Tls {
-    const TYPE: &'static str = "warren_gcp_tls_key";
-}
+pub(crate) use model::{Key, Named};
 
 #[async_trait]
 impl<K: Named> Object for Key<K> {
     fn schema() -> Schema {
-        schema::schema::<K>()
+        <Self as Model>::schema()
     }
 
     fn validate(&self, _session: &Session, diagnostics: &mut Diagnostics) {
-        schema::check(self, diagnostics);
+        self.check(diagnostics);
     }
 
     async fn plan(_session: &Session, change: &mut Change<Key<K>>, _diagnostics: &mut Diagnostics) {
         if let Some(prior) = &change.prior {
-            change.planned.plan_rotation(prior);
+            change.planned.key.plan(&prior.key);
         }
     }
 
@@ -69,39 +51,43 @@ impl<K: Named> Object for Key<K> {
     }
 
     async fn reconcile(&self, work: &Work<'_>) -> Result<Key<K>, Diagnostics> {
-        let Work { cloud: gcp, op, .. } = work;
-        let id = self.id.text();
-        let rotated = || async { Ok(look(gcp, id).await?.has(&self.rotation)) };
-        if op.settle("rotated", rotated, || put(gcp, self)).await? {
-            op.call(|| secret::prune(gcp, id)).await?;
-        }
-        secret::settle_labels(work, self).await?;
-        let stored = op.call(|| look(gcp, id)).await?;
-        Ok(schema::state(stored, self))
+        store::reconcile(self, work).await
     }
 
     async fn read(&self, work: &Work<'_>) -> Result<Option<Key<K>>, Diagnostics> {
-        let stored = ApiError::if_found(look(&work.cloud, self.id.text()).await)?;
-        Ok(stored.map(|stored| schema::state(stored, self)))
+        store::read(self, work).await
     }
 
     async fn delete(&self, work: &Work<'_>) -> Result<(), Diagnostics> {
-        let Work { cloud: gcp, op, .. } = work;
-        let id = self.id.text();
-        op.delete(|| secret::delete(gcp, id), || secret::get(gcp, id)).await
+        store::delete(self, work).await
     }
 }
 
-/// Generates a key and adds it; the private key is zeroised when this returns.
-async fn put<K: Named>(gcp: &Gcp, planned: &Key<K>) -> Result<(), ApiError> {
-    let pair = K::make().map_err(|error| ApiError::unsent("secrets.addVersion", &error))?;
-    let note = Note { rotation: planned.rotation.known().cloned(), public: pair.public.clone() };
-    secret::add(gcp, planned.id.text(), &pair.secret, &note.to_string()).await
-}
+#[async_trait]
+impl<K: Named> Stored for Key<K> {
+    const WANTED: &'static str = "rotated";
 
-/// Reads the key `id`; not found is an error.
-async fn look(gcp: &Gcp, id: &str) -> Result<Stored, ApiError> {
-    let secret = secret::get(gcp, id).await?;
-    let last = secret::last(gcp, &secret).await?;
-    Ok(Stored { secret, last })
+    fn is_stored(&self, found: &Key<K>) -> bool {
+        self.key.is_stored(&found.key)
+    }
+
+    async fn add(&self, gcp: &Gcp) -> Result<(), ApiError> {
+        api::add(gcp, self).await
+    }
+
+    async fn prune(&self, gcp: &Gcp) -> Result<(), ApiError> {
+        secret::prune(gcp, self.object.id()?).await
+    }
+
+    async fn mark(&self, work: &Work<'_>) -> Result<(), Diagnostics> {
+        secret::settle_labels(work, self).await
+    }
+
+    async fn get(&self, gcp: &Gcp) -> Result<Key<K>, ApiError> {
+        api::get(gcp, self).await
+    }
+
+    async fn remove(&self, gcp: &Gcp) -> Result<(), ApiError> {
+        secret::delete(gcp, self.object.id()?).await
+    }
 }

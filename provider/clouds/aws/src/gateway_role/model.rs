@@ -1,0 +1,81 @@
+//! `warren_aws_gateway_role`: schema and state.
+
+use tf_provider_rs::{Attr, Diagnostics, Object, Path, Resource, Value};
+use warren_managed::sets::Texts;
+use warren_managed::{HasShared, ranges};
+
+use crate::common::{AwsObject, Naming};
+use crate::parameter;
+use crate::tags::Tags;
+
+/// Manages an IAM role and instance profile for a gateway. The role can read the named parameters in the account and
+/// region of the provider, and nothing else.
+#[derive(Clone, Debug, Default, PartialEq, Resource)]
+#[resource(name = "warren_aws_gateway_role")]
+pub(crate) struct GatewayRole {
+    #[attr(flatten)]
+    pub(crate) object: AwsObject<RoleName>,
+    /// Names of the parameters that the role can read. Updated in place.
+    #[attr(required, validate = ranges::each(parameter::check_name))]
+    pub(crate) parameters: Texts,
+    /// ARNs of the customer managed KMS keys that encrypt the parameters. The AWS managed key needs no entry. Updated
+    /// in place.
+    #[attr(optional)]
+    pub(crate) kms_key_arns: Texts,
+    /// ARN of the managed policy that is the permissions boundary of the role. Changing this replaces the role.
+    #[attr(optional, replaces)]
+    pub(crate) permissions_boundary: Attr<String>,
+    /// Amazon Resource Name (ARN) of the role.
+    #[attr(computed, keeps)]
+    pub(crate) arn: Attr<String>,
+    /// Amazon Resource Name (ARN) of the instance profile, for use in `warren_aws_gateway`.
+    #[attr(computed, keeps)]
+    pub(crate) instance_profile_arn: Attr<String>,
+}
+
+/// The name of a role is its ID.
+#[derive(Clone, Debug, Default, PartialEq, Object)]
+pub(crate) struct RoleName {
+    /// Name of the role and the instance profile, 1 to 64 characters from `a-z A-Z 0-9` and `+=,.@_-`, unique in the
+    /// account. Changing this replaces the role.
+    #[attr(required, replaces, validate = check_name)]
+    pub(crate) name: Attr<String>,
+    /// Name of the role.
+    #[attr(computed, keeps)]
+    pub(crate) id: Attr<String>,
+}
+
+impl Naming for RoleName {
+    fn name(&self) -> &Attr<String> {
+        &self.name
+    }
+
+    fn id(&self) -> &Attr<String> {
+        &self.id
+    }
+
+    fn set_id(&mut self, id: &str) {
+        self.id = id.into();
+    }
+
+    fn found(id: &str, _tags: &Tags) -> RoleName {
+        RoleName { name: id.into(), id: id.into() }
+    }
+}
+
+impl HasShared for GatewayRole {
+    type Shared = AwsObject<RoleName>;
+}
+
+fn check_name(value: &Value, path: &Path, diagnostics: &mut Diagnostics) {
+    let name = value.as_str().unwrap_or_default();
+    let allowed = |c: char| c.is_ascii_alphanumeric() || "+=,.@_-".contains(c);
+    if !(1..=64).contains(&name.len()) || !name.chars().all(allowed) {
+        diagnostics.error_at(
+            path.clone(),
+            "Invalid role name",
+            "The name is empty, too long, or contains characters that IAM does not accept. Use 1 to 64 \
+             characters from `a-z A-Z 0-9` and `+=,.@_-`.",
+        );
+    }
+}

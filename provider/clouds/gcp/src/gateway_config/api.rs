@@ -1,0 +1,38 @@
+//! Secret Manager calls for configurations.
+
+use warren_gateways::config::FileAttributes;
+use warren_managed::sets;
+
+use super::model::GatewayConfig;
+use crate::account::Gcp;
+use crate::error::ApiError;
+use crate::secret::{self, Replicas, Secret};
+
+/// Adds the planned content.
+pub(super) async fn add(gcp: &Gcp, planned: &GatewayConfig) -> Result<(), ApiError> {
+    let content = planned.file.content.value()?;
+    secret::add(gcp, planned.object.id()?, content, "configuration of a Warren gateway").await
+}
+
+/// The configuration of `before` as it is now, with its latest content if that is enabled; not found is an error.
+pub(super) async fn get(gcp: &Gcp, before: &GatewayConfig) -> Result<GatewayConfig, ApiError> {
+    let id = before.object.id()?;
+    let secret = secret::get(gcp, id).await?;
+    let mut last = None;
+    if let Some(version) = secret::last(gcp, &secret).await?.filter(|version| version.enabled) {
+        let (number, text) = secret::read(gcp, id, &version.number.to_string()).await?;
+        last = Some((number, text.to_string()));
+    }
+    Ok(state(secret, last, before))
+}
+
+/// The state of the secret that was found with its latest version and content, based on `before`.
+pub(super) fn state(secret: Secret, last: Option<(i64, String)>, before: &GatewayConfig) -> GatewayConfig {
+    let (version, content) = last.unzip();
+    let locations = &before.replicas.replica_locations;
+    GatewayConfig {
+        object: before.object.found(secret.name, before.object.mark.found(&secret.labels)),
+        file: FileAttributes { content: content.into(), version: version.into() },
+        replicas: Replicas { replica_locations: sets::found(secret.store.locations, locations) },
+    }
+}
