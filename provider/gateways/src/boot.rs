@@ -12,8 +12,6 @@
 
 use serde::Serialize;
 use tera::{Context, Tera};
-use tf_provider_rs::model::AttributeType as _;
-use tf_provider_rs::schema::Attribute;
 use tf_provider_rs::{Attr, Diagnostic, Diagnostics, Object, Path, Value};
 use warren_wire::fetch::{Content, FetchConfig, File, Source};
 
@@ -55,14 +53,6 @@ pub struct ReleaseBlock {
     /// SHA-256 digest of the binary in hexadecimal.
     #[attr(required, validate = check_sha256)]
     pub sha256: Attr<String>,
-}
-
-/// The attribute `release`.
-pub fn release() -> Attribute {
-    Attribute::new("release", ReleaseBlock::shape()).optional().describe(
-        "Download location of the `warren-tunnel` binary. If not set, the image must contain the binary \
-         in `/usr/local/bin`. Changing this replaces the gateway.",
-    )
 }
 
 /// The mechanism that runs the script.

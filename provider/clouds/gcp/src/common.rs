@@ -3,7 +3,7 @@
 use std::fmt::Debug;
 use std::marker::PhantomData;
 
-use tf_provider_rs::{Attr, Attribute, Diagnostic, Diagnostics, NotKnown, Object, Path, Value};
+use tf_provider_rs::{Attr, Diagnostic, Diagnostics, NotKnown, Object, Path, Value};
 pub(crate) use warren_managed::Common;
 use warren_managed::{HasShared, Scope, Shared, Timeouts};
 
@@ -264,31 +264,4 @@ pub(crate) fn has_region(attribute: &str, region: &Attr<String>) -> Result<(), D
 pub(crate) fn sentence(error: &str) -> String {
     let end = if error.ends_with('?') { "" } else { "." };
     format!("{error}{end}")
-}
-
-/// Implements [`Located`] for a model of a global object, which may have a type parameter.
-macro_rules! unplaced {
-    ($model:ty, $collection:literal $(, $parameter:ident: $bound:ident)?) => {
-        impl$(<$parameter: $bound>)? $crate::common::Located for $model {
-            const COLLECTION: &'static str = $collection;
-        }
-    };
-}
-pub(crate) use unplaced;
-
-/// The attributes `name` and `id`.
-pub(crate) fn head(what: &str, id: &str) -> [Attribute; 2] {
-    let name = Name::DESCRIPTION.replace("{noun}", what).replace("{scope}", "project");
-    [
-        Attribute::string("name").required().replaces().validate(link::check_name).describe(&name),
-        Attribute::string("id")
-            .computed()
-            .keeps()
-            .describe(&format!("ID in the form `{id}`, the same as in hashicorp/google.")),
-    ]
-}
-
-/// The attribute `timeouts`.
-pub(crate) fn tail() -> [Attribute; 1] {
-    [warren_managed::timeouts::attribute(<Gcp as warren_managed::Cloud>::NAME)]
 }

@@ -136,57 +136,6 @@ pub(crate) fn adoptable<M: Located>(
     }
 }
 
-/// Labels as written in a configuration.
-pub(crate) type Labels = LabelMap;
-
-/// Implements [`Common`](crate::common::Common) and [`Labelled`] for a model with the fields `name`, `id`, `labels`,
-/// `effective_labels` and `timeouts`, which may have a type parameter.
-macro_rules! labelled {
-    ($model:ty, $kind:expr $(, $parameter:ident: $bound:ident)?) => {
-        impl$(<$parameter: $bound>)? $crate::common::Common for $model {
-            type Cloud = $crate::session::Gcp;
-            const KIND: &'static str = $kind;
-            warren_managed::accessors!();
-            /// Labels carry the marks, so the description contains the user's text only.
-            fn marks(&self, _gcp: &$crate::session::Gcp) -> Result<String, tf_provider_rs::NotKnown> {
-                Ok(String::new())
-            }
-            fn plan_marks(&mut self, gcp: Option<&$crate::session::Gcp>) {
-                self.effective_labels = $crate::labels::planned(gcp, self);
-                let Some(gcp) = gcp else { return };
-                if self.id.is_unknown()
-                    && let Ok(id) = $crate::common::Located::place(self, &gcp.project)
-                {
-                    self.id = id.into();
-                }
-            }
-        }
-        impl$(<$parameter: $bound>)? $crate::labels::Labelled for $model {
-            fn labels(&self) -> &$crate::labels::Labels {
-                &self.labels
-            }
-        }
-    };
-}
-pub(crate) use labelled;
-
-/// The attributes `labels` and `effective_labels`.
-pub(crate) fn attributes() -> Vec<tf_provider_rs::schema::Attribute> {
-    <GcpLabels as tf_provider_rs::model::Object>::attributes()
-}
-
-/// All labels of a planned object; unknown while any of them is unknown.
-pub(crate) fn planned<M: Labelled>(gcp: Option<&Gcp>, planned: &M) -> Labels {
-    let mark = GcpLabels { labels: planned.labels().clone(), ..GcpLabels::default() };
-    mark.planned(gcp.map(|gcp| &gcp.scope), planned.name())
-}
-
-/// Splits the labels that were found into the user's and all.
-pub(crate) fn state(found: &BTreeMap<String, String>, before: &Labels) -> (Labels, Labels) {
-    let mark = GcpLabels { labels: before.clone(), ..GcpLabels::default() }.found(found);
-    (mark.labels, mark.effective_labels)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -1,7 +1,7 @@
 //! `ephemeral "warren_aws_signing_key"`: the private key for signing tokens in a run.
 
 use tf_provider_rs::ephemeral::Opened;
-use tf_provider_rs::{Attr, Context, Diagnostics, Ephemeral, Model, Schema, Secret, async_trait};
+use tf_provider_rs::{Attr, Context, Diagnostics, Ephemeral, Secret, async_trait};
 use warren_gateways::key::Signing;
 use warren_gateways::signing::{self, Place};
 
@@ -37,14 +37,6 @@ impl SigningKeyValue {
 #[async_trait]
 impl Ephemeral for SigningKeyValue {
     type Model = Value;
-
-    fn type_name(&self) -> &'static str {
-        Value::TYPE_NAME
-    }
-
-    fn schema(&self) -> Schema {
-        Value::schema()
-    }
 
     async fn open(&self, ctx: &Context, config: Value) -> Result<Opened<Value>, Diagnostics> {
         let aws = self.0.get()?;

@@ -12,7 +12,7 @@ use crate::ids::VpcId;
 use crate::memory::{PlannedSecurityGroup, PlannedVpc};
 use crate::session::tests::{account, session};
 use model::BucketPolicy;
-use warren_managed::Common;
+use warren_managed::Common as _;
 use warren_managed::Managed;
 use warren_managed::sets::Texts;
 

@@ -6,7 +6,7 @@ mod model;
 #[cfg(test)]
 mod tests;
 
-use tf_provider_rs::{Change, Diagnostics, Model, Schema, async_trait};
+use tf_provider_rs::{Change, Diagnostics, async_trait};
 use warren_gateways::store::{self, Stored};
 use warren_managed::Object;
 
@@ -17,10 +17,6 @@ pub(crate) use model::GatewayConfig;
 
 #[async_trait]
 impl Object for GatewayConfig {
-    fn schema() -> Schema {
-        <Self as Model>::schema()
-    }
-
     async fn plan(_session: &Session, change: &mut Change<GatewayConfig>, _diagnostics: &mut Diagnostics) {
         if let Some(prior) = &change.prior {
             change.planned.file.plan(&prior.file);

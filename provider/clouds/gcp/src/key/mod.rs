@@ -16,7 +16,7 @@ mod model;
 #[cfg(test)]
 mod tests;
 
-use tf_provider_rs::{Change, Diagnostics, Model, Schema, async_trait};
+use tf_provider_rs::{Change, Diagnostics, async_trait};
 use warren_gateways::store::{self, Stored};
 use warren_managed::Object;
 
@@ -28,10 +28,6 @@ pub(crate) use model::{Key, Named};
 
 #[async_trait]
 impl<K: Named> Object for Key<K> {
-    fn schema() -> Schema {
-        <Self as Model>::schema()
-    }
-
     fn validate(&self, _session: &Session, diagnostics: &mut Diagnostics) {
         self.check(diagnostics);
     }
