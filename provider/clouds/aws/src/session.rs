@@ -86,9 +86,12 @@ impl Cloud for Aws {
         place.into_iter().filter_map(|(name, text)| Some((name, text?.to_owned()))).collect()
     }
 
-    fn import(session: &Session, request: &ImportRequest) -> Result<String, Diagnostics> {
+    fn import(
+        account: Result<Arc<Aws>, Diagnostics>,
+        request: &ImportRequest,
+    ) -> Result<String, Diagnostics> {
         if let ImportRequest::Identity(identity) = request {
-            let ours = session.get()?.place();
+            let ours = account?.place();
             for Locator { attribute, noun, .. } in Self::LOCATORS {
                 if let Some(named) = identity.get(attribute).and_then(Value::as_str)
                     && let Some(ours) = ours.get(attribute).filter(|ours| *ours != named)
