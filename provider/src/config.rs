@@ -1,48 +1,60 @@
 //! The provider block.
 
-use tf_provider_rs::{Attr, Attribute, Diagnostic, Diagnostics, Path, Schema, Value, model};
+use tf_provider_rs::{Attr, Diagnostic, Diagnostics, Path, Provider, Value};
 use warren_guard::ClaimsUrl;
+use warren_managed::Scope;
 
-model! {
-    /// `provider "warren" { .. }`.
-    pub(crate) struct Config {
-        pub(crate) fabric: Attr<String>,
-        pub(crate) owner: Attr<String>,
-        pub(crate) claims: Attr<String>,
-        pub(crate) aws: Attr<warren_aws::AwsConfig>,
-        pub(crate) gcp: Attr<warren_gcp::GcpConfig>,
-        pub(crate) runpod: Attr<warren_runpod::RunPodConfig>,
-    }
+/// Manages hub-spoke networks across AWS, Google Cloud and rented GPUs, with an address plan that is checked before
+/// apply.
+#[derive(Clone, Debug, Default, PartialEq, Provider)]
+pub(crate) struct Config {
+    /// Name of the fabric: the routing domain, within which no two ranges may overlap. 1 to 63 characters of `a-z`,
+    /// `0-9` and `-`.
+    #[attr(required, validate = name)]
+    pub(crate) fabric: Attr<String>,
+    /// Name of the repository or team whose Terraform state manages the objects. Each state must use a different
+    /// owner. 1 to 63 characters of `a-z`, `0-9` and `-`.
+    #[attr(required, validate = name)]
+    pub(crate) owner: Attr<String>,
+    /// Location of the claims document, which records the ranges claimed by all owners of the fabric: a file path,
+    /// `s3://bucket/key` or `gs://bucket/key`. Without it, only the ranges in this configuration and in live networks
+    /// are checked.
+    #[attr(optional)]
+    pub(crate) claims: Attr<String>,
+    /// AWS account to manage. Credentials come from the same sources as in the AWS CLI: environment variables, shared
+    /// files, IAM Identity Center (SSO), web identity, and container and instance roles.
+    #[attr(optional)]
+    pub(crate) aws: Attr<warren_aws::AwsConfig>,
+    /// Google Cloud project and region. The provider uses Application Default Credentials:
+    /// `GOOGLE_APPLICATION_CREDENTIALS`, `gcloud auth application-default login`, Workload Identity Federation or the
+    /// metadata server.
+    #[attr(optional)]
+    pub(crate) gcp: Attr<warren_gcp::GcpConfig>,
+    /// RunPod account. Use `{}` if `RUNPOD_API_KEY` is set.
+    #[attr(optional)]
+    pub(crate) runpod: Attr<warren_runpod::RunPodConfig>,
 }
 
-/// The schema of the provider block.
-pub(crate) fn schema() -> Schema {
-    Schema::new(
-        "Manages hub-spoke networks across AWS, Google Cloud and rented GPUs, with an address plan that is checked \
-         before apply.",
-    )
-    .attribute(
-        Attribute::string("fabric")
-            .required()
-            .validate(name)
-            .describe("Name of the fabric: the routing domain, within which no two ranges may overlap. 1 to 63 \
-                       characters of `a-z`, `0-9` and `-`."),
-    )
-    .attribute(
-        Attribute::string("owner")
-            .required()
-            .validate(name)
-            .describe("Name of the repository or team whose Terraform state manages the objects. Each state must \
-                       use a different owner. 1 to 63 characters of `a-z`, `0-9` and `-`."),
-    )
-    .attribute(Attribute::string("claims").optional().describe(
-        "Location of the claims document, which records the ranges claimed by all owners of the fabric: a file \
-         path, `s3://bucket/key` or `gs://bucket/key`. Without it, only the ranges in this configuration and in \
-         live networks are checked.",
-    ))
-    .attribute(warren_aws::provider_attribute())
-    .attribute(warren_gcp::provider_attribute())
-    .attribute(warren_runpod::provider_attribute())
+impl Config {
+    /// The fabric and the owner of the run's objects.
+    ///
+    /// # Errors
+    /// One of them is known only after apply, but they identify the objects that exist.
+    pub(crate) fn scope(&self) -> Result<Scope, Diagnostics> {
+        let known = |value: &Attr<String>, name: &str| {
+            value.known().cloned().ok_or_else(|| {
+                Diagnostic::error(
+                    format!("The {name} is not known yet"),
+                    format!(
+                        "`{name}` identifies the objects that exist, so the provider needs it during the plan. Use a \
+                         value that is known at plan time."
+                    ),
+                )
+                .at(Path::of(name))
+            })
+        };
+        Ok(Scope { fabric: known(&self.fabric, "fabric")?, owner: known(&self.owner, "owner")? })
+    }
 }
 
 fn name(value: &Value, path: &Path, diagnostics: &mut Diagnostics) {

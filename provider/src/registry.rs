@@ -1,6 +1,6 @@
 //! The explicit list of everything that the provider offers.
 
-use tf_provider_rs::{Context, Diagnostics, Provider, Registry, Schema, async_trait};
+use tf_provider_rs::{Context, Diagnostics, Provider, Registry, async_trait};
 use warren_guard::Guard;
 
 use crate::config::{self, Config};
@@ -29,10 +29,6 @@ impl Default for Warren {
 impl Provider for Warren {
     type Model = Config;
 
-    fn schema(&self) -> Schema {
-        config::schema()
-    }
-
     fn registry(&self) -> Registry {
         warren_local::registry(self.guard.clone())
             .merge(warren_aws::registry(&self.aws))
@@ -41,8 +37,11 @@ impl Provider for Warren {
     }
 
     async fn configure(&self, _: &Context, _: &str, config: Config, diagnostics: &mut Diagnostics) {
-        let (fabric, owner) = (config.fabric.text().to_owned(), config.owner.text().to_owned());
-        let scope = warren_managed::Scope { fabric: fabric.clone(), owner: owner.clone() };
+        let scope = match config.scope() {
+            Ok(scope) => scope,
+            Err(error) => return diagnostics.extend(error),
+        };
+        let warren_managed::Scope { fabric, owner } = scope.clone();
         diagnostics.extend(self.aws.configure(&config.aws, scope.clone()).await);
         diagnostics.extend(self.gcp.configure(&config.gcp, scope.clone()).await);
         diagnostics.extend(self.runpod.configure(&config.runpod, scope).await);

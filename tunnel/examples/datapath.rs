@@ -100,7 +100,7 @@ fn main() -> Result<(), Box<dyn Error>> {
             while let Some(message) = receiver.next() {
                 match message {
                     Control::Datagram { from, mut bytes } => engine.handle(clock.now(), from, &mut bytes),
-                    Control::Attention => engine.attend(clock.now()),
+                    Control::Wakeup => engine.serve_wakeups(clock.now()),
                 }
             }
         }

@@ -327,7 +327,7 @@ impl Stack {
 
     /// Whoever carried what passes here has been replaced by another, who knows of no connection: those that are up are reset,
     /// those that begin try again at once. Looks at every stream: not for the packet path.
-    pub fn forsake(&mut self, now: Duration) {
+    pub fn abort_all(&mut self, now: Duration) {
         self.clock(now);
         for index in 0..self.slots.len() as u32 {
             match self.slots[index as usize].conn.as_ref().map(|conn| (conn.over(), conn.state)) {

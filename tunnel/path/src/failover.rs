@@ -14,7 +14,7 @@
 
 use std::time::Duration;
 
-use warren_proto::engine::Signs;
+use warren_proto::engine::Liveness;
 
 /// Silence that raises a suspicion: least and most.
 const SILENCE: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(4));
@@ -78,12 +78,12 @@ impl Failover {
 
     /// Evaluates the signs of life of all gateways; to be called a few times a second.
     #[must_use]
-    pub fn poll(&mut self, now: Duration, signs: &[Signs]) -> Vec<Action> {
+    pub fn poll(&mut self, now: Duration, signs: &[Liveness]) -> Vec<Action> {
         let Some(current) = signs.get(self.active) else { return Vec::new() };
         if current.received.saturating_sub(self.raised_at) >= BUSY_PACKETS {
             self.silence = SILENCE.0;
         }
-        let answered = |sign: &Signs, since: Duration| sign.heard.is_some_and(|heard| heard > since);
+        let answered = |sign: &Liveness, since: Duration| sign.heard.is_some_and(|heard| heard > since);
         match self.stage {
             Stage::Calm => {
                 let silent = current.waiting.is_some_and(|since| now.saturating_sub(since) >= self.silence);
@@ -137,12 +137,12 @@ mod tests {
         Duration::from_millis(millis)
     }
 
-    fn well(heard: u64) -> Signs {
-        Signs { session: true, heard: Some(at(heard)), rtt: Some(at(20)), ..Signs::default() }
+    fn well(heard: u64) -> Liveness {
+        Liveness { session: true, heard: Some(at(heard)), rtt: Some(at(20)), ..Liveness::default() }
     }
 
-    fn silent(since: u64) -> Signs {
-        Signs { waiting: Some(at(since)), ..well(since) }
+    fn silent(since: u64) -> Liveness {
+        Liveness { waiting: Some(at(since)), ..well(since) }
     }
 
     /// Everything that is done from one time to another, 100 ms apart.
@@ -150,7 +150,7 @@ mod tests {
         failover: &mut Failover,
         from: u64,
         to: u64,
-        signs: impl Fn(u64) -> Vec<Signs>,
+        signs: impl Fn(u64) -> Vec<Liveness>,
     ) -> Vec<(u64, Action)> {
         (from..to)
             .step_by(100)
@@ -163,7 +163,7 @@ mod tests {
         let mut failover = Failover::new(0);
         let done = run(&mut failover, 10_000, 14_000, |now| {
             let other = if now > 11_450 { well(11_450) } else { well(100) };
-            vec![silent(10_000), other, Signs::default()]
+            vec![silent(10_000), other, Liveness::default()]
         });
         use Action::{Move, Probe};
         assert_eq!(done, [(11_000, Probe(0)), (11_400, Probe(1)), (11_400, Probe(2)), (11_500, Move(1)),]);
@@ -175,7 +175,7 @@ mod tests {
         let mut failover = Failover::new(0);
         let done = run(&mut failover, 10_000, 20_000, |now| {
             let current = if now > 11_050 {
-                Signs { waiting: Some(at(12_000)), ..well(11_050) }
+                Liveness { waiting: Some(at(12_000)), ..well(11_050) }
             } else {
                 silent(10_000)
             };

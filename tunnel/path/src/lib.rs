@@ -3,7 +3,7 @@
 //! * [`carrier`]: UDP or a TLS connection to one peer.
 //! * [`failover`]: the gateway, of several, that carries a pod's traffic.
 //!
-//! Both decide from the same observations of WireGuard ([`warren_proto::engine::Signs`]), which are arguments, as is the
+//! Both decide from the same observations of WireGuard ([`warren_proto::engine::Liveness`]), which are arguments, as is the
 //! time. The results are actions for the caller, who owns sockets and threads.
 
 pub mod carrier;

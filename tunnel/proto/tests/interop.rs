@@ -77,7 +77,7 @@ impl Pair {
         let (now, peer) = (self.now(), self.ours());
         let Some(key) = peer.sealer(now.mono) else {
             let _ = peer.stage(packet);
-            self.engine.attend(now);
+            self.engine.serve_wakeups(now);
             return;
         };
         let mut message = vec![0; DATA_HEADER + packet.len().next_multiple_of(16) + TAG];
@@ -127,7 +127,7 @@ impl Pair {
         }
         let _ = plane.confirm(&session, now.mono);
         let _ = session.peer.received(now.mono, &from(), u64::from(data), length);
-        self.engine.attend(now);
+        self.engine.serve_wakeups(now);
     }
 
     fn settle(&mut self) {
@@ -224,7 +224,7 @@ fn rekeying_both_ways() {
         pair.time += Duration::from_secs(121);
         // Old data of ours makes us begin; their initiation replaces the session from the other side.
         pair.send(&packet(100));
-        pair.engine.attend(pair.now());
+        pair.engine.serve_wakeups(pair.now());
         pair.settle();
         pair.exchange();
         if round % 2 == 0 {

@@ -84,7 +84,7 @@ impl From<DialError> for Refusal {
     }
 }
 
-/// Figures that only rise, and the number of open streams.
+/// Counters that only rise, and the number of open streams.
 #[derive(Debug, Default)]
 pub struct Counters {
     open: [AtomicU64; Service::ALL.len()],
@@ -116,14 +116,14 @@ impl Counters {
         self.open[service as usize].fetch_sub(1, Relaxed);
     }
 
-    /// All figures now.
-    pub fn figures(&self) -> Figures {
+    /// All counters now.
+    pub fn snapshot(&self) -> Snapshot {
         let of = |value: &AtomicU64| value.load(Relaxed);
         let services = Service::ALL.iter().map(|service| {
             let index = *service as usize;
-            ServiceFigures { service: *service, open: of(&self.open[index]), total: of(&self.total[index]) }
+            ServiceSnapshot { service: *service, open: of(&self.open[index]), total: of(&self.total[index]) }
         });
-        Figures {
+        Snapshot {
             services: services.collect(),
             refusals: Refusal::ALL.iter().map(|why| (*why, of(&self.refused[*why as usize]))).collect(),
             sent_bytes: of(&self.sent),
@@ -141,7 +141,7 @@ impl Counters {
 
 /// Streams of one service.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct ServiceFigures {
+pub struct ServiceSnapshot {
     /// Which.
     pub service: Service,
     /// Open now.
@@ -150,11 +150,11 @@ pub struct ServiceFigures {
     pub total: u64,
 }
 
-/// What [`Counters::figures`] gives.
+/// All counters at one moment, see [`Counters::snapshot`].
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Figures {
+pub struct Snapshot {
     /// By service, in the order of [`Service::ALL`].
-    pub services: Vec<ServiceFigures>,
+    pub services: Vec<ServiceSnapshot>,
     /// By reason, in the order of [`Refusal::ALL`].
     pub refusals: Vec<(Refusal, u64)>,
     /// Payload from clients to targets.
@@ -177,7 +177,7 @@ pub struct Figures {
     pub dns_strange: u64,
 }
 
-impl Figures {
+impl Snapshot {
     /// How often that happened.
     pub fn refused(&self, why: Refusal) -> u64 {
         self.refusals.iter().find(|(reason, _)| *reason == why).map_or(0, |(_, count)| *count)

@@ -130,7 +130,7 @@ fn serve<F: Future<Output = ()>>(
         let script = Script { input: bytes.to_vec(), at: 0, said: 0 };
         server(services.clone(), outbound, script).await;
         services.shutdown(Duration::ZERO).await;
-        assert_eq!(services.counters().figures().open(), 0, "a place that is never given back");
+        assert_eq!(services.counters().snapshot().open(), 0, "a place that is never given back");
     });
 }
 

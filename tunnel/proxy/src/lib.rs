@@ -25,7 +25,7 @@ pub mod socks;
 pub mod target;
 
 pub use auth::Credentials;
-pub use counters::{Counters, Figures, Refusal};
+pub use counters::{Counters, Refusal, Snapshot};
 pub use limits::Limits;
 pub use outbound::Outbound;
 pub use service::Services;

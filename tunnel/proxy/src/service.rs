@@ -63,7 +63,7 @@ impl Services {
         self.0.stop.cancel();
         self.0.tasks.close();
         let ended = timeout(grace, self.0.tasks.wait()).await.is_ok();
-        let left = if ended { 0 } else { self.0.counters.figures().open() };
+        let left = if ended { 0 } else { self.0.counters.snapshot().open() };
         self.0.abort.cancel();
         self.0.tasks.wait().await;
         left

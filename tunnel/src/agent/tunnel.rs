@@ -2,7 +2,7 @@
 
 use std::{net::IpAddr, sync::Arc, time::Duration};
 
-use warren_proto::engine::Signs;
+use warren_proto::engine::Liveness;
 use warren_wire::{PublicKey, config::Config};
 
 use super::{events::Reloader, proxies::Proxies};
@@ -51,7 +51,7 @@ pub(super) trait TunnelHandle: Send + Sync {
     ///
     /// # Errors
     /// When the tunnel has ended or has no such signs.
-    fn signs(&self, _: Vec<PublicKey>) -> Result<(Duration, Vec<(PublicKey, Signs)>)> {
+    fn signs(&self, _: Vec<PublicKey>) -> Result<(Duration, Vec<(PublicKey, Liveness)>)> {
         Err(Problem::new("the kernel's WireGuard reports no signs of life"))
     }
     /// Starts a handshake with a peer.

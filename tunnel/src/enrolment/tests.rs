@@ -281,7 +281,7 @@ fn listen(
     let trust = tls::Trust::Pins(identity.pin().into());
     let port = Arc::new(Port(runtime.handle().clone(), Arc::clone(enrolment)));
     let streams = tls::Streams::new(|| crate::runtime::datapath::Clock.mono(), Box::new(|| {})).unwrap();
-    let limits = tls::ListenLimits { patience: within, ..tls::ListenLimits::default() };
+    let limits = tls::ListenLimits { request_timeout: within, ..tls::ListenLimits::default() };
     let config = identity.server_config().unwrap();
     let listener =
         tls::Listener::start("127.0.0.1:0".parse().unwrap(), config, streams, Some(port), limits).unwrap();

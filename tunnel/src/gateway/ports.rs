@@ -42,7 +42,7 @@ pub(super) fn listen_limits(limits: &Limits) -> ListenLimits {
         handshakes_of_one: connections.div_ceil(8).max(64),
         rate: limits.requests_per_second,
         requests: connections,
-        patience: limits.request_timeout.get(),
+        request_timeout: limits.request_timeout.get(),
     }
 }
 

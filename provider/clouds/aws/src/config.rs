@@ -1,7 +1,6 @@
 //! The `aws` attribute of the provider block.
 
-use tf_provider_rs::model::AttributeType as _;
-use tf_provider_rs::{Attr, Attribute, Object};
+use tf_provider_rs::{Attr, Object};
 use warren_managed::checks::between;
 use warren_managed::sets::Set;
 
@@ -9,6 +8,9 @@ use crate::ids::{AccountId, VpcId};
 use crate::tags::{self, TagMap};
 
 /// The `aws` attribute of the provider block.
+///
+/// It accepts no keys or tokens. Credentials come from the same sources as in the AWS CLI: environment, shared files,
+/// SSO, web identity, and container and instance roles.
 #[derive(Clone, Debug, Default, PartialEq, Object)]
 pub struct AwsConfig {
     /// Region, such as `us-east-1`. Defaults to `AWS_REGION` or the region of the profile.
@@ -50,16 +52,4 @@ pub struct AssumeRole {
     /// Name of the role session in CloudTrail. Defaults to `terraform-provider-warren`.
     #[attr(optional)]
     pub session_name: Attr<String>,
-}
-
-/// The attribute `aws` of the provider block.
-///
-/// It accepts no keys or tokens. Credentials come from the same sources as in the AWS CLI: environment,
-/// shared files, SSO, web identity, and container and instance roles.
-pub fn provider_attribute() -> Attribute {
-    Attribute::new("aws", AwsConfig::shape()).optional().describe(
-        "AWS account to manage. Credentials come from the same sources as in the AWS CLI: environment \
-         variables, shared files, IAM Identity Center (SSO), web identity, and container and instance \
-         roles.",
-    )
 }

@@ -1,7 +1,7 @@
 //! The AWS resources of the Warren provider: one folder per resource on a shared base.
 //!
 //! * [`Session`] is the state that resources share: the configured account and the plan of the run.
-//! * [`registry`] lists the resources; [`provider_attribute`] is the `aws` block of the provider.
+//! * [`registry`] lists the resources; the configuration is the `aws` attribute of the provider block.
 //!
 //! Every object has the tags `warren:fabric`, `warren:owner` and `warren:name` from its creation on, so
 //! that an apply finds and adopts an object that an interrupted apply left behind.
@@ -39,7 +39,7 @@ mod vpc;
 mod vpc_endpoint;
 mod vpc_peering;
 
-pub use config::{AssumeRole, AwsConfig, provider_attribute};
+pub use config::{AssumeRole, AwsConfig};
 pub use error::ApiError;
 pub use memory::{PlannedEndpoint, PlannedSecurityGroup, PlannedVpc, RunMemory};
 pub use session::{Aws, Session, s3_options, watch_live};

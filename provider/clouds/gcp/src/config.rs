@@ -1,7 +1,5 @@
 //! The `gcp` attribute of the provider block.
 
-use tf_provider_rs::model::{AttributeType as _, Object as _};
-use tf_provider_rs::schema::Attribute;
 use tf_provider_rs::{Attr, Object};
 use warren_managed::sets::Texts;
 
@@ -35,10 +33,3 @@ pub(crate) const PROJECT_VARIABLES: [&str; 4] =
 
 /// Environment variables that name the region when the provider block does not.
 pub(crate) const REGION_VARIABLES: [&str; 3] = ["GOOGLE_REGION", "GCLOUD_REGION", "CLOUDSDK_COMPUTE_REGION"];
-
-/// The attribute `gcp` of the provider block.
-///
-/// It accepts no keys or tokens: the provider uses Application Default Credentials.
-pub fn provider_attribute() -> Attribute {
-    Attribute::new("gcp", GcpConfig::shape()).optional().describe(&GcpConfig::description())
-}

@@ -1,7 +1,7 @@
 //! The Google Cloud resources of the Warren provider: one folder per resource, on a shared base.
 //!
 //! * [`Session`] holds what the resources share: the configured project, and what this run plans.
-//! * [`registry`] lists the resources; [`provider_attribute`] is the `gcp` block of the provider.
+//! * [`registry`] lists the resources; the configuration is the `gcp` attribute of the provider block.
 //!
 //! Most of Google's network objects have no labels. Their description starts with a marker of fabric, owner and name
 //! from the create call on, so that the next apply finds and adopts an object that an interrupted apply left behind.
@@ -38,7 +38,7 @@ mod subnetwork;
 
 pub use account::Gcp;
 pub use claims::gcs_options;
-pub use config::{GcpConfig, provider_attribute};
+pub use config::GcpConfig;
 pub use error::ApiError;
 pub use memory::RunMemory;
 pub use session::{Session, watch_live};

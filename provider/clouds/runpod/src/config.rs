@@ -1,7 +1,6 @@
 //! The `runpod` attribute of the provider block.
 
-use tf_provider_rs::model::{AttributeType as _, Object as _, Secret};
-use tf_provider_rs::schema::Attribute;
+use tf_provider_rs::model::Secret;
 use tf_provider_rs::{Attr, Object};
 
 /// RunPod account. Use `{}` if `RUNPOD_API_KEY` is set.
@@ -21,8 +20,3 @@ pub(crate) const KEY_VARIABLE: &str = "RUNPOD_API_KEY";
 
 /// The base URL of RunPod's APIs.
 pub(crate) const ENDPOINT: &str = "https://api.runpod.io";
-
-/// The attribute `runpod` of the provider block.
-pub fn provider_attribute() -> Attribute {
-    Attribute::new("runpod", RunPodConfig::shape()).optional().describe(&RunPodConfig::description())
-}

@@ -1,7 +1,7 @@
 //! The RunPod resources of the Warren provider: one folder per resource, on a shared base.
 //!
 //! * [`Session`] is the configured account, shared by all resources.
-//! * [`registry`] lists the resources; [`provider_attribute`] is the `runpod` block of the provider.
+//! * [`registry`] lists the resources; the configuration is the `runpod` attribute of the provider block.
 //!
 //! RunPod has no tags. Instead, the create call writes an ownership marker into a field that the object type offers
 //! (see `marker`), so that the next apply finds and adopts an object left behind by an interrupted one.
@@ -18,7 +18,7 @@ mod registry_auth;
 mod secret;
 mod session;
 
-pub use config::{RunPodConfig, provider_attribute};
+pub use config::RunPodConfig;
 pub use error::ApiError;
 pub use session::{RunPod, Session};
 

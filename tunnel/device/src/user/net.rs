@@ -112,8 +112,8 @@ impl Net {
 
     /// Another gateway carries packets from now on, and knows of no connection: streams that are up are reset, those that begin
     /// try again at once.
-    pub fn forsake(&self) {
-        self.shared.with(|state, now| state.stack.forsake(now));
+    pub fn abort_all(&self) {
+        self.shared.with(|state, now| state.stack.abort_all(now));
     }
 
     /// Connections that are not yet over.

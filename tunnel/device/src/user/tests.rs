@@ -220,10 +220,10 @@ fn streams_of_a_way_that_is_gone_end_and_others_come_up() {
         let listener = right.listen(at(80)).unwrap();
         let mut waiting = left.connect(SocketAddr::new(RIGHT, 80)).await.unwrap();
         let _accepted = listener.accept().await.unwrap();
-        left.forsake();
+        left.abort_all();
         assert_eq!(waiting.read(&mut [0; 9]).await.unwrap_err().kind(), ErrorKind::ConnectionReset);
         let (begun, accepted) = tokio::join!(left.connect(SocketAddr::new(RIGHT, 80)), async {
-            left.forsake();
+            left.abort_all();
             listener.accept().await
         });
         begun.unwrap();

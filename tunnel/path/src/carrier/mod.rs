@@ -27,7 +27,7 @@ mod tests;
 
 use std::time::Duration;
 
-use warren_proto::engine::Signs;
+use warren_proto::engine::Liveness;
 use warren_proto::plane::{Carrier, StreamId};
 
 /// Head start of UDP when there is no session yet.
@@ -69,14 +69,14 @@ pub enum Mode {
 /// An action for the caller.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Action {
-    /// Connect; [`Choice::connected`] or [`Choice::refused`] is to follow.
+    /// Connect; [`Selector::connected`] or [`Selector::refused`] is to follow.
     Connect,
     /// Close a connection that is needed no more.
     Close(StreamId),
     /// Send an initiation by UDP (`Engine::probe`).
     Probe,
     /// Use this carrier from now on (`Engine::relocate`).
-    Move(Carrier, Why),
+    Move(Carrier, Reason),
     /// UDP has answered and is in use again; worth a log message.
     Returned,
     /// Stay on this connection, regardless of messages from elsewhere (`Engine::hold`).
@@ -85,7 +85,7 @@ pub enum Action {
 
 /// Why a carrier is used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Why {
+pub enum Reason {
     /// Nothing speaks against it yet.
     First,
     /// UDP does not answer.
@@ -98,7 +98,7 @@ pub enum Why {
     Configured,
 }
 
-impl Why {
+impl Reason {
     /// In words.
     #[must_use]
     pub fn text(self) -> &'static str {
@@ -121,7 +121,7 @@ enum Link {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Place {
+enum Path {
     Udp { suspicion: Option<Suspicion> },
     Stream { probe_at: Duration, interval: Duration },
 }
@@ -133,13 +133,13 @@ struct Suspicion {
     interval: Duration,
 }
 
-/// The choice for one peer.
+/// Selects the carrier of one peer.
 #[derive(Debug)]
-pub struct Choice {
+pub struct Selector {
     mode: Mode,
-    place: Place,
+    path: Path,
     link: Link,
-    why: Why,
+    why: Reason,
     silence: Duration,
     /// Received packets when the tolerated silence was last raised.
     raised_at: u64,
@@ -154,19 +154,19 @@ pub struct Choice {
     next: Duration,
 }
 
-impl Choice {
+impl Selector {
     /// Begins with UDP, unless the mode forbids it.
     #[must_use]
     pub fn new(mode: Mode, seed: u64) -> Self {
-        let (place, why) = match mode {
-            Mode::Auto => (Place::Udp { suspicion: None }, Why::First),
+        let (path, why) = match mode {
+            Mode::Auto => (Path::Udp { suspicion: None }, Reason::First),
             Mode::Stream => {
-                (Place::Stream { probe_at: Duration::MAX, interval: Duration::MAX }, Why::Configured)
+                (Path::Stream { probe_at: Duration::MAX, interval: Duration::MAX }, Reason::Configured)
             }
         };
         Self {
             mode,
-            place,
+            path,
             link: Link::Down(Duration::ZERO),
             why,
             silence: SILENCE.0,
@@ -183,11 +183,11 @@ impl Choice {
 
     /// The carrier in use, and why.
     #[must_use]
-    pub fn place(&self) -> (Carrier, Why) {
-        let carrier = match (self.place, self.link) {
-            (Place::Udp { .. }, _) => Carrier::Udp,
-            (Place::Stream { .. }, Link::Up(id)) => Carrier::Stream(id),
-            (Place::Stream { .. }, _) => Carrier::Stream(StreamId::NONE),
+    pub fn carrier(&self) -> (Carrier, Reason) {
+        let carrier = match (self.path, self.link) {
+            (Path::Udp { .. }, _) => Carrier::Udp,
+            (Path::Stream { .. }, Link::Up(id)) => Carrier::Stream(id),
+            (Path::Stream { .. }, _) => Carrier::Stream(StreamId::NONE),
         };
         (carrier, self.why)
     }
@@ -198,13 +198,13 @@ impl Choice {
         self.connects
     }
 
-    /// When [`Choice::poll`] is due.
+    /// When [`Selector::poll`] is due.
     #[must_use]
     pub fn poll_timeout(&self) -> Duration {
         self.next
     }
 
-    /// Reports that a requested connection is established. [`Choice::poll`] is due.
+    /// Reports that a requested connection is established. [`Selector::poll`] is due.
     pub fn connected(&mut self, id: StreamId) {
         self.link = Link::Up(id);
         self.failures = 0;
@@ -219,7 +219,7 @@ impl Choice {
         self.link = Link::Down(now + self.jitter(pause));
     }
 
-    /// A connection has ended by itself. [`Choice::poll`] is due. The next is tried at once; one that never
+    /// A connection has ended by itself. [`Selector::poll`] is due. The next is tried at once; one that never
     /// carried anything counts as refused.
     pub fn lost(&mut self, now: Duration, id: StreamId, carried: bool) {
         if self.link != Link::Up(id) {
@@ -235,16 +235,16 @@ impl Choice {
 
     /// Evaluates the signs and returns the actions, in order.
     #[must_use]
-    pub fn poll(&mut self, now: Duration, signs: &Signs) -> Vec<Action> {
+    pub fn poll(&mut self, now: Duration, signs: &Liveness) -> Vec<Action> {
         let mut actions = Vec::new();
-        match self.place {
-            Place::Udp { suspicion } => self.on_udp(now, signs, suspicion, &mut actions),
-            Place::Stream { .. } if self.mode == Mode::Stream => self.only_stream(now, signs, &mut actions),
-            Place::Stream { probe_at, interval } => {
+        match self.path {
+            Path::Udp { suspicion } => self.on_udp(now, signs, suspicion, &mut actions),
+            Path::Stream { .. } if self.mode == Mode::Stream => self.only_stream(now, signs, &mut actions),
+            Path::Stream { probe_at, interval } => {
                 self.on_stream(now, signs, probe_at, interval, &mut actions);
             }
         }
-        let calm = matches!(self.place, Place::Udp { suspicion: None }) && signs.waiting.is_none();
+        let calm = matches!(self.path, Path::Udp { suspicion: None }) && signs.waiting.is_none();
         self.next = now + if calm { POLL_INTERVAL.1 } else { POLL_INTERVAL.0 };
         actions
     }
@@ -252,7 +252,7 @@ impl Choice {
     fn on_udp(
         &mut self,
         now: Duration,
-        signs: &Signs,
+        signs: &Liveness,
         suspicion: Option<Suspicion>,
         actions: &mut Vec<Action>,
     ) {
@@ -270,7 +270,7 @@ impl Choice {
             if suspicion.is_some() {
                 self.silence = (self.silence * 2).min(SILENCE.1);
                 self.raised_at = signs.received;
-                self.place = Place::Udp { suspicion: None };
+                self.path = Path::Udp { suspicion: None };
             }
             if let Link::Up(id) = self.link
                 && self.returned.is_none_or(|at| now.saturating_sub(at) >= GRACE)
@@ -278,8 +278,8 @@ impl Choice {
                 self.link = Link::Down(now);
                 actions.push(Action::Close(id));
             }
-            if signs.handshakes > 0 && self.why == Why::First {
-                self.why = Why::UdpAnswers;
+            if signs.handshakes > 0 && self.why == Reason::First {
+                self.why = Reason::UdpAnswers;
             }
             return;
         }
@@ -290,7 +290,7 @@ impl Choice {
             suspicion.interval = (suspicion.interval * 2).min(PROBE_INTERVAL_MAX);
             actions.push(Action::Probe);
         }
-        self.place = Place::Udp { suspicion: Some(suspicion) };
+        self.path = Path::Udp { suspicion: Some(suspicion) };
         match self.link {
             Link::Up(id) if now.saturating_sub(suspicion.since) >= ANSWER_TIMEOUT => {
                 self.leave_udp(now);
@@ -303,36 +303,36 @@ impl Choice {
     fn leave_udp(&mut self, now: Duration) {
         let flapping = self.returned.is_some_and(|at| now.saturating_sub(at) < STABLE_AFTER);
         self.hold_down = if flapping { (self.hold_down * 4).min(HOLD_DOWN.1) } else { HOLD_DOWN.0 };
-        self.place = Place::Stream { probe_at: now + self.jitter(self.hold_down), interval: self.hold_down };
-        self.why = Why::UdpSilent;
+        self.path = Path::Stream { probe_at: now + self.jitter(self.hold_down), interval: self.hold_down };
+        self.why = Reason::UdpSilent;
         self.probed = None;
     }
 
     fn on_stream(
         &mut self,
         now: Duration,
-        signs: &Signs,
+        signs: &Liveness,
         probe_at: Duration,
         interval: Duration,
         actions: &mut Vec<Action>,
     ) {
         let Link::Up(id) = self.link else {
             // Nothing else is left: by UDP, which is under suspicion from its first moment.
-            self.place = Place::Udp {
+            self.path = Path::Udp {
                 suspicion: Some(Suspicion {
                     since: now,
                     probe_at: now + PROBE_INTERVAL,
                     interval: PROBE_INTERVAL * 2,
                 }),
             };
-            self.why = Why::StreamLost;
+            self.why = Reason::StreamLost;
             actions.push(Action::Move(Carrier::Udp, self.why));
             return self.connect(now, actions);
         };
         if signs.endpoint.is_some_and(|endpoint| endpoint.carrier != Carrier::Stream(id)) {
             if self.probed.is_some_and(|before| signs.handshakes > before) {
-                self.place = Place::Udp { suspicion: None };
-                self.why = Why::UdpAnswers;
+                self.path = Path::Udp { suspicion: None };
+                self.why = Reason::UdpAnswers;
                 self.returned = Some(now);
                 actions.push(Action::Returned);
                 return;
@@ -342,12 +342,12 @@ impl Choice {
         if probe_at <= now {
             self.probed = Some(signs.handshakes);
             let interval = (interval * 2).min(PROBE_INTERVAL_MAX.max(self.hold_down));
-            self.place = Place::Stream { probe_at: now + self.jitter(interval), interval };
+            self.path = Path::Stream { probe_at: now + self.jitter(interval), interval };
             actions.push(Action::Probe);
         }
     }
 
-    fn only_stream(&mut self, now: Duration, signs: &Signs, actions: &mut Vec<Action>) {
+    fn only_stream(&mut self, now: Duration, signs: &Liveness, actions: &mut Vec<Action>) {
         match self.link {
             Link::Up(id) if signs.endpoint.map(|endpoint| endpoint.carrier) != Some(Carrier::Stream(id)) => {
                 actions.push(Action::Move(Carrier::Stream(id), self.why));

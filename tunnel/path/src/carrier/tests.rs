@@ -9,13 +9,13 @@ const DELAY: Duration = Duration::from_millis(40);
 
 struct World {
     now: Duration,
-    choice: Choice,
+    choice: Selector,
     udp: bool,
     gateway: bool,
     traffic: bool,
     /// Whether the peer answers data by data, or only by keepalives.
     chatty: bool,
-    signs: Signs,
+    signs: Liveness,
     /// Answers on their way: when, by what, and whether of a handshake.
     answers: Vec<(Duration, Carrier, bool)>,
     connecting: Option<Duration>,
@@ -40,12 +40,12 @@ impl World {
         };
         Self {
             now: Duration::from_secs(1),
-            choice: Choice::new(mode, 7),
+            choice: Selector::new(mode, 7),
             udp: true,
             gateway: true,
             traffic: true,
             chatty: true,
-            signs: Signs { endpoint: Some(endpoint), ..Signs::default() },
+            signs: Liveness { endpoint: Some(endpoint), ..Liveness::default() },
             answers: Vec::new(),
             connecting: None,
             open: Vec::new(),
@@ -153,7 +153,7 @@ impl World {
     }
 
     fn on(&self) -> Carrier {
-        self.choice.place().0
+        self.choice.carrier().0
     }
 }
 
@@ -166,7 +166,7 @@ fn udp_that_answers_makes_no_connection() {
     let mut world = World::new(Mode::Auto);
     world.run(60.0);
     assert_eq!((world.on(), world.made, world.probes), (Carrier::Udp, 0, 0));
-    assert_eq!(world.choice.place().1, Why::UdpAnswers);
+    assert_eq!(world.choice.carrier().1, Reason::UdpAnswers);
 }
 
 #[test]
@@ -174,7 +174,7 @@ fn blocked_udp_is_left_within_a_second() {
     let mut world = World::new(Mode::Auto);
     world.udp = false;
     world.run(1.5);
-    assert_eq!(world.choice.place(), (Carrier::Stream(StreamId::new(1)), Why::UdpSilent));
+    assert_eq!(world.choice.carrier(), (Carrier::Stream(StreamId::new(1)), Reason::UdpSilent));
     assert!(world.gap < Duration::from_secs(1), "{:?}", world.gap);
 }
 
@@ -188,7 +188,7 @@ fn udp_lost_in_mid_transfer_stops_it_for_less_than_two_seconds_and_is_returned_t
     assert!(world.gap < Duration::from_secs(2), "{:?}", world.gap);
     world.udp = true;
     world.run(31.0);
-    assert_eq!(world.choice.place(), (Carrier::Udp, Why::UdpAnswers));
+    assert_eq!(world.choice.carrier(), (Carrier::Udp, Reason::UdpAnswers));
     assert_eq!(world.moves.len(), 2, "{:?}", world.moves);
     world.run(6.0);
     assert!(world.open.is_empty(), "the connection is closed when UDP has proved itself");
@@ -247,10 +247,10 @@ fn a_lost_connection_is_made_again_and_a_gateway_that_is_away_asked_less_and_les
 fn a_connection_alone_never_touches_udp() {
     let mut world = World::new(Mode::Stream);
     world.run(10.0);
-    assert_eq!(world.choice.place(), (Carrier::Stream(StreamId::new(1)), Why::Configured));
+    assert_eq!(world.choice.carrier(), (Carrier::Stream(StreamId::new(1)), Reason::Configured));
     world.lose_streams();
     world.run(1.0);
-    assert_eq!(world.choice.place(), (Carrier::Stream(StreamId::new(2)), Why::Configured));
+    assert_eq!(world.choice.carrier(), (Carrier::Stream(StreamId::new(2)), Reason::Configured));
     assert_eq!(world.probes, 0);
 }
 
@@ -269,7 +269,7 @@ fn a_late_datagram_does_not_lead_astray() {
 fn random_paths_end_where_something_works() {
     for seed in 0..300u64 {
         let mut world = World::new(Mode::Auto);
-        let mut random = Choice::new(Mode::Auto, seed);
+        let mut random = Selector::new(Mode::Auto, seed);
         for _ in 0..40 {
             let dice = random.jitter(Duration::from_secs(1)).as_micros();
             world.udp = dice.is_multiple_of(2);

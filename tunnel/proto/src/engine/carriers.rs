@@ -15,7 +15,7 @@ const YOUNG: Duration = Duration::from_secs(2);
 
 /// Signs of life on a peer's path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Signs {
+pub struct Liveness {
     /// Where it is.
     pub endpoint: Option<Endpoint>,
     /// Since when something that was sent, data or an initiation, has had no answer of any kind.
@@ -35,10 +35,10 @@ pub struct Signs {
 impl Engine {
     /// The signs of life of a peer; `None` if there is no such peer.
     #[must_use]
-    pub fn signs(&self, now: Now, id: PeerId) -> Option<Signs> {
+    pub fn liveness(&self, now: Now, id: PeerId) -> Option<Liveness> {
         let state = self.peers.slot(id).and_then(|slot| self.peers.get(slot))?;
         let peer = &state.shared;
-        Some(Signs {
+        Some(Liveness {
             endpoint: peer.endpoint(),
             waiting: [peer.unanswered(), state.waiting].into_iter().flatten().min(),
             session: peer.sealer(now.mono).is_some(),
@@ -59,7 +59,7 @@ impl Engine {
             return false;
         }
         self.send_initiation(now, slot, to, true);
-        self.attend(now);
+        self.serve_wakeups(now);
         true
     }
 
@@ -75,7 +75,7 @@ impl Engine {
         state.shared.set_pursuing(true);
         self.send_initiation(now, slot, to, false);
         self.reschedule(slot);
-        self.attend(now);
+        self.serve_wakeups(now);
     }
 
     /// Moves a peer to `to` and does no more: for a peer that a late datagram has led astray.

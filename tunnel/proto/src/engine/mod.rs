@@ -5,7 +5,7 @@
 //!
 //! ```text
 //! datagram of type 1, 2, 3 ----> handle ---------+
-//! Attention of the data path --> attend ---------+--> poll_output: Transmit, Flush, Established, Expired
+//! wakeup by the data path --> serve_wakeups ---------+--> poll_output: Transmit, Flush, Established, Expired
 //! time -----------------------> handle_timeout --+
 //! ```
 //!
@@ -38,7 +38,7 @@ use crate::handshake::random::Rng;
 use crate::handshake::stamp::Stamps;
 use crate::plane::{Endpoint, PeerId, Plane, Traffic};
 
-pub use carriers::Signs;
+pub use carriers::Liveness;
 pub use config::{EngineConfig, EngineStats, Output, PeerConfig, PeerStatus};
 
 /// Handshakes, timers and peers of one interface.
@@ -115,7 +115,7 @@ impl Engine {
             }
         }
         self.outputs.retain(|output| !matches!(output, Output::Transmit { .. }));
-        self.attend(now);
+        self.serve_wakeups(now);
     }
 
     /// Processes a handshake message (types 1, 2, 3) from the network. Anything else is counted and ignored.
@@ -134,7 +134,7 @@ impl Engine {
             }
             None => self.stats.malformed += 1,
         }
-        self.attend(now);
+        self.serve_wakeups(now);
     }
 
     /// Handshake messages were dropped before they reached the engine because its queue was full: they count as

@@ -149,7 +149,7 @@ impl Engine {
         if changed {
             self.publish();
         }
-        self.attend(now);
+        self.serve_wakeups(now);
         id
     }
 
@@ -165,7 +165,7 @@ impl Engine {
         if changed {
             self.publish();
         }
-        self.attend(now);
+        self.serve_wakeups(now);
         ids
     }
 

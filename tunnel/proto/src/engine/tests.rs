@@ -102,7 +102,7 @@ fn deliver(engine: &mut Engine, now: Now, from: Endpoint, mut bytes: Vec<u8>) {
         let packets = u64::from(!plain.is_empty());
         let _ = plane.confirm(&session, now.mono);
         let _ = session.peer.received(now.mono, &from, packets, length);
-        engine.attend(now);
+        engine.serve_wakeups(now);
     }
 }
 
@@ -139,7 +139,7 @@ fn staged_packets_are_flushed_and_confirm_the_session() {
     let mut pair = Pair::new();
     assert!(pair.a_peer().stage(b"one").needed());
     assert!(!pair.a_peer().stage(b"two").needed());
-    pair.a.attend(at(1.0));
+    pair.a.serve_wakeups(at(1.0));
     assert!(!pair.a_peer().stage(b"three").needed());
     let outputs = pair.settle(at(1.0));
     assert_eq!(outputs, [Output::Established(pair.a_knows), Output::Flush(pair.a_knows)]);
@@ -170,7 +170,7 @@ fn initiations_are_repeated_and_given_up() {
     let mut a = engine(1);
     let id = a.upsert_peer(at(0.0), peer_config(2));
     let _ = a.plane().peer(id).unwrap().stage(b"packet");
-    a.attend(at(0.0));
+    a.serve_wakeups(at(0.0));
     let (mut sent, mut others, mut time) = (Vec::new(), Vec::new(), Duration::ZERO);
     while let Some(next) = a.poll_timeout() {
         sent.extend(transmits(&mut a, &mut others).into_iter().map(|_| time));
@@ -267,12 +267,12 @@ fn the_initiator_rekeys_when_it_sends_with_an_old_session() {
     let mut pair = Pair::new();
     pair.establish(at(0.0));
     let packet = data(&pair.b_peer(), at(121.0), b"answer");
-    pair.b.attend(at(121.0));
+    pair.b.serve_wakeups(at(121.0));
     assert!(transmits(&mut pair.b, &mut Vec::new()).is_empty(), "the responder does not");
     deliver(&mut pair.a, at(121.0), address(2), packet);
     assert!(transmits(&mut pair.a, &mut Vec::new()).is_empty(), "nor does receiving before 165 s");
     data(&pair.a_peer(), at(121.0), b"data");
-    pair.a.attend(at(121.0));
+    pair.a.serve_wakeups(at(121.0));
     pair.settle(at(121.0));
     assert_eq!(pair.a.peer(at(121.0), pair.a_knows).unwrap().session_age, Some(Duration::ZERO));
     assert_eq!(pair.b.peer(at(121.0), pair.b_knows).unwrap().session_age, Some(Duration::ZERO));
@@ -322,7 +322,7 @@ fn data_without_an_answer_starts_a_handshake_after_fifteen_seconds() {
     let mut pair = Pair::new();
     pair.establish(at(0.0));
     data(&pair.b_peer(), at(10.0), b"lost");
-    pair.b.attend(at(10.0));
+    pair.b.serve_wakeups(at(10.0));
     pair.b.handle_timeout(at(24.9));
     assert!(transmits(&mut pair.b, &mut Vec::new()).is_empty());
     pair.b.handle_timeout(at(25.0));
@@ -363,7 +363,7 @@ fn a_worn_session_is_replaced_and_an_exhausted_one_refused() {
     ))));
     assert!(peer.sealer(at(20.0).mono).is_some());
     assert!(peer.sent(at(20.0).mono, 1, 100).needed());
-    pair.b.attend(at(20.0));
+    pair.b.serve_wakeups(at(20.0));
     assert_eq!(transmits(&mut pair.b, &mut Vec::new())[0].len(), 148);
     peer.set_sealer(Some(Arc::new(crate::transport::SendKey::with_counter(
         &[0; 32],
@@ -468,7 +468,7 @@ fn a_probe_moves_a_peer_only_when_it_is_answered() {
     assert_eq!(answer.len(), 92);
     assert_eq!(pair.a_peer().endpoint(), Some(by_stream(1)));
     assert_eq!(pair.b_peer().endpoint(), Some(by_stream(9)));
-    assert!(pair.a.signs(at(6.0), pair.a_knows).unwrap().session);
+    assert!(pair.a.liveness(at(6.0), pair.a_knows).unwrap().session);
 
     // Answered: A moves at once, B with the first message of the session.
     deliver(&mut pair.a, at(6.1), address(2), answer);
@@ -476,7 +476,7 @@ fn a_probe_moves_a_peer_only_when_it_is_answered() {
     let packet = data(&pair.a_peer(), at(6.2), b"by UDP");
     deliver(&mut pair.b, at(6.2), address(1), packet);
     assert_eq!(pair.b_peer().endpoint(), Some(address(1)));
-    assert_eq!(pair.a.signs(at(6.2), pair.a_knows).unwrap().handshakes, 2);
+    assert_eq!(pair.a.liveness(at(6.2), pair.a_knows).unwrap().handshakes, 2);
 }
 
 #[test]
@@ -487,7 +487,7 @@ fn a_relocated_peer_is_told_at_once() {
     assert_eq!(pair.a_peer().endpoint(), Some(by_stream(1)));
     let bytes = transmits(&mut pair.a, &mut Vec::new());
     assert_eq!(bytes.iter().map(Vec::len).collect::<Vec<_>>(), [148]);
-    assert_eq!(pair.a.signs(at(2.0), pair.a_knows).unwrap().waiting, Some(at(1.0).mono));
+    assert_eq!(pair.a.liveness(at(2.0), pair.a_knows).unwrap().waiting, Some(at(1.0).mono));
     // No probe takes the place of a handshake that is under way, and a connection is not left by itself.
     assert!(!pair.a.probe(at(2.0), pair.a_knows, address(2)));
     pair.a.handle_timeout(at(40.0));

@@ -78,11 +78,11 @@ impl Engine {
             self.run(now, slot);
             self.reschedule(slot);
         }
-        self.attend(now);
+        self.serve_wakeups(now);
     }
 
-    /// Serves a request of the data path, made by an `Attention`.
-    pub fn attend(&mut self, now: Now) {
+    /// Serves a request of the data path, reported by a `Wakeup`.
+    pub fn serve_wakeups(&mut self, now: Now) {
         for id in self.plane.take_attention() {
             let Some(slot) = self.peers.slot(id) else { continue };
             let Some(state) = self.peers.get(slot) else { continue };
@@ -109,7 +109,7 @@ impl Engine {
             self.want(now, slot);
             self.reschedule(slot);
         }
-        self.attend(now);
+        self.serve_wakeups(now);
     }
 
     /// Puts the peer's next time into the heap if it is earlier than what is there.
@@ -136,7 +136,7 @@ impl Engine {
         };
         let mut bytes = vec![0; DATA_HEADER + TAG];
         key.seal(counter, &mut bytes);
-        // An attention is drained by the caller: all of them end with `attend`.
+        // The caller drains the queue of wakeups: every input ends with `serve_wakeups`.
         let _ = peer.sent(now.mono, 0, bytes.len() as u64);
         let output = Output::Transmit { to, peer: Some(peer.id()), bytes };
         self.outputs.push_back(output);

@@ -19,9 +19,8 @@
 //! 4. [`Reader::permits`] checks the inner source;
 //! 5. [`Peer::received`] once a batch.
 //!
-//! Whenever an [`Attention`] is needed the control side must be woken.
+//! If a [`Wakeup`] is `needed`, the control side must be woken.
 
-mod attention;
 mod drops;
 mod endpoint;
 mod index;
@@ -30,6 +29,7 @@ mod reader;
 mod session;
 #[cfg(test)]
 mod tests;
+mod wakeup;
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -40,8 +40,6 @@ use arc_swap::ArcSwap;
 
 use crate::allowed::AllowedIps;
 
-pub use attention::Attention;
-pub(crate) use attention::{AttentionQueue, CONFIRMED, REKEY, TRAFFIC, WANT_SESSION};
 pub use drops::{DropReason, Drops};
 pub use endpoint::{Carrier, Endpoint, StreamId};
 pub(crate) use index::PLACE_BITS;
@@ -49,6 +47,8 @@ use index::SessionTable;
 pub use peer::{Peer, PeerId, STAGED, Traffic};
 pub use reader::Reader;
 pub use session::Session;
+pub use wakeup::Wakeup;
+pub(crate) use wakeup::{CONFIRMED, REKEY, TRAFFIC, WANT_SESSION, WakeupQueue};
 
 /// An immutable state of the routes.
 pub(crate) struct Routes {
@@ -64,7 +64,7 @@ pub struct Plane {
     table: Arc<ArcSwap<AllowedIps<PeerId>>>,
     sessions: SessionTable,
     sessions_version: AtomicU64,
-    queue: Arc<AttentionQueue>,
+    queue: Arc<WakeupQueue>,
     drops: Drops,
 }
 
@@ -112,10 +112,10 @@ impl Plane {
     /// To be called after the first authentic data message of a session: the other end has the keys, so a
     /// responder may now send with them (whitepaper section 5.4.5). The data path does so at once: an answer to
     /// that very message, sent with the old key, would be lost on a peer that has restarted. The engine follows in
-    /// `attend`.
-    pub fn confirm(&self, session: &Session, now: Duration) -> Attention {
+    /// `serve_wakeups`.
+    pub fn confirm(&self, session: &Session, now: Duration) -> Wakeup {
         if session.is_confirmed() || session.expired(now) || session.confirmed.swap(true, Ordering::AcqRel) {
-            return Attention::NONE;
+            return Wakeup::NONE;
         }
         session.peer.set_sealer(Some(Arc::clone(&session.send)));
         session.peer.want(CONFIRMED)

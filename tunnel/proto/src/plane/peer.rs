@@ -23,7 +23,7 @@ use arc_swap::{ArcSwap, ArcSwapOption};
 use parking_lot::Mutex;
 use warren_wire::PublicKey;
 
-use super::attention::{Attention, AttentionQueue, REKEY, TRAFFIC, WANT_SESSION};
+use super::wakeup::{REKEY, TRAFFIC, WANT_SESSION, Wakeup, WakeupQueue};
 use super::{DropReason, Drops, Endpoint};
 use crate::allowed::AllowedIps;
 use crate::time::limits::{REJECT_AFTER_MESSAGES, REJECT_AFTER_TIME};
@@ -87,7 +87,7 @@ impl AddAssign for Traffic {
 pub struct Peer {
     id: PeerId,
     public_key: PublicKey,
-    queue: Arc<AttentionQueue>,
+    queue: Arc<WakeupQueue>,
     routes: Arc<ArcSwap<AllowedIps<PeerId>>>,
     sealer: ArcSwapOption<SendKey>,
     endpoint: ArcSwapOption<Endpoint>,
@@ -104,7 +104,7 @@ impl Peer {
     pub(crate) fn new(
         id: PeerId,
         public_key: PublicKey,
-        queue: Arc<AttentionQueue>,
+        queue: Arc<WakeupQueue>,
         routes: Arc<ArcSwap<AllowedIps<PeerId>>>,
     ) -> Self {
         let peer = Self {
@@ -168,7 +168,7 @@ impl Peer {
     }
 
     /// Notes that a batch was sent: `packets` data packets (0: keepalives only) in `bytes` of UDP payload.
-    pub fn sent(&self, now: Duration, packets: u64, bytes: u64) -> Attention {
+    pub fn sent(&self, now: Duration, packets: u64, bytes: u64) -> Wakeup {
         let now = nanos(now);
         self.tx.packets.fetch_add(packets, Ordering::Relaxed);
         self.tx.bytes.fetch_add(bytes, Ordering::Relaxed);
@@ -176,20 +176,20 @@ impl Peer {
         if self.rx.mark.load(Ordering::Relaxed) != 0 {
             self.rx.mark.store(0, Ordering::Relaxed);
         }
-        let mut attention = Attention::NONE;
+        let mut wakeup = Wakeup::NONE;
         if packets > 0 && self.tx.mark.load(Ordering::Relaxed) == 0 {
             self.tx.mark.store(now, Ordering::SeqCst);
-            attention |= self.arm();
+            wakeup |= self.arm();
         }
         if now >= self.tx.rekey_at.load(Ordering::Relaxed) {
-            attention |= self.want(REKEY);
+            wakeup |= self.want(REKEY);
         }
-        attention
+        wakeup
     }
 
     /// Notes that a batch of authentic messages was received: `packets` data packets (0: keepalives only) in
     /// `bytes` of UDP payload. The endpoint follows the last of them (whitepaper section 2.1).
-    pub fn received(&self, now: Duration, from: &Endpoint, packets: u64, bytes: u64) -> Attention {
+    pub fn received(&self, now: Duration, from: &Endpoint, packets: u64, bytes: u64) -> Wakeup {
         let now = nanos(now);
         self.rx.packets.fetch_add(packets, Ordering::Relaxed);
         self.rx.bytes.fetch_add(bytes, Ordering::Relaxed);
@@ -198,20 +198,20 @@ impl Peer {
         if self.tx.mark.load(Ordering::Relaxed) != 0 {
             self.tx.mark.store(0, Ordering::Relaxed);
         }
-        let mut attention = Attention::NONE;
+        let mut wakeup = Wakeup::NONE;
         if packets > 0 && self.rx.mark.load(Ordering::Relaxed) == 0 {
             self.rx.mark.store(now, Ordering::SeqCst);
-            attention |= self.arm();
+            wakeup |= self.arm();
         }
         if now >= self.rx.rekey_at.load(Ordering::Relaxed) {
-            attention |= self.want(REKEY);
+            wakeup |= self.want(REKEY);
         }
-        attention
+        wakeup
     }
 
     /// Keeps an IP packet until there is a session, and asks for one. The oldest is dropped when the queue is
     /// full. `Output::Flush` says when to [`Peer::take_staged`].
-    pub fn stage(&self, packet: &[u8]) -> Attention {
+    pub fn stage(&self, packet: &[u8]) -> Wakeup {
         let mut staged = self.staged.lock();
         if staged.len() >= STAGED {
             staged.pop_front();
@@ -220,7 +220,7 @@ impl Peer {
         staged.push_back(packet.to_vec());
         drop(staged);
         // While a session is being made the engine knows that packets may wait.
-        if self.pursuing.load(Ordering::SeqCst) { Attention::NONE } else { self.want(WANT_SESSION) }
+        if self.pursuing.load(Ordering::SeqCst) { Wakeup::NONE } else { self.want(WANT_SESSION) }
     }
 
     /// Removes and returns the staged packets, oldest first.
@@ -327,17 +327,17 @@ impl Peer {
         self.wants.swap(0, Ordering::AcqRel)
     }
 
-    pub(crate) fn want(&self, bit: u8) -> Attention {
+    pub(crate) fn want(&self, bit: u8) -> Wakeup {
         if self.wants.load(Ordering::Relaxed) & bit != 0 || self.wants.fetch_or(bit, Ordering::AcqRel) != 0 {
-            return Attention::NONE;
+            return Wakeup::NONE;
         }
         self.queue.push(self.id);
-        Attention::NEEDED
+        Wakeup::NEEDED
     }
 
-    fn arm(&self) -> Attention {
+    fn arm(&self) -> Wakeup {
         if self.armed.load(Ordering::SeqCst) || self.armed.swap(true, Ordering::SeqCst) {
-            return Attention::NONE;
+            return Wakeup::NONE;
         }
         self.want(TRAFFIC)
     }

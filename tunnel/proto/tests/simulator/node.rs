@@ -66,7 +66,7 @@ impl Node {
         let now = self.now(world.now);
         let Some((key, to)) = peer.sealer(now.mono).zip(peer.endpoint()) else {
             if peer.stage(packet).needed() {
-                self.engine.attend(now);
+                self.engine.serve_wakeups(now);
             }
             return;
         };
@@ -77,7 +77,7 @@ impl Node {
         let needed = peer.sent(now.mono, 1, message.len() as u64).needed();
         world.transmit(self.address, to.remote, &message);
         if needed {
-            self.engine.attend(now);
+            self.engine.serve_wakeups(now);
         }
     }
 
@@ -92,8 +92,8 @@ impl Node {
                 let Some(session) = self.reader.session(index).cloned() else { return };
                 let Ok(plain) = session.open(now.mono, &mut bytes) else { return };
                 world.model.used(now.mono, self.number, index);
-                let mut attention = self.reader.plane().confirm(&session, now.mono);
-                attention |= session.peer.received(now.mono, &from, u64::from(!plain.is_empty()), length);
+                let mut wakeup = self.reader.plane().confirm(&session, now.mono);
+                wakeup |= session.peer.received(now.mono, &from, u64::from(!plain.is_empty()), length);
                 if !plain.is_empty() {
                     let src = Ipv4Addr::new(plain[12], plain[13], plain[14], plain[15]);
                     assert_eq!(
@@ -105,8 +105,8 @@ impl Node {
                         world.model.deliver(now.mono, self.number, &plain[..total]);
                     }
                 }
-                if attention.needed() {
-                    self.engine.attend(now);
+                if wakeup.needed() {
+                    self.engine.serve_wakeups(now);
                 }
             }
         }

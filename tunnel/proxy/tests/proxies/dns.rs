@@ -192,7 +192,7 @@ async fn suffixes_decide_who_is_asked_and_answers_are_kept() {
     assert_eq!(missing.metadata.response_code, ResponseCode::NXDomain);
     addresses(s.at, 12, "missing.corp.test.").await;
     assert_eq!(s.inside.asked(), 4, "nothing is kept too");
-    assert_eq!(s.services.counters().figures().dns_cached, 2);
+    assert_eq!(s.services.counters().snapshot().dns_cached, 2);
 }
 
 #[tokio::test]
@@ -216,7 +216,7 @@ async fn the_proxies_resolve_by_the_same_rules() {
 async fn only_the_answer_to_the_question_is_believed() {
     let s = setup().await;
     assert_eq!(addresses(s.at, 7, "forged.corp.test.").await.1, [IpAddr::from([10, 1, 2, 3])]);
-    assert_eq!(s.services.counters().figures().dns_strange, 4);
+    assert_eq!(s.services.counters().snapshot().dns_strange, 4);
 }
 
 #[tokio::test]
@@ -255,7 +255,7 @@ async fn silence_ends_as_a_failure() {
     let (answer, _) = addresses(s.at, 7, "silent.corp.test.").await;
     assert_eq!(answer.metadata.response_code, ResponseCode::ServFail);
     assert_eq!(s.inside.asked(), 2, "each server twice");
-    assert_eq!(s.services.counters().figures().dns_failed, 1);
+    assert_eq!(s.services.counters().snapshot().dns_failed, 1);
 }
 
 #[tokio::test]

@@ -30,7 +30,7 @@ async fn a_target_that_refuses_is_passed_on_as_a_reset() {
     let at = services.forward_tcp_here(any(), direct(), free.into()).await.unwrap();
     let error = TcpStream::connect(at).await.unwrap().read(&mut [0; 1]).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::ConnectionReset);
-    assert_eq!(services.counters().figures().refused(Refusal::Refused), 1);
+    assert_eq!(services.counters().snapshot().refused(Refusal::Refused), 1);
 }
 
 #[tokio::test]
@@ -55,12 +55,12 @@ async fn each_client_gets_its_own_answers() {
     }
     let fourth = UdpSocket::bind(any()).await.unwrap();
     fourth.send_to(b"no room", at).await.unwrap();
-    until("the fourth is refused", || services.counters().figures().refused(Refusal::Limit) == 1).await;
+    until("the fourth is refused", || services.counters().snapshot().refused(Refusal::Limit) == 1).await;
     // Strangers do not speak for the target.
     let stranger = UdpSocket::bind(any()).await.unwrap();
     stranger.send_to(b"forged", clients[0].1).await.unwrap();
-    until("dropped", || services.counters().figures().datagrams_dropped == 2).await;
-    until("sessions end when idle", || services.counters().figures().open() == 0).await;
+    until("dropped", || services.counters().snapshot().datagrams_dropped == 2).await;
+    until("sessions end when idle", || services.counters().snapshot().open() == 0).await;
     fourth.send_to(b"room again", at).await.unwrap();
     let (length, _) = server.recv_from(&mut buffer).await.unwrap();
     assert_eq!(&buffer[..length], b"room again");

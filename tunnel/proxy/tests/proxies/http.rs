@@ -27,7 +27,7 @@ async fn curl_goes_through_with_and_without_connect() {
     let (code, text) = run("curl", &["-sS", "--proxytunnel", "--proxy", &proxy, &url]).await;
     assert_eq!(code, 0, "{text}");
     assert!(text.contains("GET /path?query HTTP/1.1"));
-    until("all closed", || services.counters().figures().open() == 0).await;
+    until("all closed", || services.counters().snapshot().open() == 0).await;
 }
 
 #[tokio::test]
@@ -128,9 +128,9 @@ async fn clients_are_told_why_not() {
         let first = request.lines().next().unwrap();
         assert!(back.starts_with(&format!("HTTP/1.1 {status}")) && back.contains(text), "{first}: {back}");
     }
-    assert_eq!(services.counters().figures().refused(Refusal::Refused), 2);
-    assert_eq!(services.counters().figures().refused(Refusal::Name), 1);
-    assert_eq!(services.counters().figures().refused(Refusal::Malformed), 7);
+    assert_eq!(services.counters().snapshot().refused(Refusal::Refused), 2);
+    assert_eq!(services.counters().snapshot().refused(Refusal::Name), 1);
+    assert_eq!(services.counters().snapshot().refused(Refusal::Malformed), 7);
 }
 
 #[tokio::test]
@@ -158,7 +158,7 @@ async fn whoever_dawdles_loses_the_place() {
     stream.write_all(b"GET http://a.example/ HTTP/1.1\r\nHost").await.unwrap();
     let mut back = Vec::new();
     _ = tokio::time::timeout(Duration::from_secs(10), stream.read_to_end(&mut back)).await.expect("it ends");
-    assert_eq!(services.counters().figures().refused(Refusal::Handshake), 1);
+    assert_eq!(services.counters().snapshot().refused(Refusal::Handshake), 1);
 }
 
 #[tokio::test]
@@ -177,6 +177,6 @@ async fn bytes_after_connect_are_not_lost_and_both_ends_may_stop() {
     let mut rest = String::new();
     stream.read_to_string(&mut rest).await.unwrap();
     assert_eq!(rest, "early late");
-    until("closed", || services.counters().figures().open() == 0).await;
-    assert_eq!(services.counters().figures().reset, 0);
+    until("closed", || services.counters().snapshot().open() == 0).await;
+    assert_eq!(services.counters().snapshot().reset, 0);
 }

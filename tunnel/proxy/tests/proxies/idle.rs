@@ -49,7 +49,7 @@ async fn idle_streams_hold_almost_no_memory() {
     let before = resident_bytes();
     let pairs = streams(&listener, at).await;
     let grown = resident_bytes().saturating_sub(before);
-    assert_eq!(services.counters().figures().open(), STREAMS as u64);
+    assert_eq!(services.counters().snapshot().open(), STREAMS as u64);
     println!(
         "{STREAMS} idle streams: {} bytes each, and the neighbours {} each",
         grown / STREAMS,
@@ -57,5 +57,5 @@ async fn idle_streams_hold_almost_no_memory() {
     );
     assert!(grown / STREAMS < 4_096, "{} bytes a stream", grown / STREAMS);
     drop(pairs);
-    until("all closed", || services.counters().figures().open() == 0).await;
+    until("all closed", || services.counters().snapshot().open() == 0).await;
 }

@@ -39,9 +39,9 @@ async fn curl_goes_through_by_name_and_by_address() {
     let (code, text) =
         run("curl", &["-sS", "--socks5", &proxy.to_string(), &format!("http://{server}/by-address")]).await;
     assert_eq!(code, 0, "{text}");
-    let figures = services.counters().figures();
-    assert!(figures.received_bytes > 100 && figures.sent_bytes > 100);
-    until("all closed", || services.counters().figures().open() == 0).await;
+    let snapshot = services.counters().snapshot();
+    assert!(snapshot.received_bytes > 100 && snapshot.sent_bytes > 100);
+    until("all closed", || services.counters().snapshot().open() == 0).await;
 }
 
 #[tokio::test]
@@ -53,8 +53,8 @@ async fn curl_is_told_why_not() {
     assert_eq!((code, text.contains("(5)")), (97, true), "{text}");
     let (code, text) = run("curl", &["-sS", "--socks5-hostname", &proxy, "http://nothing.invalid/"]).await;
     assert_eq!((code, text.contains("(4)")), (97, true), "{text}");
-    assert_eq!(services.counters().figures().refused(Refusal::Refused), 1);
-    assert_eq!(services.counters().figures().refused(Refusal::Name), 1);
+    assert_eq!(services.counters().snapshot().refused(Refusal::Refused), 1);
+    assert_eq!(services.counters().snapshot().refused(Refusal::Name), 1);
 }
 
 #[tokio::test]
@@ -73,7 +73,7 @@ async fn users_need_their_password() {
         assert_eq!(run("curl", &arguments).await.0, expected, "{user}");
     }
     assert_eq!(run("curl", &["-sS", "--socks5-hostname", &proxy, &url]).await.0, 97);
-    assert_eq!(services.counters().figures().refused(Refusal::Authentication), 3);
+    assert_eq!(services.counters().snapshot().refused(Refusal::Authentication), 3);
 }
 
 #[tokio::test]
@@ -96,12 +96,12 @@ async fn wrong_inputs_are_answered_and_counted() {
         ("not UTF-8", b"\x05\x01\x00\x05\x01\x00\x03\x01\xff\x00\x50", reply(4), Refusal::Malformed),
     ];
     for (name, bytes, expected, why) in cases {
-        let before = services.counters().figures().refused(*why);
+        let before = services.counters().snapshot().refused(*why);
         let (back, _) = exchange(proxy, bytes).await;
         assert_eq!(back, *expected, "{name}");
-        assert_eq!(services.counters().figures().refused(*why), before + 1, "{name}");
+        assert_eq!(services.counters().snapshot().refused(*why), before + 1, "{name}");
     }
-    until("all closed", || services.counters().figures().open() == 0).await;
+    until("all closed", || services.counters().snapshot().open() == 0).await;
 }
 
 #[tokio::test]
@@ -122,7 +122,7 @@ async fn whoever_dawdles_loses_the_place() {
         }
     };
     assert!(matches!(&end, Ok(0)) || end.is_err_and(|error| error.kind() == ErrorKind::ConnectionReset));
-    assert_eq!(services.counters().figures().refused(Refusal::Handshake), 1);
+    assert_eq!(services.counters().snapshot().refused(Refusal::Handshake), 1);
 }
 
 #[tokio::test]
@@ -160,9 +160,9 @@ async fn one_end_may_stop_sending_and_still_receive() {
     client.read_to_end(&mut back).await.unwrap();
     sending.await.unwrap();
     assert!(back == expected);
-    until("closed", || services.counters().figures().open() == 0).await;
-    assert_eq!(services.counters().figures().reset, 0);
-    assert_eq!(services.counters().figures().received_bytes, 8_000_000);
+    until("closed", || services.counters().snapshot().open() == 0).await;
+    assert_eq!(services.counters().snapshot().reset, 0);
+    assert_eq!(services.counters().snapshot().received_bytes, 8_000_000);
 }
 
 #[tokio::test]
@@ -178,7 +178,7 @@ async fn a_reset_is_passed_on_either_way() {
         let error = left.read(&mut [0; 16]).await.unwrap_err();
         assert_eq!(error.kind(), ErrorKind::ConnectionReset, "from the server: {from_server}");
     }
-    until("counted", || services.counters().figures().reset == 2).await;
+    until("counted", || services.counters().snapshot().reset == 2).await;
 }
 
 #[tokio::test]
@@ -194,7 +194,7 @@ async fn a_reader_that_stops_holds_its_sender_back() {
         assert!(taken < 64 << 20, "nobody reads, and still {taken} bytes were taken");
     }
     // What the proxy has written on is no more than what the server's socket holds.
-    assert!(services.counters().figures().sent_bytes < taken as u64);
+    assert!(services.counters().snapshot().sent_bytes < taken as u64);
 }
 
 #[tokio::test]
@@ -205,10 +205,10 @@ async fn idle_streams_end_and_more_than_the_limit_are_reset() {
     let (mut one, _two) = (connect(proxy, to).await, connect(proxy, to).await);
     let (back, _) = exchange(proxy, &request(1, to)).await;
     assert_eq!(back, b"");
-    assert_eq!(services.counters().figures().refused(Refusal::Limit), 1);
+    assert_eq!(services.counters().snapshot().refused(Refusal::Limit), 1);
     let error = one.read(&mut [0; 1]).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::ConnectionReset);
-    until("both idle", || services.counters().figures().idle == 2).await;
+    until("both idle", || services.counters().snapshot().idle == 2).await;
 }
 
 #[tokio::test]
@@ -276,8 +276,8 @@ async fn datagrams_go_and_come_back() {
     client.send_to(b"\0", relay).await.unwrap();
     stranger.send_to(&[by_address.as_slice(), b"mine"].concat(), relay).await.unwrap();
     assert_eq!(receive(&server).await, None);
-    let figures = services.counters().figures();
-    assert_eq!((figures.refused(Refusal::Fragment), figures.datagrams_dropped), (1, 3));
+    let snapshot = services.counters().snapshot();
+    assert_eq!((snapshot.refused(Refusal::Fragment), snapshot.datagrams_dropped), (1, 3));
     drop(stream);
-    until("ended with its stream", || services.counters().figures().open() == 0).await;
+    until("ended with its stream", || services.counters().snapshot().open() == 0).await;
 }

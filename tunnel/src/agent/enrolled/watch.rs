@@ -5,7 +5,7 @@ use std::thread;
 use std::time::Duration;
 
 use warren_path::failover::{Action, Failover};
-use warren_proto::engine::Signs;
+use warren_proto::engine::Liveness;
 use warren_wire::enrolment::RETRY_AFTER_MAX;
 
 use super::{Enrolled, join::spread, refusal::Deferred};
@@ -44,7 +44,7 @@ fn run(enrolled: &Enrolled, tunnel: &dyn TunnelHandle, events: &Sender<Event>) {
         // No signs: the tunnel has ended, or its backend does not report any.
         let Ok((now, signs)) = tunnel.signs(keys.clone()) else { return };
         let of = |key| signs.iter().find(|(known, _)| *known == key).map(|(_, signs)| *signs);
-        let signs: Vec<Signs> = keys.iter().map(|key| of(*key).unwrap_or_default()).collect();
+        let signs: Vec<Liveness> = keys.iter().map(|key| of(*key).unwrap_or_default()).collect();
         for action in failover.poll(now, &signs) {
             match action {
                 Action::Probe(index) => tunnel.probe(keys[index]),

@@ -12,7 +12,7 @@ use crate::runtime::{
 pub(super) fn of(proxies: &warren_proxy::Services, inside: impl TunnelNetwork) -> ServiceCounters {
     let counters = Arc::clone(proxies.counters());
     ServiceCounters::new(move || {
-        let counted = counters.figures();
+        let counted = counters.snapshot();
         let streams = counted.services.iter().map(|service| {
             (service.service.label().to_owned(), Streams { open: service.open, total: service.total })
         });

@@ -2,7 +2,7 @@
 
 use std::{sync::Arc, time::Duration};
 
-use warren_proto::engine::Signs;
+use warren_proto::engine::Liveness;
 use warren_wire::{PublicKey, config::Config};
 
 use super::{MIN_MTU, Stack, UserspaceTunnel, errors::port_problem, own_addresses};
@@ -72,7 +72,7 @@ impl Tunnel for UserspaceTunnel {
 
     fn reset_connections(&self) {
         if let Stack::Netstack(net) = &self.stack {
-            net.forsake();
+            net.abort_all();
         }
     }
 
@@ -124,8 +124,8 @@ impl TunnelHandle for Handle {
         self.send(Command::StartHandshakes);
     }
 
-    fn signs(&self, keys: Vec<PublicKey>) -> Result<(Duration, Vec<(PublicKey, Signs)>)> {
-        self.request(|answer| Command::Signs(keys, answer))
+    fn signs(&self, keys: Vec<PublicKey>) -> Result<(Duration, Vec<(PublicKey, Liveness)>)> {
+        self.request(|answer| Command::Liveness(keys, answer))
     }
 
     fn probe(&self, key: PublicKey) {

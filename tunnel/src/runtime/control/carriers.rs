@@ -8,7 +8,7 @@ use std::{
     time::Duration,
 };
 
-use warren_path::carrier::{Action, Choice, Mode, Why};
+use warren_path::carrier::{Action, Mode, Reason, Selector};
 use warren_proto::{
     Now,
     engine::Engine,
@@ -37,7 +37,7 @@ pub type Dialled = Result<Endpoint, DialError>;
 
 struct CarrierState {
     tls: TlsCarrier,
-    choice: Choice,
+    choice: Selector,
     /// The UDP address of the peer, if known.
     udp: Option<SocketAddr>,
     /// Distinguishes attempts of this entry from those of an entry it replaced.
@@ -87,7 +87,7 @@ impl PeerCarriers {
             let seed = random().map_or(self.generation, |bytes| {
                 bytes.iter().fold(0, |all, byte| all << 8 | u64::from(*byte))
             });
-            let choice = Choice::new(tls.mode, seed);
+            let choice = Selector::new(tls.mode, seed);
             if tls.mode == Mode::Stream
                 && let Some(id) = engine.find_peer(key)
             {
@@ -109,7 +109,7 @@ impl PeerCarriers {
     /// Removes the entry of a peer and closes its connection.
     pub(super) fn remove(&mut self, key: &PublicKey) {
         if let Some(state) = self.states.remove(key)
-            && let (Carrier::Stream(id), _) = state.choice.place()
+            && let (Carrier::Stream(id), _) = state.choice.carrier()
         {
             self.streams.close(id);
         }
@@ -131,7 +131,7 @@ impl PeerCarriers {
     pub(super) fn note_udp(&mut self, key: &PublicKey, udp: Option<SocketAddr>) -> bool {
         let Some(state) = self.states.get_mut(key) else { return false };
         state.udp = udp.or(state.udp);
-        state.choice.place().0 != Carrier::Udp
+        state.choice.carrier().0 != Carrier::Udp
     }
 
     /// Handles the result of a connection attempt.
@@ -180,7 +180,7 @@ impl PeerCarriers {
                 continue;
             }
             let Some(id) = engine.find_peer(key) else { continue };
-            let Some(signs) = engine.signs(now, id) else { continue };
+            let Some(signs) = engine.liveness(now, id) else { continue };
             if let Some(endpoint) = signs.endpoint.filter(|endpoint| endpoint.carrier == Carrier::Udp) {
                 state.udp = Some(endpoint.remote);
             }
@@ -212,7 +212,7 @@ impl PeerCarriers {
                     }
                     Action::Returned => {
                         state.probes = 0;
-                        changed(key, Carrier::Udp, Why::UdpAnswers);
+                        changed(key, Carrier::Udp, Reason::UdpAnswers);
                     }
                     Action::Hold(stream) => {
                         if let Some(endpoint) = endpoint(&self.streams, stream) {
@@ -236,7 +236,7 @@ impl PeerCarriers {
         let why = match state {
             None => "the peer connected this way",
             Some(_) if stream == Some(StreamId::NONE) => "not connected",
-            Some(state) => state.choice.place().1.text(),
+            Some(state) => state.choice.carrier().1.text(),
         };
         Some(PeerCarrier {
             kind: if stream.is_some() { "tls" } else { "udp" }.into(),
@@ -258,7 +258,7 @@ fn endpoint(streams: &Streams, id: StreamId) -> Option<Endpoint> {
     streams.get(id).map(|stream| Endpoint::stream(stream.remote(), id))
 }
 
-fn changed(key: &PublicKey, carrier: Carrier, why: Why) {
+fn changed(key: &PublicKey, carrier: Carrier, why: Reason) {
     let carrier = if carrier == Carrier::Udp { "udp" } else { "tls" };
     tracing::info!(peer = %key, carrier, why = why.text(), "carrier chosen");
 }

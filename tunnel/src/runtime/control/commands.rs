@@ -52,11 +52,11 @@ impl Control {
                 let seen = peers.filter_map(|peer| Some((peer.public_key, peer.last_handshake?))).collect();
                 _ = answer.try_send(seen);
             }
-            Command::Signs(keys, answer) => {
+            Command::Liveness(keys, answer) => {
                 let now = now();
                 let signs = keys.into_iter().filter_map(|key| {
                     let id = self.engine.find_peer(&key)?;
-                    Some((key, self.engine.signs(now, id)?))
+                    Some((key, self.engine.liveness(now, id)?))
                 });
                 _ = answer.try_send((now.mono, signs.collect()));
             }
@@ -89,7 +89,7 @@ impl Control {
 
     fn probe(&mut self, key: &PublicKey) {
         let Some(id) = self.engine.find_peer(key) else { return };
-        let Some(signs) = self.engine.signs(now(), id) else { return };
+        let Some(signs) = self.engine.liveness(now(), id) else { return };
         match signs.endpoint.filter(|endpoint| endpoint.carrier != Carrier::Stream(StreamId::NONE)) {
             Some(endpoint) if signs.session => _ = self.engine.probe(now(), id, endpoint),
             Some(_) => self.engine.want_session(now(), id),

@@ -31,7 +31,7 @@ use std::{
 };
 
 use rustix::event::EventfdFlags;
-use warren_proto::engine::Signs;
+use warren_proto::engine::Liveness;
 use warren_wire::key::{PrivateKey, PublicKey};
 
 pub use carriers::{Dialled, TlsCarrier};
@@ -68,7 +68,7 @@ pub enum Command {
     /// The time of the last handshake of each peer that had one, since the UNIX epoch.
     Handshakes(SyncSender<Vec<(PublicKey, Duration)>>),
     /// Signs of life of these peers, and the time on the same clock; unknown peers are skipped.
-    Signs(Vec<PublicKey>, SyncSender<(Duration, Vec<(PublicKey, Signs)>)>),
+    Liveness(Vec<PublicKey>, SyncSender<(Duration, Vec<(PublicKey, Liveness)>)>),
     /// Start a handshake with a peer, even if it has a session.
     Probe(PublicKey),
     /// A name was resolved.

@@ -128,7 +128,7 @@ impl Control {
             let Some(message) = self.datapath.next() else { return false };
             match message {
                 Message::Datagram { from, mut bytes } => self.engine.handle(now(), from, &mut bytes),
-                Message::Attention => self.engine.attend(now()),
+                Message::Wakeup => self.engine.serve_wakeups(now()),
             }
             self.outputs();
         }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use warren_device::tun::ip;
 use warren_device::tun::split::Frame;
-use warren_proto::plane::{Attention, DropReason, Peer};
+use warren_proto::plane::{DropReason, Peer, Wakeup};
 use warren_proto::transport::{DATA_HEADER, SendKey, TAG};
 use warren_transport::udp::{MAX_BYTES, MAX_SEGMENTS};
 
@@ -26,7 +26,7 @@ pub(super) struct Batch {
     closed: bool,
     ecn: u8,
     peer: Option<Target>,
-    attention: Attention,
+    wakeup: Wakeup,
     pub(super) sends: u64,
     pub(super) packets: u64,
 }
@@ -43,7 +43,7 @@ impl Batch {
             closed: false,
             ecn: 0,
             peer: None,
-            attention: Attention::NONE,
+            wakeup: Wakeup::NONE,
             sends: 0,
             packets: 0,
         }
@@ -71,7 +71,7 @@ impl Batch {
                     match self.buffer.get_mut(..frame.segment_len(index)) {
                         Some(room) => {
                             frame.write(index, room);
-                            self.attention |= peer.stage(room);
+                            self.wakeup |= peer.stage(room);
                         }
                         None => peer.drops().count(DropReason::Malformed, 1),
                     }
@@ -97,7 +97,7 @@ impl Batch {
     pub(super) fn packet(&mut self, shared: &Shared, peer: &Arc<Peer>, now: Duration, packet: &[u8]) {
         match self.key(shared, peer, now, 1) {
             Key::Nowhere => peer.drops().count(DropReason::NoEndpoint, 1),
-            Key::Missing => self.attention |= peer.stage(packet),
+            Key::Missing => self.wakeup |= peer.stage(packet),
             Key::Ready(key, counter) => {
                 let mtu = shared.mtu.load(std::sync::atomic::Ordering::Relaxed);
                 match self.room(shared, now, packet.len(), mtu, ip::ecn(packet)) {
@@ -115,18 +115,18 @@ impl Batch {
     pub(super) fn send(&mut self, shared: &Shared, now: Duration) {
         if self.used > 0
             && let Some(target) = &mut self.peer
-            && let Some(attention) =
+            && let Some(wakeup) =
                 target.send(shared, self.queue, now, &self.buffer[..self.used], self.segment, self.ecn)
         {
-            self.attention |= attention;
+            self.wakeup |= wakeup;
             self.sends += 1;
             self.packets += self.count as u64;
         }
         self.used = 0;
         self.count = 0;
         self.closed = false;
-        if self.attention.needed() {
-            shared.control.attend(std::mem::take(&mut self.attention));
+        if self.wakeup.needed() {
+            shared.control.attend(std::mem::take(&mut self.wakeup));
         }
     }
 

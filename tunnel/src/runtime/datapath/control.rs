@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 
 use rustix::event::{EventfdFlags, eventfd};
-use warren_proto::plane::{Attention, Endpoint};
+use warren_proto::plane::{Endpoint, Wakeup};
 
 /// Messages to the control thread.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -19,14 +19,14 @@ pub enum Control {
         /// The UDP payload.
         bytes: Vec<u8>,
     },
-    /// To call `Engine::attend`.
-    Attention,
+    /// To call `Engine::serve_wakeups`.
+    Wakeup,
 }
 
 #[derive(Debug)]
 struct Inner {
     wake: OwnedFd,
-    attention: AtomicBool,
+    wakeup: AtomicBool,
     dropped: AtomicU64,
 }
 
@@ -49,7 +49,7 @@ pub fn control_channel(capacity: usize) -> io::Result<(ControlSender, ControlRec
     let (queue, received) = sync_channel(capacity);
     let inner = Arc::new(Inner {
         wake: eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?,
-        attention: AtomicBool::new(false),
+        wakeup: AtomicBool::new(false),
         dropped: AtomicU64::new(0),
     });
     Ok((ControlSender { queue, inner: Arc::clone(&inner) }, ControlReceiver { queue: received, inner }))
@@ -67,10 +67,10 @@ impl ControlSender {
         sent
     }
 
-    /// Requests `Engine::attend` if needed.
+    /// Requests `Engine::serve_wakeups` if needed.
     #[inline]
-    pub fn attend(&self, attention: Attention) {
-        if attention.needed() && !self.inner.attention.swap(true, Ordering::AcqRel) {
+    pub fn attend(&self, wakeup: Wakeup) {
+        if wakeup.needed() && !self.inner.wakeup.swap(true, Ordering::AcqRel) {
             self.wake();
         }
     }
@@ -98,8 +98,8 @@ impl ControlReceiver {
         reason = "a queue that is empty for now is no iterator that ended"
     )]
     pub fn next(&mut self) -> Option<Control> {
-        if self.inner.attention.swap(false, Ordering::AcqRel) {
-            return Some(Control::Attention);
+        if self.inner.wakeup.swap(false, Ordering::AcqRel) {
+            return Some(Control::Wakeup);
         }
         self.queue.try_recv().ok()
     }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use warren_device::tun::ip;
-use warren_proto::plane::{Attention, DropReason, Endpoint, Reader, Session};
+use warren_proto::plane::{DropReason, Endpoint, Reader, Session, Wakeup};
 use warren_proto::transport::{DATA_HEADER, Reject, data_receiver};
 
 use super::Shared;
@@ -15,7 +15,7 @@ pub(super) struct Opener<'a> {
     shared: &'a Shared,
     reader: Reader,
     current: Option<Current>,
-    attention: Attention,
+    wakeup: Wakeup,
 }
 
 /// The session of the last packet, with counts not yet reported to its peer.
@@ -30,7 +30,7 @@ struct Current {
 
 impl<'a> Opener<'a> {
     pub(super) fn new(shared: &'a Shared) -> Self {
-        Self { shared, reader: shared.plane.reader(), current: None, attention: Attention::NONE }
+        Self { shared, reader: shared.plane.reader(), current: None, wakeup: Wakeup::NONE }
     }
 
     /// Opens a datagram and returns the range of the packet in it, if its sender is permitted to send the packet.
@@ -81,7 +81,7 @@ impl<'a> Opener<'a> {
             }
         };
         if !session.is_confirmed() {
-            self.attention |= self.shared.plane.confirm(session, now);
+            self.wakeup |= self.shared.plane.confirm(session, now);
         }
         current.bytes += place.len() as u64;
         if plain.is_empty() {
@@ -127,7 +127,7 @@ impl<'a> Opener<'a> {
     pub(super) fn finish(&mut self, now: Duration) {
         self.settle(now);
         self.reader.release();
-        self.shared.control.attend(std::mem::take(&mut self.attention));
+        self.shared.control.attend(std::mem::take(&mut self.wakeup));
     }
 
     /// Reports received packets to the peer of the current session.
@@ -135,8 +135,7 @@ impl<'a> Opener<'a> {
         if let Some(current) = self.current.take()
             && current.bytes > 0
         {
-            self.attention |=
-                current.session.peer.received(now, &current.from, current.packets, current.bytes);
+            self.wakeup |= current.session.peer.received(now, &current.from, current.packets, current.bytes);
             if let Some(stream) = current.from.carrier.stream() {
                 self.shared.prove(stream);
             }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use warren_proto::plane::{Attention, Carrier, DropReason, Endpoint, Peer, StreamId};
+use warren_proto::plane::{Carrier, DropReason, Endpoint, Peer, StreamId, Wakeup};
 use warren_proto::transport::SendKey;
 use warren_transport::tls::Stream;
 
@@ -69,7 +69,7 @@ impl Target {
         bytes: &[u8],
         segment: usize,
         ecn: u8,
-    ) -> Option<Attention> {
+    ) -> Option<Wakeup> {
         let endpoint = self.endpoint.as_ref()?;
         let count = bytes.len().div_ceil(segment.max(1)) as u64;
         let sent = match endpoint.carrier {

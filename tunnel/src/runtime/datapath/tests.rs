@@ -74,7 +74,7 @@ impl Side {
         while let Some(message) = self.receiver.next() {
             match message {
                 Control::Datagram { from, mut bytes } => self.engine.handle(Clock.now(), from, &mut bytes),
-                Control::Attention => self.engine.attend(Clock.now()),
+                Control::Wakeup => self.engine.serve_wakeups(Clock.now()),
             }
         }
         self.engine.handle_timeout(Clock.now());

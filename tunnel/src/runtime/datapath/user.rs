@@ -13,7 +13,7 @@ use std::time::Duration;
 
 use warren_device::tun::{ip, vnet::VNET_HEADER};
 use warren_device::user::{Driver, HEADROOM, Place, TAILROOM, Turn};
-use warren_proto::plane::{Attention, DropReason, Reader};
+use warren_proto::plane::{DropReason, Reader, Wakeup};
 use warren_proto::transport::{DATA_HEADER, TAG};
 use warren_transport::tls;
 use warren_transport::udp::{MAX_BYTES, MAX_SEGMENTS, Receiver, Wake};
@@ -116,7 +116,7 @@ struct Sender<'a> {
     unreachable: Unreachable,
     /// ICMP errors for packets that could not be sent, for the stack.
     answers: Vec<Vec<u8>>,
-    attention: Attention,
+    wakeup: Wakeup,
     packets: u64,
     sends: u64,
 }
@@ -129,7 +129,7 @@ impl<'a> Sender<'a> {
             target: None,
             unreachable: Unreachable::new(),
             answers: Vec::new(),
-            attention: Attention::NONE,
+            wakeup: Wakeup::NONE,
             packets: 0,
             sends: 0,
         }
@@ -182,7 +182,7 @@ impl<'a> Sender<'a> {
             }
             Key::Missing => {
                 for place in run {
-                    self.attention |= target.peer.stage(&arena[place.packet()]);
+                    self.wakeup |= target.peer.stage(&arena[place.packet()]);
                 }
             }
             Key::Ready(key, counters) => {
@@ -193,8 +193,8 @@ impl<'a> Sender<'a> {
                 let bytes = &arena[first.frame().start..end];
                 // The stack does not use ECN.
                 let sent = target.send(self.shared, 0, now, bytes, first.frame().len(), 0);
-                if let Some(attention) = sent {
-                    self.attention |= attention;
+                if let Some(wakeup) = sent {
+                    self.wakeup |= wakeup;
                     self.sends += 1;
                     self.packets += count;
                 }
@@ -212,7 +212,7 @@ impl<'a> Sender<'a> {
     fn finish(&mut self) {
         self.target = None;
         self.reader.release();
-        self.shared.control.attend(std::mem::take(&mut self.attention));
+        self.shared.control.attend(std::mem::take(&mut self.wakeup));
     }
 }
 

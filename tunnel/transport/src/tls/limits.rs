@@ -14,7 +14,7 @@ pub struct ListenLimits {
     /// Maximum number of pending requests; further requests get status 503.
     pub requests: usize,
     /// Timeout for the TLS handshake and the request together.
-    pub patience: Duration,
+    pub request_timeout: Duration,
 }
 
 impl Default for ListenLimits {
@@ -24,7 +24,7 @@ impl Default for ListenLimits {
             handshakes_of_one: 64,
             rate: 200,
             requests: 64,
-            patience: Duration::from_secs(5),
+            request_timeout: Duration::from_secs(5),
         }
     }
 }

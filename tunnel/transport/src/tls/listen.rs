@@ -346,7 +346,7 @@ impl Porter {
             socket,
             remote,
             session: Session::new(connection),
-            until: now + limits.patience,
+            until: now + limits.request_timeout,
             received: 0,
             plain: Vec::new(),
             out: Vec::new(),

@@ -157,7 +157,7 @@ struct Payload {
 }
 
 impl Claims {
-    /// Signs the claims.
+    /// Liveness the claims.
     ///
     /// # Errors
     /// The token would be longer than [`TOKEN_MAX`].

@@ -1,4 +1,4 @@
-//! How the data path tells the control side that a peer needs it.
+//! How the data path wakes the control side for a peer.
 //!
 //! A peer sets a bit and, if none was set before, puts its id into the queue. So the queue holds a peer at most
 //! once, however many packets ask, and the mutex is taken only at such a change.
@@ -7,12 +7,12 @@ use parking_lot::Mutex;
 
 use super::PeerId;
 
-/// Whether the control side must be woken to call `Engine::attend`.
+/// Whether the control side must be woken to call `Engine::serve_wakeups`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[must_use = "if `needed`, the control side must be woken, else timers and handshakes stall"]
-pub struct Attention(bool);
+pub struct Wakeup(bool);
 
-impl Attention {
+impl Wakeup {
     /// Nothing to do.
     pub const NONE: Self = Self(false);
 
@@ -30,7 +30,7 @@ impl Attention {
     }
 }
 
-impl std::ops::BitOrAssign for Attention {
+impl std::ops::BitOrAssign for Wakeup {
     fn bitor_assign(&mut self, other: Self) {
         self.0 |= other.0;
     }
@@ -46,9 +46,9 @@ pub(crate) const TRAFFIC: u8 = 4;
 pub(crate) const CONFIRMED: u8 = 8;
 
 #[derive(Debug, Default)]
-pub(crate) struct AttentionQueue(Mutex<Vec<PeerId>>);
+pub(crate) struct WakeupQueue(Mutex<Vec<PeerId>>);
 
-impl AttentionQueue {
+impl WakeupQueue {
     pub(crate) fn push(&self, id: PeerId) {
         self.0.lock().push(id);
     }
