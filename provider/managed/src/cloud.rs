@@ -17,7 +17,8 @@ pub struct Scope {
     pub owner: String,
 }
 
-/// Where an object is: attributes of its identity, such as its account and region.
+/// Where an object is: attributes of its identity, such as its account and region. Empty means everywhere, such as the
+/// region of a global object.
 pub type Place = BTreeMap<&'static str, String>;
 
 /// An attribute of the identity that says where the object is.

@@ -169,7 +169,7 @@ pub(crate) mod tests {
         let session = session([]).await;
         let import = |region: &str| {
             let identity = Value::object([("id", "vpc-1".into()), ("region", region.into())]);
-            <Aws as Cloud>::import(&session, &ImportRequest::Identity(identity))
+            <Aws as Cloud>::import(session.get(), &ImportRequest::Identity(identity))
         };
         assert_eq!(import("us-east-1"), Ok("vpc-1".to_owned()));
         let refused = shown(&import("eu-west-1").unwrap_err());
