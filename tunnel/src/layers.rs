@@ -30,12 +30,12 @@ fn check(folder: &Path, prefix: &str, rows: &[&[&str]]) {
         if ["lib", "main", "mod", "layers", "snapshots"].contains(&name.as_str()) {
             continue;
         }
-        let own = *rank.get(name.as_str()).unwrap_or_else(|| panic!("{name} has no place in {prefix}"));
+        let own = *rank.get(name.as_str()).unwrap_or_else(|| panic!("{name} is missing in the order of {prefix}"));
         for (file, imported) in imports(&path, prefix) {
             if let Some(below) = rank.get(imported.as_str()) {
                 assert!(
                     imported == name || *below > own,
-                    "{file} imports {prefix}::{imported} from above or beside"
+                    "{file} imports {prefix}::{imported} from above or from its own row"
                 );
             }
         }

@@ -72,7 +72,7 @@ impl Lab {
         });
         refused.unwrap_or_else(|error| panic!("{error:#}\n{}", member.daemon.log()));
         let log = member.daemon.log();
-        assert!(log.contains(reason) && log.contains("it asks to retry in"), "{log}");
+        assert!(log.contains(reason) && log.contains("(retry after"), "{log}");
         member
     }
 

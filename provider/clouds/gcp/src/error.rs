@@ -233,7 +233,7 @@ impl ApiError {
                  -parallelism`."
             }
             _ if self.is_conflict() => {
-                "The name is taken. Import the existing object, or choose another name."
+                "The name is already in use. Import the existing object, or choose another name."
             }
             _ if self.is_in_use() => {
                 "An object that this configuration does not manage still uses it. Remove the object that the message \

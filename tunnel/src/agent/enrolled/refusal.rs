@@ -101,7 +101,7 @@ impl Refusals {
         for Refusal { gateway, reason, retry_after, .. } in &self.0 {
             what += &format!("\n  {gateway}: {reason}");
             if let Some(delay) = retry_after {
-                what += &format!(" (it asks to retry in {} s)", delay.as_secs().max(1));
+                what += &format!(" (retry after {} s)", delay.as_secs().max(1));
             }
         }
         let hint = self.0.iter().find_map(|refusal| refusal.hint);
