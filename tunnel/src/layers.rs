@@ -30,7 +30,8 @@ fn check(folder: &Path, prefix: &str, rows: &[&[&str]]) {
         if ["lib", "main", "mod", "layers", "snapshots"].contains(&name.as_str()) {
             continue;
         }
-        let own = *rank.get(name.as_str()).unwrap_or_else(|| panic!("{name} is missing in the order of {prefix}"));
+        let own =
+            *rank.get(name.as_str()).unwrap_or_else(|| panic!("{name} is missing in the order of {prefix}"));
         for (file, imported) in imports(&path, prefix) {
             if let Some(below) = rank.get(imported.as_str()) {
                 assert!(
