@@ -13,11 +13,12 @@ use std::collections::BTreeSet;
 
 use tf_provider_rs::{Context, Diagnostic, Diagnostics};
 
-use crate::cloud::{Cloud, Failure};
+use crate::cloud::Cloud;
 use crate::common::Common;
-use crate::managed::Work;
+use crate::failure::Failure;
 use crate::session::Session;
 use crate::wait::{Pause, reason};
+use crate::work::Work;
 
 /// Key of private state: IDs that a create must not adopt because a state contains them. With
 /// `create_before_destroy`, the object to be replaced has the same tags as the new one.

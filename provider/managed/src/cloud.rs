@@ -1,15 +1,13 @@
 //! The interface of a cloud for the shared resource lifecycle.
 
-use std::fmt::Display;
+use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use serde_json::Value as Json;
-use tf_provider_rs::{Diagnostic, Diagnostics, IdentitySchema, ImportRequest, NotKnown, Value, async_trait};
-
 use tf_provider_rs::model::{FromValue, ToValue};
+use tf_provider_rs::{Diagnostics, IdentitySchema, ImportRequest, Value, async_trait};
 
-use crate::elsewhere::{Locator, Place};
-use crate::session::Session;
-
+use crate::failure::Failure;
 /// The routing domain and the repo or team of a run.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Scope {
@@ -17,6 +15,21 @@ pub struct Scope {
     pub fabric: String,
     /// The repo or team whose state manages the objects.
     pub owner: String,
+}
+
+/// Where an object is: attributes of its identity, such as its account and region. Empty means everywhere, such as the
+/// region of a global object.
+pub type Place = BTreeMap<&'static str, String>;
+
+/// An attribute of the identity that says where the object is.
+#[derive(Clone, Copy, Debug)]
+pub struct Locator {
+    /// The attribute of the identity.
+    pub attribute: &'static str,
+    /// In messages, such as `region`.
+    pub noun: &'static str,
+    /// How to configure it, such as "set `aws.region`".
+    pub setting: &'static str,
 }
 
 /// A configured account of a cloud.
@@ -79,11 +92,14 @@ pub trait Cloud: Sized + Send + Sync + 'static {
         Place::new()
     }
 
-    /// The ID in an import request.
+    /// The ID in an import request; `account` is the configured one.
     ///
     /// # Errors
     /// The request names another account, or nothing.
-    fn import(session: &Session<Self>, request: &ImportRequest) -> Result<String, Diagnostics>;
+    fn import(
+        account: Result<Arc<Self>, Diagnostics>,
+        request: &ImportRequest,
+    ) -> Result<String, Diagnostics>;
 }
 
 /// The memory of a run about its plan.
@@ -95,50 +111,4 @@ pub trait Memory: Default + Send + Sync {
 /// A cloud whose resources share nothing at plan time.
 impl Memory for () {
     fn clear(&self) {}
-}
-
-/// The classification of a failed call by its remedy.
-pub trait Failure: Display + Into<Diagnostic> + From<NotKnown> + Send + Sync + Sized {
-    /// Whether the object, or one that the call names, does not exist (yet or any more).
-    fn is_not_found(&self) -> bool;
-
-    /// Whether something still uses the object.
-    fn is_in_use(&self) -> bool;
-
-    /// Whether the cloud throttles calls.
-    fn is_throttle(&self) -> bool;
-
-    /// Whether the cloud may have executed the call although it did not confirm it.
-    fn is_ambiguous(&self) -> bool;
-
-    /// Whether the call conflicts with another object.
-    fn is_conflict(&self) -> bool;
-
-    /// Whether the same call, after another read of the object, works once another change is finished.
-    fn is_not_ready(&self) -> bool {
-        false
-    }
-
-    /// Success if the object no longer exists.
-    ///
-    /// # Errors
-    /// Any error except "not found".
-    fn unless_gone(result: Result<(), Self>) -> Result<(), Self> {
-        match result {
-            Err(error) if error.is_not_found() => Ok(()),
-            other => other,
-        }
-    }
-
-    /// The object, if it exists.
-    ///
-    /// # Errors
-    /// Any error except "not found".
-    fn if_found<T>(result: Result<T, Self>) -> Result<Option<T>, Self> {
-        match result {
-            Ok(found) => Ok(Some(found)),
-            Err(error) if error.is_not_found() => Ok(None),
-            Err(error) => Err(error),
-        }
-    }
 }

@@ -1,6 +1,5 @@
 //! The attributes that the models of all objects share: name, ID and timeouts.
 
-use tf_provider_rs::schema::{Attribute, Keep, Schema, Shape};
 use tf_provider_rs::{Attr, Context, Diagnostics, Model, NotKnown, Path, Value};
 use warren_guard::Key;
 
@@ -134,25 +133,6 @@ impl<M: HasShared> Common for M {
     }
 }
 
-/// The part of [`Common`] that is the same for every model with the fields `name`, `id` and `timeouts`.
-#[macro_export]
-macro_rules! accessors {
-    () => {
-        fn name(&self) -> &::tf_provider_rs::Attr<String> {
-            &self.name
-        }
-        fn id(&self) -> &::tf_provider_rs::Attr<String> {
-            &self.id
-        }
-        fn timeouts(&self) -> &::tf_provider_rs::Attr<$crate::Timeouts> {
-            &self.timeouts
-        }
-        fn set_id(&mut self, id: &str) {
-            self.id = id.into();
-        }
-    };
-}
-
 /// The key of the resource for the guard.
 ///
 /// # Errors
@@ -174,40 +154,4 @@ pub(crate) fn merge_planned<M: Model>(planned: &M, found: &M) -> Result<M, Diagn
         }
     }
     Ok(M::from_value(&Value::Object(found), &Path::root())?)
-}
-
-/// The attributes of a schema, one per line, for snapshots.
-pub fn listed(schema: &Schema) -> String {
-    let mut lines = vec![schema.description.clone()];
-    list(&schema.attributes, 1, &mut lines);
-    lines.join("\n")
-}
-
-fn list(attributes: &[Attribute], depth: usize, lines: &mut Vec<String>) {
-    for attribute in attributes {
-        let flags = [
-            (attribute.required, "required"),
-            (attribute.optional, "optional"),
-            (attribute.computed, "computed"),
-            (attribute.keep == Keep::Prior, "keeps"),
-            (attribute.replace, "replaces"),
-            (!attribute.validators.is_empty(), "checked"),
-        ];
-        let flags: Vec<&str> = flags.iter().filter(|(set, _)| *set).map(|(_, name)| *name).collect();
-        let default = attribute.default.as_ref().map(|value| format!(" = {value:?}")).unwrap_or_default();
-        lines.push(format!(
-            "{}{} {} [{}]{default}: {}",
-            "  ".repeat(depth),
-            attribute.name,
-            match &attribute.shape {
-                Shape::Plain(ty) => ty.to_json().to_string(),
-                Shape::Nested(nesting, _) => format!("{nesting:?}"),
-            },
-            flags.join(" "),
-            attribute.description
-        ));
-        if let Shape::Nested(_, inner) = &attribute.shape {
-            list(inner, depth + 1, lines);
-        }
-    }
 }

@@ -3,27 +3,10 @@
 //! There, the object seems to be gone: a read would remove it from the state, the plan would create it again, and a
 //! destroy would succeed without deleting anything.
 
-use std::collections::BTreeMap;
-
 use tf_provider_rs::{Context, Diagnostic, Diagnostics, Value};
 
-use crate::cloud::Cloud;
+use crate::cloud::{Cloud, Locator, Place};
 use crate::common::Common;
-
-/// Where an object is: attributes of its identity, such as its account and region. Empty means everywhere, such as the
-/// region of a global object.
-pub type Place = BTreeMap<&'static str, String>;
-
-/// An attribute of the identity that says where the object is.
-#[derive(Clone, Copy, Debug)]
-pub struct Locator {
-    /// The attribute of the identity.
-    pub attribute: &'static str,
-    /// In messages, such as `region`.
-    pub noun: &'static str,
-    /// How to configure it, such as "set `aws.region`".
-    pub setting: &'static str,
-}
 
 /// Compares the place of `object`, which its stored identity and its state say, with the configured one.
 ///

@@ -2,7 +2,7 @@
 
 use tf_provider_rs::{Diagnostic, NotKnown};
 
-use crate::cloud::Failure;
+use crate::failure::Failure;
 
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]

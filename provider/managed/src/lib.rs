@@ -9,6 +9,7 @@ pub mod checks;
 mod cloud;
 mod common;
 mod elsewhere;
+mod failure;
 mod managed;
 mod memory;
 pub mod ranges;
@@ -16,15 +17,17 @@ mod session;
 pub mod sets;
 pub mod timeouts;
 mod wait;
+mod work;
 
-pub use cloud::{Cloud, Failure, Memory, Scope};
-pub use common::{Common, HasShared, Operation, Shared, key, listed};
-pub use elsewhere::{Locator, Place};
-pub use managed::{Managed, Object, Work, ensure};
+pub use cloud::{Cloud, Locator, Memory, Place, Scope};
+pub use common::{Common, HasShared, Operation, Shared, key};
+pub use failure::Failure;
+pub use managed::{Managed, Object, ensure};
 pub use memory::{Objects, Table};
 pub use session::Session;
 pub use timeouts::Timeouts;
 pub use wait::{Op, Pause, Poll};
+pub use work::Work;
 
 #[cfg(test)]
 mod fake;

@@ -9,12 +9,11 @@
 //! ```
 
 use std::marker::PhantomData;
-use std::sync::Arc;
 
 use serde_json::{Value as Json, json};
 use tf_provider_rs::{
-    Change, Context, Diagnostics, IdentitySchema, ImportRequest, Model, Planned, Progress, Resource, Schema,
-    Value, async_trait,
+    Change, Context, Diagnostics, IdentitySchema, ImportRequest, Planned, Progress, Resource, Value,
+    async_trait,
 };
 
 use crate::adopt;
@@ -23,7 +22,7 @@ use crate::common::{self, Common, Operation};
 use crate::elsewhere;
 use crate::memory::Objects;
 use crate::session::Session;
-use crate::wait::Op;
+use crate::work::Work;
 
 /// The error of a failed call to the cloud of the object.
 type Error<O> = <<O as Common>::Cloud as Cloud>::Error;
@@ -31,11 +30,6 @@ type Error<O> = <<O as Common>::Cloud as Cloud>::Error;
 /// An object type, by its model: `self` is a configuration, a plan or a state.
 #[async_trait]
 pub trait Object: Common {
-    /// The schema; its attributes are the model's fields.
-    fn schema() -> Schema {
-        <Self as Model>::schema()
-    }
-
     /// Validates the configuration beyond the validators of its attributes; unknown values are skipped.
     fn validate(&self, _session: &Session<Self::Cloud>, _diagnostics: &mut Diagnostics) {}
 
@@ -97,18 +91,6 @@ pub trait Object: Common {
 
     /// Deletes the object, and waits until it no longer exists.
     async fn delete(&self, work: &Work<'_, Self::Cloud>) -> Result<(), Diagnostics>;
-}
-
-/// An operation on one object with its context.
-pub struct Work<'a, C: Cloud> {
-    /// The state that the resources of the cloud share.
-    pub session: &'a Session<C>,
-    /// The Terraform call.
-    pub ctx: &'a Context,
-    /// The account.
-    pub cloud: Arc<C>,
-    /// The retries and the deadline of the operation.
-    pub op: Op<C::Error>,
 }
 
 /// Adopts the object that an interrupted run left behind, or creates one, and records it.
@@ -173,14 +155,6 @@ async fn finish<O: Object>(
 #[async_trait]
 impl<O: Object> Resource for Managed<O> {
     type Model = O;
-
-    fn type_name(&self) -> &'static str {
-        O::KIND
-    }
-
-    fn schema(&self) -> Schema {
-        <O as Object>::schema()
-    }
 
     fn identity(&self) -> Option<IdentitySchema> {
         Some(O::Cloud::identity())
@@ -279,7 +253,7 @@ impl<O: Object> Resource for Managed<O> {
         if let Some(cloud) = self.session.known() {
             cloud.locate().await;
         }
-        let id = O::Cloud::import(&self.session, &request)?;
+        let id = O::Cloud::import(self.session.get(), &request)?;
         O::import(&self.session, &id)
     }
 }

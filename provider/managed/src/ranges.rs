@@ -42,11 +42,6 @@ pub fn each(
     }
 }
 
-/// The range of a known attribute; `None` if it is unknown, null or invalid.
-pub fn known(attribute: &Attr<String>) -> Option<IpNet> {
-    parse_cidr(attribute.known()?).ok()
-}
-
 /// The range of an attribute with one address family.
 pub fn net<N: Copy + Into<IpNet>>(attribute: &Attr<N>) -> Attr<IpNet> {
     match attribute {

@@ -4,8 +4,7 @@ use std::fmt;
 use std::str::FromStr;
 use std::time::Duration;
 
-use tf_provider_rs::model::AttributeType as _;
-use tf_provider_rs::{Attr, Attribute, Object, text};
+use tf_provider_rs::{Attr, Object, text};
 
 /// Timeouts of operations.
 #[derive(Clone, Debug, Default, PartialEq, Object)]
@@ -26,13 +25,6 @@ pub struct Timeouts {
 
 /// The default timeout.
 const DEFAULT: Duration = Duration::from_secs(20 * 60);
-
-/// The attribute `timeouts` of a resource of `cloud`.
-pub fn attribute(cloud: &str) -> Attribute {
-    Attribute::new("timeouts", Timeouts::shape())
-        .optional()
-        .describe(&format!("Timeouts for operations that wait for {cloud}."))
-}
 
 /// A duration such as `1h30m`. It keeps its notation, because the state contains what the configuration says.
 #[derive(Clone, Debug, PartialEq, Eq)]

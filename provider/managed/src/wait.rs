@@ -7,7 +7,7 @@ use std::time::Duration;
 use tf_provider_rs::{CancellationToken, Context, Diagnostic, Diagnostics};
 use tokio::time::Instant;
 
-use crate::cloud::Failure;
+use crate::failure::Failure;
 
 /// The intervals of retries.
 #[derive(Clone, Copy, Debug)]

@@ -131,6 +131,9 @@ impl std::fmt::Debug for Secret {
     }
 }
 
+/// The shape of a value that is not known yet, in messages.
+const UNKNOWN: &str = "an unknown value";
+
 /// A value that a typed view cannot represent.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ValueError {
@@ -163,7 +166,7 @@ impl ValueError {
         let got = match value {
             // An element or a nested attribute that the configuration leaves out.
             Value::Null => return ValueError::invalid(path, format!("{expected}, got null")),
-            Value::Unknown(_) => "an unknown value",
+            Value::Unknown(_) => UNKNOWN,
             Value::Bool(_) => "a bool",
             Value::Number(_) => "a number",
             Value::String(_) => "a string",
@@ -186,8 +189,10 @@ impl ValueError {
 impl From<ValueError> for Diagnostic {
     fn from(error: ValueError) -> Self {
         match error {
-            ValueError::Shape { ref path, .. } => {
-                let detail = format!("{error}. This is a bug in the provider.");
+            ValueError::Shape { ref path, got, .. } => {
+                // The usual mistake: a field that has no room for unknown values.
+                let advice = if got == UNKNOWN { " Its field needs the type `Attr<..>`." } else { "" };
+                let detail = format!("{error}. This is a bug in the provider.{advice}");
                 Diagnostic::error("Value has an unexpected shape", detail).at(path.clone())
             }
             ValueError::Invalid { path, expected } => {
@@ -205,6 +210,15 @@ impl From<ValueError> for Diagnostics {
 }
 
 /// Converts a value to a typed view.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not a type that an attribute can have",
+    label = "not an attribute type",
+    note = "an object derives `tf_provider_rs::Object`; an enum derives `tf_provider_rs::Choice`",
+    note = "collections are `Vec<T>`, `BTreeSet<T>` and `BTreeMap<String, T>`; numbers are `i32`, `i64`, `u8` to \
+            `u64`, `f64` and `Number`; what may be absent is `Attr<T>`",
+    note = "a type of your own with `FromStr` and `Display` becomes a string attribute with \
+            `tf_provider_rs::text!`"
+)]
 pub trait FromValue: Sized {
     /// Converts `value`, which is located at `path`.
     ///
@@ -215,6 +229,10 @@ pub trait FromValue: Sized {
 
 /// Converts a typed view to a value. Sequences become lists, and keyed values become maps or objects;
 /// [`Value::conform`] converts them to the shape of the schema.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not a type that an attribute can have",
+    label = "not an attribute type"
+)]
 pub trait ToValue {
     /// The value.
     fn to_value(&self) -> Value;
@@ -222,6 +240,11 @@ pub trait ToValue {
 
 /// The struct that is the schema and the state of a resource, data source, ephemeral resource or provider block. The
 /// derive macros implement it.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not the model of a resource, data source or provider block",
+    note = "derive `Resource`, `DataSource`, `Ephemeral`, `Action`, `ListResource` or `Provider` of \
+            `tf_provider_rs` for it; `Object` is for nested attributes"
+)]
 pub trait Model: Object + Clone + Default + Send + Sync + 'static {
     /// The type name, such as `warren_aws_vpc`; empty for a provider block.
     const TYPE_NAME: &'static str = "";
@@ -245,10 +268,53 @@ pub trait Model: Object + Clone + Default + Send + Sync + 'static {
     }
 }
 
-/// A Rust type that an attribute can have.
+/// A Rust type that an attribute can have: [`Attr`] of any of these.
+///
+/// | Terraform | Rust |
+/// |---|---|
+/// | `bool` | `bool` |
+/// | `string` | `String`, [`Secret`], addresses and networks of `std::net` and `ipnet`, `#[derive(Choice)]`, [`crate::id!`], [`crate::text!`] |
+/// | `number` | `i32`, `i64`, `u8`, `u16`, `u32`, `u64`, `f64`, [`crate::Number`] |
+/// | `list`, `set`, `map` | `Vec<T>`, `BTreeSet<T>`, `BTreeMap<String, T>` |
+/// | nested attributes | a struct with `#[derive(Object)]`, or a collection of it |
+/// | `dynamic` | [`Value`] |
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not a type that an attribute can have",
+    label = "not an attribute type"
+)]
 pub trait AttributeType: FromValue + ToValue {
     /// The type of its values, or the nested attributes.
     fn shape() -> Shape;
+}
+
+/// A type whose values are text for Terraform, so that text can be the default of an attribute of it.
+///
+/// ```compile_fail
+/// use tf_provider_rs::{Attr, Object};
+///
+/// /// A rule.
+/// #[derive(Object)]
+/// struct Rule {
+///     /// Whether it applies.
+///     #[attr(default = "yes")]
+///     enabled: Attr<bool>,
+/// }
+/// ```
+#[diagnostic::on_unimplemented(
+    message = "text is no default of an attribute of type `{Self}`",
+    label = "not a string attribute",
+    note = "write a value of the type of the field, such as `default = true` or `default = 3`"
+)]
+pub trait Text: AttributeType {}
+
+impl Text for String {}
+impl Text for Secret {}
+impl<T: Text> Text for Attr<T> {}
+
+/// A text as the default of an attribute of type `T`.
+#[doc(hidden)]
+pub fn text_default<T: Text>(text: &str) -> Value {
+    Value::from(text)
 }
 
 /// A struct whose fields are attributes. The derive macros implement it.
@@ -263,6 +329,17 @@ pub trait Object: FromValue + ToValue {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_field_without_room_for_unknown_values_is_named() {
+        let told = |value: &Value| {
+            Diagnostic::from(Vec::<String>::from_value(value, &Path::of("rule")).unwrap_err()).detail
+        };
+        let bug =
+            "attribute `rule`: expected a sequence, got an unknown value. This is a bug in the provider.";
+        assert_eq!(told(&Value::UNKNOWN), format!("{bug} Its field needs the type `Attr<..>`."));
+        assert!(told(&true.into()).ends_with("This is a bug in the provider."));
+    }
 
     #[test]
     fn a_half_known_collection_is_unknown_where_its_model_has_no_place_for_parts() {

@@ -415,19 +415,27 @@ impl IdentitySchema {
     /// Adds a string that import requires.
     #[must_use]
     pub fn required(self, name: &str, description: &str) -> IdentitySchema {
-        self.with(name, description, true)
+        self.attribute(name, Type::String, true, description)
     }
 
     /// Adds a string that is optional for import.
     #[must_use]
     pub fn optional(self, name: &str, description: &str) -> IdentitySchema {
-        self.with(name, description, false)
+        self.attribute(name, Type::String, false, description)
     }
 
-    fn with(mut self, name: &str, description: &str, required_for_import: bool) -> IdentitySchema {
+    /// Adds an attribute of any primitive type, or of a list of one.
+    #[must_use]
+    pub fn attribute(
+        mut self,
+        name: &str,
+        ty: Type,
+        required_for_import: bool,
+        description: &str,
+    ) -> IdentitySchema {
         self.attributes.push(IdentityAttribute {
             name: name.to_owned(),
-            ty: Type::String,
+            ty,
             required_for_import,
             description: description.to_owned(),
         });

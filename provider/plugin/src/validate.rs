@@ -45,9 +45,14 @@ pub(crate) fn check(
                 ),
             );
         }
+        let mut found = Diagnostics::default();
         for validator in &attribute.validators {
-            validator(value, &path, diagnostics);
+            validator(value, &path, &mut found);
         }
+        if attribute.sensitive || attribute.write_only {
+            found.0.iter_mut().for_each(|diagnostic| hide(value, diagnostic));
+        }
+        diagnostics.extend(found);
         if let Some(message) = &attribute.deprecated {
             diagnostics.push(Diagnostic::warning("Attribute Deprecated", message).at(path.clone()));
         }
@@ -69,5 +74,63 @@ pub(crate) fn items<'v>(nesting: Nesting, value: &'v Value, path: &Path) -> Vec<
         (Nesting::Set, Value::Set(items)) => items.iter().map(|item| (path.clone(), item)).collect(),
         (Nesting::Map, Value::Map(items)) => items.iter().map(|(key, item)| (path.key(key), item)).collect(),
         _ => Vec::new(),
+    }
+}
+
+/// Removes a sensitive `value` from a diagnostic, which every reader of a log or a pull request sees.
+fn hide(value: &Value, diagnostic: &mut Diagnostic) {
+    /// Shorter texts are parts of ordinary words; only their quoted form is removed.
+    const SHORTEST: usize = 4;
+    const HIDDEN: &str = "The sensitive value";
+    let mut remove = |text: &str| diagnostic.detail = diagnostic.detail.replace(text, HIDDEN);
+    match value {
+        Value::String(text) => {
+            remove(&format!("{text:?}"));
+            if text.len() >= SHORTEST {
+                remove(text);
+            }
+        }
+        Value::Number(number) if number.to_string().len() >= SHORTEST => remove(&number.to_string()),
+        Value::List(items) | Value::Set(items) | Value::Tuple(items) => {
+            items.iter().for_each(|item| hide(item, diagnostic));
+        }
+        Value::Map(items) | Value::Object(items) => items.values().for_each(|item| hide(item, diagnostic)),
+        Value::Dynamic(_, value) => hide(value, diagnostic),
+        Value::Number(_) | Value::Null | Value::Unknown(_) | Value::Bool(_) => {}
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::types::Type;
+    use crate::validators::{each, one_of};
+
+    #[test]
+    fn a_diagnostic_never_contains_a_sensitive_value() {
+        let schema = Schema::new("").attributes([
+            Attribute::string("password").optional().sensitive().validate(one_of(["good"])),
+            Attribute::of("pins", Type::list(Type::String))
+                .optional()
+                .sensitive()
+                .validate(each(one_of(["1"]))),
+            Attribute::string("name").optional().validate(one_of(["good"])),
+        ]);
+        let config = Value::object([
+            ("password", "hunter2".into()),
+            ("pins", Value::List(vec!["77".into()])),
+            ("name", "alice".into()),
+        ]);
+        let mut diagnostics = Diagnostics::default();
+        check_schema(&schema, &config, true, &mut diagnostics);
+        let details: Vec<&str> = diagnostics.0.iter().map(|diagnostic| diagnostic.detail.as_str()).collect();
+        assert_eq!(
+            details,
+            [
+                "The sensitive value is not a supported value. Use one of `good`.",
+                "The sensitive value is not a supported value. Use one of `1`.",
+                "\"alice\" is not a supported value. Use one of `good`.",
+            ]
+        );
     }
 }

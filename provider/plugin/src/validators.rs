@@ -28,5 +28,8 @@ pub use values::{
     one_of, size_at_least, size_at_most, size_between,
 };
 
+/// The type that [`matches_regex`] accepts.
+pub use regex::Regex;
+
 #[cfg(test)]
 mod tests;

@@ -7,8 +7,8 @@ use ipnet::IpNet;
 use tf_provider_rs::{Diagnostics, async_trait};
 use warren_guard::{LiveRange, LiveSource};
 
+use crate::account::Aws;
 use crate::error::{ApiError, Named, OrMissing};
-use crate::session::Aws;
 use crate::tags::{self, Tags};
 
 const VPCS: &str = "DescribeVpcs";

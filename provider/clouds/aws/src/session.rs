@@ -86,9 +86,12 @@ impl Cloud for Aws {
         place.into_iter().filter_map(|(name, text)| Some((name, text?.to_owned()))).collect()
     }
 
-    fn import(session: &Session, request: &ImportRequest) -> Result<String, Diagnostics> {
+    fn import(
+        account: Result<Arc<Aws>, Diagnostics>,
+        request: &ImportRequest,
+    ) -> Result<String, Diagnostics> {
         if let ImportRequest::Identity(identity) = request {
-            let ours = session.get()?.place();
+            let ours = account?.place();
             for Locator { attribute, noun, .. } in Self::LOCATORS {
                 if let Some(named) = identity.get(attribute).and_then(Value::as_str)
                     && let Some(ours) = ours.get(attribute).filter(|ours| *ours != named)
@@ -166,7 +169,7 @@ pub(crate) mod tests {
         let session = session([]).await;
         let import = |region: &str| {
             let identity = Value::object([("id", "vpc-1".into()), ("region", region.into())]);
-            <Aws as Cloud>::import(&session, &ImportRequest::Identity(identity))
+            <Aws as Cloud>::import(session.get(), &ImportRequest::Identity(identity))
         };
         assert_eq!(import("us-east-1"), Ok("vpc-1".to_owned()));
         let refused = shown(&import("eu-west-1").unwrap_err());

@@ -108,7 +108,7 @@ pub(crate) struct Version {
 
 impl Version {
     /// The version in the response of `call`.
-    fn found(call: &'static str, version: SecretVersion) -> Result<Version, ApiError> {
+    fn found(call: &'static str, version: &SecretVersion) -> Result<Version, ApiError> {
         Ok(Version { number: number(call, &version.name)?, enabled: version.state == State::Enabled })
     }
 }
@@ -196,7 +196,7 @@ pub(crate) async fn last(gcp: &Gcp, secret: &Secret) -> Result<Option<Version>, 
 
 async fn version(gcp: &Gcp, id: &str, number: &str) -> Result<Version, ApiError> {
     let call = gcp.clients.secrets.get_secret_version().set_name(format!("{id}/versions/{number}"));
-    Version::found("versions.get", call.send().await.named("versions.get")?)
+    Version::found("versions.get", &call.send().await.named("versions.get")?)
 }
 
 /// Adds a version with its note. It does not retry, because a retry would add another version.
@@ -207,7 +207,7 @@ pub(crate) async fn add(gcp: &Gcp, id: &str, payload: &str, note: &str) -> Resul
     let bytes = payload.as_bytes().to_vec();
     let payload = SecretPayload::new().set_data_crc32c(i64::from(crc32c::crc32c(&bytes))).set_data(bytes);
     let call = gcp.clients.secrets.add_secret_version().set_parent(id).set_payload(payload);
-    let made = Version::found("secrets.addVersion", call.send().await.named("secrets.addVersion")?)?;
+    let made = Version::found("secrets.addVersion", &call.send().await.named("secrets.addVersion")?)?;
     if made.number != number {
         // Another client has added a version in between, so the note belongs to another number.
         announce(gcp, get(gcp, id).await?, made.number, note).await?;

@@ -55,7 +55,10 @@ impl Cloud for Gcp {
         Value::object([("id", Value::from(id))])
     }
 
-    fn import(_session: &Session, request: &ImportRequest) -> Result<String, Diagnostics> {
+    fn import(
+        _account: Result<Arc<Gcp>, Diagnostics>,
+        request: &ImportRequest,
+    ) -> Result<String, Diagnostics> {
         Ok(link::id(&request.id_or("id")?))
     }
 }

@@ -1,5 +1,7 @@
 //! The configured account.
 
+use std::sync::Arc;
+
 use tf_provider_rs::{Diagnostic, Diagnostics, IdentitySchema, ImportRequest, Path, Value, async_trait};
 use warren_managed::{Cloud, Scope};
 
@@ -67,7 +69,10 @@ impl Cloud for RunPod {
         Value::object([("id", Value::from(id))])
     }
 
-    fn import(_session: &Session, request: &ImportRequest) -> Result<String, Diagnostics> {
+    fn import(
+        _account: Result<Arc<RunPod>, Diagnostics>,
+        request: &ImportRequest,
+    ) -> Result<String, Diagnostics> {
         request.id_or("id")
     }
 }

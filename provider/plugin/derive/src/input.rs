@@ -92,34 +92,48 @@ impl Container {
     }
 }
 
-/// The text of doc comments: lines of a paragraph are joined, and an empty line separates paragraphs.
+/// The text of doc comments: lines of a paragraph are joined, and an empty line separates paragraphs. Fenced code
+/// is unchanged.
 pub(crate) fn documentation(attributes: &[Attribute]) -> String {
     let mut paragraphs = vec![String::new()];
+    let mut code = false;
     for attribute in attributes.iter().filter(|attribute| attribute.path().is_ident("doc")) {
         let Meta::NameValue(meta) = &attribute.meta else { continue };
         let Expr::Lit(literal) = &meta.value else { continue };
         let Lit::Str(text) = &literal.lit else { continue };
         for line in text.value().split('\n') {
-            let line = line.trim();
+            let trimmed = line.trim();
+            let fence = trimmed.starts_with("```");
             let Some(paragraph) = paragraphs.last_mut() else { continue };
-            match (line.is_empty(), paragraph.is_empty()) {
+            if code || fence {
+                if !paragraph.is_empty() {
+                    paragraph.push('\n');
+                }
+                paragraph.push_str(line.strip_prefix(' ').unwrap_or(line).trim_end());
+                code ^= fence;
+                continue;
+            }
+            match (trimmed.is_empty(), paragraph.is_empty()) {
                 (true, true) => {}
                 (true, false) => paragraphs.push(String::new()),
-                (false, true) => paragraph.push_str(line),
-                // A list item stays on its own line.
-                (false, false) if line.starts_with("- ") || line.starts_with("* ") => {
-                    paragraph.push('\n');
-                    paragraph.push_str(line);
-                }
+                (false, true) => paragraph.push_str(trimmed),
                 (false, false) => {
-                    paragraph.push(' ');
-                    paragraph.push_str(line);
+                    paragraph.push(if keeps_its_line(trimmed, paragraph) { '\n' } else { ' ' });
+                    paragraph.push_str(trimmed);
                 }
             }
         }
     }
     paragraphs.retain(|paragraph| !paragraph.is_empty());
     paragraphs.join("\n\n")
+}
+
+/// Whether `line` of a list, a table or after code stays on its own line.
+fn keeps_its_line(line: &str, paragraph: &str) -> bool {
+    let number = line.trim_start_matches(|c: char| c.is_ascii_digit());
+    let numbered = number.len() < line.len() && number.starts_with(". ");
+    let item = line.starts_with("- ") || line.starts_with("* ") || numbered;
+    item || line.starts_with('|') || paragraph.ends_with("```")
 }
 
 /// The fields of a struct with names.
@@ -129,5 +143,20 @@ pub(crate) fn fields(input: &DeriveInput) -> Result<Vec<&syn::Field>> {
             Ok(data.fields.iter().collect())
         }
         _ => Err(Error::new(input.span(), "an object is a struct with named fields")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn code_lists_and_tables_keep_their_lines() {
+        let source = "/// Manages\n/// a thing.\n///\n/// ```hcl\n/// thing \"a\" {\n///   b = 1\n///\n/// }\n/// ```\n\
+                      /// Steps:\n/// 1. One\n///    more\n/// 2. Two\n///\n/// | a |\n/// |---|\nstruct A {}";
+        let input: DeriveInput = syn::parse_str(source).unwrap();
+        let expected = "Manages a thing.\n\n```hcl\nthing \"a\" {\n  b = 1\n\n}\n```\nSteps:\n1. One more\n2. Two\n\n\
+                        | a |\n|---|";
+        assert_eq!(documentation(&input.attrs), expected);
     }
 }

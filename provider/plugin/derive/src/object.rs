@@ -121,12 +121,13 @@ impl<'a> Member<'a> {
         )
     }
 
-    /// The default as a value. Other expressions than literals have the type of the field.
+    /// The default as a value. Other expressions than text have the type of the field.
     fn default(&self, default: &Expr) -> TokenStream {
         let ty = self.ty;
         match default {
-            Expr::Lit(ExprLit { lit: Lit::Str(_) | Lit::Bool(_), .. }) => {
-                quote!(::tf_provider_rs::Value::from(#default))
+            // Text is the default of every type that is a string for Terraform.
+            Expr::Lit(ExprLit { lit: Lit::Str(_), .. }) => {
+                quote_spanned!(default.span()=> ::tf_provider_rs::model::text_default::<#ty>(#default))
             }
             _ => quote_spanned!(default.span()=> {
                 let default: #ty = ::tf_provider_rs::Attr::Known(#default);
@@ -343,15 +344,18 @@ fn identity(members: &[Member<'_>]) -> TokenStream {
         return TokenStream::new();
     }
     let attributes = parts.iter().map(|(member, identity)| {
-        let Member { name, documentation, options, .. } = member;
+        let Member { name, documentation, options, ty, .. } = member;
         let description = match &options.description {
             Some(description) => quote!(&#description),
             None => quote!(#documentation),
         };
-        match identity {
-            Identity::Required => quote!(.required(#name, #description)),
-            Identity::Optional => quote!(.optional(#name, #description)),
-        }
+        let required = *identity == Identity::Required;
+        quote_spanned!(ty.span()=> .attribute(
+            #name,
+            <#ty as ::tf_provider_rs::model::AttributeType>::shape().ty(),
+            #required,
+            #description,
+        ))
     });
     let values = parts.iter().map(|(Member { name, ident, .. }, _)| {
         quote!((#name, ::tf_provider_rs::model::ToValue::to_value(&self.#ident)))

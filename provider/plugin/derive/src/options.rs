@@ -123,7 +123,7 @@ impl Options {
             Some("`min_items` and `max_items` are options of a `block`; validate an attribute instead")
         } else if self.block {
             (set_by_user || self.computed || self.write_only).then_some(
-                "a block is always optional: remove `required`, `optional`, `computed` and `default`",
+                "a block is always optional: remove `required`, `optional`, `computed` and `default`; `min_items = 1` requires one",
             )
         } else if !set_by_user && !self.computed {
             Some("say who sets the attribute: add `required`, `optional`, `computed` or `default = ..`")

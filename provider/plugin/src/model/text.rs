@@ -62,6 +62,9 @@ macro_rules! text {
                 $crate::schema::Shape::Plain($crate::Type::String)
             }
         }
+
+        #[automatically_derived]
+        impl $crate::model::Text for $ty {}
     };
 }
 

@@ -22,12 +22,15 @@ pub(crate) fn decode(value: Option<&proto::DynamicValue>, ty: &Type) -> Result<V
         return Ok(Value::Null);
     };
     decoded.map_err(|error| {
-        Diagnostic::error(
-            "Value from the client cannot be decoded",
-            format!(
-                "{error}. The client and the provider use different schemas. Run `terraform init -upgrade`."
-            ),
-        )
+        // What a configuration can contain, but no provider can read.
+        let advice = match &error.reason {
+            codec::Reason::NotANumber => "Use a number of at most 100,000 digits.",
+            codec::Reason::TooDeep | codec::Reason::InvalidType => {
+                "Use a value with fewer levels of nesting."
+            }
+            _ => "The client and the provider use different schemas. Run `terraform init -upgrade`.",
+        };
+        Diagnostic::error("Value from the client cannot be decoded", format!("{error}. {advice}"))
     })
 }
 
@@ -226,4 +229,22 @@ pub(crate) fn deferred(reason: DeferReason) -> proto::Deferred {
         DeferReason::AbsentPrerequisite => Reason::AbsentPrereq,
     };
     proto::Deferred { reason: reason.into() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_value_beyond_the_limits_is_not_blamed_on_the_schemas() {
+        let told = |json: &str, ty: &Type| {
+            let value = proto::DynamicValue { json: json.as_bytes().to_vec(), msgpack: Vec::new() };
+            decode(Some(&value), ty).unwrap_err().detail
+        };
+        assert_eq!(
+            told("1e400000", &Type::Number),
+            "not a number that Terraform supports. Use a number of at most 100,000 digits."
+        );
+        assert!(told("true", &Type::Number).ends_with("Run `terraform init -upgrade`."));
+    }
 }

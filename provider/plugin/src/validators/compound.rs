@@ -40,7 +40,11 @@ pub fn keys(
     move |value, path, diagnostics| {
         let Value::Map(items) = value else { return };
         for key in items.keys() {
-            check(&Value::String(key.clone()), &path.key(key), diagnostics);
+            let mut found = Diagnostics::default();
+            check(&Value::String(key.clone()), &path.key(key), &mut found);
+            // The path of a key is also that of its value.
+            found.0.iter_mut().for_each(|diagnostic| diagnostic.summary.push_str(" of a key"));
+            diagnostics.extend(found);
         }
     }
 }

@@ -70,7 +70,7 @@ fn elements_keys_and_values() {
     let names = map(&[("a", "x".into()), ("bc", "yz".into())]);
     assert_eq!(
         told(keys(length_at_most(1)), names.clone()),
-        ["x[\"bc\"]: Invalid length: `x[\"bc\"]` has 2 characters. Use at most 1 character."]
+        ["x[\"bc\"]: Invalid length of a key: `x[\"bc\"]` has 2 characters. Use at most 1 character."]
     );
     assert_eq!(told(values(length_at_most(1)), names).len(), 1);
     assert_eq!(told(each(length_at_most(1)), list(&["a", "bc"]))[0].split(':').next(), Some("x[1]"));

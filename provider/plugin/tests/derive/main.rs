@@ -232,3 +232,19 @@ fn an_identity_consists_of_the_attributes_that_say_so() {
     assert_eq!(value.get("id"), Some(&"net-1".into()));
     assert_eq!(Config::identity(), None);
 }
+
+#[test]
+fn an_identity_has_the_types_of_its_attributes() {
+    /// Manages a port.
+    #[derive(Clone, Debug, Default, PartialEq, Resource)]
+    #[resource(name = "example_port")]
+    struct Port {
+        /// Number of the port.
+        #[attr(required, identity)]
+        number: Attr<u16>,
+    }
+    let identity = Port::identity().unwrap();
+    assert_eq!(identity.ty(), Type::object([("number", Type::Number)]));
+    let port = Port { number: 80.into() };
+    assert_eq!(port.identity_of(), Some(Value::object([("number", 80.into())])));
+}

@@ -48,21 +48,25 @@ pub(super) fn state(
 ) -> Result<GatewayRole, ApiError> {
     let name = before.object.id()?;
     let account = role.arn.split(':').nth(4).or_missing("GetRole", "Role.Arn")?;
-    let (parameters, kms_key_arns) = match &policy {
-        Some(policy) => document::read(aws, account, policy, before),
-        None => (sets::of([]), sets::found([], &before.kms_key_arns)),
-    };
     // A tag that one of the two lacks appears as missing, so that the next apply sets it.
     let mut tags = role.tags;
     if let Some(profile) = &profile {
         tags.retain(|key, value| profile.tags.get(key) == Some(value));
     }
+    // Without its instance profile a role appears as one that allows nothing, so that the next apply completes it. The
+    // ARN follows from the name: what refers to it goes on while a destroy is repeated.
     let linked = profile.filter(|profile| profile.roles.contains(name));
+    let (parameters, kms_key_arns) = match policy.filter(|_| linked.is_some()) {
+        Some(policy) => document::read(aws, account, &policy, before),
+        None => (sets::of([]), before.kms_key_arns.clone()),
+    };
+    let profile_arn =
+        linked.map_or_else(|| role.arn.replacen(":role/", ":instance-profile/", 1), |profile| profile.arn);
     Ok(GatewayRole {
         object: before.object.found(aws, name, &tags),
         parameters,
         kms_key_arns,
-        instance_profile_arn: linked.map(|profile| profile.arn).into(),
+        instance_profile_arn: profile_arn.into(),
         permissions_boundary: before.permissions_boundary.clone(),
         arn: role.arn.into(),
     })

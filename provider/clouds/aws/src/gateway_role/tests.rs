@@ -61,3 +61,14 @@ async fn a_tag_that_the_profile_lacks_shows_as_drift() {
     assert_eq!(found(api::Profile { tags: tags.clone(), ..profile(&aws) }), wrote);
     assert_eq!(found(profile(&aws)), Attr::Known([].into()));
 }
+
+#[tokio::test]
+async fn a_role_without_its_profile_shows_as_drift_and_keeps_the_arn() {
+    let aws = account([]).await;
+    let arn = "arn:aws:iam::123456789012:role/gw-a";
+    let found = api::Role { arn: arn.into(), tags: aws.tags("gw-a", &Attr::Null) };
+    let policy = document::policy(&aws, "123456789012", &role());
+    let state = api::state(&aws, (found, Some(policy), None), &role()).unwrap();
+    assert_eq!(state.parameters, sets::of([]));
+    assert_eq!(state.instance_profile_arn, "arn:aws:iam::123456789012:instance-profile/gw-a".into());
+}

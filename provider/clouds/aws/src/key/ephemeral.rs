@@ -5,7 +5,7 @@ use tf_provider_rs::{Attr, Context, Diagnostics, Ephemeral, Secret, async_trait}
 use warren_gateways::key::Signing;
 use warren_gateways::signing::{self, Place};
 
-use super::Named;
+use super::model::Named;
 use crate::parameter;
 use crate::session::{Aws, Session};
 

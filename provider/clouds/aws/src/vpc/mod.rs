@@ -53,7 +53,7 @@ impl Object for Vpc {
         let planned = &mut change.planned;
         planned.ipv6_cidr_block = match (&change.prior, planned.assign_generated_ipv6.known()) {
             (_, Some(false)) => Attr::Null,
-            (Some(prior), Some(true)) if prior.ipv6_cidr_block.is_known() => prior.ipv6_cidr_block.clone(),
+            (Some(prior), Some(true)) if prior.ipv6_cidr_block.is_known() => prior.ipv6_cidr_block,
             _ => Attr::Unknown,
         };
         let (Ok(name), Ok(occupied)) = (planned.object.name(), occupied(planned)) else { return };

@@ -3,7 +3,7 @@
 mod api;
 mod model;
 
-use tf_provider_rs::{Diagnostics, Model, Schema, async_trait};
+use tf_provider_rs::{Diagnostics, async_trait};
 use warren_managed::Object;
 
 use crate::account::Gcp;
@@ -15,10 +15,6 @@ pub(crate) use model::Address;
 
 #[async_trait]
 impl Object for Address {
-    fn schema() -> Schema {
-        <Self as Model>::schema()
-    }
-
     async fn prepare(
         &mut self,
         _work: &Work<'_>,

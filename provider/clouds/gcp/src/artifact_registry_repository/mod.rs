@@ -6,7 +6,7 @@ mod model;
 #[cfg(test)]
 mod tests;
 
-use tf_provider_rs::{Diagnostics, Model, Path, Schema, async_trait};
+use tf_provider_rs::{Diagnostics, Path, async_trait};
 use warren_managed::Object;
 
 use crate::account::Gcp;
@@ -19,10 +19,6 @@ pub(crate) use model::Repository;
 
 #[async_trait]
 impl Object for Repository {
-    fn schema() -> Schema {
-        <Self as Model>::schema()
-    }
-
     fn validate(&self, _session: &Session, diagnostics: &mut Diagnostics) {
         check(self, diagnostics);
     }

@@ -6,7 +6,7 @@ mod model;
 #[cfg(test)]
 mod tests;
 
-use tf_provider_rs::{Diagnostics, Model, Schema, async_trait};
+use tf_provider_rs::{Diagnostics, async_trait};
 use warren_managed::Object;
 
 use crate::account::Gcp;
@@ -17,10 +17,6 @@ pub(crate) use model::Firewall;
 
 #[async_trait]
 impl Object for Firewall {
-    fn schema() -> Schema {
-        <Self as Model>::schema()
-    }
-
     fn validate(&self, _session: &Session, diagnostics: &mut Diagnostics) {
         check::rule(self, diagnostics);
     }

@@ -13,7 +13,7 @@ mod model;
 #[cfg(test)]
 mod tests;
 
-use tf_provider_rs::{Attr, Change, Diagnostics, Model, Path, Schema, async_trait};
+use tf_provider_rs::{Attr, Change, Diagnostics, Path, async_trait};
 use warren_gateways::boot::{self, Run};
 use warren_managed::{Object, Poll};
 use warren_wire::fetch::Source;
@@ -27,10 +27,6 @@ use model::{MISCONFIGURED, RUNNING};
 
 #[async_trait]
 impl Object for Gateway {
-    fn schema() -> Schema {
-        <Self as Model>::schema()
-    }
-
     async fn plan(_session: &Session, change: &mut Change<Gateway>, diagnostics: &mut Diagnostics) {
         let script = match script(&change.planned) {
             Ok(script) => script,

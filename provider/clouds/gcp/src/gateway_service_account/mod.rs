@@ -14,7 +14,7 @@ mod tests;
 
 use std::collections::BTreeSet;
 
-use tf_provider_rs::{Change, Diagnostics, Model, Schema, async_trait};
+use tf_provider_rs::{Change, Diagnostics, async_trait};
 use warren_managed::{Object, sets};
 
 use crate::account::Gcp;
@@ -26,10 +26,6 @@ pub(crate) use model::ServiceAccount;
 
 #[async_trait]
 impl Object for ServiceAccount {
-    fn schema() -> Schema {
-        <Self as Model>::schema()
-    }
-
     async fn plan(session: &Session, change: &mut Change<ServiceAccount>, _diagnostics: &mut Diagnostics) {
         let planned = &mut change.planned;
         if let (Some(gcp), Some(name)) = (session.known(), planned.object.name.known())

@@ -5,7 +5,7 @@ mod model;
 #[cfg(test)]
 mod tests;
 
-use tf_provider_rs::{Diagnostics, Model, Schema, async_trait};
+use tf_provider_rs::{Diagnostics, async_trait};
 use warren_managed::Object;
 
 use crate::account::Gcp;
@@ -16,10 +16,6 @@ pub(crate) use model::Network;
 
 #[async_trait]
 impl Object for Network {
-    fn schema() -> Schema {
-        <Self as Model>::schema()
-    }
-
     async fn find(&self, gcp: &Gcp) -> Result<Vec<String>, ApiError> {
         api::find(gcp, self).await
     }

@@ -9,7 +9,7 @@ mod model;
 mod tests;
 
 use ipnet::IpNet;
-use tf_provider_rs::{Change, Diagnostics, Model, Path, Schema, async_trait};
+use tf_provider_rs::{Change, Diagnostics, Path, async_trait};
 use warren_cidr::Cloud;
 use warren_managed::{Object, ranges};
 
@@ -23,10 +23,6 @@ pub(crate) use model::NetworkPeering;
 
 #[async_trait]
 impl Object for NetworkPeering {
-    fn schema() -> Schema {
-        <Self as Model>::schema()
-    }
-
     fn validate(&self, _session: &Session, diagnostics: &mut Diagnostics) {
         if let (Some(network), Some(peer)) = (self.network.known(), self.peer_network.known())
             && network.link() == peer.link()

@@ -16,7 +16,7 @@ mod tests;
 use std::net::{IpAddr, Ipv4Addr};
 
 use ipnet::IpNet;
-use tf_provider_rs::{Attr, Change, Diagnostics, Model, NotKnown, Path, Progress, Schema, async_trait};
+use tf_provider_rs::{Attr, Change, Diagnostics, NotKnown, Path, Progress, async_trait};
 use warren_cidr::Family;
 use warren_guard::{ClaimRole, PlannedResource, Role};
 use warren_managed::{Common as _, Object, adopt, key};
@@ -30,10 +30,6 @@ use model::{State, dns_suffix};
 
 #[async_trait]
 impl Object for Endpoint {
-    fn schema() -> Schema {
-        <Self as Model>::schema()
-    }
-
     async fn plan(session: &Session, change: &mut Change<Endpoint>, diagnostics: &mut Diagnostics) {
         let planned = &mut change.planned;
         if let Some(prior) = &change.prior

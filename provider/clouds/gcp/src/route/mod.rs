@@ -5,7 +5,7 @@ mod model;
 #[cfg(test)]
 mod tests;
 
-use tf_provider_rs::{Diagnostics, Model, Path, Schema, async_trait};
+use tf_provider_rs::{Diagnostics, Path, async_trait};
 use warren_managed::Object;
 
 use crate::account::Gcp;
@@ -16,10 +16,6 @@ pub(crate) use model::Route;
 
 #[async_trait]
 impl Object for Route {
-    fn schema() -> Schema {
-        <Self as Model>::schema()
-    }
-
     fn validate(&self, _session: &Session, diagnostics: &mut Diagnostics) {
         check(self, diagnostics);
     }

@@ -7,7 +7,7 @@ mod model;
 #[cfg(test)]
 mod tests;
 
-use tf_provider_rs::{Diagnostics, Model, Schema, async_trait};
+use tf_provider_rs::{Diagnostics, async_trait};
 use warren_managed::Object;
 
 use crate::account::Gcp;
@@ -18,10 +18,6 @@ pub(crate) use model::ServicePerimeter;
 
 #[async_trait]
 impl Object for ServicePerimeter {
-    fn schema() -> Schema {
-        <Self as Model>::schema()
-    }
-
     fn validate(&self, _session: &Session, diagnostics: &mut Diagnostics) {
         check::perimeter(self, diagnostics);
     }

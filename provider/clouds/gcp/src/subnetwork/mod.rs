@@ -6,7 +6,7 @@ mod ranges;
 #[cfg(test)]
 mod tests;
 
-use tf_provider_rs::{Change, Diagnostics, Model, Path, Schema, async_trait};
+use tf_provider_rs::{Change, Diagnostics, Path, async_trait};
 use warren_guard::ClaimRole;
 use warren_managed::{Object, key};
 
@@ -20,10 +20,6 @@ pub(crate) use model::Subnetwork;
 
 #[async_trait]
 impl Object for Subnetwork {
-    fn schema() -> Schema {
-        <Self as Model>::schema()
-    }
-
     fn validate(&self, _session: &Session, diagnostics: &mut Diagnostics) {
         ranges::check(self, diagnostics);
     }

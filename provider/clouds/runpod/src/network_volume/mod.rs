@@ -6,7 +6,7 @@ mod model;
 mod tests;
 
 use serde_json::json;
-use tf_provider_rs::{Change, Diagnostics, Model, Path, Schema, async_trait};
+use tf_provider_rs::{Change, Diagnostics, Path, async_trait};
 use warren_managed::{Common as _, Object};
 
 use crate::error::{ApiError, Failure as _};
@@ -15,10 +15,6 @@ pub(crate) use model::NetworkVolume;
 
 #[async_trait]
 impl Object for NetworkVolume {
-    fn schema() -> Schema {
-        <Self as Model>::schema()
-    }
-
     async fn plan(_: &Session, change: &mut Change<NetworkVolume>, diagnostics: &mut Diagnostics) {
         if let Some(prior) = &change.prior
             && change.requires_replace.is_empty()

@@ -14,7 +14,7 @@ mod model;
 mod tests;
 
 use serde_json::{Value, json};
-use tf_provider_rs::{Change, Diagnostic, Diagnostics, Model, Schema, async_trait};
+use tf_provider_rs::{Change, Diagnostic, Diagnostics, async_trait};
 use warren_managed::{Common as _, Object, Poll, sets};
 
 use crate::error::{ApiError, Failure as _};
@@ -24,10 +24,6 @@ pub(crate) use model::Pod;
 
 #[async_trait]
 impl Object for Pod {
-    fn schema() -> Schema {
-        <Self as Model>::schema()
-    }
-
     fn validate(&self, _session: &Session, diagnostics: &mut Diagnostics) {
         check::pod(self, diagnostics);
         env::check_both(self, diagnostics);

@@ -5,7 +5,7 @@ mod model;
 #[cfg(test)]
 mod tests;
 
-use tf_provider_rs::{Change, Diagnostic, Diagnostics, Model, Path, Progress, Schema, async_trait};
+use tf_provider_rs::{Change, Diagnostic, Diagnostics, Path, Progress, async_trait};
 use time::OffsetDateTime;
 use time::format_description::well_known::Rfc3339;
 use warren_managed::{Common, Object};
@@ -17,10 +17,6 @@ pub(crate) use model::RegistryAuth;
 
 #[async_trait]
 impl Object for RegistryAuth {
-    fn schema() -> Schema {
-        <Self as Model>::schema()
-    }
-
     async fn plan(_: &Session, change: &mut Change<RegistryAuth>, diagnostics: &mut Diagnostics) {
         if let Some(warning) = expired(&change.planned, OffsetDateTime::now_utc()) {
             diagnostics.push(warning);

@@ -5,7 +5,7 @@ mod model;
 #[cfg(test)]
 mod tests;
 
-use tf_provider_rs::{Change, Diagnostics, Model, Progress, Schema, async_trait};
+use tf_provider_rs::{Change, Diagnostics, Progress, async_trait};
 use warren_managed::Object;
 
 use crate::common::made_afresh;
@@ -15,10 +15,6 @@ pub(crate) use model::Secret;
 
 #[async_trait]
 impl Object for Secret {
-    fn schema() -> Schema {
-        <Self as Model>::schema()
-    }
-
     async fn plan(_: &Session, change: &mut Change<Secret>, _diagnostics: &mut Diagnostics) {
         if let Some(name) = change.planned.object.naming.name.known() {
             change.planned.reference = model::reference(name).into();
