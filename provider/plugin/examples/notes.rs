@@ -13,9 +13,9 @@ use std::time::Duration;
 use tf_provider_rs::ephemeral::Opened;
 use tf_provider_rs::function::{Parameter, Signature};
 use tf_provider_rs::{
-    Attr, Attribute, Context, DataSource, Diagnostic, Diagnostics, Ephemeral, Function, FunctionError,
-    IdentitySchema, ImportRequest, Nesting, Number, Path, Planned, Progress, Provider, Registry, Resource,
-    Schema, Secret, Type, Value, async_trait, model,
+    Attr, Context, DataSource, Diagnostic, Diagnostics, Ephemeral, Function, FunctionError, ImportRequest,
+    NotKnown, Number, Object, Path, Planned, Progress, Provider, Registry, Resource, Secret, Type, Value,
+    async_trait,
 };
 
 fn main() -> ExitCode {
@@ -47,21 +47,17 @@ struct Notes {
     directory: Directory,
 }
 
-model! {
-    /// The provider block.
-    struct Config {
-        directory: Attr<String>,
-    }
+/// Notes in a directory.
+#[derive(Clone, Debug, Default, PartialEq, Provider)]
+struct Config {
+    /// An existing directory.
+    #[attr(required)]
+    directory: Attr<String>,
 }
 
 #[async_trait]
 impl Provider for Notes {
     type Model = Config;
-
-    fn schema(&self) -> Schema {
-        Schema::new("Notes in a directory.")
-            .attribute(Attribute::string("directory").required().describe("An existing directory."))
-    }
 
     fn registry(&self) -> Registry {
         Registry::new()
@@ -79,36 +75,61 @@ impl Provider for Notes {
     }
 }
 
-model! {
-    /// A note.
-    struct NoteModel {
-        name: Attr<String>,
-        text: Attr<String>,
-        footer: Attr<String>,
-        tags: Attr<BTreeSet<String>>,
-        serial: Attr<Number>,
-        links: Attr<BTreeMap<String, Link>>,
-        pause_ms: Attr<u64>,
-        password: Attr<Secret>,
-        size: Attr<u64>,
-        path: Attr<String>,
-    }
+/// A text file.
+#[derive(Clone, Debug, Default, PartialEq, Resource)]
+#[resource(name = "notes_note")]
+struct NoteModel {
+    /// Name of the note.
+    #[attr(required, replaces, identity, validate = one_word)]
+    name: Attr<String>,
+    /// Text of the note.
+    #[attr(required)]
+    text: Attr<String>,
+    /// Last line.
+    #[attr(default = "--\n")]
+    footer: Attr<String>,
+    /// Labels.
+    #[attr(optional)]
+    tags: Attr<BTreeSet<String>>,
+    /// A number of any size.
+    #[attr(optional)]
+    serial: Attr<Number>,
+    /// Links to show below the text.
+    #[attr(optional)]
+    links: Attr<BTreeMap<String, Link>>,
+    /// Duration of a write in milliseconds.
+    #[attr(default = 0)]
+    pause_ms: Attr<u64>,
+    /// Password. Write-only.
+    #[attr(optional, sensitive, write_only)]
+    password: Attr<Secret>,
+    /// Size of the file in bytes.
+    #[attr(computed)]
+    size: Attr<u64>,
+    /// Path of the file.
+    #[attr(computed, keeps)]
+    path: Attr<String>,
+}
 
-    /// A link below a note.
-    struct Link {
-        url: Attr<String>,
-        title: Attr<String>,
-    }
+/// A link below a note.
+#[derive(Clone, Debug, Default, PartialEq, Object)]
+struct Link {
+    /// Target of the link.
+    #[attr(required, validate = https)]
+    url: Attr<String>,
+    /// Title of the link. Defaults to `untitled`.
+    #[attr(default = "untitled")]
+    title: Attr<String>,
 }
 
 impl NoteModel {
     /// The content of the file.
-    fn content(&self) -> String {
-        let mut content = format!("{}\n", self.text.text());
+    fn content(&self) -> Result<String, NotKnown> {
+        let mut content = format!("{}\n", self.text.value()?);
         for (name, link) in self.links.known().into_iter().flatten() {
-            content += &format!("{name}: {} ({})\n", link.url.text(), link.title.text());
+            content += &format!("{name}: {} ({})\n", link.url.value()?, link.title.value()?);
         }
-        content + self.footer.text()
+        Ok(content + self.footer.value()?)
     }
 }
 
@@ -121,49 +142,6 @@ struct Note {
 impl Resource for Note {
     type Model = NoteModel;
 
-    fn type_name(&self) -> &'static str {
-        "notes_note"
-    }
-
-    fn schema(&self) -> Schema {
-        Schema::new("A text file.").attributes([
-            Attribute::string("name").required().replaces().validate(one_word).describe("Name of the file."),
-            Attribute::string("text").required().describe("Text of the note."),
-            Attribute::string("footer").default("--\n").describe("Last line."),
-            Attribute::of("tags", Type::set(Type::String)).optional().describe("Labels."),
-            Attribute::number("serial").optional().describe("A number of any size."),
-            Attribute::nested(
-                "links",
-                Nesting::Map,
-                [
-                    Attribute::string("url").required().validate(https).describe("Target of the link."),
-                    Attribute::string("title").default("untitled").describe(
-                        "Title of the link. Defaults to \
-                                       `untitled`.",
-                    ),
-                ],
-            )
-            .optional()
-            .describe("Links to show below the text."),
-            Attribute::number("pause_ms").default(0_i64).describe("Duration of a write in milliseconds."),
-            Attribute::string("password")
-                .optional()
-                .sensitive()
-                .write_only()
-                .describe("Password. Write-only."),
-            Attribute::number("size").computed().describe("Size of the file in bytes."),
-            Attribute::string("path").computed().keeps().describe("Path of the file."),
-        ])
-    }
-
-    fn identity(&self) -> Option<IdentitySchema> {
-        Some(IdentitySchema::new().required("name", "Name of the note."))
-    }
-
-    fn identity_of(&self, state: &NoteModel) -> Option<Value> {
-        Some(Value::object([("name", state.name.text().into())]))
-    }
-
     async fn create(
         &self,
         ctx: &Context,
@@ -171,7 +149,7 @@ impl Resource for Note {
         progress: &Progress,
     ) -> Result<NoteModel, Diagnostics> {
         let mut note = plan.state;
-        let path = file(&self.directory, note.name.text())?;
+        let path = file(&self.directory, note.name.value()?)?;
         // The object exists now. If the create is interrupted, the next apply continues it.
         std::fs::File::create_new(&path).map_err(|error| failed("create", &path, &error))?;
         note.path = path.display().to_string().into();
@@ -180,7 +158,7 @@ impl Resource for Note {
     }
 
     async fn read(&self, _: &Context, mut note: NoteModel) -> Result<Option<NoteModel>, Diagnostics> {
-        let path = file(&self.directory, note.name.text())?;
+        let path = file(&self.directory, note.name.value()?)?;
         match std::fs::metadata(&path) {
             Ok(found) => {
                 note.size = found.len().into();
@@ -199,12 +177,12 @@ impl Resource for Note {
         plan: Planned<NoteModel>,
         _: &Progress,
     ) -> Result<NoteModel, Diagnostics> {
-        let path = file(&self.directory, plan.state.name.text())?;
+        let path = file(&self.directory, plan.state.name.value()?)?;
         self.write(ctx, plan.state, &path).await
     }
 
     async fn delete(&self, _: &Context, note: NoteModel) -> Result<(), Diagnostics> {
-        let path = file(&self.directory, note.name.text())?;
+        let path = file(&self.directory, note.name.value()?)?;
         match std::fs::remove_file(&path) {
             Err(error) if error.kind() != ErrorKind::NotFound => Err(failed("delete", &path, &error)),
             _ => Ok(()),
@@ -232,7 +210,7 @@ impl Note {
                                               it.").into());
             }
         }
-        let content = note.content();
+        let content = note.content()?;
         std::fs::write(path, &content).map_err(|error| failed("write", path, &error))?;
         note.size = u64::try_from(content.len()).unwrap_or(u64::MAX).into();
         note.path = path.display().to_string().into();
@@ -262,12 +240,16 @@ fn https(value: &Value, path: &Path, diagnostics: &mut Diagnostics) {
     }
 }
 
-model! {
-    /// The size of a note.
-    struct SizeModel {
-        name: Attr<String>,
-        size: Attr<u64>,
-    }
+/// The size of a note.
+#[derive(Clone, Debug, Default, PartialEq, DataSource)]
+#[data_source(name = "notes_size")]
+struct SizeModel {
+    /// Name of the note.
+    #[attr(required)]
+    name: Attr<String>,
+    /// Size in bytes.
+    #[attr(computed)]
+    size: Attr<u64>,
 }
 
 /// `data "notes_size"`.
@@ -279,30 +261,24 @@ struct Size {
 impl DataSource for Size {
     type Model = SizeModel;
 
-    fn type_name(&self) -> &'static str {
-        "notes_size"
-    }
-
-    fn schema(&self) -> Schema {
-        Schema::new("The size of a note.")
-            .attribute(Attribute::string("name").required().describe("Name of the note."))
-            .attribute(Attribute::number("size").computed().describe("Size in bytes."))
-    }
-
     async fn read(&self, _: &Context, mut size: SizeModel) -> Result<SizeModel, Diagnostics> {
-        let path = file(&self.directory, size.name.text())?;
+        let path = file(&self.directory, size.name.value()?)?;
         let found = std::fs::metadata(&path).map_err(|error| failed("find", &path, &error))?;
         size.size = found.len().into();
         Ok(size)
     }
 }
 
-model! {
-    /// The content of a note, for this run only.
-    struct ReadingModel {
-        name: Attr<String>,
-        content: Attr<Secret>,
-    }
+/// The content of a note, never stored.
+#[derive(Clone, Debug, Default, PartialEq, Ephemeral)]
+#[ephemeral(name = "notes_reading")]
+struct ReadingModel {
+    /// Name of the note.
+    #[attr(required)]
+    name: Attr<String>,
+    /// Content of the note.
+    #[attr(computed, sensitive)]
+    content: Attr<Secret>,
 }
 
 /// `ephemeral "notes_reading"`.
@@ -314,22 +290,12 @@ struct Reading {
 impl Ephemeral for Reading {
     type Model = ReadingModel;
 
-    fn type_name(&self) -> &'static str {
-        "notes_reading"
-    }
-
-    fn schema(&self) -> Schema {
-        Schema::new("The content of a note, never stored.")
-            .attribute(Attribute::string("name").required().describe("Name of the note."))
-            .attribute(Attribute::string("content").computed().sensitive().describe("Content of the note."))
-    }
-
     async fn open(
         &self,
         _: &Context,
         mut reading: ReadingModel,
     ) -> Result<Opened<ReadingModel>, Diagnostics> {
-        let path = file(&self.directory, reading.name.text())?;
+        let path = file(&self.directory, reading.name.value()?)?;
         let content = std::fs::read_to_string(&path).map_err(|error| failed("read", &path, &error))?;
         reading.content = Secret(content).into();
         Ok(Opened { result: reading, renew_in: None, private: None })

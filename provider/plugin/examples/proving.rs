@@ -1,7 +1,7 @@
 //! A provider that misbehaves on request, which the tests use to verify the framework. For an example to learn from,
 //! see `notes.rs`.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::process::ExitCode;
 use std::time::Duration;
 
@@ -10,9 +10,9 @@ use tf_provider_rs::ephemeral::{Opened, Renewed};
 use tf_provider_rs::function::{Parameter, Signature};
 use tf_provider_rs::resource::DeferReason;
 use tf_provider_rs::{
-    Attr, Attribute, Change, Context, Diagnostic, Diagnostics, Ephemeral, Function, FunctionError,
-    ImportRequest, MoveSource, Nesting, Number, Path, Planned, Progress, Provider, Registry, Resource,
-    Schema, Type, Value, async_trait, model,
+    Attr, Change, Context, Diagnostic, Diagnostics, Ephemeral, Function, FunctionError, ImportRequest,
+    MoveSource, Number, Object, Path, Planned, Progress, Provider, Registry, Resource, Type, Value,
+    async_trait,
 };
 
 fn main() -> ExitCode {
@@ -21,20 +21,17 @@ fn main() -> ExitCode {
 
 struct Proving;
 
-model! {
-    struct Config {
-        greeting: Attr<String>,
-    }
+/// Misbehaves when asked to.
+#[derive(Clone, Debug, Default, PartialEq, Provider)]
+struct Config {
+    /// Not used.
+    #[attr(optional)]
+    greeting: Attr<String>,
 }
 
 #[async_trait]
 impl Provider for Proving {
     type Model = Config;
-
-    fn schema(&self) -> Schema {
-        Schema::new("Misbehaves when asked to.")
-            .attribute(Attribute::string("greeting").optional().describe("Not used."))
-    }
 
     fn registry(&self) -> Registry {
         Registry::new().resource(Thing).ephemeral(Token).function(Sum).function(Fall)
@@ -43,33 +40,53 @@ impl Provider for Proving {
     async fn configure(&self, _: &Context, _: &str, _: Config, _: &mut Diagnostics) {}
 }
 
-model! {
-    struct ThingModel {
-        id: Attr<String>,
-        mode: Attr<String>,
-        number: Attr<Number>,
-        any: Attr<Value>,
-        names: Attr<std::collections::BTreeSet<String>>,
-        rules: Attr<Vec<Rule>>,
-        peers: Attr<Vec<Rule>>,
-        zones: Attr<BTreeMap<String, Rule>>,
-        outcome: Attr<String>,
-        blob: Attr<String>,
-    }
-
-    struct Rule {
-        port: Attr<u64>,
-        protocol: Attr<String>,
-        rule_id: Attr<String>,
-    }
+/// A thing.
+#[derive(Clone, Debug, Default, PartialEq, Resource)]
+#[resource(name = "proving_thing", version = 2)]
+struct ThingModel {
+    /// ID of the thing.
+    #[attr(computed, keeps)]
+    id: Attr<String>,
+    /// How it misbehaves.
+    #[attr(required)]
+    mode: Attr<String>,
+    /// A number of any size.
+    #[attr(optional, replaces)]
+    number: Attr<Number>,
+    /// A value of any type.
+    #[attr(optional)]
+    any: Attr<Value>,
+    /// A set of strings.
+    #[attr(optional)]
+    names: Attr<BTreeSet<String>>,
+    /// Rules in a list.
+    #[attr(optional)]
+    rules: Attr<Vec<Rule>>,
+    /// Rules in a set.
+    #[attr(optional)]
+    peers: Attr<BTreeSet<Rule>>,
+    /// Rules by name.
+    #[attr(optional)]
+    zones: Attr<BTreeMap<String, Rule>>,
+    /// `started` or `done`.
+    #[attr(computed)]
+    outcome: Attr<String>,
+    /// A long text.
+    #[attr(optional)]
+    blob: Attr<String>,
 }
 
-fn rule() -> [Attribute; 3] {
-    [
-        Attribute::number("port").required(),
-        Attribute::string("protocol").default("tcp"),
-        Attribute::string("rule_id").computed(),
-    ]
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Object)]
+struct Rule {
+    /// Port.
+    #[attr(required)]
+    port: Attr<u64>,
+    /// Protocol.
+    #[attr(default = "tcp")]
+    protocol: Attr<String>,
+    /// ID of the rule.
+    #[attr(computed)]
+    rule_id: Attr<String>,
 }
 
 /// `mode` selects the behaviour: `ok`, or `panic`, `error` or `wait` (until cancelled) in create and update, or with
@@ -86,7 +103,7 @@ impl Thing {
         thing.id = Attr::Known(thing.id.into_known().unwrap_or_else(|| "thing-1".to_owned()));
         thing.outcome = "started".into();
         progress.save(&thing);
-        match thing.mode.text() {
+        match thing.mode.value()?.as_str() {
             "panic" => panic!("asked to panic"),
             "error" => {
                 return Err(Diagnostic::error("Asked to fail", "The mode is \"error\".")
@@ -103,17 +120,17 @@ impl Thing {
             }
             _ => {}
         }
-        let count = |rules: &mut Vec<Rule>, prefix: &str| {
-            for (index, rule) in rules.iter_mut().enumerate() {
-                rule.rule_id = format!("{prefix}-{index}").into();
-            }
-        };
         if let Attr::Known(rules) = &mut thing.rules {
-            count(rules, "rule");
+            for (index, rule) in rules.iter_mut().enumerate() {
+                rule.rule_id = format!("rule-{index}").into();
+            }
         }
         if let Attr::Known(peers) = &mut thing.peers {
-            peers.sort_by_key(|peer| peer.port.known().copied());
-            count(peers, "peer");
+            // A set is in the order of its first field, the port.
+            let numbered = std::mem::take(peers).into_iter().enumerate();
+            *peers = numbered
+                .map(|(index, peer)| Rule { rule_id: format!("peer-{index}").into(), ..peer })
+                .collect();
         }
         if let Attr::Known(zones) = &mut thing.zones {
             for (name, zone) in zones {
@@ -129,28 +146,10 @@ impl Thing {
 impl Resource for Thing {
     type Model = ThingModel;
 
-    fn type_name(&self) -> &'static str {
-        "proving_thing"
-    }
-
-    fn schema(&self) -> Schema {
-        Schema::new("A thing.").version(2).attributes([
-            Attribute::string("id").computed().keeps(),
-            Attribute::string("mode").required(),
-            Attribute::number("number").optional().replaces(),
-            Attribute::of("any", Type::Dynamic).optional(),
-            Attribute::of("names", Type::set(Type::String)).optional(),
-            Attribute::nested("rules", Nesting::List, rule()).optional(),
-            Attribute::nested("peers", Nesting::Set, rule()).optional(),
-            Attribute::nested("zones", Nesting::Map, rule()).optional(),
-            Attribute::string("outcome").computed(),
-            Attribute::string("blob").optional(),
-        ])
-    }
-
     async fn plan(&self, _: &Context, change: &mut Change<ThingModel>, _: &mut Diagnostics) {
-        assert!(change.config.mode.text() != "plan-panic", "asked to panic in plan");
-        if change.config.mode.text() == "defer" {
+        let mode = change.config.mode.as_deref();
+        assert!(mode != Some("plan-panic"), "asked to panic in plan");
+        if mode == Some("defer") {
             change.deferred = Some(DeferReason::AbsentPrerequisite);
         }
     }
@@ -165,7 +164,7 @@ impl Resource for Thing {
     }
 
     async fn read(&self, _: &Context, thing: ThingModel) -> Result<Option<ThingModel>, Diagnostics> {
-        match thing.mode.text() {
+        match thing.mode.value()?.as_str() {
             "read-panic" => panic!("asked to panic in read"),
             "gone" => Ok(None),
             _ => Ok(Some(thing)),
@@ -183,7 +182,7 @@ impl Resource for Thing {
     }
 
     async fn delete(&self, _: &Context, thing: ThingModel) -> Result<(), Diagnostics> {
-        match thing.mode.text() {
+        match thing.mode.value()?.as_str() {
             "delete-panic" => panic!("asked to panic in delete"),
             "delete-error" => Err(Diagnostic::error("Asked to fail", "The thing stays.").into()),
             _ => Ok(()),
@@ -215,11 +214,16 @@ impl Resource for Thing {
     }
 }
 
-model! {
-    struct TokenModel {
-        seed: Attr<String>,
-        token: Attr<String>,
-    }
+/// A token.
+#[derive(Clone, Debug, Default, PartialEq, Ephemeral)]
+#[ephemeral(name = "proving_token")]
+struct TokenModel {
+    /// What the token is made of.
+    #[attr(required)]
+    seed: Attr<String>,
+    /// The token.
+    #[attr(computed, sensitive)]
+    token: Attr<String>,
 }
 
 struct Token;
@@ -228,18 +232,8 @@ struct Token;
 impl Ephemeral for Token {
     type Model = TokenModel;
 
-    fn type_name(&self) -> &'static str {
-        "proving_token"
-    }
-
-    fn schema(&self) -> Schema {
-        Schema::new("A token.")
-            .attribute(Attribute::string("seed").required())
-            .attribute(Attribute::string("token").computed().sensitive())
-    }
-
     async fn open(&self, _: &Context, mut token: TokenModel) -> Result<Opened<TokenModel>, Diagnostics> {
-        let seed = token.seed.text().to_owned();
+        let seed = token.seed.value()?.clone();
         token.token = format!("token-of-{seed}").into();
         let private = Some(seed.into_bytes());
         Ok(Opened { result: token, renew_in: Some(Duration::from_secs(60)), private })

@@ -3,7 +3,7 @@
 //!
 //! Objects are files: `DIRECTORY/REGION/NAME`.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -12,8 +12,8 @@ use std::time::Duration;
 use serde_json::Value as Json;
 use tf_provider_rs::ephemeral::Opened;
 use tf_provider_rs::{
-    Attr, Attribute, Context, DataSource, Diagnostic, Diagnostics, Ephemeral, IdentitySchema, Nesting, Path,
-    Planned, Progress, Provider, Registry, Resource, Schema, Secret, Value, async_trait, model,
+    Attr, Context, DataSource, Diagnostic, Diagnostics, Ephemeral, IdentitySchema, Object, Path, Planned,
+    Progress, Provider, Registry, Resource, Secret, Value, async_trait,
 };
 
 fn main() -> ExitCode {
@@ -28,21 +28,20 @@ struct Strict {
     place: Place,
 }
 
-model! {
-    struct Config {
-        directory: Attr<String>,
-        region: Attr<String>,
-    }
+/// Files in regions.
+#[derive(Clone, Debug, Default, PartialEq, Provider)]
+struct Config {
+    /// Directory of the regions.
+    #[attr(required)]
+    directory: Attr<String>,
+    /// Region. Defaults to `here`.
+    #[attr(optional)]
+    region: Attr<String>,
 }
 
 #[async_trait]
 impl Provider for Strict {
     type Model = Config;
-
-    fn schema(&self) -> Schema {
-        Schema::new("Files in regions.")
-            .attributes([Attribute::string("directory").required(), Attribute::string("region").optional()])
-    }
 
     fn registry(&self) -> Registry {
         let site = || Site { place: Arc::clone(&self.place) };
@@ -64,37 +63,60 @@ impl Provider for Strict {
     }
 }
 
-model! {
-    struct SiteModel {
-        name: Attr<String>,
-        list: Attr<Vec<Port>>,
-        set: Attr<Vec<Port>>,
-        map: Attr<BTreeMap<String, Port>>,
-        one: Attr<Port>,
-        deep: Attr<BTreeMap<String, Deep>>,
-        key: Attr<Secret>,
-        key_wo: Attr<Secret>,
-        pause_ms: Attr<u64>,
-        id: Attr<String>,
-    }
-
-    struct Port {
-        number: Attr<u64>,
-        host: Attr<String>,
-        note: Attr<String>,
-    }
-
-    struct Deep {
-        ports: Attr<Vec<Port>>,
-    }
+/// A file.
+#[derive(Clone, Debug, Default, PartialEq, Resource)]
+#[resource(name = "strict_site")]
+struct SiteModel {
+    /// Name of the file.
+    #[attr(required, replaces)]
+    name: Attr<String>,
+    /// Ports in a list.
+    #[attr(optional)]
+    list: Attr<Vec<Port>>,
+    /// Ports in a set.
+    #[attr(optional)]
+    set: Attr<BTreeSet<Port>>,
+    /// Ports by name.
+    #[attr(optional)]
+    map: Attr<BTreeMap<String, Port>>,
+    /// One port.
+    #[attr(optional)]
+    one: Attr<Port>,
+    /// Lists of ports by name.
+    #[attr(optional)]
+    deep: Attr<BTreeMap<String, Deep>>,
+    /// Key.
+    #[attr(optional, sensitive)]
+    key: Attr<Secret>,
+    /// Key that is never stored.
+    #[attr(optional, sensitive, write_only)]
+    key_wo: Attr<Secret>,
+    /// Duration of a write in milliseconds.
+    #[attr(optional)]
+    pause_ms: Attr<u64>,
+    /// ID of the site.
+    #[attr(computed, keeps)]
+    id: Attr<String>,
 }
 
-fn port() -> [Attribute; 3] {
-    [
-        Attribute::number("number").required(),
-        Attribute::string("host").optional().replaces(),
-        Attribute::string("note").optional(),
-    ]
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Object)]
+struct Port {
+    /// Number of the port.
+    #[attr(required)]
+    number: Attr<u64>,
+    /// Host of the port.
+    #[attr(optional, replaces)]
+    host: Attr<String>,
+    /// Note about the port.
+    #[attr(optional)]
+    note: Attr<String>,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Object)]
+struct Deep {
+    /// Ports in a list.
+    #[attr(required)]
+    ports: Attr<Vec<Port>>,
 }
 
 /// `strict_site`.
@@ -143,30 +165,6 @@ impl Site {
 #[async_trait]
 impl Resource for Site {
     type Model = SiteModel;
-
-    fn type_name(&self) -> &'static str {
-        "strict_site"
-    }
-
-    fn schema(&self) -> Schema {
-        Schema::new("A file.").attributes([
-            Attribute::string("name").required().replaces(),
-            Attribute::nested("list", Nesting::List, port()).optional(),
-            Attribute::nested("set", Nesting::Set, port()).optional(),
-            Attribute::nested("map", Nesting::Map, port()).optional(),
-            Attribute::nested("one", Nesting::Single, port()).optional(),
-            Attribute::nested(
-                "deep",
-                Nesting::Map,
-                [Attribute::nested("ports", Nesting::List, port()).required()],
-            )
-            .optional(),
-            Attribute::string("key").optional().sensitive(),
-            Attribute::string("key_wo").optional().sensitive().write_only(),
-            Attribute::number("pause_ms").optional(),
-            Attribute::string("id").computed().keeps(),
-        ])
-    }
 
     fn identity(&self) -> Option<IdentitySchema> {
         Some(IdentitySchema::new().version(2).required("name", "Name.").optional("region", "Region."))
@@ -225,11 +223,16 @@ impl Resource for Site {
     }
 }
 
-model! {
-    struct LookupModel {
-        key: Attr<String>,
-        found: Attr<Value>,
-    }
+/// Looks nothing up.
+#[derive(Clone, Debug, Default, PartialEq, DataSource)]
+#[data_source(name = "strict_lookup")]
+struct LookupModel {
+    /// What to look up.
+    #[attr(required)]
+    key: Attr<String>,
+    /// Always `yes`.
+    #[attr(computed)]
+    found: Attr<String>,
 }
 
 /// `data "strict_lookup"`.
@@ -239,27 +242,22 @@ struct Lookup;
 impl DataSource for Lookup {
     type Model = LookupModel;
 
-    fn type_name(&self) -> &'static str {
-        "strict_lookup"
-    }
-
-    fn schema(&self) -> Schema {
-        Schema::new("Looks nothing up.")
-            .attribute(Attribute::string("key").required())
-            .attribute(Attribute::string("found").computed())
-    }
-
     async fn read(&self, _: &Context, mut lookup: LookupModel) -> Result<LookupModel, Diagnostics> {
-        lookup.found = Attr::Known("yes".into());
+        lookup.found = "yes".into();
         Ok(lookup)
     }
 }
 
-model! {
-    struct KeyModel {
-        seed: Attr<String>,
-        key: Attr<Secret>,
-    }
+/// A key.
+#[derive(Clone, Debug, Default, PartialEq, Ephemeral)]
+#[ephemeral(name = "strict_key")]
+struct KeyModel {
+    /// What the key is made of.
+    #[attr(required)]
+    seed: Attr<String>,
+    /// The key.
+    #[attr(computed, sensitive)]
+    key: Attr<Secret>,
 }
 
 /// `ephemeral "strict_key"`.
@@ -269,18 +267,8 @@ struct Key;
 impl Ephemeral for Key {
     type Model = KeyModel;
 
-    fn type_name(&self) -> &'static str {
-        "strict_key"
-    }
-
-    fn schema(&self) -> Schema {
-        Schema::new("A key.")
-            .attribute(Attribute::string("seed").required())
-            .attribute(Attribute::string("key").computed().sensitive())
-    }
-
     async fn open(&self, _: &Context, mut key: KeyModel) -> Result<Opened<KeyModel>, Diagnostics> {
-        key.key = Secret(format!("key-of-{}", key.seed.known().map_or("", String::as_str))).into();
+        key.key = Secret(format!("key-of-{}", key.seed.value()?)).into();
         Ok(Opened { result: key, renew_in: None, private: None })
     }
 }

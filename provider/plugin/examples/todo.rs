@@ -7,8 +7,8 @@ use std::sync::{Arc, OnceLock};
 
 use tf_provider_rs::validators::{between, length_between};
 use tf_provider_rs::{
-    Attr, Context, Diagnostic, Diagnostics, ImportRequest, Model as _, Planned, Progress, Provider, Registry,
-    Resource, Schema, async_trait,
+    Attr, Context, Diagnostic, Diagnostics, ImportRequest, Planned, Progress, Provider, Registry, Resource,
+    async_trait,
 };
 
 fn main() -> ExitCode {
@@ -29,10 +29,6 @@ struct Todo(Arc<OnceLock<PathBuf>>);
 #[async_trait]
 impl Provider for Todo {
     type Model = Config;
-
-    fn schema(&self) -> Schema {
-        Config::schema()
-    }
 
     fn registry(&self) -> Registry {
         Registry::new().resource(Items(Arc::clone(&self.0)))
@@ -65,10 +61,6 @@ struct Items(Arc<OnceLock<PathBuf>>);
 #[async_trait]
 impl Resource for Items {
     type Model = Item;
-
-    fn schema(&self) -> Schema {
-        Item::schema()
-    }
 
     async fn create(&self, _: &Context, plan: Planned<Item>, _: &Progress) -> Result<Item, Diagnostics> {
         let missing = || Diagnostic::error("Unknown directory", "Set `directory` to a known value.");

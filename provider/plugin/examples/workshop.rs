@@ -9,9 +9,9 @@ use tf_provider_rs::list_resource::{ListRequest, ListResult, ListResults};
 use tf_provider_rs::plan_modifiers::requires_replace_if;
 use tf_provider_rs::validators::{between, conflicts_with, length_between, none_of};
 use tf_provider_rs::{
-    Action, Attr, Attribute, Context, DeferReason, Diagnostic, Diagnostics, IdentitySchema, ImportRequest,
-    InvokeProgress, ListResource, MoveSource, Nesting, Path, Planned, Progress, Provider, Registry, Resource,
-    Schema, Value, async_trait, model,
+    Action, Attr, Context, DeferReason, Diagnostic, Diagnostics, ImportRequest, InvokeProgress, ListResource,
+    Model as _, MoveSource, Object, Path, Planned, Progress, Provider, Registry, Resource, Schema, Value,
+    async_trait,
 };
 
 fn main() -> ExitCode {
@@ -20,30 +20,29 @@ fn main() -> ExitCode {
 
 struct Workshop;
 
-model! {
-    /// The provider block.
-    struct Config {
-        address: Attr<String>,
-    }
+/// A workshop.
+#[derive(Clone, Debug, Default, PartialEq, Provider)]
+struct Config {
+    /// Address of the workshop.
+    #[attr(optional)]
+    address: Attr<String>,
+}
 
-    /// The `provider_meta` block.
-    struct Module {
-        team: Attr<String>,
-    }
+/// Who uses the workshop.
+#[derive(Clone, Debug, Default, PartialEq, Provider)]
+struct Module {
+    /// Team that maintains the module.
+    #[attr(optional)]
+    team: Attr<String>,
 }
 
 #[async_trait]
 impl Provider for Workshop {
     type Model = Config;
 
-    fn schema(&self) -> Schema {
-        Schema::new("A workshop.")
-            .attribute(Attribute::string("address").optional().describe("Address of the workshop."))
-    }
-
+    /// The schema of `provider_meta` blocks.
     fn meta_schema(&self) -> Option<Schema> {
-        let team = Attribute::string("team").optional().describe("Team that maintains the module.");
-        Some(Schema::new("Who uses the workshop.").attribute(team))
+        Some(Module::schema())
     }
 
     fn registry(&self) -> Registry {
@@ -57,46 +56,91 @@ impl Provider for Workshop {
     }
 }
 
-model! {
-    /// A tool.
-    struct ToolModel {
-        id: Attr<String>,
-        name: Attr<String>,
-        colour: Attr<String>,
-        edges: Attr<u64>,
-        serial: Attr<String>,
-        made_in: Attr<u64>,
-        bought_in: Attr<u64>,
-        team: Attr<String>,
-        drawer: Attr<Vec<Drawer>>,
-        owner: Attr<Owner>,
-        slot: Attr<BTreeMap<String, Slot>>,
-    }
+/// A tool.
+#[derive(Clone, Debug, Default, PartialEq, Resource)]
+#[resource(name = "workshop_tool", validate = conflicts_with(["made_in", "bought_in"]))]
+struct ToolModel {
+    /// Number of the tool.
+    #[attr(computed, keeps)]
+    id: Attr<String>,
+    /// Name of the tool.
+    #[attr(required, replaces, identity, validate = length_between(2, 20))]
+    name: Attr<String>,
+    /// Colour. Defaults to `grey`.
+    #[attr(default = "grey", validate = none_of(["transparent"]))]
+    colour: Attr<String>,
+    /// Number of edges. Changing it to a smaller number replaces the tool.
+    #[attr(
+        optional,
+        validate = between(1, 100),
+        modify = requires_replace_if(|request, response| response.planned < *request.prior)
+    )]
+    edges: Attr<u64>,
+    /// Serial number. Not case-sensitive.
+    #[attr(optional, semantic_equals = |prior, new| caseless(prior) == caseless(new))]
+    serial: Attr<String>,
+    /// Year.
+    #[attr(optional, deprecated = "Use `bought_in` instead.")]
+    made_in: Attr<u64>,
+    /// Year.
+    #[attr(optional)]
+    bought_in: Attr<u64>,
+    /// Team of the module that created it.
+    #[attr(computed, keeps)]
+    team: Attr<String>,
+    /// Drawers for its parts.
+    #[attr(block, max_items = 2)]
+    drawer: Attr<Vec<Drawer>>,
+    /// Owner of the tool.
+    #[attr(block)]
+    owner: Attr<Owner>,
+    /// Slots by position.
+    #[attr(block)]
+    slot: Attr<BTreeMap<String, Slot>>,
+}
 
-    /// `drawer` blocks.
-    struct Drawer {
-        name: Attr<String>,
-        depth: Attr<u64>,
-        number: Attr<String>,
-        case: Attr<BTreeSet<Case>>,
-    }
+/// `drawer` blocks.
+#[derive(Clone, Debug, Default, PartialEq, Object)]
+struct Drawer {
+    /// Name of the drawer.
+    #[attr(required)]
+    name: Attr<String>,
+    /// Depth. Defaults to 10.
+    #[attr(default = 10)]
+    depth: Attr<u64>,
+    /// Number of the drawer.
+    #[attr(computed)]
+    number: Attr<String>,
+    /// Cases in the drawer.
+    #[attr(block)]
+    case: Attr<BTreeSet<Case>>,
+}
 
-    /// `case` blocks in a drawer.
-    #[derive(Eq, PartialOrd, Ord)]
-    struct Case {
-        width: Attr<u64>,
-    }
+/// `case` blocks in a drawer.
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Object)]
+struct Case {
+    /// Width of the case.
+    #[attr(required)]
+    width: Attr<u64>,
+}
 
-    /// The `owner` block.
-    struct Owner {
-        name: Attr<String>,
-        phone: Attr<String>,
-    }
+/// The `owner` block.
+#[derive(Clone, Debug, Default, PartialEq, Object)]
+struct Owner {
+    /// Name of the owner.
+    #[attr(required, replaces)]
+    name: Attr<String>,
+    /// Number of the owner.
+    #[attr(optional)]
+    phone: Attr<String>,
+}
 
-    /// `slot` blocks.
-    struct Slot {
-        content: Attr<String>,
-    }
+/// `slot` blocks.
+#[derive(Clone, Debug, Default, PartialEq, Object)]
+struct Slot {
+    /// What is in the slot.
+    #[attr(optional)]
+    content: Attr<String>,
 }
 
 /// `workshop_tool`.
@@ -105,85 +149,6 @@ struct Tool;
 #[async_trait]
 impl Resource for Tool {
     type Model = ToolModel;
-
-    fn type_name(&self) -> &'static str {
-        "workshop_tool"
-    }
-
-    fn schema(&self) -> Schema {
-        Schema::new("A tool.")
-            .attributes([
-                Attribute::string("id").computed().keeps().describe("Number of the tool."),
-                Attribute::string("name")
-                    .required()
-                    .replaces()
-                    .validate(length_between(2, 20))
-                    .describe("Name of the tool."),
-                Attribute::string("colour")
-                    .default("grey")
-                    .validate(none_of(["transparent"]))
-                    .describe("Colour. Defaults to `grey`."),
-                Attribute::number("edges")
-                    .optional()
-                    .validate(between(1, 100))
-                    .modify(requires_replace_if(|request, response| response.planned < *request.prior))
-                    .describe("Number of edges. Changing it to a smaller number replaces the tool."),
-                Attribute::string("serial")
-                    .optional()
-                    .semantic_equals(|prior, new| caseless(prior) == caseless(new))
-                    .describe("Serial number. Not case-sensitive."),
-                Attribute::number("made_in")
-                    .optional()
-                    .deprecated("Use `bought_in` instead.")
-                    .describe("Year."),
-                Attribute::number("bought_in").optional().describe("Year."),
-                Attribute::string("team").computed().keeps().describe("Team of the module that created it."),
-                Attribute::nested(
-                    "drawer",
-                    Nesting::List,
-                    [
-                        Attribute::string("name").required().describe("Name of the drawer."),
-                        Attribute::number("depth").default(10_i64).describe("Depth. Defaults to 10."),
-                        Attribute::string("number").computed().describe("Number of the drawer."),
-                        Attribute::nested(
-                            "case",
-                            Nesting::Set,
-                            [Attribute::number("width").required().describe("Width of the case.")],
-                        )
-                        .block()
-                        .describe("Cases in the drawer."),
-                    ],
-                )
-                .max_items(2)
-                .describe("Drawers for its parts."),
-                Attribute::nested(
-                    "owner",
-                    Nesting::Single,
-                    [
-                        Attribute::string("name").required().replaces().describe("Name of the owner."),
-                        Attribute::string("phone").optional().describe("Number of the owner."),
-                    ],
-                )
-                .block()
-                .describe("Owner of the tool."),
-                Attribute::nested(
-                    "slot",
-                    Nesting::Map,
-                    [Attribute::string("content").optional().describe("What is in the slot.")],
-                )
-                .block()
-                .describe("Slots by position."),
-            ])
-            .validate(conflicts_with(["made_in", "bought_in"]))
-    }
-
-    fn identity(&self) -> Option<IdentitySchema> {
-        Some(IdentitySchema::new().required("name", "Name of the tool."))
-    }
-
-    fn identity_of(&self, state: &ToolModel) -> Option<Value> {
-        Some(identity(state.name.known()?))
-    }
 
     async fn plan(&self, ctx: &Context, change: &mut tf_provider_rs::Change<ToolModel>, _: &mut Diagnostics) {
         if change.config.colour.is_unknown() {
@@ -281,13 +246,16 @@ fn tool(name: &str) -> ToolModel {
     }
 }
 
-model! {
-    /// Which tools to list.
-    struct Filter {
-        prefix: Attr<String>,
-        /// Misbehaves for tests.
-        fault: Attr<String>,
-    }
+/// Finds tools.
+#[derive(Clone, Debug, Default, PartialEq, ListResource)]
+#[list_resource(name = "workshop_tool")]
+struct Filter {
+    /// What the name begins with.
+    #[attr(optional)]
+    prefix: Attr<String>,
+    /// `error`, `panic`, or `endless`.
+    #[attr(optional)]
+    fault: Attr<String>,
 }
 
 /// `list "workshop_tool"`.
@@ -297,16 +265,6 @@ struct Tools;
 impl ListResource for Tools {
     type Config = Filter;
     type Model = ToolModel;
-
-    fn type_name(&self) -> &'static str {
-        "workshop_tool"
-    }
-
-    fn schema(&self) -> Schema {
-        Schema::new("Finds tools.")
-            .attribute(Attribute::string("prefix").optional().describe("What the name begins with."))
-            .attribute(Attribute::string("fault").optional().describe("`error`, `panic`, or `endless`."))
-    }
 
     async fn validate(&self, config: &Filter, diagnostics: &mut Diagnostics) {
         if config.prefix.known().is_some_and(String::is_empty) {
@@ -347,12 +305,16 @@ impl ListResource for Tools {
     }
 }
 
-model! {
-    /// What to sharpen.
-    struct SharpenModel {
-        tool: Attr<String>,
-        strokes: Attr<u64>,
-    }
+/// Sharpens a tool.
+#[derive(Clone, Debug, Default, PartialEq, Action)]
+#[action(name = "workshop_sharpen")]
+struct SharpenModel {
+    /// Name of the tool.
+    #[attr(required)]
+    tool: Attr<String>,
+    /// Number of strokes.
+    #[attr(optional)]
+    strokes: Attr<u64>,
 }
 
 /// `action "workshop_sharpen"`.
@@ -361,16 +323,6 @@ struct Sharpen;
 #[async_trait]
 impl Action for Sharpen {
     type Model = SharpenModel;
-
-    fn type_name(&self) -> &'static str {
-        "workshop_sharpen"
-    }
-
-    fn schema(&self) -> Schema {
-        Schema::new("Sharpens a tool.")
-            .attribute(Attribute::string("tool").required().describe("Name of the tool."))
-            .attribute(Attribute::number("strokes").optional().describe("Number of strokes."))
-    }
 
     async fn plan(&self, ctx: &Context, config: &SharpenModel, diagnostics: &mut Diagnostics) {
         if config.tool.is_unknown() {

@@ -16,18 +16,24 @@ use crate::value::Value;
 ///
 /// ```
 /// use tf_provider_rs::list_resource::{ListRequest, ListResult, ListResults};
-/// use tf_provider_rs::{Attr, Attribute, Context, Diagnostics, ListResource, Schema, Value, async_trait, model};
+/// use tf_provider_rs::{Attr, Context, Diagnostics, ListResource, Resource, Value, async_trait};
 ///
-/// model! {
-///     /// The `config` block.
-///     struct Filter {
-///         prefix: Attr<String>,
-///     }
+/// /// Finds notes.
+/// #[derive(Clone, Debug, Default, PartialEq, ListResource)]
+/// #[list_resource(name = "notes_note")]
+/// struct Filter {
+///     /// What the name begins with.
+///     #[attr(optional)]
+///     prefix: Attr<String>,
+/// }
 ///
-///     /// The managed resource.
-///     struct Note {
-///         name: Attr<String>,
-///     }
+/// /// Manages a note.
+/// #[derive(Clone, Debug, Default, PartialEq, Resource)]
+/// #[resource(name = "notes_note")]
+/// struct Note {
+///     /// Name of the note.
+///     #[attr(required, replaces, identity)]
+///     name: Attr<String>,
 /// }
 ///
 /// struct Notes;
@@ -36,14 +42,6 @@ use crate::value::Value;
 /// impl ListResource for Notes {
 ///     type Config = Filter;
 ///     type Model = Note;
-///
-///     fn type_name(&self) -> &'static str {
-///         "notes_note"
-///     }
-///
-///     fn schema(&self) -> Schema {
-///         Schema::new("Finds notes.").attribute(Attribute::string("prefix").optional())
-///     }
 ///
 ///     async fn list(
 ///         &self,

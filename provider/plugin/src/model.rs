@@ -96,13 +96,6 @@ impl From<NotKnown> for Diagnostics {
     }
 }
 
-impl Attr<String> {
-    /// The text, or `""` if it is null or unknown.
-    pub fn text(&self) -> &str {
-        self.known().map_or("", String::as_str)
-    }
-}
-
 impl Attr<bool> {
     /// The boolean, or `false` if it is null or unknown.
     pub fn is_true(&self) -> bool {
@@ -331,90 +324,6 @@ pub trait Object: FromValue + ToValue {
 
     /// The attributes in the order of the fields.
     fn attributes() -> Vec<Attribute>;
-}
-
-/// Declares a struct as the typed view of an object. Each field is the attribute with the same name; `r#type` is the
-/// attribute `type`.
-///
-/// ```
-/// use tf_provider_rs::{Attr, model};
-///
-/// model! {
-///     /// State of a subnet.
-///     pub struct Subnet {
-///         /// Assigned by the cloud.
-///         pub id: Attr<String>,
-///         /// CIDR notation.
-///         pub cidr_block: Attr<String>,
-///     }
-/// }
-/// ```
-///
-/// The struct implements `Clone`, `Debug`, `Default` and `PartialEq`. Use [`Secret`] for values that `Debug` must not
-/// show.
-#[macro_export]
-macro_rules! model {
-    ($(
-        $(#[$meta:meta])*
-        $vis:vis struct $name:ident {
-            $( $(#[$field_meta:meta])* $field_vis:vis $field:ident : $ty:ty ),* $(,)?
-        }
-    )+) => {$(
-        $(#[$meta])*
-        #[derive(Clone, Debug, Default, PartialEq)]
-        $vis struct $name {
-            $( $(#[$field_meta])* $field_vis $field: $ty, )*
-        }
-
-        impl $crate::model::FromValue for $name {
-            fn from_value(
-                value: &$crate::Value,
-                path: &$crate::Path,
-            ) -> Result<Self, $crate::model::ValueError> {
-                if !matches!(value, $crate::Value::Object(_) | $crate::Value::Map(_)) {
-                    return Err($crate::model::ValueError::shape(path, "an object", value));
-                }
-                Ok($name {
-                    $( $field: {
-                        let name = $crate::model::attribute_name(stringify!($field));
-                        $crate::model::FromValue::from_value(
-                            value.get(name).unwrap_or(&$crate::Value::Null),
-                            &path.attribute(name),
-                        )?
-                    }, )*
-                })
-            }
-        }
-
-        impl $crate::model::ToValue for $name {
-            fn to_value(&self) -> $crate::Value {
-                $crate::Value::object([
-                    $( (
-                        $crate::model::attribute_name(stringify!($field)),
-                        $crate::model::ToValue::to_value(&self.$field),
-                    ), )*
-                ])
-            }
-        }
-
-        impl $crate::model::Object for $name {
-            fn description() -> ::std::string::String {
-                ::std::string::String::new()
-            }
-
-            fn attributes() -> ::std::vec::Vec<$crate::schema::Attribute> {
-                ::std::vec::Vec::new()
-            }
-        }
-
-        impl $crate::model::Model for $name {}
-    )+};
-}
-
-/// The attribute name of a field: its name without `r#`.
-#[doc(hidden)]
-pub fn attribute_name(field: &'static str) -> &'static str {
-    field.strip_prefix("r#").unwrap_or(field)
 }
 
 #[cfg(test)]

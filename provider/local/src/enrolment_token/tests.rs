@@ -53,8 +53,8 @@ fn a_gateway_accepts_the_token() {
     assert!(claims.check(UnixTime::from_secs(NOW + 600), &"llm-training".parse().unwrap()).is_err());
     assert_eq!((claims.group.as_str(), claims.uses.map(NonZeroU32::get)), ("gpu", Some(2)));
     assert_eq!(claims.gateways.as_slice()[0].tls.to_string(), "gw-a.example.com:443");
-    assert_eq!(made.expires_at.text(), "2027-01-15T08:10:00Z");
-    assert_eq!(made.key_id.text(), key().verifying_key().id().to_string());
+    assert_eq!(made.expires_at.value().unwrap(), "2027-01-15T08:10:00Z");
+    assert_eq!(*made.key_id.value().unwrap(), key().verifying_key().id().to_string());
 }
 
 #[test]
