@@ -108,6 +108,13 @@ impl RetryPolicy for Repeat {
         }
         let status = error.http_status_code().unwrap_or_default();
         let put_off = matches!(status, 429 | 503) || error.is_transient_and_before_rpc();
+        tracing::debug!(
+            service = "google",
+            attempt = state.attempt_count,
+            status,
+            idempotent = state.idempotent,
+            "attempt of a Google API call failed"
+        );
         let lost =
             status >= 500 || error.is_io() || error.is_timeout() || error.is_transport() && status == 0;
         if put_off || (lost && state.idempotent) {

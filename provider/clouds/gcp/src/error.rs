@@ -45,7 +45,14 @@ pub(crate) trait Named<T> {
 
 impl<T> Named<T> for Result<T, Error> {
     fn named(self, operation: &'static str) -> Result<T, ApiError> {
-        self.map_err(|error| ApiError::new(operation, &error))
+        let called = self.map_err(|error| ApiError::new(operation, &error));
+        let (status, failure) = match &called {
+            Ok(_) => (200, None),
+            Err(error) => (error.status, Some(error.reason.as_str())),
+        };
+        // Attempts before the last one are logged by the retry policy.
+        tracing::debug!(service = "google", operation, status, failure, "called the Google API");
+        called
     }
 }
 

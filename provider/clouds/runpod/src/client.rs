@@ -139,6 +139,7 @@ impl Client {
             backoff = (backoff * 2).min(Duration::from_secs(10));
             tracing::debug!(
                 operation = error.operation,
+                attempt,
                 status = error.status,
                 ?wait,
                 "retrying an API call"
@@ -155,6 +156,19 @@ impl Client {
     }
 
     async fn once(&self, call: Call<'_>) -> Result<Value, ApiError> {
+        let begun = Instant::now();
+        let called = self.send(call).await;
+        let (status, failure) = match &called {
+            Ok(_) => (200, None),
+            Err(error) => (error.status, Some(error.title.as_str())),
+        };
+        let duration_ms = u64::try_from(begun.elapsed().as_millis()).unwrap_or(u64::MAX);
+        let operation = call.operation;
+        tracing::debug!(service = "runpod", operation, status, duration_ms, failure, "called the RunPod API");
+        called
+    }
+
+    async fn send(&self, call: Call<'_>) -> Result<Value, ApiError> {
         let Call { operation, method, path, body, secrets } = call;
         let mut request = self.http.request(method.clone(), format!("{}{path}", self.endpoint));
         if let Some(body) = body {
