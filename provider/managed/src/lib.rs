@@ -5,7 +5,6 @@
 //! adoption, saving of state, timeouts, identity and import.
 
 pub mod adopt;
-pub mod checks;
 mod cloud;
 mod common;
 mod elsewhere;

@@ -29,19 +29,6 @@ pub fn any(cloud: Cloud, family: Family) -> impl Fn(&Value, &Path, &mut Diagnost
     }
 }
 
-/// Applies `check` to each known element of a set or list.
-pub fn each(
-    check: impl Fn(&Value, &Path, &mut Diagnostics) + Send + Sync,
-) -> impl Fn(&Value, &Path, &mut Diagnostics) + Send + Sync {
-    move |value, path, diagnostics| {
-        for item in value.as_slice().into_iter().flatten() {
-            if item.as_str().is_some() {
-                check(item, path, diagnostics);
-            }
-        }
-    }
-}
-
 /// The range of an attribute with one address family.
 pub fn net<N: Copy + Into<IpNet>>(attribute: &Attr<N>) -> Attr<IpNet> {
     match attribute {

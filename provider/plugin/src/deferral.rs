@@ -1,4 +1,4 @@
-//! Deferred changes: what cannot be planned yet is planned by a later run.
+//! Deferral: the provider postpones a change that it cannot plan yet to a later run.
 
 use std::sync::{Arc, Mutex, PoisonError};
 

@@ -1,7 +1,7 @@
 //! The `aws` attribute of the provider block.
 
+use tf_provider_rs::validators::between;
 use tf_provider_rs::{Attr, Object};
-use warren_managed::checks::between;
 use warren_managed::sets::Set;
 
 use crate::ids::{AccountId, VpcId};

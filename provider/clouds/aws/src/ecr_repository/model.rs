@@ -1,8 +1,8 @@
 //! Schema and state of `warren_aws_ecr_repository`.
 
+use tf_provider_rs::validators::between;
 use tf_provider_rs::{Attr, Choice, Diagnostics, Object, Path, Resource, Value};
 use warren_managed::HasShared;
-use warren_managed::checks::between;
 
 use crate::common::{AwsObject, Naming};
 use crate::policy;

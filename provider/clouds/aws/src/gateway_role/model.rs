@@ -1,8 +1,9 @@
 //! `warren_aws_gateway_role`: schema and state.
 
+use tf_provider_rs::validators::each;
 use tf_provider_rs::{Attr, Diagnostics, Object, Path, Resource, Value};
+use warren_managed::HasShared;
 use warren_managed::sets::Texts;
-use warren_managed::{HasShared, ranges};
 
 use crate::common::{AwsObject, Naming};
 use crate::parameter;
@@ -16,7 +17,7 @@ pub(crate) struct GatewayRole {
     #[attr(flatten)]
     pub(crate) object: AwsObject<RoleName>,
     /// Names of the parameters that the role can read. Updated in place.
-    #[attr(required, validate = ranges::each(parameter::check_name))]
+    #[attr(required, validate = each(parameter::check_name))]
     pub(crate) parameters: Texts,
     /// ARNs of the customer managed KMS keys that encrypt the parameters. The AWS managed key needs no entry. Updated
     /// in place.

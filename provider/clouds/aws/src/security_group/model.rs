@@ -6,6 +6,7 @@ use std::marker::PhantomData;
 use std::str::FromStr;
 
 use ipnet::{Ipv4Net, Ipv6Net};
+use tf_provider_rs::validators::each;
 use tf_provider_rs::{Attr, Diagnostics, Object, Path, Resource, Value, text};
 use warren_cidr::{Cloud, Family};
 use warren_managed::{HasShared, ranges, sets::Set};
@@ -72,13 +73,13 @@ pub(crate) struct Rule<D: Direction> {
     pub(crate) to_port: Attr<i32>,
     #[attr(
         optional,
-        validate = ranges::each(ranges::any(Cloud::Aws, Family::V4)),
+        validate = each(ranges::any(Cloud::Aws, Family::V4)),
         description = format!("IPv4 ranges in CIDR notation as the {}.", D::PEER)
     )]
     pub(crate) cidr_blocks: Set<Ipv4Net>,
     #[attr(
         optional,
-        validate = ranges::each(ranges::any(Cloud::Aws, Family::V6)),
+        validate = each(ranges::any(Cloud::Aws, Family::V6)),
         description = format!("IPv6 ranges in CIDR notation as the {}.", D::PEER)
     )]
     pub(crate) ipv6_cidr_blocks: Set<Ipv6Net>,

@@ -1,6 +1,7 @@
 //! Schema and state of `warren_aws_vpc`.
 
 use ipnet::{Ipv4Net, Ipv6Net};
+use tf_provider_rs::validators::each;
 use tf_provider_rs::{Attr, Choice, Resource};
 use warren_cidr::{Cloud, Family};
 use warren_managed::{HasShared, ranges, sets::Set};
@@ -20,7 +21,7 @@ pub(crate) struct Vpc {
     pub(crate) cidr_block: Attr<Ipv4Net>,
     /// Additional IPv4 ranges in CIDR notation, `/16` to `/28` each. The primary range restricts which ranges AWS
     /// allows. Updated in place.
-    #[attr(optional, validate = ranges::each(ranges::network(Cloud::Aws, Family::V4)))]
+    #[attr(optional, validate = each(ranges::network(Cloud::Aws, Family::V4)))]
     pub(crate) secondary_cidr_blocks: Set<Ipv4Net>,
     /// Whether to request an Amazon-provided IPv6 `/56` range. Updated in place. Defaults to `false`.
     #[attr(default = false)]

@@ -1,8 +1,8 @@
 //! The schema and state of `warren_gcp_artifact_registry_repository`.
 
+use tf_provider_rs::validators::between;
 use tf_provider_rs::{Attr, Choice, Diagnostics, Path, Resource, Value};
 use warren_managed::HasShared;
-use warren_managed::checks::between;
 
 use crate::account::Gcp;
 use crate::common::{self, GcpObject, Located};

@@ -2,10 +2,10 @@
 
 use std::net::Ipv4Addr;
 
+use tf_provider_rs::validators::between;
 use tf_provider_rs::{Attr, Resource};
 use warren_gateways::boot::ReleaseBlock;
 use warren_managed::HasShared;
-use warren_managed::checks::between;
 use warren_managed::sets::Texts;
 
 use crate::account::Gcp;

@@ -1,8 +1,8 @@
 //! The schema and state of `warren_runpod_network_volume`.
 
+use tf_provider_rs::validators::between;
 use tf_provider_rs::{Attr, Choice, Resource};
 use warren_managed::HasShared;
-use warren_managed::checks::between;
 
 use crate::common::{RunpodObject, filled};
 

@@ -5,9 +5,9 @@ use std::sync::OnceLock;
 
 use regex::Regex;
 use tf_provider_rs::model::Secret;
+use tf_provider_rs::validators::{between, one_of};
 use tf_provider_rs::{Attr, Choice, Diagnostics, NotKnown, Object, Path, Resource, Value};
 use warren_managed::HasShared;
-use warren_managed::checks::{between, one_of};
 use warren_managed::sets::Texts;
 
 use crate::common::{RunpodObject, filled};
@@ -98,7 +98,7 @@ pub(crate) struct Pod {
     pub(crate) locked: Attr<bool>,
     /// Desired status: `RUNNING`, or `EXITED` for a stopped pod, which keeps its machine and disk but releases its GPUs.
     /// A refresh reads the actual status, so a pod that has stopped shows up in the plan. Defaults to `RUNNING`.
-    #[attr(default = Status::Running, validate = one_of(&["RUNNING", "EXITED"]))]
+    #[attr(default = Status::Running, validate = one_of(["RUNNING", "EXITED"]))]
     pub(crate) desired_status: Attr<Status>,
     /// How to bring back a pod that has stopped while `desired_status` is `RUNNING`: `start` restarts it on its machine,
     /// which may have no free GPU; `replace` creates a new pod on any machine. Defaults to `start`.

@@ -1,11 +1,11 @@
 //! The schema and state of `warren_runpod_registry_auth`.
 
 use tf_provider_rs::model::Secret;
+use tf_provider_rs::validators::between;
 use tf_provider_rs::{Attr, Diagnostics, NotKnown, Path, Resource, Value};
 use time::OffsetDateTime;
 use time::format_description::well_known::Rfc3339;
 use warren_managed::HasShared;
-use warren_managed::checks::between;
 
 use crate::common::{FixedName, RunpodObject, filled};
 use crate::marker;

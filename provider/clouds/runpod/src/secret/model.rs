@@ -1,8 +1,8 @@
 //! The schema and state of `warren_runpod_secret`.
 
+use tf_provider_rs::validators::between;
 use tf_provider_rs::{Attr, Diagnostics, NotKnown, Object, Path, Resource, Value, model};
 use warren_managed::HasShared;
-use warren_managed::checks::between;
 
 use crate::common::{Naming, RunpodObject, filled};
 use crate::marker;
