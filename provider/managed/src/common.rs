@@ -36,10 +36,12 @@ pub trait Common: Model {
     /// Plans the visible part of the marks; `cloud` is `None` while the account is not known.
     fn plan_marks(&mut self, _cloud: Option<&Self::Cloud>) {}
 
-    /// The name of the object in messages: `warren_aws_vpc "hub" (vpc-1)`.
+    /// The name of the object in messages: `warren_aws_vpc "hub" (vpc-1)`. An object whose name is its ID has it once.
     fn label(&self) -> String {
         let mut label = Self::KIND.to_owned();
-        if let Some(name) = self.name().known() {
+        if let Some(name) = self.name().known()
+            && self.name() != self.id()
+        {
             label += &format!(" {name:?}");
         }
         if let Some(id) = self.id().known() {

@@ -4,7 +4,7 @@
 //! plan     marks, what no create may adopt -> the object's plan
 //! create   prepare -> adopt or create -> save -> reconcile -> save
 //! read     record -> read
-//! update   prepare -> reconcile -> save
+//! update   prepare -> reconcile -> save; without an ID in the state, a cancelled create continues
 //! delete   unless a resource of this run has adopted it -> delete
 //! ```
 
@@ -225,10 +225,12 @@ impl<O: Object> Resource for Managed<O> {
         progress: &Progress,
     ) -> Result<O, Diagnostics> {
         let mut planned = plan.state;
-        if let Some(id) = prior.id().known() {
-            planned.set_id(id);
-        }
         self.here(ctx, &prior).await?;
+        let Some(id) = prior.id().known() else {
+            // Parts of the object exist already, which `ensure` finds by their marks.
+            return self.create(ctx, Planned { state: planned, ..plan }, progress).await;
+        };
+        planned.set_id(id);
         let work = self.work(ctx, &planned, Operation::Update).await?;
         planned.prepare(&work, Some(&prior), &plan.config).await?;
         finish(&planned, &work, progress).await

@@ -88,6 +88,38 @@ impl<E: Failure> Op<E> {
         .await
     }
 
+    /// As [`Op::call`], but what the cloud does not find may still be on its way: while `comes` says so, it is waited for
+    /// until the deadline.
+    ///
+    /// # Errors
+    /// The last error of the cloud, or a cancelled run.
+    pub async fn call_while<T, F, C>(
+        &self,
+        mut call: impl FnMut() -> F,
+        comes: impl Fn() -> C,
+    ) -> Result<T, Diagnostics>
+    where
+        F: Future<Output = Result<T, E>>,
+        C: Future<Output = bool>,
+    {
+        loop {
+            let lost = AtomicBool::new(false);
+            let attempt = || {
+                let attempt = call();
+                let lost = &lost;
+                async move {
+                    let done = attempt.await;
+                    lost.store(done.as_ref().is_err_and(E::is_not_found), Ordering::Relaxed);
+                    done
+                }
+            };
+            match self.call(attempt).await {
+                Err(_) if lost.load(Ordering::Relaxed) && !self.is_expired() && comes().await => {}
+                done => return done,
+            }
+        }
+    }
+
     /// Calls, and retries while something still uses the object, or while the cloud does not find it yet.
     ///
     /// # Errors
@@ -468,6 +500,20 @@ mod tests {
             .await;
         assert!(result.is_err());
         assert!(begun.elapsed() >= FAST.settle);
+    }
+
+    #[tokio::test]
+    async fn what_is_on_its_way_is_waited_for() {
+        let op = op(&CancellationToken::new(), Duration::from_secs(60));
+        let arrival = Instant::now() + FAST.settle * 3;
+        let call = || async { if Instant::now() < arrival { Err(error("not found")) } else { Ok("vpc-1") } };
+        assert_eq!(op.call_while(call, || async { true }).await, Ok("vpc-1"));
+        let never = || async { Err::<(), _>(error("not found")) };
+        let begun = Instant::now();
+        assert!(op.call_while(never, || async { begun.elapsed() < FAST.settle * 2 }).await.is_err());
+        assert!(begun.elapsed() >= FAST.settle * 2);
+        let refused = op.call_while(|| async { Err::<(), _>(error("conflict")) }, || async { true }).await;
+        assert!(shown(&refused.unwrap_err()).contains("conflict"));
     }
 
     #[tokio::test]

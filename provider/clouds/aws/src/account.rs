@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use aws_config::SdkConfig;
 use aws_sdk_ec2::types::{Filter, Tag};
+use sha2::{Digest, Sha256};
 use tf_provider_rs::{Attr, Diagnostic, Diagnostics, Path};
 use tokio::sync::OnceCell;
 use warren_guard::S3Options;
@@ -80,6 +81,11 @@ impl Aws {
         format!("arn:{}:ssm:{}:{account}:parameter{name}", self.partition(), self.region)
     }
 
+    /// The Amazon Resource Name of a hosted zone, which is in no region and names no account.
+    pub fn zone_arn(&self, id: &str) -> String {
+        format!("arn:{}:route53:::hostedzone/{id}", self.partition())
+    }
+
     fn partition(&self) -> &'static str {
         match self.region.split('-').next() {
             Some("cn") => "aws-cn",
@@ -106,6 +112,16 @@ impl Aws {
     /// A client of the container registry.
     pub fn ecr(&self) -> aws_sdk_ecr::Client {
         client::client!(aws_sdk_ecr, &self.sdk)
+    }
+
+    /// A client of Route 53.
+    pub fn route53(&self) -> aws_sdk_route53::Client {
+        client::client!(aws_sdk_route53, &self.sdk)
+    }
+
+    /// A client of the Route 53 Resolver.
+    pub fn resolver(&self) -> aws_sdk_route53resolver::Client {
+        client::client!(aws_sdk_route53resolver, &self.sdk)
     }
 
     /// The ID of the account of the credentials, 12 digits.
@@ -173,6 +189,23 @@ impl Aws {
             tags::filter(&format!("tag:{OWNER}"), &self.scope.owner),
             tags::filter(&format!("tag:{NAME}"), name),
         ]
+    }
+
+    /// The beginning of the request tokens of the creates of an object. Where no filter for tags exists, or a create
+    /// takes none, it shows whose object it is.
+    pub(crate) fn mark(&self, name: &str) -> String {
+        let mut hash = Sha256::new();
+        for part in [self.scope.fabric.as_str(), self.scope.owner.as_str(), name] {
+            hash.update(part);
+            hash.update([0]);
+        }
+        let digest: String = hash.finalize().iter().take(16).map(|byte| format!("{byte:02x}")).collect();
+        format!("warren-{digest}-")
+    }
+
+    /// A request token for the attempts of one create. AWS accepts it for one object only.
+    pub(crate) fn reference(&self, name: &str) -> String {
+        format!("{}{:016x}", self.mark(name), rand::random::<u64>())
     }
 
     /// Whether the tags belong to an object of this fabric and owner named `name`.

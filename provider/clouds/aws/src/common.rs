@@ -138,6 +138,58 @@ impl<N: Naming> Shared for AwsObject<N> {
     }
 }
 
+/// The attributes of a part of other objects, which has neither a name nor tags. Its ID consists of their IDs, so a
+/// resource plans it once they are known, and a create that finds the part adopts it.
+#[derive(Clone, Debug, Default, PartialEq, Object)]
+pub(crate) struct AwsPart {
+    /// ID of the {noun}.
+    #[attr(computed, keeps)]
+    pub(crate) id: Attr<String>,
+    /// Timeouts for operations that wait for AWS.
+    #[attr(optional)]
+    pub(crate) timeouts: Attr<Timeouts>,
+}
+
+impl AwsPart {
+    /// The ID.
+    ///
+    /// # Errors
+    /// It is not known yet.
+    #[track_caller]
+    pub(crate) fn id(&self) -> Result<&str, NotKnown> {
+        self.id.value().map(String::as_str)
+    }
+
+    /// The attributes of the object `id`; `self` is what they were before.
+    pub(crate) fn found(&self, id: &str) -> AwsPart {
+        AwsPart { id: id.into(), timeouts: self.timeouts.clone() }
+    }
+}
+
+impl Shared for AwsPart {
+    type Cloud = Aws;
+
+    fn name(&self) -> &Attr<String> {
+        &self.id
+    }
+
+    fn id(&self) -> &Attr<String> {
+        &self.id
+    }
+
+    fn set_id(&mut self, id: &str) {
+        self.id = id.into();
+    }
+
+    fn timeouts(&self) -> &Attr<Timeouts> {
+        &self.timeouts
+    }
+
+    fn marks(&self, _aws: &Aws) -> Result<Tags, NotKnown> {
+        Ok(Tags::new())
+    }
+}
+
 /// The planned `tags_all`; unknown while part of it is unknown.
 fn planned_tags(aws: Option<&Aws>, name: &Attr<String>, tags: &TagMap) -> TagMap {
     let unknown =

@@ -170,7 +170,10 @@ impl ApiError {
             | "VpcEndpointLimitExceeded"
             | "TransitGatewayLimitExceeded"
             | "SecurityGroupsPerInstanceLimitExceeded"
-            | "LimitExceededException" => {
+            | "LimitExceededException"
+            | "LimitsExceeded"
+            | "TooManyHostedZones"
+            | "TooManyVPCAssociationAuthorizations" => {
                 "A quota of the account is exhausted. Request an increase in Service Quotas, or delete \
                  objects that are no longer needed."
             }
@@ -195,6 +198,20 @@ impl ApiError {
                  answers at `aws.endpoint_url`."
             }
             UNEXPECTED => "Update Warren, or change the object to a value that the documentation lists.",
+            "InvalidTransitGatewayID.NotFound"
+                if matches!(self.operation, "CreateRoute" | "ReplaceRoute") =>
+            {
+                "The VPC is not attached to this transit gateway. Create a `warren_aws_transit_gateway_attachment`, \
+                 and name it in `depends_on` of the route table."
+            }
+            "Gateway.NotAttached" => {
+                "A public address needs an internet gateway in its VPC. Create a `warren_aws_internet_gateway`, and \
+                 name it in `depends_on` of this resource."
+            }
+            "Resource.AlreadyAssociated" if self.operation == "AssociateTransitGatewayRouteTable" => {
+                "An attachment has one route table. Remove the other association. If it is that of the default route \
+                 table, set `transit_gateway_default_route_table_association = false` for the attachment."
+            }
             "RouteAlreadyExists" => {
                 "The route table already has a route to this destination that this resource does not \
                  manage. Remove it from the route table, or remove it from this resource."
@@ -202,6 +219,23 @@ impl ApiError {
             "Resource.AlreadyAssociated" => {
                 "The object is already attached to or associated with another object. Detach it there, or \
                  remove it from this resource."
+            }
+            "ConflictingDomainExists" => {
+                "A VPC sees one private zone for each domain name. Use the zone that exists, or disassociate it from \
+                 the VPC first."
+            }
+            "LastVPCAssociation" => {
+                "A private zone keeps at least one VPC. Associate another VPC first, or delete the zone."
+            }
+            "NotAuthorizedException" => {
+                "The zone belongs to another account. Add the VPC to `authorized_vpcs` of the zone there."
+            }
+            "HostedZoneNotEmpty" => {
+                "The zone contains records that this configuration does not manage. Delete them, or set \
+                 `force_destroy = true`, apply, and destroy again."
+            }
+            "InvalidChangeBatch" => {
+                "Correct the record that the message names, or import the record that exists."
             }
             _ if self.is_throttle() => {
                 "AWS throttles API calls for the whole account and region. Retry later, or lower \
@@ -243,6 +277,11 @@ impl Failure for ApiError {
                     | "ParameterNotFound"
                     | "ParameterVersionNotFound"
                     | "InvalidResourceId"
+                    | "NoSuchHostedZone"
+                    | "NoSuchChange"
+                    | "InvalidVPCId"
+                    | "VPCAssociationNotFound"
+                    | "VPCAssociationAuthorizationNotFound"
             )
     }
 
@@ -254,6 +293,8 @@ impl Failure for ApiError {
                 self.code.as_str(),
                 "ResourceInUse" | "IncorrectState" | "OperationNotPermitted" | "DeleteConflict"
             )
+            // DeleteResolverEndpoint while a rule still names the endpoint.
+            || (self.code == "InvalidRequestException" && self.message.contains("related resolver rules"))
     }
 
     fn is_throttle(&self) -> bool {
@@ -268,12 +309,19 @@ impl Failure for ApiError {
                 | "RequestThrottledException"
                 | "EC2ThrottledException"
                 | "SlowDown"
+                | "PriorRequestNotComplete"
         ) || self.status == 429
     }
 
-    /// IAM reports an instance profile some seconds before EC2 can use it.
+    /// IAM reports an instance profile some seconds before EC2 can use it. EC2 changes one thing at a time of a transit
+    /// gateway and its attachments, Route 53 one thing at a time of a zone.
     fn is_not_ready(&self) -> bool {
-        self.code == "InvalidParameterValue" && self.message.to_lowercase().contains("iaminstanceprofile")
+        match self.code.as_str() {
+            "IncorrectState" => self.operation.contains("TransitGateway"),
+            "InvalidParameterValue" => self.message.to_lowercase().contains("iaminstanceprofile"),
+            "PriorRequestNotComplete" | "ConcurrentModification" | "ResourceUnavailableException" => true,
+            _ => false,
+        }
     }
 
     fn is_ambiguous(&self) -> bool {
@@ -289,6 +337,8 @@ impl Failure for ApiError {
             || self.code == "DuplicateTransitGatewayAttachment"
             || self.code == "RouteAlreadyExists"
             || self.code == "EntityAlreadyExists"
+            || self.code == "ConflictingDomainExists"
+            || self.code == "ResourceExistsException"
     }
 }
 
@@ -341,6 +391,12 @@ mod tests {
             "RequestLimitExceeded",
             "DependencyViolation",
             "InvalidVpcID.NotFound",
+            "ConflictingDomainExists",
+            "LastVPCAssociation",
+            "NotAuthorizedException",
+            "HostedZoneNotEmpty",
+            "InvalidChangeBatch",
+            "PriorRequestNotComplete",
             "SomethingNew",
         ];
         let told: Vec<String> = codes

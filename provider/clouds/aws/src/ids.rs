@@ -32,12 +32,18 @@ id! {
     pub struct TransitGatewayId("tgw-");
     /// ID of a route table of a transit gateway.
     pub struct TransitGatewayRouteTableId("tgw-rtb-");
+    /// ID of an attachment of a transit gateway.
+    pub struct TransitGatewayAttachmentId("tgw-attach-");
     /// ID of a prefix list.
     pub struct PrefixListId("pl-");
     /// ID of an egress-only internet gateway.
     pub struct EgressOnlyGatewayId("eigw-");
     /// ID of a VPC peering connection.
     pub struct VpcPeeringId("pcx-");
+    /// ID of a hosted zone.
+    pub struct ZoneId("Z");
+    /// ID of an endpoint of the Route 53 Resolver.
+    pub struct ResolverEndpointId("rslvr-");
 }
 
 /// ID of an AWS account: 12 digits.

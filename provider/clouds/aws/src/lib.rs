@@ -28,6 +28,13 @@ mod nat_gateway;
 mod parameter;
 mod policy;
 mod redact;
+mod resolver;
+mod resolver_endpoint;
+mod resolver_rule;
+mod route53;
+mod route53_record;
+mod route53_zone;
+mod route53_zone_association;
 mod route_table;
 mod security_group;
 mod session;
@@ -35,13 +42,17 @@ mod subnet;
 mod tags;
 mod transit_gateway;
 mod transit_gateway_attachment;
+mod transit_gateway_route;
+mod transit_gateway_route_table;
+mod transit_gateway_route_table_association;
+mod transit_gateway_route_table_propagation;
 mod vpc;
 mod vpc_endpoint;
 mod vpc_peering;
 
 pub use config::{AssumeRole, AwsConfig};
 pub use error::ApiError;
-pub use memory::{PlannedEndpoint, PlannedSecurityGroup, PlannedVpc, RunMemory};
+pub use memory::{PlannedEndpoint, PlannedSecurityGroup, PlannedVpc, PlannedZone, RunMemory};
 pub use session::{Aws, Session, s3_options, watch_live};
 
 use tf_provider_rs::Registry;
@@ -59,10 +70,19 @@ pub fn registry(session: &Session) -> Registry {
         .resource(Managed::<security_group::SecurityGroup>::new(session))
         .resource(Managed::<transit_gateway::TransitGateway>::new(session))
         .resource(Managed::<transit_gateway_attachment::Attachment>::new(session))
+        .resource(Managed::<transit_gateway_route_table::TransitTable>::new(session))
+        .resource(Managed::<transit_gateway_route_table_association::Association>::new(session))
+        .resource(Managed::<transit_gateway_route_table_propagation::Propagation>::new(session))
+        .resource(Managed::<transit_gateway_route::TransitRoute>::new(session))
         .resource(Managed::<flow_log::FlowLog>::new(session))
         .resource(Managed::<ecr_repository::Repository>::new(session))
         .resource(Managed::<vpc_endpoint::Endpoint>::new(session))
         .resource(Managed::<vpc_peering::Peering>::new(session))
+        .resource(Managed::<route53_zone::Zone>::new(session))
+        .resource(Managed::<route53_zone_association::Association>::new(session))
+        .resource(Managed::<route53_record::Record>::new(session))
+        .resource(Managed::<resolver_endpoint::Endpoint>::new(session))
+        .resource(Managed::<resolver_rule::Rule>::new(session))
         .resource(Managed::<elastic_ip::ElasticIp>::new(session))
         .resource(Managed::<key::Key<Wireguard>>::new(session))
         .resource(Managed::<key::Key<Signing>>::new(session))

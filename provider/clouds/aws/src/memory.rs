@@ -15,6 +15,8 @@ pub struct RunMemory {
     pub security_groups: Table<PlannedSecurityGroup>,
     /// Planned endpoints.
     pub endpoints: Table<PlannedEndpoint>,
+    /// Planned private zones.
+    pub zones: Table<PlannedZone>,
 }
 
 /// A planned VPC.
@@ -52,10 +54,20 @@ pub struct PlannedEndpoint {
     pub policy: Attr<String>,
 }
 
+/// A planned private zone.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct PlannedZone {
+    /// Its domain.
+    pub domain: String,
+    /// The VPCs that it lists.
+    pub vpcs: Vec<Attr<VpcId>>,
+}
+
 impl Memory for RunMemory {
     fn clear(&self) {
         self.vpcs.clear();
         self.security_groups.clear();
         self.endpoints.clear();
+        self.zones.clear();
     }
 }

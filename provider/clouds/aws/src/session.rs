@@ -78,8 +78,11 @@ impl Cloud for Aws {
     }
 
     /// From the Amazon Resource Name: `arn:PARTITION:SERVICE:REGION:ACCOUNT:RESOURCE`. The region of a global object,
-    /// such as a role, is empty.
+    /// such as a role, is empty. Parts of a hosted zone have no name there and are as global as the zone.
     fn place_of(state: &Value) -> Place {
+        if state.get("arn").is_none() && state.get("zone_id").is_some() {
+            return [("region", String::new())].into_iter().collect();
+        }
         let arn = state.get("arn").and_then(Value::as_str).unwrap_or_default();
         let mut parts = arn.split(':').skip(3);
         let place = [("region", parts.next()), ("account_id", parts.next())];
@@ -162,6 +165,8 @@ pub(crate) mod tests {
         let role = place("arn:aws:iam::123456789012:role/gateway");
         assert_eq!(role, Place::from([("region", String::new()), ("account_id", "123456789012".into())]));
         assert_eq!(Aws::place_of(&Value::object([("arn", Value::Null)])), Place::new());
+        let record = Aws::place_of(&Value::object([("zone_id", "Z1".into())]));
+        assert_eq!(record, Place::from([("region", String::new())]));
     }
 
     #[tokio::test]

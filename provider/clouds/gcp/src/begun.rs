@@ -24,6 +24,8 @@ pub(crate) enum Service {
     Registry,
     /// Access Context Manager, whose operations have long names too.
     Perimeters,
+    /// Cloud DNS, whose operations belong to a zone.
+    Dns { project: String, zone: String },
 }
 
 /// The place of an operation in its project.
@@ -54,6 +56,12 @@ impl Begun {
     /// A change in Artifact Registry, from the name of its operation.
     pub(crate) fn in_registry(call: &'static str, name: String) -> Result<Begun, ApiError> {
         Ok(Begun { call, service: Service::Registry, name: name.or_missing(call, "name")? })
+    }
+
+    /// A change of the zone `id` in Cloud DNS, from the name of its operation.
+    pub(crate) fn in_dns(call: &'static str, id: &str, name: Option<String>) -> Result<Begun, ApiError> {
+        let (project, zone) = link::global(call, id)?;
+        Ok(Begun { call, service: Service::Dns { project, zone }, name: name.or_missing(call, "id")? })
     }
 
     /// A change in Access Context Manager, from the name of its operation.

@@ -8,6 +8,7 @@ use google_cloud_compute_v1::client::{
     Addresses, Firewalls, GlobalAddresses, GlobalForwardingRules, GlobalOperations, Instances, Networks,
     RegionOperations, Routers, Routes, Subnetworks, ZoneOperations,
 };
+use google_cloud_dns_v1::client::{ManagedZoneOperations, ManagedZones, ResourceRecordSets};
 use google_cloud_gax::error::Error;
 use google_cloud_gax::exponential_backoff::{ExponentialBackoff, ExponentialBackoffBuilder};
 use google_cloud_gax::retry_policy::RetryPolicy;
@@ -36,6 +37,9 @@ pub(crate) struct Clients {
     pub(crate) global_operations: GlobalOperations,
     pub(crate) region_operations: RegionOperations,
     pub(crate) zone_operations: ZoneOperations,
+    pub(crate) dns_zones: ManagedZones,
+    pub(crate) dns_records: ResourceRecordSets,
+    pub(crate) dns_operations: ManagedZoneOperations,
     pub(crate) artifacts: ArtifactRegistry,
     pub(crate) perimeters: AccessContextManager,
     pub(crate) secrets: SecretManagerService,
@@ -88,6 +92,9 @@ impl Clients {
             global_operations: client!(GlobalOperations, settings),
             region_operations: client!(RegionOperations, settings),
             zone_operations: client!(ZoneOperations, settings),
+            dns_zones: client!(ManagedZones, settings),
+            dns_records: client!(ResourceRecordSets, settings),
+            dns_operations: client!(ManagedZoneOperations, settings),
             artifacts: client!(ArtifactRegistry, settings),
             perimeters: client!(AccessContextManager, settings),
             secrets: client!(SecretManagerService, settings),

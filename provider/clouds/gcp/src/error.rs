@@ -16,6 +16,9 @@ const UNEXPECTED: &str = "unexpectedValue";
 /// The reason of a perimeter that is a bridge.
 const BRIDGE: &str = "perimeterBridge";
 
+/// The reason of a zone that is public.
+const PUBLIC_ZONE: &str = "publicZone";
+
 /// The reason of a call without a value that it needs.
 const MISSING_VALUE: &str = "missingValue";
 
@@ -170,6 +173,16 @@ impl ApiError {
         }
     }
 
+    /// A zone that the internet resolves.
+    pub(crate) fn public(operation: &'static str, id: &str) -> ApiError {
+        ApiError {
+            operation,
+            reason: PUBLIC_ZONE.to_owned(),
+            message: format!("{id} is a public zone, not a private one"),
+            status: 400,
+        }
+    }
+
     /// A payload that differs from its stored checksum.
     pub(crate) fn garbled(operation: &'static str, what: &str) -> ApiError {
         ApiError {
@@ -209,6 +222,14 @@ impl ApiError {
                 "This resource manages regular perimeters only. Choose another name or ID, and manage the bridge \
                  with `gcloud access-context-manager perimeters`."
             }
+            _ if self.reason == PUBLIC_ZONE => {
+                "This resource manages private zones only. Choose another name or ID, and manage the public zone with \
+                 `gcloud dns managed-zones`."
+            }
+            _ if self.is(&["containerNotEmpty"]) => {
+                "The zone has records that this configuration does not manage. Delete them, such as with `gcloud dns \
+                 record-sets`, then apply again."
+            }
             _ if self.is(&["accessNotConfigured", "SERVICE_DISABLED"]) => {
                 "The API is disabled in this project. Enable it with `gcloud services enable compute.googleapis.com \
                  dns.googleapis.com servicedirectory.googleapis.com artifactregistry.googleapis.com \
@@ -220,11 +241,11 @@ impl ApiError {
                  GOOGLE_APPLICATION_CREDENTIALS."
             }
             _ if self.status == 403 && !self.is_throttle() && !self.is(&["quotaExceeded"]) => {
-                "Grant the principal that runs Terraform a role that permits this call: `roles/compute.networkAdmin` \
-                 for networks, `roles/compute.securityAdmin` for firewalls, `roles/secretmanager.admin` for keys, \
-                 `roles/compute.instanceAdmin.v1`, `roles/iam.serviceAccountAdmin` and \
-                 `roles/iam.serviceAccountUser` for gateways, or the organisation's \
-                 `roles/accesscontextmanager.policyEditor` for perimeters. If the message names an organisation \
+                "Grant the principal that runs Terraform a role that permits this call. `roles/compute.networkAdmin` \
+                 covers networks, `roles/compute.securityAdmin` firewalls, `roles/dns.admin` zones, and \
+                 `roles/secretmanager.admin` keys. Gateways need `roles/compute.instanceAdmin.v1`, \
+                 `roles/iam.serviceAccountAdmin` and `roles/iam.serviceAccountUser`. Perimeters need the organisation's \
+                 `roles/accesscontextmanager.policyEditor`. If the message names an organisation \
                  policy, that policy denies the call."
             }
             _ if self.is(&["quotaExceeded", "limitExceeded"]) => {
@@ -256,6 +277,12 @@ impl ApiError {
                 "badRequest",
                 "invalidUsage",
                 "invalidFieldValue",
+                "invalidValue",
+                "invalidZoneApex",
+                "invalidRecordCount",
+                "cnameResourceRecordSetConflict",
+                "recordTypeDisallowedAtZoneApex",
+                "wildcardNotAllowed",
                 "INVALID_ARGUMENT",
             ]) =>
             {
@@ -314,7 +341,9 @@ impl Failure for ApiError {
                 "backendError",
                 "ABORTED",
             ])
-            || self.message.contains("peering operation in progress")
+            || ["peering operation in progress", "route operation in progress"]
+                .iter()
+                .any(|words| self.message.contains(words))
             || (self.is(&["FAILED_PRECONDITION"]) && is_under_change(&self.message))
             || (self.is(&["INVALID_ARGUMENT"]) && is_unknown_account(&self.message))
     }
@@ -435,6 +464,9 @@ mod tests {
             ("notFound", 404),
             ("resourceNotReady", 400),
             ("conditionNotMet", 412),
+            ("containerNotEmpty", 400),
+            ("publicZone", 400),
+            ("invalidRecordCount", 400),
             ("invalid", 400),
             ("somethingNew", 400),
         ];
@@ -496,6 +528,18 @@ mod tests {
         assert!(error("RESOURCE_IN_USE_BY_ANOTHER_RESOURCE", 0).is_in_use());
         assert!(!error("RESOURCE_IN_USE_BY_ANOTHER_RESOURCE", 0).is_ambiguous());
         assert!(!error("invalid", 400).is_not_ready());
+    }
+
+    /// Both are answers of Google to a change of a peering (hashicorp/google issue 3034).
+    #[test]
+    fn another_operation_on_a_peered_network_is_waited_for() {
+        for message in [
+            "There is a peering operation in progress on the local or peer network. Try again later.",
+            "There is a route operation in progress on the local or peer network. Try again later.",
+        ] {
+            assert!(ApiError { message: message.into(), ..error("badRequest", 400) }.is_not_ready());
+        }
+        assert!(!error("badRequest", 400).is_not_ready());
     }
 
     #[test]

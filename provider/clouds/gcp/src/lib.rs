@@ -14,6 +14,9 @@ mod claims;
 mod client;
 mod common;
 mod config;
+mod dns;
+mod dns_record_set;
+mod dns_zone;
 mod error;
 mod firewall;
 mod gateway;
@@ -57,6 +60,8 @@ pub fn registry(session: &Session) -> Registry {
         .resource(Managed::<route::Route>::new(session))
         .resource(Managed::<network_peering::NetworkPeering>::new(session))
         .resource(Managed::<private_service_connect::Endpoint>::new(session))
+        .resource(Managed::<dns_zone::Zone>::new(session))
+        .resource(Managed::<dns_record_set::RecordSet>::new(session))
         .resource(Managed::<artifact_registry_repository::Repository>::new(session))
         .resource(Managed::<service_perimeter::ServicePerimeter>::new(session))
         .resource(Managed::<address::Address>::new(session))

@@ -33,7 +33,9 @@ impl Link {
                 (Some(location), "repositories", name)
             }
             ["projects", _, "zones", zone, collection, name] => (Some(zone), collection, name),
-            ["projects", _, collection @ ("secrets" | "serviceAccounts"), name] => (None, collection, name),
+            ["projects", _, collection @ ("secrets" | "serviceAccounts" | "managedZones"), name] => {
+                (None, collection, name)
+            }
             _ => return None,
         };
         let whole = parts.iter().all(|part| !part.is_empty());
@@ -53,7 +55,7 @@ impl Display for Link {
             (Some(location), "repositories") => format!("locations/{location}/"),
             (Some(zone), "instances") => format!("zones/{zone}/"),
             (Some(region), _) => format!("regions/{region}/"),
-            (None, "secrets" | "serviceAccounts") => String::new(),
+            (None, "secrets" | "serviceAccounts" | "managedZones") => String::new(),
             (None, _) => "global/".to_owned(),
         };
         write!(f, "projects/{project}/{place}{collection}/{name}")
@@ -180,6 +182,8 @@ references! {
     );
     /// A secret.
     SecretRef("secrets", "the `id` of a secret, such as `projects/acme/secrets/gw-a-wireguard`");
+    /// A zone of Cloud DNS.
+    ZoneRef("managedZones", "the `id` of a zone, such as `projects/acme/managedZones/googleapis`");
 }
 
 /// A check that the value is the ID or self link of an object of `collection`.
@@ -271,6 +275,7 @@ mod tests {
             "projects/p/zones/us-central1-a/instances/gw",
             "projects/p/locations/us/repositories/images",
             "projects/p/secrets/gw-wireguard",
+            "projects/p/managedZones/googleapis",
             "projects/p/serviceAccounts/gw@p.iam.gserviceaccount.com",
         ] {
             assert_eq!(Link::parse(id).map(|link| link.to_string()).as_deref(), Some(id));

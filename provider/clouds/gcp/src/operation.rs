@@ -2,6 +2,7 @@
 
 use google_cloud_compute_v1::model::Operation;
 use google_cloud_compute_v1::model::operation::Status;
+use google_cloud_dns_v1::model::operation::Status as DnsStatus;
 use google_cloud_gax::error::Error;
 use google_cloud_longrunning::model::Operation as LongRunning;
 use google_cloud_longrunning::model::operation::Result as Outcome;
@@ -84,6 +85,7 @@ async fn end(work: &Work<'_>, gcp: &Gcp, begun: &Begun) -> Result<Result<(), Api
                     let call = gcp.clients.perimeters.get_operation().set_name(&begun.name);
                     long_running(begun, call.send().await.named("operations.get")?)
                 }
+                Service::Dns { project, zone } => in_dns(gcp, begun, project, zone).await?,
                 Service::Compute { project, place } => in_compute(gcp, begun, project, place).await?,
             };
             Ok(outcome
@@ -115,6 +117,18 @@ async fn in_compute(
         }
     }?;
     Ok((operation.status == Some(Status::Done)).then(|| outcome(begun, operation)))
+}
+
+/// Outcome of a Cloud DNS operation, which cannot fail; `None` while it is in progress.
+async fn in_dns(
+    gcp: &Gcp,
+    begun: &Begun,
+    project: &str,
+    zone: &str,
+) -> Result<Option<Result<(), ApiError>>, ApiError> {
+    let call = gcp.clients.dns_operations.get().set_project(project).set_managed_zone(zone);
+    let operation = call.set_operation(&begun.name).send().await.named("managedZoneOperations.get")?;
+    Ok((operation.status == Some(DnsStatus::Done)).then_some(Ok(())))
 }
 
 /// Outcome of an operation of another API; `None` while it is in progress.

@@ -5,7 +5,7 @@ mod model;
 #[cfg(test)]
 mod tests;
 
-use tf_provider_rs::{Attr, Diagnostic, Diagnostics, Path, async_trait};
+use tf_provider_rs::{Attr, Change, Diagnostic, Diagnostics, Path, async_trait};
 use warren_managed::{Failure, Object};
 
 use crate::error::ApiError;
@@ -18,6 +18,19 @@ pub(crate) use model::FlowLog;
 impl Object for FlowLog {
     fn validate(&self, _session: &Session, diagnostics: &mut Diagnostics) {
         check(self, diagnostics);
+    }
+
+    async fn plan(_session: &Session, change: &mut Change<FlowLog>, _diagnostics: &mut Diagnostics) {
+        if !change.config.max_aggregation_interval.is_null() {
+            return;
+        }
+        let interval = change.config.default_interval();
+        let path = Path::of("max_aggregation_interval");
+        let changed = change.prior.as_ref().is_some_and(|prior| prior.max_aggregation_interval != interval);
+        if changed && !change.requires_replace.contains(&path) {
+            change.requires_replace.push(path);
+        }
+        change.planned.max_aggregation_interval = interval;
     }
 
     async fn prepare(
@@ -81,6 +94,13 @@ fn check(log: &FlowLog, diagnostics: &mut Diagnostics) {
             "Flow log needs exactly one source",
             format!("{set} of vpc_id, subnet_id, transit_gateway_id are set. Set exactly one of them."),
         ));
+    }
+    if log.transit_gateway_id.is_known() && log.max_aggregation_interval == Attr::Known(600) {
+        diagnostics.error_at(
+            Path::of("max_aggregation_interval"),
+            "Interval not possible for a transit gateway",
+            "AWS aggregates flows of a transit gateway over 60 seconds only. Remove `max_aggregation_interval`.",
+        );
     }
     if log.destination_type == Attr::Known(DestinationType::CloudWatchLogs) && log.iam_role_arn.is_null() {
         diagnostics.error_at(

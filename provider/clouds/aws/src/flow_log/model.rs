@@ -39,8 +39,8 @@ pub(crate) struct FlowLog {
     #[attr(optional, replaces)]
     pub(crate) iam_role_arn: Attr<String>,
     /// Maximum time in seconds over which a flow is aggregated into one record: 60 or 600. AWS requires 60 for transit
-    /// gateways. Changing this replaces the flow log. Defaults to `600`.
-    #[attr(default = 600, replaces, validate = check_interval)]
+    /// gateways. Changing this replaces the flow log. Defaults to `60` for transit gateways, and to `600` otherwise.
+    #[attr(optional, computed, replaces, validate = check_interval)]
     pub(crate) max_aggregation_interval: Attr<i32>,
     /// Fields of each record, such as `${srcaddr} ${dstaddr} ${bytes}`. Changing this replaces the flow log. Defaults
     /// to version 2 of the AWS format.
@@ -92,6 +92,17 @@ impl Source {
 }
 
 impl FlowLog {
+    /// The interval that AWS uses by default or, for a transit gateway, requires; unknown while the source is.
+    pub(super) fn default_interval(&self) -> Attr<i32> {
+        let others = [self.vpc_id.is_null(), self.subnet_id.is_null()];
+        match (self.transit_gateway_id.is_null(), others) {
+            (true, _) => 600.into(),
+            (false, [true, true]) => 60.into(),
+            (false, _) if self.transit_gateway_id.is_known() => 60.into(),
+            _ => Attr::Unknown,
+        }
+    }
+
     /// The source; `None` if none is known.
     pub(super) fn source(&self) -> Option<Source> {
         let vpc = self.vpc_id.known().cloned().map(Source::Vpc);

@@ -2,7 +2,7 @@ use aws_sdk_ec2::types;
 
 use super::*;
 use crate::common::tests::known;
-use crate::session::tests::account;
+use crate::session::tests::{account, session};
 
 fn told(log: &FlowLog) -> Vec<String> {
     let mut diagnostics = Diagnostics::default();
@@ -18,6 +18,29 @@ fn one_thing_is_logged() {
     insta::assert_snapshot!(told(&FlowLog { subnet_id: known("subnet-1"), ..vpc.clone() }).join("\n"));
     let logs = FlowLog { destination_type: DestinationType::CloudWatchLogs.into(), ..vpc };
     insta::assert_snapshot!(told(&logs).join("\n"));
+}
+
+#[tokio::test]
+async fn a_transit_gateway_is_logged_by_the_minute() {
+    let session = session([]).await;
+    let planned = async |config: FlowLog, prior: Option<FlowLog>| {
+        let planned = config.clone();
+        let mut change = Change { prior, config, planned, requires_replace: Vec::new(), deferred: None };
+        FlowLog::plan(&session, &mut change, &mut Diagnostics::default()).await;
+        (change.planned.max_aggregation_interval, change.requires_replace.len())
+    };
+    let transit = FlowLog { transit_gateway_id: known("tgw-1"), ..FlowLog::default() };
+    let unknown = FlowLog { transit_gateway_id: Attr::Unknown, ..FlowLog::default() };
+    let either = FlowLog { vpc_id: Attr::Unknown, ..unknown.clone() };
+    let vpc = FlowLog { vpc_id: Attr::Unknown, ..FlowLog::default() };
+    assert_eq!(planned(transit.clone(), None).await, (60.into(), 0));
+    assert_eq!(planned(unknown, None).await, (60.into(), 0));
+    assert_eq!(planned(either, None).await, (Attr::Unknown, 0));
+    assert_eq!(planned(vpc.clone(), None).await, (600.into(), 0));
+    let minute = FlowLog { max_aggregation_interval: 60.into(), ..vpc.clone() };
+    assert_eq!(planned(minute.clone(), None).await, (60.into(), 0));
+    assert_eq!(planned(vpc, Some(minute)).await, (600.into(), 1));
+    insta::assert_snapshot!(told(&FlowLog { max_aggregation_interval: 600.into(), ..transit }).join("\n"));
 }
 
 #[tokio::test]

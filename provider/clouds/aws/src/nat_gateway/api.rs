@@ -8,7 +8,7 @@ use super::model::{Connectivity, NatGateway};
 use crate::address;
 use crate::client;
 use crate::error::{ApiError, Named, OrMissing, Parsed};
-use crate::ids::AllocationId;
+use crate::ids::{AllocationId, VpcId};
 use crate::session::Aws;
 use crate::tags::{self, PART_OF, Tags, filter};
 
@@ -21,6 +21,8 @@ pub(super) struct Live {
     pub(super) state: NatGateway,
     /// Why AWS could not create it.
     pub(super) failure: Option<String>,
+    /// Whether it failed because its VPC has no internet gateway.
+    pub(super) unattached: bool,
 }
 
 /// The tags of an address that belongs to a gateway with these tags.
@@ -102,7 +104,22 @@ pub(super) fn live(aws: &Aws, gateway: types::NatGateway, before: &NatGateway) -
         vpc_id: Attr::Known(gateway.vpc_id.parsed(DESCRIBE, "VpcId")?),
         state: Attr::Known(state.parsed(DESCRIBE, "State")?),
     };
-    Ok(Live { state, failure: gateway.failure_message.non_empty() })
+    let unattached = gateway.failure_code.as_deref() == Some("Gateway.NotAttached");
+    Ok(Live { state, failure: gateway.failure_message.non_empty(), unattached })
+}
+
+/// An error unless the VPC has an internet gateway.
+pub(super) async fn internet_gateway(aws: &Aws, vpc: &VpcId) -> Result<(), ApiError> {
+    const DESCRIBE: &str = "DescribeInternetGateways";
+    let call = aws.ec2().describe_internet_gateways().filters(filter("attachment.vpc-id", vpc));
+    let found = call.send().await.named(DESCRIBE)?.internet_gateways.unwrap_or_default();
+    let mut attachments = found.iter().flat_map(types::InternetGateway::attachments);
+    // EC2 calls an attached gateway `available`, which the SDK does not know.
+    let attached = attachments.any(|attachment| {
+        let state = attachment.state.as_ref().map(types::AttachmentStatus::as_str);
+        matches!(state, Some("attached" | "available"))
+    });
+    if attached { Ok(()) } else { Err(ApiError::absent(DESCRIBE, vpc)) }
 }
 
 /// The state with the address in the attribute of whoever allocated it; `owned` is whether this resource did.

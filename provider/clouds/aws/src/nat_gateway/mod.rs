@@ -7,6 +7,9 @@
 //! allocate address -> create gateway -> available -> delete gateway -> deleted -> release address
 //! ```
 //!
+//! AWS accepts a public gateway in a VPC without an internet gateway, and it fails a little later. If the internet gateway
+//! is attached by then, such as by another resource of the run, the gateway is created once more.
+//!
 //! If the gateway no longer exists but its address does, the gateway stays in the state as `deleted`, and
 //! the plan replaces it.
 
@@ -103,21 +106,21 @@ impl Object for NatGateway {
             self.owned_allocation_id = Attr::Known(Some(address).parsed("AllocateAddress", "AllocationId")?);
             progress.save(self);
         }
-        warren_managed::ensure(self, work, progress).await
+        loop {
+            warren_managed::ensure(self, work, progress).await?;
+            let id = self.object.id()?.to_owned();
+            let found = self.settled(work, &id).await?;
+            if !found.unattached || !attached_since(work, &found).await? {
+                return Ok(());
+            }
+            end(work, &id, self).await?;
+        }
     }
 
     async fn reconcile(&self, work: &Work<'_>) -> Result<NatGateway, Diagnostics> {
         let Work { cloud: aws, op, .. } = work;
         let id = self.object.id()?;
-        let found = op
-            .until("available", || async {
-                let found = api::get(aws, id, self).await?;
-                Ok(match found.state.state.value()? {
-                    State::Pending => Poll::Pending("pending".into()),
-                    _ => Poll::Ready(found),
-                })
-            })
-            .await?;
+        let found = self.settled(work, id).await?;
         if found.state.state != Attr::Known(State::Available) {
             return Err(failed(&self.label(), &found).into());
         }
@@ -137,7 +140,8 @@ impl Object for NatGateway {
             Err(_) => None,
         };
         match found {
-            Some(found) if found.state.value()?.is_living() => {
+            // AWS shows a failed gateway for about an hour, and until it is deleted it holds its address.
+            Some(found) if found.state.value()?.is_living() || found.state == Attr::Known(State::Failed) => {
                 let owned = !self.owned_allocation_id.is_known()
                     && api::owned(aws, found.allocation_id.known()).await?;
                 Ok(Some(api::with_owner(found, owned)))
@@ -159,16 +163,7 @@ impl Object for NatGateway {
             }
         }
         if let Some(id) = &gateway {
-            op.release(|| api::delete(aws, id)).await?;
-            // A failed gateway counts as existing until it is deleted: it still holds its address.
-            op.until("deleted", || async {
-                let found = ApiError::if_found(api::get(aws, id, self).await)?;
-                Ok(match found.map(|found| found.state.state.value().cloned()).transpose()? {
-                    Some(state) if state != State::Deleted => Poll::Pending(state.to_string()),
-                    _ => Poll::Ready(()),
-                })
-            })
-            .await?;
+            end(work, id, self).await?;
         }
         if let Some(address) = self.owned_allocation_id.known() {
             op.release(|| api::release(aws, address)).await?;
@@ -178,11 +173,29 @@ impl Object for NatGateway {
 }
 
 impl NatGateway {
-    /// The gateway that ended, while its address still exists; `None` if neither exists.
+    /// The gateway once it is no longer pending.
+    async fn settled(&self, work: &Work<'_>, id: &str) -> Result<api::Live, Diagnostics> {
+        let Work { cloud: aws, op, .. } = work;
+        op.until("available", || async {
+            let found = api::get(aws, id, self).await?;
+            Ok(match found.state.state.value()? {
+                State::Pending => Poll::Pending("pending".into()),
+                _ => Poll::Ready(found),
+            })
+        })
+        .await
+    }
+
+    /// The gateway that ended, while its address still exists; `None` if neither exists. Without an ID, a cancelled
+    /// create has not come to the gateway.
     async fn remains(&self, aws: &Aws, found: Option<NatGateway>) -> Result<Option<NatGateway>, Diagnostics> {
         match self.owned_allocation_id.known() {
             Some(address) if api::address_tags_of(aws, address).await?.is_some() => {
-                let state = found.map_or(Attr::Known(State::Deleted), |found| found.state);
+                let state = match found {
+                    Some(found) => found.state,
+                    None if self.id().is_known() => Attr::Known(State::Deleted),
+                    None => self.state.clone(),
+                };
                 Ok(Some(NatGateway { state, ..self.clone() }))
             }
             _ => Ok(None),
@@ -190,13 +203,47 @@ impl NatGateway {
     }
 }
 
+/// Whether the VPC of a gateway that failed for it has an internet gateway now, or soon.
+async fn attached_since(work: &Work<'_>, found: &api::Live) -> Result<bool, Diagnostics> {
+    let Work { cloud: aws, op, .. } = work;
+    let vpc = found.state.vpc_id.value()?;
+    let attached = op.call(|| api::internet_gateway(aws, vpc)).await.is_ok();
+    op.check_cancelled()?;
+    Ok(attached)
+}
+
+/// Deletes a gateway, and waits until it is deleted.
+async fn end(work: &Work<'_>, id: &str, before: &NatGateway) -> Result<(), Diagnostics> {
+    let Work { cloud: aws, op, .. } = work;
+    op.release(|| api::delete(aws, id)).await?;
+    // A failed gateway counts as existing until it is deleted: it still holds its address.
+    op.until("deleted", || async {
+        let found = ApiError::if_found(api::get(aws, id, before).await)?;
+        Ok(match found.map(|found| found.state.state.value().cloned()).transpose()? {
+            None | Some(State::Deleted) => Poll::Ready(()),
+            // The delete did not find a gateway that was created a moment ago.
+            Some(state) if state.is_living() || state == State::Failed => {
+                api::delete(aws, id).await?;
+                Poll::Pending(state.to_string())
+            }
+            Some(state) => Poll::Pending(state.to_string()),
+        })
+    })
+    .await
+}
+
 fn failed(label: &str, found: &api::Live) -> Diagnostic {
     Diagnostic::error(
         "NAT gateway failed",
         format!(
-            "{label} is in the state {}. AWS reports: {}. Apply again to replace the gateway.",
+            "{label} is in the state {}. AWS reports: {}. {}",
             found.state.state.known().map_or("unknown", State::as_str),
-            found.failure.as_deref().unwrap_or("no reason")
+            found.failure.as_deref().unwrap_or("no reason"),
+            if found.unattached {
+                "Create a `warren_aws_internet_gateway` for the VPC, and name it in `depends_on` of the NAT gateway."
+            } else {
+                "Apply again to replace the gateway."
+            }
         ),
     )
 }

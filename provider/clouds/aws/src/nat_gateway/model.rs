@@ -68,9 +68,11 @@ pub(crate) enum State {
     Pending,
     #[choice("available")]
     Available,
+    #[choice("failed")]
+    Failed,
     #[choice("deleted")]
     Deleted,
-    /// Such as `failed` or `deleting`.
+    /// Such as `deleting`.
     #[choice(other)]
     Other(String),
 }

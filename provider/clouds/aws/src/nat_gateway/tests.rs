@@ -86,12 +86,15 @@ async fn messages() {
     resource.validate(&config, &mut diagnostics).await;
     let ended = described()
         .state(types::NatGatewayState::Failed)
+        .failure_message("Elastic IP address eipalloc-9 is already associated");
+    let unattached = ended
+        .clone()
+        .failure_code("Gateway.NotAttached")
         .failure_message("Network vpc-1 has no Internet gateway attached");
     let aws = account([]).await;
-    let found = api::live(&aws, ended.build(), &NatGateway::default()).unwrap();
-    insta::assert_snapshot!(format!(
-        "{}\n{}",
-        diagnostics.0[0].detail,
+    let told = [ended, unattached].map(|ended| {
+        let found = api::live(&aws, ended.build(), &NatGateway::default()).unwrap();
         failed(&gateway("failed").label(), &found).detail
-    ));
+    });
+    insta::assert_snapshot!(format!("{}\n{}", diagnostics.0[0].detail, told.join("\n")));
 }

@@ -3,7 +3,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::str::FromStr;
 
-use aws_sdk_ec2::types::{self, ResourceType, RouteOrigin, RouteState, RouteTableAssociationStateCode};
+use aws_sdk_ec2::types::{
+    self, ResourceType, RouteOrigin, RouteState, RouteTableAssociationStateCode,
+    TransitGatewayAttachmentState,
+};
 use tf_provider_rs::Attr;
 use warren_managed::{Failure, sets};
 
@@ -11,7 +14,7 @@ use super::model::{Route, RouteTable};
 use super::routes::{Destination, Target};
 use crate::client;
 use crate::error::{ApiError, Named, OrMissing, Parsed};
-use crate::ids::SubnetId;
+use crate::ids::{SubnetId, TransitGatewayId, VpcId};
 use crate::session::Aws;
 use crate::tags::{self, Tags, filter};
 
@@ -141,6 +144,28 @@ fn route(route: types::Route) -> Result<Option<(Destination, LiveRoute)>, ApiErr
 
 fn parsed<T: FromStr>(id: Option<String>, target: fn(T) -> Target) -> Option<Target> {
     id?.parse().ok().map(target)
+}
+
+/// Whether the VPC is being attached to the transit gateway. Until then, AWS reports that a route's gateway does not exist.
+pub(super) async fn attaching(aws: &Aws, gateway: &TransitGatewayId, vpc: &VpcId) -> Result<bool, ApiError> {
+    use TransitGatewayAttachmentState as State;
+    const DESCRIBE: &str = "DescribeTransitGatewayVpcAttachments";
+    let call = aws
+        .ec2()
+        .describe_transit_gateway_vpc_attachments()
+        .filters(filter("transit-gateway-id", gateway))
+        .filters(filter("vpc-id", vpc));
+    let mut pages = call.into_paginator().items().send();
+    while let Some(attachment) = pages.next().await {
+        let state = attachment.named(DESCRIBE)?.state;
+        if matches!(
+            state,
+            Some(State::Initiating | State::InitiatingRequest | State::Pending | State::Available)
+        ) {
+            return Ok(true);
+        }
+    }
+    Ok(false)
 }
 
 /// Sets the destination of a route call. Every call has its own type.

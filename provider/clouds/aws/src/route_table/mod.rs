@@ -13,6 +13,7 @@ use crate::error::ApiError;
 use crate::session::{Aws, Session, Work};
 use crate::tags::Tags;
 pub(crate) use model::RouteTable;
+use routes::Target;
 
 #[async_trait]
 impl Object for RouteTable {
@@ -65,8 +66,14 @@ impl RouteTable {
             op.check_cancelled()?;
             match have.routes.get(destination) {
                 Some(route) if route.target.as_ref() == Some(target) && !route.blackhole => {}
-                Some(_) => op.call(|| api::replace_route(aws, id, destination, target)).await?,
-                None => op.call(|| api::create_route(aws, id, destination, target)).await?,
+                Some(_) => {
+                    let replace = || api::replace_route(aws, id, destination, target);
+                    op.call_while(replace, || self.comes(aws, target)).await?;
+                }
+                None => {
+                    let create = || api::create_route(aws, id, destination, target);
+                    op.call_while(create, || self.comes(aws, target)).await?;
+                }
             }
         }
         for destination in have.routes.keys().filter(|destination| !want.contains_key(*destination)) {
@@ -74,6 +81,14 @@ impl RouteTable {
             op.call(|| api::delete_route(aws, id, destination)).await?;
         }
         Ok(())
+    }
+
+    /// Whether the target of a route, which AWS does not find, is being attached to the VPC.
+    async fn comes(&self, aws: &Aws, target: &Target) -> bool {
+        match (target, self.vpc_id.known()) {
+            (Target::TransitGateway(id), Some(vpc)) => api::attaching(aws, id, vpc).await.unwrap_or(false),
+            _ => false,
+        }
     }
 
     async fn reconcile_subnets(&self, work: &Work<'_>, have: &api::Live) -> Result<(), Diagnostics> {

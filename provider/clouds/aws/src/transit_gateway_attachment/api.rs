@@ -11,7 +11,7 @@ use tf_provider_rs::Attr;
 use super::model::Attachment;
 use crate::client::{self, switch};
 use crate::error::{ApiError, Named, OrMissing, Parsed};
-use crate::ids;
+use crate::ids::{self, TransitGatewayRouteTableId};
 use crate::session::Aws;
 use crate::tags::{self, Tags};
 use warren_managed::{Failure, sets};
@@ -110,9 +110,39 @@ pub(super) fn state(
         dns_support: (options.dns_support == Some(DnsSupportValue::Enable)).into(),
         ipv6_support: (options.ipv6_support == Some(Ipv6SupportValue::Enable)).into(),
         appliance_mode: (options.appliance_mode_support == Some(ApplianceModeSupportValue::Enable)).into(),
+        transit_gateway_default_route_table_association: before
+            .transit_gateway_default_route_table_association,
+        transit_gateway_default_route_table_propagation: before
+            .transit_gateway_default_route_table_propagation,
         vpc_owner_id: Attr::Known(found.vpc_owner_id.parsed(DESCRIBE, "VpcOwnerId")?),
         state: found.state.or_missing(DESCRIBE, "State")?.as_str().into(),
     })
+}
+
+/// The default tables of a gateway.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(super) struct DefaultTables {
+    pub(super) association: Option<TransitGatewayRouteTableId>,
+    pub(super) propagation: Option<TransitGatewayRouteTableId>,
+}
+
+/// The default tables of the gateway that `have` is attached to; `None` if another account owns it, which cannot be read.
+pub(super) async fn default_tables(aws: &Aws, have: &Attachment) -> Result<Option<DefaultTables>, ApiError> {
+    const DESCRIBE: &str = "DescribeTransitGateways";
+    let id = have.transit_gateway_id.value()?;
+    let call = aws.ec2().describe_transit_gateways().transit_gateway_ids(id.as_str());
+    let found = call.send().await.named(DESCRIBE)?.transit_gateways.into_iter().flatten().next();
+    let found = found.ok_or_else(|| ApiError::absent(DESCRIBE, id))?;
+    if found.owner_id.as_deref() != have.vpc_owner_id.known().map(|id| &**id) {
+        return Ok(None);
+    }
+    let options = found.options.or_missing(DESCRIBE, "Options")?;
+    let association = options.association_default_route_table_id;
+    let propagation = options.propagation_default_route_table_id;
+    Ok(Some(DefaultTables {
+        association: association.parsed_if_set(DESCRIBE, "Options.AssociationDefaultRouteTableId")?,
+        propagation: propagation.parsed_if_set(DESCRIBE, "Options.PropagationDefaultRouteTableId")?,
+    }))
 }
 
 /// Updates settings and subnets. Without differences it calls nothing.

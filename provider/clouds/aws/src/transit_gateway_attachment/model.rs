@@ -35,6 +35,16 @@ pub(crate) struct Attachment {
     /// Updated in place. Defaults to `false`.
     #[attr(default = false)]
     pub(crate) appliance_mode: Attr<bool>,
+    /// Whether the attachment is associated with the default route table of the transit gateway. By default the option
+    /// `default_route_table_association` of the transit gateway decides. Ignored if another account owns the transit
+    /// gateway. Updated in place.
+    #[attr(optional)]
+    pub(crate) transit_gateway_default_route_table_association: Attr<bool>,
+    /// Whether the attachment propagates its routes to the default route table of the transit gateway. By default the
+    /// option `default_route_table_propagation` of the transit gateway decides. Ignored if another account owns the
+    /// transit gateway. Updated in place.
+    #[attr(optional)]
+    pub(crate) transit_gateway_default_route_table_propagation: Attr<bool>,
     /// ID of the AWS account that owns the VPC.
     #[attr(computed, keeps)]
     pub(crate) vpc_owner_id: Attr<AccountId>,

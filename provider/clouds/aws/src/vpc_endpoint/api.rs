@@ -6,12 +6,12 @@ use aws_sdk_ec2::types::{self, IpPermission, ResourceType, SecurityGroup, VpcEnd
 use ipnet::IpNet;
 use tf_provider_rs::{Attr, NotKnown};
 
-use super::model::{DnsEntry, Endpoint, Kind};
+use super::model::{DnsEntry, DnsOptions, Endpoint, IpAddressType, Kind};
 use super::{buckets, service};
 use crate::client;
 use crate::error::{ApiError, Named, OrMissing, Parsed};
-use crate::ids::{self, NetworkInterfaceId, SecurityGroupId};
-use crate::memory::{PlannedEndpoint, PlannedSecurityGroup};
+use crate::ids::{self, NetworkInterfaceId, SecurityGroupId, VpcId};
+use crate::memory::{PlannedEndpoint, PlannedSecurityGroup, PlannedZone};
 use crate::session::Aws;
 use crate::tags::{self, Tags, filter};
 use warren_managed::sets::{self, Set};
@@ -97,9 +97,24 @@ pub(super) async fn create(aws: &Aws, planned: &Endpoint, tags: &Tags) -> Result
             .set_security_group_ids(set(&planned.security_group_ids))
             .private_dns_enabled(planned.private_dns_enabled.is_true())
     };
+    if let Some(kind) = planned.ip_address_type.known() {
+        call = call.ip_address_type(types::IpAddressType::from(kind.as_str()));
+    }
+    call = call.set_dns_options(planned.dns_options.known().map(dns_options));
     let made = call.customize().config_override(client::once()).send().await.named(OPERATION)?;
     let made = made.vpc_endpoint.or_missing(OPERATION, "VpcEndpoint")?;
     made.vpc_endpoint_id.or_missing(OPERATION, ID)
+}
+
+/// DNS settings for a call; AWS keeps those that are absent.
+fn dns_options(options: &DnsOptions) -> types::DnsOptionsSpecification {
+    let kind = options.dns_record_ip_type.known();
+    types::DnsOptionsSpecification::builder()
+        .set_dns_record_ip_type(kind.map(|kind| types::DnsRecordIpType::from(kind.as_str())))
+        .set_private_dns_only_for_inbound_resolver_endpoint(
+            options.private_dns_only_for_inbound_resolver_endpoint.known().copied(),
+        )
+        .build()
 }
 
 /// The endpoint of `before` as it is now, even if it failed; an error if it does not exist or is deleted.
@@ -117,13 +132,16 @@ pub(super) async fn read(aws: &Aws, before: &Endpoint) -> Result<Endpoint, ApiEr
     if is_gone(endpoint.state.value()?) {
         return Err(ApiError::absent(DESCRIBE, before.object.id()?));
     }
-    endpoint.prefix_list_id = Attr::Null;
+    (endpoint.prefix_list_id, endpoint.cidr_blocks) = (Attr::Null, Attr::Null);
     if endpoint.is_gateway() {
+        const LIST: &str = "DescribePrefixLists";
         let call = aws.ec2().describe_prefix_lists();
         let call = call.filters(filter("prefix-list-name", endpoint.service_name.value()?));
-        let lists = call.send().await.named("DescribePrefixLists")?.prefix_lists.into_iter().flatten();
-        let list = lists.filter_map(|list| list.prefix_list_id).next();
-        endpoint.prefix_list_id = list.parsed_if_set("DescribePrefixLists", "PrefixListId")?.into();
+        let list = call.send().await.named(LIST)?.prefix_lists.into_iter().flatten().next();
+        let (id, ranges) = list.map(|list| (list.prefix_list_id, list.cidrs)).unwrap_or_default();
+        endpoint.prefix_list_id = id.parsed_if_set(LIST, "PrefixListId")?.into();
+        let ranges = ranges.into_iter().flatten().map(Some);
+        endpoint.cidr_blocks = sets::of(ids::all(ranges, LIST, "Cidrs")?);
     }
     Ok(endpoint)
 }
@@ -131,6 +149,7 @@ pub(super) async fn read(aws: &Aws, before: &Endpoint) -> Result<Endpoint, ApiEr
 /// The state of the object that was found, based on `before`.
 pub(super) fn found(aws: &Aws, found: VpcEndpoint, before: &Endpoint) -> Result<Found, ApiError> {
     let status = state_of(&found)?;
+    let address_type = found.ip_address_type.as_ref().map(|kind| kind.as_str().to_owned());
     let tags = tags::from_sdk(found.tags());
     let kind = found.vpc_endpoint_type.map(|kind| kind.as_str().to_owned());
     let kind = kind.parsed(DESCRIBE, "VpcEndpointType")?;
@@ -158,18 +177,44 @@ pub(super) fn found(aws: &Aws, found: VpcEndpoint, before: &Endpoint) -> Result<
         security_group_ids: sets::of(ids::all(groups, DESCRIBE, "Groups.GroupId")?),
         // Meaningless for a gateway endpoint.
         private_dns_enabled: (found.private_dns_enabled == Some(true) && kind != Kind::Gateway).into(),
+        // Older endpoints report none.
+        ip_address_type: address_type
+            .parsed_if_set(DESCRIBE, "IpAddressType")?
+            .unwrap_or(IpAddressType::Ipv4)
+            .into(),
+        dns_options: match before.dns_options.known() {
+            Some(before) => Attr::Known(shown_options(found.dns_options, before)?),
+            None => Attr::Null,
+        },
         policy: buckets::shown(found.policy_document.clone(), before, &aws.region),
         dns_entries: found.dns_entries.into_iter().flatten().map(entry).collect::<Vec<_>>().into(),
         network_interface_ids: sets::of(interfaces),
         bucket_policy: before.bucket_policy.clone(),
         allow_incomplete: before.allow_incomplete,
         prefix_list_id: before.prefix_list_id.clone(),
+        cidr_blocks: before.cidr_blocks.clone(),
         state: status.into(),
         owner_id: found.owner_id.parsed_if_set(DESCRIBE, "OwnerId")?.into(),
         service_name: service_name.into(),
     };
     let failure = found.failure_reason.or(found.last_error.and_then(|error| error.message));
     Ok(Found { state, policy: found.policy_document, failure })
+}
+
+/// The DNS settings of the endpoint that the configuration sets.
+fn shown_options(found: Option<types::DnsOptions>, before: &DnsOptions) -> Result<DnsOptions, ApiError> {
+    let (kind, inbound) = found
+        .map(|found| (found.dns_record_ip_type, found.private_dns_only_for_inbound_resolver_endpoint))
+        .unwrap_or_default();
+    let kind = kind.map(|kind| kind.as_str().to_owned());
+    let mut shown = DnsOptions::default();
+    if before.dns_record_ip_type.is_known() {
+        shown.dns_record_ip_type = kind.parsed_if_set(DESCRIBE, "DnsRecordIpType")?.into();
+    }
+    if before.private_dns_only_for_inbound_resolver_endpoint.is_known() {
+        shown.private_dns_only_for_inbound_resolver_endpoint = inbound.unwrap_or_default().into();
+    }
+    Ok(shown)
 }
 
 /// Updates the settings of `have` to those of `want` in one call. Without differences it calls nothing.
@@ -195,6 +240,15 @@ pub(super) async fn modify(aws: &Aws, have: &Found, want: &Endpoint) -> Result<(
             call = call.private_dns_enabled(private_dns);
             changed = true;
         }
+    }
+    if let Some(kind) = want.ip_address_type.known().filter(|_| have.ip_address_type != want.ip_address_type)
+    {
+        call = call.ip_address_type(types::IpAddressType::from(kind.as_str()));
+        changed = true;
+    }
+    if let Some(options) = want.dns_options.known().filter(|_| have.dns_options != want.dns_options) {
+        call = call.dns_options(dns_options(options));
+        changed = true;
     }
     match (want.wanted_policy(&aws.region).into_known(), policy) {
         (Some(want), Some(have)) if crate::policy::equivalent(&want, have) => {}
@@ -257,6 +311,23 @@ pub(super) async fn interfaces(
         living.extend(interface.named("DescribeNetworkInterfaces")?.network_interface_id);
     }
     Ok(living)
+}
+
+/// The private zones of a VPC.
+pub(super) async fn zones(aws: &Aws, vpc_id: &VpcId) -> Result<Vec<PlannedZone>, ApiError> {
+    let region = aws_sdk_route53::types::VpcRegion::from(aws.region.as_str());
+    let route53 = aws.route53();
+    let (mut zones, mut next) = (Vec::new(), None);
+    loop {
+        let call = route53.list_hosted_zones_by_vpc().vpc_id(&**vpc_id).vpc_region(region.clone());
+        let answer = call.set_next_token(next).send().await.named("ListHostedZonesByVPC")?;
+        let zone = |domain| PlannedZone { domain, vpcs: vec![Attr::Known(vpc_id.clone())] };
+        zones.extend(answer.hosted_zone_summaries.into_iter().map(|found| zone(found.name)));
+        next = answer.next_token;
+        if next.is_none() {
+            return Ok(zones);
+        }
+    }
 }
 
 /// The sources that live security groups allow on TCP port 443.

@@ -1,6 +1,8 @@
 //! Checks whether an image pull from ECR can work through an endpoint. The plan fails if something is
 //! certainly missing.
 //!
+//! Without private DNS, a private zone must answer for the names of the service.
+//!
 //! A pull requests a token from `ecr.api` and the manifest from `ecr.dkr`, and reads the layers from a
 //! bucket of AWS through `s3`. Unknown values are skipped; the plan is checked again during apply.
 
@@ -11,8 +13,9 @@ use tf_provider_rs::{Attr, Diagnostics, Path};
 use super::model::Endpoint;
 use super::service;
 use crate::ids::{self, SecurityGroupId, VpcId};
-use crate::memory::{PlannedEndpoint, PlannedSecurityGroup, PlannedVpc};
+use crate::memory::{PlannedEndpoint, PlannedSecurityGroup, PlannedVpc, PlannedZone};
 use crate::policy::Document;
+use crate::route53_zone::answers;
 use warren_managed::sets;
 
 /// The known objects around an endpoint.
@@ -24,6 +27,8 @@ pub(super) struct Around {
     pub(super) groups: BTreeMap<SecurityGroupId, PlannedSecurityGroup>,
     /// Endpoints of the same VPC: planned in this run, or live.
     pub(super) endpoints: Vec<PlannedEndpoint>,
+    /// Private zones: planned in this run, or live ones of the VPC.
+    pub(super) zones: Vec<PlannedZone>,
     /// Whether objects that are missing here do not exist; otherwise they were not looked up.
     pub(super) looked_up: bool,
 }
@@ -57,13 +62,19 @@ pub(super) fn check(
     let mut missing = |path: &str, summary: &str, detail: String| {
         diagnostics.error_at(Path::of(path), summary, format!("{detail} {HINT}"));
     };
-    if endpoint.private_dns_enabled == Attr::Known(false) {
+    if endpoint.private_dns_enabled == Attr::Known(false)
+        && around.looked_up
+        && let Some(name) = region.and_then(|region| service::public_name(short, region))
+        && !answers(&around.zones, &endpoint.vpc_id, &name)
+    {
         missing(
             "private_dns_enabled",
-            "ECR endpoint without private DNS",
+            "ECR endpoint without DNS",
             format!(
-                "Container runtimes look up the public names of ECR, which resolve to the endpoint \
-                 `{short}` only with private DNS. Set `private_dns_enabled = true`."
+                "Container runtimes look up `{name}`, which resolves to the endpoint `{short}` only with private DNS \
+                 or with a private zone. Set `private_dns_enabled = true`, or create a `warren_aws_route53_zone` for \
+                 `{name}` in the same VPC. If this configuration declares the zone, add it to `depends_on` of this \
+                 resource, so that it is planned first."
             ),
         );
     }

@@ -59,6 +59,7 @@ impl Object for Endpoint {
                     ("subnet_ids", has_items(&self.subnet_ids)),
                     ("security_group_ids", has_items(&self.security_group_ids)),
                     ("private_dns_enabled", self.private_dns_enabled.is_true()),
+                    ("dns_options", self.dns_options.is_known()),
                 ];
                 (Kind::Interface, interfaces.to_vec())
             }
@@ -187,13 +188,16 @@ fn derive(
         }
     } else {
         planned.prefix_list_id = Attr::Null;
+        planned.cidr_blocks = Attr::Null;
     }
     if let Some(prior) = prior {
         if prior.subnet_ids != planned.subnet_ids {
             planned.network_interface_ids = Attr::Unknown;
             planned.dns_entries = Attr::Unknown;
         }
-        if prior.private_dns_enabled != planned.private_dns_enabled {
+        if (&prior.private_dns_enabled, &prior.ip_address_type, &prior.dns_options)
+            != (&planned.private_dns_enabled, &planned.ip_address_type, &planned.dns_options)
+        {
             planned.dns_entries = Attr::Unknown;
         }
         if let (Attr::Known(before), Attr::Known(after)) = (&prior.policy, &planned.policy)
@@ -260,6 +264,12 @@ async fn around(
         around.groups.extend(api::groups(aws, &elsewhere).await?);
     }
     around.endpoints = run.endpoints.all().into_iter().map(|(_, planned)| planned).collect();
+    around.zones = run.zones.all().into_iter().map(|(_, planned)| planned).collect();
+    if endpoint.private_dns_enabled == Attr::Known(false)
+        && let (Some(aws), Some(id)) = (&aws, endpoint.vpc_id.known())
+    {
+        around.zones.extend(api::zones(aws, id).await?);
+    }
     let missing = |service: &&&str| {
         !around
             .endpoints

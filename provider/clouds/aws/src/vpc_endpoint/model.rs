@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use ipnet::IpNet;
 use tf_provider_rs::{Attr, Choice, Diagnostics, Object, Path, Resource, Value};
 use warren_managed::HasShared;
 use warren_managed::sets::{Set, Texts};
@@ -48,9 +49,16 @@ pub(crate) struct Endpoint {
     pub(crate) security_group_ids: Set<SecurityGroupId>,
     /// Whether the public DNS name of the service resolves to an `Interface` endpoint inside the VPC. Requires DNS
     /// support and DNS hostnames in the VPC. Updated in place. Defaults to `true` for `Interface` endpoints of AWS
-    /// services.
+    /// services. An ECR endpoint without private DNS needs a `warren_aws_route53_zone` for the name of the service.
     #[attr(optional, computed, keeps)]
     pub(crate) private_dns_enabled: Attr<bool>,
+    /// IP address type of the endpoint: `ipv4`, `dualstack` or `ipv6`. The service and the subnets must support it.
+    /// Updated in place. Defaults to `ipv4`.
+    #[attr(optional, computed, keeps)]
+    pub(crate) ip_address_type: Attr<IpAddressType>,
+    /// DNS settings of the endpoint. Updated in place. AWS chooses settings that are not set.
+    #[attr(optional)]
+    pub(crate) dns_options: Attr<DnsOptions>,
     /// Endpoint policy as JSON. Differences in formatting are ignored. Conflicts with `bucket_policy`. Updated in place.
     /// By default the endpoint allows everything.
     #[attr(optional, validate = policy::json_object)]
@@ -69,6 +77,9 @@ pub(crate) struct Endpoint {
     /// ID of the prefix list of a `Gateway` endpoint, for use in security group rules.
     #[attr(computed, keeps)]
     pub(crate) prefix_list_id: Attr<PrefixListId>,
+    /// IP ranges of the service in that prefix list.
+    #[attr(computed, keeps)]
+    pub(crate) cidr_blocks: Set<IpNet>,
     /// IDs of the network interfaces of an `Interface` endpoint, one in each subnet.
     #[attr(computed, keeps)]
     pub(crate) network_interface_ids: Set<NetworkInterfaceId>,
@@ -89,6 +100,43 @@ pub(crate) enum Kind {
     /// A network interface in each subnet.
     #[choice("Interface")]
     Interface,
+}
+
+/// The addresses of an endpoint.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Choice)]
+pub(crate) enum IpAddressType {
+    #[choice("ipv4")]
+    Ipv4,
+    #[choice("dualstack")]
+    Dualstack,
+    #[choice("ipv6")]
+    Ipv6,
+}
+
+/// DNS settings of an endpoint.
+#[derive(Clone, Debug, Default, PartialEq, Object)]
+pub(crate) struct DnsOptions {
+    /// Records that the endpoint's names have: `ipv4`, `dualstack`, `ipv6` or `service-defined`.
+    #[attr(optional)]
+    pub(crate) dns_record_ip_type: Attr<DnsRecordIpType>,
+    /// Whether private DNS serves only queries through an inbound endpoint of the Route 53 Resolver, such as those from
+    /// on premises. Other traffic of the VPC then uses its `Gateway` endpoint, which must exist. Only valid for `s3`
+    /// with private DNS.
+    #[attr(optional)]
+    pub(crate) private_dns_only_for_inbound_resolver_endpoint: Attr<bool>,
+}
+
+/// The records of an endpoint's names.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Choice)]
+pub(crate) enum DnsRecordIpType {
+    #[choice("ipv4")]
+    Ipv4,
+    #[choice("dualstack")]
+    Dualstack,
+    #[choice("ipv6")]
+    Ipv6,
+    #[choice("service-defined")]
+    ServiceDefined,
 }
 
 /// A policy as a list of buckets.

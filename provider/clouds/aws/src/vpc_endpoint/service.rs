@@ -21,6 +21,13 @@ pub(super) fn is_full(service: &str) -> bool {
     ["com.amazonaws.", "cn.com.amazonaws.", "aws."].iter().any(|prefix| service.starts_with(prefix))
 }
 
+/// The name of an ECR service, or the domain of its names, that clients look up; `None` for other services.
+pub(super) fn public_name(short: &str, region: &str) -> Option<String> {
+    let kind = short.strip_prefix("ecr.").filter(|kind| matches!(*kind, "api" | "dkr"))?;
+    let domain = if region.starts_with("cn-") { "amazonaws.com.cn" } else { "amazonaws.com" };
+    Some(format!("{kind}.ecr.{region}.{domain}"))
+}
+
 /// `Gateway` for the services that have gateways, else `Interface`.
 pub(super) fn default_type(short: &str) -> Kind {
     if matches!(short, "s3" | "dynamodb") { Kind::Gateway } else { Kind::Interface }

@@ -9,9 +9,9 @@ use tf_provider_rs::{Context, Model, Resource};
 use super::*;
 use crate::common::tests::{known, named};
 use crate::ids::VpcId;
-use crate::memory::{PlannedSecurityGroup, PlannedVpc};
+use crate::memory::{PlannedSecurityGroup, PlannedVpc, PlannedZone};
 use crate::session::tests::{account, session};
-use model::BucketPolicy;
+use model::{BucketPolicy, DnsOptions};
 use warren_managed::Common as _;
 use warren_managed::Managed;
 use warren_managed::sets::Texts;
@@ -156,6 +156,7 @@ fn an_ecr_endpoint_is_told_all_that_it_lacks() {
         vpc: Some(vpc),
         groups: BTreeMap::from([("sg-1".parse().unwrap(), group)]),
         endpoints: vec![other("ecr.api", known("vpc-2"), Attr::Null)],
+        zones: Vec::new(),
         looked_up: true,
     };
     let lacking = Endpoint {
@@ -172,6 +173,49 @@ fn an_ecr_endpoint_is_told_all_that_it_lacks() {
         ..endpoint("ecr.api")
     };
     insta::assert_snapshot!(format!("{}\n----\n{}", checked(&lacking, &around), checked(&no_dns, &around)));
+}
+
+#[test]
+fn a_private_zone_serves_an_endpoint_without_private_dns() {
+    let hidden =
+        Endpoint { vpc_id: known("vpc-1"), private_dns_enabled: false.into(), ..endpoint("ecr.api") };
+    let around = |domain: &str, vpc: Attr<VpcId>| Around {
+        zones: vec![PlannedZone { domain: domain.into(), vpcs: vec![vpc] }],
+        looked_up: true,
+        ..Around::default()
+    };
+    let fine = |around: &Around| !checked(&hidden, around).contains("ECR endpoint without DNS");
+    let name = "api.ecr.eu-west-1.amazonaws.com";
+    assert!(fine(&around(name, known("vpc-1"))));
+    assert!(fine(&around("ecr.eu-west-1.amazonaws.com", Attr::Unknown)));
+    assert!(!fine(&around(name, known("vpc-2"))));
+    assert!(!fine(&around("dkr.ecr.eu-west-1.amazonaws.com", known("vpc-1"))));
+    // Nothing was looked up, so the zone may exist.
+    assert!(fine(&Around { looked_up: false, ..Around::default() }));
+    assert_eq!(
+        service::public_name("ecr.dkr", "cn-north-1").as_deref(),
+        Some("dkr.ecr.cn-north-1.amazonaws.com.cn")
+    );
+    assert_eq!(service::public_name("sts", "eu-west-1"), None);
+}
+
+#[tokio::test]
+async fn dns_options_that_are_not_set_are_left_to_aws() {
+    let aws = account([]).await;
+    let live = aws_sdk_ec2::types::DnsOptions::builder()
+        .dns_record_ip_type(aws_sdk_ec2::types::DnsRecordIpType::Dualstack)
+        .private_dns_only_for_inbound_resolver_endpoint(false)
+        .build();
+    let read = |before: &Endpoint| {
+        api::found(&aws, answer().dns_options(live.clone()).build(), before).unwrap().state
+    };
+    let plain = read(&endpoint("s3"));
+    assert_eq!((&plain.dns_options, plain.ip_address_type), (&Attr::Null, known("ipv4")));
+    let set = DnsOptions { dns_record_ip_type: known("ipv4"), ..DnsOptions::default() };
+    let before = Endpoint { dns_options: Attr::Known(set), ..endpoint("s3") };
+    let shown = read(&before).dns_options.into_known().unwrap();
+    assert_eq!(shown.dns_record_ip_type, known("dualstack"));
+    assert_eq!(shown.private_dns_only_for_inbound_resolver_endpoint, Attr::Null);
 }
 
 #[test]

@@ -109,7 +109,8 @@ async fn fetch(gcp: &Gcp, id: &str) -> Result<model::ForwardingRule, ApiError> {
 /// The state of an endpoint whose rule the API returns, whose ID and timeouts are those of `before`.
 fn state(found: &model::ForwardingRule, project: &str, before: &Endpoint) -> Result<Endpoint, ApiError> {
     let name = found.name.as_deref().or_missing(GET, "name")?;
-    let automate_dns = (!found.no_automate_dns_zone.unwrap_or_default()).into();
+    // Google stores `noAutomateDnsZone`, but does not return it (hashicorp/google ignores it on read).
+    let automate_dns = before.automate_dns.known().copied().unwrap_or(true).into();
     Ok(Endpoint {
         object: before.object.found(name, found.description.as_deref().into()),
         network: link::found(GET, "network", found.network.as_deref(), &before.network)?,

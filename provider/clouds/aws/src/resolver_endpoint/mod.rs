@@ -1,0 +1,138 @@
+//! `warren_aws_resolver_endpoint`: an inbound or outbound endpoint of the Route 53 Resolver.
+
+mod api;
+mod model;
+#[cfg(test)]
+mod tests;
+
+use std::time::Duration;
+
+use aws_sdk_route53resolver::types::ResolverEndpointStatus as Status;
+use tf_provider_rs::{Attr, Change, Diagnostics, Progress, async_trait};
+use warren_managed::{Common as _, Failure, Object, Poll, adopt};
+
+use crate::error::ApiError;
+use crate::resolver::{retag, shown};
+use crate::session::{Aws, Session, Work};
+use crate::tags::{self, Tags};
+pub(crate) use model::Endpoint;
+use model::pair;
+
+#[async_trait]
+impl Object for Endpoint {
+    async fn plan(_session: &Session, change: &mut Change<Endpoint>, _diagnostics: &mut Diagnostics) {
+        if let (Some(Attr::Known(before)), Attr::Known(planned)) =
+            (change.prior.as_ref().map(|prior| &prior.ip_addresses), &mut change.planned.ip_addresses)
+            && change.requires_replace.is_empty()
+        {
+            // An address that AWS has chosen stays.
+            for (index, pair) in pair(planned, before).into_iter().enumerate() {
+                if let Some(kept) = pair.and_then(|pair| before.get(pair)) {
+                    planned[index].ip = kept.ip;
+                }
+            }
+        }
+    }
+
+    async fn find(&self, aws: &Aws) -> Result<Vec<String>, ApiError> {
+        api::find(aws, self).await
+    }
+
+    async fn create(&self, aws: &Aws, tags: &Tags) -> Result<String, ApiError> {
+        api::create(aws, self, tags, &aws.reference(self.object.name()?)).await
+    }
+
+    /// All attempts of one run have the same reference, so that AWS refuses a second endpoint after a lost response.
+    async fn ensure(&mut self, work: &Work<'_>, progress: &Progress) -> Result<(), Diagnostics> {
+        let aws = &work.cloud;
+        let (marks, reference) = (self.marks(aws)?, aws.reference(self.object.name()?));
+        let create = || api::create(aws, self, &marks, &reference);
+        let id = adopt::ensure(work, &*self, || api::find(aws, self), create).await?;
+        self.set_id(&id);
+        progress.save(self);
+        Ok(())
+    }
+
+    async fn reconcile(&self, work: &Work<'_>) -> Result<Endpoint, Diagnostics> {
+        let Work { cloud: aws, op, .. } = work;
+        let (id, name) = (self.object.id()?, self.object.name()?);
+        let have = ready(work, self).await?;
+        let (have_tags, want_tags) = (tags::known(&have.state.object.tags_all), self.marks(aws)?);
+        let arn = have.state.arn.value()?;
+        op.call(|| retag(aws, arn, &have_tags, &want_tags)).await?;
+        if have.shown.as_deref() != Some(shown(name).as_str()) {
+            op.call(|| api::rename(aws, id, name)).await?;
+            ready(work, self).await?;
+        }
+        // An endpoint keeps at least two addresses, so new ones come first.
+        let (have, pairs) = with_all(work, self).await?;
+        for (index, address) in have.addresses.iter().enumerate() {
+            if !pairs.contains(&Some(index)) {
+                op.check_cancelled()?;
+                op.call(|| api::remove(aws, id, address)).await?;
+                ready(work, self).await?;
+            }
+        }
+        ready(work, self).await.map(|found| found.state)
+    }
+
+    async fn read(&self, work: &Work<'_>) -> Result<Option<Endpoint>, Diagnostics> {
+        let found = ApiError::if_found(api::get(&work.cloud, self).await)?;
+        Ok(found.filter(|found| found.status != Status::Deleting).map(|found| found.state))
+    }
+
+    async fn delete(&self, work: &Work<'_>) -> Result<(), Diagnostics> {
+        let Work { cloud: aws, op, .. } = work;
+        let id = self.object.id()?;
+        op.delete(|| api::delete(aws, id), || api::get(aws, self)).await
+    }
+}
+
+/// Adds addresses until the endpoint has all that are planned. Returns it with the position of each planned address.
+async fn with_all(
+    work: &Work<'_>,
+    planned: &Endpoint,
+) -> Result<(api::Found, Vec<Option<usize>>), Diagnostics> {
+    let Work { cloud: aws, op, .. } = work;
+    let wanted = planned.ip_addresses.known().map(Vec::as_slice).unwrap_or_default();
+    loop {
+        op.check_cancelled()?;
+        let have = ready(work, planned).await?;
+        let live: Vec<_> = have.addresses.iter().map(|(_, address)| address.clone()).collect();
+        let pairs = pair(wanted, &live);
+        let missing = wanted.iter().zip(&pairs).find(|(_, pair)| pair.is_none());
+        let Some((address, _)) = missing else { return Ok((have, pairs)) };
+        match api::add(aws, planned.object.id()?, address).await {
+            // The next look at the endpoint shows whether the address was added.
+            Err(error) if (error.is_ambiguous() || error.is_throttle()) && !op.is_expired() => {
+                op.sleep(Duration::from_secs(1)).await?;
+            }
+            added => added.map_err(|error| op.explain(error))?,
+        }
+    }
+}
+
+/// Waits until the endpoint answers queries.
+async fn ready(work: &Work<'_>, planned: &Endpoint) -> Result<api::Found, Diagnostics> {
+    let Work { cloud: aws, op, .. } = work;
+    op.until("operational", || async {
+        let found = api::get(aws, planned).await?;
+        match found.status {
+            Status::Operational => Ok(Poll::Ready(found)),
+            Status::ActionNeeded => Err(unhealthy(&found)),
+            Status::Deleting => Err(ApiError::absent("GetResolverEndpoint", planned.object.id()?)),
+            status => Ok(Poll::Pending(status.as_str().to_owned())),
+        }
+    })
+    .await
+}
+
+/// `ACTION_NEEDED`: the Resolver cannot repair the endpoint, such as after its network interfaces were deleted.
+fn unhealthy(found: &api::Found) -> ApiError {
+    ApiError {
+        operation: "GetResolverEndpoint",
+        code: "ActionNeeded".to_owned(),
+        message: format!("the endpoint is in the state ACTION_NEEDED: {}", found.message),
+        status: 400,
+    }
+}
