@@ -57,7 +57,8 @@ fn ask(lists: &Lists<'_>, all: &Topology, file: &str, assertion: &Assertion) -> 
             let mut detail: Vec<String> =
                 answer.hops.iter().enumerate().map(|(at, hop)| format!("{}. {}", at + 1, hop.text)).collect();
             detail.extend(answer.why.iter().map(|why| format!("stops here: {why}")));
-            found.push(finding(assertion, severity, message, detail.join("\n"), None));
+            let hint = answer.hint.as_deref().filter(|_| assertion.expect != Expect::Unreachable);
+            found.push(finding(assertion, severity, message, detail.join("\n"), hint));
         }
     }
     if more > 0 {
@@ -104,7 +105,7 @@ fn finding(
 fn name(all: &Topology, place: &Place) -> String {
     match place {
         Place::Internet => "the internet".to_owned(),
-        Place::Service(service) => service.clone(),
+        Place::Service(name) | Place::Name(name) => name.clone(),
         Place::Host(key) => all.name(key).to_owned(),
         Place::Peers { group, .. } => format!("group {group}"),
         Place::Subnet(key) => {
@@ -133,6 +134,7 @@ fn select(all: &Topology, selector: &Selector) -> Vec<Place> {
     match selector {
         Selector::Internet => vec![Place::Internet],
         Selector::Service(service) => vec![Place::Service(service.clone())],
+        Selector::Name(name) => vec![Place::Name(name.clone())],
         Selector::Network(pattern) => subnets(Some(pattern), None),
         Selector::Subnet(pattern) => subnets(None, Some(pattern)),
         Selector::Any(pattern) => subnets(Some(pattern), Some(pattern)),

@@ -10,7 +10,7 @@ pub enum Expect {
     Unreachable,
     /// Every source reaches every destination.
     Reachable,
-    /// Every source reaches the service through an endpoint, not over the internet.
+    /// Every source resolves the service's names to an endpoint and reaches it, not over the internet.
     Endpoint,
 }
 
@@ -21,6 +21,8 @@ pub enum Selector {
     Internet,
     /// A service: `s3`.
     Service(String),
+    /// A host name, as the source resolves it.
+    Name(String),
     /// Subnets of networks with this name. `*` matches any text.
     Network(String),
     /// Subnets with this name.
@@ -38,6 +40,8 @@ pub enum Selector {
 pub struct Assertion {
     /// Its name, for reports.
     pub name: String,
+    /// The sentence of the documentation that it states, if any.
+    pub promise: Option<String>,
     /// Where it is defined.
     pub site: Site,
     /// Sources, which open connections.
@@ -66,4 +70,9 @@ pub fn matches(pattern: &str, name: &str) -> bool {
         }
     }
     rest.ends_with(last)
+}
+
+/// Whether a host name is a domain or in it.
+pub fn within(name: &str, domain: &str) -> bool {
+    name.strip_suffix(domain).is_some_and(|rest| rest.is_empty() || rest.ends_with('.')) || domain.is_empty()
 }

@@ -6,7 +6,7 @@ use warren_model::Site;
 use warren_model::policy::{Assertion, Expect, Selector};
 use warren_model::topology::Protocol;
 
-const KEYS: &[&str] = &["allow_empty", "expect", "from", "name", "port", "protocol", "to"];
+const KEYS: &[&str] = &["allow_empty", "expect", "from", "name", "port", "promise", "protocol", "to"];
 
 /// Reads a policy file.
 ///
@@ -80,6 +80,7 @@ impl Reader<'_> {
         let before = self.errors.len();
         self.keys(node, path, KEYS);
         let name = self.text(node, "name", path);
+        let promise = node.get("promise").and_then(|_| self.text(node, "promise", path));
         let from = self.selectors(node, "from", path);
         let to = self.selectors(node, "to", path);
         let expect = match self.text(node, "expect", path) {
@@ -94,9 +95,16 @@ impl Reader<'_> {
             }
             None => None,
         };
-        if expect == Some(Expect::Endpoint) && !to.iter().all(|it| matches!(it, Selector::Service(_))) {
+        if expect == Some(Expect::Endpoint)
+            && !to.iter().all(|it| matches!(it, Selector::Service(_) | Selector::Name(_)))
+        {
             let hint = Some("select a service, such as `to: service:s3`");
-            self.error(node, &format!("{path}.to"), "`expect: endpoint` works with services only", hint);
+            self.error(
+                node,
+                &format!("{path}.to"),
+                "`expect: endpoint` works with services and names only",
+                hint,
+            );
         }
         let protocol = self.protocol(node, path);
         let allow_empty = node.get("allow_empty").is_some_and(Node::is_true);
@@ -104,7 +112,8 @@ impl Reader<'_> {
             return None;
         }
         let site = Site { file: self.file.to_owned(), path: path.to_owned(), at: Some(node.at) };
-        Some(Assertion { name: name?.to_owned(), site, from, to, expect: expect?, protocol, allow_empty })
+        let (name, promise) = (name?.to_owned(), promise.map(str::to_owned));
+        Some(Assertion { name, promise, site, from, to, expect: expect?, protocol, allow_empty })
     }
 
     fn selectors(&mut self, node: &Node, key: &str, path: &str) -> Vec<Selector> {
@@ -172,6 +181,7 @@ fn selector(text: &str) -> Selector {
     match text.split_once(':') {
         _ if text == "internet" => Selector::Internet,
         Some(("service", name)) => Selector::Service(name.to_owned()),
+        Some(("name", name)) => Selector::Name(name.trim_end_matches('.').to_ascii_lowercase()),
         Some(("network", name)) => Selector::Network(name.to_owned()),
         Some(("subnet", name)) => Selector::Subnet(name.to_owned()),
         Some(("group", name)) => Selector::Group(name.to_owned()),

@@ -11,27 +11,38 @@ pub struct Reason {
     text: String,
     /// Whether the destination may be reached after all, because the plan does not show what decides it.
     unknown: bool,
+    /// One thing to do about it.
+    hint: Option<String>,
 }
 
 impl Reason {
     /// Something that decides it is known only after apply, or cannot be read.
     pub(super) fn unknown(text: impl Into<String>) -> Self {
-        Self { text: text.into(), unknown: true }
+        Self { text: text.into(), unknown: true, hint: None }
+    }
+
+    pub(super) fn hint(&self) -> Option<&str> {
+        self.hint.as_deref()
     }
 
     pub(super) fn is_unknown(&self) -> bool {
         self.unknown
     }
 
+    /// The reason, with one thing to do about it.
+    pub(super) fn with_hint(self, hint: impl Into<String>) -> Self {
+        Self { hint: Some(hint.into()), ..self }
+    }
+
     /// The same reason in other words.
     pub(super) fn reworded(&self, words: impl FnOnce(&str) -> String) -> Self {
-        Self { text: words(&self.text), unknown: self.unknown }
+        Self { text: words(&self.text), ..self.clone() }
     }
 }
 
 impl From<String> for Reason {
     fn from(text: String) -> Self {
-        Self { text, unknown: false }
+        Self { text, unknown: false, hint: None }
     }
 }
 

@@ -4,8 +4,11 @@
 //! references, for diagrams and for [`crate::reach`]. A [`Plan`] has two topologies: before and after the apply.
 
 mod compare;
+mod endpoint;
+mod names;
 mod overlay;
 mod rules;
+mod transit;
 
 use ipnet::IpNet;
 use serde::Serialize;
@@ -13,8 +16,11 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 pub use compare::compare;
-pub use overlay::{Allow, GatewayConfig, Overlay, PeerGroup, Unread};
-pub use rules::{Firewall, Peer, Protocol, Rule, SecurityGroup};
+pub use endpoint::{Access, Condition, Endpoint, EndpointKind, Request, Statement, Store, StoreKind};
+pub use names::{Content, Direction, Record, ResolverEndpoint, ResolverRule, Zone, ZoneKind};
+pub use overlay::{Allow, GatewayConfig, Overlay, PeerGroup, SitePeer, Unread, Zones};
+pub use rules::{AclRule, Firewall, NetworkAcl, Peer, Protocol, Rule, SecurityGroup};
+pub use transit::{Attachment, TransitRoute, TransitTable, TransitTarget};
 
 /// Identity of an object in one plan: its resource address, or the ID in the cloud for objects that the plan only refers to.
 pub type Key = String;
@@ -136,6 +142,10 @@ pub struct Network {
     pub complete: bool,
     /// Its region.
     pub region: Option<String>,
+    /// Whether its resolver answers hosts.
+    pub resolver: bool,
+    /// Whether its resolver answers from private zones, which needs DNS host names in AWS.
+    pub private_names: bool,
 }
 
 /// A subnet.
@@ -207,6 +217,17 @@ pub struct Route {
     pub target: Target,
     /// The change to it.
     pub change: Change,
+    /// For Google: the tags of the hosts that it applies to. Empty means every host.
+    pub tags: Vec<String>,
+    /// For Google: the priority among routes with the same destination. The smallest number wins.
+    pub priority: u32,
+}
+
+impl Route {
+    /// A route for every host.
+    pub fn new(destination: Destination, target: Target, change: Change) -> Self {
+        Self { destination, target, change, tags: Vec::new(), priority: 0 }
+    }
 }
 
 /// A route table, or all routes of a Google network.
@@ -286,38 +307,6 @@ pub struct Gateway {
     pub propagates: bool,
 }
 
-/// An attachment of a network to a transit gateway.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Attachment {
-    /// Common properties.
-    pub head: Head,
-    /// The transit gateway.
-    pub gateway: Option<Key>,
-    /// The network.
-    pub network: Option<Key>,
-    /// The subnets through which packets from the gateway enter.
-    pub subnets: Vec<Key>,
-    /// Whether it is associated with the default table. Otherwise, only a [`TransitTable`] applies.
-    pub associates: bool,
-    /// Whether it propagates to the default table.
-    pub propagates: bool,
-}
-
-/// A route table of a transit gateway.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct TransitTable {
-    /// Common properties.
-    pub head: Head,
-    /// The transit gateway.
-    pub gateway: Option<Key>,
-    /// Associated attachments.
-    pub associations: Vec<Key>,
-    /// Attachments that propagate their ranges to it.
-    pub propagations: Vec<Key>,
-    /// Static routes to an attachment. `None` drops the traffic.
-    pub routes: Vec<(IpNet, Option<Key>)>,
-}
-
 /// Two networks that are peered.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Peering {
@@ -327,39 +316,6 @@ pub struct Peering {
     pub left: Option<Key>,
     /// The other side.
     pub right: Option<Key>,
-}
-
-/// How an endpoint is reached.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum EndpointKind {
-    /// Routes lead to it.
-    Gateway,
-    /// It has an address in each of its subnets.
-    Interface,
-    /// Private Google Access, enabled for a subnet.
-    PrivateAccess,
-}
-
-/// An endpoint of a service, which avoids the internet.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Endpoint {
-    /// Common properties.
-    pub head: Head,
-    /// Its network.
-    pub network: Option<Key>,
-    /// The short name of the service: `s3`, `ecr.api`, `googleapis`.
-    pub service: String,
-    /// How it is reached.
-    pub kind: EndpointKind,
-    /// Route tables with a route to it.
-    pub tables: Vec<Key>,
-    /// Subnets that it has an address in.
-    pub subnets: Vec<Key>,
-    /// Its security groups. `None` if they are unknown or the default group of the network.
-    pub groups: Option<Vec<Key>>,
-    /// The only buckets that its policy allows, if it is set through Warren's attribute.
-    pub buckets: Vec<String>,
 }
 
 /// An object with an address: an instance or a rented pod.
@@ -379,25 +335,6 @@ pub struct Host {
     pub what: String,
     /// The configuration, if it is a gateway.
     pub config: Option<Key>,
-}
-
-/// The type of a store.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum StoreKind {
-    /// Container images.
-    Registry,
-    /// Objects.
-    Bucket,
-}
-
-/// A registry or bucket.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Store {
-    /// Common properties.
-    pub head: Head,
-    /// Its type.
-    pub kind: StoreKind,
 }
 
 /// A flow log.
@@ -483,8 +420,18 @@ topology! {
     peerings: Peering,
     /// Endpoints.
     endpoints: Endpoint,
+    /// Private zones.
+    zones: Zone,
+    /// Records of zones.
+    records: Record,
+    /// Resolver endpoints.
+    resolver_endpoints: ResolverEndpoint,
+    /// Resolver rules.
+    resolver_rules: ResolverRule,
     /// Security groups.
     groups: SecurityGroup,
+    /// Network ACLs.
+    acls: NetworkAcl,
     /// Firewall rules of Google networks.
     firewalls: Firewall,
     /// Hosts.
@@ -518,6 +465,9 @@ impl Topology {
             .or_else(|| self.peerings.get(key).map(|object| &object.head))
             .or_else(|| self.endpoints.get(key).map(|object| &object.head))
             .or_else(|| self.tables.get(key).map(|object| &object.head))
+            .or_else(|| self.zones.get(key).map(|object| &object.head))
+            .or_else(|| self.transit_tables.get(key).map(|object| &object.head))
+            .or_else(|| self.attachments.get(key).map(|object| &object.head))
             .or_else(|| self.groups.get(key).map(|object| &object.head))
             .or_else(|| self.hosts.get(key).map(|object| &object.head))
             .or_else(|| self.configs.get(key).map(|object| &object.head));

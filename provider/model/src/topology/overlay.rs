@@ -4,6 +4,7 @@ use super::{Change, Head, Host, Key, Protocol, Topology};
 use ipnet::IpNet;
 use serde::Serialize;
 use std::collections::BTreeMap;
+use std::net::IpAddr;
 
 /// The configuration of a gateway: the peers it accepts, and what they may reach.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -20,6 +21,46 @@ pub struct GatewayConfig {
     pub was: Vec<IpNet>,
     /// Groups of peers, by name.
     pub groups: Vec<PeerGroup>,
+    /// Its name in the fabric. Empty if unknown.
+    pub name: String,
+    /// Links to the gateways of other networks.
+    pub sites: Vec<SitePeer>,
+    /// The gateway's own addresses in the overlay, at which other gateways reach it.
+    pub addresses: Vec<IpAddr>,
+    /// Names that the gateway resolves for peers, from the resolvers of its own network.
+    pub names: Vec<Zones>,
+    /// Names that peers resolve with other resolvers, which they query through the gateway.
+    pub servers: Vec<Zones>,
+}
+
+/// A link to the gateway of another network.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+pub struct SitePeer {
+    /// The name of that gateway.
+    pub name: String,
+    /// The ranges that the link carries.
+    pub prefixes: Vec<IpNet>,
+    /// The group whose rules apply to connections from that gateway.
+    pub group: String,
+}
+
+/// Domains and the resolvers that answer for them.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+pub struct Zones {
+    /// The domains, in lower case, without dots at their ends. Empty means every name.
+    pub domains: Vec<String>,
+    /// The resolvers.
+    pub resolvers: Vec<IpAddr>,
+}
+
+impl Zones {
+    /// The length of the longest domain that contains a name.
+    pub fn covers(&self, name: &str) -> Option<usize> {
+        if self.domains.is_empty() {
+            return Some(0);
+        }
+        self.domains.iter().filter(|it| crate::policy::within(name, it)).map(String::len).max()
+    }
 }
 
 /// Why the content of a gateway's configuration is unknown.

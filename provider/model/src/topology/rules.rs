@@ -89,3 +89,35 @@ pub struct Firewall {
     /// Senders with one of these tags.
     pub source_tags: Vec<String>,
 }
+
+/// A network ACL: the filter of a subnet, which does not remember connections.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct NetworkAcl {
+    /// Common properties.
+    pub head: Head,
+    /// Its network.
+    pub network: Option<Key>,
+    /// Whether it applies to subnets without an ACL of their own.
+    pub default: bool,
+    /// Its subnets.
+    pub subnets: Vec<Key>,
+    /// Its rules. Traffic that no rule matches is denied.
+    pub rules: Vec<AclRule>,
+    /// Whether every rule is known.
+    pub complete: bool,
+}
+
+/// A rule of a network ACL.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+pub struct AclRule {
+    /// Its number. The smallest number that matches decides.
+    pub number: u32,
+    /// Whether it applies to traffic into the subnet.
+    pub ingress: bool,
+    /// Whether it allows or denies the traffic.
+    pub allow: bool,
+    /// Protocol and ports.
+    pub protocol: Protocol,
+    /// The far end.
+    pub range: IpNet,
+}

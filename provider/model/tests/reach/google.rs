@@ -109,7 +109,15 @@ fn build(draft: &Draft) -> Topology {
     for at in 0..NETWORKS {
         let name = format!("n{at}");
         let network = Some(name.clone());
-        let own = Network { head: google(&name), ranges: vec![], was: vec![], complete: true, region: None };
+        let own = Network {
+            head: google(&name),
+            ranges: vec![],
+            was: vec![],
+            complete: true,
+            region: None,
+            resolver: true,
+            private_names: true,
+        };
         all.networks.insert(name.clone(), own);
         for part in 0..2 {
             let key = format!("{name}s{part}");
@@ -147,11 +155,9 @@ fn build(draft: &Draft) -> Topology {
             let (left, right) = (Some("n1".to_owned()), Some(format!("n{}", &key[1..])));
             all.peerings.insert(key.clone(), Peering { head: google(&key), left, right });
         }
-        let routes = routes.into_iter().map(|(range, target)| Route {
-            destination: Destination::Range(range),
-            target,
-            change: Change::Keep,
-        });
+        let routes = routes
+            .into_iter()
+            .map(|(range, target)| Route::new(Destination::Range(range), target, Change::Keep));
         let (key, subnets, routes) = (format!("t{at}"), vec![], routes.collect());
         all.tables
             .insert(key.clone(), RouteTable { head: google(&key), network, main: true, subnets, routes });
@@ -223,7 +229,7 @@ proptest! {
     fn answers_are_those_of_every_packet(draft in drafts()) {
         let all = build(&draft);
         let lists = Lists::new(&all);
-        let world = World(&all);
+        let world = World(&all, false);
         let filters = Filters(&world);
         for (from, a) in &all.hosts {
             let here = Place::Host(from.clone());

@@ -43,7 +43,15 @@ fn build(
         let name = format!("n{at}");
         let base = u32::try_from(at).expect("it is set") * 32;
         let ranges = vec![net(base, 27)];
-        let network = Network { head: head(&name), ranges, was: vec![], complete: true, region: None };
+        let network = Network {
+            head: head(&name),
+            ranges,
+            was: vec![],
+            complete: true,
+            region: None,
+            resolver: true,
+            private_names: true,
+        };
         all.networks.insert(name.clone(), network);
         if attached[at] {
             let (gateway, network) = (Some("tgw".to_owned()), Some(name.clone()));
@@ -97,11 +105,9 @@ fn build(
             routes.entry(net(0, 24)).or_insert(Target::Gateway("tgw".into()));
         }
         let key = format!("t-{}", subnet.head.key);
-        let routes = routes.into_iter().map(|(range, target)| Route {
-            destination: Destination::Range(range),
-            target,
-            change: Change::Keep,
-        });
+        let routes = routes
+            .into_iter()
+            .map(|(range, target)| Route::new(Destination::Range(range), target, Change::Keep));
         let (subnets, routes) = (vec![subnet.head.key], routes.collect());
         let table = RouteTable { head: head(&key), network: Some(network), main: false, subnets, routes };
         all.tables.insert(key, table);
@@ -123,7 +129,7 @@ proptest! {
     #[test]
     fn answers_are_those_of_every_packet(all in topologies()) {
         let lists = Lists::new(&all);
-        let world = World(&all);
+        let world = World(&all, false);
         for a in all.subnets.keys() {
             for b in all.subnets.keys().filter(|b| *b != a) {
                 let answer = lists.ask(&Place::Subnet(a.clone()), &Place::Subnet(b.clone()), Protocol::Any);

@@ -2,7 +2,7 @@
 //!
 //! An instance is somewhere in its subnet: it reaches what it reaches from any address there.
 
-use crate::world::{INSIDE, OUTSIDE, World, addresses, head, holds, internet, net};
+use crate::world::{Fate, INSIDE, OUTSIDE, World, addresses, head, holds, internet, net};
 use proptest::prelude::*;
 use std::collections::BTreeMap;
 use warren_model::reach::{Lists, Place, Way};
@@ -123,26 +123,44 @@ impl Filters<'_> {
             })
     }
 
-    fn by_endpoint(&self, from: &Side<'_>) -> bool {
-        self.by_endpoint_where(from, &|_| true)
-    }
-
-    /// Only at addresses that are wanted; those of a gateway endpoint are public.
-    pub(crate) fn by_endpoint_where(&self, from: &Side<'_>, wanted: &dyn Fn(u32) -> bool) -> bool {
+    /// How requests to the service travel: its name resolves to the interface endpoint with private DNS of the same
+    /// network if the network's resolver is asked, or else to public addresses.
+    pub(crate) fn served(
+        &self,
+        from: &Side<'_>,
+        resolved: bool,
+        port: Protocol,
+        wanted: &dyn Fn(u32) -> bool,
+    ) -> Vec<Way> {
         let all = self.0.0;
-        all.endpoints.values().any(|endpoint| match endpoint.kind {
-            EndpointKind::Gateway => {
-                internet().any(wanted)
-                    && all.tables.values().any(|it| {
-                        endpoint.tables.contains(&it.head.key) && it.subnets.contains(&from.subnet.head.key)
-                    })
+        let mut endpoints = all.endpoints.values();
+        let managed = endpoints.find(|it| {
+            it.kind == EndpointKind::Interface && it.private_dns && it.network == from.subnet.network
+        });
+        if let Some(endpoint) = managed.filter(|_| resolved) {
+            let mut subnets = endpoint.subnets.iter().map(|key| &all.subnets[key]);
+            let reached = subnets.any(|subnet| {
+                let to = Side { subnet, public: false, groups: endpoint.groups.as_deref() };
+                self.between_where(from, &to, port, wanted)
+            });
+            return if reached { vec![Way::Endpoint] } else { vec![] };
+        }
+        let world = World(all, true);
+        let mut ways = Vec::new();
+        for a in addresses(from.subnet) {
+            for b in internet().filter(|b| wanted(*b)) {
+                if !self.admits(from.groups, b, &[], port, false) {
+                    continue;
+                }
+                match world.ends(&from.subnet.head.key, a, from.public, b) {
+                    Some(Fate::Served) => ways.push(Way::Endpoint),
+                    Some(_) => ways.push(Way::Internet),
+                    None => {}
+                }
             }
-            _ => endpoint.subnets.iter().any(|key| {
-                let to =
-                    Side { subnet: &all.subnets[key], public: false, groups: endpoint.groups.as_deref() };
-                self.between_where(from, &to, HTTPS, wanted)
-            }),
-        })
+        }
+        ways.dedup();
+        ways
     }
 }
 
@@ -158,8 +176,8 @@ pub(crate) struct Draft {
     hosts: Vec<(usize, Option<bool>, Vec<usize>)>,
     /// By group, in and out.
     rules: Vec<(RuleDrafts, RuleDrafts)>,
-    /// (interface, subnets or tables, groups)
-    endpoints: Vec<(bool, Vec<usize>, Vec<usize>)>,
+    /// (gateway, interface with or without private DNS; subnets or tables, groups)
+    endpoints: Vec<(usize, Vec<usize>, Vec<usize>)>,
     private_nat: bool,
 }
 
@@ -199,7 +217,15 @@ pub(crate) fn build(draft: &Draft) -> Topology {
         let name = format!("n{at}");
         let network = Some(name.clone());
         let ranges = vec![net(INSIDE + at * 16, 28)];
-        let own = Network { head: aws(&name), ranges, was: vec![], complete: true, region: None };
+        let own = Network {
+            head: aws(&name),
+            ranges,
+            was: vec![],
+            complete: true,
+            region: None,
+            resolver: true,
+            private_names: true,
+        };
         all.networks.insert(name.clone(), own);
         for part in 0..SUBNETS {
             let index = (at * SUBNETS + part) as usize;
@@ -234,11 +260,9 @@ pub(crate) fn build(draft: &Draft) -> Topology {
             };
             found.insert(destination(*choice), target);
         }
-        let routes = found.into_iter().map(|(range, target)| Route {
-            destination: Destination::Range(range),
-            target,
-            change: Change::Keep,
-        });
+        let routes = found
+            .into_iter()
+            .map(|(range, target)| Route::new(Destination::Range(range), target, Change::Keep));
         let (key, subnets, routes) = (format!("t{at}"), vec![subnet_key(at)], routes.collect());
         let table = RouteTable { head: aws(&key), network: Some(network), main: false, subnets, routes };
         all.tables.insert(key, table);
@@ -259,14 +283,25 @@ pub(crate) fn build(draft: &Draft) -> Topology {
     for (at, (interface, places, groups)) in draft.endpoints.iter().enumerate() {
         let key = format!("e{at}");
         let none = Vec::new();
-        let (kind, tables, subnets) = if *interface {
-            (EndpointKind::Interface, none, places.iter().map(|at| subnet_key(*at)).collect())
+        let network = Some(format!("n{}", places[0] / SUBNETS as usize));
+        let (kind, tables, subnets) = if *interface > 0 {
+            let own = |at: &&usize| Some(format!("n{}", *at / SUBNETS as usize)) == network;
+            (EndpointKind::Interface, none, places.iter().filter(own).map(|at| subnet_key(*at)).collect())
         } else {
             (EndpointKind::Gateway, places.iter().map(|at| format!("t{at}")).collect(), none)
         };
-        let (service, groups, buckets) = (SERVICE.to_owned(), group_keys(groups), Vec::new());
-        let network = Some("n0".to_owned());
-        let endpoint = Endpoint { head: aws(&key), network, service, kind, tables, subnets, groups, buckets };
+        let (service, groups, private_dns) = (SERVICE.to_owned(), group_keys(groups), *interface == 1);
+        let endpoint = Endpoint::new(aws(&key), network, &service, kind);
+        let endpoint = Endpoint { tables, subnets, groups, private_dns, ..endpoint };
+        for table in &endpoint.tables {
+            let (list, target) = (format!("pl:{SERVICE}"), Target::Endpoint(key.clone()));
+            let route = Route::new(Destination::List(list), target, Change::Keep);
+            let routes = &mut all.tables.get_mut(table).expect("it is there").routes;
+            // A table has one route to a prefix list.
+            if !routes.iter().any(|it| it.destination == route.destination) {
+                routes.push(route);
+            }
+        }
         all.endpoints.insert(key, endpoint);
     }
     all
@@ -283,7 +318,7 @@ pub(crate) fn drafts() -> impl Strategy<Value = Draft> {
         some(any::<bool>(), count),
         some((0..count, any::<Option<bool>>(), groups()), 0..4),
         some((rules(), rules()), 3),
-        some((any::<bool>(), places, groups()), 0..3),
+        some((0_usize..3, places, groups()), 0..3),
         any::<bool>(),
     )
         .prop_map(|(tables, public, hosts, rules, endpoints, private_nat)| Draft {
@@ -302,7 +337,7 @@ proptest! {
     fn answers_are_those_of_every_packet(draft in drafts()) {
         let all = build(&draft);
         let lists = Lists::new(&all);
-        let world = World(&all);
+        let world = World(&all, false);
         let filters = Filters(&world);
         let subnets = all.subnets.keys().cloned().map(Place::Subnet);
         let places: Vec<Place> = subnets.chain(all.hosts.keys().cloned().map(Place::Host)).collect();
@@ -324,10 +359,9 @@ proptest! {
                 }
             }
             let answer = lists.ask(from, &Place::Service(SERVICE.to_owned()), HTTPS);
-            let by_endpoint = filters.by_endpoint(&side);
-            let reached = by_endpoint || filters.outbound(&side, HTTPS);
-            prop_assert_eq!(answer.reached, reached, "{:?} to the service: {:?}", from, answer);
-            prop_assert_eq!(answer.reached && answer.way == Way::Endpoint, by_endpoint, "{:?}: {:?}", from, answer);
+            let ways = filters.served(&side, true, HTTPS, &|_| true);
+            prop_assert_eq!(answer.reached, !ways.is_empty(), "{:?} to the service: {:?}", from, answer);
+            prop_assert!(!answer.reached || ways.contains(&answer.way), "{:?}: {:?}", from, answer);
         }
     }
 }

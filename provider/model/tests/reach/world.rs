@@ -44,13 +44,16 @@ pub(crate) fn addresses(subnet: &Subnet) -> Vec<u32> {
 pub(crate) enum Fate {
     In(String),
     Out,
+    /// In a gateway endpoint.
+    Served,
     Lost,
 }
 
 /// NAT on the way: its subnet, the address it answers for, and whom it stands for.
 pub(crate) type Nats = Vec<(String, u32, u32)>;
 
-pub(crate) struct World<'a>(pub(crate) &'a Topology);
+/// The topology, and whether packets go to the public addresses of the service, which prefix lists contain.
+pub(crate) struct World<'a>(pub(crate) &'a Topology, pub(crate) bool);
 
 impl World<'_> {
     /// Follows a packet; NAT rewrites its source and notes the old one. Gives the source at the end, too.
@@ -64,6 +67,13 @@ impl World<'_> {
             });
             for table in tables {
                 for route in &table.routes {
+                    // The prefixes of a list are longer than those of other routes.
+                    if let (Destination::List(_), Target::Endpoint(key), true) =
+                        (&route.destination, &route.target, self.1)
+                    {
+                        let own = self.0.endpoints[key].network.as_ref() == Some(&network);
+                        return (if own { Fate::Served } else { Fate::Lost }, source);
+                    }
                     let Destination::Range(range) = route.destination else { continue };
                     if holds(range, to) && best.is_none_or(|(prefix, _)| range.prefix_len() > prefix) {
                         best = Some((range.prefix_len(), &route.target));
@@ -176,20 +186,29 @@ impl World<'_> {
     }
 
     fn arrives(&self, at: &str, source: u32, to: u32, wanted: &str) -> bool {
-        self.send(at, source, false, to, &mut Vec::new()).0 == Fate::In(wanted.to_owned())
+        // Answers go to hosts, whose addresses no prefix list contains.
+        let inside = World(self.0, false);
+        inside.send(at, source, false, to, &mut Vec::new()).0 == Fate::In(wanted.to_owned())
     }
 
     /// A packet to the internet, and its answer from the last NAT back to the sender.
     pub(crate) fn goes_out(&self, a: &str, from: u32, public: bool, to: u32) -> bool {
+        self.ends(a, from, public, to) == Some(Fate::Out)
+    }
+
+    /// Where a packet to the internet ends, if its answer gets back.
+    pub(crate) fn ends(&self, a: &str, from: u32, public: bool, to: u32) -> Option<Fate> {
         let mut nats = Vec::new();
-        if self.send(a, from, public, to, &mut nats).0 != Fate::Out {
-            return false;
+        let fate = self.send(a, from, public, to, &mut nats).0;
+        if !matches!(fate, Fate::Out | Fate::Served) {
+            return None;
         }
-        match nats.pop() {
+        let answered = match nats.pop() {
             // Google's NAT stands outside of the network and gives answers to the sender itself.
             Some((_, 0, _)) | None => true,
             Some((home, own, old)) => self.answer(&home, own, old, &nats, a),
-        }
+        };
+        answered.then_some(fate)
     }
 
     /// A packet from the internet to a public address, and its answer out, by no NAT.

@@ -91,6 +91,16 @@ impl<'a> Values<'a> {
         items.chain(entries).collect()
     }
 
+    /// The attributes of an object, or of the only block of a list.
+    pub(super) fn nested(&self, key: &str) -> Option<Values<'a>> {
+        let Attribute::Known(node) = self.attribute(key) else { return None };
+        if node.entries().is_empty() {
+            return self.children(key).into_iter().next().map(|(_, values)| values);
+        }
+        let part = |mask: Option<&'a Node>| mask.and_then(|mask| mask.get(key));
+        Some(Values { values: Some(node), unknown: part(self.unknown), sensitive: part(self.sensitive) })
+    }
+
     /// A number in range.
     pub(super) fn number(&self, key: &str) -> Option<u8> {
         match self.attribute(key) {

@@ -41,8 +41,8 @@ mod tests {
     use super::*;
     use std::collections::BTreeSet;
 
-    /// Roles that only other resources refer to.
-    const REFERENCED: [Role; 1] = ["aws.network_interface"];
+    /// Roles that only other resources refer to, or that change nothing in the network.
+    const REFERENCED: [Role; 2] = ["aws.network_interface", "aws.zone_authorization"];
 
     #[test]
     fn every_role_of_a_cloud_has_a_reader_and_every_type_one_role() {

@@ -2,11 +2,11 @@
 
 use super::super::resource::Attribute;
 use super::super::role::{Role, is};
-use super::Reader;
 use super::view::{Item, Link, View, blurred, flag};
+use super::{Reader, policies};
 use warren_model::topology::{
-    Attachment, Endpoint, EndpointKind, FlowLog, Gateway, GatewayKind, Home, Host, Network, Peering, Store,
-    StoreKind, Subnet,
+    Access, Attachment, Endpoint, EndpointKind, FlowLog, Gateway, GatewayKind, Home, Host, Network, Peering,
+    Store, StoreKind, Subnet,
 };
 
 pub(super) const READERS: &[(Role, Reader)] = &[
@@ -49,8 +49,19 @@ const ENDPOINTS: &[Role] = &["aws.gateway_endpoint"];
 fn vpc(view: &mut View<'_>, item: &Item<'_>) {
     let values = &item.resource.values;
     let (ranges, complete) = view.ranges(values, &["cidr_block", "secondary_cidr_blocks", "ipv6_cidr_block"]);
-    let network =
-        Network { head: view.head(item, Home::Aws), ranges, was: Vec::new(), complete, region: region(item) };
+    let resolver = flag(values, "enable_dns_support") != Some(false);
+    // hashicorp/aws defaults to no host names, Warren to host names.
+    let hosts = flag(values, "enable_dns_hostnames");
+    let default = item.resource.kind.starts_with("warren") || item.resource.kind == "aws_default_vpc";
+    let network = Network {
+        head: view.head(item, Home::Aws),
+        ranges,
+        was: Vec::new(),
+        complete,
+        region: region(item),
+        resolver,
+        private_names: resolver && hosts.unwrap_or(default),
+    };
     view.topology.networks.insert(network.head.key.clone(), network);
 }
 
@@ -165,7 +176,6 @@ fn endpoint(view: &mut View<'_>, item: &Item<'_>) {
         None if is(item.resource.kind, ENDPOINTS) => true,
         None => matches!(service.as_str(), "s3" | "dynamodb"),
     };
-    // Policies as JSON are not read: a picture must not claim more than it knows.
     let buckets = match values.attribute("bucket_policy") {
         Attribute::Known(node) => node
             .get("buckets")
@@ -174,16 +184,25 @@ fn endpoint(view: &mut View<'_>, item: &Item<'_>) {
         _ => Vec::new(),
     };
     let groups = view.links(item, "security_group_ids", GROUPS);
+    let kind = if gateway { EndpointKind::Gateway } else { EndpointKind::Interface };
+    let network = view.link(item, "vpc_id", VPCS).key();
+    // Warren enables private DNS unless it is off, hashicorp/aws only if it is on.
+    let private_dns = flag(values, "private_dns_enabled").unwrap_or(item.resource.kind.starts_with("warren"));
+    let inbound_only = values.nested("dns_options").is_some_and(|options| {
+        flag(&options, "private_dns_only_for_inbound_resolver_endpoint") == Some(true)
+    });
+    let (ranges, _) = view.ranges(values, &["cidr_blocks"]);
     let endpoint = Endpoint {
-        head: view.head(item, Home::Aws),
-        network: view.link(item, "vpc_id", VPCS).key(),
-        service,
-        kind: if gateway { EndpointKind::Gateway } else { EndpointKind::Interface },
         tables: view.links(item, "route_table_ids", TABLES),
         subnets: view.links(item, "subnet_ids", SUBNETS),
         // Without a group the network's default one counts, which the plan does not hold.
         groups: (!groups.is_empty()).then_some(groups),
         buckets,
+        access: policies::of_endpoint(view, values),
+        private_dns: !gateway && private_dns,
+        inbound_only,
+        ranges,
+        ..Endpoint::new(view.head(item, Home::Aws), network, &service, kind)
     };
     view.topology.endpoints.insert(endpoint.head.key.clone(), endpoint);
 }
@@ -279,5 +298,5 @@ pub(super) fn store(view: &mut View<'_>, item: &Item<'_>, home: Home, kind: Stor
             text.clone_into(&mut head.name);
         }
     }
-    view.topology.stores.insert(head.key.clone(), Store { head, kind });
+    view.topology.stores.insert(head.key.clone(), Store { head, kind, access: Access::default() });
 }

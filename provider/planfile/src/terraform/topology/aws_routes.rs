@@ -8,7 +8,7 @@ use super::view::{Item, Link, View, flag};
 use std::collections::BTreeMap;
 use warren_model::topology::{
     Change, Destination, EndpointKind, GatewayKind, Home, Key, Route, RouteTable, Target, Topology,
-    TransitTable,
+    TransitRoute, TransitTable, TransitTarget,
 };
 
 pub(super) const READERS: &[(Role, Reader)] = &[
@@ -97,7 +97,7 @@ fn read_route(view: &View<'_>, item: &Item<'_>, values: &Values<'_>, outer: Opti
             Link::Unknown | Link::Absent => {}
         }
     }
-    Some(Route { destination, target, change: Change::Keep })
+    Some(Route::new(destination, target, Change::Keep))
 }
 
 /// The type of the object with a key. [`settle`] resolves objects that are read later.
@@ -157,33 +157,53 @@ fn transit_table(view: &mut View<'_>, item: &Item<'_>) {
         associations: Vec::new(),
         propagations: Vec::new(),
         routes: Vec::new(),
+        complete: true,
     };
     view.topology.transit_tables.insert(table.head.key.clone(), table);
 }
 
-fn transit_edge(view: &mut View<'_>, item: &Item<'_>, change: impl FnOnce(&mut TransitTable, Option<Key>)) {
+fn transit_edge(view: &mut View<'_>, item: &Item<'_>, change: impl Fn(&mut TransitTable, Option<Key>)) {
     let attachment = view.link(item, "transit_gateway_attachment_id", ATTACHMENTS).key();
-    let Link::To(key) = view.link(item, "transit_gateway_route_table_id", TRANSIT_TABLES) else { return };
-    if let Some(table) = view.topology.transit_tables.get_mut(&key) {
-        change(table, attachment);
+    match view.link(item, "transit_gateway_route_table_id", TRANSIT_TABLES) {
+        Link::To(key) => {
+            if let Some(table) = view.topology.transit_tables.get_mut(&key) {
+                change(table, attachment);
+            }
+        }
+        // Any table may be meant.
+        Link::Unknown => view.topology.transit_tables.values_mut().for_each(|table| table.complete = false),
+        Link::Absent => {}
     }
 }
 
 fn transit_association(view: &mut View<'_>, item: &Item<'_>) {
-    transit_edge(view, item, |table, attachment| table.associations.extend(attachment));
+    transit_edge(view, item, |table, attachment| {
+        table.complete &= attachment.is_some();
+        table.associations.extend(attachment);
+    });
 }
 
 fn transit_propagation(view: &mut View<'_>, item: &Item<'_>) {
-    transit_edge(view, item, |table, attachment| table.propagations.extend(attachment));
+    transit_edge(view, item, |table, attachment| {
+        table.complete &= attachment.is_some();
+        table.propagations.extend(attachment);
+    });
 }
 
 fn transit_route(view: &mut View<'_>, item: &Item<'_>) {
-    let Some(Destination::Range(net)) = view.destination(&item.resource.values, RANGES, &[]) else { return };
+    let destination = view.destination(&item.resource.values, RANGES, &[]);
     let drops = flag(&item.resource.values, "blackhole") == Some(true);
     transit_edge(view, item, |table, attachment| {
-        if drops || attachment.is_some() {
-            table.routes.push((net, attachment.filter(|_| !drops)));
-        }
+        let Some(Destination::Range(net)) = destination else {
+            table.complete = false;
+            return;
+        };
+        let target = match attachment {
+            _ if drops => TransitTarget::Blackhole,
+            Some(key) => TransitTarget::Attachment(key),
+            None => TransitTarget::Unknown,
+        };
+        table.routes.push(TransitRoute { net, target });
     });
 }
 
@@ -241,11 +261,11 @@ pub(super) fn settle(topology: &mut Topology) {
     for endpoint in topology.endpoints.values().filter(|endpoint| endpoint.kind == EndpointKind::Gateway) {
         for key in &endpoint.tables {
             if let Some(table) = tables.get_mut(key) {
-                table.routes.push(Route {
-                    destination: Destination::List(format!("pl:{}", endpoint.service)),
-                    target: Target::Endpoint(endpoint.head.key.clone()),
-                    change: endpoint.head.change,
-                });
+                table.routes.push(Route::new(
+                    Destination::List(format!("pl:{}", endpoint.service)),
+                    Target::Endpoint(endpoint.head.key.clone()),
+                    endpoint.head.change,
+                ));
                 table.routes.sort();
             }
         }

@@ -8,8 +8,11 @@ use super::google::SUBNETS;
 use super::view::{Item, View, range, texts};
 use crate::node::{Kind, Node, parse_toml};
 use std::collections::{BTreeMap, BTreeSet};
+use std::net::IpAddr;
 use warren_cidr::IpNet;
-use warren_model::topology::{Allow, Change, GatewayConfig, Home, Host, PeerGroup, Protocol, Unread};
+use warren_model::topology::{
+    Allow, Change, GatewayConfig, Home, Host, PeerGroup, Protocol, SitePeer, Unread, Zones,
+};
 
 pub(super) const READERS: &[(Role, Reader)] = &[
     ("aws.gateway_config", aws_config),
@@ -90,17 +93,42 @@ fn config(view: &mut View<'_>, item: &Item<'_>, home: Home) {
     if content.as_ref().is_err_and(|why| *why == Unread::Later) {
         view.unknown += 1;
     }
-    let (unread, (prefixes, groups)) = match content {
+    let (unread, content) = match content {
         Ok(content) => (None, content),
-        Err(why) => (Some(why), (Vec::new(), Vec::new())),
+        Err(why) => (Some(why), Contents::default()),
     };
+    let Contents { prefixes, groups, name, sites, addresses, names, servers } = content;
     let fabric = view.fabrics.get(&head.key).cloned().unwrap_or_default();
-    let config = GatewayConfig { head, fabric, unread, prefixes, was: Vec::new(), groups };
+    let config = GatewayConfig {
+        head,
+        fabric,
+        unread,
+        prefixes,
+        was: Vec::new(),
+        groups,
+        name,
+        sites,
+        addresses,
+        names,
+        servers,
+    };
     view.topology.configs.insert(config.head.key.clone(), config);
 }
 
-/// Ranges and groups. A partly read allow-list would be misleading, so any invalid part makes the whole file unreadable.
-fn content(tree: &Node) -> Option<(Vec<IpNet>, Vec<PeerGroup>)> {
+#[derive(Default)]
+struct Contents {
+    prefixes: Vec<IpNet>,
+    groups: Vec<PeerGroup>,
+    name: String,
+    sites: Vec<SitePeer>,
+    addresses: Vec<IpAddr>,
+    names: Vec<Zones>,
+    servers: Vec<Zones>,
+}
+
+/// Ranges, groups and names. A partly read allow-list would be misleading, so any invalid part makes the whole file
+/// unreadable.
+fn content(tree: &Node) -> Option<Contents> {
     let mut prefixes = ranges(tree.get("pool")?.get("prefixes")?)?;
     prefixes.sort();
     let mut groups = Vec::new();
@@ -110,7 +138,40 @@ fn content(tree: &Node) -> Option<(Vec<IpNet>, Vec<PeerGroup>)> {
         groups.push(PeerGroup { name: entry.key.clone(), allow, change: Change::Keep });
     }
     groups.sort();
-    Some((prefixes, groups))
+    let dns = tree.get("dns");
+    let zones = dns.and_then(|dns| dns.get("zones")).map(Node::items).unwrap_or_default();
+    let names = zones.iter().map(|zone| resolvers(zone, "resolvers")).collect::<Option<Vec<_>>>()?;
+    let servers = dns.map(|dns| resolvers(dns, "servers")).into_iter().collect::<Option<Vec<_>>>()?;
+    let servers = servers.into_iter().filter(|it| !it.resolvers.is_empty()).collect();
+    let own = tree.get("site").and_then(|site| site.get("addresses")).map(Node::items).unwrap_or_default();
+    // Without a site, the gateway has the first address of each of its ranges.
+    let first = prefixes.iter().filter_map(|net: &IpNet| net.hosts().next());
+    let addresses = match own {
+        [] => first.collect(),
+        own => own.iter().filter_map(|it| it.text()?.parse().ok()).collect(),
+    };
+    let peers = tree.get("site").and_then(|site| site.get("peers")).map(Node::items).unwrap_or_default();
+    let sites = peers.iter().map(site).collect::<Option<Vec<_>>>()?;
+    let name = tree.get("name").and_then(Node::text).unwrap_or_default().to_owned();
+    Some(Contents { prefixes, groups, name, sites, addresses, names, servers })
+}
+
+/// One `[[site.peers]]`.
+fn site(node: &Node) -> Option<SitePeer> {
+    let prefixes = node.get("prefixes").map_or(Some(Vec::new()), ranges)?;
+    let text = |key: &str| node.get(key).and_then(Node::text).unwrap_or_default().to_owned();
+    Some(SitePeer { name: text("name"), prefixes, group: text("group") })
+}
+
+/// Domains and the addresses at `key`.
+fn resolvers(node: &Node, key: &str) -> Option<Zones> {
+    let texts = |key: &str| {
+        let items = node.get(key).map(Node::items).unwrap_or_default();
+        items.iter().map(Node::text).collect::<Option<Vec<_>>>()
+    };
+    let domains = texts("domains")?.into_iter().map(|it| it.trim_end_matches('.').to_ascii_lowercase());
+    let resolvers = texts(key)?.into_iter().map(|it| it.parse().ok()).collect::<Option<Vec<_>>>()?;
+    Some(Zones { domains: domains.collect(), resolvers })
 }
 
 fn ranges(node: &Node) -> Option<Vec<IpNet>> {

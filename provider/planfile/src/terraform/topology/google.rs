@@ -17,6 +17,7 @@ pub(super) const READERS: &[(Role, Reader)] = &[
     ("gcp.network_peering", peering),
     ("gcp.firewall", firewall),
     ("gcp.router", router),
+    ("gcp.global_address", global_address),
     ("gcp.instance", instance),
     ("gcp.registry", registry),
     ("gcp.bucket", bucket),
@@ -30,9 +31,10 @@ pub(super) const EDGES: &[(Role, Reader)] = &[
     ("gcp.private_service_connect", forwarding_rule),
 ];
 
-const NETWORKS: &[Role] = &["gcp.network"];
+pub(super) const NETWORKS: &[Role] = &["gcp.network"];
 pub(super) const SUBNETS: &[Role] = &["gcp.subnetwork"];
 const ROUTERS: &[Role] = &["gcp.router"];
+const ADDRESSES: &[Role] = &["gcp.global_address"];
 
 /// Google accepts the bare name of a network or subnet as well as its link, if the name is unique.
 pub(super) fn names(before: &[Item<'_>], after: &[Item<'_>], ids: &mut BTreeMap<String, String>) {
@@ -70,16 +72,25 @@ fn network(view: &mut View<'_>, item: &Item<'_>) {
     table.head.key = format!("{}#routes", head.key);
     table.head.name = format!("routes of {}", head.name);
     if internet {
-        table.routes.push(Route {
-            destination: Destination::Range(everywhere()),
-            target: Target::Gateway(gateway(view, &head.key, item.change)),
-            change: Change::Keep,
-        });
+        let target = Target::Gateway(gateway(view, &head.key, item.change));
+        let route = Route::new(Destination::Range(everywhere()), target, Change::Keep);
+        table.routes.push(Route { priority: PRIORITY, ..route });
     }
     view.topology.tables.insert(table.head.key.clone(), table);
-    let network = Network { head, ranges: Vec::new(), was: Vec::new(), complete: true, region: None };
+    let network = Network {
+        head,
+        ranges: Vec::new(),
+        was: Vec::new(),
+        complete: true,
+        region: None,
+        resolver: true,
+        private_names: true,
+    };
     view.topology.networks.insert(network.head.key.clone(), network);
 }
+
+/// The priority of a route that sets none.
+const PRIORITY: u32 = 1000;
 
 fn everywhere() -> ipnet::IpNet {
     ipnet::IpNet::V4(ipnet::Ipv4Net::default())
@@ -134,14 +145,8 @@ fn subnetwork(view: &mut View<'_>, item: &Item<'_>) {
         head.key = format!("{}#private-access", head.key);
         head.name = "private Google access".to_owned();
         let endpoint = Endpoint {
-            head,
-            network,
-            service: "googleapis".to_owned(),
-            kind: EndpointKind::PrivateAccess,
-            tables: Vec::new(),
             subnets: vec![subnet.head.key.clone()],
-            groups: None,
-            buckets: Vec::new(),
+            ..Endpoint::new(head, network, "googleapis", EndpointKind::PrivateAccess)
         };
         view.topology.endpoints.insert(endpoint.head.key.clone(), endpoint);
     }
@@ -190,11 +195,11 @@ pub(super) fn settle(view: &mut View<'_>) {
     let mut made: Vec<(String, Vec<Route>)> = Vec::new();
     for (near, far, key, change) in &sides {
         let Some(other) = by_ends.get(&(far.as_str(), near.as_str())) else { continue };
-        let to_subnets = ranges.get(far.as_str()).into_iter().flatten().map(|range| Route {
-            destination: Destination::Range(*range),
-            target: Target::Peering(key.clone()),
-            change: *change,
-        });
+        let to_subnets = ranges
+            .get(far.as_str())
+            .into_iter()
+            .flatten()
+            .map(|range| Route::new(Destination::Range(*range), Target::Peering(key.clone()), *change));
         // Next hops of the other network that the plan does not describe; its internet gateway is not exported.
         let exported = view.imports.contains(key) && view.exports.contains(*other);
         let theirs = view.topology.tables.get(&format!("{far}#routes")).filter(|_| exported);
@@ -278,7 +283,9 @@ fn route(view: &mut View<'_>, item: &Item<'_>) {
     };
     let key = format!("{network}#routes");
     if let Some(table) = view.topology.tables.get_mut(&key) {
-        table.routes.push(Route { destination, target, change: item.change });
+        let priority = integer(values, "priority").and_then(|it| u32::try_from(it).ok());
+        let (tags, priority) = (texts(values, "tags"), priority.unwrap_or(PRIORITY));
+        table.routes.push(Route { destination, target, change: item.change, tags, priority });
         table.routes.sort();
     }
 }
@@ -331,16 +338,14 @@ fn forwarding_rule(view: &mut View<'_>, item: &Item<'_>) {
         text if text.contains("serviceAttachments") => text.rsplit('/').next().unwrap_or(text),
         _ => return,
     };
-    let endpoint = Endpoint {
-        head: view.head(item, Home::Google),
-        network: view.link(item, "network", NETWORKS).key(),
-        service: service.to_owned(),
-        kind: EndpointKind::Interface,
-        tables: Vec::new(),
-        subnets: Vec::new(),
-        groups: None,
-        buckets: Vec::new(),
-    };
+    let network = view.link(item, "network", NETWORKS).key();
+    // Warren names the address itself, hashicorp/google an address resource or its address.
+    let text = values.text("address").or_else(|| values.text("ip_address"));
+    let linked = || view.link(item, "ip_address", ADDRESSES).key();
+    let address = text.and_then(|text| text.parse().ok());
+    let address = address.or_else(|| view.addresses.get(&linked()?).copied());
+    let head = view.head(item, Home::Google);
+    let endpoint = Endpoint { address, ..Endpoint::new(head, network, service, EndpointKind::Interface) };
     view.topology.endpoints.insert(endpoint.head.key.clone(), endpoint);
 }
 
@@ -367,6 +372,13 @@ fn registry(view: &mut View<'_>, item: &Item<'_>) {
 
 fn bucket(view: &mut View<'_>, item: &Item<'_>) {
     store(view, item, Home::Google, StoreKind::Bucket);
+}
+
+/// Addresses of endpoints for Google's APIs.
+fn global_address(view: &mut View<'_>, item: &Item<'_>) {
+    if let Some(address) = item.resource.values.text("address").and_then(|text| text.parse().ok()) {
+        view.addresses.insert(item.resource.address.clone(), address);
+    }
 }
 
 /// Routers, which connect a NAT with its network.

@@ -1,10 +1,13 @@
 //! Reads a plan or state as a [`Plan`]: the objects before and after the apply.
 
 mod aws;
+mod aws_acls;
 mod aws_routes;
 mod aws_rules;
 mod gateway;
 mod google;
+mod names;
+mod policies;
 mod references;
 mod view;
 mod warren;
@@ -26,12 +29,22 @@ const OBJECTS: &[&[(Role, Reader)]] = &[
     google::READERS,
     aws_routes::READERS,
     aws_rules::READERS,
+    aws_acls::READERS,
+    names::READERS,
     warren::READERS,
     gateway::READERS,
 ];
 
 /// Resources that add to objects.
-const EDGES: &[&[(Role, Reader)]] = &[aws::EDGES, google::EDGES, aws_routes::EDGES, aws_rules::EDGES];
+const EDGES: &[&[(Role, Reader)]] = &[
+    aws::EDGES,
+    google::EDGES,
+    aws_routes::EDGES,
+    aws_rules::EDGES,
+    aws_acls::EDGES,
+    policies::EDGES,
+    names::EDGES,
+];
 
 /// Every reader by role, with its position in the order.
 fn readers() -> BTreeMap<Role, (usize, Reader)> {
@@ -86,6 +99,7 @@ pub(crate) fn read(file: &str, tree: &Node) -> Plan {
     }
     google::names(&before, &after, &mut ids);
     gateway::names(&before, &after, &mut ids);
+    names::names(&before, &after, &mut ids);
     let fabrics = gateway::fabrics(&before, &after);
     let side = |items: &[Item<'_>]| {
         let mut view = View {
@@ -95,6 +109,8 @@ pub(crate) fn read(file: &str, tree: &Node) -> Plan {
             routers: BTreeMap::new(),
             imports: BTreeSet::new(),
             exports: BTreeSet::new(),
+            addresses: BTreeMap::new(),
+            associations: Vec::new(),
             topology: Topology::default(),
             unknown: 0,
         };
@@ -105,6 +121,7 @@ pub(crate) fn read(file: &str, tree: &Node) -> Plan {
             reader(&mut view, item);
         }
         google::settle(&mut view);
+        names::settle(&mut view);
         aws_routes::settle(&mut view.topology);
         mention(&mut view.topology);
         (view.topology, view.unknown)
@@ -171,6 +188,9 @@ fn mention(topology: &mut Topology) {
     topology.subnets.values().for_each(|subnet| note(&subnet.network, subnet.head.home));
     topology.attachments.values().for_each(|attachment| note(&attachment.network, attachment.head.home));
     topology.endpoints.values().for_each(|endpoint| note(&endpoint.network, endpoint.head.home));
+    for zone in topology.zones.values() {
+        zone.networks.iter().for_each(|network| note(&Some(network.clone()), zone.head.home));
+    }
     for peering in topology.peerings.values() {
         note(&peering.left, peering.head.home);
         note(&peering.right, peering.head.home);
@@ -184,6 +204,8 @@ fn mention(topology: &mut Topology) {
             was: Vec::new(),
             complete: false,
             region: None,
+            resolver: true,
+            private_names: true,
         });
     }
 }

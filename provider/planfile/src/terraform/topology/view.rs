@@ -2,9 +2,11 @@
 
 use super::super::resource::{Attribute, Resource, Values};
 use super::super::role::Role;
-use super::references::References;
+use super::names::Association;
+use super::references::{Candidates, References};
 use crate::node::{Kind, Node};
 use std::collections::{BTreeMap, BTreeSet};
+use std::net::IpAddr;
 use warren_cidr::{CidrError, IpNet, parse_cidr};
 use warren_model::topology::{Change, Destination, Head, Home, Key, Topology};
 
@@ -26,6 +28,10 @@ pub(super) struct View<'a> {
     /// Google's peerings that import the custom routes of the other network, and those that export their own.
     pub(super) imports: BTreeSet<Key>,
     pub(super) exports: BTreeSet<Key>,
+    /// Google's addresses for Private Service Connect, by key.
+    pub(super) addresses: BTreeMap<Key, IpAddr>,
+    /// Associations with zones that are known only after apply.
+    pub(super) associations: Vec<Association>,
     pub(super) topology: Topology,
     pub(super) unknown: usize,
 }
@@ -102,6 +108,11 @@ impl View<'_> {
         }
     }
 
+    /// The objects that an attribute, or anything in it, may refer to.
+    pub(super) fn candidates(&self, item: &Item<'_>, attribute: &str, roles: &[Role]) -> Candidates {
+        self.references.candidates(&item.resource, attribute, roles)
+    }
+
     /// The objects that a list refers to. If some are known only after apply, all candidates count.
     pub(super) fn links(&self, item: &Item<'_>, attribute: &str, roles: &[Role]) -> Vec<Key> {
         self.links_in(item, &item.resource.values, attribute, attribute, roles)
@@ -150,8 +161,8 @@ impl View<'_> {
                         }
                     }
                 }
-                // Providers show an IPv6 range that Amazon may give as unknown in every create.
-                Attribute::Unknown if attribute.starts_with("ipv6") => {}
+                // Providers show what Amazon gives, an IPv6 range or a prefix list, as unknown in every create.
+                Attribute::Unknown if attribute.starts_with("ipv6") || *attribute == "cidr_blocks" => {}
                 Attribute::Unknown => {
                     self.unknown += 1;
                     complete = false;
