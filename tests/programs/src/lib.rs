@@ -9,6 +9,7 @@ use anyhow::{Context as _, Result, bail, ensure};
 /// Programs that Debian has, and their packages.
 const DEBIAN: &[(&str, &str)] = &[
     ("curl", "curl"),
+    ("dnsmasq", "dnsmasq-base"),
     ("etcd", "etcd-server"),
     ("etcdctl", "etcd-client"),
     ("ethtool", "ethtool"),
@@ -18,6 +19,7 @@ const DEBIAN: &[(&str, &str)] = &[
     ("nft", "nftables"),
     ("ping", "iputils-ping"),
     ("podman", "podman"),
+    ("skopeo", "skopeo"),
     ("systemd-analyze", "systemd"),
     ("wg", "wireguard-tools"),
     ("wireguard-go", "wireguard-go"),

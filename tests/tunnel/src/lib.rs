@@ -9,7 +9,7 @@
 //! - [`fleet`] is several of these gateways over etcd, and programs in pods that notice what happens to them.
 //! - [`Relay`] is a long and lossy way between two hosts.
 //! - [`traffic`] sends through the tunnel: streams checked by digest, datagrams and their echoes.
-//! - [`web`] is a web server.
+//! - [`web`] is a web server, [`dns`] are name servers.
 //! - [`wire`] drops UDP between two hosts, or slows everything down.
 //! - [`fuzz`] has an entry for each parser of bytes from outside; it alone needs no root.
 //!
@@ -17,6 +17,7 @@
 
 mod config;
 mod device;
+pub mod dns;
 pub mod fabric;
 pub mod fleet;
 pub mod fuzz;

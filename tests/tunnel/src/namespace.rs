@@ -40,6 +40,8 @@ impl Namespace {
         run(Command::new("ip").args(["netns", "add", &name]))?;
         let namespace = Namespace { name };
         namespace.ip("link set lo up")?;
+        // A copy: an agent on this host may change its name servers, but never those of the machine.
+        namespace.resolver(&fs::read_to_string("/etc/resolv.conf").unwrap_or_default())?;
         Ok(namespace)
     }
 

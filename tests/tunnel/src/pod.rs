@@ -138,6 +138,9 @@ pub fn unprivileged(host: &Namespace, runtime: &Path, program: &Path) -> Command
 /// device can be made, and the machine's own must do.
 const TUN_FOR_ALL: &str = "mount -t tmpfs none /dev/net && { mknod -m 666 /dev/net/tun c 10 200 2>/dev/null || umount /dev/net; }\n";
 
+/// What a gateway may do that forwards in the kernel: change the network, and answer DNS on port 53.
+const CAPABILITIES: &str = "-all,+net_admin,+net_bind_service";
+
 /// A command that runs `program` on `host` as nobody who may change the host's network, and no more. `without` are files of the
 /// machine that it cannot use.
 pub fn network_admin(host: &Namespace, runtime: &Path, program: &Path, without: &[&str]) -> Command {
@@ -147,8 +150,8 @@ pub fn network_admin(host: &Namespace, runtime: &Path, program: &Path, without: 
     let mut command = host.command("unshare");
     command.args(["--mount", "sh", "-c", &script, "gateway"]);
     command.args(["--reuid", "65534", "--regid", "65534", "--clear-groups", "--no-new-privs"]);
-    command.args(["--bounding-set", "-all,+net_admin", "--inh-caps", "-all,+net_admin"]);
-    command.args(["--ambient-caps", "+net_admin", "--pdeathsig", "KILL"]);
+    command.args(["--bounding-set", CAPABILITIES, "--inh-caps", CAPABILITIES]);
+    command.args(["--ambient-caps", "+net_admin,+net_bind_service", "--pdeathsig", "KILL"]);
     command.arg(program).env("XDG_RUNTIME_DIR", runtime).current_dir("/");
     command
 }

@@ -93,7 +93,7 @@ fn enrolments() -> Vec<Vec<u8>> {
         ),
         format!(r#"{{"version":1,"public_key":"{key}","proof":"{proof}"}}"#),
         format!(
-            r#"{{"version":1,"group":"gpu","addresses":["10.0.0.2","fd00::2"],"routes":["10.0.0.0/8"],"dns":{{"servers":["10.0.0.1"],"domains":["example.com"]}},"gateways":{gateways},"lease_seconds":600,"mtu":1420,"keepalive_seconds":25}}"#
+            r#"{{"version":1,"group":"gpu","addresses":["10.0.0.2","fd00::2"],"routes":["10.0.0.0/8"],"dns":{{"servers":["10.0.0.1"],"domains":["example.com"]}},"zones":[{{"domains":["example.org"],"servers":["10.0.0.1"]}}],"gateways":{gateways},"lease_seconds":600,"mtu":1420,"keepalive_seconds":25}}"#
         ),
         r#"{"type":"urn:warren:problem:store","title":"t","status":503,"detail":"d","retry_after":2}"#.to_owned(),
     ]

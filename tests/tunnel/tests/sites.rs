@@ -12,9 +12,13 @@
 use std::io::{ErrorKind, Read as _, Write as _};
 use std::net::{IpAddr, Ipv4Addr, TcpListener, TcpStream, UdpSocket};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use hickory_proto::op::{Message, ResponseCode};
+use hickory_proto::rr::RecordType;
+use warren_tunnel_tests::dns;
 use warren_tunnel_tests::fabric::{Gateway, Member};
 use warren_tunnel_tests::{Fabric, Implementation, Namespace, wait_for};
 
@@ -78,7 +82,9 @@ impl Lab {
             );
             Fabric::new(&[IpAddr::from(GATEWAYS[index])], &rest).unwrap()
         });
-        let interface = format!("si{}{}{}", std::process::id() % 1_000_000, by[0] as u8, by[1] as u8);
+        static COUNTER: AtomicU32 = AtomicU32::new(0);
+        let interface =
+            format!("si{}x{}", std::process::id() % 1_000_000, COUNTER.fetch_add(1, Ordering::Relaxed));
         let lab = Self { by, interface, fabrics, pod, gateways, servers, _bridge: bridge };
         let sections = lab.sections();
         for (index, (fabric, section)) in lab.fabrics.iter().zip(&sections).enumerate() {
@@ -157,6 +163,12 @@ impl Lab {
     }
 }
 
+/// All pairs of gateways.
+fn pairs() -> impl Iterator<Item = [By; 2]> {
+    let kinds = [By::User, By::Kernel];
+    kinds.into_iter().flat_map(move |first| kinds.map(|second| [first, second]))
+}
+
 fn site(gateway: &Gateway) -> serde_json::Value {
     let text = gateway.run(&["gateway", "status", "--json"]).unwrap();
     serde_json::from_str::<serde_json::Value>(&text).unwrap()["sites"][0].clone()
@@ -164,9 +176,7 @@ fn site(gateway: &Gateway) -> serde_json::Value {
 
 #[test]
 fn a_pod_reaches_a_server_behind_the_other_gateway() {
-    let kinds = [By::User, By::Kernel];
-    let pairs = kinds.into_iter().flat_map(|first| kinds.map(|second| [first, second]));
-    let threads: Vec<_> = pairs.map(|by| (by, thread::spawn(move || reaches(by)))).collect();
+    let threads: Vec<_> = pairs().map(|by| (by, thread::spawn(move || reaches(by)))).collect();
     let mut failed = Vec::new();
     for (by, thread) in threads {
         match thread.join() {
@@ -304,4 +314,71 @@ fn reaches(by: [By; 2]) -> [Duration; 2] {
         "{there}"
     );
     [link, gateway]
+}
+
+#[test]
+fn a_gateway_asks_the_other_for_the_names_of_its_network() {
+    let threads: Vec<_> = pairs().map(|by| (by, thread::spawn(move || asks(by)))).collect();
+    let failed: Vec<_> =
+        threads.into_iter().filter_map(|(by, thread)| thread.join().is_err().then_some(by)).collect();
+    assert!(failed.is_empty(), "{failed:?}");
+}
+
+fn asks(by: [By; 2]) {
+    let lab = Lab::new(by);
+    let long = format!("--txt-record=long.googleapis.com,{}", vec!["x".repeat(250); 8].join(","));
+    let resolver = dns::dnsmasq(
+        &lab.servers[1],
+        &["--listen-address=10.60.0.2", "--address=/googleapis.com/10.60.0.2", &long],
+    )
+    .unwrap();
+    // Each sends questions for loop.test to the other.
+    let zones = ["10.101.0.1", "10.100.0.1"].map(|other| {
+        format!("[[dns.zones]]\ndomains = [\"loop.test\"]\nresolvers = [\"{other}\"]\n[[dns.zones]]\ndomains = [\"googleapis.com\"]\n")
+    });
+    let rule =
+        "[[groups.site-aws.allow]]\nto = [\"10.101.0.1/32\"]\nports = [53]\nprotocols = [\"udp\", \"tcp\"]\n";
+    for (index, more) in [
+        format!("{}resolvers = [\"10.101.0.1\"]\n", zones[0]),
+        format!("{}resolvers = [\"10.60.0.2\"]\n{rule}", zones[1]),
+    ]
+    .iter()
+    .enumerate()
+    {
+        let path = lab.fabrics[index].config(0);
+        let text = std::fs::read_to_string(&path).unwrap() + more;
+        std::fs::write(&path, text).unwrap();
+    }
+    let gateways = [lab.start(0), lab.start(1)];
+    lab.serve(1, 8000);
+    let _member = lab.member();
+    wait_for(PATIENCE, "site link", || Ok((site(&gateways[0])["up"] == true).then_some(()))).unwrap();
+    let ask = |name: &str, kind| {
+        let answer = dns::ask(&lab.pod, "10.100.0.1", dns::query(name, kind).unwrap()).unwrap();
+        let logs =
+            || format!("{by:?} {name}\n{}\n---\n{}", gateways[0].daemon.log(), gateways[1].daemon.log());
+        Message::from_vec(&answer.unwrap_or_else(|| panic!("{}", logs()))).unwrap()
+    };
+    let found = ask("storage.googleapis.com.", RecordType::A);
+    assert_eq!(found.answers[0].data.ip_addr().unwrap().to_string(), "10.60.0.2", "{by:?}");
+    assert_eq!(lab.ask(1, 8000).unwrap(), "10.60.0.1");
+    let long = dns::query("long.googleapis.com.", RecordType::TXT).unwrap();
+    let whole = dns::ask_tcp(&lab.pod, "10.100.0.1", long).unwrap().unwrap();
+    assert!(whole.len() > 2000, "both gateways fetched it over TCP");
+    let begun = Instant::now();
+    assert_ne!(ask("x.loop.test.", RecordType::A).metadata.response_code, ResponseCode::NoError);
+    assert!(begun.elapsed() < Duration::from_secs(2), "a loop: {:?}", begun.elapsed());
+
+    // Without the rule of its group, the site is refused, and its pods with it.
+    let path = lab.fabrics[1].config(0);
+    let text = std::fs::read_to_string(&path).unwrap();
+    std::fs::write(&path, text.replace(rule, "")).unwrap();
+    gateways[1].run(&["gateway", "reload"]).unwrap();
+    assert_eq!(ask("new.googleapis.com.", RecordType::A).metadata.response_code, ResponseCode::Refused);
+    assert!(!dns::was_asked(&resolver, "new.googleapis.com"));
+    // Nothing else of that gateway is open to the other site.
+    let open = lab.gateways[0].inside(|| {
+        Ok(TcpStream::connect_timeout(&"10.101.0.1:9600".parse()?, Duration::from_secs(1)).is_ok())
+    });
+    assert!(!open.unwrap());
 }

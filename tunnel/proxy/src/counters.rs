@@ -98,6 +98,8 @@ pub struct Counters {
     pub(crate) dns_questions: AtomicU64,
     pub(crate) dns_cached: AtomicU64,
     pub(crate) dns_failed: AtomicU64,
+    pub(crate) dns_refused: AtomicU64,
+    pub(crate) dns_ignored: AtomicU64,
     pub(crate) dns_strange: AtomicU64,
 }
 
@@ -134,6 +136,8 @@ impl Counters {
             dns_questions: of(&self.dns_questions),
             dns_cached: of(&self.dns_cached),
             dns_failed: of(&self.dns_failed),
+            dns_refused: of(&self.dns_refused),
+            dns_ignored: of(&self.dns_ignored),
             dns_strange: of(&self.dns_strange),
         }
     }
@@ -173,6 +177,10 @@ pub struct Snapshot {
     pub dns_cached: u64,
     /// Of these, answered by no server in time.
     pub dns_failed: u64,
+    /// Of these, refused: of no domain that is served, or of a client that may not ask.
+    pub dns_refused: u64,
+    /// Questions and connections without an answer: of a client beyond its limit, or of no client.
+    pub dns_ignored: u64,
     /// Datagrams that came in place of an answer: another id, question or sender.
     pub dns_strange: u64,
 }

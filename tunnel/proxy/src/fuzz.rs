@@ -83,11 +83,16 @@ pub fn http(bytes: &[u8]) {
     }
 }
 
+/// Bytes of an OPT record without options.
+const EDNS: usize = 11;
+
 /// DNS: a client's question, and a server's answer to it.
 pub fn dns(bytes: &[u8]) {
     match message::question(bytes) {
         Ok(asked) => {
-            assert!(!asked.failure().is_empty());
+            for answer in [asked.failure(), asked.refusal()] {
+                assert!(!answer.is_empty() && answer.len() <= bytes.len() + EDNS, "no amplification");
+            }
             let Some(query) = asked.question.message(7) else { return };
             assert!(
                 message::answer(&query, 7, &asked.question).is_none(),

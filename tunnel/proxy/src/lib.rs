@@ -5,7 +5,7 @@
 //!                                    ├─ http    CONNECT, absolute-form requests
 //!                                    └─ forward one fixed target, either way
 //! outbound  target -> may it? -> addresses (dns) -> net::Dial      relay  bytes between two streams
-//! dns       names by suffix to the tunnel's servers; a cache; a server for this machine
+//! dns       names by domain to the tunnel's servers; a cache; a server for this machine or a network
 //! net       streams and datagrams: the system's, or both split by prefix
 //! ```
 

@@ -23,6 +23,7 @@ use super::{
     events::Reloader,
     network::Network,
     peers,
+    proxies::dns_zones,
     settings::Settings,
     tunnel::{Tunnel, TunnelHandle, Up, failure, mtu_for, reload_answer, status_answer},
 };
@@ -79,6 +80,7 @@ impl KernelTunnel {
             backend_reason: reason.to_owned(),
             mtu,
             addresses: config.interface.addresses.clone(),
+            dns_zones: dns_zones(config),
             up_since: Clock.now().wall.as_secs_f64(),
             planned_rate_mbit: settings.planned_rate,
             device_offloads: Vec::new(),
@@ -140,6 +142,7 @@ impl Tunnel for KernelTunnel {
     fn facts(&mut self, config: &Config, mtu: Option<u32>) {
         let mut facts = self.shared.facts.lock();
         facts.addresses.clone_from(&config.interface.addresses);
+        facts.dns_zones = dns_zones(config);
         if let Some(mtu) = mtu {
             facts.mtu = mtu;
         }
@@ -262,6 +265,7 @@ fn status(
         fwmark: read.fwmark,
         mtu: facts.mtu,
         addresses: facts.addresses.clone(),
+        dns_zones: facts.dns_zones.clone(),
         at: now.as_secs_f64(),
         up_since: facts.up_since,
         planned_rate_mbit: facts.planned_rate_mbit,

@@ -3,9 +3,12 @@
 use std::{collections::BTreeSet, fs, io, net::IpAddr, path::Path};
 
 use ipnet::IpNet;
-use warren_wire::config::Config;
+use warren_wire::{config::Config, enrolment::DnsZone};
 
-use super::hooks::{self, Stage};
+use super::{
+    hooks::{self, Stage},
+    local_dns::LocalDns,
+};
 use crate::runtime::{
     host::InterfaceName,
     log,
@@ -25,7 +28,16 @@ pub(super) struct Network {
     table: u32,
     addresses: BTreeSet<IpNet>,
     routing: Routing,
-    dns: (Vec<IpAddr>, Vec<String>),
+    dns: Dns,
+    local_dns: Option<LocalDns>,
+}
+
+/// Name servers as a configuration has them.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+struct Dns {
+    servers: Vec<IpAddr>,
+    search: Vec<String>,
+    zones: Vec<DnsZone>,
 }
 
 impl Network {
@@ -58,7 +70,8 @@ impl Network {
             table,
             addresses: BTreeSet::new(),
             routing: Routing::default(),
-            dns: Default::default(),
+            dns: Dns::default(),
+            local_dns: None,
         })
     }
 
@@ -242,8 +255,18 @@ impl Network {
     }
 
     fn change_dns(&mut self, config: &Config) -> Result<()> {
-        let wanted = (config.interface.dns.clone(), config.interface.dns_search.clone());
+        let parts = &config.interface;
+        let wanted = Dns {
+            servers: parts.dns.clone(),
+            search: parts.dns_search.clone(),
+            zones: parts.dns_zones.clone(),
+        };
         if wanted == self.dns {
+            return Ok(());
+        }
+        if let Some(local) = self.local_dns.as_ref().filter(|_| !wanted.zones.is_empty()) {
+            local.reload(config);
+            self.dns = wanted;
             return Ok(());
         }
         let ours = |change: &Change| {
@@ -253,8 +276,19 @@ impl Network {
             net::dns_undo(&change)?;
             self.journal.forget(&change)?;
         }
-        if !wanted.0.is_empty() || !wanted.1.is_empty() {
-            net::dns_chosen().set(&self.interface, &wanted.0, &wanted.1, &mut self.journal)?;
+        self.local_dns = None;
+        let method = net::dns_chosen();
+        if !wanted.zones.is_empty() {
+            let split = wanted.servers.is_empty()
+                && method.set_domains(&self.interface, &wanted.zones, &mut self.journal)?;
+            if !split {
+                let before = fs::read_to_string("/etc/resolv.conf").unwrap_or_default();
+                let local = LocalDns::start(config, &before)?;
+                method.set_local(&self.interface, local.at().ip(), &before, &mut self.journal)?;
+                self.local_dns = Some(local);
+            }
+        } else if !wanted.servers.is_empty() || !wanted.search.is_empty() {
+            method.set(&self.interface, &wanted.servers, &wanted.search, &mut self.journal)?;
         }
         self.dns = wanted;
         Ok(())

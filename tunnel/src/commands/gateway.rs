@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use super::print;
 use crate::enrolment::now;
 use crate::gateway::admin::{AdminRequest, AdminResponse, client};
-use crate::gateway::model::{GatewayStatus, PeerEntry};
+use crate::gateway::model::{DnsStatus, GatewayStatus, PeerEntry};
 use crate::runtime::problem::{Context as _, Result};
 use crate::{
     cli::{AdminArgs, GatewayArgs, GatewayCommand},
@@ -101,6 +101,9 @@ fn status_text(status: &GatewayStatus) -> String {
             prefixes.join(", ")
         );
     }
+    if let Some(dns) = &status.dns {
+        dns_text(&mut out, dns);
+    }
     _ = writeln!(
         out,
         "  leases: {} live, {} in quarantine; {} enrolled, {} renewed, {} ended, {} refused",
@@ -120,6 +123,29 @@ fn status_text(status: &GatewayStatus) -> String {
         counters.dropped
     );
     out
+}
+
+fn dns_text(out: &mut String, dns: &DnsStatus) {
+    let list = |addresses: &[std::net::IpAddr]| {
+        addresses.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
+    };
+    _ = writeln!(
+        out,
+        "  DNS: at {}; {} queries, {} answered from the cache, {} failed, {} refused, {} dropped",
+        list(&dns.addresses),
+        dns.queries,
+        dns.cached,
+        dns.failed,
+        dns.refused,
+        dns.dropped
+    );
+    for zone in &dns.zones {
+        _ = writeln!(out, "    {}: from {}", zone.domains.join(", "), list(&zone.resolvers));
+    }
+    let silent: Vec<_> = dns.resolvers.iter().filter(|of| !of.answers).map(|of| of.address).collect();
+    if !silent.is_empty() {
+        _ = writeln!(out, "    resolvers that do not answer: {}", list(&silent));
+    }
 }
 
 fn peers_text(peers: &[PeerEntry]) -> String {

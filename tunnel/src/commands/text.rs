@@ -2,8 +2,6 @@
 
 use std::{collections::HashMap, fmt::Write as _};
 
-use ipnet::IpNet;
-
 use crate::runtime::status::{Buffers, Peer, Rate, Services, Status};
 
 /// The text of one interface.
@@ -19,6 +17,17 @@ pub(super) fn status(now: &Status, before: Option<&Status>) -> String {
     line("mtu", &now.mtu.to_string());
     if !now.addresses.is_empty() {
         line("addresses", &list(&now.addresses));
+    }
+    for zone in &now.dns_zones {
+        line("private names", &format!("{}, resolved by {}", zone.domains.join(", "), list(&zone.servers)));
+    }
+    if let Some(test) = now.services.as_ref().and_then(|served| served.dns_test.as_ref()) {
+        let answer = match (&test.answer, test.works) {
+            (_, true) => format!("answered in {} ms", test.milliseconds),
+            (Some(answer), false) => format!("failed: the gateway answers `{answer}`"),
+            (None, false) => "failed: no answer".to_owned(),
+        };
+        line("test of names", &format!("{} {answer}", test.domain));
     }
     line("up", &ago(now.at - now.up_since, ""));
     let on: Vec<&str> = now.offloads.iter().filter(|o| o.on).map(|o| o.name.as_str()).collect();
@@ -153,8 +162,8 @@ fn peer(out: &mut String, peer: &Peer, at: f64, rate: Option<Rate>) {
     }
 }
 
-fn list(prefixes: &[IpNet]) -> String {
-    prefixes.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
+fn list(items: &[impl ToString]) -> String {
+    items.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
 }
 
 fn drops<'a>(drops: impl Iterator<Item = (&'a String, &'a u64)>) -> String {

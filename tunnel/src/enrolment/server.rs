@@ -9,8 +9,8 @@ use std::time::Duration;
 use ipnet::IpNet;
 use warren_lease::{Enrolment as Joining, Grant, Refusal};
 use warren_wire::enrolment::{
-    Answer, ChannelBinding, Dns, ENROL_PATH, Enrol, Kind, MEDIA_TYPE, PROBLEM_TYPE, Problem, Proof, Purpose,
-    RELEASE_PATH, REQUEST_MAX, Release, Version,
+    Answer, ChannelBinding, Dns, DnsZone, ENROL_PATH, Enrol, Kind, MEDIA_TYPE, PROBLEM_TYPE, Problem, Proof,
+    Purpose, RELEASE_PATH, REQUEST_MAX, Release, Version,
 };
 use warren_wire::gateway::{GatewayConfig, PeerSettings};
 use warren_wire::token::{CLOCK_SKEW, Claims, GatewaySet, KeyRing, TokenError};
@@ -71,6 +71,7 @@ pub struct Enrolment {
     gateways: GatewaySet,
     routes: BTreeMap<Name, Vec<IpNet>>,
     dns: Dns,
+    zones: Vec<DnsZone>,
     peers: PeerSettings,
     limits: Arc<RequestLimits>,
     leases: LeaseService,
@@ -108,7 +109,8 @@ impl Enrolment {
             keys: KeyRing::new(config.keys.token_keys.iter().copied()),
             gateways: config.gateways.clone(),
             routes: config.groups.keys().map(|group| (group.clone(), config.routes(group))).collect(),
-            dns: config.dns.clone(),
+            dns: config.dns.of_peers(),
+            zones: config.dns_zones(),
             peers: config.peers,
             limits,
             leases,
@@ -221,6 +223,7 @@ impl Enrolment {
             group: grant.group,
             addresses: grant.addresses,
             dns: self.dns.clone(),
+            zones: self.zones.clone(),
             gateways: self.gateways.clone(),
             lease_seconds: u32::try_from(grant.ttl.as_secs()).unwrap_or(u32::MAX),
             mtu: self.peers.mtu,

@@ -24,6 +24,8 @@ struct Rules {
     groups: BTreeMap<Name, Group>,
     /// Addresses of peers and of this gateway towards sites, which no peer may reach.
     inner: Vec<IpNet>,
+    /// The limit of each peer.
+    dns_queries_per_second: u32,
 }
 
 /// The rate limits of one group.
@@ -112,6 +114,7 @@ impl Rules {
             policy: Policy::compile(&config.groups),
             groups: config.groups.iter().map(|(name, of)| (name.clone(), group(name, of))).collect(),
             inner,
+            dns_queries_per_second: config.limits.dns_queries_per_second_and_peer,
         }
     }
 }
@@ -141,6 +144,17 @@ impl Access {
             own: Rates::of_mbit(of.each, &before.own),
             group: of.together.clone(),
         })
+    }
+
+    /// The limit of DNS queries of each peer.
+    pub(super) fn dns_queries_per_second(&self) -> u32 {
+        self.rules.load().dns_queries_per_second
+    }
+
+    /// Whether a rule of `group` allows a flow to the gateway itself, which only its name server accepts.
+    pub(super) fn allows(&self, group: &Name, addresses: &[IpAddr], flow: &Flow) -> bool {
+        let rules = self.rules.load();
+        rules.policy.check(rules.policy.group(group), addresses, flow).is_ok()
     }
 
     /// Checks whether a flow of a member of `group` may pass. `site` holds the networks behind a member that is another site's

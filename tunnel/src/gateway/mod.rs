@@ -4,7 +4,8 @@
 //!            TLS port: enrolment --> leases (one task, the store) --> reconciler: peers of the interface, members
 //!  pods ---- TLS port: tunnels ---+                                      |
 //!            UDP port ------------+--> engine, data path --> Forward <---+  allow-lists, rates, audit
-//!  sites ----+                                                  |
+//!  sites ----+          |                                       |
+//!                       +--> name server --> resolvers           |
 //!                                                               +--> network, or another site's gateway
 //!  operators --> control socket: peers, evict, drain, revoke, reload
 //! ```
@@ -17,6 +18,7 @@ mod enrolment_handler;
 pub(crate) mod example;
 pub(crate) mod forward;
 pub mod model;
+mod name_server;
 mod peers;
 mod ports;
 mod reconciler;

@@ -7,6 +7,7 @@ use ipnet::IpNet;
 use serde::{Deserialize, Serialize};
 
 use super::forward::ForwardCounters;
+pub use super::name_server::{DnsStatus, DnsZoneStatus, ResolverStatus};
 use crate::runtime::status::Status;
 
 /// The status of a gateway.
@@ -34,6 +35,9 @@ pub struct GatewayStatus {
     /// Gateways of other networks.
     #[serde(default)]
     pub sites: Vec<SiteEntry>,
+    /// DNS for peers, if it has zones.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub dns: Option<DnsStatus>,
     /// The interface, without its peers.
     pub interface: Status,
 }
@@ -217,6 +221,34 @@ impl GatewayStatus {
             "Dropped datagrams: above a rate, too large, or over the flow limit.",
             &[("", counters.dropped)],
         );
+        if let Some(dns) = &self.dns {
+            one(
+                "dns_queries_total",
+                "counter",
+                "DNS queries of peers, by outcome.",
+                &[
+                    (",outcome=\"resolved\"", dns.resolved()),
+                    (",outcome=\"cached\"", dns.cached),
+                    (",outcome=\"failed\"", dns.failed),
+                    (",outcome=\"refused\"", dns.refused),
+                    (",outcome=\"dropped\"", dns.dropped),
+                ],
+            );
+            one(
+                "dns_strange_total",
+                "counter",
+                "Datagrams from resolvers that match no query.",
+                &[("", dns.strange)],
+            );
+            let resolvers: Vec<(String, u64)> = dns
+                .resolvers
+                .iter()
+                .map(|of| (format!(",resolver=\"{}\"", of.address), u64::from(of.answers)))
+                .collect();
+            let resolvers: Vec<(&str, u64)> =
+                resolvers.iter().map(|(label, up)| (label.as_str(), *up)).collect();
+            one("dns_resolver_up", "gauge", "1 if the resolver answered the last query.", &resolvers);
+        }
         out
     }
 }

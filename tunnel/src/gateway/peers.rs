@@ -14,6 +14,7 @@ use warren_wire::gateway::SitePeer;
 use warren_wire::{Name, PublicKey};
 
 use super::access::{Access, RateLimits};
+use super::name_server::Share;
 
 /// A peer whose packets this gateway forwards.
 pub(super) struct Member {
@@ -25,6 +26,8 @@ pub(super) struct Member {
     pub(super) group: Name,
     /// Its rate limits.
     pub(super) rate_limits: ArcSwap<RateLimits>,
+    /// Its share of the name server.
+    pub(super) dns: Share,
     /// Networks behind it, if it is the gateway of another site; `None` for a peer with a lease.
     pub(super) site: Option<Vec<IpNet>>,
     /// Its current flows.
@@ -39,6 +42,7 @@ impl Member {
             rate_limits: ArcSwap::from_pointee(access.rate_limits(&group, &RateLimits::default())),
             addresses,
             group,
+            dns: Share::new(access.dns_queries_per_second(), false),
             site: None,
             flows: AtomicU64::new(0),
             gone: watch::Sender::new(false),
@@ -48,7 +52,8 @@ impl Member {
     /// The gateway of another site.
     pub(super) fn site(site: &SitePeer, access: &Access) -> Self {
         let member = Self::new(site.key, site.addresses.clone(), site.group.clone(), access);
-        Self { site: Some(site.prefixes.clone()), ..member }
+        let dns = Share::new(access.dns_queries_per_second(), true);
+        Self { site: Some(site.prefixes.clone()), dns, ..member }
     }
 
     /// A copy without flows: those of the original end when it is removed.
@@ -131,6 +136,7 @@ impl PeerTable {
         for member in self.all() {
             let rate_limits = access.rate_limits(&member.group, &member.rate_limits.load());
             member.rate_limits.store(Arc::new(rate_limits));
+            member.dns.set_rate(access.dns_queries_per_second(), member.site.is_some());
         }
     }
 

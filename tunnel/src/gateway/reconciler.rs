@@ -1,6 +1,7 @@
 //! Turns leases into members and into peers of the interface.
 
 use std::collections::HashMap;
+use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -31,6 +32,8 @@ pub(super) struct PeerReconciler {
     pub(super) forward: Arc<dyn Forward>,
     /// The interface.
     pub(super) interface: Handle,
+    /// This gateway's own addresses in the pool.
+    pub(super) own: Vec<IpAddr>,
 }
 
 /// Requests to the reconciler, which handles them in order.
@@ -120,6 +123,15 @@ impl PeerReconciler {
         let mut changed: HashMap<PublicKey, FilePeer> = HashMap::new();
         for event in events {
             match event {
+                // From before the address was the gateway's. Its agent gets no answer, and enrols again for another address.
+                PeerEvent::Install(peer)
+                    if peer.addresses.iter().any(|address| self.own.contains(address)) =>
+                {
+                    tracing::info!(peer = %peer.key, addresses = ?peer.addresses, "not installed: the address is this gateway's own now");
+                    changed.remove(&peer.key);
+                    gone.push(peer.key);
+                    self.take(&peer.key);
+                }
                 PeerEvent::Install(peer) => {
                     gone.retain(|key| *key != peer.key);
                     self.take(&peer.key);

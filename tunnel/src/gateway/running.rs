@@ -24,6 +24,7 @@ use super::admin::server;
 use super::audit::Audit;
 use super::enrolment_handler::EnrolmentHandler;
 use super::forward::{self, Forward, ForwardContext, Forwarder};
+use super::name_server::NameServer;
 use super::peers::PeerTable;
 use super::ports::{bind, listen, listen_limits, serve_metrics};
 use super::reconciler::{PeerReconciler, ReconcilerHandle};
@@ -77,6 +78,7 @@ pub(super) struct Inner {
     access: Arc<Access>,
     audit: Arc<Audit>,
     forwarding: Forwarding,
+    name_server: Option<NameServer>,
     sites: Sites,
     store: Arc<dyn Store>,
     presence: Mutex<Option<Presence>>,
@@ -111,7 +113,7 @@ impl Running {
             access: Arc::clone(&access),
             audit: Arc::clone(&audit),
         };
-        let Forwarder { forward, device, reason } = forward::start(&config, &context)?;
+        let Forwarder { forward, device, inside, reason } = forward::start(&config, &context)?;
         let forwarding = Forwarding { forward: Arc::clone(&forward), reason };
         let datapath = Box::new(DatapathRunner::start(
             engine.plane(),
@@ -139,6 +141,7 @@ impl Running {
                 access: Arc::clone(&access),
                 forward: Arc::clone(&forward),
                 interface: interface.clone(),
+                own: config.dns_addresses(),
             };
             reconciler.start(events)
         };
@@ -165,6 +168,7 @@ impl Running {
             lookups,
         };
         sites.replace(&Site::default(), &config)?;
+        let name_server = NameServer::start(&config, &inside, runtime.handle(), &peer_table, &access)?;
         let inner = Arc::new(Inner {
             path,
             config: Mutex::new(config),
@@ -178,6 +182,7 @@ impl Running {
             access,
             audit,
             forwarding,
+            name_server,
             sites,
             store,
             presence: Mutex::new(None),
@@ -238,6 +243,7 @@ impl Inner {
             ("[audit]", before.audit != after.audit),
             ("forwarding", before.forwarding != after.forwarding),
             ("[site] addresses", before.site.addresses != after.site.addresses),
+            ("whether there are [[dns.zones]]", before.dns.zones.is_empty() != after.dns.zones.is_empty()),
             (
                 "key files",
                 before.keys.private_key_file != after.keys.private_key_file
@@ -253,7 +259,7 @@ impl Inner {
         }
         self.audit.reopen()?;
         let mut changes = Vec::new();
-        if before.groups != after.groups || before.site != after.site {
+        if before.groups != after.groups || before.site != after.site || before.dns != after.dns {
             self.forwarding.forward.rules(&after)?;
         }
         if before.site != after.site {
@@ -263,10 +269,15 @@ impl Inner {
         if before.groups != after.groups {
             changes.push("groups");
         }
-        if !changes.is_empty() {
+        if !changes.is_empty() || before.limits != after.limits {
             // Flows check their rules and their route again.
             self.access.replace(&after);
             self.peer_table.update_rate_limits(&self.access);
+        }
+        if let Some(name_server) = &self.name_server
+            && (before.dns != after.dns || before.site != after.site)
+        {
+            name_server.reload(&after);
         }
         if before.keys != after.keys {
             changes.push("token keys");
@@ -314,7 +325,7 @@ impl Inner {
 fn lease_settings(config: &GatewayConfig) -> lease::Settings {
     lease::Settings {
         prefixes: config.pool.prefixes.clone(),
-        reserved: config.pool.reserved.clone(),
+        reserved: config.reserved(),
         ttl: config.lease.ttl.get(),
         quarantine: config.lease.quarantine.get(),
     }
@@ -327,6 +338,7 @@ fn facts(config: &GatewayConfig, forwarding: &Forwarding, tls: TlsPort) -> Facts
         backend_reason: forwarding.reason.clone(),
         mtu: config.peers.mtu.into(),
         addresses: Vec::new(),
+        dns_zones: Vec::new(),
         up_since: Clock.now().wall.as_secs_f64(),
         planned_rate_mbit: config.planned_rate_mbit,
         device_offloads: Vec::new(),

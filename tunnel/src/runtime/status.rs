@@ -1,6 +1,9 @@
 //! The status of an interface, the same for every backend. `status`, its JSON and the metrics use this model.
 
-use std::{collections::BTreeMap, net::SocketAddr};
+use std::{
+    collections::BTreeMap,
+    net::{IpAddr, SocketAddr},
+};
 
 use ipnet::IpNet;
 use serde::{Deserialize, Serialize};
@@ -26,6 +29,9 @@ pub struct Status {
     pub mtu: u32,
     /// Addresses of the interface.
     pub addresses: Vec<IpNet>,
+    /// Domains that are resolved through the tunnel.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub dns_zones: Vec<DnsZone>,
     /// Seconds since the UNIX epoch at which this was read.
     pub at: f64,
     /// Seconds since the UNIX epoch at which the interface came up.
@@ -47,6 +53,28 @@ pub struct Status {
     /// Traffic of peers that have been removed.
     #[serde(default)]
     pub former_peers: Moved,
+}
+
+/// Domains, and the servers in the tunnel that resolve them.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DnsZone {
+    /// The domains.
+    pub domains: Vec<String>,
+    /// The servers.
+    pub servers: Vec<IpAddr>,
+}
+
+/// A query for one of these domains.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DnsTest {
+    /// The domain.
+    pub domain: String,
+    /// Whether a server knows it, or knows that there is no such name.
+    pub works: bool,
+    /// The answer in words; nothing if none came.
+    pub answer: Option<String>,
+    /// The time until then.
+    pub milliseconds: u64,
 }
 
 /// Bytes of UDP payload.
@@ -77,6 +105,9 @@ pub struct Services {
     pub datagrams_dropped: u64,
     /// DNS queries.
     pub dns: Dns,
+    /// The last test of a domain that is resolved through the tunnel; a look at the status starts the next.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub dns_test: Option<DnsTest>,
     /// Buffers of all streams of the netstack; `None` if the kernel holds them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub buffers: Option<Buffers>,
@@ -303,6 +334,10 @@ pub(crate) mod tests {
             fwmark: Some(0xca6c),
             mtu: 1420,
             addresses: vec!["10.100.0.2/24".parse().unwrap()],
+            dns_zones: vec![DnsZone {
+                domains: vec!["googleapis.com".into(), "example.org".into()],
+                servers: vec!["10.100.0.1".parse().unwrap()],
+            }],
             at: 1_800_000_000.0,
             up_since: 1_800_000_000.0 - 3725.0,
             planned_rate_mbit: Some(1000),
@@ -331,6 +366,12 @@ pub(crate) mod tests {
                 idle: 0,
                 datagrams_dropped: 5,
                 dns: Dns { questions: 12, cached: 7, failed: 1, strange: 0 },
+                dns_test: Some(DnsTest {
+                    domain: "googleapis.com".into(),
+                    works: true,
+                    answer: Some("No Error".into()),
+                    milliseconds: 7,
+                }),
                 buffers: Some(Buffers { bytes: 1 << 20, peak_bytes: 9 << 20, limit_bytes: 32 << 20 }),
             }),
             peers: vec![peer, silent],

@@ -10,6 +10,8 @@ use super::message::{Question, age, lifetime};
 
 /// Records of one answer that is worth keeping.
 const RECORDS: usize = 128;
+/// Bytes of one answer that is worth keeping.
+const BYTES: usize = 8 << 10;
 
 #[derive(Debug)]
 struct Kept {
@@ -46,12 +48,20 @@ impl Cache {
         Some(Arc::new(message))
     }
 
+    /// Forgets all answers.
+    pub(super) fn clear(&self) {
+        self.kept.lock().clear();
+    }
+
     /// Keeps an answer, if it may be kept at all.
     pub(super) fn put(&self, question: &Question, message: &Arc<Message>) {
         let records = message.answers.len() + message.authorities.len() + message.additionals.len();
         let Some(lifetime) = lifetime(message).filter(|_| records <= RECORDS && self.most > 0) else {
             return;
         };
+        if message.to_vec().is_ok_and(|bytes| bytes.len() > BYTES) {
+            return;
+        }
         let now = Instant::now();
         let mut kept = self.kept.lock();
         if kept.len() >= self.most && !kept.contains_key(question) {

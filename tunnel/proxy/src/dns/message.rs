@@ -31,15 +31,9 @@ pub struct Question {
 impl Question {
     /// Addresses of a name.
     pub(crate) fn addresses(name: &Name, ipv6: bool) -> Option<Self> {
-        let mut name = DnsName::from_ascii(name.as_str()).ok()?;
-        name.set_fqdn(true);
+        let name = super::zones::dns_name(name)?;
         let kind = if ipv6 { RecordType::AAAA } else { RecordType::A };
         Some(Self { name, kind, recursion: true, checking_disabled: false, dnssec: false })
-    }
-
-    /// The name that it asks for, where that is a host's; others belong to no suffix.
-    pub(crate) fn host(&self) -> Option<Name> {
-        self.name.to_ascii().parse().ok()
     }
 
     /// The message that asks it.
@@ -113,7 +107,8 @@ pub fn question(bytes: &[u8]) -> Result<Asked, Unasked> {
         checking_disabled: message.metadata.checking_disabled,
         dnssec: message.edns.as_ref().is_some_and(|edns| edns.flags().dnssec_ok),
     };
-    let payload = usize::from(message.max_payload().min(UDP_PAYLOAD));
+    // RFC 6891 section 6.2.3: less than 512 means 512.
+    let payload = usize::from(message.max_payload().clamp(512, UDP_PAYLOAD));
     Ok(Asked { id, question, payload, edns: message.edns.is_some() })
 }
 
@@ -160,10 +155,19 @@ impl Asked {
         }
     }
 
-    /// Nobody knows.
+    /// No server answered.
     pub(crate) fn failure(&self) -> Vec<u8> {
+        self.without_records(ResponseCode::ServFail)
+    }
+
+    /// The client may not ask that here.
+    pub(crate) fn refusal(&self) -> Vec<u8> {
+        self.without_records(ResponseCode::Refused)
+    }
+
+    fn without_records(&self, code: ResponseCode) -> Vec<u8> {
         let mut message = Message::new(self.id, MessageType::Response, OpCode::Query);
-        message.metadata.response_code = ResponseCode::ServFail;
+        message.metadata.response_code = code;
         message.add_query(self.question.query());
         self.dress(&mut message);
         encode(&message, usize::from(u16::MAX)).unwrap_or_default()
@@ -223,15 +227,17 @@ pub(crate) fn lifetime(message: &Message) -> Option<Duration> {
     if message.metadata.truncation || !matches!(code, ResponseCode::NoError | ResponseCode::NXDomain) {
         return None;
     }
-    let shortest = |records: &[Record]| records.iter().map(|record| record.ttl).min();
+    let shortest = |records: &[Record]| records.iter().map(|record| record.ttl).min().unwrap_or(MOST);
+    let negative = message.authorities.iter().find_map(|record| match &record.data {
+        RData::SOA(soa) => Some(record.ttl.min(soa.minimum).min(MOST_NOTHING)),
+        _ => None,
+    });
+    let positive = shortest(&message.answers).min(shortest(&message.authorities)).min(MOST);
     let seconds = if code == ResponseCode::NoError && !message.answers.is_empty() {
-        shortest(&message.answers)?.min(shortest(&message.authorities).unwrap_or(MOST)).min(MOST)
+        // An alias of a name without such records is as negative as that name (RFC 2308 section 2.2).
+        negative.unwrap_or(MOST).min(positive)
     } else {
-        let zone = message.authorities.iter().find_map(|record| match &record.data {
-            RData::SOA(soa) => Some(record.ttl.min(soa.minimum)),
-            _ => None,
-        });
-        zone?.min(MOST_NOTHING)
+        negative?.min(positive)
     };
     (seconds > 0).then(|| Duration::from_secs(u64::from(seconds)))
 }

@@ -1,16 +1,19 @@
-//! Names, split by suffix: some are the tunnel's to answer, all others this machine's.
+//! Names, split by domain: some are the tunnel's to answer, all others this machine's.
 //!
 //! ```text
-//! proxies ─► Names::resolve ─┬─ suffix of the tunnel ─► cache ─► the tunnel's servers, through the tunnel
-//!                            └─ any other ───────────► getaddrinfo(3)
-//! clients ─► server ─► Names ┬─ suffix of the tunnel ─► cache ─► the tunnel's servers, through the tunnel
-//!                            └─ any other ───────────► cache ─► this machine's servers, directly
+//! proxies ─► Names::resolve ─┬─ domain of a zone ─► cache ─► the zone's servers, through the tunnel
+//!                            └─ any other ────────► getaddrinfo(3)
+//! clients ─► server ─► Names ┬─ domain of a zone ─► cache ─► the zone's servers, through the tunnel
+//!                            └─ any other ────────► cache ─► this machine's servers, directly; or refused
 //! ```
+//!
+//! A name in a zone is never looked up elsewhere, also while its servers do not answer.
 
 mod cache;
 pub mod message;
 mod server;
 mod upstream;
+mod zones;
 
 use std::{
     collections::HashMap,
@@ -18,14 +21,25 @@ use std::{
     future::Future,
     net::{IpAddr, SocketAddr},
     sync::{Arc, atomic::Ordering::Relaxed},
+    time::Duration,
 };
 
+use arc_swap::ArcSwap;
 use hickory_proto::op::{Message, ResponseCode};
 use parking_lot::Mutex;
-use tokio::sync::watch;
+use tokio::{sync::watch, time::timeout};
 
-pub use self::upstream::name_servers;
-use self::{cache::Cache, message::Question, upstream::Upstream};
+use self::{
+    cache::Cache,
+    message::Question,
+    upstream::Upstream,
+    zones::{Servers, Zones, dns_name},
+};
+pub use self::{
+    server::{Clients, Everyone, Verdict, Wanted},
+    upstream::name_servers,
+    zones::{ServerState, Suffixes, Zone},
+};
 use crate::{
     net::{Dial, System},
     outbound::{NameError, Resolve},
@@ -33,39 +47,45 @@ use crate::{
     target::Name,
 };
 
-/// Names that a tunnel answers.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Suffixes {
-    /// These and all below them.
-    These(Vec<Name>),
-    /// All names.
-    All,
-}
-
-impl Suffixes {
-    fn hold(&self, name: Option<&Name>) -> bool {
-        match (self, name) {
-            (Self::All, _) => true,
-            (Self::These(suffixes), Some(name)) => suffixes.iter().any(|suffix| name.is_below(suffix)),
-            (Self::These(_), None) => false,
-        }
-    }
-}
+/// Longest for one question, with all servers.
+const WITHIN: Duration = Duration::from_secs(15);
 
 /// Where names are looked up. Clones share their cache.
 pub struct Names<D>(Arc<Inner<D>>);
 
 struct Inner<D> {
     shared: Arc<Shared>,
-    suffixes: Suffixes,
+    zones: ArcSwap<Zones>,
     tunnel: Upstream<D>,
-    system: Upstream<System>,
+    others: Option<(Upstream<System>, Servers)>,
     cache: Cache,
     asking: Mutex<HashMap<Question, watch::Receiver<Option<Answer>>>>,
 }
 
-/// What came of a question; nothing where no server answered.
+/// The result of a query; nothing where no server answered.
 type Answer = Option<Arc<Message>>;
+
+/// The result of [`Names::test`].
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Tested {
+    /// The domain that was queried.
+    pub name: Name,
+    /// Whether a server knows it, or knows that there is no such name.
+    pub works: bool,
+    /// The response code in words; nothing if no server answered.
+    pub answer: Option<String>,
+}
+
+/// What became of a question.
+#[derive(Debug, Clone)]
+pub(crate) enum Reply {
+    /// A server's answer.
+    Answer(Arc<Message>),
+    /// No server answered.
+    Failed,
+    /// The name is in no zone, and others are not answered.
+    Refused,
+}
 
 impl<D> Clone for Names<D> {
     fn clone(&self) -> Self {
@@ -75,50 +95,101 @@ impl<D> Clone for Names<D> {
 
 impl<D> fmt::Debug for Names<D> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Names").field("suffixes", &self.0.suffixes).finish_non_exhaustive()
+        f.debug_struct("Names").finish_non_exhaustive()
     }
 }
 
-/// Name servers.
-#[derive(Debug, Clone, Default)]
-pub struct Servers {
-    /// The tunnel's servers: queried through the tunnel, for names with one of its suffixes.
-    pub tunnel: Vec<SocketAddr>,
-    /// This machine's servers: queried directly, for all other questions to the DNS server ([`name_servers`]).
-    pub system: Vec<SocketAddr>,
+/// Names that are in no zone.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Others {
+    /// This machine's servers answer them ([`name_servers`]).
+    System(Vec<SocketAddr>),
+    /// They are refused.
+    Refused,
 }
 
 impl<D: Dial> Names<D> {
-    /// `dial` is the tunnel itself, not split by prefix: its servers are asked through it wherever they are. Without servers of
-    /// the tunnel no name is its own.
-    pub fn new(services: &Services, dial: D, suffixes: Suffixes, servers: Servers) -> Self {
+    /// `dial` is the network of the zones' servers. A tunnel is not split by prefix: its servers are queried through it wherever
+    /// they are.
+    pub fn new(services: &Services, dial: D, zones: &[Zone], others: Others) -> Self {
         let shared = Arc::clone(&services.0);
         let counters = || Arc::clone(&shared.counters);
-        let suffixes = if servers.tunnel.is_empty() { Suffixes::These(Vec::new()) } else { suffixes };
+        let others = match others {
+            Others::Refused => None,
+            Others::System(servers) => {
+                Some((Upstream { dial: System, counters: counters() }, Servers::new(&servers)))
+            }
+        };
         Self(Arc::new(Inner {
-            suffixes,
-            tunnel: Upstream { dial, servers: servers.tunnel, counters: counters() },
-            system: Upstream { dial: System, servers: servers.system, counters: counters() },
+            zones: ArcSwap::from_pointee(Zones::new(zones)),
+            tunnel: Upstream { dial, counters: counters() },
+            others,
             cache: Cache::new(shared.limits.dns_cache),
             asking: Mutex::default(),
             shared,
         }))
     }
 
+    /// The network of the zones' servers.
+    pub fn dial(&self) -> &D {
+        &self.0.tunnel.dial
+    }
+
+    /// Replaces the zones. What was learned from other servers before is forgotten.
+    pub fn set_zones(&self, zones: &[Zone]) {
+        if self.0.zones.load().are(zones) {
+            return;
+        }
+        self.0.zones.store(Arc::new(Zones::new(zones)));
+        self.0.cache.clear();
+    }
+
+    /// The zones' servers, and whether they answer.
+    pub fn servers(&self) -> Vec<ServerState> {
+        self.0.zones.load().states()
+    }
+
+    /// Queries the servers of the first zone for its first domain, and nothing in the cache; `None` without a zone.
+    pub async fn test(&self) -> Option<Tested> {
+        let zones = self.0.zones.load_full();
+        let name = zones.first_domain()?;
+        let question = Question::addresses(&name, false)?;
+        let answer = timeout(WITHIN, self.fetch(&zones, &question)).await.ok().flatten();
+        let code = answer.map(|answer| answer.metadata.response_code);
+        let works = matches!(code, Some(ResponseCode::NoError | ResponseCode::NXDomain));
+        Some(Tested { name, works, answer: code.map(|code| code.to_string()) })
+    }
+
+    /// The servers of the zone of a question; none if it is in no zone.
+    pub(crate) fn servers_of(&self, question: &Question) -> Vec<SocketAddr> {
+        self.0.zones.load().of(&question.name).map(|servers| servers.addresses()).unwrap_or_default()
+    }
+
     /// The answer to a question, from the cache or a server. Equal questions at one time are asked once.
-    pub(crate) async fn ask(&self, question: &Question) -> Answer {
+    pub(crate) async fn ask(&self, question: &Question) -> Reply {
         let counters = &self.0.shared.counters;
         counters.dns_questions.fetch_add(1, Relaxed);
+        if self.0.others.is_none() && self.0.zones.load().of(&question.name).is_none() {
+            counters.dns_refused.fetch_add(1, Relaxed);
+            return Reply::Refused;
+        }
         if let Some(answer) = self.0.cache.get(question) {
             counters.dns_cached.fetch_add(1, Relaxed);
-            return Some(answer);
+            return Reply::Answer(answer);
         }
-        let mut answered = self.join(question)?;
-        let answer = answered.wait_for(Option::is_some).await.ok()?.clone().flatten();
-        if answer.is_none() {
-            counters.dns_failed.fetch_add(1, Relaxed);
+        let answer = match self.join(question) {
+            Some(mut answered) => {
+                answered.wait_for(Option::is_some).await.ok().and_then(|answer| answer.clone().flatten())
+            }
+            None => None,
+        };
+        match answer {
+            Some(answer) => Reply::Answer(answer),
+            None => {
+                counters.dns_failed.fetch_add(1, Relaxed);
+                Reply::Failed
+            }
         }
-        answer
     }
 
     /// Joins a pending query for the same question, or starts one. `None`: too many questions are pending.
@@ -128,7 +199,6 @@ impl<D: Dial> Names<D> {
             return Some(answered.clone());
         }
         if asking.len() >= self.0.shared.limits.dns_questions {
-            self.0.shared.counters.dns_failed.fetch_add(1, Relaxed);
             return None;
         }
         let (sender, answered) = watch::channel(None);
@@ -139,8 +209,11 @@ impl<D: Dial> Names<D> {
         let question = question.clone();
         self.0.shared.spawn(async move {
             let _forget = Forget(&names.0.asking, &question);
-            let answer = names.fetch(&question).await.map(Arc::new);
-            if let Some(answer) = &answer {
+            let zones = names.0.zones.load_full();
+            let answer = timeout(WITHIN, names.fetch(&zones, &question)).await.ok().flatten().map(Arc::new);
+            if let Some(answer) = &answer
+                && Arc::ptr_eq(&zones, &names.0.zones.load())
+            {
                 names.0.cache.put(&question, answer);
             }
             sender.send_replace(Some(answer));
@@ -148,17 +221,17 @@ impl<D: Dial> Names<D> {
         Some(answered)
     }
 
-    async fn fetch(&self, question: &Question) -> Option<Message> {
-        if self.0.suffixes.hold(question.host().as_ref()) {
-            self.0.tunnel.ask(question).await
-        } else {
-            self.0.system.ask(question).await
+    async fn fetch(&self, zones: &Zones, question: &Question) -> Option<Message> {
+        match (zones.of(&question.name), &self.0.others) {
+            (Some(servers), _) => self.0.tunnel.ask(servers, question).await,
+            (None, Some((system, servers))) => system.ask(servers, question).await,
+            (None, None) => None,
         }
     }
 
     async fn addresses(&self, name: &Name, ipv6: bool) -> Result<Vec<IpAddr>, NameError> {
         let question = Question::addresses(name, ipv6).ok_or(NameError::Unknown)?;
-        let answer = self.ask(&question).await.ok_or(NameError::Failed)?;
+        let Reply::Answer(answer) = self.ask(&question).await else { return Err(NameError::Failed) };
         match answer.metadata.response_code {
             ResponseCode::NoError => Ok(message::addresses(&answer, &question)),
             ResponseCode::NXDomain => Err(NameError::Unknown),
@@ -178,7 +251,7 @@ impl Drop for Forget<'_> {
 
 impl<D: Dial> Resolve for Names<D> {
     async fn resolve(&self, name: &Name) -> Result<Vec<IpAddr>, NameError> {
-        if !self.0.suffixes.hold(Some(name)) {
+        if dns_name(name).is_none_or(|name| self.0.zones.load().of(&name).is_none()) {
             return SystemNames.resolve(name).await;
         }
         let (v4, v6) = tokio::join!(self.addresses(name, false), self.addresses(name, true));

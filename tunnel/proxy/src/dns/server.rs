@@ -1,4 +1,4 @@
-//! A name server for this machine, over UDP and TCP.
+//! A name server, over UDP and TCP: for the programs of this machine, or for the clients of a network.
 
 use std::{
     future::poll_fn,
@@ -15,14 +15,14 @@ use tokio::{
 };
 
 use super::{
-    Names,
+    Names, Reply,
     message::{self, Asked, Unasked},
     upstream::framed,
 };
 use crate::{
     counters::{Refusal, Service},
     forward::receive,
-    net::{Datagrams, Dial, Listen as _, Stream, System, SystemDatagrams},
+    net::{Datagrams, Dial, Listen, Stream, System, SystemDatagrams, SystemListener},
     service::{Place, Services, listen_here},
 };
 
@@ -33,6 +33,56 @@ const TIMEOUT: Duration = Duration::from_secs(10);
 /// Tries to find a port that is free for both protocols.
 const TRIES: usize = 16;
 
+/// Something that a client of a name server wants.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Wanted {
+    /// A TCP connection, on which to ask.
+    Connection,
+    /// An answer to a question, over UDP.
+    Datagram,
+    /// An answer to a question, over TCP.
+    Message,
+}
+
+/// How a client is served.
+#[derive(Debug)]
+pub enum Verdict<P> {
+    /// It is; this is held meanwhile.
+    Serve(P),
+    /// Its questions are refused.
+    Refuse,
+    /// It gets no answer.
+    Ignore,
+}
+
+/// The clients of a name server.
+pub trait Clients: Send + Sync + 'static {
+    /// Something held while a client is served, such as its share of a limit.
+    type Pass: Send + Sync + 'static;
+
+    /// Whether a client is served.
+    fn admit(&self, from: SocketAddr, wanted: Wanted) -> Verdict<Self::Pass>;
+
+    /// Whether its question may be passed on to these servers.
+    fn may_ask(&self, pass: &Self::Pass, servers: &[SocketAddr]) -> bool;
+}
+
+/// Programs of this machine.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Everyone;
+
+impl Clients for Everyone {
+    type Pass = ();
+
+    fn admit(&self, _: SocketAddr, _: Wanted) -> Verdict<()> {
+        Verdict::Serve(())
+    }
+
+    fn may_ask(&self, (): &(), _: &[SocketAddr]) -> bool {
+        true
+    }
+}
+
 impl Services {
     /// Serves DNS at an address of this machine, over UDP and TCP on the same port; gives the address, whose port is chosen where
     /// it was 0.
@@ -42,16 +92,43 @@ impl Services {
     pub async fn dns<D: Dial>(&self, at: SocketAddr, names: Names<D>) -> io::Result<SocketAddr> {
         let (socket, listener) = both(at).await?;
         let bound = socket.local_addr()?;
-        let server =
-            Arc::new(Server { names, places: Semaphore::new(2 * self.0.limits.dns_questions), socket });
-        self.0.spawn(Arc::clone(&server).run());
-        self.0
-            .accept(listener, Service::Dns, move |stream, _, place| Arc::clone(&server).serve(stream, place));
+        self.serve_dns(socket, listener, names, Everyone);
         Ok(bound)
+    }
+
+    /// Serves DNS at an address of a network, for these clients alone.
+    ///
+    /// # Errors
+    /// When the address is taken or not of that network.
+    pub async fn dns_for<D: Dial, N: Listen, C: Clients>(
+        &self,
+        network: &N,
+        at: SocketAddr,
+        names: Names<D>,
+        clients: C,
+    ) -> io::Result<()> {
+        let (socket, listener) = (network.bind(at).await?, network.listen(at).await?);
+        self.serve_dns(socket, listener, names, clients);
+        Ok(())
+    }
+
+    fn serve_dns<D, S, L, C>(&self, socket: S, listener: L, names: Names<D>, clients: C)
+    where
+        D: Dial,
+        S: Datagrams,
+        L: crate::net::Listener,
+        C: Clients,
+    {
+        let places = Semaphore::new(2 * self.0.limits.dns_questions);
+        let server = Arc::new(Server { names, places, socket, clients });
+        self.0.spawn(Arc::clone(&server).run());
+        self.0.accept(listener, Service::Dns, move |stream, from, place| {
+            Arc::clone(&server).serve(stream, from, place)
+        });
     }
 }
 
-async fn both(at: SocketAddr) -> io::Result<(SystemDatagrams, crate::net::SystemListener)> {
+async fn both(at: SocketAddr) -> io::Result<(SystemDatagrams, SystemListener)> {
     let mut tries = 0;
     loop {
         let socket = System.bind(at).await?;
@@ -63,36 +140,53 @@ async fn both(at: SocketAddr) -> io::Result<(SystemDatagrams, crate::net::System
     }
 }
 
-struct Server<D> {
+struct Server<D, S, C> {
     names: Names<D>,
     places: Semaphore,
-    socket: SystemDatagrams,
+    socket: S,
+    clients: C,
 }
 
-impl<D: Dial> Server<D> {
+impl<D: Dial, S: Datagrams, C: Clients> Server<D, S, C> {
     async fn run(self: Arc<Self>) {
         let shared = &self.names.0.shared;
         loop {
             let next = poll_fn(|cx| {
                 let mut buffer = shared.pool.take();
-                receive(&self.socket, cx, &mut buffer, 0, shared)
-                    .map(|(length, from)| (message::question(&buffer[..length]), from))
+                receive(&self.socket, cx, &mut buffer, 0, shared).map(|(length, from)| {
+                    let pass = self.admit(from, Wanted::Datagram)?;
+                    Some((message::question(&buffer[..length]), from, pass))
+                })
             });
-            let (asked, from) = tokio::select! {
+            let next = tokio::select! {
                 biased;
                 () = shared.stop.cancelled() => return,
                 next = next => next,
             };
+            let Some((asked, from, pass)) = next else { continue };
             match asked {
                 Ok(asked) => {
                     let server = Arc::clone(&self);
                     shared.spawn(async move {
-                        let answer = server.answer(&asked, false).await;
+                        let answer = server.answer(&asked, pass.as_ref(), false).await;
                         server.send(&answer, from).await;
                     });
                 }
                 Err(Unasked::Silence) => {}
                 Err(Unasked::Answer(answer)) => self.send(&answer, from).await,
+            }
+        }
+    }
+
+    /// What a client holds, if its questions are not refused; `None`: it gets no answer.
+    #[expect(clippy::option_option, reason = "a client is served, refused or ignored")]
+    fn admit(&self, from: SocketAddr, wanted: Wanted) -> Option<Option<C::Pass>> {
+        match self.clients.admit(from, wanted) {
+            Verdict::Serve(pass) => Some(Some(pass)),
+            Verdict::Refuse => Some(None),
+            Verdict::Ignore => {
+                self.names.0.shared.counters.dns_ignored.fetch_add(1, Relaxed);
+                None
             }
         }
     }
@@ -104,22 +198,35 @@ impl<D: Dial> Server<D> {
         }
     }
 
-    async fn answer(&self, asked: &Asked, tcp: bool) -> Vec<u8> {
+    async fn answer(&self, asked: &Asked, pass: Option<&C::Pass>, tcp: bool) -> Vec<u8> {
+        let counters = &self.names.0.shared.counters;
         let Ok(_place) = self.places.try_acquire() else {
-            self.names.0.shared.counters.refuse(Refusal::Limit);
+            counters.refuse(Refusal::Limit);
             return asked.failure();
         };
+        let may = pass.is_some_and(|pass| {
+            let servers = self.names.servers_of(&asked.question);
+            self.clients.may_ask(pass, &servers)
+        });
+        if !may {
+            counters.dns_questions.fetch_add(1, Relaxed);
+            counters.dns_refused.fetch_add(1, Relaxed);
+            return asked.refusal();
+        }
         match timeout(TIMEOUT, self.names.ask(&asked.question)).await {
-            Ok(Some(answer)) => asked.answer(&answer, tcp),
-            _ => asked.failure(),
+            Ok(Reply::Answer(answer)) => asked.answer(&answer, tcp),
+            Ok(Reply::Refused) => asked.refusal(),
+            Ok(Reply::Failed) | Err(_) => asked.failure(),
         }
     }
 
-    async fn serve<S: Stream>(self: Arc<Self>, mut stream: S, _place: Place) {
+    async fn serve<T: Stream>(self: Arc<Self>, mut stream: T, from: SocketAddr, _place: Place) {
+        let Some(_connection) = self.admit(from, Wanted::Connection) else { return };
         let served = async {
             while let Ok(Ok(question)) = timeout(TCP_IDLE, read(&mut stream)).await {
+                let Some(pass) = self.admit(from, Wanted::Message) else { break };
                 let answer = match message::question(&question) {
-                    Ok(asked) => self.answer(&asked, true).await,
+                    Ok(asked) => self.answer(&asked, pass.as_ref(), true).await,
                     Err(Unasked::Answer(answer)) => answer,
                     Err(Unasked::Silence) => break,
                 };

@@ -13,45 +13,55 @@ use tokio::{
     time::timeout,
 };
 
-use super::message::{self, Question};
+use super::{
+    message::{self, Question},
+    zones::Servers,
+};
 use crate::{
     counters::Counters,
     net::{Datagrams as _, Dial, is_local},
 };
 
-/// One attempt over UDP.
-const UDP_TIMEOUT: Duration = Duration::from_secs(2);
+/// One attempt over UDP, in the first round of all servers and in the second: a dead server delays its successor little, and a
+/// forwarder whose first server is dead still answers in time.
+const UDP_TIMEOUTS: [Duration; 2] = [Duration::from_secs(1), Duration::from_secs(3)];
 /// One attempt over TCP, connection included.
 const TCP_TIMEOUT: Duration = Duration::from_secs(5);
-/// Attempts at each server.
-const ROUNDS: usize = 2;
 /// Other messages that an attempt looks at while it waits for its answer: somebody guesses.
 const STRANGE: usize = 32;
 
-/// Name servers behind a network.
+/// A network with name servers.
 #[derive(Debug)]
 pub(super) struct Upstream<D> {
     pub(super) dial: D,
-    pub(super) servers: Vec<SocketAddr>,
     pub(super) counters: Arc<Counters>,
 }
 
 impl<D: Dial> Upstream<D> {
     /// The first answer of any use; else the last that was none.
-    pub(super) async fn ask(&self, question: &Question) -> Option<Message> {
+    pub(super) async fn ask(&self, servers: &Servers, question: &Question) -> Option<Message> {
         let mut useless = None;
-        for server in (0..ROUNDS).flat_map(|_| &self.servers) {
-            match self.attempt(*server, question).await {
-                Ok(answer) if is_useful(&answer) => return Some(answer),
-                Ok(answer) => useless = Some(answer),
-                Err(error) => tracing::debug!(%server, name = %question.name, %error, "DNS"),
+        for udp_timeout in UDP_TIMEOUTS {
+            for server in servers.order() {
+                let answer = self.attempt(server, question, udp_timeout).await;
+                servers.note(server, answer.is_ok());
+                match answer {
+                    Ok(answer) if is_useful(&answer) => return Some(answer),
+                    Ok(answer) => useless = Some(answer),
+                    Err(error) => tracing::debug!(%server, name = %question.name, %error, "DNS"),
+                }
             }
         }
         useless
     }
 
-    async fn attempt(&self, server: SocketAddr, question: &Question) -> io::Result<Message> {
-        let answer = timeout(UDP_TIMEOUT, self.over_udp(server, question)).await??;
+    async fn attempt(
+        &self,
+        server: SocketAddr,
+        question: &Question,
+        udp_timeout: Duration,
+    ) -> io::Result<Message> {
+        let answer = timeout(udp_timeout, self.over_udp(server, question)).await??;
         if !answer.metadata.truncation {
             return Ok(answer);
         }

@@ -19,7 +19,7 @@ use tokio::{
 };
 use warren_proxy::{
     Limits, Services,
-    dns::{Names, Servers, Suffixes},
+    dns::{Names, Others, Suffixes, Zone as Served},
     net::System,
     outbound::{NameError, Resolve},
 };
@@ -143,9 +143,9 @@ struct Setup {
 async fn setup() -> Setup {
     let services = Services::new(Limits::default());
     let (inside, outside) = (Zone::start("10.1.2.3").await, Zone::start("192.0.2.7").await);
-    let servers = Servers { tunnel: vec![inside.at], system: vec![outside.at] };
-    let suffixes = Suffixes::These(vec!["corp.test".parse().unwrap()]);
-    let names = Names::new(&services, System, suffixes, servers);
+    let zone =
+        Served { suffixes: Suffixes::These(vec!["corp.test".parse().unwrap()]), servers: vec![inside.at] };
+    let names = Names::new(&services, System, &[zone], Others::System(vec![outside.at]));
     let at = services.dns(any(), names.clone()).await.unwrap();
     Setup { services, names, inside, outside, at }
 }

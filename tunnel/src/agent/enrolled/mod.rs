@@ -105,6 +105,7 @@ impl Enrolled {
             addresses: answer.addresses.iter().map(|address| IpNet::from(*address)).collect(),
             dns: answer.dns.servers.clone(),
             dns_search: answer.dns.domains.iter().map(ToString::to_string).collect(),
+            dns_zones: answer.zones.clone(),
             mtu: Some(self.over.mtu.unwrap_or(answer.mtu)),
             ..Interface::default()
         };

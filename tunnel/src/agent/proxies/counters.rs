@@ -2,14 +2,18 @@
 
 use std::sync::Arc;
 
-use super::TunnelNetwork;
+use super::{TunnelNetwork, tester::Tester};
 use crate::runtime::{
     control::ServiceCounters,
     status::{Dns, Services, Streams},
 };
 
 /// The counters of the proxies and of the stream buffers.
-pub(super) fn of(proxies: &warren_proxy::Services, inside: impl TunnelNetwork) -> ServiceCounters {
+pub(super) fn of<N: TunnelNetwork>(
+    proxies: &warren_proxy::Services,
+    inside: N,
+    tester: Tester<N>,
+) -> ServiceCounters {
     let counters = Arc::clone(proxies.counters());
     ServiceCounters::new(move || {
         let counted = counters.snapshot();
@@ -31,6 +35,7 @@ pub(super) fn of(proxies: &warren_proxy::Services, inside: impl TunnelNetwork) -
                 failed: counted.dns_failed,
                 strange: counted.dns_strange,
             },
+            dns_test: tester.look(),
             buffers: inside.buffers(),
         }
     })

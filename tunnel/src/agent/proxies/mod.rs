@@ -2,17 +2,18 @@
 //!
 //! ```text
 //! programs -> SOCKS5, HTTP, forwards -> split by prefix -> tunnel: AllowedIPs (netstack, or sockets of a namespace)
-//!             DNS by suffix                              -> the machine's own network: everything else
+//!             DNS by domain                              -> the machine's own network: everything else
 //! overlay  -> reverse forwards -> services of this machine
 //! ```
 
 mod args;
 mod counters;
 mod sockets;
+mod tester;
 
 use std::{
     fs, io,
-    net::{Ipv4Addr, SocketAddr},
+    net::{IpAddr, Ipv4Addr, SocketAddr},
     sync::Arc,
     time::Duration,
 };
@@ -20,13 +21,15 @@ use std::{
 use tokio::runtime::Runtime;
 use warren_proxy::{
     Credentials, Limits, Outbound,
-    dns::{Names, Servers, Suffixes, name_servers},
+    dns::{Names, Others, Suffixes, Zone, name_servers},
     net::{Dial, Listen, Prefixes, Split, System},
 };
 use warren_wire::config::Config;
 
 pub use args::{Forward, Protocol, Reverse, ServiceArgs};
 pub(crate) use sockets::Sockets;
+use tester::Tester;
+pub(crate) use tester::test as test_names;
 
 use crate::runtime::{
     ListenAddress,
@@ -34,7 +37,7 @@ use crate::runtime::{
     log,
     netstack::Netstack,
     problem::{Context, Problem, Result},
-    status::Buffers,
+    status::{Buffers, DnsZone},
 };
 
 /// Bytes that the buffers of all streams of the netstack may take together.
@@ -44,8 +47,8 @@ const THREADS: usize = 2;
 /// How long a shutdown waits for open streams.
 const GRACE: Duration = Duration::from_millis(200);
 /// Default addresses of the proxies.
-const SOCKS5: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::LOCALHOST), 1080);
-const HTTP: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::LOCALHOST), 3128);
+const SOCKS5: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 1080);
+const HTTP: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 3128);
 
 /// The inside of a tunnel: connections out of it and into it.
 pub(crate) trait TunnelNetwork: Dial + Listen + Clone {
@@ -82,8 +85,8 @@ pub struct Proxies {
 pub(crate) struct Services {
     runtime: Option<Runtime>,
     proxies: warren_proxy::Services,
-    /// Updates the prefixes that are routed through the tunnel.
-    set_prefixes: Box<dyn Fn(Prefixes) + Send + Sync>,
+    /// Applies another configuration.
+    change: Box<dyn Fn(&Config) + Send + Sync>,
     counters: ServiceCounters,
     at: Proxies,
 }
@@ -104,19 +107,19 @@ impl Services {
         let limits = Limits { buffer_bytes: 4 << 20, ..Limits::default() };
         let connect_timeout = limits.connect;
         let proxies = warren_proxy::Services::new(limits);
-        let servers = Servers {
-            tunnel: config.interface.dns.iter().map(|server| SocketAddr::new(*server, 53)).collect(),
-            system: name_servers(&fs::read_to_string("/etc/resolv.conf").unwrap_or_default()),
-        };
-        let names = Names::new(&proxies, inside.clone(), suffixes(config), servers);
+        let others = name_servers(&fs::read_to_string("/etc/resolv.conf").unwrap_or_default());
+        let names = Names::new(&proxies, inside.clone(), &zones(config), Others::System(others));
         let direct = (!args.no_direct).then_some(System);
         let split = Split::new(inside.clone(), prefixes(config), direct);
         let route: Arc<Route<N>> = Arc::new(Outbound::new(split, names.clone(), connect_timeout));
-        let counters = counters::of(&proxies, inside.clone());
-        let served = runtime.block_on(serve(&proxies, &route, inside, names, args, credentials));
-        let set_prefixes = Box::new(move |prefixes| route.dial().set_prefixes(prefixes));
-        let mut services =
-            Self { runtime: Some(runtime), proxies, set_prefixes, counters, at: Proxies::default() };
+        let tester = Tester::new(names.clone(), runtime.handle().clone());
+        let counters = counters::of(&proxies, inside.clone(), tester);
+        let served = runtime.block_on(serve(&proxies, &route, inside, names.clone(), args, credentials));
+        let change = Box::new(move |config: &Config| {
+            route.dial().set_prefixes(prefixes(config));
+            names.set_zones(&zones(config));
+        });
+        let mut services = Self { runtime: Some(runtime), proxies, change, counters, at: Proxies::default() };
         services.at = served?;
         Ok(services)
     }
@@ -131,9 +134,9 @@ impl Services {
         self.counters.clone()
     }
 
-    /// Applies the prefixes of another configuration.
+    /// Applies the prefixes and domains of another configuration.
     pub(crate) fn reload(&self, config: &Config) {
-        (self.set_prefixes)(prefixes(config));
+        (self.change)(config);
     }
 }
 
@@ -246,6 +249,28 @@ fn listening(
 fn prefixes(config: &Config) -> Prefixes {
     let all: Vec<_> = config.peers.iter().flat_map(|peer| peer.allowed_ips.iter().copied()).collect();
     Prefixes::new(&all)
+}
+
+/// The domains that the gateway resolves, for the status.
+pub(crate) fn dns_zones(config: &Config) -> Vec<DnsZone> {
+    let zone = |zone: &warren_wire::enrolment::DnsZone| DnsZone {
+        domains: zone.domains.iter().map(ToString::to_string).collect(),
+        servers: zone.servers.clone(),
+    };
+    config.interface.dns_zones.iter().map(zone).collect()
+}
+
+/// The names that are looked up through the tunnel.
+pub(super) fn zones(config: &Config) -> Vec<Zone> {
+    let at = |servers: &[IpAddr]| servers.iter().map(|server| SocketAddr::new(*server, 53)).collect();
+    let of_gateway = config.interface.dns_zones.iter().map(|zone| Zone {
+        suffixes: Suffixes::These(
+            zone.domains.iter().filter_map(|domain| domain.as_str().parse().ok()).collect(),
+        ),
+        servers: at(&zone.servers),
+    });
+    let of_file = Zone { suffixes: suffixes(config), servers: at(&config.interface.dns) };
+    of_gateway.chain([of_file]).collect()
 }
 
 /// As in wg-quick's `DNS`: the tunnel's servers resolve the search domains, or all names if there are none.

@@ -22,7 +22,7 @@ use super::{
     events::Reloader,
     network::Network,
     peers,
-    proxies::{BUFFERS, Services, Sockets},
+    proxies::{BUFFERS, Services, Sockets, dns_zones},
     settings::Settings,
     tunnel::{Up, failure, mtu_for, reload_answer, status_answer},
 };
@@ -197,6 +197,7 @@ impl UserspaceTunnel {
             backend_reason: reason.clone(),
             mtu,
             addresses: config.interface.addresses.clone(),
+            dns_zones: dns_zones(config),
             up_since: wall(),
             planned_rate_mbit: settings.planned_rate,
             device_offloads: offloads,

@@ -9,7 +9,7 @@ use super::{MIN_MTU, Stack, UserspaceTunnel, errors::port_problem, own_addresses
 use crate::{
     agent::{
         peers,
-        proxies::{Proxies, Services},
+        proxies::{Proxies, Services, dns_zones},
         tunnel::{Tunnel, TunnelHandle},
     },
     runtime::{
@@ -63,6 +63,7 @@ impl Tunnel for UserspaceTunnel {
         if old.addresses != new.addresses
             || old.mtu != new.mtu
             || old.dns != new.dns
+            || old.dns_zones != new.dns_zones
             || old.table != new.table
         {
             changes.push("addresses, MTU, DNS or table changed".to_owned());
@@ -79,6 +80,7 @@ impl Tunnel for UserspaceTunnel {
     /// Updates the facts that the control thread reports in its status.
     fn facts(&mut self, config: &Config, mtu: Option<u32>) {
         self.facts.addresses.clone_from(&config.interface.addresses);
+        self.facts.dns_zones = dns_zones(config);
         if let Some(mtu) = mtu {
             self.facts.mtu = mtu;
         }

@@ -1,6 +1,7 @@
 //! `doctor`: checks this machine and reports what a tunnel would use, what is missing and how to fix it.
 
 mod checks;
+mod names;
 mod pod;
 
 use std::fmt::Write as _;
@@ -146,7 +147,8 @@ pub fn run(args: &DoctorArgs) -> Result<u8> {
         }
         None => None,
     };
-    let report = checks::examine(config.as_ref());
+    let mut report = checks::examine(config.as_ref());
+    report.findings.extend(names::examine());
     if args.json {
         let json = serde_json::to_string_pretty(&report).map_err(|error| Problem::new(error.to_string()))?;
         print(&format!("{json}\n"))?;

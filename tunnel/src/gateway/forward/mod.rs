@@ -15,7 +15,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 use tokio::runtime::Handle as Runtime;
-use warren_device::user::{self, Congestion, UserConfig};
+use warren_device::user::{self, Congestion, Net, UserConfig};
 use warren_proto::plane::Plane;
 use warren_wire::gateway::GatewayConfig;
 
@@ -65,8 +65,18 @@ pub(super) trait Forward: Send + Sync {
 pub(super) struct Forwarder {
     pub(super) forward: Arc<dyn Forward>,
     pub(super) device: Device,
+    /// Where this gateway's own addresses are.
+    pub(super) inside: Inside,
     /// Why this mode was chosen.
     pub(super) reason: String,
+}
+
+/// The network that this gateway shares with its peers.
+pub(super) enum Inside {
+    /// The kernel's: the tunnel's interface has the addresses.
+    Kernel,
+    /// The netstack.
+    User(Net),
 }
 
 /// What forwarders need from the gateway.
@@ -88,7 +98,12 @@ pub(super) fn start(config: &GatewayConfig, context: &ForwardContext) -> Result<
         Chosen::Kernel { reason, required } => match Kernel::start(config, &folder, context) {
             Ok((forward, queues)) => {
                 tracing::info!(interface = %forward.interface(), "forwarding in the kernel");
-                return Ok(Forwarder { forward, device: Device::Tun(queues), reason });
+                return Ok(Forwarder {
+                    forward,
+                    device: Device::Tun(queues),
+                    inside: Inside::Kernel,
+                    reason,
+                });
             }
             Err(problem) if required => return Err(problem),
             Err(problem) => {
@@ -101,11 +116,11 @@ pub(super) fn start(config: &GatewayConfig, context: &ForwardContext) -> Result<
             reason
         }
     };
-    let (forward, device) = start_user(config, context)?;
-    Ok(Forwarder { forward, device, reason })
+    let (forward, device, net) = start_user(config, context)?;
+    Ok(Forwarder { forward, device, inside: Inside::User(net), reason })
 }
 
-fn start_user(config: &GatewayConfig, context: &ForwardContext) -> Result<(Arc<dyn Forward>, Device)> {
+fn start_user(config: &GatewayConfig, context: &ForwardContext) -> Result<(Arc<dyn Forward>, Device, Net)> {
     let routed = Arc::clone(&context.plane);
     let (driver, net) = user::open(UserConfig {
         addresses: config.site.addresses.clone(),
@@ -125,7 +140,7 @@ fn start_user(config: &GatewayConfig, context: &ForwardContext) -> Result<(Arc<d
         Arc::clone(&context.access),
         Arc::clone(&context.audit),
     )?;
-    Ok((forward, Device::User(Box::new(driver))))
+    Ok((forward, Device::User(Box::new(driver)), net))
 }
 
 /// Counters of forwarding.

@@ -94,6 +94,7 @@ impl Inner {
             },
             gateways: gateways.into_iter().map(|member| member.name.to_string()).collect(),
             sites,
+            dns: self.name_server.as_ref().map(|server| server.status(&config)),
             interface,
         })
     }

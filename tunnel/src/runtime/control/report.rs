@@ -9,7 +9,7 @@ use warren_transport::tls::{Listener, Pin};
 use warren_wire::config::{Endpoint, Host};
 
 use super::{carriers::PeerCarriers, model::Model};
-use crate::runtime::status::{Moved, Offload, Peer, Services, Status, TlsListen};
+use crate::runtime::status::{DnsZone, Moved, Offload, Peer, Services, Status, TlsListen};
 
 /// Facts about the interface that the control thread learns from the agent.
 #[derive(Debug, Clone, Default)]
@@ -24,6 +24,8 @@ pub struct Facts {
     pub mtu: u32,
     /// Addresses.
     pub addresses: Vec<IpNet>,
+    /// Domains that are resolved through the tunnel.
+    pub dns_zones: Vec<DnsZone>,
     /// Since the UNIX epoch.
     pub up_since: f64,
     /// Mbit/s.
@@ -103,6 +105,7 @@ pub(super) fn status(
         fwmark: model.fwmark,
         mtu: facts.mtu,
         addresses: facts.addresses.clone(),
+        dns_zones: facts.dns_zones.clone(),
         at: now.wall.as_secs_f64(),
         up_since: facts.up_since,
         planned_rate_mbit: facts.planned_rate_mbit,

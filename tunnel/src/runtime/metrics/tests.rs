@@ -10,7 +10,7 @@ use std::{
 };
 
 use super::*;
-use crate::gateway::model::{GatewayStatus, SiteEntry};
+use crate::gateway::model::{DnsStatus, GatewayStatus, ResolverStatus, SiteEntry};
 use crate::runtime::status::{Rate, tests::sample};
 
 #[test]
@@ -86,6 +86,7 @@ fn the_server_serves() {
 /// A gateway with something of everything.
 fn gateway() -> GatewayStatus {
     GatewayStatus {
+        dns: Some(dns()),
         fabric: "llm-training".into(),
         name: "gw-a".into(),
         draining: false,
@@ -157,5 +158,20 @@ fn what_alerts_and_dashboard_ask_for_is_what_agents_and_gateways_tell() {
                 assert!(known.contains(label) || own.contains(&label), "{file}: {name} has no label {label}");
             }
         }
+    }
+}
+
+fn dns() -> DnsStatus {
+    let resolver = |address: &str, answers| ResolverStatus { address: address.parse().unwrap(), answers };
+    DnsStatus {
+        addresses: vec!["10.100.0.1".parse().unwrap()],
+        zones: Vec::new(),
+        resolvers: vec![resolver("172.16.0.2", true), resolver("10.101.0.1", false)],
+        queries: 100,
+        cached: 60,
+        failed: 3,
+        refused: 7,
+        dropped: 2,
+        strange: 1,
     }
 }

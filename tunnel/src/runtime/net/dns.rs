@@ -1,6 +1,7 @@
 //! Sets the name servers of the tunnel: with resolvconf if installed, else systemd-resolved, else in /etc/resolv.conf.
 
 use std::{
+    collections::BTreeSet,
     fmt::Write as _,
     fs, io,
     io::Write as _,
@@ -9,6 +10,8 @@ use std::{
     path::{Path, PathBuf},
     process::{Command, Stdio},
 };
+
+use warren_wire::enrolment::DnsZone;
 
 use super::{Change, Journal};
 use crate::runtime::{
@@ -88,6 +91,65 @@ impl Dns {
             }
         }
     }
+
+    /// Sends the names below some domains to other servers, after recording how to undo it. False if that is not possible here.
+    ///
+    /// # Errors
+    /// When the program fails.
+    pub fn set_domains(
+        &self,
+        interface: &InterfaceName,
+        zones: &[DnsZone],
+        journal: &mut Journal,
+    ) -> Result<bool> {
+        let Self::Resolved(program) = self else { return Ok(false) };
+        let servers: BTreeSet<String> =
+            zones.iter().flat_map(|zone| &zone.servers).map(ToString::to_string).collect();
+        // The interface has one list of servers for all its domains.
+        if zones.iter().any(|zone| zone.servers.len() != servers.len()) {
+            return Ok(false);
+        }
+        journal.note(Change::Resolved { interface: interface.to_string() })?;
+        // `~` is for a domain that is only routed, not searched.
+        let domains: Vec<String> =
+            zones.iter().flat_map(|zone| &zone.domains).map(|domain| format!("~{domain}")).collect();
+        for (verb, values) in [
+            ("dns", servers.into_iter().collect()),
+            ("domain", domains),
+            ("default-route", vec!["false".to_owned()]),
+        ] {
+            let mut arguments = vec![verb, interface.as_str()];
+            arguments.extend(values.iter().map(String::as_str));
+            run(program, &arguments, None)?;
+        }
+        Ok(true)
+    }
+
+    /// Sets a server of this machine in place of the name servers in `before`, whose other lines stay, after recording how to
+    /// undo it.
+    ///
+    /// # Errors
+    /// When the program fails or the file cannot be written.
+    pub fn set_local(
+        &self,
+        interface: &InterfaceName,
+        server: IpAddr,
+        before: &str,
+        journal: &mut Journal,
+    ) -> Result<()> {
+        match self {
+            Self::Resolved(_) => self.set(interface, &[server], &[], journal),
+            Self::Resolvconf(program) => {
+                let record = format!("tun.{interface}");
+                journal.note(Change::Resolvconf { record: record.clone() })?;
+                run(program, &["-a", &record, "-m", "0", "-x"], Some(&with_server(before, server)))
+            }
+            Self::File(path) => {
+                let backup = journal.sibling("resolv.conf");
+                replace(path, &backup, &with_server(before, server), journal)
+            }
+        }
+    }
 }
 
 fn replace(path: &Path, backup: &Path, text: &str, journal: &mut Journal) -> Result<()> {
@@ -136,9 +198,20 @@ pub fn undo(change: &Change) -> Result<()> {
     }
 }
 
+/// The first line of a file that we wrote.
+const WRITTEN: &str = "# Written by warren-tunnel, which restores the previous file when it ends\n";
+
+/// A file with one server in place of all others.
+fn with_server(before: &str, server: IpAddr) -> String {
+    let mut text = format!("{WRITTEN}nameserver {server}\n");
+    for line in before.lines().filter(|line| !line.trim_start().starts_with("nameserver")) {
+        _ = writeln!(text, "{line}");
+    }
+    text
+}
+
 fn file(servers: &[IpAddr], search: &[String]) -> String {
-    let mut text =
-        String::from("# Written by warren-tunnel, which restores the previous file when it ends\n");
+    let mut text = String::from(WRITTEN);
     for server in servers {
         _ = writeln!(text, "nameserver {server}");
     }
@@ -174,6 +247,38 @@ fn run(program: &Path, arguments: &[&str], input: Option<&str>) -> Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_server_of_this_machine_takes_the_place_of_the_others_alone() {
+        let before =
+            "# mine\nnameserver 10.0.0.1\n nameserver 10.0.0.2\nsearch corp.example\noptions ndots:5\n";
+        let text = with_server(before, "127.83.0.1".parse().unwrap());
+        assert_eq!(
+            text,
+            format!("{WRITTEN}nameserver 127.83.0.1\n# mine\nsearch corp.example\noptions ndots:5\n")
+        );
+    }
+
+    #[test]
+    fn systemd_resolved_gets_domains_and_not_all_names() {
+        let folder = tempfile::tempdir().unwrap();
+        let (program, log) = (folder.path().join("resolvectl"), folder.path().join("log"));
+        fs::write(&program, format!("#!/bin/sh\necho \"$*\" >> {}\n", log.display())).unwrap();
+        let mut permissions = fs::metadata(&program).unwrap().permissions();
+        std::os::unix::fs::PermissionsExt::set_mode(&mut permissions, 0o755);
+        fs::set_permissions(&program, permissions).unwrap();
+        let mut journal = Journal::open(folder.path().join("run/wg0.json")).unwrap();
+        let zone = |domain: &str| DnsZone {
+            domains: vec![domain.parse().unwrap()],
+            servers: vec!["10.100.0.1".parse().unwrap()],
+        };
+        let (interface, zones) = ("wg0".parse().unwrap(), [zone("googleapis.com"), zone("example.org")]);
+        assert!(Dns::Resolved(program).set_domains(&interface, &zones, &mut journal).unwrap());
+        let expected =
+            "dns wg0 10.100.0.1\ndomain wg0 ~googleapis.com ~example.org\ndefault-route wg0 false\n";
+        assert_eq!(fs::read_to_string(&log).unwrap(), expected);
+        assert!(!Dns::File("x".into()).set_domains(&interface, &zones, &mut journal).unwrap());
+    }
 
     #[test]
     fn the_file_comes_back() {

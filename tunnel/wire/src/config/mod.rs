@@ -24,6 +24,7 @@ use std::net::{IpAddr, SocketAddr};
 
 use ipnet::IpNet;
 
+use crate::enrolment::DnsZone;
 use crate::key::{PresharedKey, PrivateKey, PublicKey};
 use crate::pin::Pins;
 
@@ -55,6 +56,8 @@ pub struct Interface {
     pub dns: Vec<IpAddr>,
     /// `DNS`: the search domains among its values.
     pub dns_search: Vec<String>,
+    /// Domains with name servers of their own. Only gateways supply them: a file has no such setting.
+    pub dns_zones: Vec<DnsZone>,
     /// `MTU`.
     pub mtu: Option<u16>,
     /// `Table`.

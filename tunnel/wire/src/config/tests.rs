@@ -211,6 +211,7 @@ fn interface() -> impl Strategy<Value = Interface> {
         addresses: lists.0,
         dns: lists.1,
         dns_search: lists.2,
+        dns_zones: Vec::new(),
         pre_up: lists.3.clone(),
         post_up: lists.4.clone(),
         pre_down: lists.4,

@@ -107,6 +107,9 @@ pub struct Answer {
     pub routes: Vec<IpNet>,
     /// DNS inside the fabric.
     pub dns: Dns,
+    /// Domains that the gateway answers for. Peers that do not know this field resolve these as they resolve all other names.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub zones: Vec<DnsZone>,
     /// All gateways of the fabric: if one fails, the peer fails over to another.
     pub gateways: GatewaySet,
     /// Lifetime of the lease after the last handshake, in seconds.
@@ -127,6 +130,15 @@ pub struct Dns {
     /// The domains that they resolve; empty means all.
     #[serde(default)]
     pub domains: Vec<Domain>,
+}
+
+/// Domains, and the name servers inside the fabric that answer for them. Other servers are not to be queried for them.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DnsZone {
+    /// These and all names below them.
+    pub domains: Vec<Domain>,
+    /// Addresses of the servers.
+    pub servers: Vec<IpAddr>,
 }
 
 /// A domain name, in lower case, without a dot at its end.
@@ -238,6 +250,14 @@ impl std::str::FromStr for Domain {
         };
         let good = text.len() <= TEXT_MAX && text.split('.').all(label);
         good.then(|| Self(text.to_ascii_lowercase())).ok_or(DomainError)
+    }
+}
+
+impl Domain {
+    /// Its text.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
     }
 }
 

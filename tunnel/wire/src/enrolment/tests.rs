@@ -122,6 +122,22 @@ fn an_answer_has_one_address_of_a_family() {
     }
 }
 
+/// Agents without zones ignore them, and gateways without zones do not send them.
+#[test]
+fn zones_are_optional_in_an_answer() {
+    let gateways = serde_json::to_value(&enrol().token.peek().unwrap().gateways).unwrap();
+    let mut answer = serde_json::json!({"version": 1, "group": "gpu", "addresses": ["10.0.0.2"], "routes": [],
+        "dns": {}, "gateways": gateways, "lease_seconds": 600, "mtu": 1420, "keepalive_seconds": 25});
+    let old = Answer::from_json(answer.to_string().as_bytes()).unwrap();
+    assert!(old.zones.is_empty());
+    assert!(!serde_json::to_string(&old).unwrap().contains("zones"));
+    answer["zones"] =
+        serde_json::json!([{"domains": ["GoogleAPIs.com."], "servers": ["10.0.0.1"], "future": 1}]);
+    let new = Answer::from_json(answer.to_string().as_bytes()).unwrap();
+    assert_eq!(new.zones[0].domains[0].as_str(), "googleapis.com");
+    assert_eq!(Answer::from_json(&serde_json::to_vec(&new).unwrap()), Ok(new));
+}
+
 /// Every type is listed, so that a new one is classified on purpose.
 #[test]
 fn whether_a_refusal_is_retried_follows_from_its_type() {

@@ -4,6 +4,7 @@ use std::ops::Range;
 
 use ipnet::IpNet;
 
+use super::dns::WrongZone;
 use super::error::at;
 use super::site::Wrong;
 use super::{GatewayConfig, LEASE_MAX, LEASE_MIN, Period, QUARANTINE_MAX, StoreConfig};
@@ -93,8 +94,14 @@ pub(super) fn check(text: &str, config: &GatewayConfig) -> Result<(), ParseError
         let hint = "write the rate that the machine and its line should carry, or omit it";
         return wrong("", "planned_rate_mbit", "the planned rate is 0 Mbit/s".into(), hint);
     }
-    if let Err(Wrong { key, what, hint }) = config.site.check(pool, &config.pool.reserved) {
+    if let Err(Wrong { key, what, hint }) = config.site.check(pool, &config.reserved()) {
         return wrong("site", key, what, &hint);
+    }
+    if let Err(WrongZone { zone, key, what, hint }) =
+        config.dns.check(&config.pool, &config.site, &config.name_server_addresses())
+    {
+        let place = zone.map_or_else(|| find(text, "dns", key), |zone| find_in(text, "dns.zones", zone, key));
+        return Err(at(text, place, what, hint));
     }
     if let Some(peer) = config.site.peers.iter().find(|peer| !config.groups.contains_key(&peer.group)) {
         let what = format!("site {} has group `{}`, which does not exist", peer.name, peer.group);
@@ -103,7 +110,12 @@ pub(super) fn check(text: &str, config: &GatewayConfig) -> Result<(), ParseError
         return wrong("site", "group", what, &hint);
     }
     let limits = &config.limits;
-    let counts = [limits.requests_per_second, limits.requests_per_minute_and_source, limits.connections];
+    let counts = [
+        limits.requests_per_second,
+        limits.requests_per_minute_and_source,
+        limits.connections,
+        limits.dns_queries_per_second_and_peer,
+    ];
     if counts.contains(&0) || limits.request_timeout == Period::from_secs(0) {
         return wrong("limits", "", "a limit of 0 rejects every peer".into(), "write at least 1");
     }
@@ -112,6 +124,25 @@ pub(super) fn check(text: &str, config: &GatewayConfig) -> Result<(), ParseError
 
 fn overlap(a: &IpNet, b: &IpNet) -> bool {
     a.contains(b) || b.contains(a)
+}
+
+/// The position of a setting in one table of an array of tables; otherwise that of the table.
+fn find_in(text: &str, array: &str, index: usize, key: &str) -> Range<usize> {
+    let header = format!("[[{array}]]");
+    let starts: Vec<usize> = text
+        .split_inclusive('\n')
+        .scan(0, |offset, line| {
+            let start = *offset;
+            *offset += line.len();
+            Some((start, line))
+        })
+        .filter(|(_, line)| line.trim_start().starts_with(&header))
+        .map(|(start, _)| start)
+        .collect();
+    let Some(start) = starts.get(index).copied() else { return find(text, "dns", key) };
+    let end = starts.get(index + 1).copied().unwrap_or(text.len());
+    let place = find(text.get(start..end).unwrap_or_default(), "dns", key).start;
+    start + place..start + place
 }
 
 /// The position of a setting; otherwise that of its table; otherwise the start of the file.

@@ -31,6 +31,7 @@
 //! said with line, column and one hint ([`GatewayConfig::parse`]).
 
 mod check;
+mod dns;
 pub(crate) mod error;
 mod rule;
 mod site;
@@ -47,10 +48,11 @@ use ipnet::IpNet;
 use serde::Deserialize;
 
 use crate::config::ParseError;
-use crate::enrolment::Dns;
+use crate::enrolment::DnsZone;
 use crate::name::Name;
 use crate::token::{GatewaySet, VerifyingKey};
 
+pub use dns::{Dns, Zone};
 pub use rule::{Allow, PortRange, PortRangeError, Protocol};
 pub use site::{Site, SitePeer};
 pub use span::{Period, PeriodError};
@@ -102,7 +104,7 @@ pub struct GatewayConfig {
     /// Gateways of other networks.
     #[serde(default)]
     pub site: Site,
-    /// Limits for enrolment requests.
+    /// Limits for requests of peers.
     #[serde(default)]
     pub limits: Limits,
     /// The audit log.
@@ -235,7 +237,7 @@ pub struct Group {
     pub peer_rate_mbit: Option<u32>,
 }
 
-/// Limits for enrolment requests.
+/// Limits for requests of peers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Limits {
@@ -245,6 +247,8 @@ pub struct Limits {
     pub requests_per_minute_and_source: u32,
     /// Concurrent connections.
     pub connections: u32,
+    /// DNS queries per second of one peer; the gateway of another site may send ten times as many.
+    pub dns_queries_per_second_and_peer: u32,
     /// Time from the first byte of a request to the last.
     pub request_timeout: Period,
 }
@@ -274,11 +278,44 @@ impl GatewayConfig {
         Ok(config)
     }
 
-    /// The routes of a group's peers: their allowed destinations, aggregated.
+    /// The routes of a group's peers: their allowed destinations and the gateway's name server, aggregated.
     #[must_use]
     pub fn routes(&self, group: &Name) -> Vec<IpNet> {
         let allow = self.groups.get(group).map_or(&[][..], |group| &group.allow);
-        IpNet::aggregate(&allow.iter().flat_map(|rule| rule.to.iter().map(IpNet::trunc)).collect())
+        let allowed = allow.iter().flat_map(|rule| rule.to.iter().map(IpNet::trunc));
+        IpNet::aggregate(&allowed.chain(self.dns_addresses().into_iter().map(IpNet::from)).collect())
+    }
+
+    /// The addresses at which this gateway answers DNS queries of pods: the first of the pool, one of each address family. The
+    /// same at all gateways of a pool. None without `[[dns.zones]]`.
+    #[must_use]
+    pub fn dns_addresses(&self) -> Vec<IpAddr> {
+        if self.dns.zones.is_empty() { Vec::new() } else { self.pool.first_addresses() }
+    }
+
+    /// All addresses at which this gateway answers DNS queries: [`Self::dns_addresses`], and those that other sites know.
+    #[must_use]
+    pub fn name_server_addresses(&self) -> Vec<IpAddr> {
+        let mut addresses = self.dns_addresses();
+        if !addresses.is_empty() {
+            addresses.extend(&self.site.addresses);
+            addresses.sort_unstable();
+            addresses.dedup();
+        }
+        addresses
+    }
+
+    /// The addresses of the pool that no peer gets.
+    #[must_use]
+    pub fn reserved(&self) -> Vec<IpAddr> {
+        self.pool.reserved.iter().copied().chain(self.dns_addresses()).collect()
+    }
+
+    /// The domains that peers resolve through this gateway.
+    #[must_use]
+    pub fn dns_zones(&self) -> Vec<DnsZone> {
+        let zone = |zone: &Zone| DnsZone { domains: zone.domains.clone(), servers: self.dns_addresses() };
+        self.dns.zones.iter().map(zone).collect()
     }
 }
 
@@ -306,6 +343,7 @@ impl Default for Limits {
             requests_per_second: 2000,
             requests_per_minute_and_source: 600,
             connections: 4096,
+            dns_queries_per_second_and_peer: 200,
             request_timeout: Period::from_secs(10),
         }
     }

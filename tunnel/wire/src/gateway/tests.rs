@@ -140,6 +140,67 @@ fn mistakes_are_told_with_place_and_hint() {
     insta::assert_snapshot!(out);
 }
 
+/// The file with two zones in place of `[dns]`.
+fn with_zones() -> String {
+    GOOD.replace("servers = [\"10.0.0.2\"]\ndomains = [\"storage.googleapis.com.\"]\n", "").replace(
+        "[dns]\n",
+        "[[dns.zones]]\ndomains = [\"s3.us-east-1.amazonaws.com\", \"Example.COM.\"]\nresolvers = [\"172.16.0.2\"]\n\n\
+         [[dns.zones]]\ndomains = [\"googleapis.com\"]\nresolvers = [\"10.101.0.1\", \"169.254.169.254\"]\n",
+    )
+}
+
+#[test]
+fn the_first_address_of_the_pool_answers_for_zones() {
+    let config = GatewayConfig::parse(&with_zones()).unwrap();
+    let addresses = |texts: &[&str]| texts.iter().map(|text| text.parse().unwrap()).collect::<Vec<IpAddr>>();
+    assert_eq!(config.dns_addresses(), addresses(&["10.100.0.1", "fd00:1::1"]));
+    assert_eq!(config.name_server_addresses(), addresses(&["10.100.0.1", "fd00:1::1", "fd00:2::1"]));
+    assert_eq!(config.reserved(), addresses(&["10.100.0.1", "10.100.0.1", "fd00:1::1"]));
+    let routes = config.routes(&"idle".parse().unwrap());
+    assert_eq!(routes, ["10.100.0.1/32".parse().unwrap(), "fd00:1::1/128".parse().unwrap()]);
+    let zones = config.dns_zones();
+    assert_eq!(zones[0].domains[1].as_str(), "example.com");
+    assert_eq!(zones[1].servers, config.dns_addresses());
+    assert_eq!(config.dns.of_peers(), crate::enrolment::Dns::default());
+    let without = GatewayConfig::parse(GOOD).unwrap();
+    assert!(without.dns_addresses().is_empty() && without.dns_zones().is_empty());
+    assert_eq!(without.reserved(), addresses(&["10.100.0.1"]));
+
+    for (prefixes, expected) in
+        [("10.9.0.4/31", "10.9.0.4"), ("10.9.0.4/32", "10.9.0.4"), ("10.9.0.4/30", "10.9.0.5")]
+    {
+        let pool = Pool { prefixes: vec![prefixes.parse().unwrap()], reserved: Vec::new() };
+        assert_eq!(pool.first_addresses(), addresses(&[expected]));
+    }
+}
+
+#[test]
+fn mistakes_in_zones_are_told_with_the_line_of_the_zone() {
+    let good = with_zones();
+    let mut out = String::new();
+    for (from, to) in [
+        ("domains = [\"googleapis.com\"]", "domains = []"),
+        ("domains = [\"googleapis.com\"]", "domains = [\"googleapis.com\", \"EXAMPLE.com\"]"),
+        ("domains = [\"googleapis.com\"]", "domains = [\".\"]"),
+        ("domains = [\"googleapis.com\"]", "domain = [\"googleapis.com\"]"),
+        ("resolvers = [\"10.101.0.1\", \"169.254.169.254\"]", "resolvers = []"),
+        ("resolvers = [\"10.101.0.1\"", "resolvers = [\"fe80::1\""),
+        ("resolvers = [\"10.101.0.1\"", "resolvers = [\"0.0.0.0\""),
+        ("resolvers = [\"10.101.0.1\"", "resolvers = [\"10.100.0.1\""),
+        ("resolvers = [\"10.101.0.1\"", "resolvers = [\"fd00:2::1\""),
+        ("resolvers = [\"10.101.0.1\"", "resolvers = [\"10.100.7.7\""),
+        ("resolvers = [\"10.101.0.1\"", "resolvers = [\"dns.example.com\""),
+        ("[[dns.zones]]\n", "[dns]\nservers = [\"10.0.0.2\"]\n[[dns.zones]]\n"),
+        ("addresses = [\"10.102.0.1\"]", "addresses = [\"fd00:1::1\"]"),
+        ("request_timeout = \"5s\"", "dns_queries_per_second_and_peer = 0"),
+    ] {
+        assert!(good.contains(from), "{from}");
+        let error = GatewayConfig::parse(&good.replacen(from, to, 1)).unwrap_err();
+        out += &format!("# {}\n{error}\n\n", to.replace('\n', " "));
+    }
+    insta::assert_snapshot!(out);
+}
+
 #[test]
 fn durations_round_trip() {
     for text in ["0s", "90s", "10m", "24h", "7d"] {

@@ -28,6 +28,8 @@ pub(super) struct Flows {
     /// Bytes of connections that an earlier gateway has already logged.
     old: HashMap<u32, (u64, u64)>,
     denied: HashMap<&'static str, Counted>,
+    /// The gateway's own addresses: connections with its name server are not forwarded.
+    own: Vec<IpAddr>,
 }
 
 /// Packets so far, by source, destination, protocol and port.
@@ -41,9 +43,14 @@ struct Known {
 
 impl Flows {
     /// Starts with existing `connections`.
-    pub(super) fn new(peer_table: Arc<PeerTable>, audit: Arc<Audit>, connections: &[Connection]) -> Self {
+    pub(super) fn new(
+        peer_table: Arc<PeerTable>,
+        audit: Arc<Audit>,
+        own: Vec<IpAddr>,
+        connections: &[Connection],
+    ) -> Self {
         let old = connections.iter().map(|connection| (connection.id, connection.bytes)).collect();
-        Self { peer_table, audit, known: HashMap::new(), old, denied: HashMap::new() }
+        Self { peer_table, audit, known: HashMap::new(), old, denied: HashMap::new(), own }
     }
 
     /// Records all connections and returns how many TCP and UDP connections members have.
@@ -53,6 +60,9 @@ impl Flows {
         let mut before = std::mem::take(&mut self.known);
         for connection in connections {
             let Some(protocol) = protocol(connection.protocol) else { continue };
+            if self.own.contains(&connection.destination) {
+                continue;
+            }
             // A removed member's traffic up to the last read is logged already.
             let seen = before.remove(&connection.id).filter(|seen| seen.source == connection.source);
             let (entry, counted, count) = match seen {

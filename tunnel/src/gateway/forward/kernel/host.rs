@@ -5,6 +5,7 @@
 
 use std::fs;
 use std::io;
+use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 
 use ipnet::IpNet;
@@ -47,11 +48,17 @@ impl Host {
         !self.journal.is_empty()
     }
 
-    /// Brings the interface up and adds routes to pods and sites.
+    /// Brings the interface up and adds own addresses, and routes to pods and sites.
     ///
     /// # Errors
     /// The kernel refuses a change. Earlier changes vanish with the interface.
-    pub(super) fn attach(&self, interface: &InterfaceName, nets: &[IpNet], mtu: u32) -> Result<()> {
+    pub(super) fn attach(
+        &self,
+        interface: &InterfaceName,
+        own: &[IpAddr],
+        nets: &[IpNet],
+        mtu: u32,
+    ) -> Result<()> {
         let doing = |what: String| move || what;
         let (mut netlink, index) = find(interface)?;
         // No link-local address, so no router solicitations into the tunnel. Without IPv6 there is no such file.
@@ -59,6 +66,10 @@ impl Host {
         netlink.set_mtu(index, mtu).while_doing(doing(format!("MTU {mtu}")))?;
         netlink.set_queue_length(index, QUEUE).while_doing(doing("queue length".into()))?;
         netlink.set_up(index).while_doing(doing(format!("bringing {interface} up")))?;
+        for address in own {
+            let made = netlink.add_address(index, &IpNet::from(*address));
+            made.map_err(|error| own_address_problem(*address, &error))?;
+        }
         self.lead(interface, nets)
     }
 
@@ -195,6 +206,16 @@ fn find(interface: &InterfaceName) -> Result<(Netlink, u32)> {
     let link = netlink.link(interface.as_str()).while_doing(|| "listing interfaces".into())?;
     let link = link.ok_or_else(|| Problem::new(format!("interface {interface} no longer exists")))?;
     Ok((netlink, link.index))
+}
+
+fn own_address_problem(address: IpAddr, error: &io::Error) -> Problem {
+    let problem = Problem::new(format!("address {address} for DNS: {error}"));
+    match error.raw_os_error() {
+        Some(libc::EACCES | libc::EAFNOSUPPORT | libc::EOPNOTSUPP | libc::ENODEV) if address.is_ipv6() => {
+            problem.hint("if IPv6 is disabled on this machine, enable it, remove the prefix from the file, or set forwarding = \"user\"")
+        }
+        _ => problem.hint("set forwarding = \"user\", or remove [[dns.zones]]"),
+    }
 }
 
 fn route_problem(net: &IpNet, error: &io::Error) -> Problem {

@@ -38,7 +38,7 @@ use flows::{Flows, PERIOD};
 use host::Host;
 use nft::{Count, Nft};
 pub(in crate::gateway) use preflight::{check_machine, check_routes, tunnel_ranges};
-use rules::{NewlyForwarded, Place, REFUSED_SETS, Table};
+use rules::{NameServerRules, NewlyForwarded, Place, REFUSED_SETS, Table};
 
 /// Minimum interval between two reads of the counters.
 const READ_INTERVAL: Duration = Duration::from_millis(500);
@@ -114,7 +114,12 @@ impl Kernel {
             last: None,
         };
         let connections = conntrack::all().while_doing(|| "listing the kernel's connections".into())?;
-        let flows = Flows::new(Arc::clone(&context.peer_table), Arc::clone(&context.audit), &connections);
+        let flows = Flows::new(
+            Arc::clone(&context.peer_table),
+            Arc::clone(&context.audit),
+            config.name_server_addresses(),
+            &connections,
+        );
         let kernel = Arc::new(Self {
             nft,
             table,
@@ -170,7 +175,8 @@ impl Kernel {
         check_routes(config)?;
         let nets = tunnel_ranges(config);
         let mut host = self.host.lock();
-        host.attach(&self.interface, &nets, config.peers.mtu.into())?;
+        let own = config.name_server_addresses();
+        host.attach(&self.interface, &own, &nets, config.peers.mtu.into())?;
         host.note_table(&self.table)?;
         self.nft.run(&self.rules_of(config, host.newly_forwarded(&nets)).script(&BTreeMap::new()))?;
         host.forward(&self.interface, &nets, self.audited)
@@ -191,6 +197,7 @@ impl Kernel {
             interface: &self.interface,
             pool: &config.pool.prefixes,
             site: &config.site,
+            name_server: NameServerRules::of(config),
             groups: &config.groups,
             audited: self.audited,
             newly_forwarded,

@@ -55,6 +55,10 @@ fn the_table_of_rules_with_sites() {
         interface: &interface(&"gw-a".parse().unwrap()).unwrap(),
         pool: &pool,
         site: &site,
+        name_server: NameServerRules {
+            own: ["10.100.0.1", "fd00:1::1"].map(|own| own.parse().unwrap()).to_vec(),
+            beyond: vec!["10.101.0.1".parse().unwrap()],
+        },
         groups: &groups,
         audited: false,
         newly_forwarded: NewlyForwarded { v4: true, v6: true },
@@ -105,6 +109,7 @@ fn the_table_of_rules() {
         interface: &interface,
         pool: &pool,
         site: &Site::default(),
+        name_server: NameServerRules::default(),
         groups: &groups,
         audited: true,
         newly_forwarded: NewlyForwarded { v4: true, v6: false },

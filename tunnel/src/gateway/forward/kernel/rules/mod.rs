@@ -13,9 +13,11 @@
 //! |---|---|
 //! | `postrouting` | hosts see the gateway's address, sites the one that it uses towards them |
 //! | `errors` | ICMP errors reach pods |
+//! | `input` | the gateway's name server gets queries from the tunnel, and from nowhere else |
 //! | `forward`, last rules | no traffic of the pool bypasses the tunnel, even if a killed gateway left only the table |
 
 mod group;
+mod name_server;
 
 use std::collections::BTreeMap;
 use std::fmt::{Display, Write as _};
@@ -26,6 +28,7 @@ use warren_wire::Name;
 use warren_wire::gateway::{Group, Site, SitePeer};
 
 use self::group::{chains, rates};
+pub(super) use self::name_server::NameServerRules;
 use crate::runtime::host::InterfaceName;
 
 /// Named counters, in the order of the table.
@@ -57,6 +60,8 @@ pub(super) struct Table<'a> {
     pub(super) pool: &'a [IpNet],
     /// Gateways of other networks, beyond the same interface.
     pub(super) site: &'a Site,
+    /// The gateway's own name server.
+    pub(super) name_server: NameServerRules,
     /// The groups with their rules.
     pub(super) groups: &'a BTreeMap<Name, Group>,
     /// Whether refused packets are recorded.
@@ -112,6 +117,7 @@ impl Table<'_> {
             chains(&mut out, group, of);
         }
         self.policy(&mut out);
+        out += self.name_server.chain();
         self.hooks(&mut out);
         out += "}\n";
         out += &self.change(&[], members);
@@ -240,10 +246,12 @@ impl Table<'_> {
         };
         _ = writeln!(
             out,
-            "  }}\n  chain input {{\n    type filter hook input priority filter; policy accept;\n    iifname \"{tunnel}\" goto from-pods\n  }}\n  \
-             chain output {{\n    type filter hook output priority filter; policy accept;\n{no_redirect}    oifname \"{tunnel}\" ct state new goto denied\n    \
+            "  }}\n  chain input {{\n    type filter hook input priority filter; policy accept;\n{}    iifname \"{tunnel}\" goto from-pods\n  }}\n  \
+             chain output {{\n    type filter hook output priority filter; policy accept;\n{no_redirect}{}    oifname \"{tunnel}\" ct state new goto denied\n    \
              oifname \"{tunnel}\" ct state related meta l4proto {{ icmp, ipv6-icmp }} goto error\n  }}\n  \
-             chain postrouting {{\n    type nat hook postrouting priority srcnat; policy accept;"
+             chain postrouting {{\n    type nat hook postrouting priority srcnat; policy accept;",
+            self.name_server.input(tunnel),
+            self.name_server.output(tunnel),
         );
         for net in self.pool {
             _ = writeln!(out, "    {} saddr {net} oifname != \"{tunnel}\" masquerade", keyword(net));

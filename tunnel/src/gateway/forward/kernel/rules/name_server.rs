@@ -1,0 +1,84 @@
+//! Rules for the gateway's own name server: queries of peers, and its own queries to gateways of other sites.
+
+use std::fmt::Write as _;
+use std::net::IpAddr;
+
+use ipnet::IpNet;
+use warren_wire::gateway::{GatewayConfig, SitePeer};
+
+use super::{is_of, keyword, set};
+use crate::runtime::host::InterfaceName;
+
+/// Addresses in the rules.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(in crate::gateway::forward::kernel) struct NameServerRules {
+    /// Where it answers.
+    pub(in crate::gateway::forward::kernel) own: Vec<IpAddr>,
+    /// The resolvers that it queries through the tunnel.
+    pub(in crate::gateway::forward::kernel) beyond: Vec<IpAddr>,
+}
+
+impl NameServerRules {
+    pub(in crate::gateway::forward::kernel) fn of(config: &GatewayConfig) -> Self {
+        let tunnel: Vec<IpNet> = config.site.peers.iter().flat_map(SitePeer::allowed_ips).collect();
+        let resolvers = config.dns.zones.iter().flat_map(|zone| zone.resolvers.iter().copied());
+        let mut beyond: Vec<IpAddr> =
+            resolvers.filter(|resolver| tunnel.iter().any(|net| net.contains(resolver))).collect();
+        beyond.sort_unstable();
+        beyond.dedup();
+        Self { own: config.name_server_addresses(), beyond }
+    }
+
+    /// The chain for queries of peers: whoever sends through the tunnel is one, and the name server knows their groups.
+    pub(super) fn chain(&self) -> &'static str {
+        if self.own.is_empty() { "" } else { QUERIES }
+    }
+
+    /// The first rules for packets to this machine.
+    pub(super) fn input(&self, tunnel: &InterfaceName) -> String {
+        let mut out = String::new();
+        for (ip, own) in by_family(&self.own) {
+            _ = writeln!(out, "    iifname != \"{tunnel}\" {ip} daddr {own} drop");
+            _ = writeln!(
+                out,
+                "    iifname \"{tunnel}\" {ip} daddr {own} meta l4proto {{ tcp, udp }} th dport 53 goto queries"
+            );
+        }
+        for (ip, beyond) in by_family(&self.beyond) {
+            _ = writeln!(
+                out,
+                "    iifname \"{tunnel}\" {ip} saddr {beyond} ct direction reply ct state established meta l4proto {{ tcp, udp }} th sport 53 accept"
+            );
+        }
+        out
+    }
+
+    /// The first rules for packets from this machine.
+    pub(super) fn output(&self, tunnel: &InterfaceName) -> String {
+        let mut out = String::new();
+        for (ip, beyond) in by_family(&self.beyond) {
+            _ = writeln!(
+                out,
+                "    oifname \"{tunnel}\" {ip} daddr {beyond} meta l4proto {{ tcp, udp }} th dport 53 accept"
+            );
+        }
+        out
+    }
+}
+
+const QUERIES: &str = "  chain queries {
+    ct state invalid drop
+    ct state new tcp flags & (fin|syn|rst|ack) != syn reject with tcp reset
+    accept
+  }
+";
+
+/// A set of addresses for each address family, with the family's keyword.
+fn by_family(addresses: &[IpAddr]) -> impl Iterator<Item = (&'static str, String)> + '_ {
+    [4, 6].into_iter().filter_map(|family| {
+        let nets: Vec<IpNet> = addresses.iter().map(|address| IpNet::from(*address)).collect();
+        let nets: Vec<IpNet> = nets.into_iter().filter(|net| is_of(net, family)).collect();
+        let first = nets.first()?;
+        Some((keyword(first), set(&nets)))
+    })
+}
