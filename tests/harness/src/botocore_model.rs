@@ -14,6 +14,7 @@ use crate::venv::Venv;
 
 mod check;
 mod model;
+mod rest;
 
 pub(crate) use model::Pagination;
 use model::{Model, Paginators};
@@ -73,6 +74,8 @@ pub struct Models {
     sts: Model,
     iam: Model,
     ssm: Model,
+    route53: Model,
+    resolver: Model,
     pages: Paginators,
 }
 
@@ -97,6 +100,8 @@ impl Models {
             sts: read(&data.join("sts/2011-06-15"))?,
             iam: read(&data.join("iam/2010-05-08"))?,
             ssm: read(&data.join("ssm/2014-11-06"))?,
+            route53: read(&data.join("route53/2013-04-01"))?,
+            resolver: read(&data.join("route53resolver/2018-04-01"))?,
             pages: serde_json::from_slice(&pages).context("EC2 paginators")?,
         });
         *loaded = Some(Arc::clone(&models));
@@ -113,9 +118,23 @@ impl Models {
         self.of(service).map(|model| check::query(model, action, params)).unwrap_or_default()
     }
 
-    /// Everything that is wrong with a JSON request (ECR, SSM).
+    /// Everything that is wrong with a JSON request (ECR, SSM, the Route 53 Resolver), or with one that [`Self::rest`]
+    /// has read.
     pub fn check_json(&self, service: Service, action: &str, body: &serde_json::Value) -> Vec<Problem> {
         self.of(service).map(|model| check::json(model, action, body)).unwrap_or_default()
+    }
+
+    /// The action and the parameters of a request in XML (Route 53); `None` where there is no such action.
+    pub(crate) fn rest(
+        &self,
+        service: Service,
+        (method, path): (&str, &str),
+        query: &Params,
+        body: &str,
+    ) -> Option<(String, serde_json::Value)> {
+        let model = self.of(service)?;
+        let (action, in_path) = model.route(method, path)?;
+        Some((action.to_owned(), rest::read(model, action, &in_path, query, body)))
     }
 
     /// How the answers of an EC2 action are paged, where they are.
@@ -130,6 +149,8 @@ impl Models {
             Service::Sts => Some(&self.sts),
             Service::Iam => Some(&self.iam),
             Service::Ssm => Some(&self.ssm),
+            Service::Route53 => Some(&self.route53),
+            Service::Route53Resolver => Some(&self.resolver),
             _ => None,
         }
     }

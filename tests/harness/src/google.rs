@@ -48,6 +48,7 @@ mod collections;
 mod compute;
 mod config;
 pub mod discovery;
+mod dns;
 mod error;
 mod filter;
 mod key;
@@ -116,6 +117,20 @@ impl Google {
     pub fn objects(&self) -> BTreeMap<String, Value> {
         let world = self.service.world();
         world.objects().map(|(key, object)| (key.path(), world.present(key, &object.body))).collect()
+    }
+
+    /// The record sets of all zones of Cloud DNS, as the API shows them, by the name of their zone, their own and their type:
+    /// `projects/p/managedZones/z/rrsets/NAME/TYPE`.
+    pub fn record_sets(&self) -> BTreeMap<String, Value> {
+        let world = self.service.world();
+        let mut sets = BTreeMap::new();
+        for (key, object) in world.objects() {
+            for set in object.body.get("rrsets").and_then(Value::as_array).into_iter().flatten() {
+                let part = |field: &str| set[field].as_str().unwrap_or_default().to_owned();
+                sets.insert(format!("{}/rrsets/{}/{}", key.path(), part("name"), part("type")), set.clone());
+            }
+        }
+        sets
     }
 
     /// The names of everything that exists. An empty list is what a destroy must leave.

@@ -42,3 +42,4 @@ pub use terraform::Terraform;
 pub use tf_provider_rs::test as driver;
 pub use tf_provider_rs::test::{Killer, Run, Running, write_cli_configuration};
 pub use venv::{Venv, cache_dir, workspace_root};
+pub use xml::Element;

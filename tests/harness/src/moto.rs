@@ -19,7 +19,8 @@ mod inventory;
 
 pub use inventory::{Inventory, InventoryDiff, Kind, Object};
 
-const SERVE: &str = include_str!("moto/serve.py");
+const SERVE: &str =
+    concat!(include_str!("moto/route53.py"), include_str!("moto/resolver.py"), include_str!("moto/serve.py"));
 
 /// A running `moto` on a loopback port. It ends when this value is dropped, and also when this process dies,
 /// because its standard input closes then.
@@ -139,6 +140,24 @@ impl MotoApi {
             bail!("the emulator answered {action} with {}: {text}", response.status());
         }
         Element::parse(&text).with_context(|| format!("answer to {action}"))
+    }
+
+    /// Reads a path of Route 53.
+    ///
+    /// # Errors
+    /// The answer is an error, or not XML.
+    pub(crate) async fn route53(&self, path: &str) -> Result<Element> {
+        let request = Request::builder()
+            .method(Method::GET)
+            .uri(format!("/2013-04-01/{path}"))
+            .header(header::AUTHORIZATION, authorization("us-east-1", "route53"))
+            .body(Bytes::new())?;
+        let response = self.forward(request).await?;
+        let text = String::from_utf8_lossy(response.body()).into_owned();
+        if !response.status().is_success() {
+            bail!("the emulator answered {path} with {}: {text}", response.status());
+        }
+        Element::parse(&text).with_context(|| format!("answer to {path}"))
     }
 
     /// Calls one action of a JSON 1.1 service; `target` is `<prefix>.<action>`.

@@ -4,7 +4,7 @@
 //!
 //! ```text
 //! [ front ] -> model check -> stale reads -> client token -> normalise -> rules -> dry run
-//!        -> [ emulator ] -> lifecycle states -> stale lists -> filters -> paging -> [ front ]
+//!        -> [ emulator, or tables of transit gateways ] -> lifecycle states -> stale lists -> filters -> paging -> [ front ]
 //! ```
 
 use std::ops::Deref;
@@ -20,6 +20,7 @@ use crate::moto::MotoApi;
 
 mod config;
 mod consistency;
+mod endpoint_options;
 mod filters;
 mod idempotency;
 mod instances;
@@ -28,7 +29,10 @@ mod normalise;
 mod paging;
 mod pipeline;
 mod request;
+mod resolver;
+mod route53;
 mod rules;
+mod transit;
 
 pub use config::{Consistency, ProxyConfig};
 
@@ -58,9 +62,13 @@ struct State {
     config: ProxyConfig,
     lifecycle: lifecycle::Lifecycle,
     instances: instances::Instances,
+    transit: transit::Tables,
     stale: consistency::Stale,
     tokens: idempotency::Tokens,
     pages: paging::Pages,
+    endpoint_options: endpoint_options::Options,
+    changes: route53::Changes,
+    resolver: resolver::Resolver,
 }
 
 impl Shared {
@@ -114,7 +122,7 @@ impl Cloud for Shared {
     type Request = Request;
 
     fn read(&self, raw: http::Request<Bytes>) -> (Call, Request) {
-        let request = Request::parse(raw);
+        let request = Request::parse(raw, &self.models);
         (request.call(), request)
     }
 

@@ -8,7 +8,7 @@ use quick_xml::events::{BytesStart, Event};
 
 /// One element with its attributes, and either children or text.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Element {
+pub struct Element {
     pub(crate) name: String,
     pub(crate) attributes: Vec<(String, String)>,
     pub(crate) children: Vec<Element>,
@@ -25,7 +25,10 @@ impl Element {
     }
 
     /// Reads one document.
-    pub(crate) fn parse(source: &str) -> Result<Self> {
+    ///
+    /// # Errors
+    /// It is not XML.
+    pub fn parse(source: &str) -> Result<Self> {
         let mut reader = Reader::from_str(source);
         let mut open: Vec<Element> = Vec::new();
         loop {
@@ -87,7 +90,8 @@ impl Element {
         let _ = write!(out, "</{}>", self.name);
     }
 
-    pub(crate) fn child(&self, name: &str) -> Option<&Element> {
+    /// The first child with this name.
+    pub fn child(&self, name: &str) -> Option<&Element> {
         self.children.iter().find(|child| child.name == name)
     }
 
@@ -96,12 +100,12 @@ impl Element {
     }
 
     /// The text at a path of child names separated by `/`; a missing element has the empty text.
-    pub(crate) fn text_at(&self, path: &str) -> &str {
+    pub fn text_at(&self, path: &str) -> &str {
         path.split('/').try_fold(self, |at, name| at.child(name)).map_or("", |found| found.text.as_str())
     }
 
     /// The children of the child `set`, which AWS names `item` (EC2) or `member` (STS).
-    pub(crate) fn items(&self, set: &str) -> impl Iterator<Item = &Element> {
+    pub fn items(&self, set: &str) -> impl Iterator<Item = &Element> {
         self.child(set).into_iter().flat_map(|found| found.children.iter())
     }
 
@@ -114,7 +118,7 @@ impl Element {
     }
 
     /// Every text at or below this element.
-    pub(crate) fn texts(&self) -> Vec<&str> {
+    pub fn texts(&self) -> Vec<&str> {
         let mut found: Vec<&str> = self.children.iter().flat_map(Element::texts).collect();
         if !self.text.is_empty() {
             found.push(&self.text);
@@ -123,7 +127,7 @@ impl Element {
     }
 
     /// The tags of an EC2 item, from its `tagSet`.
-    pub(crate) fn tags(&self) -> impl Iterator<Item = (&str, &str)> {
+    pub fn tags(&self) -> impl Iterator<Item = (&str, &str)> {
         self.items("tagSet").map(|tag| (tag.text_at("key"), tag.text_at("value")))
     }
 }

@@ -22,6 +22,8 @@ pub(super) enum Protocol {
     Query,
     /// JSON documents.
     Json,
+    /// XML documents, with parameters in the path and the query.
+    RestXml,
 }
 
 #[derive(Debug, Deserialize)]
@@ -38,8 +40,17 @@ struct Metadata {
 
 #[derive(Debug, Deserialize)]
 struct Operation {
+    http: Option<Http>,
     input: Option<Reference>,
     output: Option<Reference>,
+}
+
+/// How an operation is requested.
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Http {
+    method: String,
+    request_uri: String,
 }
 
 /// A use of a shape, with the names it has in that place.
@@ -48,6 +59,8 @@ struct Operation {
 pub(super) struct Reference {
     pub(super) shape: String,
     location_name: Option<String>,
+    /// Where the member is in a request with XML; absent for the document.
+    pub(super) location: Option<String>,
     query_name: Option<String>,
 }
 
@@ -77,6 +90,7 @@ impl Model {
             "ec2" => Protocol::Ec2,
             "query" => Protocol::Query,
             "json" => Protocol::Json,
+            "rest-xml" => Protocol::RestXml,
             other => bail!("protocol `{other}` is not known here"),
         };
         Ok(Self { protocol, operations: file.operations, shapes: file.shapes })
@@ -86,6 +100,24 @@ impl Model {
     pub(super) fn input(&self, action: &str) -> Option<Option<&Shape>> {
         let operation = self.operations.get(action)?;
         Some(operation.input.as_ref().and_then(|reference| self.shape(reference)))
+    }
+
+    /// The operation that is requested with this method and path, and the parameters in the path.
+    pub(super) fn route(&self, method: &str, path: &str) -> Option<(&str, Vec<(String, String)>)> {
+        let given: Vec<&str> = segments(path);
+        self.operations.iter().find_map(|(name, operation)| {
+            let http = operation.http.as_ref().filter(|http| http.method == method)?;
+            let wanted = segments(&http.request_uri);
+            let mut params = Vec::new();
+            for (wanted, given) in wanted.iter().zip(&given) {
+                match wanted.strip_prefix('{').and_then(|name| name.strip_suffix('}')) {
+                    Some(param) => params.push((param.to_owned(), (*given).to_owned())),
+                    None if wanted == given => {}
+                    None => return None,
+                }
+            }
+            (wanted.len() == given.len()).then_some((name.as_str(), params))
+        })
     }
 
     pub(super) fn shape(&self, reference: &Reference) -> Option<&Shape> {
@@ -99,10 +131,16 @@ impl Model {
                 .query_name
                 .clone()
                 .unwrap_or_else(|| capitalised(member.location_name.as_deref().unwrap_or(name))),
-            Protocol::Query => member.location_name.clone().unwrap_or_else(|| name.to_owned()),
+            Protocol::Query | Protocol::RestXml => {
+                member.location_name.clone().unwrap_or_else(|| name.to_owned())
+            }
             Protocol::Json => name.to_owned(),
         }
     }
+}
+
+fn segments(path: &str) -> Vec<&str> {
+    path.trim_matches('/').split('/').collect()
 }
 
 fn capitalised(name: &str) -> String {

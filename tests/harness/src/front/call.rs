@@ -15,6 +15,8 @@ pub enum Service {
     Iam,
     Ssm,
     Logs,
+    Route53,
+    Route53Resolver,
     /// Any service of Google.
     Google,
     /// RunPod, REST and GraphQL.
@@ -34,6 +36,8 @@ impl Service {
             "iam" => Self::Iam,
             "ssm" => Self::Ssm,
             "logs" => Self::Logs,
+            "route53" => Self::Route53,
+            "route53resolver" => Self::Route53Resolver,
             _ => Self::Other,
         }
     }

@@ -176,7 +176,7 @@ impl Effect {
                     "SlowDown",
                     "Please reduce your request rate.",
                 ),
-                Service::Ecr | Service::Ssm | Service::Logs => {
+                Service::Ecr | Service::Ssm | Service::Logs | Service::Route53Resolver => {
                     Rejection::new("ThrottlingException", "Rate exceeded")
                 }
                 Service::Google => Rejection::with_status(
@@ -189,7 +189,9 @@ impl Effect {
                     "Too Many Requests",
                     "rate limit exceeded for the minute window",
                 ),
-                Service::Sts | Service::Iam => Rejection::new("Throttling", "Rate exceeded"),
+                Service::Sts | Service::Iam | Service::Route53 => {
+                    Rejection::new("Throttling", "Rate exceeded")
+                }
             }),
             Self::Error { status, code, message } => {
                 let status = StatusCode::from_u16(*status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);

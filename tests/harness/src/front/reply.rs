@@ -47,7 +47,7 @@ impl Rejection {
             error
         };
         let (kind, body) = match service {
-            Service::Ecr | Service::Ssm | Service::Logs => {
+            Service::Ecr | Service::Ssm | Service::Logs | Service::Route53Resolver => {
                 ("application/x-amz-json-1.1", json!({"__type": code, "message": message}).to_string())
             }
             Service::Google => ("application/json; charset=UTF-8", google(self.status, code, message)),
@@ -56,7 +56,7 @@ impl Rejection {
                 ("application/problem+json", problem.to_string())
             }
             Service::S3 => ("application/xml", error("Error").document()),
-            Service::Sts | Service::Iam => {
+            Service::Sts | Service::Iam | Service::Route53 => {
                 let mut root = Element::new("ErrorResponse");
                 root.children = vec![error("Error"), Element::leaf("RequestId", &id)];
                 root.children[0].children.insert(0, Element::leaf("Type", "Sender"));

@@ -17,11 +17,13 @@ mod peerings;
 pub(crate) mod perimeters;
 mod places;
 mod ranges;
+pub(crate) mod records;
 pub(crate) mod repositories;
 mod routers;
 mod routes;
 pub(crate) mod secrets;
 mod subnetworks;
+pub(crate) mod zones;
 
 pub(crate) use places::{known as known_project, number, project, region, zone, zones};
 
@@ -158,7 +160,7 @@ pub(crate) fn link(
 }
 
 /// Every collection: its resources in the document, its name in links, its rules.
-const TABLE: [(&[&str], &str, &dyn Rules); 12] = [
+const TABLE: [(&[&str], &str, &dyn Rules); 13] = [
     (&["networks"], "networks", &networks::Networks),
     (&["subnetworks"], "subnetworks", &subnetworks::Subnetworks),
     (&["firewalls"], "firewalls", &firewalls::Firewalls),
@@ -171,6 +173,7 @@ const TABLE: [(&[&str], &str, &dyn Rules); 12] = [
     (&["servicePerimeters"], "servicePerimeters", &perimeters::Perimeters),
     (&["secrets"], "secrets", &secrets::Secrets),
     (&["serviceAccounts"], "serviceAccounts", &accounts::Accounts),
+    (&["managedZones"], "managedZones", &zones::Zones),
 ];
 
 /// The rules of a collection by the name that links have.

@@ -46,6 +46,11 @@ impl Refusal {
         Self::bad("invalid", format!("Invalid value for field '{field}': '{value}'. {why}"))
     }
 
+    /// A value that Cloud DNS does not allow; `field` is written from `entity`.
+    pub(crate) fn dns_invalid(field: &str, value: &str) -> Self {
+        Self::bad("invalid", format!("Invalid value for '{field}': '{value}'"))
+    }
+
     /// No such object; `path` begins with `projects/`.
     pub(crate) fn not_found(path: &str) -> Self {
         Self::new(StatusCode::NOT_FOUND, "notFound", format!("The resource '{path}' was not found"))
@@ -129,7 +134,7 @@ impl Refusal {
         }
     }
 
-    /// The error document. `modern` services, all but Compute, leave out `errors` and always have `status`.
+    /// The error document. `modern` services, all but Compute and Cloud DNS, leave out `errors` and always have `status`.
     pub(crate) fn body(&self, modern: bool) -> Value {
         let mut error = json!({"code": self.status.as_u16(), "message": self.message});
         if !modern {

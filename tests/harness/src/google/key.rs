@@ -30,13 +30,16 @@ pub struct Key {
 const LOCATED: [&str; 1] = ["repositories"];
 
 /// The collections of services that write no place in their names.
-const UNPLACED: [&str; 2] = [SECRETS, ACCOUNTS];
+const UNPLACED: [&str; 3] = [SECRETS, ACCOUNTS, ZONES];
 
 /// Secret Manager's collection.
 pub(crate) const SECRETS: &str = "secrets";
 
 /// IAM's collection; names are the accounts' addresses.
 pub(crate) const ACCOUNTS: &str = "serviceAccounts";
+
+/// Cloud DNS's collection.
+pub(crate) const ZONES: &str = "managedZones";
 
 /// The collection whose objects live in an access policy; its number stands in [`Key::project`].
 pub(crate) const PERIMETERS: &str = "servicePerimeters";

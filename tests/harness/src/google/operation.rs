@@ -95,6 +95,18 @@ impl Operation {
         shown
     }
 
+    /// Cloud DNS's form, which has no error.
+    pub(crate) fn dns(&self) -> Value {
+        json!({
+            "kind": "dns#operation",
+            "id": self.name,
+            "startTime": World::time(self.began).replace("-08:00", "Z"),
+            "status": if self.done { "done" } else { "pending" },
+            "type": "UPDATE",
+            "user": "someone@example.com",
+        })
+    }
+
     /// The form of `google.longrunning`. `result` is the object as it is now, `kind` its type.
     pub(crate) fn long_running(&self, kind: &str, result: Option<Value>) -> Value {
         let place = match &self.target.place {

@@ -10,6 +10,7 @@ use super::account;
 use super::artifact;
 use super::compute;
 use super::discovery::{Document, Side};
+use super::dns;
 use super::error::Refusal;
 use super::metadata;
 use super::perimeter;
@@ -68,6 +69,7 @@ impl Service {
                 Some(("artifactregistry", rest)) => artifact::answer(&mut world, request, rest, effect),
                 Some(("accesscontextmanager", rest)) => perimeter::answer(&mut world, request, rest, effect),
                 Some(("secretmanager", rest)) => secret::answer(&mut world, request, rest, effect),
+                Some(("dns", rest)) => dns::answer(&mut world, request, rest, effect),
                 Some(("iam", rest)) => account::answer(&mut world, request, rest),
                 _ => Err(compute::unserved(&action)),
             };
@@ -138,7 +140,8 @@ impl Cloud for Service {
     }
 
     async fn answer(&self, sequence: u64, request: Request, effect: Option<Effect>) -> Reply {
-        let modern = request.document().is_some_and(|document| document.name != "compute");
+        let modern =
+            request.document().is_some_and(|document| !["compute", "dns"].contains(&document.name.as_str()));
         match self.handle(sequence, &request, effect.as_ref()) {
             Ok(Value::Null) => {
                 let mut reply = Response::new(Bytes::new());

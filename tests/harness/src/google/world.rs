@@ -127,6 +127,13 @@ impl World {
         self.objects.insert(key, Object { body, busy: None });
     }
 
+    /// Other contents of an object, whatever operation is changing it.
+    pub(crate) fn replace(&mut self, key: &Key, body: Body) {
+        if let Some(object) = self.objects.get_mut(key) {
+            object.body = body;
+        }
+    }
+
     pub(crate) fn remove(&mut self, key: &Key) {
         self.objects.remove(key);
     }

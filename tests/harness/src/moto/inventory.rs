@@ -35,6 +35,12 @@ pub enum Kind {
     Parameter,
     Role,
     InstanceProfile,
+    HostedZone,
+    /// `ZONE NAME TYPE`, without the two that every zone has.
+    Record,
+    ResolverEndpoint,
+    ResolverRule,
+    ResolverRuleAssociation,
 }
 
 /// How EC2 lists one kind: action, set of items, element of the id.
@@ -82,6 +88,13 @@ const IAM_KINDS: &[(Kind, &str, &str, &str, &str)] = &[
         "InstanceProfiles",
         "InstanceProfileName",
     ),
+];
+
+/// How the Route 53 Resolver lists one kind: action, list.
+const RESOLVER_KINDS: &[(Kind, &str, &str)] = &[
+    (Kind::ResolverEndpoint, "ListResolverEndpoints", "ResolverEndpoints"),
+    (Kind::ResolverRule, "ListResolverRules", "ResolverRules"),
+    (Kind::ResolverRuleAssociation, "ListResolverRuleAssociations", "ResolverRuleAssociations"),
 ];
 
 /// States in which an object counts as gone.
@@ -136,8 +149,34 @@ impl Inventory {
                 inventory.insert_name(*kind, item.text_at(name));
             }
         }
+        inventory.take_zones(api).await?;
+        for (kind, action, list) in RESOLVER_KINDS {
+            let target = format!("Route53Resolver.{action}");
+            let found = api.json(region, "route53resolver", &target, &json!({})).await?;
+            inventory.insert_named(*kind, &found[list], "Id");
+        }
         inventory.forget_followers();
         Ok(inventory)
+    }
+
+    async fn take_zones(&mut self, api: &MotoApi) -> Result<()> {
+        for zone in api.route53("hostedzone").await?.items("HostedZones") {
+            let id = zone.text_at("Id").trim_start_matches("/hostedzone/").to_owned();
+            let tags = api.route53(&format!("tags/hostedzone/{id}")).await?;
+            let tags = tags.child("ResourceTagSet").into_iter().flat_map(|set| set.items("Tags"));
+            let tags =
+                tags.map(|tag| (tag.text_at("Key").to_owned(), tag.text_at("Value").to_owned())).collect();
+            let object = Object { id: id.clone(), owner: None, cidr: None, tags, implicit: false };
+            self.objects.entry(Kind::HostedZone).or_default().insert(id.clone(), object);
+            let sets = api.route53(&format!("hostedzone/{id}/rrset")).await?;
+            for set in sets.items("ResourceRecordSets") {
+                let (name, kind) = (set.text_at("Name"), set.text_at("Type"));
+                if name != zone.text_at("Name") || !["NS", "SOA"].contains(&kind) {
+                    self.insert_name(Kind::Record, &format!("{id} {name} {kind}"));
+                }
+            }
+        }
+        Ok(())
     }
 
     /// Leaves out implicit objects whose owner is gone. AWS deletes them with it; the emulator keeps default network

@@ -55,6 +55,9 @@ const CLASSES: &[Class] = classes! {
     "CreateTransitGatewayVpcAttachment" "transitGatewayVpcAttachment/transitGatewayAttachmentId",
         "DescribeTransitGatewayVpcAttachments" "transitGatewayVpcAttachments" "transitGatewayAttachmentId",
         "InvalidTransitGatewayAttachmentID.NotFound" "Transit Gateway Attachment {} was deleted or does not exist.";
+    "CreateTransitGatewayRouteTable" "transitGatewayRouteTable/transitGatewayRouteTableId",
+        "DescribeTransitGatewayRouteTables" "transitGatewayRouteTables" "transitGatewayRouteTableId",
+        "InvalidRouteTableID.NotFound" "Transit Gateway Route Table {} was deleted or does not exist.";
     "CreateFlowLogs" "flowLogIdSet/item", "DescribeFlowLogs" "flowLogSet" "flowLogId",
         "InvalidFlowLogId.NotFound" "These flow log ids in the input list are not found: [TotalCount: 1] {}";
     "CreateNetworkInterface" "networkInterface/networkInterfaceId",

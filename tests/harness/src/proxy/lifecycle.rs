@@ -142,6 +142,27 @@ pub(super) const CLASSES: &[Class] = &[
             "Transit Gateway Attachment {} was deleted or does not exist.",
         ),
     },
+    Class {
+        id: "transitGatewayRouteTableId",
+        describe: "DescribeTransitGatewayRouteTables",
+        set: "transitGatewayRouteTables",
+        ids: "TransitGatewayRouteTableIds",
+        create: "CreateTransitGatewayRouteTable",
+        delete: "DeleteTransitGatewayRouteTable",
+        doomed: "TransitGatewayRouteTableId",
+        shown: &[
+            ("CreateTransitGatewayRouteTable", "transitGatewayRouteTable"),
+            ("DeleteTransitGatewayRouteTable", "transitGatewayRouteTable"),
+            ("DescribeTransitGatewayRouteTables", "transitGatewayRouteTables"),
+        ],
+        state: "state",
+        pending: "pending",
+        remains: Remains::Listed,
+        missing: (
+            "InvalidRouteTableID.NotFound",
+            "Transit Gateway Route Table {} was deleted or does not exist.",
+        ),
+    },
 ];
 
 impl Class {
@@ -182,6 +203,8 @@ pub(super) struct Lifecycle {
     transitions: BTreeMap<String, Transition>,
     ghosts: BTreeMap<String, (&'static str, Element)>,
     failed: BTreeSet<String>,
+    /// NAT gateways that fail once they are not pending any more, with their VPC.
+    broken: BTreeMap<String, String>,
     holds: BTreeMap<String, BTreeSet<String>>,
 }
 
@@ -253,6 +276,7 @@ impl Lifecycle {
     /// Notes that an object, seen as `item` just before, is being deleted.
     pub(super) fn doom(&mut self, class: &Class, id: &str, item: Element, config: &ProxyConfig) {
         self.transitions.remove(id);
+        self.broken.remove(id);
         if config.deleting > 0 {
             self.transitions.insert(id.to_owned(), Transition { state: "deleting", left: config.deleting });
             let held = item.texts().into_iter().filter(|text| *text != id).map(str::to_owned).collect();
@@ -267,6 +291,11 @@ impl Lifecycle {
     pub(super) fn fail(&mut self, id: &str) {
         self.transitions.remove(id);
         self.failed.insert(id.to_owned());
+    }
+
+    /// Lets a NAT gateway fail, because its VPC has no internet gateway.
+    pub(super) fn break_nat(&mut self, id: &str, vpc: &str) {
+        self.broken.insert(id.to_owned(), vpc.to_owned());
     }
 
     pub(super) fn has_failed(&self, id: &str) -> bool {
@@ -333,13 +362,19 @@ impl Lifecycle {
         let state = if self.failed.contains(&id) {
             Some("failed")
         } else if action.starts_with("Describe") {
-            self.step(&id).or_else(|| self.ghosts.contains_key(&id).then_some("deleted"))
+            self.step(&id)
+                .or_else(|| self.ghosts.contains_key(&id).then_some("deleted"))
+                .or_else(|| self.broken.contains_key(&id).then_some("failed"))
         } else if action == class.delete {
             Some("deleting")
         } else {
-            self.transient(&id)
+            self.transient(&id).or_else(|| self.broken.contains_key(&id).then_some(class.pending))
         };
         let Some(state) = state else { return };
+        if let (Some(vpc), "failed") = (self.broken.get(&id), state) {
+            item.set_text("failureCode", "Gateway.NotAttached");
+            item.set_text("failureMessage", &format!("Network {vpc} has no Internet gateway attached"));
+        }
         match class.state.split_once('/') {
             None => item.set_text(class.state, state),
             Some((outer, inner)) => {

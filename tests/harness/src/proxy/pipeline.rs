@@ -5,7 +5,7 @@ use http::StatusCode;
 use super::instances::Instances;
 use super::lifecycle::Asked;
 use super::request::Request;
-use super::{Shared, normalise, paging, rules};
+use super::{Shared, normalise, paging, rules, transit};
 use crate::front::Service;
 use crate::front::reply::{self, Rejection, Reply};
 use crate::xml::Element;
@@ -17,10 +17,11 @@ pub(super) async fn answer(shared: &Shared, request: &mut Request) -> Reply {
     }
     // Reads go side by side; each write is alone from check to answer.
     let _alone = if request.is_read() { None } else { Some(shared.writes.lock().await) };
-    let done = if request.service == Service::Ec2 {
-        ec2(shared, request).await
-    } else {
-        pass(shared, request).await
+    let done = match request.service {
+        Service::Ec2 => ec2(shared, request).await,
+        Service::Route53 => route53(shared, request).await,
+        Service::Route53Resolver => resolver(shared, request).await,
+        _ => pass(shared, request).await,
     };
     done.unwrap_or_else(|rejection| rejection.reply(request.service, request.sequence))
 }
@@ -31,7 +32,7 @@ fn validate(shared: &Shared, request: &Request) -> Option<Rejection> {
     if !models.covers(request.service) {
         return None;
     }
-    let problems = if matches!(request.service, Service::Ecr | Service::Ssm) {
+    let problems = if request.json.is_some() {
         models.check_json(
             request.service,
             &request.action,
@@ -84,6 +85,14 @@ async fn ec2(shared: &Shared, request: &mut Request) -> Result<Reply, Rejection>
             return Err(Rejection::with_status(StatusCode::PRECONDITION_FAILED, "DryRunOperation", message));
         }
     }
+    let context = rules::Context::of(shared, request);
+    if let Some(mut tree) = transit::answer(&context, &request.action, &config).await? {
+        let mut state = shared.state();
+        if let Some(page) = page {
+            state.pages.cut(&request.action, &page, &mut tree);
+        }
+        return Ok(reply::xml(&tree));
+    }
     let doomed = rules::doomed(shared, request).await?;
     let reply = pass(shared, request).await?;
     if !reply.status().is_success() {
@@ -97,12 +106,16 @@ async fn ec2(shared: &Shared, request: &mut Request) -> Result<Reply, Rejection>
             || !state.stale.is_empty()
             || state.lifecycle.concerns(&request.action, &asked)
             || Instances::concerns(&request.action)
+            || request.action == "DescribeVpcEndpoints"
     };
     if !wanted {
         return Ok(reply);
     }
     let Ok(mut tree) = Element::parse(&String::from_utf8_lossy(reply.body())) else { return Ok(reply) };
     rules::settle(shared, request, &tree, &doomed).await;
+    let context = rules::Context::of(shared, request);
+    transit::settle(&context, &request.action, &tree, config.pending).await;
+    transit::show(&context, &request.action, &mut tree).await;
     let reply = {
         let mut state = shared.state();
         let action = request.action.as_str();
@@ -112,6 +125,7 @@ async fn ec2(shared: &Shared, request: &mut Request) -> Result<Reply, Rejection>
             state.lifecycle.doom(class, &id, item, &config);
         }
         state.lifecycle.show(action, &mut tree, &asked);
+        state.endpoint_options.show(action, &sent, &mut tree);
         state.instances.show(action, &mut tree, &config);
         if request.is_read() {
             state.stale.hide(action, &mut tree);
@@ -127,6 +141,34 @@ async fn ec2(shared: &Shared, request: &mut Request) -> Result<Reply, Rejection>
         reply
     };
     Ok(reply)
+}
+
+/// Changes of zones take time, and names come back as Route 53 writes them.
+async fn route53(shared: &Shared, request: &Request) -> Result<Reply, Rejection> {
+    if request.action == "GetChange" {
+        return shared.state().changes.get(request.params.get("Id"));
+    }
+    let reply = pass(shared, request).await?;
+    let Ok(mut tree) = Element::parse(&String::from_utf8_lossy(reply.body())) else { return Ok(reply) };
+    if reply.status().is_success() {
+        let mut state = shared.state();
+        let pending = state.config.pending;
+        state.changes.begun(request.sequence, &mut tree, pending);
+        super::route53::escape(&mut tree);
+        return Ok(reply::with_body(reply, &tree));
+    }
+    Ok(reply)
+}
+
+/// Endpoints, rules and associations of the Resolver take time.
+async fn resolver(shared: &Shared, request: &Request) -> Result<Reply, Rejection> {
+    if let Some(rejection) = shared.state().resolver.refuse(request) {
+        return Err(rejection);
+    }
+    let reply = pass(shared, request).await?;
+    let mut state = shared.state();
+    let config = state.config.clone();
+    Ok(state.resolver.show(request, reply, &config))
 }
 
 /// Forwards the request and returns the emulator's answer.

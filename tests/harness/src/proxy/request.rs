@@ -4,6 +4,8 @@ use bytes::Bytes;
 use http::{Method, header};
 use serde_json::Value;
 
+use super::route53;
+use crate::botocore_model::Models;
 use crate::front::{Call, Service, is_read};
 use crate::query::Params;
 
@@ -21,9 +23,12 @@ pub(super) struct Request {
 }
 
 impl Request {
-    pub(super) fn parse(raw: http::Request<Bytes>) -> Self {
+    pub(super) fn parse(raw: http::Request<Bytes>, models: &Models) -> Self {
         let (region, service) = scope(&raw);
         let mut service = Service::named(&service);
+        if service == Service::Route53 {
+            return Self::rest(raw, service, region, models);
+        }
         let target = raw.headers().get("x-amz-target").and_then(|target| target.to_str().ok());
         let target = target.and_then(|target| target.rsplit_once('.')).map(|(_, action)| action.to_owned());
         let mut json = None;
@@ -46,6 +51,16 @@ impl Request {
             }
         };
         Self { sequence: 0, service, action, params, json, region, raw }
+    }
+
+    /// A request whose action follows from its method and path.
+    fn rest(raw: http::Request<Bytes>, service: Service, region: String, models: &Models) -> Self {
+        let query = Params::from_form(raw.uri().query().unwrap_or_default().as_bytes());
+        let route = (raw.method().as_str(), raw.uri().path());
+        let found = models.rest(service, route, &query, &String::from_utf8_lossy(raw.body()));
+        let (action, json) = found.unwrap_or_else(|| (format!("{} {}", route.0, route.1), Value::Null));
+        let params = Params::from_json(&json);
+        Self { sequence: 0, service, action, params, json: Some(json), region, raw }
     }
 
     pub(super) fn is_read(&self) -> bool {
@@ -72,6 +87,9 @@ impl Request {
     /// The request for the emulator.
     pub(super) fn outgoing(&self) -> http::Request<Bytes> {
         let mut request = self.raw.clone();
+        if self.service == Service::Route53 {
+            *request.body_mut() = route53::unescaped(request.body());
+        }
         if self.service == Service::Ec2 && self.is_form() {
             *request.method_mut() = Method::POST;
             *request.uri_mut() = http::Uri::from_static("/");

@@ -15,26 +15,31 @@ mod endpoints;
 mod gateways;
 mod peering;
 mod ranges;
+mod routes;
 mod transit;
 
 /// The verdict of a rule.
 type Verdict = Result<(), Rejection>;
 
 /// What a rule sees: the request, and the emulator to ask what exists.
-struct Context<'a> {
-    shared: &'a Shared,
+pub(super) struct Context<'a> {
+    pub(super) shared: &'a Shared,
     region: &'a str,
-    params: &'a Params,
+    pub(super) params: &'a Params,
 }
 
-impl Context<'_> {
-    fn get(&self, name: &str) -> &str {
+impl<'a> Context<'a> {
+    pub(super) fn of(shared: &'a Shared, request: &'a Request) -> Self {
+        Self { shared, region: &request.region, params: &request.params }
+    }
+
+    pub(super) fn get(&self, name: &str) -> &str {
         self.params.get(name)
     }
 
     /// The items that a describe answers with. An id that does not exist gives none, so that the emulator's own
     /// answer to the request stands.
-    async fn list(&self, action: &str, set: &str, params: &[(&str, &str)]) -> Vec<Element> {
+    pub(super) async fn list(&self, action: &str, set: &str, params: &[(&str, &str)]) -> Vec<Element> {
         let answer = self.shared.emulator.ec2(self.region, action, params).await;
         answer.map(|answer| answer.items(set).cloned().collect()).unwrap_or_default()
     }
@@ -45,12 +50,12 @@ impl Context<'_> {
     }
 
     /// The VPC with this id.
-    async fn vpc(&self, id: &str) -> Option<Element> {
+    pub(super) async fn vpc(&self, id: &str) -> Option<Element> {
         self.list("DescribeVpcs", "vpcSet", &[("VpcId.1", id)]).await.into_iter().next()
     }
 
     /// The state that clients see instead of the emulator's.
-    fn transient(&self, id: &str) -> Option<&'static str> {
+    pub(super) fn transient(&self, id: &str) -> Option<&'static str> {
         self.shared.state().lifecycle.transient(id)
     }
 
@@ -62,7 +67,7 @@ impl Context<'_> {
 
 /// Refuses what AWS would refuse.
 pub(super) async fn check(shared: &Shared, request: &Request) -> Verdict {
-    let context = Context { shared, region: &request.region, params: &request.params };
+    let context = Context::of(shared, request);
     match request.action.as_str() {
         "CreateVpc" => ranges::vpc(&context),
         "AssociateVpcCidrBlock" => ranges::secondary(&context).await,
@@ -71,12 +76,16 @@ pub(super) async fn check(shared: &Shared, request: &Request) -> Verdict {
         "DetachInternetGateway" => gateways::detach(&context).await,
         "DeleteInternetGateway" => gateways::delete(&context).await,
         "CreateNatGateway" => gateways::nat(&context).await,
+        "CreateRoute" | "ReplaceRoute" => routes::put(&context).await,
+        "AssociateAddress" => addresses::associate(&context).await,
         "ReleaseAddress" => addresses::release(&context).await,
         "CreateVpcEndpoint" => endpoints::create(&context).await,
         "ModifyVpcEndpoint" => endpoints::modify(&context).await,
         "AcceptVpcPeeringConnection" => peering::accept(&context),
         "CreateTransitGatewayVpcAttachment" => transit::attach(&context).await,
         "DeleteTransitGateway" => transit::delete(&context).await,
+        "DeleteTransitGatewayRouteTable" => transit::delete_table(&context),
+        "CreateTransitGatewayRouteTable" => transit::available(&context),
         "DeleteSubnet" => deletes::subnet(&context).await,
         "DeleteSecurityGroup" => deletes::security_group(&context).await,
         "DeleteVpc" => deletes::vpc(&context).await,
@@ -93,7 +102,7 @@ pub(super) type Doomed = (&'static Class, String, Element);
 /// It does not exist, or is deleted already. The emulator crashes there.
 pub(super) async fn doomed(shared: &Shared, request: &Request) -> Result<Vec<Doomed>, Rejection> {
     let Some(class) = Class::deleted_by(&request.action) else { return Ok(Vec::new()) };
-    let context = Context { shared, region: &request.region, params: &request.params };
+    let context = Context::of(shared, request);
     let mut found = Vec::new();
     for id in class.doomed(&request.params) {
         let item = context.list(class.describe, class.set, &[(&format!("{}.1", class.ids), &id)]).await;
@@ -110,9 +119,10 @@ pub(super) async fn doomed(shared: &Shared, request: &Request) -> Result<Vec<Doo
 
 /// Does in the emulator what AWS would have done as a consequence of a successful call.
 pub(super) async fn settle(shared: &Shared, request: &Request, answer: &Element, doomed: &[Doomed]) {
-    let context = Context { shared, region: &request.region, params: &request.params };
+    let context = Context::of(shared, request);
     match request.action.as_str() {
         "CreateVpcPeeringConnection" => peering::settle(&context, answer).await,
+        "CreateNatGateway" => gateways::unattached(&context, answer).await,
         "DeleteNatGateway" => {
             for (_, _, item) in doomed {
                 gateways::settle(&context, item).await;
@@ -121,6 +131,12 @@ pub(super) async fn settle(shared: &Shared, request: &Request, answer: &Element,
         "TerminateInstances" => addresses::settle(&context).await,
         _ => {}
     }
+}
+
+/// Whether the VPC has an internet gateway.
+async fn reaches_internet(context: &Context<'_>, vpc: &str) -> bool {
+    let (describe, filter) = ("DescribeInternetGateways", "attachment.vpc-id");
+    !context.filtered(describe, "internetGatewaySet", filter, vpc).await.is_empty()
 }
 
 /// The non-deleted objects of one asynchronous kind.

@@ -13,7 +13,8 @@ use warren_harness::{Google, GoogleConfig, Venv};
 use crate::client::call;
 
 /// The documents of the APIs that the double serves.
-const APIS: [&str; 5] = ["compute", "artifactregistry", "accesscontextmanager", "secretmanager", "iam"];
+const APIS: [&str; 6] =
+    ["compute", "artifactregistry", "accesscontextmanager", "secretmanager", "iam", "dns"];
 
 /// How deep bodies are spoilt.
 const DEPTH: usize = 2;
@@ -317,7 +318,7 @@ fn every_spoilt_request_is_refused_for_what_is_wrong_with_it() {
             let answer = crate::client::send(&google, &method.verb, &case.path, &case.body);
             let (status, answer) = answer.unwrap();
             let error = &answer["error"];
-            let modern = !method.id.starts_with("compute.");
+            let modern = !["compute.", "dns."].iter().any(|service| method.id.starts_with(service));
             let told = if modern {
                 error["status"] == "INVALID_ARGUMENT"
             } else {

@@ -4,6 +4,7 @@
 #![expect(clippy::needless_pass_by_value, reason = "bodies are written where they are sent")]
 
 mod client;
+mod dns;
 mod documents;
 mod operations;
 mod perimeters;

@@ -27,6 +27,9 @@ impl Answer {
     }
 }
 
+/// The access key of requests that name none.
+pub(crate) const KEY: &str = "AKIAIOSFODNN7EXAMPLE";
+
 /// Sends one HTTP/1.1 request.
 pub(crate) fn http(
     aws: &Emulator,
@@ -36,12 +39,24 @@ pub(crate) fn http(
     headers: &str,
     body: &str,
 ) -> Option<Answer> {
+    http_as(KEY, aws, (method, path), service, headers, body)
+}
+
+/// Sends one HTTP/1.1 request with an access key, which decides the account.
+pub(crate) fn http_as(
+    key: &str,
+    aws: &Emulator,
+    (method, path): (&str, &str),
+    service: &str,
+    headers: &str,
+    body: &str,
+) -> Option<Answer> {
     let address = aws.endpoint().trim_start_matches("http://").to_owned();
     let mut stream = TcpStream::connect(&address).unwrap();
     stream.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
     let request = format!(
         "{method} {path} HTTP/1.1\r\nhost: {address}\r\nconnection: close\r\ncontent-length: {}\r\n\
-         authorization: AWS4-HMAC-SHA256 Credential=AKIAIOSFODNN7EXAMPLE/20260101/us-east-1/{service}/aws4_request, \
+         authorization: AWS4-HMAC-SHA256 Credential={key}/20260101/us-east-1/{service}/aws4_request, \
          SignedHeaders=host, Signature=0\r\n{headers}\r\n{body}",
         body.len()
     );

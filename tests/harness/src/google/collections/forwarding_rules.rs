@@ -86,6 +86,11 @@ impl Rules for ForwardingRules {
         change.keep(&fields)
     }
 
+    /// Google keeps `noAutomateDnsZone` to itself: hashicorp/google marks it as ignored on read.
+    fn present(&self, _world: &World, _key: &Key, body: &mut Body) {
+        body.remove("noAutomateDnsZone");
+    }
+
     fn act(&self, world: &mut World, key: &Key, verb: &str, sent: &Body) -> Option<Result<Body, Refusal>> {
         (verb == "setLabels").then(|| labels::set(world, key, sent))
     }

@@ -63,6 +63,9 @@ const fn required(method: &'static str, field: &'static str, reason: &'static st
 
 const UNMARKED: &str = "the field's prose demands it at creation, but the document has no mark";
 
+const DNS_REQUIRED: &str =
+    "Cloud DNS's page \"Error messages\" demands it at creation, but the document has no mark";
+
 const REPEATED: &str =
     "Google's Rust client sends the whole message as the body, with what it has written into the path";
 
@@ -105,6 +108,11 @@ pub const EXCEPTIONS: &[Exception] = &[
         "NetworksRemovePeeringRequest.name",
         "without it there is nothing to remove",
     ),
+    required("dns.managedZones.create", "ManagedZone.name", DNS_REQUIRED),
+    required("dns.managedZones.create", "ManagedZone.dnsName", DNS_REQUIRED),
+    required("dns.managedZones.create", "ManagedZone.description", DNS_REQUIRED),
+    required("dns.resourceRecordSets.create", "ResourceRecordSet.name", DNS_REQUIRED),
+    required("dns.resourceRecordSets.create", "ResourceRecordSet.type", DNS_REQUIRED),
     Exception {
         waiver: Waiver::OutputOnlySent { verb: "update" },
         reason: "an update replaces the whole object, and clients send back the one they have read",

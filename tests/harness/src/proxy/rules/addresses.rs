@@ -1,6 +1,6 @@
 //! Elastic addresses and interfaces of instances.
 
-use super::{Context, Verdict};
+use super::{Context, Verdict, reaches_internet};
 use crate::front::reply::Rejection;
 
 /// An address that is associated would be taken from under its user.
@@ -18,6 +18,27 @@ pub(super) async fn release(context: &Context<'_>) -> Verdict {
         ));
     }
     Ok(())
+}
+
+/// Traffic of a public address passes the VPC's internet gateway.
+pub(super) async fn associate(context: &Context<'_>) -> Verdict {
+    let vpc = if context.params.has("InstanceId") {
+        let id = [("InstanceId.1", context.get("InstanceId"))];
+        let found = context.list("DescribeInstances", "reservationSet", &id).await;
+        let mut instances = found.iter().flat_map(|item| item.items("instancesSet"));
+        instances.next().map(|item| item.text_at("vpcId").to_owned())
+    } else {
+        let id = [("NetworkInterfaceId.1", context.get("NetworkInterfaceId"))];
+        let found = context.list("DescribeNetworkInterfaces", "networkInterfaceSet", &id).await;
+        found.first().map(|item| item.text_at("vpcId").to_owned())
+    };
+    match vpc {
+        Some(vpc) if !reaches_internet(context, &vpc).await => Err(Rejection::new(
+            "Gateway.NotAttached",
+            format!("Network {vpc} is not attached to any internet gateway"),
+        )),
+        _ => Ok(()),
+    }
 }
 
 /// Instances that are terminated give their addresses back, and their interfaces go with them.

@@ -1,6 +1,6 @@
 //! Internet and NAT gateways.
 
-use super::{Context, Verdict, dependency, living};
+use super::{Context, Verdict, dependency, living, reaches_internet};
 use crate::front::reply::Rejection;
 use crate::xml::Element;
 
@@ -71,6 +71,16 @@ pub(super) async fn nat(context: &Context<'_>) -> Verdict {
         ));
     }
     Ok(())
+}
+
+/// A public gateway of a VPC without an internet gateway is accepted and fails, as `FailureCode` in botocore's model of
+/// `NatGateway` describes.
+pub(super) async fn unattached(context: &Context<'_>, answer: &Element) {
+    let made = answer.child("natGateway").cloned().unwrap_or_default();
+    let vpc = made.text_at("vpcId");
+    if made.text_at("connectivityType") != "private" && !reaches_internet(context, vpc).await {
+        context.shared.state().lifecycle.break_nat(made.text_at("natGatewayId"), vpc);
+    }
 }
 
 /// A deleted NAT gateway gives back its address and its interface; the emulator keeps both.

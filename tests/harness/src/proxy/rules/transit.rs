@@ -3,12 +3,30 @@
 use super::{Context, Verdict, living};
 use crate::front::reply::Rejection;
 
-/// A gateway takes attachments only once it is available, and one subnet per zone.
-pub(super) async fn attach(context: &Context<'_>) -> Verdict {
+/// A gateway gets attachments and tables only once it is available.
+pub(super) fn available(context: &Context<'_>) -> Verdict {
     let id = context.get("TransitGatewayId");
-    if let Some(state) = context.transient(id) {
-        return Err(Rejection::new("IncorrectState", format!("{id} is in invalid state: {state}")));
+    match context.transient(id) {
+        Some(state) => Err(Rejection::new("IncorrectState", format!("{id} is in invalid state: {state}"))),
+        None => Ok(()),
     }
+}
+
+/// Attachments would be left without their table.
+pub(super) fn delete_table(context: &Context<'_>) -> Verdict {
+    let id = context.get("TransitGatewayRouteTableId");
+    let state = context.shared.state();
+    match state.transit.association_with(id) {
+        Some(attachment) => {
+            Err(Rejection::new("IncorrectState", format!("{id} has non-deleted associations: {attachment}.")))
+        }
+        None => Ok(()),
+    }
+}
+
+/// An attachment has one subnet per zone.
+pub(super) async fn attach(context: &Context<'_>) -> Verdict {
+    available(context)?;
     let ids = context.params.list("SubnetIds");
     let mut zones = Vec::new();
     for subnet in &ids {
