@@ -1,0 +1,76 @@
+//! Servers that say who they are and whom they see.
+
+use std::net::{IpAddr, SocketAddr, TcpListener, UdpSocket};
+
+use anyhow::{Context as _, Result};
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::TcpStream;
+
+use super::{Lab, Node};
+
+/// What a probe sends.
+pub(super) const QUESTION: &[u8] = b"WARREN?\n";
+
+impl Lab {
+    /// Serves TCP and UDP on these addresses and ports of a node: a probe learns the node's name and the client's address, and
+    /// a client of HTTP gets the same as a page.
+    ///
+    /// # Errors
+    /// An address is not the node's.
+    pub fn respond(&self, node: &Node, addresses: &[IpAddr], ports: &[u16]) -> Result<()> {
+        let all =
+            addresses.iter().flat_map(|address| ports.iter().map(|port| SocketAddr::new(*address, *port)));
+        let (tcp, udp) = node.inside(|| {
+            let (mut tcp, mut udp) = (Vec::new(), Vec::new());
+            for at in all {
+                let bound = (TcpListener::bind(at), UdpSocket::bind(at));
+                let (listener, socket) = (bound.0.with_context(|| format!("TCP {at}"))?, bound.1?);
+                listener.set_nonblocking(true)?;
+                socket.set_nonblocking(true)?;
+                tcp.push(listener);
+                udp.push(socket);
+            }
+            Ok((tcp, udp))
+        })?;
+        let _inside = self.runtime().enter();
+        for listener in tcp {
+            self.runtime()
+                .spawn(streams(tokio::net::TcpListener::from_std(listener)?, node.name().to_owned()));
+        }
+        for socket in udp {
+            self.runtime().spawn(datagrams(tokio::net::UdpSocket::from_std(socket)?, node.name().to_owned()));
+        }
+        Ok(())
+    }
+}
+
+async fn streams(listener: tokio::net::TcpListener, name: String) {
+    while let Ok((stream, peer)) = listener.accept().await {
+        let text = format!("{name} {peer}\n");
+        // A client that goes away sees for itself that it got no answer.
+        tokio::spawn(async move { answer(stream, &text).await.ok() });
+    }
+}
+
+async fn answer(mut stream: TcpStream, text: &str) -> std::io::Result<()> {
+    let mut buffer = vec![0; 4096];
+    let length = stream.read(&mut buffer).await?;
+    let said = if buffer[..length] == *QUESTION {
+        text.to_owned()
+    } else {
+        let length = text.len();
+        format!("HTTP/1.1 200 OK\r\ncontent-length: {length}\r\nconnection: close\r\n\r\n{text}")
+    };
+    stream.write_all(said.as_bytes()).await?;
+    stream.shutdown().await
+}
+
+async fn datagrams(socket: tokio::net::UdpSocket, name: String) {
+    let mut buffer = vec![0; 4096];
+    loop {
+        // An error tells of an earlier answer that could not be delivered.
+        if let Ok((_, peer)) = socket.recv_from(&mut buffer).await {
+            let _ = socket.send_to(format!("{name} {peer}\n").as_bytes(), peer).await;
+        }
+    }
+}

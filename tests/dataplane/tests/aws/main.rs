@@ -1,0 +1,9 @@
+//! AWS's rules, each with packets.
+
+#![expect(clippy::unwrap_used, reason = "tests")]
+
+mod filters;
+mod names;
+mod read;
+mod routes;
+mod world;
