@@ -1,4 +1,4 @@
-# A hub with S3 and ECR endpoints and a training spoke, from one address plan.
+# A hub with endpoints for S3 and ECR, and two spokes that use them, from one address plan.
 
 terraform {
   required_version = ">= 1.8"
@@ -54,6 +54,12 @@ resource "warren_address_plan" "main" {
       cloud   = "aws"
       subnets = { a = { hosts = 200, growth = 2.0 } }
     }
+    tuning = {
+      pool    = "aws"
+      prefix  = 20
+      cloud   = "aws"
+      subnets = { a = { hosts = 200, growth = 2.0 } }
+    }
   }
 }
 
@@ -70,23 +76,39 @@ module "hub" {
   data_cidr_block   = local.network["aws"].subnets["data"].cidr
   ml_cidr_block     = local.network["aws"].subnets["ml"].cidr
   availability_zone = "us-east-1a"
-  spoke_cidr_blocks = { training = local.network["training"].cidr }
+  spoke_cidr_blocks = { for name in ["training", "tuning"] : name => local.network[name].cidr }
   buckets           = ["acme-datasets", "acme-checkpoints"]
+  endpoints         = "hub"
   tags              = var.tags
 }
 
 module "training" {
   source = "../../modules/aws-spoke"
 
-  name               = "training"
-  cidr_block         = local.network["training"].cidr
-  transit_gateway_id = module.hub.transit_gateway_id
-  hub_cidr_block     = local.network["aws"].cidr
-  tags               = var.tags
+  name                 = "training"
+  cidr_block           = local.network["training"].cidr
+  subnets              = { a = { cidr_block = local.network["training"].subnets["a"].cidr, availability_zone = "us-east-1a" } }
+  transit_gateway_id   = module.hub.transit_gateway_id
+  spoke_route_table_id = module.hub.spoke_route_table_id
+  hub_route_table_id   = module.hub.hub_route_table_id
+  hub_cidr_block       = local.network["aws"].cidr
+  zone_ids             = module.hub.dns_zone_ids
+  tags                 = var.tags
+}
 
-  subnets = {
-    a = { cidr_block = local.network["training"].subnets["a"].cidr, availability_zone = "us-east-1a" }
-  }
+module "tuning" {
+  source = "../../modules/aws-spoke"
+
+  name                 = "tuning"
+  cidr_block           = local.network["tuning"].cidr
+  subnets              = { a = { cidr_block = local.network["tuning"].subnets["a"].cidr, availability_zone = "us-east-1a" } }
+  transit_gateway_id   = module.hub.transit_gateway_id
+  spoke_route_table_id = module.hub.spoke_route_table_id
+  hub_route_table_id   = module.hub.hub_route_table_id
+  hub_cidr_block       = local.network["aws"].cidr
+  zone_ids             = module.hub.dns_zone_ids
+  internet             = false
+  tags                 = var.tags
 }
 
 resource "warren_aws_ecr_repository" "trainer" {

@@ -34,7 +34,7 @@ variable "rotation" {
 variable "groups" {
   description = "Destinations that each group of peers may reach. A change replaces no gateway."
   type        = any
-  default     = { gpu = { rate_mbit = 2000, allow = [{ to = ["10.0.0.0/16"], ports = ["443", "8000-8100"], protocols = ["tcp"] }] } }
+  default     = { gpu = { rate_mbit = 2000, allow = [{ to = ["10.0.0.0/16"], ports = ["443", "8000-8100"], protocols = ["tcp"] }, { services = ["storage", "artifact-registry"] }] } }
 }
 
 provider "warren" {
@@ -43,15 +43,14 @@ provider "warren" {
   gcp    = { project = var.project, region = "us-central1", endpoint_url = var.endpoint_url }
 }
 
-resource "warren_gcp_network" "hub" {
-  name = "hub"
-}
+module "hub" {
+  source = "../../modules/gcp-hub"
 
-resource "warren_gcp_subnetwork" "gateways" {
-  name                     = "gateways"
-  network                  = warren_gcp_network.hub.id
-  ip_cidr_range            = "10.0.0.0/24"
-  private_ip_google_access = true
+  name                 = "hub"
+  subnetworks          = { gateways = { ip_cidr_range = "10.0.0.0/24" }, main = { ip_cidr_range = "10.0.16.0/20" } }
+  internal_cidr_blocks = ["10.0.0.0/16"]
+  google_apis          = "private"
+  nat                  = false
 }
 
 resource "warren_gcp_signing_key" "tokens" {
@@ -64,19 +63,24 @@ module "gateway" {
 
   name                = "gw"
   fabric              = "llm-training"
-  network             = warren_gcp_network.hub.id
+  network             = module.hub.network_id
   network_cidr_blocks = ["10.0.0.0/16"]
   token_keys          = compact([warren_gcp_signing_key.tokens.public_key, warren_gcp_signing_key.tokens.previous_public_key])
   groups              = var.groups
   key_rotation        = var.rotation
   release             = var.release
+  internet_route      = true # the hub has no default route
+
+  # Names of Google APIs resolve to private addresses, and groups can name the services.
+  services = module.hub.services
+  dns      = { zones = [{ domains = distinct(flatten(values(module.hub.services)[*].domains)), resolvers = [module.hub.resolver] }] }
 
   # Store keys in the region of the gateways only.
   secrets_replica_locations = ["us-central1"]
 
   gateways = {
-    a = { zone = "us-central1-a", subnetwork = warren_gcp_subnetwork.gateways.id, overlay_cidr_blocks = ["10.100.0.0/17"] }
-    b = { zone = "us-central1-b", subnetwork = warren_gcp_subnetwork.gateways.id, overlay_cidr_blocks = ["10.100.128.0/17"] }
+    a = { zone = "us-central1-a", subnetwork = module.hub.subnetwork_ids["gateways"], overlay_cidr_blocks = ["10.100.0.0/17"] }
+    b = { zone = "us-central1-b", subnetwork = module.hub.subnetwork_ids["gateways"], overlay_cidr_blocks = ["10.100.128.0/17"] }
   }
 }
 

@@ -70,6 +70,7 @@ module "hub" {
   description          = "Shared hub"
   subnetworks          = { main = { ip_cidr_range = local.network["hub"].subnets["main"].cidr } }
   internal_cidr_blocks = [for name in ["hub", "data", "ml", "shared"] : local.network[name].cidr]
+  google_apis          = "psc"
   google_apis_address  = cidrhost(local.hub, -2)
 }
 
@@ -81,6 +82,7 @@ module "data" {
   hub_network_id       = module.hub.network_id
   subnetworks          = { main = { ip_cidr_range = local.network["data"].subnets["main"].cidr } }
   internal_cidr_blocks = [local.network["data"].cidr, local.hub]
+  google_apis          = "restricted"
 }
 
 module "ml" {
@@ -99,6 +101,7 @@ module "ml" {
     }
   }
   internal_cidr_blocks = [local.network["ml"].cidr, local.hub]
+  google_apis          = "private"
   nat                  = var.ml_nat
 }
 
@@ -110,6 +113,7 @@ module "shared" {
   hub_network_id       = module.hub.network_id
   subnetworks          = { main = { ip_cidr_range = local.network["shared"].subnets["main"].cidr } }
   internal_cidr_blocks = [local.network["shared"].cidr, local.hub]
+  google_apis          = "private"
 }
 
 resource "warren_gcp_artifact_registry_repository" "trainer" {

@@ -1,5 +1,5 @@
-# Data and training on two clouds and on rented GPUs, with one address plan. The GPU pods reach the data through the tunnel.
-# The plan and the state contain no private keys or tokens.
+# Data and training on two clouds and on rented GPUs, with one address plan. The GPU pods reach S3, ECR and Google
+# Storage through the tunnel. The plan and the state contain no private keys or tokens.
 
 terraform {
   required_version = ">= 1.11" # ephemeral values
@@ -41,12 +41,12 @@ variable "aws_cidr_block" {
 }
 
 variable "gateway_image_id" {
-  description = "ID of the image of the gateway: Linux with systemd, cloud-init and curl, such as Amazon Linux 2023."
+  description = "ID of the image of the AWS gateway: Linux with systemd, cloud-init and curl, such as Amazon Linux 2023."
   type        = string
 }
 
 variable "gateway_release" {
-  description = "URL and SHA-256 digest of the static binary warren-tunnel. Null if the image contains it in /usr/local/bin."
+  description = "URL and SHA-256 digest of the static binary warren-tunnel. Null if the images of both gateways contain it in /usr/local/bin."
   type        = object({ url = string, sha256 = string })
   default     = null
 }
@@ -95,7 +95,8 @@ resource "warren_address_plan" "main" {
         ml     = { prefix = 24 }
       }
     }
-    overlay = { cidr = "10.100.0.0/24", cloud = "overlay" }
+    overlay-aws = { cidr = "10.100.0.0/24", cloud = "overlay" }
+    overlay-gcp = { cidr = "10.100.1.0/24", cloud = "overlay" }
   }
 }
 
@@ -111,7 +112,7 @@ module "gcp_hub" {
   name                 = "hub"
   subnetworks          = { main = { ip_cidr_range = local.gcp["hub"].subnets["main"].cidr } }
   internal_cidr_blocks = [for network in local.gcp : network.cidr]
-  google_apis_address  = cidrhost(local.gcp["hub"].cidr, -2)
+  google_apis          = "private"
 }
 
 module "gcp_spoke" {
@@ -135,35 +136,47 @@ module "aws" {
   data_cidr_block   = local.network["aws"].subnets["data"].cidr
   ml_cidr_block     = local.network["aws"].subnets["ml"].cidr
   availability_zone = "us-east-1a"
-  spoke_cidr_blocks = {}
   buckets           = ["acme-datasets", "acme-checkpoints"]
+  endpoints         = "hub"
   tags              = var.tags
 }
 
-# The tunnel: a gateway in the AWS hub, and an enrolment token for pods.
+# The tunnel: a gateway in each hub, the link between them, and an enrolment token for pods.
 
 resource "warren_aws_signing_key" "tokens" {
   name = "/warren/llm-training/tokens"
   tags = var.tags
 }
 
-module "gateway" {
-  source = "../../modules/wireguard-gateway/aws"
+module "gateways" {
+  source = "../../modules/multi-cloud"
 
-  name            = "gw"
-  fabric          = "llm-training"
-  vpc_id          = module.aws.vpc_id
-  vpc_cidr_blocks = [local.network["aws"].cidr]
-  image_id        = var.gateway_image_id
-  release         = var.gateway_release
-  token_keys      = compact([warren_aws_signing_key.tokens.public_key, warren_aws_signing_key.tokens.previous_public_key])
-  tags            = var.tags
+  fabric     = "llm-training"
+  release    = var.gateway_release
+  token_keys = compact([warren_aws_signing_key.tokens.public_key, warren_aws_signing_key.tokens.previous_public_key])
+  labels     = var.tags
+  between    = [{ ports = ["443"], protocols = ["tcp"] }]
 
-  gateways = {
-    a = { subnet_id = module.aws.subnet_ids["public"], overlay_cidr_blocks = [local.network["overlay"].cidr] }
+  # The pods' names of S3, ECR and Google Storage resolve to these services.
+  groups = { gpu = { allow = [{ services = ["s3", "ecr", "storage"] }] } }
+
+  aws = {
+    vpc_id             = module.aws.vpc_id
+    subnet_id          = module.aws.subnet_ids["public"]
+    cidr_blocks        = [local.network["aws"].cidr]
+    overlay_cidr_block = local.network["overlay-aws"].cidr
+    image_id           = var.gateway_image_id
+    resolver           = module.aws.resolver
+    services           = module.aws.services
   }
-  groups = {
-    gpu = { allow = [{ to = [local.network["aws"].cidr], ports = ["443"], protocols = ["tcp"] }] }
+  gcp = {
+    network            = module.gcp_hub.network_id
+    subnetwork         = module.gcp_hub.subnetwork_ids["main"]
+    zone               = "us-central1-a"
+    cidr_blocks        = [local.gcp["hub"].cidr]
+    overlay_cidr_block = local.network["overlay-gcp"].cidr
+    resolver           = module.gcp_hub.resolver
+    services           = module.gcp_hub.services
   }
 }
 
@@ -177,7 +190,7 @@ ephemeral "warren_enrolment_token" "pods" {
   ttl         = "7d"
   signing_key = ephemeral.warren_aws_signing_key.tokens.secret_key
 
-  gateways = [for gateway in module.gateway.gateways : {
+  gateways = [for gateway in module.gateways.gateways : {
     name       = gateway.name
     public_key = gateway.key
     udp        = gateway.udp
@@ -211,7 +224,7 @@ output "network" {
 
 output "gateways" {
   description = "Names, public keys, addresses and certificate pins of the gateways."
-  value       = module.gateway.gateways
+  value       = module.gateways.gateways
 }
 
 output "pods" {

@@ -1,4 +1,5 @@
-# A hub in AWS and one in Google Cloud with a site-to-site link. Pods that join either hub reach both.
+# A hub in AWS and one in Google Cloud with a site-to-site link. Pods that join either hub reach S3 and Google Storage by
+# name, and the hosts of both hubs.
 
 terraform {
   required_version = ">= 1.9"
@@ -53,7 +54,7 @@ resource "warren_address_plan" "main" {
   pools = { gcp = ["10.0.0.0/12"], aws = ["172.16.0.0/12"], overlay = ["10.100.0.0/16"] }
 
   networks = {
-    aws         = { cidr = "172.16.0.0/16", cloud = "aws", subnets = { public = { prefix = 24 } } }
+    aws         = { cidr = "172.16.0.0/16", cloud = "aws", subnets = { public = { prefix = 24 }, data = { prefix = 24 } } }
     gcp         = { cidr = "10.0.0.0/16", cloud = "gcp", subnets = { main = { cidr = "10.0.0.0/20" } } }
     overlay-aws = { cidr = "10.100.0.0/17", cloud = "overlay" }
     overlay-gcp = { cidr = "10.100.128.0/17", cloud = "overlay" }
@@ -91,12 +92,43 @@ resource "warren_aws_route_table" "public" {
   )
 }
 
+# Interface endpoints for S3 and ECR, whose names the gateway resolves.
+
+resource "warren_aws_subnet" "data" {
+  name              = "data"
+  vpc_id            = warren_aws_vpc.hub.id
+  vpc_cidr_block    = local.network["aws"].cidr
+  cidr_block        = local.network["aws"].subnets["data"].cidr
+  availability_zone = "us-east-1a"
+}
+
+resource "warren_aws_route_table" "data" {
+  name       = "data"
+  vpc_id     = warren_aws_vpc.hub.id
+  subnet_ids = [warren_aws_subnet.data.id]
+}
+
+module "endpoints" {
+  source = "../../modules/aws-endpoints"
+
+  name               = "hub"
+  region             = "us-east-1"
+  vpc_id             = warren_aws_vpc.hub.id
+  route_table_ids    = [warren_aws_route_table.data.id]
+  subnet_ids         = [warren_aws_subnet.data.id]
+  subnet_cidr_blocks = [local.network["aws"].subnets["data"].cidr]
+  client_cidr_blocks = [local.network["aws"].cidr]
+  buckets            = ["acme-datasets"]
+  shared             = true
+}
+
 module "gcp" {
   source = "../../modules/gcp-hub"
 
   name                 = "hub"
   subnetworks          = { main = { ip_cidr_range = local.network["gcp"].subnets["main"].cidr } }
   internal_cidr_blocks = [local.network["gcp"].cidr]
+  google_apis          = "private"
   nat                  = false
 }
 
@@ -115,7 +147,10 @@ module "multi_cloud" {
   labels       = { team = "platform" }
   between      = [{ ports = ["443"], protocols = ["tcp"] }]
   groups = {
-    gpu = { allow = [{ to = [local.network["aws"].cidr, local.network["gcp"].cidr], ports = ["443"], protocols = ["tcp"] }] }
+    gpu = { allow = [
+      { to = [local.network["aws"].cidr, local.network["gcp"].cidr], ports = ["443"], protocols = ["tcp"] },
+      { services = ["s3", "ecr", "storage"] },
+    ] }
   }
 
   aws = {
@@ -124,6 +159,7 @@ module "multi_cloud" {
     cidr_blocks        = [local.network["aws"].cidr]
     overlay_cidr_block = local.network["overlay-aws"].cidr
     image_id           = var.image_id
+    services           = module.endpoints.services
   }
   gcp = {
     network            = module.gcp.network_id
@@ -132,6 +168,7 @@ module "multi_cloud" {
     cidr_blocks        = [local.network["gcp"].cidr]
     overlay_cidr_block = local.network["overlay-gcp"].cidr
     internet_route     = true
+    services           = module.gcp.services
   }
 }
 

@@ -47,18 +47,63 @@ resource "warren_aws_nat_gateway" "hub" {
   depends_on = [warren_aws_internet_gateway.hub]
 }
 
+# Attachments of spokes use one route table, and the attachment of the hub another one. Nothing uses the default route
+# table, in which every VPC reaches every other VPC.
+
 resource "warren_aws_transit_gateway" "hub" {
-  name        = var.name
-  description = "Spokes of ${var.name}"
-  tags        = var.tags
+  name                            = var.name
+  description                     = "Spokes of ${var.name}"
+  default_route_table_association = false
+  default_route_table_propagation = false
+  tags                            = var.tags
 }
 
 resource "warren_aws_transit_gateway_attachment" "hub" {
-  name               = var.name
+  name                                            = var.name
+  transit_gateway_id                              = warren_aws_transit_gateway.hub.id
+  vpc_id                                          = warren_aws_vpc.hub.id
+  subnet_ids                                      = [warren_aws_subnet.ml.id]
+  transit_gateway_default_route_table_association = false
+  transit_gateway_default_route_table_propagation = false
+  tags                                            = var.tags
+}
+
+resource "warren_aws_transit_gateway_route_table" "hub" {
+  name               = "${var.name}-hub"
   transit_gateway_id = warren_aws_transit_gateway.hub.id
-  vpc_id             = warren_aws_vpc.hub.id
-  subnet_ids         = [warren_aws_subnet.ml.id]
   tags               = var.tags
+}
+
+resource "warren_aws_transit_gateway_route_table" "spokes" {
+  name               = "${var.name}-spokes"
+  transit_gateway_id = warren_aws_transit_gateway.hub.id
+  tags               = var.tags
+}
+
+# From the hub: to each spoke, which propagates its range to this table.
+
+resource "warren_aws_transit_gateway_route_table_association" "hub" {
+  transit_gateway_route_table_id = warren_aws_transit_gateway_route_table.hub.id
+  transit_gateway_attachment_id  = warren_aws_transit_gateway_attachment.hub.id
+}
+
+# From a spoke: to the hub, and through its NAT gateway to the internet.
+
+resource "warren_aws_transit_gateway_route" "to_hub" {
+  transit_gateway_route_table_id = warren_aws_transit_gateway_route_table.spokes.id
+  destination_cidr_block         = "0.0.0.0/0"
+  transit_gateway_attachment_id  = warren_aws_transit_gateway_attachment.hub.id
+}
+
+# Without these routes, traffic from one spoke to another would go to the hub, whose route tables send it back to the
+# transit gateway and to the other spoke.
+
+resource "warren_aws_transit_gateway_route" "between_spokes" {
+  for_each = var.isolate_spokes ? var.spoke_cidr_blocks : {}
+
+  transit_gateway_route_table_id = warren_aws_transit_gateway_route_table.spokes.id
+  destination_cidr_block         = each.value
+  blackhole                      = true
 }
 
 locals {
@@ -96,51 +141,22 @@ resource "warren_aws_route_table" "private" {
   depends_on = [warren_aws_transit_gateway_attachment.hub]
 }
 
-# Access to S3 and ECR without the internet. An image pull needs all three endpoints.
+# Access to S3 and ECR without the internet. Gateways for pods run in the public subnet, so its route table has the
+# gateway endpoint, too.
 
-resource "warren_aws_security_group" "endpoints" {
-  name        = "${var.name}-endpoints"
-  description = "HTTPS from the hub and its spokes to the interface endpoints"
-  vpc_id      = warren_aws_vpc.hub.id
-  tags        = var.tags
+module "endpoints" {
+  source = "../aws-endpoints"
 
-  ingress = [{
-    protocol    = "tcp"
-    from_port   = 443
-    to_port     = 443
-    cidr_blocks = concat([var.cidr_block], values(var.spoke_cidr_blocks))
-    description = "HTTPS to AWS services"
-  }]
-}
-
-resource "warren_aws_vpc_endpoint" "s3" {
-  name            = "${var.name}-s3"
-  vpc_id          = warren_aws_vpc.hub.id
-  service         = "s3"
-  route_table_ids = [warren_aws_route_table.private.id]
-  bucket_policy   = { buckets = var.buckets }
-  tags            = var.tags
-}
-
-resource "warren_aws_vpc_endpoint" "ecr_api" {
-  name               = "${var.name}-ecr-api"
+  name               = var.name
+  region             = regex("^[a-z]+(?:-[a-z]+)+-[0-9]+", var.availability_zone)
   vpc_id             = warren_aws_vpc.hub.id
-  service            = "ecr.api"
+  route_table_ids    = [warren_aws_route_table.private.id, warren_aws_route_table.public.id]
   subnet_ids         = [warren_aws_subnet.data.id]
-  security_group_ids = [warren_aws_security_group.endpoints.id]
+  subnet_cidr_blocks = [var.data_cidr_block]
+  client_cidr_blocks = concat([var.cidr_block], values(var.spoke_cidr_blocks))
+  buckets            = var.buckets
+  shared             = var.endpoints == "hub"
   tags               = var.tags
-}
-
-resource "warren_aws_vpc_endpoint" "ecr_dkr" {
-  name               = "${var.name}-ecr-dkr"
-  vpc_id             = warren_aws_vpc.hub.id
-  service            = "ecr.dkr"
-  subnet_ids         = [warren_aws_subnet.data.id]
-  security_group_ids = [warren_aws_security_group.endpoints.id]
-  tags               = var.tags
-
-  # Terraform plans the other two endpoints first, so that the plan can check that they exist.
-  depends_on = [warren_aws_vpc_endpoint.s3, warren_aws_vpc_endpoint.ecr_api]
 }
 
 resource "warren_aws_flow_log" "hub" {

@@ -29,13 +29,30 @@ variable "availability_zone" {
 }
 
 variable "spoke_cidr_blocks" {
-  description = "IPv4 ranges of the spokes by name. The hub routes them to its transit gateway, and its ECR endpoints accept traffic from them."
+  description = "IPv4 ranges of the spokes by name. The hub routes them to its transit gateway, and its interface endpoints accept traffic from them."
   type        = map(string)
   default     = {}
 }
 
+variable "isolate_spokes" {
+  description = "Whether the transit gateway drops traffic from one spoke to another."
+  type        = bool
+  default     = true
+}
+
+variable "endpoints" {
+  description = "Location of the endpoints that spokes use: `hub` (interface endpoints for S3 and ECR in the hub, with private hosted zones for all VPCs) or `spoke` (endpoints in each spoke)."
+  type        = string
+  default     = "spoke"
+
+  validation {
+    condition     = contains(["hub", "spoke"], var.endpoints)
+    error_message = "Set endpoints to \"hub\" or \"spoke\"."
+  }
+}
+
 variable "buckets" {
-  description = "Names of the buckets that the S3 endpoint allows. The bucket with the image layers of ECR is always allowed."
+  description = "Names of the buckets that the endpoints for S3 allow. The bucket with the image layers of ECR is always allowed."
   type        = list(string)
 }
 

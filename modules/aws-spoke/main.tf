@@ -16,16 +16,36 @@ resource "warren_aws_subnet" "private" {
 }
 
 locals {
-  # An attachment has one subnet per Availability Zone: the first one by name.
-  subnet_of_zone = { for name, subnet in var.subnets : subnet.availability_zone => name... }
+  # Attachments and interface endpoints have one subnet per Availability Zone: the first one by name.
+  subnets_by_zone = { for name, subnet in var.subnets : subnet.availability_zone => name... }
+  first_subnets   = [for names in values(local.subnets_by_zone) : sort(names)[0]]
 }
 
 resource "warren_aws_transit_gateway_attachment" "spoke" {
-  name               = var.name
-  transit_gateway_id = var.transit_gateway_id
-  vpc_id             = warren_aws_vpc.spoke.id
-  subnet_ids         = [for names in values(local.subnet_of_zone) : warren_aws_subnet.private[sort(names)[0]].id]
-  tags               = var.tags
+  name                                            = var.name
+  transit_gateway_id                              = var.transit_gateway_id
+  vpc_id                                          = warren_aws_vpc.spoke.id
+  subnet_ids                                      = [for name in local.first_subnets : warren_aws_subnet.private[name].id]
+  transit_gateway_default_route_table_association = false
+  transit_gateway_default_route_table_propagation = false
+  tags                                            = var.tags
+}
+
+resource "warren_aws_transit_gateway_route_table_association" "spoke" {
+  transit_gateway_route_table_id = var.spoke_route_table_id
+  transit_gateway_attachment_id  = warren_aws_transit_gateway_attachment.spoke.id
+}
+
+resource "warren_aws_transit_gateway_route_table_propagation" "hub" {
+  transit_gateway_route_table_id = var.hub_route_table_id
+  transit_gateway_attachment_id  = warren_aws_transit_gateway_attachment.spoke.id
+}
+
+resource "warren_aws_transit_gateway_route_table_propagation" "spokes" {
+  count = var.isolated ? 0 : 1
+
+  transit_gateway_route_table_id = var.spoke_route_table_id
+  transit_gateway_attachment_id  = warren_aws_transit_gateway_attachment.spoke.id
 }
 
 resource "warren_aws_route_table" "private" {
@@ -35,9 +55,33 @@ resource "warren_aws_route_table" "private" {
   tags       = var.tags
 
   routes = [{
-    destination_cidr_block = var.hub_cidr_block
+    destination_cidr_block = var.internet ? "0.0.0.0/0" : var.hub_cidr_block
     transit_gateway_id     = var.transit_gateway_id
   }]
 
   depends_on = [warren_aws_transit_gateway_attachment.spoke]
+}
+
+# Access to S3 and ECR: through the endpoints of the hub, whose names these zones resolve, or through its own.
+
+resource "warren_aws_route53_zone_association" "hub" {
+  for_each = var.zone_ids
+
+  zone_id = each.value
+  vpc_id  = warren_aws_vpc.spoke.id
+}
+
+module "endpoints" {
+  source = "../aws-endpoints"
+  count  = var.buckets == null ? 0 : 1
+
+  name               = var.name
+  region             = regex("^[a-z]+(?:-[a-z]+)+-[0-9]+", values(var.subnets)[0].availability_zone)
+  vpc_id             = warren_aws_vpc.spoke.id
+  route_table_ids    = [warren_aws_route_table.private.id]
+  subnet_ids         = [for name in local.first_subnets : warren_aws_subnet.private[name].id]
+  subnet_cidr_blocks = [for name in local.first_subnets : var.subnets[name].cidr_block]
+  client_cidr_blocks = [var.cidr_block]
+  buckets            = var.buckets
+  tags               = var.tags
 }

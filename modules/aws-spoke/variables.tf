@@ -26,9 +26,43 @@ variable "transit_gateway_id" {
   type        = string
 }
 
-variable "hub_cidr_block" {
-  description = "IPv4 range of the hub, which the spoke routes to the transit gateway."
+variable "spoke_route_table_id" {
+  description = "ID of the transit gateway route table of the spokes, an output of the module `aws-hub`."
   type        = string
+}
+
+variable "hub_route_table_id" {
+  description = "ID of the transit gateway route table of the hub, an output of the module `aws-hub`."
+  type        = string
+}
+
+variable "hub_cidr_block" {
+  description = "IPv4 range of the hub."
+  type        = string
+}
+
+variable "isolated" {
+  description = "Whether the other spokes get no route to this spoke. Set it to the value of `isolate_spokes` of the hub."
+  type        = bool
+  default     = true
+}
+
+variable "zone_ids" {
+  description = "IDs of the private hosted zones of the hub, for the names of S3 and ECR: the output `dns_zone_ids` of the module `aws-hub`."
+  type        = map(string)
+  default     = {}
+}
+
+variable "internet" {
+  description = "Whether the spoke opens connections to the internet through the NAT gateway of the hub. Otherwise, it reaches only the hub and its own endpoints."
+  type        = bool
+  default     = true
+}
+
+variable "buckets" {
+  description = "Names of the buckets that the spoke's own endpoint for S3 allows. Null for no endpoints in the spoke, which then uses those of the hub."
+  type        = list(string)
+  default     = null
 }
 
 variable "tags" {

@@ -1,13 +1,35 @@
 locals {
-  # private.googleapis.com: the next hop is the default internet gateway, but the traffic stays in Google's network.
-  private_googleapis = "199.36.153.8/30"
-  google_apis        = concat([local.private_googleapis], var.google_apis_address == null ? [] : ["${var.google_apis_address}/32"])
+  google_apis = coalesce(var.google_apis, var.google_apis_address == null ? "private" : "psc")
+
+  # The addresses of private.googleapis.com and restricted.googleapis.com: the next hop is the default internet gateway,
+  # but the traffic stays in Google's network.
+  virtual_ips = { private = "199.36.153.8/30", restricted = "199.36.153.4/30" }
+  virtual_ip  = lookup(local.virtual_ips, local.google_apis, null)
+  ranges      = local.virtual_ip == null ? formatlist("%s/32", local.addresses) : [local.virtual_ip]
+  addresses   = local.virtual_ip == null ? compact([var.google_apis_address]) : [for host in range(4) : cidrhost(local.virtual_ip, host)]
+
+  # All names of a domain lead to one name with the addresses.
+  restricted = local.google_apis == "restricted" || local.google_apis == "psc" && var.google_apis_bundle == "vpc-sc"
+  names = merge(
+    { "googleapis.com" = local.restricted ? "restricted.googleapis.com." : "private.googleapis.com." },
+    { for domain in var.google_apis_domains : domain => "${domain}." },
+  )
+
+  service = { prefixes = local.ranges, ports = ["443"], protocols = ["tcp"] }
 }
 
 resource "warren_gcp_network" "main" {
   name                  = var.name
   description           = var.description
+  mtu                   = 1460 # the MTU of the path between Google Cloud and the internet
   delete_default_routes = true
+
+  lifecycle {
+    precondition {
+      condition     = (local.google_apis == "psc") == (var.google_apis_address != null)
+      error_message = "Set google_apis_address with google_apis = \"psc\", and only then."
+    }
+  }
 }
 
 resource "warren_gcp_subnetwork" "private" {
@@ -22,11 +44,44 @@ resource "warren_gcp_subnetwork" "private" {
 }
 
 resource "warren_gcp_route" "google_apis" {
+  count = local.virtual_ip == null ? 0 : 1
+
   name             = "${var.name}-google-apis"
   network          = warren_gcp_network.main.id
-  description      = "private.googleapis.com"
-  dest_range       = local.private_googleapis
+  description      = "${local.google_apis}.googleapis.com"
+  dest_range       = local.virtual_ip
   next_hop_gateway = "default-internet-gateway"
+}
+
+# Clients find Google APIs by name, so each domain has a private zone that leads all its names to the addresses.
+
+resource "warren_gcp_dns_zone" "google_apis" {
+  for_each = local.names
+
+  name        = "${var.name}-${replace(each.key, ".", "-")}"
+  dns_name    = "${each.key}."
+  description = "Google APIs: ${local.google_apis}"
+  networks    = [warren_gcp_network.main.id]
+}
+
+resource "warren_gcp_dns_record_set" "google_apis" {
+  for_each = local.names
+
+  zone    = warren_gcp_dns_zone.google_apis[each.key].id
+  name    = each.value
+  type    = "A"
+  ttl     = 300
+  rrdatas = local.addresses
+}
+
+resource "warren_gcp_dns_record_set" "google_apis_wildcard" {
+  for_each = local.names
+
+  zone    = warren_gcp_dns_zone.google_apis[each.key].id
+  name    = "*.${each.key}."
+  type    = "CNAME"
+  ttl     = 300
+  rrdatas = [each.value]
 }
 
 # Cloud NAT serves VMs of its own network only, and needs a default route in that network.
@@ -50,11 +105,12 @@ resource "warren_gcp_router_nat" "main" {
 }
 
 resource "warren_gcp_private_service_connect" "google_apis" {
-  count = var.google_apis_address == null ? 0 : 1
+  count = local.google_apis == "psc" ? 1 : 0
 
   name    = substr(replace(var.name, "-", ""), 0, 20)
   network = warren_gcp_network.main.id
   address = var.google_apis_address
+  bundle  = var.google_apis_bundle
 }
 
 # The baseline denies all traffic that the rules above it do not allow.
@@ -94,7 +150,7 @@ resource "warren_gcp_firewall" "allow_egress_internal" {
   description        = "Egress to the network, its peers and Google APIs"
   direction          = "EGRESS"
   allow              = [{ protocol = "all" }]
-  destination_ranges = concat(tolist(var.internal_cidr_blocks), local.google_apis)
+  destination_ranges = concat(tolist(var.internal_cidr_blocks), local.ranges)
 }
 
 resource "warren_gcp_firewall" "allow_egress_web" {

@@ -17,3 +17,18 @@ output "peering_state" {
   description = "State of the peering: `ACTIVE` if both sides exist."
   value       = warren_gcp_network_peering.hub.state
 }
+
+output "dns_zone_ids" {
+  description = "IDs of the private zones for Google APIs by domain."
+  value       = module.network.dns_zone_ids
+}
+
+output "resolver" {
+  description = "Address at which machines of the network resolve names: that of the metadata server. No firewall rule can deny it."
+  value       = module.network.resolver
+}
+
+output "services" {
+  description = "Google APIs by name, `storage` and `artifact-registry`, with the ranges, ports and protocols at which the network reaches them, and their domains: for `services` of the module wireguard-gateway."
+  value       = module.network.services
+}

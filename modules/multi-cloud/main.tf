@@ -4,7 +4,27 @@ locals {
     aws = cidrhost(var.aws.overlay_cidr_block, 1)
     gcp = cidrhost(var.gcp.overlay_cidr_block, 1)
   }
-  prefixes = { aws = var.aws.cidr_blocks, gcp = var.gcp.cidr_blocks }
+
+  # The ranges behind each gateway: those of the hub, and services outside them, such as Google APIs.
+  services = { aws = var.aws.services, gcp = var.gcp.services }
+  hubs     = { aws = var.aws.cidr_blocks, gcp = var.gcp.cidr_blocks }
+  prefixes = { for site, cidrs in local.hubs : site => concat(cidrs, distinct(flatten([
+    for service in local.services[site] : [
+      for prefix in service.prefixes : prefix
+      if !provider::warren::cidr_contains(cidrs, prefix)
+    ]
+  ]))) }
+
+  # Each gateway answers for the names of both clouds. It queries the resolver of its own network, and the other gateway.
+  domains   = { for site, services in local.services : site => distinct(flatten([for service in services : service.domains])) }
+  resolvers = { aws = var.aws.resolver, gcp = var.gcp.resolver }
+  zones = { for here, there in { aws = "gcp", gcp = "aws" } : here => [
+    for zone in [
+      { domains = local.domains[here], resolvers = [local.resolvers[here]] },
+      { domains = local.domains[there], resolvers = [local.addresses[there]] },
+    ] : zone if length(zone.domains) > 0
+  ] }
+
   gateways = { aws = one(module.aws.gateways), gcp = one(module.gcp.gateways) }
 
   # Each gateway is a peer of the other one.
@@ -17,10 +37,13 @@ locals {
     group     = "site-${site}"
   } }
 
-  # Traffic from the other site may reach the ranges of this one if `between` allows it.
+  # Traffic from the other site may reach the ranges of this one if `between` allows it. Its gateway may look up names.
   groups = { for here, there in { aws = "gcp", gcp = "aws" } : here => merge(var.groups, {
     "site-${there}" = {
-      allow = [for rule in var.between : merge(rule, { to = local.prefixes[here] })]
+      allow = concat(
+        [for rule in var.between : merge(rule, { to = local.prefixes[here] })],
+        [for domains in [local.domains[here]] : { to = ["${local.addresses[here]}/32"], ports = ["53"], protocols = ["udp", "tcp"] } if length(domains) > 0],
+      )
     }
   }) }
 }
@@ -40,6 +63,8 @@ module "aws" {
   token_keys        = var.token_keys
   key_rotation      = var.key_rotation
   groups            = local.groups.aws
+  services          = merge(var.aws.services, var.gcp.services)
+  dns               = { zones = local.zones.aws }
   tags              = var.labels
 
   gateways       = { aws = { subnet_id = var.aws.subnet_id, overlay_cidr_blocks = [var.aws.overlay_cidr_block] } }
@@ -65,6 +90,8 @@ module "gcp" {
   token_keys           = var.token_keys
   key_rotation         = var.key_rotation
   groups               = local.groups.gcp
+  services             = merge(var.aws.services, var.gcp.services)
+  dns                  = { zones = local.zones.gcp }
   labels               = var.labels
 
   gateways = { gcp = {

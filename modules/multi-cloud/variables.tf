@@ -10,7 +10,7 @@ variable "fabric" {
 }
 
 variable "aws" {
-  description = "AWS hub: its VPC, the public subnet of the gateway, the ranges behind the gateway, and the gateway's part of the overlay."
+  description = "AWS hub: its VPC, the public subnet of the gateway, the ranges behind the gateway, and the gateway's part of the overlay. `services` are what pods of both hubs can use, as in the outputs `resolver` and `services` of the module `aws-hub`."
   type = object({
     vpc_id             = string
     subnet_id          = string
@@ -19,11 +19,18 @@ variable "aws" {
     image_id           = string
     instance_type      = optional(string, "c6in.large")
     kms_key_arn        = optional(string)
+    resolver           = optional(string, "169.254.169.253")
+    services = optional(map(object({
+      prefixes  = list(string)
+      ports     = optional(list(string))
+      protocols = optional(list(string))
+      domains   = optional(list(string), [])
+    })), {})
   })
 }
 
 variable "gcp" {
-  description = "Google Cloud hub: its network, the zone and subnetwork of the gateway, the ranges behind the gateway, and the gateway's part of the overlay. Set `internet_route` if the network has no default route."
+  description = "Google Cloud hub: its network, the zone and subnetwork of the gateway, the ranges behind the gateway, and the gateway's part of the overlay. `services` are what pods of both hubs can use, as in the outputs `resolver` and `services` of the module `gcp-hub`. Set `internet_route` if the network has no default route."
   type = object({
     network              = string
     subnetwork           = string
@@ -36,6 +43,13 @@ variable "gcp" {
     machine_type         = optional(string, "n2-standard-2")
     secrets_kms_key_name = optional(string)
     disk_kms_key_name    = optional(string)
+    resolver             = optional(string, "169.254.169.254")
+    services = optional(map(object({
+      prefixes  = list(string)
+      ports     = optional(list(string))
+      protocols = optional(list(string))
+      domains   = optional(list(string), [])
+    })), {})
   })
 }
 
@@ -57,14 +71,15 @@ variable "token_keys" {
 }
 
 variable "groups" {
-  description = "Destinations in both clouds that each group of peers may reach. A change replaces no gateway."
+  description = "Destinations in both clouds that each group of peers may reach: ranges in `to`, with optional ports and protocols, and `services` of both clouds by name. A change replaces no gateway."
   type = map(object({
     rate_mbit      = optional(number)
     peer_rate_mbit = optional(number)
     allow = optional(list(object({
-      to        = list(string)
+      to        = optional(list(string), [])
       ports     = optional(list(string))
       protocols = optional(list(string))
+      services  = optional(list(string), [])
     })), [])
   }))
   default = {}

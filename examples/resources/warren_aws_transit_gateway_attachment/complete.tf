@@ -35,6 +35,10 @@ resource "warren_aws_transit_gateway_attachment" "hub" {
   ipv6_support   = false
   appliance_mode = true
 
+  # Another route table than the default one decides where traffic of the hub goes.
+  transit_gateway_default_route_table_association = false
+  transit_gateway_default_route_table_propagation = true
+
   tags = {
     team        = "platform"
     environment = "production"

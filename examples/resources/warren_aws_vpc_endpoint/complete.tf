@@ -60,7 +60,12 @@ resource "warren_aws_vpc_endpoint" "ecr_dkr" {
   subnet_ids          = [warren_aws_subnet.private.id]
   security_group_ids  = [warren_aws_security_group.endpoints.id]
   private_dns_enabled = true
+  ip_address_type     = "ipv4"
   allow_incomplete    = false
+
+  dns_options = {
+    dns_record_ip_type = "ipv4"
+  }
 
   policy = jsonencode({
     Version = "2012-10-17"

@@ -53,11 +53,12 @@ resource "warren_aws_gateway_config" "gateway" {
     planned_rate_mbit   = var.planned_rate_mbit
     token_keys          = var.token_keys
     overlay_cidr_blocks = each.value.overlay_cidr_blocks
-    dns_servers         = var.dns.servers
-    dns_domains         = var.dns.domains
+    dns                 = var.dns
+    mtu                 = null
     gateways            = concat(local.gateways, var.other_gateways)
     site                = lookup(var.sites, each.key, null)
     groups              = var.groups
+    services            = var.services
   })
 }
 

@@ -69,11 +69,12 @@ resource "warren_gcp_gateway_config" "gateway" {
     planned_rate_mbit   = var.planned_rate_mbit
     token_keys          = var.token_keys
     overlay_cidr_blocks = each.value.overlay_cidr_blocks
-    dns_servers         = var.dns.servers
-    dns_domains         = var.dns.domains
+    dns                 = var.dns
+    mtu                 = 1380 # The path of Compute Engine has an MTU of 1460 bytes, and the tunnel adds 80 at most.
     gateways            = concat(local.gateways, var.other_gateways)
     site                = lookup(var.sites, each.key, null)
     groups              = var.groups
+    services            = var.services
   })
 }
 

@@ -69,15 +69,36 @@ variable "token_keys" {
 }
 
 variable "groups" {
-  description = "Destinations that each group of peers may reach. Everything else is denied. A change replaces no gateway."
+  description = "Destinations that each group of peers may reach: ranges in `to`, with optional ports and protocols, and names from `services`. Everything else is denied. A change replaces no gateway."
   type = map(object({
     rate_mbit      = optional(number)
     peer_rate_mbit = optional(number)
     allow = optional(list(object({
-      to        = list(string)
+      to        = optional(list(string), [])
       ports     = optional(list(string))
       protocols = optional(list(string))
+      services  = optional(list(string), [])
     })), [])
+  }))
+  default = {}
+
+  validation {
+    condition     = alltrue(flatten([for group in var.groups : [for rule in group.allow : length(concat(rule.to, rule.services)) > 0]]))
+    error_message = "Each rule of a group needs a destination: set to or services."
+  }
+  validation {
+    condition     = length(setsubtract(flatten([for group in var.groups : group.allow[*].services]), keys(var.services))) == 0
+    error_message = "Each service in a rule must be a key of the input services."
+  }
+}
+
+variable "services" {
+  description = "Services that rules of groups can name, such as the output `services` of the module `aws-hub`: the ranges, ports and protocols of each."
+  type = map(object({
+    prefixes  = list(string)
+    ports     = optional(list(string))
+    protocols = optional(list(string))
+    domains   = optional(list(string), [])
   }))
   default = {}
 }
@@ -111,9 +132,18 @@ variable "sites" {
 }
 
 variable "dns" {
-  description = "DNS servers for peers, and the domains that peers resolve with them."
-  type        = object({ servers = list(string), domains = list(string) })
-  default     = { servers = [], domains = [] }
+  description = "Names that peers resolve through the tunnel: the gateways answer for the domains in `zones`, which they resolve with the listed resolvers. Peers resolve `domains` with `servers`, which their group must be able to reach."
+  type = object({
+    zones   = optional(list(object({ domains = list(string), resolvers = list(string) })), [])
+    servers = optional(list(string), [])
+    domains = optional(list(string), [])
+  })
+  default = {}
+
+  validation {
+    condition     = length(var.dns.zones) == 0 || length(var.dns.servers) == 0
+    error_message = "Set either zones or servers."
+  }
 }
 
 variable "key_rotation" {

@@ -1,0 +1,10 @@
+resource "warren_aws_vpc" "hub" {
+  name       = "acme-hub"
+  cidr_block = "10.20.0.0/16"
+}
+
+resource "warren_aws_route53_zone" "internal" {
+  name        = "acme-internal"
+  domain_name = "acme.internal"
+  vpcs        = [{ vpc_id = warren_aws_vpc.hub.id }]
+}
