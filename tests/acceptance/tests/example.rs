@@ -21,14 +21,17 @@ fn it_is_built_changed_in_place_and_taken_down() -> Result<()> {
     terraform.apply(&[])?.success()?;
     let built = counts(&stage)?;
     for (kind, expected) in [
-        (Kind::Vpc, 2),
-        (Kind::Subnet, 4),
+        (Kind::Vpc, 3),
+        (Kind::Subnet, 5),
         (Kind::InternetGateway, 1),
         (Kind::NatGateway, 1),
         (Kind::ElasticIp, 1),
-        (Kind::VpcEndpoint, 3),
+        (Kind::VpcEndpoint, 4),
         (Kind::TransitGateway, 1),
-        (Kind::TransitGatewayAttachment, 2),
+        (Kind::TransitGatewayAttachment, 3),
+        (Kind::TransitGatewayRouteTable, 2),
+        (Kind::HostedZone, 3),
+        (Kind::Record, 5),
         (Kind::EcrRepository, 1),
     ] {
         let found = built.iter().find(|(built, _)| *built == kind).map(|(_, count)| *count);
@@ -41,9 +44,32 @@ fn it_is_built_changed_in_place_and_taken_down() -> Result<()> {
     assert_eq!(outputs["network"]["value"]["aws/data"], "172.16.1.0/24");
 
     let changed = terraform.apply(&["-var", r#"tags={team="research"}"#])?.success()?;
-    ensure!(flat(&changed.stdout).contains("0 added, 19 changed, 0 destroyed"), "{}", changed.stdout);
+    ensure!(flat(&changed.stdout).contains("0 added, 29 changed, 0 destroyed"), "{}", changed.stdout);
     assert_eq!(counts(&stage)?, built);
 
+    terraform.destroy(&[])?.success()?;
+    stage.nothing_left()
+}
+
+#[test]
+fn spokes_may_have_endpoints_of_their_own() -> Result<()> {
+    let stage = AwsStage::example("aws-hub-spoke", ProxyConfig::default())?;
+    let terraform = &stage.terraform;
+    let mut main = std::fs::read_to_string(terraform.folder().join("main.tf"))?;
+    for (shared, own) in [
+        ("endpoints         = \"hub\"", "endpoints = \"spoke\""),
+        ("zone_ids             = module.hub.dns_zone_ids", "buckets = [\"acme-datasets\"]"),
+    ] {
+        ensure!(main.contains(shared), "{shared}: {main}");
+        main = main.replace(shared, own);
+    }
+    terraform.write("main.tf", &main)?;
+    terraform.get()?.success()?;
+    terraform.apply(&[])?.success()?;
+    let built = counts(&stage)?;
+    ensure!(built.contains(&(Kind::VpcEndpoint, 9)), "three in the hub and in each spoke: {built:?}");
+    ensure!(!built.iter().any(|(kind, _)| *kind == Kind::HostedZone), "{built:?}");
+    assert_eq!(terraform.plan(&["-detailed-exitcode"])?.success()?.code, 0);
     terraform.destroy(&[])?.success()?;
     stage.nothing_left()
 }

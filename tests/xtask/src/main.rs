@@ -8,6 +8,8 @@ mod demo;
 mod dependencies;
 mod docs;
 mod kill;
+mod oracle;
+mod promises;
 mod prose;
 mod publish;
 mod purity;
@@ -35,6 +37,14 @@ enum Task {
     /// Applies an example, shows that an overlap fails the plan, starts the gateway and a pod, reads an object through the tunnel, and
     /// destroys everything. Needs Python 3.11 and Terraform or OpenTofu on PATH, and root or user namespaces.
     Demo,
+    /// Print each promise of the examples' READMEs, with the answers of the reachability model and of packets
+    ///
+    /// Applies the examples to emulated clouds, builds a data plane from what these hold, and probes it. Fails if a promise is not
+    /// confirmed by both. Needs Python 3.11, Terraform or OpenTofu on PATH, and root.
+    Promises {
+        /// Examples to ask about; all with a `policy.yaml` if none is given
+        examples: Vec<String>,
+    },
     /// Run all tests; the last line is `N passed, N failed`
     Test {
         /// Run only tests whose name contains this text
@@ -73,6 +83,11 @@ enum Task {
     Publish,
     /// Check that no dependency is unused, and that all have an accepted licence and source
     Dependencies,
+    /// Compare the reachability model with packets on random topologies
+    ///
+    /// Applies them to the emulated AWS, builds a data plane from what it holds, and compares the answer of `warren check --policy`
+    /// with what packets did, for every pair of places. Prints each difference with both explanations. Needs root.
+    Oracle(oracle::Arguments),
     /// Kill the provider before and after every API call of an example, and check that it converges
     Kill {
         /// Example to apply and destroy
@@ -93,6 +108,7 @@ enum Task {
 fn main() -> ExitCode {
     let outcome = match Arguments::parse().task {
         Task::Demo => demo::run(),
+        Task::Promises { examples } => promises::run(&examples),
         Task::Test { filter } => suite::run(filter.as_deref()),
         Task::Bench { what, record, rest } => bench::run(what, record, &rest),
         Task::Prose { paths } => prose::run(&paths),
@@ -101,6 +117,7 @@ fn main() -> ExitCode {
             docs::run(check).and_then(|()| warren_acceptance::docs::write_exceptions(check))
         }
         Task::Sandbox(arguments) => sandbox::run(&arguments),
+        Task::Oracle(arguments) => oracle::run(&arguments),
         Task::Purity => purity::run(),
         Task::Publish => publish::run(),
         Task::Dependencies => dependencies::run(),

@@ -2,16 +2,14 @@
 
 use std::ffi::OsStr;
 use std::io::{BufRead as _, BufReader};
-use std::net::TcpStream;
-use std::os::unix::net::UnixListener;
+use std::net::{Shutdown, TcpStream};
+use std::os::unix::net::{UnixListener, UnixStream};
 use std::process::{Child, Command, Stdio};
 use std::thread;
 
 use anyhow::{Context as _, Result, ensure};
 use tempfile::TempDir;
 use warren_harness::{NetNs, Venv};
-
-use crate::overlay::relay;
 
 /// Runs in the namespace; a socket in the file system leads out of it.
 const RELAY: &str = include_str!("relay.py");
@@ -75,4 +73,18 @@ impl Drop for Host {
             let _ = relay.wait();
         }
     }
+}
+
+/// Copies both directions until both have ended.
+fn relay(inner: &UnixStream, outer: &TcpStream) {
+    let up = (inner.try_clone(), outer.try_clone());
+    let (Ok(mut from), Ok(mut to)) = up else { return };
+    let upward = thread::spawn(move || {
+        // Who goes away ends its half.
+        let _ = std::io::copy(&mut from, &mut to);
+        let _ = to.shutdown(Shutdown::Write);
+    });
+    let _ = std::io::copy(&mut &*outer, &mut &*inner);
+    let _ = inner.shutdown(Shutdown::Write);
+    let _ = upward.join();
 }

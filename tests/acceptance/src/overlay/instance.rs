@@ -9,8 +9,9 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::Value;
 use tempfile::TempDir;
-use warren_harness::{Call, Google, NetNs};
+use warren_harness::{Call, Google};
 
+use super::Host;
 use super::process::{Process, done, hand_over, unprivileged};
 use crate::build_folder;
 
@@ -148,7 +149,7 @@ impl Instance {
     ///
     /// # Errors
     /// It ends; the error has its log.
-    pub fn start(&mut self, host: &NetNs) -> Result<()> {
+    pub fn start(&mut self, host: &impl Host) -> Result<()> {
         self.gateway = None;
         hand_over(&self.path("run"))?;
         hand_over(&self.path("var"))?;

@@ -1,20 +1,19 @@
 //! A pod: the entrypoint of its container, with the environment that the pod's cloud gives it.
 
 use std::collections::BTreeMap;
+use std::path::Path;
+use std::process::Command;
 
 use anyhow::{Context as _, Result};
 use tempfile::TempDir;
-use warren_harness::{NetNs, workspace_root};
+use warren_harness::workspace_root;
 
+use super::Host;
 use super::process::{Process, done, hand_over, unprivileged};
 use crate::build_folder;
 
 /// Where the agent is told to serve HTTP's CONNECT; beside a program it would choose a port by itself.
 const PROXY: &str = "127.0.0.1:3128";
-
-/// In place of a signature.
-pub(super) const SIGNED: &str = "Authorization: AWS4-HMAC-SHA256 Credential=test/20260101/us-east-1/s3/aws4_request, \
-                                 SignedHeaders=host, Signature=0";
 
 /// A running agent.
 #[derive(Debug)]
@@ -28,7 +27,7 @@ impl Pod {
     ///
     /// # Errors
     /// It ends; the error has its log.
-    pub fn start(host: &NetNs, environment: &BTreeMap<String, String>) -> Result<Pod> {
+    pub fn start(host: &impl Host, environment: &BTreeMap<String, String>) -> Result<Pod> {
         let home = tempfile::tempdir()?;
         hand_over(home.path())?;
         let entrypoint = workspace_root().join("examples/pod-image/entrypoint.sh");
@@ -50,27 +49,31 @@ impl Pod {
         &mut self.process
     }
 
-    /// Gets an object as a program in the pod does, through the agent's proxy.
+    /// Gets an object as a program in the pod does, through the agent's proxy, with further arguments for curl.
     ///
     /// # Errors
     /// curl's words.
-    pub fn get(host: &NetNs, url: &str, authority: &str) -> Result<String> {
-        curl(host, &["--proxy", PROXY, "--cacert", authority, url])
+    pub fn get(host: &impl Host, url: &str, authority: &Path, more: &[&str]) -> Result<String> {
+        let curl = warren_programs::program("curl")?.display().to_string();
+        let mut command = host.command(&curl);
+        command.args([
+            "--silent",
+            "--show-error",
+            "--fail",
+            "--max-time",
+            "20",
+            "--proxy",
+            PROXY,
+            "--cacert",
+        ]);
+        done(command.arg(authority).args(more).arg(url))
     }
 
-    /// The same without the agent.
-    ///
-    /// # Errors
-    /// curl's words.
-    pub fn get_directly(host: &NetNs, url: &str, authority: &str) -> Result<String> {
-        curl(host, &["--noproxy", "*", "--cacert", authority, url])
+    /// A command that runs in the pod, and knows the agent's proxy from its environment.
+    pub fn command(host: &impl Host, words: &[&str]) -> Command {
+        let [program, arguments @ ..] = words else { return host.command("false") };
+        let mut command = host.command(program);
+        command.args(arguments).env("HTTPS_PROXY", format!("http://{PROXY}"));
+        command
     }
-}
-
-/// Runs curl on a host.
-fn curl(host: &NetNs, arguments: &[&str]) -> Result<String> {
-    let mut command = host.command(warren_programs::program("curl")?);
-    command.args(["--silent", "--show-error", "--fail", "--max-time", "20"]);
-    // What an S3 client signs, the emulator does not check.
-    done(command.args(["--header", SIGNED]).args(arguments))
 }

@@ -139,6 +139,9 @@ pub(super) fn hand_over(folder: &Path) -> Result<()> {
     Ok(())
 }
 
+/// Whether this is root of the machine, and not that of a user namespace, which has no other users.
 fn is_root() -> Result<bool> {
-    Ok(std::fs::metadata("/proc/self")?.uid() == 0)
+    let map = std::fs::read_to_string("/proc/self/uid_map")?;
+    let users = map.split_whitespace().nth(2).and_then(|count| count.parse::<u32>().ok());
+    Ok(std::fs::metadata("/proc/self")?.uid() == 0 && users.is_some_and(|users| users > NOBODY))
 }

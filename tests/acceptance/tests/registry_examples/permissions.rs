@@ -28,7 +28,7 @@ impl Recorded {
     }
 }
 
-/// Permissions that AWS checks in another call than the one they are named after, or without a call.
+/// Permissions that a cloud checks in another call than the one they are named after, without a call, or in updates only.
 const IMPLICIT: &[(&str, &str)] = &[
     ("ec2:CreateTags", "checked when a create call carries tags"),
     ("iam:PassRole", "checked when an instance gets an instance profile"),
@@ -40,6 +40,14 @@ const IMPLICIT: &[(&str, &str)] = &[
     ("logs:CreateLogDelivery", "checked when a flow log is created"),
     ("logs:DeleteLogDelivery", "checked when a flow log is deleted"),
     ("route53:AssociateVPCWithHostedZone", "checked when an endpoint with private DNS is created"),
+    ("ec2:DescribeVpcs", "checked when a VPC is associated with a zone or a resolver rule"),
+    ("ec2:CreateNetworkInterface", "checked when a resolver endpoint is created"),
+    ("ec2:DeleteNetworkInterface", "checked when a resolver endpoint is deleted"),
+    ("ec2:DescribeNetworkInterfaces", "checked when a resolver endpoint is created"),
+    ("ec2:DescribeSecurityGroups", "checked when a resolver endpoint is created"),
+    ("ec2:DescribeSubnets", "checked when a resolver endpoint is created"),
+    ("route53resolver:TagResource", "checked when a create call carries tags"),
+    ("dns.managedZoneOperations.get", "checked when an update waits for the operation of its zone"),
 ];
 
 /// What each method of Google's APIs needs: always, and depending on its arguments.
@@ -196,6 +204,19 @@ const GOOGLE: &[(&str, &[&str], &[&str])] = &[
         &["accesscontextmanager.servicePerimeters.update"],
         &[],
     ),
+    (
+        "dns.managedZones.create",
+        &["dns.managedZones.create"],
+        &["dns.networks.bindPrivateDNSZone", "dns.networks.targetWithPeeringZone"],
+    ),
+    (
+        "dns.managedZones.update",
+        &["dns.managedZones.update"],
+        &["dns.networks.bindPrivateDNSZone", "dns.networks.targetWithPeeringZone"],
+    ),
+    ("dns.resourceRecordSets.create", &["dns.resourceRecordSets.create"], &["dns.changes.create"]),
+    ("dns.resourceRecordSets.patch", &["dns.resourceRecordSets.update"], &["dns.changes.create"]),
+    ("dns.resourceRecordSets.delete", &["dns.resourceRecordSets.delete"], &["dns.changes.create"]),
     ("iam.projects.serviceAccounts.create", &["iam.serviceAccounts.create"], &[]),
     ("iam.projects.serviceAccounts.delete", &["iam.serviceAccounts.delete"], &[]),
     ("iam.projects.serviceAccounts.get", &["iam.serviceAccounts.get"], &[]),
@@ -226,6 +247,8 @@ fn action(service: Service, action: &str) -> String {
         Service::Iam => "iam",
         Service::Ssm => "ssm",
         Service::Logs => "logs",
+        Service::Route53 => "route53",
+        Service::Route53Resolver => "route53resolver",
         _ => "other",
     };
     format!("{service}:{action}")
@@ -321,9 +344,15 @@ fn google_permissions<'a>(methods: impl Iterator<Item = &'a String>) -> BTreeSet
 /// Whether the source has a call of an action: `.delete_tags()`.
 fn is_called(permission: &str, source: &str) -> bool {
     let Some((_, action)) = permission.split_once(':') else { return false };
+    let letters: Vec<char> = action.chars().collect();
     let mut method = String::new();
-    for character in action.chars() {
-        if character.is_ascii_uppercase() && !method.is_empty() {
+    for (index, character) in letters.iter().enumerate() {
+        // A word begins with a capital, and several capitals are one word: `ListVPCAssociations`.
+        let is_upper = |index: usize| letters.get(index).is_some_and(char::is_ascii_uppercase);
+        let begins = is_upper(index)
+            && index > 0
+            && (!is_upper(index - 1) || letters.get(index + 1).is_some_and(char::is_ascii_lowercase));
+        if begins {
             method.push('_');
         }
         method.push(character.to_ascii_lowercase());

@@ -1,0 +1,245 @@
+//! Gateways, booted from what the clouds hold of their instances, and a pod for each group that an assertion names.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::net::{IpAddr, Ipv4Addr};
+use std::process::{Child, Command, Stdio};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context as _, Result, ensure};
+use ipnet::IpNet;
+use serde_json::Value;
+use warren_dataplane::google::Of;
+use warren_dataplane::lab::{Internet, Lab, Names, Node};
+use warren_model::policy::{Assertion, Selector};
+
+use super::applied::Applied;
+use super::ask::{End, Port};
+use super::ground::Ground;
+use crate::overlay::{Instance, Pod};
+use crate::{build_folder, journey};
+
+/// Where the agent of a pod serves HTTP's CONNECT.
+const PROXY: &str = "http://127.0.0.1:3128";
+
+/// What curl waits for an answer, in seconds.
+const PATIENCE: &str = "8";
+
+/// Running gateways and pods.
+#[derive(Default)]
+pub(super) struct Pods {
+    gateways: Vec<Instance>,
+    pods: BTreeMap<String, (Node, Pod)>,
+    /// The addresses of pods and gateways on the internet.
+    ends: BTreeSet<IpAddr>,
+}
+
+/// The planes that gateways run on.
+pub(super) struct Hosts<'a> {
+    pub(super) aws: Option<&'a warren_dataplane::aws::Network>,
+    pub(super) google: Option<&'a warren_dataplane::google::Plane>,
+}
+
+impl Pods {
+    /// Boots all gateways, and lets a pod of each group that the assertions name join.
+    pub(super) fn start(
+        lab: &Lab,
+        internet: &mut Internet,
+        applied: &Applied,
+        hosts: &Hosts<'_>,
+        assertions: &[Assertion],
+    ) -> Result<Pods> {
+        let named = assertions.iter().flat_map(|assertion| assertion.from.iter().chain(&assertion.to));
+        let groups: BTreeSet<&str> = named
+            .filter_map(|selector| match selector {
+                Selector::Group(group) => Some(group.rsplit('/').next().unwrap_or(group)),
+                _ => None,
+            })
+            .collect();
+        let mut pods = Pods::default();
+        if groups.is_empty() {
+            return Ok(pods);
+        }
+        pods.boot(applied, hosts)?;
+        let outputs = applied.terraform().outputs()?;
+        for gateway in outputs["gateways"]["value"].as_array().into_iter().flatten() {
+            let address =
+                gateway["udp"].as_str().and_then(|udp| udp.rsplit_once(':')).context("no address")?.0;
+            pods.ends.insert(address.parse()?);
+        }
+        pods.linked()?;
+        for (number, group) in (7_u8..).zip(groups) {
+            let environment = match of_runpod(applied, &outputs)? {
+                Some(environment) => environment,
+                None => pods.environment(applied, &outputs, group)?,
+            };
+            let address = Ipv4Addr::new(198, 51, 100, number);
+            let node = somewhere(lab, internet, group, address)?;
+            pods.ends.insert(address.into());
+            let pod = Pod::start(&node, &environment).with_context(|| pods.logs())?;
+            pods.pods.insert(group.to_owned(), (node, pod));
+        }
+        Ok(pods)
+    }
+
+    /// The groups with a pod.
+    pub(super) fn groups(&self) -> impl Iterator<Item = String> + '_ {
+        self.pods.keys().cloned()
+    }
+
+    fn boot(&mut self, applied: &Applied, hosts: &Hosts<'_>) -> Result<()> {
+        if let (Some(cloud), Some(network)) = (applied.aws(), hosts.aws) {
+            for run in cloud.proxy().calls_of("RunInstances") {
+                let here = network.places().iter().find(|place| {
+                    place.instance.is_some() && run.params.iter().any(|(_, value)| value == place.name)
+                });
+                let host = here.with_context(|| format!("no host for {:?}", run.params))?;
+                let mut instance = Instance::boot(&run)?;
+                instance.fetch(&cloud.endpoint())?;
+                instance.start(&host.node)?;
+                self.gateways.push(instance);
+            }
+        }
+        if let (Some(cloud), Some(plane)) = (applied.google(), hosts.google) {
+            for (place, node) in plane.places() {
+                if let Of::Instance(path) = &place.of {
+                    let mut instance = Instance::boot_in_google(cloud, path)?;
+                    instance.fetch(&cloud.endpoint())?;
+                    instance.start(node)?;
+                    self.gateways.push(instance);
+                }
+            }
+        }
+        ensure!(!self.gateways.is_empty(), "the policy names a group, and there is no gateway");
+        Ok(())
+    }
+
+    /// Waits until gateways of different sites have found each other.
+    fn linked(&self) -> Result<()> {
+        let end = Instant::now() + Duration::from_secs(30);
+        for gateway in &self.gateways {
+            loop {
+                let status: Value = serde_json::from_str(&gateway.ask(&["status", "--json"])?)?;
+                if status["sites"].as_array().into_iter().flatten().all(|site| site["up"] == true) {
+                    break;
+                }
+                ensure!(Instant::now() < end, "no link between sites: {status}\n{}", self.logs());
+                std::thread::sleep(Duration::from_millis(200));
+            }
+        }
+        Ok(())
+    }
+
+    /// The environment of a pod with a token that is signed as an operator does, with the key from the secret store.
+    fn environment(
+        &self,
+        applied: &Applied,
+        outputs: &Value,
+        group: &str,
+    ) -> Result<BTreeMap<String, String>> {
+        let mut secrets = Vec::new();
+        if let Some(cloud) = applied.aws() {
+            secrets.extend(journey::secrets(&cloud.proxy().calls_of("PutParameter")));
+        }
+        if let Some(cloud) = applied.google() {
+            let added = cloud.front().calls_of("secretmanager.projects.secrets.addVersion");
+            secrets.extend(journey::google_secrets(&added)?);
+        }
+        let key = secrets.into_iter().find(|secret| secret.starts_with("k4.secret."));
+        let gateway = self.gateways.first().context("no gateway")?;
+        let mut config = gateway.fetched("gateway.toml")?;
+        if !config.contains("[[gateways]]") {
+            for gateway in outputs["gateways"]["value"].as_array().into_iter().flatten() {
+                config += "\n[[gateways]]\n";
+                for (name, value) in gateway.as_object().context("a gateway")? {
+                    config += &format!("{name} = {value}\n");
+                }
+            }
+        }
+        let file = applied.terraform().folder().join("gateway.toml");
+        std::fs::write(&file, config)?;
+        let mut command = Command::new(build_folder()?.join("warren-tunnel"));
+        command.args(["token", "create", "--group", group, "--config"]).arg(file);
+        command.env("WARREN_SIGNING_KEY", key.context("no signing key in a secret store")?.trim());
+        let output = command.output()?;
+        ensure!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        let token = String::from_utf8(output.stdout)?.trim().to_owned();
+        let environment = [("WARREN_TOKEN", token), ("WARREN_LOG_FORMAT", "json".to_owned())];
+        Ok(environment.into_iter().map(|(name, value)| (name.to_owned(), value)).collect())
+    }
+
+    fn logs(&self) -> String {
+        self.gateways.iter().map(Instance::log).collect::<Vec<_>>().join("\n")
+    }
+}
+
+/// The environment that RunPod sets, where the example rents a pod.
+fn of_runpod(applied: &Applied, outputs: &Value) -> Result<Option<BTreeMap<String, String>>> {
+    let id =
+        outputs["pods"]["value"].as_object().and_then(|pods| pods.values().next()).and_then(Value::as_str);
+    let Some((cloud, id)) = applied.runpod().zip(id) else { return Ok(None) };
+    Ok(Some(cloud.environment(id).with_context(|| format!("pod {id} has no environment"))?))
+}
+
+/// A host with a public address, in no cloud of ours.
+fn somewhere(lab: &Lab, internet: &mut Internet, name: &str, address: Ipv4Addr) -> Result<Node> {
+    let node = lab.node(&format!("pod of {name}"))?;
+    internet.attach(lab, &node, "eth0", &[IpNet::from(IpAddr::V4(address))])?;
+    node.ip(&format!("address add {address}/32 dev eth0"))?;
+    let public: Arc<dyn Names> = Arc::new(internet.names().clone());
+    // One server of public names is enough for all pods.
+    let served = lab.serve_names(internet.node(), &[internet.address()], &public);
+    ensure!(served.is_ok() || name != "gpu", "{served:?}");
+    node.set_resolvers(&[internet.address()])?;
+    Ok(node)
+}
+
+/// A connection that a pod opens through its agent.
+pub(super) struct Opened {
+    child: Child,
+    own: BTreeSet<IpAddr>,
+}
+
+impl Ground {
+    /// Begins a connection of a group's pod, as a program in the pod does: through the agent's proxy.
+    pub(super) fn open(&self, group: &str, to: &End, port: Port) -> Result<Opened> {
+        let (node, _) = self.pods.pods.get(group).with_context(|| format!("no pod of {group}"))?;
+        let target = match to {
+            End::Host(index) => self.hosts.get(*index).context("no such host")?.address.to_string(),
+            End::Internet => self.internet.address().to_string(),
+            End::Name(name, _) => name.clone(),
+            End::Pod(_) => anyhow::bail!("pods are no destinations"),
+        };
+        let mut command = node.command(warren_programs::program("curl")?);
+        command.args(["--silent", "--fail", "--max-time", PATIENCE, "--proxytunnel", "--proxy", PROXY]);
+        command.arg(format!("http://{target}:{}/", port.number));
+        let child = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn()?;
+        Ok(Opened { child, own: self.pods.ends.clone() })
+    }
+
+    /// Whether a line of what the internet saw is the tunnel between pods and gateways.
+    pub(super) fn is_tunnel(&self, line: &str) -> bool {
+        let end = |text: &str| text.parse::<IpAddr>().is_ok_and(|address| self.pods.ends.contains(&address));
+        let Some((from, rest)) = line.split_once(" -> ") else { return false };
+        end(from) && rest.split(':').next().is_some_and(end)
+    }
+}
+
+impl Opened {
+    /// Who answered; a connection that did not go through the tunnel counts as none.
+    pub(super) fn answered(self) -> Result<Result<String, String>> {
+        let output = self.child.wait_with_output()?;
+        let text = String::from_utf8_lossy(&output.stdout);
+        let Some((server, seen)) = text.trim().rsplit_once(' ') else {
+            return Ok(Err(format!("no answer ({})", output.status)));
+        };
+        let peer = seen.rsplit_once(':').and_then(|(address, _)| address.parse::<IpAddr>().ok());
+        // The agent lets what is not for the tunnel out where the pod is.
+        let outside =
+            |address: &IpAddr| self.own.contains(address) && address.to_string().starts_with("198.51.100.");
+        if peer.as_ref().is_some_and(outside) {
+            return Ok(Err("it did not go through the tunnel".to_owned()));
+        }
+        Ok(Ok(server.to_owned()))
+    }
+}

@@ -1,0 +1,55 @@
+//! Compares the reachability model with packets.
+
+use anyhow::{Result, ensure};
+use clap::{Args, ValueEnum};
+use warren_dataplane::oracle::{Fault, Oracle, Topology};
+
+use crate::build;
+
+#[derive(Args)]
+pub(crate) struct Arguments {
+    /// How many topologies
+    #[arg(long, default_value_t = 100)]
+    topologies: usize,
+    /// Seed of the first topology; the others follow
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
+    /// How many topologies one run of Terraform holds
+    #[arg(long, default_value_t = 20)]
+    together: usize,
+    /// Fault to plant; it must be found
+    #[arg(long, value_enum)]
+    fault: Option<Planted>,
+    /// Print the configuration of the first topology, and do nothing else
+    #[arg(long)]
+    show: bool,
+}
+
+/// Where a fault is planted.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum Planted {
+    /// The model believes that every machine has a public address
+    Model,
+    /// The data plane forgets default routes
+    DataPlane,
+}
+
+pub(crate) fn run(arguments: &Arguments) -> Result<()> {
+    if arguments.show {
+        print!("{}", Topology::random(arguments.seed, 0).configuration);
+        return Ok(());
+    }
+    let fault = arguments.fault.map(|planted| match planted {
+        Planted::Model => Fault::Model,
+        Planted::DataPlane => Fault::DataPlane,
+    });
+    let &Arguments { topologies, seed, together, .. } = arguments;
+    let oracle = Oracle { topologies, seed, together, fault, build_folder: build::products()? };
+    let report = oracle.run(&mut |line| println!("{line}"))?;
+    println!("{report}");
+    match fault {
+        None => ensure!(report.differences.is_empty(), "model and packets differ"),
+        Some(_) => ensure!(!report.differences.is_empty(), "the planted fault was not found"),
+    }
+    Ok(())
+}
