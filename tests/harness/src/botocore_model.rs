@@ -118,8 +118,8 @@ impl Models {
         self.of(service).map(|model| check::query(model, action, params)).unwrap_or_default()
     }
 
-    /// Everything that is wrong with a JSON request (ECR, SSM, the Route 53 Resolver), or with one that [`Self::rest`]
-    /// has read.
+    /// Everything that is wrong with a JSON request (ECR, SSM, the Route 53 Resolver), or with a request in XML
+    /// (Route 53) that was read into the same shape.
     pub fn check_json(&self, service: Service, action: &str, body: &serde_json::Value) -> Vec<Problem> {
         self.of(service).map(|model| check::json(model, action, body)).unwrap_or_default()
     }
