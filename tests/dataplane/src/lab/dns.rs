@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::fmt::Debug;
-use std::net::{IpAddr, SocketAddr, TcpListener, UdpSocket};
+use std::net::{IpAddr, SocketAddr, UdpSocket};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -81,22 +81,9 @@ impl Lab {
     /// # Errors
     /// An address is not the node's.
     pub fn serve_names(&self, node: &Node, addresses: &[IpAddr], names: &Arc<dyn Names>) -> Result<()> {
-        let (tcp, udp) = node.inside(|| {
-            let (mut tcp, mut udp) = (Vec::new(), Vec::new());
-            for address in addresses {
-                let at = SocketAddr::new(*address, PORT);
-                let (listener, socket) =
-                    (TcpListener::bind(at).with_context(|| format!("TCP {at}"))?, UdpSocket::bind(at)?);
-                listener.set_nonblocking(true)?;
-                socket.set_nonblocking(true)?;
-                tcp.push(listener);
-                udp.push(socket);
-            }
-            Ok((tcp, udp))
-        })?;
-        let _inside = self.runtime().enter();
+        let at: Vec<SocketAddr> = addresses.iter().map(|address| SocketAddr::new(*address, PORT)).collect();
+        let (tcp, udp) = self.listen(node, &at)?;
         for listener in tcp {
-            let listener = tokio::net::TcpListener::from_std(listener)?;
             let names = Arc::clone(names);
             self.runtime().spawn(async move {
                 while let Ok((stream, from)) = listener.accept().await {
@@ -105,7 +92,7 @@ impl Lab {
             });
         }
         for socket in udp {
-            self.runtime().spawn(datagrams(tokio::net::UdpSocket::from_std(socket)?, Arc::clone(names)));
+            self.runtime().spawn(datagrams(socket, Arc::clone(names)));
         }
         Ok(())
     }
