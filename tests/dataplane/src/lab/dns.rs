@@ -17,8 +17,8 @@ use tokio::time::timeout;
 use super::{Lab, Node};
 
 const PORT: u16 = 53;
-/// What a client waits for one server.
-const PATIENCE: Duration = Duration::from_secs(2);
+/// How long a client waits for one server.
+const TIMEOUT: Duration = Duration::from_secs(2);
 
 /// What a client asks a name server.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -170,7 +170,7 @@ pub async fn ask(
     socket.connect(server).await?;
     socket.send(&message.to_vec()?).await?;
     let mut buffer = vec![0; 4096];
-    let length = timeout(PATIENCE, socket.recv(&mut buffer)).await.context("no answer")??;
+    let length = timeout(TIMEOUT, socket.recv(&mut buffer)).await.context("no answer")??;
     let answer = Message::from_vec(&buffer[..length])?;
     ensure!(answer.metadata.id == id, "an answer to another question");
     Ok(Answer { code: answer.metadata.response_code, records: answer.answers })
@@ -180,7 +180,7 @@ async fn datagrams(socket: tokio::net::UdpSocket, names: Arc<dyn Names>) {
     let socket = Arc::new(socket);
     let mut buffer = vec![0; 4096];
     loop {
-        // An error tells of an earlier answer that could not be delivered.
+        // An error reports that an earlier answer could not be delivered.
         let Ok((length, from)) = socket.recv_from(&mut buffer).await else { continue };
         let (socket, names, bytes) = (Arc::clone(&socket), Arc::clone(&names), buffer[..length].to_vec());
         tokio::spawn(async move {

@@ -55,7 +55,7 @@ async fn answer(mut stream: TcpStream, text: &str) -> std::io::Result<()> {
 async fn datagrams(socket: UdpSocket, name: String) {
     let mut buffer = vec![0; 4096];
     loop {
-        // An error tells of an earlier answer that could not be delivered.
+        // An error reports that an earlier answer could not be delivered.
         if let Ok((_, peer)) = socket.recv_from(&mut buffer).await {
             let _ = socket.send_to(format!("{name} {peer}\n").as_bytes(), peer).await;
         }
