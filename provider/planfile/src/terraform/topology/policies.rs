@@ -21,7 +21,8 @@ const ENDPOINTS: &[Role] = &["aws.gateway_endpoint", "aws.endpoint"];
 const READ: &str = "s3:getobject";
 
 /// The policy of an endpoint: JSON, or Warren's list of buckets.
-pub(super) fn of_endpoint(view: &View<'_>, values: &Values<'_>) -> Access {
+pub(super) fn of_endpoint(view: &View<'_>, item: &Item<'_>) -> Access {
+    let values = &item.resource.values;
     match values.attribute("bucket_policy") {
         Attribute::Known(_) => {
             let Some(policy) = values.nested("bucket_policy") else { return Access::Unknown };
@@ -50,11 +51,16 @@ pub(super) fn of_endpoint(view: &View<'_>, values: &Values<'_>) -> Access {
             }])
         }
         Attribute::Unknown | Attribute::Sensitive => Access::Unknown,
-        Attribute::Absent => of(view, values, true),
+        // hashicorp/aws marks the policy that AWS gives by default as unknown before the endpoint is created.
+        Attribute::Absent => {
+            let defaults = !item.resource.kind.starts_with("warren")
+                && view.references.wrote(&item.resource, "policy") != Some(true);
+            of(view, values, defaults)
+        }
     }
 }
 
-/// The attribute `policy`. Providers mark the default policy of an endpoint as unknown before it is created.
+/// The attribute `policy`. `defaults` states whether one that is unknown is the default policy, which allows everything.
 fn of(view: &View<'_>, values: &Values<'_>, defaults: bool) -> Access {
     match values.attribute("policy") {
         Attribute::Known(node) => node.text().and_then(|text| read(view, text)).unwrap_or(Access::Unknown),
