@@ -193,7 +193,8 @@ impl<'a> Lists<'a> {
         }
         let mut first: Option<Answer> = None;
         for subnet in endpoint.subnets.iter().filter_map(|key| self.all.subnets.get(key)) {
-            let to = Side { groups: endpoint.groups.as_deref(), ..Side::of(own, subnet) };
+            let address = endpoint.address_in(subnet);
+            let to = Side { address, groups: endpoint.groups.as_deref(), ..Side::of(own, subnet) };
             let answer = self.between(from, &to, protocol);
             if answer.reached {
                 let mut hops = answer.hops;

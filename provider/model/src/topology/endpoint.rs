@@ -1,6 +1,6 @@
 //! Endpoints of services, and the registries and buckets behind them.
 
-use super::{Access, Head, Key};
+use super::{Access, Head, Key, Subnet};
 use ipnet::IpNet;
 use serde::Serialize;
 use std::net::IpAddr;
@@ -45,7 +45,8 @@ pub struct Endpoint {
     pub inbound_only: bool,
     /// Its address, for Private Service Connect.
     pub address: Option<IpAddr>,
-    /// Ranges of a gateway endpoint's prefix list. Empty if they are known only after apply.
+    /// Ranges of a gateway endpoint's prefix list, or the addresses of an interface endpoint. Empty if they are known only
+    /// after apply.
     pub ranges: Vec<IpNet>,
 }
 
@@ -67,6 +68,16 @@ impl Endpoint {
             address: None,
             ranges: Vec::new(),
         }
+    }
+
+    /// Its address in a subnet, if it is known.
+    pub fn address_in(&self, subnet: &Subnet) -> Option<IpAddr> {
+        let addresses = self
+            .ranges
+            .iter()
+            .filter(|it| self.kind == EndpointKind::Interface && it.prefix_len() == it.max_prefix_len());
+        let mut addresses = addresses.map(IpNet::addr);
+        addresses.find(|address| subnet.ranges.iter().any(|range| range.contains(address)))
     }
 }
 
