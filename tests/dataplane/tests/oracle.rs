@@ -27,7 +27,7 @@ fn compare(topologies: usize, seed: u64, fault: Option<Fault>) -> Result<(Report
 fn model_and_packets_agree() -> Result<()> {
     let (report, told) = compare(8, 1000, None)?;
     ensure!(report.differences.is_empty(), "{told}{report}");
-    ensure!(report.pairs > 200 && report.connected > 50, "{report}");
+    ensure!(report.pairs > 200 && report.connected > 50 && report.known_in_plans > 200, "{report}");
     Ok(())
 }
 
