@@ -33,7 +33,7 @@ fn model_and_packets_agree() -> Result<()> {
 
 #[test]
 fn a_fault_in_either_of_the_two_is_found() -> Result<()> {
-    for fault in [Fault::Model, Fault::DataPlane] {
+    for fault in [Fault::Model, Fault::DataPlane, Fault::ModelPolicies, Fault::DataPlanePolicies] {
         let (report, _) = compare(3, 1000, Some(fault))?;
         ensure!(!report.differences.is_empty(), "{fault:?} was not found: {report}");
     }

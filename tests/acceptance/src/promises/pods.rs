@@ -11,10 +11,11 @@ use ipnet::IpNet;
 use serde_json::Value;
 use warren_dataplane::google::Of;
 use warren_dataplane::lab::{Internet, Lab, Names, Node};
+use warren_dataplane::servers::SIGNED;
 use warren_model::policy::{Assertion, Selector};
 
 use super::applied::Applied;
-use super::ask::{End, Port};
+use super::ask::{End, Port, object};
 use super::ground::Ground;
 use crate::overlay::{Instance, Pod};
 use crate::{build_folder, journey};
@@ -211,7 +212,8 @@ impl Ground {
         };
         let mut command = node.command(warren_programs::program("curl")?);
         command.args(["--silent", "--fail", "--max-time", TIMEOUT, "--proxytunnel", "--proxy", PROXY]);
-        command.arg(format!("http://{target}:{}/", port.number));
+        let path = object(to).map_or("/", |(_, path)| path);
+        command.args(["--header", SIGNED]).arg(format!("http://{target}:{}{path}", port.number));
         let child = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn()?;
         Ok(Opened { child, own: self.pods.ends.clone() })
     }
