@@ -62,7 +62,7 @@ impl Object for Vpc {
             dns_support: planned.enable_dns_support,
             dns_hostnames: planned.enable_dns_hostnames,
         };
-        session.run().vpcs.put(name, planned.id().as_deref(), memory);
+        session.run().vpcs.put(&planned.local(name), planned.id().as_deref(), memory);
         diagnostics.extend(session.guard().plan(occupied).await);
     }
 
