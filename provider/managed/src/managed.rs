@@ -230,7 +230,7 @@ impl<O: Object> Resource for Managed<O> {
             Err(elsewhere) => return diagnostics.extend(elsewhere),
         };
         seen(self.session.objects(), &prior);
-        if let Ok(key) = common::key(&prior) {
+        if let Ok(key) = common::key(&prior, self.session.known_of(&prior).as_deref()) {
             self.session.guard().forget(&key, prior.id().known().map(String::as_str));
         }
     }

@@ -148,6 +148,13 @@ impl<C: Cloud> Session<C> {
         }
     }
 
+    /// The account where `object` is, with its place, if that is known. The first call for an account sends a request.
+    pub async fn located<M: Common<Cloud = C>>(&self, object: &M) -> Option<Arc<C>> {
+        let cloud = self.known_of(object)?;
+        cloud.locate().await;
+        Some(cloud)
+    }
+
     /// The guard, which receives all planned ranges of the run.
     pub fn guard(&self) -> &Guard {
         &self.0.guard

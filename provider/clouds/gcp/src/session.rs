@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use tf_provider_rs::{Diagnostics, IdentitySchema, ImportRequest, Value, async_trait};
-use warren_guard::LiveSource;
+use warren_guard::{LiveSource, Location};
 use warren_managed::{Cloud, Imported, Locator, Place, Scope};
 
 pub(crate) use crate::account::Gcp;
@@ -88,6 +88,10 @@ impl Cloud for Gcp {
     fn place_of(state: &Value) -> Place {
         let project = state.get("id").and_then(Value::as_str).and_then(Gcp::site_of);
         project.map(|project| ("project", project)).into_iter().collect()
+    }
+
+    fn location(&self) -> Location {
+        Location::gcp(&self.project, self.region.clone().unwrap_or_default())
     }
 
     fn import(
