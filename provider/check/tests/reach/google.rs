@@ -212,7 +212,7 @@ fn aliases_stay_in_private_zones_and_wildcards_pass_existing_names() {
                 "name": "own", "dns_name": "example.com.", "visibility": "private",
                 "private_visibility_config": [{ "networks": [{ "network_url": "google_compute_network.hub" }] }],
             },
-            "google_dns_record_set.star": { "managed_zone": "own", "name": "*.example.com.", "type": "CNAME", "rrdatas": ["storage.googleapis.com."] },
+            "google_dns_record_set.alias": { "managed_zone": "own", "name": "*.example.com.", "type": "CNAME", "rrdatas": ["storage.googleapis.com."] },
             "google_dns_record_set.deep": { "managed_zone": "own", "name": "deep.sub.example.com.", "type": "A", "rrdatas": ["199.36.153.8"] },
             "google_compute_route.out": { "network": "google_compute_network.hub", "dest_range": "0.0.0.0/0", "next_hop_gateway": "default-internet-gateway" },
         }),

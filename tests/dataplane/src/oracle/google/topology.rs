@@ -340,11 +340,12 @@ impl Maker {
             body.push(format!("{action} = [{}]", self.traffic()));
             self.peers(networks, own, egress, &mut body);
             if network.instances {
+                // Google does not let a rule mix tags and service accounts.
+                let names = |what: &str| body.iter().any(|line| line.starts_with(what));
+                let (tags, accounts) = (names("source_tags"), names("source_service_accounts"));
                 match self.random.below(4) {
-                    0 => body.push("target_tags = [\"blue\"]".to_owned()),
-                    1 if !body.iter().any(|line| line.starts_with("source_tags")) => {
-                        body.push(format!("target_service_accounts = [\"{}\"]", account(1)));
-                    }
+                    0 if !accounts => body.push("target_tags = [\"blue\"]".to_owned()),
+                    1 if !tags => body.push(format!("target_service_accounts = [\"{}\"]", account(1))),
                     _ => {}
                 }
             }
@@ -403,10 +404,6 @@ impl Maker {
             2 => body.push(format!("source_service_accounts = [\"{}\"]", account(0))),
             3 => body.extend([format!("source_ranges = [{chosen}]"), "source_tags = [\"red\"]".to_owned()]),
             _ => body.push(format!("source_ranges = [{chosen}]")),
-        }
-        // Google does not let a rule mix tags and service accounts.
-        if body.iter().any(|line| line.starts_with("source_service")) {
-            body.retain(|line| !line.starts_with("target_tags"));
         }
     }
 
