@@ -248,7 +248,7 @@ impl Guard {
         Arc::clone(cell.get_or_init(|| fetch).await)
     }
 
-    async fn claims(&self) -> Arc<Fetched<(Document, Claims)>> {
+    async fn claims(&self) -> Arc<Fetched<Claimed>> {
         let (cell, store) = {
             let session = self.lock();
             (Arc::clone(&session.claims), session.store.clone())
