@@ -15,6 +15,8 @@ mod config;
 mod ecr_repository;
 mod elastic_ip;
 mod error;
+#[cfg(test)]
+mod evidence;
 mod flow_log;
 mod gateway;
 mod gateway_config;

@@ -188,17 +188,20 @@ fn derive(
         }
     } else {
         planned.prefix_list_id = Attr::Null;
-        planned.cidr_blocks = Attr::Null;
     }
     if let Some(prior) = prior {
         if prior.subnet_ids != planned.subnet_ids {
             planned.network_interface_ids = Attr::Unknown;
+            planned.cidr_blocks = Attr::Unknown;
             planned.dns_entries = Attr::Unknown;
         }
         if (&prior.private_dns_enabled, &prior.ip_address_type, &prior.dns_options)
             != (&planned.private_dns_enabled, &planned.ip_address_type, &planned.dns_options)
         {
             planned.dns_entries = Attr::Unknown;
+        }
+        if !gateway && prior.ip_address_type != planned.ip_address_type {
+            planned.cidr_blocks = Attr::Unknown;
         }
         if let (Attr::Known(before), Attr::Known(after)) = (&prior.policy, &planned.policy)
             && policy::equivalent(before, after)
