@@ -17,7 +17,6 @@ const RULES: &[(&str, &str)] = &[
     (r"\b[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}\b", ZERO_UUID),
     (r"\bassumed-role/[\w+=,.@-]+/[\w+=,.@-]+", "assumed-role/role/session"),
     (r":(user|role)/[\w+=,.@/-]+", ":${1}/name"),
-    (r"[\w.+-]+@[\w-]+\.iam\.gserviceaccount\.com", "account@acme-ml.iam.gserviceaccount.com"),
     (r"[\w.+-]+@[\w-]+(?:\.[\w-]+)+", "someone@example.com"),
     (r"\b(projects|folders|organizations)/[\w.:-]+", "${1}/acme-ml"),
     (r"\b([a-z]+(?:-[a-z]+)*)-(?:[0-9a-f]{17}|[0-9a-f]{8})\b", "${1}-0123456789abcdef0"),
@@ -25,7 +24,7 @@ const RULES: &[(&str, &str)] = &[
     (r"\b[A-Za-z0-9/+]{40,}={0,2}", "(removed)"),
 ];
 
-const ZERO_UUID: &str = "00000000-0000-4000-8000-000000000000";
+const ZERO_UUID: &str = "00000000-0000-4000-8000-00000000000a";
 
 static COMPILED: LazyLock<Vec<(Regex, &str)>> = LazyLock::new(|| {
     RULES.iter().filter_map(|(pattern, with)| Some((Regex::new(pattern).ok()?, *with))).collect()
