@@ -12,6 +12,7 @@ mod failure;
 mod managed;
 mod memory;
 pub mod ranges;
+pub mod retry;
 mod session;
 pub mod sets;
 pub mod timeouts;
@@ -23,9 +24,10 @@ pub use common::{Common, HasShared, Operation, Shared, key};
 pub use failure::Failure;
 pub use managed::{Managed, Object, ensure};
 pub use memory::{Objects, Table};
+pub use retry::Remedy;
 pub use session::Session;
 pub use timeouts::Timeouts;
-pub use wait::{Op, Pause, Poll};
+pub use wait::{Op, Poll};
 pub use work::Work;
 
 #[cfg(test)]

@@ -9,18 +9,21 @@
 //! ```
 
 use std::marker::PhantomData;
+use std::time::Duration;
 
 use serde_json::{Value as Json, json};
 use tf_provider_rs::{
     Change, Context, Diagnostics, IdentitySchema, ImportRequest, Planned, Progress, Resource, Value,
     async_trait,
 };
+use tokio::time::Instant;
 
 use crate::adopt;
 use crate::cloud::Cloud;
 use crate::common::{self, Common, Operation};
 use crate::elsewhere;
 use crate::memory::Objects;
+use crate::retry;
 use crate::session::Session;
 use crate::work::Work;
 
@@ -126,7 +129,7 @@ impl<O: Object> Managed<O> {
     /// Checks that the object of a state is where the provider is configured for.
     async fn here(&self, ctx: &Context, state: &O) -> Result<(), Diagnostics> {
         let Some(cloud) = self.session.known() else { return Ok(()) };
-        cloud.locate().await;
+        locate(ctx, &*cloud).await;
         elsewhere::refuse(ctx, &*cloud, state)
     }
 
@@ -137,9 +140,16 @@ impl<O: Object> Managed<O> {
         operation: Operation,
     ) -> Result<Work<'a, O::Cloud>, Diagnostics> {
         let cloud = self.session.get()?;
-        cloud.locate().await;
+        locate(ctx, &*cloud).await;
         Ok(Work { session: &self.session, ctx, cloud, op: object.op(ctx, operation) })
     }
+}
+
+/// Time for calls of a plan, which has no timeout.
+const PLAN: Duration = Duration::from_secs(60);
+
+async fn locate<C: Cloud>(ctx: &Context, cloud: &C) {
+    retry::until(Instant::now() + PLAN, ctx.cancel.clone(), cloud.locate()).await;
 }
 
 async fn finish<O: Object>(
@@ -189,7 +199,8 @@ impl<O: Object> Resource for Managed<O> {
             }
         }
         change.planned.plan_marks(self.session.known().as_deref());
-        O::plan(&self.session, change, diagnostics).await;
+        let plan = O::plan(&self.session, change, diagnostics);
+        retry::until(Instant::now() + PLAN, ctx.cancel.clone(), plan).await;
     }
 
     async fn plan_destroy(&self, ctx: &Context, prior: &O, diagnostics: &mut Diagnostics) {
@@ -205,9 +216,12 @@ impl<O: Object> Resource for Managed<O> {
     async fn create(&self, ctx: &Context, plan: Planned<O>, progress: &Progress) -> Result<O, Diagnostics> {
         let mut planned = plan.state;
         let work = self.work(ctx, &planned, Operation::Create).await?;
-        planned.prepare(&work, None, &plan.config).await?;
-        planned.ensure(&work, progress).await?;
-        finish(&planned, &work, progress).await
+        let create = async {
+            planned.prepare(&work, None, &plan.config).await?;
+            planned.ensure(&work, progress).await?;
+            finish(&planned, &work, progress).await
+        };
+        work.op.perform(create).await
     }
 
     async fn read(&self, ctx: &Context, state: O) -> Result<Option<O>, Diagnostics> {
@@ -232,8 +246,11 @@ impl<O: Object> Resource for Managed<O> {
         };
         planned.set_id(id);
         let work = self.work(ctx, &planned, Operation::Update).await?;
-        planned.prepare(&work, Some(&prior), &plan.config).await?;
-        finish(&planned, &work, progress).await
+        let update = async {
+            planned.prepare(&work, Some(&prior), &plan.config).await?;
+            finish(&planned, &work, progress).await
+        };
+        work.op.perform(update).await
     }
 
     async fn delete(&self, ctx: &Context, state: O) -> Result<(), Diagnostics> {
@@ -242,7 +259,7 @@ impl<O: Object> Resource for Managed<O> {
         if !adopt::may_delete(&self.session, ctx, &state) {
             return Ok(());
         }
-        state.delete(&work).await?;
+        work.op.perform(state.delete(&work)).await?;
         if O::Cloud::UNIQUE_NAMES
             && let Some(id) = state.id().known()
         {
@@ -251,9 +268,9 @@ impl<O: Object> Resource for Managed<O> {
         Ok(())
     }
 
-    async fn import(&self, _ctx: &Context, request: ImportRequest) -> Result<O, Diagnostics> {
+    async fn import(&self, ctx: &Context, request: ImportRequest) -> Result<O, Diagnostics> {
         if let Some(cloud) = self.session.known() {
-            cloud.locate().await;
+            locate(ctx, &*cloud).await;
         }
         let id = O::Cloud::import(self.session.get(), &request)?;
         O::import(&self.session, &id)

@@ -9,7 +9,7 @@ use sha2::{Digest, Sha256};
 use tf_provider_rs::{Attr, Diagnostic, Diagnostics, Path};
 use tokio::sync::OnceCell;
 use warren_guard::S3Options;
-use warren_managed::{Place, Scope, sets};
+use warren_managed::{Place, Scope, retry, sets};
 
 use crate::client::{self, Credentials};
 use crate::config::AwsConfig;
@@ -203,9 +203,10 @@ impl Aws {
         format!("warren-{digest}-")
     }
 
-    /// A request token for the attempts of one create. AWS accepts it for one object only.
+    /// The reference of a create, which is its request token after the mark. AWS accepts it for one object only.
     pub(crate) fn reference(&self, name: &str) -> String {
-        format!("{}{:016x}", self.mark(name), rand::random::<u64>())
+        let token = retry::token("reference").unwrap_or_else(rand::random);
+        token.iter().fold(self.mark(name), |text, byte| text + &format!("{byte:02x}"))
     }
 
     /// Whether the tags belong to an object of this fabric and owner named `name`.

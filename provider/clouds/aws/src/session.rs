@@ -54,6 +54,10 @@ impl Cloud for Aws {
         },
     ];
 
+    fn scope(&self) -> &Scope {
+        &self.scope
+    }
+
     /// ID, region and account, as in hashicorp/aws. Version 0 had no account.
     fn identity() -> IdentitySchema {
         IdentitySchema::new()
