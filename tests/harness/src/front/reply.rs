@@ -93,9 +93,21 @@ fn google(status: StatusCode, reason: &str, message: &str) -> String {
         _ => "INTERNAL",
     };
     let domain = if reason.to_lowercase().contains("limit") { "usageLimits" } else { "global" };
-    let errors = json!([{"message": message, "domain": domain, "reason": reason}]);
-    json!({"error": {"code": status.as_u16(), "message": message, "status": canonical, "errors": errors}})
-        .to_string()
+    // Compute's answer if too many operations run has one reason in `errors[]`, and another in `details`
+    // (podman-container-tools/podman issue 28212).
+    let concurrent = reason == "CONCURRENT_OPERATIONS_QUOTA_EXCEEDED";
+    let first = if concurrent { "rateLimitExceeded" } else { reason };
+    let errors = json!([{"message": message, "domain": domain, "reason": first}]);
+    let mut error =
+        json!({"code": status.as_u16(), "message": message, "status": canonical, "errors": errors});
+    if concurrent {
+        let info = "type.googleapis.com/google.rpc.ErrorInfo";
+        error["details"] = json!([{"@type": info, "reason": reason, "domain": "compute.googleapis.com"}]);
+    } else if status == StatusCode::FORBIDDEN && reason == "quotaExceeded" {
+        let localized = "type.googleapis.com/google.rpc.LocalizedMessage";
+        error["details"] = json!([{"@type": localized, "locale": "en-US", "message": message}]);
+    }
+    json!({ "error": error }).to_string()
 }
 
 /// The error code in an answer's body, whichever dialect it is in.
