@@ -6,6 +6,7 @@ use std::sync::Arc;
 use serde_json::Value as Json;
 use tf_provider_rs::model::{FromValue, ToValue};
 use tf_provider_rs::{Diagnostics, IdentitySchema, ImportRequest, Value, async_trait};
+use warren_guard::Location;
 
 use crate::failure::Failure;
 /// The routing domain and the repo or team of a run.
@@ -88,6 +89,11 @@ pub trait Cloud: Sized + Send + Sync + 'static {
     /// The configured place, as far as it is known.
     fn place(&self) -> Place {
         Place::new()
+    }
+
+    /// The configured location, in which names are unique. The guard compares ranges by it.
+    fn location(&self) -> Location {
+        Location::default()
     }
 
     /// The place of an object as its state shows it.

@@ -208,7 +208,7 @@ impl<O: Object> Resource for Managed<O> {
             return diagnostics.extend(elsewhere);
         }
         prior.record(self.session.objects());
-        if let Ok(key) = common::key(prior) {
+        if let Ok(key) = common::key(prior, self.session.known().as_deref()) {
             self.session.guard().forget(&key, prior.id().known().map(String::as_str));
         }
     }

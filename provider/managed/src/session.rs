@@ -91,6 +91,13 @@ impl<C: Cloud> Session<C> {
         self.get().ok()
     }
 
+    /// The account with its place, if it is known. The first call for an account sends a request.
+    pub async fn located(&self) -> Option<Arc<C>> {
+        let cloud = self.known()?;
+        cloud.locate().await;
+        Some(cloud)
+    }
+
     /// The guard, which receives all planned ranges of the run.
     pub fn guard(&self) -> &Guard {
         &self.0.guard

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use tf_provider_rs::{Diagnostic, Diagnostics, IdentitySchema, ImportRequest, Value, async_trait};
-use warren_guard::S3Options;
+use warren_guard::{Location, S3Options};
 use warren_managed::{Cloud, Locator, Place, Scope};
 
 pub use crate::account::Aws;
@@ -79,6 +79,12 @@ impl Cloud for Aws {
 
     fn place(&self) -> Place {
         Aws::place(self)
+    }
+
+    fn location(&self) -> Location {
+        let mut place = Aws::place(self);
+        let mut part = |name| place.remove(name).unwrap_or_default();
+        Location::aws(part("account_id"), part("region"))
     }
 
     /// From the Amazon Resource Name: `arn:PARTITION:SERVICE:REGION:ACCOUNT:RESOURCE`. The region of a global object,

@@ -4,6 +4,7 @@ use std::fmt::Debug;
 use std::marker::PhantomData;
 
 use tf_provider_rs::{Attr, Diagnostic, Diagnostics, NotKnown, Object, Path, Value};
+use warren_guard::Location;
 pub(crate) use warren_managed::Common;
 use warren_managed::{HasShared, Scope, Shared, Timeouts};
 
@@ -242,6 +243,13 @@ where
     if let Ok(id) = object.place(&gcp.project) {
         object.set_id(&id);
     }
+}
+
+/// Where the object is: the project, and the region of a regional object.
+pub(crate) fn location(object: &impl Located, gcp: Option<&Gcp>) -> Location {
+    let Some(gcp) = gcp else { return Location::default() };
+    let region = object.region().map(|region| region.as_deref().or(gcp.region.as_deref()));
+    Location::gcp(&gcp.project, region.flatten().unwrap_or_default())
 }
 
 /// Rejects a regional object without a region.

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use tf_provider_rs::{Diagnostics, IdentitySchema, ImportRequest, Value, async_trait};
+use warren_guard::Location;
 use warren_managed::{Cloud, Scope};
 
 pub(crate) use crate::account::Gcp;
@@ -57,6 +58,10 @@ impl Cloud for Gcp {
 
     fn identity_of(_gcp: Option<&Gcp>, id: &str) -> Value {
         Value::object([("id", Value::from(id))])
+    }
+
+    fn location(&self) -> Location {
+        Location::gcp(&self.project, self.region.clone().unwrap_or_default())
     }
 
     fn import(

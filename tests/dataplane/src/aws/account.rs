@@ -1,6 +1,6 @@
 //! What an AWS account holds in one region, as plain data: read from the API, or written by a test.
 //!
-//! Names are those of the EC2, Route 53 and Route 53 Resolver API references.
+//! Names are those of the EC2, Route 53, Route 53 Resolver and S3 API references.
 
 use std::net::{IpAddr, Ipv4Addr};
 
@@ -26,6 +26,7 @@ pub struct Account {
     pub zones: Vec<Zone>,
     pub resolver_endpoints: Vec<ResolverEndpoint>,
     pub resolver_rules: Vec<ResolverRule>,
+    pub buckets: Vec<Bucket>,
 }
 
 /// A VPC.
@@ -267,6 +268,15 @@ pub enum EndpointKind {
         private_dns_only_for_inbound: bool,
         dns_names: Vec<String>,
     },
+}
+
+/// A bucket of S3.
+#[derive(Clone, Debug)]
+pub struct Bucket {
+    /// Its name.
+    pub name: String,
+    /// The policy document.
+    pub policy: Option<String>,
 }
 
 /// A private hosted zone of Route 53.

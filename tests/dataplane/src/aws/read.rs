@@ -4,15 +4,16 @@ use std::fmt::Debug;
 use std::net::{IpAddr, Ipv4Addr};
 use std::str::FromStr;
 
-use anyhow::{Context as _, Result, ensure};
+use anyhow::{Context as _, Result, bail, ensure};
 use ipnet::Ipv4Net;
 use serde_json::{Value, json};
 use warren_harness::{Element, Params};
 
 use super::account::{
-    Account, AclEntry, Attachment, Destination, Endpoint, EndpointKind, Groups, Interface, InternetGateway,
-    NatGateway, NetworkAcl, Peer, Peering, Permission, PrefixList, Protocol, RecordSet, ResolverEndpoint,
-    ResolverRule, Route, RouteTable, SecurityGroup, Subnet, TransitGateway, TransitTable, Vpc, Zone,
+    Account, AclEntry, Attachment, Bucket, Destination, Endpoint, EndpointKind, Groups, Interface,
+    InternetGateway, NatGateway, NetworkAcl, Peer, Peering, Permission, PrefixList, Protocol, RecordSet,
+    ResolverEndpoint, ResolverRule, Route, RouteTable, SecurityGroup, Subnet, TransitGateway, TransitTable,
+    Vpc, Zone,
 };
 use crate::servers::curl;
 
@@ -54,6 +55,7 @@ impl Account {
         account.zones = api.zones()?;
         account.resolver_endpoints = api.resolver_endpoints()?;
         account.resolver_rules = api.resolver_rules()?;
+        account.buckets = api.buckets()?;
         Ok(account)
     }
 }
@@ -104,6 +106,23 @@ impl Api<'_> {
         let all =
             ["--header", &who, "--header", &target, "--header", kind, "--data", &body.to_string(), &url];
         Ok(serde_json::from_str(&curl(&all).with_context(|| action.to_owned())?)?)
+    }
+
+    fn buckets(&self) -> Result<Vec<Bucket>> {
+        let who = self.authorization("s3");
+        let listed = Element::parse(&curl(&["--header", &who, &format!("{}/", self.endpoint)])?)?;
+        let names = listed.items("Buckets").map(|bucket| bucket.text_at("Name").to_owned());
+        let policy = |name: String| -> Result<Bucket> {
+            let (status, url) = ("\n%{http_code}", format!("{}/{name}?policy", self.endpoint));
+            let answer = curl(&["--no-fail", "--write-out", status, "--header", &who, &url])?;
+            let policy = match answer.rsplit_once('\n').context("no status")? {
+                (policy, "200") => Some(policy.to_owned()),
+                (error, "404") if error.contains("NoSuchBucketPolicy") => None,
+                (error, status) => bail!("GetBucketPolicy of {name}: {status} {error}"),
+            };
+            Ok(Bucket { name, policy })
+        };
+        names.map(policy).collect()
     }
 
     /// The emulator reads region and service from the credential scope, and checks no signature.

@@ -16,6 +16,7 @@
 mod authority;
 mod child;
 mod curl;
+mod head;
 mod image;
 mod pull;
 mod registry;

@@ -14,6 +14,8 @@ from moto.ec2.models.tags import TagBackend
 from moto.ec2.utils import random_public_ip
 from moto.iam.exceptions import NotFoundException
 from moto.iam.models import IAMBackend
+from moto.iam.access_control import PermissionResult
+from moto.s3.models import FakeBucket
 from werkzeug.serving import make_server
 
 # An elastic address is one that packets can be sent to, not one of 127.0.0.0/8.
@@ -53,6 +55,18 @@ def remove_role(self: IAMBackend, profile_name: str, role_name: str) -> None:
 
 
 IAMBackend.remove_role_from_instance_profile = remove_role
+
+
+def no_permission_by_policy(self: FakeBucket, action: str, resource: str) -> PermissionResult:
+    """Bucket policies are kept and not evaluated.
+
+    moto ignores their conditions: a bucket that denies whatever does not come through an endpoint would deny everything.
+    The data plane evaluates them where requests arrive, because only there is it known through which endpoint.
+    """
+    return PermissionResult.NEUTRAL
+
+
+FakeBucket.get_permission = no_permission_by_policy
 
 
 def end_with_parent() -> None:
