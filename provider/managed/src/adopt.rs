@@ -71,7 +71,8 @@ where
         let made = retry::attempt(token.clone(), create()).await;
         let remedy = made.as_ref().map_or_else(Failure::remedy, |_| Remedy::Final);
         lost = (remedy == Remedy::Lost && !token.is_used()).then(Instant::now);
-        if !matches!(remedy, Remedy::Lost | Remedy::Throttled) {
+        // A conflict can be with the object of a lost call, which another token would make twice.
+        if !matches!(remedy, Remedy::Lost | Remedy::Throttled | Remedy::Conflict) {
             ctx.private.set(ANSWERED, (answered(ctx) + 1).into());
         }
         match made {

@@ -15,7 +15,7 @@
 //! | unpropagated | | waits up to 2 minutes |
 //! | not found | | waits up to 30 seconds, a create up to 2 minutes |
 //! | in use | | waits, if it deletes |
-//! | conflict | | a create looks again, up to 2 minutes, if its own object can be the reason |
+//! | conflict | | looks again, up to 2 minutes, if an object of its own can be the reason |
 //! | final | | |
 //!
 //! Both end at the deadline of the operation, which is the timeout of the resource. No number of attempts ends them.
@@ -98,6 +98,20 @@ pub fn repeats(remedy: Remedy, repeatable: bool) -> bool {
         && RUNNING
             .try_with(|running| !running.cancel.is_cancelled() && Instant::now() < running.deadline)
             .unwrap_or_default()
+}
+
+/// Sleeps, and returns whether the operation of this task still runs.
+async fn pause(pause: Duration) -> bool {
+    let Ok(Running { deadline, cancel }) = RUNNING.try_with(Clone::clone) else {
+        tokio::time::sleep(pause).await;
+        return true;
+    };
+    tokio::select! {
+        biased;
+        () = cancel.cancelled() => false,
+        () = tokio::time::sleep_until(deadline) => false,
+        () = tokio::time::sleep(pause) => true,
+    }
 }
 
 /// The pause after the given number of attempts: 50 ms, and 1.6 times as long after each further attempt, up to 5 s. Each

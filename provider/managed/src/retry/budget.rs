@@ -91,12 +91,14 @@ impl Budget {
         Arc::clone(all.entry(service.to_owned()).or_default())
     }
 
-    /// Waits until a call may begin.
+    /// Waits until a call may begin, or until its operation ends.
     pub async fn admit(&self) {
         loop {
             let wait = self.bucket().take(Instant::now());
             let Some(wait) = wait else { return };
-            tokio::time::sleep(wait).await;
+            if !super::pause(wait).await {
+                return;
+            }
         }
     }
 

@@ -81,7 +81,6 @@ impl<'a, E: Failure> Patience<'a, E> {
         if !self.hopes(remedy) || self.op.is_expired() {
             return Err(self.op.explain(error));
         }
-        self.lost |= remedy == Remedy::Lost;
         let (object, reason) = (self.op.what(), remedy.reason());
         tracing::debug!(object, reason, "retrying");
         if self.reported.elapsed() >= self.op.pace().report {
@@ -115,6 +114,7 @@ impl<'a, E: Failure> Patience<'a, E> {
     pub(crate) fn hopes(&mut self, remedy: Remedy) -> bool {
         let create = matches!(self.purpose, Purpose::Create { .. });
         let Pace { settle, propagate, .. } = *self.op.pace();
+        self.lost |= remedy == Remedy::Lost;
         match remedy {
             Remedy::Throttled | Remedy::Busy | Remedy::Lost => true,
             Remedy::Unpropagated => self.lasts(propagate),
@@ -122,7 +122,7 @@ impl<'a, E: Failure> Patience<'a, E> {
             Remedy::InUse => self.purpose == Purpose::Release,
             Remedy::Conflict => {
                 let own = self.lost || self.purpose == (Purpose::Create { unique: true });
-                create && own && self.lasts(propagate)
+                (create || self.purpose == Purpose::Poll) && own && self.lasts(propagate)
             }
             Remedy::Final => false,
         }
