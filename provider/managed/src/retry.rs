@@ -101,7 +101,7 @@ pub fn repeats(remedy: Remedy, repeatable: bool) -> bool {
 }
 
 /// Sleeps, and returns whether the operation of this task still runs.
-async fn pause(pause: Duration) -> bool {
+pub async fn pause(pause: Duration) -> bool {
     let Ok(Running { deadline, cancel }) = RUNNING.try_with(Clone::clone) else {
         tokio::time::sleep(pause).await;
         return true;

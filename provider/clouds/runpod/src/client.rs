@@ -135,7 +135,9 @@ impl Client {
             }
             let (operation, status) = (error.operation, error.status);
             tracing::debug!(operation, attempts, status, ?wait, "retrying an API call");
-            tokio::time::sleep(wait).await;
+            if !retry::pause(wait).await {
+                return Err(error);
+            }
         }
     }
 
