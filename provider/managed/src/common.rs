@@ -27,6 +27,14 @@ pub trait Common: Model {
     /// Sets the ID.
     fn set_id(&mut self, id: &str);
 
+    /// The attribute [`Cloud::SITE`]. `None` if the object is global, or is where another one is.
+    fn site(&self) -> Option<&Attr<String>> {
+        None
+    }
+
+    /// Sets the site.
+    fn set_site(&mut self, _site: &str) {}
+
     /// The marks that identify the object, set in the create call.
     ///
     /// # Errors
@@ -35,6 +43,14 @@ pub trait Common: Model {
 
     /// Plans the visible part of the marks; `cloud` is `None` while the account is not known.
     fn plan_marks(&mut self, _cloud: Option<&Self::Cloud>) {}
+
+    /// The text with the site of the object: names, and IDs that users choose, are unique at one site only.
+    fn local(&self, text: &str) -> String {
+        match self.site().and_then(Attr::known) {
+            Some(site) => format!("{text}@{site}"),
+            None => text.to_owned(),
+        }
+    }
 
     /// Where the object is; `cloud` is `None` while the account is not known.
     fn location(&self, cloud: Option<&Self::Cloud>) -> Location {
@@ -75,6 +91,14 @@ pub trait Shared: Send + Sync {
 
     /// Sets the ID.
     fn set_id(&mut self, id: &str);
+
+    /// The attribute [`Cloud::SITE`]. `None` if the object is global, or is where another one is.
+    fn site(&self) -> Option<&Attr<String>> {
+        None
+    }
+
+    /// Sets the site.
+    fn set_site(&mut self, _site: &str) {}
 
     /// Where the object is; `cloud` is `None` while the account is not known.
     fn location(&self, cloud: Option<&Self::Cloud>) -> Location {
@@ -143,6 +167,14 @@ impl<M: HasShared> Common for M {
 
     fn set_id(&mut self, id: &str) {
         self.as_mut().set_id(id);
+    }
+
+    fn site(&self) -> Option<&Attr<String>> {
+        self.as_ref().site()
+    }
+
+    fn set_site(&mut self, site: &str) {
+        self.as_mut().set_site(site);
     }
 
     fn marks(&self, cloud: &Self::Cloud) -> Result<<Self::Cloud as Cloud>::Marks, NotKnown> {

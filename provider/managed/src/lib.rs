@@ -12,6 +12,7 @@ mod failure;
 mod managed;
 mod memory;
 pub mod ranges;
+mod references;
 pub mod retry;
 mod session;
 pub mod sets;
@@ -19,7 +20,7 @@ pub mod timeouts;
 mod wait;
 mod work;
 
-pub use cloud::{Cloud, Locator, Memory, Place, Scope};
+pub use cloud::{Cloud, Imported, Locator, Memory, Place, Scope};
 pub use common::{Common, HasShared, Operation, Shared, key};
 pub use failure::Failure;
 pub use managed::{Managed, Object, ensure};

@@ -28,6 +28,7 @@ mod nat_gateway;
 mod parameter;
 mod policy;
 mod redact;
+mod region;
 mod resolver;
 mod resolver_endpoint;
 mod resolver_rule;
@@ -54,7 +55,7 @@ mod vpc_peering;
 pub use config::{AssumeRole, AwsConfig};
 pub use error::ApiError;
 pub use memory::{PlannedEndpoint, PlannedSecurityGroup, PlannedVpc, PlannedZone, RunMemory};
-pub use session::{Aws, Session, s3_options, watch_live};
+pub use session::{Aws, Session, s3_options};
 
 use tf_provider_rs::Registry;
 use transit_gateway_route_table_link::{Association, Link, Propagation};

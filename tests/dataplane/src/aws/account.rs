@@ -2,6 +2,7 @@
 //!
 //! Names are those of the EC2, Route 53, Route 53 Resolver and S3 API references.
 
+use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr};
 
 use ipnet::Ipv4Net;
@@ -262,6 +263,8 @@ pub enum EndpointKind {
     },
     Interface {
         subnets: Vec<String>,
+        /// Of its network interfaces, by subnet. Where there is none, any free one is taken.
+        addresses: BTreeMap<String, Ipv4Addr>,
         groups: Vec<String>,
         private_dns: bool,
         /// Whether in-VPC clients get the public addresses, because a gateway endpoint serves them.

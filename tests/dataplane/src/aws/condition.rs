@@ -13,9 +13,7 @@ use super::policy::like;
 pub(super) struct Condition {
     key: String,
     test: Test,
-    /// The suffix `IfExists`: "If the condition key is not present, evaluate the condition element as true".
-    if_exists: bool,
-    /// What an absent key means otherwise.
+    /// What an absent key means.
     absent: bool,
 }
 
@@ -62,12 +60,13 @@ impl Condition {
             other => bail!("the operator {other} is not evaluated here"),
         };
         let absent = match set {
-            None => negated,
+            // "If the condition key is not present, evaluate the condition element as true".
+            None => if_exists || negated,
             Some("ForAllValues") => true,
             Some("ForAnyValue") => false,
             Some(other) => bail!("no set operator {other}"),
         };
-        Ok(Condition { key: key.to_ascii_lowercase(), test, if_exists, absent })
+        Ok(Condition { key: key.to_ascii_lowercase(), test, absent })
     }
 
     /// Whether it holds in a request context, whose keys are in lower case.
@@ -75,7 +74,7 @@ impl Condition {
         let value = keys.get(self.key.as_str());
         match (&self.test, value) {
             (Test::Null { absent }, value) => value.is_none() == *absent,
-            (_, None) => self.if_exists || self.absent,
+            (_, None) => self.absent,
             (Test::Equal { is, case, values }, Some(value)) => {
                 let same = |it: &String| if *case { it == value } else { it.eq_ignore_ascii_case(value) };
                 values.iter().any(same) == *is

@@ -1,5 +1,6 @@
 //! What an account holds, asked of the API as any client asks.
 
+use std::collections::BTreeMap;
 use std::fmt::Debug;
 use std::net::{IpAddr, Ipv4Addr};
 use std::str::FromStr;
@@ -48,10 +49,11 @@ impl Account {
         account.transit_gateways = api.transit_gateways()?;
         account.network_acls = each(list("DescribeNetworkAcls", "networkAclSet")?, network_acl)?;
         account.security_groups = each(list("DescribeSecurityGroups", "securityGroupInfo")?, security_group)?;
-        account.interfaces = api.interfaces(&list("DescribeNetworkInterfaces", "networkInterfaceSet")?)?;
+        let interfaces = list("DescribeNetworkInterfaces", "networkInterfaceSet")?;
+        account.interfaces = api.interfaces(&interfaces)?;
         let groups = list("DescribeSecurityGroups", "securityGroupInfo")?;
-        account.endpoints =
-            each(living(list("DescribeVpcEndpoints", "vpcEndpointSet")?), |item| endpoint(item, &groups))?;
+        let endpoints = living(list("DescribeVpcEndpoints", "vpcEndpointSet")?);
+        account.endpoints = each(endpoints, |item| endpoint(item, &groups, &interfaces))?;
         account.zones = api.zones()?;
         account.resolver_endpoints = api.resolver_endpoints()?;
         account.resolver_rules = api.resolver_rules()?;
@@ -445,7 +447,8 @@ fn protocol(text: &str) -> Result<Protocol> {
 }
 
 /// `groups` are all security groups: an endpoint without any has the default one of its VPC.
-fn endpoint(item: &Element, groups: &[Element]) -> Result<Endpoint> {
+/// `interfaces` are all network interfaces, of which the endpoint has some.
+fn endpoint(item: &Element, groups: &[Element], interfaces: &[Element]) -> Result<Endpoint> {
     let vpc = item.text_at("vpcId");
     let flag = |path: &str| item.text_at(path) == "true";
     let mut own: Vec<String> =
@@ -460,6 +463,7 @@ fn endpoint(item: &Element, groups: &[Element]) -> Result<Endpoint> {
     } else {
         EndpointKind::Interface {
             subnets: texts(item, "subnetIdSet"),
+            addresses: own_addresses(item, interfaces)?,
             groups: own,
             private_dns: flag("privateDnsEnabled"),
             private_dns_only_for_inbound: flag("dnsOptions/privateDnsOnlyForInboundResolverEndpoint"),
@@ -475,6 +479,12 @@ fn endpoint(item: &Element, groups: &[Element]) -> Result<Endpoint> {
         kind,
         policy,
     })
+}
+
+fn own_addresses(endpoint: &Element, interfaces: &[Element]) -> Result<BTreeMap<String, Ipv4Addr>> {
+    let ids = texts(endpoint, "networkInterfaceIdSet");
+    let own = interfaces.iter().filter(|item| ids.iter().any(|id| id == item.text_at("networkInterfaceId")));
+    own.map(|item| Ok((item.text_at("subnetId").to_owned(), parsed(item, "privateIpAddress")?))).collect()
 }
 
 fn record_set(item: &Element) -> RecordSet {

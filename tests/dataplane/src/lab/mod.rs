@@ -22,6 +22,7 @@
 
 mod dns;
 mod internet;
+mod listen;
 mod node;
 mod probe;
 mod responder;

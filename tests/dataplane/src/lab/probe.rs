@@ -43,7 +43,7 @@ pub enum Outcome {
     },
     /// Something else answered, or accepted the connection without saying who it is.
     Open,
-    /// A server answered a request with 403; its words.
+    /// A server refused a request; its words.
     Forbidden(String),
     /// The host is there, and nothing listens.
     Refused,
@@ -233,7 +233,8 @@ async fn over_udp(socket: std::net::UdpSocket, to: SocketAddr) -> std::io::Resul
 fn answered(bytes: &[u8]) -> Outcome {
     let text = String::from_utf8_lossy(bytes);
     let (head, text) = text.split_once("\r\n\r\n").unwrap_or(("", &text));
-    if head.starts_with("HTTP/1.1 403 ") {
+    // Most APIs of AWS say 400 and AccessDeniedException.
+    if head.starts_with("HTTP/1.1 403 ") || head.starts_with("HTTP/1.1 400 ") {
         return Outcome::Forbidden(text.to_owned());
     }
     let said = text.trim().rsplit_once(' ').map(|(server, seen)| (server.to_owned(), seen.parse()));

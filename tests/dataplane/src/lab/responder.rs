@@ -1,12 +1,12 @@
 //! Servers that say who they are and whom they see.
 
 use std::fmt::Debug;
-use std::net::{IpAddr, SocketAddr, TcpListener, UdpSocket};
+use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 
-use anyhow::{Context as _, Result};
+use anyhow::Result;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
-use tokio::net::TcpStream;
+use tokio::net::{TcpListener, TcpStream, UdpSocket};
 
 use super::{Lab, Node};
 
@@ -42,31 +42,18 @@ impl Lab {
     ) -> Result<()> {
         let all =
             addresses.iter().flat_map(|address| ports.iter().map(|port| SocketAddr::new(*address, *port)));
-        let (tcp, udp) = node.inside(|| {
-            let (mut tcp, mut udp) = (Vec::new(), Vec::new());
-            for at in all {
-                let bound = (TcpListener::bind(at), UdpSocket::bind(at));
-                let (listener, socket) = (bound.0.with_context(|| format!("TCP {at}"))?, bound.1?);
-                listener.set_nonblocking(true)?;
-                socket.set_nonblocking(true)?;
-                tcp.push(listener);
-                udp.push(socket);
-            }
-            Ok((tcp, udp))
-        })?;
-        let _inside = self.runtime().enter();
+        let (tcp, udp) = self.listen(node, &all.collect::<Vec<_>>())?;
         for listener in tcp {
-            let listener = tokio::net::TcpListener::from_std(listener)?;
             self.runtime().spawn(streams(listener, node.name().to_owned(), gate.cloned()));
         }
         for socket in udp {
-            self.runtime().spawn(datagrams(tokio::net::UdpSocket::from_std(socket)?, node.name().to_owned()));
+            self.runtime().spawn(datagrams(socket, node.name().to_owned()));
         }
         Ok(())
     }
 }
 
-async fn streams(listener: tokio::net::TcpListener, name: String, gate: Option<Arc<dyn Gate>>) {
+async fn streams(listener: TcpListener, name: String, gate: Option<Arc<dyn Gate>>) {
     while let Ok((stream, peer)) = listener.accept().await {
         let (text, gate) = (format!("{name} {peer}\n"), gate.clone());
         // A client that goes away sees for itself that it got no answer.
@@ -95,10 +82,10 @@ async fn answer(
     stream.shutdown().await
 }
 
-async fn datagrams(socket: tokio::net::UdpSocket, name: String) {
+async fn datagrams(socket: UdpSocket, name: String) {
     let mut buffer = vec![0; 4096];
     loop {
-        // An error tells of an earlier answer that could not be delivered.
+        // An error reports that an earlier answer could not be delivered.
         if let Ok((_, peer)) = socket.recv_from(&mut buffer).await {
             let _ = socket.send_to(format!("{name} {peer}\n").as_bytes(), peer).await;
         }

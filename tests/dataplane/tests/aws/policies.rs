@@ -135,3 +135,27 @@ fn whoever_signs_nothing_needs_the_bucket_s_policy() {
     // A bucket of somebody else.
     assert_eq!(anonymous("open-data").server(), Some("vpce-s3-hub"));
 }
+
+#[test]
+fn endpoints_of_ecr_refuse_as_registries_and_apis_do() {
+    let open = [Peer::Range(p("10.0.0.0/16"))];
+    let one = r#"{"Effect":"Allow","Principal":"*","Action":["ecr:BatchGetImage","ecr:GetDownloadUrlForLayer"],
+        "Resource":"arn:aws:ecr:us-east-1:123456789012:repository/llm/*"}"#;
+    let draft = draft("").group("sg", "hub", &open);
+    let draft = draft.interface_endpoint("ecr.dkr", "public", &["sg"], true);
+    let draft = draft.interface_endpoint("ecr.api", "public", &["sg"], true);
+    let world = draft.endpoint_policy("vpce-ecr.dkr", one).endpoint_policy("vpce-ecr.api", one).build();
+    let registry = "123456789012.dkr.ecr.us-east-1.amazonaws.com";
+    let get = |path: &str| world.ask("inside", registry, path, &[]);
+    assert_eq!(get("/v2/llm/trainer/manifests/1").server(), Some("vpce-ecr.dkr"));
+    assert_eq!(get("/v2/").server(), Some("vpce-ecr.dkr"));
+    let Outcome::Forbidden(text) = get("/v2/other/manifests/1") else { panic!("not refused") };
+    assert!(text.contains("\"DENIED\"") && text.contains("no VPC endpoint policy allows"), "{text}");
+    let token = "x-amz-target: AmazonEC2ContainerRegistry_V20150921.GetAuthorizationToken";
+    let Outcome::Forbidden(text) =
+        world.ask("inside", "api.ecr.us-east-1.amazonaws.com", "/", &[token, SIGNED])
+    else {
+        panic!("not refused")
+    };
+    assert!(text.contains("AccessDeniedException") && text.contains("ecr:GetAuthorizationToken"), "{text}");
+}

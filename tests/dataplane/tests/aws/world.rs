@@ -1,5 +1,6 @@
 //! Accounts written by hand, and what their packets do.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use warren_dataplane::aws::{
@@ -160,6 +161,7 @@ impl Draft {
             service_name: format!("com.amazonaws.us-east-1.{service}"),
             kind: EndpointKind::Interface {
                 subnets: vec![subnet.to_owned()],
+                addresses: BTreeMap::new(),
                 groups: groups.iter().map(|id| (*id).to_owned()).collect(),
                 private_dns,
                 private_dns_only_for_inbound: false,
@@ -296,12 +298,16 @@ impl World {
         assert!(!outcome.reached(), "{from} -> {to}: {outcome:?}");
     }
 
-    /// Reads an object of a bucket, where the machine resolves its name.
+    /// Reads an object of a bucket.
     pub(crate) fn get(&self, from: &str, bucket: &str, headers: &[&str]) -> Outcome {
-        let host = format!("{bucket}.s3.us-east-1.amazonaws.com");
+        self.ask(from, &format!("{bucket}.s3.us-east-1.amazonaws.com"), "/part/0", headers)
+    }
+
+    /// A request for a path of a host, where the machine resolves its name.
+    pub(crate) fn ask(&self, from: &str, host: &str, path: &str, headers: &[&str]) -> Outcome {
         let node = &self.network.place(from).unwrap().node;
-        let at = *self.lab.lookup(node, &host).addresses.iter().next().unwrap();
-        self.lab.probe(&[Probe::get(node, (at, 443).into(), &host, "/part/0", headers)]).remove(0)
+        let at = *self.lab.lookup(node, host).addresses.iter().next().unwrap();
+        self.lab.probe(&[Probe::get(node, (at, 443).into(), host, path, headers)]).remove(0)
     }
 
     pub(crate) fn lookup(&self, from: &str, name: &str) -> Lookup {

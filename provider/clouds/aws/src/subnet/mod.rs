@@ -31,7 +31,7 @@ impl Object for Subnet {
     }
 
     async fn plan(session: &Session, change: &mut Change<Subnet>, diagnostics: &mut Diagnostics) {
-        let aws = session.located().await;
+        let aws = session.located(&change.planned).await;
         if let Ok(part) = part(&change.planned, aws.as_deref()) {
             diagnostics.extend(session.guard().plan(part).await);
         }

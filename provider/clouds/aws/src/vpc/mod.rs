@@ -56,7 +56,7 @@ impl Object for Vpc {
             (Some(prior), Some(true)) if prior.ipv6_cidr_block.is_known() => prior.ipv6_cidr_block,
             _ => Attr::Unknown,
         };
-        let aws = session.located().await;
+        let aws = session.located(&*planned).await;
         let (Ok(name), Ok(occupied)) = (planned.object.name(), occupied(planned, aws.as_deref())) else {
             return;
         };
@@ -65,7 +65,7 @@ impl Object for Vpc {
             dns_support: planned.enable_dns_support,
             dns_hostnames: planned.enable_dns_hostnames,
         };
-        session.run().vpcs.put(name, planned.id().as_deref(), memory);
+        session.run().vpcs.put(&planned.local(name), planned.id().as_deref(), memory);
         diagnostics.extend(session.guard().plan(occupied).await);
     }
 

@@ -30,6 +30,8 @@ use model::{State, dns_suffix};
 
 #[async_trait]
 impl Object for Endpoint {
+    const ELSEWHERE: &'static [&'static str] = &["network"];
+
     async fn plan(session: &Session, change: &mut Change<Endpoint>, diagnostics: &mut Diagnostics) {
         let planned = &mut change.planned;
         if let Some(prior) = &change.prior
@@ -40,11 +42,11 @@ impl Object for Endpoint {
         let Some(name) = planned.object.name.known() else { return };
         planned.dns_suffix = dns_suffix(name, planned.automate_dns);
         if planned.address_id.is_unknown()
-            && let Some(gcp) = session.known()
+            && let Some(gcp) = session.known_of(&*planned)
         {
             planned.address_id = api::address_id(&gcp.project, name).into();
         }
-        match occupied(planned, session.known().as_deref()) {
+        match occupied(planned, session.known_of(&*planned).as_deref()) {
             Ok(resource) => diagnostics.extend(session.guard().plan(resource).await),
             Err(error) => diagnostics.extend(error.into()),
         }
