@@ -84,17 +84,17 @@ resource "warren_aws_vpc_endpoint" "s3" {
 }
 "#;
 
-/// Every second call is throttled, whatever it is for: creates, polls, reads and deletes.
+/// Every call is throttled once, whatever it is for: creates, polls, reads and deletes. Changes are throttled several times.
 #[test]
 fn every_call_to_aws_is_throttled() -> Result<()> {
     let habits = ProxyConfig { pending: 2, deleting: 2, ..ProxyConfig::default() };
     let stage = AwsStage::with(habits, AWS)?;
-    for faults in [|| Fault::throttle().each(1), || Fault::throttle().each(3)] {
+    for faults in [|| Fault::throttle().each(1), || Fault::throttle().on_writes().each(3)] {
         let struck = survive(&stage, &|| vec![faults()])?;
         let actions = actions(&struck);
         println!("{} calls throttled: {actions:?}", struck.len());
-        for action in ["CreateNatGateway", "DescribeNatGateways", "DeleteNatGateway", "CreateTags"] {
-            ensure!(actions.contains_key(action) || action == "CreateTags", "{action} was never throttled");
+        for action in ["CreateVpc", "CreateNatGateway", "DeleteNatGateway"] {
+            ensure!(actions.contains_key(action), "{action} was never throttled");
         }
     }
     Ok(())
@@ -128,9 +128,9 @@ const SPELLINGS: [(u16, &str, &str); 5] = [
     (403, "CONCURRENT_OPERATIONS_QUOTA_EXCEEDED", "Rate Limit Exceeded"),
 ];
 
-/// Peerings and routes of a hub with three spokes, none of which waits for another.
+/// Peerings and routes of a hub with two spokes, none of which waits for another.
 const PEERINGS: &str = r#"
-locals { spokes = toset(["a", "b", "c"]) }
+locals { spokes = toset(["a", "b"]) }
 
 resource "warren_gcp_network" "hub" {
   name = "hub"
@@ -168,13 +168,19 @@ resource "warren_gcp_route" "internet" {
 #[test]
 fn every_call_to_google_is_throttled_in_every_spelling() -> Result<()> {
     let stage = GoogleStage::with(GoogleConfig { polls: 2, ..GoogleConfig::default() }, PEERINGS)?;
-    let mut struck = 0;
-    for (status, code, message) in SPELLINGS {
-        let fault = || vec![Fault::error(status, code, message).each(1)];
-        struck += survive(&stage, &fault)?.iter().filter(|call| call.status == Some(status)).count();
+    // Each fault hits every tenth call that the others spare.
+    let faults = || {
+        let fault = |(place, (status, code, message)): (u32, (u16, &str, &str))| {
+            Fault::error(status, code, message).skip(place * 2).every(10).times(u32::MAX)
+        };
+        (0..).zip(SPELLINGS).map(fault).collect()
+    };
+    let struck = survive(&stage, &faults)?;
+    for (status, code, _) in SPELLINGS {
+        let struck = struck.iter().filter(|call| call.status == Some(status)).count();
+        println!("{struck} calls with {status}, such as {code}");
+        ensure!(struck > 5, "only {struck} calls were answered with {status} {code}");
     }
-    println!("{struck} calls throttled");
-    ensure!(struck > 100, "only {struck} calls were throttled");
     Ok(())
 }
 
@@ -198,7 +204,8 @@ fn peerings_and_routes_take_turns() -> Result<()> {
                 |method| Fault::error(400, "badRequest", message).on(&format!("compute.{method}")).times(2);
             changes.map(fault).to_vec()
         };
-        let struck = survive(&stage, &faults)?;
+        let mut struck = survive(&stage, &faults)?;
+        struck.retain(|call| call.error.as_deref() == Some("badRequest"));
         ensure!(actions(&struck).len() == changes.len(), "{:?}", actions(&struck));
     }
     Ok(())

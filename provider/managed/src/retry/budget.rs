@@ -11,7 +11,7 @@ const BURST: f64 = 100.0;
 /// Calls per second at most.
 const MOST: f64 = 100.0;
 /// Calls per second at least.
-const LEAST: f64 = 2.0;
+const LEAST: f64 = 5.0;
 /// By how many calls per second the rate grows in each second without throttling.
 const GROWTH: f64 = 1.0;
 /// Throttled responses within this time count as one, because their calls began at the same rate.
