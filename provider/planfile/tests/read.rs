@@ -74,10 +74,10 @@ fn a_network_is_in_the_region_of_its_resource() {
             ] },
         },
         "resource_changes": [
-            created("warren_aws_vpc", "home", serde_json::json!({}), serde_json::json!({})),
-            created("warren_aws_vpc", "away", serde_json::json!({ "region": "eu-west-1" }), serde_json::json!({})),
-            created("warren_aws_vpc", "later", serde_json::json!({}), serde_json::json!({ "region": true })),
-            created("aws_vpc", "west", serde_json::json!({}), serde_json::json!({})),
+            created("warren_aws_vpc", "home", &serde_json::json!({}), &serde_json::json!({})),
+            created("warren_aws_vpc", "away", &serde_json::json!({ "region": "eu-west-1" }), &serde_json::json!({})),
+            created("warren_aws_vpc", "later", &serde_json::json!({}), &serde_json::json!({ "region": true })),
+            created("aws_vpc", "west", &serde_json::json!({}), &serde_json::json!({})),
         ],
     });
     let text = text.to_string();
@@ -93,8 +93,8 @@ fn a_network_is_in_the_region_of_its_resource() {
 fn created(
     kind: &str,
     name: &str,
-    after: serde_json::Value,
-    unknown: serde_json::Value,
+    after: &serde_json::Value,
+    unknown: &serde_json::Value,
 ) -> serde_json::Value {
     serde_json::json!({
         "address": format!("{kind}.{name}"),

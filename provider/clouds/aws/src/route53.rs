@@ -5,7 +5,7 @@ use std::sync::{Mutex, PoisonError};
 use aws_config::retry::RetryConfig;
 use aws_sdk_route53::types::{ChangeInfo, ChangeStatus, Vpc, VpcRegion};
 use tf_provider_rs::{Attr, Diagnostics, Object, Path, Progress, Value};
-use warren_managed::{Failure, Poll, adopt};
+use warren_managed::{Poll, adopt};
 
 use crate::error::{ApiError, Named, OrMissing, Parsed};
 use crate::ids::{VpcId, ZoneId};
