@@ -30,6 +30,16 @@ impl Location {
         Location { cloud: "gcp".into(), account: project.into(), region: region.into() }
     }
 
+    /// Whether it is the same location, as far as both are known.
+    pub(crate) fn may_be(&self, other: &Location) -> bool {
+        let pairs = [
+            (&*self.cloud, &*other.cloud),
+            (&*self.account, &*other.account),
+            (&*self.region, &*other.region),
+        ];
+        pairs.iter().all(|(one, other)| one == other || one.is_empty() || other.is_empty())
+    }
+
     /// Whether nothing is known about it.
     pub fn is_empty(&self) -> bool {
         self.cloud.is_empty() && self.account.is_empty() && self.region.is_empty()
@@ -76,6 +86,12 @@ impl Key {
     /// The key of an object whose location is not known, or which has none.
     pub fn new(kind: &'static str, name: impl Into<String>) -> Key {
         Key { kind: kind.into(), name: name.into(), location: Location::default(), owner: None }
+    }
+
+    /// Whether the account of an object in a cloud is known.
+    pub(crate) fn is_located(&self) -> bool {
+        let in_a_cloud = self.kind.starts_with("warren_aws_") || self.kind.starts_with("warren_gcp_");
+        !in_a_cloud || !self.location.account.is_empty()
     }
 
     /// Sets the location.

@@ -63,13 +63,29 @@ impl Run {
 
     /// Registers what another process of the run has planned, unless this one has planned the same resource.
     pub(crate) fn register_foreign(&mut self, resource: PlannedResource) {
-        if self.resources.get(&resource.key).is_none_or(|entry| entry.foreign) {
+        let own = |key: &Key| self.resources.get(key).is_some_and(|entry| !entry.foreign);
+        if !own(&resource.key) && !self.unsure(&resource.key).iter().any(own) {
             self.insert(resource, true);
         }
     }
 
+    /// Resources that may be the one of `key`: with the same name, and a location that is not wholly known. A plan may
+    /// not know the account yet that the apply knows.
+    fn unsure(&self, key: &Key) -> Vec<Key> {
+        let first = Key { location: Location::default(), owner: None, ..key.clone() };
+        let named = self.resources.range(first..).map(|(other, _)| other);
+        let named = named.take_while(|other| other.kind == key.kind && other.name == key.name);
+        let may_be = |other: &&Key| other.owner == key.owner && other.location.may_be(&key.location);
+        named.filter(|other| *other != key).filter(may_be).cloned().collect()
+    }
+
     fn insert(&mut self, resource: PlannedResource, foreign: bool) -> Option<PlannedResource> {
         let key = resource.key.clone();
+        for unsure in self.unsure(&key) {
+            if self.resources.get(&unsure).is_some_and(|entry| entry.foreign) {
+                self.remove(&unsure);
+            }
+        }
         let earlier = self.remove(&key);
         self.gone.remove(&key);
         if let Some(id) = &resource.id {
@@ -88,6 +104,7 @@ impl Run {
             self.pools.insert(key.clone(), resource.pools.clone());
         }
         let clash = earlier
+            .filter(|earlier| !earlier.foreign || key.is_located())
             .filter(|earlier| !earlier.applied && certainly_two(&earlier.resource, &resource))
             .map(|earlier| earlier.resource);
         self.resources.insert(key, Entry { resource, applied: false, foreign });

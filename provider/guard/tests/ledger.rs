@@ -13,7 +13,8 @@ use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 use case::{Case, Random};
-use process::Process;
+use process::{Alias, Process};
+use warren_guard::Location;
 
 /// Cases of the random tests.
 const CASES: u64 = 3000;
@@ -29,6 +30,8 @@ fn main() -> ExitCode {
             killed_processes_leave_a_ledger_that_others_use();
             a_process_that_holds_the_lock_is_waited_for_and_then_reported();
             processes_that_cannot_meet_say_so_once();
+            an_account_that_only_the_apply_knows_raises_no_alarm();
+            one_name_in_one_place_is_one_network();
             ExitCode::SUCCESS
         }
     }
@@ -133,6 +136,40 @@ fn processes_that_cannot_meet_say_so_once() {
     let told = process.plan(&case::vpc("first", 0, "10.0.0.0/16"));
     assert!(told.len() == 1 && told[0].contains("cannot share its ranges with the others"), "{told:?}");
     assert_eq!(process.plan(&case::vpc("second", 0, "10.1.0.0/16")), Vec::<String>::new());
+}
+
+/// During the plan, a value of the provider block may be unknown.
+fn an_account_that_only_the_apply_knows_raises_no_alarm() {
+    let folder = tempfile::tempdir().unwrap();
+    let known = case::alias("us-east-1");
+    let unknown = Alias { location: Location::default(), ..known.clone() };
+    let hub = case::vpc("hub", 0, "10.0.0.0/16");
+    let mut plan = Process::start(folder.path());
+    plan.configure(&unknown);
+    assert_eq!(plan.plan(&hub), Vec::<String>::new());
+    let mut other = Process::start(folder.path());
+    other.configure(&unknown);
+    assert_eq!(other.plan(&case::vpc("hub", 0, "10.1.0.0/16")), Vec::<String>::new());
+    drop((plan, other));
+    let mut apply = Process::start(folder.path());
+    apply.configure(&known);
+    assert_eq!(apply.plan(&hub), Vec::<String>::new());
+    // Once it is known, it is compared.
+    let mut elsewhere = Process::start(folder.path());
+    elsewhere.configure(&case::alias("eu-west-1"));
+    assert_eq!(elsewhere.plan(&hub).len(), 1);
+}
+
+/// Two provider configurations for one location have one namespace.
+fn one_name_in_one_place_is_one_network() {
+    let folder = tempfile::tempdir().unwrap();
+    let (mut one, mut two) = (Process::start(folder.path()), Process::start(folder.path()));
+    for process in [&mut one, &mut two] {
+        process.configure(&case::alias("us-east-1"));
+    }
+    assert_eq!(one.plan(&case::vpc("hub", 0, "10.0.0.0/16")), Vec::<String>::new());
+    let told = two.plan(&case::vpc("hub", 0, "10.1.0.0/16"));
+    assert!(told.len() == 1 && told[0].contains("names must be unique"), "{told:?}");
 }
 
 fn only_file(folder: &Path) -> std::path::PathBuf {

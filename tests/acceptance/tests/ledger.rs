@@ -163,8 +163,7 @@ fn networks_that_move_between_provider_configurations_raise_no_false_alarm() -> 
         Ok(())
     };
     let (a, b) = ("10.0.0.0/16", "10.1.0.0/16");
-    let first = Network::new(0, "hub", a)?;
-    run(&[first.clone(), Network::new(1, "hub", b)?, Network::new(4, "hub", "10.2.0.0/16")?])?;
+    run(&[Network::new(0, "hub", a)?, Network::new(1, "hub", b)?, Network::new(4, "hub", "10.2.0.0/16")?])?;
     // The ranges are exchanged, and a third configuration gets the one of a network that is destroyed.
     run(&[Network::new(0, "hub", b)?, Network::new(1, "hub", a)?, Network::new(2, "hub", "10.2.0.0/16")?])?;
     // An overlap of an existing network with a new one is refused, and nothing has changed.

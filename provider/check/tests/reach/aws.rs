@@ -396,6 +396,26 @@ fn replies_that_pass_a_nat_gateway_are_lost() {
 }
 
 #[test]
+fn what_arrives_over_a_transit_gateway_does_not_pass_a_peering() {
+    let route = |to: &str, key: &str, target: &str| json!({ "cidr_block": to, key: target });
+    let all = with(
+        &hub_and_spoke(),
+        &json!({
+            "aws_vpc_peering_connection.other": { "vpc_id": "aws_vpc.hub", "peer_vpc_id": "aws_vpc.other" },
+            "aws_ec2_transit_gateway_route.isolated_too": { "destination_cidr_block": "10.3.0.0/16" },
+            "aws_route_table.private": { "route": [
+                route("10.2.0.0/16", "vpc_peering_connection_id", "aws_vpc_peering_connection.other"),
+                route("10.0.0.0/8", "transit_gateway_id", "aws_ec2_transit_gateway.hub"),
+            ] },
+            "aws_route_table.other": { "route": [route("10.0.0.0/8", "vpc_peering_connection_id", "aws_vpc_peering_connection.other")] },
+        }),
+    );
+    assert!(ask(&all, "aws_subnet.private", &subnet("aws_subnet.other")).starts_with("reached"));
+    let answer = ask(&all, "aws_subnet.spoke", &subnet("aws_subnet.other"));
+    assert!(answer.starts_with("not reached") && answer.contains("comes from another network"), "{answer}");
+}
+
+#[test]
 fn a_route_to_a_host_decides_nothing() {
     let all = with(
         &hub_and_spoke(),

@@ -276,6 +276,64 @@ fn a_plan_claims_until_it_is_applied_or_lapses() {
     assert_eq!(shown(&document), ["10.1.0.0/16 hub \"us-east-1\""]);
 }
 
+fn located(name: &str, region: &str, net: &str) -> PlannedResource {
+    let resource = PlannedResource::new(wanted(name, region, net).key);
+    resource.range(net.parse().unwrap(), tf_provider_rs::Path::of("cidr_block"), Role::Occupy)
+}
+
+#[tokio::test]
+async fn a_plan_is_refused_what_another_owner_has_planned() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("claims.json");
+    let of = |owner: &str| {
+        Guard::new(GuardConfig { claims: Some(ClaimsUrl::File(file.clone())), ..config(owner) })
+    };
+    let (ours, early, late) = (of("ours"), of("theirs"), of("theirs"));
+    // One of the others has read the claims before, and compares again when it claims.
+    assert!(early.plan(located("other", "eu-west-1", "10.5.0.0/16")).await.is_empty());
+    assert!(ours.plan(located("hub", "us-east-1", "10.0.0.0/16")).await.is_empty());
+    let told = early.plan(located("hub", "eu-west-1", "10.0.128.0/17")).await;
+    insta::assert_snapshot!(format!("{}\n{}", told.0[0].summary, told.0[0].detail));
+    let told = late.plan(located("hub", "eu-west-1", "10.0.128.0/17")).await;
+    insta::assert_snapshot!(format!("{}\n{}", told.0[0].summary, told.0[0].detail));
+    assert_eq!(std::fs::read_to_string(&file).unwrap().matches("planned_until").count(), 2);
+
+    let hub = wanted("hub", "us-east-1", "10.0.0.0/16");
+    ours.claim(&hub.key, ClaimRole::Occupy, &hub.nets).await.unwrap();
+    assert!(ours.plan(located("hub", "us-east-1", "10.0.0.0/16")).await.is_empty());
+    let text = std::fs::read_to_string(&file).unwrap();
+    assert_eq!(text.matches("planned_until").count(), 1, "settled: {text}");
+    ours.release(&hub.key).await.unwrap();
+    assert!(!std::fs::read_to_string(&file).unwrap().contains("ours"));
+}
+
+#[tokio::test]
+async fn a_plan_that_cannot_write_the_claims_warns_once() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("claims.json");
+    std::fs::create_dir(folder.path().join("claims.json.lock")).unwrap();
+    let guard = Guard::new(GuardConfig { claims: Some(ClaimsUrl::File(file.clone())), ..config("ours") });
+    let told = guard.plan(located("a", "us-east-1", "10.0.0.0/16")).await;
+    let text = format!("{:?} {}\n{}", told.0[0].severity, told.0[0].summary, told.0[0].detail);
+    insta::assert_snapshot!(text.replace(&file.display().to_string(), "claims.json"));
+    assert!(guard.plan(located("b", "us-east-1", "10.1.0.0/16")).await.is_empty());
+}
+
+#[tokio::test]
+async fn a_claim_of_the_same_owner_elsewhere_is_a_warning_unless_the_run_plans_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("claims.json");
+    let guard = || Guard::new(GuardConfig { claims: Some(ClaimsUrl::File(file.clone())), ..config("ours") });
+    let hub = wanted("hub", "us-east-1", "10.0.0.0/16");
+    guard().claim(&hub.key, ClaimRole::Occupy, &hub.nets).await.unwrap();
+
+    let told = guard().plan(located("hub", "eu-west-1", "10.0.0.0/16")).await;
+    insta::assert_snapshot!(format!("{:?} {}\n{}", told.0[0].severity, told.0[0].summary, told.0[0].detail));
+    let moves = guard();
+    moves.forget(&hub.key, Some("vpc-1"));
+    assert!(moves.plan(located("hub", "eu-west-1", "10.0.0.0/16")).await.is_empty());
+}
+
 /// A document of version 1, in which the claim of `hub` is that of one of its regions.
 fn old() -> Document {
     let text = r#"{"version": 1, "fabric": "llm", "claims": [

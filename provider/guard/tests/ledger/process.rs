@@ -134,7 +134,7 @@ pub(super) fn serve() -> ExitCode {
                 Vec::new()
             }
         };
-        println!("{}", serde_json::to_string(&told).unwrap());
+        writeln!(std::io::stdout(), "{}", serde_json::to_string(&told).unwrap()).unwrap();
     }
     ExitCode::SUCCESS
 }

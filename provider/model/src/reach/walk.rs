@@ -180,6 +180,13 @@ fn step<'a>(
                 return dropped(format!("peering {key} is not in the plan"));
             };
             walk.hops.push(hop(format!("peering {}", peering.head.name)));
+            if walk.guest {
+                return dropped(format!(
+                    "peering {} carries only packets from {} itself, and this one comes from another network",
+                    peering.head.name,
+                    lists.all.name(network)
+                ));
+            }
             walk.gates.push(leaves);
             let sides = [(&peering.left, &peering.right), (&peering.right, &peering.left)];
             let other =

@@ -148,13 +148,13 @@ mod tests {
             "authorization: AWS4-HMAC-SHA256 Credential=test/20260101/us-east-1/s3/aws4_request, Signature=0";
         let presigned = "HEAD /part/0?X-Amz-Credential=test%2F20260101 HTTP/1.1\r\nhost: a.b.s3.us-east-1.amazonaws.com\r\n\r\n";
         for head in [
-            &format!(
+            format!(
                 "GET /part/0?versionId=1 HTTP/1.1\r\nHost: a.b.s3.us-east-1.amazonaws.com\r\n{signed}\r\n\r\n"
             ),
-            &format!("GET /a.b/part/0 HTTP/1.1\r\n{signed}\r\nhost: s3.us-east-1.amazonaws.com:443\r\n\r\n"),
-            presigned,
+            format!("GET /a.b/part/0 HTTP/1.1\r\n{signed}\r\nhost: s3.us-east-1.amazonaws.com:443\r\n\r\n"),
+            presigned.to_owned(),
         ] {
-            let operation = read(head).unwrap();
+            let operation = read(&head).unwrap();
             assert_eq!(operation.action, "s3:GetObject", "{head}");
             assert_eq!(operation.resource, "arn:aws:s3:::a.b/part/0", "{head}");
             assert_eq!(

@@ -185,7 +185,16 @@ async fn pass(shared: &Shared, request: &Request) -> Result<Reply, Rejection> {
         violate(shared, request, problem.clone());
         return Err(Rejection::new("UnsupportedByEmulator", problem));
     }
-    Ok(strip(reply))
+    let worded = matches!(request.service, Service::Iam | Service::Sts | Service::Route53);
+    Ok(strip(if worded && !reply.status().is_success() { with_one_message(reply) } else { reply }))
+}
+
+/// The emulator writes the message of an error in two spellings.
+fn with_one_message(reply: Reply) -> Reply {
+    let Ok(mut tree) = Element::parse(&String::from_utf8_lossy(reply.body())) else { return reply };
+    let Some(error) = tree.child_mut("Error") else { return reply };
+    error.children.retain(|child| child.name != "message");
+    reply::with_body(reply, &tree)
 }
 
 /// Takes out what belongs to the connection between the proxy and the emulator.
