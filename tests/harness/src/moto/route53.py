@@ -271,6 +271,14 @@ def list_authorizations(self: Route53) -> ActionResult:
     return ActionResult({"HostedZoneId": zone.resource_id, "VPCs": vpcs})
 
 
+list_by_any_name = Route53.list_hosted_zones_by_name
+
+
+def list_by_name(self: Route53) -> ActionResult:
+    listed = list_by_any_name(self)
+    return ActionResult({"IsTruncated": False, "MaxItems": self._get_param("MaxItems") or "100", **listed.result})
+
+
 def list_by_vpc(self: Route53) -> ActionResult:
     zones = self.backend.list_hosted_zones_by_vpc(self._get_param("VPCId"))
     return ActionResult({"HostedZoneSummaries": zones, "MaxItems": self._get_param("MaxItems") or "100"})
@@ -293,6 +301,7 @@ for path in ("authorizevpcassociation", "deauthorizevpcassociation"):
 Route53.create_vpc_association_authorization = create_authorization
 Route53.list_vpc_association_authorizations = list_authorizations
 Route53.delete_vpc_association_authorization = delete_authorization
+Route53.list_hosted_zones_by_name = list_by_name
 Route53.list_hosted_zones_by_vpc = list_by_vpc
 
 
