@@ -172,6 +172,8 @@ fn networks_that_move_between_provider_configurations_raise_no_false_alarm() -> 
     write(&stage, &overlap)?;
     let refused = stage.terraform.apply(&[])?;
     judge(&overlap, refused.code, &flat(&refused.output()))?;
+    let [one, two, _] = overlap;
+    run(&[one, two])?;
     stage.terraform.destroy(&[])?.success()?;
     stage.nothing_left()
 }
