@@ -5,8 +5,8 @@ use std::fmt::Write as _;
 
 use anyhow::{Context as _, Result, ensure};
 use ipnet::Ipv4Net;
-use warren_acceptance::{AllStage, flat};
-use warren_harness::{GoogleConfig, ProxyConfig, RunPodConfig};
+use warren_acceptance::{AllStage, build_folder, flat};
+use warren_harness::{GoogleConfig, ProxyConfig, RunPodConfig, Terraform};
 
 /// Plans of random configurations.
 const ROUNDS: u64 = 10;
@@ -172,6 +172,39 @@ fn networks_that_move_between_provider_configurations_raise_no_false_alarm() -> 
     write(&stage, &overlap)?;
     let refused = stage.terraform.apply(&[])?;
     judge(&overlap, refused.code, &flat(&refused.output()))?;
+    let [one, two, _] = overlap;
+    run(&[one, two])?;
     stage.terraform.destroy(&[])?.success()?;
     stage.nothing_left()
+}
+
+/// The runs of `terraform test` have one parent. What an earlier one has planned does not count, what another provider
+/// configuration of the same one has planned does.
+#[test]
+fn the_runs_of_a_terraform_test_are_compared_each_for_itself() -> Result<()> {
+    let terraform = Terraform::new("warren-net/warren", &build_folder()?)?;
+    let plan = |name: &str, provider: &str, range: &str| {
+        format!(
+            "resource \"warren_address_plan\" \"{name}\" {{\n provider = warren.{provider}\n name = \"{name}-${{var.name}}\"\n \
+             pools = {{ p = [\"10.0.0.0/8\"] }}\n networks = {{ n = {{ cidr = {range} }} }}\n}}\n"
+        )
+    };
+    let provider = |alias: &str| {
+        format!("provider \"warren\" {{\n alias = \"{alias}\"\n fabric = \"f\"\n owner = \"o\"\n}}\n")
+    };
+    let head = "terraform {\n required_providers {\n warren = { source = \"warren-net/warren\" }\n }\n}\n\
+                variable \"name\" { default = \"a\" }\nvariable \"range\" { default = \"10.1.0.0/16\" }\n";
+    let resources = plan("one", "one", "\"10.0.0.0/16\"") + &plan("two", "two", "var.range");
+    terraform.write("main.tf", &[head, &provider("one"), &provider("two"), &resources].concat())?;
+    let runs = "run \"plan\" {\n command = plan\n}\n\
+                run \"another_name\" {\n command = plan\n variables {\n name = \"b\"\n }\n}\n\
+                run \"apply\" {\n variables {\n name = \"c\"\n }\n}\n\
+                run \"apply_again\" {\n variables {\n name = \"d\"\n }\n}\n";
+    terraform.write("tests/runs.tftest.hcl", runs)?;
+    terraform.run(&["test", "-no-color"])?.success()?;
+    let overlap = "run \"overlap\" {\n command = plan\n variables {\n range = \"10.0.0.0/17\"\n }\n}\n";
+    terraform.write("tests/runs.tftest.hcl", overlap)?;
+    let output = flat(&terraform.run(&["test", "-no-color"])?.failure()?.output());
+    ensure!(output.contains("must not reserve the same addresses"), "{output}");
+    Ok(())
 }
