@@ -114,6 +114,7 @@ pub(super) fn serve() -> ExitCode {
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
     let guard = Guard::of_this_run();
     let mut here = Location::default();
+    let mut answers = std::io::stdout();
     for line in std::io::stdin().lines() {
         let told = match serde_json::from_str(&line.unwrap()).unwrap() {
             Request::Validate => {
@@ -134,7 +135,7 @@ pub(super) fn serve() -> ExitCode {
                 Vec::new()
             }
         };
-        writeln!(std::io::stdout(), "{}", serde_json::to_string(&told).unwrap()).unwrap();
+        answers.write_all(format!("{}\n", serde_json::to_string(&told).unwrap()).as_bytes()).unwrap();
     }
     ExitCode::SUCCESS
 }
