@@ -3,6 +3,7 @@
 use std::process::Command;
 
 use warren_dataplane::aws::{Account, EndpointKind};
+use warren_dataplane::lab::Outcome;
 use warren_dataplane::servers::SIGNED;
 use warren_harness::{Element, Emulator, Params, ProxyConfig};
 
@@ -119,6 +120,9 @@ fn what_the_api_shows_carries_packets() {
         "Condition":{{"StringNotEquals":{{"aws:SourceVpce":"{endpoint}"}}}}}}]}}"#
     );
     client.send("s3", &["--request", "PUT", "--data", &policy], "/corpus?policy");
+    let closed = policy.replace("NotEquals", "Equals").replace("corpus", "closed");
+    client.send("s3", &["--request", "PUT"], "/closed");
+    client.send("s3", &["--request", "PUT", "--data", &closed], "/closed?policy");
 
     let account = Account::read(&aws.endpoint(), "us-east-1").unwrap();
     assert_eq!((account.vpcs.len(), account.subnets.len(), account.interfaces.len()), (1, 2, 1));
@@ -131,10 +135,10 @@ fn what_the_api_shows_carries_packets() {
     world.closed("public", instance);
     world.reaches("private", "52.216.1.1", &endpoint);
     world.reaches("private", "8.8.8.8", "internet");
-    let read = |from: &str, bucket: &str| world.get(from, bucket, &[SIGNED]).server().map(str::to_owned);
-    assert_eq!(read("private", "corpus"), Some(endpoint));
-    assert_eq!(read("public", "corpus"), None);
-    assert_eq!(read("public", "open").as_deref(), Some("public services"));
+    for bucket in ["corpus", "open"] {
+        assert_eq!(world.get("private", bucket, &[SIGNED]).server(), Some(endpoint.as_str()), "{bucket}");
+    }
+    assert!(matches!(world.get("private", "closed", &[SIGNED]), Outcome::Forbidden(_)));
     assert_eq!(world.names("private", "any.corp.test"), ["10.20.1.99"]);
     aws.proxy().assert_valid();
 }
