@@ -190,7 +190,7 @@ impl World<'_> {
         let inside = World(self.0, false);
         let mut nats = Vec::new();
         let fate = inside.send(at, source, false, to, &mut nats).0;
-        // A NAT drops answers to what did not pass it.
+        // A NAT drops answers to connections that were not opened through it.
         fate == Fate::In(wanted.to_owned()) && nats.is_empty()
     }
 

@@ -52,8 +52,13 @@ pub(super) fn read(model: &Model, action: &str, in_path: &[(String, String)], se
     let payload =
         shape.payload.as_ref().and_then(|name| Some((name, model.shape(shape.members.get(name)?)?)));
     let of = match payload {
-        // Bytes of an object.
-        Some((_, of)) if of.kind != "structure" => return Value::Object(members),
+        // Bytes of an object, or a document that is not XML, such as a policy.
+        Some((name, of)) if of.kind != "structure" => {
+            if of.kind == "string" && !sent.body.is_empty() {
+                members.insert(name.clone(), String::from_utf8_lossy(sent.body).into());
+            }
+            return Value::Object(members);
+        }
         Some((_, of)) => of,
         None => shape,
     };
