@@ -13,6 +13,7 @@ locals {
 
   # Where clients find the services: addresses of interface endpoints, or the ranges of the gateway endpoint.
   s3_prefixes  = sort(var.shared ? warren_aws_vpc_endpoint.s3_interface[0].cidr_blocks : warren_aws_vpc_endpoint.s3.cidr_blocks)
+  outside      = var.shared ? tolist([]) : local.s3_prefixes
   ecr_prefixes = sort(setunion(warren_aws_vpc_endpoint.ecr_api.cidr_blocks, warren_aws_vpc_endpoint.ecr_dkr.cidr_blocks))
 }
 

@@ -4,10 +4,11 @@ output "zone_ids" {
 }
 
 output "services" {
-  description = "How clients reach the services `s3` and `ecr`: the addresses of the endpoints as prefixes, ports, protocols, and the domains that clients look up."
+  description = "How clients reach the services `s3` and `ecr`: the addresses of the endpoints as prefixes, those outside of the VPC, ports, protocols, and the domains that clients look up."
   value = {
     s3 = {
       prefixes  = local.s3_prefixes
+      outside   = local.outside
       ports     = ["443"]
       protocols = ["tcp"]
       domains   = [local.domains.s3]
@@ -15,6 +16,7 @@ output "services" {
     # Layers come from S3.
     ecr = {
       prefixes  = concat(local.ecr_prefixes, local.s3_prefixes)
+      outside   = local.outside
       ports     = ["443"]
       protocols = ["tcp"]
       domains   = [local.domains.ecr_api, local.domains.ecr_dkr, local.layers]
