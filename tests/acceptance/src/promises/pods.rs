@@ -212,8 +212,12 @@ impl Ground {
         };
         let mut command = node.command(warren_programs::program("curl")?);
         command.args(["--silent", "--fail", "--max-time", TIMEOUT, "--proxytunnel", "--proxy", PROXY]);
-        let path = object(to).map_or("/", |(_, path)| path);
-        command.args(["--header", SIGNED]).arg(format!("http://{target}:{}{path}", port.number));
+        // A preflight is no access: no policy is about it ("OPTIONS object" in the API reference of S3).
+        let (path, request): (_, &[&str]) = match object(to) {
+            Some((_, path)) => (path, &["--header", SIGNED]),
+            None => ("/", &["--request", "OPTIONS"]),
+        };
+        command.args(request).arg(format!("http://{target}:{}{path}", port.number));
         let child = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn()?;
         Ok(Opened { child, own: self.pods.ends.clone() })
     }
