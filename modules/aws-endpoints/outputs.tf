@@ -4,7 +4,7 @@ output "zone_ids" {
 }
 
 output "services" {
-  description = "How clients reach the services `s3` and `ecr`: the addresses of the endpoints as prefixes, those outside of the VPC, ports, protocols, and the domains that clients look up."
+  description = "How clients reach the services `s3` and `ecr`: the addresses of the endpoints as prefixes, those outside the VPC, ports, protocols, and the domains that clients look up."
   value = {
     s3 = {
       prefixes  = local.s3_prefixes

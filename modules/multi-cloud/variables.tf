@@ -10,7 +10,7 @@ variable "fabric" {
 }
 
 variable "aws" {
-  description = "AWS hub: its VPC, the public subnet of the gateway, the ranges behind the gateway, and the gateway's part of the overlay. `services` are what pods of both hubs can use, as in the outputs `resolver` and `services` of the module `aws-hub`; the ranges in `outside`, or in `prefixes` without it, must be known at plan time if they are outside of the hub."
+  description = "AWS hub: its VPC, the public subnet of the gateway, the ranges behind the gateway, and the gateway's part of the overlay. `services` are what pods of both hubs can use, as in the outputs `resolver` and `services` of the module `aws-hub`. Ranges outside the hub must be known at plan time: those in `outside`, or else in `prefixes`."
   type = object({
     vpc_id             = string
     subnet_id          = string

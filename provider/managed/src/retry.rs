@@ -1,6 +1,6 @@
 //! What is retried, and for how long: one policy for every call to every cloud.
 //!
-//! A failed call has one [`Remedy`]. Two places act on it:
+//! A failed call has one [`Remedy`]. Two layers act on it:
 //!
 //! ```text
 //! transport   every attempt of every call, polls and reads included: may it be repeated as it is?

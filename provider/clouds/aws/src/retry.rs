@@ -7,8 +7,8 @@
 //! | setting | effect |
 //! |---|---|
 //! | none | a call is repeated until the timeout of the resource |
-//! | `max_attempts`, `AWS_MAX_ATTEMPTS` | a call fails after that many attempts, but a wait continues with the next poll |
-//! | `retry_mode`, `AWS_RETRY_MODE` | none: the provider always limits its rate, as the mode `adaptive` does |
+//! | `max_attempts` | a call fails after that many attempts, but a wait continues with the next poll |
+//! | `AWS_MAX_ATTEMPTS`, `AWS_RETRY_MODE` | none: the provider always limits its rate, as the mode `adaptive` does |
 
 use std::sync::Arc;
 
