@@ -54,10 +54,10 @@ pub(crate) fn suspicions(
 ) -> Option<Diagnostic> {
     let first = findings.first()?;
     let what = match findings.iter().all(|finding| finding.why == Why::ClaimedElsewhere) {
-        true => "Claims of this owner",
-        false => "Live networks",
+        true => "Claims of this owner overlap",
+        false => "Live networks overlap",
     };
-    let summary = format!("{what} overlap {}", resource.key);
+    let summary = format!("{what} {}", resource.key);
     let mut detail = list(resource, config, findings, None);
     if findings.iter().any(|finding| finding.why == Why::ClaimedElsewhere) {
         detail.push_str(

@@ -36,7 +36,7 @@ fn compare(cloud: Compare, topologies: usize, seed: u64, fault: Option<Fault>) -
 fn agree(cloud: Compare) -> Result<()> {
     let (report, told) = compare(cloud, 8, 1000, None)?;
     ensure!(report.differences.is_empty(), "{told}{report}");
-    ensure!(report.pairs > 200 && report.connected > 50 && report.known_in_plans > 200, "{report}");
+    ensure!(report.pairs > 200 && report.connected > 50 && report.known_in_plans > 150, "{report}");
     Ok(())
 }
 
