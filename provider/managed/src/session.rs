@@ -6,14 +6,17 @@ use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::time::Duration;
 
 use tf_provider_rs::model::ToValue;
-use tf_provider_rs::{Attr, CancellationToken, Diagnostic, Diagnostics};
+use tf_provider_rs::{Attr, CancellationToken, Diagnostic, Diagnostics, async_trait};
 use tokio::time::Instant;
-use warren_guard::Guard;
+use warren_guard::{Guard, LiveRange, LiveSource};
 
 use crate::cloud::{Cloud, Memory, Scope};
 use crate::common::Common;
 use crate::memory::Objects;
 use crate::retry;
+
+/// Time for listing the live networks.
+const LIST: Duration = Duration::from_secs(120);
 
 /// Time for the calls that check the configured account.
 const CONNECT: Duration = Duration::from_secs(60);
@@ -152,7 +155,7 @@ impl<C: Cloud> Session<C> {
 
     fn watch(&self, cloud: &Arc<C>) {
         if let Some(source) = cloud.live() {
-            self.0.guard.add_live(source);
+            self.0.guard.add_live(Arc::new(Patient(source)));
         }
     }
 
@@ -176,5 +179,19 @@ impl<C: Cloud> Session<C> {
     /// The objects in the states of this run, and those that it creates and deletes.
     pub fn objects(&self) -> &Objects {
         &self.0.objects
+    }
+}
+
+/// A source whose calls are retried although no resource needs them.
+struct Patient(Arc<dyn LiveSource>);
+
+#[async_trait]
+impl LiveSource for Patient {
+    fn name(&self) -> String {
+        self.0.name()
+    }
+
+    async fn ranges(&self) -> Result<Vec<LiveRange>, Diagnostics> {
+        retry::until(Instant::now() + LIST, CancellationToken::new(), self.0.ranges()).await
     }
 }

@@ -34,6 +34,14 @@ pub(crate) struct GcpObject<M: Mark, N: Naming = Name, R: Reach = Project> {
 }
 
 impl<M: Mark, N: Naming, R: Reach> GcpObject<M, N, R> {
+    /// The ID, unless the plan moves the object to another project: the ID is then that of the object it replaces.
+    pub(crate) fn id_here(&self) -> Option<&str> {
+        let id = self.id.as_deref()?;
+        let of = link::Link::parse(id).map(|link| link.project);
+        let moved = self.reach.project().and_then(Attr::known).zip(of).is_some_and(|(to, of)| *to != of);
+        (!moved).then_some(id)
+    }
+
     /// The name.
     ///
     /// # Errors

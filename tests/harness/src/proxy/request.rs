@@ -56,11 +56,15 @@ impl Request {
     /// A request whose action follows from its method and path.
     fn rest(raw: http::Request<Bytes>, service: Service, region: String, models: &Models) -> Self {
         let query = Params::from_form(raw.uri().query().unwrap_or_default().as_bytes());
-        let route = (raw.method().as_str(), raw.uri().path());
+        let path = match bucket(&raw).filter(|_| service == Service::S3) {
+            Some(bucket) => format!("/{bucket}{}", raw.uri().path()),
+            None => raw.uri().path().to_owned(),
+        };
+        let route = (raw.method().as_str(), path.as_str());
         let sent = Sent { query: &query, headers: raw.headers(), body: raw.body() };
         let found = models.rest(service, route, &sent);
         let (action, json) = found.unwrap_or_else(|| (format!("{} {}", route.0, route.1), Value::Null));
-        let params = if service == Service::S3 { s3(&raw, query) } else { Params::from_json(&json) };
+        let params = if service == Service::S3 { s3(&raw, &path, query) } else { Params::from_json(&json) };
         Self { sequence: 0, service, action, params, json: Some(json), region, raw }
     }
 
@@ -106,6 +110,12 @@ impl Request {
     }
 }
 
+/// The bucket in the name of the host, such as `data.s3.us-east-1.amazonaws.com`.
+fn bucket(raw: &http::Request<Bytes>) -> Option<&str> {
+    let host = raw.headers().get(header::HOST)?.to_str().ok()?;
+    host.split_once(".s3.").map(|(bucket, _)| bucket)
+}
+
 /// Region and service from the credential scope `key/date/region/service/aws4_request` of the header or the URL.
 fn scope(raw: &http::Request<Bytes>) -> (String, String) {
     let header =
@@ -121,9 +131,9 @@ fn scope(raw: &http::Request<Bytes>) -> (String, String) {
 }
 
 /// An object and its conditions, as calls of S3 are recorded.
-fn s3(raw: &http::Request<Bytes>, query: Params) -> Params {
+fn s3(raw: &http::Request<Bytes>, path: &str, query: Params) -> Params {
     let mut params = query;
-    let path = raw.uri().path().trim_start_matches('/');
+    let path = path.trim_start_matches('/');
     let (bucket, key) = path.split_once('/').unwrap_or((path, ""));
     params.set("bucket", bucket);
     params.set("key", key);

@@ -122,7 +122,7 @@ fn net(address: Attr<Ipv4Addr>) -> Option<IpNet> {
 
 /// The endpoint's address for the guard.
 fn occupied(endpoint: &Endpoint, gcp: Option<&Gcp>) -> Result<PlannedResource, NotKnown> {
-    let resource = PlannedResource::new(key(endpoint, gcp)?).id(endpoint.object.id.as_deref());
+    let resource = PlannedResource::new(key(endpoint, gcp)?).id(endpoint.object.id_here());
     Ok(match net(endpoint.address) {
         Some(net) => resource.range(net, Path::of("address"), Role::Occupy),
         None => resource.unknown(Family::V4),

@@ -55,7 +55,7 @@ pub(super) fn nets(subnet: &Subnetwork) -> Vec<IpNet> {
 
 /// The subnetwork's ranges for the guard. Its network has no range of its own, so it is compared with every network.
 pub(super) fn occupied(subnet: &Subnetwork, gcp: Option<&Gcp>) -> Result<PlannedResource, NotKnown> {
-    let mut resource = PlannedResource::new(key(subnet, gcp)?).id(subnet.object.id.as_deref());
+    let mut resource = PlannedResource::new(key(subnet, gcp)?).id(subnet.object.id_here());
     if subnet.secondary_ip_ranges.is_unknown() {
         resource = resource.unknown(Family::V4);
     }
