@@ -10,7 +10,7 @@ locals {
   hubs     = { aws = var.aws.cidr_blocks, gcp = var.gcp.cidr_blocks }
   prefixes = { for site, cidrs in local.hubs : site => concat(cidrs, distinct(flatten([
     for service in local.services[site] : [
-      for prefix in service.prefixes : prefix
+      for prefix in coalesce(service.outside, service.prefixes) : prefix
       if !provider::warren::cidr_contains(cidrs, prefix)
     ]
   ]))) }

@@ -10,7 +10,7 @@ variable "fabric" {
 }
 
 variable "aws" {
-  description = "AWS hub: its VPC, the public subnet of the gateway, the ranges behind the gateway, and the gateway's part of the overlay. `services` are what pods of both hubs can use, as in the outputs `resolver` and `services` of the module `aws-hub`."
+  description = "AWS hub: its VPC, the public subnet of the gateway, the ranges behind the gateway, and the gateway's part of the overlay. `services` are what pods of both hubs can use, as in the outputs `resolver` and `services` of the module `aws-hub`. Ranges outside the hub must be known at plan time: those in `outside`, or else in `prefixes`."
   type = object({
     vpc_id             = string
     subnet_id          = string
@@ -22,6 +22,7 @@ variable "aws" {
     resolver           = optional(string, "169.254.169.253")
     services = optional(map(object({
       prefixes  = list(string)
+      outside   = optional(list(string))
       ports     = optional(list(string))
       protocols = optional(list(string))
       domains   = optional(list(string), [])
@@ -46,6 +47,7 @@ variable "gcp" {
     resolver             = optional(string, "169.254.169.254")
     services = optional(map(object({
       prefixes  = list(string)
+      outside   = optional(list(string))
       ports     = optional(list(string))
       protocols = optional(list(string))
       domains   = optional(list(string), [])

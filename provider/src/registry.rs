@@ -15,7 +15,11 @@ pub(crate) struct Warren {
 
 impl Default for Warren {
     fn default() -> Warren {
-        let guard = Guard::default();
+        // Without the cookie, a developer attaches Terraform to this process, which then serves all runs.
+        let guard = match std::env::var_os("TF_PLUGIN_MAGIC_COOKIE") {
+            Some(_) => Guard::of_this_run(),
+            None => Guard::default(),
+        };
         Warren {
             aws: warren_aws::Session::new(guard.clone()),
             gcp: warren_gcp::Session::new(guard.clone()),
@@ -55,7 +59,7 @@ impl Provider for Warren {
             }),
             Err(error) => diagnostics.extend(error),
         }
-        warren_aws::watch_live(&self.aws);
-        warren_gcp::watch_live(&self.gcp);
+        self.aws.watch_live();
+        self.gcp.watch_live();
     }
 }

@@ -1,20 +1,21 @@
 //! The ranges of one run.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 
 use ipnet::IpNet;
 use warren_cidr::Family;
 
 use crate::index::Index;
-use crate::{Key, Parent, PlannedRange, PlannedResource, Role};
+use crate::{Key, Location, Parent, PlannedRange, PlannedResource, Role};
 
-/// All ranges planned since the run started. A change costs O(log n) per range.
+/// All ranges planned since the run started, by this process and by the others of the run. A change costs O(log n) per range.
 #[derive(Debug, Default)]
 pub(crate) struct Run {
     resources: BTreeMap<Key, Entry>,
     ranges: Index<At>,
     by_id: BTreeMap<String, Key>,
-    pending: BTreeMap<&'static str, Pending>,
+    pending: BTreeMap<(Cow<'static, str>, Location), Pending>,
     pools: BTreeMap<Key, Vec<Vec<IpNet>>>,
     gone: BTreeSet<Key>,
     gone_ids: BTreeSet<String>,
@@ -28,6 +29,8 @@ struct Entry {
     resource: PlannedResource,
     /// Whether the resource was applied after it was planned. If so, the next plan of its key replaces it.
     applied: bool,
+    /// Whether another process of the run planned it.
+    foreign: bool,
 }
 
 /// Resources of one type that do not exist yet.
@@ -55,13 +58,40 @@ impl Run {
     /// Registers a resource, replacing the earlier one of the same key. Returns the earlier resource if it is
     /// certainly a different one: both exist and have different IDs, or both are new and their known ranges differ.
     pub(crate) fn register(&mut self, resource: PlannedResource) -> Option<PlannedResource> {
+        self.insert(resource, false)
+    }
+
+    /// Registers what another process of the run has planned, unless this one has planned the same resource.
+    pub(crate) fn register_foreign(&mut self, resource: PlannedResource) {
+        let own = |key: &Key| self.resources.get(key).is_some_and(|entry| !entry.foreign);
+        if !own(&resource.key) && !self.unsure(&resource.key).iter().any(own) {
+            self.insert(resource, true);
+        }
+    }
+
+    /// Resources that may be the one of `key`: with the same name, and a location that is not wholly known. A plan may
+    /// not know the account yet that the apply knows.
+    fn unsure(&self, key: &Key) -> Vec<Key> {
+        let first = Key { location: Location::default(), owner: None, ..key.clone() };
+        let named = self.resources.range(first..).map(|(other, _)| other);
+        let named = named.take_while(|other| other.kind == key.kind && other.name == key.name);
+        let may_be = |other: &&Key| other.owner == key.owner && other.location.may_be(&key.location);
+        named.filter(|other| *other != key).filter(may_be).cloned().collect()
+    }
+
+    fn insert(&mut self, resource: PlannedResource, foreign: bool) -> Option<PlannedResource> {
         let key = resource.key.clone();
+        for unsure in self.unsure(&key) {
+            if self.resources.get(&unsure).is_some_and(|entry| entry.foreign) {
+                self.remove(&unsure);
+            }
+        }
         let earlier = self.remove(&key);
         self.gone.remove(&key);
         if let Some(id) = &resource.id {
             self.by_id.insert(id.clone(), key.clone());
         } else {
-            let pending = self.pending.entry(key.kind).or_default();
+            let pending = self.pending.entry(class(&key)).or_default();
             pending.keys.insert(key.clone());
             for family in &resource.unknown {
                 *pending.unknown.entry(*family).or_default() += 1;
@@ -74,9 +104,10 @@ impl Run {
             self.pools.insert(key.clone(), resource.pools.clone());
         }
         let clash = earlier
+            .filter(|earlier| !earlier.foreign || key.is_located())
             .filter(|earlier| !earlier.applied && certainly_two(&earlier.resource, &resource))
             .map(|earlier| earlier.resource);
-        self.resources.insert(key, Entry { resource, applied: false });
+        self.resources.insert(key, Entry { resource, applied: false, foreign });
         clash
     }
 
@@ -93,6 +124,21 @@ impl Run {
         self.gone_ids.extend(id.map(str::to_owned));
     }
 
+    /// Removes a resource whose destruction another process has planned, unless this one has planned the resource.
+    pub(crate) fn forget_foreign(&mut self, key: &Key, id: Option<&str>) {
+        if self.resources.get(key).is_none_or(|entry| entry.foreign) {
+            self.forget(key, id);
+        }
+    }
+
+    /// Removes what other processes have planned.
+    pub(crate) fn clear_foreign(&mut self) {
+        let foreign = self.resources.iter().filter(|(_, entry)| entry.foreign);
+        for key in foreign.map(|(key, _)| key.clone()).collect::<Vec<_>>() {
+            self.remove(&key);
+        }
+    }
+
     /// Records that the object of a key is about to be created.
     pub(crate) fn applied(&mut self, key: &Key) {
         if let Some(entry) = self.resources.get_mut(key) {
@@ -106,7 +152,12 @@ impl Run {
 
     /// Whether the run plans, or plans to destroy, the object with this ID or key.
     pub(crate) fn knows(&self, id: &str, key: &Key) -> bool {
-        self.knows_id(id) || self.resources.contains_key(key) || self.gone.contains(key)
+        self.knows_id(id) || self.knows_key(key)
+    }
+
+    /// Whether the run plans, or plans to destroy, the object with this key.
+    pub(crate) fn knows_key(&self, key: &Key) -> bool {
+        self.resources.contains_key(key) || self.gone.contains(key)
     }
 
     /// Whether the run plans, or plans to destroy, the object with this ID.
@@ -135,8 +186,8 @@ impl Run {
         self.pools.values().flatten()
     }
 
-    /// Determines the network of a subnet.
-    pub(crate) fn home<'a>(&'a self, net: &IpNet, parent: &'a Parent) -> Home<'a> {
+    /// Determines the network of a subnet that is at `location`.
+    pub(crate) fn home<'a>(&'a self, net: &IpNet, parent: &'a Parent, location: &Location) -> Home<'a> {
         if let Some(id) = &parent.id {
             let planned = self.by_id.get(id).and_then(|key| self.resource(key));
             return planned.map_or(Home::Foreign(id), Home::Planned);
@@ -146,12 +197,15 @@ impl Run {
         }
         let candidate =
             self.ranges.containing(net).filter_map(|(_, at)| self.range(at)).find(|(of, range)| {
-                of.key.kind == parent.kind && of.id.is_none() && range.role == Role::Occupy
+                of.key.kind == parent.kind
+                    && of.key.location == *location
+                    && of.id.is_none()
+                    && range.role == Role::Occupy
             });
         if let Some((of, _)) = candidate {
             return Home::Candidate(of);
         }
-        match self.pending.get(parent.kind) {
+        match self.pending.get(&(parent.kind.clone(), location.clone())) {
             Some(pending) if !pending.unknown.contains_key(&Family::of(net)) && !pending.keys.is_empty() => {
                 Home::OutsideCandidates(pending.keys.iter().filter_map(|key| self.resource(key)).collect())
             }
@@ -174,7 +228,7 @@ impl Run {
             if self.by_id.get(id) == Some(key) {
                 self.by_id.remove(id);
             }
-        } else if let Some(pending) = self.pending.get_mut(key.kind) {
+        } else if let Some(pending) = self.pending.get_mut(&class(key)) {
             pending.keys.remove(key);
             for family in &entry.resource.unknown {
                 if let Some(count) = pending.unknown.get_mut(family) {
@@ -187,6 +241,11 @@ impl Run {
         }
         Some(entry)
     }
+}
+
+/// A subnet of a network that does not exist yet may be in any of those of its location.
+fn class(key: &Key) -> (Cow<'static, str>, Location) {
+    (key.kind.clone(), key.location.clone())
 }
 
 /// A resource may be planned twice: with the existing object and, if it is to be replaced, without one.

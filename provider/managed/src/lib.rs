@@ -12,20 +12,23 @@ mod failure;
 mod managed;
 mod memory;
 pub mod ranges;
+mod references;
+pub mod retry;
 mod session;
 pub mod sets;
 pub mod timeouts;
 mod wait;
 mod work;
 
-pub use cloud::{Cloud, Locator, Memory, Place, Scope};
+pub use cloud::{Cloud, Imported, Locator, Memory, Place, Scope};
 pub use common::{Common, HasShared, Operation, Shared, key};
 pub use failure::Failure;
 pub use managed::{Managed, Object, ensure};
 pub use memory::{Objects, Table};
+pub use retry::Remedy;
 pub use session::Session;
 pub use timeouts::Timeouts;
-pub use wait::{Op, Pause, Poll};
+pub use wait::{Op, Poll};
 pub use work::Work;
 
 #[cfg(test)]

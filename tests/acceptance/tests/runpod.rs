@@ -16,6 +16,7 @@ variable "mode" { default = "train" }
 variable "status" { default = "RUNNING" }
 variable "when_stopped" { default = "start" }
 variable "version_of_token" { default = 1 }
+variable "timeout" { default = "20m" }
 variable "token" {
   type      = string
   ephemeral = true
@@ -32,6 +33,7 @@ resource "warren_runpod_pod" "worker" {
   ports          = ["22/tcp", "8888/http"]
   desired_status = var.status
   when_stopped   = var.when_stopped
+  timeouts       = { create = var.timeout }
 }
 
 output "id" { value = warren_runpod_pod.worker.id }
@@ -203,8 +205,9 @@ fn what_runpod_refuses_is_told_with_a_hint() -> Result<()> {
     ensure!(key.contains("RunPod rejected the API key"), "{key}");
     cloud.configure(|config| config.api_key = RunPodConfig::default().api_key);
 
-    cloud.front().inject(Fault::throttle().on("createPod").times(100));
-    let throttled = told()?;
+    // Throttling is waited for until the deadline.
+    cloud.front().inject(Fault::throttle().on("createPod").times(u32::MAX));
+    let throttled = flat(&terraform.apply(&["-var", "timeout=5s"])?.failure()?.output());
     ensure!(throttled.contains("RunPod throttles the API calls of the account"), "{throttled}");
     cloud.front().clear_faults();
 
@@ -299,8 +302,8 @@ fn an_expired_registry_credential_is_told() -> Result<()> {
 /// A sample of the kill points; `cargo xtask kill --example gpu-pods` tries them all.
 #[test]
 fn a_killed_provider_leaves_nothing_behind() -> Result<()> {
-    let mut stage = example(RunPodConfig { polls: 1, ..RunPodConfig::default() })?;
-    let report = kill_points(&mut stage, KillCalls::every(6), &mut |line| println!("{line}"))?;
+    let stage = || example(RunPodConfig { polls: 1, ..RunPodConfig::default() });
+    let report = kill_points(stage, KillCalls::every(6), &mut |line| println!("{line}"))?;
     println!("{report}");
     ensure!(report.survived >= 4, "{report}");
     Ok(())

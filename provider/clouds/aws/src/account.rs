@@ -1,15 +1,16 @@
 //! The configured account: its clients, and the tags of its objects.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 use std::time::Duration;
 
-use aws_config::SdkConfig;
+use aws_config::{Region, SdkConfig};
 use aws_sdk_ec2::types::{Filter, Tag};
-use sha2::{Digest, Sha256};
-use tf_provider_rs::{Attr, Diagnostic, Diagnostics, Path};
+use tf_provider_rs::{Attr, CancellationToken, Diagnostic, Diagnostics, Path};
 use tokio::sync::OnceCell;
+use tokio::time::Instant;
 use warren_guard::S3Options;
-use warren_managed::{Place, Scope, sets};
+use warren_managed::{Place, Scope, retry, sets};
 
 use crate::client::{self, Credentials};
 use crate::config::AwsConfig;
@@ -17,7 +18,8 @@ use crate::error::{ApiError, Named, OrMissing};
 use crate::ids::AccountId;
 use crate::tags::{self, FABRIC, NAME, OWNER, SHOWN, TagMap, Tags};
 
-/// The configured account.
+/// The configured account in one region.
+#[derive(Clone)]
 pub struct Aws {
     /// The fabric and owner of the objects.
     pub scope: Scope,
@@ -30,9 +32,9 @@ pub struct Aws {
     ec2: aws_sdk_ec2::Client,
     sdk: SdkConfig,
     /// The account of the credentials.
-    account: OnceCell<String>,
+    account: Arc<OnceCell<String>>,
     /// Set when AWS was asked for the account.
-    located: OnceCell<()>,
+    located: Arc<OnceCell<()>>,
 }
 
 impl Aws {
@@ -58,8 +60,8 @@ impl Aws {
             region,
             ec2: client::client!(aws_sdk_ec2, &sdk),
             sdk,
-            account: OnceCell::new(),
-            located: OnceCell::new(),
+            account: Arc::default(),
+            located: Arc::default(),
         };
         let allowed = sets::known(&config.allowed_account_ids);
         if !allowed.is_empty() {
@@ -71,14 +73,20 @@ impl Aws {
         Ok(aws)
     }
 
+    /// The same account in another region: other endpoints, with the same credentials.
+    pub(crate) fn in_region(&self, region: &str) -> Aws {
+        let sdk = self.sdk.to_builder().region(Region::new(region.to_owned())).build();
+        Aws { region: region.to_owned(), ec2: client::client!(aws_sdk_ec2, &sdk), sdk, ..self.clone() }
+    }
+
     /// The Amazon Resource Name of an EC2 object; `resource` has the form `vpc/vpc-1`.
     pub fn arn(&self, account: &str, resource: &str) -> String {
         format!("arn:{}:ec2:{}:{account}:{resource}", self.partition(), self.region)
     }
 
     /// The Amazon Resource Name of a parameter, whose name begins with a slash.
-    pub fn parameter_arn(&self, account: &str, name: &str) -> String {
-        format!("arn:{}:ssm:{}:{account}:parameter{name}", self.partition(), self.region)
+    pub fn parameter_arn(&self, (region, account): (&str, &str), name: &str) -> String {
+        format!("arn:{}:ssm:{region}:{account}:parameter{name}", self.partition())
     }
 
     /// The Amazon Resource Name of a hosted zone, which is in no region and names no account.
@@ -86,7 +94,7 @@ impl Aws {
         format!("arn:{}:route53:::hostedzone/{id}", self.partition())
     }
 
-    fn partition(&self) -> &'static str {
+    pub(crate) fn partition(&self) -> &'static str {
         match self.region.split('-').next() {
             Some("cn") => "aws-cn",
             _ if self.region.starts_with("us-gov-") => "aws-us-gov",
@@ -142,7 +150,9 @@ impl Aws {
     pub(crate) async fn locate(&self) {
         const LIMIT: Duration = Duration::from_secs(10);
         let ask = async || {
-            if !matches!(tokio::time::timeout(LIMIT, self.account()).await, Ok(Ok(_))) {
+            let deadline = Instant::now() + LIMIT;
+            let account = retry::until(deadline, CancellationToken::new(), self.account());
+            if !matches!(tokio::time::timeout_at(deadline, account).await, Ok(Ok(_))) {
                 tracing::warn!("the account is unknown: no response to GetCallerIdentity");
             }
         };
@@ -194,18 +204,15 @@ impl Aws {
     /// The beginning of the request tokens of the creates of an object. Where no filter for tags exists, or a create
     /// takes none, it shows whose object it is.
     pub(crate) fn mark(&self, name: &str) -> String {
-        let mut hash = Sha256::new();
-        for part in [self.scope.fabric.as_str(), self.scope.owner.as_str(), name] {
-            hash.update(part);
-            hash.update([0]);
-        }
-        let digest: String = hash.finalize().iter().take(16).map(|byte| format!("{byte:02x}")).collect();
+        let digest = retry::digest(&[&self.scope.fabric, &self.scope.owner, name]);
+        let digest: String = digest.iter().map(|byte| format!("{byte:02x}")).collect();
         format!("warren-{digest}-")
     }
 
-    /// A request token for the attempts of one create. AWS accepts it for one object only.
+    /// The reference of a create, which is its request token after the mark. AWS accepts it for one object only.
     pub(crate) fn reference(&self, name: &str) -> String {
-        format!("{}{:016x}", self.mark(name), rand::random::<u64>())
+        let token = retry::token("reference").unwrap_or_else(rand::random);
+        token.iter().fold(self.mark(name), |text, byte| text + &format!("{byte:02x}"))
     }
 
     /// Whether the tags belong to an object of this fabric and owner named `name`.

@@ -12,6 +12,7 @@ use tf_provider_rs::{NotKnown, async_trait};
 use warren_guard::{CredentialSource, S3Credentials};
 
 use crate::config::AwsConfig;
+use crate::retry;
 
 /// The name of the provider in user agents and role sessions.
 const APP: &str = "terraform-provider-warren";
@@ -22,15 +23,13 @@ const APP: &str = "terraform-provider-warren";
 /// # Errors
 /// A role without an ARN.
 pub(crate) async fn load(config: &AwsConfig) -> Result<SdkConfig, NotKnown> {
-    let attempts = config.max_attempts.known().copied().unwrap_or(10);
     let mut loader = aws_config::defaults(BehaviorVersion::latest())
-        .retry_config(
-            RetryConfig::standard().with_max_attempts(attempts).with_max_backoff(Duration::from_secs(20)),
-        )
+        .retry_config(retry::config(config.max_attempts.known().copied()))
         .timeout_config(
             TimeoutConfig::builder()
                 .connect_timeout(Duration::from_secs(5))
-                .operation_attempt_timeout(Duration::from_secs(60))
+                // Not for the whole attempt, which includes the wait for the budget of the service.
+                .read_timeout(Duration::from_secs(60))
                 .build(),
         );
     if let Ok(app) = AppName::new(APP) {
@@ -57,13 +56,21 @@ pub(crate) async fn load(config: &AwsConfig) -> Result<SdkConfig, NotKnown> {
     Ok(base.into_builder().credentials_provider(credentials).build())
 }
 
-/// A client of a service (the name of its crate), which logs its calls.
+/// A client of a service (the name of its crate), which follows the policy of retries and logs its calls.
 macro_rules! client {
-    ($service:ident, $sdk:expr) => {
+    ($service:ident, $sdk:expr) => {{
+        let (sdk, service) = ($sdk, stringify!($service));
+        let (classifier, identities) = $crate::retry::policy(service, sdk);
         $service::Client::from_conf(
-            $service::config::Builder::from($sdk).interceptor($crate::call_log::CallLog).build(),
+            $service::config::Builder::from(sdk)
+                .retry_partition($crate::retry::partition())
+                .retry_classifier(classifier)
+                .identity_cache(identities)
+                .interceptor($crate::token::RequestTokens)
+                .interceptor($crate::call_log::CallLog)
+                .build(),
         )
-    };
+    }};
 }
 pub(crate) use client;
 

@@ -28,7 +28,8 @@ pub struct AwsConfig {
     /// Tags to set on every object. The `tags` of a resource override them.
     #[attr(optional, validate = tags::check)]
     pub default_tags: TagMap,
-    /// Maximum number of attempts for an API call, including the first, 1 to 100. Defaults to `10`.
+    /// Maximum number of attempts for an API call, including the first, 1 to 100. By default, a call is repeated until
+    /// the timeout of the resource.
     #[attr(optional, validate = between(1, 100))]
     pub max_attempts: Attr<u32>,
     /// IDs of the AWS accounts that the provider may use. Credentials of any other account are rejected before

@@ -5,7 +5,7 @@ use std::sync::{Mutex, PoisonError};
 use aws_config::retry::RetryConfig;
 use aws_sdk_route53::types::{ChangeInfo, ChangeStatus, Vpc, VpcRegion};
 use tf_provider_rs::{Attr, Diagnostics, Object, Path, Progress, Value};
-use warren_managed::{Failure, Poll, adopt};
+use warren_managed::{Poll, adopt};
 
 use crate::error::{ApiError, Named, OrMissing, Parsed};
 use crate::ids::{VpcId, ZoneId};
@@ -123,7 +123,6 @@ pub(crate) async fn in_sync(work: &Work<'_>, change: Option<String>) -> Result<(
                     Ok(if done { Poll::Ready(()) } else { Poll::Pending(info.status.as_str().to_owned()) })
                 }
                 Err(error) if error.code == "AccessDenied" => Ok(Poll::Ready(())),
-                Err(error) if error.is_throttle() => Ok(Poll::Pending(error.to_string())),
                 Err(error) => Err(error),
             }
         })

@@ -1,9 +1,10 @@
 //! The configured project: its clients, its scope, and the creates that are in progress.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use tf_provider_rs::{Attr, Diagnostic, Diagnostics, Path};
+use tokio::sync::OwnedMutexGuard;
 use warren_managed::{Scope, sets};
 
 use crate::begun::Begun;
@@ -12,7 +13,8 @@ use crate::config::{GcpConfig, PROJECT_VARIABLES, REGION_VARIABLES};
 use crate::error::non_empty;
 use crate::link;
 
-/// The configured project.
+/// A project, with the credentials of the provider.
+#[derive(Clone)]
 pub struct Gcp {
     /// Fabric and owner of the objects.
     pub(crate) scope: Scope,
@@ -22,10 +24,17 @@ pub struct Gcp {
     pub(crate) region: Option<String>,
     /// Networks that the check against live networks ignores.
     pub(crate) ignore_live: BTreeSet<String>,
-    pub(crate) clients: Clients,
+    pub(crate) clients: Arc<Clients>,
+    /// Projects that the provider may change; empty for all.
+    allowed: Arc<BTreeSet<String>>,
     /// Creates in progress, by the ID of their object.
-    begun: Mutex<BTreeMap<String, Begun>>,
+    begun: Arc<Mutex<BTreeMap<String, Begun>>>,
+    /// The turns to change peerings and routes, by the ID of the network.
+    turns: Arc<Mutex<BTreeMap<String, Lock>>>,
 }
+
+/// Held while a change of a network is in progress.
+type Lock = Arc<tokio::sync::Mutex<()>>;
 
 impl Gcp {
     /// The project of the provider block, or of the environment.
@@ -43,17 +52,32 @@ impl Gcp {
             .into());
         };
         let allowed = sets::known(&config.allowed_projects);
-        if !allowed.is_empty() && !allowed.contains(&project) {
-            return Err(wrong_project(&project, &allowed).into());
-        }
+        permits(&allowed, &project).map_err(|diagnostic| {
+            Diagnostics::from(diagnostic.at(Path::of("gcp").attribute("allowed_projects")))
+        })?;
         Ok(Gcp {
             scope,
             region: setting(&config.region, &REGION_VARIABLES),
             ignore_live: sets::known(&config.ignore_live).iter().map(|text| link::id(text)).collect(),
-            clients: Clients::new(config.endpoint_url.known().map(String::as_str)).await?,
+            clients: Arc::new(Clients::new(config.endpoint_url.known().map(String::as_str)).await?),
+            allowed: Arc::new(allowed),
             project,
-            begun: Mutex::default(),
+            begun: Arc::default(),
+            turns: Arc::default(),
         })
+    }
+
+    /// Another project, with the same credentials.
+    pub(crate) fn in_project(&self, project: &str) -> Gcp {
+        Gcp { project: project.to_owned(), ..self.clone() }
+    }
+
+    /// Checks that a resource may be in the project.
+    ///
+    /// # Errors
+    /// It is not one of the allowed ones.
+    pub(crate) fn admits(&self, project: &str) -> Result<(), Diagnostic> {
+        permits(&self.allowed, project).map_err(|diagnostic| diagnostic.at(Path::of("project")))
     }
 
     /// Remembers a create that has started; [`crate::operation::landed`] waits for it.
@@ -67,20 +91,44 @@ impl Gcp {
     }
 }
 
+/// The right to change the peerings and routes of some networks, until it is dropped.
+pub(crate) type Turn = Vec<OwnedMutexGuard<()>>;
+
+impl Gcp {
+    /// Waits for the turn to change the peerings or routes of these networks. Google refuses such a change while another one
+    /// of the network or its peer is in progress, so hashicorp/google makes them one at a time as well
+    /// (`resource_compute_network_peering.go`, and issue 6361 for routes).
+    pub(crate) async fn turn(&self, networks: impl IntoIterator<Item = String>) -> Turn {
+        // In the same order everywhere, so that no two wait for each other.
+        let networks: BTreeSet<String> = networks.into_iter().collect();
+        let mut turn = Turn::new();
+        for network in networks {
+            let lock = {
+                let mut turns = self.turns.lock().unwrap_or_else(PoisonError::into_inner);
+                Arc::clone(turns.entry(network).or_default())
+            };
+            turn.push(lock.lock_owned().await);
+        }
+        turn
+    }
+}
+
 /// The configured value, or the first of these environment variables that is set. An empty one counts as not set.
 fn setting(configured: &Attr<String>, variables: &[&str]) -> Option<String> {
     let from_environment = || variables.iter().find_map(|name| std::env::var(name).ok());
     configured.known().cloned().or_else(from_environment).and_then(non_empty)
 }
 
-fn wrong_project(project: &str, allowed: &BTreeSet<String>) -> Diagnostic {
+fn permits(allowed: &BTreeSet<String>, project: &str) -> Result<(), Diagnostic> {
+    if allowed.is_empty() || allowed.contains(project) {
+        return Ok(());
+    }
     let allowed = allowed.iter().map(String::as_str).collect::<Vec<_>>().join(", ");
-    Diagnostic::error(
+    Err(Diagnostic::error(
         "Google Cloud project not allowed",
         format!(
-            "The provider is configured for project {project}, but `allowed_projects` permits only {allowed}. \
-             Nothing was changed. Configure a permitted project, or add this one to the list."
+            "The project is {project}, but `gcp.allowed_projects` permits only {allowed}. Nothing was changed. Use a \
+             permitted project, or add this one to the list."
         ),
-    )
-    .at(Path::of("gcp").attribute("allowed_projects"))
+    ))
 }

@@ -18,6 +18,8 @@ mod dns;
 mod dns_record_set;
 mod dns_zone;
 mod error;
+#[cfg(test)]
+mod evidence;
 mod firewall;
 mod gateway;
 mod gateway_config;
@@ -44,7 +46,7 @@ pub use claims::gcs_options;
 pub use config::GcpConfig;
 pub use error::ApiError;
 pub use memory::RunMemory;
-pub use session::{Session, watch_live};
+pub use session::Session;
 
 use tf_provider_rs::Registry;
 use warren_gateways::key::{Signing, Tls, Wireguard};

@@ -188,7 +188,10 @@ impl World<'_> {
     fn arrives(&self, at: &str, source: u32, to: u32, wanted: &str) -> bool {
         // Answers go to hosts, whose addresses no prefix list contains.
         let inside = World(self.0, false);
-        inside.send(at, source, false, to, &mut Vec::new()).0 == Fate::In(wanted.to_owned())
+        let mut nats = Vec::new();
+        let fate = inside.send(at, source, false, to, &mut nats).0;
+        // A NAT drops answers to connections that were not opened through it.
+        fate == Fate::In(wanted.to_owned()) && nats.is_empty()
     }
 
     /// A packet to the internet, and its answer from the last NAT back to the sender.

@@ -82,7 +82,7 @@ impl World {
             let here = all.iter().filter(|(name, _)| {
                 server.service_name.is_empty() || server.service_name.ends_with(&format!(".{name}"))
             });
-            let sites: Vec<Site> = here.map(|(_, site)| site.clone()).collect();
+            let sites: Vec<Site> = here.map(|(_, site)| site.clone().behind(self.aws.gate(server))).collect();
             if !sites.is_empty() {
                 self.lab.serve_tls(&server.node, &[server.address.into()], &self.authority, &sites)?;
             }

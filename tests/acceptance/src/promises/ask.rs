@@ -5,6 +5,7 @@ use std::net::{IpAddr, SocketAddr};
 
 use anyhow::{Result, bail, ensure};
 use warren_dataplane::lab::{Node, Outcome, Packet, Probe, Watch};
+use warren_dataplane::servers::SIGNED;
 use warren_model::policy::{Assertion, Expect, Selector, matches};
 use warren_model::topology::Protocol;
 
@@ -140,7 +141,11 @@ impl Ground {
                 }
                 for address in addresses {
                     let at = SocketAddr::new(address, port.number);
-                    let probe = if port.tcp { Probe::tcp(&node, at) } else { Probe::udp(&node, at) };
+                    let probe = match (port.tcp, object(to)) {
+                        (true, Some((host, path))) => Probe::get(&node, at, host, path, &[SIGNED]),
+                        (true, None) => Probe::tcp(&node, at),
+                        (false, _) => Probe::udp(&node, at),
+                    };
                     probes.push((attempts.len(), probe));
                     attempts.push(attempt(Err(String::new())));
                 }
@@ -253,6 +258,14 @@ impl Port {
 impl std::fmt::Display for Port {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "{} {}", if self.tcp { "TCP" } else { "UDP" }, self.number)
+    }
+}
+
+/// The host and the path of an object, where a name is that of a bucket: whether it can be read is up to policies as well.
+pub(super) fn object(to: &End) -> Option<(&str, &'static str)> {
+    match to {
+        End::Name(name, _) if name.contains(".s3.") => Some((name, "/object")),
+        _ => None,
     }
 }
 

@@ -11,10 +11,11 @@ use ipnet::IpNet;
 use serde_json::Value;
 use warren_dataplane::google::Of;
 use warren_dataplane::lab::{Internet, Lab, Names, Node};
+use warren_dataplane::servers::SIGNED;
 use warren_model::policy::{Assertion, Selector};
 
 use super::applied::Applied;
-use super::ask::{End, Port};
+use super::ask::{End, Port, object};
 use super::ground::Ground;
 use crate::overlay::{Instance, Pod};
 use crate::{build_folder, journey};
@@ -211,7 +212,12 @@ impl Ground {
         };
         let mut command = node.command(warren_programs::program("curl")?);
         command.args(["--silent", "--fail", "--max-time", TIMEOUT, "--proxytunnel", "--proxy", PROXY]);
-        command.arg(format!("http://{target}:{}/", port.number));
+        // A preflight is no access: no policy is about it ("OPTIONS object" in the API reference of S3).
+        let (path, request): (_, &[&str]) = match object(to) {
+            Some((_, path)) => (path, &["--header", SIGNED]),
+            None => ("/", &["--request", "OPTIONS"]),
+        };
+        command.args(request).arg(format!("http://{target}:{}{path}", port.number));
         let child = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn()?;
         Ok(Opened { child, own: self.pods.ends.clone() })
     }

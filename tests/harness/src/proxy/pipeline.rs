@@ -1,6 +1,8 @@
 //! The way of one call through the stations.
 
+use bytes::Bytes;
 use http::StatusCode;
+use serde_json::Value;
 
 use super::instances::Instances;
 use super::lifecycle::Asked;
@@ -33,11 +35,7 @@ fn validate(shared: &Shared, request: &Request) -> Option<Rejection> {
         return None;
     }
     let problems = if request.json.is_some() {
-        models.check_json(
-            request.service,
-            &request.action,
-            request.json.as_ref().unwrap_or(&serde_json::Value::Null),
-        )
+        models.check_json(request.service, &request.action, request.json.as_ref().unwrap_or(&Value::Null))
     } else {
         models.check_query(request.service, &request.action, &request.params)
     };
@@ -185,7 +183,41 @@ async fn pass(shared: &Shared, request: &Request) -> Result<Reply, Rejection> {
         violate(shared, request, problem.clone());
         return Err(Rejection::new("UnsupportedByEmulator", problem));
     }
-    Ok(strip(reply))
+    Ok(strip(match request.service {
+        Service::Iam | Service::Sts | Service::Route53 if !reply.status().is_success() => {
+            with_one_message(reply)
+        }
+        Service::Ecr | Service::Ssm | Service::Logs | Service::Route53Resolver => without_nulls(reply),
+        _ => reply,
+    }))
+}
+
+/// The emulator writes null for a member that AWS leaves out.
+fn without_nulls(mut reply: Reply) -> Reply {
+    let Ok(mut body) = serde_json::from_slice(reply.body()) else { return reply };
+    prune(&mut body);
+    reply.headers_mut().remove(http::header::CONTENT_LENGTH);
+    *reply.body_mut() = Bytes::from(body.to_string());
+    reply
+}
+
+fn prune(value: &mut Value) {
+    match value {
+        Value::Object(members) => {
+            members.retain(|_, member| !member.is_null());
+            members.values_mut().for_each(prune);
+        }
+        Value::Array(values) => values.iter_mut().for_each(prune),
+        _ => {}
+    }
+}
+
+/// The emulator writes the message of an error in two spellings.
+fn with_one_message(reply: Reply) -> Reply {
+    let Ok(mut tree) = Element::parse(&String::from_utf8_lossy(reply.body())) else { return reply };
+    let Some(error) = tree.child_mut("Error") else { return reply };
+    error.children.retain(|child| child.name != "message");
+    reply::with_body(reply, &tree)
 }
 
 /// Takes out what belongs to the connection between the proxy and the emulator.

@@ -26,7 +26,8 @@ impl Account<'_> {
     fn refused(&self, method: &str, path: &str, body: &str) -> String {
         let answer = self.call(method, path, body);
         assert!(answer.status >= 400, "{method} {path} was accepted: {}", answer.body);
-        format!("{} {}: {}", answer.status, answer.text("Code"), answer.text("Message"))
+        let message = answer.text("Message").replace("&apos;", "'");
+        format!("{} {}: {message}", answer.status, answer.text("Code"))
     }
 
     /// Creates a private zone and returns its ID.

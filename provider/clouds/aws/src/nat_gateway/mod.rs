@@ -64,7 +64,7 @@ impl Object for NatGateway {
     fn record(&self, objects: &Objects) {
         let Ok(name) = self.object.name() else { return };
         for id in [self.id().as_deref(), self.owned_allocation_id.as_deref()].into_iter().flatten() {
-            objects.record(NatGateway::TYPE_NAME, name, id);
+            objects.record(NatGateway::TYPE_NAME, &self.local(name), id);
         }
     }
 

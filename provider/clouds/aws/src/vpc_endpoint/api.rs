@@ -1,6 +1,7 @@
 //! EC2 API calls for endpoints, and for the objects that the completeness check reads.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::net::IpAddr;
 
 use aws_sdk_ec2::types::{self, IpPermission, ResourceType, SecurityGroup, VpcEndpoint, VpcEndpointType};
 use ipnet::IpNet;
@@ -8,7 +9,6 @@ use tf_provider_rs::{Attr, NotKnown};
 
 use super::model::{DnsEntry, DnsOptions, Endpoint, IpAddressType, Kind};
 use super::{buckets, service};
-use crate::client;
 use crate::error::{ApiError, Named, OrMissing, Parsed};
 use crate::ids::{self, NetworkInterfaceId, SecurityGroupId, VpcId};
 use crate::memory::{PlannedEndpoint, PlannedSecurityGroup, PlannedZone};
@@ -18,6 +18,7 @@ use warren_managed::sets::{self, Set};
 
 const DESCRIBE: &str = "DescribeVpcEndpoints";
 const ID: &str = "VpcEndpointId";
+const INTERFACES: &str = "DescribeNetworkInterfaces";
 
 /// An endpoint as it is now, with what no attribute shows.
 #[derive(Clone, Debug, PartialEq)]
@@ -101,7 +102,7 @@ pub(super) async fn create(aws: &Aws, planned: &Endpoint, tags: &Tags) -> Result
         call = call.ip_address_type(types::IpAddressType::from(kind.as_str()));
     }
     call = call.set_dns_options(planned.dns_options.known().map(dns_options));
-    let made = call.customize().config_override(client::once()).send().await.named(OPERATION)?;
+    let made = call.send().await.named(OPERATION)?;
     let made = made.vpc_endpoint.or_missing(OPERATION, "VpcEndpoint")?;
     made.vpc_endpoint_id.or_missing(OPERATION, ID)
 }
@@ -142,6 +143,15 @@ pub(super) async fn read(aws: &Aws, before: &Endpoint) -> Result<Endpoint, ApiEr
         endpoint.prefix_list_id = id.parsed_if_set(LIST, "PrefixListId")?.into();
         let ranges = ranges.into_iter().flatten().map(Some);
         endpoint.cidr_blocks = sets::of(ids::all(ranges, LIST, "Cidrs")?);
+    } else {
+        let found = described(aws, &sets::known(&endpoint.network_interface_ids)).await?;
+        let addresses = found.into_iter().flat_map(|interface| {
+            let v6 = interface.ipv6_addresses.into_iter().flatten().map(|address| address.ipv6_address);
+            std::iter::once(interface.private_ip_address).chain(v6)
+        });
+        let addresses = addresses.filter(Option::is_some);
+        let addresses: BTreeSet<IpAddr> = ids::all(addresses, INTERFACES, "PrivateIpAddress")?;
+        endpoint.cidr_blocks = sets::of(addresses.into_iter().map(IpNet::from));
     }
     Ok(endpoint)
 }
@@ -300,6 +310,14 @@ pub(super) async fn interfaces(
     aws: &Aws,
     ids: &BTreeSet<NetworkInterfaceId>,
 ) -> Result<Vec<String>, ApiError> {
+    let found = described(aws, ids).await?;
+    Ok(found.into_iter().filter_map(|interface| interface.network_interface_id).collect())
+}
+
+async fn described(
+    aws: &Aws,
+    ids: &BTreeSet<NetworkInterfaceId>,
+) -> Result<Vec<types::NetworkInterface>, ApiError> {
     if ids.is_empty() {
         return Ok(Vec::new());
     }
@@ -308,7 +326,7 @@ pub(super) async fn interfaces(
     let mut pages = aws.ec2().describe_network_interfaces().filters(filter).into_paginator().items().send();
     let mut living = Vec::new();
     while let Some(interface) = pages.next().await {
-        living.extend(interface.named("DescribeNetworkInterfaces")?.network_interface_id);
+        living.push(interface.named(INTERFACES)?);
     }
     Ok(living)
 }

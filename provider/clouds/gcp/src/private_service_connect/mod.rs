@@ -23,13 +23,15 @@ use warren_managed::{Common as _, Object, adopt, key};
 
 use crate::account::Gcp;
 use crate::error::{ApiError, Failure as _};
-use crate::operation::{landed, remove};
+use crate::operation::{landed, landed_by, remove};
 use crate::session::{Session, Work};
 pub(crate) use model::Endpoint;
 use model::{State, dns_suffix};
 
 #[async_trait]
 impl Object for Endpoint {
+    const ELSEWHERE: &'static [&'static str] = &["network"];
+
     async fn plan(session: &Session, change: &mut Change<Endpoint>, diagnostics: &mut Diagnostics) {
         let planned = &mut change.planned;
         if let Some(prior) = &change.prior
@@ -40,11 +42,11 @@ impl Object for Endpoint {
         let Some(name) = planned.object.name.known() else { return };
         planned.dns_suffix = dns_suffix(name, planned.automate_dns);
         if planned.address_id.is_unknown()
-            && let Some(gcp) = session.known()
+            && let Some(gcp) = session.known_of(&*planned)
         {
             planned.address_id = api::address_id(&gcp.project, name).into();
         }
-        match occupied(planned) {
+        match occupied(planned, session.known_of(&*planned).as_deref()) {
             Ok(resource) => diagnostics.extend(session.guard().plan(resource).await),
             Err(error) => diagnostics.extend(error.into()),
         }
@@ -58,7 +60,7 @@ impl Object for Endpoint {
         _config: &Endpoint,
     ) -> Result<(), Diagnostics> {
         let nets: Vec<_> = net(self.address).into_iter().collect();
-        work.session.guard().claim(&key(self)?, ClaimRole::Occupy, &nets).await
+        work.session.guard().claim(&key(self, Some(&work.cloud))?, ClaimRole::Occupy, &nets).await
     }
 
     async fn find(&self, gcp: &Gcp) -> Result<Vec<String>, ApiError> {
@@ -75,7 +77,7 @@ impl Object for Endpoint {
         let find = || api::find_address(gcp, self);
         let create = || api::create_address(gcp, self);
         let address = adopt::ensure(work, &*self, find, create).await?;
-        landed(work, &address).await?;
+        landed_by(work, &*self, &address, find, create).await?;
         self.address_id = address.into();
         progress.save(self);
         warren_managed::ensure(self, work, progress).await
@@ -83,14 +85,13 @@ impl Object for Endpoint {
 
     async fn reconcile(&self, work: &Work<'_>) -> Result<Endpoint, Diagnostics> {
         let Work { cloud: gcp, op, .. } = work;
-        let id = self.object.id()?;
         if ApiError::if_found(api::get(gcp, self).await)?.is_none() {
             let description = self.marks(gcp)?;
             let find = || api::find(gcp, self);
             let create = || api::create(gcp, self, &description);
             adopt::ensure(work, self, find, create).await?;
         }
-        landed(work, id).await?;
+        landed(work, self).await?;
         op.call(|| api::get(gcp, self)).await
     }
 
@@ -110,7 +111,7 @@ impl Object for Endpoint {
         remove(work, || api::delete(gcp, id), || api::get(gcp, self)).await?;
         let address = self.address_id.value()?;
         remove(work, || api::delete_address(gcp, address), || api::get_address(gcp, address)).await?;
-        work.session.guard().release(&key(self)?).await
+        work.session.guard().release(&key(self, Some(&work.cloud))?).await
     }
 }
 
@@ -120,8 +121,8 @@ fn net(address: Attr<Ipv4Addr>) -> Option<IpNet> {
 }
 
 /// The endpoint's address for the guard.
-fn occupied(endpoint: &Endpoint) -> Result<PlannedResource, NotKnown> {
-    let resource = PlannedResource::new(key(endpoint)?).id(endpoint.object.id.as_deref());
+fn occupied(endpoint: &Endpoint, gcp: Option<&Gcp>) -> Result<PlannedResource, NotKnown> {
+    let resource = PlannedResource::new(key(endpoint, gcp)?).id(endpoint.object.id_here());
     Ok(match net(endpoint.address) {
         Some(net) => resource.range(net, Path::of("address"), Role::Occupy),
         None => resource.unknown(Family::V4),
