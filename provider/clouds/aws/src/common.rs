@@ -97,7 +97,7 @@ impl<N: Naming> AwsObject<N> {
         AwsObject {
             naming: N::found(id, tags),
             tags: aws.user_tags(tags, &self.tags),
-            tags_all: tags::all(tags),
+            tags_all: aws.shown_tags(tags, &self.tags),
             timeouts: self.timeouts.clone(),
         }
     }

@@ -5,7 +5,7 @@ use aws_sdk_route53resolver::types::Tag;
 
 use crate::error::{ApiError, Named};
 use crate::session::Aws;
-use crate::tags::{self, Tags};
+use crate::tags::Tags;
 
 /// Settings for a create call: see [`crate::client::once`].
 pub(crate) fn once() -> aws_sdk_route53resolver::config::Builder {
@@ -44,7 +44,7 @@ pub(crate) async fn read_tags(aws: &Aws, arn: &str) -> Result<Tags, ApiError> {
 
 /// Reconciles the tags of the object with this ARN.
 pub(crate) async fn retag(aws: &Aws, arn: &str, have: &Tags, want: &Tags) -> Result<(), ApiError> {
-    let (set, unset) = tags::difference(have, want);
+    let (set, unset) = aws.difference(have, want);
     let resolver = aws.resolver();
     if !set.is_empty() {
         let call = resolver.tag_resource().resource_arn(arn).set_tags(Some(to_sdk(&set)?));

@@ -9,6 +9,7 @@ use warren_managed::{Scope, sets};
 use crate::begun::Begun;
 use crate::client::Clients;
 use crate::config::{GcpConfig, PROJECT_VARIABLES, REGION_VARIABLES};
+use crate::credentials::{self, Found};
 use crate::error::non_empty;
 use crate::link;
 
@@ -23,6 +24,8 @@ pub struct Gcp {
     /// Networks that the check against live networks ignores.
     pub(crate) ignore_live: BTreeSet<String>,
     pub(crate) clients: Clients,
+    /// The credentials; an emulator is called without any.
+    pub(crate) credentials: Option<Found>,
     /// Creates in progress, by the ID of their object.
     begun: Mutex<BTreeMap<String, Begun>>,
 }
@@ -46,11 +49,17 @@ impl Gcp {
         if !allowed.is_empty() && !allowed.contains(&project) {
             return Err(wrong_project(&project, &allowed).into());
         }
+        let endpoint = config.endpoint_url.known().map(String::as_str);
+        let credentials = match endpoint {
+            Some(_) => None,
+            None => Some(credentials::find(config, Some(&project))?),
+        };
         Ok(Gcp {
             scope,
             region: setting(&config.region, &REGION_VARIABLES),
             ignore_live: sets::known(&config.ignore_live).iter().map(|text| link::id(text)).collect(),
-            clients: Clients::new(config.endpoint_url.known().map(String::as_str)).await?,
+            clients: Clients::new(endpoint, credentials.as_ref()).await?,
+            credentials,
             project,
             begun: Mutex::default(),
         })

@@ -20,6 +20,10 @@ use google_cloud_identity_accesscontextmanager_v1::client::AccessContextManager;
 use google_cloud_secretmanager_v1::client::SecretManagerService;
 use tf_provider_rs::{Diagnostic, Diagnostics, Path};
 
+use crate::credentials::Found;
+use crate::error::chain;
+use crate::reach::Reach;
+
 /// Attempts per call, including the first.
 const ATTEMPTS: u32 = 10;
 
@@ -49,15 +53,18 @@ pub(crate) struct Clients {
 /// Builds a client of one collection.
 macro_rules! client {
     ($client:ty, $settings:expr) => {{
-        let Settings { endpoint, credentials } = $settings;
+        let Settings { endpoint, credentials, universe, reach } = $settings;
         let mut builder = <$client>::builder()
             .with_credentials(credentials.clone())
-            .with_retry_policy(Repeat)
+            .with_retry_policy(reach.policy(Repeat))
             .with_backoff_policy(backoff()?)
-            .with_retry_throttler(throttler()?)
+            .with_retry_throttler(reach.throttler(throttler()?))
             .with_attempt_timeout(Duration::from_secs(60));
         if let Some(endpoint) = endpoint {
             builder = builder.with_endpoint(endpoint.clone());
+        }
+        if let Some(universe) = universe {
+            builder = builder.with_universe_domain(universe.clone());
         }
         builder.build().await.map_err(|error| unusable(&error))?
     }};
@@ -66,19 +73,25 @@ macro_rules! client {
 struct Settings {
     endpoint: Option<String>,
     credentials: Credentials,
+    universe: Option<String>,
+    reach: Reach,
 }
 
 impl Clients {
-    /// Clients of Google, or of the emulator at `endpoint`, which is called without credentials.
+    /// Clients of Google with these credentials, or of the emulator at `endpoint`, which is called without credentials.
     ///
     /// # Errors
-    /// No credentials are found, or the endpoint is not a URL.
-    pub(crate) async fn new(endpoint: Option<&str>) -> Result<Clients, Diagnostics> {
-        let credentials = match endpoint {
-            Some(_) => credentials::anonymous::Builder::new().build(),
-            None => credentials::Builder::default().build().map_err(|error| no_credentials(&error))?,
+    /// The endpoint is not a URL, or the domain is not that of the credentials.
+    pub(crate) async fn new(endpoint: Option<&str>, found: Option<&Found>) -> Result<Clients, Diagnostics> {
+        let settings = &Settings {
+            endpoint: endpoint.map(str::to_owned),
+            credentials: match found {
+                Some(found) => found.credentials.clone().into(),
+                None => credentials::anonymous::Builder::new().build(),
+            },
+            universe: found.and_then(|found| found.universe.clone()),
+            reach: Reach::default(),
         };
-        let settings = &Settings { endpoint: endpoint.map(str::to_owned), credentials };
         Ok(Clients {
             networks: client!(Networks, settings),
             subnetworks: client!(Subnetworks, settings),
@@ -152,24 +165,13 @@ pub(crate) fn request_id() -> String {
     format!("{}-{}-{}-{}-{}", &hex[..8], &hex[8..12], &hex[12..16], &hex[16..20], &hex[20..])
 }
 
-fn no_credentials(error: &BuildFailure) -> Diagnostics {
-    Diagnostic::error(
-        "Google Cloud credentials not found",
-        format!(
-            "{error}. Run `gcloud auth application-default login`, or set GOOGLE_APPLICATION_CREDENTIALS to a \
-             credentials file."
-        ),
-    )
-    .at(Path::of("gcp"))
-    .into()
-}
-
-type BuildFailure = google_cloud_auth::build_errors::Error;
-
-fn unusable(error: &dyn std::fmt::Display) -> Diagnostics {
+fn unusable(error: &(dyn std::error::Error + 'static)) -> Diagnostics {
     Diagnostic::error(
         "Google Cloud client could not be created",
-        format!("{error}. Check `gcp.endpoint_url` in the provider block."),
+        format!(
+            "{}. Check `gcp.endpoint_url` and `gcp.universe_domain` in the provider block.",
+            chain(error)
+        ),
     )
     .at(Path::of("gcp"))
     .into()
