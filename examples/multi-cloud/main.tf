@@ -116,7 +116,6 @@ module "endpoints" {
   vpc_id             = warren_aws_vpc.hub.id
   route_table_ids    = [warren_aws_route_table.data.id]
   subnet_ids         = [warren_aws_subnet.data.id]
-  subnet_cidr_blocks = [local.network["aws"].subnets["data"].cidr]
   client_cidr_blocks = [local.network["aws"].cidr]
   buckets            = ["acme-datasets"]
   shared             = true

@@ -20,6 +20,10 @@ locals {
 
   # ECR answers with the location of the layers, which are objects in a bucket of AWS.
   layers = "prod-${var.region}-starport-layer-bucket.${local.domains.s3}"
+
+  # Where clients find the services: addresses of interface endpoints, or the ranges of the gateway endpoint.
+  s3_prefixes  = sort(var.shared ? warren_aws_vpc_endpoint.s3_interface[0].cidr_blocks : warren_aws_vpc_endpoint.s3.cidr_blocks)
+  ecr_prefixes = sort(setunion(warren_aws_vpc_endpoint.ecr_api.cidr_blocks, warren_aws_vpc_endpoint.ecr_dkr.cidr_blocks))
 }
 
 resource "warren_aws_security_group" "endpoints" {

@@ -4,17 +4,17 @@ output "zone_ids" {
 }
 
 output "services" {
-  description = "How clients reach the services `s3` and `ecr`: prefixes, ports, protocols, and the domains that they look up."
+  description = "How clients reach the services `s3` and `ecr`: the addresses of the endpoints as prefixes, ports, protocols, and the domains that clients look up."
   value = {
     s3 = {
-      prefixes  = var.shared ? var.subnet_cidr_blocks : sort(warren_aws_vpc_endpoint.s3.cidr_blocks)
+      prefixes  = local.s3_prefixes
       ports     = ["443"]
       protocols = ["tcp"]
       domains   = [local.domains.s3]
     }
     # Layers come from S3.
     ecr = {
-      prefixes  = var.shared ? var.subnet_cidr_blocks : concat(var.subnet_cidr_blocks, sort(warren_aws_vpc_endpoint.s3.cidr_blocks))
+      prefixes  = concat(local.ecr_prefixes, local.s3_prefixes)
       ports     = ["443"]
       protocols = ["tcp"]
       domains   = [local.domains.ecr_api, local.domains.ecr_dkr, local.layers]

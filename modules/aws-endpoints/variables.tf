@@ -23,11 +23,6 @@ variable "subnet_ids" {
   type        = list(string)
 }
 
-variable "subnet_cidr_blocks" {
-  description = "IPv4 ranges of these subnets. The output `services` lists them as the destinations of clients."
-  type        = list(string)
-}
-
 variable "client_cidr_blocks" {
   description = "IPv4 ranges from which the interface endpoints accept HTTPS."
   type        = list(string)

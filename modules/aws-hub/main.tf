@@ -152,7 +152,6 @@ module "endpoints" {
   vpc_id             = warren_aws_vpc.hub.id
   route_table_ids    = [warren_aws_route_table.private.id, warren_aws_route_table.public.id]
   subnet_ids         = [warren_aws_subnet.data.id]
-  subnet_cidr_blocks = [var.data_cidr_block]
   client_cidr_blocks = concat([var.cidr_block], values(var.spoke_cidr_blocks))
   buckets            = var.buckets
   shared             = var.endpoints == "hub"

@@ -80,7 +80,6 @@ module "endpoints" {
   vpc_id             = warren_aws_vpc.spoke.id
   route_table_ids    = [warren_aws_route_table.private.id]
   subnet_ids         = [for name in local.first_subnets : warren_aws_subnet.private[name].id]
-  subnet_cidr_blocks = [for name in local.first_subnets : var.subnets[name].cidr_block]
   client_cidr_blocks = [var.cidr_block]
   buckets            = var.buckets
   tags               = var.tags

@@ -55,7 +55,7 @@ impl Provider for Warren {
             }),
             Err(error) => diagnostics.extend(error),
         }
-        warren_aws::watch_live(&self.aws);
-        warren_gcp::watch_live(&self.gcp);
+        self.aws.watch_live();
+        self.gcp.watch_live();
     }
 }

@@ -216,7 +216,7 @@ fn live_rule(
     let own = theirs.fabric.is_some() && theirs.owner.as_deref() == Some(&config.owner);
     let reserved = range.role == Role::Reserve;
     // Resources that this run plans under the same ID or name are compared as part of the run.
-    let known = run.knows(&theirs.id, &Key::new(theirs.kind, &theirs.name));
+    let known = run.knows(&theirs.id, &Key::new(theirs.kind, &theirs.name).at(theirs.location.clone()));
     if own {
         let inside = reserved && range.net.contains(&theirs.net);
         return (!inside && !known).then_some((Why::LeftOver, true));

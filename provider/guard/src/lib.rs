@@ -23,6 +23,6 @@ pub use config::{
     TokenSource,
 };
 pub use guard::Guard;
-pub use key::Key;
+pub use key::{Key, Location};
 pub use live::{LiveRange, LiveSource};
 pub use planned::{Parent, PlannedRange, PlannedResource, Role};

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use ipnet::IpNet;
 use tf_provider_rs::{Diagnostics, async_trait};
 
+use crate::Location;
 use crate::index::Index;
 
 /// Lists the live networks of one cloud account and region.
@@ -35,8 +36,8 @@ pub struct LiveRange {
     pub owner: Option<String>,
     /// The tag `warren:fabric`.
     pub fabric: Option<String>,
-    /// Location as text, such as `account 123456789012, us-east-1`.
-    pub place: String,
+    /// Where it is.
+    pub location: Location,
     /// For a subnet, the ID of its network. It is only compared with other subnets of that network.
     pub parent: Option<String>,
 }

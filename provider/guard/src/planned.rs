@@ -1,5 +1,7 @@
 //! The ranges that a resource registers with the guard when it is planned.
 
+use std::borrow::Cow;
+
 use ipnet::IpNet;
 use tf_provider_rs::Path;
 use warren_cidr::Family;
@@ -78,7 +80,7 @@ pub enum Role {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Parent {
     /// The resource type of the network: `warren_aws_vpc`.
-    pub kind: &'static str,
+    pub kind: Cow<'static, str>,
     /// The ID, if it is known.
     pub id: Option<String>,
     /// The ranges as given by the user (`vpc_cidr_block`) or the cloud's API; empty if unknown.
@@ -88,7 +90,7 @@ pub struct Parent {
 impl Parent {
     /// The network with this ID. Pass `None` if the ID is known only after apply.
     pub fn of(kind: &'static str, id: Option<&str>) -> Parent {
-        Parent { kind, id: id.map(str::to_owned), cidrs: Vec::new() }
+        Parent { kind: kind.into(), id: id.map(str::to_owned), cidrs: Vec::new() }
     }
 
     /// Sets the ranges explicitly.

@@ -193,7 +193,7 @@ fn sentence(net: &IpNet, finding: &Finding, config: &GuardConfig) -> String {
                 (None, None) => "no warren tags".to_owned(),
             };
             let theirs = live.net;
-            let of = format!("live {}{name} ({owner}; {})", live.id, live.place);
+            let of = format!("live {}{name} ({owner}; {})", live.id, live.location);
             format!("{} {theirs} of {of}: {why}", relation(net, &theirs))
         }
         Other::Claim { owner, kind, name, net: theirs } => {

@@ -1,5 +1,6 @@
 //! The ranges of one run.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 
 use ipnet::IpNet;
@@ -14,7 +15,7 @@ pub(crate) struct Run {
     resources: BTreeMap<Key, Entry>,
     ranges: Index<At>,
     by_id: BTreeMap<String, Key>,
-    pending: BTreeMap<&'static str, Pending>,
+    pending: BTreeMap<Cow<'static, str>, Pending>,
     pools: BTreeMap<Key, Vec<Vec<IpNet>>>,
     gone: BTreeSet<Key>,
     gone_ids: BTreeSet<String>,
@@ -61,7 +62,7 @@ impl Run {
         if let Some(id) = &resource.id {
             self.by_id.insert(id.clone(), key.clone());
         } else {
-            let pending = self.pending.entry(key.kind).or_default();
+            let pending = self.pending.entry(key.kind.clone()).or_default();
             pending.keys.insert(key.clone());
             for family in &resource.unknown {
                 *pending.unknown.entry(*family).or_default() += 1;
@@ -151,7 +152,7 @@ impl Run {
         if let Some((of, _)) = candidate {
             return Home::Candidate(of);
         }
-        match self.pending.get(parent.kind) {
+        match self.pending.get(&parent.kind) {
             Some(pending) if !pending.unknown.contains_key(&Family::of(net)) && !pending.keys.is_empty() => {
                 Home::OutsideCandidates(pending.keys.iter().filter_map(|key| self.resource(key)).collect())
             }
@@ -174,7 +175,7 @@ impl Run {
             if self.by_id.get(id) == Some(key) {
                 self.by_id.remove(id);
             }
-        } else if let Some(pending) = self.pending.get_mut(key.kind) {
+        } else if let Some(pending) = self.pending.get_mut(&key.kind) {
             pending.keys.remove(key);
             for family in &entry.resource.unknown {
                 if let Some(count) = pending.unknown.get_mut(family) {

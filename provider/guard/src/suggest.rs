@@ -41,7 +41,7 @@ pub(crate) fn free(
             let mut taken: Vec<IpNet> = networks.map(|range| range.net).collect();
             taken.extend(live.ranges().iter().map(|live| live.net));
             taken.extend(claims.nets());
-            taken.extend(unwanted(resource.key.kind));
+            taken.extend(unwanted(&resource.key.kind));
             (home_space(run, &range.net), taken)
         }
     };

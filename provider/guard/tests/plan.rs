@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use ipnet::IpNet;
 use tf_provider_rs::{Diagnostic, Diagnostics, Path, Severity, async_trait};
 use warren_cidr::Family;
-use warren_guard::{Guard, GuardConfig, Key, LiveRange, LiveSource, Parent, PlannedResource, Role};
+use warren_guard::{Guard, GuardConfig, Key, LiveRange, LiveSource, Location, Parent, PlannedResource, Role};
 
 const VPC: &str = "warren_aws_vpc";
 const SUBNET: &str = "warren_aws_subnet";
@@ -25,11 +25,19 @@ fn guard() -> Guard {
 }
 
 fn vpc(name: &str, cidr: &str) -> PlannedResource {
-    PlannedResource::new(Key::new(VPC, name)).range(net(cidr), Path::of("cidr_block"), Role::Occupy)
+    PlannedResource::new(Key::new(VPC, name).at(here())).range(
+        net(cidr),
+        Path::of("cidr_block"),
+        Role::Occupy,
+    )
 }
 
 fn subnet(name: &str, cidr: &str, parent: Parent) -> PlannedResource {
-    PlannedResource::new(Key::new(SUBNET, name)).range(net(cidr), Path::of("cidr_block"), Role::Part(parent))
+    PlannedResource::new(Key::new(SUBNET, name).at(here())).range(
+        net(cidr),
+        Path::of("cidr_block"),
+        Role::Part(parent),
+    )
 }
 
 fn unknown_vpc() -> Parent {
@@ -55,9 +63,13 @@ fn live(id: &str, cidr: &str, name: &str, tags: Option<(&str, &str)>) -> LiveRan
         name: name.into(),
         owner: tags.map(|(_, owner)| owner.into()),
         fabric: tags.map(|(fabric, _)| fabric.into()),
-        place: "account 123456789012, us-east-1".into(),
+        location: here(),
         parent: None,
     }
+}
+
+fn here() -> Location {
+    Location::aws("123456789012", "us-east-1")
 }
 
 struct Cloud {
@@ -166,9 +178,12 @@ async fn a_name_used_twice() {
 #[tokio::test]
 async fn a_name_is_not_called_used_twice_without_certainty() {
     let guard = guard();
-    let unknown = PlannedResource::new(Key::new(VPC, "hub")).unknown(Family::V4);
+    let unknown = PlannedResource::new(Key::new(VPC, "hub").at(here())).unknown(Family::V4);
     assert_eq!(text(&last(&guard, vec![unknown, vpc("hub", "10.1.0.0/16")]).await), "");
-    guard.claim(&Key::new(VPC, "hub"), warren_guard::ClaimRole::Occupy, &[net("10.1.0.0/16")]).await.unwrap();
+    guard
+        .claim(&Key::new(VPC, "hub").at(here()), warren_guard::ClaimRole::Occupy, &[net("10.1.0.0/16")])
+        .await
+        .unwrap();
     let changed = vpc("hub", "10.2.0.0/16");
     assert_eq!(text(&guard.plan(changed).await), "");
 }
@@ -177,7 +192,7 @@ async fn a_name_is_not_called_used_twice_without_certainty() {
 async fn forgotten_ranges_do_not_count() {
     let guard = guard();
     guard.plan(vpc("old", "10.0.0.0/16").id(Some("vpc-1"))).await;
-    guard.forget(&Key::new(VPC, "old"), Some("vpc-1"));
+    guard.forget(&Key::new(VPC, "old").at(here()), Some("vpc-1"));
     assert_eq!(text(&guard.plan(vpc("new", "10.0.0.0/16")).await), "");
 }
 
@@ -185,7 +200,7 @@ async fn forgotten_ranges_do_not_count() {
 async fn the_destroy_of_the_replaced_object_does_not_forget_the_new_one() {
     let guard = guard();
     guard.plan(vpc("hub", "10.0.0.0/16")).await;
-    guard.forget(&Key::new(VPC, "hub"), Some("vpc-old"));
+    guard.forget(&Key::new(VPC, "hub").at(here()), Some("vpc-old"));
     assert!(guard.plan(vpc("other", "10.0.0.0/16")).await.has_error());
 }
 
@@ -195,7 +210,7 @@ async fn a_subnet_outside_its_network_and_siblings_that_overlap() {
     let hub = vpc("hub", "172.16.0.0/16").id(Some("vpc-1"));
     let parent = || Parent::of(VPC, Some("vpc-1"));
     let outside = last(&guard, vec![hub, subnet("outside", "172.20.0.0/24", parent())]).await;
-    guard.forget(&Key::new(SUBNET, "outside"), None);
+    guard.forget(&Key::new(SUBNET, "outside").at(here()), None);
     let public = subnet("public", "172.16.0.0/23", parent());
     let sibling = last(&guard, vec![public, subnet("data", "172.16.1.0/24", parent())]).await;
     insta::assert_snapshot!(text(&outside) + &text(&sibling));
@@ -271,7 +286,7 @@ async fn live_networks_of_this_run_are_no_news() {
     ]);
     let imported = vpc("a", "10.0.0.0/16").id(Some("vpc-1"));
     assert_eq!(text(&guard.plan(imported).await), "");
-    guard.forget(&Key::new(VPC, "b"), Some("vpc-2"));
+    guard.forget(&Key::new(VPC, "b").at(here()), Some("vpc-2"));
     let plan = address_plan("main", &[("a", "10.0.0.0/16"), ("c", "10.2.0.0/15")], &[]);
     let found = last(&guard, vec![plan, vpc("instead", "10.1.0.0/16"), vpc("c", "10.2.0.0/16")]).await;
     assert_eq!(text(&found), "");

@@ -65,7 +65,7 @@ where
         attempts += 1;
         match create().await {
             Ok(id) => {
-                session.objects().claim(&id, &creator);
+                session.objects().claim(&planned.local(&id), &creator);
                 return Ok(id);
             }
             Err(error)
@@ -109,10 +109,12 @@ where
     let mut found: Vec<String> = find().await.map_err(|error| op.explain(error))?;
     found.retain(|id| !excluded.contains(id));
     found.sort();
-    if let Some(twin) = found.iter().find(|id| session.objects().claimed_by_other(id, &creator)) {
+    if let Some(twin) =
+        found.iter().find(|id| session.objects().claimed_by_other(&planned.local(id), &creator))
+    {
         return Err(same_name(M::KIND, name, twin).into());
     }
-    let id = found.into_iter().find(|id| session.objects().claim(id, &creator));
+    let id = found.into_iter().find(|id| session.objects().claim(&planned.local(id), &creator));
     if let Some(id) = &id {
         tracing::warn!(kind = M::KIND, name, id, "adopted object left by an interrupted run");
     }
@@ -134,7 +136,8 @@ fn creator(ctx: &Context) -> String {
 pub(crate) fn may_delete<M: Common>(session: &Session<M::Cloud>, ctx: &Context, state: &M) -> bool {
     let Some(id) = state.id().known() else { return true };
     let creator = ctx.private.get(CREATOR);
-    let free = session.objects().begin_delete(id, creator.as_ref().and_then(|creator| creator.as_str()));
+    let creator = creator.as_ref().and_then(|creator| creator.as_str());
+    let free = session.objects().begin_delete(&state.local(id), creator);
     if !free {
         tracing::warn!(object = state.label(), "not deleted: adopted by another resource of this run");
     }

@@ -6,8 +6,10 @@ use std::sync::Arc;
 use serde_json::Value as Json;
 use tf_provider_rs::model::{FromValue, ToValue};
 use tf_provider_rs::{Diagnostics, IdentitySchema, ImportRequest, Value, async_trait};
+use warren_guard::{LiveSource, Location};
 
 use crate::failure::Failure;
+
 /// The routing domain and the repo or team of a run.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Scope {
@@ -30,6 +32,15 @@ pub struct Locator {
     pub noun: &'static str,
     /// How to configure it, such as "set `aws.region`".
     pub setting: &'static str,
+}
+
+/// What an import names.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Imported {
+    /// The ID of the object.
+    pub id: String,
+    /// Its [`Cloud::SITE`], if the request has one.
+    pub site: Option<String>,
 }
 
 /// A configured account of a cloud.
@@ -63,12 +74,41 @@ pub trait Cloud: Sized + Send + Sync + 'static {
     /// The identity schema of objects.
     fn identity() -> IdentitySchema;
 
-    /// The identity of the object `id`; `cloud` is `None` while the account is not known.
-    fn identity_of(cloud: Option<&Self>, id: &str) -> Value;
+    /// The identity of the object `id` at this site, which is `None` for a global object; `cloud` is `None` while the
+    /// account is not known.
+    fn identity_of(cloud: Option<&Self>, id: &str, site: Option<&str>) -> Value;
 
     /// The attributes of the identity that say where an object is. A cloud whose IDs are globally unique and contain
     /// the place needs none.
     const LOCATORS: &'static [Locator] = &[];
+
+    /// The locator that a resource may set itself, such as `region` or `project`; its value is the site of the object.
+    /// Defaults to that of the provider block.
+    const SITE: Option<&'static str> = None;
+
+    /// The site that an ID contains.
+    fn site_of(_id: &str) -> Option<String> {
+        None
+    }
+
+    /// The same account at another site, with the same credentials. [`crate::Session`] keeps the result.
+    #[must_use]
+    fn at(self: &Arc<Self>, _site: &str) -> Arc<Self> {
+        Arc::clone(self)
+    }
+
+    /// Checks that the provider block permits objects at this site.
+    ///
+    /// # Errors
+    /// It does not.
+    fn admits(&self, _site: &str) -> Result<(), Diagnostics> {
+        Ok(())
+    }
+
+    /// The live networks of the account at this site, for the guard.
+    fn live(self: &Arc<Self>) -> Option<Arc<dyn LiveSource>> {
+        None
+    }
 
     /// Upgrades a stored identity of an older version. By default its values stay, which suits added optional
     /// attributes.
@@ -87,19 +127,26 @@ pub trait Cloud: Sized + Send + Sync + 'static {
         Place::new()
     }
 
+    /// The configured location, in which names are unique. The guard compares ranges by it.
+    fn location(&self) -> Location {
+        Location::default()
+    }
+
     /// The place of an object as its state shows it.
     fn place_of(_state: &Value) -> Place {
         Place::new()
     }
 
-    /// The ID in an import request; `account` is the configured one.
+    /// The object in an import request; `account` is the configured one. Objects of a type that is not `sited` are
+    /// global.
     ///
     /// # Errors
     /// The request names another account, or nothing.
     fn import(
         account: Result<Arc<Self>, Diagnostics>,
         request: &ImportRequest,
-    ) -> Result<String, Diagnostics>;
+        sited: bool,
+    ) -> Result<Imported, Diagnostics>;
 }
 
 /// The memory of a run about its plan.

@@ -1,7 +1,7 @@
 //! The attributes that the models of all objects share: name, ID and timeouts.
 
 use tf_provider_rs::{Attr, Context, Diagnostics, Model, NotKnown, Path, Value};
-use warren_guard::Key;
+use warren_guard::{Key, Location};
 
 use crate::cloud::Cloud;
 pub use crate::timeouts::Operation;
@@ -27,6 +27,14 @@ pub trait Common: Model {
     /// Sets the ID.
     fn set_id(&mut self, id: &str);
 
+    /// The attribute [`Cloud::SITE`]. `None` if the object is global, or is where another one is.
+    fn site(&self) -> Option<&Attr<String>> {
+        None
+    }
+
+    /// Sets the site.
+    fn set_site(&mut self, _site: &str) {}
+
     /// The marks that identify the object, set in the create call.
     ///
     /// # Errors
@@ -35,6 +43,19 @@ pub trait Common: Model {
 
     /// Plans the visible part of the marks; `cloud` is `None` while the account is not known.
     fn plan_marks(&mut self, _cloud: Option<&Self::Cloud>) {}
+
+    /// The text with the site of the object: names, and IDs that users choose, are unique at one site only.
+    fn local(&self, text: &str) -> String {
+        match self.site().and_then(Attr::known) {
+            Some(site) => format!("{text}@{site}"),
+            None => text.to_owned(),
+        }
+    }
+
+    /// Where the object is; `cloud` is `None` while the account is not known.
+    fn location(&self, cloud: Option<&Self::Cloud>) -> Location {
+        cloud.map(Cloud::location).unwrap_or_default()
+    }
 
     /// The name of the object in messages: `warren_aws_vpc "hub" (vpc-1)`. An object whose name is its ID has it once.
     fn label(&self) -> String {
@@ -71,6 +92,19 @@ pub trait Shared: Send + Sync {
     /// Sets the ID.
     fn set_id(&mut self, id: &str);
 
+    /// The attribute [`Cloud::SITE`]. `None` if the object is global, or is where another one is.
+    fn site(&self) -> Option<&Attr<String>> {
+        None
+    }
+
+    /// Sets the site.
+    fn set_site(&mut self, _site: &str) {}
+
+    /// Where the object is; `cloud` is `None` while the account is not known.
+    fn location(&self, cloud: Option<&Self::Cloud>) -> Location {
+        cloud.map(Cloud::location).unwrap_or_default()
+    }
+
     /// Timeouts of operations.
     fn timeouts(&self) -> &Attr<Timeouts>;
 
@@ -88,6 +122,11 @@ pub trait Shared: Send + Sync {
 pub trait HasShared: Model + AsRef<Self::Shared> + AsMut<Self::Shared> {
     /// The shared attributes.
     type Shared: Shared;
+
+    /// Where the object is; `cloud` is `None` while the account is not known.
+    fn location(&self, cloud: Option<&<Self::Shared as Shared>::Cloud>) -> Location {
+        self.as_ref().location(cloud)
+    }
 
     /// Plans what follows from the account; `cloud` is `None` while the account is not known.
     fn plan_marks(&mut self, cloud: Option<&<Self::Shared as Shared>::Cloud>) {
@@ -118,12 +157,24 @@ impl<M: HasShared> Common for M {
         self.as_ref().id()
     }
 
+    fn location(&self, cloud: Option<&Self::Cloud>) -> Location {
+        HasShared::location(self, cloud)
+    }
+
     fn timeouts(&self) -> &Attr<Timeouts> {
         self.as_ref().timeouts()
     }
 
     fn set_id(&mut self, id: &str) {
         self.as_mut().set_id(id);
+    }
+
+    fn site(&self) -> Option<&Attr<String>> {
+        self.as_ref().site()
+    }
+
+    fn set_site(&mut self, site: &str) {
+        self.as_mut().set_site(site);
     }
 
     fn marks(&self, cloud: &Self::Cloud) -> Result<<Self::Cloud as Cloud>::Marks, NotKnown> {
@@ -135,12 +186,12 @@ impl<M: HasShared> Common for M {
     }
 }
 
-/// The key of the resource for the guard.
+/// The key of the resource for the guard; `cloud` is `None` while the account is not known.
 ///
 /// # Errors
 /// The resource has no name.
-pub fn key<M: Common>(model: &M) -> Result<Key, NotKnown> {
-    Ok(Key::new(M::KIND, model.name().value()?.as_str()))
+pub fn key<M: Common>(model: &M, cloud: Option<&M::Cloud>) -> Result<Key, NotKnown> {
+    Ok(Key::new(M::KIND, model.name().value()?.as_str()).at(model.location(cloud)))
 }
 
 /// The state after a create or update: the plan, with values from the cloud where the plan was unknown.

@@ -12,13 +12,14 @@ mod failure;
 mod managed;
 mod memory;
 pub mod ranges;
+mod references;
 mod session;
 pub mod sets;
 pub mod timeouts;
 mod wait;
 mod work;
 
-pub use cloud::{Cloud, Locator, Memory, Place, Scope};
+pub use cloud::{Cloud, Imported, Locator, Memory, Place, Scope};
 pub use common::{Common, HasShared, Operation, Shared, key};
 pub use failure::Failure;
 pub use managed::{Managed, Object, ensure};

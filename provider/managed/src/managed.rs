@@ -12,15 +12,16 @@ use std::marker::PhantomData;
 
 use serde_json::{Value as Json, json};
 use tf_provider_rs::{
-    Change, Context, Diagnostics, IdentitySchema, ImportRequest, Planned, Progress, Resource, Value,
+    Attr, Change, Context, Diagnostics, IdentitySchema, ImportRequest, Planned, Progress, Resource, Value,
     async_trait,
 };
 
 use crate::adopt;
-use crate::cloud::Cloud;
+use crate::cloud::{Cloud, Imported};
 use crate::common::{self, Common, Operation};
-use crate::elsewhere;
+use crate::elsewhere::{self, placed};
 use crate::memory::Objects;
+use crate::references;
 use crate::session::Session;
 use crate::work::Work;
 
@@ -30,6 +31,9 @@ type Error<O> = <<O as Common>::Cloud as Cloud>::Error;
 /// An object type, by its model: `self` is a configuration, a plan or a state.
 #[async_trait]
 pub trait Object: Common {
+    /// Attributes that may refer to objects at other sites (regions, projects).
+    const ELSEWHERE: &'static [&'static str] = &[];
+
     /// Validates the configuration beyond the validators of its attributes; unknown values are skipped.
     fn validate(&self, _session: &Session<Self::Cloud>, _diagnostics: &mut Diagnostics) {}
 
@@ -44,7 +48,7 @@ pub trait Object: Common {
     /// Records the objects in the state, so that no create adopts them.
     fn record(&self, objects: &Objects) {
         if let (Some(name), Some(id)) = (self.name().known(), self.id().known()) {
-            objects.record(Self::KIND, name, id);
+            objects.record(Self::KIND, &self.local(name), id);
         }
     }
 
@@ -107,6 +111,7 @@ pub async fn ensure<O: Object>(
     let create = || planned.create(&work.cloud, &marks);
     let id = adopt::ensure(work, &*planned, find, create).await?;
     planned.set_id(&id);
+    seen(work.session.objects(), planned);
     progress.save(planned);
     Ok(())
 }
@@ -123,11 +128,13 @@ impl<O: Object> Managed<O> {
         Managed { session: session.clone(), object: PhantomData }
     }
 
-    /// Checks that the object of a state is where the provider is configured for.
-    async fn here(&self, ctx: &Context, state: &O) -> Result<(), Diagnostics> {
-        let Some(cloud) = self.session.known() else { return Ok(()) };
-        cloud.locate().await;
-        elsewhere::refuse(ctx, &*cloud, state)
+    /// The object of a state, with its site.
+    ///
+    /// # Errors
+    /// It is in another account than the provider is configured for.
+    async fn here(&self, ctx: &Context, state: O) -> Result<O, Diagnostics> {
+        elsewhere::refuse(&self.session, ctx, &state, false).await?;
+        Ok(placed(ctx, self.session.known().as_deref(), state))
     }
 
     async fn work<'a>(
@@ -136,9 +143,20 @@ impl<O: Object> Managed<O> {
         object: &O,
         operation: Operation,
     ) -> Result<Work<'a, O::Cloud>, Diagnostics> {
-        let cloud = self.session.get()?;
-        cloud.locate().await;
+        self.session.get()?.locate().await;
+        let cloud = self.session.of(object)?;
         Ok(Work { session: &self.session, ctx, cloud, op: object.op(ctx, operation) })
+    }
+}
+
+/// Records what a state contains: the objects, and where they are.
+fn seen<O: Object>(objects: &Objects, state: &O) {
+    state.record(objects);
+    if let (Some(id), Some(Attr::Known(site))) = (state.id().known(), state.site())
+        // An ID that the user chooses may exist in several sites.
+        && state.name() != state.id()
+    {
+        objects.record_site(id, site);
     }
 }
 
@@ -162,7 +180,10 @@ impl<O: Object> Resource for Managed<O> {
 
     fn identity_of(&self, state: &O) -> Option<Value> {
         let id = state.id().known()?;
-        Some(O::Cloud::identity_of(self.session.known().as_deref(), id))
+        let cloud = self.session.known();
+        let ours = || O::Cloud::SITE.zip(cloud.as_ref()).and_then(|(name, cloud)| cloud.place().remove(name));
+        let site = state.site().and_then(|site| site.known().cloned().or_else(ours));
+        Some(O::Cloud::identity_of(cloud.as_deref(), id, site.as_deref()))
     }
 
     async fn upgrade_identity(&self, version: i64, identity: Json) -> Result<Json, Diagnostics> {
@@ -174,36 +195,48 @@ impl<O: Object> Resource for Managed<O> {
     }
 
     async fn plan(&self, ctx: &Context, change: &mut Change<O>, diagnostics: &mut Diagnostics) {
-        let objects = self.session.objects();
-        if let Some(prior) = &change.prior {
-            if let Err(elsewhere) = self.here(ctx, prior).await {
+        let (objects, cloud) = (self.session.objects(), self.session.known());
+        let prior = change.prior.clone().map(|prior| placed(ctx, cloud.as_deref(), prior));
+        if let Some(prior) = &prior {
+            let follows = change.config.site().is_some_and(Attr::is_null);
+            if let Err(elsewhere) = elsewhere::refuse(&self.session, ctx, prior, follows).await {
                 return diagnostics.extend(elsewhere);
             }
-            prior.record(objects);
-        } else if let Some(name) = change.planned.name().known()
+            seen(objects, prior);
+        }
+        elsewhere::plan(cloud.as_deref(), prior.as_ref(), change);
+        if let (Some(cloud), Some(Attr::Known(site))) = (&cloud, change.planned.site())
+            && let Err(refused) = cloud.admits(site)
+        {
+            return diagnostics.extend(refused);
+        }
+        if let Some(name) = change.planned.name().known()
+            && prior.is_none()
             && !O::Cloud::UNIQUE_NAMES
         {
-            let recorded = objects.recorded(O::KIND, name);
+            let recorded = objects.recorded(O::KIND, &change.planned.local(name));
             if !recorded.is_empty() {
                 ctx.private.set(adopt::EXCLUDED_IDS, json!(recorded));
             }
         }
-        change.planned.plan_marks(self.session.known().as_deref());
+        references::check(objects, change, diagnostics);
+        change.planned.plan_marks(self.session.known_of(&change.planned).as_deref());
         O::plan(&self.session, change, diagnostics).await;
     }
 
     async fn plan_destroy(&self, ctx: &Context, prior: &O, diagnostics: &mut Diagnostics) {
-        if let Err(elsewhere) = self.here(ctx, prior).await {
-            return diagnostics.extend(elsewhere);
-        }
-        prior.record(self.session.objects());
-        if let Ok(key) = common::key(prior) {
+        let prior = match self.here(ctx, prior.clone()).await {
+            Ok(prior) => prior,
+            Err(elsewhere) => return diagnostics.extend(elsewhere),
+        };
+        seen(self.session.objects(), &prior);
+        if let Ok(key) = common::key(&prior, self.session.known_of(&prior).as_deref()) {
             self.session.guard().forget(&key, prior.id().known().map(String::as_str));
         }
     }
 
     async fn create(&self, ctx: &Context, plan: Planned<O>, progress: &Progress) -> Result<O, Diagnostics> {
-        let mut planned = plan.state;
+        let mut planned = placed(ctx, self.session.known().as_deref(), plan.state);
         let work = self.work(ctx, &planned, Operation::Create).await?;
         planned.prepare(&work, None, &plan.config).await?;
         planned.ensure(&work, progress).await?;
@@ -211,9 +244,9 @@ impl<O: Object> Resource for Managed<O> {
     }
 
     async fn read(&self, ctx: &Context, state: O) -> Result<Option<O>, Diagnostics> {
-        self.here(ctx, &state).await?;
+        let state = self.here(ctx, state).await?;
         let work = self.work(ctx, &state, Operation::Read).await?;
-        state.record(self.session.objects());
+        seen(self.session.objects(), &state);
         work.op.within(state.read(&work)).await
     }
 
@@ -224,8 +257,8 @@ impl<O: Object> Resource for Managed<O> {
         plan: Planned<O>,
         progress: &Progress,
     ) -> Result<O, Diagnostics> {
-        let mut planned = plan.state;
-        self.here(ctx, &prior).await?;
+        let prior = self.here(ctx, prior).await?;
+        let mut planned = placed(ctx, self.session.known().as_deref(), plan.state);
         let Some(id) = prior.id().known() else {
             // Parts of the object exist already, which `ensure` finds by their marks.
             return self.create(ctx, Planned { state: planned, ..plan }, progress).await;
@@ -237,7 +270,7 @@ impl<O: Object> Resource for Managed<O> {
     }
 
     async fn delete(&self, ctx: &Context, state: O) -> Result<(), Diagnostics> {
-        self.here(ctx, &state).await?;
+        let state = self.here(ctx, state).await?;
         let work = self.work(ctx, &state, Operation::Delete).await?;
         if !adopt::may_delete(&self.session, ctx, &state) {
             return Ok(());
@@ -246,16 +279,25 @@ impl<O: Object> Resource for Managed<O> {
         if O::Cloud::UNIQUE_NAMES
             && let Some(id) = state.id().known()
         {
-            self.session.objects().end_delete(id);
+            self.session.objects().end_delete(&state.local(id));
         }
         Ok(())
     }
 
-    async fn import(&self, _ctx: &Context, request: ImportRequest) -> Result<O, Diagnostics> {
+    async fn import(&self, ctx: &Context, request: ImportRequest) -> Result<O, Diagnostics> {
         if let Some(cloud) = self.session.known() {
             cloud.locate().await;
         }
-        let id = O::Cloud::import(self.session.get(), &request)?;
-        O::import(&self.session, &id)
+        let sited = O::default().site().is_some();
+        let Imported { id, site } = O::Cloud::import(self.session.get(), &request, sited)?;
+        let mut model = O::import(&self.session, &id)?;
+        if let Some(site) = site {
+            model.set_site(&site);
+        }
+        let (cloud, model) = (self.session.get()?, placed(ctx, self.session.known().as_deref(), model));
+        if let Some(Attr::Known(site)) = model.site() {
+            cloud.admits(site)?;
+        }
+        Ok(model)
     }
 }

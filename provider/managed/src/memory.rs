@@ -54,6 +54,11 @@ struct Ids {
     claimed: BTreeMap<String, String>,
     /// Being deleted, or deleted.
     deleted: BTreeSet<String>,
+    /// The region or project of objects whose ID the cloud assigns, by that ID.
+    sites: BTreeMap<String, String>,
+    /// Labels of objects whose state names another account or site than the provider block, by the attribute of
+    /// their identity and its value.
+    refused: BTreeMap<(&'static str, String), BTreeSet<String>>,
 }
 
 impl Objects {
@@ -70,6 +75,32 @@ impl Objects {
     /// IDs that a state contains as the `kind` named `name`.
     pub(crate) fn recorded(&self, kind: &'static str, name: &str) -> BTreeSet<String> {
         lock(&self.0).recorded.get(&(kind, name.to_owned())).cloned().unwrap_or_default()
+    }
+
+    /// Records where the object with this ID is.
+    pub(crate) fn record_site(&self, id: &str, site: &str) {
+        lock(&self.0).sites.insert(id.to_owned(), site.to_owned());
+    }
+
+    /// Where the object with this ID is, if this run has seen it.
+    pub(crate) fn site(&self, id: &str) -> Option<String> {
+        lock(&self.0).sites.get(id).cloned()
+    }
+
+    /// Records an object that is at `value` of `attribute`, and not where the provider is configured for. True if it is
+    /// the first one there.
+    pub(crate) fn refused(&self, attribute: &'static str, value: &str, label: &str) -> bool {
+        let mut ids = lock(&self.0);
+        let labels = ids.refused.entry((attribute, value.to_owned())).or_default();
+        let first = labels.is_empty();
+        labels.insert(label.to_owned());
+        first
+    }
+
+    /// The labels of the objects that are at `value` of `attribute`.
+    pub(crate) fn all_refused(&self, attribute: &'static str, value: &str) -> Vec<String> {
+        let ids = lock(&self.0);
+        ids.refused.get(&(attribute, value.to_owned())).into_iter().flatten().cloned().collect()
     }
 
     /// Claims `id` for the resource `creator`; false if another resource of this run has claimed or is

@@ -1,12 +1,15 @@
 //! The state that the resources of a cloud share: the configured account and the plan of the run.
 
-use std::sync::{Arc, PoisonError, RwLock};
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
 use tf_provider_rs::model::ToValue;
 use tf_provider_rs::{Attr, Diagnostic, Diagnostics};
 use warren_guard::Guard;
 
 use crate::cloud::{Cloud, Memory, Scope};
+use crate::common::Common;
 use crate::memory::Objects;
 
 /// Shared by all resources of a cloud; cheap to clone.
@@ -23,6 +26,10 @@ struct Inner<C: Cloud> {
     guard: Guard,
     run: C::Memory,
     objects: Objects,
+    /// The account at other sites than the configured one, created when the first object there is planned or read.
+    elsewhere: Mutex<BTreeMap<String, Arc<C>>>,
+    /// Whether the guard compares with live networks.
+    watches: AtomicBool,
 }
 
 enum Account<C> {
@@ -39,6 +46,8 @@ impl<C: Cloud> Session<C> {
             guard,
             run: C::Memory::default(),
             objects: Objects::default(),
+            elsewhere: Mutex::default(),
+            watches: AtomicBool::default(),
         }))
     }
 
@@ -48,6 +57,8 @@ impl<C: Cloud> Session<C> {
     pub async fn configure(&self, config: &Attr<C::Config>, scope: Scope) -> Diagnostics {
         self.0.run.clear();
         self.0.objects.clear();
+        self.0.elsewhere.lock().unwrap_or_else(PoisonError::into_inner).clear();
+        self.0.watches.store(false, Ordering::Relaxed);
         let account = match config {
             Attr::Null => Ok(Account::Absent),
             Attr::Unknown => Ok(Account::Unknown),
@@ -81,6 +92,67 @@ impl<C: Cloud> Session<C> {
     /// The account, if it is known; plans continue without it.
     pub fn known(&self) -> Option<Arc<C>> {
         self.get().ok()
+    }
+
+    /// The account where `object` is. An object without a site is, or will be, at the configured one.
+    ///
+    /// # Errors
+    /// As [`Session::get`], or the site is not known yet.
+    pub fn of<M: Common<Cloud = C>>(&self, object: &M) -> Result<Arc<C>, Diagnostics> {
+        match object.site() {
+            Some(Attr::Known(site)) => self.at(site),
+            Some(Attr::Unknown) => Err(Diagnostic::error(C::UNKNOWN.0, C::UNKNOWN.1).into()),
+            Some(Attr::Null) | None => self.get(),
+        }
+    }
+
+    /// The account where `object` is, if that is known.
+    pub fn known_of<M: Common<Cloud = C>>(&self, object: &M) -> Option<Arc<C>> {
+        self.of(object).ok()
+    }
+
+    /// The account at a site.
+    ///
+    /// # Errors
+    /// As [`Session::get`].
+    pub fn at(&self, site: &str) -> Result<Arc<C>, Diagnostics> {
+        let home = self.get()?;
+        if C::SITE.and_then(|name| home.place().remove(name)).is_none_or(|ours| ours == site) {
+            return Ok(home);
+        }
+        let mut elsewhere = self.0.elsewhere.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(cloud) = elsewhere.get(site) {
+            return Ok(Arc::clone(cloud));
+        }
+        let cloud = home.at(site);
+        elsewhere.insert(site.to_owned(), Arc::clone(&cloud));
+        if self.0.watches.load(Ordering::Relaxed) {
+            self.watch(&cloud);
+        }
+        Ok(cloud)
+    }
+
+    /// Adds the live networks of the account to the comparisons of the guard: at once those where the provider is
+    /// configured for, and those of other sites as soon as an object there is planned. Call it after the guard is
+    /// configured.
+    pub fn watch_live(&self) {
+        if let Some(cloud) = self.known() {
+            self.0.watches.store(true, Ordering::Relaxed);
+            self.watch(&cloud);
+        }
+    }
+
+    fn watch(&self, cloud: &Arc<C>) {
+        if let Some(source) = cloud.live() {
+            self.0.guard.add_live(source);
+        }
+    }
+
+    /// The account where `object` is, with its place, if that is known. The first call for an account sends a request.
+    pub async fn located<M: Common<Cloud = C>>(&self, object: &M) -> Option<Arc<C>> {
+        let cloud = self.known_of(object)?;
+        cloud.locate().await;
+        Some(cloud)
     }
 
     /// The guard, which receives all planned ranges of the run.

@@ -72,6 +72,20 @@ pub fn matches(pattern: &str, name: &str) -> bool {
     rest.ends_with(last)
 }
 
+/// Whether a text matches a pattern of an AWS policy, in which `*` matches any text and `?` one character.
+pub fn like(pattern: &str, text: &str) -> bool {
+    let Some(first) = pattern.chars().next() else { return text.is_empty() };
+    let rest = pattern.trim_start_matches(first);
+    if first == '*' {
+        // Several in a row match what one does.
+        let starts = text.char_indices().map(|(at, _)| at).chain([text.len()]);
+        return starts.into_iter().any(|at| like(rest, &text[at..]));
+    }
+    let mut chars = text.chars();
+    let same = chars.next().is_some_and(|it| first == '?' || first == it);
+    same && like(&pattern[first.len_utf8()..], chars.as_str())
+}
+
 /// Whether a host name is a domain or in it.
 pub fn within(name: &str, domain: &str) -> bool {
     name.strip_suffix(domain).is_some_and(|rest| rest.is_empty() || rest.ends_with('.')) || domain.is_empty()

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
-use anyhow::{Context as _, Result, bail, ensure};
+use anyhow::{Context as _, Result, ensure};
 use warren_harness::{KillSwitch, Phase, Run, Terraform};
 
 use crate::{Emulated, Stage};
@@ -61,6 +61,8 @@ impl KillCalls {
 /// Kills the provider before and after these API calls of an apply and of a destroy, in each of the clouds. After each
 /// kill, apply must converge without duplicates and leave no change to plan, and destroy must leave nothing.
 ///
+/// A round has a kill point of an apply, one of the destroy that follows, or both.
+///
 /// # Errors
 /// The first kill point that was not survived, with Terraform's output.
 pub fn kill_points<C: Emulated>(
@@ -69,30 +71,37 @@ pub fn kill_points<C: Emulated>(
     told: &mut dyn FnMut(&str),
 ) -> Result<KillReport> {
     let mut report = KillReport { calls: undisturbed(stage)?, ..KillReport::default() };
-    for ((moment, cloud), calls) in report.calls.clone() {
-        if at.only.is_some_and(|only| only != moment) {
-            continue;
-        }
-        for call in (at.first..=calls).step_by(at.every.max(1)) {
-            for phase in [Phase::Before, Phase::After] {
-                let point = KillPoint { moment, cloud, call, phase };
-                let told_as = format!("{moment:?}, {phase:?} call {call} of {calls} in {cloud}");
-                // The emulator lists what was deleted for ever, and gets slower by it.
-                stage.cloud.reset()?;
-                match point.survive(stage).with_context(|| told_as.clone())? {
-                    Some(action) => {
-                        report.survived += 1;
-                        told(&format!("{told_as} ({action}): survived"));
-                    }
-                    None => {
-                        report.missed += 1;
-                        told(&format!("{told_as}: not reached"));
-                    }
+    let [applies, destroys] = [Moment::Apply, Moment::Destroy].map(|moment| points(&report, at, moment));
+    for number in 0..applies.len().max(destroys.len()) {
+        // The emulator lists what was deleted for ever, and gets slower by it.
+        stage.cloud.reset()?;
+        for (point, struck) in round(stage, applies.get(number), destroys.get(number))? {
+            match struck {
+                Some(action) => {
+                    report.survived += 1;
+                    told(&format!("{point} ({action}): survived"));
+                }
+                None => {
+                    report.missed += 1;
+                    told(&format!("{point}: not reached"));
                 }
             }
         }
     }
     Ok(report)
+}
+
+/// The kill points of applies or of destroys.
+fn points(report: &KillReport, at: KillCalls, of: Moment) -> Vec<KillPoint> {
+    let mut points = Vec::new();
+    let wanted = at.only.is_none_or(|only| only == of);
+    for ((moment, cloud), calls) in report.calls.iter().filter(|((moment, _), _)| wanted && *moment == of) {
+        for call in (at.first..=*calls).step_by(at.every.max(1)) {
+            let point = |phase| KillPoint { moment: *moment, cloud, call, calls: *calls, phase };
+            points.extend([Phase::Before, Phase::After].map(point));
+        }
+    }
+    points
 }
 
 /// The API calls of an apply and of a destroy, by cloud.
@@ -120,44 +129,67 @@ impl Moment {
 }
 
 /// Where the provider is killed once.
+#[derive(Debug)]
 struct KillPoint {
     moment: Moment,
     cloud: &'static str,
     call: usize,
+    /// The calls of an undisturbed run.
+    calls: usize,
     phase: Phase,
 }
 
+impl fmt::Display for KillPoint {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let KillPoint { moment, cloud, call, calls, phase } = self;
+        write!(f, "{moment:?}, {phase:?} call {call} of {calls} in {cloud}")
+    }
+}
+
 impl KillPoint {
-    /// Kills there, and sees that all converges; the action at which the kill struck.
-    fn survive<C: Emulated>(&self, stage: &Stage<C>) -> Result<Option<String>> {
-        let (cloud, terraform) = (&stage.cloud, &stage.terraform);
-        if self.moment == Moment::Destroy {
-            terraform.apply(&[])?.success()?;
-        }
-        let front =
-            cloud.fronts().into_iter().find_map(|(name, front)| (name == self.cloud).then_some(front));
+    /// Kills there; the action at which the kill struck.
+    fn strike<C: Emulated>(&self, stage: &Stage<C>) -> Result<Option<String>> {
+        let mut fronts = stage.cloud.fronts().into_iter();
+        let front = fronts.find_map(|(name, front)| (name == self.cloud).then_some(front));
         let front = front.with_context(|| format!("no cloud {}", self.cloud))?;
         front.arm(KillSwitch::caller(self.call, self.phase));
-        let run = self.moment.run(terraform)?;
+        let run = self.moment.run(&stage.terraform)?;
         let struck = front.disarm();
-        if struck.is_some() {
-            ensure!(
-                run.code != 0,
-                "the provider was killed and Terraform reports success:\n{}",
-                run.output()
-            );
-        }
-        if self.moment == Moment::Apply {
-            terraform.apply(&[])?.success().context("the apply after the kill")?;
-            let twice = cloud.made_twice()?;
-            ensure!(twice.is_empty(), "objects made twice: {twice}");
-            let plan = terraform.plan(&["-detailed-exitcode"])?;
-            if plan.code != 0 {
-                bail!("the plan after the apply is not empty:\n{}", plan.output());
-            }
-        }
-        terraform.destroy(&[])?.success().context("the destroy after the kill")?;
-        stage.nothing_left()?;
+        ensure!(
+            struck.is_none() || run.code != 0,
+            "the provider was killed and Terraform reports success:\n{}",
+            run.output()
+        );
         Ok(struck.map(|call| call.action))
     }
+}
+
+/// Kills at these points, and sees that all converges; the actions at which the kills struck.
+fn round<'a, C: Emulated>(
+    stage: &Stage<C>,
+    apply: Option<&'a KillPoint>,
+    destroy: Option<&'a KillPoint>,
+) -> Result<Vec<(&'a KillPoint, Option<String>)>> {
+    let (cloud, terraform) = (&stage.cloud, &stage.terraform);
+    let mut struck = Vec::new();
+    let mut kill = |point: Option<&'a KillPoint>| -> Result<()> {
+        if let Some(point) = point {
+            struck.push((point, point.strike(stage).with_context(|| point.to_string())?));
+        }
+        Ok(())
+    };
+    let names = [apply, destroy].into_iter().flatten().map(ToString::to_string).collect::<Vec<_>>();
+    let which = || names.join(", then ");
+    kill(apply)?;
+    terraform.apply(&[])?.success().context("the apply after the kill").with_context(which)?;
+    if apply.is_some() {
+        let twice = cloud.made_twice()?;
+        ensure!(twice.is_empty(), "{}: objects made twice: {twice}", which());
+        let plan = terraform.plan(&["-detailed-exitcode"])?;
+        ensure!(plan.code == 0, "{}: the plan after the apply is not empty:\n{}", which(), plan.output());
+    }
+    kill(destroy)?;
+    terraform.destroy(&[])?.success().context("the destroy after the kill").with_context(which)?;
+    stage.nothing_left().with_context(which)?;
+    Ok(struck)
 }

@@ -1,4 +1,4 @@
-//! Zones and records of Cloud DNS, by real Terraform against a double that is held to Google's discovery documents.
+//! Zones and records of Cloud DNS, by real Terraform against a double that is validated against Google's discovery documents.
 
 use anyhow::{Result, ensure};
 use serde_json::{Value, json};

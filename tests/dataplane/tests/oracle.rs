@@ -27,13 +27,13 @@ fn compare(topologies: usize, seed: u64, fault: Option<Fault>) -> Result<(Report
 fn model_and_packets_agree() -> Result<()> {
     let (report, told) = compare(8, 1000, None)?;
     ensure!(report.differences.is_empty(), "{told}{report}");
-    ensure!(report.pairs > 200 && report.connected > 50, "{report}");
+    ensure!(report.pairs > 200 && report.connected > 50 && report.known_in_plans > 200, "{report}");
     Ok(())
 }
 
 #[test]
 fn a_fault_in_either_of_the_two_is_found() -> Result<()> {
-    for fault in [Fault::Model, Fault::DataPlane] {
+    for fault in [Fault::Model, Fault::DataPlane, Fault::ModelPolicies, Fault::DataPlanePolicies] {
         let (report, _) = compare(3, 1000, Some(fault))?;
         ensure!(!report.differences.is_empty(), "{fault:?} was not found: {report}");
     }

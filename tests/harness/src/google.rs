@@ -1,6 +1,6 @@
 //! Google Cloud on loopback: a double of our own, because no emulator of Compute is usable.
 //!
-//! It is held to Google's discovery documents, which come with Google's Python client: every request *and every answer
+//! It is validated against Google's discovery documents, which come with Google's Python client: every request *and every answer
 //! of its own* is checked against them. What the documents do not say, the rules of each collection do; they are
 //! written from Google's documentation and from reports of what the API answers, not from trials against it.
 //!

@@ -3,9 +3,9 @@
 //! - [`Emulator`] is AWS on loopback: `moto` in a pinned Python environment with a [`Proxy`] in front of it that
 //!   records and validates every call, fails on demand and supplies the strictness that `moto` lacks.
 //! - [`Inventory`] is what exists in the emulator, asked of its own API, so that a test can prove that nothing is left.
-//! - [`Google`] is Google Cloud on loopback: a double of our own, held to Google's discovery documents.
+//! - [`Google`] is Google Cloud on loopback: a double of our own, validated against Google's discovery documents.
 //! - [`Bucket`] is the part of Google Cloud Storage that claims need.
-//! - [`RunPod`] is RunPod on loopback: a double of our own, held to the schema of its REST API.
+//! - [`RunPod`] is RunPod on loopback: a double of our own, validated against the schema of its REST API.
 //! - [`Terraform`] runs the real program against a provider built here.
 //! - [`driver::Plugin`] plays Terraform to a provider over gRPC, where starting Terraform would take too long.
 //! - [`NetNs`] is a network namespace, as root or in a user namespace of our own.

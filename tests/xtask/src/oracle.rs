@@ -32,6 +32,10 @@ enum Planted {
     Model,
     /// The data plane forgets default routes
     DataPlane,
+    /// The model believes that policies allow everything
+    ModelPolicies,
+    /// The data plane forgets the policies of buckets
+    DataPlanePolicies,
 }
 
 pub(crate) fn run(arguments: &Arguments) -> Result<()> {
@@ -42,6 +46,8 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     let fault = arguments.fault.map(|planted| match planted {
         Planted::Model => Fault::Model,
         Planted::DataPlane => Fault::DataPlane,
+        Planted::ModelPolicies => Fault::ModelPolicies,
+        Planted::DataPlanePolicies => Fault::DataPlanePolicies,
     });
     let &Arguments { topologies, seed, together, .. } = arguments;
     let oracle = Oracle { topologies, seed, together, fault, build_folder: build::products()? };

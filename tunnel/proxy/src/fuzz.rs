@@ -139,7 +139,7 @@ fn serve<F: Future<Output = ()>>(
     });
 }
 
-/// A network where nobody answers and no name is known.
+/// A network where no host answers and no name is known.
 struct Nowhere;
 
 impl Dial for Nowhere {

@@ -2,7 +2,7 @@
 //! servers, so it names this one.
 //!
 //! ```text
-//! program --> 127.83.0.1 --+-- domain of the gateway --> the gateway, through the interface; nobody else, also if it is down
+//! program --> 127.83.0.1 --+-- domain of the gateway --> the gateway, through the interface; no other server, even if it is down
 //!                          +-- any other ------------> the machine's own name servers
 //! ```
 

@@ -279,14 +279,108 @@ fn policies_decide_on_buckets_by_name() {
     let closed = with(&all, &json!({ "aws_s3_bucket_policy.mine": { "bucket": "mine", "policy": closed } }));
     assert!(ask(&closed, "aws_subnet.private", &mine).starts_with("reached through an endpoint"));
     insta::assert_snapshot!("bucket_policy", ask(&closed, "aws_subnet.public", &mine));
-    let unsure = policy(&json!([{
-        "Effect": "Deny", "Principal": "*", "Action": "s3:*", "Resource": "arn:aws:s3:::mine/*", "Condition": { "Bool": { "aws:SecureTransport": "false" } },
-    }]));
-    let unsure = with(&all, &json!({ "aws_s3_bucket_policy.mine": { "bucket": "mine", "policy": unsure } }));
+    let deny = |condition: Value| {
+        let policy = policy(
+            &json!([{ "Effect": "Deny", "Principal": "*", "Action": "s3:*", "Resource": "arn:aws:s3:::mine/*", "Condition": condition }]),
+        );
+        with(&all, &json!({ "aws_s3_bucket_policy.mine": { "bucket": "mine", "policy": policy } }))
+    };
+    // Who calls is not on the path; that requests are encrypted is.
+    let unsure = deny(json!({ "StringNotEquals": { "aws:PrincipalOrgID": "o-1" } }));
     assert!(ask(&unsure, "aws_subnet.private", &mine).starts_with("unknown"));
+    let plain = deny(json!({ "Bool": { "aws:SecureTransport": "false" } }));
+    assert!(ask(&plain, "aws_subnet.private", &mine).starts_with("reached through an endpoint"));
     let warren = json!({ "aws_vpc_endpoint.s3": { "policy": null, "bucket_policy": { "buckets": ["mine"], "ecr_layers": false } } });
     let layers = name("prod-eu-west-1-starport-layer-bucket.s3.eu-west-1.amazonaws.com");
     assert!(ask(&with(&all, &warren), "aws_subnet.private", &layers).contains("does not allow bucket"));
+}
+
+#[test]
+fn conditions_of_a_policy_are_about_the_path() {
+    let all = with(
+        &hub_and_spoke(),
+        &json!({
+            "aws_vpc_endpoint.s3": { "vpc_id": "aws_vpc.hub", "service_name": "com.amazonaws.eu-west-1.s3", "route_table_ids": ["aws_route_table.private"] },
+            "aws_s3_bucket.mine": { "bucket": "mine" },
+            "aws_subnet.public": { "map_public_ip_on_launch": true },
+        }),
+    );
+    // From the private subnet (10.0.1.0/24) through the endpoint, and from the public one over the internet.
+    for (operator, key, value, inside, outside) in [
+        ("StringNotEquals", "aws:SourceVpc", "aws_vpc.hub", "reached", "not reached"),
+        ("StringNotEquals", "aws:SourceVpce", "vpce-other", "not reached", "not reached"),
+        ("StringNotEqualsIfExists", "aws:SourceVpc", "aws_vpc.hub", "reached", "not reached"),
+        ("StringEqualsIfExists", "aws:SourceVpce", "aws_vpc_endpoint.s3", "not reached", "not reached"),
+        ("StringLike", "aws:sourcevpce", "vpce-*", "not reached", "reached"),
+        ("StringNotLike", "aws:SourceVpce", "*", "reached", "not reached"),
+        ("ForAnyValue:StringNotEquals", "aws:SourceVpc", "aws_vpc.hub", "reached", "reached"),
+        ("ForAllValues:StringEquals", "aws:SourceVpc", "aws_vpc.hub", "not reached", "not reached"),
+        ("Null", "aws:SourceVpce", "true", "reached", "not reached"),
+        ("NotIpAddress", "aws:VpcSourceIp", "10.0.1.0/24", "reached", "not reached"),
+        ("IpAddress", "aws:VpcSourceIp", "10.0.0.0/16", "not reached", "reached"),
+        ("IpAddress", "aws:VpcSourceIp", "10.0.1.7", "unknown", "reached"),
+        ("NotIpAddress", "aws:SourceIp", "10.0.0.0/16", "not reached", "not reached"),
+        ("IpAddress", "aws:SourceIp", "0.0.0.0/0", "reached", "not reached"),
+        ("IpAddress", "aws:SourceIp", "203.0.113.0/24", "reached", "unknown"),
+        ("StringLike", "aws:SourceVpce", "vpce-0a?", "unknown", "unknown"),
+    ] {
+        let policy = json!({ "Statement": { "Effect": "Deny", "Principal": "*", "Action": "s3:*", "Resource": "*", "Condition": { operator: { key: value } } } });
+        let all = with(
+            &all,
+            &json!({ "aws_s3_bucket_policy.mine": { "bucket": "mine", "policy": policy.to_string() } }),
+        );
+        for (from, expected) in [("aws_subnet.private", inside), ("aws_subnet.public", outside)] {
+            let answer = ask(&all, from, &name("mine.s3.eu-west-1.amazonaws.com"));
+            assert!(answer.starts_with(expected), "{operator} {key} {value} {from}: {answer}");
+        }
+    }
+}
+
+#[test]
+fn a_policy_may_be_about_some_objects_or_all_others() {
+    let answer = |statements: &Value| {
+        let all = with(
+            &hub_and_spoke(),
+            &json!({
+                "aws_vpc_endpoint.s3": {
+                    "vpc_id": "aws_vpc.hub", "service_name": "com.amazonaws.eu-west-1.s3", "route_table_ids": ["aws_route_table.private"],
+                    "policy": json!({ "Statement": statements }).to_string(),
+                },
+            }),
+        );
+        ask(&all, "aws_subnet.private", &name("mine.s3.eu-west-1.amazonaws.com"))
+    };
+    let allow = |elements: Value| with_elements("Allow", &elements);
+    let deny = |elements: Value| with_elements("Deny", &elements);
+    let all = || allow(json!({ "Action": "*", "Resource": "*" }));
+    for (statements, expected) in [
+        (
+            json!([allow(json!({ "Action": "s3:GetObject", "Resource": "arn:aws:s3:::mine/public/*" }))]),
+            "reached",
+        ),
+        (json!([allow(json!({ "Action": "s3:GetObject", "Resource": "arn:aws:s3:::mine" }))]), "not reached"),
+        (json!([all(), deny(json!({ "Action": "*", "Resource": "arn:aws:s3:::mine/secret/*" }))]), "reached"),
+        (json!([all(), deny(json!({ "Action": "*", "Resource": "arn:aws:s3:::m?ne/*" }))]), "not reached"),
+        (json!([all(), deny(json!({ "Action": "*", "NotResource": "arn:aws:s3:::mine/*" }))]), "reached"),
+        (
+            json!([all(), deny(json!({ "Action": "*", "NotResource": "arn:aws:s3:::yours/*" }))]),
+            "not reached",
+        ),
+        (json!([all(), deny(json!({ "NotAction": "s3:Get*", "Resource": "*" }))]), "reached"),
+        (json!([]), "not reached"),
+    ] {
+        let said = answer(&statements);
+        assert!(said.starts_with(expected), "{statements}: {said}");
+    }
+    let others = json!({ "Effect": "Deny", "NotPrincipal": { "AWS": "123456789012" }, "Action": "*", "Resource": "*" });
+    assert!(answer(&json!([all(), others])).starts_with("unknown"));
+}
+
+fn with_elements(effect: &str, elements: &Value) -> Value {
+    let mut statement = elements.clone();
+    statement["Effect"] = effect.into();
+    statement["Principal"] = "*".into();
+    statement
 }
 
 #[test]

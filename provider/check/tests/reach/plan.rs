@@ -42,7 +42,10 @@ fn plan(resources: &[(&str, Value, Value)]) -> Topology {
         let mut expressions = json!({});
         for (attribute, to) in references.as_object().expect("references by attribute") {
             unknown[attribute] = true.into();
-            expressions[attribute] = json!({ "references": to });
+            // Null: the configuration does not set it, and the provider computes it.
+            if !to.is_null() {
+                expressions[attribute] = json!({ "references": to });
+            }
         }
         let each = expressions.as_object_mut().expect("an object").remove("for_each");
         unknown.as_object_mut().expect("an object").remove("for_each");
@@ -99,6 +102,36 @@ fn base() -> Vec<(&'static str, Value, Value)> {
             }),
         ),
     ]
+}
+
+#[test]
+fn a_policy_that_is_not_known_yet_may_refuse() {
+    let vpc = || json!(["aws_vpc.a.id", "aws_vpc.a"]);
+    let table = || json!(["aws_route_table.a.id", "aws_route_table.a"]);
+    let ask = |endpoint: &'static str, policy: Value| {
+        let mut resources = base();
+        resources.extend([
+            ("aws_route_table.a", json!({}), json!({ "vpc_id": vpc() })),
+            (
+                "aws_route_table_association.a",
+                json!({}),
+                json!({ "subnet_id": ["aws_subnet.a.id", "aws_subnet.a"], "route_table_id": table() }),
+            ),
+            (
+                endpoint,
+                json!({ "service": "s3", "service_name": "com.amazonaws.eu-west-1.s3", "vpc_endpoint_type": "Gateway" }),
+                json!({ "vpc_id": vpc(), "route_table_ids": table(), "policy": policy }),
+            ),
+        ]);
+        let to = Place::Name("mine.s3.eu-west-1.amazonaws.com".to_owned());
+        explain(&plan(&resources), &subnet("aws_subnet.a"), &to, HTTPS)
+    };
+    for endpoint in ["warren_aws_vpc_endpoint.s3", "aws_vpc_endpoint.s3"] {
+        let answer = ask(endpoint, vpc());
+        assert!(answer.starts_with("unknown") && answer.contains("known only after apply"), "{answer}");
+    }
+    let answer = ask("aws_vpc_endpoint.s3", Value::Null);
+    assert!(answer.starts_with("reached through an endpoint"), "{answer}");
 }
 
 fn association(key: &'static str) -> (&'static str, Value, Value) {

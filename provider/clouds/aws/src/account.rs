@@ -1,9 +1,10 @@
 //! The configured account: its clients, and the tags of its objects.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 use std::time::Duration;
 
-use aws_config::SdkConfig;
+use aws_config::{Region, SdkConfig};
 use aws_sdk_ec2::types::{Filter, Tag};
 use sha2::{Digest, Sha256};
 use tf_provider_rs::{Attr, Diagnostic, Diagnostics, Path};
@@ -18,7 +19,8 @@ use crate::ids::AccountId;
 use crate::partition::Partition;
 use crate::tags::{self, FABRIC, Ignored, NAME, OWNER, SHOWN, TagMap, Tags};
 
-/// The configured account.
+/// The configured account in one region.
+#[derive(Clone)]
 pub struct Aws {
     /// The fabric and owner of the objects.
     pub scope: Scope,
@@ -33,9 +35,9 @@ pub struct Aws {
     ec2: aws_sdk_ec2::Client,
     sdk: SdkConfig,
     /// The account of the credentials.
-    account: OnceCell<String>,
+    account: Arc<OnceCell<String>>,
     /// Set when AWS was asked for the account.
-    located: OnceCell<()>,
+    located: Arc<OnceCell<()>>,
 }
 
 impl Aws {
@@ -62,8 +64,8 @@ impl Aws {
             region,
             ec2: client::client!(aws_sdk_ec2, &sdk),
             sdk,
-            account: OnceCell::new(),
-            located: OnceCell::new(),
+            account: Arc::default(),
+            located: Arc::default(),
         };
         let allowed = sets::known(&config.allowed_account_ids);
         if !allowed.is_empty() {
@@ -75,14 +77,20 @@ impl Aws {
         Ok(aws)
     }
 
+    /// The same account in another region: other endpoints, with the same credentials.
+    pub(crate) fn in_region(&self, region: &str) -> Aws {
+        let sdk = self.sdk.to_builder().region(Region::new(region.to_owned())).build();
+        Aws { region: region.to_owned(), ec2: client::client!(aws_sdk_ec2, &sdk), sdk, ..self.clone() }
+    }
+
     /// The Amazon Resource Name of an EC2 object; `resource` has the form `vpc/vpc-1`.
     pub fn arn(&self, account: &str, resource: &str) -> String {
         format!("arn:{}:ec2:{}:{account}:{resource}", self.partition(), self.region)
     }
 
     /// The Amazon Resource Name of a parameter, whose name begins with a slash.
-    pub fn parameter_arn(&self, account: &str, name: &str) -> String {
-        format!("arn:{}:ssm:{}:{account}:parameter{name}", self.partition(), self.region)
+    pub fn parameter_arn(&self, (region, account): (&str, &str), name: &str) -> String {
+        format!("arn:{}:ssm:{region}:{account}:parameter{name}", self.partition())
     }
 
     /// The Amazon Resource Name of a hosted zone, which is in no region and names no account.
@@ -90,7 +98,7 @@ impl Aws {
         format!("arn:{}:route53:::hostedzone/{id}", self.partition())
     }
 
-    fn partition(&self) -> &'static str {
+    pub(crate) fn partition(&self) -> &'static str {
         Partition::of(&self.region).name
     }
 

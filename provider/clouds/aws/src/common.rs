@@ -1,18 +1,21 @@
-//! The attributes that all AWS resources share: name, ID, tags and timeouts.
+//! The attributes that all AWS resources share: name, ID, region, tags and timeouts.
 
 use std::fmt::Debug;
 
 use tf_provider_rs::{Attr, Diagnostics, NotKnown, Object, Path, Value};
 use warren_managed::{Shared, Timeouts};
 
+use crate::region;
 use crate::session::{Aws, Work};
 use crate::tags::{self, TagMap, Tags};
 
-/// The attributes of every AWS object.
+/// The attributes of every AWS object. `N` is the form of its name, and `R` says whether it is in a region.
 #[derive(Clone, Debug, Default, PartialEq, Object)]
-pub(crate) struct AwsObject<N: Naming = Named> {
+pub(crate) struct AwsObject<N: Naming = Named, R: Reach = Regional> {
     #[attr(flatten)]
     pub(crate) naming: N,
+    #[attr(flatten)]
+    pub(crate) reach: R,
     /// Tags to set on the object. Keys have 1 to 128 characters and must not begin with `aws:` or `warren:`; values
     /// have up to 256 characters. Updated in place.
     #[attr(optional, validate = tags::check)]
@@ -73,7 +76,45 @@ impl Naming for Named {
     }
 }
 
-impl<N: Naming> AwsObject<N> {
+/// Whether an object is in a region.
+pub(crate) trait Reach:
+    tf_provider_rs::model::Object + Clone + Debug + Default + PartialEq + Send + Sync + 'static
+{
+    /// The region; `None` for a global object.
+    fn region(&self) -> Option<&Attr<String>> {
+        None
+    }
+
+    /// Sets the region.
+    fn set_region(&mut self, _region: &str) {}
+}
+
+/// In a region, as in hashicorp/aws ("Enhanced Region Support" of its version 6).
+#[derive(Clone, Debug, Default, PartialEq, Object)]
+pub(crate) struct Regional {
+    /// Region, such as `eu-west-1`, in the partition of the provider's region. Changing this replaces the object.
+    /// Defaults to the region of the provider.
+    #[attr(optional, computed, keeps, replaces, validate = region::check)]
+    pub(crate) region: Attr<String>,
+}
+
+impl Reach for Regional {
+    fn region(&self) -> Option<&Attr<String>> {
+        Some(&self.region)
+    }
+
+    fn set_region(&mut self, region: &str) {
+        self.region = region.into();
+    }
+}
+
+/// In all regions: an object of IAM or Route 53.
+#[derive(Clone, Debug, Default, PartialEq, Object)]
+pub(crate) struct Global {}
+
+impl Reach for Global {}
+
+impl<N: Naming, R: Reach> AwsObject<N, R> {
     /// The name.
     ///
     /// # Errors
@@ -93,9 +134,12 @@ impl<N: Naming> AwsObject<N> {
     }
 
     /// The attributes of the object `id` with these tags; `self` is what they were before.
-    pub(crate) fn found(&self, aws: &Aws, id: &str, tags: &Tags) -> AwsObject<N> {
+    pub(crate) fn found(&self, aws: &Aws, id: &str, tags: &Tags) -> AwsObject<N, R> {
+        let mut reach = self.reach.clone();
+        reach.set_region(&aws.region);
         AwsObject {
             naming: N::found(id, tags),
+            reach,
             tags: aws.user_tags(tags, &self.tags),
             tags_all: aws.shown_tags(tags, &self.tags),
             timeouts: self.timeouts.clone(),
@@ -103,14 +147,14 @@ impl<N: Naming> AwsObject<N> {
     }
 
     /// Reconciles the tags of an EC2 object, which are those in `have`, with the plan.
-    pub(crate) async fn retag(&self, work: &Work<'_>, have: &AwsObject<N>) -> Result<(), Diagnostics> {
+    pub(crate) async fn retag(&self, work: &Work<'_>, have: &AwsObject<N, R>) -> Result<(), Diagnostics> {
         let (want, have) = (self.marks(&work.cloud)?, tags::known(&have.tags_all));
         let id = self.id()?;
         work.op.call(|| work.cloud.retag(id, &have, &want)).await
     }
 }
 
-impl<N: Naming> Shared for AwsObject<N> {
+impl<N: Naming, R: Reach> Shared for AwsObject<N, R> {
     type Cloud = Aws;
 
     fn name(&self) -> &Attr<String> {
@@ -123,6 +167,14 @@ impl<N: Naming> Shared for AwsObject<N> {
 
     fn set_id(&mut self, id: &str) {
         self.naming.set_id(id);
+    }
+
+    fn site(&self) -> Option<&Attr<String>> {
+        self.reach.region()
+    }
+
+    fn set_site(&mut self, region: &str) {
+        self.reach.set_region(region);
     }
 
     fn timeouts(&self) -> &Attr<Timeouts> {
@@ -141,16 +193,18 @@ impl<N: Naming> Shared for AwsObject<N> {
 /// The attributes of a part of other objects, which has neither a name nor tags. Its ID consists of their IDs, so a
 /// resource plans it once they are known, and a create that finds the part adopts it.
 #[derive(Clone, Debug, Default, PartialEq, Object)]
-pub(crate) struct AwsPart {
+pub(crate) struct AwsPart<R: Reach = Regional> {
     /// ID of the {noun}.
     #[attr(computed, keeps)]
     pub(crate) id: Attr<String>,
+    #[attr(flatten)]
+    pub(crate) reach: R,
     /// Timeouts for operations that wait for AWS.
     #[attr(optional)]
     pub(crate) timeouts: Attr<Timeouts>,
 }
 
-impl AwsPart {
+impl<R: Reach> AwsPart<R> {
     /// The ID.
     ///
     /// # Errors
@@ -161,12 +215,12 @@ impl AwsPart {
     }
 
     /// The attributes of the object `id`; `self` is what they were before.
-    pub(crate) fn found(&self, id: &str) -> AwsPart {
-        AwsPart { id: id.into(), timeouts: self.timeouts.clone() }
+    pub(crate) fn found(&self, id: &str) -> AwsPart<R> {
+        AwsPart { id: id.into(), ..self.clone() }
     }
 }
 
-impl Shared for AwsPart {
+impl<R: Reach> Shared for AwsPart<R> {
     type Cloud = Aws;
 
     fn name(&self) -> &Attr<String> {
@@ -179,6 +233,14 @@ impl Shared for AwsPart {
 
     fn set_id(&mut self, id: &str) {
         self.id = id.into();
+    }
+
+    fn site(&self) -> Option<&Attr<String>> {
+        self.reach.region()
+    }
+
+    fn set_site(&mut self, region: &str) {
+        self.reach.set_region(region);
     }
 
     fn timeouts(&self) -> &Attr<Timeouts> {

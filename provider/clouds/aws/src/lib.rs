@@ -31,6 +31,7 @@ mod parameter;
 mod partition;
 mod policy;
 mod redact;
+mod region;
 mod resolved;
 mod resolver;
 mod resolver_endpoint;
@@ -49,8 +50,7 @@ mod transit_gateway;
 mod transit_gateway_attachment;
 mod transit_gateway_route;
 mod transit_gateway_route_table;
-mod transit_gateway_route_table_association;
-mod transit_gateway_route_table_propagation;
+mod transit_gateway_route_table_link;
 mod vpc;
 mod vpc_endpoint;
 mod vpc_peering;
@@ -59,9 +59,10 @@ pub use config::{AssumeRole, AssumeRoleWithWebIdentity, AwsConfig, IgnoreTags, R
 pub use error::ApiError;
 pub use memory::{PlannedEndpoint, PlannedSecurityGroup, PlannedVpc, PlannedZone, RunMemory};
 pub use resolved::Resolved;
-pub use session::{Aws, Session, s3_options, watch_live};
+pub use session::{Aws, Session, s3_options};
 
 use tf_provider_rs::Registry;
+use transit_gateway_route_table_link::{Association, Link, Propagation};
 use warren_gateways::key::{Signing, Tls, Wireguard};
 use warren_managed::Managed;
 
@@ -77,8 +78,8 @@ pub fn registry(session: &Session) -> Registry {
         .resource(Managed::<transit_gateway::TransitGateway>::new(session))
         .resource(Managed::<transit_gateway_attachment::Attachment>::new(session))
         .resource(Managed::<transit_gateway_route_table::TransitTable>::new(session))
-        .resource(Managed::<transit_gateway_route_table_association::Association>::new(session))
-        .resource(Managed::<transit_gateway_route_table_propagation::Propagation>::new(session))
+        .resource(Managed::<Link<Association>>::new(session))
+        .resource(Managed::<Link<Propagation>>::new(session))
         .resource(Managed::<transit_gateway_route::TransitRoute>::new(session))
         .resource(Managed::<flow_log::FlowLog>::new(session))
         .resource(Managed::<ecr_repository::Repository>::new(session))

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use ipnet::IpNet;
 use tf_provider_rs::{Diagnostics, async_trait};
-use warren_guard::{LiveRange, LiveSource};
+use warren_guard::{LiveRange, LiveSource, Location};
 
 use crate::account::Aws;
 use crate::error::{ApiError, Named, OrMissing};
@@ -47,8 +47,8 @@ impl LiveVpcs {
                 .collect();
             let tags = tags::from_sdk(&vpc.tags.unwrap_or_default());
             let id = vpc.vpc_id.or_missing(VPCS, "VpcId")?;
-            let place = self.place(&vpc.owner_id.or_missing(VPCS, "OwnerId")?);
-            found.extend(ranges(&nets, "warren_aws_vpc", &id, &tags, &place, None));
+            let location = self.location(&vpc.owner_id.or_missing(VPCS, "OwnerId")?);
+            found.extend(ranges(&nets, "warren_aws_vpc", &id, &tags, &location, None));
         }
         Ok(found)
     }
@@ -62,15 +62,15 @@ impl LiveVpcs {
             let nets = subnet.cidr_block.into_iter().chain(v6.into_iter().filter_map(|a| a.ipv6_cidr_block));
             let tags = tags::from_sdk(&subnet.tags.unwrap_or_default());
             let id = subnet.subnet_id.or_missing(SUBNETS, "SubnetId")?;
-            let place = self.place(&subnet.owner_id.or_missing(SUBNETS, "OwnerId")?);
+            let location = self.location(&subnet.owner_id.or_missing(SUBNETS, "OwnerId")?);
             let nets = nets.collect();
-            found.extend(ranges(&nets, "warren_aws_subnet", &id, &tags, &place, subnet.vpc_id.as_deref()));
+            found.extend(ranges(&nets, "warren_aws_subnet", &id, &tags, &location, subnet.vpc_id.as_deref()));
         }
         Ok(found)
     }
 
-    fn place(&self, account: &str) -> String {
-        format!("account {account}, {}", self.aws.region)
+    fn location(&self, account: &str) -> Location {
+        Location::aws(account, &self.aws.region)
     }
 }
 
@@ -101,7 +101,7 @@ fn ranges(
     kind: &'static str,
     id: &str,
     tags: &Tags,
-    place: &str,
+    location: &Location,
     parent: Option<&str>,
 ) -> Vec<LiveRange> {
     let (fabric, owner) = tags::scope(tags);
@@ -115,7 +115,7 @@ fn ranges(
             name: tags::name(tags).into_known().unwrap_or_default(),
             owner: owner.clone(),
             fabric: fabric.clone(),
-            place: place.to_owned(),
+            location: location.clone(),
             parent: parent.map(str::to_owned),
         })
         .collect()
@@ -126,11 +126,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn ranges_carry_owner_and_place() {
+    fn ranges_carry_owner_and_location() {
         let nets = BTreeSet::from(["10.0.0.0/16".to_owned(), "2001:db8::/56".to_owned(), String::new()]);
         let tags = [("warren:fabric", "f"), ("warren:owner", "o"), ("Name", "hub")]
             .map(|(key, value)| (key.to_owned(), value.to_owned()));
-        let found = ranges(&nets, "warren_aws_vpc", "vpc-1", &tags.into(), "account 1, us-east-1", None);
+        let found =
+            ranges(&nets, "warren_aws_vpc", "vpc-1", &tags.into(), &Location::aws("1", "us-east-1"), None);
         assert_eq!(found.len(), 2);
         assert_eq!((found[0].name.as_str(), found[0].owner.as_deref()), ("hub", Some("o")));
         assert_eq!(found[1].net.to_string(), "2001:db8::/56");

@@ -2,10 +2,57 @@
 
 use aws_config::retry::RetryConfig;
 use aws_sdk_route53resolver::types::Tag;
+use tf_provider_rs::{Attr, Diagnostics, Progress, async_trait};
+use warren_managed::{Object, adopt};
 
-use crate::error::{ApiError, Named};
-use crate::session::Aws;
-use crate::tags::Tags;
+use crate::error::{ApiError, Named, OrMissing};
+use crate::session::{Aws, Work};
+use crate::tags::{self, TagMap, Tags};
+
+/// An object of the Resolver, which AWS creates once for each request token.
+#[async_trait]
+pub(crate) trait Requested: Object<Cloud = Aws> {
+    /// Creates the object and returns its ID. AWS refuses a second one with the same `reference`.
+    async fn request(&self, aws: &Aws, tags: &Tags, reference: &str) -> Result<String, ApiError>;
+}
+
+/// As [`warren_managed::ensure`]. All attempts of one run have the same reference, so that AWS refuses a second object
+/// after a lost response.
+pub(crate) async fn ensure<O: Requested>(
+    planned: &mut O,
+    work: &Work<'_>,
+    progress: &Progress,
+) -> Result<(), Diagnostics> {
+    let aws = &work.cloud;
+    let (marks, reference) = (planned.marks(aws)?, aws.reference(planned.name().value()?));
+    let (find, create) = (|| planned.find(aws), || planned.request(aws, &marks, &reference));
+    let id = adopt::ensure(work, &*planned, find, create).await?;
+    planned.set_id(&id);
+    progress.save(planned);
+    Ok(())
+}
+
+/// The ID of an object in a list if it is the one of this fabric and owner named `name`. Lists have no filter for tags;
+/// the request token tells most other objects apart without reading their tags.
+pub(crate) async fn id_if_ours(
+    aws: &Aws,
+    name: &str,
+    operation: &'static str,
+    Listed { token, arn, id }: Listed,
+) -> Result<Option<String>, ApiError> {
+    if !token.is_some_and(|token| token.starts_with(&aws.mark(name))) {
+        return Ok(None);
+    }
+    let tags = read_tags(aws, &arn.or_missing(operation, "Arn")?).await?;
+    if aws.owns(&tags, name) { id.or_missing(operation, "Id").map(Some) } else { Ok(None) }
+}
+
+/// What lists contain of an object.
+pub(crate) struct Listed {
+    pub(crate) token: Option<String>,
+    pub(crate) arn: Option<String>,
+    pub(crate) id: Option<String>,
+}
 
 /// Settings for a create call: see [`crate::client::once`].
 pub(crate) fn once() -> aws_sdk_route53resolver::config::Builder {
@@ -42,8 +89,18 @@ pub(crate) async fn read_tags(aws: &Aws, arn: &str) -> Result<Tags, ApiError> {
     Ok(tags)
 }
 
-/// Reconciles the tags of the object with this ARN.
-pub(crate) async fn retag(aws: &Aws, arn: &str, have: &Tags, want: &Tags) -> Result<(), ApiError> {
+/// Reconciles the tags of the object with this ARN, which are `have`, with the plan.
+pub(crate) async fn retag<O: Object<Cloud = Aws>>(
+    work: &Work<'_>,
+    planned: &O,
+    arn: &Attr<String>,
+    have: &TagMap,
+) -> Result<(), Diagnostics> {
+    let (have, want, arn) = (tags::known(have), planned.marks(&work.cloud)?, arn.value()?);
+    work.op.call(|| set_tags(&work.cloud, arn, &have, &want)).await
+}
+
+async fn set_tags(aws: &Aws, arn: &str, have: &Tags, want: &Tags) -> Result<(), ApiError> {
     let (set, unset) = aws.difference(have, want);
     let resolver = aws.resolver();
     if !set.is_empty() {

@@ -4,7 +4,7 @@ use std::sync::{Mutex, PoisonError};
 
 use aws_config::retry::RetryConfig;
 use aws_sdk_route53::types::{ChangeInfo, ChangeStatus, Vpc, VpcRegion};
-use tf_provider_rs::{Attr, Diagnostics, Object, Path, Value};
+use tf_provider_rs::{Attr, Diagnostics, Object, Path, Progress, Value};
 use warren_managed::{Failure, Poll, adopt};
 
 use crate::error::{ApiError, Named, OrMissing, Parsed};
@@ -93,6 +93,18 @@ where
     };
     let id = adopt::ensure(work, planned, || planned.find(&work.cloud), make).await?;
     Ok((id, begun.into_inner().unwrap_or_else(PoisonError::into_inner)))
+}
+
+/// Records an object of [`adopt_or_begin`], and waits for the change of its creation.
+pub(crate) async fn conclude<O: warren_managed::Object<Cloud = Aws>>(
+    planned: &mut O,
+    work: &Work<'_>,
+    progress: &Progress,
+    (id, change): (String, Option<String>),
+) -> Result<(), Diagnostics> {
+    planned.set_id(&id);
+    progress.save(planned);
+    in_sync(work, change).await
 }
 
 /// Waits until all name servers of Route 53 have a change.

@@ -3,14 +3,15 @@
 use std::sync::Arc;
 
 use tf_provider_rs::{Diagnostic, Diagnostics, IdentitySchema, ImportRequest, Value, async_trait};
-use warren_guard::S3Options;
-use warren_managed::{Cloud, Locator, Place, Scope};
+use warren_guard::{LiveSource, Location, S3Options};
+use warren_managed::{Cloud, Imported, Locator, Place, Scope};
 
 pub use crate::account::Aws;
 use crate::config::AwsConfig;
 use crate::error::ApiError;
 use crate::live::LiveVpcs;
 use crate::memory::RunMemory;
+use crate::region;
 use crate::tags::Tags;
 
 /// Shared by all resources of this cloud; cheap to clone.
@@ -46,7 +47,11 @@ impl Cloud for Aws {
     }
 
     const LOCATORS: &'static [Locator] = &[
-        Locator { attribute: "region", noun: "region", setting: "configure the provider (`aws.region`)" },
+        Locator {
+            attribute: region::ATTRIBUTE,
+            noun: "region",
+            setting: "configure the provider (`aws.region`)",
+        },
         Locator {
             attribute: "account_id",
             noun: "account",
@@ -54,19 +59,37 @@ impl Cloud for Aws {
         },
     ];
 
+    const SITE: Option<&'static str> = Some(region::ATTRIBUTE);
+
+    fn at(self: &Arc<Aws>, region: &str) -> Arc<Aws> {
+        Arc::new(self.in_region(region))
+    }
+
+    fn admits(&self, region: &str) -> Result<(), Diagnostics> {
+        region::in_partition(self, &self.in_region(region))
+    }
+
+    fn live(self: &Arc<Aws>) -> Option<Arc<dyn LiveSource>> {
+        Some(Arc::new(LiveVpcs::new(Arc::clone(self))))
+    }
+
     /// ID, region and account, as in hashicorp/aws. Version 0 had no account.
     fn identity() -> IdentitySchema {
         IdentitySchema::new()
             .version(1)
             .required("id", "ID assigned by AWS.")
-            .optional("region", "Region. Defaults to the region of the provider.")
+            .optional("region", "Region; null for a global object. Defaults to the region of the provider.")
             .optional("account_id", "ID of the account. Defaults to the account of the provider.")
     }
 
-    fn identity_of(aws: Option<&Aws>, id: &str) -> Value {
-        let place = aws.map(Aws::place).unwrap_or_default();
-        let value = |name| place.get(name).map_or(Value::Null, |text| Value::from(text.as_str()));
-        Value::object([("id", id.into()), ("region", value("region")), ("account_id", value("account_id"))])
+    fn identity_of(aws: Option<&Aws>, id: &str, region: Option<&str>) -> Value {
+        let account = aws.map(Aws::place).and_then(|mut place| place.remove("account_id"));
+        let value = |text: Option<&str>| text.map_or(Value::Null, Value::from);
+        Value::object([
+            ("id", id.into()),
+            ("region", value(region)),
+            ("account_id", value(account.as_deref())),
+        ])
     }
 
     async fn locate(&self) {
@@ -77,12 +100,14 @@ impl Cloud for Aws {
         Aws::place(self)
     }
 
-    /// From the Amazon Resource Name: `arn:PARTITION:SERVICE:REGION:ACCOUNT:RESOURCE`. The region of a global object,
-    /// such as a role, is empty. Parts of a hosted zone have no name there and are as global as the zone.
+    fn location(&self) -> Location {
+        let mut place = Aws::place(self);
+        let mut part = |name| place.remove(name).unwrap_or_default();
+        Location::aws(part("account_id"), part("region"))
+    }
+
+    /// From the Amazon Resource Name: `arn:PARTITION:SERVICE:REGION:ACCOUNT:RESOURCE`.
     fn place_of(state: &Value) -> Place {
-        if state.get("arn").is_none() && state.get("zone_id").is_some() {
-            return [("region", String::new())].into_iter().collect();
-        }
         let arn = state.get("arn").and_then(Value::as_str).unwrap_or_default();
         let mut parts = arn.split(':').skip(3);
         let place = [("region", parts.next()), ("account_id", parts.next())];
@@ -92,33 +117,28 @@ impl Cloud for Aws {
     fn import(
         account: Result<Arc<Aws>, Diagnostics>,
         request: &ImportRequest,
-    ) -> Result<String, Diagnostics> {
-        if let ImportRequest::Identity(identity) = request {
-            let ours = account?.place();
-            for Locator { attribute, noun, .. } in Self::LOCATORS {
-                if let Some(named) = identity.get(attribute).and_then(Value::as_str)
-                    && let Some(ours) = ours.get(attribute).filter(|ours| *ours != named)
-                {
-                    return Err(Diagnostic::error(
-                        format!("Import identity for another {noun}"),
-                        format!(
-                            "The identity names the {noun} {named}, but the provider is configured for {ours}. Import \
-                             the object with a provider configuration for {named}."
-                        ),
-                    )
-                    .into());
-                }
-            }
+        sited: bool,
+    ) -> Result<Imported, Diagnostics> {
+        let id = request.id_or("id")?;
+        let ImportRequest::Identity(identity) = request else {
+            let (bare, region) = if sited { region::split(&id) } else { (id.as_str(), None) };
+            return Ok(Imported { id: bare.to_owned(), site: region.map(str::to_owned) });
+        };
+        let text = |name| identity.get(name).and_then(Value::as_str);
+        if let Some(named) = text("account_id")
+            && let Some(ours) = account?.place().remove("account_id").filter(|ours| ours != named)
+        {
+            return Err(Diagnostic::error(
+                "Import identity for another account",
+                format!(
+                    "The identity names the account {named}, but the provider is configured for {ours}. Import the \
+                     object with a provider configuration for {named}."
+                ),
+            )
+            .into());
         }
-        request.id_or("id")
-    }
-}
-
-/// Adds the live VPCs of the account to the comparisons of the guard. Call it after the guard is
-/// configured.
-pub fn watch_live(session: &Session) {
-    if let Some(aws) = session.known() {
-        session.guard().add_live(Arc::new(LiveVpcs::new(aws)));
+        let site = text(region::ATTRIBUTE).filter(|_| sited).map(str::to_owned);
+        Ok(Imported { id, site })
     }
 }
 
@@ -165,19 +185,28 @@ pub(crate) mod tests {
         let role = place("arn:aws:iam::123456789012:role/gateway");
         assert_eq!(role, Place::from([("region", String::new()), ("account_id", "123456789012".into())]));
         assert_eq!(Aws::place_of(&Value::object([("arn", Value::Null)])), Place::new());
-        let record = Aws::place_of(&Value::object([("zone_id", "Z1".into())]));
-        assert_eq!(record, Place::from([("region", String::new())]));
     }
 
     #[tokio::test]
-    async fn an_import_from_another_region_is_refused() {
+    async fn an_import_names_the_region() {
         let session = session([]).await;
-        let import = |region: &str| {
-            let identity = Value::object([("id", "vpc-1".into()), ("region", region.into())]);
-            <Aws as Cloud>::import(session.get(), &ImportRequest::Identity(identity))
+        let import = |request: ImportRequest, sited| {
+            let Imported { id, site } = <Aws as Cloud>::import(session.get(), &request, sited).unwrap();
+            (id, site)
         };
-        assert_eq!(import("us-east-1"), Ok("vpc-1".to_owned()));
-        let refused = shown(&import("eu-west-1").unwrap_err());
-        assert!(refused.starts_with("Import identity for another region\n"), "{refused}");
+        let identity = Value::object([("id", "vpc-1".into()), ("region", "eu-west-1".into())]);
+        let both = ("vpc-1".to_owned(), Some("eu-west-1".to_owned()));
+        assert_eq!(import(ImportRequest::Identity(identity), true), both);
+        assert_eq!(import(ImportRequest::Id("vpc-1@eu-west-1".into()), true), both);
+        assert_eq!(import(ImportRequest::Id("vpc-1".into()), true), ("vpc-1".to_owned(), None));
+        let role = ImportRequest::Id("gw@eu-west-1".into());
+        assert_eq!(import(role, false), ("gw@eu-west-1".to_owned(), None), "a global object");
+    }
+
+    #[tokio::test]
+    async fn a_region_of_another_partition_is_refused() {
+        let aws = account([]).await;
+        assert_eq!(aws.admits("ap-southeast-2"), Ok(()));
+        insta::assert_snapshot!(shown(&aws.admits("cn-north-1").unwrap_err()));
     }
 }

@@ -1,7 +1,7 @@
 //! The configured project: its clients, its scope, and the creates that are in progress.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use tf_provider_rs::{Attr, Diagnostic, Diagnostics, Path};
 use warren_managed::{Scope, sets};
@@ -13,7 +13,8 @@ use crate::credentials::{self, Found};
 use crate::error::non_empty;
 use crate::link;
 
-/// The configured project.
+/// A project, with the credentials of the provider.
+#[derive(Clone)]
 pub struct Gcp {
     /// Fabric and owner of the objects.
     pub(crate) scope: Scope,
@@ -23,11 +24,13 @@ pub struct Gcp {
     pub(crate) region: Option<String>,
     /// Networks that the check against live networks ignores.
     pub(crate) ignore_live: BTreeSet<String>,
-    pub(crate) clients: Clients,
+    pub(crate) clients: Arc<Clients>,
     /// The credentials; an emulator is called without any.
     pub(crate) credentials: Option<Found>,
+    /// Projects that the provider may change; empty for all.
+    allowed: Arc<BTreeSet<String>>,
     /// Creates in progress, by the ID of their object.
-    begun: Mutex<BTreeMap<String, Begun>>,
+    begun: Arc<Mutex<BTreeMap<String, Begun>>>,
 }
 
 impl Gcp {
@@ -46,9 +49,9 @@ impl Gcp {
             .into());
         };
         let allowed = sets::known(&config.allowed_projects);
-        if !allowed.is_empty() && !allowed.contains(&project) {
-            return Err(wrong_project(&project, &allowed).into());
-        }
+        permits(&allowed, &project).map_err(|diagnostic| {
+            Diagnostics::from(diagnostic.at(Path::of("gcp").attribute("allowed_projects")))
+        })?;
         let endpoint = config.endpoint_url.known().map(String::as_str);
         let credentials = match endpoint {
             Some(_) => None,
@@ -58,11 +61,25 @@ impl Gcp {
             scope,
             region: setting(&config.region, &REGION_VARIABLES),
             ignore_live: sets::known(&config.ignore_live).iter().map(|text| link::id(text)).collect(),
-            clients: Clients::new(endpoint, credentials.as_ref()).await?,
+            clients: Arc::new(Clients::new(endpoint, credentials.as_ref()).await?),
             credentials,
+            allowed: Arc::new(allowed),
             project,
-            begun: Mutex::default(),
+            begun: Arc::default(),
         })
+    }
+
+    /// Another project, with the same credentials.
+    pub(crate) fn in_project(&self, project: &str) -> Gcp {
+        Gcp { project: project.to_owned(), ..self.clone() }
+    }
+
+    /// Checks that a resource may be in the project.
+    ///
+    /// # Errors
+    /// It is not one of the allowed ones.
+    pub(crate) fn admits(&self, project: &str) -> Result<(), Diagnostic> {
+        permits(&self.allowed, project).map_err(|diagnostic| diagnostic.at(Path::of("project")))
     }
 
     /// Remembers a create that has started; [`crate::operation::landed`] waits for it.
@@ -82,14 +99,16 @@ fn setting(configured: &Attr<String>, variables: &[&str]) -> Option<String> {
     configured.known().cloned().or_else(from_environment).and_then(non_empty)
 }
 
-fn wrong_project(project: &str, allowed: &BTreeSet<String>) -> Diagnostic {
+fn permits(allowed: &BTreeSet<String>, project: &str) -> Result<(), Diagnostic> {
+    if allowed.is_empty() || allowed.contains(project) {
+        return Ok(());
+    }
     let allowed = allowed.iter().map(String::as_str).collect::<Vec<_>>().join(", ");
-    Diagnostic::error(
+    Err(Diagnostic::error(
         "Google Cloud project not allowed",
         format!(
-            "The provider is configured for project {project}, but `allowed_projects` permits only {allowed}. \
-             Nothing was changed. Configure a permitted project, or add this one to the list."
+            "The project is {project}, but `gcp.allowed_projects` permits only {allowed}. Nothing was changed. Use a \
+             permitted project, or add this one to the list."
         ),
-    )
-    .at(Path::of("gcp").attribute("allowed_projects"))
+    ))
 }

@@ -153,7 +153,7 @@ fn backoff() -> Result<ExponentialBackoff, Diagnostics> {
         .map_err(|error| unusable(&error))
 }
 
-/// Lets every call follow its retry policy, no matter how many other calls were retried.
+/// Lets every call follow its retry policy, however many other calls were retried.
 fn throttler() -> Result<CircuitBreaker, Diagnostics> {
     CircuitBreaker::new(u64::MAX, 0, 0).map_err(|error| unusable(&error))
 }

@@ -1,9 +1,10 @@
-//! The attributes that all Google Cloud objects share: name, ID, the mark of their owner, and timeouts.
+//! The attributes that all Google Cloud objects share: name, ID, project, the mark of their owner, and timeouts.
 
 use std::fmt::Debug;
 use std::marker::PhantomData;
 
 use tf_provider_rs::{Attr, Diagnostic, Diagnostics, NotKnown, Object, Path, Value};
+use warren_guard::Location;
 pub(crate) use warren_managed::Common;
 use warren_managed::{HasShared, Scope, Shared, Timeouts};
 
@@ -12,14 +13,17 @@ use crate::error::ApiError;
 use crate::link::{self, Link};
 use crate::marker::{self, Marker};
 
-/// The attributes of every Google Cloud object. `M` shows whose it is, and `N` is the form of its name.
+/// The attributes of every Google Cloud object. `M` shows whose it is, `N` is the form of its name, and `R` says whether
+/// the user chooses its project.
 #[derive(Clone, Debug, Default, PartialEq, Object)]
-pub(crate) struct GcpObject<M: Mark, N: Naming = Name> {
+pub(crate) struct GcpObject<M: Mark, N: Naming = Name, R: Reach = Project> {
     #[attr(required, replaces, validate = N::check, description = N::DESCRIPTION)]
     pub(crate) name: Attr<String>,
     /// ID in the form {id}.
     #[attr(computed, keeps)]
     pub(crate) id: Attr<String>,
+    #[attr(flatten)]
+    pub(crate) reach: R,
     #[attr(flatten)]
     pub(crate) mark: M,
     /// Timeouts for operations that wait for Google.
@@ -29,7 +33,7 @@ pub(crate) struct GcpObject<M: Mark, N: Naming = Name> {
     pub(crate) naming: PhantomData<N>,
 }
 
-impl<M: Mark, N: Naming> GcpObject<M, N> {
+impl<M: Mark, N: Naming, R: Reach> GcpObject<M, N, R> {
     /// The name.
     ///
     /// # Errors
@@ -49,12 +53,12 @@ impl<M: Mark, N: Naming> GcpObject<M, N> {
     }
 
     /// The attributes of the object that has this name and mark; its ID and timeouts are those of `self`.
-    pub(crate) fn found(&self, name: impl Into<String>, mark: M) -> GcpObject<M, N> {
+    pub(crate) fn found(&self, name: impl Into<String>, mark: M) -> GcpObject<M, N, R> {
         GcpObject { name: Attr::Known(name.into()), mark, ..self.clone() }
     }
 }
 
-impl<M: Mark, N: Naming> Shared for GcpObject<M, N> {
+impl<M: Mark, N: Naming, R: Reach> Shared for GcpObject<M, N, R> {
     type Cloud = Gcp;
 
     fn name(&self) -> &Attr<String> {
@@ -69,6 +73,14 @@ impl<M: Mark, N: Naming> Shared for GcpObject<M, N> {
         self.id = id.into();
     }
 
+    fn site(&self) -> Option<&Attr<String>> {
+        self.reach.project()
+    }
+
+    fn set_site(&mut self, project: &str) {
+        self.reach.set_project(project);
+    }
+
     fn timeouts(&self) -> &Attr<Timeouts> {
         &self.timeouts
     }
@@ -81,6 +93,43 @@ impl<M: Mark, N: Naming> Shared for GcpObject<M, N> {
         self.mark.plan(gcp.map(|gcp| &gcp.scope), &self.name);
     }
 }
+
+/// Whether the user chooses the project of an object.
+pub(crate) trait Reach:
+    tf_provider_rs::model::Object + Clone + Debug + Default + PartialEq + Send + Sync + 'static
+{
+    /// The project; `None` if it follows from other attributes.
+    fn project(&self) -> Option<&Attr<String>> {
+        None
+    }
+
+    /// Sets the project.
+    fn set_project(&mut self, _project: &str) {}
+}
+
+/// An object in a project of its own.
+#[derive(Clone, Debug, Default, PartialEq, Object)]
+pub(crate) struct Project {
+    /// ID of the project. Changing this replaces the {noun}. Defaults to the project of the provider.
+    #[attr(optional, computed, keeps, replaces, validate = link::check_project)]
+    pub(crate) project: Attr<String>,
+}
+
+impl Reach for Project {
+    fn project(&self) -> Option<&Attr<String>> {
+        Some(&self.project)
+    }
+
+    fn set_project(&mut self, project: &str) {
+        self.project = project.into();
+    }
+}
+
+/// An object in the project of the object that it is part of, or in none.
+#[derive(Clone, Debug, Default, PartialEq, Object)]
+pub(crate) struct Part {}
+
+impl Reach for Part {}
 
 /// Shows whose an object is.
 pub(crate) trait Mark:
@@ -242,6 +291,13 @@ where
     if let Ok(id) = object.place(&gcp.project) {
         object.set_id(&id);
     }
+}
+
+/// Where the object is: the project, and the region of a regional object.
+pub(crate) fn location(object: &impl Located, gcp: Option<&Gcp>) -> Location {
+    let Some(gcp) = gcp else { return Location::default() };
+    let region = object.region().map(|region| region.as_deref().or(gcp.region.as_deref()));
+    Location::gcp(&gcp.project, region.flatten().unwrap_or_default())
 }
 
 /// Rejects a regional object without a region.

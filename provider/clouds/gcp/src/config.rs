@@ -41,8 +41,8 @@ pub struct GcpConfig {
     /// variable `GOOGLE_BILLING_PROJECT`.
     #[attr(optional)]
     pub billing_project: Attr<String>,
-    /// Domain of the APIs. Defaults to the environment variable `GOOGLE_CLOUD_UNIVERSE_DOMAIN`, the domain in the
-    /// credentials file, or `googleapis.com`.
+    /// Domain of the APIs. The environment variable `GOOGLE_CLOUD_UNIVERSE_DOMAIN` has precedence. Defaults to the domain
+    /// in the credentials file, or `googleapis.com`.
     #[attr(optional)]
     pub universe_domain: Attr<String>,
     /// URL that serves every Google API, for emulators. The provider sends no credentials to it.

@@ -38,8 +38,8 @@ pub(crate) fn find(config: &GcpConfig, project: Option<&str>) -> Result<Found, D
     let quota = quota_project(config, project);
     let token = config.access_token.known().map(|secret| secret.0.clone());
     let token = token.or_else(|| variable("GOOGLE_OAUTH_ACCESS_TOKEN")).and_then(non_empty);
-    let named = config.universe_domain.known().cloned();
-    let named = named.or_else(|| variable("GOOGLE_CLOUD_UNIVERSE_DOMAIN")).and_then(non_empty);
+    // The clients give precedence to the variable.
+    let named = variable("GOOGLE_CLOUD_UNIVERSE_DOMAIN").or_else(|| config.universe_domain.known().cloned());
     let json = if token.is_none() { file(config)? } else { None };
     let in_file = json.as_ref().and_then(|json| json.get("universe_domain")?.as_str().map(str::to_owned));
     let universe = named.or(in_file);
@@ -367,5 +367,124 @@ impl CredentialsProvider for Bearer {
 impl AccessTokenCredentialsProvider for Bearer {
     async fn access_token(&self) -> Result<AccessToken, CredentialsError> {
         Ok(AccessToken { token: self.token().await?.as_str().to_owned() })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tf_provider_rs::Attr;
+    use tf_provider_rs::model::Secret;
+    use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+    use tokio::net::TcpListener;
+
+    use super::*;
+
+    fn with_file(json: &Value) -> GcpConfig {
+        GcpConfig { credentials: Attr::Known(Secret(json.to_string())), ..GcpConfig::default() }
+    }
+
+    async fn headers(credentials: &AccessTokenCredentials) -> HeaderMap {
+        match credentials.headers(Extensions::new()).await.unwrap() {
+            CacheableResource::New { data, .. } => data,
+            CacheableResource::NotModified => HeaderMap::new(),
+        }
+    }
+
+    /// Answers one request with a token, and returns the request.
+    async fn token_endpoint(listener: TcpListener) -> String {
+        let (mut stream, _) = listener.accept().await.unwrap();
+        let mut request = Vec::new();
+        let mut buffer = [0; 4096];
+        while !String::from_utf8_lossy(&request).contains("refresh_token=") {
+            let read = stream.read(&mut buffer).await.unwrap();
+            assert!(read > 0, "the request ended early");
+            request.extend_from_slice(&buffer[..read]);
+        }
+        let body = r#"{"access_token":"issued","expires_in":3600,"token_type":"Bearer"}"#;
+        let head = format!(
+            "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: {}\r\n\r\n",
+            body.len()
+        );
+        stream.write_all(format!("{head}{body}").as_bytes()).await.unwrap();
+        String::from_utf8(request).unwrap()
+    }
+
+    /// The request is that of google-auth (`google/oauth2/sts.py`): a form, with the client in the header.
+    #[tokio::test]
+    async fn a_workforce_identity_is_refreshed_once() {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let url = format!("http://{}/v1/oauth/token", listener.local_addr().unwrap());
+        let json = serde_json::json!({
+            "type": "external_account_authorized_user", "token_url": url, "client_id": "client",
+            "client_secret": "hidden", "refresh_token": "1//refresh", "quota_project_id": "billed",
+        });
+        let found = find(&with_file(&json), Some("acme-ml")).unwrap();
+        assert!(!format!("{found:?}").contains("hidden"));
+        let (request, first) = tokio::join!(token_endpoint(listener), headers(&found.credentials));
+        assert!(request.starts_with("POST /v1/oauth/token "), "{request}");
+        assert!(request.contains("authorization: Basic Y2xpZW50OmhpZGRlbg=="), "{request}");
+        assert!(request.ends_with("grant_type=refresh_token&refresh_token=1%2F%2Frefresh"), "{request}");
+        assert_eq!(first["authorization"], "Bearer issued");
+        assert_eq!(first["x-goog-user-project"], "billed");
+        // The endpoint is gone, so the token must be the cached one.
+        assert_eq!(headers(&found.credentials).await["authorization"], "Bearer issued");
+    }
+
+    #[tokio::test]
+    async fn an_access_token_replaces_the_file_and_is_billed_as_configured() {
+        let config = GcpConfig {
+            access_token: Attr::Known(Secret("ya29.mine".into())),
+            user_project_override: true.into(),
+            ..with_file(&serde_json::json!({ "type": "nothing" }))
+        };
+        let found = find(&config, Some("acme-ml")).unwrap();
+        let sent = headers(&found.credentials).await;
+        assert_eq!(
+            (&sent["authorization"], &sent["x-goog-user-project"]),
+            (&"Bearer ya29.mine".parse().unwrap(), &"acme-ml".parse().unwrap())
+        );
+        let config = GcpConfig { billing_project: "billing".into(), ..config };
+        let found = find(&config, Some("acme-ml")).unwrap();
+        assert_eq!(headers(&found.credentials).await["x-goog-user-project"], "billing");
+    }
+
+    #[tokio::test]
+    async fn the_domain_of_the_file_counts() {
+        let json = serde_json::json!({
+            "type": "external_account_authorized_user", "client_id": "c", "client_secret": "s", "refresh_token": "r",
+            "universe_domain": "apis.example",
+        });
+        assert_eq!(find(&with_file(&json), None).unwrap().universe.as_deref(), Some("apis.example"));
+        let config = GcpConfig { universe_domain: "other.example".into(), ..with_file(&json) };
+        assert_eq!(find(&config, None).unwrap().universe.as_deref(), Some("other.example"));
+        // A service account is impersonated with a workforce identity.
+        let url = "https://iamcredentials.googleapis.com/v1/projects/-/serviceAccounts/a@p.iam.gserviceaccount.com:generateAccessToken";
+        assert_eq!(account_in(url), Some("a@p.iam.gserviceaccount.com"));
+        let json = serde_json::json!({
+            "type": "impersonated_service_account", "service_account_impersonation_url": url,
+            "source_credentials": json,
+        });
+        assert!(find(&with_file(&json), None).is_ok());
+    }
+
+    #[test]
+    fn unusable_files_are_told_without_their_contents() {
+        let told: Vec<String> = [
+            r#"{"type":"authorized_user","refresh_token":"1//hidden""#.to_owned(),
+            serde_json::json!({ "type": "api_key", "key": "hidden" }).to_string(),
+            serde_json::json!({ "type": "external_account_authorized_user", "client_secret": "hidden" })
+                .to_string(),
+            "/nowhere/key.json".to_owned(),
+        ]
+        .into_iter()
+        .map(|text| {
+            let config = GcpConfig { credentials: Attr::Known(Secret(text)), ..GcpConfig::default() };
+            let told = find(&config, None).unwrap_err();
+            format!("{}\n{}", told.summary, told.detail)
+        })
+        .collect();
+        let told = told.join("\n---\n");
+        assert!(!told.contains("hidden"), "{told}");
+        insta::assert_snapshot!(told);
     }
 }

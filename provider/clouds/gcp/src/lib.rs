@@ -46,7 +46,7 @@ pub use claims::gcs_options;
 pub use config::GcpConfig;
 pub use error::ApiError;
 pub use memory::RunMemory;
-pub use session::{Session, watch_live};
+pub use session::Session;
 
 use tf_provider_rs::Registry;
 use warren_gateways::key::{Signing, Tls, Wireguard};

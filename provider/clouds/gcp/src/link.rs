@@ -230,6 +230,24 @@ pub(crate) fn check_name(value: &Value, path: &Path, diagnostics: &mut Diagnosti
     }
 }
 
+/// Validates the ID of a project. A project number is refused, because the IDs of objects contain the ID.
+pub(crate) fn check_project(value: &Value, path: &Path, diagnostics: &mut Diagnostics) {
+    let project = value.as_str().unwrap_or_default();
+    let plain = |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit() || b"-.:".contains(&b);
+    if project.is_empty() || is_number(project) || !project.bytes().all(plain) {
+        diagnostics.error_at(
+            path.clone(),
+            "Invalid project",
+            format!("{project:?} is not the ID of a project. Write an ID such as `acme-ml`, not a number or a path."),
+        );
+    }
+}
+
+/// Whether the text is a project number rather than a project ID.
+pub(crate) fn is_number(project: &str) -> bool {
+    project.bytes().all(|b| b.is_ascii_digit())
+}
+
 fn is_name(name: &str) -> bool {
     (1..=63).contains(&name.len())
         && name.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-')

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use google_cloud_compute_v1::model::Subnetwork;
 use ipnet::IpNet;
 use tf_provider_rs::{Diagnostics, async_trait};
-use warren_guard::{LiveRange, LiveSource};
+use warren_guard::{LiveRange, LiveSource, Location};
 
 use crate::account::Gcp;
 use crate::error::{ApiError, Named as _, OrMissing as _, non_empty};
@@ -88,7 +88,7 @@ fn ranges(project: &str, subnet: &Subnetwork) -> Result<Vec<LiveRange>, ApiError
         name: name.to_owned(),
         owner: marker.as_ref().map(|marker| marker.owner.clone()),
         fabric: marker.as_ref().map(|marker| marker.fabric.clone()),
-        place: format!("project {project}, {region}"),
+        location: Location::gcp(project, region),
         // Google Cloud networks have no ranges of their own, so a subnetwork is compared with everything.
         parent: None,
     };
@@ -100,7 +100,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn ranges_carry_owner_and_place() {
+    fn ranges_carry_owner_and_location() {
         let subnet = Subnetwork::new()
             .set_name("data")
             .set_self_link("https://www.googleapis.com/compute/v1/projects/p/regions/r/subnetworks/data")
@@ -109,6 +109,9 @@ mod tests {
             .set_ip_cidr_range("10.1.0.0/20");
         let found = ranges("p", &subnet).unwrap();
         assert_eq!(found[0].id, "projects/p/regions/r/subnetworks/data");
-        assert_eq!((found[0].owner.as_deref(), found[0].place.as_str()), (Some("o"), "project p, r"));
+        assert_eq!(
+            (found[0].owner.as_deref(), found[0].location.to_string()),
+            (Some("o"), "Google Cloud project p, r".to_owned())
+        );
     }
 }

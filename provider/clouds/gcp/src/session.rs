@@ -3,12 +3,13 @@
 use std::sync::Arc;
 
 use tf_provider_rs::{Diagnostics, IdentitySchema, ImportRequest, Value, async_trait};
-use warren_managed::{Cloud, Scope};
+use warren_guard::{LiveSource, Location};
+use warren_managed::{Cloud, Imported, Locator, Place, Scope};
 
 pub(crate) use crate::account::Gcp;
 use crate::config::GcpConfig;
 use crate::error::ApiError;
-use crate::link;
+use crate::link::{self, Link};
 use crate::live::LiveSubnetworks;
 use crate::memory::RunMemory;
 
@@ -51,23 +52,54 @@ impl Cloud for Gcp {
             .required("id", "ID such as `projects/acme-ml/global/networks/hub`, or a self link.")
     }
 
-    fn identity_of(_gcp: Option<&Gcp>, id: &str) -> Value {
+    fn identity_of(_gcp: Option<&Gcp>, id: &str, _project: Option<&str>) -> Value {
         Value::object([("id", Value::from(id))])
+    }
+
+    const LOCATORS: &'static [Locator] = &[Locator {
+        attribute: "project",
+        noun: "project",
+        setting: "configure the provider (`gcp.project`)",
+    }];
+
+    const SITE: Option<&'static str> = Some("project");
+
+    fn site_of(id: &str) -> Option<String> {
+        Link::parse(id).map(|link| link.project).filter(|project| !link::is_number(project))
+    }
+
+    fn at(self: &Arc<Gcp>, project: &str) -> Arc<Gcp> {
+        Arc::new(self.in_project(project))
+    }
+
+    fn admits(&self, project: &str) -> Result<(), Diagnostics> {
+        Ok(Gcp::admits(self, project)?)
+    }
+
+    fn live(self: &Arc<Gcp>) -> Option<Arc<dyn LiveSource>> {
+        Some(Arc::new(LiveSubnetworks::new(Arc::clone(self))))
+    }
+
+    fn place(&self) -> Place {
+        Place::from([("project", self.project.clone())])
+    }
+
+    /// From the ID.
+    fn place_of(state: &Value) -> Place {
+        let project = state.get("id").and_then(Value::as_str).and_then(Gcp::site_of);
+        project.map(|project| ("project", project)).into_iter().collect()
+    }
+
+    fn location(&self) -> Location {
+        Location::gcp(&self.project, self.region.clone().unwrap_or_default())
     }
 
     fn import(
         _account: Result<Arc<Gcp>, Diagnostics>,
         request: &ImportRequest,
-    ) -> Result<String, Diagnostics> {
-        Ok(link::id(&request.id_or("id")?))
-    }
-}
-
-/// Adds the live subnetworks of the project to the guard's comparisons; call it after the guard is
-/// configured.
-pub fn watch_live(session: &Session) {
-    if let Some(gcp) = session.known() {
-        session.guard().add_live(Arc::new(LiveSubnetworks::new(gcp)));
+        _sited: bool,
+    ) -> Result<Imported, Diagnostics> {
+        Ok(Imported { id: link::id(&request.id_or("id")?), site: None })
     }
 }
 

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use tf_provider_rs::{Diagnostic, Diagnostics, IdentitySchema, ImportRequest, Path, Value, async_trait};
-use warren_managed::{Cloud, Scope};
+use warren_managed::{Cloud, Imported, Scope};
 
 use crate::client::Client;
 use crate::config::{ENDPOINT, KEY_VARIABLE, RunPodConfig};
@@ -65,15 +65,16 @@ impl Cloud for RunPod {
         IdentitySchema::new().required("id", "ID of the object, such as `7h9k2m4n6p`.")
     }
 
-    fn identity_of(_cloud: Option<&Self>, id: &str) -> Value {
+    fn identity_of(_cloud: Option<&Self>, id: &str, _site: Option<&str>) -> Value {
         Value::object([("id", Value::from(id))])
     }
 
     fn import(
         _account: Result<Arc<RunPod>, Diagnostics>,
         request: &ImportRequest,
-    ) -> Result<String, Diagnostics> {
-        request.id_or("id")
+        _sited: bool,
+    ) -> Result<Imported, Diagnostics> {
+        Ok(Imported { id: request.id_or("id")?, site: None })
     }
 }
 

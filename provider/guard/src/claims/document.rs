@@ -84,7 +84,7 @@ impl Document {
             self.release(owner, key);
             self.claims.extend(nets.iter().map(|net| Claim {
                 owner: owner.to_owned(),
-                kind: key.kind.to_owned(),
+                kind: key.kind.to_string(),
                 name: key.name.clone(),
                 net: net.trunc(),
                 role,

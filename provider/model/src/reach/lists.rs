@@ -2,7 +2,7 @@
 
 use super::walk::{self, Kind};
 use super::{Side, acl, filter, names, overlay};
-use crate::topology::{Attachment, Destination, NetworkAcl, RouteTable, Subnet, Topology};
+use crate::topology::{Attachment, Destination, EndpointKind, NetworkAcl, RouteTable, Subnet, Topology};
 use ipnet::IpNet;
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
@@ -161,8 +161,10 @@ impl<'a> Lists<'a> {
     pub(super) fn addresses_of(&self, kind: Kind<'_>, wanted: impl Fn(&IpAddr) -> bool) -> Vec<IpAddr> {
         let ranges: Vec<IpNet> = match kind {
             Kind::Aws(service) => {
-                let endpoints = self.all.endpoints.values().filter(|it| it.service == service);
-                endpoints.flat_map(|it| it.ranges.iter().copied()).collect()
+                let endpoints = self.all.endpoints.values();
+                let gateways =
+                    endpoints.filter(|it| it.service == service && it.kind == EndpointKind::Gateway);
+                gateways.flat_map(|it| it.ranges.iter().copied()).collect()
             }
             Kind::Address | Kind::Public | Kind::Google => Vec::new(),
         };

@@ -5,7 +5,8 @@ use super::names::{Found, Resolved};
 use super::walk::{End, Goal, Kind, no_access, walk};
 use super::{Answer, HTTPS, Hop, Lists, Reason, Side, Way};
 use crate::policy::within;
-use crate::topology::{Endpoint, EndpointKind, Home, Protocol, Request, StoreKind};
+use crate::topology::{Endpoint, EndpointKind, GatewayKind, Home, Protocol, Request, StoreKind};
+use ipnet::IpNet;
 use std::net::IpAddr;
 
 /// Domains of Google's APIs.
@@ -127,7 +128,7 @@ impl<'a> Lists<'a> {
             Found::Public if answer.way != Way::Endpoint => answer.hint.or_else(|| self.advice(from, &last)),
             _ => answer.hint,
         };
-        self.judged(Answer { hops, hint, ..answer }, name)
+        self.judged(from, Answer { hops, hint, ..answer }, name, protocol)
     }
 
     /// What brings a name that resolves to public addresses to an endpoint.
@@ -192,7 +193,8 @@ impl<'a> Lists<'a> {
         }
         let mut first: Option<Answer> = None;
         for subnet in endpoint.subnets.iter().filter_map(|key| self.all.subnets.get(key)) {
-            let to = Side { groups: endpoint.groups.as_deref(), ..Side::of(own, subnet) };
+            let address = endpoint.address_in(subnet);
+            let to = Side { address, groups: endpoint.groups.as_deref(), ..Side::of(own, subnet) };
             let answer = self.between(from, &to, protocol);
             if answer.reached {
                 let mut hops = answer.hops;
@@ -282,44 +284,65 @@ impl<'a> Lists<'a> {
         })
     }
 
-    /// The answer after the policies of the endpoint and the bucket.
-    fn judged(&self, answer: Answer, name: &str) -> Answer {
+    /// The answer after the policies of the endpoint and the bucket: whether they allow to read some object.
+    fn judged(&self, from: &Side<'_>, answer: Answer, name: &str, protocol: Protocol) -> Answer {
         let Some(bucket) = bucket(name).filter(|_| answer.reached) else { return answer };
         let endpoints = answer.hops.iter().rev().filter_map(|hop| self.all.endpoints.get(&hop.key));
         let through = endpoints.into_iter().next().filter(|_| answer.way == Way::Endpoint);
-        let request = Request { bucket, through };
-        if let Some(endpoint) = through {
-            let of = &endpoint.head.name;
-            match endpoint.access.forbids(request, true) {
-                Some(true) => {
-                    return Answer::no(
-                        answer.hops,
-                        format!("the policy of endpoint {of} does not allow bucket {bucket}"),
-                    );
-                }
-                None => {
-                    let why = format!(
-                        "whether the policy of endpoint {of} allows bucket {bucket} is known only after apply"
-                    );
-                    return Answer::no(answer.hops, Reason::unknown(why));
-                }
-                Some(false) => {}
-            }
-        }
         let store =
             self.all.stores.values().find(|it| it.kind == StoreKind::Bucket && it.head.name == bucket);
-        match store.map(|store| store.access.forbids(request, false)) {
-            Some(Some(true)) => {
-                Answer::no(answer.hops, format!("the policy of bucket {bucket} does not allow this path"))
-            }
-            Some(None) => {
-                let why = format!(
+        let accesses = [through.map(|it| &it.access), store.map(|it| &it.access)];
+        let mut objects: Vec<String> = vec!["object".to_owned()];
+        objects.extend(accesses.iter().flatten().flat_map(|it| it.objects()));
+        let sources = self.sources(from, &answer.hops);
+        let encrypted = match protocol {
+            HTTPS => Some(true),
+            Protocol::Tcp(80, 80) => Some(false),
+            _ => None,
+        };
+        let endpoint = through.map_or("", |it| &it.head.name);
+        let mut refusal: Option<Reason> = None;
+        for object in &objects {
+            let request = Request { bucket, object, through, sources: &sources, encrypted };
+            let [by_endpoint, by_bucket] = [(accesses[0], true), (accesses[1], false)]
+                .map(|(access, closed)| access.map_or(Some(false), |access| access.forbids(request, closed)));
+            let reason: Reason = match (by_endpoint, by_bucket) {
+                (Some(false), Some(false)) => return answer,
+                (Some(true), _) => {
+                    format!("the policy of endpoint {endpoint} does not allow bucket {bucket}").into()
+                }
+                (_, Some(true)) => format!("the policy of bucket {bucket} does not allow this path").into(),
+                (None, _) => Reason::unknown(format!(
+                    "whether the policy of endpoint {endpoint} allows bucket {bucket} is known only after apply"
+                )),
+                (_, None) => Reason::unknown(format!(
                     "whether the policy of bucket {bucket} allows this path is known only after apply"
-                );
-                Answer::no(answer.hops, Reason::unknown(why))
+                )),
+            };
+            if refusal.as_ref().is_none_or(|it| !it.is_unknown() && reason.is_unknown()) {
+                refusal = Some(reason);
             }
-            Some(Some(false)) | None => answer,
         }
+        match refusal {
+            Some(reason) => Answer::no(answer.hops, reason),
+            None => answer,
+        }
+    }
+
+    /// The private addresses from which a service sees requests: those of the source, or of the last NAT gateway on the path.
+    fn sources(&self, from: &Side<'_>, hops: &[Hop]) -> Vec<IpNet> {
+        let gateways = hops.iter().rev().filter_map(|hop| self.all.gateways.get(&hop.key));
+        let mut translators =
+            gateways.filter(|it| matches!(it.kind, GatewayKind::Nat | GatewayKind::PrivateNat));
+        let subnet = match translators.next() {
+            Some(nat) => nat.subnet.as_ref().and_then(|key| self.all.subnets.get(key)),
+            None => match from.address {
+                Some(address) => return vec![address.into()],
+                None => Some(from.subnet),
+            },
+        };
+        let ranges = subnet.into_iter().flat_map(|it| &it.ranges);
+        ranges.filter(|range| range.addr().is_ipv4()).copied().collect()
     }
 }
 

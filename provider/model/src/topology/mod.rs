@@ -3,6 +3,7 @@
 //! A [`crate::Model`] contains ranges with their positions, for the check. A [`Topology`] contains objects and their
 //! references, for diagrams and for [`crate::reach`]. A [`Plan`] has two topologies: before and after the apply.
 
+mod access;
 mod compare;
 mod endpoint;
 mod names;
@@ -15,8 +16,9 @@ use serde::Serialize;
 use std::collections::BTreeMap;
 use std::fmt;
 
+pub use access::{Access, Condition, Fact, Request, Statement, Test};
 pub use compare::compare;
-pub use endpoint::{Access, Condition, Endpoint, EndpointKind, Request, Statement, Store, StoreKind};
+pub use endpoint::{Endpoint, EndpointKind, Store, StoreKind};
 pub use names::{Content, Direction, Record, ResolverEndpoint, ResolverRule, Zone, ZoneKind};
 pub use overlay::{Allow, GatewayConfig, Overlay, PeerGroup, SitePeer, Unread, Zones};
 pub use rules::{AclRule, Firewall, NetworkAcl, Peer, Protocol, Rule, SecurityGroup};

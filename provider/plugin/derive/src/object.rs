@@ -274,13 +274,14 @@ fn object(
     )
 }
 
-/// `AsRef` and `AsMut` of the attributes that several resources share.
+/// `AsRef` and `AsMut` of the attributes that several resources share. Attributes of a type that is a parameter have none,
+/// because two parameters may be the same type.
 fn shared(input: &DeriveInput, members: &[Member<'_>]) -> TokenStream {
     let ident = &input.ident;
     let (generics, arguments, bounds) = input.generics.split_for_impl();
     members
         .iter()
-        .filter(|member| member.options.flatten)
+        .filter(|member| member.options.flatten && !is_parameter(input, member.ty))
         .map(|Member { ident: field, ty, .. }| {
             quote!(
                 #[automatically_derived]
@@ -299,6 +300,12 @@ fn shared(input: &DeriveInput, members: &[Member<'_>]) -> TokenStream {
             )
         })
         .collect()
+}
+
+/// Whether a type is a type parameter of the struct.
+fn is_parameter(input: &DeriveInput, ty: &syn::Type) -> bool {
+    let syn::Type::Path(path) = ty else { return false };
+    input.generics.type_params().any(|parameter| path.path.is_ident(&parameter.ident))
 }
 
 fn model(kind: Kind, input: &DeriveInput, container: &Container, members: &[Member<'_>]) -> TokenStream {

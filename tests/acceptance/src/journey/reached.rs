@@ -3,7 +3,8 @@
 use std::net::IpAddr;
 use std::time::Instant;
 
-use anyhow::{Context as _, Result, ensure};
+use anyhow::{Context as _, Result, anyhow, ensure};
+use ipnet::IpNet;
 use serde_json::Value;
 use warren_dataplane::lab::{Node, Probe};
 use warren_dataplane::servers::{Image, LAYERS, SIGNED, pull, put_object};
@@ -22,6 +23,13 @@ const SIZE: usize = 3_000_000;
 
 /// The registry of the emulated AWS account.
 const REGISTRY: &str = "123456789012.dkr.ecr.us-east-1.amazonaws.com";
+
+/// The range of the AWS hub in the plan of the example, which has the endpoints.
+const HUB: &str = "172.16.0.0/16";
+
+/// The addresses of private.googleapis.com (Google Cloud's "Configure Private Google Access"), which the internet does not
+/// route.
+const PRIVATE_GOOGLE_ACCESS: &str = "199.36.153.8/30";
 
 /// The instance of the gateway in Google Cloud.
 const GOOGLES: &str = "projects/acme-ml/zones/us-central1-a/instances/gw-gcp";
@@ -73,10 +81,10 @@ pub(super) fn run(stage: &AllStage, report: &mut dyn FnMut(&str)) -> Result<Seen
     ));
 
     world.internet.watch().clear();
-    used(&world, &gateways, aws, report)?;
+    let object = used(&world, &gateways, aws, report)?;
     closed(&world, &gateways, report)?;
     let killed = gateways.instances[place].log();
-    restarted(&world, &mut gateways, (place, &lease), report)?;
+    restarted(&world, &mut gateways, (place, &lease), &object, report)?;
     let processes = processes()?;
     ensure!(processes.contains("gateway --config"), "the gateway is not in the list of processes");
     report("terraform apply with no pods: RunPod stops the container, and the agent releases its lease");
@@ -130,14 +138,14 @@ impl Gateways {
     }
 }
 
-/// Reads S3, pulls an image and reads Google Storage in the pod, by their names.
-fn used(world: &World, gateways: &Gateways, aws: &Emulator, report: &mut dyn FnMut(&str)) -> Result<()> {
+/// Reads S3, pulls an image and reads Google Storage in the pod, by their names. Returns the object.
+fn used(world: &World, gateways: &Gateways, aws: &Emulator, report: &mut dyn FnMut(&str)) -> Result<String> {
     let object: String =
         (0..SIZE).map(|n| char::from(b'a' + u8::try_from(n * 7 / 3 % 26).unwrap_or_default())).collect();
     put_object(&aws.endpoint(), BUCKET, OBJECT, object.as_bytes())?;
     let s3 = format!("{BUCKET}.s3.us-east-1.amazonaws.com");
     let read = |name: &str,
-                host: &Node,
+                (host, range): (&Node, &str),
                 url: &str,
                 more: &[&str],
                 report: &mut dyn FnMut(&str)|
@@ -146,16 +154,16 @@ fn used(world: &World, gateways: &Gateways, aws: &Emulator, report: &mut dyn FnM
         let begun = Instant::now();
         let got = Pod::get(&world.pods, url, &world.authority.file(), more);
         let got = got.with_context(|| gateways.logs())?;
+        let seconds = begun.elapsed().as_secs_f64();
         ensure!(got == object, "received {} bytes that differ from the object", got.len());
-        let address = world.resolved(host, name)?;
+        let address = private(world, host, name, range)?;
         report(&format!(
-            "  {SIZE} bytes in {:.2} s, identical to the object; the name resolves to {address} in the hub",
-            begun.elapsed().as_secs_f64()
+            "  {SIZE} bytes in {seconds:.2} s, identical to the object; the name resolves to {address} in the hub"
         ));
         Ok(())
     };
     let [hub, googles] = &gateways.hosts;
-    read(&s3, hub, &format!("https://{s3}/{OBJECT}"), &["--header", SIGNED], report)?;
+    read(&s3, (hub, HUB), &format!("https://{s3}/{OBJECT}"), &["--header", SIGNED], report)?;
 
     let image = Image::with_file("train.py", b"print('training')\n");
     world.registry.push("trainer", "1", &image, &aws.endpoint())?;
@@ -165,13 +173,13 @@ fn used(world: &World, gateways: &Gateways, aws: &Emulator, report: &mut dyn FnM
     ensure!(pulled.with_context(|| gateways.logs())? == image.manifest(), "another image was pulled");
     report(&format!(
         "  manifest from {}, layers from {} by the name of ECR's bucket",
-        world.resolved(hub, REGISTRY)?,
-        world.resolved(hub, &format!("{LAYERS}.s3.us-east-1.amazonaws.com"))?
+        private(world, hub, REGISTRY, HUB)?,
+        private(world, hub, &format!("{LAYERS}.s3.us-east-1.amazonaws.com"), HUB)?
     ));
 
     world.storage.put("acme-corpus", "part-0", object.as_bytes())?;
     let url = "https://storage.googleapis.com/storage/v1/b/acme-corpus/o/part-0?alt=media";
-    read("storage.googleapis.com", googles, url, &[], report)?;
+    read("storage.googleapis.com", (googles, PRIVATE_GOOGLE_ACCESS), url, &[], report)?;
 
     let known: Vec<IpAddr> = gateways.public.iter().copied().chain([POD.into()]).collect();
     let strangers: Vec<_> = world
@@ -183,7 +191,18 @@ fn used(world: &World, gateways: &Gateways, aws: &Emulator, report: &mut dyn FnM
         .collect();
     ensure!(strangers.is_empty(), "the internet saw more than the tunnel:\n{}", world.internet.seen());
     report("  on the internet, there were only packets of the tunnel: pod and gateways, gateway and gateway");
-    Ok(())
+    Ok(object)
+}
+
+/// The addresses of a name for a host, all of which are in the range.
+fn private(world: &World, host: &Node, name: &str, range: &str) -> Result<String> {
+    let range: IpNet = range.parse()?;
+    let addresses = world.resolved(host, name)?;
+    ensure!(
+        addresses.iter().all(|address| range.contains(address)),
+        "{name} resolves to {addresses:?}, which is not within {range}"
+    );
+    Ok(addresses.iter().map(ToString::to_string).collect::<Vec<_>>().join(", "))
 }
 
 /// The address at which peers find a gateway.
@@ -194,16 +213,22 @@ fn public(gateway: &Value) -> Result<IpAddr> {
 
 /// What is closed for the pod, although its gateway could reach it.
 fn closed(world: &World, gateways: &Gateways, report: &mut dyn FnMut(&str)) -> Result<()> {
-    for name in ["aws-ml", "aws-public"] {
+    let not_reached = |name: &str| -> Result<()> {
         let machine = world.aws.place(name)?;
         let outcomes = world.lab.probe(&[Probe::tcp(&gateways.hosts[0], (machine.address, 443).into())]);
         let server = outcomes.first().and_then(|outcome| outcome.server());
         let server = server.with_context(|| format!("the gateway does not reach {name}"))?;
-        // The agent connects directly to what the tunnel does not lead to, and the internet answers at every address.
+        // The agent connects directly to what the tunnel does not lead to, and the internet drops it.
         let url = format!("http://{}:443/", machine.address);
-        let got = Pod::get(&world.pods, &url, &world.authority.file(), &[]).unwrap_or_default();
+        let got = Pod::get(&world.pods, &url, &world.authority.file(), &["--max-time", "8"]);
+        let got = got.unwrap_or_default();
         ensure!(!got.contains(server), "the pod reaches {name} at {url}: {got}");
-    }
+        Ok(())
+    };
+    std::thread::scope(|scope| {
+        let threads = ["aws-ml", "aws-public"].map(|name| scope.spawn(move || not_reached(name)));
+        threads.into_iter().try_for_each(|thread| thread.join().map_err(|_| anyhow!("a thread panicked"))?)
+    })?;
     report(
         "  the pod does not reach hosts in the VPC, which its gateway does: the group allows services only",
     );
@@ -215,6 +240,7 @@ fn restarted(
     world: &World,
     gateways: &mut Gateways,
     (place, lease): (usize, &Value),
+    object: &str,
     report: &mut dyn FnMut(&str),
 ) -> Result<()> {
     report("killing the gateway (SIGKILL) and restarting it with its stored leases");
@@ -222,7 +248,8 @@ fn restarted(
     let begun = Instant::now();
     let url = format!("https://{BUCKET}.s3.us-east-1.amazonaws.com/{OBJECT}");
     let got = Pod::get(&world.pods, &url, &world.authority.file(), &["--header", SIGNED]);
-    ensure!(got.with_context(|| gateways.logs())?.len() == SIZE, "another object was read");
+    let got = got.with_context(|| gateways.logs())?;
+    ensure!(got == object, "received {} bytes that differ from the object", got.len());
     let back = begun.elapsed();
     let (_, renewed) = gateways.lease()?;
     ensure!(renewed["last_handshake_age"].is_number(), "no handshake: {renewed}");

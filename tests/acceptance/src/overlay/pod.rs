@@ -12,7 +12,7 @@ use super::Host;
 use super::process::{Process, done, hand_over, unprivileged};
 use crate::build_folder;
 
-/// Where the agent is told to serve HTTP's CONNECT; beside a program it would choose a port by itself.
+/// Where the agent is told to serve HTTP's CONNECT; beside a program it would choose a free port.
 const PROXY: &str = "127.0.0.1:3128";
 
 /// A running agent.

@@ -46,7 +46,7 @@ impl Process {
     /// Waits until the log has `word`.
     ///
     /// # Errors
-    /// It ends first, or a minute and a half goes by; the error has its log.
+    /// It ends first, or 90 seconds pass; the error has its log.
     pub fn says(&mut self, word: &str) -> Result<()> {
         let heard = until("it says so", || {
             if let Some(status) = self.child.try_wait()? {
@@ -57,7 +57,7 @@ impl Process {
         heard.with_context(|| format!("no `{word}` in its log:\n{}", self.log()))
     }
 
-    /// Waits until it ends by itself.
+    /// Waits until it ends.
     ///
     /// # Errors
     /// It does not end, or fails; the error has its log.

@@ -7,10 +7,11 @@
 //!
 //! Addresses and names are those that the clouds gave to what Terraform created.
 
+use std::collections::BTreeSet;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 
-use anyhow::{Context as _, Result};
+use anyhow::{Result, ensure};
 use warren_dataplane::aws::{self, Network, Options};
 use warren_dataplane::google::{Plane, Ports};
 use warren_dataplane::lab::{Internet, Lab, Names, Node};
@@ -81,7 +82,7 @@ impl World {
             let here = all.iter().filter(|(name, _)| {
                 server.service_name.is_empty() || server.service_name.ends_with(&format!(".{name}"))
             });
-            let sites: Vec<Site> = here.map(|(_, site)| site.clone()).collect();
+            let sites: Vec<Site> = here.map(|(_, site)| site.clone().behind(self.aws.gate(server))).collect();
             if !sites.is_empty() {
                 self.lab.serve_tls(&server.node, &[server.address.into()], &self.authority, &sites)?;
             }
@@ -94,8 +95,9 @@ impl World {
     ///
     /// # Errors
     /// It has none.
-    pub fn resolved(&self, host: &Node, name: &str) -> Result<IpAddr> {
+    pub fn resolved(&self, host: &Node, name: &str) -> Result<BTreeSet<IpAddr>> {
         let found = self.lab.lookup(host, name);
-        found.addresses.first().copied().with_context(|| format!("{name} has no address on {}", host.name()))
+        ensure!(!found.addresses.is_empty(), "{name} has no address on {}", host.name());
+        Ok(found.addresses)
     }
 }

@@ -92,10 +92,14 @@ impl Applied {
         let mut findings = self.check("plan.json")?;
         findings.retain(|finding| finding["severity"] == "error");
         findings.extend(self.check("state.json")?);
+        let is_about =
+            |finding: &Value, assertion: &Assertion| finding["sides"][0]["name"] == assertion.name.as_str();
+        for finding in &findings {
+            let known = assertions.iter().any(|assertion| is_about(finding, assertion));
+            ensure!(known, "a finding about no assertion: {finding}");
+        }
         let about = |assertion: &Assertion| {
-            let own =
-                findings.iter().filter(|finding| finding["sides"][0]["name"] == assertion.name.as_str());
-            own.map(said).collect()
+            findings.iter().filter(|finding| is_about(finding, assertion)).map(said).collect()
         };
         Ok(assertions.iter().map(|assertion| Verdict::from_findings(about(assertion))).collect())
     }

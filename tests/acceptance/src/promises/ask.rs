@@ -5,6 +5,7 @@ use std::net::{IpAddr, SocketAddr};
 
 use anyhow::{Result, bail, ensure};
 use warren_dataplane::lab::{Node, Outcome, Packet, Probe, Watch};
+use warren_dataplane::servers::SIGNED;
 use warren_model::policy::{Assertion, Expect, Selector, matches};
 use warren_model::topology::Protocol;
 
@@ -53,23 +54,19 @@ impl Ground {
             .flat_map(|from| to.iter().map(move |to| (from.clone(), to.clone())))
             .filter(|(from, to)| from != to)
             .collect();
+        if pairs.is_empty() {
+            let empty = from.is_empty() || to.is_empty();
+            if findings.is_empty() && assertion.allow_empty && empty {
+                return Ok(Verdict::NotProbed);
+            }
+            findings.push("there is no pair of a source and another destination".to_owned());
+        }
         self.internet.watch().clear();
         let attempts = self.attempts(&pairs, &ports(assertion.protocol)?)?;
         for (from, to) in &pairs {
             let own = attempts.iter().filter(|attempt| attempt.from == *from && attempt.to == *to);
-            let (reached, failed): (Vec<&Attempt>, Vec<&Attempt>) =
-                own.partition(|attempt| attempt.outcome.is_ok());
             let pair = format!("{} -> {}", self.name(from), self.name(to));
-            match assertion.expect {
-                Expect::Unreachable => {
-                    findings.extend(reached.iter().map(|it| format!("{pair} {}: reached", it.port)));
-                }
-                // Where the policy names no port, one that is open suffices.
-                Expect::Reachable | Expect::Endpoint if reached.is_empty() => {
-                    findings.extend(failed.iter().map(|it| format!("{pair} {}: {}", it.port, it.reason())));
-                }
-                Expect::Reachable | Expect::Endpoint => {}
-            }
+            findings.extend(contradictions(assertion.expect, &pair, &own.collect::<Vec<_>>()));
         }
         let seen = self.internet.seen();
         if assertion.expect == Expect::Endpoint && !seen.is_empty() {
@@ -126,6 +123,7 @@ impl Ground {
         let mut attempts = Vec::new();
         let (mut probes, mut opened) = (Vec::new(), Vec::new());
         for (from, to) in pairs {
+            ensure!(!matches!(to, End::Pod(_)), "pods are no destinations");
             for port in ports {
                 let attempt = |outcome| Attempt { from: from.clone(), to: to.clone(), port: *port, outcome };
                 if let End::Pod(group) = from {
@@ -143,7 +141,11 @@ impl Ground {
                 }
                 for address in addresses {
                     let at = SocketAddr::new(address, port.number);
-                    let probe = if port.tcp { Probe::tcp(&node, at) } else { Probe::udp(&node, at) };
+                    let probe = match (port.tcp, object(to)) {
+                        (true, Some((host, path))) => Probe::get(&node, at, host, path, &[SIGNED]),
+                        (true, None) => Probe::tcp(&node, at),
+                        (false, _) => Probe::udp(&node, at),
+                    };
                     probes.push((attempts.len(), probe));
                     attempts.push(attempt(Err(String::new())));
                 }
@@ -188,7 +190,10 @@ impl Ground {
         let meant = match to {
             End::Host(index) => self.hosts.get(*index).is_some_and(|host| host.node.name() == server),
             End::Internet => server == self.internet.node().name(),
-            End::Name(..) => server != self.internet.node().name(),
+            End::Name(..) => {
+                let host = self.hosts.iter().any(|host| host.node.name() == server);
+                !host && server != self.internet.node().name()
+            }
             End::Pod(_) => false,
         };
         if meant { Ok(()) } else { Err(format!("{server} answered instead")) }
@@ -256,6 +261,31 @@ impl std::fmt::Display for Port {
     }
 }
 
+/// The host and the path of an object, where a name is that of a bucket: whether it can be read is up to policies as well.
+pub(super) fn object(to: &End) -> Option<(&str, &'static str)> {
+    match to {
+        End::Name(name, _) if name.contains(".s3.") => Some((name, "/object")),
+        _ => None,
+    }
+}
+
+/// What the attempts between two ends say against the expectation.
+fn contradictions(expect: Expect, pair: &str, attempts: &[&Attempt]) -> Vec<String> {
+    if attempts.is_empty() {
+        return vec![format!("{pair}: nothing was sent")];
+    }
+    let (reached, failed): (Vec<&Attempt>, Vec<&Attempt>) =
+        attempts.iter().partition(|attempt| attempt.outcome.is_ok());
+    match expect {
+        Expect::Unreachable => reached.iter().map(|it| format!("{pair} {}: reached", it.port)).collect(),
+        // Where the policy names no port, one that is open suffices.
+        Expect::Reachable | Expect::Endpoint if reached.is_empty() => {
+            failed.iter().map(|it| format!("{pair} {}: {}", it.port, it.reason())).collect()
+        }
+        Expect::Reachable | Expect::Endpoint => Vec::new(),
+    }
+}
+
 /// The ports that stand for those of an assertion.
 fn ports(protocol: Protocol) -> Result<Vec<Port>> {
     let some = |tcp, low: u16, high: u16| -> Vec<Port> {
@@ -284,5 +314,34 @@ fn names_of(service: &str) -> &'static [&'static str] {
         "googleapis" | "storage" => &["storage.googleapis.com"],
         "artifact-registry" => &["us-central1-docker.pkg.dev"],
         _ => &[],
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn attempt(port: u16, outcome: Result<(), &str>) -> Attempt {
+        let port = Port { tcp: true, number: port };
+        Attempt { from: End::Internet, to: End::Host(0), port, outcome: outcome.map_err(str::to_owned) }
+    }
+
+    #[test]
+    fn a_pair_between_which_nothing_was_sent_contradicts_every_expectation() {
+        for expect in [Expect::Unreachable, Expect::Reachable, Expect::Endpoint] {
+            assert_eq!(contradictions(expect, "a -> b", &[]), ["a -> b: nothing was sent"]);
+        }
+    }
+
+    #[test]
+    fn one_open_port_keeps_reachable_and_breaks_unreachable() {
+        let (open, closed) = (attempt(443, Ok(())), attempt(22, Err("Silent")));
+        assert_eq!(
+            contradictions(Expect::Unreachable, "a -> b", &[&open, &closed]),
+            ["a -> b TCP 443: reached"]
+        );
+        assert!(contradictions(Expect::Unreachable, "a -> b", &[&closed]).is_empty());
+        assert!(contradictions(Expect::Reachable, "a -> b", &[&open, &closed]).is_empty());
+        assert_eq!(contradictions(Expect::Reachable, "a -> b", &[&closed]), ["a -> b TCP 22: Silent"]);
     }
 }

@@ -11,10 +11,11 @@ use ipnet::IpNet;
 use serde_json::Value;
 use warren_dataplane::google::Of;
 use warren_dataplane::lab::{Internet, Lab, Names, Node};
+use warren_dataplane::servers::SIGNED;
 use warren_model::policy::{Assertion, Selector};
 
 use super::applied::Applied;
-use super::ask::{End, Port};
+use super::ask::{End, Port, object};
 use super::ground::Ground;
 use crate::overlay::{Instance, Pod};
 use crate::{build_folder, journey};
@@ -22,8 +23,8 @@ use crate::{build_folder, journey};
 /// Where the agent of a pod serves HTTP's CONNECT.
 const PROXY: &str = "http://127.0.0.1:3128";
 
-/// What curl waits for an answer, in seconds.
-const PATIENCE: &str = "8";
+/// How long curl waits for an answer, in seconds.
+const TIMEOUT: &str = "8";
 
 /// Running gateways and pods.
 #[derive(Default)]
@@ -68,6 +69,8 @@ impl Pods {
             pods.ends.insert(address.parse()?);
         }
         pods.linked()?;
+        let public: Arc<dyn Names> = Arc::new(internet.names().clone());
+        lab.serve_names(internet.node(), &[internet.address()], &public)?;
         for (number, group) in (7_u8..).zip(groups) {
             let environment = match of_runpod(applied, &outputs)? {
                 Some(environment) => environment,
@@ -120,7 +123,8 @@ impl Pods {
         for gateway in &self.gateways {
             loop {
                 let status: Value = serde_json::from_str(&gateway.ask(&["status", "--json"])?)?;
-                if status["sites"].as_array().into_iter().flatten().all(|site| site["up"] == true) {
+                let sites = status["sites"].as_array().context("a status without sites")?;
+                if sites.iter().all(|site| site["up"] == true) {
                     break;
                 }
                 ensure!(Instant::now() < end, "no link between sites: {status}\n{}", self.logs());
@@ -186,10 +190,6 @@ fn somewhere(lab: &Lab, internet: &mut Internet, name: &str, address: Ipv4Addr) 
     let node = lab.node(&format!("pod of {name}"))?;
     internet.attach(lab, &node, "eth0", &[IpNet::from(IpAddr::V4(address))])?;
     node.ip(&format!("address add {address}/32 dev eth0"))?;
-    let public: Arc<dyn Names> = Arc::new(internet.names().clone());
-    // One server of public names is enough for all pods.
-    let served = lab.serve_names(internet.node(), &[internet.address()], &public);
-    ensure!(served.is_ok() || name != "gpu", "{served:?}");
     node.set_resolvers(&[internet.address()])?;
     Ok(node)
 }
@@ -211,8 +211,9 @@ impl Ground {
             End::Pod(_) => anyhow::bail!("pods are no destinations"),
         };
         let mut command = node.command(warren_programs::program("curl")?);
-        command.args(["--silent", "--fail", "--max-time", PATIENCE, "--proxytunnel", "--proxy", PROXY]);
-        command.arg(format!("http://{target}:{}/", port.number));
+        command.args(["--silent", "--fail", "--max-time", TIMEOUT, "--proxytunnel", "--proxy", PROXY]);
+        let path = object(to).map_or("/", |(_, path)| path);
+        command.args(["--header", SIGNED]).arg(format!("http://{target}:{}{path}", port.number));
         let child = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn()?;
         Ok(Opened { child, own: self.pods.ends.clone() })
     }

@@ -1,7 +1,8 @@
 //! What an AWS account holds in one region, as plain data: read from the API, or written by a test.
 //!
-//! Names are those of the EC2, Route 53 and Route 53 Resolver API references.
+//! Names are those of the EC2, Route 53, Route 53 Resolver and S3 API references.
 
+use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr};
 
 use ipnet::Ipv4Net;
@@ -26,6 +27,7 @@ pub struct Account {
     pub zones: Vec<Zone>,
     pub resolver_endpoints: Vec<ResolverEndpoint>,
     pub resolver_rules: Vec<ResolverRule>,
+    pub buckets: Vec<Bucket>,
 }
 
 /// A VPC.
@@ -261,12 +263,23 @@ pub enum EndpointKind {
     },
     Interface {
         subnets: Vec<String>,
+        /// Of its network interfaces, by subnet. Where there is none, any free one is taken.
+        addresses: BTreeMap<String, Ipv4Addr>,
         groups: Vec<String>,
         private_dns: bool,
         /// Whether in-VPC clients get the public addresses, because a gateway endpoint serves them.
         private_dns_only_for_inbound: bool,
         dns_names: Vec<String>,
     },
+}
+
+/// A bucket of S3.
+#[derive(Clone, Debug)]
+pub struct Bucket {
+    /// Its name.
+    pub name: String,
+    /// The policy document.
+    pub policy: Option<String>,
 }
 
 /// A private hosted zone of Route 53.

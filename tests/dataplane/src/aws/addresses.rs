@@ -53,6 +53,11 @@ pub(super) fn interfaces(account: &Account, options: &Options) -> Result<Vec<Eni
     let mut all = Vec::new();
     let subnet = |id: &str| account.subnet(id).cloned().with_context(|| format!("no subnet {id}"));
     let fixed = account.interfaces.iter().map(|interface| (interface.subnet.as_str(), interface.address));
+    let endpoints = account.endpoints.iter().flat_map(|endpoint| match &endpoint.kind {
+        EndpointKind::Interface { addresses, .. } => addresses.iter().collect::<Vec<_>>(),
+        EndpointKind::Gateway { .. } => Vec::new(),
+    });
+    let fixed = fixed.chain(endpoints.map(|(id, address)| (id.as_str(), *address)));
     let resolvers = account.resolver_endpoints.iter().flat_map(|endpoint| &endpoint.addresses);
     for (id, address) in fixed.chain(resolvers.map(|(id, address)| (id.as_str(), *address))) {
         pool.reserve(&subnet(id)?, address);
@@ -79,9 +84,10 @@ pub(super) fn interfaces(account: &Account, options: &Options) -> Result<Vec<Eni
         add(&nat.id, &nat.subnet, None, Groups::Open, Role::Nat(nat.id.clone()))?;
     }
     for endpoint in &account.endpoints {
-        let EndpointKind::Interface { subnets, groups, .. } = &endpoint.kind else { continue };
+        let EndpointKind::Interface { subnets, addresses, groups, .. } = &endpoint.kind else { continue };
         for id in subnets {
-            add(&endpoint.id, id, None, Groups::Of(groups.clone()), Role::Endpoint(endpoint.id.clone()))?;
+            let (at, groups) = (addresses.get(id).copied(), Groups::Of(groups.clone()));
+            add(&endpoint.id, id, at, groups, Role::Endpoint(endpoint.id.clone()))?;
         }
     }
     for endpoint in &account.resolver_endpoints {

@@ -12,15 +12,21 @@
 //!                                       +-- gateway endpoint
 //! ```
 //!
+//! S3 and ECR refuse what the policy of the endpoint or of the bucket refuses: [`Network::gate`].
+//!
 //! There is a machine for each subnet, with security groups that allow everything, and one for each network interface of an
 //! instance, with the groups that it has. IPv6, VPN, Direct Connect, and edge associations of route tables are not modelled.
 
+mod access;
 mod account;
 mod addresses;
+mod condition;
 mod edge;
 mod filter;
 mod names;
 mod network;
+mod operation;
+mod policy;
 mod read;
 mod router;
 mod transit;

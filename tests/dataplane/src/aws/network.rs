@@ -7,6 +7,7 @@ use std::sync::Arc;
 use anyhow::{Context as _, Result};
 use ipnet::{IpNet, Ipv4Net};
 
+use super::access::{Access, Door};
 use super::account::{Account, EndpointKind, Groups};
 use super::addresses::{Eni, Role, gateway, interfaces, resolver_addresses};
 use super::edge::{gateway_endpoint, internet_gateway, nat_gateway, public_services};
@@ -14,7 +15,7 @@ use super::filter::security_groups;
 use super::names::{Directory, Resolver};
 use super::router::{FAR, Leads, NEAR, Router};
 use super::transit::{Transit, zones};
-use crate::lab::{Internet, Lab, Link, Names, Node, Script};
+use crate::lab::{Gate, Internet, Lab, Link, Names, Node, Script};
 
 /// Where the public addresses of services other than S3 are.
 const SERVICES: &str = "44.192.0.0/11";
@@ -31,7 +32,7 @@ pub struct Options {
     pub public_machines: bool,
     /// Whether interfaces of instances answer probes as well; not where a test starts programs on them.
     pub instances_answer: bool,
-    /// Whether endpoints and public addresses of services answer probes; not where a test starts real servers there.
+    /// Whether endpoints and public addresses of services answer probes, and refuse what policies refuse; not where a test starts real servers there.
     pub services_answer: bool,
 }
 
@@ -46,6 +47,7 @@ impl Default for Options {
 pub struct Network {
     places: Vec<Place>,
     servers: Vec<Server>,
+    access: Arc<Access>,
     /// The nodes live as long as this.
     _routers: Vec<Node>,
 }
@@ -117,6 +119,15 @@ impl Network {
     pub fn servers(&self) -> &[Server] {
         &self.servers
     }
+
+    /// What decides about requests that arrive at a server: the policies of its endpoint and of buckets.
+    pub fn gate(&self, server: &Server) -> Arc<dyn Gate> {
+        gate(&self.access, server)
+    }
+}
+
+fn gate(access: &Arc<Access>, server: &Server) -> Arc<dyn Gate> {
+    Arc::new(Door { access: Arc::clone(access), endpoint: server.endpoint.clone() })
 }
 
 /// A data plane in the making.
@@ -186,9 +197,11 @@ impl<'a> Builder<'a> {
         for place in self.places.iter().filter(|place| place.instance.is_none() || options.instances_answer) {
             self.lab.respond(&place.node, &[place.address.into()], &options.ports)?;
         }
+        let access = Arc::new(Access::of(self.account)?);
         if options.services_answer {
             for server in &self.servers {
-                self.lab.respond(&server.node, &[server.address.into()], &[80, 443])?;
+                let (at, gate) = ([server.address.into()], gate(&access, server));
+                self.lab.respond_with(&server.node, &at, &[80, 443], Some(&gate))?;
             }
         }
         let routers = self.routers.into_values().map(|router| router.node);
@@ -197,6 +210,7 @@ impl<'a> Builder<'a> {
         Ok(Network {
             places: self.places,
             servers: self.servers,
+            access,
             _routers: routers.chain(others).chain(guards).chain([services]).collect(),
         })
     }

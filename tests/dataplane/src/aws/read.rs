@@ -1,18 +1,20 @@
 //! What an account holds, asked of the API as any client asks.
 
+use std::collections::BTreeMap;
 use std::fmt::Debug;
 use std::net::{IpAddr, Ipv4Addr};
 use std::str::FromStr;
 
-use anyhow::{Context as _, Result, ensure};
+use anyhow::{Context as _, Result, bail, ensure};
 use ipnet::Ipv4Net;
 use serde_json::{Value, json};
 use warren_harness::{Element, Params};
 
 use super::account::{
-    Account, AclEntry, Attachment, Destination, Endpoint, EndpointKind, Groups, Interface, InternetGateway,
-    NatGateway, NetworkAcl, Peer, Peering, Permission, PrefixList, Protocol, RecordSet, ResolverEndpoint,
-    ResolverRule, Route, RouteTable, SecurityGroup, Subnet, TransitGateway, TransitTable, Vpc, Zone,
+    Account, AclEntry, Attachment, Bucket, Destination, Endpoint, EndpointKind, Groups, Interface,
+    InternetGateway, NatGateway, NetworkAcl, Peer, Peering, Permission, PrefixList, Protocol, RecordSet,
+    ResolverEndpoint, ResolverRule, Route, RouteTable, SecurityGroup, Subnet, TransitGateway, TransitTable,
+    Vpc, Zone,
 };
 use crate::servers::curl;
 
@@ -47,13 +49,15 @@ impl Account {
         account.transit_gateways = api.transit_gateways()?;
         account.network_acls = each(list("DescribeNetworkAcls", "networkAclSet")?, network_acl)?;
         account.security_groups = each(list("DescribeSecurityGroups", "securityGroupInfo")?, security_group)?;
-        account.interfaces = api.interfaces(&list("DescribeNetworkInterfaces", "networkInterfaceSet")?)?;
+        let interfaces = list("DescribeNetworkInterfaces", "networkInterfaceSet")?;
+        account.interfaces = api.interfaces(&interfaces)?;
         let groups = list("DescribeSecurityGroups", "securityGroupInfo")?;
-        account.endpoints =
-            each(living(list("DescribeVpcEndpoints", "vpcEndpointSet")?), |item| endpoint(item, &groups))?;
+        let endpoints = living(list("DescribeVpcEndpoints", "vpcEndpointSet")?);
+        account.endpoints = each(endpoints, |item| endpoint(item, &groups, &interfaces))?;
         account.zones = api.zones()?;
         account.resolver_endpoints = api.resolver_endpoints()?;
         account.resolver_rules = api.resolver_rules()?;
+        account.buckets = api.buckets()?;
         Ok(account)
     }
 }
@@ -104,6 +108,23 @@ impl Api<'_> {
         let all =
             ["--header", &who, "--header", &target, "--header", kind, "--data", &body.to_string(), &url];
         Ok(serde_json::from_str(&curl(&all).with_context(|| action.to_owned())?)?)
+    }
+
+    fn buckets(&self) -> Result<Vec<Bucket>> {
+        let who = self.authorization("s3");
+        let listed = Element::parse(&curl(&["--header", &who, &format!("{}/", self.endpoint)])?)?;
+        let names = listed.items("Buckets").map(|bucket| bucket.text_at("Name").to_owned());
+        let policy = |name: String| -> Result<Bucket> {
+            let (status, url) = ("\n%{http_code}", format!("{}/{name}?policy", self.endpoint));
+            let answer = curl(&["--no-fail", "--write-out", status, "--header", &who, &url])?;
+            let policy = match answer.rsplit_once('\n').context("no status")? {
+                (policy, "200") => Some(policy.to_owned()),
+                (error, "404") if error.contains("NoSuchBucketPolicy") => None,
+                (error, status) => bail!("GetBucketPolicy of {name}: {status} {error}"),
+            };
+            Ok(Bucket { name, policy })
+        };
+        names.map(policy).collect()
     }
 
     /// The emulator reads region and service from the credential scope, and checks no signature.
@@ -426,7 +447,8 @@ fn protocol(text: &str) -> Result<Protocol> {
 }
 
 /// `groups` are all security groups: an endpoint without any has the default one of its VPC.
-fn endpoint(item: &Element, groups: &[Element]) -> Result<Endpoint> {
+/// `interfaces` are all network interfaces, of which the endpoint has some.
+fn endpoint(item: &Element, groups: &[Element], interfaces: &[Element]) -> Result<Endpoint> {
     let vpc = item.text_at("vpcId");
     let flag = |path: &str| item.text_at(path) == "true";
     let mut own: Vec<String> =
@@ -441,6 +463,7 @@ fn endpoint(item: &Element, groups: &[Element]) -> Result<Endpoint> {
     } else {
         EndpointKind::Interface {
             subnets: texts(item, "subnetIdSet"),
+            addresses: own_addresses(item, interfaces)?,
             groups: own,
             private_dns: flag("privateDnsEnabled"),
             private_dns_only_for_inbound: flag("dnsOptions/privateDnsOnlyForInboundResolverEndpoint"),
@@ -456,6 +479,12 @@ fn endpoint(item: &Element, groups: &[Element]) -> Result<Endpoint> {
         kind,
         policy,
     })
+}
+
+fn own_addresses(endpoint: &Element, interfaces: &[Element]) -> Result<BTreeMap<String, Ipv4Addr>> {
+    let ids = texts(endpoint, "networkInterfaceIdSet");
+    let own = interfaces.iter().filter(|item| ids.iter().any(|id| id == item.text_at("networkInterfaceId")));
+    own.map(|item| Ok((item.text_at("subnetId").to_owned(), parsed(item, "privateIpAddress")?))).collect()
 }
 
 fn record_set(item: &Element) -> RecordSet {

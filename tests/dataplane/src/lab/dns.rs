@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::fmt::Debug;
-use std::net::{IpAddr, SocketAddr, TcpListener, UdpSocket};
+use std::net::{IpAddr, SocketAddr, UdpSocket};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -17,8 +17,8 @@ use tokio::time::timeout;
 use super::{Lab, Node};
 
 const PORT: u16 = 53;
-/// What a client waits for one server.
-const PATIENCE: Duration = Duration::from_secs(2);
+/// How long a client waits for one server.
+const TIMEOUT: Duration = Duration::from_secs(2);
 
 /// What a client asks a name server.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -81,22 +81,9 @@ impl Lab {
     /// # Errors
     /// An address is not the node's.
     pub fn serve_names(&self, node: &Node, addresses: &[IpAddr], names: &Arc<dyn Names>) -> Result<()> {
-        let (tcp, udp) = node.inside(|| {
-            let (mut tcp, mut udp) = (Vec::new(), Vec::new());
-            for address in addresses {
-                let at = SocketAddr::new(*address, PORT);
-                let (listener, socket) =
-                    (TcpListener::bind(at).with_context(|| format!("TCP {at}"))?, UdpSocket::bind(at)?);
-                listener.set_nonblocking(true)?;
-                socket.set_nonblocking(true)?;
-                tcp.push(listener);
-                udp.push(socket);
-            }
-            Ok((tcp, udp))
-        })?;
-        let _inside = self.runtime().enter();
+        let at: Vec<SocketAddr> = addresses.iter().map(|address| SocketAddr::new(*address, PORT)).collect();
+        let (tcp, udp) = self.listen(node, &at)?;
         for listener in tcp {
-            let listener = tokio::net::TcpListener::from_std(listener)?;
             let names = Arc::clone(names);
             self.runtime().spawn(async move {
                 while let Ok((stream, from)) = listener.accept().await {
@@ -105,7 +92,7 @@ impl Lab {
             });
         }
         for socket in udp {
-            self.runtime().spawn(datagrams(tokio::net::UdpSocket::from_std(socket)?, Arc::clone(names)));
+            self.runtime().spawn(datagrams(socket, Arc::clone(names)));
         }
         Ok(())
     }
@@ -183,7 +170,7 @@ pub async fn ask(
     socket.connect(server).await?;
     socket.send(&message.to_vec()?).await?;
     let mut buffer = vec![0; 4096];
-    let length = timeout(PATIENCE, socket.recv(&mut buffer)).await.context("no answer")??;
+    let length = timeout(TIMEOUT, socket.recv(&mut buffer)).await.context("no answer")??;
     let answer = Message::from_vec(&buffer[..length])?;
     ensure!(answer.metadata.id == id, "an answer to another question");
     Ok(Answer { code: answer.metadata.response_code, records: answer.answers })
@@ -193,7 +180,7 @@ async fn datagrams(socket: tokio::net::UdpSocket, names: Arc<dyn Names>) {
     let socket = Arc::new(socket);
     let mut buffer = vec![0; 4096];
     loop {
-        // An error tells of an earlier answer that could not be delivered.
+        // An error reports that an earlier answer could not be delivered.
         let Ok((length, from)) = socket.recv_from(&mut buffer).await else { continue };
         let (socket, names, bytes) = (Arc::clone(&socket), Arc::clone(&names), buffer[..length].to_vec());
         tokio::spawn(async move {

@@ -64,7 +64,7 @@ impl Names for PublicNames {
 
 impl Internet {
     /// The internet, at first without networks. It answers TCP and UDP on these ports at every address that no network has,
-    /// except private ones, which nobody routes there (RFC 1918, section 3).
+    /// except private ones, which are not routed there (RFC 1918, section 3).
     ///
     /// # Errors
     /// The node cannot be created.

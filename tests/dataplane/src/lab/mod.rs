@@ -22,6 +22,7 @@
 
 mod dns;
 mod internet;
+mod listen;
 mod node;
 mod probe;
 mod responder;
@@ -39,6 +40,7 @@ pub use dns::{Answer, Lookup, Names, Question, ask, ask_from};
 pub use internet::{Internet, PublicNames};
 pub use node::Node;
 pub use probe::{Outcome, Probe, Target};
+pub use responder::Gate;
 pub use watch::{Packet, Watch};
 
 /// How many nodes are configured at a time.

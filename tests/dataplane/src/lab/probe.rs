@@ -18,6 +18,8 @@ pub struct Probe {
     from: Node,
     source: Option<IpAddr>,
     target: Target,
+    /// A request of HTTP, in place of the lab's own question.
+    request: Option<String>,
 }
 
 /// What is to be reached.
@@ -41,6 +43,8 @@ pub enum Outcome {
     },
     /// Something else answered, or accepted the connection without saying who it is.
     Open,
+    /// A server refused a request; its words.
+    Forbidden(String),
     /// The host is there, and nothing listens.
     Refused,
     /// A router said so.
@@ -52,12 +56,19 @@ pub enum Outcome {
 impl Probe {
     /// A connection from a node.
     pub fn tcp(from: &Node, to: SocketAddr) -> Probe {
-        Probe { from: from.clone(), source: None, target: Target::Tcp(to) }
+        Probe { from: from.clone(), source: None, target: Target::Tcp(to), request: None }
     }
 
     /// A datagram from a node.
     pub fn udp(from: &Node, to: SocketAddr) -> Probe {
-        Probe { from: from.clone(), source: None, target: Target::Udp(to) }
+        Probe { from: from.clone(), source: None, target: Target::Udp(to), request: None }
+    }
+
+    /// A request for a path of a host over HTTP, with these header lines. `to` is where the host is.
+    pub fn get(from: &Node, to: SocketAddr, host: &str, path: &str, headers: &[&str]) -> Probe {
+        let headers: String = headers.iter().map(|line| format!("{line}\r\n")).collect();
+        let request = format!("GET {path} HTTP/1.1\r\nHost: {host}\r\n{headers}Connection: close\r\n\r\n");
+        Probe { request: Some(request), ..Probe::tcp(from, to) }
     }
 
     /// The same from one of the node's addresses.
@@ -95,7 +106,7 @@ impl Outcome {
 
 /// A socket that was opened on the probe's node.
 enum Socket {
-    Tcp(TcpSocket, SocketAddr),
+    Tcp(TcpSocket, SocketAddr, Vec<u8>),
     Udp(std::net::UdpSocket, SocketAddr),
 }
 
@@ -156,7 +167,8 @@ fn open(probe: &Probe) -> Result<Socket> {
         Target::Tcp(to) => {
             let socket = if to.is_ipv4() { TcpSocket::new_v4()? } else { TcpSocket::new_v6()? };
             socket.bind(any(&to))?;
-            Socket::Tcp(socket, to)
+            let question = probe.request.as_ref().map_or(QUESTION, String::as_bytes);
+            Socket::Tcp(socket, to, question.to_owned())
         }
         Target::Udp(to) => {
             let socket = std::net::UdpSocket::bind(any(&to))?;
@@ -173,7 +185,7 @@ impl Socket {
             Socket::Udp(..) => false,
         };
         let heard = match self {
-            Socket::Tcp(socket, to) => over_tcp(socket, to).await,
+            Socket::Tcp(socket, to, question) => over_tcp(socket, to, &question).await,
             Socket::Udp(socket, to) => over_udp(socket, to).await,
         };
         match heard {
@@ -189,11 +201,11 @@ impl Socket {
     }
 }
 
-async fn over_tcp(socket: TcpSocket, to: SocketAddr) -> std::io::Result<Vec<u8>> {
+async fn over_tcp(socket: TcpSocket, to: SocketAddr, question: &[u8]) -> std::io::Result<Vec<u8>> {
     let mut stream = socket.connect(to).await?;
     let mut bytes = Vec::new();
     let talk = async {
-        stream.write_all(QUESTION).await?;
+        stream.write_all(question).await?;
         stream.read_to_end(&mut bytes).await
     };
     // A server of TLS, say, waits for more: it did accept.
@@ -220,6 +232,11 @@ async fn over_udp(socket: std::net::UdpSocket, to: SocketAddr) -> std::io::Resul
 
 fn answered(bytes: &[u8]) -> Outcome {
     let text = String::from_utf8_lossy(bytes);
+    let (head, text) = text.split_once("\r\n\r\n").unwrap_or(("", &text));
+    // Most APIs of AWS say 400 and AccessDeniedException.
+    if head.starts_with("HTTP/1.1 403 ") || head.starts_with("HTTP/1.1 400 ") {
+        return Outcome::Forbidden(text.to_owned());
+    }
     let said = text.trim().rsplit_once(' ').map(|(server, seen)| (server.to_owned(), seen.parse()));
     match said {
         Some((server, Ok(seen))) => Outcome::Answered { server, seen },

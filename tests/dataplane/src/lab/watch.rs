@@ -15,6 +15,9 @@ use super::Node;
 /// `ETH_P_ALL` in network byte order, as packet(7) wants it.
 const EVERYTHING: NonZeroU32 = NonZeroU32::new(0x0003_u16.to_be() as u32).expect("not zero");
 
+/// After a pause of this length, no connection is closing.
+const QUIET: Duration = Duration::from_millis(50);
+
 /// A packet of TCP, UDP or ICMP, as its header says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Packet {
@@ -69,8 +72,16 @@ impl Watch {
         self.record.drained().clone()
     }
 
-    /// Forgets all so far.
+    /// Forgets all so far, once it is quiet: connections that were answered may still be closing.
     pub fn clear(&self) {
+        for _ in 0..20 {
+            let before = self.record.drained().len();
+            std::thread::sleep(QUIET);
+            let mut seen = self.record.drained();
+            if seen.len() == before {
+                return seen.clear();
+            }
+        }
         self.record.drained().clear();
     }
 }

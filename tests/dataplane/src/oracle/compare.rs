@@ -9,6 +9,7 @@ use warren_planfile::{Source, read_topology};
 
 use super::Fault;
 use super::packets::{INTERNET, Seen};
+use super::policies::Bucket;
 use super::topology::{SERVICES, Topology};
 
 /// A plan or a state, as the model sees it.
@@ -63,6 +64,10 @@ pub(super) fn answers(
     if fault == Some(Fault::Model) {
         read.subnets.values_mut().for_each(|subnet| subnet.public = true);
     }
+    if fault == Some(Fault::ModelPolicies) {
+        read.endpoints.values_mut().for_each(|endpoint| endpoint.access = model::Access::Open);
+        read.stores.values_mut().for_each(|store| store.access = model::Access::Open);
+    }
     let lists = Lists::new(&read);
     let mut subnets = Vec::new();
     for name in &topology.subnets {
@@ -74,6 +79,8 @@ pub(super) fn answers(
     destinations.push((INTERNET.to_owned(), Place::Internet));
     destinations
         .extend(SERVICES.map(|(service, _)| (service.to_owned(), Place::Service(service.to_owned()))));
+    let buckets = topology.buckets.iter().map(Bucket::host);
+    destinations.extend(buckets.map(|host| (host.clone(), Place::Name(host))));
     destinations.extend(topology.names.iter().map(|name| (name.clone(), Place::Name(name.clone()))));
     let mut answers = BTreeMap::new();
     let mut ask = |(name, from): &(String, Place), (other, to): &(String, Place)| {

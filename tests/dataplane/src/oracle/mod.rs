@@ -12,6 +12,7 @@
 
 mod compare;
 mod packets;
+mod policies;
 mod random;
 mod topology;
 
@@ -25,6 +26,7 @@ use crate::aws;
 use crate::lab::{Internet, Lab};
 use compare::{Document, answers};
 use packets::Packets;
+use policies::Ids;
 pub use topology::Topology;
 
 /// What is compared.
@@ -49,6 +51,10 @@ pub enum Fault {
     Model,
     /// The data plane forgets default routes.
     DataPlane,
+    /// The model believes that policies allow everything.
+    ModelPolicies,
+    /// The data plane forgets the policies of buckets.
+    DataPlanePolicies,
 }
 
 /// What came of it.
@@ -141,9 +147,15 @@ impl Oracle {
             terraform.write(&format!("{}.tf", topology.name), &topology.configuration)?;
         }
         terraform.plan(&["-out=plan"])?.success()?;
-        let plan = terraform.show(Some("plan"))?.to_string();
+        let mut plan = terraform.show(Some("plan"))?;
         terraform.run(&["apply", "-no-color", "-input=false", "-parallelism=20", "plan"])?.success()?;
-        let state = terraform.show(None)?.to_string();
+        let mut state = terraform.show(None)?;
+        let ids = Ids::of(&state);
+        for bucket in topologies.iter().flat_map(|topology| &topology.buckets) {
+            bucket.make(&cloud.endpoint(), &ids)?;
+            bucket.show(&mut plan, &ids)?;
+            bucket.show(&mut state, &ids)?;
+        }
 
         let mut account = aws::Account::read(&cloud.endpoint(), "us-east-1")?;
         if self.fault == Some(Fault::DataPlane) {
@@ -151,13 +163,17 @@ impl Oracle {
                 table.routes.retain(|route| range_of(route).is_none_or(|range| range.prefix_len() > 0));
             }
         }
+        if self.fault == Some(Fault::DataPlanePolicies) {
+            account.buckets.iter_mut().for_each(|bucket| bucket.policy = None);
+        }
         let lab = Lab::new()?;
         let mut internet = Internet::new(&lab, &[443])?;
         let options = aws::Options::default();
         let network = aws::Network::build(&lab, &mut internet, &account, &options)?;
         let packets = Packets::send(&lab, &internet, &network, topologies)?;
 
-        let (plan, state) = (Document::read("plan.json", &plan)?, Document::read("state.json", &state)?);
+        let plan = Document::read("plan.json", &plan.to_string())?;
+        let state = Document::read("state.json", &state.to_string())?;
         for topology in topologies {
             let state = answers(&state, topology, self.fault)?;
             let plan = answers(&plan, topology, self.fault)?;

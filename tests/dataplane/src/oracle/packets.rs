@@ -6,9 +6,11 @@ use std::net::{IpAddr, SocketAddr};
 use anyhow::Result;
 use warren_model::reach::Way;
 
+use super::policies::{Bucket, OBJECTS};
 use super::topology::{SERVICES, Topology};
 use crate::aws::{Network, Place};
 use crate::lab::{Internet, Lab, Outcome, Probe};
+use crate::servers::SIGNED;
 
 /// The name of the internet in pairs.
 pub(super) const INTERNET: &str = "internet";
@@ -61,6 +63,7 @@ impl Packets {
                 }
             }
             packets.resolve(lab, topology, &places, &mut probes);
+            packets.buckets(lab, topology, &places, &mut probes);
         }
         for batch in probes.chunks(AT_ONCE) {
             for ((pair, probe), outcome) in batch.iter().zip(outcomes(lab, batch)) {
@@ -100,9 +103,41 @@ impl Packets {
         }
     }
 
-    /// Adds an outcome. A service is reached if all its names lead to it.
+    /// Reads objects of buckets.
+    fn buckets(
+        &mut self,
+        lab: &Lab,
+        topology: &Topology,
+        places: &[&Place],
+        probes: &mut Vec<((String, String), Probe)>,
+    ) {
+        let hosts: Vec<String> = topology.buckets.iter().map(Bucket::host).collect();
+        let questions: Vec<(&Place, &str)> =
+            places.iter().flat_map(|place| hosts.iter().map(|host| (*place, host.as_str()))).collect();
+        let asked: Vec<_> = questions.iter().map(|(place, host)| (&place.node, *host)).collect();
+        for ((place, host), found) in questions.iter().zip(lab.lookups(&asked)) {
+            match found.addresses.iter().find(|address| address.is_ipv4()) {
+                Some(address) => probes.extend(OBJECTS.iter().map(|object| {
+                    let probe = Probe::get(&place.node, at(*address), host, object, &[SIGNED]);
+                    (pair(&place.name, host), probe)
+                })),
+                None => {
+                    let text = format!("{host} does not resolve: {}", found.code);
+                    self.add(pair(&place.name, host), Seen::no(&text));
+                }
+            }
+        }
+    }
+
+    /// Adds an outcome. A service is reached if all its names lead to it, and a bucket if some object of it is read.
     fn add(&mut self, pair: (String, String), seen: Seen) {
+        let bucket = pair.1.contains(".s3.");
         let seen = match self.0.remove(&pair) {
+            Some(other) if bucket => Seen {
+                reached: other.reached || seen.reached,
+                way: if other.reached { other.way } else { seen.way },
+                text: format!("{}; {}", other.text, seen.text),
+            },
             Some(other) => Seen {
                 reached: other.reached && seen.reached,
                 way: other.way.filter(|way| Some(*way) == seen.way),
@@ -145,7 +180,10 @@ impl Seen {
 fn outcomes(lab: &Lab, probes: &[((String, String), Probe)]) -> Vec<Outcome> {
     let probes: Vec<Probe> = probes.iter().map(|(_, probe)| probe.clone()).collect();
     let mut outcomes = lab.probe(&probes);
-    let silent = outcomes.iter().enumerate().filter(|(_, outcome)| outcome.server().is_none());
+    let silent = outcomes
+        .iter()
+        .enumerate()
+        .filter(|(_, outcome)| outcome.server().is_none() && !matches!(outcome, Outcome::Forbidden(_)));
     let silent: Vec<usize> = silent.map(|(index, _)| index).collect();
     let again: Vec<Probe> = silent.iter().map(|index| probes[*index].clone()).collect();
     for (index, outcome) in silent.into_iter().zip(lab.probe(&again)) {

@@ -8,6 +8,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 
+use super::policies::{Bucket, Policies};
 use super::random::Random;
 
 /// How many topologies one run holds: the second byte of their addresses.
@@ -26,6 +27,8 @@ pub struct Topology {
     pub subnets: Vec<String>,
     /// Host names whose way is compared, besides the internet and the services.
     pub names: Vec<String>,
+    /// Buckets, each with a policy or without.
+    pub(super) buckets: Vec<Bucket>,
 }
 
 const ZONES: [&str; 3] = ["us-east-1a", "us-east-1b", "us-east-1c"];
@@ -60,8 +63,14 @@ struct Subnet {
 impl Topology {
     /// The topology of a seed in a slot.
     pub fn random(seed: u64, slot: usize) -> Topology {
-        let mut maker = Maker { random: Random::new(seed), name: format!("t{slot}"), out: String::new() };
+        let name = format!("t{slot}");
+        let policies = Policies::new(seed, &name);
+        let mut maker = Maker { random: Random::new(seed), policies, name, out: String::new() };
         let mut vpcs = maker.vpcs(slot);
+        for vpc in &vpcs {
+            maker.policies.vpc(&vpc.name, &vpc.range);
+            vpc.subnets.iter().for_each(|subnet| maker.policies.subnet(&subnet.range));
+        }
         let peerings = maker.peerings(&vpcs);
         maker.transit_gateway(&mut vpcs);
         let tables = maker.route_tables(&vpcs, &peerings);
@@ -69,13 +78,15 @@ impl Topology {
         maker.interface_endpoints(&mut vpcs);
         let names = maker.own_zone(&vpcs);
         let subnets = vpcs.iter().flat_map(|vpc| &vpc.subnets).map(|subnet| subnet.name.clone()).collect();
-        Topology { seed, name: maker.name, configuration: maker.out, subnets, names }
+        let buckets = maker.policies.buckets();
+        Topology { seed, name: maker.name, configuration: maker.out, subnets, names, buckets }
     }
 }
 
 /// Writes a topology.
 struct Maker {
     random: Random,
+    policies: Policies,
     name: String,
     out: String,
 }
@@ -394,12 +405,13 @@ impl Maker {
             let tables: Vec<String> =
                 tables.into_iter().map(|table| format!("warren_aws_route_table.{table}.id")).collect();
             let name = format!("{}-s3", vpc.name);
+            let policy = self.policies.of_endpoint(&name);
             self.resource(
                 "vpc_endpoint",
                 &name,
                 &format!(
                     "  name = \"{name}\"\n  vpc_id = warren_aws_vpc.{}.id\n  service = \"s3\"\n  type = \"Gateway\"\n  \
-                     route_table_ids = [{}]\n  allow_incomplete = true\n",
+                     route_table_ids = [{}]\n  allow_incomplete = true\n{policy}",
                     vpc.name,
                     tables.join(", ")
                 ),
@@ -434,13 +446,14 @@ impl Maker {
                 let place = self.random.below(vpcs[number].subnets.len());
                 vpcs[number].subnets[place].alone = false;
                 let subnet = vpcs[number].subnets[place].name.clone();
+                let policy = if service == "s3" { self.policies.of_endpoint(&name) } else { String::new() };
                 self.resource(
                     "vpc_endpoint",
                     &name,
                     &format!(
                         "  name = \"{name}\"\n  vpc_id = warren_aws_vpc.{vpc}.id\n  service = \"{service}\"\n  type = \
                          \"Interface\"\n  subnet_ids = [warren_aws_subnet.{subnet}.id]\n  security_group_ids = \
-                         [warren_aws_security_group.{name}.id]\n  private_dns_enabled = {private}\n  allow_incomplete = true\n"
+                         [warren_aws_security_group.{name}.id]\n  private_dns_enabled = {private}\n  allow_incomplete = true\n{policy}"
                     ),
                 );
                 if private {
@@ -555,7 +568,14 @@ mod tests {
         ] {
             assert!(all.contains(&format!("\"warren_aws_{kind}")), "{kind}");
         }
-        for text in ["blackhole = true", "private_dns_enabled = true", "connectivity_type = \"private\""] {
+        for text in [
+            "policy = jsonencode",
+            "aws:SourceVpc",
+            "NotResource",
+            "blackhole = true",
+            "private_dns_enabled = true",
+            "connectivity_type = \"private\"",
+        ] {
             assert!(all.contains(text), "{text}");
         }
     }

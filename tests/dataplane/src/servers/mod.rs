@@ -16,6 +16,7 @@
 mod authority;
 mod child;
 mod curl;
+mod head;
 mod image;
 mod pull;
 mod registry;
@@ -28,6 +29,7 @@ pub(crate) use curl::curl;
 pub use image::Image;
 pub use pull::pull;
 pub use registry::{LAYERS, Registry};
+pub(crate) use s3::put_policy;
 pub use s3::{SIGNED, put_object};
 pub use storage::Storage;
 pub use tls::Site;

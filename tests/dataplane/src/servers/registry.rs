@@ -6,14 +6,14 @@ use std::process::Command;
 
 use anyhow::{Context as _, Result};
 use tempfile::TempDir;
-use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader, copy_bidirectional};
+use tokio::io::BufReader;
 use tokio::net::{TcpListener, TcpStream};
 use warren_programs::program;
 
 use super::child::{Server, free};
 use super::curl::{curl, curl_data};
 use super::image::MANIFEST;
-use super::{Image, put_object};
+use super::{Image, head, put_object};
 use crate::lab::Lab;
 
 /// The bucket of AWS in which ECR stores layers, in us-east-1.
@@ -93,25 +93,16 @@ impl Registry {
 /// Answers a request for a blob with its location, and relays every other to the registry. One request for each connection.
 async fn answered(stream: TcpStream, registry: SocketAddr) -> std::io::Result<()> {
     let mut inner = BufReader::new(stream);
-    let mut head = String::new();
-    while !head.ends_with("\r\n\r\n") {
-        if inner.read_line(&mut head).await? == 0 {
-            return Ok(());
-        }
-    }
+    let Some(head) = head::read(&mut inner).await? else { return Ok(()) };
     let first = head.lines().next().unwrap_or_default();
     if let Some(digest) = blob(first) {
         let reply = format!(
             "HTTP/1.1 307 Temporary Redirect\r\nlocation: https://{LAYERS}.s3.us-east-1.amazonaws.com/{digest}?{PRESIGNED}\r\n\
              content-length: 0\r\nconnection: close\r\n\r\n"
         );
-        inner.write_all(reply.as_bytes()).await?;
-        return inner.shutdown().await;
+        return head::answer(inner, &reply).await;
     }
-    let mut outer = TcpStream::connect(registry).await?;
-    let head = head.trim_end().to_owned() + "\r\nconnection: close\r\n\r\n";
-    outer.write_all(head.as_bytes()).await?;
-    copy_bidirectional(&mut inner, &mut outer).await.map(drop)
+    head::pass(inner, &head, registry).await
 }
 
 /// The digest in `GET /v2/NAME/blobs/DIGEST HTTP/1.1`.

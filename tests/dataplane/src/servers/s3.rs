@@ -18,3 +18,16 @@ pub fn put_object(endpoint: &str, bucket: &str, key: &str, object: &[u8]) -> Res
     curl_data(&[&binary[..], &["--header", SIGNED, &format!("{endpoint}/{bucket}/{key}")]].concat(), object)
         .map(drop)
 }
+
+/// Creates a bucket with a policy in the S3 at `endpoint`.
+///
+/// # Errors
+/// S3 refuses it.
+pub(crate) fn put_policy(endpoint: &str, bucket: &str, policy: Option<&str>) -> Result<()> {
+    curl(&["--request", "PUT", "--header", SIGNED, &format!("{endpoint}/{bucket}")])?;
+    if let Some(policy) = policy {
+        let json = ["--request", "PUT", "--header", "content-type: application/json", "--header", SIGNED];
+        curl_data(&[&json[..], &[&format!("{endpoint}/{bucket}?policy")]].concat(), policy.as_bytes())?;
+    }
+    Ok(())
+}

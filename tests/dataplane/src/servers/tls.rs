@@ -4,12 +4,12 @@ use std::net::{IpAddr, SocketAddr, TcpListener as StdListener};
 use std::sync::Arc;
 
 use anyhow::{Context as _, Result};
-use tokio::io::copy_bidirectional;
+use tokio::io::{BufReader, copy_bidirectional};
 use tokio::net::{TcpListener, TcpStream};
 use tokio_rustls::TlsAcceptor;
 
-use super::Authority;
-use crate::lab::{Lab, Node};
+use super::{Authority, head};
+use crate::lab::{Gate, Lab, Node};
 
 const PORT: u16 = 443;
 
@@ -18,12 +18,20 @@ const PORT: u16 = 443;
 pub struct Site {
     names: Vec<String>,
     upstream: SocketAddr,
+    gate: Option<Arc<dyn Gate>>,
 }
 
 impl Site {
     /// A site. A name that begins with `*.` stands for one label more.
     pub fn new(names: &[&str], upstream: SocketAddr) -> Site {
-        Site { names: names.iter().map(|name| (*name).to_owned()).collect(), upstream }
+        Site { names: names.iter().map(|name| (*name).to_owned()).collect(), upstream, gate: None }
+    }
+
+    /// The same behind a gate, which may refuse requests. There is one request for each connection then.
+    #[must_use]
+    pub fn behind(mut self, gate: Arc<dyn Gate>) -> Site {
+        self.gate = Some(gate);
+        self
     }
 
     fn has(&self, asked: &str) -> bool {
@@ -65,9 +73,9 @@ impl Lab {
             let listener = TcpListener::from_std(listener)?;
             let (acceptor, sites) = (acceptor.clone(), Arc::clone(&sites));
             self.runtime().spawn(async move {
-                while let Ok((stream, _)) = listener.accept().await {
+                while let Ok((stream, peer)) = listener.accept().await {
                     // A client that goes away sees for itself that it got no answer.
-                    tokio::spawn(relayed(stream, acceptor.clone(), Arc::clone(&sites)));
+                    tokio::spawn(relayed(stream, peer, acceptor.clone(), Arc::clone(&sites)));
                 }
             });
         }
@@ -75,12 +83,25 @@ impl Lab {
     }
 }
 
-async fn relayed(stream: TcpStream, acceptor: TlsAcceptor, sites: Arc<[Site]>) -> std::io::Result<()> {
+async fn relayed(
+    stream: TcpStream,
+    peer: SocketAddr,
+    acceptor: TlsAcceptor,
+    sites: Arc<[Site]>,
+) -> std::io::Result<()> {
     let mut inner = acceptor.accept(stream).await?;
     let asked = inner.get_ref().1.server_name().unwrap_or_default().to_lowercase();
     let Some(site) = sites.iter().find(|site| site.has(&asked)) else { return Ok(()) };
-    let mut outer = TcpStream::connect(site.upstream).await?;
-    copy_bidirectional(&mut inner, &mut outer).await.map(drop)
+    let Some(gate) = &site.gate else {
+        let mut outer = TcpStream::connect(site.upstream).await?;
+        return copy_bidirectional(&mut inner, &mut outer).await.map(drop);
+    };
+    let mut inner = BufReader::new(inner);
+    let Some(head) = head::read(&mut inner).await? else { return Ok(()) };
+    match gate.refuses(&head, peer) {
+        Some(refusal) => head::answer(inner, &refusal).await,
+        None => head::pass(inner, &head, site.upstream).await,
+    }
 }
 
 #[cfg(test)]

@@ -68,7 +68,7 @@ fn a_group_of_a_peered_vpc_can_be_a_source() {
             .build()
     };
     pair(true).reaches("c", "s", "s");
-    // Over a transit gateway the reference means nobody.
+    // Over a transit gateway the reference matches no host.
     pair(false).closed("c", "s");
 }
 

@@ -4,6 +4,7 @@
 
 mod filters;
 mod names;
+mod policies;
 mod read;
 mod routes;
 mod world;

@@ -3,6 +3,7 @@
 use std::process::Command;
 
 use warren_dataplane::aws::{Account, EndpointKind};
+use warren_dataplane::servers::SIGNED;
 use warren_harness::{Element, Emulator, Params, ProxyConfig};
 
 use crate::world::World;
@@ -111,6 +112,13 @@ fn what_the_api_shows_carries_packets() {
          <ResourceRecord><Value>10.20.1.99</Value></ResourceRecord></ResourceRecords></ResourceRecordSet></Change>\
          </Changes></ChangeBatch></ChangeResourceRecordSetsRequest>";
     client.send("route53", &["--data", record], &format!("/2013-04-01/hostedzone/{id}/rrset/"));
+    client.send("s3", &["--request", "PUT"], "/corpus");
+    client.send("s3", &["--request", "PUT"], "/open");
+    let policy = format!(
+        r#"{{"Statement":[{{"Effect":"Deny","Principal":"*","Action":"s3:GetObject","Resource":"arn:aws:s3:::corpus/*",
+        "Condition":{{"StringNotEquals":{{"aws:SourceVpce":"{endpoint}"}}}}}}]}}"#
+    );
+    client.send("s3", &["--request", "PUT", "--data", &policy], "/corpus?policy");
 
     let account = Account::read(&aws.endpoint(), "us-east-1").unwrap();
     assert_eq!((account.vpcs.len(), account.subnets.len(), account.interfaces.len()), (1, 2, 1));
@@ -123,6 +131,10 @@ fn what_the_api_shows_carries_packets() {
     world.closed("public", instance);
     world.reaches("private", "52.216.1.1", &endpoint);
     world.reaches("private", "8.8.8.8", "internet");
+    let read = |from: &str, bucket: &str| world.get(from, bucket, &[SIGNED]).server().map(str::to_owned);
+    assert_eq!(read("private", "corpus"), Some(endpoint));
+    assert_eq!(read("public", "corpus"), None);
+    assert_eq!(read("public", "open").as_deref(), Some("public services"));
     assert_eq!(world.names("private", "any.corp.test"), ["10.20.1.99"]);
     aws.proxy().assert_valid();
 }

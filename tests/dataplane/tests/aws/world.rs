@@ -1,11 +1,12 @@
 //! Accounts written by hand, and what their packets do.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use warren_dataplane::aws::{
-    Account, AclEntry, Attachment, Destination, Endpoint, EndpointKind, Groups, Interface, InternetGateway,
-    NatGateway, Network, NetworkAcl, Options, Peer, Peering, Permission, PrefixList, Protocol, Route,
-    RouteTable, SecurityGroup, Subnet, TransitGateway, TransitTable, Vpc,
+    Account, AclEntry, Attachment, Bucket, Destination, Endpoint, EndpointKind, Groups, Interface,
+    InternetGateway, NatGateway, Network, NetworkAcl, Options, Peer, Peering, Permission, PrefixList,
+    Protocol, Route, RouteTable, SecurityGroup, Subnet, TransitGateway, TransitTable, Vpc,
 };
 use warren_dataplane::lab::{Internet, Lab, Lookup, Outcome, Probe};
 
@@ -160,6 +161,7 @@ impl Draft {
             service_name: format!("com.amazonaws.us-east-1.{service}"),
             kind: EndpointKind::Interface {
                 subnets: vec![subnet.to_owned()],
+                addresses: BTreeMap::new(),
                 groups: groups.iter().map(|id| (*id).to_owned()).collect(),
                 private_dns,
                 private_dns_only_for_inbound: false,
@@ -210,6 +212,18 @@ impl Draft {
         self
     }
 
+    /// The policy of an endpoint, as a list of statements.
+    pub(crate) fn endpoint_policy(mut self, endpoint: &str, statements: &str) -> Self {
+        let all = &mut self.account.endpoints;
+        all.iter_mut().find(|it| it.id == endpoint).unwrap().policy = Some(policy(statements));
+        self
+    }
+
+    pub(crate) fn bucket(mut self, name: &str, statements: Option<&str>) -> Self {
+        self.account.buckets.push(Bucket { name: name.to_owned(), policy: statements.map(policy) });
+        self
+    }
+
     pub(crate) fn change(mut self, change: impl FnOnce(&mut Account)) -> Self {
         change(&mut self.account);
         self
@@ -218,6 +232,10 @@ impl Draft {
     pub(crate) fn build(self) -> World {
         World::new(&self.account)
     }
+}
+
+fn policy(statements: &str) -> String {
+    format!(r#"{{"Version":"2012-10-17","Statement":[{statements}]}}"#)
 }
 
 /// Associated attachments, and ranges with attachments or none.
@@ -278,6 +296,18 @@ impl World {
     pub(crate) fn closed(&self, from: &str, to: &str) {
         let outcome = self.tcp(from, to);
         assert!(!outcome.reached(), "{from} -> {to}: {outcome:?}");
+    }
+
+    /// Reads an object of a bucket.
+    pub(crate) fn get(&self, from: &str, bucket: &str, headers: &[&str]) -> Outcome {
+        self.ask(from, &format!("{bucket}.s3.us-east-1.amazonaws.com"), "/part/0", headers)
+    }
+
+    /// A request for a path of a host, where the machine resolves its name.
+    pub(crate) fn ask(&self, from: &str, host: &str, path: &str, headers: &[&str]) -> Outcome {
+        let node = &self.network.place(from).unwrap().node;
+        let at = *self.lab.lookup(node, host).addresses.iter().next().unwrap();
+        self.lab.probe(&[Probe::get(node, (at, 443).into(), host, path, headers)]).remove(0)
     }
 
     pub(crate) fn lookup(&self, from: &str, name: &str) -> Lookup {

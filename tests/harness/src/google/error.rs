@@ -14,7 +14,7 @@ pub(crate) struct Refusal {
     pub(crate) message: String,
     /// Whether Google finds it out only while the operation runs, because it concerns other objects.
     pub(crate) in_operation: bool,
-    /// Whether another change may be in the way, which ends by itself.
+    /// Whether another change may be in the way, which ends soon.
     pub(crate) for_now: bool,
     /// Whether the front servers give it, with `status` and `details`, rather than Compute itself, which leaves them out.
     pub(crate) by_front: bool,

@@ -41,7 +41,7 @@ pub(crate) const ACCOUNTS: &str = "serviceAccounts";
 /// Cloud DNS's collection.
 pub(crate) const ZONES: &str = "managedZones";
 
-/// The collection whose objects live in an access policy; its number stands in [`Key::project`].
+/// The collection whose objects live in an access policy; its number is in [`Key::project`].
 pub(crate) const PERIMETERS: &str = "servicePerimeters";
 
 /// Compute's prefix of every link.

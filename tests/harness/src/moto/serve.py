@@ -1,5 +1,6 @@
 """Serves moto on a free loopback port, prints the port, and ends when standard input closes."""
 
+import ipaddress
 import os
 import sys
 import threading
@@ -10,10 +11,13 @@ from moto.moto_server.werkzeug_app import (
     create_backend_app,
 )
 from moto.ec2.models import elastic_ip_addresses
+from moto.ec2.models.elastic_network_interfaces import NetworkInterfaceBackend
 from moto.ec2.models.tags import TagBackend
 from moto.ec2.utils import random_public_ip
 from moto.iam.exceptions import NotFoundException
 from moto.iam.models import IAMBackend
+from moto.iam.access_control import PermissionResult
+from moto.s3.models import FakeBucket
 from werkzeug.serving import make_server
 
 # An elastic address is one that packets can be sent to, not one of 127.0.0.0/8.
@@ -53,6 +57,40 @@ def remove_role(self: IAMBackend, profile_name: str, role_name: str) -> None:
 
 
 IAMBackend.remove_role_from_instance_profile = remove_role
+
+
+create_interface = NetworkInterfaceBackend.create_network_interface
+
+
+def create_network_interface(self, subnet, private_ip_address=None, *more, **kinds):
+    """An interface has a free address of its subnet.
+
+    moto gives the interfaces of endpoints any address of 10.0.0.0/8, and others any of the subnet, also one that AWS
+    reserves ("Subnet sizing for IPv4" in the VPC User Guide) or that is in use.
+    """
+    own = self.get_subnet(subnet) if isinstance(subnet, str) else subnet
+    within = ipaddress.ip_network(own.cidr_block)
+    wanted = private_ip_address[0] if isinstance(private_ip_address, list) and private_ip_address else private_ip_address
+    if not more and (not wanted or ipaddress.ip_address(wanted) not in within):
+        used = {eni.private_ip_address for eni in self.enis.values() if eni.subnet.id == own.id}
+        free = (str(within[at]) for at in range(4, within.num_addresses - 1))
+        private_ip_address = next(address for address in free if address not in used)
+    return create_interface(self, subnet, private_ip_address, *more, **kinds)
+
+
+NetworkInterfaceBackend.create_network_interface = create_network_interface
+
+
+def no_permission_by_policy(self: FakeBucket, action: str, resource: str) -> PermissionResult:
+    """Bucket policies are kept and not evaluated.
+
+    moto ignores their conditions: a bucket that denies whatever does not come through an endpoint would deny everything.
+    The data plane evaluates them where requests arrive, because only there is it known through which endpoint.
+    """
+    return PermissionResult.NEUTRAL
+
+
+FakeBucket.get_permission = no_permission_by_policy
 
 
 def end_with_parent() -> None:

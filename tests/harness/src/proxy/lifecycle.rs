@@ -21,7 +21,7 @@ use crate::xml::Element;
 /// What is left of a deleted object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Remains {
-    /// The emulator goes on listing it as deleted, as AWS does for about an hour.
+    /// The emulator keeps listing it as deleted, as AWS does for about an hour.
     Listed,
     /// The emulator forgets it, AWS lists it as deleted: the proxy adds it.
     Ghost,

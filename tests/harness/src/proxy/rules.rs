@@ -109,7 +109,7 @@ pub(super) async fn doomed(shared: &Shared, request: &Request) -> Result<Vec<Doo
         match item.into_iter().find(|item| item.text_at(class.id) == id && class.state_of(item) != "deleted")
         {
             Some(item) => found.push((class, id, item)),
-            // The answer to a list of ids names those that failed, which the emulator does by itself.
+            // The answer to a list of ids names those that failed, which the emulator does itself.
             None if class.delete == "DeleteVpcEndpoints" => {}
             None => return Err(class.not_found(&id)),
         }

@@ -1,4 +1,4 @@
-//! The double of Google Cloud: held to Google's documents, to Google's rules and to Google's own client.
+//! The double of Google Cloud: validated against Google's documents, to Google's rules and to Google's own client.
 
 #![expect(clippy::unwrap_used, reason = "a test ends where its footing gives way")]
 #![expect(clippy::needless_pass_by_value, reason = "bodies are written where they are sent")]

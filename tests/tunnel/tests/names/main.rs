@@ -77,7 +77,7 @@ fn a_pod_without_privileges_resolves_private_names_through_the_tunnel_and_others
         assert!(!refused.contains("private"), "{refused}");
         assert!(metric(&gateway, "queries") > 0);
 
-        // While the gateway is away, private names fail, and nobody else is asked.
+        // While the gateway is away, private names fail, and no other server is queried.
         gateway.daemon.kill().unwrap();
         let error = lab.curl(HTTP, "http://new.example.org:8080/").unwrap_err();
         assert!(error.contains("no DNS server answers"), "{error}");
@@ -212,7 +212,7 @@ fn a_dead_resolver_delays_little_and_a_reload_changes_resolvers_and_domains() {
         assert_eq!(lab.curl(HTTP, "http://b.example.org:8080/").as_deref(), Ok("private"));
         assert!(!was_asked(&lab.resolver, "b.example.org"), "{}", lab.resolver.log());
 
-        // All resolvers fail: so does the name, and nobody else is asked.
+        // All resolvers fail: so does the name, and no other server is queried.
         lab.fabric.configure(0, &[("[\"10.50.0.2\"]\n[[dns", "[\"10.50.0.9\"]\n[[dns")]).unwrap();
         gateway.run(&["gateway", "reload"]).unwrap();
         lab.curl(HTTP, "http://c.example.org:8080/").unwrap_err();

@@ -27,7 +27,7 @@
 //! protocols = ["tcp"]
 //! ```
 //!
-//! Secrets stand in files of their own, never in this one. A key that is not known is an error. What can be wrong is
+//! Secrets are in files of their own, never in this one. A key that is not known is an error. What can be wrong is
 //! said with line, column and one hint ([`GatewayConfig::parse`]).
 
 mod check;

@@ -65,6 +65,7 @@ pub(super) fn state(
     Ok(GatewayRole {
         object: before.object.found(aws, name, &tags),
         parameters,
+        parameter_region: before.parameter_region.clone(),
         kms_key_arns,
         instance_profile_arn: profile_arn.into(),
         permissions_boundary: before.permissions_boundary.clone(),

@@ -13,7 +13,9 @@ pub(super) const TRUST: &str = r#"{"Version":"2012-10-17","Statement":[{"Effect"
 /// The policy: read the parameters, decrypt them with the keys.
 pub(super) fn policy(aws: &Aws, account: &str, role: &GatewayRole) -> String {
     let parameters = sets::known(&role.parameters);
-    let names: Vec<String> = parameters.iter().map(|name| aws.parameter_arn(account, name)).collect();
+    let region = role.parameter_region.known().unwrap_or(&aws.region);
+    let names: Vec<String> =
+        parameters.iter().map(|name| aws.parameter_arn((region, account), name)).collect();
     let mut statements = vec![json!({ "Effect": "Allow", "Action": "ssm:GetParameter", "Resource": names })];
     let keys = sets::known(&role.kms_key_arns);
     if !keys.is_empty() {
@@ -29,6 +31,7 @@ pub(super) fn read(aws: &Aws, account: &str, document: &str, before: &GatewayRol
     let names = arns.filter_map(|arn| arn.split_once(":parameter/").map(|(_, name)| format!("/{name}")));
     let role = GatewayRole {
         parameters: sets::of(names),
+        parameter_region: before.parameter_region.clone(),
         kms_key_arns: sets::found(resources(document, "kms:Decrypt"), &before.kms_key_arns),
         ..GatewayRole::default()
     };

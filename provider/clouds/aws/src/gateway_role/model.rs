@@ -5,20 +5,24 @@ use tf_provider_rs::{Attr, Diagnostics, Object, Path, Resource, Value};
 use warren_managed::HasShared;
 use warren_managed::sets::Texts;
 
-use crate::common::{AwsObject, Naming};
+use crate::common::{AwsObject, Global, Naming};
 use crate::parameter;
+use crate::region;
 use crate::tags::Tags;
 
-/// Manages an IAM role and instance profile for a gateway. The role can read the named parameters in the account and
-/// region of the provider, and nothing else.
+/// Manages an IAM role and instance profile for a gateway. The role can read the named parameters in one region of the
+/// account, and nothing else.
 #[derive(Clone, Debug, Default, PartialEq, Resource)]
 #[resource(name = "warren_aws_gateway_role")]
 pub(crate) struct GatewayRole {
     #[attr(flatten)]
-    pub(crate) object: AwsObject<RoleName>,
+    pub(crate) object: AwsObject<RoleName, Global>,
     /// Names of the parameters that the role can read. Updated in place.
     #[attr(required, validate = each(parameter::check_name))]
     pub(crate) parameters: Texts,
+    /// Region of the parameters, such as `eu-west-1`. Updated in place. Defaults to the region of the provider.
+    #[attr(optional, validate = region::check)]
+    pub(crate) parameter_region: Attr<String>,
     /// ARNs of the customer managed KMS keys that encrypt the parameters. The AWS managed key needs no entry. Updated
     /// in place.
     #[attr(optional)]
@@ -65,7 +69,7 @@ impl Naming for RoleName {
 }
 
 impl HasShared for GatewayRole {
-    type Shared = AwsObject<RoleName>;
+    type Shared = AwsObject<RoleName, Global>;
 }
 
 fn check_name(value: &Value, path: &Path, diagnostics: &mut Diagnostics) {

@@ -7,6 +7,7 @@ use warren_gateways::signing::{self, Place};
 
 use super::model::Named;
 use crate::parameter;
+use crate::region;
 use crate::session::{Aws, Session};
 
 /// Reads the private key of a `warren_aws_signing_key` from Parameter Store for the duration of a run. Pass it to
@@ -17,6 +18,10 @@ pub(crate) struct Value {
     /// Name of the parameter. Use the `id` of the `warren_aws_signing_key`, so that Terraform creates the key first.
     #[attr(required, validate = parameter::check_name)]
     pub(crate) name: Attr<String>,
+    /// Region of the parameter, such as `eu-west-1`. Use the `region` of the `warren_aws_signing_key`. Defaults to the
+    /// region of the provider.
+    #[attr(optional, validate = region::check)]
+    pub(crate) region: Attr<String>,
     /// Version of the parameter. Defaults to the latest version.
     #[attr(optional)]
     pub(crate) version: Attr<i64>,
@@ -39,7 +44,10 @@ impl Ephemeral for SigningKeyValue {
     type Model = Value;
 
     async fn open(&self, ctx: &Context, config: Value) -> Result<Opened<Value>, Diagnostics> {
-        let aws = self.0.get()?;
+        let aws = match config.region.known() {
+            Some(region) => self.0.at(region)?,
+            None => self.0.get()?,
+        };
         let name = config.name.value()?;
         let versioned = match config.version.known() {
             Some(version) => format!("{name}:{version}"),

@@ -18,8 +18,10 @@ mod model;
 #[cfg(test)]
 mod tests;
 
+use std::sync::atomic::{AtomicBool, Ordering};
+
 use tf_provider_rs::{Attr, Change, Diagnostic, Diagnostics, Model, Path, Progress, async_trait};
-use warren_managed::{Common as _, Failure, Object, Objects, Poll, adopt};
+use warren_managed::{Common as _, Failure, Object, Objects, Op, Poll, adopt};
 
 use crate::address;
 use crate::error::{ApiError, Parsed};
@@ -62,7 +64,7 @@ impl Object for NatGateway {
     fn record(&self, objects: &Objects) {
         let Ok(name) = self.object.name() else { return };
         for id in [self.id().as_deref(), self.owned_allocation_id.as_deref()].into_iter().flatten() {
-            objects.record(NatGateway::TYPE_NAME, name, id);
+            objects.record(NatGateway::TYPE_NAME, &self.local(name), id);
         }
     }
 
@@ -207,9 +209,24 @@ impl NatGateway {
 async fn attached_since(work: &Work<'_>, found: &api::Live) -> Result<bool, Diagnostics> {
     let Work { cloud: aws, op, .. } = work;
     let vpc = found.state.vpc_id.value()?;
-    let attached = op.call(|| api::internet_gateway(aws, vpc)).await.is_ok();
-    op.check_cancelled()?;
-    Ok(attached)
+    appears(op, || api::internet_gateway(aws, vpc)).await
+}
+
+/// Whether a call finds something, now or soon. It fails with any other error than that it found nothing.
+async fn appears<F>(op: &Op<ApiError>, read: impl Fn() -> F) -> Result<bool, Diagnostics>
+where
+    F: Future<Output = Result<(), ApiError>>,
+{
+    let absent = AtomicBool::new(false);
+    let found = op.call(|| async {
+        let found = read().await;
+        absent.store(found.as_ref().is_err_and(ApiError::is_not_found), Ordering::Relaxed);
+        found
+    });
+    match found.await {
+        Err(_) if absent.load(Ordering::Relaxed) => op.check_cancelled().map(|()| false),
+        found => found.map(|()| true),
+    }
 }
 
 /// Deletes a gateway, and waits until it is deleted.

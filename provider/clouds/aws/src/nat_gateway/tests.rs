@@ -1,3 +1,5 @@
+use std::time::Duration;
+
 use aws_sdk_ec2::types;
 use tf_provider_rs::{Context, Resource};
 
@@ -97,4 +99,19 @@ async fn messages() {
         failed(&gateway("failed").label(), &found).detail
     });
     insta::assert_snapshot!(format!("{}\n{}", diagnostics.0[0].detail, told.join("\n")));
+}
+
+#[tokio::test]
+async fn only_a_missing_internet_gateway_counts_as_none() {
+    let op: Op<ApiError> = Op::new(&Context::default(), "AWS", "a gateway", Duration::ZERO);
+    let denied =
+        ApiError { code: "UnauthorizedOperation".to_owned(), ..ApiError::absent("Describe", "vpc-1") };
+    assert!(appears(&op, || async { Ok(()) }).await.unwrap());
+    assert!(!appears(&op, || async { Err(ApiError::absent("Describe", "vpc-1")) }).await.unwrap());
+    assert!(appears(&op, || async { Err(denied.clone()) }).await.is_err());
+
+    let cancelled = Context::default();
+    cancelled.cancel.cancel();
+    let op: Op<ApiError> = Op::new(&cancelled, "AWS", "a gateway", Duration::from_secs(60));
+    assert!(appears(&op, || async { Err(ApiError::absent("Describe", "vpc-1")) }).await.is_err());
 }

@@ -10,7 +10,7 @@ use warren_managed::sets;
 use super::model::{Endpoint, IpAddress, ordered};
 use crate::error::{ApiError, Named, OrMissing, Parsed};
 use crate::ids;
-use crate::resolver::{once, read_tags, shown, to_sdk};
+use crate::resolver::{Listed, id_if_ours, once, read_tags, shown, to_sdk};
 use crate::session::Aws;
 use crate::tags::{self, Tags};
 
@@ -18,21 +18,18 @@ const GET: &str = "GetResolverEndpoint";
 const LIST: &str = "ListResolverEndpoints";
 const ADDRESSES: &str = "ListResolverEndpointIpAddresses";
 
-/// IDs of the living endpoints of this fabric and owner with the planned name and direction. The list has no filter
-/// for tags.
+/// IDs of the living endpoints of this fabric and owner with the planned name and direction.
 pub(super) async fn find(aws: &Aws, planned: &Endpoint) -> Result<Vec<String>, ApiError> {
-    let name = planned.object.name()?;
-    let mark = aws.mark(name);
-    let direction = planned.direction.value()?.as_str();
+    let (name, direction) = (planned.object.name()?, planned.direction.value()?.as_str());
     let mut pages = aws.resolver().list_resolver_endpoints().into_paginator().items().send();
     let mut ids = Vec::new();
     while let Some(endpoint) = pages.next().await {
         let endpoint = endpoint.named(LIST)?;
         let same = endpoint.direction.as_ref().is_some_and(|found| found.as_str() == direction)
-            && endpoint.status != Some(Status::Deleting)
-            && endpoint.creator_request_id.as_deref().is_some_and(|id| id.starts_with(&mark));
-        if same && aws.owns(&read_tags(aws, &endpoint.arn.or_missing(LIST, "Arn")?).await?, name) {
-            ids.push(endpoint.id.or_missing(LIST, "Id")?);
+            && endpoint.status != Some(Status::Deleting);
+        let listed = Listed { token: endpoint.creator_request_id, arn: endpoint.arn, id: endpoint.id };
+        if same {
+            ids.extend(id_if_ours(aws, name, LIST, listed).await?);
         }
     }
     Ok(ids)

@@ -9,12 +9,12 @@ use std::time::Duration;
 
 use aws_sdk_route53resolver::types::ResolverEndpointStatus as Status;
 use tf_provider_rs::{Attr, Change, Diagnostics, Progress, async_trait};
-use warren_managed::{Common as _, Failure, Object, Poll, adopt};
+use warren_managed::{Failure, Object, Poll};
 
 use crate::error::ApiError;
-use crate::resolver::{retag, shown};
+use crate::resolver::{self, Requested, retag, shown};
 use crate::session::{Aws, Session, Work};
-use crate::tags::{self, Tags};
+use crate::tags::Tags;
 pub(crate) use model::Endpoint;
 use model::pair;
 
@@ -39,27 +39,18 @@ impl Object for Endpoint {
     }
 
     async fn create(&self, aws: &Aws, tags: &Tags) -> Result<String, ApiError> {
-        api::create(aws, self, tags, &aws.reference(self.object.name()?)).await
+        self.request(aws, tags, &aws.reference(self.object.name()?)).await
     }
 
-    /// All attempts of one run have the same reference, so that AWS refuses a second endpoint after a lost response.
     async fn ensure(&mut self, work: &Work<'_>, progress: &Progress) -> Result<(), Diagnostics> {
-        let aws = &work.cloud;
-        let (marks, reference) = (self.marks(aws)?, aws.reference(self.object.name()?));
-        let create = || api::create(aws, self, &marks, &reference);
-        let id = adopt::ensure(work, &*self, || api::find(aws, self), create).await?;
-        self.set_id(&id);
-        progress.save(self);
-        Ok(())
+        resolver::ensure(self, work, progress).await
     }
 
     async fn reconcile(&self, work: &Work<'_>) -> Result<Endpoint, Diagnostics> {
         let Work { cloud: aws, op, .. } = work;
         let (id, name) = (self.object.id()?, self.object.name()?);
         let have = ready(work, self).await?;
-        let (have_tags, want_tags) = (tags::known(&have.state.object.tags_all), self.marks(aws)?);
-        let arn = have.state.arn.value()?;
-        op.call(|| retag(aws, arn, &have_tags, &want_tags)).await?;
+        retag(work, self, &have.state.arn, &have.state.object.tags_all).await?;
         if have.shown.as_deref() != Some(shown(name).as_str()) {
             op.call(|| api::rename(aws, id, name)).await?;
             ready(work, self).await?;
@@ -85,6 +76,13 @@ impl Object for Endpoint {
         let Work { cloud: aws, op, .. } = work;
         let id = self.object.id()?;
         op.delete(|| api::delete(aws, id), || api::get(aws, self)).await
+    }
+}
+
+#[async_trait]
+impl Requested for Endpoint {
+    async fn request(&self, aws: &Aws, tags: &Tags, reference: &str) -> Result<String, ApiError> {
+        api::create(aws, self, tags, reference).await
     }
 }
 

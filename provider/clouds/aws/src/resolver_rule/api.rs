@@ -12,7 +12,7 @@ use warren_managed::{Failure, sets};
 use super::model::{Rule, Target};
 use crate::error::{ApiError, Named, OrMissing, Parsed};
 use crate::ids::VpcId;
-use crate::resolver::{once, read_tags, shown, to_sdk};
+use crate::resolver::{Listed, id_if_ours, once, read_tags, shown, to_sdk};
 use crate::route53::{absolute, same_name, spelled};
 use crate::session::Aws;
 use crate::tags::{self, Tags};
@@ -21,21 +21,20 @@ const GET: &str = "GetResolverRule";
 const LIST: &str = "ListResolverRules";
 const ASSOCIATIONS: &str = "ListResolverRuleAssociations";
 
-/// IDs of the living rules of this fabric and owner with the planned name, domain and type. The list has no filter for
-/// tags.
+/// IDs of the living rules of this fabric and owner with the planned name, domain and type.
 pub(super) async fn find(aws: &Aws, planned: &Rule) -> Result<Vec<String>, ApiError> {
     let (name, domain) = (planned.object.name()?, planned.domain_name.value()?);
-    let (mark, kind) = (aws.mark(name), planned.rule_type.value()?.as_str());
+    let kind = planned.rule_type.value()?.as_str();
     let mut pages = aws.resolver().list_resolver_rules().into_paginator().items().send();
     let mut ids = Vec::new();
     while let Some(rule) = pages.next().await {
         let rule = rule.named(LIST)?;
         let same = rule.domain_name.as_deref().is_some_and(|found| same_name(found, domain))
             && rule.rule_type.as_ref().is_some_and(|found| found.as_str() == kind)
-            && rule.status != Some(Status::Deleting)
-            && rule.creator_request_id.as_deref().is_some_and(|id| id.starts_with(&mark));
-        if same && aws.owns(&read_tags(aws, &rule.arn.or_missing(LIST, "Arn")?).await?, name) {
-            ids.push(rule.id.or_missing(LIST, "Id")?);
+            && rule.status != Some(Status::Deleting);
+        let listed = Listed { token: rule.creator_request_id, arn: rule.arn, id: rule.id };
+        if same {
+            ids.extend(id_if_ours(aws, name, LIST, listed).await?);
         }
     }
     Ok(ids)

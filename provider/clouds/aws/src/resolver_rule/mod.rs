@@ -12,14 +12,14 @@ use aws_sdk_route53resolver::types::{
     ResolverRuleAssociationStatus as Association, ResolverRuleStatus as Status,
 };
 use tf_provider_rs::{Attr, Change, Diagnostics, Path, Progress, async_trait};
-use warren_managed::{Common as _, Failure, Object, Poll, adopt, sets};
+use warren_managed::{Failure, Object, Poll, sets};
 
 use crate::error::ApiError;
 use crate::ids::VpcId;
-use crate::resolver::retag;
+use crate::resolver::{self, Requested, retag};
 use crate::route53::same_name;
 use crate::session::{Aws, Session, Work};
-use crate::tags::{self, Tags};
+use crate::tags::Tags;
 pub(crate) use model::Rule;
 use model::RuleType;
 
@@ -56,27 +56,18 @@ impl Object for Rule {
     }
 
     async fn create(&self, aws: &Aws, tags: &Tags) -> Result<String, ApiError> {
-        api::create(aws, self, tags, &aws.reference(self.object.name()?)).await
+        self.request(aws, tags, &aws.reference(self.object.name()?)).await
     }
 
-    /// All attempts of one run have the same reference, so that AWS refuses a second rule after a lost response.
     async fn ensure(&mut self, work: &Work<'_>, progress: &Progress) -> Result<(), Diagnostics> {
-        let aws = &work.cloud;
-        let (marks, reference) = (self.marks(aws)?, aws.reference(self.object.name()?));
-        let create = || api::create(aws, self, &marks, &reference);
-        let id = adopt::ensure(work, &*self, || api::find(aws, self), create).await?;
-        self.set_id(&id);
-        progress.save(self);
-        Ok(())
+        resolver::ensure(self, work, progress).await
     }
 
     async fn reconcile(&self, work: &Work<'_>) -> Result<Rule, Diagnostics> {
         let Work { cloud: aws, op, .. } = work;
         let id = self.object.id()?;
         let have = ready(work, self).await?;
-        let (have_tags, want_tags) = (tags::known(&have.state.object.tags_all), self.marks(aws)?);
-        let arn = have.state.arn.value()?;
-        op.call(|| retag(aws, arn, &have_tags, &want_tags)).await?;
+        retag(work, self, &have.state.arn, &have.state.object.tags_all).await?;
         op.call(|| api::modify(aws, &have, self)).await?;
         for vpc in &self.leaving {
             op.check_cancelled()?;
@@ -103,6 +94,13 @@ impl Object for Rule {
             leave(work, id, vpc).await?;
         }
         op.delete(|| api::delete(aws, id), || api::get(aws, self)).await
+    }
+}
+
+#[async_trait]
+impl Requested for Rule {
+    async fn request(&self, aws: &Aws, tags: &Tags, reference: &str) -> Result<String, ApiError> {
+        api::create(aws, self, tags, reference).await
     }
 }
 

@@ -6,10 +6,10 @@ mod model;
 mod tests;
 
 use tf_provider_rs::{Attr, Change, Diagnostics, Path, Progress, async_trait};
-use warren_managed::{Common as _, Failure, Object, sets};
+use warren_managed::{Failure, Object, sets};
 
 use crate::error::ApiError;
-use crate::route53::{adopt_or_begin, in_sync, malformed, same_name, zone_id};
+use crate::route53::{adopt_or_begin, conclude, in_sync, malformed, same_name, zone_id};
 use crate::session::{Aws, Session, Work};
 use crate::tags::Tags;
 pub(crate) use model::Record;
@@ -73,10 +73,8 @@ impl Object for Record {
     }
 
     async fn ensure(&mut self, work: &Work<'_>, progress: &Progress) -> Result<(), Diagnostics> {
-        let (id, change) = adopt_or_begin(work, self, || create(self, &work.cloud)).await?;
-        self.set_id(&id);
-        progress.save(self);
-        in_sync(work, change).await
+        let begun = adopt_or_begin(work, self, || create(self, &work.cloud)).await?;
+        conclude(self, work, progress, begun).await
     }
 
     async fn reconcile(&self, work: &Work<'_>) -> Result<Record, Diagnostics> {

@@ -7,7 +7,7 @@ use tf_provider_rs::{Attr, Choice, Object, Resource};
 use warren_managed::HasShared;
 use warren_managed::sets::Texts;
 
-use crate::common::AwsPart;
+use crate::common::{AwsPart, Global};
 use crate::ids::ZoneId;
 use crate::route53::check_name;
 
@@ -17,7 +17,7 @@ use crate::route53::check_name;
 #[resource(name = "warren_aws_route53_record", noun = "record, `ZONE_NAME_TYPE`")]
 pub(crate) struct Record {
     #[attr(flatten)]
-    pub(crate) part: AwsPart,
+    pub(crate) part: AwsPart<Global>,
     /// ID of the zone. Changing this replaces the record.
     #[attr(required, replaces)]
     pub(crate) zone_id: Attr<ZoneId>,
@@ -87,5 +87,5 @@ pub(crate) enum RecordType {
 }
 
 impl HasShared for Record {
-    type Shared = AwsPart;
+    type Shared = AwsPart<Global>;
 }

@@ -13,7 +13,7 @@ use warren_managed::{Common as _, Failure, Object};
 use crate::error::ApiError;
 use crate::ids::VpcId;
 use crate::memory::PlannedZone;
-use crate::route53::{Place, adopt_or_begin, covers, in_sync, same_name};
+use crate::route53::{Place, adopt_or_begin, conclude, covers, in_sync, same_name};
 use crate::session::{Aws, Session, Work};
 use crate::tags::{self, Tags};
 pub(crate) use model::Zone;
@@ -73,10 +73,8 @@ impl Object for Zone {
     /// All attempts of one run have the same reference, so that Route 53 refuses a second zone after a lost response.
     async fn ensure(&mut self, work: &Work<'_>, progress: &Progress) -> Result<(), Diagnostics> {
         let reference = work.cloud.reference(self.object.name()?);
-        let (id, change) = adopt_or_begin(work, self, || create(self, &work.cloud, &reference)).await?;
-        self.set_id(&id);
-        progress.save(self);
-        in_sync(work, change).await
+        let begun = adopt_or_begin(work, self, || create(self, &work.cloud, &reference)).await?;
+        conclude(self, work, progress, begun).await
     }
 
     async fn reconcile(&self, work: &Work<'_>) -> Result<Zone, Diagnostics> {

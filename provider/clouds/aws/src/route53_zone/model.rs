@@ -6,7 +6,7 @@ use tf_provider_rs::validators::{length_at_most, size_at_least};
 use tf_provider_rs::{Attr, Resource};
 use warren_managed::HasShared;
 
-use crate::common::AwsObject;
+use crate::common::{AwsObject, Global, Named};
 use crate::route53::{Place, ZoneVpc, check_domain};
 use crate::session::Aws;
 
@@ -16,7 +16,7 @@ use crate::session::Aws;
 #[resource(name = "warren_aws_route53_zone", noun = "zone")]
 pub(crate) struct Zone {
     #[attr(flatten)]
-    pub(crate) object: AwsObject,
+    pub(crate) object: AwsObject<Named, Global>,
     /// Domain of the zone, such as `api.ecr.us-east-1.amazonaws.com`. Case and a final dot make no difference. Changing
     /// this to another domain replaces the zone.
     #[attr(required, replaces, validate = check_domain)]
@@ -56,7 +56,7 @@ pub(super) struct Leaving {
 }
 
 impl HasShared for Zone {
-    type Shared = AwsObject;
+    type Shared = AwsObject<Named, Global>;
 }
 
 /// The known VPCs of an attribute.

@@ -6,10 +6,10 @@ mod model;
 mod tests;
 
 use tf_provider_rs::{Attr, Change, Diagnostics, Progress, async_trait};
-use warren_managed::{Common as _, Failure, Object};
+use warren_managed::{Failure, Object};
 
 use crate::error::ApiError;
-use crate::route53::{adopt_or_begin, in_sync, malformed, parts, zone_id};
+use crate::route53::{adopt_or_begin, conclude, in_sync, malformed, parts, zone_id};
 use crate::route53_zone::api::{associate, disassociate};
 use crate::session::{Aws, Session, Work};
 use crate::tags::Tags;
@@ -65,10 +65,8 @@ impl Object for Association {
     }
 
     async fn ensure(&mut self, work: &Work<'_>, progress: &Progress) -> Result<(), Diagnostics> {
-        let (id, change) = adopt_or_begin(work, self, || create(self, &work.cloud)).await?;
-        self.set_id(&id);
-        progress.save(self);
-        in_sync(work, change).await
+        let begun = adopt_or_begin(work, self, || create(self, &work.cloud)).await?;
+        conclude(self, work, progress, begun).await
     }
 
     async fn reconcile(&self, work: &Work<'_>) -> Result<Association, Diagnostics> {

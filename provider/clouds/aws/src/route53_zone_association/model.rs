@@ -3,7 +3,7 @@
 use tf_provider_rs::{Attr, Resource};
 use warren_managed::HasShared;
 
-use crate::common::AwsPart;
+use crate::common::{AwsPart, Global};
 use crate::ids::{AccountId, VpcId, ZoneId};
 
 /// Manages the association of a VPC with a private hosted zone, which may belong to another account. The resolver of the
@@ -12,7 +12,7 @@ use crate::ids::{AccountId, VpcId, ZoneId};
 #[resource(name = "warren_aws_route53_zone_association", noun = "association, `ZONE:VPC:REGION`")]
 pub(crate) struct Association {
     #[attr(flatten)]
-    pub(crate) part: AwsPart,
+    pub(crate) part: AwsPart<Global>,
     /// ID of the zone. If the zone belongs to another account, its `authorized_vpcs` must list the VPC. Changing this
     /// replaces the association.
     #[attr(required, replaces)]
@@ -29,5 +29,5 @@ pub(crate) struct Association {
 }
 
 impl HasShared for Association {
-    type Shared = AwsPart;
+    type Shared = AwsPart<Global>;
 }

@@ -53,7 +53,11 @@ impl Object for SecurityGroup {
                 .at(Path::of("ingress")),
             );
         }
-        session.run().security_groups.put(name, planned.id().as_deref(), rules::planned(planned));
+        session.run().security_groups.put(
+            &planned.local(name),
+            planned.id().as_deref(),
+            rules::planned(planned),
+        );
     }
 
     async fn find(&self, aws: &Aws) -> Result<Vec<String>, ApiError> {

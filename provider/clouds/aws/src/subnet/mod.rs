@@ -31,7 +31,8 @@ impl Object for Subnet {
     }
 
     async fn plan(session: &Session, change: &mut Change<Subnet>, diagnostics: &mut Diagnostics) {
-        if let Ok(part) = part(&change.planned) {
+        let aws = session.located(&change.planned).await;
+        if let Ok(part) = part(&change.planned, aws.as_deref()) {
             diagnostics.extend(session.guard().plan(part).await);
         }
     }
@@ -110,10 +111,10 @@ impl Subnet {
 }
 
 /// The ranges of the subnet for the guard.
-fn part(subnet: &Subnet) -> Result<PlannedResource, NotKnown> {
+fn part(subnet: &Subnet, aws: Option<&Aws>) -> Result<PlannedResource, NotKnown> {
     let vpc = Parent::of("warren_aws_vpc", subnet.vpc_id.as_deref())
         .within(subnet.vpc_cidr_block.known().map(|net| IpNet::V4(*net)).into_iter().collect());
-    let mut resource = PlannedResource::new(key(subnet)?).id(subnet.id().as_deref());
+    let mut resource = PlannedResource::new(key(subnet, aws)?).id(subnet.id().as_deref());
     for (range, name, family) in [
         (ranges::net(&subnet.cidr_block), "cidr_block", Family::V4),
         (ranges::net(&subnet.ipv6_cidr_block), "ipv6_cidr_block", Family::V6),

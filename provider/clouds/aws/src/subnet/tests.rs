@@ -29,7 +29,7 @@ fn the_guard_is_told_what_is_known() {
         ipv6_cidr_block: Attr::Unknown,
         ..Subnet::default()
     };
-    let part = part(&subnet).unwrap();
+    let part = part(&subnet, None).unwrap();
     assert_eq!(part.ranges.len(), 1);
     assert_eq!(part.unknown.len(), 1);
     let Role::Part(parent) = &part.ranges[0].role else { panic!("a subnet is a part") };

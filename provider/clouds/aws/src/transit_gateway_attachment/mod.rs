@@ -11,10 +11,7 @@ use crate::error::{ApiError, Parsed};
 use crate::ids::TransitGatewayAttachmentId;
 use crate::session::{Aws, Work};
 use crate::tags::Tags;
-use crate::{
-    transit_gateway_route_table_association as association,
-    transit_gateway_route_table_propagation as propagation,
-};
+use crate::transit_gateway_route_table_link::{Association, Propagation, exists, set};
 pub(crate) use model::Attachment;
 use warren_managed::{Failure, Object, Poll};
 
@@ -71,13 +68,13 @@ impl Attachment {
         let id = id(have)?;
         let wanted = self.transit_gateway_default_route_table_association.known();
         match (wanted, &tables.association) {
-            (Some(wanted), Some(table)) => association::set(work, table, &id, *wanted).await?,
+            (Some(wanted), Some(table)) => set::<Association>(work, table, &id, *wanted).await?,
             (Some(true), None) => return Err(no_default("association").into()),
             _ => {}
         }
         let wanted = self.transit_gateway_default_route_table_propagation.known();
         match (wanted, &tables.propagation) {
-            (Some(wanted), Some(table)) => propagation::set(work, table, &id, *wanted).await,
+            (Some(wanted), Some(table)) => set::<Propagation>(work, table, &id, *wanted).await,
             (Some(true), None) => Err(no_default("propagation").into()),
             _ => Ok(()),
         }
@@ -92,14 +89,14 @@ impl Attachment {
         let id = id(&self)?;
         if self.transit_gateway_default_route_table_association.is_known() {
             let associated = match &tables.association {
-                Some(table) => association::exists(aws, table, &id).await?,
+                Some(table) => exists::<Association>(aws, table, &id).await?,
                 None => false,
             };
             self.transit_gateway_default_route_table_association = associated.into();
         }
         if self.transit_gateway_default_route_table_propagation.is_known() {
             let propagates = match &tables.propagation {
-                Some(table) => propagation::exists(aws, table, &id).await?,
+                Some(table) => exists::<Propagation>(aws, table, &id).await?,
                 None => false,
             };
             self.transit_gateway_default_route_table_propagation = propagates.into();

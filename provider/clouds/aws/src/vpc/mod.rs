@@ -56,13 +56,16 @@ impl Object for Vpc {
             (Some(prior), Some(true)) if prior.ipv6_cidr_block.is_known() => prior.ipv6_cidr_block,
             _ => Attr::Unknown,
         };
-        let (Ok(name), Ok(occupied)) = (planned.object.name(), occupied(planned)) else { return };
+        let aws = session.located(&*planned).await;
+        let (Ok(name), Ok(occupied)) = (planned.object.name(), occupied(planned, aws.as_deref())) else {
+            return;
+        };
         let memory = PlannedVpc {
             ranges: nets(planned),
             dns_support: planned.enable_dns_support,
             dns_hostnames: planned.enable_dns_hostnames,
         };
-        session.run().vpcs.put(name, planned.id().as_deref(), memory);
+        session.run().vpcs.put(&planned.local(name), planned.id().as_deref(), memory);
         diagnostics.extend(session.guard().plan(occupied).await);
     }
 
@@ -74,9 +77,11 @@ impl Object for Vpc {
         _config: &Vpc,
     ) -> Result<(), Diagnostics> {
         let guard = work.session.guard();
-        guard.claim(&key(self)?, ClaimRole::Occupy, &nets(self)).await?;
+        guard.claim(&key(self, Some(&work.cloud))?, ClaimRole::Occupy, &nets(self)).await?;
         match prior {
-            Some(prior) if prior.name() != self.name() => guard.release(&key(prior)?).await,
+            Some(prior) if prior.name() != self.name() => {
+                guard.release(&key(prior, Some(&work.cloud))?).await
+            }
             _ => Ok(()),
         }
     }
@@ -92,7 +97,7 @@ impl Object for Vpc {
     async fn ensure(&mut self, work: &Work<'_>, progress: &Progress) -> Result<(), Diagnostics> {
         warren_managed::ensure(self, work, progress).await?;
         // From now on subnets refer to it by ID. Conflicts were reported when it was planned.
-        let _told = work.session.guard().plan(occupied(self)?).await;
+        let _told = work.session.guard().plan(occupied(self, Some(&work.cloud))?).await;
         work.op
             .until("available", || async {
                 let vpc = api::get(&work.cloud, self.object.id()?).await?;
@@ -114,7 +119,7 @@ impl Object for Vpc {
         let Work { cloud: aws, op, .. } = work;
         let id = self.object.id()?;
         op.delete(|| api::delete(aws, id), || api::get(aws, id)).await?;
-        work.session.guard().release(&key(self)?).await
+        work.session.guard().release(&key(self, Some(&work.cloud))?).await
     }
 }
 
@@ -177,7 +182,7 @@ fn nets(vpc: &Vpc) -> Vec<IpNet> {
 }
 
 /// The ranges of the VPC for the guard.
-fn occupied(vpc: &Vpc) -> Result<PlannedResource, NotKnown> {
+fn occupied(vpc: &Vpc, aws: Option<&Aws>) -> Result<PlannedResource, NotKnown> {
     let secondary: Vec<Attr<IpNet>> = match &vpc.secondary_cidr_blocks {
         Attr::Unknown => vec![Attr::Unknown],
         secondary => secondary.known().into_iter().flatten().map(ranges::net).collect(),
@@ -185,7 +190,7 @@ fn occupied(vpc: &Vpc) -> Result<PlannedResource, NotKnown> {
     let ranges = std::iter::once((ranges::net(&vpc.cidr_block), "cidr_block", Family::V4))
         .chain(secondary.into_iter().map(|range| (range, "secondary_cidr_blocks", Family::V4)))
         .chain(std::iter::once((ranges::net(&vpc.ipv6_cidr_block), "ipv6_cidr_block", Family::V6)));
-    let resource = PlannedResource::new(key(vpc)?).id(vpc.id().as_deref());
+    let resource = PlannedResource::new(key(vpc, aws)?).id(vpc.id().as_deref());
     Ok(ranges.fold(resource, |resource, (range, name, family)| match range {
         Attr::Unknown => resource.unknown(family),
         Attr::Known(net) => resource.range(net, Path::of(name), Role::Occupy),

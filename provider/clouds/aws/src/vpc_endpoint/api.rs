@@ -1,6 +1,7 @@
 //! EC2 API calls for endpoints, and for the objects that the completeness check reads.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::net::IpAddr;
 
 use aws_sdk_ec2::types::{self, IpPermission, ResourceType, SecurityGroup, VpcEndpoint, VpcEndpointType};
 use ipnet::IpNet;
@@ -18,6 +19,7 @@ use warren_managed::sets::{self, Set};
 
 const DESCRIBE: &str = "DescribeVpcEndpoints";
 const ID: &str = "VpcEndpointId";
+const INTERFACES: &str = "DescribeNetworkInterfaces";
 
 /// An endpoint as it is now, with what no attribute shows.
 #[derive(Clone, Debug, PartialEq)]
@@ -142,6 +144,15 @@ pub(super) async fn read(aws: &Aws, before: &Endpoint) -> Result<Endpoint, ApiEr
         endpoint.prefix_list_id = id.parsed_if_set(LIST, "PrefixListId")?.into();
         let ranges = ranges.into_iter().flatten().map(Some);
         endpoint.cidr_blocks = sets::of(ids::all(ranges, LIST, "Cidrs")?);
+    } else {
+        let found = described(aws, &sets::known(&endpoint.network_interface_ids)).await?;
+        let addresses = found.into_iter().flat_map(|interface| {
+            let v6 = interface.ipv6_addresses.into_iter().flatten().map(|address| address.ipv6_address);
+            std::iter::once(interface.private_ip_address).chain(v6)
+        });
+        let addresses = addresses.filter(Option::is_some);
+        let addresses: BTreeSet<IpAddr> = ids::all(addresses, INTERFACES, "PrivateIpAddress")?;
+        endpoint.cidr_blocks = sets::of(addresses.into_iter().map(IpNet::from));
     }
     Ok(endpoint)
 }
@@ -303,6 +314,14 @@ pub(super) async fn interfaces(
     aws: &Aws,
     ids: &BTreeSet<NetworkInterfaceId>,
 ) -> Result<Vec<String>, ApiError> {
+    let found = described(aws, ids).await?;
+    Ok(found.into_iter().filter_map(|interface| interface.network_interface_id).collect())
+}
+
+async fn described(
+    aws: &Aws,
+    ids: &BTreeSet<NetworkInterfaceId>,
+) -> Result<Vec<types::NetworkInterface>, ApiError> {
     if ids.is_empty() {
         return Ok(Vec::new());
     }
@@ -311,7 +330,7 @@ pub(super) async fn interfaces(
     let mut pages = aws.ec2().describe_network_interfaces().filters(filter).into_paginator().items().send();
     let mut living = Vec::new();
     while let Some(interface) = pages.next().await {
-        living.extend(interface.named("DescribeNetworkInterfaces")?.network_interface_id);
+        living.push(interface.named(INTERFACES)?);
     }
     Ok(living)
 }

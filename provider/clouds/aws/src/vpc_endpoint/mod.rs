@@ -21,7 +21,7 @@ use crate::tags::Tags;
 use complete::Around;
 pub(crate) use model::{Endpoint, Kind};
 use warren_managed::sets::{self, Set};
-use warren_managed::{Failure, Object, Poll};
+use warren_managed::{Common as _, Failure, Object, Poll};
 
 #[async_trait]
 impl Object for Endpoint {
@@ -34,7 +34,7 @@ impl Object for Endpoint {
             );
         }
         let Some(service) = self.service.known() else { return };
-        let aws = session.known();
+        let aws = session.known_of(self);
         let short = service::short(service, aws.as_ref().map(|aws| aws.region.as_str()));
         if self.bucket_policy.is_known() && short != "s3" && !service.ends_with(".s3") {
             diagnostics.error_at(
@@ -78,7 +78,7 @@ impl Object for Endpoint {
     }
 
     async fn plan(session: &Session, change: &mut Change<Endpoint>, diagnostics: &mut Diagnostics) {
-        let region = session.known().map(|aws| aws.region.clone());
+        let region = session.known_of(&change.planned).map(|aws| aws.region.clone());
         let short = derive(&mut change.planned, (&change.prior, &change.config), region.as_deref());
         let planned = &change.planned;
         if let Some(prior) = &change.prior
@@ -99,7 +99,7 @@ impl Object for Endpoint {
             policy,
         };
         let id = planned.object.id().ok();
-        session.run().endpoints.put(name, id, memory);
+        session.run().endpoints.put(&planned.local(name), id, memory);
     }
 
     /// Derives the values that were unknown at plan time.
@@ -188,17 +188,20 @@ fn derive(
         }
     } else {
         planned.prefix_list_id = Attr::Null;
-        planned.cidr_blocks = Attr::Null;
     }
     if let Some(prior) = prior {
         if prior.subnet_ids != planned.subnet_ids {
             planned.network_interface_ids = Attr::Unknown;
+            planned.cidr_blocks = Attr::Unknown;
             planned.dns_entries = Attr::Unknown;
         }
         if (&prior.private_dns_enabled, &prior.ip_address_type, &prior.dns_options)
             != (&planned.private_dns_enabled, &planned.ip_address_type, &planned.dns_options)
         {
             planned.dns_entries = Attr::Unknown;
+        }
+        if !gateway && prior.ip_address_type != planned.ip_address_type {
+            planned.cidr_blocks = Attr::Unknown;
         }
         if let (Attr::Known(before), Attr::Known(after)) = (&prior.policy, &planned.policy)
             && policy::equivalent(before, after)
@@ -223,7 +226,7 @@ async fn check_completeness(
     let look_up = change.prior.as_ref() != Some(planned);
     match around(session, planned, short, look_up).await {
         Ok(around) => {
-            let aws = session.known();
+            let aws = session.known_of(planned);
             let region = aws.as_ref().map(|aws| aws.region.as_str());
             complete::check(planned, &change.config, short, region, &around, diagnostics);
         }
@@ -245,7 +248,7 @@ async fn around(
     look_up: bool,
 ) -> Result<Around, ApiError> {
     let run = session.run();
-    let aws = session.known().filter(|_| look_up);
+    let aws = session.known_of(endpoint).filter(|_| look_up);
     let mut around = Around { looked_up: look_up, ..Around::default() };
     if let Some(id) = endpoint.vpc_id.known() {
         around.vpc = run.vpcs.by_id(id);

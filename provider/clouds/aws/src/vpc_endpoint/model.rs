@@ -77,7 +77,8 @@ pub(crate) struct Endpoint {
     /// ID of the prefix list of a `Gateway` endpoint, for use in security group rules.
     #[attr(computed, keeps)]
     pub(crate) prefix_list_id: Attr<PrefixListId>,
-    /// IP ranges of the service in that prefix list.
+    /// IP ranges at which clients reach the endpoint: those of the prefix list of a `Gateway` endpoint, or the addresses
+    /// of the network interfaces of an `Interface` endpoint, each as a range of one address.
     #[attr(computed, keeps)]
     pub(crate) cidr_blocks: Set<IpNet>,
     /// IDs of the network interfaces of an `Interface` endpoint, one in each subnet.

@@ -11,6 +11,8 @@ mod model;
 #[cfg(test)]
 mod tests;
 
+use std::sync::Arc;
+
 use ipnet::IpNet;
 use tf_provider_rs::{Attr, Change, Diagnostic, Diagnostics, Path, async_trait};
 
@@ -22,6 +24,8 @@ use warren_managed::{Failure, Object, Poll};
 
 #[async_trait]
 impl Object for Peering {
+    const ELSEWHERE: &'static [&'static str] = &["peer_vpc_id"];
+
     fn validate(&self, _session: &Session, diagnostics: &mut Diagnostics) {
         if self.vpc_id.is_known() && self.vpc_id == self.peer_vpc_id {
             diagnostics.error_at(
@@ -41,7 +45,8 @@ impl Object for Peering {
             return;
         }
         let (planned, config) = (&mut change.planned, &change.config);
-        let region = session.known().map(|aws| aws.region.clone());
+        let aws = session.known_of(planned);
+        let region = aws.as_ref().map(|aws| aws.region.clone());
         if let (Attr::Null, Some(region)) = (&config.peer_region, &region) {
             planned.peer_region = region.clone().into();
         }
@@ -50,8 +55,9 @@ impl Object for Peering {
             return;
         }
         let (Some(vpc), Some(peer)) = (planned.vpc_id.known(), planned.peer_vpc_id.known()) else { return };
-        let ranges =
-            async { Ok::<_, Diagnostics>((ranges(session, vpc).await?, ranges(session, peer).await?)) };
+        let ranges = async {
+            Ok::<_, Diagnostics>((ranges(session, &aws, vpc).await?, ranges(session, &aws, peer).await?))
+        };
         match ranges.await {
             Ok((ours, theirs)) => diagnostics.0.extend(overlap([vpc, peer], &ours, &theirs)),
             Err(Diagnostics(errors)) => {
@@ -152,12 +158,12 @@ fn accepts(planned: &Peering, found: &api::Found) -> Result<bool, Diagnostics> {
 }
 
 /// The ranges of a VPC of this account and region, planned or live.
-async fn ranges(session: &Session, id: &str) -> Result<Vec<IpNet>, Diagnostics> {
+async fn ranges(session: &Session, aws: &Option<Arc<Aws>>, id: &str) -> Result<Vec<IpNet>, Diagnostics> {
     if let Some(vpc) = session.run().vpcs.by_id(id) {
         return Ok(vpc.ranges);
     }
-    match session.known() {
-        Some(aws) => Ok(crate::vpc::live(&aws, id).await?.ranges),
+    match aws {
+        Some(aws) => Ok(crate::vpc::live(aws, id).await?.ranges),
         None => Ok(Vec::new()),
     }
 }

@@ -13,8 +13,8 @@ use crate::ids::{AccountId, VpcId};
 pub(crate) struct Peering {
     #[attr(flatten)]
     pub(crate) object: AwsObject,
-    /// ID of the requester VPC, in the account and region of the provider. Changing this replaces the peering
-    /// connection.
+    /// ID of the requester VPC, in the account of the provider and the region of the connection. Changing this
+    /// replaces the peering connection.
     #[attr(required, replaces)]
     pub(crate) vpc_id: Attr<VpcId>,
     /// ID of the accepter VPC. Changing this replaces the peering connection.
@@ -25,7 +25,7 @@ pub(crate) struct Peering {
     #[attr(optional, computed, keeps, replaces)]
     pub(crate) peer_owner_id: Attr<AccountId>,
     /// Region of the accepter VPC. Changing this replaces the peering connection. Defaults to the region of the
-    /// provider.
+    /// connection.
     #[attr(optional, computed, keeps, replaces)]
     pub(crate) peer_region: Attr<String>,
     /// Whether the provider also accepts the connection, which is only possible for VPCs of its own account. Updated in

@@ -5,7 +5,7 @@ use tf_provider_rs::{Attr, Choice, Diagnostic, Diagnostics, Path, Resource, Valu
 use warren_managed::HasShared;
 use warren_managed::sets::Texts;
 
-use crate::common::{GcpObject, Naming, Unmarked};
+use crate::common::{GcpObject, Naming, Part, Unmarked};
 use crate::dns;
 use crate::link::ZoneRef;
 
@@ -19,7 +19,7 @@ use crate::link::ZoneRef;
 )]
 pub(crate) struct RecordSet {
     #[attr(flatten)]
-    pub(crate) object: GcpObject<Unmarked, RecordName>,
+    pub(crate) object: GcpObject<Unmarked, RecordName, Part>,
     /// ID of the zone, from this provider or from hashicorp/google. Changing this replaces the record set.
     #[attr(required, replaces)]
     pub(crate) zone: Attr<ZoneRef>,
@@ -82,7 +82,7 @@ impl Naming for RecordName {
 }
 
 impl HasShared for RecordSet {
-    type Shared = GcpObject<Unmarked, RecordName>;
+    type Shared = GcpObject<Unmarked, RecordName, Part>;
 }
 
 /// The ID of the records of a zone with this name and type.

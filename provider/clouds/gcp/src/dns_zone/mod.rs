@@ -17,6 +17,8 @@ pub(crate) use model::{Type, Zone};
 
 #[async_trait]
 impl Object for Zone {
+    const ELSEWHERE: &'static [&'static str] = &["networks", "peering_network"];
+
     fn validate(&self, _session: &Session, diagnostics: &mut Diagnostics) {
         if self.forwarding_targets.is_known() && self.peering_network.is_known() {
             diagnostics.error_at(

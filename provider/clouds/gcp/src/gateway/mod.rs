@@ -27,6 +27,8 @@ use model::{MISCONFIGURED, RUNNING};
 
 #[async_trait]
 impl Object for Gateway {
+    const ELSEWHERE: &'static [&'static str] = &["subnetwork", "config", "wireguard_key", "tls_key"];
+
     async fn plan(_session: &Session, change: &mut Change<Gateway>, diagnostics: &mut Diagnostics) {
         let script = match script(&change.planned) {
             Ok(script) => script,

@@ -26,9 +26,11 @@ pub(crate) use model::ServiceAccount;
 
 #[async_trait]
 impl Object for ServiceAccount {
+    const ELSEWHERE: &'static [&'static str] = &["secrets"];
+
     async fn plan(session: &Session, change: &mut Change<ServiceAccount>, _diagnostics: &mut Diagnostics) {
         let planned = &mut change.planned;
-        if let (Some(gcp), Some(name)) = (session.known(), planned.object.name.known())
+        if let (Some(gcp), Some(name)) = (session.known_of(&*planned), planned.object.name.known())
             && planned.email.is_unknown()
         {
             planned.email = model::email(&gcp.project, name).into();

@@ -3,7 +3,7 @@
 use tf_provider_rs::{Attr, Diagnostic, Diagnostics, Resource};
 use warren_managed::HasShared;
 
-use crate::common::{GcpObject, Unmarked};
+use crate::common::{GcpObject, Name, Part, Unmarked};
 use crate::link::NetworkRef;
 
 /// Manages one side of a VPC Network Peering between two networks. The peering is active once both networks have their
@@ -18,7 +18,7 @@ use crate::link::NetworkRef;
 )]
 pub(crate) struct NetworkPeering {
     #[attr(flatten)]
-    pub(crate) object: GcpObject<Unmarked>,
+    pub(crate) object: GcpObject<Unmarked, Name, Part>,
     /// ID or self link of the network, from this provider or from hashicorp/google. Changing this replaces the peering.
     #[attr(required, replaces)]
     pub(crate) network: Attr<NetworkRef>,
@@ -43,7 +43,7 @@ pub(crate) struct NetworkPeering {
 }
 
 impl HasShared for NetworkPeering {
-    type Shared = GcpObject<Unmarked>;
+    type Shared = GcpObject<Unmarked, Name, Part>;
 }
 
 /// The ID of the peering `name` of this network.

@@ -30,6 +30,8 @@ use model::{State, dns_suffix};
 
 #[async_trait]
 impl Object for Endpoint {
+    const ELSEWHERE: &'static [&'static str] = &["network"];
+
     async fn plan(session: &Session, change: &mut Change<Endpoint>, diagnostics: &mut Diagnostics) {
         let planned = &mut change.planned;
         if let Some(prior) = &change.prior
@@ -40,11 +42,11 @@ impl Object for Endpoint {
         let Some(name) = planned.object.name.known() else { return };
         planned.dns_suffix = dns_suffix(name, planned.automate_dns);
         if planned.address_id.is_unknown()
-            && let Some(gcp) = session.known()
+            && let Some(gcp) = session.known_of(&*planned)
         {
             planned.address_id = api::address_id(&gcp.project, name).into();
         }
-        match occupied(planned) {
+        match occupied(planned, session.known_of(&*planned).as_deref()) {
             Ok(resource) => diagnostics.extend(session.guard().plan(resource).await),
             Err(error) => diagnostics.extend(error.into()),
         }
@@ -58,7 +60,7 @@ impl Object for Endpoint {
         _config: &Endpoint,
     ) -> Result<(), Diagnostics> {
         let nets: Vec<_> = net(self.address).into_iter().collect();
-        work.session.guard().claim(&key(self)?, ClaimRole::Occupy, &nets).await
+        work.session.guard().claim(&key(self, Some(&work.cloud))?, ClaimRole::Occupy, &nets).await
     }
 
     async fn find(&self, gcp: &Gcp) -> Result<Vec<String>, ApiError> {
@@ -110,7 +112,7 @@ impl Object for Endpoint {
         remove(work, || api::delete(gcp, id), || api::get(gcp, self)).await?;
         let address = self.address_id.value()?;
         remove(work, || api::delete_address(gcp, address), || api::get_address(gcp, address)).await?;
-        work.session.guard().release(&key(self)?).await
+        work.session.guard().release(&key(self, Some(&work.cloud))?).await
     }
 }
 
@@ -120,8 +122,8 @@ fn net(address: Attr<Ipv4Addr>) -> Option<IpNet> {
 }
 
 /// The endpoint's address for the guard.
-fn occupied(endpoint: &Endpoint) -> Result<PlannedResource, NotKnown> {
-    let resource = PlannedResource::new(key(endpoint)?).id(endpoint.object.id.as_deref());
+fn occupied(endpoint: &Endpoint, gcp: Option<&Gcp>) -> Result<PlannedResource, NotKnown> {
+    let resource = PlannedResource::new(key(endpoint, gcp)?).id(endpoint.object.id.as_deref());
     Ok(match net(endpoint.address) {
         Some(net) => resource.range(net, Path::of("address"), Role::Occupy),
         None => resource.unknown(Family::V4),

@@ -3,6 +3,7 @@
 use std::net::Ipv4Addr;
 
 use tf_provider_rs::{Attr, Choice, Diagnostics, Path, Resource, Value};
+use warren_guard::Location;
 use warren_managed::HasShared;
 
 use crate::account::Gcp;
@@ -99,6 +100,10 @@ impl Naming for EndpointName {
 
 impl HasShared for Endpoint {
     type Shared = GcpObject<FixedDescription, EndpointName>;
+
+    fn location(&self, gcp: Option<&Gcp>) -> Location {
+        common::location(self, gcp)
+    }
 
     fn plan_marks(&mut self, gcp: Option<&Gcp>) {
         common::plan(self, gcp);

@@ -7,7 +7,7 @@ use warren_managed::sets::Texts;
 use warren_managed::{Common as _, HasShared};
 
 use crate::account::Gcp;
-use crate::common::{self, Description, GcpObject, Located, Naming};
+use crate::common::{self, Description, GcpObject, Located, Naming, Part};
 
 /// Manages a regular service perimeter of VPC Service Controls. Google APIs keep the data of its projects inside and
 /// reject callers from outside, whatever IAM allows, except for traffic that an ingress or egress policy admits. A
@@ -23,7 +23,7 @@ use crate::common::{self, Description, GcpObject, Located, Naming};
 )]
 pub(crate) struct ServicePerimeter {
     #[attr(flatten)]
-    pub(crate) object: GcpObject<Description, PerimeterName>,
+    pub(crate) object: GcpObject<Description, PerimeterName, Part>,
     /// Number of the access policy, such as `1234567890`. Changing this replaces the perimeter.
     #[attr(required, replaces, validate = check_policy)]
     pub(crate) access_policy: Attr<String>,
@@ -162,7 +162,7 @@ impl Naming for PerimeterName {
 }
 
 impl HasShared for ServicePerimeter {
-    type Shared = GcpObject<Description, PerimeterName>;
+    type Shared = GcpObject<Description, PerimeterName, Part>;
 
     fn plan_marks(&mut self, gcp: Option<&Gcp>) {
         common::plan(self, gcp);

@@ -42,7 +42,7 @@ impl Object for Subnetwork {
             let subnetwork = PlannedSubnetwork { network: network.id(), ranges: ranges::nets(planned) };
             session.run().subnetworks.put(id.unwrap_or(name), id, subnetwork);
         }
-        match ranges::occupied(planned) {
+        match ranges::occupied(planned, session.known_of(planned).as_deref()) {
             Ok(resource) => diagnostics.extend(session.guard().plan(resource).await),
             Err(error) => diagnostics.extend(error.into()),
         }
@@ -56,7 +56,10 @@ impl Object for Subnetwork {
         _config: &Subnetwork,
     ) -> Result<(), Diagnostics> {
         common::has_region("region", &self.region)?;
-        work.session.guard().claim(&key(self)?, ClaimRole::Occupy, &ranges::nets(self)).await
+        work.session
+            .guard()
+            .claim(&key(self, Some(&work.cloud))?, ClaimRole::Occupy, &ranges::nets(self))
+            .await
     }
 
     async fn find(&self, gcp: &Gcp) -> Result<Vec<String>, ApiError> {
@@ -84,6 +87,6 @@ impl Object for Subnetwork {
         let (gcp, id) = (&work.cloud, self.object.id()?);
         // Addresses of VMs and forwarding rules linger for a while after their deletion.
         remove(work, || api::delete(gcp, id), || api::get(gcp, self)).await?;
-        work.session.guard().release(&key(self)?).await
+        work.session.guard().release(&key(self, Some(&work.cloud))?).await
     }
 }

@@ -6,6 +6,7 @@ use std::net::Ipv4Addr;
 use ipnet::Ipv4Net;
 use tf_provider_rs::{Attr, Choice, Diagnostics, Object, Path, Resource, Value};
 use warren_cidr::{Cloud, Family};
+use warren_guard::Location;
 use warren_managed::{HasShared, ranges};
 
 use crate::account::Gcp;
@@ -100,6 +101,10 @@ pub(crate) enum Metadata {
 
 impl HasShared for Subnetwork {
     type Shared = GcpObject<FixedDescription>;
+
+    fn location(&self, gcp: Option<&Gcp>) -> Location {
+        common::location(self, gcp)
+    }
 
     fn plan_marks(&mut self, gcp: Option<&Gcp>) {
         common::plan(self, gcp);

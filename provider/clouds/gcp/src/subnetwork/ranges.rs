@@ -7,6 +7,7 @@ use warren_guard::{PlannedResource, Role};
 use warren_managed::key;
 
 use super::model::Subnetwork;
+use crate::account::Gcp;
 
 /// Whether the planned range equals or contains the current one; true while it is unknown.
 pub(super) fn grows(prior: &Subnetwork, planned: &Subnetwork) -> bool {
@@ -53,8 +54,8 @@ pub(super) fn nets(subnet: &Subnetwork) -> Vec<IpNet> {
 }
 
 /// The subnetwork's ranges for the guard. Its network has no range of its own, so it is compared with every network.
-pub(super) fn occupied(subnet: &Subnetwork) -> Result<PlannedResource, NotKnown> {
-    let mut resource = PlannedResource::new(key(subnet)?).id(subnet.object.id.as_deref());
+pub(super) fn occupied(subnet: &Subnetwork, gcp: Option<&Gcp>) -> Result<PlannedResource, NotKnown> {
+    let mut resource = PlannedResource::new(key(subnet, gcp)?).id(subnet.object.id.as_deref());
     if subnet.secondary_ip_ranges.is_unknown() {
         resource = resource.unknown(Family::V4);
     }

@@ -198,7 +198,7 @@ fn endpoint(view: &mut View<'_>, item: &Item<'_>) {
         // Without a group the network's default one counts, which the plan does not hold.
         groups: (!groups.is_empty()).then_some(groups),
         buckets,
-        access: policies::of_endpoint(view, values),
+        access: policies::of_endpoint(view, item),
         private_dns: !gateway && private_dns,
         inbound_only,
         ranges,

@@ -4,9 +4,11 @@ use super::super::resource::{Attribute, Values};
 use super::super::role::Role;
 use super::Reader;
 use super::view::{Item, Link, View, flag};
-use crate::node::{Node, parse_json};
-use warren_model::policy::matches;
-use warren_model::topology::{Access, Condition, Statement, StoreKind};
+use crate::node::{Kind, Node, parse_json};
+use std::net::IpAddr;
+use warren_cidr::IpNet;
+use warren_model::policy::like;
+use warren_model::topology::{Access, Condition, Fact, Statement, StoreKind, Test};
 
 /// Policies that are separate resources.
 pub(super) const EDGES: &[(Role, Reader)] =
@@ -19,7 +21,8 @@ const ENDPOINTS: &[Role] = &["aws.gateway_endpoint", "aws.endpoint"];
 const READ: &str = "s3:getobject";
 
 /// The policy of an endpoint: JSON, or Warren's list of buckets.
-pub(super) fn of_endpoint(view: &View<'_>, values: &Values<'_>) -> Access {
+pub(super) fn of_endpoint(view: &View<'_>, item: &Item<'_>) -> Access {
+    let values = &item.resource.values;
     match values.attribute("bucket_policy") {
         Attribute::Known(_) => {
             let Some(policy) = values.nested("bucket_policy") else { return Access::Unknown };
@@ -27,19 +30,37 @@ pub(super) fn of_endpoint(view: &View<'_>, values: &Values<'_>) -> Access {
             if list.items().iter().any(Node::is_null) {
                 return Access::Unknown;
             }
-            let mut buckets: Vec<String> =
-                list.items().iter().filter_map(Node::text).map(str::to_owned).collect();
+            let actions = match policy.attribute("object_actions") {
+                Attribute::Known(actions) if actions.items().iter().any(Node::is_null) => None,
+                Attribute::Known(actions) => Some(acts(actions)),
+                Attribute::Absent => Some(true),
+                Attribute::Unknown | Attribute::Sensitive => None,
+            };
+            let Some(reads) = actions else { return Access::Unknown };
+            let objects = |bucket: &str| format!("arn:*:s3:::{bucket}/*");
+            let mut resources: Vec<String> =
+                list.items().iter().filter_map(Node::text).filter(|_| reads).map(objects).collect();
             if flag(&policy, "ecr_layers") != Some(false) {
-                buckets.push("prod-*-starport-layer-bucket".to_owned());
+                resources.push(objects("prod-*-starport-layer-bucket"));
             }
-            Access::Statements(vec![Statement { allow: true, buckets, conditions: Vec::new() }])
+            Access::Statements(vec![Statement {
+                allow: true,
+                others: false,
+                resources,
+                conditions: Vec::new(),
+            }])
         }
         Attribute::Unknown | Attribute::Sensitive => Access::Unknown,
-        Attribute::Absent => of(view, values, true),
+        // hashicorp/aws marks the policy that AWS gives by default as unknown before the endpoint is created.
+        Attribute::Absent => {
+            let defaults = !item.resource.kind.starts_with("warren")
+                && view.references.wrote(&item.resource, "policy") != Some(true);
+            of(view, values, defaults)
+        }
     }
 }
 
-/// The attribute `policy`. Providers mark the default policy of an endpoint as unknown before it is created.
+/// The attribute `policy`. `defaults` states whether one that is unknown is the default policy, which allows everything.
 fn of(view: &View<'_>, values: &Values<'_>, defaults: bool) -> Access {
     match values.attribute("policy") {
         Attribute::Known(node) => node.text().and_then(|text| read(view, text)).unwrap_or(Access::Unknown),
@@ -54,16 +75,19 @@ fn read(view: &View<'_>, text: &str) -> Option<Access> {
     let mut found = Vec::new();
     for statement in list(tree.get("Statement")?) {
         let allow = statement.get("Effect")?.text()? == "Allow";
-        let acts = match (statement.get("Action"), statement.get("NotAction")) {
-            (Some(actions), _) => texts(actions).any(|it| matches(&it.to_ascii_lowercase(), READ)),
-            (None, Some(others)) => !texts(others).any(|it| matches(&it.to_ascii_lowercase(), READ)),
+        let reads = match (statement.get("Action"), statement.get("NotAction")) {
+            (Some(actions), _) => acts(actions),
+            (None, Some(others)) => !acts(others),
             (None, None) => return None,
         };
-        if !acts {
+        if !reads {
             continue;
         }
-        // A statement for all resources but some is not evaluated.
-        let buckets: Vec<String> = texts(statement.get("Resource")?).filter_map(bucket).collect();
+        let (others, resources) = match (statement.get("Resource"), statement.get("NotResource")) {
+            (Some(resources), _) => (false, resources),
+            (None, others) => (true, others?),
+        };
+        let resources = texts(resources).map(str::to_owned).collect();
         let mut conditions = Vec::new();
         for operator in statement.get("Condition").map(Node::entries).unwrap_or_default() {
             for entry in operator.value.entries() {
@@ -71,50 +95,86 @@ fn read(view: &View<'_>, text: &str) -> Option<Access> {
             }
         }
         // A principal other than everyone is a property of the caller, not of the path.
-        let everyone = statement.get("Principal").is_none_or(|it| {
+        let everyone = |it: &Node| {
             it.text() == Some("*") || it.get("AWS").is_some_and(|it| texts(it).any(|it| it == "*"))
-        });
-        if !everyone {
+        };
+        let named = statement.get("NotPrincipal").is_some();
+        if named || !statement.get("Principal").is_none_or(everyone) {
             conditions.push(Condition::Other);
         }
-        found.push(Statement { allow, buckets, conditions });
+        found.push(Statement { allow, others, resources, conditions });
     }
     Some(Access::Statements(found))
 }
 
-/// `arn:aws:s3:::name/*` is about objects of the bucket `name`; an ARN without a path is about the bucket itself.
-fn bucket(resource: &str) -> Option<String> {
-    if resource == "*" {
-        return Some("*".to_owned());
-    }
-    let name = resource.rsplit(":::").next()?;
-    match name.split_once('/') {
-        Some((bucket, _)) => Some(bucket.to_owned()),
-        None => name.ends_with('*').then(|| name.to_owned()),
-    }
+/// Whether reading an object is one of these actions.
+fn acts(actions: &Node) -> bool {
+    texts(actions).any(|it| like(&it.to_ascii_lowercase(), READ))
 }
 
+/// A condition: for a key that is absent, a test that requires a value fails, and one that excludes values holds. Each key here
+/// has one value: tests of all values of a key then hold without it, and those of any value fail.
 fn condition(view: &View<'_>, operator: &str, key: &str, value: &Node) -> Condition {
-    let is = match operator {
-        "StringEquals" | "StringLike" | "ForAnyValue:StringEquals" => true,
-        "StringNotEquals" | "StringNotLike" | "StringNotEqualsIfExists" => false,
+    let (fact, any) = match key.to_ascii_lowercase().as_str() {
+        "aws:sourcevpce" => (Fact::Endpoint, "vpce-*"),
+        "aws:sourcevpc" => (Fact::Network, "vpc-*"),
+        "aws:vpcsourceip" => (Fact::PrivateAddress, "*"),
+        "aws:sourceip" => (Fact::PublicAddress, "*"),
+        "aws:securetransport" => (Fact::Encrypted, "*"),
         _ => return Condition::Other,
     };
-    let keys = texts(value).map(|it| view.known(it)).collect();
-    match key.to_ascii_lowercase().as_str() {
-        "aws:sourcevpce" => Condition::Endpoint(is, keys),
-        "aws:sourcevpc" => Condition::Network(is, keys),
-        _ => Condition::Other,
-    }
+    let (set, name) = operator.split_once(':').map_or((None, operator), |(set, name)| (Some(set), name));
+    let (name, optional) = name.strip_suffix("IfExists").map_or((name, false), |name| (name, true));
+    let is = !name.contains("Not");
+    let address = matches!(fact, Fact::PrivateAddress | Fact::PublicAddress);
+    let test = match name {
+        "Null" => Test::Exists(!texts_or_flags(value).any(|it| it == "true")),
+        "StringEquals" | "StringNotEquals" | "StringLike" | "StringNotLike" | "Bool" if !address => {
+            let pattern = |it: &str| name.ends_with("Like") && it.contains(['*', '?']);
+            if texts(value).any(|it| pattern(it) && it != any && it != "*") {
+                return Condition::Other;
+            }
+            let known = |it: &str| match fact {
+                _ if pattern(it) => "*".to_owned(),
+                Fact::Encrypted => it.to_owned(),
+                _ => view.known(it),
+            };
+            Test::Is(is, texts_or_flags(value).map(|it| known(&it)).collect())
+        }
+        "IpAddress" | "NotIpAddress" if address => {
+            let range = |it: &str| it.parse().ok().or_else(|| it.parse::<IpAddr>().ok().map(IpNet::from));
+            match texts(value).map(range).collect() {
+                Some(ranges) => Test::In(is, ranges),
+                None => return Condition::Other,
+            }
+        }
+        _ => return Condition::Other,
+    };
+    let absent = match set {
+        None => optional || !is,
+        Some("ForAllValues") => true,
+        Some("ForAnyValue") => false,
+        Some(_) => return Condition::Other,
+    };
+    Condition::Path { fact, test, absent }
 }
 
 /// A value, or the items of a list.
 fn list(node: &Node) -> &[Node] {
-    if node.items().is_empty() { std::slice::from_ref(node) } else { node.items() }
+    if matches!(node.kind, Kind::List(_)) { node.items() } else { std::slice::from_ref(node) }
 }
 
 fn texts(node: &Node) -> impl Iterator<Item = &str> {
     list(node).iter().filter_map(Node::text)
+}
+
+/// The same, where `true` and `"true"` mean the same.
+fn texts_or_flags(node: &Node) -> impl Iterator<Item = String> {
+    list(node).iter().filter_map(|it| match (it.text(), it.what()) {
+        (Some(text), _) => Some(text.to_owned()),
+        (None, "a boolean") => Some(it.is_true().to_string()),
+        _ => None,
+    })
 }
 
 fn bucket_policy(view: &mut View<'_>, item: &Item<'_>) {

@@ -63,6 +63,13 @@ impl<'a> References<'a> {
         }
     }
 
+    /// Whether the configuration has an expression for an attribute. None if it does not hold the resource.
+    pub(super) fn wrote(&self, resource: &Resource<'_>, attribute: &str) -> Option<bool> {
+        let name = format!("{}{}.{}", bare(&module_path(resource.module)?), resource.kind, resource.name);
+        let expressions = self.resources.get(&name)?.get("expressions");
+        Some(expressions.is_some_and(|all| all.get(attribute).is_some()))
+    }
+
     /// The objects of the types `roles` that `attribute` of `resource` may refer to.
     pub(super) fn candidates(&self, resource: &Resource<'_>, attribute: &str, roles: &[Role]) -> Candidates {
         let mut out = Candidates::default();

@@ -83,7 +83,7 @@ pub(super) async fn unattached(context: &Context<'_>, answer: &Element) {
     }
 }
 
-/// A deleted NAT gateway gives back its address and its interface; the emulator keeps both.
+/// A deleted NAT gateway releases its address and its interface; the emulator keeps both.
 pub(super) async fn settle(context: &Context<'_>, nat: &Element) {
     for address in nat.items("natGatewayAddressSet") {
         let association = address.text_at("associationId");

@@ -265,7 +265,7 @@ impl Table<'_> {
             _ = writeln!(out, "    oifname \"{tunnel}\" snat {ip} to {own}");
         }
         // Pods take what comes from where they may send to, and no router nor this gateway may be there. So errors come, as those
-        // of the netstack do, from the address that the packet was sent to: it stands in the copy of the packet's header.
+        // of the netstack do, from the address that the packet was sent to: it is in the copy of the packet's header.
         _ = writeln!(
             out,
             "  }}\n  chain errors {{\n    type filter hook postrouting priority 300; policy accept;\n    \

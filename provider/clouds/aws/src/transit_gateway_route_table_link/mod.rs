@@ -1,7 +1,9 @@
+//! `warren_aws_transit_gateway_route_table_association`: the table that decides where traffic of an attachment goes.
 //! `warren_aws_transit_gateway_route_table_propagation`: a table that learns the ranges of an attachment.
 
 mod api;
 mod model;
+mod relation;
 #[cfg(test)]
 mod tests;
 
@@ -12,27 +14,28 @@ use crate::error::ApiError;
 use crate::ids::{TransitGatewayAttachmentId, TransitGatewayRouteTableId};
 use crate::session::{Aws, Session, Work};
 use crate::tags::Tags;
-pub(crate) use model::Propagation;
+pub(crate) use model::Link;
+pub(crate) use relation::{Association, Propagation, Relation};
 
 #[async_trait]
-impl Object for Propagation {
-    async fn plan(_session: &Session, change: &mut Change<Propagation>, _diagnostics: &mut Diagnostics) {
+impl<R: Relation> Object for Link<R> {
+    async fn plan(_session: &Session, change: &mut Change<Link<R>>, _diagnostics: &mut Diagnostics) {
         let planned = &mut change.planned;
         if let (None, Some(table), Some(attachment)) = (
             &change.prior,
             planned.transit_gateway_route_table_id.known(),
             planned.transit_gateway_attachment_id.known(),
         ) {
-            planned.part.id = Propagation::of(table, attachment).part.id;
+            planned.part.id = Link::<R>::of(table, attachment).part.id;
         }
     }
 
-    fn import(_session: &Session, id: &str) -> Result<Propagation, Diagnostics> {
+    fn import(_session: &Session, id: &str) -> Result<Link<R>, Diagnostics> {
         let parts = id
             .split_once('_')
             .and_then(|(table, attachment)| Some((table.parse().ok()?, attachment.parse().ok()?)));
-        let (table, attachment) = parts.ok_or_else(|| malformed(id))?;
-        Ok(Propagation::of(&table, &attachment))
+        let (table, attachment) = parts.ok_or_else(|| malformed::<R>(id))?;
+        Ok(Link::of(&table, &attachment))
     }
 
     /// One that ends cannot be kept.
@@ -56,17 +59,16 @@ impl Object for Propagation {
         warren_managed::ensure(self, work, progress).await
     }
 
-    async fn reconcile(&self, work: &Work<'_>) -> Result<Propagation, Diagnostics> {
+    async fn reconcile(&self, work: &Work<'_>) -> Result<Link<R>, Diagnostics> {
         let Work { cloud: aws, op, .. } = work;
-        op.until("enabled", || async {
+        op.until(R::STATES.begun, || async {
             let found = api::get(aws, self).await?;
-            let done = found.status.as_str() == "enabled";
-            Ok(if done { Poll::Ready(found.state) } else { Poll::Pending(found.status.as_str().to_owned()) })
+            Ok(if found.is_begun() { Poll::Ready(found.state) } else { Poll::Pending(found.status) })
         })
         .await
     }
 
-    async fn read(&self, work: &Work<'_>) -> Result<Option<Propagation>, Diagnostics> {
+    async fn read(&self, work: &Work<'_>) -> Result<Option<Link<R>>, Diagnostics> {
         let found = ApiError::if_found(api::get(&work.cloud, self).await)?;
         Ok(found.filter(api::Found::is_living).map(|found| found.state))
     }
@@ -77,55 +79,56 @@ impl Object for Propagation {
     }
 }
 
-/// Waits while an earlier propagation ends: AWS refuses another one until then.
-async fn ended(work: &Work<'_>, planned: &Propagation) -> Result<(), Diagnostics> {
+/// Waits while an earlier link ends: AWS refuses another one until then.
+async fn ended<R: Relation>(work: &Work<'_>, planned: &Link<R>) -> Result<(), Diagnostics> {
     let Work { cloud: aws, op, .. } = work;
-    op.until("disabled", || async {
+    op.until(R::STATES.ended, || async {
         Ok(match ApiError::if_found(api::get(aws, planned).await)? {
-            Some(found) if !found.is_living() => Poll::Pending(found.status.as_str().to_owned()),
+            Some(found) if !found.is_living() => Poll::Pending(found.status),
             _ => Poll::Ready(()),
         })
     })
     .await
 }
 
-/// Whether the attachment propagates to the table.
-pub(crate) async fn exists(
+/// Whether the attachment is associated with the table, or propagates to it.
+pub(crate) async fn exists<R: Relation>(
     aws: &Aws,
     table: &TransitGatewayRouteTableId,
     attachment: &TransitGatewayAttachmentId,
 ) -> Result<bool, ApiError> {
-    let found = ApiError::if_found(api::get(aws, &Propagation::of(table, attachment)).await)?;
+    let found = ApiError::if_found(api::get(aws, &Link::<R>::of(table, attachment)).await)?;
     Ok(found.is_some_and(|found| found.is_living()))
 }
 
-/// Propagates the routes of the attachment to the table, or ends that.
-pub(crate) async fn set(
+/// Associates the attachment with the table or propagates its routes to it, or ends that.
+pub(crate) async fn set<R: Relation>(
     work: &Work<'_>,
     table: &TransitGatewayRouteTableId,
     attachment: &TransitGatewayAttachmentId,
     wanted: bool,
 ) -> Result<(), Diagnostics> {
     let Work { cloud: aws, op, .. } = work;
-    let part = Propagation::of(table, attachment);
+    let link = Link::<R>::of(table, attachment);
     if wanted {
-        ended(work, &part).await?;
-        let done = || exists(aws, table, attachment);
-        op.settle("enabled", done, || api::create(aws, &part)).await?;
-        part.reconcile(work).await.map(drop)
-    } else if op.call(|| exists(aws, table, attachment)).await? {
-        part.delete(work).await
+        ended(work, &link).await?;
+        let done = || exists::<R>(aws, table, attachment);
+        op.settle(R::STATES.begun, done, || api::create(aws, &link)).await?;
+        link.reconcile(work).await.map(drop)
+    } else if op.call(|| exists::<R>(aws, table, attachment)).await? {
+        link.delete(work).await
     } else {
         Ok(())
     }
 }
 
-fn malformed(id: &str) -> Diagnostic {
+fn malformed<R: Relation>(id: &str) -> Diagnostic {
     Diagnostic::error(
         "Invalid import ID",
         format!(
-            "{id:?} is not the ID of a propagation. Use the ID of the route table and the ID of the attachment, \
-             separated by an underscore: `tgw-rtb-0123_tgw-attach-0123`."
+            "{id:?} is not the ID of {}. Use the ID of the route table and the ID of the attachment, \
+             separated by an underscore: `tgw-rtb-0123_tgw-attach-0123`.",
+            R::A_NOUN
         ),
     )
 }
