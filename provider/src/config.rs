@@ -17,8 +17,9 @@ pub(crate) struct Config {
     #[attr(required, validate = name)]
     pub(crate) owner: Attr<String>,
     /// Location of the claims document, which records the ranges claimed by all owners of the fabric: a file path,
-    /// `s3://bucket/key` or `gs://bucket/key`. Without it, only the ranges in this configuration and in live networks
-    /// are checked.
+    /// `s3://bucket/key` or `gs://bucket/key`. A plan claims its ranges for 1 hour, an apply until the object is
+    /// destroyed. The document has up to 16 MiB, which is enough for about 80,000 claims. Without it, only the ranges
+    /// in this configuration and in live networks are checked.
     #[attr(optional)]
     pub(crate) claims: Attr<String>,
     /// AWS account to manage. Credentials come from the same sources as in the AWS CLI: environment variables, shared

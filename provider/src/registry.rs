@@ -15,7 +15,11 @@ pub(crate) struct Warren {
 
 impl Default for Warren {
     fn default() -> Warren {
-        let guard = Guard::default();
+        // Without the cookie, a developer attaches Terraform to this process, which then serves all runs.
+        let guard = match std::env::var_os("TF_PLUGIN_MAGIC_COOKIE") {
+            Some(_) => Guard::of_this_run(),
+            None => Guard::default(),
+        };
         Warren {
             aws: warren_aws::Session::new(guard.clone()),
             gcp: warren_gcp::Session::new(guard.clone()),

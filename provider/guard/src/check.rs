@@ -4,10 +4,10 @@ use std::collections::BTreeSet;
 
 use ipnet::IpNet;
 
-use crate::claims::Claims;
+use crate::claims::{Claim, Claims};
 use crate::live::{Live, LiveRange};
 use crate::run::{Home, Run};
-use crate::{GuardConfig, Key, Parent, PlannedRange, PlannedResource, Role};
+use crate::{GuardConfig, Key, Location, Parent, PlannedRange, PlannedResource, Role};
 
 /// What is wrong with one range.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -30,7 +30,7 @@ pub(crate) enum Other {
     /// A live network.
     Live(LiveRange),
     /// A claim.
-    Claim { owner: String, kind: String, name: String, net: IpNet },
+    Claim(Claim),
     /// Networks that do not contain the subnet, with their ranges.
     Networks(Vec<(String, Vec<IpNet>)>),
 }
@@ -49,6 +49,7 @@ pub(crate) enum Why {
     LeftOver,
     Adopted,
     Claimed,
+    ClaimedElsewhere,
     OutsideNetwork,
     OutsideTold,
     OutsideCandidates,
@@ -59,10 +60,13 @@ pub(crate) fn in_run(run: &Run, resource: &PlannedResource) -> Vec<Finding> {
     let mut found = Vec::new();
     for (position, range) in resource.ranges.iter().enumerate() {
         for (other, theirs) in run.overlapping(&resource.key, &range.net) {
+            let (here, there) = (&resource.key.location, &other.key.location);
             let why = match (&range.role, &theirs.role) {
-                (Role::Part(parent), Role::Occupy) => part_in_network(run, range, parent, other),
-                (Role::Occupy, Role::Part(parent)) => part_in_network(run, theirs, parent, resource),
-                (Role::Part(mine), Role::Part(its)) => siblings(run, (range, mine), (theirs, its)),
+                (Role::Part(parent), Role::Occupy) => part_in_network(run, range, parent, here, other),
+                (Role::Occupy, Role::Part(parent)) => part_in_network(run, theirs, parent, there, resource),
+                (Role::Part(mine), Role::Part(its)) => {
+                    siblings(run, (range, mine, here), (theirs, its, there))
+                }
                 _ => rule(range, theirs),
             };
             if let Some(why) = why {
@@ -97,9 +101,10 @@ fn part_in_network(
     run: &Run,
     part: &PlannedRange,
     parent: &Parent,
+    location: &Location,
     network: &PlannedResource,
 ) -> Option<Why> {
-    match run.home(&part.net, parent) {
+    match run.home(&part.net, parent, location) {
         // The networks of the run are compared with each other.
         Home::Planned(_) | Home::Candidate(_) | Home::OutsideCandidates(_) | Home::Unknown => None,
         Home::Foreign(id) => (network.id.as_deref() != Some(id)).then_some(Why::OtherNetwork),
@@ -109,13 +114,19 @@ fn part_in_network(
 /// Two subnets that overlap.
 fn siblings(
     run: &Run,
-    (a, mine): (&PlannedRange, &Parent),
-    (b, its): (&PlannedRange, &Parent),
+    (a, mine, here): (&PlannedRange, &Parent, &Location),
+    (b, its, there): (&PlannedRange, &Parent, &Location),
 ) -> Option<Why> {
-    let planned = |range: &PlannedRange, parent| matches!(run.home(&range.net, parent), Home::Planned(_));
-    let differ = mine.id.is_some() && its.id.is_some() && mine.id != its.id;
+    let elsewhere = here != there;
+    let planned = |range: &PlannedRange, parent, location| match run.home(&range.net, parent, location) {
+        Home::Planned(_) => true,
+        // Which of the networks it is, is certain only if they cannot be the same.
+        Home::Candidate(_) => elsewhere,
+        _ => false,
+    };
+    let differ = elsewhere || (mine.id.is_some() && its.id.is_some() && mine.id != its.id);
     // Two overlapping networks of the run are reported once, not again for each of their subnets.
-    (!(differ && planned(a, mine) && planned(b, its))).then_some(Why::Siblings)
+    (!(differ && planned(a, mine, here) && planned(b, its, there))).then_some(Why::Siblings)
 }
 
 /// Subnets outside their network.
@@ -123,7 +134,7 @@ pub(crate) fn outside(run: &Run, live: &Live, resource: &PlannedResource) -> Vec
     let mut found = Vec::new();
     for (position, range) in resource.ranges.iter().enumerate() {
         let Role::Part(parent) = &range.role else { continue };
-        if let Some((why, networks)) = outside_of(run, live, range, parent) {
+        if let Some((why, networks)) = outside_of(run, live, range, parent, &resource.key.location) {
             let other = Other::Networks(networks);
             found.push(Finding { range: position, warning: false, other, why });
         }
@@ -136,13 +147,19 @@ const CANDIDATES: usize = 5;
 
 type Networks = Vec<(String, Vec<IpNet>)>;
 
-fn outside_of(run: &Run, live: &Live, range: &PlannedRange, parent: &Parent) -> Option<(Why, Networks)> {
+fn outside_of(
+    run: &Run,
+    live: &Live,
+    range: &PlannedRange,
+    parent: &Parent,
+    location: &Location,
+) -> Option<(Why, Networks)> {
     let holds = |nets: &[IpNet]| nets.iter().any(|net| net.contains(&range.net));
     let same_family = |nets: &[IpNet]| nets.iter().any(|net| family(net) == family(&range.net));
     if holds(&parent.cidrs) {
         return None;
     }
-    match run.home(&range.net, parent) {
+    match run.home(&range.net, parent, location) {
         Home::Planned(network) => {
             let nets = occupied(network);
             let maybe = network.unknown.contains(&family(&range.net));
@@ -202,7 +219,7 @@ fn live_rule(
         (Role::Excluded, _) => false,
         (Role::Part(parent), Some(network)) => parent.id.as_ref() == Some(network),
         // A subnet of an unknown network represents that network.
-        (Role::Part(parent), None) => match run.home(&range.net, parent) {
+        (Role::Part(parent), None) => match run.home(&range.net, parent, &resource.key.location) {
             Home::Foreign(id) => id != theirs.id && live.nets_of(id).is_empty(),
             _ => false,
         },
@@ -232,21 +249,29 @@ fn live_rule(
     }
 }
 
-/// Conflicts of `resource` with the claims of other owners.
+/// Conflicts of `resource` with the claims of other owners, and with those of the same owner in other locations that
+/// this run does not plan. The latter are errors only where the processes of the run cannot meet: elsewhere, the run
+/// may be about to destroy or move the object.
 pub(crate) fn with_claims(
     run: &Run,
     live: &Live,
     claims: &Claims,
     config: &GuardConfig,
     resource: &PlannedResource,
+    apart: bool,
 ) -> Vec<Finding> {
+    let elsewhere = |claim: &Claim| {
+        let (location, here) = (claim.location(), &resource.key.location);
+        let differ = !location.is_empty() && !here.is_empty() && location != *here;
+        differ && (apart || (claim.planned_until.is_none() && !run.knows_key(&claim.key())))
+    };
     let mut found = Vec::new();
     let mut seen = BTreeSet::new();
     for (position, range) in resource.ranges.iter().enumerate() {
         let counts = match &range.role {
             Role::Reserve | Role::Occupy => true,
             Role::Excluded => false,
-            Role::Part(parent) => match run.home(&range.net, parent) {
+            Role::Part(parent) => match run.home(&range.net, parent, &resource.key.location) {
                 Home::Foreign(id) => live.nets_of(id).is_empty(),
                 _ => false,
             },
@@ -255,16 +280,13 @@ pub(crate) fn with_claims(
             continue;
         }
         for claim in claims.overlapping(&range.net) {
-            if claim.owner == config.owner || !seen.insert((position, claim.clone())) {
+            let own = claim.owner == config.owner;
+            if (own && !elsewhere(claim)) || !seen.insert((position, claim.clone())) {
                 continue;
             }
-            let other = Other::Claim {
-                owner: claim.owner.clone(),
-                kind: claim.kind.clone(),
-                name: claim.name.clone(),
-                net: claim.net,
-            };
-            found.push(Finding { range: position, warning: false, other, why: Why::Claimed });
+            let why = if own { Why::ClaimedElsewhere } else { Why::Claimed };
+            let warning = own && !apart;
+            found.push(Finding { range: position, warning, other: Other::Claim(claim.clone()), why });
         }
     }
     found

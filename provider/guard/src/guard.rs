@@ -1,16 +1,18 @@
 //! The guard of one provider process.
 
+use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use futures::future::join_all;
 use ipnet::IpNet;
-use tf_provider_rs::Diagnostics;
+use tf_provider_rs::{Diagnostic, Diagnostics};
 use tokio::sync::OnceCell;
 
-use crate::claims::{Change, ClaimRole, Claims, Store, StoreError};
+use crate::claims::{self, Change, ClaimRole, Claims, Document, Store, StoreError, Wanted};
+use crate::ledger::{Apart, Ledger, Record};
 use crate::live::Live;
 use crate::run::Run;
-use crate::{GuardConfig, Key, LiveSource, PlannedResource, check, report, suggest};
+use crate::{GuardConfig, Key, LiveSource, PlannedRange, PlannedResource, Role, check, report, suggest};
 
 /// Compares all ranges of a run. Clones share their state.
 #[derive(Clone, Default)]
@@ -19,12 +21,29 @@ pub struct Guard(Arc<Mutex<Session>>);
 /// One run, which starts when the provider is configured.
 #[derive(Default)]
 struct Session {
+    configured: bool,
+    validated: bool,
     config: GuardConfig,
     run: Run,
     sources: Vec<Arc<dyn LiveSource>>,
     live: Arc<OnceCell<Arc<Fetched<Live>>>>,
     store: Option<Result<Arc<Store>, StoreError>>,
-    claims: Arc<OnceCell<Arc<Fetched<Claims>>>>,
+    claims: Arc<OnceCell<Arc<Fetched<(Document, Claims)>>>>,
+    /// Resources whose claims this process has settled, and whether plans can be claimed.
+    settled: BTreeSet<Key>,
+    unclaimable: bool,
+    sharing: Sharing,
+}
+
+/// Whether the guard shares its ranges with the other processes of the run.
+#[derive(Default)]
+enum Sharing {
+    /// It is the only one.
+    #[default]
+    Alone,
+    Shared(Ledger),
+    /// The processes cannot meet; the reason until it is reported.
+    Apart(Option<Apart>),
 }
 
 /// A value that is fetched once per run, with diagnostics that are reported once.
@@ -52,11 +71,32 @@ impl Guard {
         guard
     }
 
+    /// A guard that is not configured yet, and shares its ranges with the other provider processes that the same
+    /// process has started.
+    pub fn of_this_run() -> Guard {
+        let sharing = Sharing::Shared(Ledger::of_this_run());
+        Guard(Arc::new(Mutex::new(Session { sharing, ..Session::default() })))
+    }
+
     /// Applies the provider configuration and starts a run, which discards the planned ranges, live sources and
     /// cached claims of an earlier run in this process. Call it before [`Guard::add_live`]. Sends no request.
     pub fn configure(&self, config: GuardConfig) {
         let store = config.claims.as_ref().map(|url| Store::open(url, &config).map(Arc::new));
-        *self.lock() = Session { config, store, ..Session::default() };
+        let mut session = self.lock();
+        let mut sharing = std::mem::take(&mut session.sharing);
+        if let Sharing::Shared(ledger) = &mut sharing {
+            ledger.rewind();
+        }
+        *session = Session { config, store, sharing, configured: true, ..Session::default() };
+    }
+
+    /// Call it when Terraform validates a resource. While the provider is not configured, this shows that Terraform
+    /// validates the configuration: a plan follows, so what an earlier plan of the run has shared no longer counts.
+    pub fn validating(&self) {
+        let mut session = self.lock();
+        if !session.configured && !std::mem::replace(&mut session.validated, true) {
+            session.end_earlier_plan();
+        }
     }
 
     /// Adds a cloud whose live networks are compared.
@@ -70,9 +110,7 @@ impl Guard {
     /// error that lists every pair, and one warning for suspicious overlaps.
     pub async fn plan(&self, resource: PlannedResource) -> Diagnostics {
         let mut diagnostics = Diagnostics::default();
-        if let Some(earlier) = self.lock().run.register(resource.clone()) {
-            diagnostics.push(report::name_used_twice(&earlier, &resource));
-        }
+        diagnostics.extend(self.register(&resource).await);
         let live = self.live().await;
         let claims = self.claims().await;
         diagnostics.extend(live.take_complaints());
@@ -80,11 +118,12 @@ impl Guard {
 
         let session = self.lock();
         let (run, config) = (&session.run, &session.config);
-        let (live, claims) = (&live.value, &claims.value);
+        let (live, document, claims) = (&live.value, &claims.value.0, &claims.value.1);
         let mut findings = check::in_run(run, &resource);
         findings.extend(check::outside(run, live, &resource));
         findings.extend(check::with_live(run, live, config, &resource));
-        findings.extend(check::with_claims(run, live, claims, config, &resource));
+        let apart = matches!(session.sharing, Sharing::Apart(_));
+        findings.extend(check::with_claims(run, live, claims, config, &resource, apart));
         findings.sort_by_key(|finding| finding.range);
         let (warnings, errors): (Vec<_>, Vec<_>) = findings.into_iter().partition(|finding| finding.warning);
         let free = |position: usize| match resource.ranges.get(position) {
@@ -93,12 +132,43 @@ impl Guard {
         };
         diagnostics.0.extend(report::conflicts(&resource, config, &errors, &free));
         diagnostics.0.extend(report::suspicions(&resource, config, &warnings));
+        let wanted = wanted(&resource, apart);
+        let owner = config.owner.clone();
+        let claim = errors.is_empty()
+            && !session.unclaimable
+            && !session.settled.contains(&resource.key)
+            && !wanted.nets.is_empty()
+            && !document.holds(&owner, &wanted, claims::now());
+        let store = session.store.clone().filter(|_| claim);
+        drop(session);
+        diagnostics.extend(self.claim_plan(store, wanted, &owner).await);
         diagnostics
+    }
+
+    /// Claims what is planned, until the plan is applied or too old. A plan needs no permission to write: without it,
+    /// only the apply claims.
+    async fn claim_plan(
+        &self,
+        store: Option<Result<Arc<Store>, StoreError>>,
+        wanted: Wanted,
+        owner: &str,
+    ) -> Diagnostics {
+        match change_claims(store, Change::Plan(wanted.clone())).await {
+            Ok(taken) if taken.is_empty() => Diagnostics::default(),
+            Ok(taken) => report::claim_refused(&wanted.key, &taken, &wanted.nets, owner).into(),
+            Err(error) => {
+                let told = std::mem::replace(&mut self.lock().unclaimable, true);
+                if told { Diagnostics::default() } else { report::plan_not_claimed(&error).into() }
+            }
+        }
     }
 
     /// Removes the ranges of a resource whose destruction is planned. `id` is the ID of the object to be destroyed.
     pub fn forget(&self, key: &Key, id: Option<&str>) {
-        self.lock().run.forget(key, id);
+        let mut session = self.lock();
+        let (fabric, owner) = (session.config.fabric.clone(), session.config.owner.clone());
+        session.exchange(&[Record::Gone { fabric, owner, key: key.clone(), id: id.map(str::to_owned) }]);
+        session.run.forget(key, id);
     }
 
     /// Claims ranges for a resource, replacing earlier claims of the same key. Call it during the apply, before the
@@ -108,13 +178,17 @@ impl Guard {
     /// # Errors
     /// Diagnostics for the user: the ranges belong to another owner, or the store cannot be read or written.
     pub async fn claim(&self, key: &Key, role: ClaimRole, nets: &[IpNet]) -> Result<(), Diagnostics> {
-        let (store, owner) = {
+        let (store, owner, own_elsewhere) = {
             let mut session = self.lock();
             session.run.applied(key);
-            (session.store.clone(), session.config.owner.clone())
+            session.settled.insert(key.clone());
+            let apart = matches!(session.sharing, Sharing::Apart(_));
+            (session.store.clone(), session.config.owner.clone(), apart)
         };
-        let change = Change::Claim { key: key.clone(), role, nets: nets.to_vec() };
-        let taken = change_claims(store, change).await?;
+        let wanted = Wanted { key: key.clone(), role, nets: nets.to_vec(), own_elsewhere };
+        let taken = change_claims(store, Change::Claim(wanted))
+            .await
+            .map_err(|error| report::store_failed(&error))?;
         if taken.is_empty() { Ok(()) } else { Err(report::claim_refused(key, &taken, nets, &owner).into()) }
     }
 
@@ -124,7 +198,30 @@ impl Guard {
     /// Diagnostics for the user: the store cannot be read or written.
     pub async fn release(&self, key: &Key) -> Result<(), Diagnostics> {
         let store = self.lock().store.clone();
-        change_claims(store, Change::Release { key: key.clone() }).await.map(|_| ())
+        let released = change_claims(store, Change::Release { key: key.clone() }).await;
+        released.map(|_| ()).map_err(|error| report::store_failed(&error).into())
+    }
+
+    /// Registers a resource in this process and in the ledger.
+    async fn register(&self, resource: &PlannedResource) -> Diagnostics {
+        let (guard, planned) = (self.clone(), resource.clone());
+        // The other processes of the run may have to be waited for.
+        let registered = tokio::task::spawn_blocking(move || {
+            let mut session = guard.lock();
+            let (fabric, owner) = (session.config.fabric.clone(), session.config.owner.clone());
+            session.exchange(&[Record::Planned { fabric, owner, resource: (&planned).into() }]);
+            (session.run.register(planned), session.take_apart())
+        });
+        let mut diagnostics = Diagnostics::default();
+        match registered.await {
+            Ok((earlier, apart)) => {
+                diagnostics.0.extend(apart);
+                diagnostics.0.extend(earlier.map(|earlier| report::name_used_twice(&earlier, resource)));
+            }
+            // Only if the runtime is shut down, which ends the plan.
+            Err(error) => tracing::debug!(%error, "planned ranges not registered"),
+        }
+        diagnostics
     }
 
     async fn live(&self) -> Arc<Fetched<Live>> {
@@ -146,7 +243,7 @@ impl Guard {
         Arc::clone(cell.get_or_init(|| fetch).await)
     }
 
-    async fn claims(&self) -> Arc<Fetched<Claims>> {
+    async fn claims(&self) -> Arc<Fetched<(Document, Claims)>> {
         let (cell, store) = {
             let session = self.lock();
             (Arc::clone(&session.claims), session.store.clone())
@@ -158,8 +255,14 @@ impl Guard {
                 Some(Err(error)) => Err(error),
             };
             Arc::new(match document {
-                Ok(document) => Fetched::new(Claims::new(document.claims), Diagnostics::default()),
-                Err(error) => Fetched::new(Claims::default(), report::store_failed(&error).into()),
+                Ok(document) => {
+                    let claims = Claims::new(document.claims.clone());
+                    Fetched::new((document, claims), Diagnostics::default())
+                }
+                Err(error) => {
+                    self.lock().unclaimable = true;
+                    Fetched::new(Default::default(), report::store_failed(&error).into())
+                }
             })
         };
         Arc::clone(cell.get_or_init(|| fetch).await)
@@ -170,21 +273,82 @@ impl Guard {
     }
 }
 
+impl Session {
+    /// Shares `own` with the other processes of the run, and registers what they have planned.
+    fn exchange(&mut self, own: &[Record]) {
+        let Sharing::Shared(ledger) = &mut self.sharing else { return };
+        match ledger.exchange(own) {
+            Ok(records) => records.into_iter().for_each(|record| self.learn(record)),
+            Err(apart) => self.give_up(apart),
+        }
+    }
+
+    fn end_earlier_plan(&mut self) {
+        if let Sharing::Shared(ledger) = &mut self.sharing
+            && let Err(apart) = ledger.append_if_used(&[Record::Validated {}])
+        {
+            self.give_up(apart);
+        }
+    }
+
+    fn learn(&mut self, record: Record) {
+        let Session { config, run, .. } = self;
+        let of = |owner: String| (owner != config.owner).then_some(owner);
+        match record {
+            Record::Planned { fabric, owner, resource } if fabric == config.fabric => {
+                let mut resource = PlannedResource::from(resource);
+                resource.key.owner = of(owner);
+                run.register_foreign(resource);
+            }
+            Record::Gone { fabric, owner, key, id } if fabric == config.fabric => {
+                let key = Key { owner: of(owner), ..key };
+                run.forget_foreign(&key, id.as_deref());
+            }
+            Record::Validated {} => run.clear_foreign(),
+            Record::Planned { .. } | Record::Gone { .. } => {}
+        }
+    }
+
+    fn give_up(&mut self, apart: Apart) {
+        tracing::warn!(why = %apart, "planned ranges are not shared with other processes of the run");
+        self.sharing = Sharing::Apart(Some(apart));
+    }
+
+    /// The warning that the processes cannot meet, once.
+    fn take_apart(&mut self) -> Option<Diagnostic> {
+        match &mut self.sharing {
+            Sharing::Apart(why) => why.take().map(|why| report::apart(&why, &self.config)),
+            Sharing::Alone | Sharing::Shared(_) => None,
+        }
+    }
+}
+
 impl std::fmt::Debug for Guard {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str("Guard")
     }
 }
 
-/// Applies a change to the store, if there is one, and returns conflicting claims of other owners.
+/// Applies a change to the store, if there is one, and returns conflicting claims.
 async fn change_claims(
     store: Option<Result<Arc<Store>, StoreError>>,
     change: Change,
-) -> Result<Vec<crate::claims::Claim>, Diagnostics> {
-    let outcome = match store {
-        None => return Ok(Vec::new()),
-        Some(Ok(store)) => store.change(change).await,
-        Some(Err(error)) => Err(error),
+) -> Result<Vec<claims::Claim>, StoreError> {
+    match store {
+        None => Ok(Vec::new()),
+        Some(store) => store?.change(change).await,
+    }
+}
+
+/// The ranges of a resource that are claimed. Clouds assign IPv6 ranges of networks, so those are unique.
+fn wanted(resource: &PlannedResource, own_elsewhere: bool) -> Wanted {
+    let reserves = |range: &&PlannedRange| range.role == Role::Reserve;
+    let role = match resource.ranges.iter().any(|range| reserves(&range)) {
+        true => ClaimRole::Reserve,
+        false => ClaimRole::Occupy,
     };
-    outcome.map_err(|error| report::store_failed(&error).into())
+    let occupies = |range: &&PlannedRange| range.role == Role::Occupy && matches!(range.net, IpNet::V4(_));
+    let counts = |range: &&PlannedRange| reserves(range) || occupies(range);
+    let nets = resource.ranges.iter().filter(counts).map(|range| range.net).collect();
+    Wanted { key: resource.key.clone(), role, nets, own_elsewhere }
 }

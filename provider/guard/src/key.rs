@@ -67,12 +67,15 @@ pub struct Key {
     pub name: String,
     /// Where the object is.
     pub location: Location,
+    /// The owner, if it is not that of this process: another process of the run may have another one.
+    #[serde(skip)]
+    pub(crate) owner: Option<String>,
 }
 
 impl Key {
     /// The key of an object whose location is not known, or which has none.
     pub fn new(kind: &'static str, name: impl Into<String>) -> Key {
-        Key { kind: kind.into(), name: name.into(), location: Location::default() }
+        Key { kind: kind.into(), name: name.into(), location: Location::default(), owner: None }
     }
 
     /// Sets the location.

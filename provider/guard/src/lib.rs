@@ -1,8 +1,9 @@
 //! The overlap guard: rejects ranges that conflict within a fabric during the plan.
 //!
-//! One provider process plans all `warren_*` resources of a run. Each resource registers its ranges with the
-//! [`Guard`], which compares them with the other ranges of the run (address plans, networks, subnets), with live
-//! networks ([`LiveSource`]) and with the claims of other owners ([`ClaimsUrl`]). During the apply, [`Guard::claim`]
+//! Each resource registers its ranges with the [`Guard`] of its provider process, which compares them with the other
+//! ranges of the run (address plans, networks, subnets), with live networks ([`LiveSource`]) and with the claims of
+//! other owners ([`ClaimsUrl`]). Terraform starts one process for each provider configuration; those of a run share
+//! their ranges in a ledger. During the apply, [`Guard::claim`]
 //! decides which of two concurrent owners gets a range.
 
 mod check;
@@ -11,6 +12,7 @@ mod config;
 mod guard;
 mod index;
 mod key;
+mod ledger;
 mod live;
 mod planned;
 mod report;

@@ -8,6 +8,7 @@ use tf_provider_rs::{Diagnostic, Path};
 
 use crate::check::{Finding, Other, Why};
 use crate::claims::{Claim, StoreError};
+use crate::ledger::Apart;
 use crate::{GuardConfig, Key, PlannedResource};
 
 /// Maximum number of conflicts listed for one resource; further ones are only counted.
@@ -52,8 +53,18 @@ pub(crate) fn suspicions(
     findings: &[Finding],
 ) -> Option<Diagnostic> {
     let first = findings.first()?;
-    let summary = format!("Live networks overlap {}", resource.key);
+    let what = match findings.iter().all(|finding| finding.why == Why::ClaimedElsewhere) {
+        true => "Claims of this owner",
+        false => "Live networks",
+    };
+    let summary = format!("{what} overlap {}", resource.key);
     let mut detail = list(resource, config, findings, None);
+    if findings.iter().any(|finding| finding.why == Why::ClaimedElsewhere) {
+        detail.push_str(
+            "\nIf this run destroys the other network or changes its range, ignore the warning. Otherwise, choose \
+             another range.",
+        );
+    }
     if findings.iter().any(|finding| finding.why == Why::LeftOver) {
         detail.push_str(
             "\nA network with the tags of this owner that this run does not manage is either left over from an \
@@ -67,6 +78,27 @@ pub(crate) fn suspicions(
         );
     }
     Some(Diagnostic::warning(summary, detail).at(path(resource, first)))
+}
+
+/// The processes of this run cannot compare what they plan.
+pub(crate) fn apart(why: &Apart, config: &GuardConfig) -> Diagnostic {
+    let instead = match config.claims {
+        Some(_) => {
+            "Instead, this plan is compared with the claims, which other provider configurations make when they plan.              Of two that plan at the same time, the second may be refused only during the apply."
+        }
+        None => {
+            "Overlaps with resources of other provider configurations are not reported. Set `claims` in the provider \
+             block, so that they are compared."
+        }
+    };
+    Diagnostic::warning(
+        "Provider configurations are not compared with each other",
+        format!(
+            "Terraform starts a process for each provider configuration (`alias`), and this one cannot share its \
+             ranges with the others: {why}.\n{instead} If there is only one provider configuration, ignore this \
+             warning.",
+        ),
+    )
 }
 
 /// Two resources of one type with one name.
@@ -96,15 +128,11 @@ pub(crate) fn name_used_twice(earlier: &PlannedResource, later: &PlannedResource
 pub(crate) fn claim_refused(key: &Key, taken: &[Claim], mine: &[IpNet], owner: &str) -> Diagnostic {
     let mut detail = format!("{key} (owner {owner:?}) cannot claim {}:\n", nets(mine));
     for claim in taken.iter().take(LISTED) {
-        let _ = writeln!(
-            detail,
-            "  - {} is claimed by owner {:?} for {} {:?}",
-            claim.net, claim.owner, claim.kind, claim.name
-        );
+        let _ = writeln!(detail, "  - {} is claimed for {}", claim.net, claimant(claim));
     }
     more(&mut detail, taken.len());
     detail.push_str(
-        "The range was claimed after this plan was created. Run the plan again; it suggests a free \
+        "The range was claimed after this plan had started. Run the plan again; it suggests a free \
                      range.",
     );
     Diagnostic::error("Addresses claimed by another owner", detail)
@@ -124,9 +152,21 @@ pub(crate) fn store_failed(error: &StoreError) -> Diagnostic {
         StoreError::OtherFabric { .. } => {
             "Each fabric needs its own claims document. Change `fabric` or `claims` in the provider block."
         }
+        StoreError::TooLarge { .. } => "Remove claims of objects that do not exist any more.",
         StoreError::Contended { .. } => "Apply again.",
     };
     Diagnostic::error("Claims document is not available", format!("{error}.\n{hint}"))
+}
+
+/// The warning for a plan whose ranges could not be claimed.
+pub(crate) fn plan_not_claimed(error: &StoreError) -> Diagnostic {
+    Diagnostic::warning(
+        "Planned ranges are not claimed",
+        format!(
+            "{error}.\nThe apply claims them instead, so an owner who plans the same ranges in the meantime is not \
+             refused. To claim them during the plan, permit it to write the claims document."
+        ),
+    )
 }
 
 fn path(resource: &PlannedResource, finding: &Finding) -> Path {
@@ -147,9 +187,11 @@ fn list(
     let mut text = String::new();
     for (position, findings) in by_range {
         let Some(range) = resource.ranges.get(position) else { continue };
-        let _ = writeln!(text, "{} = {} of {}:", range.path, range.net, who(&resource.key, config));
+        let here = &resource.key;
+        let elsewhere = findings.iter().any(|finding| is_elsewhere(&finding.other, here));
+        let _ = writeln!(text, "{} = {} of {}:", range.path, range.net, who(here, config, elsewhere));
         for finding in findings {
-            let _ = writeln!(text, "  - {}", sentence(&range.net, finding, config));
+            let _ = writeln!(text, "  - {}", sentence(here, &range.net, finding, config));
         }
         let prefix = range.net.prefix_len();
         match free.map(|free| free(position)) {
@@ -173,16 +215,39 @@ fn more(text: &mut String, number: usize) {
     }
 }
 
-fn who(key: &Key, config: &GuardConfig) -> String {
-    if config.owner.is_empty() { key.to_string() } else { format!("{key} (owner {:?})", config.owner) }
+/// A resource with its owner, and its location if that matters.
+fn who(key: &Key, config: &GuardConfig, located: bool) -> String {
+    let owner = key.owner.as_ref().unwrap_or(&config.owner);
+    let owner = (!owner.is_empty()).then(|| format!("owner {owner:?}"));
+    let location = (located && !key.location.is_empty()).then(|| key.location.to_string());
+    let more: Vec<String> = owner.into_iter().chain(location).collect();
+    if more.is_empty() { key.to_string() } else { format!("{key} ({})", more.join("; ")) }
 }
 
-fn sentence(net: &IpNet, finding: &Finding, config: &GuardConfig) -> String {
+/// The resource of a claim, with its owner, and its location if that is known.
+fn claimant(claim: &Claim) -> String {
+    let location = claim.location();
+    let location = (!location.is_empty()).then(|| format!("; {location}")).unwrap_or_default();
+    let state = if claim.planned_until.is_some() { "planned, not applied" } else { "claims" };
+    format!("{} {:?} (owner {:?}, {state}{location})", claim.kind, claim.name, claim.owner)
+}
+
+/// Whether the other resource of a conflict is in another account, project or region.
+fn is_elsewhere(other: &Other, here: &Key) -> bool {
+    let location = match other {
+        Other::Planned { key, .. } => key.location.clone(),
+        Other::Claim(claim) => claim.location(),
+        Other::Live(_) | Other::Networks(_) => return false,
+    };
+    !location.is_empty() && !here.location.is_empty() && location != here.location
+}
+
+fn sentence(here: &Key, net: &IpNet, finding: &Finding, config: &GuardConfig) -> String {
     let why = reason(finding.why);
     match &finding.other {
         Other::Planned { key, id, net: theirs, path } => {
             let id = id.as_ref().map(|id| format!(", {id}")).unwrap_or_default();
-            let who = who(key, config);
+            let who = who(key, config, is_elsewhere(&finding.other, here));
             format!("{} {path} = {theirs} of {who}{id}: {why}", relation(net, theirs))
         }
         Other::Live(live) => {
@@ -196,8 +261,9 @@ fn sentence(net: &IpNet, finding: &Finding, config: &GuardConfig) -> String {
             let of = format!("live {}{name} ({owner}; {})", live.id, live.location);
             format!("{} {theirs} of {of}: {why}", relation(net, &theirs))
         }
-        Other::Claim { owner, kind, name, net: theirs } => {
-            format!("{} {theirs} of {kind} {name:?} (owner {owner:?}, claims): {why}", relation(net, theirs))
+        Other::Claim(claim) => {
+            let theirs = claim.net;
+            format!("{} {theirs} of {}: {why}", relation(net, &theirs), claimant(claim))
         }
         Other::Networks(networks) => {
             let list: Vec<String> = networks
@@ -235,6 +301,7 @@ fn reason(why: Why) -> &'static str {
         Why::LeftOver => "it has the tags of this owner but is not part of this run",
         Why::Adopted => "a network with exactly this range exists",
         Why::Claimed => "another owner has claimed the range",
+        Why::ClaimedElsewhere => "this owner has claimed the range in another location",
         Why::OutsideNetwork | Why::OutsideTold => "a subnet must be inside its network",
         Why::OutsideCandidates => {
             "the subnet's network is known only after apply, and no network that this run creates contains the range"

@@ -7,15 +7,15 @@ use ipnet::IpNet;
 use warren_cidr::Family;
 
 use crate::index::Index;
-use crate::{Key, Parent, PlannedRange, PlannedResource, Role};
+use crate::{Key, Location, Parent, PlannedRange, PlannedResource, Role};
 
-/// All ranges planned since the run started. A change costs O(log n) per range.
+/// All ranges planned since the run started, by this process and by the others of the run. A change costs O(log n) per range.
 #[derive(Debug, Default)]
 pub(crate) struct Run {
     resources: BTreeMap<Key, Entry>,
     ranges: Index<At>,
     by_id: BTreeMap<String, Key>,
-    pending: BTreeMap<Cow<'static, str>, Pending>,
+    pending: BTreeMap<(Cow<'static, str>, Location), Pending>,
     pools: BTreeMap<Key, Vec<Vec<IpNet>>>,
     gone: BTreeSet<Key>,
     gone_ids: BTreeSet<String>,
@@ -29,6 +29,8 @@ struct Entry {
     resource: PlannedResource,
     /// Whether the resource was applied after it was planned. If so, the next plan of its key replaces it.
     applied: bool,
+    /// Whether another process of the run planned it.
+    foreign: bool,
 }
 
 /// Resources of one type that do not exist yet.
@@ -56,13 +58,24 @@ impl Run {
     /// Registers a resource, replacing the earlier one of the same key. Returns the earlier resource if it is
     /// certainly a different one: both exist and have different IDs, or both are new and their known ranges differ.
     pub(crate) fn register(&mut self, resource: PlannedResource) -> Option<PlannedResource> {
+        self.insert(resource, false)
+    }
+
+    /// Registers what another process of the run has planned, unless this one has planned the same resource.
+    pub(crate) fn register_foreign(&mut self, resource: PlannedResource) {
+        if self.resources.get(&resource.key).is_none_or(|entry| entry.foreign) {
+            self.insert(resource, true);
+        }
+    }
+
+    fn insert(&mut self, resource: PlannedResource, foreign: bool) -> Option<PlannedResource> {
         let key = resource.key.clone();
         let earlier = self.remove(&key);
         self.gone.remove(&key);
         if let Some(id) = &resource.id {
             self.by_id.insert(id.clone(), key.clone());
         } else {
-            let pending = self.pending.entry(key.kind.clone()).or_default();
+            let pending = self.pending.entry(class(&key)).or_default();
             pending.keys.insert(key.clone());
             for family in &resource.unknown {
                 *pending.unknown.entry(*family).or_default() += 1;
@@ -77,7 +90,7 @@ impl Run {
         let clash = earlier
             .filter(|earlier| !earlier.applied && certainly_two(&earlier.resource, &resource))
             .map(|earlier| earlier.resource);
-        self.resources.insert(key, Entry { resource, applied: false });
+        self.resources.insert(key, Entry { resource, applied: false, foreign });
         clash
     }
 
@@ -94,6 +107,21 @@ impl Run {
         self.gone_ids.extend(id.map(str::to_owned));
     }
 
+    /// Removes a resource whose destruction another process has planned, unless this one has planned the resource.
+    pub(crate) fn forget_foreign(&mut self, key: &Key, id: Option<&str>) {
+        if self.resources.get(key).is_none_or(|entry| entry.foreign) {
+            self.forget(key, id);
+        }
+    }
+
+    /// Removes what other processes have planned.
+    pub(crate) fn clear_foreign(&mut self) {
+        let foreign = self.resources.iter().filter(|(_, entry)| entry.foreign);
+        for key in foreign.map(|(key, _)| key.clone()).collect::<Vec<_>>() {
+            self.remove(&key);
+        }
+    }
+
     /// Records that the object of a key is about to be created.
     pub(crate) fn applied(&mut self, key: &Key) {
         if let Some(entry) = self.resources.get_mut(key) {
@@ -107,7 +135,12 @@ impl Run {
 
     /// Whether the run plans, or plans to destroy, the object with this ID or key.
     pub(crate) fn knows(&self, id: &str, key: &Key) -> bool {
-        self.knows_id(id) || self.resources.contains_key(key) || self.gone.contains(key)
+        self.knows_id(id) || self.knows_key(key)
+    }
+
+    /// Whether the run plans, or plans to destroy, the object with this key.
+    pub(crate) fn knows_key(&self, key: &Key) -> bool {
+        self.resources.contains_key(key) || self.gone.contains(key)
     }
 
     /// Whether the run plans, or plans to destroy, the object with this ID.
@@ -136,8 +169,8 @@ impl Run {
         self.pools.values().flatten()
     }
 
-    /// Determines the network of a subnet.
-    pub(crate) fn home<'a>(&'a self, net: &IpNet, parent: &'a Parent) -> Home<'a> {
+    /// Determines the network of a subnet that is at `location`.
+    pub(crate) fn home<'a>(&'a self, net: &IpNet, parent: &'a Parent, location: &Location) -> Home<'a> {
         if let Some(id) = &parent.id {
             let planned = self.by_id.get(id).and_then(|key| self.resource(key));
             return planned.map_or(Home::Foreign(id), Home::Planned);
@@ -147,12 +180,15 @@ impl Run {
         }
         let candidate =
             self.ranges.containing(net).filter_map(|(_, at)| self.range(at)).find(|(of, range)| {
-                of.key.kind == parent.kind && of.id.is_none() && range.role == Role::Occupy
+                of.key.kind == parent.kind
+                    && of.key.location == *location
+                    && of.id.is_none()
+                    && range.role == Role::Occupy
             });
         if let Some((of, _)) = candidate {
             return Home::Candidate(of);
         }
-        match self.pending.get(&parent.kind) {
+        match self.pending.get(&(parent.kind.clone(), location.clone())) {
             Some(pending) if !pending.unknown.contains_key(&Family::of(net)) && !pending.keys.is_empty() => {
                 Home::OutsideCandidates(pending.keys.iter().filter_map(|key| self.resource(key)).collect())
             }
@@ -175,7 +211,7 @@ impl Run {
             if self.by_id.get(id) == Some(key) {
                 self.by_id.remove(id);
             }
-        } else if let Some(pending) = self.pending.get_mut(&key.kind) {
+        } else if let Some(pending) = self.pending.get_mut(&class(key)) {
             pending.keys.remove(key);
             for family in &entry.resource.unknown {
                 if let Some(count) = pending.unknown.get_mut(family) {
@@ -188,6 +224,11 @@ impl Run {
         }
         Some(entry)
     }
+}
+
+/// A subnet of a network that does not exist yet may be in any of those of its location.
+fn class(key: &Key) -> (Cow<'static, str>, Location) {
+    (key.kind.clone(), key.location.clone())
 }
 
 /// A resource may be planned twice: with the existing object and, if it is to be replaced, without one.

@@ -23,7 +23,7 @@ pub(crate) fn free(
 ) -> Free {
     let (space, taken) = match &range.role {
         Role::Part(parent) => {
-            let space = match run.home(&range.net, parent) {
+            let space = match run.home(&range.net, parent, &resource.key.location) {
                 Home::Planned(network) | Home::Candidate(network) => blocks(network),
                 Home::Foreign(id) => live.nets_of(id),
                 Home::OutsideCandidates(networks) => networks.into_iter().flat_map(blocks).collect(),

@@ -191,6 +191,7 @@ impl<O: Object> Resource for Managed<O> {
     }
 
     async fn validate(&self, config: &O, diagnostics: &mut Diagnostics) {
+        self.session.guard().validating();
         config.validate(&self.session, diagnostics);
     }
 

@@ -3,7 +3,6 @@
 use tf_provider_rs::{Attr, Change, Diagnostics, Path, Value};
 
 use crate::cloud::Cloud;
-use crate::common::Common;
 use crate::managed::Object;
 use crate::memory::Objects;
 

@@ -5,7 +5,8 @@ use crate::{InputError, Source};
 use warren_cidr::parse_cidr;
 use warren_model::{Block, Defect, Model, Reservation, ReservationKind, Site};
 
-/// Reads `{version, fabric, claims: [{owner, kind, name, net, role}]}`.
+/// Reads `{version, fabric, claims: [{owner, kind, name, net, role}]}`. In version 2, a claim also says where the object
+/// is (`cloud`, `account`, `region`) and until when the claim of a plan counts (`planned_until`).
 ///
 /// # Errors
 /// The first error in the text.
@@ -21,11 +22,11 @@ pub fn read_claims(source: &Source<'_>) -> Result<Model, InputError> {
     let version = tree
         .get("version")
         .ok_or_else(|| error(&tree, "version", "`version` is missing, so this is not a claims file"))?;
-    if version.kind != Kind::Number("1".to_owned()) {
+    if !["1", "2"].iter().any(|supported| version.kind == Kind::Number((*supported).to_owned())) {
         return Err(error(
             version,
             "version",
-            "unsupported version; only claims files of version 1 can be read",
+            "unsupported version; only claims files of versions 1 and 2 can be read",
         ));
     }
     let mut model = Model::default();
@@ -47,7 +48,11 @@ pub fn read_claims(source: &Source<'_>) -> Result<Model, InputError> {
         let site = Site { file: source.name.to_owned(), path: format!("{path}.net"), at: Some(at) };
         match parse_cidr(net) {
             Ok(net) => model.reservations.push(Reservation {
-                id: format!("{owner}!{name}!{net}"),
+                id: {
+                    let parts = [owner, word("cloud"), word("account"), word("region"), name];
+                    let known: Vec<&str> = parts.into_iter().filter(|part| !part.is_empty()).collect();
+                    format!("{}!{net}", known.join("!"))
+                },
                 parent: None,
                 name: name.to_owned(),
                 owner: owner.to_owned(),

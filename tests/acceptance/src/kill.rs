@@ -2,8 +2,10 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
 
-use anyhow::{Context as _, Result, ensure};
+use anyhow::{Context as _, Result, anyhow, ensure};
 use warren_harness::{KillSwitch, Phase, Run, Terraform};
 
 use crate::{Emulated, Stage};
@@ -61,33 +63,51 @@ impl KillCalls {
 /// Kills the provider before and after these API calls of an apply and of a destroy, in each of the clouds. After each
 /// kill, apply must converge without duplicates and leave no change to plan, and destroy must leave nothing.
 ///
-/// A round has a kill point of an apply, one of the destroy that follows, or both.
+/// A round has a kill point of an apply, one of the destroy that follows, or both. Two rounds run at a time, each on a stage
+/// of its own.
 ///
 /// # Errors
 /// The first kill point that was not survived, with Terraform's output.
-pub fn kill_points<C: Emulated>(
-    stage: &mut Stage<C>,
+pub fn kill_points<C: Emulated + Send>(
+    stage: impl Fn() -> Result<Stage<C>> + Sync,
     at: KillCalls,
-    told: &mut dyn FnMut(&str),
+    told: &mut (dyn FnMut(&str) + Send),
 ) -> Result<KillReport> {
-    let mut report = KillReport { calls: undisturbed(stage)?, ..KillReport::default() };
+    let first = stage()?;
+    let mut report = KillReport { calls: undisturbed(&first)?, ..KillReport::default() };
     let [applies, destroys] = [Moment::Apply, Moment::Destroy].map(|moment| points(&report, at, moment));
-    for number in 0..applies.len().max(destroys.len()) {
-        // The emulator lists what was deleted for ever, and gets slower by it.
-        stage.cloud.reset()?;
-        for (point, struck) in round(stage, applies.get(number), destroys.get(number))? {
-            match struck {
-                Some(action) => {
-                    report.survived += 1;
-                    told(&format!("{point} ({action}): survived"));
-                }
-                None => {
-                    report.missed += 1;
-                    told(&format!("{point}: not reached"));
+    let (next, rounds) = (AtomicUsize::new(0), applies.len().max(destroys.len()));
+    let shared = Mutex::new((&mut report, told));
+    let work = |mut stage: Stage<C>| -> Result<()> {
+        loop {
+            let number = next.fetch_add(1, Ordering::Relaxed);
+            if number >= rounds {
+                return Ok(());
+            }
+            // The emulator lists what was deleted for ever, and gets slower by it.
+            stage.cloud.reset()?;
+            let struck = round(&stage, applies.get(number), destroys.get(number))
+                .inspect_err(|_| next.store(rounds, Ordering::Relaxed))?;
+            let (report, told) = &mut *shared.lock().unwrap_or_else(PoisonError::into_inner);
+            for (point, struck) in struck {
+                match struck {
+                    Some(action) => {
+                        report.survived += 1;
+                        told(&format!("{point} ({action}): survived"));
+                    }
+                    None => {
+                        report.missed += 1;
+                        told(&format!("{point}: not reached"));
+                    }
                 }
             }
         }
-    }
+    };
+    std::thread::scope(|scope| {
+        let other = scope.spawn(|| work(stage()?));
+        let own = work(first);
+        own.and(other.join().map_err(|_| anyhow!("a thread panicked"))?)
+    })?;
     Ok(report)
 }
 

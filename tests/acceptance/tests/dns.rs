@@ -281,8 +281,8 @@ fn the_resolver_follows_its_configuration_in_a_slow_cloud() -> Result<()> {
 #[test]
 fn a_provider_killed_at_zones_leaves_nothing_behind() -> Result<()> {
     let configuration = zone(HUB, "", "[\"10.0.0.5\"]") + ASSOCIATION;
-    let mut stage = AwsStage::with(ProxyConfig { pending: 1, ..ProxyConfig::default() }, &configuration)?;
-    let report = kill_points(&mut stage, KillCalls::every(9), &mut |line| println!("{line}"))?;
+    let stage = || AwsStage::with(ProxyConfig { pending: 1, ..ProxyConfig::default() }, &configuration);
+    let report = kill_points(stage, KillCalls::every(9), &mut |line| println!("{line}"))?;
     println!("{report}");
     ensure!(report.survived >= 6, "{report}");
     Ok(())

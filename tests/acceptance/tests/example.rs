@@ -95,9 +95,9 @@ fn a_slow_forgetful_and_failing_cloud_is_survived() -> Result<()> {
 /// A sample of the kill points; `cargo xtask kill` tries them all.
 #[test]
 fn a_killed_provider_leaves_nothing_behind() -> Result<()> {
-    let mut stage = AwsStage::example("aws-hub-spoke", ProxyConfig::default())?;
+    let stage = || AwsStage::example("aws-hub-spoke", ProxyConfig::default());
     let every = 29;
-    let report = kill_points(&mut stage, KillCalls::every(every), &mut |line| println!("{line}"))?;
+    let report = kill_points(stage, KillCalls::every(every), &mut |line| println!("{line}"))?;
     println!("{report}");
     ensure!(report.survived >= 8, "{report}");
     Ok(())

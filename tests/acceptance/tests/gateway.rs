@@ -181,8 +181,8 @@ fn a_missing_or_wrong_secret_is_told_and_asked_for_until_it_is_right() -> Result
 /// A sample of the kill points; `cargo xtask kill --example aws-gateway` tries them all.
 #[test]
 fn a_provider_killed_at_keys_and_gateways_leaves_nothing_behind() -> Result<()> {
-    let mut stage = stage(ProxyConfig::default())?;
-    let report = kill_points(&mut stage, KillCalls::every(31), &mut |line| println!("{line}"))?;
+    let stage = || stage(ProxyConfig::default());
+    let report = kill_points(stage, KillCalls::every(31), &mut |line| println!("{line}"))?;
     println!("{report}");
     ensure!(report.survived >= 8, "{report}");
     Ok(())

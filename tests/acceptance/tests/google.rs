@@ -146,9 +146,9 @@ fn the_example_is_built_changed_in_place_and_taken_down() -> Result<()> {
 /// A sample of the kill points; `cargo xtask kill --example gcp-hub-spoke` tries them all.
 #[test]
 fn a_killed_provider_leaves_nothing_behind() -> Result<()> {
-    let mut stage =
-        GoogleStage::example("gcp-hub-spoke", GoogleConfig { polls: 1, ..GoogleConfig::default() })?;
-    let report = kill_points(&mut stage, KillCalls::every(71), &mut |line| println!("{line}"))?;
+    let stage =
+        || GoogleStage::example("gcp-hub-spoke", GoogleConfig { polls: 1, ..GoogleConfig::default() });
+    let report = kill_points(stage, KillCalls::every(71), &mut |line| println!("{line}"))?;
     println!("{report}");
     ensure!(report.survived >= 4, "{report}");
     Ok(())

@@ -167,8 +167,8 @@ fn what_fails_or_is_put_off_converges() -> Result<()> {
 
 #[test]
 fn a_killed_provider_leaves_nothing_behind() -> Result<()> {
-    let mut stage = GoogleStage::with(GoogleConfig { polls: 1, ..GoogleConfig::default() }, DNS)?;
-    let report = kill_points(&mut stage, KillCalls::every(11), &mut |_| {})?;
+    let stage = || GoogleStage::with(GoogleConfig { polls: 1, ..GoogleConfig::default() }, DNS);
+    let report = kill_points(stage, KillCalls::every(11), &mut |_| {})?;
     ensure!(report.survived >= 4, "{report}");
     Ok(())
 }

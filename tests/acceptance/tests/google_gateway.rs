@@ -250,8 +250,8 @@ fn by_hand(stage: &GoogleStage, path: &str, body: &Value) -> Result<()> {
 /// A sample of the kill points; `cargo xtask kill --example gcp-gateway` tries them all.
 #[test]
 fn a_provider_killed_at_keys_and_gateways_leaves_nothing_behind() -> Result<()> {
-    let mut stage = stage(GoogleConfig { polls: 1, ..GoogleConfig::default() })?;
-    let report = kill_points(&mut stage, KillCalls::every(41), &mut |line| println!("{line}"))?;
+    let stage = || stage(GoogleConfig { polls: 1, ..GoogleConfig::default() });
+    let report = kill_points(stage, KillCalls::every(41), &mut |line| println!("{line}"))?;
     println!("{report}");
     ensure!(report.survived >= 8, "{report}");
     Ok(())

@@ -299,8 +299,8 @@ fn an_expired_registry_credential_is_told() -> Result<()> {
 /// A sample of the kill points; `cargo xtask kill --example gpu-pods` tries them all.
 #[test]
 fn a_killed_provider_leaves_nothing_behind() -> Result<()> {
-    let mut stage = example(RunPodConfig { polls: 1, ..RunPodConfig::default() })?;
-    let report = kill_points(&mut stage, KillCalls::every(6), &mut |line| println!("{line}"))?;
+    let stage = || example(RunPodConfig { polls: 1, ..RunPodConfig::default() });
+    let report = kill_points(stage, KillCalls::every(6), &mut |line| println!("{line}"))?;
     println!("{report}");
     ensure!(report.survived >= 4, "{report}");
     Ok(())

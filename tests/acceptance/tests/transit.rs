@@ -121,8 +121,8 @@ fn isolated_spokes_are_applied_changed_imported_and_destroyed() -> Result<()> {
 
 #[test]
 fn connections_survive_kill_points() -> Result<()> {
-    let mut stage = AwsStage::with(ProxyConfig::default(), ISOLATED)?;
-    let report = kill_points(&mut stage, KillCalls { first: 40, ..KillCalls::every(17) }, &mut |_| ())?;
+    let stage = || AwsStage::with(ProxyConfig::default(), ISOLATED);
+    let report = kill_points(stage, KillCalls { first: 40, ..KillCalls::every(17) }, &mut |_| ())?;
     ensure!(report.survived > 8, "{report}");
     Ok(())
 }

@@ -1,4 +1,4 @@
-//! Requests checked against the service models that botocore ships.
+//! Requests and answers checked against the service models that botocore ships.
 
 use std::fs::File;
 use std::io::Read as _;
@@ -9,17 +9,23 @@ use anyhow::{Context as _, Result};
 use flate2::read::GzDecoder;
 
 use crate::front::Service;
+use crate::front::reply::Reply;
 use crate::query::Params;
 use crate::venv::Venv;
 
+mod answer;
 mod check;
+mod errors;
+mod exceptions;
 mod model;
 mod rest;
 
+pub use exceptions::{EXCEPTIONS, Exception, Waiver};
 pub(crate) use model::Pagination;
 use model::{Model, Paginators};
+pub(crate) use rest::Sent;
 
-/// What is wrong with a request, in the words AWS would answer with.
+/// What is wrong with a request or an answer, in the words AWS would answer a request with.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Problem {
     /// The service has no such operation.
@@ -40,6 +46,18 @@ pub enum Problem {
 }
 
 impl Problem {
+    pub(super) fn value(name: &str, value: &str, expected: &str) -> Self {
+        Self::Value { name: name.to_owned(), value: value.to_owned(), expected: expected.to_owned() }
+    }
+
+    /// The member that it is about.
+    pub(crate) fn name(&self) -> &str {
+        match self {
+            Self::UnknownAction(name) | Self::UnknownParameter(name) | Self::Missing(name) => name,
+            Self::Value { name, .. } => name,
+        }
+    }
+
     /// The error code of the answer.
     pub fn code(&self) -> &'static str {
         match self {
@@ -66,7 +84,7 @@ impl std::fmt::Display for Problem {
     }
 }
 
-/// The models of the services whose requests are validated.
+/// The models of the services whose requests and answers are validated.
 #[derive(Debug)]
 pub struct Models {
     ec2: Model,
@@ -74,6 +92,8 @@ pub struct Models {
     sts: Model,
     iam: Model,
     ssm: Model,
+    s3: Model,
+    logs: Model,
     route53: Model,
     resolver: Model,
     pages: Paginators,
@@ -100,6 +120,8 @@ impl Models {
             sts: read(&data.join("sts/2011-06-15"))?,
             iam: read(&data.join("iam/2010-05-08"))?,
             ssm: read(&data.join("ssm/2014-11-06"))?,
+            s3: read(&data.join("s3/2006-03-01"))?,
+            logs: read(&data.join("logs/2014-03-28"))?,
             route53: read(&data.join("route53/2013-04-01"))?,
             resolver: read(&data.join("route53resolver/2018-04-01"))?,
             pages: serde_json::from_slice(&pages).context("EC2 paginators")?,
@@ -108,7 +130,7 @@ impl Models {
         Ok(models)
     }
 
-    /// Whether requests of this service are validated.
+    /// Whether requests and answers of this service are validated.
     pub fn covers(&self, service: Service) -> bool {
         self.of(service).is_some()
     }
@@ -118,23 +140,28 @@ impl Models {
         self.of(service).map(|model| check::query(model, action, params)).unwrap_or_default()
     }
 
-    /// Everything that is wrong with a JSON request (ECR, SSM, the Route 53 Resolver), or with a request in XML
-    /// (Route 53) that was read into the same shape.
+    /// Everything that is wrong with a JSON request (ECR, SSM, logs, the Route 53 Resolver), or with a request in XML
+    /// (Route 53, S3) that was read into the same shape.
     pub fn check_json(&self, service: Service, action: &str, body: &serde_json::Value) -> Vec<Problem> {
         self.of(service).map(|model| check::json(model, action, body)).unwrap_or_default()
     }
 
-    /// The action and the parameters of a request in XML (Route 53); `None` where there is no such action.
+    /// Everything in which an answer differs from the model, except where [`EXCEPTIONS`] says why.
+    pub(crate) fn check_answer(&self, service: Service, action: &str, reply: &Reply) -> Vec<Problem> {
+        let problems = self.of(service).map(|model| answer::check(model, action, reply)).unwrap_or_default();
+        problems.into_iter().filter(|problem| !exceptions::covers(service, problem)).collect()
+    }
+
+    /// The action and the parameters of a request in XML (Route 53, S3); `None` where there is no such action.
     pub(crate) fn rest(
         &self,
         service: Service,
         (method, path): (&str, &str),
-        query: &Params,
-        body: &str,
+        sent: &Sent<'_>,
     ) -> Option<(String, serde_json::Value)> {
         let model = self.of(service)?;
-        let (action, in_path) = model.route(method, path)?;
-        Some((action.to_owned(), rest::read(model, action, &in_path, query, body)))
+        let (action, in_path) = model.route(method, path, sent.query, sent.headers)?;
+        Some((action.to_owned(), rest::read(model, action, &in_path, sent)))
     }
 
     /// How the answers of an EC2 action are paged, where they are.
@@ -149,6 +176,8 @@ impl Models {
             Service::Sts => Some(&self.sts),
             Service::Iam => Some(&self.iam),
             Service::Ssm => Some(&self.ssm),
+            Service::S3 => Some(&self.s3),
+            Service::Logs => Some(&self.logs),
             Service::Route53 => Some(&self.route53),
             Service::Route53Resolver => Some(&self.resolver),
             _ => None,

@@ -183,7 +183,7 @@ impl Front {
         let reply = if effect == Some(Effect::CutBefore) {
             return Outcome::Cut;
         } else if let Some(rejection) = rejection {
-            rejection.reply(call.service, call.sequence)
+            rejection.reply_to(call.service, &call.action, call.sequence)
         } else {
             if let Some(Effect::Delay(time)) = effect {
                 tokio::time::sleep(time).await;

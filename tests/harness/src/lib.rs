@@ -28,7 +28,9 @@ mod terraform;
 mod venv;
 mod xml;
 
-pub use botocore_model::{Models, Problem};
+pub use botocore_model::{
+    EXCEPTIONS as AWS_EXCEPTIONS, Exception as AwsException, Models, Problem, Waiver as AwsWaiver,
+};
 pub use bucket::Bucket;
 pub use emulator::Emulator;
 pub use front::{Call, Effect, Fault, Front, KillSwitch, Phase, Service, Violation};

@@ -4,7 +4,8 @@
 //!
 //! ```text
 //! [ front ] -> model check -> stale reads -> client token -> normalise -> rules -> dry run
-//!        -> [ emulator, or tables of transit gateways ] -> lifecycle states -> stale lists -> filters -> paging -> [ front ]
+//!        -> [ emulator, or tables of transit gateways ] -> lifecycle states -> stale lists -> filters -> paging
+//!        -> model check of the answer -> [ front ]
 //! ```
 
 use std::ops::Deref;
@@ -128,6 +129,11 @@ impl Cloud for Shared {
 
     async fn answer(&self, sequence: u64, mut request: Request, _effect: Option<Effect>) -> Reply {
         request.sequence = sequence;
-        pipeline::answer(self, &mut request).await
+        let reply = pipeline::answer(self, &mut request).await;
+        for problem in self.models.check_answer(request.service, &request.action, &reply) {
+            let problem = format!("the emulator's answer ({}): {problem}", reply.status());
+            self.front.violate(sequence, &request.action, problem);
+        }
+        reply
     }
 }

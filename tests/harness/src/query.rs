@@ -50,6 +50,11 @@ impl Params {
         !self.get(name).is_empty()
     }
 
+    /// Whether the parameter is there, also where it holds nothing.
+    pub(crate) fn has_name(&self, name: &str) -> bool {
+        self.0.contains_key(name)
+    }
+
     /// Sets one parameter.
     pub fn set(&mut self, name: &str, value: &str) {
         self.0.insert(name.to_owned(), value.to_owned());

@@ -49,21 +49,28 @@ impl From<Run> for Moment {
 /// Kills the provider at these calls of an example, and prints the result of each.
 pub(crate) fn run(example: Example, at: KillCalls) -> Result<()> {
     build::products()?;
-    let (aws, google, runpod) = (ProxyConfig::default(), GoogleConfig::default(), RunPodConfig::default());
+    let aws = |example| move || AwsStage::example(example, ProxyConfig::default());
+    let google = |example| move || GoogleStage::example(example, GoogleConfig::default());
+    let runpod = |example| move || RunPodStage::example(example, RunPodConfig::default());
+    let habits = || (ProxyConfig::default(), GoogleConfig::default(), RunPodConfig::default());
+    let all = |example| move || AllStage::example(example, habits());
     let report = match example {
-        Example::AwsHubSpoke => tried(AwsStage::example("aws-hub-spoke", aws)?, at),
-        Example::AwsGateway => tried(AwsStage::example("aws-gateway", aws)?, at),
-        Example::GcpHubSpoke => tried(GoogleStage::example("gcp-hub-spoke", google)?, at),
-        Example::GcpGateway => tried(GoogleStage::example("gcp-gateway", google)?, at),
-        Example::GpuPods => tried(RunPodStage::example("gpu-pods", runpod)?, at),
-        Example::MultiCloud => tried(AllStage::example("multi-cloud", (aws, google, runpod))?, at),
-        Example::LlmTraining => tried(AllStage::example("llm-training", (aws, google, runpod))?, at),
+        Example::AwsHubSpoke => tried(aws("aws-hub-spoke"), at),
+        Example::AwsGateway => tried(aws("aws-gateway"), at),
+        Example::GcpHubSpoke => tried(google("gcp-hub-spoke"), at),
+        Example::GcpGateway => tried(google("gcp-gateway"), at),
+        Example::GpuPods => tried(runpod("gpu-pods"), at),
+        Example::MultiCloud => tried(all("multi-cloud"), at),
+        Example::LlmTraining => tried(all("llm-training"), at),
     }?;
     ensure!(report.survived > 0, "no kill point was reached");
     println!("{report}");
     Ok(())
 }
 
-fn tried<C: Emulated>(mut stage: Stage<C>, at: KillCalls) -> Result<KillReport> {
-    kill_points(&mut stage, at, &mut |line| println!("{line}"))
+fn tried<C: Emulated + Send>(
+    stage: impl Fn() -> Result<Stage<C>> + Sync,
+    at: KillCalls,
+) -> Result<KillReport> {
+    kill_points(stage, at, &mut |line| println!("{line}"))
 }

@@ -2,12 +2,15 @@
 
 use anyhow::{Result, ensure};
 use clap::{Args, ValueEnum};
-use warren_dataplane::oracle::{Fault, Oracle, Topology};
+use warren_dataplane::oracle::{Fault, GoogleOracle, GoogleTopology, Oracle, Topology};
 
 use crate::build;
 
 #[derive(Args)]
 pub(crate) struct Arguments {
+    /// The cloud of the topologies
+    #[arg(long, value_enum, default_value_t = Cloud::Aws)]
+    cloud: Cloud,
     /// How many topologies
     #[arg(long, default_value_t = 100)]
     topologies: usize,
@@ -25,6 +28,15 @@ pub(crate) struct Arguments {
     show: bool,
 }
 
+/// A cloud with random topologies.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum Cloud {
+    /// Amazon Web Services
+    Aws,
+    /// Google Cloud
+    Google,
+}
+
 /// Where a fault is planted.
 #[derive(Clone, Copy, Debug, ValueEnum)]
 enum Planted {
@@ -40,7 +52,11 @@ enum Planted {
 
 pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     if arguments.show {
-        print!("{}", Topology::random(arguments.seed, 0).configuration);
+        let configuration = match arguments.cloud {
+            Cloud::Aws => Topology::random(arguments.seed, 0).configuration,
+            Cloud::Google => GoogleTopology::random(arguments.seed, 0).configuration,
+        };
+        print!("{configuration}");
         return Ok(());
     }
     let fault = arguments.fault.map(|planted| match planted {
@@ -50,8 +66,12 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
         Planted::DataPlanePolicies => Fault::DataPlanePolicies,
     });
     let &Arguments { topologies, seed, together, .. } = arguments;
-    let oracle = Oracle { topologies, seed, together, fault, build_folder: build::products()? };
-    let report = oracle.run(&mut |line| println!("{line}"))?;
+    let build_folder = build::products()?;
+    let told = &mut |line: &str| println!("{line}");
+    let report = match arguments.cloud {
+        Cloud::Aws => Oracle { topologies, seed, together, fault, build_folder }.run(told)?,
+        Cloud::Google => GoogleOracle { topologies, seed, together, fault, build_folder }.run(told)?,
+    };
     println!("{report}");
     match fault {
         None => ensure!(report.differences.is_empty(), "model and packets differ"),

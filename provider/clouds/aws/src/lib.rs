@@ -16,6 +16,8 @@ mod credentials;
 mod ecr_repository;
 mod elastic_ip;
 mod error;
+#[cfg(test)]
+mod evidence;
 mod flow_log;
 mod gateway;
 mod gateway_config;

@@ -19,6 +19,8 @@ mod dns;
 mod dns_record_set;
 mod dns_zone;
 mod error;
+#[cfg(test)]
+mod evidence;
 mod firewall;
 mod gateway;
 mod gateway_config;

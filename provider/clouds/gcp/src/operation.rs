@@ -139,7 +139,8 @@ fn long_running(begun: &Begun, operation: LongRunning) -> Option<Result<(), ApiE
     })
 }
 
-fn outcome(begun: &Begun, operation: Operation) -> Result<(), ApiError> {
+/// The outcome of a Compute Engine operation that is done.
+pub(crate) fn outcome(begun: &Begun, operation: Operation) -> Result<(), ApiError> {
     let status = operation.http_error_status_code.and_then(|status| u16::try_from(status).ok());
     let Some(error) = operation.error.and_then(|error| error.errors.into_iter().next()) else {
         return Ok(());

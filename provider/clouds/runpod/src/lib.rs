@@ -11,6 +11,8 @@ mod client;
 mod common;
 mod config;
 mod error;
+#[cfg(test)]
+mod evidence;
 mod marker;
 mod network_volume;
 mod pod;

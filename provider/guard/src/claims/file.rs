@@ -1,9 +1,11 @@
 //! Claims in a local file: a lock file, then write, sync and rename.
 
 use std::fs::{self, File, OpenOptions, TryLockError};
-use std::io::{self, Write as _};
+use std::io::{self, Read as _, Write as _};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
+
+use super::store::LIMIT;
 
 /// How long a process waits for others to finish changing the file.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -28,11 +30,18 @@ impl LocalFile {
 
     /// The text, or `None` if there is no file. Renames are atomic, so reading needs no lock.
     pub(crate) fn read(&self) -> io::Result<Option<Vec<u8>>> {
-        match fs::read(&self.path) {
-            Ok(text) => Ok(Some(text)),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-            Err(error) => Err(error),
+        match fs::metadata(&self.path) {
+            // To open a pipe would wait for its other end.
+            Ok(found) if !found.is_file() => return Err(io::Error::other("not a regular file")),
+            Ok(_) => {}
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+            Err(error) => return Err(error),
         }
+        let file = File::open(&self.path)?;
+        let mut text = Vec::new();
+        // One byte more than the limit shows that the file is too large.
+        file.take(LIMIT + 1).read_to_end(&mut text)?;
+        Ok(Some(text))
     }
 
     /// Blocks until no other process is changing the file.

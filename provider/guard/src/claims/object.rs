@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use futures::TryFutureExt as _;
+use futures::{TryFutureExt as _, TryStreamExt as _};
 use object_store::aws::{AmazonS3Builder, AwsCredential};
 use object_store::gcp::{GcpCredential, GoogleCloudStorageBuilder};
 use object_store::path::Path;
@@ -13,6 +13,7 @@ use object_store::{
 };
 use tf_provider_rs::async_trait;
 
+use super::store::LIMIT;
 use crate::config::{CredentialSource, GcsOptions, S3Options, TokenSource};
 
 /// A claims object.
@@ -73,8 +74,16 @@ impl Object {
             Ok(got) => {
                 let version =
                     UpdateVersion { e_tag: got.meta.e_tag.clone(), version: got.meta.version.clone() };
-                let text = got.bytes().await?;
-                Ok((Some(text.to_vec()), Seen::Version(version)))
+                let mut text = Vec::new();
+                let mut parts = got.into_stream();
+                // One byte more than the limit shows that the object is too large.
+                while let Some(part) = parts.try_next().await? {
+                    text.extend_from_slice(&part);
+                    if u64::try_from(text.len()).is_ok_and(|length| length > LIMIT) {
+                        break;
+                    }
+                }
+                Ok((Some(text), Seen::Version(version)))
             }
             Err(Error::NotFound { .. }) => Ok((None, Seen::Nothing)),
             Err(error) => Err(error),

@@ -12,6 +12,9 @@ use super::object::{Object, Written};
 use super::{Claim, ClaimRole, Document};
 use crate::{ClaimsUrl, GuardConfig, Key};
 
+/// Maximum size of a document in bytes, which holds about 80,000 claims.
+pub(super) const LIMIT: u64 = 16 << 20;
+
 /// Maximum number of attempts for a change that conflicts with other processes.
 const TRIES: u32 = 40;
 
@@ -24,7 +27,9 @@ pub(crate) enum StoreError {
     Write { place: String, cause: String },
     #[error("{place} is damaged at line {line}, column {column}: {cause}")]
     Corrupt { place: String, line: usize, column: usize, cause: String },
-    #[error("{place} has format version {version}; this provider supports version 1")]
+    #[error("{place} is larger than {} MiB", LIMIT >> 20)]
+    TooLarge { place: String },
+    #[error("{place} has format version {version}; this provider supports versions 1 and 2")]
     Version { place: String, version: u64 },
     #[error("{place} contains the claims of fabric {theirs:?}, not of {ours:?}")]
     OtherFabric { place: String, theirs: String, ours: String },
@@ -37,11 +42,25 @@ pub(crate) enum StoreError {
 /// A change of the claims of one key.
 #[derive(Clone, Debug)]
 pub(crate) enum Change {
-    Claim { key: Key, role: ClaimRole, nets: Vec<IpNet> },
+    /// Its ranges are planned.
+    Plan(Wanted),
+    /// Its object is about to be created or changed.
+    Claim(Wanted),
+    /// Its object is gone.
     Release { key: Key },
 }
 
-/// The result of a change: the claims of other owners that forbid it, if any.
+/// The ranges of a resource.
+#[derive(Clone, Debug)]
+pub(crate) struct Wanted {
+    pub(crate) key: Key,
+    pub(crate) role: ClaimRole,
+    pub(crate) nets: Vec<IpNet>,
+    /// Whether claims of the same owner in other locations forbid it.
+    pub(crate) own_elsewhere: bool,
+}
+
+/// The result of a change: the claims that forbid it, if any.
 type Outcome = Result<Vec<Claim>, StoreError>;
 
 /// The claims of one fabric, changed on behalf of one owner.
@@ -105,7 +124,9 @@ impl Store {
                 object.read().await.map_err(|error| self.unreadable(causes(&error)))?.0
             }
         };
-        Document::parse(text.as_deref(), &self.fabric, &self.place)
+        let mut document = self.setting().parse(text.as_deref())?;
+        document.lapse(now());
+        Ok(document)
     }
 
     /// Applies a change and returns conflicting claims of other owners.
@@ -148,12 +169,12 @@ impl Store {
         file: LocalFile,
         changes: Vec<Change>,
     ) -> Result<Vec<Vec<Claim>>, StoreError> {
-        let (fabric, owner, place) = (self.fabric.clone(), self.owner.clone(), self.place.clone());
+        let setting = self.setting();
         let unwritable = |cause| StoreError::Write { place: self.place.clone(), cause };
         blocking(move || {
             let locked = file.lock()?;
             let text = file.read()?;
-            let result = transform(text.as_deref(), &fabric, &owner, &place, &changes);
+            let result = setting.transform(text.as_deref(), &changes);
             if let Ok((_, Some(text))) = &result {
                 locked.write(text.as_bytes())?;
             }
@@ -171,8 +192,7 @@ impl Store {
     ) -> Result<Vec<Vec<Claim>>, StoreError> {
         for attempt in 0..TRIES {
             let (text, seen) = object.read().await.map_err(|error| self.unreadable(causes(&error)))?;
-            let (outcomes, text) =
-                transform(text.as_deref(), &self.fabric, &self.owner, &self.place, changes)?;
+            let (outcomes, text) = self.setting().transform(text.as_deref(), changes)?;
             let Some(text) = text else { return Ok(outcomes) };
             let written = object
                 .write(text, seen)
@@ -186,6 +206,10 @@ impl Store {
             tokio::time::sleep(Duration::from_millis(jitter(10, most))).await;
         }
         Err(StoreError::Contended { place: self.place.clone() })
+    }
+
+    fn setting(&self) -> Setting {
+        Setting { place: self.place.clone(), fabric: self.fabric.clone(), owner: self.owner.clone() }
     }
 
     fn unreadable(&self, cause: String) -> StoreError {
@@ -202,26 +226,58 @@ impl std::fmt::Debug for Store {
 /// The outcome of every change, and the new text if it differs.
 type Transformed = Result<(Vec<Vec<Claim>>, Option<String>), StoreError>;
 
-fn transform(text: Option<&[u8]>, fabric: &str, owner: &str, place: &str, changes: &[Change]) -> Transformed {
-    let before = Document::parse(text, fabric, place)?;
-    let mut after = before.clone();
-    let outcomes = changes
-        .iter()
-        .map(|change| match change {
-            Change::Claim { key, role, nets } => after.claim(owner, key, *role, nets),
-            Change::Release { key } => {
-                after.release(owner, key);
-                Vec::new()
-            }
-        })
-        .collect();
-    if after == before {
-        return Ok((outcomes, None));
+/// Whose claims are changed, and where.
+struct Setting {
+    place: String,
+    fabric: String,
+    owner: String,
+}
+
+impl Setting {
+    fn parse(&self, text: Option<&[u8]>) -> Result<Document, StoreError> {
+        if text.is_some_and(too_large) {
+            return Err(StoreError::TooLarge { place: self.place.clone() });
+        }
+        Document::parse(text, &self.fabric, &self.place)
     }
-    let text = after
-        .text()
-        .map_err(|error| StoreError::Write { place: place.to_owned(), cause: error.to_string() })?;
-    Ok((outcomes, Some(text)))
+
+    fn transform(&self, text: Option<&[u8]>, changes: &[Change]) -> Transformed {
+        let now = now();
+        let before = self.parse(text)?;
+        let mut after = before.clone();
+        let outcomes = changes
+            .iter()
+            .map(|change| match change {
+                Change::Plan(wanted) => after.plan(&self.owner, wanted, now),
+                Change::Claim(wanted) => after.claim(&self.owner, wanted, now),
+                Change::Release { key } => {
+                    after.release(&self.owner, key);
+                    Vec::new()
+                }
+            })
+            .collect();
+        if after == before {
+            return Ok((outcomes, None));
+        }
+        after.lapse(now);
+        let text = after
+            .text()
+            .map_err(|error| StoreError::Write { place: self.place.clone(), cause: error.to_string() })?;
+        if too_large(text.as_bytes()) {
+            return Err(StoreError::TooLarge { place: self.place.clone() });
+        }
+        Ok((outcomes, Some(text)))
+    }
+}
+
+fn too_large(text: &[u8]) -> bool {
+    u64::try_from(text.len()).is_ok_and(|length| length > LIMIT)
+}
+
+/// Seconds since 1970.
+pub(crate) fn now() -> u64 {
+    let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
+    since.map_or(0, |since| since.as_secs())
 }
 
 async fn blocking<T: Send + 'static>(

@@ -15,9 +15,10 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpListener;
 
 use super::object::Object;
-use super::{Change, ClaimRole, Document, Store};
+use super::{Change, Claim, ClaimRole, Document, Store, StoreError, Wanted};
 use crate::{
-    ClaimsUrl, CredentialSource, Guard, GuardConfig, Key, PlannedResource, Role, S3Credentials, S3Options,
+    ClaimsUrl, CredentialSource, Guard, GuardConfig, Key, Location, PlannedResource, Role, S3Credentials,
+    S3Options,
 };
 
 const VPC: &str = "warren_aws_vpc";
@@ -104,7 +105,20 @@ fn store(bucket: &Arc<Bucket>, owner: &str) -> Arc<Store> {
 
 fn claim(name: &str, nets: &[&str]) -> Change {
     let nets = nets.iter().map(|net| net.parse().unwrap()).collect();
-    Change::Claim { key: Key::new(VPC, name), role: ClaimRole::Occupy, nets }
+    Change::Claim(Wanted { key: Key::new(VPC, name), role: ClaimRole::Occupy, nets, own_elsewhere: false })
+}
+
+fn wanted(name: &str, region: &str, net: &str) -> Wanted {
+    let key = Key::new(VPC, name).at(Location::aws("123456789012", region));
+    Wanted { key, role: ClaimRole::Occupy, nets: vec![net.parse().unwrap()], own_elsewhere: false }
+}
+
+fn shown(document: &Document) -> Vec<String> {
+    let show = |claim: &Claim| {
+        let planned = if claim.planned_until.is_some() { " planned" } else { "" };
+        format!("{} {} {:?}{planned}", claim.net, claim.name, claim.region)
+    };
+    document.claims.iter().map(show).collect()
 }
 
 fn release(name: &str) -> Change {
@@ -208,13 +222,147 @@ async fn the_document_is_sorted_and_read_by_people() {
 }
 
 #[test]
+fn the_same_name_in_two_regions_has_two_claims() {
+    let mut document = Document::new("llm");
+    assert_eq!(document.claim("ours", &wanted("hub", "us-east-1", "10.0.0.0/16"), 0), []);
+    assert_eq!(document.claim("ours", &wanted("hub", "eu-west-1", "10.1.0.0/16"), 0), []);
+    assert_eq!(shown(&document), ["10.1.0.0/16 hub \"eu-west-1\"", "10.0.0.0/16 hub \"us-east-1\""]);
+    // Both are defended against other owners.
+    for range in ["10.0.0.0/20", "10.1.0.0/20"] {
+        assert_eq!(document.claim("theirs", &wanted("x", "us-east-1", range), 0).len(), 1, "{range}");
+    }
+    document.release("ours", &wanted("hub", "us-east-1", "10.0.0.0/16").key);
+    assert_eq!(shown(&document), ["10.1.0.0/16 hub \"eu-west-1\""]);
+}
+
+#[test]
+fn claims_of_the_same_owner_elsewhere_count_where_processes_cannot_meet() {
+    let mut document = Document::new("llm");
+    document.claim("ours", &wanted("hub", "us-east-1", "10.0.0.0/16"), 0);
+    let elsewhere = wanted("hub", "eu-west-1", "10.0.0.0/16");
+    let apart = Wanted { own_elsewhere: true, ..elsewhere.clone() };
+    assert_eq!(document.clone().claim("ours", &apart, 0).len(), 1);
+    assert_eq!(document.clone().plan("ours", &apart, 0).len(), 1);
+    assert_eq!(document.clone().claim("ours", &elsewhere, 0), []);
+    let here = Wanted { own_elsewhere: true, ..wanted("spoke", "us-east-1", "10.0.0.0/16") };
+    assert_eq!(document.claim("ours", &here, 0), [], "in one location, the run itself is compared");
+}
+
+#[test]
+fn a_plan_claims_until_it_is_applied_or_lapses() {
+    let (mut document, hub) = (Document::new("llm"), wanted("hub", "us-east-1", "10.0.0.0/16"));
+    document.claim("ours", &hub, 0);
+    // The object keeps its claim while another range is planned for it.
+    let moved = wanted("hub", "us-east-1", "10.1.0.0/16");
+    assert_eq!(document.plan("ours", &moved, 1000), []);
+    assert_eq!(shown(&document), ["10.0.0.0/16 hub \"us-east-1\"", "10.1.0.0/16 hub \"us-east-1\" planned"]);
+    let theirs = wanted("x", "us-east-1", "10.1.0.0/16");
+    assert_eq!(document.clone().plan("theirs", &theirs, 4600).len(), 1);
+    assert_eq!(document.clone().claim("theirs", &theirs, 4601), []);
+    // A plan soon after changes nothing, a later one extends the claim, and one that is as the object is removes it.
+    let planned = document.clone();
+    document.plan("ours", &moved, 2800);
+    assert_eq!(document, planned);
+    document.plan("ours", &moved, 2801);
+    assert!(document != planned && shown(&document) == shown(&planned));
+    document.plan("ours", &hub, 3000);
+    assert_eq!(shown(&document), ["10.0.0.0/16 hub \"us-east-1\""]);
+    // The apply settles.
+    document.plan("ours", &moved, 3000);
+    document.claim("ours", &moved, 3000);
+    assert_eq!(shown(&document), ["10.1.0.0/16 hub \"us-east-1\""]);
+    document.plan("ours", &theirs, 3000);
+    document.lapse(6601);
+    assert_eq!(shown(&document), ["10.1.0.0/16 hub \"us-east-1\""]);
+}
+
+/// A document of version 1, in which the claim of `hub` is that of one of its regions.
+fn old() -> Document {
+    let text = r#"{"version": 1, "fabric": "llm", "claims": [
+        {"owner":"ours","kind":"warren_aws_vpc","name":"hub","net":"10.0.0.0/16","role":"occupy"},
+        {"owner":"theirs","kind":"warren_aws_vpc","name":"hub","net":"10.9.0.0/16","role":"occupy"}
+    ]}"#;
+    Document::parse(Some(text.as_bytes()), "llm", "claims.json").unwrap()
+}
+
+#[test]
+fn claims_of_version_1_become_those_of_the_resource_that_has_the_range() {
+    let theirs = "10.9.0.0/16 hub \"\"";
+    let (east, west) = (wanted("hub", "us-east-1", "10.0.0.0/16"), wanted("hub", "eu-west-1", "10.1.0.0/16"));
+    let mut document = old();
+    assert_eq!(document.claim("new", &wanted("x", "us-east-1", "10.0.0.0/8"), 0).len(), 2, "they count");
+    document.plan("ours", &east, 0);
+    assert_eq!(document, old(), "a plan of the range needs no other claim");
+    document.claim("ours", &west, 0);
+    let west_claim = "10.1.0.0/16 hub \"eu-west-1\"";
+    assert_eq!(shown(&document), ["10.0.0.0/16 hub \"\"", west_claim, theirs]);
+    document.claim("ours", &east, 0);
+    let both = [west_claim, "10.0.0.0/16 hub \"us-east-1\"", theirs];
+    assert_eq!(shown(&document), both);
+
+    let mut document = old();
+    document.release("ours", &east.key);
+    assert_eq!(shown(&document), [theirs], "a resource that was never claimed again is released");
+    let mut document = old();
+    document.claim("ours", &west, 0);
+    document.release("ours", &west.key);
+    assert_eq!(shown(&document), [theirs], "the last resource of the name takes it along");
+}
+
+#[tokio::test]
+async fn hostile_documents_are_refused() {
+    let claim = |kind: &str, region: &str, net: &str| {
+        format!(
+            "{{\"version\":2,\"fabric\":\"llm\",\"claims\":[\n{{\"owner\":\"o\",\"kind\":\"{kind}\",\"name\":\"n\",\
+             \"region\":\"{region}\",\"net\":\"{net}\",\"role\":\"occupy\"}}]}}"
+        )
+    };
+    let messages: Vec<String> = [
+        claim("\\u001b[2J", "r", "10.0.0.0/8"),
+        claim("k", "a region", "10.0.0.0/8"),
+        claim("k", &"r".repeat(129), "10.0.0.0/8"),
+        claim("k", "r", "10.0.0.0/-1"),
+        claim("k", "r", "10.0.0.0/8\",\"net\":\"10.0.0.0/8"),
+        format!("{{\"version\":2,\"fabric\":{}", "[".repeat(100_000)),
+        "{\"version\":2,\"fabric\":\"\\ud800\",\"claims\":[]}".to_owned(),
+        "{\"version\":-1}".to_owned(),
+        "{\"version\":99999999999999999999}".to_owned(),
+    ]
+    .iter()
+    .map(|text| Document::parse(Some(text.as_bytes()), "llm", "claims.json").unwrap_err().to_string())
+    .collect();
+    insta::assert_snapshot!(messages.join("\n"));
+
+    // Host bits are cut off, so that comparisons are of whole blocks.
+    let text = claim("k", "r", "10.0.0.1/8");
+    let document = Document::parse(Some(text.as_bytes()), "llm", "claims.json").unwrap();
+    assert_eq!(document.claims[0].net.to_string(), "10.0.0.0/8");
+
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("claims.json");
+    let large = std::fs::File::create(&file).unwrap();
+    large.set_len(1 << 40).unwrap();
+    let at = |url: ClaimsUrl| Store::open(&url, &config("ours")).unwrap();
+    let refused = at(ClaimsUrl::File(file)).read().await;
+    assert!(matches!(refused, Err(StoreError::TooLarge { .. })), "{refused:?}");
+    let refused = at(ClaimsUrl::File("/dev/zero".into())).read().await;
+    assert!(matches!(refused, Err(StoreError::Read { .. })), "{refused:?}");
+
+    let bucket = Arc::new(Bucket::default());
+    let large = PutPayload::from(vec![b' '; (16 << 20) + 1]);
+    bucket.objects.put(&Path::from("claims.json"), large).await.unwrap();
+    let refused = store(&bucket, "ours").read().await;
+    assert!(matches!(refused, Err(StoreError::TooLarge { .. })), "{refused:?}");
+}
+
+#[test]
 fn documents_that_cannot_be_used() {
     let good = "{\"version\": 1, \"fabric\": \"llm\", \"claims\": [\n";
     let messages: Vec<String> = [
         "",
         "{",
         "[]",
-        "{\"version\": 2, \"later\": true}",
+        "{\"version\": 3, \"later\": true}",
         "{\"version\": 1, \"fabric\": \"other\", \"claims\": []}",
         "{\"version\": 1, \"fabric\": \"llm\", \"claims\": [], \"extra\": 1}",
         &format!("{good}{{\"owner\":\"o\",\"kind\":\"k\",\"name\":\"n\",\"net\":\"10.0.0.0/33\",\"role\":\"occupy\"}}]}}"),

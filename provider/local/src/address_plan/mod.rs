@@ -46,6 +46,7 @@ impl Resource for AddressPlan {
     type Model = State;
 
     async fn validate(&self, config: &State, diagnostics: &mut Diagnostics) {
+        self.guard.validating();
         diagnostics.extend(request::parse(config).diagnostics);
     }
 

@@ -2,8 +2,13 @@
 //!
 //! AWS: the most specific of the associated private zones, the zones of interface endpoints with private DNS in the same
 //! network, and the resolver rules answers; a rule wins over a zone with the same domain ("Considerations when working with
-//! a private hosted zone", Route 53 Developer Guide). Google: the zone with the longest matching suffix answers ("Name
-//! resolution order", Cloud DNS). In both, a private zone without a matching record answers that there is no such name.
+//! a private hosted zone", Route 53 Developer Guide).
+//!
+//! Google: the zone with the longest matching suffix answers ("Name resolution order", Cloud DNS). An alias in it leads only to
+//! names of private zones ("CNAME chasing"). A peering zone leads through one network to another, and no further ("Peering
+//! zones").
+//!
+//! In both, a private zone without a matching record answers that there is no such name.
 
 use super::{Answer, Hop, Lists, Reason, Side};
 use crate::policy::within;
@@ -13,6 +18,12 @@ use crate::topology::{
 };
 use ipnet::IpNet;
 use std::net::{IpAddr, Ipv4Addr};
+
+/// Maximum number of peering zones of Cloud DNS that one query may pass.
+const MAX_PEERINGS: usize = 2;
+
+/// The domain of the names that Google creates for endpoints of its APIs: `SERVICE-ENDPOINT.p.googleapis.com`.
+const ENDPOINT_NAMES: &str = "p.googleapis.com";
 
 /// DNS.
 pub(super) const DNS: Protocol = Protocol::Udp(53, 53);
@@ -119,6 +130,10 @@ impl<'a> Lists<'a> {
         };
         match source {
             Some(Source::Managed(endpoint)) => {
+                let Some(endpoint) = self.with_name(network, endpoint, name, inbound) else {
+                    let why = format!("{name} does not resolve: no endpoint of {place} has this name");
+                    return Resolved::nothing(name, hops, why);
+                };
                 let text =
                     format!("{name} resolves to endpoint {} (private DNS of {place})", endpoint.head.name);
                 hops.push(Hop::new(&endpoint.head.key, text));
@@ -248,7 +263,8 @@ impl<'a> Lists<'a> {
         self.all.endpoints.values().find(|it| {
             it.kind == EndpointKind::Interface
                 && it.private_dns
-                && it.head.home == network.head.home
+                && it.head.home == Home::Aws
+                && network.head.home == Home::Aws
                 && it.network.as_ref() != Some(&network.head.key)
                 && self.domains(it, network).iter().any(|domain| within(name, domain))
         })
@@ -257,8 +273,25 @@ impl<'a> Lists<'a> {
     fn domains(&self, endpoint: &Endpoint, network: &Network) -> Vec<String> {
         match endpoint.head.home {
             Home::Aws => self.aws_domain(&endpoint.service, &network.head.key).into_iter().collect(),
-            Home::Google | Home::Runpod => Vec::new(),
+            Home::Google => vec![ENDPOINT_NAMES.to_owned()],
+            Home::Runpod => Vec::new(),
         }
+    }
+
+    /// The endpoint that has a name, of those whose domain it is in.
+    fn with_name(
+        &self,
+        network: &Network,
+        found: &'a Endpoint,
+        name: &str,
+        inbound: bool,
+    ) -> Option<&'a Endpoint> {
+        if found.head.home != Home::Google {
+            return Some(found);
+        }
+        let label = name.strip_suffix(ENDPOINT_NAMES)?.strip_suffix('.')?;
+        let (_, end) = label.rsplit_once('-')?;
+        self.managed(network, inbound).find(|it| it.head.home == Home::Google && it.head.name == end)
     }
 
     fn by_zone(
@@ -273,6 +306,16 @@ impl<'a> Lists<'a> {
         match &zone.kind {
             ZoneKind::Records => {}
             ZoneKind::Peering(Some(peer)) => {
+                let peered = |hop: &&Hop| {
+                    let zone = self.all.zones.get(&hop.key);
+                    zone.is_some_and(|it| matches!(it.kind, ZoneKind::Peering(_)))
+                };
+                if hops.iter().filter(peered).count() >= MAX_PEERINGS {
+                    let why = format!(
+                        "{name} does not resolve: Cloud DNS follows no more than {MAX_PEERINGS} peering zones, and zone {of} is a further one"
+                    );
+                    return Resolved::nothing(name, hops, why);
+                }
                 let text = format!("zone {of} resolves {name} as network {} does", self.all.name(peer));
                 hops.push(Hop::new(&zone.head.key, text));
                 return self.resolve_in(peer, name, inbound, hops);
@@ -316,7 +359,15 @@ impl<'a> Lists<'a> {
                     &zone.head.key,
                     format!("{name} is {alias} (zone {of}, visible in {place})"),
                 ));
-                self.resolve_in(&network.head.key, &alias, inbound, hops)
+                let resolved = self.resolve_in(&network.head.key, &alias, inbound, hops);
+                if network.head.home == Home::Google && resolved.found == Found::Public {
+                    let why = format!(
+                        "{name} does not resolve: it is {alias}, and Cloud DNS looks for the target of an alias in private zones only"
+                    );
+                    let hint = format!("add a private zone with {alias} for {place}");
+                    return Resolved::nothing(name, resolved.hops, Reason::from(why).with_hint(hint));
+                }
+                resolved
             }
             Ok(Some(Content::Other) | None) => {
                 let why =
@@ -345,8 +396,11 @@ impl<'a> Lists<'a> {
             return Ok(Some(found));
         }
         let mut parent = name;
+        // A name with others below it exists, although it has no records, and is no wildcard's (RFC 4592, section 2.2.2).
+        let exists = records.iter().any(|it| it.name.as_deref().is_some_and(|it| within(it, name)));
         let domain = zone.domain.as_deref().unwrap_or_default();
-        while let Some((_, rest)) = parent.split_once('.').filter(|(_, rest)| within(rest, domain)) {
+        while let Some((_, rest)) = parent.split_once('.').filter(|(_, rest)| !exists && within(rest, domain))
+        {
             if let Some(found) = named(&format!("*.{rest}")) {
                 return Ok(Some(found));
             }

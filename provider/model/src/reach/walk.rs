@@ -329,7 +329,7 @@ fn through<'a>(
         GatewayKind::Internet => {
             walk.gates.push(leaves);
             if goal.kind == Kind::Google && subnet.head.home.filters_by_network() {
-                return google_apis(lists, walk, sender, goal);
+                return google_apis(lists, walk, sender);
             }
             // Google's Cloud NAT belongs to the internet gateway, not to a subnet.
             match lists.cloud_nat(subnet) {
@@ -387,19 +387,14 @@ fn through<'a>(
 }
 
 /// Google's APIs behind the default internet gateway. Hosts without a public address need Private Google Access, which
-/// Cloud NAT enables for the subnets that it serves. Traffic to the private ranges stays in Google's network.
+/// Cloud NAT enables for the subnets that it serves. Also traffic from and to public addresses stays in Google's network
+/// ("About accessing Google APIs through endpoints").
 fn google_apis<'a>(
     lists: &Lists<'a>,
     walk: &mut Walk<'a>,
     sender: &Sender<'a, '_>,
-    goal: Goal<'_>,
 ) -> Result<&'a Subnet, End> {
     let subnet = sender.subnet;
-    let private = is_google(goal.address);
-    if sender.public && !private {
-        walk.hops.push(Hop::new("internet", "the internet".to_owned()));
-        return Err(End::Internet);
-    }
     match lists.google_access(subnet, sender.public) {
         Some((key, text)) => {
             walk.hops.push(Hop::new(&key, text));

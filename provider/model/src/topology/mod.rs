@@ -331,7 +331,7 @@ pub struct Host {
     pub groups: Option<Vec<Key>>,
     /// Whether it has a public address; `None` follows the subnet.
     pub public: Option<bool>,
-    /// Its network tags, which Google's firewall rules refer to.
+    /// Its network tags, and its service account in Google Cloud. Firewall rules refer to both.
     pub tags: Vec<String>,
     /// Its type: `instance`, `pod`, `WireGuard gateway`.
     pub what: String,

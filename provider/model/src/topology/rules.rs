@@ -84,9 +84,9 @@ pub struct Firewall {
     pub priority: u32,
     /// Protocols and peers.
     pub rule: Rule,
-    /// Tags of the hosts that it applies to. Empty means every host.
+    /// Tags or service accounts of the hosts that it applies to. Empty means every host.
     pub targets: Vec<String>,
-    /// Senders with one of these tags.
+    /// Senders with one of these tags or service accounts.
     pub source_tags: Vec<String>,
 }
 

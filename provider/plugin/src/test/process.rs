@@ -191,6 +191,8 @@ fn command(program: &Path, environment: &[(&str, &str)], folder: &TempDir) -> Co
         }
     }
     command.env("PLUGIN_UNIX_SOCKET_DIR", folder.path());
+    // Providers that a test starts do not meet there, unless it says so in `environment`.
+    command.env("XDG_RUNTIME_DIR", folder.path());
     command.envs(environment.iter().copied());
     command
 }

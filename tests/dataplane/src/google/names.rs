@@ -1,7 +1,7 @@
 //! The resolver of a network, which is its instances' metadata server, as "Name resolution order" describes it.
 //!
 //! The private zone with the longest suffix answers, and nothing after it: a name that it lacks does not exist. Without a
-//! private zone the public name counts. Left out: response policies, server policies, and the names of instances.
+//! private zone the public name counts, except for the target of an alias in a private zone ("CNAME chasing"). Left out: response policies, server policies, and the names of instances.
 
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr};
@@ -133,6 +133,7 @@ impl Names for Resolver {
         let kind = question.record.to_string();
         let mut name = question.name.clone();
         let mut records = Vec::new();
+        let mut aliased = false;
         for _ in 0..ALIASES {
             let owner = Name::from_ascii(format!("{name}.")).ok()?;
             match look(&self.inventory, &self.network, &name, &kind) {
@@ -145,12 +146,14 @@ impl Names for Resolver {
                     let data = RData::CNAME(CNAME(Name::from_ascii(format!("{target}.")).ok()?));
                     records.push(Record::from_rdata(owner, 60, data));
                     name = target;
+                    aliased = true;
                 }
                 Said::Empty => return Some(Answer { code: ResponseCode::NoError, records }),
                 Said::Missing => return Some(Answer { code: ResponseCode::NXDomain, records }),
                 Said::Ask(network, servers) => {
                     return Some(self.ask(&network, &servers, &name, question.record, records).await);
                 }
+                Said::Nothing if aliased => return Some(Answer { code: ResponseCode::NoError, records }),
                 Said::Nothing => {
                     let public = Question { name: name.clone(), ..question.clone() };
                     let Some(addresses) = self.public.find(&name) else {

@@ -383,11 +383,16 @@ fn private_zones_answer_their_networks() {
         .records("apis", "private.googleapis.com.", "A", &["199.36.153.8", "199.36.153.9"])
         .records("apis", "*.googleapis.com.", "CNAME", &["private.googleapis.com."])
         .zone("pkg", "pkg.dev.", &["a"], &json!({}))
-        .records("pkg", "pkg.dev.", "A", &["199.36.153.8"]);
+        .records("pkg", "pkg.dev.", "A", &["199.36.153.8"])
+        .zone("own", "example.internal.", &["a", "b"], &json!({}))
+        .records("own", "data.example.internal.", "CNAME", &["storage.googleapis.com."]);
     let case = Case::new(&made);
     let [one, two] = ["one", "two"].map(|name| subnet("r", name));
     assert_eq!(case.lookup(&one, "storage.googleapis.com"), ["199.36.153.8", "199.36.153.9"]);
     assert_eq!(case.lookup(&two, "storage.googleapis.com"), ["142.250.0.10"]);
+    // "CNAME chasing": the target of an alias in a private zone is looked for in private zones only.
+    assert_eq!(case.lookup(&one, "data.example.internal"), ["199.36.153.8", "199.36.153.9"]);
+    assert!(case.lookup(&two, "data.example.internal").is_empty());
     // The zone has no record for what is below, and its suffix wins over the public name.
     assert!(case.lookup(&one, "us-central1-docker.pkg.dev").is_empty());
     assert_eq!(case.lookup(&one, "gcr.io"), ["142.250.0.20"]);

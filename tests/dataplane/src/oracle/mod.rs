@@ -11,20 +11,23 @@
 //! that an answer is known only after the apply, but no answer may be wrong.
 
 mod compare;
+mod google;
 mod packets;
 mod policies;
 mod random;
 mod topology;
 
+use std::collections::BTreeMap;
 use std::fmt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result};
 use warren_harness::{Emulator, ProxyConfig, Terraform};
 
 use crate::aws;
 use crate::lab::{Internet, Lab};
-use compare::{Document, answers};
+use compare::{Answers, Document, Questions};
+pub use google::{GoogleOracle, GoogleTopology};
 use packets::Packets;
 use policies::Ids;
 pub use topology::Topology;
@@ -68,6 +71,8 @@ pub struct Report {
     pub connected: usize,
     /// How many answers of plans were known.
     pub known_in_plans: usize,
+    /// How many pairs the model leaves open because something outside the configuration decides, such as another name server.
+    pub open: usize,
     /// The pairs on which model and packets differ.
     pub differences: Vec<Difference>,
 }
@@ -100,13 +105,87 @@ impl fmt::Display for Report {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             f,
-            "{} topologies, {} pairs ({} connected; the plan knew {}), {} differences",
+            "{} topologies, {} pairs ({} connected; the plan knew {}; {} open), {} differences",
             self.topologies,
             self.pairs,
             self.connected,
             self.known_in_plans,
+            self.open,
             self.differences.len()
         )
+    }
+}
+
+/// Compares batch by batch; `told` hears about each batch and each difference.
+fn batches(
+    topologies: usize,
+    mut seed: u64,
+    together: usize,
+    told: &mut dyn FnMut(&str),
+    mut compare: impl FnMut(u64, usize, &mut Report) -> Result<()>,
+) -> Result<Report> {
+    let mut report = Report::default();
+    while report.topologies < topologies {
+        let count = together.max(1).min(topologies - report.topologies);
+        let seeds = format!("seeds {seed} to {}", seed + count as u64 - 1);
+        let before = report.differences.len();
+        compare(seed, count, &mut report).with_context(|| seeds.clone())?;
+        for difference in &report.differences[before..] {
+            told(&difference.to_string());
+        }
+        told(&format!("{seeds}: {} pairs and {} differences so far", report.pairs, report.differences.len()));
+        seed += count as u64;
+    }
+    Ok(report)
+}
+
+/// Applies configurations, by the names of their files. Returns the plan and the state.
+fn applied(
+    build_folder: &Path,
+    provider: &str,
+    configurations: &BTreeMap<String, &str>,
+) -> Result<[serde_json::Value; 2]> {
+    let terraform = Terraform::new("warren-net/warren", build_folder)?;
+    terraform.write(
+        "provider.tf",
+        &format!(
+            "terraform {{\n  required_providers {{\n    warren = {{ source = \"warren-net/warren\" }}\n  }}\n}}\n\n\
+             provider \"warren\" {{\n  fabric = \"oracle\"\n  owner  = \"tests\"\n  {provider}\n}}\n"
+        ),
+    )?;
+    for (name, text) in configurations {
+        terraform.write(&format!("{name}.tf"), text)?;
+    }
+    terraform.plan(&["-out=plan"])?.success()?;
+    let plan = terraform.show(Some("plan"))?;
+    terraform.run(&["apply", "-no-color", "-input=false", "-parallelism=20", "plan"])?.success()?;
+    Ok([plan, terraform.show(None)?])
+}
+
+impl Report {
+    /// Compares the answers from the state and from the plan with the packets of one topology. Those from the plan need not be
+    /// known.
+    fn judge(&mut self, seed: u64, [state, plan]: [&Answers; 2], packets: &Packets) -> Result<()> {
+        for (pair, answer) in state {
+            let seen = packets.outcome(pair).with_context(|| format!("no packets for {pair:?}"))?;
+            self.pairs += 1;
+            self.connected += usize::from(seen.reached);
+            let early = plan.get(pair).filter(|answer| !answer.unsure);
+            self.known_in_plans += usize::from(early.is_some());
+            for (read, answer) in [("state", Some(answer)), ("plan", early)] {
+                if let Some(answer) = answer.filter(|answer| answer.unsure || !answer.agrees(seen)) {
+                    self.differences.push(Difference {
+                        seed,
+                        pair: pair.clone(),
+                        read,
+                        model: answer.text.clone(),
+                        packets: seen.text.clone(),
+                    });
+                }
+            }
+        }
+        self.topologies += 1;
+        Ok(())
     }
 }
 
@@ -116,40 +195,24 @@ impl Oracle {
     /// # Errors
     /// Terraform fails, the data plane cannot be built, or a document cannot be read.
     pub fn run(&self, told: &mut dyn FnMut(&str)) -> Result<Report> {
-        let mut report = Report::default();
         let mut cloud = Emulator::start(ProxyConfig::default())?;
-        let mut seed = self.seed;
-        while report.topologies < self.topologies {
-            let count = self.together.clamp(1, topology::SLOTS).min(self.topologies - report.topologies);
+        let together = self.together.min(topology::SLOTS);
+        batches(self.topologies, self.seed, together, told, |seed, count, report| {
             let topologies: Vec<Topology> =
                 (seed..).take(count).enumerate().map(|(slot, seed)| Topology::random(seed, slot)).collect();
-            let seeds = format!("seeds {seed} to {}", seed + count as u64 - 1);
-            let before = report.differences.len();
-            self.compare(&cloud, &topologies, &mut report).with_context(|| seeds.clone())?;
-            for difference in &report.differences[before..] {
-                told(&difference.to_string());
-            }
-            told(&format!(
-                "{seeds}: {} pairs and {} differences so far",
-                report.pairs,
-                report.differences.len()
-            ));
-            cloud.reset()?;
-            seed += count as u64;
-        }
-        Ok(report)
+            self.compare(&cloud, &topologies, report)?;
+            cloud.reset()
+        })
     }
 
     fn compare(&self, cloud: &Emulator, topologies: &[Topology], report: &mut Report) -> Result<()> {
-        let terraform = Terraform::new("warren-net/warren", &self.build_folder)?;
-        terraform.write("provider.tf", &provider(&cloud.endpoint()))?;
-        for topology in topologies {
-            terraform.write(&format!("{}.tf", topology.name), &topology.configuration)?;
-        }
-        terraform.plan(&["-out=plan"])?.success()?;
-        let mut plan = terraform.show(Some("plan"))?;
-        terraform.run(&["apply", "-no-color", "-input=false", "-parallelism=20", "plan"])?.success()?;
-        let mut state = terraform.show(None)?;
+        let provider =
+            format!("aws    = {{ region = \"us-east-1\", endpoint_url = \"{}\" }}", cloud.endpoint());
+        let configurations = topologies
+            .iter()
+            .map(|topology| (topology.name.clone(), topology.configuration.as_str()))
+            .collect();
+        let [mut plan, mut state] = applied(&self.build_folder, &provider, &configurations)?;
         let ids = Ids::of(&state);
         for bucket in topologies.iter().flat_map(|topology| &topology.buckets) {
             bucket.make(&cloud.endpoint(), &ids)?;
@@ -172,30 +235,13 @@ impl Oracle {
         let network = aws::Network::build(&lab, &mut internet, &account, &options)?;
         let packets = Packets::send(&lab, &internet, &network, topologies)?;
 
-        let plan = Document::read("plan.json", &plan.to_string())?;
-        let state = Document::read("state.json", &state.to_string())?;
+        let plan = Document::read("plan.json", &plan)?;
+        let state = Document::read("state.json", &state)?;
         for topology in topologies {
-            let state = answers(&state, topology, self.fault)?;
-            let plan = answers(&plan, topology, self.fault)?;
-            for (pair, answer) in &state {
-                let seen = packets.outcome(pair).with_context(|| format!("no packets for {pair:?}"))?;
-                report.pairs += 1;
-                report.connected += usize::from(seen.reached);
-                let early = plan.get(pair).filter(|answer| !answer.unsure);
-                report.known_in_plans += usize::from(early.is_some());
-                for (read, answer) in [("state", Some(answer)), ("plan", early)] {
-                    if let Some(answer) = answer.filter(|answer| answer.unsure || !answer.agrees(seen)) {
-                        report.differences.push(Difference {
-                            seed: topology.seed,
-                            pair: pair.clone(),
-                            read,
-                            model: answer.text.clone(),
-                            packets: seen.text.clone(),
-                        });
-                    }
-                }
-            }
-            report.topologies += 1;
+            let questions = Questions::of(topology);
+            let (state, plan) =
+                (state.answers(&questions, self.fault)?, plan.answers(&questions, self.fault)?);
+            report.judge(topology.seed, [&state, &plan], &packets)?;
         }
         Ok(())
     }
@@ -206,12 +252,4 @@ fn range_of(route: &aws::Route) -> Option<ipnet::Ipv4Net> {
         aws::Destination::Range(range) => Some(range),
         aws::Destination::PrefixList(_) => None,
     }
-}
-
-fn provider(endpoint: &str) -> String {
-    format!(
-        "terraform {{\n  required_providers {{\n    warren = {{ source = \"warren-net/warren\" }}\n  }}\n}}\n\n\
-         provider \"warren\" {{\n  fabric = \"oracle\"\n  owner  = \"tests\"\n  \
-         aws    = {{ region = \"us-east-1\", endpoint_url = \"{endpoint}\" }}\n}}\n"
-    )
 }

@@ -27,9 +27,12 @@ pub(super) struct Seen {
     pub(super) text: String,
 }
 
-/// The outcomes of all pairs, by the names of source and destination.
+/// The names of source and destination.
+pub(super) type Pair = (String, String);
+
+/// The outcomes of all pairs.
 #[derive(Debug, Default)]
-pub(super) struct Packets(BTreeMap<(String, String), Seen>);
+pub(super) struct Packets(pub(super) BTreeMap<Pair, Seen>);
 
 impl Packets {
     /// Resolves the names and sends the packets of all pairs.
@@ -44,7 +47,7 @@ impl Packets {
             internet.names().add(name, [IpAddr::from([198, 51, 100, 7])]);
         }
         let mut packets = Packets::default();
-        let mut probes: Vec<((String, String), Probe)> = Vec::new();
+        let mut probes: Vec<(Pair, Probe)> = Vec::new();
         for topology in topologies {
             let places: Vec<&Place> =
                 topology.subnets.iter().map(|name| network.place(name)).collect::<Result<_>>()?;
@@ -65,11 +68,7 @@ impl Packets {
             packets.resolve(lab, topology, &places, &mut probes);
             packets.buckets(lab, topology, &places, &mut probes);
         }
-        for batch in probes.chunks(AT_ONCE) {
-            for ((pair, probe), outcome) in batch.iter().zip(outcomes(lab, batch)) {
-                packets.add(pair.clone(), Seen::of(pair, probe, &outcome));
-            }
-        }
+        send(lab, &probes, |pair, probe, outcome| packets.add(pair.clone(), Seen::of(pair, probe, outcome)));
         Ok(packets)
     }
 
@@ -79,7 +78,7 @@ impl Packets {
         lab: &Lab,
         topology: &Topology,
         places: &[&Place],
-        probes: &mut Vec<((String, String), Probe)>,
+        probes: &mut Vec<(Pair, Probe)>,
     ) {
         let services =
             SERVICES.iter().flat_map(|(service, hosts)| hosts.iter().map(|host| (*service, *host)));
@@ -109,7 +108,7 @@ impl Packets {
         lab: &Lab,
         topology: &Topology,
         places: &[&Place],
-        probes: &mut Vec<((String, String), Probe)>,
+        probes: &mut Vec<(Pair, Probe)>,
     ) {
         let hosts: Vec<String> = topology.buckets.iter().map(Bucket::host).collect();
         let questions: Vec<(&Place, &str)> =
@@ -130,7 +129,7 @@ impl Packets {
     }
 
     /// Adds an outcome. A service is reached if all its names lead to it, and a bucket if some object of it is read.
-    fn add(&mut self, pair: (String, String), seen: Seen) {
+    fn add(&mut self, pair: Pair, seen: Seen) {
         let bucket = pair.1.contains(".s3.");
         let seen = match self.0.remove(&pair) {
             Some(other) if bucket => Seen {
@@ -149,17 +148,17 @@ impl Packets {
     }
 
     /// What packets did between the two.
-    pub(super) fn outcome(&self, pair: &(String, String)) -> Option<&Seen> {
+    pub(super) fn outcome(&self, pair: &Pair) -> Option<&Seen> {
         self.0.get(pair)
     }
 }
 
 impl Seen {
-    fn no(text: &str) -> Seen {
+    pub(super) fn no(text: &str) -> Seen {
         Seen { reached: false, way: None, text: text.to_owned() }
     }
 
-    fn of((_, to): &(String, String), probe: &Probe, outcome: &Outcome) -> Seen {
+    fn of((_, to): &Pair, probe: &Probe, outcome: &Outcome) -> Seen {
         let named = SERVICES.iter().any(|(service, _)| service == to) || to.contains('.');
         let server = outcome.server();
         let way = match server {
@@ -176,26 +175,38 @@ impl Seen {
     }
 }
 
-/// Sends the probes, and those that no server answered once more: a busy machine may lose some.
-fn outcomes(lab: &Lab, probes: &[((String, String), Probe)]) -> Vec<Outcome> {
-    let probes: Vec<Probe> = probes.iter().map(|(_, probe)| probe.clone()).collect();
-    let mut outcomes = lab.probe(&probes);
-    let silent = outcomes
-        .iter()
-        .enumerate()
-        .filter(|(_, outcome)| outcome.server().is_none() && !matches!(outcome, Outcome::Forbidden(_)));
-    let silent: Vec<usize> = silent.map(|(index, _)| index).collect();
-    let again: Vec<Probe> = silent.iter().map(|index| probes[*index].clone()).collect();
-    for (index, outcome) in silent.into_iter().zip(lab.probe(&again)) {
-        outcomes[index] = outcome;
+/// Sends the probes, some at a time.
+pub(super) fn send(lab: &Lab, probes: &[(Pair, Probe)], mut told: impl FnMut(&Pair, &Probe, &Outcome)) {
+    for batch in probes.chunks(AT_ONCE) {
+        for ((pair, probe), outcome) in batch.iter().zip(outcomes(lab, batch)) {
+            told(pair, probe, &outcome);
+        }
+    }
+}
+
+/// Sends the probes, and once more those that no server answered: a busy machine may lose some. A server that accepts a connection
+/// answers it, at the latest when the machine is less busy.
+fn outcomes(lab: &Lab, probes: &[(Pair, Probe)]) -> Vec<Outcome> {
+    let mut outcomes = vec![Outcome::Silent; probes.len()];
+    let again: [fn(&Outcome) -> bool; 3] = [
+        |_| true,
+        |outcome| outcome.server().is_none() && !matches!(outcome, Outcome::Forbidden(_)),
+        |outcome| *outcome == Outcome::Open,
+    ];
+    for wanted in again {
+        let places: Vec<usize> = (0..probes.len()).filter(|place| wanted(&outcomes[*place])).collect();
+        let some: Vec<Probe> = places.iter().map(|place| probes[*place].1.clone()).collect();
+        for (place, outcome) in places.into_iter().zip(lab.probe(&some)) {
+            outcomes[place] = outcome;
+        }
     }
     outcomes
 }
 
-fn pair(from: &str, to: &str) -> (String, String) {
+pub(super) fn pair(from: &str, to: &str) -> Pair {
     (from.to_owned(), to.to_owned())
 }
 
-fn at(address: impl Into<IpAddr>) -> SocketAddr {
+pub(super) fn at(address: impl Into<IpAddr>) -> SocketAddr {
     SocketAddr::new(address.into(), 443)
 }

@@ -138,11 +138,11 @@ impl Policies {
         let kind = self.random.below(8);
         match kind {
             0..=2 if endpoints && !self.endpoints.is_empty() => {
-                let some = self.some(self.endpoints.clone(), "vpce-00000000000000000");
+                let some = self.some(&self.endpoints.clone(), "vpce-00000000000000000");
                 (operator, "aws:SourceVpce", some)
             }
             0..=4 => {
-                let some = self.some(self.vpcs.clone(), "vpc-00000000000000000");
+                let some = self.some(&self.vpcs.clone(), "vpc-00000000000000000");
                 (operator, "aws:SourceVpc", some)
             }
             5 => {
@@ -165,8 +165,8 @@ impl Policies {
     }
 
     /// Some references, or one to an object elsewhere.
-    fn some(&mut self, of: Vec<String>, elsewhere: &str) -> Value {
-        let some: Vec<&String> = self.random.some(&of, 45);
+    fn some(&mut self, of: &[String], elsewhere: &str) -> Value {
+        let some: Vec<&String> = self.random.some(of, 45);
         if some.is_empty() { json!(elsewhere) } else { json!(some) }
     }
 }

@@ -1,4 +1,4 @@
-//! The walk of a request along its input shape.
+//! The walk of a value along its shape.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -6,6 +6,7 @@ use serde_json::Value;
 
 use super::Problem;
 use super::model::{Model, Protocol, Shape};
+use crate::pattern;
 use crate::query::Params;
 
 /// Parameters that belong to the protocol, not to the operation.
@@ -33,6 +34,13 @@ pub(super) fn json(model: &Model, action: &str, body: &Value) -> Vec<Problem> {
     if let Some(shape) = input {
         walk.json("", body, shape);
     }
+    walk.problems
+}
+
+/// Checks an answer that was read into the value that its shape describes.
+pub(super) fn answer(model: &Model, body: &Value, shape: &Shape) -> Vec<Problem> {
+    let mut walk = Walk { model, problems: Vec::new() };
+    walk.json("", body, shape);
     walk.problems
 }
 
@@ -134,7 +142,10 @@ impl Walk<'_> {
             "string" if !shape.values.is_empty() && !shape.values.iter().any(|allowed| allowed == value) => {
                 self.wrong(path, value, &format!("one of {}", shape.values.join(", ")));
             }
-            "string" => self.length(path, value.chars().count(), shape),
+            "string" => {
+                self.length(path, value.chars().count(), shape);
+                self.pattern(path, value, shape);
+            }
             "boolean" if value != "true" && value != "false" => self.wrong(path, value, "true or false"),
             "integer" | "long" => match value.parse::<i64>() {
                 Ok(number) => self.bounds(path, number as f64, value, shape),
@@ -180,6 +191,9 @@ impl Walk<'_> {
             }
             ("string" | "blob", Value::String(text)) => self.scalar(path, text, shape),
             ("boolean", Value::Bool(_)) | ("timestamp", Value::Number(_)) => {}
+            ("timestamp", Value::String(text)) if self.model.protocol != Protocol::Json => {
+                self.scalar(path, text, shape)
+            }
             ("integer" | "long" | "float" | "double", Value::Number(number)) => {
                 self.scalar(path, &number.to_string(), shape);
             }
@@ -191,6 +205,15 @@ impl Walk<'_> {
         let short = shape.min.is_some_and(|min| (length as f64) < min);
         if short || shape.max.is_some_and(|max| length as f64 > max) {
             self.wrong(path, &format!("length {length}"), &span(shape, "length"));
+        }
+    }
+
+    /// Patterns with look-around, which are not regular expressions here, are not checked.
+    fn pattern(&mut self, path: &str, value: &str, shape: &Shape) {
+        if let Some(pattern) = &shape.pattern
+            && pattern::fits(pattern, value) == Some(false)
+        {
+            self.wrong(path, value, &format!("a match of {pattern}"));
         }
     }
 

@@ -50,7 +50,7 @@ pub struct Call {
     pub sequence: u64,
     /// The service.
     pub service: Service,
-    /// The operation: `CreateSubnet` on AWS; for S3 derived from method and path, such as `PutObject`; on Google the
+    /// The operation: `CreateSubnet` on AWS, also where it follows from method and path; on Google the
     /// method's id in the discovery document, such as `compute.subnetworks.insert`; on RunPod the operation's id, such
     /// as `createPod`.
     pub action: String,

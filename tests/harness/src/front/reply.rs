@@ -39,6 +39,11 @@ impl Rejection {
 
     /// The answer in the service's format.
     pub(crate) fn reply(&self, service: Service, sequence: u64) -> Reply {
+        self.reply_to(service, "", sequence)
+    }
+
+    /// The answer to an action in the service's format.
+    pub(crate) fn reply_to(&self, service: Service, action: &str, sequence: u64) -> Reply {
         let (code, message) = (self.code.as_str(), self.message.as_str());
         let id = format!("00000000-0000-4000-8000-{sequence:012}");
         let error = |name: &str| {
@@ -50,7 +55,9 @@ impl Rejection {
             Service::Ecr | Service::Ssm | Service::Logs | Service::Route53Resolver => {
                 ("application/x-amz-json-1.1", json!({"__type": code, "message": message}).to_string())
             }
-            Service::Google => ("application/json; charset=UTF-8", google(self.status, code, message)),
+            Service::Google => {
+                ("application/json; charset=UTF-8", google(action, self.status, code, message))
+            }
             Service::RunPod => {
                 let problem = json!({"title": code, "status": self.status.as_u16(), "detail": message});
                 ("application/problem+json", problem.to_string())
@@ -80,8 +87,8 @@ impl Rejection {
     }
 }
 
-/// The error document of Google's front servers, which refuse before a service sees the call.
-fn google(status: StatusCode, reason: &str, message: &str) -> String {
+/// The error document of Google, whose services differ in what they add to code and message.
+fn google(action: &str, status: StatusCode, reason: &str, message: &str) -> String {
     let canonical = match status.as_u16() {
         400 => "INVALID_ARGUMENT",
         401 => "UNAUTHENTICATED",
@@ -92,10 +99,34 @@ fn google(status: StatusCode, reason: &str, message: &str) -> String {
         503 => "UNAVAILABLE",
         _ => "INTERNAL",
     };
-    let domain = if reason.to_lowercase().contains("limit") { "usageLimits" } else { "global" };
-    let errors = json!([{"message": message, "domain": domain, "reason": reason}]);
-    json!({"error": {"code": status.as_u16(), "message": message, "status": canonical, "errors": errors}})
-        .to_string()
+    let mut error = json!({"code": status.as_u16(), "message": message});
+    // A reason of `google.rpc.ErrorInfo` is in the details, besides one of the older kind.
+    let detailed = reason != canonical && reason.contains('_') && reason == reason.to_ascii_uppercase();
+    let older = match reason {
+        _ if detailed && canonical == "PERMISSION_DENIED" && !reason.contains("QUOTA") => "forbidden",
+        _ if detailed => "rateLimitExceeded",
+        reason => reason,
+    };
+    if older != canonical {
+        let domain = if older.to_lowercase().contains("limit") { "usageLimits" } else { "global" };
+        error["errors"] = json!([{"message": message, "domain": domain, "reason": older}]);
+    }
+    let service = action.split('.').next().unwrap_or_default();
+    if service != "compute" {
+        error["status"] = json!(canonical);
+    }
+    if detailed {
+        let domain = format!("{service}.googleapis.com");
+        let metadata = json!({"containerType": "PROJECT", "containerId": "1", "location": "us-central1"});
+        error["details"] = json!([
+            {
+                "@type": "type.googleapis.com/google.rpc.ErrorInfo",
+                "reason": reason, "domain": domain, "metadata": metadata,
+            },
+            {"@type": "type.googleapis.com/google.rpc.LocalizedMessage", "locale": "en-US", "message": message},
+        ]);
+    }
+    json!({ "error": error }).to_string()
 }
 
 /// The error code in an answer's body, whichever dialect it is in.
@@ -106,6 +137,9 @@ pub(crate) fn error_code(reply: &Reply) -> Option<String> {
     if let Ok(body) = serde_json::from_slice::<serde_json::Value>(reply.body()) {
         if let Some(reason) = body["error"]["errors"][0]["reason"].as_str() {
             return Some(reason.to_owned());
+        }
+        if let Some(status) = body["error"]["status"].as_str() {
+            return Some(status.to_owned());
         }
         if let Some(title) = body["title"].as_str() {
             return Some(title.to_owned());

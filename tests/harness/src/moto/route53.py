@@ -271,6 +271,11 @@ def list_authorizations(self: Route53) -> ActionResult:
     return ActionResult({"HostedZoneId": zone.resource_id, "VPCs": vpcs})
 
 
+def list_by_vpc(self: Route53) -> ActionResult:
+    zones = self.backend.list_hosted_zones_by_vpc(self._get_param("VPCId"))
+    return ActionResult({"HostedZoneSummaries": zones, "MaxItems": self._get_param("MaxItems") or "100"})
+
+
 def delete_authorization(self: Route53) -> ActionResult:
     zone = self.backend.get_hosted_zone(self._get_param("HostedZoneId"))
     vpc = (self._get_param("VPC.VPCId"), self._get_param("VPC.VPCRegion"))
@@ -288,6 +293,7 @@ for path in ("authorizevpcassociation", "deauthorizevpcassociation"):
 Route53.create_vpc_association_authorization = create_authorization
 Route53.list_vpc_association_authorizations = list_authorizations
 Route53.delete_vpc_association_authorization = delete_authorization
+Route53.list_hosted_zones_by_vpc = list_by_vpc
 
 
 def endpoint_names(service_name: str, vpc_endpoint_id: str) -> dict[str, str]:

@@ -4,14 +4,17 @@ import ipaddress
 import os
 import sys
 import threading
+from typing import Any
 
 from moto.moto_server.werkzeug_app import (
     DomainDispatcherApplication,
     MotoRequestHandler,
     create_backend_app,
 )
+from moto.ec2 import exceptions
 from moto.ec2.models import elastic_ip_addresses
 from moto.ec2.models.elastic_network_interfaces import NetworkInterfaceBackend
+from moto.ec2.models.security_groups import SecurityGroupBackend
 from moto.ec2.models.tags import TagBackend
 from moto.ec2.utils import random_public_ip
 from moto.iam.exceptions import NotFoundException
@@ -41,6 +44,32 @@ def describe_tags(self: TagBackend, filters: dict[str, list[str]] | None = None)
 
 
 TagBackend.describe_tags = describe_tags
+
+
+def route_exists(self: exceptions.RouteAlreadyExistsError, cidr: str) -> None:
+    """AWS ends the sentence."""
+    exceptions.EC2ClientError.__init__(
+        self, "RouteAlreadyExists", f"The route identified by {cidr} already exists."
+    )
+
+
+exceptions.RouteAlreadyExistsError.__init__ = route_exists
+
+
+make_group = SecurityGroupBackend.create_security_group
+
+
+def create_group(self: SecurityGroupBackend, name: str, *args: Any, vpc_id: str | None = None, **rest: Any) -> Any:
+    """AWS names the VPC that has a group of this name."""
+    try:
+        return make_group(self, name, *args, vpc_id=vpc_id, **rest)
+    except exceptions.InvalidSecurityGroupDuplicateError:
+        raise exceptions.EC2ClientError(
+            "InvalidGroup.Duplicate", f"The security group '{name}' already exists for VPC '{vpc_id}'"
+        ) from None
+
+
+SecurityGroupBackend.create_security_group = create_group
 
 
 remove_listed_role = IAMBackend.remove_role_from_instance_profile

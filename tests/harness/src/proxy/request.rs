@@ -5,7 +5,7 @@ use http::{Method, header};
 use serde_json::Value;
 
 use super::route53;
-use crate::botocore_model::Models;
+use crate::botocore_model::{Models, Sent};
 use crate::front::{Call, Service, is_read};
 use crate::query::Params;
 
@@ -26,7 +26,7 @@ impl Request {
     pub(super) fn parse(raw: http::Request<Bytes>, models: &Models) -> Self {
         let (region, service) = scope(&raw);
         let mut service = Service::named(&service);
-        if service == Service::Route53 {
+        if matches!(service, Service::Route53 | Service::S3) {
             return Self::rest(raw, service, region, models);
         }
         let target = raw.headers().get("x-amz-target").and_then(|target| target.to_str().ok());
@@ -47,7 +47,7 @@ impl Request {
                 }
                 (form.get("Action").to_owned(), form)
             } else {
-                s3(&raw)
+                (format!("{} {}", raw.method(), raw.uri().path()), form)
             }
         };
         Self { sequence: 0, service, action, params, json, region, raw }
@@ -57,9 +57,10 @@ impl Request {
     fn rest(raw: http::Request<Bytes>, service: Service, region: String, models: &Models) -> Self {
         let query = Params::from_form(raw.uri().query().unwrap_or_default().as_bytes());
         let route = (raw.method().as_str(), raw.uri().path());
-        let found = models.rest(service, route, &query, &String::from_utf8_lossy(raw.body()));
+        let sent = Sent { query: &query, headers: raw.headers(), body: raw.body() };
+        let found = models.rest(service, route, &sent);
         let (action, json) = found.unwrap_or_else(|| (format!("{} {}", route.0, route.1), Value::Null));
-        let params = Params::from_json(&json);
+        let params = if service == Service::S3 { s3(&raw, query) } else { Params::from_json(&json) };
         Self { sequence: 0, service, action, params, json: Some(json), region, raw }
     }
 
@@ -119,8 +120,9 @@ fn scope(raw: &http::Request<Bytes>) -> (String, String) {
     (region, parts.next().unwrap_or_default().to_owned())
 }
 
-fn s3(raw: &http::Request<Bytes>) -> (String, Params) {
-    let mut params = Params::from_form(raw.uri().query().unwrap_or_default().as_bytes());
+/// An object and its conditions, as calls of S3 are recorded.
+fn s3(raw: &http::Request<Bytes>, query: Params) -> Params {
+    let mut params = query;
     let path = raw.uri().path().trim_start_matches('/');
     let (bucket, key) = path.split_once('/').unwrap_or((path, ""));
     params.set("bucket", bucket);
@@ -130,19 +132,5 @@ fn s3(raw: &http::Request<Bytes>) -> (String, Params) {
             params.set(name.as_str(), value);
         }
     }
-    let action = match (raw.method().as_str(), bucket.is_empty(), key.is_empty()) {
-        ("GET", true, _) => "ListBuckets",
-        ("GET", _, true) if params.has("list-type") => "ListObjectsV2",
-        ("GET", _, true) => "GetBucket",
-        ("PUT", _, true) => "CreateBucket",
-        ("DELETE", _, true) => "DeleteBucket",
-        ("HEAD", _, true) => "HeadBucket",
-        ("GET", ..) => "GetObject",
-        ("PUT", ..) => "PutObject",
-        ("DELETE", ..) => "DeleteObject",
-        ("HEAD", ..) => "HeadObject",
-        ("POST", ..) => "PostObject",
-        (other, ..) => other,
-    };
-    (action.to_owned(), params)
+    params
 }

@@ -4,7 +4,7 @@ use super::super::resource::Attribute;
 use super::super::role::{Role, is};
 use super::Reader;
 use super::aws::host;
-use super::google::SUBNETS;
+use super::google::{SUBNETS, account};
 use super::view::{Item, View, range, texts};
 use crate::node::{Kind, Node, parse_toml};
 use std::collections::{BTreeMap, BTreeSet};
@@ -231,7 +231,7 @@ fn google_gateway(view: &mut View<'_>, item: &Item<'_>) {
         subnet: view.link(item, "subnetwork", SUBNETS).key(),
         groups: None,
         public: Some(public),
-        tags: texts(values, "tags"),
+        tags: texts(values, "tags").into_iter().chain([account(values.text("service_account"))]).collect(),
         what: "WireGuard gateway".to_owned(),
         config: None,
     };

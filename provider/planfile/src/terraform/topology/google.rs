@@ -1,6 +1,6 @@
 //! Google Cloud: resources of hashicorp/google, and Warren's resources with the same attribute names.
 
-use super::super::resource::Attribute;
+use super::super::resource::{Attribute, Values};
 use super::super::role::{Role, is};
 use super::Reader;
 use super::aws::store;
@@ -200,11 +200,14 @@ pub(super) fn settle(view: &mut View<'_>) {
             .into_iter()
             .flatten()
             .map(|range| Route::new(Destination::Range(*range), Target::Peering(key.clone()), *change));
-        // Next hops of the other network that the plan does not describe; its internet gateway is not exported.
+        // Next hops of the other network that the plan does not describe. Routes to its internet gateway and routes with tags
+        // are not exported ("VPC Network Peering", "Static routes").
         let exported = view.imports.contains(key) && view.exports.contains(*other);
         let theirs = view.topology.tables.get(&format!("{far}#routes")).filter(|_| exported);
         let custom = theirs.into_iter().flat_map(|table| &table.routes);
-        let custom = custom.filter(|route| matches!(route.target, Target::Other(_) | Target::Unknown(_)));
+        let custom = custom.filter(|route| {
+            route.tags.is_empty() && matches!(route.target, Target::Other(_) | Target::Unknown(_))
+        });
         made.push((format!("{near}#routes"), to_subnets.chain(custom.cloned()).collect()));
     }
     for (key, routes) in made {
@@ -217,6 +220,10 @@ pub(super) fn settle(view: &mut View<'_>) {
 
 fn firewall(view: &mut View<'_>, item: &Item<'_>) {
     let values = &item.resource.values;
+    // "Firewall rule enforcement": as if it did not exist.
+    if flag(values, "disabled") == Some(true) {
+        return;
+    }
     let ingress = values.text("direction") != Some("EGRESS");
     let (allows, denies) = (values.children("allow"), values.children("deny"));
     let allow = !allows.is_empty() || denies.is_empty();
@@ -233,7 +240,7 @@ fn firewall(view: &mut View<'_>, item: &Item<'_>) {
             _ => protocols.push(Protocol::Other),
         }
     }
-    let source_tags = texts(values, "source_tags");
+    let source_tags = labels(values, "source_tags", "source_service_accounts");
     let attribute = if ingress { "source_ranges" } else { "destination_ranges" };
     let mut peers: Vec<Peer> =
         texts(values, attribute).iter().filter_map(|text| range(text)).map(Peer::Range).collect();
@@ -251,10 +258,26 @@ fn firewall(view: &mut View<'_>, item: &Item<'_>) {
         allow,
         priority: integer(values, "priority").and_then(|number| u32::try_from(number).ok()).unwrap_or(1000),
         rule: Rule { protocols, peers },
-        targets: texts(values, "target_tags"),
+        targets: labels(values, "target_tags", "target_service_accounts"),
         source_tags,
     };
     view.topology.firewalls.insert(firewall.head.key.clone(), firewall);
+}
+
+/// Network tags and service accounts, which rules refer to alike. An account that is known only after apply may be any other
+/// such account.
+fn labels(values: &Values<'_>, tags: &str, accounts: &str) -> Vec<String> {
+    let mut labels = texts(values, tags);
+    labels.extend(texts(values, accounts).iter().map(|text| account(Some(text))));
+    if blurred(values, accounts) {
+        labels.push(account(None));
+    }
+    labels
+}
+
+/// A service account among network tags, which contain no `@`.
+pub(super) fn account(address: Option<&str>) -> String {
+    address.unwrap_or("@(known after apply)").to_owned()
 }
 
 fn port_range(text: &str) -> Option<(u16, u16)> {
@@ -317,6 +340,13 @@ fn nat(view: &mut View<'_>, item: &Item<'_>) {
         let ids = texts(values, "subnetworks");
         (!ids.is_empty()).then(|| ids.iter().map(|id| view.known(id)).collect())
     });
+    // "Public NAT": a gateway serves the subnets of its own region.
+    let serves = serves.or_else(|| {
+        let region = values.text("region")?;
+        let subnets = view.topology.subnets.values().filter(|it| it.network == network);
+        let here = subnets.filter(|it| it.zone.as_deref().is_none_or(|zone| zone == region));
+        Some(here.map(|it| it.head.key.clone()).collect())
+    });
     let gateway = Gateway {
         head: view.head(item, Home::Google),
         kind: GatewayKind::Nat,
@@ -345,7 +375,12 @@ fn forwarding_rule(view: &mut View<'_>, item: &Item<'_>) {
     let address = text.and_then(|text| text.parse().ok());
     let address = address.or_else(|| view.addresses.get(&linked()?).copied());
     let head = view.head(item, Home::Google);
-    let endpoint = Endpoint { address, ..Endpoint::new(head, network, service, EndpointKind::Interface) };
+    // "Access Google APIs through endpoints": names in `p.googleapis.com`, unless they are turned off.
+    let private_dns = service == "googleapis"
+        && flag(values, "automate_dns") != Some(false)
+        && flag(values, "no_automate_dns_zone") != Some(true);
+    let new = Endpoint::new(head, network, service, EndpointKind::Interface);
+    let endpoint = Endpoint { address, private_dns, ..new };
     view.topology.endpoints.insert(endpoint.head.key.clone(), endpoint);
 }
 
@@ -354,12 +389,16 @@ fn instance(view: &mut View<'_>, item: &Item<'_>) {
     let interfaces = values.children("network_interface");
     let Some((_, first)) = interfaces.first() else { return };
     let subnet = view.link_in(item, first, "subnetwork", "network_interface", SUBNETS).key();
+    let mut tags = texts(values, "tags");
+    for (_, block) in values.children("service_account") {
+        tags.push(account(block.text("email")));
+    }
     let host = Host {
         head: view.head(item, Home::Google),
         subnet,
         groups: None,
         public: Some(!first.children("access_config").is_empty()),
-        tags: texts(values, "tags"),
+        tags,
         what: "instance".to_owned(),
         config: None,
     };

@@ -20,7 +20,7 @@ pub(super) async fn put(context: &Context<'_>) -> Verdict {
                 && context.transient(item.text_at("transitGatewayAttachmentId")).is_none()
         });
         if !attached {
-            let message = format!("The transitGateway ID '{transit}' does not exist");
+            let message = format!("The transitGateway ID '{transit}' does not exist.");
             return Err(Rejection::new("InvalidTransitGatewayID.NotFound", message));
         }
     }

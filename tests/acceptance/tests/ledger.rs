@@ -1,0 +1,178 @@
+//! Provider configurations of one run, each in a process of its own, with real Terraform: what they plan together is
+//! compared across regions, accounts, projects and clouds.
+
+use std::fmt::Write as _;
+
+use anyhow::{Context as _, Result, ensure};
+use ipnet::Ipv4Net;
+use warren_acceptance::{AllStage, flat};
+use warren_harness::{GoogleConfig, ProxyConfig, RunPodConfig};
+
+/// Plans of random configurations.
+const ROUNDS: u64 = 10;
+
+/// The account, region or project of a provider configuration, as it is written and as it is reported.
+const LOCATIONS: [(&str, &str); 8] = [
+    ("aws-us-east-1", "AWS account 123456789012, us-east-1"),
+    ("aws-eu-west-1", "AWS account 123456789012, eu-west-1"),
+    ("aws-us-east-1-other", "AWS account 222222222222, us-east-1"),
+    ("aws-eu-west-1-other", "AWS account 222222222222, eu-west-1"),
+    ("gcp-us-central1", "Google Cloud project acme-ml, us-central1"),
+    ("gcp-europe-west4", "Google Cloud project acme-ml, europe-west4"),
+    ("gcp-us-central1-other", "Google Cloud project acme-data, us-central1"),
+    ("gcp-europe-west4-other", "Google Cloud project acme-data, europe-west4"),
+];
+
+/// A network of a provider configuration.
+#[derive(Clone, Debug)]
+struct Network {
+    location: usize,
+    name: String,
+    range: Ipv4Net,
+}
+
+impl Network {
+    fn new(location: usize, name: &str, range: &str) -> Result<Network> {
+        Ok(Network { location, name: name.to_owned(), range: range.parse()? })
+    }
+}
+
+fn stage() -> Result<AllStage> {
+    let google = GoogleConfig {
+        projects: vec!["acme-ml".to_owned(), "acme-data".to_owned()],
+        regions: vec!["us-central1".to_owned(), "europe-west4".to_owned()],
+        ..GoogleConfig::default()
+    };
+    AllStage::empty((ProxyConfig::default(), google, RunPodConfig::default()))
+}
+
+/// A provider configuration for each location, and the networks. Terraform starts those that are used.
+fn write(stage: &AllStage, networks: &[Network]) -> Result<()> {
+    let mut text =
+        "terraform {\n required_providers {\n warren = { source = \"warren-net/warren\" }\n }\n}\n\
+                    variable \"endpoint_url\" {}\nvariable \"gcp_endpoint_url\" {}\n"
+            .to_owned();
+    for (location, (alias, _)) in LOCATIONS.iter().enumerate() {
+        let (cloud, rest) = alias.split_once('-').context("a cloud")?;
+        let (region, other) = rest.strip_suffix("-other").map_or((rest, false), |region| (region, true));
+        let account = match (cloud, other) {
+            ("aws", true) => ", assume_role = { role_arn = \"arn:aws:iam::222222222222:role/other\" }",
+            ("aws", false) => "",
+            (_, true) => ", project = \"acme-data\"",
+            (_, false) => ", project = \"acme-ml\"",
+        };
+        let endpoint = if cloud == "aws" { "var.endpoint_url" } else { "var.gcp_endpoint_url" };
+        writeln!(
+            text,
+            "provider \"warren\" {{\n alias = \"{alias}\"\n fabric = \"acceptance\"\n owner = \"tests\"\n \
+             {cloud} = {{ region = \"{region}\", endpoint_url = {endpoint}{account} }}\n}}"
+        )?;
+        if cloud == "gcp" && networks.iter().any(|network| network.location == location) {
+            writeln!(
+                text,
+                "resource \"warren_gcp_network\" \"{alias}\" {{\n provider = warren.{alias}\n name = \
+                 \"{alias}\"\n}}"
+            )?;
+        }
+    }
+    for (number, Network { location, name, range }) in networks.iter().enumerate() {
+        let (alias, _) = LOCATIONS[*location];
+        if alias.starts_with("aws") {
+            writeln!(
+                text,
+                "resource \"warren_aws_vpc\" \"n{number}\" {{\n provider = warren.{alias}\n name = \"{name}\"\n \
+                 cidr_block = \"{range}\"\n}}"
+            )?;
+        } else {
+            writeln!(
+                text,
+                "resource \"warren_gcp_subnetwork\" \"n{number}\" {{\n provider = warren.{alias}\n name = \
+                 \"{name}\"\n network = warren_gcp_network.{alias}.id\n ip_cidr_range = \"{range}\"\n}}"
+            )?;
+        }
+    }
+    stage.terraform.write("main.tf", &text)
+}
+
+/// Whether each overlap, and nothing else, is in the output of a plan.
+fn judge(networks: &[Network], code: i32, output: &str) -> Result<usize> {
+    let mut overlaps = 0;
+    for (position, a) in networks.iter().enumerate() {
+        for b in &networks[..position] {
+            if !(a.range.contains(&b.range) || b.range.contains(&a.range)) {
+                continue;
+            }
+            overlaps += 1;
+            let both = [a, b].iter().all(|network| {
+                output.contains(&format!("{} of ", network.range))
+                    && output.contains(&format!("{:?}", network.name))
+                    && (a.location == b.location || output.contains(LOCATIONS[network.location].1))
+            });
+            ensure!(both, "not reported: {a:?} and {b:?}\n{output}");
+        }
+    }
+    ensure!(code == i32::from(overlaps > 0), "{overlaps} overlaps, code {code}:\n{networks:#?}\n{output}");
+    ensure!(output.contains("ddress conflict") == (overlaps > 0), "{output}");
+    Ok(overlaps)
+}
+
+#[test]
+fn every_overlap_of_random_provider_configurations_is_refused_by_the_plan() -> Result<()> {
+    let stage = stage()?;
+    let mut state = 18_u64;
+    let mut below = |limit: usize| {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        usize::try_from(state >> 33).unwrap_or_default() % limit
+    };
+    let mut refused = 0;
+    for round in 0..ROUNDS {
+        let number = 2 + below(4);
+        let locations: Vec<usize> = (0..number).map(|_| below(LOCATIONS.len())).collect();
+        // Every other round has room for all.
+        let blocks = if round % 2 == 0 { 8 } else { 250 };
+        let networks = (0..number + 2)
+            .map(|position| {
+                let range = format!("10.{}.{}.0/{}", below(blocks), 16 * below(16), 16 + below(5));
+                let location = locations[position % number];
+                // The first networks have the same name in each location.
+                let repeated = position < number && !locations[..position].contains(&location);
+                let name = if repeated { "hub".to_owned() } else { format!("net-{position}") };
+                Ok(Network { location, name, range: range.parse::<Ipv4Net>()?.trunc() })
+            })
+            .collect::<Result<Vec<_>>>()?;
+        write(&stage, &networks)?;
+        let parallelism = [1, 10, 256][below(3)];
+        let plan = stage.terraform.plan(&[&format!("-parallelism={parallelism}")])?;
+        let overlaps = judge(&networks, plan.code, &flat(&plan.output()))
+            .with_context(|| format!("round {round}, parallelism {parallelism}"))?;
+        refused += u64::from(overlaps > 0);
+    }
+    ensure!((1..ROUNDS).contains(&refused), "{refused} of {ROUNDS} plans were refused");
+    Ok(())
+}
+
+/// One run after the other: apply, refresh, move a range to another configuration, exchange ranges, destroy.
+#[test]
+fn networks_that_move_between_provider_configurations_raise_no_false_alarm() -> Result<()> {
+    let stage = stage()?;
+    let run = |networks: &[Network]| -> Result<()> {
+        write(&stage, networks)?;
+        stage.terraform.apply(&[])?.success()?;
+        let again = stage.terraform.plan(&["-detailed-exitcode"])?;
+        ensure!(again.code == 0, "{}", again.output());
+        Ok(())
+    };
+    let (a, b) = ("10.0.0.0/16", "10.1.0.0/16");
+    let first = Network::new(0, "hub", a)?;
+    run(&[first.clone(), Network::new(1, "hub", b)?, Network::new(4, "hub", "10.2.0.0/16")?])?;
+    // The ranges are exchanged, and a third configuration gets the one of a network that is destroyed.
+    run(&[Network::new(0, "hub", b)?, Network::new(1, "hub", a)?, Network::new(2, "hub", "10.2.0.0/16")?])?;
+    // An overlap of an existing network with a new one is refused, and nothing has changed.
+    let overlap =
+        [Network::new(0, "hub", b)?, Network::new(1, "hub", a)?, Network::new(5, "lab", "10.0.64.0/20")?];
+    write(&stage, &overlap)?;
+    let refused = stage.terraform.apply(&[])?;
+    judge(&overlap, refused.code, &flat(&refused.output()))?;
+    stage.terraform.destroy(&[])?.success()?;
+    stage.nothing_left()
+}
