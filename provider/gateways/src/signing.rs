@@ -33,7 +33,7 @@ where
 {
     let what = format!("{} {:?}", place.resource, place.name);
     let op = Op::<C::Error>::new(ctx, C::NAME, what, timeouts::of(&Attr::Null, Operation::Read));
-    secret(&op.call(read).await?, place)
+    secret(&op.within(op.call(read)).await?, place)
 }
 
 fn secret(text: &str, place: Place<'_>) -> Result<Attr<Secret>, Diagnostics> {

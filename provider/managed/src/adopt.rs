@@ -12,12 +12,13 @@
 use std::collections::BTreeSet;
 
 use tf_provider_rs::{Context, Diagnostic, Diagnostics};
+use tokio::time::Instant;
 
 use crate::cloud::Cloud;
 use crate::common::Common;
 use crate::failure::Failure;
+use crate::retry::{self, Patience, Purpose, Remedy, Token};
 use crate::session::Session;
-use crate::wait::{Pause, reason};
 use crate::work::Work;
 
 /// Key of private state: IDs that a create must not adopt because a state contains them. With
@@ -29,13 +30,16 @@ const CREATOR: &str = "creator";
 
 type Error<M> = <<M as Common>::Cloud as Cloud>::Error;
 
-/// Maximum number of attempts for a create whose response is lost or that the cloud defers.
-const ATTEMPTS: usize = 8;
+/// Key of private state: the number of create calls of the resource that were answered.
+const ANSWERED: &str = "answered";
 
 /// Finds the object with the name of `planned` that an interrupted run left behind, or creates one.
 ///
 /// `find` returns the IDs of live objects with the tags of the name and the planned immutable settings.
-/// `create` creates one and returns its ID; it must not retry.
+/// `create` creates one and returns its ID; it must not retry. Its calls may send [`retry::token`].
+///
+/// If the response of a create is lost, `find` may not show the object yet. A create that sent a token is repeated with
+/// it. Any other is repeated only after `find` has not shown an object for a while.
 ///
 /// # Errors
 /// The last error of the cloud, a cancelled run, or two objects with the same name.
@@ -52,40 +56,45 @@ where
 {
     let Work { session, ctx, op, .. } = work;
     let creator = creator(ctx);
-    let mut pause = Pause::default();
-    let mut attempts = 0;
-    // Whether a response was lost: a conflict may then be with the object of the lost call, which lists do
-    // not show yet.
-    let mut lost = false;
+    let mut patience = Patience::new(op, Purpose::Create { unique: M::Cloud::UNIQUE_NAMES });
+    let mut lost: Option<Instant> = None;
     loop {
         op.check_cancelled()?;
         if let Some(id) = leftover(work, planned, &find).await? {
             return Ok(id);
         }
-        attempts += 1;
-        match create().await {
+        if lost.is_some_and(|lost| lost.elapsed() < op.pace().appear) {
+            patience.pause().await?;
+            continue;
+        }
+        let token = token(work, planned, &creator);
+        let made = retry::attempt(token.clone(), create()).await;
+        let remedy = made.as_ref().map_or_else(Failure::remedy, |_| Remedy::Final);
+        lost = (remedy == Remedy::Lost && !token.is_used()).then(Instant::now);
+        // A conflict can be with the object of a lost call, which another token would make twice.
+        if !matches!(remedy, Remedy::Lost | Remedy::Throttled | Remedy::Conflict) {
+            ctx.private.set(ANSWERED, (answered(ctx) + 1).into());
+        }
+        match made {
             Ok(id) => {
                 session.objects().claim(&planned.local(&id), &creator);
                 return Ok(id);
             }
-            Err(error)
-                if attempts < ATTEMPTS
-                    && !op.is_expired()
-                    && (error.is_throttle()
-                        || error.is_ambiguous()
-                        || error.is_not_found()
-                        || error.is_not_ready()
-                        || ((lost || M::Cloud::UNIQUE_NAMES) && error.is_conflict())) =>
-            {
-                lost |= error.is_ambiguous();
-                tracing::debug!(kind = M::KIND, attempts, reason = reason(&error), "retrying create");
-                for _ in 0..4 {
-                    op.sleep(pause.grow()).await?;
-                }
-            }
-            Err(error) => return Err(op.explain(error)),
+            Err(error) => patience.after(error).await?,
         }
     }
+}
+
+/// The token of the next create call.
+fn token<M: Common>(work: &Work<'_, M::Cloud>, planned: &M, creator: &str) -> Token {
+    let scope = work.cloud.scope();
+    let answered = answered(work.ctx).to_string();
+    let name = planned.name().known().map_or("", String::as_str);
+    Token::new(&[&scope.fabric, &scope.owner, M::KIND, name, creator, &answered])
+}
+
+fn answered(ctx: &Context) -> u64 {
+    ctx.private.get(ANSWERED).and_then(|count| count.as_u64()).unwrap_or_default()
 }
 
 /// Adopts the object that an interrupted run left behind, if `find` finds one.

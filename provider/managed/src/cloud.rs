@@ -71,6 +71,9 @@ pub trait Cloud: Sized + Send + Sync + 'static {
     /// The provider block is invalid.
     async fn connect(config: &Self::Config, scope: Scope) -> Result<Self, Diagnostics>;
 
+    /// The fabric and the owner of the objects.
+    fn scope(&self) -> &Scope;
+
     /// The identity schema of objects.
     fn identity() -> IdentitySchema;
 

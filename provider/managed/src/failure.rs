@@ -4,26 +4,41 @@ use std::fmt::Display;
 
 use tf_provider_rs::{Diagnostic, NotKnown};
 
-/// The classification of a failed call by its remedy.
+use crate::retry::Remedy;
+
+/// A failed call.
 pub trait Failure: Display + Into<Diagnostic> + From<NotKnown> + Send + Sync + Sized {
+    /// What helps.
+    fn remedy(&self) -> Remedy;
+
     /// Whether the object, or one that the call names, does not exist (yet or any more).
-    fn is_not_found(&self) -> bool;
+    fn is_not_found(&self) -> bool {
+        self.remedy() == Remedy::NotFound
+    }
 
     /// Whether something still uses the object.
-    fn is_in_use(&self) -> bool;
+    fn is_in_use(&self) -> bool {
+        self.remedy() == Remedy::InUse
+    }
 
     /// Whether the cloud throttles calls.
-    fn is_throttle(&self) -> bool;
+    fn is_throttle(&self) -> bool {
+        self.remedy() == Remedy::Throttled
+    }
 
     /// Whether the cloud may have executed the call although it did not confirm it.
-    fn is_ambiguous(&self) -> bool;
+    fn is_ambiguous(&self) -> bool {
+        self.remedy() == Remedy::Lost
+    }
 
     /// Whether the call conflicts with another object.
-    fn is_conflict(&self) -> bool;
+    fn is_conflict(&self) -> bool {
+        self.remedy() == Remedy::Conflict
+    }
 
     /// Whether the same call, after another read of the object, works once another change is finished.
     fn is_not_ready(&self) -> bool {
-        false
+        matches!(self.remedy(), Remedy::Busy | Remedy::Unpropagated)
     }
 
     /// Success if the object no longer exists.

@@ -3,6 +3,7 @@
 use tf_provider_rs::{Diagnostic, NotKnown};
 
 use crate::failure::Failure;
+use crate::retry::Remedy;
 
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
@@ -25,22 +26,16 @@ impl From<NotKnown> for Fake {
 }
 
 impl Failure for Fake {
-    fn is_not_found(&self) -> bool {
-        self.0 == "not found"
-    }
-    fn is_in_use(&self) -> bool {
-        self.0 == "in use"
-    }
-    fn is_throttle(&self) -> bool {
-        self.0 == "throttled"
-    }
-    fn is_ambiguous(&self) -> bool {
-        self.0 == "ambiguous"
-    }
-    fn is_conflict(&self) -> bool {
-        self.0 == "conflict"
-    }
-    fn is_not_ready(&self) -> bool {
-        self.0 == "not ready"
+    fn remedy(&self) -> Remedy {
+        match self.0.as_str() {
+            "not found" => Remedy::NotFound,
+            "in use" => Remedy::InUse,
+            "throttled" => Remedy::Throttled,
+            "ambiguous" => Remedy::Lost,
+            "conflict" => Remedy::Conflict,
+            "not ready" => Remedy::Busy,
+            "unpropagated" => Remedy::Unpropagated,
+            _ => Remedy::Final,
+        }
     }
 }

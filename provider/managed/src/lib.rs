@@ -13,6 +13,7 @@ mod managed;
 mod memory;
 pub mod ranges;
 mod references;
+pub mod retry;
 mod session;
 pub mod sets;
 pub mod timeouts;
@@ -24,9 +25,10 @@ pub use common::{Common, HasShared, Operation, Shared, key};
 pub use failure::Failure;
 pub use managed::{Managed, Object, ensure};
 pub use memory::{Objects, Table};
+pub use retry::Remedy;
 pub use session::Session;
 pub use timeouts::Timeouts;
-pub use wait::{Op, Pause, Poll};
+pub use wait::{Op, Poll};
 pub use work::Work;
 
 #[cfg(test)]

@@ -9,12 +9,14 @@
 //! ```
 
 use std::marker::PhantomData;
+use std::time::Duration;
 
 use serde_json::{Value as Json, json};
 use tf_provider_rs::{
     Attr, Change, Context, Diagnostics, IdentitySchema, ImportRequest, Planned, Progress, Resource, Value,
     async_trait,
 };
+use tokio::time::Instant;
 
 use crate::adopt;
 use crate::cloud::{Cloud, Imported};
@@ -22,6 +24,7 @@ use crate::common::{self, Common, Operation};
 use crate::elsewhere::{self, placed};
 use crate::memory::Objects;
 use crate::references;
+use crate::retry;
 use crate::session::Session;
 use crate::work::Work;
 
@@ -149,6 +152,9 @@ impl<O: Object> Managed<O> {
     }
 }
 
+/// Time for calls of a plan, which has no timeout.
+const PLAN: Duration = Duration::from_secs(60);
+
 /// Records what a state contains: the objects, and where they are.
 fn seen<O: Object>(objects: &Objects, state: &O) {
     state.record(objects);
@@ -222,7 +228,8 @@ impl<O: Object> Resource for Managed<O> {
         }
         references::check(objects, change, diagnostics);
         change.planned.plan_marks(self.session.known_of(&change.planned).as_deref());
-        O::plan(&self.session, change, diagnostics).await;
+        let plan = O::plan(&self.session, change, diagnostics);
+        retry::until(Instant::now() + PLAN, ctx.cancel.clone(), plan).await;
     }
 
     async fn plan_destroy(&self, ctx: &Context, prior: &O, diagnostics: &mut Diagnostics) {
@@ -239,9 +246,12 @@ impl<O: Object> Resource for Managed<O> {
     async fn create(&self, ctx: &Context, plan: Planned<O>, progress: &Progress) -> Result<O, Diagnostics> {
         let mut planned = placed(ctx, self.session.known().as_deref(), plan.state);
         let work = self.work(ctx, &planned, Operation::Create).await?;
-        planned.prepare(&work, None, &plan.config).await?;
-        planned.ensure(&work, progress).await?;
-        finish(&planned, &work, progress).await
+        let create = async {
+            planned.prepare(&work, None, &plan.config).await?;
+            planned.ensure(&work, progress).await?;
+            finish(&planned, &work, progress).await
+        };
+        work.op.perform(create).await
     }
 
     async fn read(&self, ctx: &Context, state: O) -> Result<Option<O>, Diagnostics> {
@@ -266,8 +276,11 @@ impl<O: Object> Resource for Managed<O> {
         };
         planned.set_id(id);
         let work = self.work(ctx, &planned, Operation::Update).await?;
-        planned.prepare(&work, Some(&prior), &plan.config).await?;
-        finish(&planned, &work, progress).await
+        let update = async {
+            planned.prepare(&work, Some(&prior), &plan.config).await?;
+            finish(&planned, &work, progress).await
+        };
+        work.op.perform(update).await
     }
 
     async fn delete(&self, ctx: &Context, state: O) -> Result<(), Diagnostics> {
@@ -276,7 +289,7 @@ impl<O: Object> Resource for Managed<O> {
         if !adopt::may_delete(&self.session, ctx, &state) {
             return Ok(());
         }
-        state.delete(&work).await?;
+        work.op.perform(state.delete(&work)).await?;
         if O::Cloud::UNIQUE_NAMES
             && let Some(id) = state.id().known()
         {
@@ -285,7 +298,7 @@ impl<O: Object> Resource for Managed<O> {
         Ok(())
     }
 
-    async fn import(&self, ctx: &Context, request: ImportRequest) -> Result<O, Diagnostics> {
+    async fn import(&self, _ctx: &Context, request: ImportRequest) -> Result<O, Diagnostics> {
         if let Some(cloud) = self.session.known() {
             cloud.locate().await;
         }

@@ -3,14 +3,20 @@
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
+use std::time::Duration;
 
 use tf_provider_rs::model::ToValue;
-use tf_provider_rs::{Attr, Diagnostic, Diagnostics};
+use tf_provider_rs::{Attr, CancellationToken, Diagnostic, Diagnostics};
+use tokio::time::Instant;
 use warren_guard::Guard;
 
 use crate::cloud::{Cloud, Memory, Scope};
 use crate::common::Common;
 use crate::memory::Objects;
+use crate::retry;
+
+/// Time for the calls that check the configured account.
+const CONNECT: Duration = Duration::from_secs(60);
 
 /// Shared by all resources of a cloud; cheap to clone.
 pub struct Session<C: Cloud>(Arc<Inner<C>>);
@@ -64,7 +70,9 @@ impl<C: Cloud> Session<C> {
             Attr::Unknown => Ok(Account::Unknown),
             Attr::Known(config) if !config.to_value().is_wholly_known() => Ok(Account::Unknown),
             Attr::Known(config) => {
-                C::connect(config, scope).await.map(|cloud| Account::Known(Arc::new(cloud)))
+                let connect = C::connect(config, scope);
+                let cloud = retry::until(Instant::now() + CONNECT, CancellationToken::new(), connect).await;
+                cloud.map(|cloud| Account::Known(Arc::new(cloud)))
             }
         };
         match account {

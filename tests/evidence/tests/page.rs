@@ -62,10 +62,8 @@ fn every_test_of_the_page_exists() {
     }
     assert!(names.contains("every_test_of_the_page_exists") && !names.contains("rows"));
     let rows = rows();
-    let wrong: Vec<&(String, String)> = rows
-        .iter()
-        .filter(|(_, test)| test != "open" && !names.contains(test.trim_matches('`')))
-        .collect();
+    let wrong: Vec<&(String, String)> =
+        rows.iter().filter(|(_, test)| test != "open" && !names.contains(test.trim_matches('`'))).collect();
     assert!(wrong.is_empty(), "tests that do not exist: {wrong:#?}");
     let open = rows.iter().filter(|(_, test)| test == "open").count();
     assert_eq!((rows.len(), open), (51, 18), "rows, and rows without a test");

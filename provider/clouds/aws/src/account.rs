@@ -7,10 +7,11 @@ use std::time::Duration;
 use aws_config::{Region, SdkConfig};
 use aws_sdk_ec2::types::{Filter, Tag};
 use sha2::{Digest, Sha256};
-use tf_provider_rs::{Attr, Diagnostic, Diagnostics, Path};
+use tf_provider_rs::{Attr, CancellationToken, Diagnostic, Diagnostics, Path};
 use tokio::sync::OnceCell;
+use tokio::time::Instant;
 use warren_guard::S3Options;
-use warren_managed::{Place, Scope, sets};
+use warren_managed::{Place, Scope, retry, sets};
 
 use crate::client::{self, Credentials};
 use crate::config::AwsConfig;
@@ -150,7 +151,9 @@ impl Aws {
     pub(crate) async fn locate(&self) {
         const LIMIT: Duration = Duration::from_secs(10);
         let ask = async || {
-            if !matches!(tokio::time::timeout(LIMIT, self.account()).await, Ok(Ok(_))) {
+            let deadline = Instant::now() + LIMIT;
+            let account = retry::until(deadline, CancellationToken::new(), self.account());
+            if !matches!(tokio::time::timeout_at(deadline, account).await, Ok(Ok(_))) {
                 tracing::warn!("the account is unknown: no response to GetCallerIdentity");
             }
         };
@@ -217,9 +220,10 @@ impl Aws {
         format!("warren-{digest}-")
     }
 
-    /// A request token for the attempts of one create. AWS accepts it for one object only.
+    /// The reference of a create, which is its request token after the mark. AWS accepts it for one object only.
     pub(crate) fn reference(&self, name: &str) -> String {
-        format!("{}{:016x}", self.mark(name), rand::random::<u64>())
+        let token = retry::token("reference").unwrap_or_else(rand::random);
+        token.iter().fold(self.mark(name), |text, byte| text + &format!("{byte:02x}"))
     }
 
     /// Whether the tags belong to an object of this fabric and owner named `name`.

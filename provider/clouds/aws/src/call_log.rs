@@ -79,14 +79,17 @@ impl Intercept for CallLog {
     }
 }
 
-/// The error code of a response: in a header, or in the XML of EC2 and similar services.
-fn code(response: &HttpResponse) -> Option<String> {
+/// The error code of a response: in a header, in the XML of EC2 and similar services, or in the JSON of others.
+pub(crate) fn code(response: &HttpResponse) -> Option<String> {
     if let Some(code) = response.headers().get("x-amzn-errortype") {
         return Some(code.split(':').next().unwrap_or(code).to_owned());
     }
     let body = std::str::from_utf8(response.body().bytes()?).ok()?;
-    let (_, rest) = body.split_once("<Code>")?;
-    let (code, _) = rest.split_once("</Code>")?;
+    let json: Option<serde_json::Value> = serde_json::from_str(body).ok();
+    let code = match json.as_ref().and_then(|json| json["__type"].as_str()) {
+        Some(name) => name.rsplit('#').next()?,
+        None => body.split_once("<Code>")?.1.split_once("</Code>")?.0,
+    };
     let plain = code.len() <= 100 && code.chars().all(|c| c.is_ascii_alphanumeric() || "._-".contains(c));
     plain.then(|| code.to_owned())
 }

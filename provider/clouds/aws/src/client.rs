@@ -11,11 +11,12 @@ use aws_credential_types::provider::{ProvideCredentials, SharedCredentialsProvid
 use tf_provider_rs::{Diagnostic, async_trait};
 use warren_guard::{CredentialSource, S3Credentials};
 
-use crate::config::{AwsConfig, RetryMode};
+use crate::config::AwsConfig;
 use crate::credentials;
 use crate::error::redacted_chain;
 use crate::http;
-use crate::settings::{Retry, Settings};
+use crate::retry;
+use crate::settings::Settings;
 
 /// The name of the provider in user agents and role sessions.
 pub(crate) const APP: &str = "terraform-provider-warren";
@@ -37,10 +38,11 @@ pub(crate) async fn load(config: &AwsConfig) -> Result<SdkConfig, Diagnostic> {
         .http_client(http.clone())
         .no_credentials()
         .identity_cache(IdentityCache::lazy().load_timeout(CREDENTIALS).build())
-        .retry_config(retry(settings.retry(config)?))
+        .retry_config(retry::config(settings.max_attempts(config)?))
         .timeout_config(
             TimeoutConfig::builder()
                 .connect_timeout(Duration::from_secs(5))
+                // Not for the whole attempt, which includes the wait for the budget of the service.
                 .read_timeout(Duration::from_secs(60))
                 .build(),
         );
@@ -60,29 +62,27 @@ pub(crate) async fn load(config: &AwsConfig) -> Result<SdkConfig, Diagnostic> {
         loader = loader.use_dual_stack(*dualstack);
     }
     let base = loader.load().await;
-    let credentials = credentials::provider(&settings, config, &base, &http)?;
+    // Calls for credentials happen while the cache of the other calls loads.
+    let issuing = base.to_builder().identity_cache(IdentityCache::no_cache()).build();
+    let credentials = credentials::provider(&settings, config, &issuing, &http)?;
     Ok(base.into_builder().credentials_provider(credentials).build())
 }
 
-/// Retries of the SDK.
-fn retry(retry: Retry) -> RetryConfig {
-    let config = match retry.mode {
-        RetryMode::Standard => RetryConfig::standard(),
-        RetryMode::Adaptive => RetryConfig::adaptive(),
-    };
-    config
-        .with_max_attempts(retry.max_attempts.unwrap_or(10_000))
-        .with_initial_backoff(Duration::from_millis(100))
-        .with_max_backoff(Duration::from_secs(5))
-}
-
-/// A client of a service (the name of its crate), which logs its calls.
+/// A client of a service (the name of its crate), which follows the policy of retries and logs its calls.
 macro_rules! client {
-    ($service:ident, $sdk:expr) => {
+    ($service:ident, $sdk:expr) => {{
+        let (sdk, service) = ($sdk, stringify!($service));
+        let (classifier, identities) = $crate::retry::policy(service, sdk);
         $service::Client::from_conf(
-            $service::config::Builder::from($sdk).interceptor($crate::call_log::CallLog).build(),
+            $service::config::Builder::from(sdk)
+                .retry_partition($crate::retry::partition())
+                .retry_classifier(classifier)
+                .identity_cache(identities)
+                .interceptor($crate::token::RequestTokens)
+                .interceptor($crate::call_log::CallLog)
+                .build(),
         )
-    };
+    }};
 }
 pub(crate) use client;
 

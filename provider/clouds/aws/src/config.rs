@@ -2,7 +2,7 @@
 
 use tf_provider_rs::model::Secret;
 use tf_provider_rs::validators::between;
-use tf_provider_rs::{Attr, Choice, Object};
+use tf_provider_rs::{Attr, Object};
 use warren_managed::sets::{Set, Texts};
 use warren_managed::timeouts::Timeout;
 
@@ -63,9 +63,6 @@ pub struct AwsConfig {
     /// Without either, calls are repeated until the timeout of the resource.
     #[attr(optional, validate = between(1, 100))]
     pub max_attempts: Attr<u32>,
-    /// How calls are retried: `standard` or `adaptive`. Defaults to `AWS_RETRY_MODE`, or `standard`.
-    #[attr(optional)]
-    pub retry_mode: Attr<RetryMode>,
     /// IDs of the AWS accounts that the provider may use. Credentials of any other account are rejected before
     /// anything is read or changed.
     #[attr(optional)]
@@ -73,17 +70,6 @@ pub struct AwsConfig {
     /// IDs of VPCs to ignore when planned ranges are checked against live networks.
     #[attr(optional)]
     pub ignore_live: Set<VpcId>,
-}
-
-/// How the SDK retries calls.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Choice)]
-pub enum RetryMode {
-    /// Exponential backoff.
-    #[choice("standard")]
-    Standard,
-    /// Exponential backoff, and a rate of calls that follows throttling.
-    #[choice("adaptive")]
-    Adaptive,
 }
 
 /// A role to assume with the credentials that were found.

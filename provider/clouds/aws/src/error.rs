@@ -5,7 +5,7 @@ use std::str::FromStr;
 use aws_sdk_ec2::error::{ProvideErrorMetadata, SdkError};
 use aws_smithy_runtime_api::client::orchestrator::HttpResponse;
 use tf_provider_rs::{Diagnostic, Diagnostics, NotKnown};
-pub(crate) use warren_managed::Failure;
+pub(crate) use warren_managed::{Failure, Remedy};
 
 use crate::credentials::{NoCredentials, find};
 use crate::http::Unreachable;
@@ -312,6 +312,7 @@ impl ApiError {
                 "AWS throttles API calls for the whole account and region. Retry later, or lower \
                  `-parallelism`."
             }
+            _ if self.is_not_ready() => "Another change to the object was still in progress. Apply again.",
             _ if self.is_in_use() => {
                 "An object outside this configuration still uses it. Remove the object that the message \
                  names, or look for network interfaces in the VPC."
@@ -330,82 +331,99 @@ impl ApiError {
 }
 
 impl Failure for ApiError {
-    fn is_not_found(&self) -> bool {
-        self.code.ends_with(".NotFound")
-            || self.code.ends_with("NotFoundException")
-            || matches!(
-                self.code.as_str(),
-                "NatGatewayNotFound"
-                    | "InvalidVpcEndpointId.NotFound"
-                    | "InvalidSecurityGroupRuleId.NotFound"
-                    | "InvalidGroupId.NotFound"
-                    | "Gateway.NotAttached"
-                    | "NoSuchEntity"
-                    | "ParameterNotFound"
-                    | "ParameterVersionNotFound"
-                    | "InvalidResourceId"
-                    | "NoSuchHostedZone"
-                    | "NoSuchChange"
-                    | "InvalidVPCId"
-                    | "VPCAssociationNotFound"
-                    | "VPCAssociationAuthorizationNotFound"
-            )
-    }
-
-    fn is_in_use(&self) -> bool {
-        self.code == "DependencyViolation"
-            || self.code.ends_with(".InUse")
-            || self.code.ends_with("InUseException")
-            || matches!(
-                self.code.as_str(),
-                "ResourceInUse" | "IncorrectState" | "OperationNotPermitted" | "DeleteConflict"
-            )
+    fn remedy(&self) -> Remedy {
+        let ApiError { operation, code, message, status } = self;
+        let says = |words: &[&str]| words.iter().any(|words| message.contains(words));
+        let ends = |ends: &[&str]| ends.iter().any(|end| code.ends_with(end));
+        match code.as_str() {
+            _ if is_throttle(code, *status) => Remedy::Throttled,
+            _ if is_lost(code, *status) => Remedy::Lost,
+            // EC2 changes one thing at a time of a transit gateway and its attachments.
+            "IncorrectState" if operation.contains("TransitGateway") => Remedy::Busy,
+            // Route 53 changes one thing at a time of a zone. A token that named other parameters is not used again.
+            "PriorRequestNotComplete"
+            | "ConcurrentModification"
+            | "ResourceUnavailableException"
+            | "IdempotentParameterMismatch" => Remedy::Busy,
+            // RunInstances and CreateFlowLogs right after IAM made the identity. hashicorp/aws waits for the same messages
+            // (`ec2_instance.go`, `vpc_flow_log.go`).
+            "InvalidParameterValue"
+                if says(&["Invalid IAM Instance Profile", "has no associated IAM Roles"]) =>
+            {
+                Remedy::Unpropagated
+            }
+            "InvalidParameter" | "InvalidParameterValue" if says(&["Unable to assume given IAM role"]) => {
+                Remedy::Unpropagated
+            }
             // DeleteResolverEndpoint while a rule still names the endpoint.
-            || (self.code == "InvalidRequestException" && self.message.contains("related resolver rules"))
-    }
-
-    fn is_throttle(&self) -> bool {
-        matches!(
-            self.code.as_str(),
-            "RequestLimitExceeded"
-                | "Throttling"
-                | "ThrottlingException"
-                | "ThrottledException"
-                | "TooManyRequestsException"
-                | "RequestThrottled"
-                | "RequestThrottledException"
-                | "EC2ThrottledException"
-                | "SlowDown"
-                | "PriorRequestNotComplete"
-        ) || self.status == 429
-    }
-
-    /// IAM reports an instance profile some seconds before EC2 can use it. EC2 changes one thing at a time of a transit
-    /// gateway and its attachments, Route 53 one thing at a time of a zone.
-    fn is_not_ready(&self) -> bool {
-        match self.code.as_str() {
-            "IncorrectState" => self.operation.contains("TransitGateway"),
-            "InvalidParameterValue" => self.message.to_lowercase().contains("iaminstanceprofile"),
-            "PriorRequestNotComplete" | "ConcurrentModification" | "ResourceUnavailableException" => true,
-            _ => false,
+            "InvalidRequestException" if says(&["related resolver rules"]) => Remedy::InUse,
+            "DependencyViolation"
+            | "ResourceInUse"
+            | "IncorrectState"
+            | "OperationNotPermitted"
+            | "DeleteConflict" => Remedy::InUse,
+            _ if ends(&[".InUse", "InUseException"]) => Remedy::InUse,
+            "NatGatewayNotFound"
+            | "Gateway.NotAttached"
+            | "NoSuchEntity"
+            | "ParameterNotFound"
+            | "ParameterVersionNotFound"
+            | "InvalidResourceId"
+            | "NoSuchHostedZone"
+            | "NoSuchChange"
+            | "InvalidVPCId"
+            | "VPCAssociationNotFound"
+            | "VPCAssociationAuthorizationNotFound" => Remedy::NotFound,
+            _ if ends(&[".NotFound", "NotFoundException"]) => Remedy::NotFound,
+            "DuplicateTransitGatewayAttachment"
+            | "EntityAlreadyExists"
+            | "ConflictingDomainExists"
+            | "ResourceExistsException" => Remedy::Conflict,
+            _ if ends(&[
+                ".Conflict",
+                ".Duplicate",
+                "AlreadyExists",
+                "AlreadyExistsException",
+                "AlreadyAssociated",
+            ]) =>
+            {
+                Remedy::Conflict
+            }
+            _ => Remedy::Final,
         }
     }
+}
 
-    fn is_ambiguous(&self) -> bool {
-        (self.code.is_empty() && self.status == 0) || self.status >= 500
-    }
+/// Whether AWS limits the rate of calls: the codes that botocore's retry handler lists (`_retry.json`,
+/// `ThrottledRetryableChecker`), without those of quotas.
+fn is_throttle(code: &str, status: u16) -> bool {
+    matches!(
+        code,
+        "RequestLimitExceeded"
+            | "Throttling"
+            | "ThrottlingException"
+            | "ThrottledException"
+            | "TooManyRequestsException"
+            | "RequestThrottled"
+            | "RequestThrottledException"
+            | "EC2ThrottledException"
+            | "ProvisionedThroughputExceededException"
+            | "BandwidthLimitExceeded"
+            | "SlowDown"
+    ) || status == 429
+}
 
-    fn is_conflict(&self) -> bool {
-        self.code.ends_with(".Conflict")
-            || self.code.ends_with(".Duplicate")
-            || self.code.ends_with("AlreadyExists")
-            || self.code.ends_with("AlreadyExistsException")
-            || self.code.ends_with("AlreadyAssociated")
-            || self.code == "DuplicateTransitGatewayAttachment"
-            || self.code == "RouteAlreadyExists"
-            || self.code == "EntityAlreadyExists"
-            || self.code == "ConflictingDomainExists"
-            || self.code == "ResourceExistsException"
+/// Whether there is no usable response.
+fn is_lost(code: &str, status: u16) -> bool {
+    (code.is_empty() && status == 0) || status >= 500
+}
+
+/// The remedy of a failed attempt, as far as the code and the status tell it.
+pub(crate) fn of_attempt(code: &str, status: u16) -> Remedy {
+    match () {
+        () if is_throttle(code, status) => Remedy::Throttled,
+        () if is_lost(code, status) => Remedy::Lost,
+        () => Remedy::Final,
     }
 }
 
@@ -538,10 +556,48 @@ mod tests {
 
     #[test]
     fn codes_are_told_apart() {
-        assert!(error("InvalidSubnetID.NotFound", "").is_not_found());
-        assert!(error("NatGatewayNotFound", "").is_not_found());
-        assert!(error("DependencyViolation", "").is_in_use());
-        assert!(error("RequestLimitExceeded", "").is_throttle());
-        assert!(!error("InvalidParameterValue", "").is_ambiguous());
+        let all = [
+            ("InvalidSubnetID.NotFound", Remedy::NotFound),
+            ("NatGatewayNotFound", Remedy::NotFound),
+            ("DependencyViolation", Remedy::InUse),
+            ("IncorrectState", Remedy::InUse),
+            ("RequestLimitExceeded", Remedy::Throttled),
+            ("EC2ThrottledException", Remedy::Throttled),
+            ("ThrottledException", Remedy::Throttled),
+            ("PriorRequestNotComplete", Remedy::Busy),
+            ("RouteAlreadyExists", Remedy::Conflict),
+            ("InvalidParameterValue", Remedy::Final),
+            ("LimitExceededException", Remedy::Final),
+        ];
+        for (code, remedy) in all {
+            assert_eq!(error(code, "").remedy(), remedy, "{code}");
+        }
+        let gateway = ApiError { operation: "DeleteTransitGateway", ..error("IncorrectState", "") };
+        assert_eq!(gateway.remedy(), Remedy::Busy);
+        assert_eq!(ApiError { status: 503, ..error("InternalError", "") }.remedy(), Remedy::Lost);
+        assert_eq!(ApiError { status: 503, ..error("RequestLimitExceeded", "") }.remedy(), Remedy::Throttled);
+    }
+
+    /// The messages are those that hashicorp/aws (`ec2_instance.go`, `vpc_flow_log.go`) waits for.
+    #[test]
+    fn a_new_identity_is_waited_for() {
+        let profile = "arn:aws:iam::123456789012:instance-profile/gateway";
+        let invalid = format!(
+            "Value ({profile}) for parameter iamInstanceProfile.arn is invalid. Invalid IAM Instance Profile ARN"
+        );
+        for (code, message) in [
+            ("InvalidParameterValue", invalid.as_str()),
+            (
+                "InvalidParameterValue",
+                "Value (gateway) for parameter iamInstanceProfile.name is invalid. Invalid IAM Instance Profile name",
+            ),
+            (
+                "InvalidParameterValue",
+                &format!("IAM Instance Profile \"{profile}\" has no associated IAM Roles"),
+            ),
+            ("InvalidParameter", "Unable to assume given IAM role"),
+        ] {
+            assert_eq!(error(code, message).remedy(), Remedy::Unpropagated, "{message}");
+        }
     }
 }

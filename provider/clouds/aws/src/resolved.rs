@@ -13,7 +13,7 @@ use aws_smithy_runtime_api::client::result::ConnectorError;
 use tf_provider_rs::{Diagnostic, Diagnostics};
 
 use crate::client;
-use crate::config::{AwsConfig, RetryMode};
+use crate::config::AwsConfig;
 use crate::error::redacted_chain;
 use crate::settings::Settings;
 
@@ -30,8 +30,6 @@ pub struct Resolved {
     pub ec2_endpoint: Option<String>,
     /// The URL of STS in the region.
     pub sts_endpoint: Option<String>,
-    /// How calls are retried.
-    pub retry_mode: RetryMode,
     /// Attempts for each call, if they are limited.
     pub max_attempts: Option<u32>,
     /// The file with certificate authorities.
@@ -45,7 +43,6 @@ impl Resolved {
     /// A setting is invalid or incomplete.
     pub async fn of(config: &AwsConfig) -> Result<Resolved, Diagnostics> {
         let settings = Settings::load(config).await?;
-        let retry = settings.retry(config)?;
         let sdk = client::load(config).await?;
         let provider = sdk.credentials_provider().ok_or_else(|| Diagnostic::error("No credentials", ""))?;
         let credentials = provider.provide_credentials().await;
@@ -63,8 +60,7 @@ impl Resolved {
                 _ = client::client!(aws_sdk_sts, &sdk).get_caller_identity().send().await;
             })
             .await,
-            retry_mode: retry.mode,
-            max_attempts: retry.max_attempts,
+            max_attempts: settings.max_attempts(config)?,
             ca_bundle: settings.ca_bundle(config).map(|path| path.display().to_string()),
         })
     }

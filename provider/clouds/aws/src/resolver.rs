@@ -2,35 +2,12 @@
 
 use aws_config::retry::RetryConfig;
 use aws_sdk_route53resolver::types::Tag;
-use tf_provider_rs::{Attr, Diagnostics, Progress, async_trait};
-use warren_managed::{Object, adopt};
+use tf_provider_rs::{Attr, Diagnostics};
+use warren_managed::Object;
 
 use crate::error::{ApiError, Named, OrMissing};
 use crate::session::{Aws, Work};
 use crate::tags::{self, TagMap, Tags};
-
-/// An object of the Resolver, which AWS creates once for each request token.
-#[async_trait]
-pub(crate) trait Requested: Object<Cloud = Aws> {
-    /// Creates the object and returns its ID. AWS refuses a second one with the same `reference`.
-    async fn request(&self, aws: &Aws, tags: &Tags, reference: &str) -> Result<String, ApiError>;
-}
-
-/// As [`warren_managed::ensure`]. All attempts of one run have the same reference, so that AWS refuses a second object
-/// after a lost response.
-pub(crate) async fn ensure<O: Requested>(
-    planned: &mut O,
-    work: &Work<'_>,
-    progress: &Progress,
-) -> Result<(), Diagnostics> {
-    let aws = &work.cloud;
-    let (marks, reference) = (planned.marks(aws)?, aws.reference(planned.name().value()?));
-    let (find, create) = (|| planned.find(aws), || planned.request(aws, &marks, &reference));
-    let id = adopt::ensure(work, &*planned, find, create).await?;
-    planned.set_id(&id);
-    progress.save(planned);
-    Ok(())
-}
 
 /// The ID of an object in a list if it is the one of this fabric and owner named `name`. Lists have no filter for tags;
 /// the request token tells most other objects apart without reading their tags.

@@ -123,7 +123,6 @@ pub(crate) async fn in_sync(work: &Work<'_>, change: Option<String>) -> Result<(
                     Ok(if done { Poll::Ready(()) } else { Poll::Pending(info.status.as_str().to_owned()) })
                 }
                 Err(error) if error.code == "AccessDenied" => Ok(Poll::Ready(())),
-                Err(error) if error.is_throttle() => Ok(Poll::Pending(error.to_string())),
                 Err(error) => Err(error),
             }
         })

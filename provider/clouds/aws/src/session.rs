@@ -59,6 +59,10 @@ impl Cloud for Aws {
         },
     ];
 
+    fn scope(&self) -> &Scope {
+        &self.scope
+    }
+
     const SITE: Option<&'static str> = Some(region::ATTRIBUTE);
 
     fn at(self: &Arc<Aws>, region: &str) -> Arc<Aws> {

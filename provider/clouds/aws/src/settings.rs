@@ -7,7 +7,7 @@ use aws_runtime::env_config::file::{EnvConfigFileKind, EnvConfigFiles};
 use aws_types::os_shim_internal::{Env, Fs};
 use tf_provider_rs::{Attr, Diagnostic, Path};
 
-use crate::config::{AwsConfig, RetryMode};
+use crate::config::AwsConfig;
 use crate::error::chain;
 
 /// The profile that applies, and who named it.
@@ -30,14 +30,6 @@ pub(crate) enum By {
 
 /// Environment variables that name the profile, in the order of botocore (`BOTOCORE_DEFAUT_SESSION_VARIABLES`).
 const PROFILE: [&str; 2] = ["AWS_DEFAULT_PROFILE", "AWS_PROFILE"];
-
-/// How calls are retried.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Retry {
-    pub(crate) mode: RetryMode,
-    /// Attempts for each call, including the first; without it, only the timeout of the resource ends retries.
-    pub(crate) max_attempts: Option<u32>,
-}
 
 /// Environment and shared files.
 #[derive(Debug)]
@@ -95,39 +87,18 @@ impl Settings {
         self.variable(variable).or_else(from_profile)
     }
 
-    /// How calls are retried: provider block, `AWS_RETRY_MODE` and `AWS_MAX_ATTEMPTS`, the profile. The mode `legacy` of
-    /// botocore is `standard` here.
+    /// Attempts for each call, including the first; without a number, only the timeout of the resource ends retries.
     ///
     /// # Errors
-    /// A value is none that the SDKs know.
-    pub(crate) fn retry(&self, config: &AwsConfig) -> Result<Retry, Diagnostic> {
-        let mode = match (config.retry_mode.known(), self.setting("AWS_RETRY_MODE", "retry_mode")) {
-            (Some(mode), _) => *mode,
-            (None, None) => RetryMode::Standard,
-            (None, Some(text)) => match text.to_ascii_lowercase().as_str() {
-                "standard" | "legacy" => RetryMode::Standard,
-                "adaptive" => RetryMode::Adaptive,
-                _ => {
-                    return Err(invalid(
-                        "AWS_RETRY_MODE or `retry_mode` of the profile",
-                        &text,
-                        "`standard`, `adaptive` or `legacy`",
-                    ));
-                }
-            },
-        };
-        let max_attempts =
-            match (config.max_attempts.known(), self.setting("AWS_MAX_ATTEMPTS", "max_attempts")) {
-                (Some(attempts), _) => Some(*attempts),
-                (None, None) => None,
-                (None, Some(text)) => {
-                    Some(text.parse().ok().filter(|attempts| *attempts > 0).ok_or_else(|| {
-                        let what = "AWS_MAX_ATTEMPTS or `max_attempts` of the profile";
-                        invalid(what, &text, "a whole number of at least 1")
-                    })?)
-                }
-            };
-        Ok(Retry { mode, max_attempts })
+    /// The environment or the profile contains something else.
+    pub(crate) fn max_attempts(&self, config: &AwsConfig) -> Result<Option<u32>, Diagnostic> {
+        if let Some(attempts) = config.max_attempts.known() {
+            return Ok(Some(*attempts));
+        }
+        let Some(text) = self.setting("AWS_MAX_ATTEMPTS", "max_attempts") else { return Ok(None) };
+        let attempts = text.parse().ok().filter(|attempts| *attempts > 0);
+        let what = "AWS_MAX_ATTEMPTS or `max_attempts` of the profile";
+        attempts.map(Some).ok_or_else(|| invalid(what, &text, "a whole number of at least 1"))
     }
 
     /// The file with certificate authorities.

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use tf_provider_rs::{Attr, Diagnostic, Diagnostics, Path};
+use tokio::sync::OwnedMutexGuard;
 use warren_managed::{Scope, sets};
 
 use crate::begun::Begun;
@@ -31,6 +32,8 @@ pub struct Gcp {
     allowed: Arc<BTreeSet<String>>,
     /// Creates in progress, by the ID of their object.
     begun: Arc<Mutex<BTreeMap<String, Begun>>>,
+    /// The turns to change peerings and routes, by the ID of the network.
+    turns: Arc<Mutex<BTreeMap<String, Arc<tokio::sync::Mutex<()>>>>>,
 }
 
 impl Gcp {
@@ -66,6 +69,7 @@ impl Gcp {
             allowed: Arc::new(allowed),
             project,
             begun: Arc::default(),
+            turns: Arc::default(),
         })
     }
 
@@ -90,6 +94,28 @@ impl Gcp {
     /// The create of `id` that this process has started and not yet waited for.
     pub(crate) fn take_begun(&self, id: &str) -> Option<Begun> {
         self.begun.lock().unwrap_or_else(PoisonError::into_inner).remove(id)
+    }
+}
+
+/// The right to change the peerings and routes of some networks, until it is dropped.
+pub(crate) type Turn = Vec<OwnedMutexGuard<()>>;
+
+impl Gcp {
+    /// Waits for the turn to change the peerings or routes of these networks. Google refuses such a change while another one
+    /// of the network or its peer is in progress, so hashicorp/google makes them one at a time as well
+    /// (`resource_compute_network_peering.go`, and issue 6361 for routes).
+    pub(crate) async fn turn(&self, networks: impl IntoIterator<Item = String>) -> Turn {
+        // In the same order everywhere, so that no two wait for each other.
+        let networks: BTreeSet<String> = networks.into_iter().collect();
+        let mut turn = Turn::new();
+        for network in networks {
+            let lock = {
+                let mut turns = self.turns.lock().unwrap_or_else(PoisonError::into_inner);
+                Arc::clone(turns.entry(network).or_default())
+            };
+            turn.push(lock.lock_owned().await);
+        }
+        turn
     }
 }
 

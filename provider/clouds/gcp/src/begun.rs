@@ -74,7 +74,7 @@ impl Begun {
 macro_rules! begin {
     ($name:literal, $id:expr, $call:expr) => {{
         use google_cloud_gax::options::RequestOptionsBuilder as _;
-        let call = $call.set_request_id($crate::client::request_id()).with_idempotency(true);
+        let call = $call.set_request_id($crate::client::request_id($name)).with_idempotency(true);
         $crate::begun::Begun::new($name, $id, $crate::error::Named::named(call.send().await, $name)?)?
     }};
 }

@@ -1,16 +1,18 @@
 //! Google's API clients, created once, with Application Default Credentials.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use google_cloud_artifactregistry_v1::client::ArtifactRegistry;
-use google_cloud_auth::credentials::{self, Credentials};
+use google_cloud_auth::credentials::{self, CacheableResource, Credentials, CredentialsProvider};
+use google_cloud_auth::errors::CredentialsError;
 use google_cloud_compute_v1::client::{
     Addresses, Firewalls, GlobalAddresses, GlobalForwardingRules, GlobalOperations, Instances, Networks,
     RegionOperations, Routers, Routes, Subnetworks, ZoneOperations,
 };
 use google_cloud_dns_v1::client::{ManagedZoneOperations, ManagedZones, ResourceRecordSets};
+use google_cloud_gax::backoff_policy::BackoffPolicy;
 use google_cloud_gax::error::Error;
-use google_cloud_gax::exponential_backoff::{ExponentialBackoff, ExponentialBackoffBuilder};
 use google_cloud_gax::retry_policy::RetryPolicy;
 use google_cloud_gax::retry_result::RetryResult;
 use google_cloud_gax::retry_state::RetryState;
@@ -18,14 +20,13 @@ use google_cloud_gax::retry_throttler::CircuitBreaker;
 use google_cloud_iam_admin_v1::client::Iam;
 use google_cloud_identity_accesscontextmanager_v1::client::AccessContextManager;
 use google_cloud_secretmanager_v1::client::SecretManagerService;
+use http::{Extensions, HeaderMap};
 use tf_provider_rs::{Diagnostic, Diagnostics, Path};
+use warren_managed::retry::{self, Budget};
 
 use crate::credentials::Found;
-use crate::error::chain;
+use crate::error::{ApiError, Failure as _, Remedy, chain};
 use crate::reach::Reach;
-
-/// Attempts per call, including the first.
-const ATTEMPTS: u32 = 10;
 
 /// A client for each collection of the API.
 pub(crate) struct Clients {
@@ -54,10 +55,14 @@ pub(crate) struct Clients {
 macro_rules! client {
     ($client:ty, $settings:expr) => {{
         let Settings { endpoint, credentials, universe, reach } = $settings;
+        // The clients of one API share its budget, which has the name of their crate.
+        let service = std::any::type_name::<$client>().split("::").next();
+        let policy = Policy { budget: Budget::of(service.unwrap_or_default()) };
+        let credentials = Admission { budget: Arc::clone(&policy.budget), credentials: credentials.clone() };
         let mut builder = <$client>::builder()
-            .with_credentials(credentials.clone())
-            .with_retry_policy(reach.policy(Repeat))
-            .with_backoff_policy(backoff()?)
+            .with_credentials(credentials)
+            .with_retry_policy(reach.policy(policy.clone()))
+            .with_backoff_policy(policy)
             .with_retry_throttler(reach.throttler(throttler()?))
             .with_attempt_timeout(Duration::from_secs(60));
         if let Some(endpoint) = endpoint {
@@ -116,28 +121,28 @@ impl Clients {
     }
 }
 
-/// Retries calls that were throttled, and calls whose response was lost if a retry does no harm: reads, and changes
-/// with a request ID.
+/// The policy of retries ([`warren_managed::retry`]) in Google's client. Reads and changes with a request ID are repeatable.
 #[derive(Clone, Debug)]
-struct Repeat;
+struct Policy {
+    budget: Arc<Budget>,
+}
 
-impl RetryPolicy for Repeat {
+impl RetryPolicy for Policy {
     fn on_error(&self, state: &RetryState, error: Error) -> RetryResult {
-        if state.attempt_count >= ATTEMPTS {
-            return RetryResult::Exhausted(error);
-        }
-        let status = error.http_status_code().unwrap_or_default();
-        let put_off = matches!(status, 429 | 503) || error.is_transient_and_before_rpc();
+        let failed = ApiError::new("attempt", &error);
+        let remedy = failed.remedy();
         tracing::debug!(
             service = "google",
             attempt = state.attempt_count,
-            status,
+            status = failed.status,
             idempotent = state.idempotent,
             "attempt of a Google API call failed"
         );
-        let lost =
-            status >= 500 || error.is_io() || error.is_timeout() || error.is_transport() && status == 0;
-        if put_off || (lost && state.idempotent) {
+        if remedy == Remedy::Throttled {
+            self.budget.throttled();
+        }
+        let unsent = error.is_connect() || error.is_transient_and_before_rpc();
+        if retry::repeats(remedy, state.idempotent || unsent) {
             RetryResult::Continue(error)
         } else {
             RetryResult::Permanent(error)
@@ -145,12 +150,31 @@ impl RetryPolicy for Repeat {
     }
 }
 
-fn backoff() -> Result<ExponentialBackoff, Diagnostics> {
-    ExponentialBackoffBuilder::new()
-        .with_initial_delay(Duration::from_millis(100))
-        .with_maximum_delay(Duration::from_secs(10))
-        .build()
-        .map_err(|error| unusable(&error))
+impl BackoffPolicy for Policy {
+    fn on_failure(&self, state: &RetryState) -> Duration {
+        retry::backoff(state.attempt_count)
+    }
+}
+
+/// Lets a call have its credentials once the budget of the service admits it.
+#[derive(Clone, Debug)]
+struct Admission {
+    budget: Arc<Budget>,
+    credentials: Credentials,
+}
+
+impl CredentialsProvider for Admission {
+    async fn headers(
+        &self,
+        extensions: Extensions,
+    ) -> Result<CacheableResource<HeaderMap>, CredentialsError> {
+        self.budget.admit().await;
+        self.credentials.headers(extensions).await
+    }
+
+    async fn universe_domain(&self) -> Option<String> {
+        self.credentials.universe_domain().await
+    }
 }
 
 /// Lets every call follow its retry policy, however many other calls were retried.
@@ -158,9 +182,10 @@ fn throttler() -> Result<CircuitBreaker, Diagnostics> {
     CircuitBreaker::new(u64::MAX, 0, 0).map_err(|error| unusable(&error))
 }
 
-/// A request ID, which makes a retried change the same change: a random UUID.
-pub(crate) fn request_id() -> String {
-    let bits = (rand::random::<u128>() & !(0xf << 76) & !(0x3 << 62)) | (0x4 << 76) | (0x2 << 62);
+/// A request ID, which makes a retried change the same change: the token of the create that this is, else a random UUID.
+pub(crate) fn request_id(call: &str) -> String {
+    let token = retry::token(call).map_or_else(rand::random, u128::from_be_bytes);
+    let bits = (token & !(0xf << 76) & !(0x3 << 62)) | (0x4 << 76) | (0x2 << 62);
     let hex = format!("{bits:032x}");
     format!("{}-{}-{}-{}-{}", &hex[..8], &hex[8..12], &hex[12..16], &hex[16..20], &hex[20..])
 }
@@ -183,10 +208,10 @@ mod tests {
 
     #[test]
     fn request_ids_are_random_uuids() {
-        let id = request_id();
+        let id = request_id("networks.insert");
         assert_eq!(id.len(), 36);
         assert_eq!((&id[14..15], id.split('-').count()), ("4", 5));
         assert!(matches!(&id[19..20], "8" | "9" | "a" | "b"));
-        assert_ne!(id, request_id());
+        assert_ne!(id, request_id("networks.insert"));
     }
 }

@@ -5,7 +5,7 @@ use std::str::FromStr;
 use google_cloud_gax::error::Error;
 use google_cloud_gax::error::rpc::{Code, StatusDetails};
 use tf_provider_rs::{Diagnostic, Diagnostics, NotKnown};
-pub(crate) use warren_managed::Failure;
+pub(crate) use warren_managed::{Failure, Remedy};
 
 /// The reason of an API that never answered. Nothing was done.
 pub(crate) const UNREACHABLE: &str = "unreachable";
@@ -19,6 +19,9 @@ const UNEXPECTED: &str = "unexpectedValue";
 /// The reason of a perimeter that is a bridge.
 const BRIDGE: &str = "perimeterBridge";
 
+/// The reason of an object with settings that the resource does not have.
+const UNKNOWN_SETTINGS: &str = "unknownSettings";
+
 /// The reason of a zone that is public.
 const PUBLIC_ZONE: &str = "publicZone";
 
@@ -27,6 +30,9 @@ const MISSING_VALUE: &str = "missingValue";
 
 /// The reason of a payload that is not the stored one.
 const CHECKSUM_MISMATCH: &str = "checksumMismatch";
+
+/// The reason of a call for which there are no credentials.
+const NO_CREDENTIALS: &str = "noCredentials";
 
 /// A failed API call, or an operation that failed after it began.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -121,6 +127,14 @@ pub(crate) fn non_empty(text: String) -> Option<String> {
 impl ApiError {
     pub(crate) fn new(operation: &'static str, error: &Error) -> ApiError {
         let http = error.http_status_code().unwrap_or_default();
+        if error.is_authentication() && !error.is_transient_and_before_rpc() {
+            return ApiError {
+                operation,
+                reason: NO_CREDENTIALS.to_owned(),
+                message: redact(&chain(error)),
+                status: 401,
+            };
+        }
         let Some(told) = error.status() else {
             return ApiError {
                 operation,
@@ -184,6 +198,16 @@ impl ApiError {
         }
     }
 
+    /// A change that would erase settings that the resource does not have.
+    pub(crate) fn would_erase(operation: &'static str, settings: &[String]) -> ApiError {
+        ApiError {
+            operation,
+            reason: UNKNOWN_SETTINGS.to_owned(),
+            message: format!("the object has settings that this change would erase: {}", settings.join(", ")),
+            status: 400,
+        }
+    }
+
     /// A zone that the internet resolves.
     pub(crate) fn public(operation: &'static str, id: &str) -> ApiError {
         ApiError {
@@ -232,6 +256,9 @@ impl ApiError {
             _ if self.reason == BRIDGE => {
                 "This resource manages regular perimeters only. Choose another name or ID, and manage the bridge \
                  with `gcloud access-context-manager perimeters`."
+            }
+            _ if self.reason == UNKNOWN_SETTINGS => {
+                "Nothing was changed. Remove these settings from the object, or manage it with a tool that supports them."
             }
             _ if self.reason == PUBLIC_ZONE => {
                 "This resource manages private zones only. Choose another name or ID, and manage the public zone with \
@@ -321,51 +348,67 @@ impl ApiError {
 }
 
 impl Failure for ApiError {
-    fn is_not_found(&self) -> bool {
-        self.status == 404 || self.is(&["notFound", "RESOURCE_NOT_FOUND"])
+    fn remedy(&self) -> Remedy {
+        match self {
+            _ if self.is_limited() => Remedy::Throttled,
+            _ if self.status == 412 || self.is(&BUSY) || is_under_way(&self.message) => Remedy::Busy,
+            _ if (self.reason.is_empty() && self.status == 0) || self.status >= 500 => Remedy::Lost,
+            _ if self.is(&["FAILED_PRECONDITION"]) && is_under_change(&self.message) => Remedy::Busy,
+            _ if self.is(&["INVALID_ARGUMENT"]) && is_unknown_account(&self.message) => Remedy::Unpropagated,
+            _ if self.is_hidden_account() => Remedy::Unpropagated,
+            _ if self.is(&["resourceInUseByAnotherResource", "resourceInUse"]) => Remedy::InUse,
+            _ if self.status == 404 || self.is(&["notFound", "RESOURCE_NOT_FOUND"]) => Remedy::NotFound,
+            _ if self.is(&["alreadyExists", "duplicate", "RESOURCE_ALREADY_EXISTS"]) => Remedy::Conflict,
+            _ => Remedy::Final,
+        }
     }
+}
 
-    fn is_in_use(&self) -> bool {
-        self.is(&["resourceInUseByAnotherResource", "resourceInUse"])
-    }
+/// Reasons of a failure that ends with another change: one in progress, or one that made a fingerprint or etag stale.
+const BUSY: [&str; 5] =
+    ["resourceNotReady", "conditionNotMet", "resourceOperationInProgress", "operationInProgress", "ABORTED"];
 
-    fn is_throttle(&self) -> bool {
+/// Reasons of throttling. Compute answers with status 403 (hashicorp/google issues 8360, 8955, and 9207 for concurrent
+/// operations) and in failed operations, others with 429.
+const LIMITED: [&str; 6] = [
+    "rateLimitExceeded",
+    "userRateLimitExceeded",
+    "RESOURCE_EXHAUSTED",
+    "tooManyRequests",
+    "CONCURRENT_OPERATIONS_QUOTA_EXCEEDED",
+    "RESOURCE_OPERATION_RATE_EXCEEDED",
+];
+
+impl ApiError {
+    /// Whether Google limits the rate of calls. The reason `quotaExceeded` is that of rates and of objects, and there is no
+    /// reason if the answer has other details: the client then drops `errors[]`. The message tells.
+    fn is_limited(&self) -> bool {
         self.status == 429
-            || self.is(&[
-                "rateLimitExceeded",
-                "userRateLimitExceeded",
-                "RESOURCE_EXHAUSTED",
-                "tooManyRequests",
-            ])
+            || self.is(&LIMITED)
+            || (self.status == 403 && self.message.to_ascii_lowercase().contains("rate limit exceeded"))
+            || (self.status == 403 && is_rate(&self.message))
     }
 
-    fn is_ambiguous(&self) -> bool {
-        (self.reason.is_empty() && self.status == 0) || self.status >= 500
+    /// Whether a service account may exist: IAM answers 403 for one that does not, also for some time after its creation
+    /// (hashicorp/google issues 10227, 15042 and 19624).
+    pub(crate) fn is_hidden_account(&self) -> bool {
+        self.status == 403
+            && self.operation.starts_with("serviceAccounts.")
+            && self.message.contains("iam.serviceAccounts.")
     }
+}
 
-    fn is_conflict(&self) -> bool {
-        self.is(&["alreadyExists", "duplicate", "RESOURCE_ALREADY_EXISTS"])
-    }
+/// Whether a quota is one of calls per time, such as "Quota exceeded for quota metric 'Queries' and limit 'Queries per minute'
+/// of service", as hashicorp/google tells it (`error_retry_predicates.go`).
+fn is_rate(message: &str) -> bool {
+    message.contains("Quota exceeded for quota metric") && message.contains(" per ")
+}
 
-    /// Whether the failure is transient: a change in progress, a fingerprint or etag made stale by another change, throttling,
-    /// or an account that is not known everywhere yet.
-    fn is_not_ready(&self) -> bool {
-        self.status == 412
-            || self.status == 503
-            || self.is_throttle()
-            || self.is(&[
-                "resourceNotReady",
-                "conditionNotMet",
-                "resourceOperationInProgress",
-                "backendError",
-                "ABORTED",
-            ])
-            || ["peering operation in progress", "route operation in progress"]
-                .iter()
-                .any(|words| self.message.contains(words))
-            || (self.is(&["FAILED_PRECONDITION"]) && is_under_change(&self.message))
-            || (self.is(&["INVALID_ARGUMENT"]) && is_unknown_account(&self.message))
-    }
+/// Whether another change of a network or its peer is in progress (hashicorp/google issues 3026, 3034 and 6361).
+fn is_under_way(message: &str) -> bool {
+    ["peering operation in progress", "route operation in progress"]
+        .iter()
+        .any(|words| message.contains(words))
 }
 
 impl From<ApiError> for Diagnostic {
@@ -559,6 +602,46 @@ mod tests {
             assert!(ApiError { message: message.into(), ..error("badRequest", 400) }.is_not_ready());
         }
         assert!(!error("badRequest", 400).is_not_ready());
+    }
+
+    /// A rate passes, a quota of objects does not.
+    #[test]
+    fn throttling_is_told_from_quotas() {
+        let told = |reason: &str, status, message: &str| {
+            ApiError { message: message.into(), ..error(reason, status) }.remedy()
+        };
+        let rate = "Quota exceeded for quota metric 'Queries' and limit 'Queries per minute' of service \
+                    'compute.googleapis.com' for consumer 'project_number:1'.";
+        for (reason, status, message) in [
+            ("rateLimitExceeded", 403, "Rate Limit Exceeded"),
+            ("userRateLimitExceeded", 403, "User Rate Limit Exceeded"),
+            ("quotaExceeded", 403, rate),
+            ("CONCURRENT_OPERATIONS_QUOTA_EXCEEDED", 403, "Quota exceeded"),
+            ("RATE_LIMIT_EXCEEDED", 403, rate),
+            // The client has dropped the reason.
+            ("PERMISSION_DENIED", 403, rate),
+            ("UNKNOWN", 403, "Rate Limit Exceeded"),
+            ("RESOURCE_EXHAUSTED", 429, "x"),
+            ("CONCURRENT_OPERATIONS_QUOTA_EXCEEDED", 400, "x"),
+        ] {
+            assert_eq!(told(reason, status, message), Remedy::Throttled, "{reason} {message}");
+        }
+        let quota = "Quota 'NETWORKS' exceeded.  Limit: 5.0 globally.";
+        assert_eq!(told("quotaExceeded", 403, quota), Remedy::Final);
+        assert_eq!(told("QUOTA_EXCEEDED", 400, quota), Remedy::Final);
+        assert_eq!(told("forbidden", 403, "Required 'compute.networks.create' permission"), Remedy::Final);
+    }
+
+    /// The message is that of hashicorp/google issue 10227.
+    #[test]
+    fn a_new_service_account_is_waited_for() {
+        let message = "Permission iam.serviceAccounts.get is required to perform this operation on service account \
+                       projects/acme-ml/serviceAccounts/gw@acme-ml.iam.gserviceaccount.com.";
+        let hidden =
+            ApiError { operation: "serviceAccounts.get", message: message.into(), ..error("forbidden", 403) };
+        assert_eq!(hidden.remedy(), Remedy::Unpropagated);
+        let denied = ApiError { operation: "networks.get", ..hidden };
+        assert_eq!(denied.remedy(), Remedy::Final);
     }
 
     #[test]

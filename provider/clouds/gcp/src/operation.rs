@@ -7,7 +7,8 @@ use google_cloud_gax::error::Error;
 use google_cloud_longrunning::model::Operation as LongRunning;
 use google_cloud_longrunning::model::operation::Result as Outcome;
 use tf_provider_rs::Diagnostics;
-use warren_managed::{Pause, Poll};
+use warren_managed::retry::{Patience, Purpose};
+use warren_managed::{Object, Poll, adopt};
 
 use crate::account::Gcp;
 use crate::begun::{Begun, Place, Service};
@@ -21,13 +22,12 @@ where
     F: Future<Output = Result<Option<Begun>, ApiError>>,
 {
     let Work { op, cloud: gcp, .. } = work;
-    let mut pause = Pause::default();
+    let mut patience = Patience::new(op, Purpose::Call);
     loop {
         let Some(begun) = op.call(&mut change).await? else { return Ok(()) };
         match end(work, gcp, &begun).await? {
             Ok(()) => return Ok(()),
-            Err(error) if error.is_not_ready() && !op.is_expired() => op.sleep(pause.grow()).await?,
-            Err(error) => return Err(op.explain(error)),
+            Err(error) => patience.after(error).await?,
         }
     }
 }
@@ -43,7 +43,7 @@ where
     L: Future<Output = Result<T, ApiError>>,
 {
     let Work { op, cloud: gcp, .. } = work;
-    let mut pause = Pause::default();
+    let mut patience = Patience::new(op, Purpose::Release);
     let mut known = || {
         let call = delete();
         async { ApiError::if_found(call.await) }
@@ -53,23 +53,43 @@ where
         match end(work, gcp, &begun).await? {
             Ok(()) => break,
             Err(error) if error.is_not_found() => break,
-            Err(error) if (error.is_in_use() || error.is_not_ready()) && !op.is_expired() => {
-                tracing::debug!(%error, "retrying delete");
-                op.sleep(pause.grow()).await?;
-            }
-            Err(error) => return Err(op.explain(error)),
+            Err(error) => patience.after(error).await?,
         }
     }
     op.until_gone(look).await
 }
 
-/// Waits for the create of `id`, if this process has started it.
-pub(crate) async fn landed(work: &Work<'_>, id: &str) -> Result<(), Diagnostics> {
+/// Waits for the create of `planned`, if this process has started it. A create that another change made fail is started
+/// again.
+pub(crate) async fn landed<O: Object<Cloud = Gcp>>(work: &Work<'_>, planned: &O) -> Result<(), Diagnostics> {
+    let gcp = &work.cloud;
+    let (id, marks) = (planned.id().value()?, planned.marks(gcp)?);
+    landed_by(work, planned, id, || planned.find(gcp), || planned.create(gcp, &marks)).await
+}
+
+/// As [`landed`], for the part `id` of `planned` that `find` finds and `create` creates.
+pub(crate) async fn landed_by<O, F, C>(
+    work: &Work<'_>,
+    planned: &O,
+    id: &str,
+    find: impl Fn() -> F,
+    create: impl Fn() -> C,
+) -> Result<(), Diagnostics>
+where
+    O: Object<Cloud = Gcp>,
+    F: Future<Output = Result<Vec<String>, ApiError>>,
+    C: Future<Output = Result<String, ApiError>>,
+{
     let Work { op, cloud: gcp, .. } = work;
-    match gcp.take_begun(id) {
-        Some(begun) => end(work, gcp, &begun).await?.map_err(|error| op.explain(error)),
-        None => Ok(()),
+    let mut patience = Patience::new(op, Purpose::Call);
+    while let Some(begun) = gcp.take_begun(id) {
+        match end(work, gcp, &begun).await? {
+            Ok(()) => return Ok(()),
+            Err(error) => patience.after(error).await?,
+        }
+        adopt::ensure(work, planned, &find, &create).await?;
     }
+    Ok(())
 }
 
 /// Waits until the operation is done and returns its outcome.

@@ -46,6 +46,10 @@ impl Cloud for Gcp {
         Gcp::new(config, scope).await
     }
 
+    fn scope(&self) -> &Scope {
+        &self.scope
+    }
+
     /// The ID contains the project and the region.
     fn identity() -> IdentitySchema {
         IdentitySchema::new()

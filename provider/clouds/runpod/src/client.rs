@@ -1,23 +1,17 @@
 //! RunPod's REST and GraphQL APIs over one HTTP client.
 //!
-//! Throttled calls (429) are retried after the requested delay. All calls of the process wait meanwhile, because the
-//! limit applies to the account. Calls whose response is lost, or that fail with a server error, are retried if they
-//! are safe to repeat: all except creates and actions, whose callers first read what became of the object.
+//! After a throttled call (429), all calls of the process wait for the requested delay, because the limit applies to the
+//! account. Calls are safe to repeat, except creates and actions, whose callers first read what became of the object.
 
-use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use reqwest::header::{AUTHORIZATION, HeaderMap, HeaderValue, RETRY_AFTER};
 use reqwest::{Method, StatusCode, Url};
 use serde_json::{Value, json};
 use tf_provider_rs::{Diagnostic, Diagnostics, Path};
+use warren_managed::retry::{self, Budget};
 
-use crate::error::ApiError;
-
-/// Attempts of one call, the first included.
-const ATTEMPTS: u32 = 8;
-/// A longer wait is reported as an error instead: the hourly or daily quota is exhausted.
-const LONGEST_WAIT: Duration = Duration::from_secs(90);
+use crate::error::{ApiError, Failure as _, Remedy};
 
 /// A client of one account.
 pub(crate) struct Client {
@@ -25,8 +19,8 @@ pub(crate) struct Client {
     endpoint: String,
     /// The key, to redact it in messages.
     key: String,
-    /// No call is made before this time, because RunPod has throttled the account.
-    pause: Mutex<Option<Instant>>,
+    /// The limit applies to the account.
+    budget: Budget,
 }
 
 /// One call.
@@ -67,7 +61,7 @@ impl Client {
             http,
             endpoint: endpoint.trim_end_matches('/').to_owned(),
             key: key.to_owned(),
-            pause: Mutex::default(),
+            budget: Budget::default(),
         })
     }
 
@@ -116,43 +110,35 @@ impl Client {
         }
     }
 
+    /// Performs a call as the policy of retries ([`warren_managed::retry`]) says. `harmless` is whether it may be executed
+    /// twice.
     async fn patient<F>(&self, harmless: bool, once: impl Fn() -> F) -> Result<Value, ApiError>
     where
         F: Future<Output = Result<Value, ApiError>>,
     {
-        let mut backoff = Duration::from_millis(200);
-        for attempt in 1.. {
-            let pause = *self.pause.lock().unwrap_or_else(PoisonError::into_inner);
-            if let Some(until) = pause {
-                tokio::time::sleep(until.saturating_duration_since(Instant::now())).await;
-            }
+        let mut attempts = 0;
+        loop {
+            self.budget.admit().await;
             let error = match once().await {
                 Ok(answer) => return Ok(answer),
                 Err(error) => error,
             };
-            let asked = error.retry_after.filter(|asked| *asked <= LONGEST_WAIT);
-            let put_off = error.status == 429 && (asked.is_some() || error.retry_after.is_none());
-            if attempt >= ATTEMPTS || !(put_off || (harmless && error.is_lost())) {
+            attempts += 1;
+            let remedy = error.remedy();
+            let wait = error.retry_after.unwrap_or_else(|| retry::backoff(attempts));
+            if remedy == Remedy::Throttled {
+                self.budget.throttled();
+                self.budget.hold(wait);
+            }
+            if !retry::repeats(remedy, harmless) {
                 return Err(error);
             }
-            let wait = asked.unwrap_or_else(|| backoff.mul_f64(1.0 - rand::random::<f64>() / 3.0));
-            backoff = (backoff * 2).min(Duration::from_secs(10));
-            tracing::debug!(
-                operation = error.operation,
-                attempt,
-                status = error.status,
-                ?wait,
-                "retrying an API call"
-            );
-            if put_off {
-                let until = Instant::now() + wait;
-                let mut pause = self.pause.lock().unwrap_or_else(PoisonError::into_inner);
-                *pause = Some(pause.map_or(until, |other| other.max(until)));
-            } else {
-                tokio::time::sleep(wait).await;
+            let (operation, status) = (error.operation, error.status);
+            tracing::debug!(operation, attempts, status, ?wait, "retrying an API call");
+            if !retry::pause(wait).await {
+                return Err(error);
             }
         }
-        unreachable!("the last attempt returns")
     }
 
     async fn once(&self, call: Call<'_>) -> Result<Value, ApiError> {
@@ -188,7 +174,7 @@ impl Client {
         if status.is_success() {
             let message =
                 "the response is not JSON; check that `runpod.endpoint_url` is the URL of RunPod's API";
-            return Err(ApiError::answered(operation, 502, "Invalid response", message.to_owned()));
+            return Err(ApiError::answered(operation, 200, "Invalid response", message.to_owned()));
         }
         let mut message = body["detail"].as_str().unwrap_or_default().to_owned();
         for error in body["errors"].as_array().into_iter().flatten().filter_map(Value::as_str) {

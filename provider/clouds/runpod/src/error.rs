@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use tf_provider_rs::{Diagnostic, Diagnostics, NotKnown};
-pub(crate) use warren_managed::Failure;
+pub(crate) use warren_managed::{Failure, Remedy};
 
 /// A failed API call.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -20,6 +20,9 @@ pub struct ApiError {
     /// The delay that RunPod requests.
     pub(crate) retry_after: Option<Duration>,
 }
+
+/// A throttled call that is to wait longer fails instead.
+const LONGEST_WAIT: Duration = Duration::from_secs(90);
 
 /// The title of an answer that lacks a member.
 const INCOMPLETE: &str = "Incomplete response";
@@ -77,11 +80,6 @@ impl ApiError {
         ApiError::answered(operation, 200, UNEXPECTED, message)
     }
 
-    /// Whether the response was lost or RunPod reported a server error.
-    pub(crate) fn is_lost(&self) -> bool {
-        self.status == 0 || self.status >= 500
-    }
-
     /// Whether RunPod has no machine for the request.
     pub(crate) fn is_no_capacity(&self) -> bool {
         self.status == 400 && self.says(&NO_CAPACITY)
@@ -120,7 +118,7 @@ impl ApiError {
             403 => {
                 "The API key lacks permission. Grant it write access in the RunPod console under Settings > API Keys."
             }
-            429 if self.retry_after.is_some_and(|wait| wait > Duration::from_secs(60)) => {
+            429 if self.retry_after.is_some_and(|wait| wait > LONGEST_WAIT) => {
                 "The account has exhausted its hourly or daily API quota. Wait for the time that RunPod requests, \
                  then apply again."
             }
@@ -151,31 +149,19 @@ impl ApiError {
 }
 
 impl Failure for ApiError {
-    fn is_not_found(&self) -> bool {
-        self.status == 404 || (self.status == 200 && self.says(&["not found"]))
-    }
-
-    fn is_in_use(&self) -> bool {
-        self.operation.starts_with("delete")
-            && matches!(self.status, 400 | 409)
-            && self.says(&["in use", "attached"])
-    }
-
-    /// Never, because the client has already retried throttled calls.
-    fn is_throttle(&self) -> bool {
-        false
-    }
-
-    fn is_ambiguous(&self) -> bool {
-        self.is_lost()
-    }
-
-    fn is_conflict(&self) -> bool {
-        matches!(self.status, 200 | 400 | 409) && self.says(&["already exists", "must be unique"])
-    }
-
-    fn is_not_ready(&self) -> bool {
-        self.status == 503
+    fn remedy(&self) -> Remedy {
+        let deletes = self.operation.starts_with("delete");
+        match self.status {
+            // The hourly or daily quota is exhausted.
+            429 if self.retry_after.is_some_and(|wait| wait > LONGEST_WAIT) => Remedy::Final,
+            429 => Remedy::Throttled,
+            0 | 500.. => Remedy::Lost,
+            404 => Remedy::NotFound,
+            200 if self.says(&["not found"]) => Remedy::NotFound,
+            400 | 409 if deletes && self.says(&["in use", "attached"]) => Remedy::InUse,
+            200 | 400 | 409 if self.says(&["already exists", "must be unique"]) => Remedy::Conflict,
+            _ => Remedy::Final,
+        }
     }
 }
 
@@ -259,5 +245,10 @@ mod tests {
         assert!(!error("createPod", 400, "registry is in use").is_in_use());
         assert!(error("createPod", 0, "").is_ambiguous() && error("createPod", 503, "").is_ambiguous());
         assert!(!error("createPod", 400, "").is_ambiguous());
+        let limited = |seconds| {
+            let retry_after = Some(Duration::from_secs(seconds));
+            ApiError { retry_after, ..error("getPod", 429, "rate limit exceeded") }.remedy()
+        };
+        assert_eq!((limited(30), limited(1800)), (Remedy::Throttled, Remedy::Final));
     }
 }

@@ -60,6 +60,10 @@ impl Cloud for RunPod {
         Ok(RunPod { scope, client: Client::new(endpoint, key.trim())? })
     }
 
+    fn scope(&self) -> &Scope {
+        &self.scope
+    }
+
     /// IDs are unique at RunPod.
     fn identity() -> IdentitySchema {
         IdentitySchema::new().required("id", "ID of the object, such as `7h9k2m4n6p`.")

@@ -1,5 +1,6 @@
 //! Scripted failures.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use http::StatusCode;
@@ -27,6 +28,9 @@ pub struct Fault {
     every: u32,
     left: u32,
     matched: u32,
+    /// How often each request is hit, where requests are told apart, and how often each was.
+    each: Option<(u32, BTreeMap<String, u32>)>,
+    writes: bool,
 }
 
 /// What a fault does.
@@ -65,7 +69,17 @@ pub enum Effect {
 impl Fault {
     /// A fault that hits the next call of any action once.
     pub fn new(effect: Effect) -> Self {
-        Self { effect, action: None, param: None, skip: 0, every: 1, left: 1, matched: 0 }
+        Self {
+            effect,
+            action: None,
+            param: None,
+            skip: 0,
+            every: 1,
+            left: 1,
+            matched: 0,
+            each: None,
+            writes: false,
+        }
     }
 
     /// Throttling.
@@ -132,6 +146,19 @@ impl Fault {
         self
     }
 
+    /// Each request is hit this many times, and answered when it is repeated once more. A request is the same if its action
+    /// and its parameters are.
+    pub fn each(mut self, count: u32) -> Self {
+        self.each = Some((count, BTreeMap::new()));
+        self.times(u32::MAX)
+    }
+
+    /// Only calls that change something match.
+    pub fn on_writes(mut self) -> Self {
+        self.writes = true;
+        self
+    }
+
     /// How many calls are hit before the fault is used up.
     pub fn times(mut self, count: u32) -> Self {
         self.left = count;
@@ -142,10 +169,15 @@ impl Fault {
     fn hits(&mut self, call: &Call) -> bool {
         let named = self.action.as_ref().is_none_or(|action| *action == call.action);
         let fits = self.param.as_ref().is_none_or(|(name, value)| call.params.get(name) == value);
-        if self.left == 0 || !named || !fits {
+        if self.left == 0 || !named || !fits || (self.writes && call.is_read()) {
             return false;
         }
         self.matched += 1;
+        if let Some((count, hits)) = &mut self.each {
+            let hits = hits.entry(format!("{} {:?}", call.action, call.params)).or_default();
+            *hits += 1;
+            return *hits <= *count;
+        }
         let due = self.matched > self.skip && (self.matched - self.skip).is_multiple_of(self.every);
         if due {
             self.left -= 1;

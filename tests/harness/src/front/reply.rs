@@ -125,6 +125,9 @@ fn google(action: &str, status: StatusCode, reason: &str, message: &str) -> Stri
             },
             {"@type": "type.googleapis.com/google.rpc.LocalizedMessage", "locale": "en-US", "message": message},
         ]);
+    } else if status == StatusCode::FORBIDDEN && reason == "quotaExceeded" {
+        let localized = "type.googleapis.com/google.rpc.LocalizedMessage";
+        error["details"] = json!([{"@type": localized, "locale": "en-US", "message": message}]);
     }
     json!({ "error": error }).to_string()
 }

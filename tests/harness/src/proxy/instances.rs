@@ -25,6 +25,7 @@ impl Instances {
     pub(super) fn refuse(&mut self, request: &Request, config: &ProxyConfig) -> Option<Rejection> {
         match request.action.as_str() {
             "RunInstances" => self.refuse_profile(request.params.get("IamInstanceProfile.Arn"), config),
+            "CreateFlowLogs" => self.refuse_role(request.params.get("DeliverLogsPermissionArn"), config),
             "AssociateAddress" => {
                 let id = request.params.get("InstanceId");
                 let (state, _) = self.transitions.get(id)?;
@@ -48,12 +49,25 @@ impl Instances {
             return None;
         }
         *left -= 1;
-        Some(Rejection::new(
-            "InvalidParameterValue",
+        // EC2 first knows the profile, then its role (hashicorp/terraform issue 4306).
+        let message = if *left == 0 {
+            format!("IAM Instance Profile \"{arn}\" has no associated IAM Roles")
+        } else {
             format!(
                 "Value ({arn}) for parameter iamInstanceProfile.arn is invalid. Invalid IAM Instance Profile ARN"
-            ),
-        ))
+            )
+        };
+        Some(Rejection::new("InvalidParameterValue", message))
+    }
+
+    /// A new role of a flow log (hashicorp/aws issue 29323).
+    fn refuse_role(&mut self, arn: &str, config: &ProxyConfig) -> Option<Rejection> {
+        if arn.is_empty() || !config.rules {
+            return None;
+        }
+        let left = self.profiles.entry(arn.to_owned()).or_insert(config.consistency.writes);
+        *left = left.checked_sub(1)?;
+        Some(Rejection::new("InvalidParameter", format!("Unable to assume given IAM role: '{arn}'")))
     }
 
     /// Whether answers of this action may need a change.

@@ -4,7 +4,6 @@ use aws_sdk_ec2::types::{self, FlowLogsResourceType, LogDestinationType, Resourc
 use tf_provider_rs::Attr;
 
 use super::model::{FlowLog, Source};
-use crate::client;
 use crate::error::{ApiError, Named, OrMissing, Parsed};
 use crate::session::Aws;
 use crate::tags::{self, Tags};
@@ -63,8 +62,6 @@ pub(super) async fn create(aws: &Aws, planned: &FlowLog, tags: &Tags) -> Result<
         .set_max_aggregation_interval(planned.max_aggregation_interval.known().copied())
         .set_log_format(planned.log_format.known().cloned())
         .tag_specifications(tags::specification(ResourceType::VpcFlowLog, tags))
-        .customize()
-        .config_override(client::once())
         .send()
         .await
         .named("CreateFlowLogs")?;

@@ -11,7 +11,6 @@ use sha2::{Digest as _, Sha256};
 use tf_provider_rs::Attr;
 
 use super::model::Gateway;
-use crate::client;
 use crate::error::{ApiError, Named, OrMissing, Parsed};
 use crate::ids::{self, SecurityGroupId};
 use crate::session::Aws;
@@ -123,8 +122,6 @@ pub(super) async fn run(aws: &Aws, planned: &Gateway, tags: &Tags) -> Result<Str
         .tag_specifications(tags::specification(ResourceType::Instance, &own))
         .tag_specifications(tags::specification(ResourceType::Volume, tags))
         .tag_specifications(tags::specification(ResourceType::NetworkInterface, tags))
-        .customize()
-        .config_override(client::once())
         .send()
         .await
         .named(OPERATION)?;

@@ -6,7 +6,6 @@ use warren_managed::Failure;
 
 use super::model::{Connectivity, NatGateway};
 use crate::address;
-use crate::client;
 use crate::error::{ApiError, Named, OrMissing, Parsed};
 use crate::ids::{AllocationId, VpcId};
 use crate::session::Aws;
@@ -62,8 +61,6 @@ pub(super) async fn create(aws: &Aws, planned: &NatGateway, tags: &Tags) -> Resu
         .connectivity_type(connectivity)
         .set_allocation_id(address.map(ToString::to_string))
         .tag_specifications(tags::specification(ResourceType::Natgateway, tags))
-        .customize()
-        .config_override(client::once())
         .send()
         .await
         .named("CreateNatGateway")?;

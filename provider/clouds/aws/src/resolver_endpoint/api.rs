@@ -35,13 +35,8 @@ pub(super) async fn find(aws: &Aws, planned: &Endpoint) -> Result<Vec<String>, A
     Ok(ids)
 }
 
-/// Creates an endpoint and returns its ID. AWS refuses a second one with the same `reference`.
-pub(super) async fn create(
-    aws: &Aws,
-    planned: &Endpoint,
-    tags: &Tags,
-    reference: &str,
-) -> Result<String, ApiError> {
+/// Creates an endpoint and returns its ID. AWS refuses a second one with the same reference.
+pub(super) async fn create(aws: &Aws, planned: &Endpoint, tags: &Tags) -> Result<String, ApiError> {
     const OPERATION: &str = "CreateResolverEndpoint";
     let mut addresses = Vec::new();
     for address in planned.ip_addresses.known().into_iter().flatten() {
@@ -53,7 +48,7 @@ pub(super) async fn create(
     let made = aws
         .resolver()
         .create_resolver_endpoint()
-        .creator_request_id(reference)
+        .creator_request_id(aws.reference(planned.object.name()?))
         .name(shown(planned.object.name()?))
         .direction(ResolverEndpointDirection::from(planned.direction.value()?.as_str()))
         .set_security_group_ids(Some(ids::texts(sets::known(&planned.security_group_ids))))

@@ -5,14 +5,13 @@ mod model;
 #[cfg(test)]
 mod tests;
 
-use std::time::Duration;
-
 use aws_sdk_route53resolver::types::ResolverEndpointStatus as Status;
-use tf_provider_rs::{Attr, Change, Diagnostics, Progress, async_trait};
+use tf_provider_rs::{Attr, Change, Diagnostics, async_trait};
+use warren_managed::retry::{Patience, Purpose};
 use warren_managed::{Failure, Object, Poll};
 
 use crate::error::ApiError;
-use crate::resolver::{self, Requested, retag, shown};
+use crate::resolver::{retag, shown};
 use crate::session::{Aws, Session, Work};
 use crate::tags::Tags;
 pub(crate) use model::Endpoint;
@@ -39,11 +38,7 @@ impl Object for Endpoint {
     }
 
     async fn create(&self, aws: &Aws, tags: &Tags) -> Result<String, ApiError> {
-        self.request(aws, tags, &aws.reference(self.object.name()?)).await
-    }
-
-    async fn ensure(&mut self, work: &Work<'_>, progress: &Progress) -> Result<(), Diagnostics> {
-        resolver::ensure(self, work, progress).await
+        api::create(aws, self, tags).await
     }
 
     async fn reconcile(&self, work: &Work<'_>) -> Result<Endpoint, Diagnostics> {
@@ -79,19 +74,13 @@ impl Object for Endpoint {
     }
 }
 
-#[async_trait]
-impl Requested for Endpoint {
-    async fn request(&self, aws: &Aws, tags: &Tags, reference: &str) -> Result<String, ApiError> {
-        api::create(aws, self, tags, reference).await
-    }
-}
-
 /// Adds addresses until the endpoint has all that are planned. Returns it with the position of each planned address.
 async fn with_all(
     work: &Work<'_>,
     planned: &Endpoint,
 ) -> Result<(api::Found, Vec<Option<usize>>), Diagnostics> {
     let Work { cloud: aws, op, .. } = work;
+    let mut patience = Patience::new(op, Purpose::Call);
     let wanted = planned.ip_addresses.known().map(Vec::as_slice).unwrap_or_default();
     loop {
         op.check_cancelled()?;
@@ -101,11 +90,9 @@ async fn with_all(
         let missing = wanted.iter().zip(&pairs).find(|(_, pair)| pair.is_none());
         let Some((address, _)) = missing else { return Ok((have, pairs)) };
         match api::add(aws, planned.object.id()?, address).await {
+            Ok(()) => {}
             // The next look at the endpoint shows whether the address was added.
-            Err(error) if (error.is_ambiguous() || error.is_throttle()) && !op.is_expired() => {
-                op.sleep(Duration::from_secs(1)).await?;
-            }
-            added => added.map_err(|error| op.explain(error))?,
+            Err(error) => patience.after(error).await?,
         }
     }
 }

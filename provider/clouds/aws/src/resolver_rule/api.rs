@@ -48,18 +48,13 @@ fn targets(planned: &Rule) -> Option<Vec<TargetAddress>> {
     Some(planned.target_ips.known()?.iter().map(target).collect())
 }
 
-/// Creates a rule and returns its ID. AWS refuses a second one with the same `reference`.
-pub(super) async fn create(
-    aws: &Aws,
-    planned: &Rule,
-    tags: &Tags,
-    reference: &str,
-) -> Result<String, ApiError> {
+/// Creates a rule and returns its ID. AWS refuses a second one with the same reference.
+pub(super) async fn create(aws: &Aws, planned: &Rule, tags: &Tags) -> Result<String, ApiError> {
     const OPERATION: &str = "CreateResolverRule";
     let made = aws
         .resolver()
         .create_resolver_rule()
-        .creator_request_id(reference)
+        .creator_request_id(aws.reference(planned.object.name()?))
         .name(shown(planned.object.name()?))
         .domain_name(absolute(planned.domain_name.value()?).trim_end_matches('.').to_owned() + root(planned))
         .rule_type(RuleTypeOption::from(planned.rule_type.value()?.as_str()))

@@ -6,17 +6,16 @@ mod model;
 mod tests;
 
 use std::collections::BTreeSet;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 use aws_sdk_route53resolver::types::{
     ResolverRuleAssociationStatus as Association, ResolverRuleStatus as Status,
 };
-use tf_provider_rs::{Attr, Change, Diagnostics, Path, Progress, async_trait};
+use tf_provider_rs::{Attr, Change, Diagnostics, Path, async_trait};
 use warren_managed::{Failure, Object, Poll, sets};
 
 use crate::error::ApiError;
 use crate::ids::VpcId;
-use crate::resolver::{self, Requested, retag};
+use crate::resolver::retag;
 use crate::route53::same_name;
 use crate::session::{Aws, Session, Work};
 use crate::tags::Tags;
@@ -56,11 +55,7 @@ impl Object for Rule {
     }
 
     async fn create(&self, aws: &Aws, tags: &Tags) -> Result<String, ApiError> {
-        self.request(aws, tags, &aws.reference(self.object.name()?)).await
-    }
-
-    async fn ensure(&mut self, work: &Work<'_>, progress: &Progress) -> Result<(), Diagnostics> {
-        resolver::ensure(self, work, progress).await
+        api::create(aws, self, tags).await
     }
 
     async fn reconcile(&self, work: &Work<'_>) -> Result<Rule, Diagnostics> {
@@ -97,36 +92,14 @@ impl Object for Rule {
     }
 }
 
-#[async_trait]
-impl Requested for Rule {
-    async fn request(&self, aws: &Aws, tags: &Tags, reference: &str) -> Result<String, ApiError> {
-        api::create(aws, self, tags, reference).await
-    }
-}
-
 /// Associates a VPC, and waits until its resolver applies the rule.
 async fn join(work: &Work<'_>, id: &str, vpc: &VpcId) -> Result<(), Diagnostics> {
     let Work { cloud: aws, op, .. } = work;
-    // Whether a response was lost: a conflict may then be with the association of the lost call.
-    let lost = AtomicBool::new(false);
     op.until("associated", || async {
         let live = api::associations(aws, id).await?;
         let Some(association) = live.get(vpc) else {
-            return match api::associate(aws, id, vpc).await {
-                Err(error) if error.is_ambiguous() => {
-                    lost.store(true, Ordering::Relaxed);
-                    Ok(Poll::Pending(error.to_string()))
-                }
-                Err(error)
-                    if error.is_not_ready()
-                        || error.is_throttle()
-                        || (error.is_conflict() && lost.load(Ordering::Relaxed)) =>
-                {
-                    Ok(Poll::Pending(error.to_string()))
-                }
-                Err(error) => Err(error),
-                Ok(()) => Ok(Poll::Pending("CREATING".to_owned())),
-            };
+            api::associate(aws, id, vpc).await?;
+            return Ok(Poll::Pending("CREATING".to_owned()));
         };
         match &association.status {
             // Another rule of the domain has precedence, such as one that another account shares.

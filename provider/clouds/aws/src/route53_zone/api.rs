@@ -56,13 +56,12 @@ async fn named(aws: &Aws, domain: &str) -> Result<Vec<HostedZone>, ApiError> {
     }
 }
 
-/// Creates a zone with its first VPC, and returns its ID and the change. A retry with the same `reference` does not
-/// create a second zone, but is refused (`HostedZoneAlreadyExists`).
+/// Creates a zone with its first VPC, and returns its ID and the change. A retry with the same reference does not create a
+/// second zone, but is refused (`HostedZoneAlreadyExists`).
 pub(super) async fn create(
     aws: &Aws,
     planned: &Zone,
     first: &Place,
-    reference: &str,
 ) -> Result<(String, Option<String>), ApiError> {
     const OPERATION: &str = "CreateHostedZone";
     let config = HostedZoneConfig::builder().private_zone(true).set_comment(planned.comment.known().cloned());
@@ -70,7 +69,7 @@ pub(super) async fn create(
         .route53()
         .create_hosted_zone()
         .name(absolute(planned.domain_name.value()?))
-        .caller_reference(reference)
+        .caller_reference(aws.reference(planned.object.name()?))
         .hosted_zone_config(config.build())
         .vpc(first.to_sdk());
     let made = call.customize().config_override(once()).send().await.named(OPERATION)?;

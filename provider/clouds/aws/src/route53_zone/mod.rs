@@ -67,13 +67,11 @@ impl Object for Zone {
     }
 
     async fn create(&self, aws: &Aws, _tags: &Tags) -> Result<String, ApiError> {
-        create(self, aws, &aws.reference(self.object.name()?)).await.map(|(id, _)| id)
+        create(self, aws).await.map(|(id, _)| id)
     }
 
-    /// All attempts of one run have the same reference, so that Route 53 refuses a second zone after a lost response.
     async fn ensure(&mut self, work: &Work<'_>, progress: &Progress) -> Result<(), Diagnostics> {
-        let reference = work.cloud.reference(self.object.name()?);
-        let begun = adopt_or_begin(work, self, || create(self, &work.cloud, &reference)).await?;
+        let begun = adopt_or_begin(work, self, || create(self, &work.cloud)).await?;
         conclude(self, work, progress, begun).await
     }
 
@@ -144,10 +142,10 @@ async fn join(work: &Work<'_>, id: &str, vpc: &Place) -> Result<(), Diagnostics>
     in_sync(work, begun.into_inner().unwrap_or_else(PoisonError::into_inner)).await
 }
 
-async fn create(zone: &Zone, aws: &Aws, reference: &str) -> Result<(String, Option<String>), ApiError> {
+async fn create(zone: &Zone, aws: &Aws) -> Result<(String, Option<String>), ApiError> {
     let vpcs = places(aws, &zone.vpcs);
     let first = vpcs.first().ok_or_else(|| ApiError::unsent("CreateHostedZone", &NoVpc))?;
-    api::create(aws, zone, first, reference).await
+    api::create(aws, zone, first).await
 }
 
 /// A private zone needs a VPC.

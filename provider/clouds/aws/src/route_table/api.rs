@@ -12,7 +12,6 @@ use warren_managed::{Failure, sets};
 
 use super::model::{Route, RouteTable};
 use super::routes::{Destination, Target};
-use crate::client;
 use crate::error::{ApiError, Named, OrMissing, Parsed};
 use crate::ids::{SubnetId, TransitGatewayId, VpcId};
 use crate::session::Aws;
@@ -59,8 +58,6 @@ pub(super) async fn create(aws: &Aws, vpc: &str, tags: &Tags) -> Result<String, 
         .create_route_table()
         .vpc_id(vpc)
         .tag_specifications(tags::specification(ResourceType::RouteTable, tags))
-        .customize()
-        .config_override(client::once())
         .send()
         .await
         .named("CreateRouteTable")?;

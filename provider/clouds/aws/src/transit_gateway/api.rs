@@ -161,10 +161,12 @@ pub(super) async fn delete(aws: &Aws, gateway: &TransitGateway) -> Result<(), Ap
     let call = aws.ec2().delete_transit_gateway().transit_gateway_id(gateway.object.id()?);
     match call.send().await.named("DeleteTransitGateway") {
         // An earlier attempt whose response was lost has succeeded.
-        Err(error) if error.is_ambiguous() => match ApiError::if_found(get(aws, gateway).await) {
-            Ok(found) if found.as_ref().is_none_or(|found| found.status == "deleting") => Ok(()),
-            _ => Err(error),
-        },
+        Err(error) if error.is_ambiguous() || error.is_not_ready() => {
+            match ApiError::if_found(get(aws, gateway).await) {
+                Ok(found) if found.as_ref().is_none_or(|found| found.status == "deleting") => Ok(()),
+                _ => Err(error),
+            }
+        }
         other => other.map(drop),
     }
 }

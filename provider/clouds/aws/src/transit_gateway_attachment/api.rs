@@ -167,10 +167,12 @@ pub(super) async fn delete(aws: &Aws, attachment: &Attachment) -> Result<(), Api
     let call = aws.ec2().delete_transit_gateway_vpc_attachment().transit_gateway_attachment_id(id);
     match call.send().await.named("DeleteTransitGatewayVpcAttachment") {
         // An earlier attempt whose response was lost has succeeded.
-        Err(error) if error.is_ambiguous() => match ApiError::if_found(get(aws, attachment).await) {
-            Ok(found) if found.as_ref().is_none_or(|found| found.is("deleting")) => Ok(()),
-            _ => Err(error),
-        },
+        Err(error) if error.is_ambiguous() || error.is_not_ready() => {
+            match ApiError::if_found(get(aws, attachment).await) {
+                Ok(found) if found.as_ref().is_none_or(|found| found.is("deleting")) => Ok(()),
+                _ => Err(error),
+            }
+        }
         other => other.map(drop),
     }
 }

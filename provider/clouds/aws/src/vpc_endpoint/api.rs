@@ -9,7 +9,6 @@ use tf_provider_rs::{Attr, NotKnown};
 
 use super::model::{DnsEntry, DnsOptions, Endpoint, IpAddressType, Kind};
 use super::{buckets, service};
-use crate::client;
 use crate::error::{ApiError, Named, OrMissing, Parsed};
 use crate::ids::{self, NetworkInterfaceId, SecurityGroupId, VpcId};
 use crate::memory::{PlannedEndpoint, PlannedSecurityGroup, PlannedZone};
@@ -103,7 +102,7 @@ pub(super) async fn create(aws: &Aws, planned: &Endpoint, tags: &Tags) -> Result
         call = call.ip_address_type(types::IpAddressType::from(kind.as_str()));
     }
     call = call.set_dns_options(planned.dns_options.known().map(dns_options));
-    let made = call.customize().config_override(client::once()).send().await.named(OPERATION)?;
+    let made = call.send().await.named(OPERATION)?;
     let made = made.vpc_endpoint.or_missing(OPERATION, "VpcEndpoint")?;
     made.vpc_endpoint_id.or_missing(OPERATION, ID)
 }

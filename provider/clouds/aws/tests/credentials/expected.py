@@ -410,7 +410,6 @@ def ask(folder, block, env):
             "region": region,
             "profile": session.profile or "default",
             "ec2_endpoint": client("ec2").meta.endpoint_url,
-            "retry_mode": session.get_config_variable("retry_mode"),
             "max_attempts": session.get_config_variable("max_attempts"),
             "ca_bundle": session.get_config_variable("ca_bundle"),
         }

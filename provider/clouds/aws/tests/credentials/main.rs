@@ -13,7 +13,7 @@ use std::thread;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use tf_provider_rs::Attr;
-use warren_aws::{AssumeRole, AssumeRoleWithWebIdentity, AwsConfig, Resolved, RetryMode};
+use warren_aws::{AssumeRole, AssumeRoleWithWebIdentity, AwsConfig, Resolved};
 use warren_harness::Venv;
 use warren_managed::sets::{self, Texts};
 use warren_managed::timeouts::Timeout;
@@ -115,7 +115,6 @@ async fn resolve(path: &Path) -> Done {
             "region": resolved.region,
             "profile": resolved.profile,
             "ec2_endpoint": resolved.ec2_endpoint,
-            "retry_mode": if resolved.retry_mode == RetryMode::Adaptive { "adaptive" } else { "standard" },
             "max_attempts": resolved.max_attempts,
             "ca_bundle": resolved.ca_bundle,
             "access_key_id": resolved.access_key_id.as_ref().ok(),
@@ -171,15 +170,7 @@ fn difference(folder: &Path, n: usize, case: &Case) -> Option<String> {
         (None, Some(_)) => expected["access_key_id"].is_null(),
         (Some(_), None) => false,
         (None, None) => {
-            let names = [
-                "region",
-                "profile",
-                "ec2_endpoint",
-                "retry_mode",
-                "max_attempts",
-                "ca_bundle",
-                "access_key_id",
-            ];
+            let names = ["region", "profile", "ec2_endpoint", "max_attempts", "ca_bundle", "access_key_id"];
             names.iter().all(|name| expected[*name] == found[*name])
         }
     };

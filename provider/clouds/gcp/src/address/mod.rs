@@ -35,7 +35,7 @@ impl Object for Address {
     /// Nothing of an address can be changed.
     async fn reconcile(&self, work: &Work<'_>) -> Result<Address, Diagnostics> {
         let Work { cloud: gcp, op, .. } = work;
-        landed(work, self.object.id()?).await?;
+        landed(work, self).await?;
         op.call(|| api::get(gcp, self)).await
     }
 

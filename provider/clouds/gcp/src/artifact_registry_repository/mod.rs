@@ -42,7 +42,7 @@ impl Object for Repository {
 
     async fn reconcile(&self, work: &Work<'_>) -> Result<Repository, Diagnostics> {
         let Work { cloud: gcp, op, .. } = work;
-        landed(work, self.object.id()?).await?;
+        landed(work, self).await?;
         carry_out(work, || async { api::update(gcp, self).await.map(|()| None) }).await?;
         op.call(|| api::get(gcp, self)).await
     }

@@ -31,7 +31,7 @@ impl Object for Firewall {
 
     async fn reconcile(&self, work: &Work<'_>) -> Result<Firewall, Diagnostics> {
         let Work { cloud: gcp, op, .. } = work;
-        landed(work, self.object.id()?).await?;
+        landed(work, self).await?;
         carry_out(work, || api::update(gcp, self)).await?;
         op.call(|| api::get(gcp, self)).await
     }

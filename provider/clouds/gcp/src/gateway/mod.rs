@@ -59,7 +59,7 @@ impl Object for Gateway {
     async fn reconcile(&self, work: &Work<'_>) -> Result<Gateway, Diagnostics> {
         let Work { cloud: gcp, op, .. } = work;
         let id = self.object.id()?;
-        landed(work, id).await?;
+        landed(work, self).await?;
         op.until(RUNNING, || async { Ok(api::start(gcp, id).await?.map_or(Poll::Ready(()), Poll::Pending)) })
             .await?;
         carry_out(work, || api::set_labels(gcp, self)).await?;

@@ -15,7 +15,12 @@ const GET: &str = "serviceAccounts.get";
 /// Finds the account of this name if an interrupted create of ours left it.
 pub(super) async fn find(gcp: &Gcp, planned: &ServiceAccount) -> Result<Vec<String>, ApiError> {
     let id = planned.place(&gcp.project)?;
-    let Some(found) = ApiError::if_found(fetch(gcp, &id).await)? else { return Ok(Vec::new()) };
+    let found = match fetch(gcp, &id).await {
+        // If it exists, the create says so.
+        Err(error) if error.is_hidden_account() => return Ok(Vec::new()),
+        found => ApiError::if_found(found)?,
+    };
+    let Some(found) = found else { return Ok(Vec::new()) };
     planned.adoptable(gcp, Some(&found.description), || Ok(true))
 }
 

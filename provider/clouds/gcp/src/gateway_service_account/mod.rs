@@ -13,6 +13,7 @@ mod model;
 mod tests;
 
 use std::collections::BTreeSet;
+use std::time::{Duration, Instant};
 
 use tf_provider_rs::{Change, Diagnostics, async_trait};
 use warren_managed::{Object, sets};
@@ -23,6 +24,10 @@ use crate::link::{self, SecretRef};
 use crate::secret;
 use crate::session::{Session, Work};
 pub(crate) use model::ServiceAccount;
+
+/// Maximum time until every call finds a new account (hashicorp/google issue 15042; Google documents that IAM takes up to two
+/// minutes, and sometimes longer).
+const PROPAGATION: Duration = Duration::from_secs(120);
 
 #[async_trait]
 impl Object for ServiceAccount {
@@ -60,7 +65,8 @@ impl Object for ServiceAccount {
 
     async fn reconcile(&self, work: &Work<'_>) -> Result<ServiceAccount, Diagnostics> {
         let Work { cloud: gcp, op, .. } = work;
-        op.call(|| api::update(gcp, self)).await?;
+        let begun = Instant::now();
+        op.call_while(|| api::update(gcp, self), || async { begun.elapsed() < PROPAGATION }).await?;
         let member = member(self)?;
         for secret in sets::known(&self.secrets) {
             op.check_cancelled()?;

@@ -27,7 +27,7 @@ impl Object for Network {
     async fn reconcile(&self, work: &Work<'_>) -> Result<Network, Diagnostics> {
         let Work { cloud: gcp, op, .. } = work;
         let id = self.object.id()?;
-        landed(work, id).await?;
+        landed(work, self).await?;
         carry_out(work, || api::set_routing_mode(gcp, self)).await?;
         if self.delete_default_routes.is_true() {
             for route in op.call(|| api::default_routes(gcp, id)).await? {

@@ -9,11 +9,11 @@ mod model;
 mod tests;
 
 use ipnet::IpNet;
-use tf_provider_rs::{Change, Diagnostics, Path, async_trait};
+use tf_provider_rs::{Change, Diagnostics, Path, Progress, async_trait};
 use warren_cidr::Cloud;
 use warren_managed::{Object, ranges};
 
-use crate::account::Gcp;
+use crate::account::{Gcp, Turn};
 use crate::error::{ApiError, Failure as _};
 use crate::link::{NetworkRef, Reference as _};
 use crate::live;
@@ -62,9 +62,16 @@ impl Object for NetworkPeering {
         api::create(gcp, self).await
     }
 
+    /// A create has its turn until it is done.
+    async fn ensure(&mut self, work: &Work<'_>, progress: &Progress) -> Result<(), Diagnostics> {
+        let _turn = self.turn(work).await?;
+        warren_managed::ensure(self, work, progress).await?;
+        landed(work, self).await
+    }
+
     async fn reconcile(&self, work: &Work<'_>) -> Result<NetworkPeering, Diagnostics> {
         let Work { cloud: gcp, op, .. } = work;
-        landed(work, self.object.id()?).await?;
+        let _turn = self.turn(work).await?;
         carry_out(work, || api::update(gcp, self)).await?;
         op.call(|| api::get(gcp, self)).await
     }
@@ -75,7 +82,16 @@ impl Object for NetworkPeering {
 
     async fn delete(&self, work: &Work<'_>) -> Result<(), Diagnostics> {
         let gcp = &work.cloud;
+        let _turn = self.turn(work).await?;
         remove(work, || api::delete(gcp, self), || api::get(gcp, self)).await
+    }
+}
+
+impl NetworkPeering {
+    /// The turn to change the peerings of both networks.
+    async fn turn(&self, work: &Work<'_>) -> Result<Turn, Diagnostics> {
+        let networks = [self.network.value()?.id(), self.peer_network.value()?.id()];
+        work.op.turn(work.cloud.turn(networks)).await
     }
 }
 

@@ -23,7 +23,7 @@ use warren_managed::{Common as _, Object, adopt, key};
 
 use crate::account::Gcp;
 use crate::error::{ApiError, Failure as _};
-use crate::operation::{landed, remove};
+use crate::operation::{landed, landed_by, remove};
 use crate::session::{Session, Work};
 pub(crate) use model::Endpoint;
 use model::{State, dns_suffix};
@@ -77,7 +77,7 @@ impl Object for Endpoint {
         let find = || api::find_address(gcp, self);
         let create = || api::create_address(gcp, self);
         let address = adopt::ensure(work, &*self, find, create).await?;
-        landed(work, &address).await?;
+        landed_by(work, &*self, &address, find, create).await?;
         self.address_id = address.into();
         progress.save(self);
         warren_managed::ensure(self, work, progress).await
@@ -85,14 +85,13 @@ impl Object for Endpoint {
 
     async fn reconcile(&self, work: &Work<'_>) -> Result<Endpoint, Diagnostics> {
         let Work { cloud: gcp, op, .. } = work;
-        let id = self.object.id()?;
         if ApiError::if_found(api::get(gcp, self).await)?.is_none() {
             let description = self.marks(gcp)?;
             let find = || api::find(gcp, self);
             let create = || api::create(gcp, self, &description);
             adopt::ensure(work, self, find, create).await?;
         }
-        landed(work, id).await?;
+        landed(work, self).await?;
         op.call(|| api::get(gcp, self)).await
     }
 

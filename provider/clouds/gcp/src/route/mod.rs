@@ -5,10 +5,10 @@ mod model;
 #[cfg(test)]
 mod tests;
 
-use tf_provider_rs::{Diagnostics, Path, async_trait};
+use tf_provider_rs::{Diagnostics, Path, Progress, async_trait};
 use warren_managed::Object;
 
-use crate::account::Gcp;
+use crate::account::{Gcp, Turn};
 use crate::error::{ApiError, Failure as _};
 use crate::operation::{landed, remove};
 use crate::session::{Session, Work};
@@ -28,10 +28,16 @@ impl Object for Route {
         api::create(gcp, self, description).await
     }
 
+    /// A create has its turn until it is done.
+    async fn ensure(&mut self, work: &Work<'_>, progress: &Progress) -> Result<(), Diagnostics> {
+        let _turn = self.turn(work).await?;
+        warren_managed::ensure(self, work, progress).await?;
+        landed(work, self).await
+    }
+
     /// A route cannot be changed.
     async fn reconcile(&self, work: &Work<'_>) -> Result<Route, Diagnostics> {
         let Work { cloud: gcp, op, .. } = work;
-        landed(work, self.object.id()?).await?;
         op.call(|| api::get(gcp, self)).await
     }
 
@@ -41,7 +47,16 @@ impl Object for Route {
 
     async fn delete(&self, work: &Work<'_>) -> Result<(), Diagnostics> {
         let (gcp, id) = (&work.cloud, self.object.id()?);
+        let _turn = self.turn(work).await?;
         remove(work, || api::delete(gcp, id), || api::get(gcp, self)).await
+    }
+}
+
+impl Route {
+    /// The turn to change the routes of the network, which peers exchange.
+    async fn turn(&self, work: &Work<'_>) -> Result<Turn, Diagnostics> {
+        let network = self.network.value()?.id();
+        work.op.turn(work.cloud.turn([network])).await
     }
 }
 

@@ -42,7 +42,7 @@ impl Object for RouterNat {
 
     async fn reconcile(&self, work: &Work<'_>) -> Result<RouterNat, Diagnostics> {
         let Work { cloud: gcp, op, .. } = work;
-        landed(work, self.object.id()?).await?;
+        landed(work, self).await?;
         carry_out(work, || api::patch(gcp, self)).await?;
         op.call(|| api::get(gcp, self)).await
     }

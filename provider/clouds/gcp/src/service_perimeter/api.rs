@@ -4,8 +4,8 @@ use google_cloud_identity_accesscontextmanager_v1::model;
 use google_cloud_identity_accesscontextmanager_v1::model::service_perimeter::PerimeterType;
 use google_cloud_wkt::FieldMask;
 
-use super::config;
 use super::model::{Config, ServicePerimeter, parts, policy};
+use super::{config, unknown};
 use crate::account::Gcp;
 use crate::begun::Begun;
 use crate::common::{Common as _, Located as _};
@@ -13,6 +13,7 @@ use crate::error::{ApiError, Failure as _, Named as _, OrMissing as _};
 use crate::marker;
 
 const GET: &str = "servicePerimeters.get";
+const PATCH: &str = "servicePerimeters.patch";
 
 /// Finds the perimeter of this name if an interrupted create of ours left it.
 pub(super) async fn find(gcp: &Gcp, planned: &ServicePerimeter) -> Result<Vec<String>, ApiError> {
@@ -56,14 +57,25 @@ pub(super) async fn update(gcp: &Gcp, want: &ServicePerimeter) -> Result<Option<
     if paths.is_empty() {
         return Ok(None);
     }
+    // The request replaces these as a whole.
+    for (name, current) in [("status", &found.status), ("spec", &found.spec)] {
+        if let Some(current) = current.as_ref().filter(|_| paths.contains(&name)) {
+            refuse_unknown(name, current)?;
+        }
+    }
     let call = gcp.clients.perimeters.update_service_perimeter();
     let call = call.set_service_perimeter(written(found, want, &marks)?);
-    let operation = call
-        .set_update_mask(FieldMask::default().set_paths(paths))
-        .send()
-        .await
-        .named("servicePerimeters.patch")?;
-    Begun::in_perimeters("servicePerimeters.patch", operation.name).map(Some)
+    let operation = call.set_update_mask(FieldMask::default().set_paths(paths)).send().await.named(PATCH)?;
+    Begun::in_perimeters(PATCH, operation.name).map(Some)
+}
+
+/// An error if a configuration has settings that the resource does not know, such as `egressFrom.sources`, and that a new
+/// configuration would erase.
+pub(super) fn refuse_unknown(name: &str, current: &model::ServicePerimeterConfig) -> Result<(), ApiError> {
+    let json = |config| serde_json::to_value(config).map_err(|error| ApiError::unsent(PATCH, &error));
+    let known = config::read(GET, current)?.as_ref().map(config::written).transpose()?.unwrap_or_default();
+    let unknown = unknown::paths(name, &json(current)?, &json(&known)?);
+    if unknown.is_empty() { Ok(()) } else { Err(ApiError::would_erase(PATCH, &unknown)) }
 }
 
 /// Reads the perimeter; not found is an error, and so is a bridge.

@@ -6,6 +6,7 @@ mod config;
 mod model;
 #[cfg(test)]
 mod tests;
+mod unknown;
 
 use tf_provider_rs::{Diagnostics, async_trait};
 use warren_managed::Object;
@@ -36,7 +37,7 @@ impl Object for ServicePerimeter {
 
     async fn reconcile(&self, work: &Work<'_>) -> Result<ServicePerimeter, Diagnostics> {
         let Work { cloud: gcp, op, .. } = work;
-        landed(work, self.object.id()?).await?;
+        landed(work, self).await?;
         carry_out(work, || api::update(gcp, self)).await?;
         op.call(|| api::get(gcp, self)).await
     }

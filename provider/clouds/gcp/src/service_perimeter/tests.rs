@@ -170,3 +170,25 @@ fn networks_that_may_call_nothing_are_not_networks_that_may_call_everything() {
     assert_eq!(config::read("servicePerimeters.get", &config::written(&closed).unwrap()), Ok(Some(closed)));
     assert_eq!(config::normal(&Config::default().into()), None);
 }
+
+/// The fields are those of the reference of Access Context Manager (`EgressFrom`, `IngressTo`, `EgressPolicy`), which the
+/// client for Rust does not have either.
+#[test]
+fn settings_that_the_resource_does_not_have_are_not_erased() {
+    let known = serde_json::to_value(config::written(&sample()).unwrap()).unwrap();
+    let refused = |config: &serde_json::Value| {
+        let config = serde_json::from_value(config.clone()).unwrap();
+        api::refuse_unknown("status", &config).map_err(|error| error.message)
+    };
+    assert_eq!(refused(&known), Ok(()));
+    let mut more = known.clone();
+    more["egressPolicies"][0]["egressFrom"]["sources"] = serde_json::json!([{"accessLevel": "office"}]);
+    more["egressPolicies"][0]["egressFrom"]["sourceRestriction"] = "SOURCE_RESTRICTION_ENABLED".into();
+    more["egressPolicies"][0]["title"] = "training".into();
+    more["ingressPolicies"][0]["ingressTo"]["roles"] = serde_json::json!(["roles/storage.objectViewer"]);
+    insta::assert_snapshot!(refused(&more).unwrap_err());
+    let mut unset = known;
+    unset["egressPolicies"][0]["egressFrom"]["sourceRestriction"] = "SOURCE_RESTRICTION_UNSPECIFIED".into();
+    unset["egressPolicies"][0]["title"] = "".into();
+    assert_eq!(refused(&unset), Ok(()));
+}

@@ -72,7 +72,7 @@ impl Object for Subnetwork {
 
     async fn reconcile(&self, work: &Work<'_>) -> Result<Subnetwork, Diagnostics> {
         let Work { cloud: gcp, op, .. } = work;
-        landed(work, self.object.id()?).await?;
+        landed(work, self).await?;
         carry_out(work, || api::expand(gcp, self)).await?;
         carry_out(work, || api::patch(gcp, self)).await?;
         carry_out(work, || api::set_private_access(gcp, self)).await?;

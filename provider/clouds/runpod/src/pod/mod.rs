@@ -123,7 +123,7 @@ async fn run(planned: &Pod, work: &Work<'_>, was: &str) -> Result<Found, Diagnos
         match api::act(runpod, id, "start").await {
             Ok(()) => {}
             // The response was lost, or something else started the pod: its status decides.
-            Err(error) if error.is_lost() || error.status == 409 => {}
+            Err(error) if error.is_ambiguous() || error.status == 409 => {}
             Err(error) => return Err(op.explain(error)),
         }
     }
@@ -153,7 +153,7 @@ async fn stop(planned: &Pod, work: &Work<'_>) -> Result<Found, Diagnostics> {
         }
         match api::act(runpod, id, "stop").await {
             Ok(()) => {}
-            Err(error) if error.is_lost() || (error.status == 409 && !found.state.locked.is_true()) => {}
+            Err(error) if error.is_ambiguous() || (error.status == 409 && !found.state.locked.is_true()) => {}
             Err(error) => return Err(error),
         }
         Ok(Poll::Pending(found.status))

@@ -154,14 +154,34 @@ fn idle(world: &World, key: &Key) -> Result<Body, Refusal> {
     match &network.busy {
         Some(busy) if busy.unusable => Err(Refusal::not_ready(&key.path())),
         Some(_) => Err(in_progress()),
-        None => Ok(network.body.clone()),
+        None => no_route_under_way(world, key).map(|()| network.body.clone()),
     }
+}
+
+/// A change of a peering waits for changes of routes of either network (hashicorp/google issue 3034).
+fn no_route_under_way(world: &World, network: &Key) -> Result<(), Refusal> {
+    let busy = world.objects().any(|(key, route)| {
+        let of = || Key::parse(text(&route.body, "network"), &key.project);
+        key.collection == "routes" && route.busy.is_some() && of().as_ref() == Some(network)
+    });
+    let message = "There is a route operation in progress on the local or peer network. Try again later.";
+    if busy { Err(Refusal::bad("badRequest", message).for_now()) } else { Ok(()) }
+}
+
+/// A change of a route waits for changes of peerings of its network (hashicorp/google issue 6361).
+pub(crate) fn none_under_way(world: &World, network: &Key) -> Result<(), Refusal> {
+    let peers = active_peers(world, network);
+    let busy = |key: &Key| {
+        let busy = world.find(key).and_then(|network| network.busy.as_ref());
+        busy.is_some_and(|busy| !busy.unusable)
+    };
+    if std::iter::once(network).chain(&peers).any(busy) { Err(in_progress()) } else { Ok(()) }
 }
 
 fn busy_peer(world: &World, peer: &Key) -> Result<(), Refusal> {
     match world.find(peer).and_then(|network| network.busy.as_ref()) {
         Some(_) => Err(in_progress()),
-        None => Ok(()),
+        None => no_route_under_way(world, peer),
     }
 }
 

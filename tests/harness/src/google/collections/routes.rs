@@ -27,6 +27,9 @@ impl Rules for Routes {
 
     fn insert(&self, world: &mut World, key: &Key, body: &mut Body) -> Result<(), Refusal> {
         let network = link(world, key, body, "network", "networks")?;
+        if let Some(network) = &network {
+            peerings::none_under_way(world, network)?;
+        }
         let range = ranges::parse("resource.destRange", text(body, "destRange"))?;
         let priority = body.get("priority").and_then(Value::as_u64).unwrap_or(1000);
         if priority > 65535 {
@@ -55,6 +58,14 @@ impl Rules for Routes {
         }
         body.insert("routeType".to_owned(), json!("STATIC"));
         Ok(())
+    }
+
+    fn delete(&self, world: &World, key: &Key) -> Result<(), Refusal> {
+        let route = world.find(key).map(|route| text(&route.body, "network"));
+        match route.and_then(|link| Key::parse(link, &key.project)) {
+            Some(network) => peerings::none_under_way(world, &network),
+            None => Ok(()),
+        }
     }
 
     fn implied(&self, world: &World, project: &str) -> Vec<(Key, Value)> {
