@@ -149,7 +149,7 @@ impl Aws {
     /// Asks for the account, once. No permission is needed for that. Without a response, such as in a network without
     /// an endpoint of STS, objects are only compared by region.
     pub(crate) async fn locate(&self) {
-        const LIMIT: Duration = Duration::from_secs(10);
+        const LIMIT: Duration = Duration::from_secs(5);
         let ask = async || {
             let deadline = Instant::now() + LIMIT;
             let account = retry::until(deadline, CancellationToken::new(), self.account());

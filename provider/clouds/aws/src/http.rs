@@ -34,6 +34,8 @@ use crate::error::chain;
 
 /// Time in which some host must answer, from the first call on.
 const FIRST_ANSWER: Duration = Duration::from_millis(8_500);
+/// Time that a host has at least, even if others have used up the time above.
+const LAST_CHANCE: Duration = Duration::from_secs(1);
 /// Time in which failed connections to a host that never answered are retried.
 const CONNECTING: Duration = Duration::from_secs(3);
 /// After this time, a dead host is tried again.
@@ -133,7 +135,7 @@ impl Hosts {
         } else {
             first
         };
-        Ok(Some((begun + FIRST_ANSWER, first + CONNECTING)))
+        Ok(Some(((begun + FIRST_ANSWER).max(now + LAST_CHANCE), first + CONNECTING)))
     }
 
     fn answer(&mut self, host: &str) {

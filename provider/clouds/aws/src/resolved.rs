@@ -44,7 +44,12 @@ impl Resolved {
     pub async fn of(config: &AwsConfig) -> Result<Resolved, Diagnostics> {
         let settings = Settings::load(config).await?;
         let sdk = client::load(config).await?;
-        let provider = sdk.credentials_provider().ok_or_else(|| Diagnostic::error("No credentials", ""))?;
+        let provider = sdk.credentials_provider().ok_or_else(|| {
+            Diagnostic::error(
+                "AWS credentials not available",
+                "The provider block has no source of credentials.",
+            )
+        })?;
         let credentials = provider.provide_credentials().await;
         Ok(Resolved {
             region: sdk.region().map(ToString::to_string),

@@ -96,7 +96,7 @@ impl Settings {
             return Ok(Some(*attempts));
         }
         let Some(text) = self.setting("AWS_MAX_ATTEMPTS", "max_attempts") else { return Ok(None) };
-        let attempts = text.parse().ok().filter(|attempts| *attempts > 0);
+        let attempts = text.parse::<u32>().ok().filter(|attempts| *attempts > 0);
         let what = "AWS_MAX_ATTEMPTS or `max_attempts` of the profile";
         attempts.map(Some).ok_or_else(|| invalid(what, &text, "a whole number of at least 1"))
     }

@@ -439,10 +439,8 @@ mod tests {
         };
         let found = find(&config, Some("acme-ml")).unwrap();
         let sent = headers(&found.credentials).await;
-        assert_eq!(
-            (&sent["authorization"], &sent["x-goog-user-project"]),
-            (&"Bearer ya29.mine".parse().unwrap(), &"acme-ml".parse().unwrap())
-        );
+        assert_eq!(sent["authorization"], "Bearer ya29.mine");
+        assert_eq!(sent["x-goog-user-project"], "acme-ml");
         let config = GcpConfig { billing_project: "billing".into(), ..config };
         let found = find(&config, Some("acme-ml")).unwrap();
         assert_eq!(headers(&found.credentials).await["x-goog-user-project"], "billing");

@@ -4,6 +4,7 @@
 //! they give. Each combination then runs here in a process of its own, with that environment and those files. The same
 //! endpoints issue credentials to both.
 
+use std::collections::BTreeMap;
 use std::error::Error;
 use std::io::{BufRead, BufReader};
 use std::path::Path;
@@ -27,7 +28,7 @@ const CASE: &str = "WARREN_CREDENTIALS_CASE";
 struct Case {
     case: String,
     block: Value,
-    env: std::collections::BTreeMap<String, String>,
+    env: BTreeMap<String, String>,
     botocore: Value,
 }
 
@@ -70,7 +71,7 @@ fn strings(value: &Value) -> Texts {
 fn role(role: &Value) -> AssumeRole {
     let tags = role["tags"]
         .as_object()
-        .map(|tags| tags.iter().map(|(key, value)| (key.clone(), string(value))).collect());
+        .map(|tags| tags.iter().map(|(key, value)| (key.clone(), string(value))).collect::<BTreeMap<_, _>>());
     AssumeRole {
         role_arn: string(&role["role_arn"]),
         external_id: string(&role["external_id"]),
@@ -144,7 +145,7 @@ fn credentials_and_settings_are_those_of_botocore() -> Done {
     let workers = thread::available_parallelism()?.get();
     let differences: Vec<String> = thread::scope(|scope| {
         let (folder, cases) = (folder.path(), &cases);
-        let work = |worker: usize| {
+        let work = move |worker: usize| {
             let mine = cases.iter().enumerate().skip(worker).step_by(workers);
             mine.filter_map(move |(n, case)| difference(folder, n, case)).collect::<Vec<_>>()
         };
