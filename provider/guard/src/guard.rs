@@ -18,6 +18,9 @@ use crate::{GuardConfig, Key, LiveSource, PlannedRange, PlannedResource, Role, c
 #[derive(Clone, Default)]
 pub struct Guard(Arc<Mutex<Session>>);
 
+/// The claims file, and the claims of others in it that can conflict.
+type Claimed = (Document, Claims);
+
 /// One run, which starts when the provider is configured.
 #[derive(Default)]
 struct Session {
@@ -28,7 +31,7 @@ struct Session {
     sources: Vec<Arc<dyn LiveSource>>,
     live: Arc<OnceCell<Arc<Fetched<Live>>>>,
     store: Option<Result<Arc<Store>, StoreError>>,
-    claims: Arc<OnceCell<Arc<Fetched<(Document, Claims)>>>>,
+    claims: Arc<OnceCell<Arc<Fetched<Claimed>>>>,
     /// Resources whose claims this process has settled, and whether plans can be claimed.
     settled: BTreeSet<Key>,
     unclaimable: bool,
@@ -116,31 +119,33 @@ impl Guard {
         diagnostics.extend(live.take_complaints());
         diagnostics.extend(claims.take_complaints());
 
-        let session = self.lock();
-        let (run, config) = (&session.run, &session.config);
-        let (live, document, claims) = (&live.value, &claims.value.0, &claims.value.1);
-        let mut findings = check::in_run(run, &resource);
-        findings.extend(check::outside(run, live, &resource));
-        findings.extend(check::with_live(run, live, config, &resource));
-        let apart = matches!(session.sharing, Sharing::Apart(_));
-        findings.extend(check::with_claims(run, live, claims, config, &resource, apart));
-        findings.sort_by_key(|finding| finding.range);
-        let (warnings, errors): (Vec<_>, Vec<_>) = findings.into_iter().partition(|finding| finding.warning);
-        let free = |position: usize| match resource.ranges.get(position) {
-            Some(range) => suggest::free(run, live, claims, &resource, range),
-            None => report::Free::NoSpace,
+        let (store, wanted, owner) = {
+            let session = self.lock();
+            let (run, config) = (&session.run, &session.config);
+            let (live, document, claims) = (&live.value, &claims.value.0, &claims.value.1);
+            let mut findings = check::in_run(run, &resource);
+            findings.extend(check::outside(run, live, &resource));
+            findings.extend(check::with_live(run, live, config, &resource));
+            let apart = matches!(session.sharing, Sharing::Apart(_));
+            findings.extend(check::with_claims(run, live, claims, config, &resource, apart));
+            findings.sort_by_key(|finding| finding.range);
+            let (warnings, errors): (Vec<_>, Vec<_>) =
+                findings.into_iter().partition(|finding| finding.warning);
+            let free = |position: usize| match resource.ranges.get(position) {
+                Some(range) => suggest::free(run, live, claims, &resource, range),
+                None => report::Free::NoSpace,
+            };
+            diagnostics.0.extend(report::conflicts(&resource, config, &errors, &free));
+            diagnostics.0.extend(report::suspicions(&resource, config, &warnings));
+            let wanted = wanted(&resource, apart);
+            let owner = config.owner.clone();
+            let claim = errors.is_empty()
+                && !session.unclaimable
+                && !session.settled.contains(&resource.key)
+                && !wanted.nets.is_empty()
+                && !document.holds(&owner, &wanted, claims::now());
+            (session.store.clone().filter(|_| claim), wanted, owner)
         };
-        diagnostics.0.extend(report::conflicts(&resource, config, &errors, &free));
-        diagnostics.0.extend(report::suspicions(&resource, config, &warnings));
-        let wanted = wanted(&resource, apart);
-        let owner = config.owner.clone();
-        let claim = errors.is_empty()
-            && !session.unclaimable
-            && !session.settled.contains(&resource.key)
-            && !wanted.nets.is_empty()
-            && !document.holds(&owner, &wanted, claims::now());
-        let store = session.store.clone().filter(|_| claim);
-        drop(session);
         diagnostics.extend(self.claim_plan(store, wanted, &owner).await);
         diagnostics
     }
@@ -243,7 +248,7 @@ impl Guard {
         Arc::clone(cell.get_or_init(|| fetch).await)
     }
 
-    async fn claims(&self) -> Arc<Fetched<(Document, Claims)>> {
+    async fn claims(&self) -> Arc<Fetched<Claimed>> {
         let (cell, store) = {
             let session = self.lock();
             (Arc::clone(&session.claims), session.store.clone())

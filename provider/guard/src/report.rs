@@ -227,7 +227,7 @@ fn who(key: &Key, config: &GuardConfig, located: bool) -> String {
 /// The resource of a claim, with its owner, and its location if that is known.
 fn claimant(claim: &Claim) -> String {
     let location = claim.location();
-    let location = (!location.is_empty()).then(|| format!("; {location}")).unwrap_or_default();
+    let location = if location.is_empty() { String::new() } else { format!("; {location}") };
     let state = if claim.planned_until.is_some() { "planned, not applied" } else { "claims" };
     format!("{} {:?} (owner {:?}, {state}{location})", claim.kind, claim.name, claim.owner)
 }

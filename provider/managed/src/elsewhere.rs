@@ -36,7 +36,8 @@ pub(crate) fn placed<M: Common>(ctx: &Context, cloud: Option<&M::Cloud>, mut obj
 /// Plans the site. `prior` is the state with its site, which older versions did not store.
 pub(crate) fn plan<M: Common>(cloud: Option<&M::Cloud>, prior: Option<&M>, change: &mut Change<M>) {
     let (Some(name), Some(planned)) = (M::Cloud::SITE, change.planned.site()) else { return };
-    if planned.is_unknown() && change.config.site().is_some_and(Attr::is_null) {
+    let open = planned.is_unknown() || (planned.is_null() && prior.is_none());
+    if open && change.config.site().is_some_and(Attr::is_null) {
         let site = match prior {
             Some(prior) => prior.site().and_then(Attr::known).cloned(),
             None => cloud.and_then(|cloud| cloud.place().remove(name)),
@@ -73,7 +74,9 @@ pub(crate) async fn refuse<M: Common>(
             && (follows || !own)
         {
             let label = object.label();
-            let others = gathered(session, *locator, found, &label).await;
+            let site = object.site().and_then(Attr::known).filter(|_| !own);
+            let listed = site.map_or_else(|| label.clone(), |site| format!("{label} in {site}"));
+            let others = gathered(session, *locator, found, &listed).await;
             diagnostics.push(elsewhere(&label, *locator, (found, ours), own, &others));
         }
     }

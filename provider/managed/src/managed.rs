@@ -298,7 +298,7 @@ impl<O: Object> Resource for Managed<O> {
         Ok(())
     }
 
-    async fn import(&self, _ctx: &Context, request: ImportRequest) -> Result<O, Diagnostics> {
+    async fn import(&self, ctx: &Context, request: ImportRequest) -> Result<O, Diagnostics> {
         if let Some(cloud) = self.session.known() {
             cloud.locate().await;
         }

@@ -55,3 +55,52 @@ proptest! {
         prop_assert!(read.request.networks.contains_key(&name));
     }
 }
+
+/// The region of the resource comes first, and then that of its provider block.
+#[test]
+fn a_network_is_in_the_region_of_its_resource() {
+    let text = serde_json::json!({
+        "format_version": "1.2",
+        "configuration": {
+            "provider_config": {
+                "warren": { "name": "warren", "expressions": { "aws": { "constant_value": { "region": "us-east-1" } } } },
+                "aws.west": { "name": "aws", "expressions": { "region": { "constant_value": "us-west-2" } } },
+            },
+            "root_module": { "resources": [
+                { "address": "warren_aws_vpc.home", "provider_config_key": "warren", "expressions": {} },
+                { "address": "warren_aws_vpc.away", "provider_config_key": "warren", "expressions": {} },
+                { "address": "warren_aws_vpc.later", "provider_config_key": "warren", "expressions": {} },
+                { "address": "aws_vpc.west", "provider_config_key": "aws.west", "expressions": {} },
+            ] },
+        },
+        "resource_changes": [
+            created("warren_aws_vpc", "home", serde_json::json!({}), serde_json::json!({})),
+            created("warren_aws_vpc", "away", serde_json::json!({ "region": "eu-west-1" }), serde_json::json!({})),
+            created("warren_aws_vpc", "later", serde_json::json!({}), serde_json::json!({ "region": true })),
+            created("aws_vpc", "west", serde_json::json!({}), serde_json::json!({})),
+        ],
+    });
+    let text = text.to_string();
+    let plan =
+        warren_planfile::read_topology(&Source { name: "plan.json", text: &text, owner: None }).unwrap();
+    let region = |key: &str| plan.after.networks[key].region.as_deref();
+    assert_eq!(region("warren_aws_vpc.home"), Some("us-east-1"));
+    assert_eq!(region("warren_aws_vpc.away"), Some("eu-west-1"));
+    assert_eq!(region("warren_aws_vpc.later"), None);
+    assert_eq!(region("aws_vpc.west"), Some("us-west-2"));
+}
+
+fn created(
+    kind: &str,
+    name: &str,
+    after: serde_json::Value,
+    unknown: serde_json::Value,
+) -> serde_json::Value {
+    serde_json::json!({
+        "address": format!("{kind}.{name}"),
+        "mode": "managed",
+        "type": kind,
+        "name": name,
+        "change": { "actions": ["create"], "before": null, "after": after, "after_unknown": unknown },
+    })
+}

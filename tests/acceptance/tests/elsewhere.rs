@@ -1,4 +1,5 @@
-//! A provider that is configured for another region or account than the state refuses to read, change and delete.
+//! A provider that is configured for another account than the state refuses to read, change and delete. One that is
+//! configured for another region refuses to plan, and otherwise works on the objects where they are.
 
 use anyhow::{Result, ensure};
 use serde_json::Value as Json;
@@ -20,6 +21,9 @@ fn configure(stage: &AwsStage, aws: &str) -> Result<()> {
         ),
     )
 }
+
+/// The objects of the state that an error lists.
+const ORPHANS: &str = "These objects of the state are in";
 
 /// No way of running Terraform removes or duplicates the object; each says `expected`.
 fn refused(stage: &AwsStage, expected: &str) -> Result<()> {
@@ -53,11 +57,28 @@ fn in_another_region() -> Result<()> {
         stage.terraform.apply(&[])?.success()?;
         empty_plan(&stage)?;
         configure(&stage, "region = \"eu-west-1\"")?;
-        refused(&stage, &format!("The state says that {label} \"one\""))?;
-        refused(&stage, "is in region us-east-1, but the provider is configured for region eu-west-1.")?;
-        configure(&stage, "region = \"us-east-1\"")?;
+        for run in [
+            stage.terraform.plan(&[])?,
+            stage.terraform.plan(&["-refresh=false"])?,
+            stage.terraform.apply(&[])?,
+            // Terraform plans before it destroys, unless it is told not to refresh.
+            stage.terraform.destroy(&[])?,
+        ] {
+            let output = flat(&run.failure()?.output());
+            for expected in [
+                &format!("The state says that {label} \"one\""),
+                "is in region us-east-1, but the provider is configured for region eu-west-1.",
+            ] {
+                ensure!(output.contains(expected), "{expected:?} is not in:\n{output}");
+            }
+        }
+        // What the error advises: the object stays, and a read finds it.
+        stage.terraform.write("main.tf", &resource.replace("name =", "region = \"us-east-1\"\n name ="))?;
         empty_plan(&stage)?;
-        stage.terraform.destroy(&[])?.success()?;
+        stage.terraform.apply(&["-refresh-only"])?.success()?;
+        // Without a plan, a destroy deletes it where it is, whatever the provider block says.
+        stage.terraform.write("main.tf", resource)?;
+        stage.terraform.destroy(&["-refresh=false"])?.success()?;
         stage.nothing_left()?;
     }
     Ok(())
@@ -72,6 +93,13 @@ fn in_another_account() -> Result<()> {
     let role = "assume_role = { role_arn = \"arn:aws:iam::222222222222:role/other\" }";
     configure(&stage, &format!("region = \"us-east-1\", {role}"))?;
     refused(&stage, "is in account 123456789012, but the provider is configured for account 222222222222.")?;
+    for listed in
+        ["- warren_aws_elastic_ip \"one\" (eipalloc-", "- warren_aws_vpc \"one\" (vpc-", "in us-east-1"]
+    {
+        let output = flat(&stage.terraform.plan(&[])?.failure()?.output());
+        let (_, orphans) = output.split_once(ORPHANS).unwrap_or_default();
+        ensure!(orphans.contains(listed), "{listed:?} is not listed in:\n{output}");
+    }
     configure(&stage, "region = \"us-east-1\"")?;
     empty_plan(&stage)?;
     stage.terraform.destroy(&[])?.success()?;

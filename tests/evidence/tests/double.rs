@@ -22,7 +22,7 @@ fn aws_answers_as_recorded() {
         }
     }
     all_same(&found);
-    assert_eq!(count(&corpus), (44, 19));
+    assert_eq!(count(&corpus), (44, 16));
 }
 
 #[test]
@@ -193,8 +193,7 @@ fn member(body: &str, name: &str) -> String {
 fn a_difference_is_noticed() {
     let corpus = Corpus::read("aws").unwrap();
     let answer = corpus.answers.iter().find(|answer| answer.id == "vpc-in-use").unwrap();
-    let differs =
-        |body: String| std::panic::catch_unwind(|| compare(answer, &(answer.status, body), false)).is_err();
+    let differs = |body: String| !differences(answer, &(answer.status, body), false).is_empty();
     assert!(!differs(answer.body()));
     assert!(differs(answer.body().replace("DependencyViolation", "Dependency")));
     assert!(differs(answer.body().replace("has dependencies", "is used")));

@@ -19,6 +19,8 @@ mod errors;
 mod exceptions;
 mod model;
 mod rest;
+#[cfg(test)]
+mod tests;
 
 pub use exceptions::{EXCEPTIONS, Exception, Waiver};
 pub(crate) use model::Pagination;

@@ -80,7 +80,15 @@ impl Emulator {
     /// # Errors
     /// The emulator does not answer.
     pub fn inventory(&self) -> Result<Inventory> {
-        let (api, region) = (self.api.clone(), self.region.clone());
+        self.inventory_in(&self.region)
+    }
+
+    /// Everything in another region.
+    ///
+    /// # Errors
+    /// The emulator does not answer.
+    pub fn inventory_in(&self, region: &str) -> Result<Inventory> {
+        let (api, region) = (self.api.clone(), region.to_owned());
         self.wait(async move { Inventory::take(&api, &region).await })?
     }
 

@@ -384,6 +384,18 @@ fn with_elements(effect: &str, elements: &Value) -> Value {
 }
 
 #[test]
+fn replies_that_pass_a_nat_gateway_are_lost() {
+    let all = with(
+        &hub_and_spoke(),
+        &json!({ "aws_route_table.private": { "route": [{ "cidr_block": "0.0.0.0/0", "nat_gateway_id": "aws_nat_gateway.hub" }] } }),
+    );
+    let answer = |all: &Value| ask(all, "aws_subnet.spoke", &subnet("aws_subnet.private"));
+    assert!(answer(&hub_and_spoke()).starts_with("reached"), "{}", answer(&hub_and_spoke()));
+    let lost = answer(&all);
+    assert!(lost.starts_with("not reached") && lost.contains("the replies pass a NAT gateway"), "{lost}");
+}
+
+#[test]
 fn a_route_to_a_host_decides_nothing() {
     let all = with(
         &hub_and_spoke(),

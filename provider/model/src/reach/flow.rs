@@ -215,6 +215,10 @@ impl<'a> Lists<'a> {
 /// Whether a reply arrived in the subnet; otherwise its path and the reason.
 fn arrived(back: Walk<'_>, subnet: &str) -> Result<(), (Vec<Hop>, Reason)> {
     let why = match back.end {
+        // It knows the connections that were opened through it, not those of their replies.
+        End::Subnet(_) if !back.nat.is_empty() => {
+            "the replies pass a NAT gateway that knows no such connection".into()
+        }
         End::Subnet(key) if key == subnet => return Ok(()),
         End::Dropped(why) => why,
         _ => "the replies arrive elsewhere".into(),

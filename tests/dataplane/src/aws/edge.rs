@@ -34,7 +34,7 @@ pub(super) fn internet_gateway(pairs: &[(Ipv4Addr, Ipv4Addr)], cidrs: &[Ipv4Net]
 }
 
 /// A NAT gateway: many addresses behind its own; "external services can't initiate a connection" ("NAT gateways"). A public one is
-/// itself behind the internet gateway's translation.
+/// itself behind the internet gateway's translation. A reply to a connection that was not opened through it is dropped.
 pub(super) fn nat_gateway(eni: &Eni) -> Script {
     let own = eni.address;
     Script::new()
@@ -45,6 +45,7 @@ pub(super) fn nat_gateway(eni: &Eni) -> Script {
         .nft(&format!(
             "table ip nat {{\n\
              chain out {{\ntype nat hook postrouting priority srcnat;\nip saddr != {own} snat to {own}\n}}\n\
+             chain unknown {{\ntype filter hook forward priority filter; policy accept;\nct state invalid drop\n}}\n\
              chain input {{\ntype filter hook input priority filter; policy drop;\nct state established,related accept\n}}\n}}\n"
         ))
 }

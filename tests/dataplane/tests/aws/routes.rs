@@ -1,7 +1,7 @@
 //! Route tables, gateways, peering connections and transit gateways.
 
 use crate::world::{Draft, p};
-use warren_dataplane::aws::Peer;
+use warren_dataplane::aws::{Account, Destination, Peer, Route};
 
 const OUT: &str = "8.8.8.8";
 const S3: &str = "52.216.1.1";
@@ -82,6 +82,24 @@ fn peering_needs_routes_on_both_sides() {
 
 /// "VPC peering does not support transitive peering relationships"; "edge to edge routing through a gateway" neither
 /// ("VPC peering limitations").
+#[test]
+fn a_nat_gateway_drops_replies_to_what_was_not_opened_through_it() {
+    let draft = with_nat().vpc("b", "10.1.0.0/16").subnet("b", "other", "10.1.0.0/24").peering("a", "b");
+    let back = |account: &mut Account, table: &str| {
+        let table = account.route_tables.iter_mut().find(|it| it.id == table).unwrap();
+        table.routes.push(Route {
+            destination: Destination::Range(p("10.1.0.0/16")),
+            target: "pcx-a-b".to_owned(),
+            blackhole: false,
+        });
+    };
+    let draft = draft.table("other", &[("10.0.0.0/16", "pcx-a-b")]);
+    let world = draft.change(|account| back(account, "public-table")).build();
+    world.reaches("other", "public", "public");
+    // Its replies go to the NAT gateway, which could reach the other VPC.
+    world.closed("other", "private");
+}
+
 #[test]
 fn peering_is_not_transitive_and_has_no_edge_to_edge_routing() {
     let world = with_nat()

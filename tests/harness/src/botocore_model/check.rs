@@ -192,7 +192,7 @@ impl Walk<'_> {
             ("string" | "blob", Value::String(text)) => self.scalar(path, text, shape),
             ("boolean", Value::Bool(_)) | ("timestamp", Value::Number(_)) => {}
             ("timestamp", Value::String(text)) if self.model.protocol != Protocol::Json => {
-                self.scalar(path, text, shape)
+                self.scalar(path, text, shape);
             }
             ("integer" | "long" | "float" | "double", Value::Number(number)) => {
                 self.scalar(path, &number.to_string(), shape);

@@ -37,6 +37,8 @@ struct Values {
     sections: Option<Sections>,
     signature: Option<Signature>,
     import_id: Option<String>,
+    /// Whether the object is in a region, which an import ID can name.
+    regional: bool,
     import_label: String,
     identity: Vec<(String, String)>,
     identity_attributes: Vec<Described>,
@@ -288,6 +290,7 @@ fn values(
         sections: (!function).then(|| schema::sections(&schema["block"])),
         signature: function.then(|| signature(page.short(), schema)),
         import_id: page.import_id.clone(),
+        regional: page.identity.contains_key("region"),
         import_label: source.examples.iter().find_map(Example::label).unwrap_or_else(|| "example".to_owned()),
         identity: page.identity.iter().map(|(name, value)| (name.clone(), value.to_string())).collect(),
         identity_attributes: described.collect(),

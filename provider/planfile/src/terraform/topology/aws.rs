@@ -58,17 +58,23 @@ fn vpc(view: &mut View<'_>, item: &Item<'_>) {
         ranges,
         was: Vec::new(),
         complete,
-        region: region(item),
+        region: region(view, item),
         resolver,
         private_names: resolver && hosts.unwrap_or(default),
     };
     view.topology.networks.insert(network.head.key.clone(), network);
 }
 
-fn region(item: &Item<'_>) -> Option<String> {
+/// The region of the resource itself, or else that of its provider block.
+fn region(view: &View<'_>, item: &Item<'_>) -> Option<String> {
+    let values = &item.resource.values;
+    if let Attribute::Unknown | Attribute::Sensitive = values.attribute("region") {
+        return None;
+    }
     // `arn:aws:ec2:us-east-1:123456789012:vpc/vpc-0a1b`.
-    let arn = item.resource.values.text("arn").and_then(|arn| arn.split(':').nth(3));
-    item.resource.values.text("region").or(arn).filter(|text| !text.is_empty()).map(str::to_owned)
+    let arn = values.text("arn").and_then(|arn| arn.split(':').nth(3));
+    let own = values.text("region").or(arn).filter(|text| !text.is_empty());
+    own.or_else(|| view.references.provider_region(&item.resource)).map(str::to_owned)
 }
 
 fn subnet(view: &mut View<'_>, item: &Item<'_>) {

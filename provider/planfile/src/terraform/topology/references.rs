@@ -18,6 +18,8 @@ const MAX_HOPS: usize = 32;
 pub(super) struct References<'a> {
     resources: BTreeMap<String, &'a Node>,
     calls: BTreeMap<String, &'a Node>,
+    /// Provider blocks, by their key in the plan.
+    providers: BTreeMap<&'a str, &'a Node>,
     addresses: BTreeSet<&'a str>,
 }
 
@@ -41,7 +43,10 @@ struct Scope {
 
 impl<'a> References<'a> {
     pub(super) fn new(tree: &'a Node, addresses: BTreeSet<&'a str>) -> Self {
-        let mut this = Self { resources: BTreeMap::new(), calls: BTreeMap::new(), addresses };
+        let blocks = tree.get("configuration").and_then(|node| node.get("provider_config"));
+        let blocks = blocks.map(Node::entries).unwrap_or_default();
+        let providers = blocks.iter().map(|entry| (entry.key.as_str(), &entry.value)).collect();
+        let mut this = Self { resources: BTreeMap::new(), calls: BTreeMap::new(), providers, addresses };
         if let Some(root) = tree.get("configuration").and_then(|node| node.get("root_module")) {
             this.index(root, "");
         }
@@ -61,6 +66,20 @@ impl<'a> References<'a> {
             }
             self.calls.insert(name, &call.value);
         }
+    }
+
+    /// The constant AWS region of the provider block of a resource.
+    pub(super) fn provider_region(&self, resource: &Resource<'_>) -> Option<&'a str> {
+        let path = module_path(resource.module)?;
+        let name = format!("{}{}.{}", bare(&path), resource.kind, resource.name);
+        let key = self.resources.get(&name)?.get("provider_config_key")?.text()?;
+        let block = self.providers.get(key)?.get("expressions")?;
+        // Warren's provider block has one attribute for each cloud.
+        let region = match block.get("aws") {
+            Some(aws) => aws.get("constant_value")?.get("region")?,
+            None => block.get("region")?.get("constant_value")?,
+        };
+        region.text()
     }
 
     /// Whether the configuration has an expression for an attribute. None if it does not hold the resource.
