@@ -237,6 +237,7 @@ SETTINGS = {
     "GovCloud": ({"region": "us-gov-west-1"}, {}, ""),
     "ISO": ({"region": "us-iso-east-1"}, {}, ""),
     "ISO B": ({"region": "us-isob-east-1"}, {}, ""),
+    "ISO E": ({"region": "eu-isoe-west-1"}, {}, ""),
     "ISO F": ({"region": "us-isof-south-1"}, {}, ""),
     "EU sovereign": ({"region": "eusc-de-east-1"}, {}, ""),
     "unknown region": ({"region": "mars-north-1"}, {}, ""),
