@@ -231,7 +231,7 @@ fn is_metadata(host: &str) -> bool {
 fn reason(error: &ConnectorError) -> String {
     let text = chain(error);
     let has = |parts: &[&str]| parts.iter().any(|part| text.contains(part));
-    if has(&["failed to lookup address", "dns error", "resolve"]) {
+    if has(&["failed to lookup address", "resolve"]) {
         "its name does not resolve".to_owned()
     } else if has(&["Connection refused"]) {
         "the connection was refused".to_owned()

@@ -173,7 +173,7 @@ fn named(settings: &Settings, profile: &str, source: &str) -> Result<Source, Mis
         "environment" => environment(settings)?.map_or_else(
             || {
                 mistake(format!(
-                    "Profile `{profile}` takes its credentials from environment variables, but AWS_ACCESS_KEY_ID is not \
+                    "Profile `{profile}` uses the credentials in environment variables, but AWS_ACCESS_KEY_ID is not \
                      set. Set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or change `credential_source`."
                 ))
             },
