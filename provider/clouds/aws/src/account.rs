@@ -6,7 +6,6 @@ use std::time::Duration;
 
 use aws_config::{Region, SdkConfig};
 use aws_sdk_ec2::types::{Filter, Tag};
-use sha2::{Digest, Sha256};
 use tf_provider_rs::{Attr, CancellationToken, Diagnostic, Diagnostics, Path};
 use tokio::sync::OnceCell;
 use tokio::time::Instant;
@@ -211,12 +210,8 @@ impl Aws {
     /// The beginning of the request tokens of the creates of an object. Where no filter for tags exists, or a create
     /// takes none, it shows whose object it is.
     pub(crate) fn mark(&self, name: &str) -> String {
-        let mut hash = Sha256::new();
-        for part in [self.scope.fabric.as_str(), self.scope.owner.as_str(), name] {
-            hash.update(part);
-            hash.update([0]);
-        }
-        let digest: String = hash.finalize().iter().take(16).map(|byte| format!("{byte:02x}")).collect();
+        let digest = retry::digest(&[&self.scope.fabric, &self.scope.owner, name]);
+        let digest: String = digest.iter().map(|byte| format!("{byte:02x}")).collect();
         format!("warren-{digest}-")
     }
 

@@ -420,10 +420,12 @@ fn is_lost(code: &str, status: u16) -> bool {
 
 /// The remedy of a failed attempt, as far as the code and the status tell it.
 pub(crate) fn of_attempt(code: &str, status: u16) -> Remedy {
-    match () {
-        () if is_throttle(code, status) => Remedy::Throttled,
-        () if is_lost(code, status) => Remedy::Lost,
-        () => Remedy::Final,
+    if is_throttle(code, status) {
+        Remedy::Throttled
+    } else if is_lost(code, status) {
+        Remedy::Lost
+    } else {
+        Remedy::Final
     }
 }
 

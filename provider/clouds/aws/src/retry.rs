@@ -70,10 +70,12 @@ impl ClassifyRetry for Classifier {
             self.budget.throttled();
         }
         // A call that must not be repeated has the SDK's retries disabled.
-        match retry::repeats(remedy, true) {
-            true if remedy == Remedy::Throttled => RetryAction::throttling_error(),
-            true => RetryAction::transient_error(),
-            false => RetryAction::RetryForbidden,
+        if !retry::repeats(remedy, true) {
+            RetryAction::RetryForbidden
+        } else if remedy == Remedy::Throttled {
+            RetryAction::throttling_error()
+        } else {
+            RetryAction::transient_error()
         }
     }
 

@@ -33,8 +33,11 @@ pub struct Gcp {
     /// Creates in progress, by the ID of their object.
     begun: Arc<Mutex<BTreeMap<String, Begun>>>,
     /// The turns to change peerings and routes, by the ID of the network.
-    turns: Arc<Mutex<BTreeMap<String, Arc<tokio::sync::Mutex<()>>>>>,
+    turns: Arc<Mutex<BTreeMap<String, Lock>>>,
 }
+
+/// Held while a change of a network is in progress.
+type Lock = Arc<tokio::sync::Mutex<()>>;
 
 impl Gcp {
     /// The project of the provider block, or of the environment.

@@ -51,7 +51,7 @@ impl Bucket {
     fn refill(&mut self, now: Instant) {
         let gained = (now - self.at).as_secs_f64() * self.rate(now);
         // A service that throttles grants no burst.
-        let most = if self.reduced.is_some() { self.rate(now).max(1.0).min(BURST) } else { BURST };
+        let most = if self.reduced.is_some() { self.rate(now).clamp(1.0, BURST) } else { BURST };
         self.tokens = (self.tokens + gained).min(most);
         self.at = now;
     }

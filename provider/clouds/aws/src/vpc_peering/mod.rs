@@ -11,8 +11,6 @@ mod model;
 #[cfg(test)]
 mod tests;
 
-use std::sync::Arc;
-
 use ipnet::IpNet;
 use tf_provider_rs::{Attr, Change, Diagnostic, Diagnostics, Path, async_trait};
 
@@ -56,7 +54,10 @@ impl Object for Peering {
         }
         let (Some(vpc), Some(peer)) = (planned.vpc_id.known(), planned.peer_vpc_id.known()) else { return };
         let ranges = async {
-            Ok::<_, Diagnostics>((ranges(session, &aws, vpc).await?, ranges(session, &aws, peer).await?))
+            Ok::<_, Diagnostics>((
+                ranges(session, aws.as_deref(), vpc).await?,
+                ranges(session, aws.as_deref(), peer).await?,
+            ))
         };
         match ranges.await {
             Ok((ours, theirs)) => diagnostics.0.extend(overlap([vpc, peer], &ours, &theirs)),
@@ -158,7 +159,7 @@ fn accepts(planned: &Peering, found: &api::Found) -> Result<bool, Diagnostics> {
 }
 
 /// The ranges of a VPC of this account and region, planned or live.
-async fn ranges(session: &Session, aws: &Option<Arc<Aws>>, id: &str) -> Result<Vec<IpNet>, Diagnostics> {
+async fn ranges(session: &Session, aws: Option<&Aws>, id: &str) -> Result<Vec<IpNet>, Diagnostics> {
     if let Some(vpc) = session.run().vpcs.by_id(id) {
         return Ok(vpc.ranges);
     }
