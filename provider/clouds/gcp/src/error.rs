@@ -7,6 +7,9 @@ use google_cloud_gax::error::rpc::{Code, StatusDetails};
 use tf_provider_rs::{Diagnostic, Diagnostics, NotKnown};
 pub(crate) use warren_managed::{Failure, Remedy};
 
+/// The reason of an API that never answered. Nothing was done.
+pub(crate) const UNREACHABLE: &str = "unreachable";
+
 /// The reason of an answer that lacks a member.
 const INCOMPLETE: &str = "incompleteResponse";
 
@@ -140,6 +143,14 @@ impl ApiError {
                 status: http,
             };
         };
+        if let Some(why) = told.message.strip_prefix(UNREACHABLE).and_then(|rest| rest.strip_prefix(": ")) {
+            return ApiError {
+                operation,
+                reason: UNREACHABLE.to_owned(),
+                message: why.to_owned(),
+                status: 0,
+            };
+        }
         let reason = told.details.iter().find_map(|detail| match detail {
             StatusDetails::ErrorInfo(info) if !info.reason.is_empty() => Some(info.reason.clone()),
             _ => None,
@@ -315,6 +326,14 @@ impl ApiError {
             {
                 "Google rejected a value of this resource. Correct the value that the message names."
             }
+            _ if self.reason == UNREACHABLE && self.message.contains("credential") => {
+                "No access token was issued. Check the network and the proxy settings, and run `gcloud auth \
+                 application-default login`, or set GOOGLE_APPLICATION_CREDENTIALS."
+            }
+            _ if self.reason == UNREACHABLE => {
+                "Google cannot be reached. Check the network, the proxy in HTTPS_PROXY, `gcp.endpoint_url` and \
+                 `gcp.universe_domain`, then re-run the command."
+            }
             _ if self.reason.is_empty() && self.message.contains("credential") => {
                 "The provider uses Application Default Credentials. Run `gcloud auth application-default login`, or \
                  set GOOGLE_APPLICATION_CREDENTIALS."
@@ -449,7 +468,7 @@ fn status_of(code: Code) -> u16 {
 }
 
 /// An error with its causes.
-fn chain(error: &dyn std::error::Error) -> String {
+pub(crate) fn chain(error: &(dyn std::error::Error + '_)) -> String {
     let mut text = error.to_string();
     let mut source = error.source();
     while let Some(cause) = source {
@@ -464,7 +483,7 @@ fn chain(error: &dyn std::error::Error) -> String {
 }
 
 /// Removes everything from `text` that looks like an OAuth token, a signed token or a private key.
-fn redact(text: &str) -> String {
+pub(crate) fn redact(text: &str) -> String {
     let secret = |word: &str| {
         let word = word.trim_matches(|c: char| !c.is_ascii_alphanumeric());
         word.starts_with("ya29.")
