@@ -31,14 +31,14 @@ const CREDENTIALS: Duration = Duration::from_secs(120);
 /// Settings of the provider block, the environment or the shared files are invalid.
 pub(crate) async fn load(config: &AwsConfig) -> Result<SdkConfig, Diagnostic> {
     let settings = Settings::load(config).await?;
-    let http = http::client(settings.ca_bundle(config).as_deref())?;
+    let http = http::clients(settings.ca_bundle(config).as_deref())?;
     let mut loader = aws_config::defaults(BehaviorVersion::latest())
         .profile_files(settings.files.clone())
         .profile_name(settings.selected.name.clone())
-        .http_client(http.clone())
+        .http_client(http.calls.clone())
         .no_credentials()
         .identity_cache(IdentityCache::lazy().load_timeout(CREDENTIALS).build())
-        .retry_config(retry::config(settings.max_attempts(config)?))
+        .retry_config(retry::config(settings.max_attempts(config)?).with_retry_mode(settings.retry_mode()?))
         .timeout_config(
             TimeoutConfig::builder()
                 .connect_timeout(Duration::from_secs(5))
@@ -62,6 +62,11 @@ pub(crate) async fn load(config: &AwsConfig) -> Result<SdkConfig, Diagnostic> {
         loader = loader.use_dual_stack(*dualstack);
     }
     let base = loader.load().await;
+    // A custom endpoint has no variants, so the settings do not apply, as in botocore. The SDK would refuse them.
+    let base = match base.endpoint_url() {
+        Some(_) => base.into_builder().use_fips(false).use_dual_stack(false).build(),
+        None => base,
+    };
     // Calls for credentials happen while the cache of the other calls loads.
     let issuing = base.to_builder().identity_cache(IdentityCache::no_cache()).build();
     let credentials = credentials::provider(&settings, config, &issuing, &http)?;
@@ -75,7 +80,7 @@ macro_rules! client {
         let (classifier, identities) = $crate::retry::policy(service, sdk);
         $service::Client::from_conf(
             $service::config::Builder::from(sdk)
-                .retry_partition($crate::retry::partition())
+                .retry_partition($crate::retry::partition(service, sdk))
                 .retry_classifier(classifier)
                 .identity_cache(identities)
                 .interceptor($crate::token::RequestTokens)

@@ -86,7 +86,7 @@ pub(crate) fn chain(error: &(dyn std::error::Error + '_)) -> String {
     let mut next = Some(error);
     while let Some(error) = next {
         let text = error.to_string();
-        let text = text.trim().trim_end_matches('.');
+        let text = text.split(" (os error").next().unwrap_or_default().trim().trim_end_matches('.');
         if !text.is_empty() && !LAYERS.contains(&text) && !parts.iter().any(|part| part.contains(text)) {
             parts.push(text.to_owned());
         }

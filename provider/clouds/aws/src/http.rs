@@ -41,11 +41,20 @@ const CONNECTING: Duration = Duration::from_secs(3);
 /// After this time, a dead host is tried again.
 const REST: Duration = Duration::from_secs(30);
 
-/// The client. A bundle replaces the certificate authorities of the system, as in botocore.
+/// The clients of a provider block.
+#[derive(Clone, Debug)]
+pub(crate) struct Clients {
+    /// For calls of services.
+    pub(crate) calls: SharedHttpClient,
+    /// For the metadata services of containers and instances, which no proxy reaches.
+    pub(crate) metadata: SharedHttpClient,
+}
+
+/// The clients. A bundle replaces the certificate authorities of the system, as in botocore.
 ///
 /// # Errors
 /// The bundle is not a file with certificates in PEM format.
-pub(crate) fn client(ca_bundle: Option<&Path>) -> Result<SharedHttpClient, Diagnostic> {
+pub(crate) fn clients(ca_bundle: Option<&Path>) -> Result<Clients, Diagnostic> {
     let trust = match ca_bundle {
         None => TrustStore::default(),
         Some(path) => TrustStore::empty().with_native_roots(false).with_pem_certificate(bundle(path)?),
@@ -54,21 +63,30 @@ pub(crate) fn client(ca_bundle: Option<&Path>) -> Result<SharedHttpClient, Diagn
         .with_trust_store(trust)
         .build()
         .map_err(|error| unusable(Path::new("AWS_CA_BUNDLE"), &chain(&error)))?;
-    let inner = Builder::new().build_with_connector_fn(move |settings, components| {
-        let mut connector = ConnectorBuilder::default()
-            .tls_provider(Provider::Rustls(CryptoMode::AwsLc))
-            .tls_context(tls.clone());
-        connector.set_connector_settings(settings.cloned());
-        connector.set_sleep_impl(components.and_then(RuntimeComponents::sleep_impl));
-        connector.set_proxy_config(Some(ProxyConfig::from_env()));
-        connector.build()
-    });
-    Ok(SharedHttpClient::new(Watched { inner, hosts: Arc::default() }))
+    let through = |proxies: ProxyConfig| {
+        let tls = tls.clone();
+        Builder::new().build_with_connector_fn(move |settings, components| {
+            let mut connector = ConnectorBuilder::default()
+                .tls_provider(Provider::Rustls(CryptoMode::AwsLc))
+                .tls_context(tls.clone());
+            connector.set_connector_settings(settings.cloned());
+            connector.set_sleep_impl(components.and_then(RuntimeComponents::sleep_impl));
+            connector.set_proxy_config(Some(proxies.clone()));
+            connector.build()
+        })
+    };
+    let metadata = through(ProxyConfig::disabled());
+    let calls = Watched {
+        inner: through(ProxyConfig::from_env()),
+        metadata: metadata.clone(),
+        hosts: Arc::default(),
+    };
+    Ok(Clients { calls: SharedHttpClient::new(calls), metadata })
 }
 
 /// The contents of a bundle. The SDK panics on one that is invalid.
 fn bundle(path: &Path) -> Result<Vec<u8>, Diagnostic> {
-    let contents = fs::read(path).map_err(|error| unusable(path, &error.to_string()))?;
+    let contents = fs::read(path).map_err(|error| unusable(path, &chain(&error)))?;
     let certificates = CertificateDer::pem_slice_iter(&contents)
         .collect::<Result<Vec<_>, _>>()
         .map_err(|error| unusable(path, &error.to_string()))?;
@@ -155,6 +173,7 @@ impl Hosts {
 #[derive(Debug)]
 struct Watched {
     inner: SharedHttpClient,
+    metadata: SharedHttpClient,
     hosts: SharedHosts,
 }
 
@@ -164,14 +183,18 @@ impl HttpClient for Watched {
         settings: &HttpConnectorSettings,
         components: &RuntimeComponents,
     ) -> SharedHttpConnector {
-        let inner = self.inner.http_connector(settings, components);
-        SharedHttpConnector::new(WatchedConnector { inner, hosts: Arc::clone(&self.hosts) })
+        SharedHttpConnector::new(WatchedConnector {
+            inner: self.inner.http_connector(settings, components),
+            metadata: self.metadata.http_connector(settings, components),
+            hosts: Arc::clone(&self.hosts),
+        })
     }
 }
 
 #[derive(Debug)]
 struct WatchedConnector {
     inner: SharedHttpConnector,
+    metadata: SharedHttpConnector,
     hosts: SharedHosts,
 }
 
@@ -179,7 +202,7 @@ impl HttpConnector for WatchedConnector {
     fn call(&self, request: HttpRequest) -> HttpConnectorFuture {
         let host = host(request.uri());
         if is_metadata(&host) {
-            return self.inner.call(request);
+            return self.metadata.call(request);
         }
         let known = lock(&self.hosts).deadlines(&host, Instant::now());
         let (deadline, connecting) = match known {
@@ -248,8 +271,8 @@ fn reason(error: &ConnectorError) -> String {
 mod tests {
     use std::net::TcpListener;
 
-    use tf_provider_rs::Attr;
-    use warren_managed::Failure as _;
+    use tf_provider_rs::{Attr, CancellationToken};
+    use warren_managed::{Failure as _, retry};
 
     use super::*;
     use crate::account::Aws;
@@ -296,10 +319,10 @@ mod tests {
     fn a_bundle_without_certificates_is_refused() {
         let file = std::env::temp_dir().join(format!("warren-bundle-{}", std::process::id()));
         fs::write(&file, "no certificate").unwrap();
-        let refused = client(Some(&file)).unwrap_err();
+        let refused = clients(Some(&file)).unwrap_err();
         fs::remove_file(&file).unwrap();
         assert!(refused.detail.contains("contains no certificate"), "{}", refused.detail);
-        assert!(client(Some(Path::new("/nowhere/ca.pem"))).is_err());
+        assert!(clients(Some(Path::new("/nowhere/ca.pem"))).is_err());
     }
 
     /// What a user sees of the first call of a run, and the time it takes: the account is asked for first.
@@ -316,8 +339,12 @@ mod tests {
         };
         let begun = Instant::now();
         let aws = Aws::new(&config, crate::account::tests::scope()).await.unwrap();
-        aws.locate().await;
-        let error = aws.ec2().describe_vpcs().send().await.named("DescribeVpcs").unwrap_err();
+        let calls = async {
+            aws.locate().await;
+            aws.ec2().describe_vpcs().send().await.named("DescribeVpcs")
+        };
+        let timeout = begun + Duration::from_secs(60);
+        let error = retry::until(timeout, CancellationToken::new(), calls).await.unwrap_err();
         assert!(!error.is_ambiguous() && !error.is_throttle() && !error.is_not_ready());
         let told = Diagnostic::from(error);
         (format!("{}\n{}", told.summary, told.detail), begun.elapsed())

@@ -3,6 +3,7 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use aws_config::SdkConfig;
+use aws_config::retry::RetryMode;
 use aws_credential_types::Credentials;
 use aws_credential_types::provider::{ProvideCredentials, SharedCredentialsProvider};
 use aws_smithy_runtime_api::client::http::{
@@ -32,6 +33,8 @@ pub struct Resolved {
     pub sts_endpoint: Option<String>,
     /// Attempts for each call, if they are limited.
     pub max_attempts: Option<u32>,
+    /// Whether the SDK limits the rate of calls as well.
+    pub adaptive: bool,
     /// The file with certificate authorities.
     pub ca_bundle: Option<String>,
 }
@@ -66,6 +69,7 @@ impl Resolved {
             })
             .await,
             max_attempts: settings.max_attempts(config)?,
+            adaptive: settings.retry_mode()? == RetryMode::Adaptive,
             ca_bundle: settings.ca_bundle(config).map(|path| path.display().to_string()),
         })
     }

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use aws_config::profile::{self, Profile, ProfileSet};
+use aws_config::retry::RetryMode;
 use aws_runtime::env_config::file::{EnvConfigFileKind, EnvConfigFiles};
 use aws_types::os_shim_internal::{Env, Fs};
 use tf_provider_rs::{Attr, Diagnostic, Path};
@@ -101,6 +102,22 @@ impl Settings {
         attempts.map(Some).ok_or_else(|| invalid(what, &text, "a whole number of at least 1"))
     }
 
+    /// The mode of retries. `legacy` counts as `standard`, because the policy of retries decides what is repeated.
+    ///
+    /// # Errors
+    /// The environment or the profile contains something else.
+    pub(crate) fn retry_mode(&self) -> Result<RetryMode, Diagnostic> {
+        let Some(text) = self.setting("AWS_RETRY_MODE", "retry_mode") else { return Ok(RetryMode::Standard) };
+        match text.as_str() {
+            "adaptive" => Ok(RetryMode::Adaptive),
+            "legacy" | "standard" => Ok(RetryMode::Standard),
+            _ => {
+                let what = "AWS_RETRY_MODE or `retry_mode` of the profile";
+                Err(invalid(what, &text, "`legacy`, `standard` or `adaptive`"))
+            }
+        }
+    }
+
     /// The file with certificate authorities.
     pub(crate) fn ca_bundle(&self, config: &AwsConfig) -> Option<PathBuf> {
         let named = config.custom_ca_bundle.known().cloned();
@@ -185,7 +202,7 @@ fn malformed(error: &dyn std::error::Error) -> Diagnostic {
 fn invalid(what: &str, value: &str, expected: &str) -> Diagnostic {
     Diagnostic::error(
         "Invalid AWS setting",
-        format!("{what} is {value:?}, but must be {expected}. Correct or remove it."),
+        format!("{what} is `{value}`, but must be {expected}. Correct or remove it."),
     )
     .at(Path::of("aws"))
 }

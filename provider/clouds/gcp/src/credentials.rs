@@ -113,8 +113,9 @@ fn file(config: &GcpConfig) -> Result<Option<Value>, Diagnostic> {
         Err(error) => Err(Diagnostic::error(
             "Google Cloud credentials file cannot be read",
             format!(
-                "{}: {error}. Correct `gcp.credentials`, GOOGLE_CREDENTIALS or GOOGLE_APPLICATION_CREDENTIALS.",
-                path.display()
+                "{}: {}. Correct `gcp.credentials`, GOOGLE_CREDENTIALS or GOOGLE_APPLICATION_CREDENTIALS.",
+                path.display(),
+                error.to_string().split(" (os error").next().unwrap_or_default()
             ),
         )
         .at(Path::of("gcp"))),
@@ -162,14 +163,24 @@ fn from_json(json: Value, options: &Options) -> Result<AccessTokenCredentials, D
         "authorized_user" => build!(user_account::Builder::new(json), options),
         "service_account" => {
             let builder = service_account::Builder::new(json);
-            build!(domain.iter().fold(builder, |builder, domain| builder.with_universe_domain(*domain)), options)
+            build!(
+                domain.iter().fold(builder, |builder, domain| builder.with_universe_domain(*domain)),
+                options
+            )
+        }
+        "external_account" if json.pointer("/credential_source/certificate").is_some() => {
+            Err(unsupported("The credentials file identifies the workload by an X.509 certificate"))
         }
         "external_account" => {
             let builder = external_account::Builder::new(json);
-            build!(domain.iter().fold(builder, |builder, domain| builder.with_universe_domain(*domain)), options)
+            build!(
+                domain.iter().fold(builder, |builder, domain| builder.with_universe_domain(*domain)),
+                options
+            )
         }
         "impersonated_service_account" if source_kind(&json) == Some(WORKFORCE) => {
-            let Some((url, source)) = json.get("service_account_impersonation_url").zip(json.get("source_credentials"))
+            let Some((url, source)) =
+                json.get("service_account_impersonation_url").zip(json.get("source_credentials"))
             else {
                 return Err(incomplete(&kind));
             };
@@ -180,22 +191,22 @@ fn from_json(json: Value, options: &Options) -> Result<AccessTokenCredentials, D
         }
         "impersonated_service_account" => {
             let builder = impersonated::Builder::new(json);
-            build!(domain.iter().fold(builder, |builder, domain| builder.with_universe_domain(*domain)), options)
+            build!(
+                domain.iter().fold(builder, |builder, domain| builder.with_universe_domain(*domain)),
+                options
+            )
         }
         WORKFORCE => {
             let refresh = Refresh::of(&json).ok_or_else(|| incomplete(&kind))?;
             let quota = json.get("quota_project_id").and_then(Value::as_str).map(str::to_owned);
             let options = Options { quota: options.quota.clone().or(quota), ..options.clone() };
-            Ok(AccessTokenCredentials::from(Bearer::new(Tokens::Refreshed(refresh, Mutex::default()), &options)))
+            Ok(AccessTokenCredentials::from(Bearer::new(
+                Tokens::Refreshed(refresh, Mutex::default()),
+                &options,
+            )))
         }
-        _ => Err(Diagnostic::error(
-            "Google Cloud credentials are not supported",
-            format!(
-                "The credentials file has type {kind:?}. Use a file of type `authorized_user`, `service_account`, \
-                 `impersonated_service_account`, `external_account` or `{WORKFORCE}`."
-            ),
-        )
-        .at(Path::of("gcp"))),
+        "" => Err(unsupported("The credentials file has no type")),
+        kind => Err(unsupported(&format!("The credentials file has type `{kind}`"))),
     }
 }
 
@@ -228,6 +239,17 @@ fn impersonate(
     build!(builder, options)
 }
 
+fn unsupported(what: &str) -> Diagnostic {
+    Diagnostic::error(
+        "Google Cloud credentials are not supported",
+        format!(
+            "{what}. Use a file of type `authorized_user`, `service_account`, `impersonated_service_account`, \
+             `{WORKFORCE}`, or `external_account` with a token from a file, a URL, a program or AWS."
+        ),
+    )
+    .at(Path::of("gcp"))
+}
+
 fn incomplete(kind: &str) -> Diagnostic {
     Diagnostic::error(
         "Google Cloud credentials file is incomplete",
@@ -240,12 +262,16 @@ fn incomplete(kind: &str) -> Diagnostic {
 }
 
 fn unusable(error: &google_cloud_auth::build_errors::Error) -> Diagnostic {
+    let reason = redact(&chain(error));
+    let reason = match reason.strip_prefix("cannot parse the credentials file ") {
+        Some(what) => format!("The credentials file is incomplete: {what}"),
+        None => format!("The credentials cannot be loaded: {reason}"),
+    };
     Diagnostic::error(
-        "Google Cloud credentials not found",
+        "Google Cloud credentials cannot be used",
         format!(
-            "{}. Run `gcloud auth application-default login`, or set GOOGLE_APPLICATION_CREDENTIALS to a \
-             credentials file.",
-            redact(&chain(error))
+            "{reason}. Create the file again, such as with `gcloud auth application-default login`, or set \
+             GOOGLE_APPLICATION_CREDENTIALS to another one."
         ),
     )
     .at(Path::of("gcp"))
@@ -375,9 +401,10 @@ mod tests {
     use tf_provider_rs::Attr;
     use tf_provider_rs::model::Secret;
     use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
-    use tokio::net::TcpListener;
+    use tokio::net::{TcpListener, TcpStream};
 
     use super::*;
+    use crate::error::{Failure as _, Named as _, Remedy};
 
     fn with_file(json: &Value) -> GcpConfig {
         GcpConfig { credentials: Attr::Known(Secret(json.to_string())), ..GcpConfig::default() }
@@ -388,6 +415,148 @@ mod tests {
             CacheableResource::New { data, .. } => data,
             CacheableResource::NotModified => HeaderMap::new(),
         }
+    }
+
+    /// Answers requests in order, and returns them.
+    async fn serve(listener: TcpListener, answers: &[(u16, Value)]) -> Vec<String> {
+        let mut requests = Vec::new();
+        for (status, body) in answers {
+            let (mut stream, _) = listener.accept().await.unwrap();
+            requests.push(request(&mut stream).await);
+            let body = body.to_string();
+            let head = format!(
+                "HTTP/1.1 {status} Told\r\ncontent-type: application/json\r\ncontent-length: {}\r\nconnection: \
+                 close\r\n\r\n",
+                body.len()
+            );
+            stream.write_all(format!("{head}{body}").as_bytes()).await.unwrap();
+        }
+        requests
+    }
+
+    /// Reads a request with its body.
+    async fn request(stream: &mut TcpStream) -> String {
+        let mut read = Vec::new();
+        loop {
+            let text = String::from_utf8_lossy(&read).into_owned();
+            if let Some((head, body)) = text.split_once("\r\n\r\n") {
+                let length = head.lines().find_map(|line| line.strip_prefix("content-length: "));
+                if body.len() >= length.map_or(0, |length| length.parse().unwrap()) {
+                    return text;
+                }
+            }
+            let mut buffer = [0; 4096];
+            let got = stream.read(&mut buffer).await.unwrap();
+            assert!(got > 0, "the request ended early: {text}");
+            read.extend_from_slice(&buffer[..got]);
+        }
+    }
+
+    async fn local() -> (TcpListener, String) {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let url = format!("http://{}", listener.local_addr().unwrap());
+        (listener, url)
+    }
+
+    /// What a user sees of a call for which these credentials give no token.
+    async fn told(config: &GcpConfig) -> String {
+        let found = find(config, Some("acme-ml")).unwrap();
+        let clients = crate::client::Clients::new(Some("http://127.0.0.1:9"), Some(&found)).await.unwrap();
+        let call = clients.networks.get().set_project("acme-ml").set_network("hub").send();
+        let error = call.await.named("networks.get").unwrap_err();
+        assert_eq!(error.remedy(), Remedy::Final);
+        let told = Diagnostic::from(error);
+        format!("{}\n{}", told.summary, told.detail)
+    }
+
+    /// `gcloud auth application-default login`, after the session length of an organisation has passed: the answers that
+    /// pulumi/pulumi-gcp issue 479 and cline/cline issue 4080 quote.
+    #[tokio::test]
+    async fn an_expired_login_is_told_with_the_command_that_renews_it() {
+        let mut all = Vec::new();
+        for answer in [
+            serde_json::json!({ "error": "invalid_grant", "error_description": "reauth related error (invalid_rapt)",
+                "error_uri": "https://support.google.com/a/answer/9368756", "error_subtype": "invalid_rapt" }),
+            serde_json::json!({ "error": "invalid_grant",
+                "error_description": "reauth related error (rapt_required)", "error_subtype": "rapt_required" }),
+        ] {
+            let (listener, url) = local().await;
+            let json = serde_json::json!({ "type": "authorized_user", "client_id": "c", "client_secret": "hidden",
+                "refresh_token": "1//hidden", "token_uri": url });
+            let config = with_file(&json);
+            let answers = [(400, answer)];
+            let (told, _) = tokio::join!(told(&config), serve(listener, &answers));
+            assert!(!told.contains("hidden"), "{told}");
+            all.push(told.replace(&url, "URL"));
+        }
+        insta::assert_snapshot!(all.join("\n---\n"));
+    }
+
+    /// The file of google-github-actions/auth: a token from GitHub's endpoint, exchanged at STS, then for a token of a
+    /// service account. The requests are those of google-auth (`identity_pool.py`, `external_account.py`, `sts.py`).
+    #[tokio::test]
+    async fn a_github_job_impersonates_a_service_account() {
+        let (listener, url) = local().await;
+        let config = with_file(&github(&url));
+        let found = find(&config, Some("acme-ml")).unwrap();
+        let answers = [
+            (200, serde_json::json!({ "value": "oidc" })),
+            (
+                200,
+                serde_json::json!({ "access_token": "federated", "token_type": "Bearer", "expires_in": 3600,
+                "issued_token_type": "urn:ietf:params:oauth:token-type:access_token" }),
+            ),
+            (200, serde_json::json!({ "accessToken": "ya29.account", "expireTime": "2099-01-01T00:00:00Z" })),
+        ];
+        let (sent, requests) = tokio::join!(headers(&found.credentials), serve(listener, &answers));
+        assert_eq!(sent["authorization"], "Bearer ya29.account");
+        assert!(requests[0].starts_with("GET /oidc?audience=x "), "{}", requests[0]);
+        assert!(requests[0].contains("authorization: Bearer request-token"), "{}", requests[0]);
+        assert!(requests[1].contains("subject_token=oidc"), "{}", requests[1]);
+        assert!(requests[2].contains("authorization: Bearer federated"), "{}", requests[2]);
+        assert!(requests[2].starts_with(&format!("POST {ACCOUNT} ")), "{}", requests[2]);
+    }
+
+    /// The answers are those of STS to a token that the attribute condition rejects
+    /// (terraform-google-modules/terraform-example-foundation issue 1362), and of IAM to an identity that may not
+    /// impersonate the account (google-github-actions/auth issue 340).
+    #[tokio::test]
+    async fn a_rejected_github_job_is_told_why() {
+        let exchanged = serde_json::json!({ "access_token": "federated", "token_type": "Bearer", "expires_in": 3600,
+            "issued_token_type": "urn:ietf:params:oauth:token-type:access_token" });
+        let rejected = serde_json::json!({ "error": "unauthorized_client",
+            "error_description": "The given credential is rejected by the attribute condition." });
+        let denied = serde_json::json!({ "error": { "code": 403, "status": "PERMISSION_DENIED",
+            "message": "Permission 'iam.serviceAccounts.getAccessToken' denied on resource (or it may not exist).",
+            "details": [{ "@type": "type.googleapis.com/google.rpc.ErrorInfo", "reason": "IAM_PERMISSION_DENIED",
+                "domain": "iam.googleapis.com", "metadata": { "permission": "iam.serviceAccounts.getAccessToken" } }] } });
+        let token = || (200, serde_json::json!({ "value": "oidc" }));
+        let mut all = Vec::new();
+        for answers in [vec![token(), (401, rejected)], vec![token(), (200, exchanged), (403, denied)]] {
+            let (listener, url) = local().await;
+            let config = with_file(&github(&url));
+            let (told, _) = tokio::join!(told(&config), serve(listener, &answers));
+            all.push(told.replace(&url, "URL"));
+        }
+        insta::assert_snapshot!(all.join("\n---\n"));
+    }
+
+    const ACCOUNT: &str =
+        "/v1/projects/-/serviceAccounts/ci@acme-ml.iam.gserviceaccount.com:generateAccessToken";
+
+    fn github(url: &str) -> Value {
+        serde_json::json!({
+            "type": "external_account",
+            "audience": "//iam.googleapis.com/projects/1/locations/global/workloadIdentityPools/github/providers/acme",
+            "subject_token_type": "urn:ietf:params:oauth:token-type:jwt",
+            "token_url": format!("{url}/v1/token"),
+            "credential_source": {
+                "url": format!("{url}/oidc?audience=x"),
+                "headers": { "Authorization": "Bearer request-token" },
+                "format": { "type": "json", "subject_token_field_name": "value" },
+            },
+            "service_account_impersonation_url": format!("{url}{ACCOUNT}"),
+        })
     }
 
     /// Answers one request with a token, and returns the request.
@@ -472,6 +641,11 @@ mod tests {
             serde_json::json!({ "type": "api_key", "key": "hidden" }).to_string(),
             serde_json::json!({ "type": "external_account_authorized_user", "client_secret": "hidden" })
                 .to_string(),
+            serde_json::json!({ "type": "external_account", "credential_source": { "certificate": { "use_default_certificate_config": true } } })
+                .to_string(),
+            serde_json::json!({ "type": "external_account", "audience": "a" }).to_string(),
+            serde_json::json!({ "type": "service_account", "client_email": "a@b", "private_key": "hidden" }).to_string(),
+            "{}".to_owned(),
             "/nowhere/key.json".to_owned(),
         ]
         .into_iter()

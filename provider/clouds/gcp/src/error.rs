@@ -4,6 +4,7 @@ use std::str::FromStr;
 
 use google_cloud_gax::error::Error;
 use google_cloud_gax::error::rpc::{Code, StatusDetails};
+use serde_json::Value;
 use tf_provider_rs::{Diagnostic, Diagnostics, NotKnown};
 pub(crate) use warren_managed::{Failure, Remedy};
 
@@ -131,7 +132,7 @@ impl ApiError {
             return ApiError {
                 operation,
                 reason: NO_CREDENTIALS.to_owned(),
-                message: redact(&chain(error)),
+                message: redact(&in_prose(&chain(error))),
                 status: 401,
             };
         }
@@ -274,6 +275,19 @@ impl ApiError {
                  secretmanager.googleapis.com iam.googleapis.com accesscontextmanager.googleapis.com`, wait a \
                  minute, then apply again."
             }
+            _ if self.reason == NO_CREDENTIALS && self.message.contains("invalid_grant") => {
+                "The sign-in has expired or was revoked. Run `gcloud auth application-default login`, then re-run the \
+                 command."
+            }
+            _ if self.reason == NO_CREDENTIALS && self.message.contains("getAccessToken") => {
+                "Check the address of the service account, and grant a role on it: `roles/iam.workloadIdentityUser` to \
+                 an identity of a workload identity pool, or `roles/iam.serviceAccountTokenCreator` to any other \
+                 principal."
+            }
+            _ if self.reason == NO_CREDENTIALS => {
+                "Check the credentials file in `gcp.credentials` or GOOGLE_APPLICATION_CREDENTIALS, or run `gcloud auth \
+                 application-default login`."
+            }
             _ if self.status == 401 || self.is(&["authError", "required", "UNAUTHENTICATED"]) => {
                 "Google rejected the credentials. Run `gcloud auth application-default login`, or check \
                  GOOGLE_APPLICATION_CREDENTIALS."
@@ -415,6 +429,10 @@ impl From<ApiError> for Diagnostic {
     fn from(error: ApiError) -> Diagnostic {
         let hint = error.hint().map(|hint| format!("\n\n{hint}")).unwrap_or_default();
         let message = error.message.trim();
+        if error.reason == NO_CREDENTIALS {
+            let detail = format!("{} was not sent: {message}{hint}", error.operation);
+            return Diagnostic::error("Google Cloud credentials not available", detail);
+        }
         let summary = if error.reason.is_empty() {
             format!("{} failed", error.operation)
         } else {
@@ -480,6 +498,36 @@ pub(crate) fn chain(error: &(dyn std::error::Error + '_)) -> String {
         source = cause.source();
     }
     text
+}
+
+/// The text of an error of google-cloud-auth without its layers, and with the reason in the response that it quotes instead
+/// of the response.
+fn in_prose(text: &str) -> String {
+    const LAYERS: [&str; 5] = [
+        "cannot create the authentication headers",
+        "Request to fetch the token failed. Subsequent calls with this credential will also fail.",
+        "and future attempts will not succeed",
+        "but future attempts may succeed",
+        ", body=<",
+    ];
+    let quoted = text.find('{').zip(text.rfind('}')).filter(|(from, to)| from < to);
+    let reason = quoted.and_then(|(from, to)| reason_in(&text[from..=to]));
+    let before = if reason.is_some() { text.split('{').next().unwrap_or_default() } else { text };
+    let before = LAYERS.iter().fold(before.to_owned(), |text, layer| text.replace(layer, ""));
+    let parts = before.split(": ").map(|part| part.trim_matches([' ', ':']));
+    let parts = parts.filter(|part| !part.is_empty() && !part.starts_with("the HTTP transport reports"));
+    parts.chain(reason.as_deref()).collect::<Vec<_>>().join(": ")
+}
+
+/// The reason in a response: that of RFC 6749, section 5.2, or of an API.
+fn reason_in(response: &str) -> Option<String> {
+    let json: Value = serde_json::from_str(response).ok()?;
+    let member = |path: &str| json.pointer(path).and_then(Value::as_str);
+    match (member("/error/message"), member("/error"), member("/error_description")) {
+        (Some(message), ..) => Some(message.to_owned()),
+        (None, Some(code), Some(description)) => Some(format!("{description} ({code})")),
+        (None, code, _) => code.map(str::to_owned),
+    }
 }
 
 /// Removes everything from `text` that looks like an OAuth token, a signed token or a private key.

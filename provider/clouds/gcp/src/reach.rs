@@ -107,18 +107,20 @@ mod tests {
     use std::net::TcpListener;
 
     use google_cloud_gax::retry_policy::AlwaysRetry;
-    use tf_provider_rs::Diagnostic;
-    use warren_managed::Failure as _;
+    use tf_provider_rs::{CancellationToken, Diagnostic};
+    use warren_managed::{Failure as _, retry};
 
     use super::*;
     use crate::client::Clients;
     use crate::error::Named as _;
 
     /// What a user sees of the first call of a run, and the time it takes.
-    async fn first_call(endpoint: &str) -> (String, Duration) {
+    async fn first_call(endpoint: String) -> (String, Duration) {
         let begun = Instant::now();
-        let clients = Clients::new(Some(endpoint), None).await.unwrap();
-        let error = clients.networks.get().set_project("acme-ml").set_network("hub").send().await;
+        let clients = Clients::new(Some(&endpoint), None).await.unwrap();
+        let call = clients.networks.get().set_project("acme-ml").set_network("hub").send();
+        let timeout = tokio::time::Instant::now() + Duration::from_secs(60);
+        let error = retry::until(timeout, CancellationToken::new(), call).await;
         let error = error.named("networks.get").unwrap_err();
         assert!(!error.is_ambiguous() && !error.is_throttle() && !error.is_not_ready());
         let told = Diagnostic::from(error);
@@ -131,9 +133,9 @@ mod tests {
         let hole = TcpListener::bind("127.0.0.1:0").unwrap();
         let silent = hole.local_addr().unwrap();
         let (dead, silent, unknown) = tokio::join!(
-            first_call(&format!("http://{dead}")),
-            first_call(&format!("http://{silent}")),
-            first_call("http://compute.invalid"),
+            first_call(format!("http://{dead}")),
+            first_call(format!("http://{silent}")),
+            first_call("http://compute.invalid".into()),
         );
         for (told, time) in [&dead, &silent, &unknown] {
             assert!(*time < Duration::from_secs(10), "{time:?}: {told}");

@@ -1,8 +1,10 @@
 //! The credentials of the account: found in the order of botocore, exchanged for those of roles, cached.
 
 mod plan;
+mod stored;
 
 use std::fmt;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
@@ -18,15 +20,15 @@ use aws_credential_types::provider::error::CredentialsError;
 use aws_credential_types::provider::{ProvideCredentials, SharedCredentialsProvider, future};
 use aws_sdk_sts::config::Region;
 use aws_sdk_sts::types::{Credentials as StsCredentials, PolicyDescriptorType, Tag};
-use aws_smithy_runtime_api::client::http::SharedHttpClient;
 use tf_provider_rs::{Diagnostic, NotKnown, Path};
 use tokio::sync::Mutex;
 use warren_managed::sets;
 
-use self::plan::{Mistake, Plan, Role, Source};
+use self::plan::{Mfa, Mistake, Plan, Role, Source};
 use crate::client::{self, APP};
 use crate::config::{AssumeRole, AwsConfig};
 use crate::error::{ApiError, redacted_chain};
+use crate::http::{Clients, Unreachable};
 use crate::settings::Settings;
 use crate::tags;
 
@@ -38,12 +40,12 @@ pub(crate) struct NoCredentials(pub(crate) String);
 /// The credentials of a provider block. `base` is its configuration without credentials.
 ///
 /// # Errors
-/// The settings contradict each other, are incomplete, or need a prompt. Nothing is called yet.
+/// The settings contradict each other, or are incomplete. Nothing is called yet.
 pub(crate) fn provider(
     settings: &Settings,
     config: &AwsConfig,
     base: &SdkConfig,
-    http: &SharedHttpClient,
+    http: &Clients,
 ) -> Result<SharedCredentialsProvider, Diagnostic> {
     let (source, origin, mut roles) = match config.assume_role_with_web_identity.known() {
         Some(role) => {
@@ -91,6 +93,7 @@ pub(crate) fn provider(
         origin,
         profile: settings.selected.name.clone(),
         roles,
+        home: settings.variable("HOME").map(PathBuf::from),
         base: base.clone(),
         cached: Arc::default(),
     }))
@@ -116,18 +119,20 @@ fn role_of(role: &AssumeRole) -> Result<Role, NotKnown> {
         tags: tags::known(&role.tags).into_iter().collect(),
         transitive_tag_keys: sets::known(&role.transitive_tag_keys).into_iter().collect(),
         source_identity: role.source_identity.known().cloned(),
+        mfa: None,
     })
 }
 
 /// The provider of the SDK for a source.
-fn build(source: Source, base: &SdkConfig, http: &SharedHttpClient) -> SharedCredentialsProvider {
+fn build(source: Source, base: &SdkConfig, http: &Clients) -> SharedCredentialsProvider {
     let conf = ProviderConfig::without_region()
         .with_region(base.region().cloned())
-        .with_http_client(http.clone())
+        .with_http_client(http.calls.clone())
         .with_use_fips(base.use_fips())
         .with_use_dual_stack(base.use_dual_stack());
-    let container = || EcsCredentialsProvider::builder().configure(&conf).build();
-    let instance = || ImdsCredentialsProvider::builder().configure(&conf).build();
+    let metadata = conf.clone().with_http_client(http.metadata.clone());
+    let container = || EcsCredentialsProvider::builder().configure(&metadata).build();
+    let instance = || ImdsCredentialsProvider::builder().configure(&metadata).build();
     match source {
         Source::Keys { id, secret, token, origin } => {
             SharedCredentialsProvider::new(Credentials::new(id, secret, token, None, origin))
@@ -168,6 +173,8 @@ struct Resolved {
     /// The profile, for advice.
     profile: String,
     roles: Vec<Role>,
+    /// The home directory, with the sessions that the AWS CLI has stored.
+    home: Option<PathBuf>,
     base: SdkConfig,
     cached: Arc<Mutex<Option<Credentials>>>,
 }
@@ -189,13 +196,50 @@ impl Resolved {
         {
             return Ok(credentials.clone());
         }
-        let mut credentials =
-            self.source.provide_credentials().await.map_err(|error| self.explain(&error))?;
-        for role in &self.roles {
+        match (self.fresh().await, &*cached) {
+            (Ok(credentials), _) => {
+                *cached = Some(credentials.clone());
+                Ok(credentials)
+            }
+            // As botocore does while the credentials are valid.
+            (Err(error), Some(old)) if old.expiry().is_some_and(|expiry| expiry > SystemTime::now()) => {
+                tracing::warn!(reason = redacted_chain(&error), "the credentials could not be renewed yet");
+                Ok(old.clone())
+            }
+            (Err(error), _) => Err(error),
+        }
+    }
+
+    /// New credentials of the last role. A session that the AWS CLI has stored replaces the roles before it.
+    async fn fresh(&self) -> Result<Credentials, CredentialsError> {
+        let (mut credentials, roles) = match self.roles.iter().rposition(|role| role.mfa.is_some()) {
+            Some(at) => (self.stored(&self.roles[at]).await?, &self.roles[at + 1..]),
+            None => {
+                let found = self.source.provide_credentials().await;
+                (found.map_err(|error| self.explain(&error))?, self.roles.as_slice())
+            }
+        };
+        for role in roles {
             credentials = self.assume(role, credentials).await?;
         }
-        *cached = Some(credentials.clone());
         Ok(credentials)
+    }
+
+    /// The session of a role that requires an MFA code.
+    async fn stored(&self, role: &Role) -> Result<Credentials, CredentialsError> {
+        let found = match &self.home {
+            Some(home) => stored::session(home, role).await,
+            None => None,
+        };
+        let Mfa { serial, profile } = role.mfa.clone().unwrap_or_default();
+        found.ok_or_else(|| {
+            failed(format!(
+                "Profile `{profile}` requires an MFA code (`mfa_serial = {serial}`), and a Terraform provider cannot \
+                 prompt for one. Run `aws sts get-caller-identity --profile {}` and enter the code, then re-run the \
+                 command: the provider uses the session that the AWS CLI stores, until it expires.",
+                self.profile
+            ))
+        })
     }
 
     async fn assume(&self, role: &Role, credentials: Credentials) -> Result<Credentials, CredentialsError> {
@@ -229,13 +273,30 @@ impl Resolved {
         let (origin, profile) = (self.origin, &self.profile);
         let reason = redacted_chain(error);
         failed(match origin {
+            _ if find::<Unreachable>(error).is_some() => format!(
+                "AWS credentials from {origin} could not be loaded: {reason}. Check the network, the proxy settings and \
+                 the region of the source."
+            ),
+            _ if reason.contains("Invalid Configuration") => format!(
+                "AWS credentials from {origin} could not be loaded: {reason}. Remove the custom endpoint, or the setting \
+                 that it contradicts."
+            ),
+            // `GetRoleCredentials` returns it if the permission set is not assigned.
+            "IAM Identity Center (SSO)" if reason.contains("ForbiddenException") => format!(
+                "IAM Identity Center (SSO) refuses the role of profile `{profile}`: {reason}. Check `sso_account_id` and \
+                 `sso_role_name`, and whether the role is assigned to you."
+            ),
             "IAM Identity Center (SSO)" => format!(
                 "The session of profile `{profile}` in IAM Identity Center (SSO) is missing or has expired: {reason}. \
                  Run `aws sso login --profile {profile}`, then re-run the command."
             ),
             "credential_process" => format!(
-                "The `credential_process` of profile `{profile}` failed: {reason}. Run the program in a shell to see \
-                 its output."
+                "The `credential_process` of profile `{profile}` failed: {}. Run the program in a shell to see its \
+                 output.",
+                reason.replace(
+                    "Error retrieving credentials: external process exited with code exit status",
+                    "the program exited with status"
+                )
             ),
             _ if matches!(error, CredentialsError::CredentialsNotLoaded(_)) => format!(
                 "No AWS credentials were found in {origin}. Run `aws configure sso` and `aws sso login`, name a profile \
@@ -283,8 +344,9 @@ impl WebIdentity {
             Token::Text(text) => text.clone(),
             Token::File(path) => tokio::fs::read_to_string(path).await.map(Into::into).map_err(|error| {
                 failed(format!(
-                    "The web identity token in `{path}` cannot be read: {error}. Check AWS_WEB_IDENTITY_TOKEN_FILE or \
-                     `web_identity_token_file`."
+                    "The web identity token in `{path}` cannot be read: {}. Check AWS_WEB_IDENTITY_TOKEN_FILE or \
+                     `web_identity_token_file`.",
+                    redacted_chain(&error)
                 ))
             })?,
         };

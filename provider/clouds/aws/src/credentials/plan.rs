@@ -14,6 +14,7 @@
 use std::fmt;
 
 use aws_config::profile::Profile;
+use aws_runtime::env_config::section::SsoSession;
 
 use crate::settings::{By, Settings};
 
@@ -78,6 +79,16 @@ pub(crate) struct Role {
     pub(crate) tags: Vec<(String, String)>,
     pub(crate) transitive_tag_keys: Vec<String>,
     pub(crate) source_identity: Option<String>,
+    pub(crate) mfa: Option<Mfa>,
+}
+
+/// A role that requires a code of an MFA device.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Mfa {
+    /// The ID of the device.
+    pub(crate) serial: String,
+    /// The profile that contains the role.
+    pub(crate) profile: String,
 }
 
 /// A mistake in the environment or the shared files: what is wrong, and what to do.
@@ -91,8 +102,12 @@ fn mistake<T>(text: impl Into<String>) -> Result<T, Mistake> {
 /// Decides where the credentials come from.
 ///
 /// # Errors
-/// Settings contradict each other, are incomplete, or need a prompt.
+/// Settings contradict each other, or are incomplete.
 pub(crate) fn plan(settings: &Settings) -> Result<Plan, Mistake> {
+    if let Some(profile) = settings.profile() {
+        // Not even keys in the environment make up for it (`SSOTokenProvider`).
+        sso_section(settings, profile)?;
+    }
     let explicit = settings.selected.by == By::Block;
     if !explicit && let Some(source) = environment(settings)? {
         return Ok(Plan { source, roles: Vec::new() });
@@ -133,19 +148,12 @@ fn has_keys(profile: &Profile) -> bool {
 fn role_of(settings: &Settings, profile: &Profile, visited: &mut Vec<String>) -> Result<Plan, Mistake> {
     let name = profile.name();
     let text = |entry: &str| profile.get(entry).map(str::to_owned);
-    if let Some(serial) = profile.get("mfa_serial") {
-        return mistake(format!(
-            "Profile `{name}` requires an MFA code (`mfa_serial = {serial}`), and a Terraform provider cannot prompt for \
-             one. Use IAM Identity Center (`aws configure sso`) or a `credential_process` that prompts. \
-             Alternatively, run `aws sts get-session-token --serial-number {serial} --token-code CODE`, store its \
-             credentials in a profile, and use that profile as `source_profile` of one without `mfa_serial`."
-        ));
-    }
     let role = Role {
         arn: text("role_arn").unwrap_or_default(),
         external_id: text("external_id"),
         session_name: text("role_session_name"),
         seconds: profile.get("duration_seconds").and_then(|seconds| seconds.trim().parse().ok()),
+        mfa: text("mfa_serial").map(|serial| Mfa { serial, profile: name.to_owned() }),
         ..Role::default()
     };
     let mut plan = match (profile.get("source_profile"), profile.get("credential_source")) {
@@ -279,19 +287,7 @@ fn sso(settings: &Settings, profile: &Profile) -> Result<Option<Source>, Mistake
     if ["sso_role_name", "sso_account_id"].iter().all(|entry| profile.get(entry).is_none()) {
         return Ok(None);
     }
-    let session = profile.get("sso_session");
-    let section = match session {
-        None => None,
-        Some(session) => match settings.merged.sso_session(session) {
-            Some(section) => Some(section),
-            None => {
-                return mistake(format!(
-                    "Profile `{name}` names `sso_session = {session}`, but the configuration file has no section \
-                     `[sso-session {session}]`. Correct the name, or run `aws configure sso`."
-                ));
-            }
-        },
-    };
+    let section = sso_section(settings, profile)?;
     let part = |entry: &str| {
         let (own, shared) = (profile.get(entry), section.and_then(|section| section.get(entry)));
         match (own, shared) {
@@ -310,8 +306,21 @@ fn sso(settings: &Settings, profile: &Profile) -> Result<Option<Source>, Mistake
         role_name: part("sso_role_name")?,
         region: part("sso_region")?,
         start_url: part("sso_start_url")?,
-        session: session.map(str::to_owned),
+        session: profile.get("sso_session").map(str::to_owned),
     }))
+}
+
+/// The `sso-session` that a profile names.
+fn sso_section<'a>(settings: &'a Settings, profile: &Profile) -> Result<Option<&'a SsoSession>, Mistake> {
+    let Some(session) = profile.get("sso_session") else { return Ok(None) };
+    let section = settings.merged.sso_session(session);
+    section.map(Some).ok_or_else(|| {
+        Mistake(format!(
+            "Profile `{}` names `sso_session = {session}`, but the configuration file has no section `[sso-session \
+             {session}]`. Correct the name, or run `aws configure sso`.",
+            profile.name()
+        ))
+    })
 }
 
 /// Access keys in a profile.

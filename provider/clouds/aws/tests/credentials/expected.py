@@ -22,6 +22,7 @@ import botocore.loaders
 import botocore.session
 import botocore.tokens
 from botocore.config import Config
+from botocore.utils import JSONFileCache
 
 # Shared, because reading the service models takes longer than everything else.
 LOADER = botocore.loaders.create_loader()
@@ -143,6 +144,8 @@ PROFILES = {
     "role-nowhere": "role_arn = " + ARN + "m{n}\nsource_profile = nowhere",
     "role-empty": "role_arn = " + ARN + "n{n}\nsource_profile = empty",
     "role-mfa": "role_arn = " + ARN + "o{n}\nsource_profile = base\nmfa_serial = arn:aws:iam::1:mfa/me",
+    "role-mfa-stored": "role_arn = " + ARN + "t{n}\nsource_profile = base\nmfa_serial = arn:aws:iam::1:mfa/me\n"
+    "external_id = x{n}",
     "role-sso": "role_arn = " + ARN + "p{n}\nsource_profile = signed-in",
     "role-web": "role_arn = " + ARN + "q{n}\nsource_profile = web",
     "role-process": "role_arn = " + ARN + "r{n}\nsource_profile = process",
@@ -205,6 +208,13 @@ ENVIRONMENTS = {
         "AWS_CONTAINER_CREDENTIALS_FULL_URI": "{url}/container",
         "AWS_CONTAINER_AUTHORIZATION_TOKEN": "Basic x",
     },
+    # EKS Pod Identity.
+    "container-token-file": {
+        "AWS_CONTAINER_CREDENTIALS_FULL_URI": "{url}/container",
+        "AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE": "{dir}/token",
+    },
+    # No proxy leads to the metadata service.
+    "container-proxy": {"AWS_CONTAINER_CREDENTIALS_FULL_URI": "{url}/container", "HTTP_PROXY": "http://127.0.0.1:9"},
     "instance": {"AWS_EC2_METADATA_DISABLED": "false", "AWS_EC2_METADATA_SERVICE_ENDPOINT": "{url}/"},
     "both-keys-and-web": {
         "AWS_ACCESS_KEY_ID": "AKIAENV",
@@ -255,6 +265,7 @@ SETTINGS = {
     "endpoint of the profile": ({"region": "us-east-1"}, {}, "endpoint_url = http://127.0.0.1:7003"),
     "services": ({"region": "us-east-1"}, {}, "services = local"),
     "attempts": ({"region": "us-east-1"}, {"AWS_MAX_ATTEMPTS": "7", "AWS_RETRY_MODE": "adaptive"}, ""),
+    "mode": ({"region": "us-east-1"}, {"AWS_RETRY_MODE": "standard"}, "retry_mode = adaptive"),
     "attempts of the profile": ({"region": "us-east-1"}, {}, "max_attempts = 4\nretry_mode = adaptive"),
     "role of the block": ({"region": "us-east-1", "roles": [{
         "role_arn": ARN + "block", "external_id": "block", "duration": 1800, "session_name": "case-block",
@@ -285,7 +296,11 @@ def cases():
         yield "keys", lot.choice(["empty", "keys"]), named, "config", setting
     for _ in range(120):
         draw = lambda options: lot.choice(list(options))
-        yield draw(PROFILES), draw(ENVIRONMENTS), draw(NAMED), lot.choice(["config", "credentials"]), draw(SETTINGS)
+        case = draw(PROFILES), draw(ENVIRONMENTS), draw(NAMED), lot.choice(["config", "credentials"]), draw(SETTINGS)
+        # The SDK refuses these settings for the custom endpoints of the issuer, and a profile has one region.
+        custom = re.search("FIPS|dual-stack|both", case[4]) and re.match("role|sso|web", case[0])
+        if not custom and (case[0] != "region" or not SETTINGS[case[4]][2].startswith("region")):
+            yield case
 
 
 def prepare(root, url, ca, n, case):
@@ -315,7 +330,8 @@ def prepare(root, url, ca, n, case):
     os.chmod(f"{folder}/process", 0o755)
     for start, expiry in [("https://sso.example/start", FUTURE), ("corp", FUTURE),
                           ("https://expired.example/start", "2020-01-01T00:00:00Z")]:
-        cached = {"accessToken": "sso-token", "expiresAt": expiry, "startUrl": start, "region": "us-east-1"}
+        token = "sso-token" if expiry == FUTURE else "expired-token"
+        cached = {"accessToken": token, "expiresAt": expiry, "startUrl": start, "region": "us-east-1"}
         with open(f"{folder}/.aws/sso/cache/{hashlib.sha1(start.encode()).hexdigest()}.json", "w",
                   encoding="utf-8") as out:
             json.dump(cached, out)
@@ -334,12 +350,19 @@ def prepare(root, url, ca, n, case):
 
 
 class AssumeRoleProvider(botocore.credentials.AssumeRoleProvider):
-    """The provider of botocore, which fails instead of prompting for an MFA code."""
+    """The provider of botocore, as the AWS CLI sets it up."""
+
+    # Where a user has entered an MFA code, and the AWS CLI stores the session.
+    stored = None
 
     def __init__(self, *args, **options):
         def prompter(_):
-            raise RuntimeError("prompted for an MFA code")
+            if self.stored is None:
+                raise RuntimeError("prompted for an MFA code")
+            return "123456"
 
+        if self.stored is not None:
+            options["cache"] = JSONFileCache(self.stored)
         super().__init__(*args, prompter=prompter, **options)
 
 
@@ -391,8 +414,9 @@ def resolved(answer):
     return botocore.credentials.Credentials(keys["AccessKeyId"], keys["SecretAccessKey"], keys["SessionToken"])
 
 
-def ask(folder, block, env):
+def ask(folder, block, env, profile):
     """What botocore makes of a case."""
+    AssumeRoleProvider.stored = f"{folder}/.aws/cli/cache" if profile == "role-mfa-stored" else None
     os.environ.clear()
     os.environ.update(env)
     cache = f"{folder}/.aws/sso/cache"
@@ -412,6 +436,7 @@ def ask(folder, block, env):
             "profile": session.profile or "default",
             "ec2_endpoint": client("ec2").meta.endpoint_url,
             "max_attempts": session.get_config_variable("max_attempts"),
+            "adaptive": session.get_config_variable("retry_mode") == "adaptive",
             "ca_bundle": session.get_config_variable("ca_bundle"),
         }
     except Exception as error:
@@ -436,7 +461,7 @@ def main():
     answers = []
     for n, case in enumerate(cases()):
         folder, block, env = prepare(root, url, ca, n, case)
-        answers.append({"case": ", ".join(case), "block": block, "env": env, "botocore": ask(folder, block, env)})
+        answers.append({"case": ", ".join(case), "block": block, "env": env, "botocore": ask(folder, block, env, case[0])})
     print(json.dumps(answers), flush=True)
     sys.stdin.read()
 

@@ -4,7 +4,7 @@
 //! they give. Each combination then runs here in a process of its own, with that environment and those files. The same
 //! endpoints issue credentials to both.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::error::Error;
 use std::io::{BufRead, BufReader};
 use std::path::Path;
@@ -117,6 +117,7 @@ async fn resolve(path: &Path) -> Done {
             "profile": resolved.profile,
             "ec2_endpoint": resolved.ec2_endpoint,
             "max_attempts": resolved.max_attempts,
+            "adaptive": resolved.adaptive,
             "ca_bundle": resolved.ca_bundle,
             "access_key_id": resolved.access_key_id.as_ref().ok(),
             "why": resolved.access_key_id.as_ref().err(),
@@ -142,28 +143,51 @@ fn credentials_and_settings_are_those_of_botocore() -> Done {
     BufReader::new(python.stdout.take().ok_or("no output")?).read_line(&mut line)?;
     let cases: Vec<Case> = serde_json::from_str(&line)?;
     assert!(cases.len() > 500, "{} cases", cases.len());
-    let workers = thread::available_parallelism()?.get();
-    let differences: Vec<String> = thread::scope(|scope| {
-        let (folder, cases) = (folder.path(), &cases);
-        let work = move |worker: usize| {
-            let mine = cases.iter().enumerate().skip(worker).step_by(workers);
-            mine.filter_map(move |(n, case)| difference(folder, n, case)).collect::<Vec<_>>()
-        };
-        let threads: Vec<_> = (0..workers).map(|worker| scope.spawn(move || work(worker))).collect();
-        threads.into_iter().flat_map(|thread| thread.join().unwrap_or_default()).collect()
-    });
+    let found = results(folder.path(), &cases)?;
     drop(python.stdin.take());
     python.wait()?;
+    let pairs = || cases.iter().zip(&found);
+    let differences: Vec<String> = pairs().filter_map(|(case, found)| difference(case, found)).collect();
     assert!(differences.is_empty(), "{} differences:\n{}", differences.len(), differences.join("\n"));
+    let issued = found.iter().filter(|found| found["access_key_id"].is_string()).count();
+    assert!(issued > 300, "credentials in {issued} of {} cases", cases.len());
+    let mut told = BTreeMap::new();
+    for (case, found) in
+        pairs().filter(|(case, _)| case.case.contains(", empty, ") && case.case.ends_with("none"))
+    {
+        if let Some(text) = found.get("error").or(found.get("why")).and_then(Value::as_str) {
+            let profile = case.case.split(',').next().unwrap_or_default();
+            let text = text.replace(&case.env["HOME"], "~");
+            told.entry(profile.to_owned()).or_insert(text);
+        }
+    }
+    let told: Vec<String> = told.iter().map(|(profile, text)| format!("{profile}\n{text}\n")).collect();
+    insta::assert_snapshot!(told.join("\n"));
     Ok(())
 }
 
-/// How the result of a case differs from that of botocore.
-fn difference(folder: &Path, n: usize, case: &Case) -> Option<String> {
-    let found = match run(folder, n, case) {
-        Ok(found) => found,
-        Err(error) => json!({ "error": format!("no result: {error}") }),
+/// Every case in a process of its own, several at a time.
+fn results(folder: &Path, cases: &[Case]) -> Result<Vec<Value>, Box<dyn Error>> {
+    let workers = thread::available_parallelism()?.get();
+    let work = move |worker: usize| {
+        let mine = cases.iter().enumerate().skip(worker).step_by(workers);
+        let result = |(n, case)| run(folder, n, case).map_err(|error| format!("case {n}: {error}"));
+        mine.map(result).collect::<Result<Vec<Value>, String>>()
     };
+    let mut done = thread::scope(|scope| {
+        let threads: Vec<_> = (0..workers).map(|worker| scope.spawn(move || work(worker))).collect();
+        let joined =
+            threads.into_iter().map(|thread| thread.join().map_err(|_| "a worker panicked".to_owned())?);
+        joined.map(|values| values.map(VecDeque::from)).collect::<Result<Vec<_>, String>>()
+    })?;
+    // In the order of the cases.
+    let next =
+        |n: usize| done[n % workers].pop_front().ok_or_else(|| format!("no result of case {n}").into());
+    (0..cases.len()).map(next).collect()
+}
+
+/// How the result of a case differs from that of botocore.
+fn difference(case: &Case, found: &Value) -> Option<String> {
     let expected = &case.botocore;
     let same = match (expected.get("error"), found.get("error")) {
         (Some(_), Some(_)) => true,
@@ -171,7 +195,15 @@ fn difference(folder: &Path, n: usize, case: &Case) -> Option<String> {
         (None, Some(_)) => expected["access_key_id"].is_null(),
         (Some(_), None) => false,
         (None, None) => {
-            let names = ["region", "profile", "ec2_endpoint", "max_attempts", "ca_bundle", "access_key_id"];
+            let names = [
+                "region",
+                "profile",
+                "ec2_endpoint",
+                "max_attempts",
+                "adaptive",
+                "ca_bundle",
+                "access_key_id",
+            ];
             names.iter().all(|name| expected[*name] == found[*name])
         }
     };
